@@ -1,0 +1,9 @@
+//! The transport core of acklab: sans-IO, deterministic, no clock, socket, file, thread or unsafe.
+//!
+//! Everything that takes packets answers to the same five verbs ([`endpoint::Endpoint`]), so that
+//! hosts, links and queues compose in virtual time and on the real network alike. Times are
+//! [`time::Time`] (nanoseconds since the start of the world), randomness comes from named streams
+//! ([`rng::Rng`]), transcendental functions from [`math`], and whatever a component has to tell is
+//! a typed [`event::Event`] in the caller's [`event::Sink`].
+
+pub mod time;

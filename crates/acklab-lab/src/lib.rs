@@ -1,0 +1,1 @@
+//! Scenario -> plan -> run -> results -> report.

@@ -1,0 +1,1 @@
+//! The virtual-time world: event loop, hosts, applications, links.

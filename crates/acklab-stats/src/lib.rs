@@ -1,0 +1,1 @@
+//! Distributions, quantiles and intervals; knows no packets.

@@ -1,0 +1,3 @@
+//! Flow reconstruction: connections, their two directions, and what each segment means there.
+
+pub mod observe;

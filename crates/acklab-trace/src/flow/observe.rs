@@ -1,0 +1,87 @@
+//! What the flow tracker tells the analysers of one direction: every segment, already put in its
+//! place in the connection.
+//!
+//! A *direction* is the data from one endpoint (`from`, the data sender) to the other (`to`, which
+//! acknowledges). [`DataSeen`] travels with the data, [`AckSeen`] against it. One packet can be
+//! both: a data segment of one direction that acknowledges the other. The acknowledgment is then
+//! told first, because the sender saw that ACK before it sent the data.
+
+use acklab_core::time::{Span, Time};
+
+/// A segment with payload (or FIN) of this direction.
+#[derive(Clone, Copy, Debug)]
+pub struct DataSeen<'a> {
+    /// Frame number, from 1.
+    pub frame: u64,
+    /// Capture time.
+    pub time: Time,
+    /// Offset of the first byte in the direction's stream; 0 is the first byte after the SYN, or
+    /// the first byte seen where the capture begins mid-connection.
+    pub offset: u64,
+    /// Payload bytes on the wire.
+    pub len: u32,
+    /// The captured part of the payload.
+    pub payload: &'a [u8],
+    /// How the segment relates to what was seen before.
+    pub kind: DataKind,
+    /// PSH was set.
+    pub push: bool,
+    /// Bytes of this direction sent and not acknowledged, as seen at the capture point, before this
+    /// segment.
+    pub in_flight: u64,
+    /// Of these, whether any was sent in a segment below the MSS.
+    pub small_in_flight: bool,
+    /// Bytes the receiver's window left open before this segment; `None` where the scale is unknown
+    /// (the capture missed the handshake).
+    pub window_left: Option<u64>,
+    /// The effective MSS of this direction: from the handshake less the timestamp option, else the
+    /// largest segment seen so far.
+    pub mss: u32,
+    /// Acknowledgment number progress that this very packet carried for the opposite direction.
+    pub acked_opposite: u64,
+}
+
+/// How a data segment relates to the data seen before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataKind {
+    /// New data right after the highest byte seen.
+    New,
+    /// New data beyond a gap (the capture lost frames, or reordering).
+    NewAfterGap,
+    /// Bytes that were seen before, sent again by the sender.
+    Retransmission,
+    /// Bytes that were seen before and arrive late: reordered, not sent again.
+    Reordered,
+    /// The same frame captured twice (same IP id or same instant).
+    Duplicate,
+    /// A keep-alive or zero-window probe: one byte or none below the highest seen.
+    Probe,
+}
+
+/// An acknowledgment of this direction's data, travelling against it.
+#[derive(Clone, Copy, Debug)]
+pub struct AckSeen {
+    /// Frame number, from 1.
+    pub frame: u64,
+    /// Capture time.
+    pub time: Time,
+    /// The stream offset acknowledged: all bytes below it have arrived.
+    pub acked_to: u64,
+    /// Bytes newly acknowledged; 0 for a duplicate or window update.
+    pub newly_acked: u64,
+    /// Segments newly acknowledged.
+    pub newly_acked_segments: u32,
+    /// No payload, SYN, FIN or RST in the packet.
+    pub pure: bool,
+    /// A duplicate ACK in RFC 5681's sense, or one that carries SACK blocks.
+    pub duplicate: bool,
+    /// The window it advertises, in bytes, where the scale is known.
+    pub window: Option<u64>,
+    /// Time since the *oldest* newly acknowledged segment passed the capture point; `None` if
+    /// nothing new was acknowledged or one of the bytes was retransmitted (Karn).
+    pub oldest_age: Option<Span>,
+    /// Time since the *newest* newly acknowledged segment passed the capture point.
+    pub newest_age: Option<Span>,
+    /// Bytes still in flight after this ACK.
+    pub in_flight: u64,
+}

@@ -1,0 +1,83 @@
+//! One TCP segment as the capture shows it: parsed value, borrowed payload.
+
+use std::net::IpAddr;
+
+use acklab_core::time::Time;
+
+/// An address and port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    /// IPv4 or IPv6 address.
+    pub addr: IpAddr,
+    /// TCP port.
+    pub port: u16,
+}
+
+/// A TCP segment read from one frame.
+#[derive(Clone, Debug)]
+pub struct Segment<'a> {
+    /// Frame number in the file, from 1, as Wireshark counts.
+    pub frame: u64,
+    /// Capture time, nanoseconds since the epoch.
+    pub time: Time,
+    /// Sender.
+    pub src: Endpoint,
+    /// Receiver.
+    pub dst: Endpoint,
+    /// First sequence number.
+    pub seq: u32,
+    /// Acknowledgment number; meaningless without [`Flags::ACK`].
+    pub ack: u32,
+    /// Control bits.
+    pub flags: Flags,
+    /// The window field as it stands, unscaled.
+    pub window: u16,
+    /// Options that bear on timing.
+    pub options: Options,
+    /// Payload bytes on the wire by the IP header (a GSO super-frame counts whole), of which
+    /// `payload` holds those that were captured.
+    pub payload_len: u32,
+    /// The captured part of the payload.
+    pub payload: &'a [u8],
+    /// Time to live or hop limit of the IP header: tells which side captured.
+    pub ttl: u8,
+}
+
+/// TCP control bits, as on the wire (RFC 9293 section 3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: u8 = 0x01;
+    /// Synchronise sequence numbers.
+    pub const SYN: u8 = 0x02;
+    /// Reset the connection.
+    pub const RST: u8 = 0x04;
+    /// Push function.
+    pub const PSH: u8 = 0x08;
+    /// The acknowledgment field is significant.
+    pub const ACK: u8 = 0x10;
+
+    /// Whether any of `bits` is set.
+    pub const fn has(self, bits: u8) -> bool {
+        self.0 & bits != 0
+    }
+}
+
+/// The TCP options that bear on timing; absent ones are `None` or zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Maximum segment size (kind 2).
+    pub mss: Option<u16>,
+    /// Window scale (kind 3).
+    pub window_scale: Option<u8>,
+    /// SACK permitted (kind 4).
+    pub sack_permitted: bool,
+    /// Number of SACK blocks carried (kind 5).
+    pub sack_blocks: u8,
+    /// The first SACK block: left and right edge.
+    pub sack_first: Option<(u32, u32)>,
+    /// Timestamp value and echo reply (kind 8).
+    pub timestamp: Option<(u32, u32)>,
+}
