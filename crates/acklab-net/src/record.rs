@@ -1,0 +1,151 @@
+//! Records the Linux kernel's TCP in a write-write-read exchange over a private loopback.
+//!
+//! One thread enters a fresh network namespace, opens the tap, connects client and server to each
+//! other and lets them talk on threads of their own while it listens; frames reach the caller
+//! through a channel, in the order of their kernel time stamps. The caller's own thread never
+//! leaves its namespace. Frames are Ethernet with zero addresses, as loopback has them, and their
+//! TCP checksums are not filled in: the kernel leaves them out where no wire is crossed.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::mpsc;
+use std::thread;
+
+use acklab_core::time::Time;
+use nix::errno::Errno;
+
+use crate::exchange;
+use crate::namespace;
+use crate::tap::Tap;
+
+/// What is to be exchanged while the tap listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordOptions {
+    /// How often the client asks and the server answers.
+    pub exchanges: u32,
+    /// The client's first write per exchange, bytes.
+    pub header_bytes: usize,
+    /// The client's second write per exchange, bytes.
+    pub body_bytes: usize,
+    /// The server's answer, bytes.
+    pub reply_bytes: usize,
+    /// Sets `TCP_NODELAY` on the client: the exchange with its fault mended.
+    pub nodelay: bool,
+}
+
+impl Default for RecordOptions {
+    /// The sizes of an SMTP BDAT command and its chunk, the textbook case in the wild.
+    fn default() -> Self {
+        Self { exchanges: 40, header_bytes: 10, body_bytes: 129, reply_bytes: 32, nodelay: false }
+    }
+}
+
+/// Why nothing, or not everything, could be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The process may not make namespaces or open packet sockets.
+    #[error(
+        "{doing}: not permitted; recording needs CAP_SYS_ADMIN and CAP_NET_RAW, so run it as root \
+         (for example with sudo)"
+    )]
+    Privilege {
+        /// What was being attempted.
+        doing: &'static str,
+    },
+    /// A system call failed for another reason.
+    #[error("{doing}: {errno}")]
+    System {
+        /// What was being attempted.
+        doing: &'static str,
+        /// The kernel's reason.
+        errno: Errno,
+    },
+    /// One end of the exchange failed.
+    #[error("the {end} failed: {source}")]
+    Exchange {
+        /// `client`, `server` or `connection`.
+        end: &'static str,
+        /// Its reason.
+        source: io::Error,
+    },
+    /// The tap's buffer overflowed: the recording has holes.
+    #[error("{frames} frames were lost because the machine was too busy; record again")]
+    Lost {
+        /// How many.
+        frames: u32,
+    },
+}
+
+impl RecordError {
+    fn system(doing: &'static str) -> impl FnOnce(Errno) -> Self {
+        move |errno| match errno {
+            Errno::EPERM | Errno::EACCES => Self::Privilege { doing },
+            errno => Self::System { doing, errno },
+        }
+    }
+
+    fn exchange(end: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Exchange { end, source }
+    }
+}
+
+/// Runs the exchange and calls `on_frame` with each frame and its time since the epoch.
+pub fn run(
+    options: &RecordOptions,
+    on_frame: &mut dyn FnMut(Time, &[u8]),
+) -> Result<(), RecordError> {
+    let (sender, frames) = mpsc::channel::<(Time, Vec<u8>)>();
+    thread::scope(|scope| {
+        let recorder = scope.spawn(move || record_in_namespace(options, &sender));
+        for (time, frame) in frames {
+            on_frame(time, &frame);
+        }
+        join(recorder)
+    })
+}
+
+/// The thread that lives in the namespace: tap first, so that it hears the handshake.
+fn record_in_namespace(
+    options: &RecordOptions,
+    frames: &mpsc::Sender<(Time, Vec<u8>)>,
+) -> Result<(), RecordError> {
+    namespace::enter_new().map_err(RecordError::system("make a network namespace"))?;
+    namespace::loopback_up().map_err(RecordError::system("bring up the loopback interface"))?;
+    let mut tap = Tap::open().map_err(RecordError::system("open a packet socket"))?;
+    let ends = exchange::connect(options).map_err(RecordError::exchange("connection"))?;
+    listen(&mut tap, ends, options, frames)?;
+    match tap.lost_frames() {
+        0 => Ok(()),
+        frames => Err(RecordError::Lost { frames }),
+    }
+}
+
+/// Passes frames on until both ends are done and the wire has fallen silent.
+fn listen(
+    tap: &mut Tap,
+    (client, server): (TcpStream, TcpStream),
+    options: &RecordOptions,
+    frames: &mpsc::Sender<(Time, Vec<u8>)>,
+) -> Result<(), RecordError> {
+    thread::scope(|scope| {
+        let client = scope.spawn(move || exchange::run_client(client, options));
+        let server = scope.spawn(move || exchange::run_server(server, options));
+        loop {
+            // Asked before the poll: what the ends sent last is in the buffer by then.
+            let done = client.is_finished() && server.is_finished();
+            match tap.poll_frame().map_err(RecordError::system("read the packet socket"))? {
+                // A caller that stopped listening is no reason to stop the exchange.
+                Some((time, frame)) => drop(frames.send((time, frame.to_vec()))),
+                None if done => break,
+                None => {}
+            }
+        }
+        join(client).map_err(RecordError::exchange("client"))?;
+        join(server).map_err(RecordError::exchange("server"))
+    })
+}
+
+/// The thread's result; its panic, if it panicked, goes on in the caller.
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

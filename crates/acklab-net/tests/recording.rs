@@ -1,0 +1,103 @@
+//! Goal: what the recorder says about the kernel is true, and it leaves nothing behind.
+//! Method: record the real kernel (needs root; skipped with a message otherwise) and look at the
+//! frames byte by byte, with no part of the analyser in between. Waits are only ever checked
+//! against lower bounds or medians, so that a busy machine cannot fail them.
+
+#![cfg(target_os = "linux")]
+
+use acklab_core::time::{Span, Time};
+use acklab_net::record::{self, RecordError, RecordOptions};
+
+/// Ethernet, IPv4 without options.
+const TCP_OFFSET: usize = 14 + 20;
+
+/// One data segment: when, from which port, how many bytes of payload.
+struct DataSegment {
+    time: Time,
+    from_server: bool,
+    bytes: usize,
+}
+
+/// Records, or says why not and returns `None`.
+fn recorded(options: &RecordOptions) -> Option<Vec<(Time, Vec<u8>)>> {
+    let mut frames = Vec::new();
+    match record::run(options, &mut |time, frame| frames.push((time, frame.to_vec()))) {
+        Ok(()) => Some(frames),
+        Err(RecordError::Privilege { doing }) => {
+            eprintln!("SKIPPED: recording the kernel: {doing}: not permitted here");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn data_segments(frames: &[(Time, Vec<u8>)]) -> Vec<DataSegment> {
+    let field =
+        |frame: &[u8], at: usize| usize::from(u16::from_be_bytes([frame[at], frame[at + 1]]));
+    let segment = |(time, frame): &(Time, Vec<u8>)| {
+        let header = usize::from(frame[TCP_OFFSET + 12] >> 4) * 4;
+        DataSegment {
+            time: *time,
+            from_server: field(frame, TCP_OFFSET) == 7000,
+            bytes: field(frame, 16) - 20 - header,
+        }
+    };
+    frames.iter().map(segment).filter(|segment| segment.bytes > 0).collect()
+}
+
+/// How long each body left after its header, in order of length.
+fn body_delays(options: &RecordOptions, frames: &[(Time, Vec<u8>)]) -> Vec<Span> {
+    let segments = data_segments(frames);
+    let mut delays: Vec<Span> = segments
+        .windows(2)
+        .filter(|pair| pair[0].bytes == options.header_bytes && !pair[0].from_server)
+        .filter(|pair| pair[1].bytes == options.body_bytes && !pair[1].from_server)
+        .map(|pair| pair[1].time.since(pair[0].time))
+        .collect();
+    delays.sort_unstable();
+    delays
+}
+
+#[test]
+fn every_write_of_the_exchange_is_recorded_once_and_in_order() {
+    let options = RecordOptions { exchanges: 12, ..RecordOptions::default() };
+    let Some(frames) = recorded(&options) else { return };
+    assert!(frames.windows(2).all(|pair| pair[0].0 <= pair[1].0), "time runs backwards");
+    let segments = data_segments(&frames);
+    let sent = |from_server: bool| -> usize {
+        segments.iter().filter(|s| s.from_server == from_server).map(|s| s.bytes).sum()
+    };
+    assert_eq!(sent(false), 12 * (10 + 129));
+    assert_eq!(sent(true), 12 * 32);
+}
+
+#[test]
+fn nagle_holds_every_body_but_the_first_until_the_delayed_ack() {
+    let options = RecordOptions { exchanges: 12, ..RecordOptions::default() };
+    let Some(frames) = recorded(&options) else { return };
+    let delays = body_delays(&options, &frames);
+    // TCP_DELACK_MIN is 40 ms, its timer may fire up to one jiffy (4 ms at HZ = 250, 10 ms at
+    // HZ = 100) early with respect to the segment's arrival.
+    let held = delays.iter().filter(|delay| **delay >= Span::from_millis(30)).count();
+    assert_eq!((delays.len(), held), (12, 11), "{delays:?}");
+}
+
+#[test]
+fn nodelay_lets_the_bodies_go_at_once() {
+    let options = RecordOptions { exchanges: 12, nodelay: true, ..RecordOptions::default() };
+    let Some(frames) = recorded(&options) else { return };
+    let delays = body_delays(&options, &frames);
+    assert_eq!(delays.len(), 12);
+    assert!(delays[6] < Span::from_millis(10), "{delays:?}");
+}
+
+#[test]
+fn the_caller_stays_in_its_own_namespace() {
+    let here = || std::fs::read_link("/proc/thread-self/ns/net").ok();
+    let before = here();
+    let Some(_) = recorded(&RecordOptions { exchanges: 1, ..RecordOptions::default() }) else {
+        return;
+    };
+    assert!(before.is_some());
+    assert_eq!(here(), before);
+}
