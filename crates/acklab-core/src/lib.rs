@@ -6,4 +6,14 @@
 //! ([`rng::Rng`]), transcendental functions from [`math`], and whatever a component has to tell is
 //! a typed [`event::Event`] in the caller's [`event::Sink`].
 
+pub mod ack;
+pub mod endpoint;
+pub mod event;
+pub mod math;
+pub mod packet;
+pub mod rng;
+pub mod seq;
 pub mod time;
+pub mod timer;
+pub mod units;
+pub mod wire;

@@ -1,0 +1,84 @@
+//! ACK policies: when does a receiver acknowledge? One policy, one file.
+//!
+//! A policy sees named samples of what happened and answers with a [`Decision`]; it owns its timer
+//! and knows nothing of packets, so the same policy serves TCP in virtual time, TCP on the wire and
+//! reliable UDP. RFC 9293 section 3.8.6.3 and RFC 5681 section 4.2 bound it: at most 500 ms, at
+//! least every second full-sized segment, at once for out-of-order data; the transport enforces the
+//! last itself, so that no policy can break loss recovery.
+
+use crate::time::{Span, Time};
+
+/// In-order data arrived.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DataSample {
+    /// Payload bytes.
+    pub len: u32,
+    /// PSH was set.
+    pub push: bool,
+    /// The effective MSS for data towards us, bytes.
+    pub mss: u32,
+    /// Segments in order since our last ACK, this one included.
+    pub unacked_segments: u32,
+    /// Bytes in order since our last ACK, this one included.
+    pub unacked_bytes: u32,
+    /// Free receive window, bytes.
+    pub window: u32,
+    /// The window we would now advertise is no smaller than the one last advertised.
+    pub window_not_shrunk: bool,
+    /// The last window advertised was zero.
+    pub was_zero_window: bool,
+    /// Smoothed round trip, where known.
+    pub srtt: Option<Span>,
+    /// Retransmission time-out in force.
+    pub rto: Span,
+}
+
+/// The application read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadSample {
+    /// Bytes read.
+    pub copied: u32,
+    /// Bytes in order since our last ACK.
+    pub unacked_bytes: u32,
+    /// Nothing more waits to be read.
+    pub queue_empty: bool,
+    /// Free receive window, bytes.
+    pub window: u32,
+    /// Window last advertised, less what has arrived since, bytes.
+    pub advertised: u32,
+}
+
+/// What to do about acknowledging.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Acknowledge at once.
+    Now,
+    /// Not yet: the policy's own timer will tell ([`AckPolicy::poll_timeout`]).
+    Wait,
+}
+
+/// When a receiver acknowledges.
+///
+/// The transport calls `on_*` as things happen and `handle_timeout` when `poll_timeout` is due.
+/// Every ACK that leaves, whatever its reason, is told through `on_ack_sent`, which disarms.
+pub trait AckPolicy {
+    /// In-order data arrived.
+    fn on_data(&mut self, now: Time, sample: &DataSample) -> Decision;
+
+    /// The application read.
+    fn on_read(&mut self, _now: Time, _sample: &ReadSample) -> Decision {
+        Decision::Wait
+    }
+
+    /// We sent data of our own (an ACK rode along).
+    fn on_data_sent(&mut self, _now: Time) {}
+
+    /// An ACK left.
+    fn on_ack_sent(&mut self, now: Time);
+
+    /// The timer came due: whether to acknowledge now.
+    fn handle_timeout(&mut self, now: Time, rto: Span) -> Decision;
+
+    /// When the timer is due.
+    fn poll_timeout(&self) -> Option<Time>;
+}

@@ -1,0 +1,31 @@
+//! The contract: five verbs that everything which takes packets answers to.
+//!
+//! `now` is always an argument. After any mutation the caller drains [`Endpoint::poll_transmit`],
+//! then [`Endpoint::poll_event`], then reads [`Endpoint::poll_timeout`] once. A spurious timeout is
+//! a no-op; the same input gives the same output to the bit. The property test that holds every
+//! implementor to this is `contract::check` in the crate's tests.
+
+use crate::event::Sink;
+use crate::packet::Packet;
+use crate::time::Time;
+
+/// A host's transport, a link, a queue or a relay.
+pub trait Endpoint {
+    /// What it tells the application or the world above it.
+    type AppEvent;
+
+    /// Takes a packet that arrived at `now`.
+    fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink);
+
+    /// Acts on every deadline that is due at `now`; does nothing where none is.
+    fn handle_timeout(&mut self, now: Time, sink: &mut Sink);
+
+    /// The next packet that leaves at `now`; `None` when all that may leave has left.
+    fn poll_transmit(&mut self, now: Time, sink: &mut Sink) -> Option<Packet>;
+
+    /// When [`Endpoint::handle_timeout`] must be called next, if nothing else happens before.
+    fn poll_timeout(&self) -> Option<Time>;
+
+    /// The next thing the layer above should know.
+    fn poll_event(&mut self) -> Option<Self::AppEvent>;
+}

@@ -1,0 +1,3 @@
+//! Wire formats: parsed values (`Repr`) and, at the edges only, their bytes.
+
+pub mod tcp;
