@@ -1,0 +1,142 @@
+//! Goal: the dependency graph stays the one that ARCHITECTURE.md draws.
+//! Method: read `cargo metadata` and hold every normal and build edge to [`RULES`].
+//!
+//! core -> {sim, trace, net};  stats;  {core, sim, trace, net, stats} -> lab -> acklab
+//!
+//! Edges of tests (dev-dependencies) are free: they decide nothing that ships.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
+
+/// What one crate may depend on, and what would be lost if it did not keep to it.
+struct Rule {
+    package: &'static str,
+    inside: &'static [&'static str],
+    /// `None`: any crate of the registry that `deny.toml` admits.
+    outside: Option<&'static [&'static str]>,
+    why: &'static str,
+}
+
+/// One line per crate; a crate that is not here has no place in the graph yet.
+const RULES: &[Rule] = &[
+    Rule {
+        package: "acklab-core",
+        inside: &[],
+        outside: Some(&["libm"]),
+        why: "the core is sans-IO and deterministic: it stands on nothing but libm",
+    },
+    Rule { package: "acklab-stats", inside: &[], outside: None, why: "statistics know no packets" },
+    Rule {
+        package: "acklab-sim",
+        inside: &["acklab-core"],
+        outside: None,
+        why: "virtual time sees the core alone, and never the real network",
+    },
+    Rule {
+        package: "acklab-net",
+        inside: &["acklab-core"],
+        outside: None,
+        why: "the real network sees the core alone, and never virtual time",
+    },
+    Rule {
+        package: "acklab-trace",
+        inside: &["acklab-core"],
+        outside: None,
+        why: "captures are judged without the simulator that predicts them",
+    },
+    Rule {
+        package: "acklab-lab",
+        inside: &["acklab-core", "acklab-net", "acklab-sim", "acklab-stats", "acklab-trace"],
+        outside: None,
+        why: "the laboratory joins the worlds and knows no command line",
+    },
+    Rule {
+        package: "acklab",
+        inside: &["acklab-lab"],
+        outside: None,
+        why: "the command is a thin door over the laboratory, as Python and WebAssembly will be",
+    },
+];
+
+fn workspace() -> Metadata {
+    MetadataCommand::new()
+        .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+        .no_deps()
+        .other_options(vec!["--offline".to_owned()])
+        .exec()
+        .expect("cargo metadata reads the workspace")
+}
+
+/// Every sentence says which edge broke which rule.
+fn broken_edges(package: &Package, members: &BTreeSet<&str>, rule: &Rule) -> Vec<String> {
+    let shipped = package.dependencies.iter().filter(|d| d.kind != DependencyKind::Development);
+    shipped
+        .filter(|dependency| {
+            let name = dependency.name.as_str();
+            let allowed = if members.contains(name) { Some(rule.inside) } else { rule.outside };
+            allowed.is_some_and(|list| !list.contains(&name))
+        })
+        .map(|dependency| {
+            format!(
+                "{} depends on {}; but {} (allowed: {:?}, outside the workspace: {})",
+                rule.package,
+                dependency.name,
+                rule.why,
+                rule.inside,
+                rule.outside.map_or("any".to_owned(), |list| format!("{list:?}")),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn every_dependency_edge_is_one_that_the_design_allows() {
+    let metadata = workspace();
+    let packages = metadata.workspace_packages();
+    let members: BTreeSet<&str> = packages.iter().map(|p| p.name.as_str()).collect();
+    let rules: BTreeMap<&str, &Rule> = RULES.iter().map(|rule| (rule.package, rule)).collect();
+    let mut broken = Vec::new();
+    for package in &packages {
+        match rules.get(package.name.as_str()) {
+            Some(rule) => broken.extend(broken_edges(package, &members, rule)),
+            None => broken.push(format!(
+                "{} has no rule: decide what it may depend on, here and in ARCHITECTURE.md",
+                package.name
+            )),
+        }
+    }
+    assert!(broken.is_empty(), "\n{}\n", broken.join("\n"));
+    assert!(members.len() >= RULES.len(), "a rule's crate is gone: {members:?}");
+}
+
+#[test]
+fn a_forbidden_edge_is_named_with_its_rule() {
+    let metadata = workspace();
+    let packages = metadata.workspace_packages();
+    let members: BTreeSet<&str> = packages.iter().map(|p| p.name.as_str()).collect();
+    let lab = packages.iter().find(|p| p.name.as_str() == "acklab-lab").expect("lab is a member");
+    let strict = Rule { package: "acklab-lab", inside: &[], outside: None, why: "(the rule)" };
+    let broken = broken_edges(lab, &members, &strict);
+    assert!(
+        broken
+            .iter()
+            .any(|line| line.contains("acklab-lab depends on acklab-core; but (the rule)")),
+        "{broken:?}"
+    );
+}
+
+#[test]
+fn every_crate_lives_in_the_folder_of_its_name_under_the_common_lints() {
+    for package in workspace().workspace_packages() {
+        let folder = package.manifest_path.parent().and_then(|folder| folder.file_name());
+        assert_eq!(folder, Some(package.name.as_str()));
+        let manifest =
+            std::fs::read_to_string(&package.manifest_path).expect("a readable manifest");
+        assert!(
+            manifest.contains("[lints]\nworkspace = true"),
+            "{} does not take the workspace's lints",
+            package.name
+        );
+    }
+}
