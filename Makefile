@@ -1,0 +1,86 @@
+# The front door. `make help` lists the doors; each installs what it needs when it is missing
+# (tools/setup) and loses no time when nothing is.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+
+# How long each fuzz target runs.
+FUZZ_SECONDS ?= 3600
+FUZZ_TARGETS := $(sort $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))))
+
+.PHONY: help
+help: ## this list
+	@awk -F ': .*## ' '/^[a-z][a-z-]*: .*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
+
+.PHONY: demo
+demo: deps-rust ## diagnose a capture of the real Linux kernel, simulate the same exchange, compare
+	cargo build --quiet --release --locked -p acklab
+	@$(TARGET_DIR)/release/acklab demo demo/nagle-linux.pcapng --out out/demo
+
+.PHONY: test
+test: deps-rust deps-test ## every test, with a count of what was skipped and why
+	@tools/test
+
+.PHONY: lint
+lint: deps-rust fmt clippy doc wasm edges deny-if-installed ## format, clippy, docs, wasm32, dependency edges, licences
+	@echo "lint: all held"
+
+.PHONY: bench
+bench: bench-sim bench-trace ## how fast virtual time and the capture reader are, with the conditions
+
+.PHONY: fuzz
+fuzz: $(addprefix fuzz-,$(FUZZ_TARGETS)) ## each fuzz target for FUZZ_SECONDS (3600); make -j2 fuzz runs two at once
+
+.PHONY: record-demo
+record-demo: deps-rust ## record the demo captures from this machine's kernel anew (root)
+	cargo build --quiet --release --locked -p acklab-net --example record
+	@tools/setup as-root $(TARGET_DIR)/release/examples/record demo/nagle-linux.pcapng
+	@tools/setup as-root $(TARGET_DIR)/release/examples/record demo/nodelay-linux.pcapng nodelay
+
+.PHONY: clean
+clean: ## remove what was built and written here
+	rm -rf target fuzz/target out
+
+# The parts of lint.
+.PHONY: fmt clippy doc wasm edges deny deny-if-installed
+fmt: deps-rust
+	cargo fmt --all --check
+clippy: deps-rust
+	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+doc: deps-rust
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --document-private-items --locked
+wasm: deps-rust
+	@if tools/setup wasm; then set -x; \
+	 cargo check --quiet -p acklab-core --target wasm32-unknown-unknown --locked; \
+	 else echo "SKIPPED: wasm32 check: the target could not be installed"; fi
+edges: deps-rust
+	cargo test --quiet -p acklab --test edges --locked
+deny-if-installed: deps-rust
+	@if command -v cargo-deny >/dev/null; then set -x; cargo deny --locked check; \
+	 else echo "SKIPPED: cargo deny: not installed ('make deny' installs it and checks)"; fi
+deny: deps-rust ## licences, advisories and sources of every dependency (installs cargo-deny)
+	@tools/setup deny
+	cargo deny --locked check
+
+# The parts of bench.
+.PHONY: bench-sim bench-trace
+bench-sim: deps-rust
+	cargo run --quiet --release --locked -p acklab-lab --example bench_sim
+bench-trace: deps-rust
+	cargo run --quiet --release --locked -p acklab-trace --example bench_trace
+
+fuzz-%: deps-rust
+	@tools/setup fuzz
+	cargo +nightly fuzz run $* -- -max_total_time=$(FUZZ_SECONDS)
+
+# What the others need.
+.PHONY: deps-rust deps-test
+deps-rust:
+	@tools/setup rust
+deps-test:
+	@tools/setup chromium
