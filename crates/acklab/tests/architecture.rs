@@ -1,0 +1,95 @@
+//! Goal: ARCHITECTURE.md tells the truth.
+//! Method: every test that its invariants name exists where they say, every dependency pinned in
+//! the root manifest has its line of justification, and every relative link of the documents leads
+//! somewhere.
+
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn text(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// The lines of the section under `heading`.
+fn section<'a>(document: &'a str, heading: &str) -> Vec<&'a str> {
+    let lines = document.lines().skip_while(|line| *line != heading).skip(1);
+    lines.take_while(|line| !line.starts_with("## ")).collect()
+}
+
+/// What stands between backticks.
+fn quoted(line: &str) -> Vec<&str> {
+    line.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn every_invariant_names_tests_that_exist() {
+    let document = text("ARCHITECTURE.md");
+    let rows = section(&document, "## Invariants");
+    let numbered = rows
+        .iter()
+        .filter(|row| row.split('|').nth(1).is_some_and(|cell| cell.trim().parse::<u32>().is_ok()));
+    let mut held = 0;
+    for row in numbered {
+        let mut file = String::new();
+        let mut tests = 0;
+        for word in quoted(row.rsplit('|').nth(1).unwrap_or_default()) {
+            if Path::new(word).extension().is_some_and(|extension| extension == "rs") {
+                file = text(word);
+            } else if !word.contains(' ') {
+                assert!(file.contains(&format!("fn {word}(")), "no test {word} for: {row}");
+                tests += 1;
+            }
+        }
+        assert!(tests > 0, "no test holds: {row}");
+        held += 1;
+    }
+    assert!(held >= 8, "only {held} invariants were found");
+}
+
+#[test]
+fn every_dependency_is_justified_and_every_justification_has_its_dependency() {
+    let manifest = text("Cargo.toml");
+    let mut pinned: Vec<&str> = manifest
+        .lines()
+        .skip_while(|line| *line != "[workspace.dependencies]")
+        .skip(1)
+        .take_while(|line| !line.starts_with('['))
+        .filter_map(|line| line.split_once('=').map(|(name, _)| name.trim()))
+        .filter(|name| !name.starts_with("acklab"))
+        .collect();
+    let document = text("ARCHITECTURE.md");
+    let rows = section(&document, "## Dependencies");
+    let mut justified: Vec<&str> =
+        rows.iter().filter(|row| row.starts_with("| `")).map(|row| quoted(row)[0]).collect();
+    pinned.sort_unstable();
+    justified.sort_unstable();
+    assert_eq!(pinned, justified, "Cargo.toml (left) and ARCHITECTURE.md (right) differ");
+}
+
+#[test]
+fn every_relative_link_of_the_documents_leads_somewhere() {
+    let documents = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "ROADMAP.md",
+        "demo/README.md",
+        "docs/nagle-and-delayed-ack.md",
+    ];
+    for document in documents {
+        let content = text(document);
+        let folder = root().join(document);
+        for link in content.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap_or_default();
+            if file.is_empty() || file.contains("://") {
+                continue;
+            }
+            let target = folder.parent().map(|folder| folder.join(file)).unwrap_or_default();
+            assert!(target.exists(), "{document} links to {link}, which is not there");
+        }
+    }
+}
