@@ -1,1 +1,3 @@
 //! Scenario -> plan -> run -> results -> report.
+
+pub mod report;

@@ -1,0 +1,31 @@
+//! Reports: one self-contained HTML file that opens without a network.
+//!
+//! A report is a [`Page`]: a verdict in plain words, then [`Section`]s made of [`Block`]s (text,
+//! facts, [`Figure`]s, [`Table`]s), then the conditions under which it holds. The same blocks serve
+//! every verb: `diagnose` and `run` have builders here ([`diagnose`], [`run`]); others assemble a
+//! [`Page`] themselves and call [`Page::to_html`].
+//!
+//! Plots are Vega-Lite specifications drawn as SVG by the Vega runtime that the page carries
+//! (compressed, once); the ladder diagram is SVG made here, so that verdict, ladder and tables are
+//! readable even where scripts are off. Every string that comes from a capture or a scenario is
+//! escaped: text by the template engine, JSON by [`html`], SVG text by [`ladder`].
+//!
+//! Left out: fonts, images and anything else that would have to be fetched; PDF (browsers print).
+
+mod glossary;
+mod html;
+mod ladder;
+mod page;
+mod plot;
+mod table;
+mod vega;
+
+pub use glossary::{Term, terms};
+pub use html::ReportError;
+pub use ladder::{Arrow, ArrowKind, CapturePoint, Hold, Host, Ladder, Side};
+pub use page::{Block, Figure, Fix, Page, Section, Tone, Verdict};
+pub use plot::{
+    Cdf, CdfSeries, Histogram, LineSeries, Lines, Mark, Plot, SegmentKind, SequenceSegment,
+    TimeSequence,
+};
+pub use table::{Align, Cell, Column, Row, Table};

@@ -1,0 +1,114 @@
+//! What a report says, before it is HTML: the verdict, its sections and their blocks.
+//!
+//! Plain data: a builder fills it, [`Page::to_html`] turns it into a file. Text fields are plain
+//! text; the renderer escapes them. The order of the fields is the order on the page.
+
+use serde::Serialize;
+
+use super::html::{self, ReportError};
+use super::ladder::Ladder;
+use super::plot::Plot;
+use super::table::Table;
+
+/// A whole report.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The heading and the browser tab's title.
+    pub title: String,
+    /// What was looked at, in one line: file name, packets, duration; or scenario and runs.
+    pub subject: String,
+    /// The answer, first thing on the page.
+    pub verdict: Verdict,
+    /// The evidence, in reading order.
+    pub sections: Vec<Section>,
+    /// Keys of the glossary entries to show at the end; see [`super::terms`].
+    pub terms: Vec<&'static str>,
+    /// How to get this page again: command, version, seed, scenario, as (name, value).
+    pub conditions: Vec<(String, String)>,
+}
+
+impl Page {
+    /// Renders the page as one HTML file.
+    pub fn to_html(&self) -> Result<String, ReportError> {
+        html::render(self)
+    }
+}
+
+/// The answer in plain words.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Verdict {
+    /// Good, bad or undecided: the colour and the sign beside the headline.
+    pub tone: Tone,
+    /// One sentence that stands alone.
+    pub headline: String,
+    /// What it means, one paragraph each.
+    pub explanation: Vec<String>,
+    /// What to change, each alone sufficient, the best first.
+    pub fixes: Vec<Fix>,
+}
+
+/// What kind of news a verdict is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tone {
+    /// A fault was found.
+    Fault,
+    /// Looked for and not there.
+    Fine,
+    /// The data does not suffice to say.
+    Unsure,
+    /// A result without a judgment, such as a simulation's figures.
+    #[default]
+    Neutral,
+}
+
+/// One change that would mend the fault.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Fix {
+    /// Which host, as the reader knows it: "On the sender, 192.168.0.60".
+    pub host: String,
+    /// What to change, one sentence.
+    pub change: String,
+    /// The line to type or to put in the code, if there is one.
+    pub code: Option<String>,
+    /// What it costs or does not reach.
+    pub caveat: Option<String>,
+}
+
+/// A heading with blocks under it.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// Heading.
+    pub title: String,
+    /// With a key, the section is shown only while the table row with the same key is chosen (the
+    /// first such key on the page at first); without scripts it is always shown.
+    pub choice: Option<String>,
+    /// Content in order.
+    pub blocks: Vec<Block>,
+}
+
+/// One piece of a section.
+#[derive(Clone, Debug)]
+pub enum Block {
+    /// A paragraph.
+    Text(String),
+    /// Short facts: (name, value with its unit).
+    Facts(Vec<(String, String)>),
+    /// A Vega-Lite plot.
+    Figure(Figure<Plot>),
+    /// A ladder diagram, drawn as SVG without a script.
+    Ladder(Figure<Ladder>),
+    /// A table.
+    Table(Table),
+}
+
+/// A drawing with its words.
+#[derive(Clone, Debug)]
+pub struct Figure<T> {
+    /// Heading above the drawing.
+    pub title: String,
+    /// How to read it: one or two sentences below it; also the text for those who cannot see it.
+    pub caption: String,
+    /// The drawing itself.
+    pub drawing: T,
+}

@@ -1,0 +1,364 @@
+//! From a [`Plot`] to the Vega-Lite specification and the columns it draws.
+//!
+//! The page's script turns columns into the row objects that Vega-Lite reads, so that a series of
+//! 1,000 points costs its digits and not 1,000 copies of its field names. Field names are fixed
+//! here; words from outside (titles, series names, labels) only ever become values.
+//!
+//! Colours are the page's CSS variables. Series take the Okabe-Ito colours, which people with any
+//! colour blindness can tell apart, and a dash pattern each.
+
+use serde_json::{Value, json};
+
+use super::plot::{Cdf, Histogram, Lines, Mark, Plot, SegmentKind, TimeSequence};
+
+/// What the page's script needs to draw `plot`: `{"spec": …, "data": {name: columns}}`.
+pub(super) fn drawing(plot: &Plot) -> Value {
+    match plot {
+        Plot::Cdf(cdf) => cdf_drawing(cdf),
+        Plot::TimeSequence(sequence) => time_sequence_drawing(sequence),
+        Plot::Histogram(histogram) => histogram_drawing(histogram),
+        Plot::Lines(lines) => lines_drawing(lines),
+    }
+}
+
+fn cdf_drawing(cdf: &Cdf) -> Value {
+    let points = || cdf.series.iter().flat_map(|series| &series.points);
+    let names: Vec<&str> = cdf.series.iter().map(|series| series.name.as_str()).collect();
+    let lengths = cdf.series.iter().map(|series| series.points.len());
+    let line = json!({
+        "data": {"name": "points"},
+        "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2.2, "clip": true},
+        "encoding": {
+            "x": {"field": "x", "type": "quantitative", "title": cdf.x_title},
+            "y": {"field": "y", "type": "quantitative", "title": "share of messages at or below",
+                  "axis": {"format": ".0%"}, "scale": {"domain": [0, 1]}},
+            "color": series_colour(&names),
+            "strokeDash": series_dash(&names),
+        },
+    });
+    let data = json!({
+        "points": {
+            "x": numbers(points().map(|point| point.0), 5),
+            "y": numbers(points().map(|point| point.1), 5),
+            "s": words(&names, lengths),
+        },
+        "marks": mark_columns(&cdf.marks),
+    });
+    drawing_of(280, &with_marks(vec![line], &cdf.marks), &data)
+}
+
+fn lines_drawing(lines: &Lines) -> Value {
+    let points = || lines.series.iter().flat_map(|series| &series.points);
+    let names: Vec<&str> = lines.series.iter().map(|series| series.name.as_str()).collect();
+    let lengths = lines.series.iter().map(|series| series.points.len());
+    let mark = if lines.scatter {
+        json!({"type": "point", "filled": true, "size": 14, "opacity": 0.7, "tooltip": true})
+    } else {
+        json!({"type": "line", "strokeWidth": 2.2, "point": {"size": 40}})
+    };
+    let mut encoding = json!({
+        "x": {"field": "x", "type": "quantitative", "title": lines.x_title, "scale": {"zero": false}},
+        "y": {"field": "y", "type": "quantitative", "title": lines.y_title},
+        "color": series_colour(&names),
+    });
+    if lines.log_x {
+        encoding["x"]["scale"] = json!({"type": "log"});
+    }
+    if !lines.scatter {
+        encoding["strokeDash"] = series_dash(&names);
+    }
+    let data = json!({"points": {
+        "x": numbers(points().map(|point| point.0), 7),
+        "y": numbers(points().map(|point| point.1), 5),
+        "s": words(&names, lengths),
+    }});
+    let layer = json!({"data": {"name": "points"}, "mark": mark, "encoding": encoding});
+    drawing_of(280, &[layer], &data)
+}
+
+fn histogram_drawing(histogram: &Histogram) -> Value {
+    let counts = &histogram.counts;
+    let least = counts.iter().copied().filter(|count| *count > 0).min().unwrap_or(1);
+    let most = counts.iter().copied().max().unwrap_or(0);
+    // A few dozen late ACKs beside thousands of prompt ones are the very thing to see.
+    let skewed = most > 100 * least;
+    let scale =
+        if skewed { json!({"type": "symlog", "nice": true}) } else { json!({"zero": true}) };
+    let y_title = if skewed {
+        format!("{} (logarithmic)", histogram.y_title)
+    } else {
+        histogram.y_title.clone()
+    };
+    let bars = json!({
+        "data": {"name": "bins"},
+        "mark": {"type": "bar", "color": "var(--data)", "binSpacing": 1, "tooltip": true},
+        "encoding": {
+            "x": {"field": "a", "type": "quantitative", "bin": "binned", "title": histogram.x_title},
+            "x2": {"field": "b"},
+            "y": {"field": "n", "type": "quantitative", "title": y_title, "scale": scale},
+            "tooltip": [
+                {"field": "a", "type": "quantitative", "title": "from"},
+                {"field": "b", "type": "quantitative", "title": "to"},
+                {"field": "n", "type": "quantitative", "title": histogram.y_title},
+            ],
+        },
+    });
+    let filled: Vec<usize> = (0..counts.len()).filter(|&bin| counts[bin] > 0).collect();
+    let data = json!({
+        "bins": {
+            "a": numbers(filled.iter().map(|&bin| histogram.edges[bin]), 6),
+            "b": numbers(filled.iter().map(|&bin| histogram.edges[bin + 1]), 6),
+            "n": filled.iter().map(|&bin| counts[bin]).collect::<Vec<u64>>(),
+        },
+        "marks": mark_columns(&histogram.marks),
+    });
+    drawing_of(260, &with_marks(vec![bars], &histogram.marks), &data)
+}
+
+fn time_sequence_drawing(sequence: &TimeSequence) -> Value {
+    let x = json!({"field": "t", "type": "quantitative", "title": "time (s)", "scale": {"zero": false}});
+    let y = json!({"field": "a", "type": "quantitative", "title": "byte in the stream",
+                   "scale": {"zero": false}, "axis": {"format": ",d"}});
+    let acks = json!({
+        "data": {"name": "acks"},
+        "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5},
+        "encoding": {"x": x, "y": y, "color": sequence_colour("acknowledged")},
+    });
+    let waits = json!({
+        "data": {"name": "segments"},
+        "transform": [{"filter": "isValid(datum.w)"}],
+        "mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.45},
+        "encoding": {"x": {"field": "w", "type": "quantitative"}, "x2": {"field": "t"}, "y": y,
+                     "color": sequence_colour("data waits in the sender")},
+    });
+    let segments = json!({
+        "data": {"name": "segments"},
+        "mark": {"type": "rule", "strokeWidth": 3.5, "strokeCap": "round"},
+        "encoding": {"x": x, "y": y, "y2": {"field": "b"},
+            "color": {"field": "k", "type": "nominal", "title": null},
+            "tooltip": [
+                {"field": "f", "type": "quantitative", "title": "frame"},
+                {"field": "t", "type": "quantitative", "title": "time (s)"},
+                {"field": "n", "type": "quantitative", "title": "bytes"},
+                {"field": "h", "type": "quantitative", "title": "held (ms)"},
+            ]},
+        "params": [{"name": "view", "bind": "scales",
+                    "select": {"type": "interval", "zoom": "wheel![event.shiftKey]"}}],
+    });
+    drawing_of(340, &[acks, waits, segments], &sequence_columns(sequence))
+}
+
+fn sequence_columns(sequence: &TimeSequence) -> Value {
+    let segments = &sequence.segments;
+    let optional = |value: Option<f64>| value.map_or(Value::Null, |value| number(value, 9));
+    let kinds: Vec<&str> = segments.iter().map(|segment| kind_name(segment.kind)).collect();
+    json!({
+        "segments": {
+            "t": numbers(segments.iter().map(|segment| segment.time_s), 9),
+            "w": segments.iter()
+                .map(|segment| optional(segment.held_ms.map(|held| segment.time_s - held / 1e3)))
+                .collect::<Vec<_>>(),
+            "a": numbers(segments.iter().map(|segment| segment.from_byte), 15),
+            "b": numbers(segments.iter().map(|segment| segment.to_byte), 15),
+            "n": numbers(segments.iter().map(|segment| segment.to_byte - segment.from_byte), 15),
+            "h": segments.iter()
+                .map(|segment| segment.held_ms.map_or(Value::Null, |held| number(held, 4)))
+                .collect::<Vec<_>>(),
+            "f": segments.iter().map(|segment| segment.frame).collect::<Vec<_>>(),
+            "k": words(&kinds, kinds.iter().map(|_| 1)),
+        },
+        "acks": {
+            "t": numbers(sequence.acks.iter().map(|ack| ack.0), 9),
+            "a": numbers(sequence.acks.iter().map(|ack| ack.1), 15),
+        },
+    })
+}
+
+fn kind_name(kind: SegmentKind) -> &'static str {
+    match kind {
+        SegmentKind::New => "data",
+        SegmentKind::Held => "data sent late, after a hold",
+        SegmentKind::Retransmitted => "data sent again",
+    }
+}
+
+/// The colour of one layer of the time-sequence plot, as an entry of its common legend.
+fn sequence_colour(entry: &str) -> Value {
+    json!({"datum": entry, "type": "nominal", "title": null, "scale": {
+        "domain": ["data", "data sent late, after a hold", "data waits in the sender",
+                   "data sent again", "acknowledged"],
+        "range": ["var(--data)", "var(--held)", "var(--held)", "var(--again)", "var(--ack)"],
+    }})
+}
+
+fn series_colour(names: &[&str]) -> Value {
+    let colours: Vec<String> = (0..names.len())
+        .map(|index| format!("var(--series-{})", index % SERIES_COLOURS + 1))
+        .collect();
+    let mut colour = json!({"field": "s", "type": "nominal", "title": null, "sort": null,
+                            "scale": {"domain": names, "range": colours}});
+    if names.len() < 2 {
+        colour["legend"] = Value::Null;
+    }
+    colour
+}
+
+fn series_dash(names: &[&str]) -> Value {
+    let dashes: Vec<&[u8]> = (0..names.len()).map(|index| DASHES[index % DASHES.len()]).collect();
+    let mut dash = json!({"field": "s", "type": "nominal", "title": null, "sort": null,
+                          "scale": {"domain": names, "range": dashes}});
+    if names.len() < 2 {
+        dash["legend"] = Value::Null;
+    }
+    dash
+}
+
+fn mark_columns(marks: &[Mark]) -> Value {
+    json!({
+        "x": numbers(marks.iter().map(|mark| mark.at), 6),
+        "label": marks.iter().map(|mark| &mark.label).collect::<Vec<_>>(),
+    })
+}
+
+/// `layers` with a labelled rule per mark behind them.
+fn with_marks(mut layers: Vec<Value>, marks: &[Mark]) -> Vec<Value> {
+    if marks.is_empty() {
+        return layers;
+    }
+    let x = json!({"field": "x", "type": "quantitative"});
+    layers.insert(0, json!({
+        "data": {"name": "marks"},
+        "mark": {"type": "rule", "color": "var(--held)", "strokeDash": [5, 4], "strokeWidth": 1.5},
+        "encoding": {"x": x},
+    }));
+    layers.push(json!({
+        "data": {"name": "marks"},
+        "mark": {"type": "text", "align": "left", "baseline": "top", "dx": 5, "dy": 3,
+                 "fontSize": 12, "color": "var(--held-ink)"},
+        "encoding": {"x": x, "y": {"value": 0}, "text": {"field": "label", "type": "nominal"}},
+    }));
+    layers
+}
+
+fn drawing_of(height_px: u32, layers: &[Value], data: &Value) -> Value {
+    json!({
+        "spec": {
+            "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+            "width": "container",
+            "height": height_px,
+            "autosize": {"type": "fit-x", "contains": "padding"},
+            "layer": layers,
+            "config": config(),
+        },
+        "data": data,
+    })
+}
+
+fn config() -> Value {
+    json!({
+        "background": null,
+        "font": "system-ui, sans-serif",
+        "view": {"stroke": null},
+        "axis": {
+            "domainColor": "var(--muted)", "tickColor": "var(--muted)", "gridColor": "var(--line)",
+            "labelColor": "var(--ink)", "titleColor": "var(--ink)", "labelFontSize": 12,
+            "titleFontSize": 13, "titleFontWeight": "normal", "titlePadding": 8,
+        },
+        "legend": {
+            "orient": "bottom", "direction": "horizontal", "columns": 3, "symbolType": "stroke",
+            "symbolSize": 300, "symbolStrokeWidth": 3, "labelColor": "var(--ink)",
+            "labelFontSize": 12, "labelLimit": 320, "columnPadding": 18,
+        },
+    })
+}
+
+fn numbers(values: impl Iterator<Item = f64>, digits: usize) -> Vec<Value> {
+    values.map(|value| number(value, digits)).collect()
+}
+
+/// `value` with `digits` significant digits, as the shortest JSON number; null if not finite.
+fn number(value: f64, digits: usize) -> Value {
+    let rounded = format!("{value:.*e}", digits - 1).parse::<f64>().unwrap_or(f64::NAN);
+    match rounded {
+        _ if !rounded.is_finite() => Value::Null,
+        // Whole numbers without ".0", as far as a float counts exactly.
+        _ if rounded.fract().abs() < f64::MIN_POSITIVE && rounded.abs() < 9e15 => {
+            json!(rounded as i64)
+        }
+        _ => json!(rounded),
+    }
+}
+
+/// A column of words as a dictionary: `{"values": […], "index": […]}`, each of `names` repeated by
+/// its length.
+fn words(names: &[&str], lengths: impl Iterator<Item = usize>) -> Value {
+    let mut values: Vec<&str> = Vec::new();
+    let mut index: Vec<usize> = Vec::new();
+    for (name, length) in names.iter().zip(lengths) {
+        let code = values.iter().position(|value| value == name).unwrap_or_else(|| {
+            values.push(name);
+            values.len() - 1
+        });
+        index.extend(std::iter::repeat_n(code, length));
+    }
+    json!({"values": values, "index": index})
+}
+
+/// How many `--series-N` colours the page's style sheet defines.
+const SERIES_COLOURS: usize = 7;
+/// Dash patterns that stay apart in black and white.
+const DASHES: [&[u8]; 5] = [&[1, 0], &[8, 4], &[2, 3], &[10, 3, 2, 3], &[5, 2]];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::plot::CdfSeries;
+
+    #[test]
+    fn numbers_are_short_and_never_nan() {
+        let shown = |value, digits| number(value, digits).to_string();
+        assert_eq!(shown(0.123_456_789, 4), "0.1235");
+        assert_eq!(shown(200.0, 5), "200");
+        assert_eq!(shown(-0.0, 5), "0");
+        assert_eq!(shown(f64::NAN, 5), "null");
+        assert_eq!(shown(123_456.789, 9), "123456.789");
+    }
+
+    #[test]
+    fn words_are_stored_once() {
+        let column = words(&["a", "b", "a"], [2, 1, 1].into_iter());
+        assert_eq!(column, json!({"values": ["a", "b"], "index": [0, 0, 1, 0]}));
+    }
+
+    #[test]
+    fn every_series_has_a_colour_of_the_style_sheet() {
+        let css = include_str!("../../templates/report.css");
+        for index in 1..=SERIES_COLOURS {
+            assert!(css.contains(&format!("--series-{index}:")), "{index}");
+        }
+        assert!(!css.contains(&format!("--series-{}:", SERIES_COLOURS + 1)));
+    }
+
+    #[test]
+    fn one_series_needs_no_legend() {
+        let series = CdfSeries { name: "one".into(), points: vec![(0.0, 1.0)] };
+        let cdf = Cdf { series: vec![series], ..Cdf::default() };
+        let drawing = drawing(&Plot::Cdf(cdf));
+        assert!(drawing["spec"]["layer"][0]["encoding"]["color"]["legend"].is_null());
+    }
+
+    #[test]
+    fn skewed_counts_are_drawn_on_a_logarithmic_axis() {
+        let histogram = |counts: Vec<u64>| {
+            let edges = (0..=counts.len()).map(|edge| edge as f64).collect();
+            drawing(&Plot::Histogram(Histogram { edges, counts, ..Histogram::default() }))
+        };
+        let scale = |drawing: &Value| {
+            drawing["spec"]["layer"][0]["encoding"]["y"]["scale"]["type"]
+                .as_str()
+                .map(str::to_owned)
+        };
+        assert_eq!(scale(&histogram(vec![5000, 0, 20])).as_deref(), Some("symlog"));
+        assert_eq!(scale(&histogram(vec![50, 0, 20])), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! [`Results`]: what a plan gave, and the contract's JSON of it.
+
+use acklab_sim::ResultHash;
+use serde_json::{Map, Value, json};
+
+use crate::measured::Metrics;
+use crate::parameter::Settings;
+use crate::plan::Plan;
+use crate::scenario::{Flow, Replication};
+use crate::timing::Timing;
+
+/// The JSON's schema name.
+pub const SCHEMA: &str = "acklab.run/1";
+
+/// What a plan gave.
+#[derive(Clone)]
+pub struct Results {
+    /// What was run.
+    pub plan: Plan,
+    /// One number for everything that happened; the same for the same plan, everywhere.
+    pub hash: u64,
+    /// Pooled over all cases and replications.
+    pub metrics: Metrics,
+    /// By flow, pooled over all cases and replications.
+    pub flows: Vec<FlowResult>,
+    /// Each case, in the plan's order.
+    pub cases: Vec<CaseResult>,
+    /// What it cost.
+    pub timing: Timing,
+}
+
+/// One case, pooled over its replications.
+#[derive(Clone)]
+pub struct CaseResult {
+    /// Its settings.
+    pub settings: Settings,
+    /// Pooled metrics.
+    pub metrics: Metrics,
+    /// Pooled metrics of each flow.
+    pub flows: Vec<FlowResult>,
+    hash: ResultHash,
+}
+
+/// One flow, pooled over replications.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowResult {
+    /// Name within the scenario.
+    pub id: &'static str,
+    /// Pooled metrics.
+    pub metrics: Metrics,
+}
+
+impl FlowResult {
+    pub(crate) fn pool_all(flows: &mut Vec<Self>, more: &[Self]) {
+        for FlowResult { id, metrics } in more {
+            Self::pool_one(flows, id, metrics);
+        }
+    }
+
+    fn pool_one(flows: &mut Vec<Self>, id: &'static str, metrics: &Metrics) {
+        match flows.iter_mut().find(|flow| flow.id == id) {
+            Some(flow) => flow.metrics.pool(metrics),
+            None => flows.push(Self { id, metrics: metrics.clone() }),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({"id": self.id, "metrics": self.metrics.to_json()})
+    }
+}
+
+impl CaseResult {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            metrics: Metrics::default(),
+            flows: Vec::new(),
+            hash: ResultHash::default(),
+        }
+    }
+
+    pub(crate) fn pool(&mut self, replication: &Replication) {
+        self.hash.word(replication.hash);
+        self.metrics.pool(&replication.metrics);
+        for Flow { id, metrics } in &replication.flows {
+            FlowResult::pool_one(&mut self.flows, id, metrics);
+        }
+    }
+
+    /// One number for all its replications.
+    pub fn hash(&self) -> u64 {
+        self.hash.finish()
+    }
+
+    fn to_json(&self, plan: &Plan) -> Value {
+        json!({
+            "sets": sets(&self.settings),
+            "name": self.name(plan),
+            "hash": hex(self.hash()),
+            "metrics": self.metrics.to_json(),
+        })
+    }
+
+    /// What tells this case from the others: the values of the grid, joined by spaces.
+    pub fn name(&self, plan: &Plan) -> String {
+        let varied = |name| plan.all && plan.scenario.grid().iter().any(|a| a.parameter == name);
+        let words: Vec<String> = self
+            .settings
+            .chosen()
+            .filter(|(name, _)| varied(*name))
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        if words.is_empty() { plan.scenario.name().to_owned() } else { words.join(" ") }
+    }
+}
+
+impl Results {
+    /// The contract's JSON; with a grid, `cases` stands beside the contract's keys.
+    pub fn to_json(&self) -> Value {
+        let mut object = Map::new();
+        let mut add = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        add("schema", json!(SCHEMA));
+        add("scenario", json!(self.plan.scenario.name()));
+        add("sets", sets(&self.plan.settings));
+        add("seed", json!(self.plan.seed));
+        add("replications", json!(self.plan.replications));
+        add("world", json!("sim"));
+        add("hash", json!(hex(self.hash)));
+        add("metrics", self.metrics.to_json());
+        add("flows", self.flows.iter().map(FlowResult::to_json).collect());
+        if self.plan.all {
+            add("cases", self.cases.iter().map(|case| case.to_json(&self.plan)).collect());
+        }
+        add("timing", self.timing.to_json());
+        Value::Object(object)
+    }
+}
+
+fn sets(settings: &Settings) -> Value {
+    settings.chosen().map(|(name, value)| (name.to_owned(), json!(value.to_string()))).collect()
+}
+
+/// A hash as 16 hexadecimal digits.
+pub fn hex(hash: u64) -> String {
+    format!("{hash:016x}")
+}

@@ -1,0 +1,151 @@
+//! Scenarios: experiments with a name, typed parameters and documented metrics.
+//!
+//! A scenario turns settings and a seed into one replication; everything around it (replications,
+//! threads, pooling, JSON, reports, captures) is the laboratory's and the same for all. One file
+//! per scenario; a new one is added to [`ALL`].
+
+mod nagle_delack;
+mod system;
+mod write_write_read;
+
+use acklab_core::packet::Packet;
+use acklab_core::time::Time;
+
+use crate::measured::{MetricDoc, Metrics};
+use crate::parameter::{Parameter, SetError, Settings, nearest};
+
+pub use nagle_delack::NagleDelack;
+pub use write_write_read::WriteWriteRead;
+
+/// The built-in scenarios, in the order in which they are listed.
+pub const ALL: &[&dyn Scenario] = &[&NagleDelack, &WriteWriteRead];
+
+/// An experiment in virtual time.
+pub trait Scenario: Sync {
+    /// Name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in one line.
+    fn summary(&self) -> &'static str;
+
+    /// What it models and what it leaves out, in a few sentences.
+    fn doc(&self) -> &'static str;
+
+    /// What can be set.
+    fn parameters(&self) -> &'static [Parameter];
+
+    /// What is measured.
+    fn metrics(&self) -> &'static [MetricDoc];
+
+    /// The metric whose distribution is the result: plotted, tabled and written as samples.
+    fn main_metric(&self) -> &'static str;
+
+    /// Replications where none are asked for.
+    fn replications(&self) -> u64;
+
+    /// What `--all` varies: every combination is a case, the last axis fastest.
+    fn grid(&self) -> &'static [Axis];
+
+    /// Refuses combinations of settings that make no sense together.
+    fn check(&self, settings: &Settings) -> Result<(), SetError>;
+
+    /// Runs one replication; the same settings and seed give the same result to the bit.
+    fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication;
+}
+
+/// One parameter and the values that `--all` gives it.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    /// Name of the parameter.
+    pub parameter: &'static str,
+    /// Its values as text.
+    pub values: &'static [&'static str],
+}
+
+/// Where on the path packets are seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapturePoint {
+    /// At the host that sends the data under study.
+    Sender,
+    /// Half way.
+    Middle,
+    /// At the host that receives it.
+    Receiver,
+}
+
+/// A request to see every packet that passes a point.
+pub struct Capture<'a> {
+    /// Where.
+    pub at: CapturePoint,
+    /// Takes each packet with its time, in order.
+    pub tap: &'a mut dyn FnMut(Time, &Packet),
+}
+
+/// What one replication gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Replication {
+    /// Hash over its events.
+    pub hash: u64,
+    /// Events processed in virtual time.
+    pub events: u64,
+    /// Over all flows.
+    pub metrics: Metrics,
+    /// For each flow under study.
+    pub flows: Vec<Flow>,
+}
+
+/// The metrics of one flow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flow {
+    /// Name within the scenario.
+    pub id: &'static str,
+    /// Its metrics.
+    pub metrics: Metrics,
+}
+
+/// There is no scenario of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no scenario is called {name:?}; {hint}`acklab scenarios` lists the built-in ones")]
+pub struct UnknownScenario {
+    name: String,
+    hint: String,
+}
+
+/// The scenario called `name`.
+pub fn find(name: &str) -> Result<&'static dyn Scenario, UnknownScenario> {
+    ALL.iter().copied().find(|scenario| scenario.name() == name).ok_or_else(|| UnknownScenario {
+        name: name.into(),
+        hint: nearest(name, ALL.iter().map(|scenario| scenario.name())),
+    })
+}
+
+/// The default settings of `scenario`.
+pub fn defaults(scenario: &dyn Scenario) -> Settings {
+    Settings::defaults(scenario.name(), scenario.parameters())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scenario_is_declared_without_a_mistake() {
+        for scenario in ALL {
+            let defaults = defaults(*scenario);
+            scenario.check(&defaults).unwrap();
+            for axis in scenario.grid() {
+                for value in axis.values {
+                    defaults.clone().set(axis.parameter, value).unwrap();
+                }
+            }
+            let documented = |name| scenario.metrics().iter().any(|metric| metric.name == name);
+            assert!(documented(scenario.main_metric()), "{}", scenario.name());
+        }
+    }
+
+    #[test]
+    fn a_mistyped_scenario_is_answered_with_the_nearest() {
+        let error = find("nagle-delak").err().unwrap().to_string();
+        assert!(error.contains("did you mean \"nagle-delack\"?"), "{error}");
+    }
+}
