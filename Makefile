@@ -61,11 +61,12 @@ wasm: deps-rust
 edges: deps-rust
 	cargo test --quiet -p acklab --test edges --locked
 deny-if-installed: deps-rust
-	@if command -v cargo-deny >/dev/null; then set -x; cargo deny --locked check; \
+	@if command -v cargo-deny >/dev/null; then set -x; \
+	 cargo deny --locked check --hide-inclusion-graph licenses bans sources; \
 	 else echo "SKIPPED: cargo deny: not installed ('make deny' installs it and checks)"; fi
 deny: deps-rust ## licences, advisories and sources of every dependency (installs cargo-deny)
 	@tools/setup deny
-	cargo deny --locked check
+	cargo deny --locked check --hide-inclusion-graph
 
 # The parts of bench.
 .PHONY: bench-sim bench-trace
