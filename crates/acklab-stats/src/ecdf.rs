@@ -49,7 +49,7 @@ impl Ecdf {
         let ranks = limit.max(2).min(count) - 1;
         let mut points: Vec<(f64, f64)> = Vec::new();
         for step in 0..=ranks {
-            let rank = if ranks == 0 { 0 } else { step * (count - 1) / ranks };
+            let rank = (step * (count - 1)).checked_div(ranks).unwrap_or(0);
             let x = self.sorted[rank];
             // Points come with rising x; several ranks may fall on one value.
             if points.last().is_none_or(|last| last.0 < x) {

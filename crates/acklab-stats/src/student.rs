@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn quantiles_mirror_about_the_median() {
-        assert_eq!(t_quantile(0.5, 7.0), 0.0);
+        assert!(t_quantile(0.5, 7.0).abs() < 1e-15);
         assert_eq!(t_quantile(0.25, 3.0).to_bits(), (-t_quantile(0.75, 3.0)).to_bits());
         assert!(t_quantile(0.0, 3.0).is_nan() && t_quantile(0.9, 0.0).is_nan());
     }
