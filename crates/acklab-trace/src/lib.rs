@@ -1,8 +1,12 @@
 //! Captures: reading and writing, flow reconstruction, policy inference, stall diagnosis.
 //!
-//! The road of a packet: [`capture`](https://en.wikipedia.org/wiki/Pcap) bytes -> frame ->
-//! [`segment::Segment`] -> [`flow`] tracker -> per-direction observations
-//! ([`flow::observe`]) -> facts, inference, stalls -> report.
+//! The road of a packet: [`capture`] bytes -> [`frame`] -> [`segment::Segment`] -> [`flow`]
+//! tracker -> per-direction observations ([`flow::observe`]) -> facts, inference, stalls ->
+//! report. [`read::read_capture`] drives it.
 
+pub mod capture;
 pub mod flow;
+pub mod frame;
+pub mod quantiles;
+pub mod read;
 pub mod segment;

@@ -1,8 +1,10 @@
 //! One TCP segment as the capture shows it: parsed value, borrowed payload.
 
-use std::net::IpAddr;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
 use acklab_core::time::Time;
+use serde::{Serialize, Serializer};
 
 /// An address and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,6 +13,19 @@ pub struct Endpoint {
     pub addr: IpAddr,
     /// TCP port.
     pub port: u16,
+}
+
+/// `192.0.2.1:502`, `[2001:db8::1]:502`.
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        SocketAddr::new(self.addr, self.port).fmt(f)
+    }
+}
+
+impl Serialize for Endpoint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// A TCP segment read from one frame.
@@ -41,6 +56,8 @@ pub struct Segment<'a> {
     pub payload: &'a [u8],
     /// Time to live or hop limit of the IP header: tells which side captured.
     pub ttl: u8,
+    /// IPv4 identification, which tells a frame captured twice from one sent again; 0 for IPv6.
+    pub ip_id: u16,
 }
 
 /// TCP control bits, as on the wire (RFC 9293 section 3.1).

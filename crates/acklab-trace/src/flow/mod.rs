@@ -1,3 +1,23 @@
-//! Flow reconstruction: connections, their two directions, and what each segment means there.
+//! From segments to connections: who talks to whom, what is in flight, what was lost, and the facts
+//! of each direction.
+//!
+//! [`FlowTable`] takes segments in capture order and follows every connection; each direction has
+//! an observer ([`DirectionObserver`]) that is told every segment in its place, and facts
+//! ([`DirectionFacts`]) that are counted on the way. The capture may begin in the middle of a
+//! connection, hold frames twice, out of order or not at all, and reuse ports.
 
+mod connection;
+mod direction;
+pub mod facts;
+mod key;
 pub mod observe;
+mod outstanding;
+mod rtt;
+mod stream;
+mod table;
+mod vantage;
+
+pub use connection::{DirectionReport, Ending};
+pub use facts::DirectionFacts;
+pub use observe::DirectionObserver;
+pub use table::{FlowReport, FlowReports, FlowTable, Others, TableOptions};

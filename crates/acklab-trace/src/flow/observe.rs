@@ -8,6 +8,57 @@
 
 use acklab_core::time::{Span, Time};
 
+use super::facts::DirectionFacts;
+use crate::segment::Endpoint;
+
+/// What listens to one direction; the flow table is generic over it, so no call is virtual.
+///
+/// The table opens one observer per direction, tells it every segment in capture order, and closes
+/// it with the facts of both directions when the connection has ended, fell idle, or the capture is
+/// over. What [`finish`](Self::finish) returns should be small: the table keeps thousands of them.
+///
+/// Where to expect what: frames captured twice arrive as [`DataKind::Duplicate`]; a bare FIN is a
+/// [`DataSeen`] with `len` 0; a segment that overlaps old data and brings new bytes too is
+/// [`DataKind::Retransmission`] with `offset + len` beyond the highest seen; the handshake itself
+/// (SYN, SYN-ACK) is not told, its outcome stands in `mss`, `window_left` and the facts.
+pub trait DirectionObserver {
+    /// What remains of the direction once it is over.
+    type Report;
+
+    /// A new direction: data from `from` to `to`.
+    fn open(from: Endpoint, to: Endpoint) -> Self;
+
+    /// A segment with payload or FIN, or a probe, of this direction.
+    fn on_data(&mut self, seen: &DataSeen<'_>);
+
+    /// An acknowledgment of this direction, told before the data of the same packet.
+    fn on_ack(&mut self, seen: &AckSeen);
+
+    /// The direction is over. `facts` are its own, `opposite` those of the other direction.
+    fn finish(self, facts: &DirectionFacts, opposite: &DirectionFacts) -> Self::Report;
+
+    /// Seconds this direction lost in stalls: of all flows, the table keeps the most stalled in
+    /// detail and counts the rest.
+    fn stalled(report: &Self::Report) -> Span;
+}
+
+/// The observer that sees nothing, for facts alone.
+impl DirectionObserver for () {
+    type Report = ();
+
+    fn open(_from: Endpoint, _to: Endpoint) -> Self {}
+
+    fn on_data(&mut self, _seen: &DataSeen<'_>) {}
+
+    fn on_ack(&mut self, _seen: &AckSeen) {}
+
+    fn finish(self, _facts: &DirectionFacts, _opposite: &DirectionFacts) -> Self::Report {}
+
+    fn stalled((): &Self::Report) -> Span {
+        Span::ZERO
+    }
+}
+
 /// A segment with payload (or FIN) of this direction.
 #[derive(Clone, Copy, Debug)]
 pub struct DataSeen<'a> {
@@ -73,6 +124,8 @@ pub struct AckSeen {
     pub newly_acked_segments: u32,
     /// No payload, SYN, FIN or RST in the packet.
     pub pure: bool,
+    /// Payload bytes that the packet carries for the opposite direction.
+    pub payload_len: u32,
     /// A duplicate ACK in RFC 5681's sense, or one that carries SACK blocks.
     pub duplicate: bool,
     /// The window it advertises, in bytes, where the scale is known.

@@ -1,0 +1,49 @@
+//! Prints the facts of every connection of a capture, one line per direction:
+//! `cargo run -r -p acklab-trace --example capture_facts FILE`.
+
+use std::path::PathBuf;
+
+use acklab_trace::capture::{CaptureError, CaptureReader};
+use acklab_trace::flow::{DirectionFacts, FlowTable};
+use acklab_trace::read::read_capture;
+
+fn main() -> Result<(), CaptureError> {
+    let path: PathBuf = std::env::args_os().nth(1).unwrap_or_else(|| "-".into()).into();
+    let mut reader = CaptureReader::open(&path)?;
+    let mut table = FlowTable::<()>::default();
+    let summary = read_capture(&mut reader, &mut table, |_| {})?;
+    let reports = table.finish();
+    println!("{} frames, {} TCP, {} flows", summary.frames, summary.tcp_frames, reports.total);
+    summary.warnings().iter().for_each(|warning| println!("warning: {warning}"));
+    for flow in reports.flows.iter().take(20) {
+        println!("flow {} frame {} {:?}", flow.id, flow.first_frame, flow.ending);
+        flow.directions.iter().for_each(|d| print_facts(&d.facts));
+    }
+    Ok(())
+}
+
+fn print_facts(facts: &DirectionFacts) {
+    let DirectionFacts { from, to, bytes, segments, pure_acks, mss, .. } = facts;
+    println!("  {from} -> {to}: {bytes} B in {segments} segments, mss {mss}");
+    println!("    {pure_acks} pure ACKs, {:.2?} segments per ACK", facts.segments_per_ack);
+    println!(
+        "    retransmitted {} reordered {} twice {} probes {} gaps {} unseen {} zero windows {}",
+        facts.retransmissions,
+        facts.reordered,
+        facts.duplicates,
+        facts.probes,
+        facts.gaps,
+        facts.unseen_bytes,
+        facts.zero_windows
+    );
+    println!("    rtt {:?}", facts.rtt);
+    println!("    ack delay {:?}", facts.ack_delay);
+    println!(
+        "    captured at {:?} ({:.2}), ttl {:?}, {:?}, window {:?}",
+        facts.capture_point,
+        facts.capture_point_confidence,
+        facts.ttl,
+        facts.handshake,
+        facts.window
+    );
+}

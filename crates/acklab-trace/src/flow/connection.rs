@@ -1,0 +1,205 @@
+//! A connection: two streams that acknowledge each other, what is measured of them, and the two
+//! observers that are told.
+
+use acklab_core::time::Time;
+
+use super::direction::Direction;
+use super::facts::{DirectionFacts, Handshake};
+use super::observe::DirectionObserver;
+use super::table::FlowReport;
+use super::vantage;
+use crate::segment::{Flags, Segment};
+
+/// How a connection came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// Both sides sent FIN and had it acknowledged.
+    Closed,
+    /// One side sent RST.
+    Reset,
+    /// The same endpoints began anew.
+    Replaced,
+    /// Nothing for a long time, or too many live connections.
+    Idle,
+    /// The capture ended first.
+    CaptureEnd,
+}
+
+/// A live connection. Direction 0 is that of the client (who sent the SYN), else of the endpoint
+/// seen first.
+pub(super) struct Connection<O> {
+    directions: [Direction<O>; 2],
+    /// Time of the SYN and of the SYN-ACK, for the handshake's RTT.
+    syn_time: Option<Time>,
+    syn_ack_time: Option<Time>,
+    syns: u32,
+    handshake_done: bool,
+    reset: bool,
+    id: u64,
+    packets: u64,
+    first_frame: u64,
+    first_time: Time,
+    pub(super) last_time: Time,
+}
+
+/// What is left of a direction.
+#[derive(Clone, Debug)]
+pub struct DirectionReport<R> {
+    /// What was counted and measured.
+    pub facts: DirectionFacts,
+    /// What the observer made of it.
+    pub observed: R,
+}
+
+impl<O: DirectionObserver> Connection<O> {
+    /// A connection that begins with `segment`, which is yet to be handled.
+    pub(super) fn open(id: u64, segment: &Segment<'_>) -> Self {
+        // A capture that begins with the SYN-ACK has seen the server first.
+        let syn_ack = segment.flags.has(Flags::SYN) && segment.flags.has(Flags::ACK);
+        let (client, server) =
+            if syn_ack { (segment.dst, segment.src) } else { (segment.src, segment.dst) };
+        Self {
+            directions: [Direction::open(client, server), Direction::open(server, client)],
+            syn_time: None,
+            syn_ack_time: None,
+            syns: 0,
+            handshake_done: false,
+            reset: false,
+            id,
+            packets: 0,
+            first_frame: segment.frame,
+            first_time: segment.time,
+            last_time: segment.time,
+        }
+    }
+
+    /// Whether the connection is over, so that the next SYN is another's.
+    pub(super) fn is_over(&self) -> bool {
+        self.reset || self.directions.iter().all(|d| d.stream.is_closed())
+    }
+
+    /// Whether `segment` begins a new connection between the same endpoints.
+    pub(super) fn is_replaced_by(&self, segment: &Segment<'_>) -> bool {
+        if !segment.flags.has(Flags::SYN) {
+            return false;
+        }
+        let stream = &self.directions[self.sender(segment)].stream;
+        let known = stream.handshake.is_some();
+        !stream.is_own_syn(segment.seq) && (known || self.is_over() || stream.bytes() > 0)
+    }
+
+    #[inline]
+    fn sender(&self, segment: &Segment<'_>) -> usize {
+        usize::from(segment.src != self.directions[0].from)
+    }
+
+    /// Takes a segment of this connection.
+    pub(super) fn on_segment(&mut self, segment: &Segment<'_>) {
+        self.packets += 1;
+        self.last_time = self.last_time.max(segment.time);
+        let sender = self.sender(segment);
+        let own = &mut self.directions[sender];
+        own.ttl = Some(own.ttl.map_or(segment.ttl, |ttl| ttl.min(segment.ttl)));
+
+        if own.is_captured_twice(segment) {
+            return;
+        }
+        if segment.flags.has(Flags::RST) {
+            self.reset = true;
+            return;
+        }
+        if segment.flags.has(Flags::SYN) {
+            self.on_syn(sender, segment);
+        } else if !self.handshake_done && self.syn_ack_time.is_some() && sender == 0 {
+            self.on_handshake_done(segment);
+        }
+
+        let [a, b] = &mut self.directions;
+        let (own, peer) = if sender == 0 { (a, b) } else { (b, a) };
+        let has_data = segment.payload_len > 0 || segment.flags.has(Flags::FIN);
+        let probe = own.stream.is_probe(segment);
+        let mut acked_opposite = 0;
+        if segment.flags.has(Flags::ACK) {
+            acked_opposite = peer.on_ack(segment, !has_data && !probe);
+        }
+        if has_data || probe {
+            let to_sender = peer.measured.to_receiver_min();
+            own.on_data(segment, acked_opposite, to_sender);
+        }
+    }
+
+    fn on_syn(&mut self, sender: usize, segment: &Segment<'_>) {
+        let [a, b] = &mut self.directions;
+        let (own, peer) = if sender == 0 { (a, b) } else { (b, a) };
+        own.stream.on_syn(segment);
+        if segment.flags.has(Flags::ACK) {
+            self.handshake_done |= self.syn_ack_time.replace(segment.time).is_some();
+            // A SYN sent again leaves open which one is answered (Karn).
+            if let (Some(syn), 1) = (self.syn_time, self.syns) {
+                peer.measured.on_handshake(segment.time.since(syn));
+            }
+        } else {
+            self.syn_time = Some(segment.time);
+            self.syns += 1;
+        }
+        if let (Some(ours), Some(theirs)) = (own.stream.handshake, peer.stream.handshake) {
+            own.stream.agree(theirs);
+            peer.stream.agree(ours);
+            let scaled = ours.window_scale.is_some() && theirs.window_scale.is_some();
+            let scale = |h: Handshake| {
+                Some(if scaled { h.window_scale.unwrap_or(0).min(WINDOW_SCALE_MAX) } else { 0 })
+            };
+            own.window.scale = scale(theirs);
+            peer.window.scale = scale(ours);
+        }
+    }
+
+    fn on_handshake_done(&mut self, segment: &Segment<'_>) {
+        self.handshake_done = true;
+        if let Some(syn_ack) = self.syn_ack_time {
+            self.directions[1].measured.on_handshake(segment.time.since(syn_ack));
+        }
+    }
+
+    /// How the connection ended, if it did.
+    pub(super) fn ending(&self) -> Option<Ending> {
+        match (self.reset, self.is_over()) {
+            (true, _) => Some(Ending::Reset),
+            (false, true) => Some(Ending::Closed),
+            (false, false) => None,
+        }
+    }
+
+    /// Closes both observers and condenses everything into a report.
+    pub(super) fn finish(self, ending: Ending) -> FlowReport<O::Report> {
+        let [a, b] = self.directions;
+        let endpoints = [a.from, b.from];
+        let (halves_a, halves_b) = (a.halves(&b), b.halves(&a));
+        let (point, confidence) = vantage::locate(
+            [a.from.addr, b.from.addr],
+            [halves_a.to_sender, halves_a.to_receiver],
+            [a.ttl, b.ttl],
+        );
+        let facts_a = a.facts(halves_a, point, confidence);
+        let facts_b = b.facts(halves_b, vantage::from_the_other_side(point), confidence);
+        let observed_a = a.observer.finish(&facts_a, &facts_b);
+        let observed_b = b.observer.finish(&facts_b, &facts_a);
+        FlowReport {
+            id: self.id,
+            endpoints,
+            first_frame: self.first_frame,
+            first_time: self.first_time,
+            last_time: self.last_time,
+            packets: self.packets,
+            ending,
+            directions: [
+                DirectionReport { facts: facts_a, observed: observed_a },
+                DirectionReport { facts: facts_b, observed: observed_b },
+            ],
+        }
+    }
+}
+
+/// RFC 7323 section 2.3.
+const WINDOW_SCALE_MAX: u8 = 14;

@@ -1,0 +1,276 @@
+//! One direction: its stream, what is counted and measured of it, and its observer.
+
+use acklab_core::time::{Span, Time};
+
+use super::facts::{CapturePoint, DirectionFacts, Spread, WindowRange};
+use super::observe::{AckSeen, DataKind, DataSeen, DirectionObserver};
+use super::rtt::{EchoClock, Halves, Measured};
+use super::stream::{Placed, Stream};
+use crate::segment::{Endpoint, Flags, Segment};
+
+/// One direction with everything that belongs to it.
+pub(super) struct Direction<O> {
+    pub(super) from: Endpoint,
+    to: Endpoint,
+    pub(super) stream: Stream,
+    counted: Counted,
+    pub(super) measured: Measured,
+    echo: EchoClock,
+    /// What `to` advertises.
+    pub(super) window: Window,
+    /// The lowest of `from`'s packets.
+    pub(super) ttl: Option<u8>,
+    /// The last packet that `from` sent, to know one captured twice.
+    last_packet: PacketIdentity,
+    pub(super) observer: O,
+}
+
+#[derive(Default)]
+struct Counted {
+    segments: u64,
+    retransmissions: u64,
+    reordered: u64,
+    duplicates: u64,
+    probes: u64,
+    pure_acks: u64,
+    acks_on_data: u64,
+    duplicate_acks: u64,
+    sack_acks: u64,
+    zero_windows: u64,
+    first: Option<(u64, Time)>,
+    last: (u64, Time),
+}
+
+/// The receiver's window as last advertised.
+#[derive(Default)]
+pub(super) struct Window {
+    raw: u16,
+    /// The shift to apply; unknown where the handshake was not captured.
+    pub(super) scale: Option<u8>,
+    /// The position it ends at.
+    edge: Option<u64>,
+    range: Option<WindowRange>,
+}
+
+/// What a packet captured twice has in common with itself.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct PacketIdentity {
+    ip_id: u16,
+    flags: u8,
+    window: u16,
+    seq: u32,
+    ack: u32,
+    len: u32,
+}
+
+impl<O: DirectionObserver> Direction<O> {
+    pub(super) fn open(from: Endpoint, to: Endpoint) -> Self {
+        Self {
+            from,
+            to,
+            stream: Stream::default(),
+            counted: Counted::default(),
+            measured: Measured::default(),
+            echo: EchoClock::default(),
+            window: Window::default(),
+            ttl: None,
+            last_packet: PacketIdentity::default(),
+            observer: O::open(from, to),
+        }
+    }
+
+    /// Whether a packet of `from` without payload is the one before, captured again; it is counted
+    /// then. (With payload, the stream knows.)
+    pub(super) fn is_captured_twice(&mut self, segment: &Segment<'_>) -> bool {
+        let identity = PacketIdentity {
+            ip_id: segment.ip_id,
+            flags: segment.flags.0,
+            window: segment.window,
+            seq: segment.seq,
+            ack: segment.ack,
+            len: segment.payload_len,
+        };
+        let twice = segment.ip_id != 0 && segment.payload_len == 0 && identity == self.last_packet;
+        self.last_packet = identity;
+        self.counted.duplicates += u64::from(twice);
+        twice
+    }
+
+    /// Takes the acknowledgment in a packet of `to`; returns the bytes newly acknowledged.
+    pub(super) fn on_ack(&mut self, segment: &Segment<'_>, pure: bool) -> u64 {
+        let in_flight_before = self.stream.in_flight();
+        let Some(placed) = self.stream.on_ack(segment.ack, segment.time) else { return 0 };
+        let syn = segment.flags.has(Flags::SYN);
+        let same_window = self.window.raw == segment.window;
+        let window = self.on_window(segment, syn);
+        self.echo.on_value(segment);
+        if syn {
+            return placed.newly_acked;
+        }
+        let repeated = pure && placed.newly_acked == 0 && !placed.stale && in_flight_before > 0;
+        let duplicate = (repeated && same_window) || segment.options.sack_blocks > 0;
+        let seen = AckSeen {
+            frame: segment.frame,
+            time: segment.time,
+            acked_to: placed.acked_to,
+            newly_acked: placed.newly_acked,
+            newly_acked_segments: placed.acked.segments,
+            pure,
+            payload_len: segment.payload_len,
+            duplicate,
+            window,
+            oldest_age: placed.acked.age_of_oldest(segment.time),
+            newest_age: placed.acked.age_of_newest(segment.time),
+            in_flight: placed.in_flight,
+        };
+        self.count_ack(segment, &seen);
+        self.measured.on_ack(&seen, self.stream.mss().bytes());
+        self.observer.on_ack(&seen);
+        placed.newly_acked
+    }
+
+    fn count_ack(&mut self, segment: &Segment<'_>, seen: &AckSeen) {
+        let counted = &mut self.counted;
+        counted.pure_acks += u64::from(seen.pure);
+        counted.acks_on_data += u64::from(!seen.pure && seen.newly_acked > 0);
+        counted.duplicate_acks += u64::from(seen.duplicate);
+        counted.sack_acks += u64::from(segment.options.sack_blocks > 0);
+        counted.zero_windows += u64::from(segment.window == 0);
+    }
+
+    /// Takes the advertised window; a SYN's is never scaled (RFC 7323 section 2.2).
+    fn on_window(&mut self, segment: &Segment<'_>, syn: bool) -> Option<u64> {
+        self.window.raw = segment.window;
+        let scale = if syn { Some(0) } else { self.window.scale };
+        let window = scale.map(|scale| u64::from(segment.window) << scale);
+        if let Some(window) = window {
+            let edge = self.stream.edge(segment.ack, window);
+            self.window.edge = Some(self.window.edge.map_or(edge, |known| known.max(edge)));
+        }
+        if !syn {
+            let bytes = window.unwrap_or(u64::from(segment.window));
+            let range = self.window.range.get_or_insert(WindowRange { min: bytes, max: bytes });
+            *range = WindowRange { min: range.min.min(bytes), max: range.max.max(bytes) };
+        }
+        window
+    }
+
+    /// Takes a packet of `from` with payload or FIN, or a probe. `to_sender` is the least time from
+    /// the capture point to `from` and back, where the other direction knows it.
+    pub(super) fn on_data(
+        &mut self,
+        segment: &Segment<'_>,
+        acked_opposite: u64,
+        to_sender: Option<Span>,
+    ) {
+        let rtt_min = self.rtt_min(to_sender);
+        let Some(placed) = self.stream.on_data(segment, self.window.edge, rtt_min) else { return };
+        self.count_data(segment, &placed);
+        let mss = self.stream.mss().bytes();
+        let fresh = matches!(placed.kind, DataKind::New | DataKind::NewAfterGap);
+        self.echo.on_echo(segment, fresh && segment.payload_len >= mss);
+        self.observer.on_data(&DataSeen {
+            frame: segment.frame,
+            time: segment.time,
+            offset: placed.offset,
+            len: segment.payload_len,
+            payload: segment.payload,
+            kind: placed.kind,
+            push: segment.flags.has(Flags::PSH),
+            in_flight: placed.in_flight,
+            small_in_flight: placed.small_in_flight,
+            window_left: placed.window_left,
+            mss,
+            acked_opposite,
+        });
+    }
+
+    fn count_data(&mut self, segment: &Segment<'_>, placed: &Placed) {
+        let counted = &mut self.counted;
+        match placed.kind {
+            DataKind::Duplicate => counted.duplicates += 1,
+            DataKind::Probe => counted.probes += 1,
+            DataKind::Retransmission => counted.retransmissions += 1,
+            DataKind::Reordered => counted.reordered += 1,
+            DataKind::New | DataKind::NewAfterGap => {}
+        }
+        if segment.payload_len > 0 && !matches!(placed.kind, DataKind::Duplicate | DataKind::Probe)
+        {
+            counted.segments += 1;
+            counted.first.get_or_insert((segment.frame, segment.time));
+            counted.last = (segment.frame, segment.time);
+        }
+    }
+
+    fn rtt_min(&self, to_sender: Option<Span>) -> Option<Span> {
+        let to_receiver = self.measured.to_receiver_min()?;
+        Some(to_receiver + to_sender.or(self.echo.min()).unwrap_or(Span::ZERO))
+    }
+
+    /// The least times from the capture point to either end and back.
+    pub(super) fn halves(&self, opposite: &Self) -> Halves {
+        let to_sender = opposite.measured.to_receiver_min();
+        Halves {
+            to_receiver: self.measured.to_receiver_min(),
+            to_sender: to_sender.into_iter().chain(self.echo.min()).min(),
+        }
+    }
+
+    /// The facts, once the direction is over.
+    pub(super) fn facts(
+        &self,
+        halves: Halves,
+        capture_point: CapturePoint,
+        capture_point_confidence: f64,
+    ) -> DirectionFacts {
+        let counted = &self.counted;
+        let mss = self.stream.mss();
+        let per_ack = |n: f64| (counted.pure_acks > 0).then(|| n / counted.pure_acks as f64);
+        let shift = halves.to_receiver.unwrap_or(Span::ZERO);
+        let delays = &self.measured.ack_delay;
+        let quantile = |q| delays.quantile(q).map_or(Span::ZERO, |d| d.saturating_sub(shift));
+        let (first_frame, first_time) = counted.first.unwrap_or_default();
+        DirectionFacts {
+            from: self.from,
+            to: self.to,
+            bytes: self.stream.bytes(),
+            segments: counted.segments,
+            retransmissions: counted.retransmissions,
+            reordered: counted.reordered,
+            duplicates: counted.duplicates,
+            probes: counted.probes,
+            gaps: self.stream.gaps,
+            unseen_bytes: self.stream.unseen_bytes,
+            pure_acks: counted.pure_acks,
+            acks_on_data: counted.acks_on_data,
+            duplicate_acks: counted.duplicate_acks,
+            sack_acks: counted.sack_acks,
+            zero_windows: counted.zero_windows,
+            segments_per_ack: per_ack(counted.segments as f64),
+            mss_per_ack: per_ack(self.stream.bytes() as f64 / f64::from(mss.bytes())),
+            ack_delay: (delays.count() > 0).then(|| Spread {
+                p50: quantile(0.5),
+                p95: quantile(0.95),
+                max: quantile(1.0),
+                samples: delays.count(),
+            }),
+            ack_delay_bins_1ms: delays.bins(shift, Span::from_millis(1), DELAY_BINS),
+            rtt: self.measured.rtt(halves, &self.echo),
+            handshake: self.stream.handshake,
+            mss: mss.bytes(),
+            segment_max: mss.largest(),
+            window: self.window.range,
+            in_flight_max: self.stream.in_flight_max,
+            ttl: self.ttl,
+            capture_point,
+            capture_point_confidence,
+            first_frame,
+            last_frame: counted.last.0,
+            first_time,
+            last_time: counted.last.1,
+        }
+    }
+}
+
+/// Bins of the ACK delay histogram: Windows and BSD wait 200 ms, RFC 1122 allows 500 ms.
+const DELAY_BINS: usize = 500;

@@ -1,0 +1,273 @@
+//! All connections of a capture: which are live, and what is left of those that are over.
+//!
+//! Bounded: at most so many live connections (the longest idle quarter is closed when there are
+//! more), and so many detailed reports (the most stalled, then the biggest; the rest is summed up).
+//! Whether a connection has fallen idle is looked at once every [`SWEEP_PACKETS`] packets. Reports
+//! come out in the order in which their connections were first seen.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use acklab_core::time::{Span, Time};
+
+use super::connection::{Connection, DirectionReport, Ending};
+use super::key::{BuildKeyHasher, FlowKey};
+use super::observe::DirectionObserver;
+use crate::segment::{Endpoint, Segment};
+
+/// Limits of a [`FlowTable`].
+#[derive(Clone, Copy, Debug)]
+pub struct TableOptions {
+    /// Connections reported in detail.
+    pub detailed_max: usize,
+    /// Connections followed at a time.
+    pub live_max: usize,
+    /// A connection without a packet for so long is over.
+    pub idle: Span,
+    /// A connection that was closed or reset is dropped after so long without a packet.
+    pub linger: Span,
+}
+
+/// 4096 reports, 32,768 live connections, one hour.
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            detailed_max: 4_096,
+            live_max: 32_768,
+            idle: Span::from_secs(3_600),
+            linger: Span::from_secs(5),
+        }
+    }
+}
+
+/// A connection that is over.
+#[derive(Clone, Debug)]
+pub struct FlowReport<R> {
+    /// Its number in the order of first packets, from 1.
+    pub id: u64,
+    /// Client and server, where the handshake was captured; else who was seen first.
+    pub endpoints: [Endpoint; 2],
+    /// Its first frame.
+    pub first_frame: u64,
+    /// Time of its first packet.
+    pub first_time: Time,
+    /// Time of its last.
+    pub last_time: Time,
+    /// TCP packets in both directions.
+    pub packets: u64,
+    /// How it ended.
+    pub ending: Ending,
+    /// Client to server, server to client.
+    pub directions: [DirectionReport<R>; 2],
+}
+
+impl<R> FlowReport<R> {
+    /// Stream bytes in both directions.
+    pub fn bytes(&self) -> u64 {
+        self.directions.iter().map(|d| d.facts.bytes).sum()
+    }
+}
+
+/// What is left of the connections that are not reported in detail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Their number.
+    pub flows: u64,
+    /// Packets in both directions.
+    pub packets: u64,
+    /// Stream bytes in both directions.
+    pub bytes: u64,
+    /// Time that they lost in stalls.
+    pub stalled: Span,
+}
+
+/// Everything that a capture held.
+#[derive(Clone, Debug)]
+pub struct FlowReports<R> {
+    /// The detailed reports, in order of first packets.
+    pub flows: Vec<FlowReport<R>>,
+    /// The rest.
+    pub others: Others,
+    /// Connections in all.
+    pub total: u64,
+    /// Connections closed early because too many were live.
+    pub evicted: u64,
+}
+
+/// Follows the connections of a capture.
+pub struct FlowTable<O: DirectionObserver> {
+    options: TableOptions,
+    index: HashMap<FlowKey, u32, BuildKeyHasher>,
+    slots: Vec<Option<(FlowKey, Box<Connection<O>>)>>,
+    free: Vec<u32>,
+    /// The connection of the last packet: the next one often belongs to it.
+    latest: Option<(FlowKey, u32)>,
+    until_sweep: u32,
+    reports: FlowReports<O::Report>,
+}
+
+impl<O: DirectionObserver> Default for FlowTable<O> {
+    fn default() -> Self {
+        Self::new(TableOptions::default())
+    }
+}
+
+impl<O: DirectionObserver> FlowTable<O> {
+    /// An empty table.
+    pub fn new(options: TableOptions) -> Self {
+        Self {
+            options,
+            index: HashMap::default(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            latest: None,
+            until_sweep: SWEEP_PACKETS,
+            reports: FlowReports {
+                flows: Vec::new(),
+                others: Others::default(),
+                total: 0,
+                evicted: 0,
+            },
+        }
+    }
+
+    /// Takes the next segment of the capture.
+    pub fn on_segment(&mut self, segment: &Segment<'_>) {
+        self.until_sweep -= 1;
+        if self.until_sweep == 0 {
+            self.until_sweep = SWEEP_PACKETS;
+            self.sweep(segment.time);
+        }
+        let key = FlowKey::new(segment.src, segment.dst);
+        let slot = match self.latest {
+            Some((latest, slot)) if latest == key => Some(slot),
+            _ => self.index.get(&key).copied(),
+        };
+        let slot = match slot {
+            Some(slot) if !self.is_replaced(slot, segment) => slot,
+            Some(slot) => {
+                self.close(slot, Ending::Replaced);
+                self.open(key, segment)
+            }
+            None => self.open(key, segment),
+        };
+        self.latest = Some((key, slot));
+        if let Some((_, connection)) = &mut self.slots[slot as usize] {
+            connection.on_segment(segment);
+        }
+    }
+
+    #[inline]
+    fn is_replaced(&self, slot: u32, segment: &Segment<'_>) -> bool {
+        let connection = self.slots[slot as usize].as_ref();
+        connection.is_some_and(|(_, connection)| connection.is_replaced_by(segment))
+    }
+
+    fn open(&mut self, key: FlowKey, segment: &Segment<'_>) -> u32 {
+        if self.index.len() >= self.options.live_max {
+            self.evict();
+        }
+        self.reports.total += 1;
+        let connection = Some((key, Box::new(Connection::open(self.reports.total, segment))));
+        let slot = if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = connection;
+            slot
+        } else {
+            self.slots.push(connection);
+            (self.slots.len() - 1) as u32
+        };
+        self.index.insert(key, slot);
+        slot
+    }
+
+    fn close(&mut self, slot: u32, ending: Ending) {
+        let Some((key, connection)) = self.slots[slot as usize].take() else { return };
+        self.index.remove(&key);
+        self.free.push(slot);
+        self.latest = None;
+        self.reports.flows.push(connection.finish(ending));
+        if self.reports.flows.len() >= 2 * self.options.detailed_max.max(1) {
+            self.condense();
+        }
+    }
+
+    /// Closes what is over or has fallen idle by `now`.
+    fn sweep(&mut self, now: Time) {
+        for slot in 0..self.slots.len() {
+            let Some((_, connection)) = &self.slots[slot] else { continue };
+            let silent = now.since(connection.last_time);
+            let over = connection.is_over();
+            if over && silent > self.options.linger {
+                let ending = connection.ending().unwrap_or(Ending::Idle);
+                self.close(slot as u32, ending);
+            } else if silent > self.options.idle {
+                self.close(slot as u32, Ending::Idle);
+            }
+        }
+    }
+
+    /// Closes the quarter of the connections that has been silent for longest.
+    #[cold]
+    fn evict(&mut self) {
+        let mut by_age: Vec<(Time, u32)> = Vec::with_capacity(self.slots.len());
+        for (slot, entry) in self.slots.iter().enumerate() {
+            if let Some((_, connection)) = entry {
+                by_age.push((connection.last_time, slot as u32));
+            }
+        }
+        by_age.sort_unstable();
+        for &(_, slot) in &by_age[..by_age.len().div_ceil(4)] {
+            let ending = self.slots[slot as usize].as_ref().and_then(|(_, c)| c.ending());
+            self.reports.evicted += u64::from(ending.is_none());
+            self.close(slot, ending.unwrap_or(Ending::Idle));
+        }
+    }
+
+    /// Keeps the reports that say most, and sums up the others.
+    fn condense(&mut self) {
+        let FlowReports { flows, others, .. } = &mut self.reports;
+        let keep = self.options.detailed_max;
+        if flows.len() <= keep {
+            return;
+        }
+        // Most stalled first, then biggest, then earliest.
+        flows.sort_by_cached_key(|flow| {
+            (Reverse(stalled::<O>(flow)), Reverse(flow.bytes()), flow.id)
+        });
+        for flow in flows.drain(keep..) {
+            others.flows += 1;
+            others.packets += flow.packets;
+            others.bytes += flow.bytes();
+            others.stalled += stalled::<O>(&flow);
+        }
+    }
+
+    /// Connections followed at the moment.
+    pub fn live(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Closes every connection and hands out the reports.
+    pub fn finish(mut self) -> FlowReports<O::Report> {
+        for slot in 0..self.slots.len() {
+            if let Some((_, connection)) = &self.slots[slot] {
+                let ending = connection.ending().unwrap_or(Ending::CaptureEnd);
+                self.close(slot as u32, ending);
+            }
+        }
+        self.condense();
+        let mut reports = self.reports;
+        reports.flows.sort_unstable_by_key(|flow| flow.id);
+        reports
+    }
+}
+
+/// Time that a connection lost in stalls, in the direction that lost more.
+fn stalled<O: DirectionObserver>(flow: &FlowReport<O::Report>) -> Span {
+    let [a, b] = &flow.directions;
+    O::stalled(&a.observed).max(O::stalled(&b.observed))
+}
+
+/// Packets between two looks for idle connections: on average less than one connection per packet
+/// is looked at.
+const SWEEP_PACKETS: u32 = 32_768;

@@ -1,0 +1,83 @@
+//! The TCP header and the options that bear on timing.
+//!
+//! RFC 9293 sections 3.1 and 3.2; window scale and timestamps RFC 7323; SACK RFC 2018.
+
+use super::Skip;
+use super::ip::Packet;
+use crate::capture::Frame;
+use crate::segment::{Endpoint, Flags, Options, Segment};
+
+/// Parses the segment in an IP packet.
+#[inline]
+pub(super) fn parse<'a>(frame: &Frame<'a>, packet: &Packet<'a>) -> Result<Segment<'a>, Skip> {
+    let Some(header) = packet.bytes.first_chunk::<20>() else {
+        return Err(if packet.len < 20 { Skip::Malformed } else { Skip::Snapped });
+    };
+    let header_len = usize::from(header[12] >> 4) * 4;
+    if header_len < 20 || header_len > packet.len {
+        return Err(Skip::Malformed);
+    }
+    let captured_header = header_len.min(packet.bytes.len());
+    let port = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let word = |at: usize| {
+        u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
+    Ok(Segment {
+        frame: frame.number,
+        time: frame.time,
+        src: Endpoint { addr: packet.src, port: port(0) },
+        dst: Endpoint { addr: packet.dst, port: port(2) },
+        seq: word(4),
+        ack: word(8),
+        flags: Flags(header[13]),
+        window: port(14),
+        options: parse_options(&packet.bytes[20..captured_header]),
+        payload_len: (packet.len - header_len) as u32,
+        payload: &packet.bytes[captured_header..],
+        ttl: packet.ttl,
+        ip_id: packet.id,
+    })
+}
+
+/// Parses options; malformed or cut ones end the list, as a receiver would have it.
+#[inline]
+fn parse_options(mut bytes: &[u8]) -> Options {
+    let mut options = Options::default();
+    // What Linux, BSD and Windows send on every segment: NOP, NOP, timestamps.
+    if let [1, 1, 8, 10, value @ ..] = bytes
+        && let [a, b, c, d, e, f, g, h] = *value
+    {
+        options.timestamp =
+            Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
+        return options;
+    }
+    while let [kind, rest @ ..] = bytes {
+        match (*kind, rest) {
+            (0, _) => break,
+            (1, _) => bytes = rest,
+            (_, [len, ..]) if *len >= 2 && usize::from(*len) <= bytes.len() => {
+                let (option, after) = bytes.split_at(usize::from(*len));
+                read_option(&mut options, *kind, &option[2..]);
+                bytes = after;
+            }
+            _ => break,
+        }
+    }
+    options
+}
+
+fn read_option(options: &mut Options, kind: u8, value: &[u8]) {
+    let word =
+        |at: usize| u32::from_be_bytes([value[at], value[at + 1], value[at + 2], value[at + 3]]);
+    match (kind, value.len()) {
+        (2, 2) => options.mss = Some(u16::from_be_bytes([value[0], value[1]])),
+        (3, 1) => options.window_scale = Some(value[0]),
+        (4, 0) => options.sack_permitted = true,
+        (5, len) if len >= 8 && len % 8 == 0 => {
+            options.sack_blocks = (len / 8) as u8;
+            options.sack_first = Some((word(0), word(4)));
+        }
+        (8, 8) => options.timestamp = Some((word(0), word(4))),
+        _ => {}
+    }
+}

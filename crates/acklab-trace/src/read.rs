@@ -1,0 +1,167 @@
+//! A whole capture through the reader, the dissector and the flow table.
+//!
+//! What cannot be read is counted with the first frame that it befell, so a warning can name it;
+//! the reading goes on. Only a capture of which nothing can be read is an error.
+
+use acklab_core::time::Time;
+
+use crate::capture::{CaptureError, CaptureReader, Damage, LinkType};
+use crate::flow::{DirectionObserver, FlowTable};
+use crate::frame::{Skip, dissect};
+
+/// What a capture held, beside its connections.
+#[derive(Clone, Debug, Default)]
+pub struct CaptureSummary {
+    /// Frames read.
+    pub frames: u64,
+    /// Frames that gave a TCP segment.
+    pub tcp_frames: u64,
+    /// Bytes captured.
+    pub captured_bytes: u64,
+    /// Bytes on the wire.
+    pub wire_bytes: u64,
+    /// Frames that are no IP.
+    pub not_ip: u64,
+    /// Frames that are IP, but no TCP.
+    pub not_tcp: u64,
+    /// IP fragments after the first, which are passed over.
+    pub fragments: Befallen,
+    /// Frames cut off within the headers: the snap length is too short.
+    pub snapped_headers: Befallen,
+    /// Frames whose IP or TCP header contradicts itself.
+    pub malformed: Befallen,
+    /// Frames whose IP length lies; the length of the frame was used.
+    pub length_lies: Befallen,
+    /// Frames earlier than one before them.
+    pub backward_times: Befallen,
+    /// Frames of a link type that is not understood, and the first such type.
+    pub unsupported_link: Befallen,
+    /// The first link type that is not understood.
+    pub unsupported_link_type: Option<LinkType>,
+    /// Least time of a frame.
+    pub first_time: Option<Time>,
+    /// Greatest time of a frame.
+    pub last_time: Option<Time>,
+    /// Why the reading stopped before the end, if it did.
+    pub damage: Option<Damage>,
+}
+
+/// How many frames something befell, and which was the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Befallen {
+    /// How many.
+    pub frames: u64,
+    /// The first, 0 if none.
+    pub first_frame: u64,
+}
+
+impl Befallen {
+    #[cold]
+    fn add(&mut self, frame: u64) {
+        if self.frames == 0 {
+            self.first_frame = frame;
+        }
+        self.frames += 1;
+    }
+}
+
+/// Reads the whole capture into `table`. `on_progress` is told the bytes taken from the source so
+/// far, every 65,536 frames.
+pub fn read_capture<O: DirectionObserver>(
+    reader: &mut CaptureReader<'_>,
+    table: &mut FlowTable<O>,
+    mut on_progress: impl FnMut(u64),
+) -> Result<CaptureSummary, CaptureError> {
+    let mut summary = CaptureSummary::default();
+    loop {
+        if summary.frames.is_multiple_of(PROGRESS_FRAMES) {
+            on_progress(reader.source_bytes());
+        }
+        let Some(frame) = reader.next_frame()? else { break };
+        summary.frames += 1;
+        summary.captured_bytes += frame.bytes.len() as u64;
+        summary.wire_bytes += u64::from(frame.original_len);
+        summary.on_time(frame.number, frame.time);
+        match dissect(&frame) {
+            Ok(dissected) => {
+                summary.tcp_frames += 1;
+                if dissected.length_lies {
+                    summary.length_lies.add(frame.number);
+                }
+                table.on_segment(&dissected.segment);
+            }
+            Err(skip) => summary.on_skip(skip, frame.number, frame.link),
+        }
+    }
+    on_progress(reader.source_bytes());
+    summary.damage = reader.damage().cloned();
+    match summary.unsupported_link_type {
+        Some(link) if summary.unsupported_link.frames == summary.frames => {
+            Err(CaptureError::UnsupportedLink { link, frames: summary.frames })
+        }
+        _ => Ok(summary),
+    }
+}
+
+impl CaptureSummary {
+    #[inline]
+    fn on_time(&mut self, frame: u64, time: Time) {
+        self.first_time = Some(self.first_time.map_or(time, |first| first.min(time)));
+        match self.last_time {
+            Some(last) if time < last => self.backward_times.add(frame),
+            _ => self.last_time = Some(time),
+        }
+    }
+
+    fn on_skip(&mut self, skip: Skip, frame: u64, link: LinkType) {
+        match skip {
+            Skip::NotIp => self.not_ip += 1,
+            Skip::NotTcp => self.not_tcp += 1,
+            Skip::Fragment => self.fragments.add(frame),
+            Skip::Snapped => self.snapped_headers.add(frame),
+            Skip::Malformed => self.malformed.add(frame),
+            Skip::LinkType => {
+                self.unsupported_link.add(frame);
+                self.unsupported_link_type.get_or_insert(link);
+            }
+        }
+    }
+
+    /// One sentence for each thing that a reader of the report should know, with the first frame
+    /// it befell and what to do.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let mut warn = |befallen: Befallen, what: &str| {
+            if befallen.frames > 0 {
+                let Befallen { frames, first_frame } = befallen;
+                warnings.push(format!("frame {first_frame} (of {frames} such): {what}"));
+            }
+        };
+        warn(
+            self.length_lies,
+            "the IP length does not fit the frame; the frame's own length was used",
+        );
+        warn(self.malformed, "the IP or TCP header contradicts itself; passed over");
+        warn(
+            self.snapped_headers,
+            "the capture does not hold the headers; record with a snap length of 128 or more",
+        );
+        warn(self.fragments, "an IP fragment after the first; passed over");
+        warn(self.backward_times, "earlier than the frame before; sort with `reordercap IN OUT`");
+        if let Some(link) = self.unsupported_link_type {
+            let what = format!("link type {link} is not understood; passed over");
+            warn(self.unsupported_link, &what);
+        }
+        warnings.extend(self.damage.as_ref().map(ToString::to_string));
+        if self.tcp_frames == 0 {
+            warnings.push(format!(
+                "no TCP in {} frames: was the filter too narrow, or the interface the wrong one?",
+                self.frames
+            ));
+        }
+        warnings
+    }
+}
+
+/// How often progress is told: some 100 times a second.
+const PROGRESS_FRAMES: u64 = 65_536;
