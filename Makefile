@@ -53,7 +53,7 @@ fmt: deps-rust
 clippy: deps-rust
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 doc: deps-rust
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --document-private-items --locked
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --quiet --workspace --no-deps --document-private-items --locked
 wasm: deps-rust
 	@if tools/setup wasm; then set -x; \
 	 cargo check --quiet -p acklab-core --target wasm32-unknown-unknown --locked; \
