@@ -118,12 +118,11 @@ impl Distribution {
         self.filled().take_while(|&(low, ..)| low <= limit).map(|(.., count)| count).sum()
     }
 
-    /// Counts in linear bins of `width` from 0, after `shift` was taken off each sample; what lies
-    /// beyond the last bin is counted in it.
-    pub fn bins(&self, shift: Span, width: Span, bins_max: usize) -> Vec<u64> {
+    /// Counts in linear bins of `width` from 0; what lies beyond the last bin is counted in it.
+    pub fn bins(&self, width: Span, bins_max: usize) -> Vec<u64> {
         let mut bins = Vec::new();
         let mut put = |nanos: u64, count: u64| {
-            let at = nanos.saturating_sub(shift.as_nanos()) / width.as_nanos().max(1);
+            let at = nanos / width.as_nanos().max(1);
             let at = (at as usize).min(bins_max.saturating_sub(1));
             if at >= bins.len() {
                 bins.resize(at + 1, 0);
@@ -211,7 +210,7 @@ mod tests {
             for &n in &samples {
                 distribution.add(Span::from_nanos(n));
             }
-            let bins = distribution.bins(Span::from_millis(1), Span::from_millis(1), 500);
+            let bins = distribution.bins(Span::from_millis(1), 500);
             prop_assert_eq!(bins.iter().sum::<u64>(), samples.len() as u64);
         }
     }

@@ -181,8 +181,9 @@ impl<O: DirectionObserver> Connection<O> {
             [halves_a.to_sender, halves_a.to_receiver],
             [a.ttl, b.ttl],
         );
-        let facts_a = a.facts(halves_a, point, confidence);
-        let facts_b = b.facts(halves_b, vantage::from_the_other_side(point), confidence);
+        let facts_a = a.facts(halves_a, &b.measured, point, confidence);
+        let facts_b =
+            b.facts(halves_b, &a.measured, vantage::from_the_other_side(point), confidence);
         let observed_a = a.observer.finish(&facts_a, &facts_b);
         let observed_b = b.observer.finish(&facts_b, &facts_a);
         FlowReport {

@@ -220,15 +220,15 @@ impl<O: DirectionObserver> Direction<O> {
     pub(super) fn facts(
         &self,
         halves: Halves,
+        opposite: &Measured,
         capture_point: CapturePoint,
         capture_point_confidence: f64,
     ) -> DirectionFacts {
         let counted = &self.counted;
         let mss = self.stream.mss();
         let per_ack = |n: f64| (counted.pure_acks > 0).then(|| n / counted.pure_acks as f64);
-        let shift = halves.to_receiver.unwrap_or(Span::ZERO);
         let delays = &self.measured.ack_delay;
-        let quantile = |q| delays.quantile(q).map_or(Span::ZERO, |d| d.saturating_sub(shift));
+        let quantile = |q| delays.quantile(q).unwrap_or(Span::ZERO);
         let (first_frame, first_time) = counted.first.unwrap_or_default();
         DirectionFacts {
             from: self.from,
@@ -254,8 +254,8 @@ impl<O: DirectionObserver> Direction<O> {
                 max: quantile(1.0),
                 samples: delays.count(),
             }),
-            ack_delay_bins_1ms: delays.bins(shift, Span::from_millis(1), DELAY_BINS),
-            rtt: self.measured.rtt(halves, &self.echo),
+            ack_delay_bins_1ms: delays.bins(Span::from_millis(1), DELAY_BINS),
+            rtt: self.measured.rtt(halves, &self.echo, opposite),
             handshake: self.stream.handshake,
             mss: mss.bytes(),
             segment_max: mss.largest(),

@@ -45,8 +45,8 @@ pub struct DirectionFacts {
     pub segments_per_ack: Option<f64>,
     /// Bytes per pure ACK, in units of the MSS.
     pub mss_per_ack: Option<f64>,
-    /// How long pure ACKs waited after the oldest segment that they newly acknowledge reached the
-    /// receiver.
+    /// How long pure ACKs waited at the receiver after the oldest segment that they newly
+    /// acknowledge had come; a queue on the path is not counted in.
     pub ack_delay: Option<Spread>,
     /// The same in bins of 1 ms from 0, trimmed; the last of 500 holds what lies beyond.
     pub ack_delay_bins_1ms: Vec<u64>,
@@ -131,7 +131,8 @@ pub struct Rtt {
 pub enum RttBasis {
     /// ACKs that no delayed-ACK timer held: each covers two full segments or more.
     ForcedAcks,
-    /// ACKs within 10 ms of the fastest; slower ones may have waited for a timer.
+    /// ACKs close behind the fastest (within half as much again, 1 to 10 ms); slower ones may have
+    /// waited for a timer.
     PromptAcks,
     /// Full segments that echo the timestamp of an ACK: the sender's side of the path.
     TimestampEchoes,

@@ -8,8 +8,15 @@
 //!
 //! A delayed ACK is no measure of the path. So the quantiles are taken on ACKs that cover two full
 //! segments or more, which no timer held (RFC 5681 section 4.2); where those are too few, on ACKs
-//! within 10 ms of the fastest (no system's timer is shorter). They are taken on the half that is
-//! longer, and the least of the other is added.
+//! close behind the fastest, sooner than any system's timer. They are taken on the half that is
+//! longer, for the shorter one is little more than a host's own time, and the least of the shorter
+//! is added.
+//!
+//! The ACK delay is the receiver's wait alone: for an ACK that covers two full segments, from the
+//! oldest of them to the newest, as both came by; else from the oldest to the ACK, less the least
+//! time to the receiver and back that was known by then.
+
+use std::collections::VecDeque;
 
 use acklab_core::time::{Span, Time};
 
@@ -26,7 +33,7 @@ pub(super) struct Measured {
     forced: Distribution,
     /// The same where it covers less.
     lone: Distribution,
-    /// Oldest data to pure ACK.
+    /// How long the receiver waited before it sent a pure ACK.
     pub(super) ack_delay: Distribution,
 }
 
@@ -45,15 +52,12 @@ impl Measured {
 
     #[inline]
     pub(super) fn on_ack(&mut self, seen: &AckSeen, mss: u32) {
-        if let Some(age) = seen.newest_age {
-            if seen.newly_acked >= 2 * u64::from(mss) {
-                self.forced.add(age);
-            } else {
-                self.lone.add(age);
-            }
-        }
-        if let (true, Some(age)) = (seen.pure, seen.oldest_age) {
-            self.ack_delay.add(age);
+        let (Some(newest), Some(oldest)) = (seen.newest_age, seen.oldest_age) else { return };
+        let forced = seen.newly_acked >= 2 * u64::from(mss);
+        if forced { &mut self.forced } else { &mut self.lone }.add(newest);
+        if seen.pure {
+            let path = if forced { newest } else { self.to_receiver_min().unwrap_or(newest) };
+            self.ack_delay.add(oldest.saturating_sub(path));
         }
     }
 
@@ -63,18 +67,26 @@ impl Measured {
         measured.chain(self.handshake).min()
     }
 
-    /// The round-trip time; `echoes` are the sender's side of the path.
-    pub(super) fn rtt(&self, halves: Halves, echoes: &EchoClock) -> Option<Rtt> {
+    /// What tells most of the receiver's half, whose least is known: the samples and their limit.
+    fn receiver_half(&self, least: Span) -> (RttBasis, &Distribution, Span) {
+        if self.forced.count() >= SAMPLES_MIN {
+            return (RttBasis::ForcedAcks, &self.forced, Span::MAX);
+        }
+        let behind = (least / 2).clamp(PROMPT_WITHIN_MIN, PROMPT_WITHIN_MAX);
+        (RttBasis::PromptAcks, &self.lone, least + behind)
+    }
+
+    /// The round-trip time; `echoes` and the data of `opposite` tell of the sender's half.
+    pub(super) fn rtt(&self, halves: Halves, echoes: &EchoClock, opposite: &Self) -> Option<Rtt> {
         let to_receiver = halves.to_receiver?;
         let to_sender = halves.to_sender.unwrap_or(Span::ZERO);
-        let prompt = to_receiver + PROMPT_WITHIN;
-        let sender_side = echoes.full.count() >= SAMPLES_MIN && to_sender > to_receiver;
-        let (basis, distribution, limit, other) = if sender_side {
-            (RttBasis::TimestampEchoes, &echoes.full, Span::MAX, to_receiver)
-        } else if self.forced.count() >= SAMPLES_MIN {
-            (RttBasis::ForcedAcks, &self.forced, Span::MAX, to_sender)
+        let other = to_receiver.min(to_sender);
+        let (basis, distribution, limit) = if to_sender <= to_receiver {
+            self.receiver_half(to_receiver)
+        } else if echoes.full.count() >= SAMPLES_MIN {
+            (RttBasis::TimestampEchoes, &echoes.full, Span::MAX)
         } else {
-            (RttBasis::PromptAcks, &self.lone, prompt, to_sender)
+            opposite.receiver_half(to_sender)
         };
         let quantile = |q| distribution.quantile_up_to(q, limit).map(|half| half + other);
         let min = to_receiver + to_sender;
@@ -92,12 +104,13 @@ impl Measured {
     }
 }
 
-/// Times the sender's half of the path by a timestamp value of the receiver that comes back.
+/// Times the sender's half of the path by timestamp values of the receiver that come back.
 #[derive(Debug, Default)]
 pub(super) struct EchoClock {
     /// The last value that went by, towards the sender.
     newest: Option<u32>,
-    pending: Option<(u32, Time)>,
+    /// Values on their way, oldest first, each when it went by first.
+    pending: VecDeque<(u32, Time)>,
     min: Option<Span>,
     full: Distribution,
 }
@@ -111,21 +124,24 @@ impl EchoClock {
             return;
         }
         self.newest = Some(value);
-        self.pending.get_or_insert((value, segment.time));
+        if self.pending.len() < PENDING_MAX {
+            self.pending.push_back((value, segment.time));
+        }
     }
 
     /// A packet of the sender may echo it; `full` if it carries a full segment of new data.
     #[inline]
     pub(super) fn on_echo(&mut self, segment: &Segment<'_>, full: bool) {
-        let (Some((_, echo)), Some((value, time))) = (segment.options.timestamp, self.pending)
-        else {
-            return;
-        };
-        if (echo.wrapping_sub(value) as i32) < 0 {
-            return;
+        let Some((_, echo)) = segment.options.timestamp else { return };
+        let mut sent = None;
+        while let Some(&(value, time)) = self.pending.front() {
+            if (echo.wrapping_sub(value) as i32) < 0 {
+                break;
+            }
+            sent = Some(time);
+            self.pending.pop_front();
         }
-        self.pending = None;
-        let half = segment.time.since(time);
+        let Some(half) = sent.map(|sent| segment.time.since(sent)) else { return };
         self.min = Some(self.min.map_or(half, |min| min.min(half)));
         if full {
             self.full.add(half);
@@ -138,7 +154,11 @@ impl EchoClock {
     }
 }
 
+/// Values timed at once; a clock of 1 ms on a longer path is sampled.
+const PENDING_MAX: usize = 32;
 /// Quantiles of fewer samples say little.
 const SAMPLES_MIN: u64 = 8;
-/// Shorter than any delayed-ACK timer: QNX's and macOS's bursts, Linux's 40 ms, Windows's 10 ms tick.
-const PROMPT_WITHIN: Span = Span::from_millis(10);
+/// An ACK is prompt that comes within half the least time again, but at least and at most so much:
+/// shorter than Linux's 40 ms, Windows's 40 to 50 ms and most of a 100 ms tick.
+const PROMPT_WITHIN_MIN: Span = Span::from_millis(1);
+const PROMPT_WITHIN_MAX: Span = Span::from_millis(10);
