@@ -7,12 +7,14 @@
 //! a typed [`event::Event`] in the caller's [`event::Sink`].
 
 pub mod ack;
+pub mod cc;
 pub mod endpoint;
 pub mod event;
 pub mod math;
 pub mod packet;
 pub mod rng;
 pub mod seq;
+pub mod tcp;
 pub mod time;
 pub mod timer;
 pub mod units;

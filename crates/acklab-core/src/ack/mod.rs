@@ -6,6 +6,15 @@
 //! least every second full-sized segment, at once for out-of-order data; the transport enforces the
 //! last itself, so that no policy can break loss recovery.
 
+pub mod delayed;
+pub mod every_segment;
+pub mod linux;
+pub mod macos;
+mod profile;
+pub mod tick;
+
+pub use profile::{Factory, Policy, Profile, UnknownProfile};
+
 use crate::time::{Span, Time};
 
 /// In-order data arrived.
@@ -65,6 +74,10 @@ pub trait AckPolicy {
     /// In-order data arrived.
     fn on_data(&mut self, now: Time, sample: &DataSample) -> Decision;
 
+    /// Out-of-order or duplicate data arrived; the transport acknowledges it at once by itself.
+    /// `window` is the free receive window in bytes.
+    fn on_disorder(&mut self, _now: Time, _window: u32) {}
+
     /// The application read.
     fn on_read(&mut self, _now: Time, _sample: &ReadSample) -> Decision {
         Decision::Wait
@@ -72,6 +85,10 @@ pub trait AckPolicy {
 
     /// We sent data of our own (an ACK rode along).
     fn on_data_sent(&mut self, _now: Time) {}
+
+    /// The application set or cleared `TCP_QUICKACK` (`always`: the route's quickack metric, which
+    /// is not undone by the conversation).
+    fn on_quickack(&mut self, _now: Time, _on: bool, _always: bool) {}
 
     /// An ACK left.
     fn on_ack_sent(&mut self, now: Time);

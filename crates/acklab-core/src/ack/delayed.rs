@@ -1,0 +1,63 @@
+//! The plain delayed ACK: every n-th segment at once, a lone one after a fixed time from its arrival
+//! (RFC 1122 section 4.2.3.2, RFC 9293 section 3.8.6.3).
+//!
+//! Serves the systems whose timer starts with the first unacknowledged segment: FreeBSD 12.1
+//! (100 ms) and 12.2 (40 ms, `DELAY_ACK` in tcp_input.c), QNX 7.0 and NetBSD (200 ms,
+//! `TCP_SETUP_ACK`), Windows 7 (200 ms) and 10 (40 ms), each counting segments of any size. A segment
+//! longer than one MSS (merged by offload) is acknowledged at once, as is the first after a closed
+//! window.
+
+use super::{AckPolicy, DataSample, Decision};
+use crate::time::{Span, Time};
+
+/// Every n-th segment, or `delay` after the first unacknowledged one.
+#[derive(Clone, Copy, Debug)]
+pub struct Delayed {
+    segments: u32,
+    delay: Span,
+    deadline: Option<Time>,
+}
+
+impl Delayed {
+    /// Acknowledges every `segments`-th segment, and a lone one after `delay`.
+    pub const fn new(segments: u32, delay: Span) -> Self {
+        Self { segments, delay, deadline: None }
+    }
+}
+
+impl AckPolicy for Delayed {
+    fn on_data(&mut self, now: Time, sample: &DataSample) -> Decision {
+        if is_due(self.segments, sample) {
+            return Decision::Now;
+        }
+        self.deadline.get_or_insert(now + self.delay);
+        Decision::Wait
+    }
+
+    fn on_ack_sent(&mut self, _now: Time) {
+        self.deadline = None;
+    }
+
+    fn handle_timeout(&mut self, now: Time, _rto: Span) -> Decision {
+        expire(&mut self.deadline, now)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.deadline
+    }
+}
+
+/// Whether the segment count or an exception calls for an ACK at once.
+pub(super) const fn is_due(segments: u32, sample: &DataSample) -> bool {
+    sample.unacked_segments >= segments || sample.len > sample.mss || sample.was_zero_window
+}
+
+/// Disarms a deadline that has come and asks for the ACK.
+pub(super) fn expire(deadline: &mut Option<Time>, now: Time) -> Decision {
+    if deadline.is_some_and(|at| at <= now) {
+        *deadline = None;
+        Decision::Now
+    } else {
+        Decision::Wait
+    }
+}

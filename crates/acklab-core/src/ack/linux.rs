@@ -1,0 +1,257 @@
+//! Linux's receiver, 4.15 to 6.x: the quick-ACK budget, ping-pong mode, the adaptive `ato`, the
+//! estimate of the peer's MSS and the ACK on read, all of which decide together.
+//!
+//! Written from the documented behaviour of `tcp_event_data_recv`, `__tcp_ack_snd_check`,
+//! `tcp_send_delayed_ack`, the delayed-ACK timer and `tcp_cleanup_rbuf` (net/ipv4, v6.12). In short:
+//! - the first 16 ACKs (fewer with a small window) are quick, and again after a pause longer than the
+//!   RTO; they stop as soon as the host answers within `ato` ("ping-pong": it hopes to piggyback);
+//! - otherwise an ACK leaves when more than `rcv_mss` bytes wait for one, or when the application
+//!   reads the last small segment and the host is not in ping-pong mode;
+//! - otherwise after `ato`, which follows the gaps between segments from 40 ms and doubles when the
+//!   timer fires; firing also ends ping-pong mode.
+//!
+//! Left out: SACK compression, the per-route quickack metric, low-watermark readers
+//! (`SO_RCVLOWAT`), compressed and backlog-deferred ACKs (6.7).
+
+use super::delayed::expire;
+use super::tick::next_tick;
+use super::{AckPolicy, DataSample, Decision, ReadSample};
+use crate::time::{Span, Time};
+
+/// What differs between versions and builds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinuxOptions {
+    /// The kernel's jiffy; timers then expire on this grid (4 ms where HZ = 250). `None`: exact.
+    pub jiffy: Option<Span>,
+    /// Replies within `ato` of data that make the conversation ping-pong: 1, but 3 in 5.1 to 5.18
+    /// (commits 4a41f453, 4d8f24ee; a sysctl from 6.7).
+    pub pingpong_threshold: u8,
+    /// Before 6.6 (commit 4720852ed9af) a full-sized segment with PSH did not count as pushed, so
+    /// that a write of exactly one MSS waited for the timer.
+    pub full_segment_push: bool,
+}
+
+impl Default for LinuxOptions {
+    fn default() -> Self {
+        Self { jiffy: None, pingpong_threshold: 1, full_segment_push: true }
+    }
+}
+
+/// One connection's receiver state.
+#[derive(Clone, Copy, Debug)]
+pub struct Linux {
+    options: LinuxOptions,
+    phase: Span,
+    /// ACKs left to be sent at once.
+    quick: u32,
+    pingpong: u8,
+    ato: Span,
+    last_data: Option<Time>,
+    rcv_mss: u32,
+    last_segment: u32,
+    ack_scheduled: bool,
+    pushed: bool,
+    pushed_twice: bool,
+    deadline: Option<Time>,
+    quickack_always: bool,
+}
+
+impl Linux {
+    /// A fresh connection; `phase` shifts the jiffy grid.
+    pub const fn new(options: LinuxOptions, phase: Span) -> Self {
+        Self {
+            options,
+            phase,
+            quick: 0,
+            pingpong: 0,
+            ato: Span::ZERO,
+            last_data: None,
+            rcv_mss: MSS_DEFAULT,
+            last_segment: 0,
+            ack_scheduled: false,
+            pushed: false,
+            pushed_twice: false,
+            deadline: None,
+            quickack_always: false,
+        }
+    }
+
+    /// Whether the host expects to answer and so holds ACKs back.
+    pub const fn is_pingpong(&self) -> bool {
+        self.pingpong >= self.options.pingpong_threshold
+    }
+
+    /// The current delayed-ACK time-out, before its caps.
+    pub const fn ato(&self) -> Span {
+        self.ato
+    }
+
+    const fn is_quick(&self) -> bool {
+        self.quickack_always || (self.quick > 0 && !self.is_pingpong())
+    }
+
+    /// Refills the quick-ACK budget: half the window in segments, 2 to 16.
+    fn refill_quick(&mut self, window: u32) {
+        let fits = match window / (2 * self.rcv_mss) {
+            0 => 2,
+            n => n,
+        };
+        self.quick = self.quick.max(fits.min(MAX_QUICKACKS));
+    }
+
+    /// Follows the peer's segment size and notes pushed small segments (`tcp_measure_rcv_mss`).
+    fn measure(&mut self, sample: &DataSample) {
+        let before = std::mem::take(&mut self.last_segment);
+        if sample.len >= self.rcv_mss {
+            self.rcv_mss = sample.len.min(sample.mss.max(MSS_MIN));
+            self.pushed |= sample.push && self.options.full_segment_push;
+            return;
+        }
+        if sample.len >= MSS_DEFAULT || (sample.len >= MSS_MIN && !sample.push) {
+            self.last_segment = sample.len;
+            if sample.len == before {
+                self.rcv_mss = sample.len;
+                return;
+            }
+        }
+        self.pushed_twice |= self.pushed;
+        self.pushed = true;
+    }
+
+    /// Adapts `ato` to the gap since the last data.
+    fn adapt(&mut self, now: Time, sample: &DataSample) {
+        let Some(last) = self.last_data.filter(|_| !self.ato.is_zero()) else {
+            self.refill_quick(sample.window);
+            self.ato = ATO_MIN;
+            return;
+        };
+        let gap = self.floor(now).since(self.floor(last));
+        if gap <= ATO_MIN / 2 {
+            self.ato = self.ato / 2 + ATO_MIN / 2;
+        } else if gap < self.ato {
+            self.ato = (self.ato / 2 + gap).min(sample.rto);
+        } else if gap > sample.rto {
+            self.refill_quick(sample.window);
+        }
+    }
+
+    /// Starts the timer or keeps an earlier deadline; `Now` where that is nearly due.
+    fn delay(&mut self, now: Time, srtt: Option<Span>) -> Decision {
+        let mut ato = self.ato;
+        if ato > ATO_MIN {
+            let mut ceiling = ATO_CEILING;
+            if self.is_pingpong() || self.pushed {
+                ceiling = DELACK_MAX;
+            }
+            if let Some(srtt) = srtt {
+                ceiling = ceiling.min(srtt.max(ATO_MIN));
+            }
+            ato = ato.min(ceiling);
+        }
+        ato = ato.min(DELACK_MAX);
+        let mut deadline = self.floor(now) + ato;
+        if let Some(pending) = self.deadline {
+            if pending <= self.floor(now) + ato / 4 {
+                return Decision::Now;
+            }
+            deadline = deadline.min(pending);
+        }
+        self.deadline = Some(deadline);
+        Decision::Wait
+    }
+
+    /// The last jiffy boundary at or before `now`.
+    fn floor(&self, now: Time) -> Time {
+        match self.options.jiffy {
+            None => now,
+            Some(jiffy) => next_tick(now, jiffy, self.phase, 1) - jiffy,
+        }
+    }
+}
+
+impl AckPolicy for Linux {
+    fn on_data(&mut self, now: Time, sample: &DataSample) -> Decision {
+        self.ack_scheduled = true;
+        self.measure(sample);
+        self.adapt(now, sample);
+        self.last_data = Some(now);
+        let two_segments = sample.unacked_bytes > self.rcv_mss && sample.window_not_shrunk;
+        if two_segments || self.is_quick() {
+            return Decision::Now;
+        }
+        self.delay(now, sample.srtt)
+    }
+
+    fn on_disorder(&mut self, _now: Time, window: u32) {
+        // `tcp_enter_quickack_mode`: after loss the sender needs every ACK.
+        self.refill_quick(window);
+        self.pingpong = 0;
+        self.ato = ATO_MIN;
+    }
+
+    fn on_read(&mut self, _now: Time, sample: &ReadSample) -> Decision {
+        let small_and_done = sample.copied > 0
+            && sample.queue_empty
+            && (self.pushed_twice || (self.pushed && !self.is_pingpong()));
+        if self.ack_scheduled && (sample.unacked_bytes > self.rcv_mss || small_and_done) {
+            Decision::Now
+        } else {
+            Decision::Wait
+        }
+    }
+
+    fn on_data_sent(&mut self, now: Time) {
+        let is_reply =
+            self.last_data.is_some_and(|last| self.floor(now).since(self.floor(last)) < self.ato);
+        if is_reply {
+            self.pingpong = self.pingpong.saturating_add(1);
+        }
+    }
+
+    fn on_ack_sent(&mut self, _now: Time) {
+        if self.quick == 1 {
+            self.ato = ATO_MIN;
+        }
+        self.quick = self.quick.saturating_sub(1);
+        self.ack_scheduled = false;
+        self.pushed = false;
+        self.pushed_twice = false;
+        self.deadline = None;
+    }
+
+    fn handle_timeout(&mut self, now: Time, rto: Span) -> Decision {
+        let decision = expire(&mut self.deadline, now);
+        if decision == Decision::Now {
+            if self.is_pingpong() {
+                self.pingpong = 0;
+                self.ato = ATO_MIN;
+            } else {
+                self.ato = (self.ato * 2).min(rto);
+            }
+        }
+        decision
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    fn on_quickack(&mut self, _now: Time, on: bool, always: bool) {
+        // `TCP_QUICKACK` is a hint that ping-pong mode soon undoes; the route metric is for good.
+        self.pingpong = if on { 0 } else { self.options.pingpong_threshold };
+        self.quickack_always = on && always;
+    }
+}
+
+/// `TCP_ATO_MIN`, `TCP_DELACK_MIN`: HZ/25.
+const ATO_MIN: Span = Span::from_millis(40);
+/// `TCP_DELACK_MAX`: HZ/5.
+const DELACK_MAX: Span = Span::from_millis(200);
+/// `max_ato` of `tcp_send_delayed_ack`: HZ/2, the bound of RFC 9293 section 3.8.6.3.
+const ATO_CEILING: Span = Span::from_millis(500);
+/// `TCP_MAX_QUICKACKS`.
+const MAX_QUICKACKS: u32 = 16;
+/// `TCP_MSS_DEFAULT`: where the estimate starts.
+const MSS_DEFAULT: u32 = 536;
+/// `TCP_MIN_MSS`.
+const MSS_MIN: u32 = 88;

@@ -1,0 +1,229 @@
+//! What a connection is set up with: the defaults of the systems that are imitated, and what a
+//! scenario changes about them.
+
+use super::nagle::Nagle;
+use super::system::System;
+use crate::ack;
+use crate::cc;
+use crate::time::Span;
+
+/// A connection's parameters.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Largest segment we accept and, capped by the peer's, send: bytes without options.
+    pub mss: u16,
+    /// Bytes the application may have written and the peer not acknowledged.
+    pub send_buffer: u32,
+    /// Bytes that may wait for the application to read.
+    pub receive_buffer: u32,
+    /// Our window scale shift, 0 to 14; `None`: the option is not offered (RFC 7323 section 2).
+    pub window_scale: Option<u8>,
+    /// Offer SACK (RFC 2018).
+    pub sack: bool,
+    /// Offer timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Nagle's algorithm.
+    pub nagle: Nagle,
+    /// When to acknowledge.
+    pub ack: ack::Profile,
+    /// Where in its period a free-running ACK tick stands at time zero, in [0, 1).
+    pub ack_phase: f64,
+    /// Congestion control.
+    pub congestion: cc::Algorithm,
+    /// Initial congestion window.
+    pub initial_window: InitialWindow,
+    /// Initial slow-start threshold, bytes; `None`: arbitrarily high (RFC 5681 section 3.1).
+    pub initial_ssthresh: Option<u64>,
+    /// What the congestion window counts.
+    pub cwnd_unit: CwndUnit,
+    /// Send new data on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Fall back to the initial window after an idle RTO (RFC 5681 section 4.1).
+    pub idle_restart: bool,
+    /// Retransmission time-out before the first measurement (RFC 6298 section 2.1).
+    pub initial_rto: Span,
+    /// Lower bound of the retransmission time-out (RFC 6298 section 2.4 says 1 s; no system does).
+    pub min_rto: Span,
+    /// Upper bound of the retransmission time-out.
+    pub max_rto: Span,
+    /// Clock granularity G of RFC 6298.
+    pub rto_granularity: Span,
+    /// The lower bound applies to the term 4 x RTTVAR alone, as in Linux, not to the sum.
+    pub min_rto_on_variance: bool,
+    /// Retransmissions of one segment before the connection is given up.
+    pub retries: u32,
+    /// Retransmissions of a SYN before the connection is given up.
+    pub syn_retries: u32,
+    /// Length of TIME-WAIT, 2 MSL.
+    pub time_wait: Span,
+    /// Keep-alive probes (RFC 9293 section 3.8.4); off by default everywhere.
+    pub keep_alive: Option<KeepAlive>,
+    /// When reading alone makes us announce a larger window.
+    pub window_update: WindowUpdate,
+}
+
+/// The initial congestion window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialWindow {
+    /// RFC 6928: min(10 MSS, max(2 MSS, 14600)).
+    Rfc6928,
+    /// RFC 3390: min(4 MSS, max(2 MSS, 4380)).
+    Rfc3390,
+    /// A number of segments.
+    Segments(u32),
+}
+
+impl InitialWindow {
+    /// Bytes, for segments of `mss` bytes.
+    pub fn bytes(self, mss: u32) -> u64 {
+        let mss = u64::from(mss);
+        match self {
+            Self::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),
+            Self::Rfc3390 => (4 * mss).min((2 * mss).max(4_380)),
+            Self::Segments(n) => u64::from(n.max(1)) * mss,
+        }
+    }
+}
+
+/// What the congestion window counts against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CwndUnit {
+    /// Bytes, as in the RFCs, BSD and Windows.
+    Bytes,
+    /// Segments whatever their size, as in Linux: ten 100-byte messages fill a window of ten.
+    Segments,
+}
+
+/// Keep-alive probing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Silence before the first probe.
+    pub idle: Span,
+    /// Time between probes.
+    pub interval: Span,
+    /// Unanswered probes before the connection is given up.
+    pub probes: u32,
+}
+
+/// When a read makes us announce a larger window (RFC 9293 section 3.8.6.2.2 bounds it).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowUpdate {
+    /// When it at least doubles and the old one was at most half the buffer (Linux).
+    Doubled,
+    /// When it grew by two segments or half the buffer (4.4BSD and its descendants).
+    TwoSegments,
+}
+
+impl Config {
+    /// The defaults of a system. Sizes that a system tunes while running stand at the ceiling of its
+    /// tuning.
+    pub fn for_system(system: System) -> Self {
+        match system {
+            System::Linux => Self::linux(),
+            System::FreeBsd121 => Self::freebsd(ack::Profile::FREEBSD_12_1),
+            System::FreeBsd122 => Self::freebsd(ack::Profile::FREEBSD_12_2),
+            System::Windows7 => Self::windows_7(ack::Profile::WINDOWS_7),
+            System::Windows7Tick => Self::windows_7(ack::Profile::WINDOWS_7_TICK),
+            System::Windows10 => Self {
+                // The Internet template: MinRto 300, IW 10, 40 ms.
+                ack: ack::Profile::WINDOWS_10,
+                initial_window: InitialWindow::Rfc6928,
+                initial_rto: Span::from_secs(1),
+                ..Self::windows_7(ack::Profile::WINDOWS_10)
+            },
+            System::Qnx70 => Self::qnx(),
+            System::MacOs => Self {
+                send_buffer: 4 << 20,
+                receive_buffer: 4 << 20,
+                ..Self::freebsd(ack::Profile::MACOS)
+            },
+        }
+    }
+
+    fn linux() -> Self {
+        Self {
+            mss: 1460,
+            // tcp_wmem[2], and half of tcp_rmem[2] (tcp_adv_win_scale = 1).
+            send_buffer: 4 << 20,
+            receive_buffer: 3 << 20,
+            window_scale: Some(7),
+            sack: true,
+            timestamps: true,
+            nagle: Nagle::Minshall,
+            ack: ack::Profile::Linux(ack::linux::LinuxOptions::default()),
+            ack_phase: 0.0,
+            congestion: cc::Algorithm::Reno,
+            initial_window: InitialWindow::Rfc6928,
+            initial_ssthresh: None,
+            cwnd_unit: CwndUnit::Segments,
+            limited_transmit: true,
+            idle_restart: true,
+            // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX of include/net/tcp.h.
+            initial_rto: Span::from_secs(1),
+            min_rto: Span::from_millis(200),
+            max_rto: Span::from_secs(120),
+            rto_granularity: Span::from_millis(1),
+            min_rto_on_variance: true,
+            retries: 15,
+            syn_retries: 6,
+            time_wait: Span::from_secs(60),
+            keep_alive: None,
+            window_update: WindowUpdate::Doubled,
+        }
+    }
+
+    fn freebsd(ack: ack::Profile) -> Self {
+        Self {
+            send_buffer: 2 << 20,
+            receive_buffer: 2 << 20,
+            window_scale: Some(6),
+            nagle: Nagle::Classic,
+            ack,
+            cwnd_unit: CwndUnit::Bytes,
+            // net.inet.tcp.rexmit_min; TCPTV_REXMTMAX.
+            min_rto: Span::from_millis(30),
+            max_rto: Span::from_secs(64),
+            min_rto_on_variance: false,
+            retries: 12,
+            window_update: WindowUpdate::TwoSegments,
+            ..Self::linux()
+        }
+    }
+
+    fn windows_7(ack: ack::Profile) -> Self {
+        Self {
+            send_buffer: 1 << 20,
+            receive_buffer: 1 << 20,
+            window_scale: Some(8),
+            timestamps: false,
+            initial_window: InitialWindow::Segments(2),
+            initial_rto: Span::from_secs(3),
+            min_rto: Span::from_millis(300),
+            // TcpMaxDataRetransmissions 5, TcpInitialRtt, TcpTimedWaitDelay.
+            retries: 5,
+            syn_retries: 2,
+            time_wait: Span::from_secs(120),
+            ..Self::freebsd(ack)
+        }
+    }
+
+    fn qnx() -> Self {
+        Self {
+            // NetBSD: tcp_sendspace and tcp_recvspace 32 KiB, TCPTV_MIN 1 s, hz = 100.
+            send_buffer: 32 << 10,
+            receive_buffer: 32 << 10,
+            window_scale: Some(0),
+            initial_window: InitialWindow::Segments(4),
+            min_rto: Span::from_secs(1),
+            rto_granularity: Span::from_millis(500),
+            ..Self::freebsd(ack::Profile::QNX_7_0)
+        }
+    }
+}
+
+/// Linux's.
+impl Default for Config {
+    fn default() -> Self {
+        Self::linux()
+    }
+}

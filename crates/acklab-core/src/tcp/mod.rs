@@ -1,0 +1,42 @@
+//! One TCP connection, sans-IO: RFC 9293 with the extensions that every system in use has.
+//!
+//! [`Connection`] answers to the five verbs of [`crate::endpoint::Endpoint`] and to the
+//! application's verbs (write, read, close, the socket options). Which file does what:
+//! - `state`: the states, one transition table; `connection`: the block and the application's verbs;
+//! - `input`: segment arrival in the order of RFC 9293 section 3.10.7; `acceptance`: the SYN states;
+//! - `output`: what may leave now; `timers`: what a deadline does;
+//! - `send_buffer`, `receive_buffer`: lengths only, see below; `options`: what was negotiated;
+//! - `nagle`, `rto`, `sack`, `recovery`: the algorithms, each by its RFC.
+//!
+//! Internally every position in a direction is a 64-bit offset from the initial sequence number
+//! (SYN at 0, first byte at 1, FIN after the last byte), so nothing inside wraps; `Seq` appears only
+//! where a segment is read or written. Payload is a length here. Where real bytes are carried, the
+//! caller keeps them in a buffer of its own and asks [`Connection::outbound_range`] and
+//! [`Connection::inbound_range`] which bytes of the stream a segment stands for.
+//!
+//! Left out so far: urgent data, ECN negotiation (RFC 3168), fast open, RACK-TLP (RFC 8985).
+
+mod acking;
+mod config;
+mod connection;
+mod input;
+mod nagle;
+mod opening;
+mod options;
+mod output;
+mod receive_buffer;
+mod recovery;
+mod rto;
+mod sack;
+mod send_buffer;
+mod state;
+mod system;
+mod timers;
+
+pub use config::{Config, CwndUnit, InitialWindow, KeepAlive, WindowUpdate};
+pub use connection::{AppEvent, Connection, Snapshot};
+pub use nagle::{Nagle, UnknownNagle};
+pub use rto::RtoEstimator;
+pub use sack::Scoreboard;
+pub use state::{Cause, State, TRANSITIONS, diagram};
+pub use system::{System, UnknownSystem};

@@ -1,0 +1,246 @@
+//! Loss recovery: which bytes are sent again, and how much counts as being on the way.
+//!
+//! - with SACK: RFC 6675, its `pipe`, `NextSeg` rules 1 to 4 and the rescue retransmission;
+//! - without: fast retransmit and NewReno (RFC 6582), where duplicate ACKs inflate the window. The
+//!   inflation is kept apart from cwnd and taken off the pipe, which is the same inequality;
+//! - after a time-out: everything unacknowledged counts as lost and is sent again as the window
+//!   allows (RFC 5681 section 3.1), skipping what SACK reported (RFC 6675 section 5.1).
+//!
+//! After a second time-out in a row the scoreboard is thrown away, since the peer may have reneged
+//! (RFC 2018 section 8). Left out: F-RTO, DSACK undo, RACK.
+
+use super::sack::{DUP_THRESH, Scoreboard};
+
+/// What the sender is doing about loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Nothing.
+    Open,
+    /// Fast recovery.
+    Fast,
+    /// Recovery from a time-out.
+    Timeout,
+}
+
+/// A stretch to send again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Again {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    rule: Rule,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// The first segment of a recovery, or of a partial ACK: whatever the window.
+    Forced,
+    /// `NextSeg` rules 1 and 3.
+    Hole,
+    /// `NextSeg` rule 4.
+    Rescue,
+}
+
+/// What an ACK did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// Fast recovery begins.
+    pub(super) entered: bool,
+    /// Recovery ended.
+    pub(super) left: bool,
+}
+
+/// The sender's recovery state.
+#[derive(Clone, Debug)]
+pub(super) struct Recovery {
+    pub(super) phase: Phase,
+    pub(super) board: Scoreboard,
+    sack: bool,
+    /// Highest offset sent when the last recovery began: RFC 6675's RecoveryPoint, RFC 6582's
+    /// recover.
+    point: u64,
+    /// Sent again in this recovery, up to here (HighRxt).
+    high_rxt: u64,
+    /// The first unacknowledged segment leaves whatever the window.
+    forced: bool,
+    rescued: bool,
+    dup_acks: u32,
+    /// Bytes that duplicate ACKs say have left the network (without SACK).
+    inflation: u64,
+    /// No RTT is measured below (Karn's algorithm): highest offset sent twice.
+    pub(super) karn_below: u64,
+}
+
+impl Recovery {
+    pub(super) fn new() -> Self {
+        Self {
+            phase: Phase::Open,
+            board: Scoreboard::default(),
+            sack: false,
+            point: 0,
+            high_rxt: 0,
+            forced: false,
+            rescued: false,
+            dup_acks: 0,
+            inflation: 0,
+            karn_below: 0,
+        }
+    }
+
+    /// SACK was negotiated.
+    pub(super) fn use_sack(&mut self, sack: bool) {
+        self.sack = sack;
+    }
+
+    /// Bytes on the way (RFC 6675 `pipe`; FlightSize less inflation without SACK).
+    pub(super) fn pipe(&self, una: u64, nxt: u64, mss: u32) -> u64 {
+        let flight = nxt - una;
+        match self.phase {
+            Phase::Timeout => {
+                let point = self.point.clamp(una, nxt);
+                self.board.unmarked(una, self.high_rxt.min(point)) + self.board.unmarked(point, nxt)
+            }
+            _ if self.board.is_empty() => flight.saturating_sub(self.inflation),
+            phase => {
+                let lost = self.board.lost_below(mss).max(una);
+                let again = if phase == Phase::Fast { self.high_rxt } else { una };
+                self.board.unmarked(lost, nxt) + self.board.unmarked(una, again.min(nxt))
+            }
+        }
+    }
+
+    /// Extra bytes that limited transmit allows (RFC 3042; with SACK the pipe has it already).
+    pub(super) fn limited_transmit(&self, mss: u32) -> u64 {
+        if self.phase == Phase::Open && !self.sack {
+            u64::from(self.dup_acks.min(2)) * u64::from(mss)
+        } else {
+            0
+        }
+    }
+
+    /// The cumulative ACK moved from `before` to `una`.
+    pub(super) fn on_advance(&mut self, before: u64, una: u64, mss: u32) -> Outcome {
+        self.board.advance(una);
+        self.dup_acks = 0;
+        self.high_rxt = self.high_rxt.max(una);
+        if self.phase == Phase::Open {
+            self.inflation = 0;
+            return Outcome::default();
+        }
+        if una >= self.point {
+            self.phase = Phase::Open;
+            self.inflation = 0;
+            self.forced = false;
+            return Outcome { left: true, ..Outcome::default() };
+        }
+        if self.phase == Phase::Fast && !self.sack {
+            // RFC 6582 section 3.2, step 3: a partial ACK. Send the next hole again, deflate by the
+            // amount acknowledged and add back one segment.
+            self.forced = true;
+            let acked = una - before;
+            self.inflation = self.inflation.saturating_sub(acked);
+            if acked >= u64::from(mss) {
+                self.inflation += u64::from(mss);
+            }
+        }
+        Outcome::default()
+    }
+
+    /// A duplicate ACK came: without SACK by RFC 5681's definition, with SACK one that brought news.
+    pub(super) fn on_duplicate(&mut self, una: u64, nxt: u64, mss: u32) -> Outcome {
+        self.dup_acks = self.dup_acks.saturating_add(1);
+        match self.phase {
+            Phase::Fast if !self.sack => self.inflation += u64::from(mss),
+            Phase::Open if self.is_loss(una, mss) => {
+                self.enter_fast(una, nxt, mss);
+                return Outcome { entered: true, ..Outcome::default() };
+            }
+            _ => {}
+        }
+        Outcome::default()
+    }
+
+    /// RFC 6675 section 5, steps 1 and 2; RFC 6582 section 3.2, step 2.
+    fn is_loss(&self, una: u64, mss: u32) -> bool {
+        let enough = self.dup_acks >= DUP_THRESH || (self.sack && self.board.lost_below(mss) > una);
+        enough && (self.point == 0 || una >= self.point)
+    }
+
+    fn enter_fast(&mut self, una: u64, nxt: u64, mss: u32) {
+        self.phase = Phase::Fast;
+        self.point = nxt;
+        self.high_rxt = una;
+        self.forced = true;
+        self.rescued = false;
+        if !self.sack {
+            self.inflation = u64::from(DUP_THRESH) * u64::from(mss);
+        }
+    }
+
+    /// The retransmission timer expired (RFC 6298 section 5.4); `again`: not for the first time.
+    pub(super) fn on_timeout(&mut self, una: u64, nxt: u64, again: bool) {
+        if again {
+            self.board.clear();
+        }
+        self.phase = Phase::Timeout;
+        self.point = nxt;
+        self.high_rxt = una;
+        self.forced = true;
+        self.rescued = true;
+        self.dup_acks = 0;
+        self.inflation = 0;
+    }
+
+    /// Whether a segment must leave whatever the window.
+    pub(super) const fn is_forced(&self) -> bool {
+        self.forced
+    }
+
+    /// What to send again next, at most `mss` bytes. Offered before new data: forced, rule 1.
+    pub(super) fn next_lost(&self, una: u64, nxt: u64, mss: u32) -> Option<Again> {
+        if self.phase == Phase::Open || una >= nxt {
+            return None;
+        }
+        let bounded = |(start, end): (u64, u64), rule| Again {
+            start,
+            end: end.min(start + u64::from(mss)),
+            rule,
+        };
+        if self.forced {
+            return Some(bounded(self.board.next_hole(una, nxt)?, Rule::Forced));
+        }
+        let limit = match self.phase {
+            Phase::Timeout => self.point,
+            _ if self.sack => self.board.lost_below(mss),
+            _ => 0,
+        };
+        let hole = self.board.next_hole(self.high_rxt.max(una), limit.min(nxt))?;
+        Some(bounded(hole, Rule::Hole))
+    }
+
+    /// What to send again when there is no new data to send: `NextSeg` rules 3 and 4.
+    pub(super) fn next_doubtful(&self, una: u64, nxt: u64, mss: u32) -> Option<Again> {
+        if self.phase != Phase::Fast || !self.sack {
+            return None;
+        }
+        let mss = u64::from(mss);
+        let limit = self.board.highest().unwrap_or(0).min(nxt);
+        if let Some((start, end)) = self.board.next_hole(self.high_rxt.max(una), limit) {
+            return Some(Again { start, end: end.min(start + mss), rule: Rule::Hole });
+        }
+        let (start, end) =
+            self.board.last_hole(una, self.point.min(nxt)).filter(|_| !self.rescued)?;
+        Some(Again { start: start.max(end.saturating_sub(mss)), end, rule: Rule::Rescue })
+    }
+
+    /// A stretch was sent again.
+    pub(super) fn on_resent(&mut self, sent: Again) {
+        self.karn_below = self.karn_below.max(sent.end);
+        match sent.rule {
+            Rule::Rescue => self.rescued = true,
+            Rule::Forced | Rule::Hole => {
+                self.forced = false;
+                self.high_rxt = self.high_rxt.max(sent.end);
+            }
+        }
+    }
+}
