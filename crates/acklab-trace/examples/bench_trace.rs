@@ -1,0 +1,260 @@
+//! Makes the capture that the analyser's speed is measured on, and measures it:
+//!
+//!     bench_trace make FILE [--snap 80] [--bytes 1000000000]
+//!     bench_trace run FILE
+//!
+//! 600 connections for as long as it takes to fill the file: a third of the packets are small
+//! periodic messages held by Nagle's algorithm and answered by 40 ms ACKs, a third requests and
+//! responses, a third bulk data with an ACK for every other segment, now and then a retransmission.
+//! With `--snap 80` a record has some 90 bytes, as of `tcpdump -s 80`.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::net::IpAddr;
+use std::path::Path;
+
+use acklab_core::time::{Span, Time};
+use acklab_trace::capture::{CaptureReader, CaptureWriter, LinkType, WriterOptions};
+use acklab_trace::flow::FlowTable;
+use acklab_trace::frame::encode;
+use acklab_trace::read::read_capture;
+use acklab_trace::segment::{Endpoint, Flags, Options, Segment};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let option = |name: &str, default: u64| -> u64 {
+        let at = args.iter().position(|arg| arg == name);
+        at.and_then(|at| args.get(at + 1)?.parse().ok()).unwrap_or(default)
+    };
+    match (args.first().map(String::as_str), args.get(1)) {
+        (Some("make"), Some(file)) => {
+            let snap_len = option("--snap", 65_535) as u32;
+            make(Path::new(file), snap_len, option("--bytes", 1_000_000_000))?;
+        }
+        (Some("run"), Some(file)) => run(Path::new(file))?,
+        _ => println!("bench_trace make FILE [--snap 80] [--bytes 1000000000] | run FILE"),
+    }
+    Ok(())
+}
+
+/// Analyses the capture, with everything on, and prints packets per CPU second.
+fn run(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let mut reader = CaptureReader::open(path)?;
+    let mut table = FlowTable::<()>::default();
+    let summary = read_capture(&mut reader, &mut table, |_| {})?;
+    let reports = table.finish();
+    let cpu_s = cpu_seconds()?;
+    let gigabytes = reader.source_bytes() as f64 / 1e9;
+    println!(
+        "{} packets, {gigabytes:.2} GB, {} connections: {cpu_s:.2} CPU s, {:.2} M packets per CPU s",
+        summary.frames,
+        reports.total,
+        summary.frames as f64 / cpu_s / 1e6
+    );
+    Ok(())
+}
+
+/// User and system time of this process (proc(5), fields 14 and 15, in ticks of 10 ms).
+fn cpu_seconds() -> io::Result<f64> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
+    let ticks: f64 = fields.skip(11).take(2).filter_map(|f| f.parse::<f64>().ok()).sum();
+    Ok(ticks / 100.0)
+}
+
+fn make(path: &Path, snap_len: u32, bytes: u64) -> io::Result<()> {
+    let options =
+        WriterOptions { snap_len, nanos: false, link: LinkType::ETHERNET, ..Default::default() };
+    let sink = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let mut tape = Tape {
+        writer: CaptureWriter::new(sink, options)?,
+        frame: Vec::new(),
+        snap_len,
+        written: 24,
+    };
+    let mut talks: Vec<Talk> = (0..TALKS).map(Talk::new).collect();
+    let mut due: BinaryHeap<_> = (0..TALKS).map(|i| Reverse((START + i * 37_000, i))).collect();
+    while let Some(Reverse((at, i))) = due.pop() {
+        let pause = talks[i as usize].step(Time::from_nanos(at), &mut tape)?;
+        due.push(Reverse((at + pause.as_nanos(), i)));
+        if tape.written >= bytes {
+            break;
+        }
+    }
+    tape.writer.finish()?.flush()
+}
+
+struct Tape {
+    writer: CaptureWriter<BufWriter<File>>,
+    frame: Vec<u8>,
+    snap_len: u32,
+    written: u64,
+}
+
+impl Tape {
+    fn put(&mut self, segment: &Segment<'_>) -> io::Result<()> {
+        self.frame.clear();
+        let wire_len = encode(LinkType::ETHERNET, segment, &mut self.frame);
+        self.written += 16 + u64::from(wire_len.min(self.snap_len));
+        self.writer.write_frame(segment.time, &self.frame, wire_len)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Messages,
+    Requests,
+    Bulk,
+}
+
+/// One connection: where it stands in its cycle.
+struct Talk {
+    kind: Kind,
+    ends: [Endpoint; 2],
+    next: [u32; 2],
+    acked: [u32; 2],
+    phase: u32,
+    ip_id: [u16; 2],
+    random: u64,
+}
+
+impl Talk {
+    fn new(number: u64) -> Self {
+        let kind = match number % 60 {
+            0 => Kind::Bulk,
+            1..=9 => Kind::Requests,
+            _ => Kind::Messages,
+        };
+        let [.., c, d] = (number as u32).to_be_bytes();
+        let end = |addr: [u8; 4], port| Endpoint { addr: IpAddr::from(addr), port };
+        let seq = (number as u32).wrapping_mul(0x9e37_79b9);
+        Self {
+            kind,
+            ends: [end([10, 1, c, d], 40_000 + number as u16), end([10, 2, 0, d % 16], 4_712)],
+            next: [seq, !seq],
+            acked: [seq.wrapping_add(1), (!seq).wrapping_add(1)],
+            phase: 0,
+            ip_id: [1, 1],
+            random: number * 2 + 1,
+        }
+    }
+
+    /// A number below `n` (Knuth's linear congruential generator).
+    fn random(&mut self, n: u32) -> u32 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        ((self.random >> 33) as u32) % n
+    }
+
+    fn put(
+        &mut self,
+        tape: &mut Tape,
+        at: Time,
+        from: usize,
+        bits: u8,
+        len: u32,
+    ) -> io::Result<()> {
+        static PAYLOAD: [u8; 1_448] = [0xaa; 1_448];
+        let ms = (at.as_nanos() / 1_000_000) as u32;
+        let timestamps = !matches!(self.kind, Kind::Messages);
+        let syn = bits & Flags::SYN != 0;
+        let ack = if bits == Flags::SYN { 0 } else { self.acked[1 - from] };
+        self.ip_id[from] = self.ip_id[from].wrapping_add(1).max(1);
+        let segment = Segment {
+            frame: 0,
+            time: at,
+            src: self.ends[from],
+            dst: self.ends[1 - from],
+            seq: self.next[from],
+            ack,
+            flags: Flags(bits),
+            window: 0x2000,
+            options: Options {
+                mss: syn.then_some(1_460),
+                window_scale: syn.then_some(7),
+                sack_permitted: syn,
+                timestamp: timestamps.then_some((ms, ms.wrapping_sub(1))),
+                ..Options::default()
+            },
+            payload_len: len,
+            payload: &PAYLOAD[..len as usize],
+            ttl: 64 - from as u8,
+            ip_id: self.ip_id[from],
+        };
+        self.next[from] = self.next[from].wrapping_add(segment.sequence_len());
+        tape.put(&segment)
+    }
+
+    /// Sends the next packet of the cycle; how long until the one after it.
+    fn step(&mut self, at: Time, tape: &mut Tape) -> io::Result<Span> {
+        const SYN_ACK: u8 = Flags::SYN | Flags::ACK;
+        let phase = self.phase;
+        self.phase += 1;
+        match phase {
+            0 => self.put(tape, at, 0, Flags::SYN, 0).map(|()| Span::from_millis(2)),
+            1 => self.put(tape, at, 1, SYN_ACK, 0).map(|()| Span::from_micros(50)),
+            2 => self.put(tape, at, 0, Flags::ACK, 0).map(|()| Span::from_millis(5)),
+            _ => match self.kind {
+                Kind::Messages => self.step_messages(at, tape),
+                Kind::Requests => self.step_requests(at, tape),
+                Kind::Bulk => self.step_bulk(at, tape),
+            },
+        }
+    }
+
+    /// Small data, its ACK some 38 ms later, the data held until then, and so on.
+    fn step_messages(&mut self, at: Time, tape: &mut Tape) -> io::Result<Span> {
+        if self.phase.is_multiple_of(2) {
+            self.put(tape, at, 0, Flags::ACK | Flags::PSH, 96)?;
+            return Ok(Span::from_micros(36_000 + u64::from(self.random(4_000))));
+        }
+        self.acked[0] = self.next[0];
+        self.put(tape, at, 1, Flags::ACK, 0)?;
+        Ok(Span::from_micros(200 + u64::from(self.random(50))))
+    }
+
+    /// A request, its response, an ACK, a pause.
+    fn step_requests(&mut self, at: Time, tape: &mut Tape) -> io::Result<Span> {
+        let jitter = Span::from_micros(u64::from(self.random(500)));
+        Ok(match self.phase % 3 {
+            0 => {
+                self.put(tape, at, 0, Flags::ACK | Flags::PSH, 60)?;
+                Span::from_millis(2) + jitter
+            }
+            1 => {
+                self.acked[0] = self.next[0];
+                let len = 100 + self.random(400);
+                self.put(tape, at, 1, Flags::ACK | Flags::PSH, len)?;
+                Span::from_micros(100) + jitter
+            }
+            _ => {
+                self.acked[1] = self.next[1];
+                self.put(tape, at, 0, Flags::ACK, 0)?;
+                Span::from_millis(8) + jitter
+            }
+        })
+    }
+
+    /// Two full segments, an ACK that trails 20 of them; every 400th is sent again.
+    fn step_bulk(&mut self, at: Time, tape: &mut Tape) -> io::Result<Span> {
+        if self.phase.is_multiple_of(3) {
+            let trail = 20 * 1_448;
+            if self.next[0].wrapping_sub(self.acked[0]) > trail {
+                self.acked[0] = self.next[0].wrapping_sub(trail);
+            }
+            self.put(tape, at, 1, Flags::ACK, 0)?;
+        } else {
+            if self.random(400) == 0 {
+                self.next[0] = self.next[0].wrapping_sub(1_448);
+            }
+            self.put(tape, at, 0, Flags::ACK, 1_448)?;
+        }
+        Ok(Span::from_micros(300 + u64::from(self.random(200))))
+    }
+}
+
+/// Connections at a time.
+const TALKS: u64 = 600;
+/// The first packet: an instant in November 2023, nanoseconds.
+const START: u64 = 1_700_000_000_000_000_000;
