@@ -5,8 +5,18 @@
 //! report. [`read::read_capture`] drives it.
 
 pub mod capture;
+pub mod check;
+pub mod diagnose;
+pub mod diagnosis;
 pub mod flow;
 pub mod frame;
+pub mod framing;
+pub mod infer;
 pub mod quantiles;
 pub mod read;
 pub mod segment;
+pub mod stall;
+pub mod verdict;
+
+pub use diagnose::{Options, diagnose, diagnose_reader};
+pub use diagnosis::Diagnosis;

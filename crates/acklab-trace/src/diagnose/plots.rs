@@ -1,0 +1,95 @@
+//! The data for the report's figures.
+
+use crate::diagnosis::{Ladder, Plots, Points, Rung};
+use crate::flow::facts::DirectionFacts;
+use crate::infer::spread::Sample;
+use crate::stall::holds::Hold;
+use crate::stall::ladder::Scene;
+use crate::stall::records::{Line, Log};
+
+/// Points of a distribution function.
+const CDF_POINTS: usize = 200;
+
+/// All figures of a direction.
+pub(super) fn of(
+    log: Option<&Log>,
+    facts: &DirectionFacts,
+    ladder: Option<Ladder>,
+    delays: &Sample,
+) -> Plots {
+    let origin = facts.first_time;
+    let line = |line: &Line| {
+        let mut points = Points::default();
+        for (time, value) in line.points() {
+            points.push(time.signed_since(origin) as f64 / 1e9, *value as f64);
+        }
+        points
+    };
+    let mut histogram = Points::default();
+    for (bin, count) in facts.ack_delay_bins_1ms.iter().enumerate() {
+        histogram.push(bin as f64 + 1.0, *count as f64);
+    }
+    Plots {
+        ladder,
+        data: log.map(|l| line(&l.data_line)).unwrap_or_default(),
+        acks: log.map(|l| line(&l.ack_line)).unwrap_or_default(),
+        delay_cdf: cdf(delays),
+        ack_delay_histogram: histogram,
+    }
+}
+
+fn cdf(sample: &Sample) -> Points {
+    let mut points = Points::default();
+    if sample.is_empty() {
+        return points;
+    }
+    for i in 0..=CDF_POINTS {
+        let share = i as f64 / CDF_POINTS as f64;
+        points.push(sample.quantile(share), share);
+    }
+    points
+}
+
+/// The ladder of the worst hold whose packets were kept.
+pub(super) fn ladder(log: Option<&Log>, held: &[Hold], facts: &DirectionFacts) -> Option<Ladder> {
+    let (scene, hold) = log?
+        .ladders
+        .scenes()
+        .iter()
+        .filter_map(|s| held.iter().find(|h| h.frame == s.frame).map(|h| (s, h)))
+        .max_by(|a, b| a.1.length_ms().total_cmp(&b.1.length_ms()))?;
+    Some(draw(scene, hold, facts))
+}
+
+fn draw(scene: &Scene, hold: &Hold, facts: &DirectionFacts) -> Ladder {
+    let origin = scene.packets.first().map_or(hold.before, |p| p.time);
+    let rungs = scene
+        .packets
+        .iter()
+        .map(|p| Rung {
+            frame: p.frame,
+            t_ms: p.time.since(origin).as_millis_f64(),
+            rightward: p.data,
+            flags: if p.push { "PSH,ACK".into() } else { "ACK".into() },
+            seq: if p.data { p.offset } else { 0 },
+            len: p.len,
+            ack: (!p.data).then_some(p.offset),
+            note: note(p, hold),
+        })
+        .collect();
+    Ladder { left: facts.from.to_string(), right: facts.to.to_string(), rungs }
+}
+
+fn note(packet: &crate::stall::ladder::Passing, hold: &Hold) -> Option<String> {
+    if packet.data && packet.frame == hold.frame {
+        let gap = hold.release.since(hold.ack).as_millis_f64();
+        return Some(format!("held {:.1} ms, leaves {gap:.2} ms after the ACK", hold.length_ms()));
+    }
+    if packet.data && packet.time == hold.before {
+        return Some("unacknowledged: what is written next must wait".into());
+    }
+    (!packet.data && packet.time == hold.ack).then(|| match hold.ack_delay_ms {
+        Some(delay) => format!("this ACK came {delay:.1} ms late"),
+        None => "this ACK lets the next segment go".into(),
+    })
+}

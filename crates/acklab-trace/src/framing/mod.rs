@@ -1,0 +1,241 @@
+//! Message boundaries in a byte stream, by the framing of length-prefixed protocols.
+//!
+//! A [`FrameReader`] follows every protocol of [`protocols::ALL`] through the stream at once: each
+//! reads the header where it expects one, jumps by the length it finds there, and drops out at the
+//! first header that is not valid. What remains after a few frames is the protocol. Payload that
+//! was not captured (snapped frames) may be jumped over, a header may not. Only in-order new data
+//! counts; after a gap the reader waits for a segment that begins with a valid header.
+
+mod in_band;
+mod protocols;
+
+pub use in_band::{InBand, Stamp};
+pub use protocols::Protocol;
+
+use acklab_core::time::Time;
+use protocols::{HEADER_MAX, Header};
+
+/// Frames in a row that make a protocol believable.
+const FRAMES_MIN: u64 = 3;
+/// Segments at whose start a protocol may begin anew, for captures that begin mid-message.
+const RESTARTS_MAX: u8 = 16;
+/// Different frame sizes that are counted.
+const SIZES_MAX: usize = 8;
+
+/// One protocol's way through the stream.
+#[derive(Clone, Debug)]
+struct Track {
+    protocol: Protocol,
+    /// Where the next header begins.
+    boundary: u64,
+    header: [u8; HEADER_MAX],
+    have: u8,
+    frames: u64,
+    alive: bool,
+    restarts: u8,
+}
+
+/// Follows the framing of one direction.
+#[derive(Debug, Default)]
+pub struct FrameReader {
+    tracks: Vec<Track>,
+    started: bool,
+    sizes: Vec<(u32, u64)>,
+    in_band: InBand,
+}
+
+/// What framing says of a direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Framing {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Complete frames.
+    pub frames: u64,
+    /// The frame size that dominates (60 % or more), bytes.
+    pub size: Option<u32>,
+    /// 0 to 1, from the number of consecutive valid frames.
+    pub confidence: f64,
+}
+
+impl FrameReader {
+    /// New in-order data; returns the number of frames complete by its end, 0 if no framing fits.
+    pub fn on_data(&mut self, time: Time, offset: u64, len: u32, payload: &[u8]) -> u64 {
+        if !self.started {
+            self.started = true;
+            self.tracks = Protocol::ALL.iter().map(|p| Track::new(*p, offset)).collect();
+        }
+        let lead_before = self.lead().map(|t| t.protocol);
+        for track in &mut self.tracks {
+            let sink = (lead_before == Some(track.protocol) || lead_before.is_none())
+                .then_some((&mut self.sizes, &mut self.in_band));
+            track.on_data(time, offset, len, payload, sink);
+        }
+        self.tracks.retain(|t| t.alive || t.restarts < RESTARTS_MAX);
+        self.lead().map_or(0, |t| t.frames)
+    }
+
+    /// Whether any protocol may still fit.
+    pub fn is_live(&self) -> bool {
+        !self.started || !self.tracks.is_empty()
+    }
+
+    /// The stamps found in the data.
+    pub fn in_band(&self) -> &InBand {
+        &self.in_band
+    }
+
+    /// The protocol that fits, if one does.
+    pub fn framing(&self) -> Option<Framing> {
+        let lead = self.lead().filter(|t| t.frames >= FRAMES_MIN)?;
+        let total: u64 = self.sizes.iter().map(|s| s.1).sum();
+        let size =
+            self.sizes.iter().max_by_key(|s| s.1).filter(|s| s.1 * 10 >= total * 6).map(|s| s.0);
+        let confidence = lead.frames as f64 / (lead.frames as f64 + 1.0);
+        Some(Framing { protocol: lead.protocol, frames: lead.frames, size, confidence })
+    }
+
+    fn lead(&self) -> Option<&Track> {
+        self.tracks.iter().filter(|t| t.alive && t.frames > 0).rev().max_by_key(|t| t.frames)
+    }
+}
+
+type Sink<'a> = (&'a mut Vec<(u32, u64)>, &'a mut InBand);
+
+impl Track {
+    fn new(protocol: Protocol, boundary: u64) -> Self {
+        Self {
+            protocol,
+            boundary,
+            header: [0; HEADER_MAX],
+            have: 0,
+            frames: 0,
+            alive: true,
+            restarts: 0,
+        }
+    }
+
+    fn on_data(
+        &mut self,
+        time: Time,
+        offset: u64,
+        len: u32,
+        payload: &[u8],
+        mut sink: Option<Sink<'_>>,
+    ) {
+        if !self.alive {
+            self.restarts += 1;
+            (self.alive, self.boundary, self.have, self.frames) = (true, offset, 0, 0);
+        }
+        let end = offset + u64::from(len);
+        loop {
+            let at = self.boundary + u64::from(self.have);
+            if at >= end {
+                return;
+            }
+            let known = at.checked_sub(offset).and_then(|i| payload.get(i as usize));
+            let Some(byte) = known else {
+                self.alive = false;
+                return;
+            };
+            self.header[usize::from(self.have)] = *byte;
+            self.have += 1;
+            match self.protocol.header(&self.header[..usize::from(self.have)]) {
+                Header::More => {}
+                Header::Invalid => {
+                    self.alive = false;
+                    return;
+                }
+                Header::Frame(total) => {
+                    if let Some((sizes, in_band)) = sink.as_mut() {
+                        count_size(sizes, total);
+                        in_band.on_header(
+                            self.protocol,
+                            time,
+                            &self.header[..usize::from(self.have)],
+                        );
+                    }
+                    self.boundary += u64::from(total);
+                    self.have = 0;
+                    self.frames += 1;
+                }
+            }
+        }
+    }
+}
+
+fn count_size(sizes: &mut Vec<(u32, u64)>, size: u32) {
+    if let Some(slot) = sizes.iter_mut().find(|s| s.0 == size) {
+        slot.1 += 1;
+    } else if sizes.len() < SIZES_MAX {
+        sizes.push((size, 1));
+    } else if let Some(rarest) = sizes.iter_mut().min_by_key(|s| s.1) {
+        *rarest = (size, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modbus(transaction: u8, len: u8) -> Vec<u8> {
+        let mut frame = vec![0, transaction, 0, 0, 0, len, 1, 3];
+        frame.resize(6 + usize::from(len), 7);
+        frame
+    }
+
+    #[test]
+    fn frames_cut_across_segments_are_counted_whole() {
+        let stream: Vec<u8> = (0..50).flat_map(|i| modbus(i, 20)).collect();
+        let mut reader = FrameReader::default();
+        let mut offset = 0;
+        for piece in stream.chunks(7) {
+            reader.on_data(Time::ZERO, offset, piece.len() as u32, piece);
+            offset += piece.len() as u64;
+        }
+        let framing = reader.framing().expect("fits");
+        assert_eq!(framing.protocol.name(), "modbus_tcp");
+        assert_eq!((framing.frames, framing.size), (50, Some(26)));
+    }
+
+    #[test]
+    fn text_is_no_framing() {
+        let text = b"GET / HTTP/1.1\r\nHost: plant.example\r\nAccept: text/html\r\n\r\n".repeat(20);
+        let mut reader = FrameReader::default();
+        for (i, piece) in text.chunks(100).enumerate() {
+            reader.on_data(Time::ZERO, i as u64 * 100, piece.len() as u32, piece);
+        }
+        assert_eq!(reader.framing(), None);
+    }
+
+    #[test]
+    fn a_capture_that_begins_mid_message_finds_the_framing_at_the_next_one() {
+        let mut reader = FrameReader::default();
+        reader.on_data(Time::ZERO, 0, 9, &[9; 9]);
+        let mut offset = 9;
+        for i in 0..10 {
+            let frame = modbus(i, 12);
+            reader.on_data(Time::ZERO, offset, frame.len() as u32, &frame);
+            offset += frame.len() as u64;
+        }
+        assert_eq!(reader.framing().expect("fits").frames, 10);
+    }
+
+    #[test]
+    fn a_payload_that_was_not_captured_is_jumped_over_but_a_header_is_not() {
+        let tls = |n: u16| {
+            let mut f = vec![23, 3, 3];
+            f.extend(n.to_be_bytes());
+            f
+        };
+        let mut reader = FrameReader::default();
+        for i in 0..5u64 {
+            reader.on_data(Time::ZERO, i * 205, 205, &tls(200));
+        }
+        assert_eq!(reader.framing().expect("fits").frames, 5);
+        let mut cut = FrameReader::default();
+        for i in 0..5u64 {
+            cut.on_data(Time::ZERO, i * 410, 410, &tls(200));
+        }
+        assert_eq!(cut.framing(), None);
+    }
+}

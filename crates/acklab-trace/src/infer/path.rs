@@ -1,0 +1,44 @@
+//! The two halves of the path, seen from the capture point.
+//!
+//! A capture in the middle splits the round trip: *near* is from the capture point to the data's
+//! receiver and back, *far* to the data's sender and back. An ACK delay seen at the capture point is
+//! the receiver's own delay plus near; the gap from an ACK to the data that it lets go is far plus
+//! the sender's reaction. The handshake gives both (SYN to SYN-ACK, SYN-ACK to ACK); the fastest
+//! acknowledgment ever seen bounds them from above.
+
+use crate::flow::facts::{CapturePoint, DirectionFacts};
+
+/// Both halves of the path of one direction, milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Path {
+    /// Capture point to receiver and back.
+    pub near_ms: Option<f64>,
+    /// Capture point to sender and back.
+    pub far_ms: Option<f64>,
+    /// The handshake was captured, so that both are round trips and not delayed ACKs.
+    pub handshake: bool,
+}
+
+/// An acknowledgment this fast cannot have waited for any delayed-ACK timer in use (the shortest
+/// is a tick of 10 ms).
+const PROMPT_MS: f64 = 8.0;
+
+impl Path {
+    /// From the facts of the direction and of the opposite one.
+    pub fn of(facts: &DirectionFacts, opposite: &DirectionFacts) -> Self {
+        let handshake = facts.handshake.is_some() && opposite.handshake.is_some();
+        let bound = |half: Option<acklab_core::time::Span>| {
+            half.map(|s| s.as_millis_f64()).filter(|ms| handshake || *ms < PROMPT_MS)
+        };
+        let near = bound(facts.rtt.and_then(|r| r.to_receiver_min));
+        let far = bound(facts.rtt.and_then(|r| r.to_sender_min));
+        let local = |at: CapturePoint| {
+            facts.capture_point == at || facts.capture_point == CapturePoint::Loopback
+        };
+        Self {
+            near_ms: near.or_else(|| local(CapturePoint::Receiver).then_some(0.0)),
+            far_ms: far.or_else(|| local(CapturePoint::Sender).then_some(0.0)),
+            handshake,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What the application wrote: message boundaries, sizes, and how many messages a segment carries.
+//!
+//! Boundaries come from framing where a protocol fits; else from sizes, where most small segments
+//! are multiples of one size that occurs by itself; else each segment counts as one message.
+
+use crate::framing::Framing;
+use crate::stall::records::Arrival;
+
+/// How messages were told apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Unit {
+    /// By the framing of a protocol.
+    Framing(Framing),
+    /// By a size of which segments are multiples.
+    Size(u32),
+    /// Not at all: a segment is a message.
+    Segment,
+}
+
+/// Shares of segments that must fit for a size to be a unit, and occur alone for it to be known.
+const FIT_SHARE: f64 = 0.8;
+/// See `FIT_SHARE`.
+const ALONE_SHARE: f64 = 0.05;
+/// Fewer segments show no size.
+const SEGMENTS_MIN: usize = 8;
+
+impl Unit {
+    /// The unit of a direction.
+    pub fn of(arrivals: &[Arrival], framing: Option<Framing>) -> Self {
+        let framed = arrivals.last().is_some_and(|a| a.frames > 0);
+        match framing {
+            Some(found) if framed => Self::Framing(found),
+            _ => size_unit(arrivals).map_or(Self::Segment, Self::Size),
+        }
+    }
+
+    /// Bytes of one message, where they are known.
+    pub fn bytes(self) -> Option<u32> {
+        match self {
+            Self::Framing(framing) => framing.size,
+            Self::Size(bytes) => Some(bytes),
+            Self::Segment => None,
+        }
+    }
+
+    /// Name of the source in the result.
+    pub fn source(self) -> &'static str {
+        match self {
+            Self::Framing(_) => "framing",
+            Self::Size(_) => "sizes",
+            Self::Segment => "segments",
+        }
+    }
+}
+
+/// Lengths of consecutive segments.
+fn lengths(arrivals: &[Arrival]) -> impl Iterator<Item = u64> + '_ {
+    arrivals.windows(2).map(|w| w[1].end.saturating_sub(w[0].end))
+}
+
+fn size_unit(arrivals: &[Arrival]) -> Option<u32> {
+    let mut sizes: Vec<u64> = lengths(arrivals).filter(|l| *l > 0).collect();
+    if sizes.len() < SEGMENTS_MIN {
+        return None;
+    }
+    sizes.sort_unstable();
+    let total = sizes.len() as f64;
+    let mut best = None;
+    let mut from = 0;
+    while from < sizes.len() {
+        let size = sizes[from];
+        let to = sizes.partition_point(|s| *s <= size);
+        let alone = (to - from) as f64 / total;
+        if alone >= ALONE_SHARE {
+            let fit = sizes.iter().filter(|s| s.is_multiple_of(size)).count() as f64 / total;
+            if fit >= FIT_SHARE && best.is_none() {
+                best = Some(size as u32);
+            }
+        }
+        from = to;
+    }
+    best
+}
+
+/// Messages complete at the end of each segment.
+pub fn messages_per_segment(arrivals: &[Arrival], unit: Unit) -> Vec<u32> {
+    let mut counts = Vec::with_capacity(arrivals.len());
+    let mut before: Option<&Arrival> = None;
+    for arrival in arrivals {
+        let len = arrival.end.saturating_sub(before.map_or(0, |b| b.end));
+        counts.push(match unit {
+            Unit::Framing(_) => {
+                arrival.frames.saturating_sub(before.map_or(0, |b| b.frames)) as u32
+            }
+            Unit::Size(bytes) if len.is_multiple_of(u64::from(bytes)) => {
+                (len / u64::from(bytes)).max(1) as u32
+            }
+            Unit::Size(_) | Unit::Segment => 1,
+        });
+        before = Some(arrival);
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use acklab_core::time::Time;
+
+    fn arrivals(lengths: &[u64]) -> Vec<Arrival> {
+        let mut end = 0;
+        lengths
+            .iter()
+            .map(|l| {
+                end += l;
+                Arrival { time: Time::from_nanos(end), end, frames: 0 }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn coalesced_messages_show_the_size_of_one() {
+        let a = arrivals(&[374, 48, 48, 96, 96, 96, 144, 96, 48, 96, 96, 96]);
+        let unit = Unit::of(&a, None);
+        assert_eq!(unit, Unit::Size(48));
+        assert_eq!(messages_per_segment(&a, unit), [1, 1, 1, 2, 2, 2, 3, 2, 1, 2, 2, 2]);
+    }
+
+    #[test]
+    fn mixed_sizes_show_none() {
+        let a = arrivals(&[10, 129, 10, 129, 15, 106, 10, 129, 10, 129, 31]);
+        assert_eq!(Unit::of(&a, None), Unit::Segment);
+    }
+}

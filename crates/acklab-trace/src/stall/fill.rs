@@ -1,0 +1,93 @@
+//! Segments that left because the queue had grown to one MSS.
+//!
+//! With Nagle on and data unacknowledged, small writes pile up until a full segment is ready; then
+//! it leaves without any ACK. On the wire: single full segments at the pace of the application, no
+//! ACK just before them, data in flight all the while. A paced or bottlenecked bulk transfer looks
+//! the same, as does an application that writes whole segments, so the small writes themselves must
+//! show: by framing (many messages per segment), by PSH on the full segments (Linux sets it on every
+//! segment that a write ended in), or by small segments in between that show the message size.
+
+use super::Recorder;
+use super::holds::Hold;
+use super::records::{Counts, Fill};
+use crate::infer::path::Path;
+use crate::infer::spread::Sample;
+
+/// Fewer lone full segments say nothing.
+const FILLS_MIN: usize = 3;
+/// Small segments that break Nagle's rule, as a share of the small ones.
+const STRAY_SHARE: f64 = 0.02;
+/// An ACK shortly before, or more in flight than this, and the congestion window let it go.
+const ACK_BEFORE_MS: f64 = 0.5;
+
+/// What shows that the writes were small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SmallWrites {
+    /// Framing: this many bytes a message on average.
+    Framing(u32),
+    /// PSH on most full segments that left alone.
+    Push,
+}
+
+/// The segments that filled up, and what shows it.
+pub fn filled(
+    recorder: &Recorder,
+    message_bytes: Option<u32>,
+    mss: u32,
+    path: &Path,
+) -> Option<(Vec<Hold>, SmallWrites)> {
+    let log = recorder.log.as_deref()?;
+    let counts = &recorder.counts;
+    if breaks_the_rule(counts) {
+        return None;
+    }
+    let far = path.far_ms.unwrap_or(0.0);
+    let at_ack = |f: &Fill| {
+        let since = f.since_ack as f64 / 1e6;
+        f.since_ack != u64::MAX && since >= far * 0.8 - 0.2 && since <= far * 1.1 + ACK_BEFORE_MS
+    };
+    let alone: Vec<&Fill> = log.fills.iter().filter(|f| !f.burst && !at_ack(f)).collect();
+    // Bulk comes in bursts or at ACKs; what is left over by chance is not worth a claim.
+    let bulk = counts.burst + (log.fills.len() - alone.len()) as u64;
+    if alone.len() < FILLS_MIN || (alone.len() as u64) < bulk {
+        return None;
+    }
+    let shown = small_writes(&alone, message_bytes, mss)?;
+    let pauses = Sample::new(alone.iter().map(|f| pause_ms(f)).collect());
+    // The application filled one segment after another at its own pace; a pause far longer than
+    // that is the application's.
+    let longest = pauses.median() * 4.0;
+    let holds = alone.iter().filter(|f| pause_ms(f) <= longest).map(|f| hold_of(f)).collect();
+    Some((holds, shown))
+}
+
+fn breaks_the_rule(counts: &Counts) -> bool {
+    let small = counts.segments - counts.full;
+    counts.violations as f64 > STRAY_SHARE * small.max(1) as f64
+}
+
+fn pause_ms(f: &Fill) -> f64 {
+    f.time.since(f.before).as_millis_f64()
+}
+
+fn small_writes(alone: &[&Fill], message_bytes: Option<u32>, mss: u32) -> Option<SmallWrites> {
+    if let Some(bytes) = message_bytes {
+        return (bytes * 2 <= mss).then_some(SmallWrites::Framing(bytes));
+    }
+    let pushed = alone.iter().filter(|f| f.push && f.small_outstanding).count();
+    (pushed * 10 >= alone.len() * 8).then_some(SmallWrites::Push)
+}
+
+fn hold_of(f: &Fill) -> Hold {
+    Hold {
+        frame: f.frame,
+        before: f.before,
+        release: f.time,
+        ack: f.time,
+        ack_delay_ms: None,
+        pure: false,
+        filled: true,
+        end: f.end,
+        written: f.before,
+    }
+}

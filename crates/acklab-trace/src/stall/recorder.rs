@@ -1,0 +1,340 @@
+//! What is noted of one direction while the capture is read.
+//!
+//! The road of a bulk segment through [`Recorder::on_data`] is a handful of compares; records are
+//! made only where a small segment leaves, a full one leaves alone, or an ACK comes late. Whether
+//! a record is a hold is decided later, in [`super::holds`]. The state follows Minshall's
+//! formulation of Nagle's rule (draft-minshall-nagle-01): the end of the last small segment, and
+//! whether it has been acknowledged. Segments sent again say nothing of Nagle and put the direction
+//! into recovery until everything sent before them is acknowledged.
+
+use acklab_core::time::{Span, Time};
+
+use super::records::{
+    AckRecord, Arrival, Candidate, Counts, Fill, Log, Marks, RECORDS_MAX, Violation,
+};
+use crate::diagnosis::WaitCause;
+use crate::flow::observe::{AckSeen, DataKind, DataSeen};
+
+/// Segments closer than this left in one go: 100 segments of 1500 bytes take 1.2 ms at 1 Gbit/s,
+/// and no application that writes message by message is this fast for long.
+pub const BURST: Span = Span::from_micros(300);
+/// Silence shorter than this is not looked at for its cause.
+const PAUSE_MIN: Span = Span::from_millis(10);
+/// ACKs faster than this at the capture point are only counted.
+const ACK_AGE_MIN: Span = Span::from_millis(2);
+/// After so many segments a direction of back-to-back full segments is bulk, and its arrivals are
+/// of no use.
+const BULK_AFTER: u64 = 512;
+
+/// Notes on one direction.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    /// One past the highest byte sent.
+    next: u64,
+    /// One past the highest byte acknowledged.
+    acked: u64,
+    /// End of the last small segment.
+    small_end: u64,
+    last: Option<Time>,
+    last_ack: Option<Time>,
+    clear: Option<Clear>,
+    /// First data of the peer since `clear`.
+    peer_after: Option<Time>,
+    /// Last data of the peer.
+    peer_last: Option<Time>,
+    /// The position the receiver's window ends at.
+    edge: Option<u64>,
+    /// Bytes below this were sent when loss recovery began.
+    recovery_end: u64,
+    flight_max: u64,
+    /// The last data segment is the last of `fills`.
+    fill_open: bool,
+    first: Option<Time>,
+    /// Exact counters.
+    pub counts: Counts,
+    /// Records, made when first needed.
+    pub log: Option<Box<Log>>,
+}
+
+/// The ACK that left nothing small, or nothing at all, unacknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Clear {
+    time: Time,
+    frame: u64,
+    age: Option<u64>,
+    segments: u16,
+    pure: bool,
+    small_before: bool,
+    flight_before: u32,
+    edge_before: Option<u64>,
+    peer_before: Option<Time>,
+}
+
+impl Recorder {
+    /// First and last data segment.
+    pub fn span(&self) -> Option<(Time, Time)> {
+        Some((self.first?, self.last?))
+    }
+
+    /// A segment with payload or FIN, or a probe.
+    pub fn on_data(&mut self, seen: &DataSeen<'_>) {
+        if let Some(log) = &mut self.log {
+            log.ladders.on_data(seen);
+        }
+        let end = seen.offset + u64::from(seen.len);
+        match seen.kind {
+            DataKind::Duplicate | DataKind::Probe => return,
+            DataKind::Retransmission | DataKind::Reordered => {
+                if seen.kind == DataKind::Retransmission && seen.len > 0 {
+                    self.recovery_end = self.recovery_end.max(self.next).max(end);
+                }
+                self.next = self.next.max(end);
+                return;
+            }
+            DataKind::New | DataKind::NewAfterGap => {}
+        }
+        if seen.len == 0 {
+            return;
+        }
+        if seen.kind == DataKind::NewAfterGap {
+            self.on_gap(seen);
+        }
+        self.next = seen.offset;
+        self.on_new(seen, end);
+        self.next = end;
+        self.flight_max = self.flight_max.max(end.saturating_sub(self.acked));
+        self.last = Some(seen.time);
+        self.first = self.first.or(self.last);
+    }
+
+    /// What left in the gap is unknown: forget the ACK, and that anything small is outstanding.
+    fn on_gap(&mut self, seen: &DataSeen<'_>) {
+        self.clear = None;
+        self.small_end = self.acked;
+        self.recovery_end = self.recovery_end.max(seen.offset);
+    }
+
+    #[inline]
+    fn on_new(&mut self, seen: &DataSeen<'_>, end: u64) {
+        let mss = seen.mss.max(1);
+        let small = seen.len < mss || !seen.len.is_multiple_of(mss);
+        let pause = self.last.map_or(Span::ZERO, |last| seen.time.since(last));
+        self.counts.segments += 1;
+        if !small {
+            self.counts.full += 1;
+            self.counts.full_push += u64::from(seen.push);
+            self.counts.burst += u64::from(pause < BURST);
+        }
+        if self.fill_open {
+            self.close_fill(pause);
+        }
+        if pause >= PAUSE_MIN {
+            self.on_pause(seen, small, pause);
+        }
+        if small {
+            self.on_small(seen, end);
+            self.small_end = end;
+        } else if pause >= BURST && seen.len == mss && self.next > self.acked {
+            self.on_lone_full(seen, end);
+        }
+        self.keep_arrival(seen, end);
+    }
+
+    fn keep_arrival(&mut self, seen: &DataSeen<'_>, end: u64) {
+        let counts = self.counts;
+        let log = self.log.get_or_insert_with(Box::default);
+        log.data_line.push(seen.time, end);
+        if log.arrivals_dropped {
+            return;
+        }
+        let bulk = counts.segments > BULK_AFTER && counts.burst * 2 > counts.segments;
+        if bulk || log.arrivals.len() >= RECORDS_MAX {
+            if bulk {
+                log.arrivals = Vec::new();
+            }
+            log.arrivals_dropped = true;
+            return;
+        }
+        let frames = if log.frames.is_live() {
+            log.frames.on_data(seen.time, seen.offset, seen.len, seen.payload)
+        } else {
+            0
+        };
+        log.arrivals.push(Arrival { time: seen.time, end, frames });
+    }
+
+    fn on_small(&mut self, seen: &DataSeen<'_>, end: u64) {
+        let Some(last) = self.last else { return };
+        if self.small_end > self.acked {
+            self.counts.violations += 1;
+            let log = self.log.get_or_insert_with(Box::default);
+            if log.violations.len() < RECORDS_MAX {
+                log.violations.push(Violation { time: seen.time });
+            }
+            return;
+        }
+        let Some(clear) = self.clear.filter(|c| c.time >= last) else {
+            if self.next > self.acked {
+                self.counts.small_after_full += 1;
+            }
+            return;
+        };
+        self.counts.candidates += 1;
+        let candidate = Candidate {
+            frame: seen.frame,
+            time: seen.time,
+            before: last,
+            ack: clear.time,
+            ack_frame: clear.frame,
+            ack_age: clear.age,
+            peer_after: self.peer_after,
+            peer_before: clear.peer_before.filter(|t| *t >= last),
+            end,
+            len: seen.len,
+            flight_before: clear.flight_before,
+            flight_max: self.flight_max.min(u64::from(u32::MAX)) as u32,
+            acked_segments: clear.segments,
+            marks: Marks {
+                pure: clear.pure,
+                small_before: clear.small_before,
+                window: clear.edge_before.is_some_and(|edge| edge < end),
+                recovery: self.recovery_end
+                    > self.acked.saturating_sub(u64::from(clear.flight_before)),
+                push: seen.push,
+            },
+        };
+        let log = self.log.get_or_insert_with(Box::default);
+        if log.candidates.len() < RECORDS_MAX {
+            log.candidates.push(candidate);
+            log.ladders.on_candidate(&candidate);
+        }
+    }
+
+    fn on_lone_full(&mut self, seen: &DataSeen<'_>, end: u64) {
+        let Some(last) = self.last else { return };
+        if self.clear.is_some_and(|c| c.time >= last) || self.recovery_end > self.acked {
+            return;
+        }
+        self.counts.fills += 1;
+        self.fill_open = true;
+        let fill = Fill {
+            frame: seen.frame,
+            time: seen.time,
+            before: last,
+            since_ack: self.last_ack.map_or(u64::MAX, |t| seen.time.since(t).as_nanos()),
+            end,
+            flight: (self.next - self.acked).min(u64::from(u32::MAX)) as u32,
+            small_outstanding: self.small_end > self.acked,
+            burst: false,
+            push: seen.push,
+        };
+        let log = self.log.get_or_insert_with(Box::default);
+        if log.fills.len() < RECORDS_MAX {
+            log.fills.push(fill);
+        } else {
+            self.fill_open = false;
+        }
+    }
+
+    fn close_fill(&mut self, pause: Span) {
+        self.fill_open = false;
+        let cleared = self.clear.is_some_and(|c| Some(c.time) >= self.last);
+        if pause < BURST && !cleared {
+            if let Some(fill) = self.log.as_mut().and_then(|l| l.fills.last_mut()) {
+                fill.burst = true;
+            }
+        }
+    }
+
+    /// Why the sender was silent, as far as one packet tells; holds are taken out at the end.
+    fn on_pause(&mut self, seen: &DataSeen<'_>, small: bool, pause: Span) {
+        let acked_now = self.last_ack.is_some_and(|t| seen.time.since(t) * 4 < pause);
+        let needed = self.next + u64::from(seen.len.min(seen.mss));
+        let blocked = self.clear.map_or(self.edge, |c| c.edge_before.or(self.edge));
+        let cause = if self.recovery_end > self.acked {
+            WaitCause::LossRecovery
+        } else if acked_now && blocked.is_some_and(|edge| edge < needed) {
+            WaitCause::Window
+        } else if acked_now && !small && self.flight_max > 0 && self.was_full_flight() {
+            WaitCause::Congestion
+        } else {
+            WaitCause::Application
+        };
+        let slot = &mut self.counts.pauses[cause as usize];
+        slot.count += 1;
+        slot.nanos += pause.as_nanos();
+    }
+
+    /// Whether as much was in flight as ever before the sender fell silent.
+    fn was_full_flight(&self) -> bool {
+        let flight = self
+            .clear
+            .map_or(self.next - self.acked.min(self.next), |c| u64::from(c.flight_before));
+        flight * 4 >= self.flight_max * 3
+    }
+
+    /// An acknowledgment of this direction, or any other packet of the peer.
+    pub fn on_ack(&mut self, seen: &AckSeen) {
+        if let Some(log) = &mut self.log {
+            log.ladders.on_ack(seen);
+        }
+        if !seen.pure {
+            self.peer_last = Some(seen.time);
+            self.peer_after = self.peer_after.or(self.peer_last);
+        }
+        if seen.acked_to > self.acked {
+            self.on_progress(seen);
+        }
+        if let Some(window) = seen.window {
+            let edge = seen.acked_to + window;
+            self.edge = Some(self.edge.map_or(edge, |old| old.max(edge)));
+        }
+    }
+
+    fn on_progress(&mut self, seen: &AckSeen) {
+        let flight_before = self.next.saturating_sub(self.acked);
+        let small_before = self.small_end > self.acked;
+        self.acked = seen.acked_to;
+        self.next = self.next.max(self.acked);
+        self.last_ack = Some(seen.time);
+        let age = seen.newest_age.map(Span::as_nanos);
+        let segments = seen.newly_acked_segments.min(u32::from(u16::MAX)) as u16;
+        let small_cleared = small_before && self.small_end <= self.acked;
+        if small_cleared || (flight_before > 0 && self.next == self.acked) {
+            self.clear = Some(Clear {
+                time: seen.time,
+                frame: seen.frame,
+                age,
+                segments,
+                pure: seen.pure,
+                small_before,
+                flight_before: flight_before.min(u64::from(u32::MAX)) as u32,
+                edge_before: self.edge,
+                peer_before: if seen.pure { self.peer_last } else { None },
+            });
+            self.peer_after = (!seen.pure).then_some(seen.time);
+        }
+        self.note_ack(seen, segments, small_before);
+    }
+
+    #[inline]
+    fn note_ack(&mut self, seen: &AckSeen, segments: u16, small: bool) {
+        let (Some(oldest), Some(newest)) = (seen.oldest_age, seen.newest_age) else { return };
+        if seen.pure && segments == 1 && oldest < ACK_AGE_MIN {
+            self.counts.prompt_single_acks += u64::from(small);
+        }
+        let Some(log) = &mut self.log else { return };
+        log.ack_line.push(seen.time, seen.acked_to);
+        if oldest < ACK_AGE_MIN || log.acks.len() >= RECORDS_MAX {
+            return;
+        }
+        log.acks.push(AckRecord {
+            time: seen.time,
+            oldest_age: oldest.as_nanos(),
+            newest_age: newest.as_nanos(),
+            segments,
+            pure: seen.pure,
+            small,
+        });
+    }
+}
