@@ -8,6 +8,7 @@
 
 pub mod ack;
 pub mod cc;
+pub mod contract;
 pub mod endpoint;
 pub mod event;
 pub mod math;

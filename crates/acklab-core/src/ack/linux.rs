@@ -38,6 +38,10 @@ impl Default for LinuxOptions {
 }
 
 /// One connection's receiver state.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own in the kernel's state"
+)]
 #[derive(Clone, Copy, Debug)]
 pub struct Linux {
     options: LinuxOptions,

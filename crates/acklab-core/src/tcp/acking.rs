@@ -29,7 +29,7 @@ pub(super) struct Surroundings {
     pub(super) nxt: u64,
     pub(super) window: u64,
     pub(super) best_window: u64,
-    pub(super) slack: bool,
+    pub(super) not_shrunk: bool,
     pub(super) srtt: Option<Span>,
     pub(super) rto: Span,
 }
@@ -82,7 +82,7 @@ impl Acking {
             unacked_segments: self.segments,
             unacked_bytes: self.unacked(at.nxt) as u32,
             window: at.best_window as u32,
-            window_not_shrunk: at.slack,
+            window_not_shrunk: at.not_shrunk,
             was_zero_window: self.announced_zero,
             srtt: at.srtt,
             rto: at.rto,

@@ -8,6 +8,7 @@ use crate::cc;
 use crate::time::Span;
 
 /// A connection's parameters.
+#[expect(clippy::struct_excessive_bools, reason = "each switches an independent extension")]
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Largest segment we accept and, capped by the peer's, send: bytes without options.

@@ -142,6 +142,10 @@ pub(super) struct Departure {
 }
 
 /// One end of a TCP connection.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent pending actions, each with its own cause"
+)]
 #[derive(Debug)]
 pub struct Connection {
     pub(super) config: Config,
@@ -487,7 +491,7 @@ impl Connection {
             nxt: self.rcv.nxt,
             window: self.rcv.window(),
             best_window: self.rcv.best_window(mss),
-            slack: self.rcv.has_slack(),
+            not_shrunk: self.rcv.is_not_shrunk(self.acking.acked()),
             srtt: self.rtt.srtt(),
             rto: self.rtt.rto(),
         }

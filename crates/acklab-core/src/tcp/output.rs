@@ -36,12 +36,11 @@ impl Connection {
             );
         }
         match self.state {
-            State::Closed | State::Listen => None,
             State::SynSent | State::SynReceived if self.syn_due => {
                 let syn = self.syn(now);
                 Some(self.packet(syn))
             }
-            State::SynSent => None,
+            State::Closed | State::Listen | State::SynSent => None,
             State::SynReceived => self.bare_ack(now, sink),
             _ => self.next_segment(now, sink),
         }
@@ -59,8 +58,8 @@ impl Connection {
 
     fn next_segment(&mut self, now: Time, sink: &mut Sink) -> Option<Packet> {
         if self.state.may_send() {
-            let sack = self.sack_blocks();
-            let mss = self.terms.full_segment(sack.as_slice().len() as u32);
+            let blocks = self.sack_blocks().as_slice().len();
+            let mss = self.terms.full_segment(blocks as u32);
             if let Some(packet) = self.next_of_stream(now, mss, sink) {
                 return Some(packet);
             }
@@ -81,9 +80,9 @@ impl Connection {
         if let Some(lost) = self.recovery.next_lost(una, nxt, mss) {
             return self.resend_if_room(now, lost, sink);
         }
-        let next = self.next_new(mss);
-        self.window_blocked = next == Next::Window;
-        match next {
+        let fresh = self.next_new(mss);
+        self.window_blocked = fresh == Next::Window;
+        match fresh {
             Next::Send { end, full } => return Some(self.send_new(now, end, full, sink)),
             Next::Held => self.hold(now, sink),
             Next::Congestion => self.cwnd_limited = true,

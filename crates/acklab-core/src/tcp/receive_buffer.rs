@@ -3,7 +3,8 @@
 //!
 //! The right edge of the window never moves left (RFC 9293 section 3.8.6), and moves right only by
 //! at least one MSS or half the buffer (receiver SWS avoidance, section 3.8.6.2.2). SACK blocks name
-//! the most recently changed range first (RFC 2018 section 4).
+//! the most recently changed range first (RFC 2018 section 4). The window opens at 64 kB and grows with
+//! what arrives up to the buffer, as automatic tuning does.
 
 use super::config::WindowUpdate;
 use crate::seq::Seq;
@@ -30,6 +31,8 @@ pub(super) struct ReceiveBuffer {
     /// Right edge announced.
     edge: u64,
     capacity: u64,
+    /// The window is not opened further than this; grows with what arrives.
+    clamp: u64,
     /// Offset up to which the application has read.
     read: u64,
     /// Ranges beyond the gap, ascending, neither touching nor overlapping.
@@ -47,6 +50,7 @@ impl ReceiveBuffer {
             nxt: 0,
             edge: 0,
             capacity: u64::from(capacity),
+            clamp: u64::from(capacity).min(INITIAL_CLAMP),
             read: 1,
             ranges: Vec::new(),
             recent: [0; 4],
@@ -187,8 +191,7 @@ impl ReceiveBuffer {
 
     /// The right edge that we could announce now, before scaling.
     pub(super) fn best_edge(&self, mss: u32) -> u64 {
-        let free = self.capacity.saturating_sub(self.unread());
-        let candidate = self.nxt + free;
+        let candidate = self.nxt + self.allowed();
         let step = u64::from(mss).min(self.capacity / 2).max(1);
         if candidate >= self.edge + step { candidate } else { self.edge.max(self.nxt) }
     }
@@ -212,10 +215,22 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Whether so little waits to be read that the window need not shrink: Linux keeps about half
-    /// the buffer beyond what it announces (`rcv_ssthresh`).
-    pub(super) fn has_slack(&self) -> bool {
-        2 * self.unread() <= self.capacity
+    /// The window that the free space and the clamp allow, whatever was announced.
+    fn allowed(&self) -> u64 {
+        self.capacity.saturating_sub(self.unread()).min(self.clamp)
+    }
+
+    /// Whether the window need be no smaller than when `acked` was acknowledged.
+    pub(super) fn is_not_shrunk(&self, acked: u64) -> bool {
+        self.nxt + self.allowed() >= self.edge + self.nxt.saturating_sub(acked)
+    }
+
+    /// A segment of `len` bytes arrived in order: the window may open by two segments, until it is
+    /// as large as the buffer (Linux `tcp_grow_window`; other systems tune their buffers alike).
+    pub(super) fn grow(&mut self, len: u32, mss: u32) {
+        if len >= GROWS_FROM {
+            self.clamp = (self.clamp + 2 * u64::from(mss)).min(self.capacity);
+        }
     }
 
     /// Moves the announced edge to the best and returns the window field for it, shifted by `scale`.
@@ -230,6 +245,12 @@ impl ReceiveBuffer {
         field as u16
     }
 }
+
+/// The window of a SYN cannot be scaled, and every system begins there.
+const INITIAL_CLAMP: u64 = 65_535;
+
+/// Smaller segments do not open the window: they would cost more memory than they announce.
+const GROWS_FROM: u32 = 128;
 
 /// Ranges beyond gaps that are kept; a segment that would open another is dropped (and sent again).
 const MAX_RANGES: usize = 4096;
@@ -291,12 +312,12 @@ mod tests {
 
     #[test]
     fn scaling_rounds_up_rather_than_move_the_edge_left() {
-        let mut b = ReceiveBuffer::new(1 << 16);
+        let mut b = ReceiveBuffer::new(1 << 15);
         b.on_syn(Seq(0));
-        assert_eq!(b.announce(100, 7), 512);
+        assert_eq!(b.announce(100, 7), 256);
         b.insert(1, 2);
-        assert_eq!(b.announce(100, 7), 512);
+        assert_eq!(b.announce(100, 7), 256);
         b.insert(2, 130);
-        assert_eq!(b.announce(100, 7), 511);
+        assert_eq!(b.announce(100, 7), 255);
     }
 }
