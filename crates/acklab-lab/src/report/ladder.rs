@@ -313,7 +313,7 @@ fn millis(at: f64) -> String {
     if text.trim_start_matches('-').bytes().all(|byte| matches!(byte, b'0' | b'.')) {
         "0".into()
     } else {
-        text
+        text.replace('-', "\u{2212}")
     }
 }
 

@@ -50,8 +50,11 @@ pub struct CdfSeries {
 /// Sequence numbers over time for one direction of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct TimeSequence {
-    /// Data segments in time order.
+    /// Data segments in time order, each drawn as a bar.
     pub segments: Vec<SequenceSegment>,
+    /// (seconds, highest byte sent) in time order: a line for the whole of a long connection, where
+    /// single segments would not be seen.
+    pub sent: Vec<(f64, f64)>,
     /// (seconds, highest byte acknowledged) in time order.
     pub acks: Vec<(f64, f64)>,
 }

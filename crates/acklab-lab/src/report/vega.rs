@@ -44,7 +44,7 @@ fn cdf_drawing(cdf: &Cdf) -> Value {
         },
         "marks": mark_columns(&cdf.marks),
     });
-    drawing_of(280, &with_marks(vec![line], &cdf.marks), &data)
+    drawing_of(280, &with_marks(vec![line], &cdf.marks, 240), &data)
 }
 
 fn lines_drawing(lines: &Lines) -> Value {
@@ -112,28 +112,36 @@ fn histogram_drawing(histogram: &Histogram) -> Value {
         },
         "marks": mark_columns(&histogram.marks),
     });
-    drawing_of(260, &with_marks(vec![bars], &histogram.marks), &data)
+    drawing_of(260, &with_marks(vec![bars], &histogram.marks, 6), &data)
 }
 
 fn time_sequence_drawing(sequence: &TimeSequence) -> Value {
-    let x = json!({"field": "t", "type": "quantitative", "title": "time (s)", "scale": {"zero": false}});
+    let shown = legend_entries(sequence);
+    let colour = |entry: &str| {
+        json!({"datum": entry, "type": "nominal", "title": null,
+        "legend": {"values": shown}, "scale": {"domain": SEQUENCE_ENTRIES, "range": SEQUENCE_COLOURS}})
+    };
+    let x = json!({"field": "t", "type": "quantitative", "title": "time (s)",
+                   "scale": {"zero": false, "nice": false}});
     let y = json!({"field": "a", "type": "quantitative", "title": "byte in the stream",
                    "scale": {"zero": false}, "axis": {"format": ",d"}});
-    let acks = json!({
-        "data": {"name": "acks"},
-        "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5},
-        "encoding": {"x": x, "y": y, "color": sequence_colour("acknowledged")},
-    });
+    let line = |data: &str, entry: &str| {
+        json!({
+            "data": {"name": data},
+            "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "clip": true},
+            "encoding": {"x": x, "y": y, "color": colour(entry)},
+        })
+    };
     let waits = json!({
         "data": {"name": "segments"},
         "transform": [{"filter": "isValid(datum.w)"}],
-        "mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.45},
+        "mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.45, "clip": true},
         "encoding": {"x": {"field": "w", "type": "quantitative"}, "x2": {"field": "t"}, "y": y,
-                     "color": sequence_colour("data waits in the sender")},
+                     "color": colour(WAITS)},
     });
     let segments = json!({
         "data": {"name": "segments"},
-        "mark": {"type": "rule", "strokeWidth": 3.5, "strokeCap": "round"},
+        "mark": {"type": "rule", "strokeWidth": 3.5, "strokeCap": "round", "clip": true},
         "encoding": {"x": x, "y": y, "y2": {"field": "b"},
             "color": {"field": "k", "type": "nominal", "title": null},
             "tooltip": [
@@ -145,7 +153,24 @@ fn time_sequence_drawing(sequence: &TimeSequence) -> Value {
         "params": [{"name": "view", "bind": "scales",
                     "select": {"type": "interval", "zoom": "wheel![event.shiftKey]"}}],
     });
-    drawing_of(340, &[acks, waits, segments], &sequence_columns(sequence))
+    let layers =
+        [line("acks", ACKNOWLEDGED), line("sent", kind_name(SegmentKind::New)), waits, segments];
+    drawing_of(340, &layers, &sequence_columns(sequence))
+}
+
+/// The entries of the legend that the plot has something of.
+fn legend_entries(sequence: &TimeSequence) -> Vec<&'static str> {
+    let has = |kind| sequence.segments.iter().any(|segment| segment.kind == kind);
+    let present = |entry: &str| match entry {
+        ACKNOWLEDGED => !sequence.acks.is_empty(),
+        WAITS => sequence.segments.iter().any(|segment| segment.held_ms.is_some()),
+        _ if entry == kind_name(SegmentKind::New) => {
+            !sequence.sent.is_empty() || has(SegmentKind::New)
+        }
+        _ if entry == kind_name(SegmentKind::Held) => has(SegmentKind::Held),
+        _ => has(SegmentKind::Retransmitted),
+    };
+    SEQUENCE_ENTRIES.into_iter().filter(|entry| present(entry)).collect()
 }
 
 fn sequence_columns(sequence: &TimeSequence) -> Value {
@@ -167,28 +192,24 @@ fn sequence_columns(sequence: &TimeSequence) -> Value {
             "f": segments.iter().map(|segment| segment.frame).collect::<Vec<_>>(),
             "k": words(&kinds, kinds.iter().map(|_| 1)),
         },
-        "acks": {
-            "t": numbers(sequence.acks.iter().map(|ack| ack.0), 9),
-            "a": numbers(sequence.acks.iter().map(|ack| ack.1), 15),
-        },
+        "sent": line_columns(&sequence.sent),
+        "acks": line_columns(&sequence.acks),
     })
 }
 
 fn kind_name(kind: SegmentKind) -> &'static str {
     match kind {
-        SegmentKind::New => "data",
-        SegmentKind::Held => "data sent late, after a hold",
-        SegmentKind::Retransmitted => "data sent again",
+        SegmentKind::New => SEQUENCE_ENTRIES[0],
+        SegmentKind::Held => SEQUENCE_ENTRIES[1],
+        SegmentKind::Retransmitted => SEQUENCE_ENTRIES[3],
     }
 }
 
-/// The colour of one layer of the time-sequence plot, as an entry of its common legend.
-fn sequence_colour(entry: &str) -> Value {
-    json!({"datum": entry, "type": "nominal", "title": null, "scale": {
-        "domain": ["data", "data sent late, after a hold", "data waits in the sender",
-                   "data sent again", "acknowledged"],
-        "range": ["var(--data)", "var(--held)", "var(--held)", "var(--again)", "var(--ack)"],
-    }})
+fn line_columns(points: &[(f64, f64)]) -> Value {
+    json!({
+        "t": numbers(points.iter().map(|point| point.0), 9),
+        "a": numbers(points.iter().map(|point| point.1), 15),
+    })
 }
 
 fn series_colour(names: &[&str]) -> Value {
@@ -217,11 +238,15 @@ fn mark_columns(marks: &[Mark]) -> Value {
     json!({
         "x": numbers(marks.iter().map(|mark| mark.at), 6),
         "label": marks.iter().map(|mark| &mark.label).collect::<Vec<_>>(),
+        // Words of neighbours stand on two heights, those of the last mark on its left.
+        "row": (0..marks.len()).map(|index| index % 2).collect::<Vec<_>>(),
+        "last": (1..=marks.len()).map(|index| index == marks.len()).collect::<Vec<_>>(),
     })
 }
 
-/// `layers` with a labelled rule per mark behind them.
-fn with_marks(mut layers: Vec<Value>, marks: &[Mark]) -> Vec<Value> {
+/// `layers` with a labelled rule per mark behind them, the words `top_px` from the top: where the kind
+/// of plot is likely empty.
+fn with_marks(mut layers: Vec<Value>, marks: &[Mark], top_px: u32) -> Vec<Value> {
     if marks.is_empty() {
         return layers;
     }
@@ -231,12 +256,16 @@ fn with_marks(mut layers: Vec<Value>, marks: &[Mark]) -> Vec<Value> {
         "mark": {"type": "rule", "color": "var(--held)", "strokeDash": [5, 4], "strokeWidth": 1.5},
         "encoding": {"x": x},
     }));
-    layers.push(json!({
-        "data": {"name": "marks"},
-        "mark": {"type": "text", "align": "left", "baseline": "top", "dx": 5, "dy": 3,
-                 "fontSize": 12, "color": "var(--held-ink)"},
-        "encoding": {"x": x, "y": {"value": 0}, "text": {"field": "label", "type": "nominal"}},
-    }));
+    for (filter, align, dx) in [("!datum.last", "left", 5), ("datum.last", "right", -5)] {
+        layers.push(json!({
+            "data": {"name": "marks"},
+            "transform": [{"filter": filter}, {"calculate": format!("{top_px} + 17 * datum.row"), "as": "y"}],
+            "mark": {"type": "text", "align": align, "baseline": "top", "dx": dx, "fontSize": 12,
+                     "color": "var(--held-ink)"},
+            "encoding": {"x": x, "text": {"field": "label", "type": "nominal"},
+                         "y": {"field": "y", "type": "quantitative", "scale": null, "axis": null}},
+        }));
+    }
     layers
 }
 
@@ -266,7 +295,7 @@ fn config() -> Value {
         },
         "legend": {
             "orient": "bottom", "direction": "horizontal", "columns": 3, "symbolType": "stroke",
-            "symbolSize": 300, "symbolStrokeWidth": 3, "labelColor": "var(--ink)",
+            "symbolSize": 300, "symbolOpacity": 1, "symbolStrokeWidth": 3, "labelColor": "var(--ink)",
             "labelFontSize": 12, "labelLimit": 320, "columnPadding": 18,
         },
     })
@@ -304,6 +333,14 @@ fn words(names: &[&str], lengths: impl Iterator<Item = usize>) -> Value {
     json!({"values": values, "index": index})
 }
 
+/// Legend of the time-sequence plot.
+const SEQUENCE_ENTRIES: [&str; 5] =
+    ["data", "data sent late, after a hold", WAITS, "data sent again", ACKNOWLEDGED];
+const WAITS: &str = "data waits in the sender";
+const ACKNOWLEDGED: &str = "acknowledged";
+/// Their colours.
+const SEQUENCE_COLOURS: [&str; 5] =
+    ["var(--data)", "var(--held)", "var(--held)", "var(--again)", "var(--ack)"];
 /// How many `--series-N` colours the page's style sheet defines.
 const SERIES_COLOURS: usize = 7;
 /// Dash patterns that stay apart in black and white.
