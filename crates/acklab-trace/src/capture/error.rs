@@ -144,10 +144,8 @@ pub(super) fn not_a_capture(head: &[u8], unpacked: bool) -> CaptureError {
 }
 
 fn guess(head: &[u8]) -> (String, &'static str) {
-    let printable = |b: &u8| matches!(b, 9 | 10 | 13 | 32..=126 | 128..=255);
-    if std::str::from_utf8(&head[..head.len().min(64) & !3]).is_ok() && head.iter().all(printable) {
-        let line: String =
-            String::from_utf8_lossy(head).lines().next().unwrap_or("").chars().take(40).collect();
+    if let Some(text) = text(head) {
+        let line: String = text.lines().next().unwrap_or("").chars().take(40).collect();
         return (
             format!("text, beginning with {line:?}"),
             "give the binary capture (`tcpdump -w FILE`), not the printed packets",
@@ -164,6 +162,18 @@ fn guess(head: &[u8]) -> (String, &'static str) {
         format!("unknown binary data, beginning with {}", bytes.join(" ")),
         "acklab reads pcap and pcapng, plain or gzipped; convert others with `editcap -F pcapng FILE OUT`",
     )
+}
+
+/// The bytes as text, where they are UTF-8 (but for a character cut at the end) without control
+/// characters.
+fn text(head: &[u8]) -> Option<&str> {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(e) if e.error_len().is_none() => std::str::from_utf8(&head[..e.valid_up_to()]).ok()?,
+        Err(_) => return None,
+    };
+    let readable = |c: char| !c.is_control() || matches!(c, '\t' | '\r' | '\n');
+    (!text.is_empty() && text.chars().all(readable)).then_some(text)
 }
 
 /// ERF has no magic: a record begins with a time, a type (below 48), flags and its length, which

@@ -205,3 +205,6 @@ impl ByteOrder {
         if self.big_endian { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) }
     }
 }
+
+#[cfg(test)]
+mod tests;

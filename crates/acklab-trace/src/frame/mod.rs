@@ -143,3 +143,6 @@ fn ppp(bytes: &[u8]) -> Result<(usize, Version), Skip> {
 
 /// More tags than any network stacks.
 const VLAN_TAGS_MAX: usize = 4;
+
+#[cfg(test)]
+mod tests;
