@@ -2,7 +2,7 @@
 //!
 //! A report is a [`Page`]: a verdict in plain words, then [`Section`]s made of [`Block`]s (text,
 //! facts, [`Figure`]s, [`Table`]s), then the conditions under which it holds. The same blocks serve
-//! every verb: `diagnose` and `run` have builders here ([`diagnose`], [`run`]); others assemble a
+//! every verb: `run` has its builder here ([`run`]); others assemble a
 //! [`Page`] themselves and call [`Page::to_html`].
 //!
 //! Plots are Vega-Lite specifications drawn as SVG by the Vega runtime that the page carries
@@ -17,6 +17,7 @@ mod html;
 mod ladder;
 mod page;
 mod plot;
+pub mod run;
 mod table;
 mod vega;
 

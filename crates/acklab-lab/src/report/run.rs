@@ -1,0 +1,450 @@
+//! The report of a run: distributions of the scenario's main metric, case by case.
+//!
+//! Input is plain: names, samples and numbers, so that any scenario can be reported. With one case
+//! the page shows its distribution, the metric of each message in turn, and a ladder if there is
+//! one; with a grid, one table row per case and the figures that the scenario asks for
+//! ([`NAGLE_DELACK_FIGURES`] are figures 1 to 3 of Al-Hammouri and Olsen, Data in Brief 39 (2021)
+//! 107530). Where the scenario knows a closed form, the table and the plot show it beside what was
+//! simulated, and a row that leaves its bounds is marked.
+
+use acklab_stats::{Ecdf, Summary};
+
+use super::html::ReportError;
+use super::ladder::Ladder;
+use super::page::{Block, Figure, Page, Section, Tone, Verdict};
+use super::plot::{Cdf, CdfSeries, LineSeries, Lines, Plot};
+use super::table::{Cell, Column, Row, Table, measure};
+
+/// What a run gave, ready to be told.
+#[derive(Clone, Debug, Default)]
+pub struct RunReport<'a> {
+    /// The scenario's name.
+    pub scenario: String,
+    /// What the scenario is, in one line.
+    pub summary: String,
+    /// The main metric in words: "buffering delay".
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Names and units of the numbers each case has beside the main metric.
+    pub numbers: Vec<(String, String)>,
+    /// The cases, in the plan's order.
+    pub cases: Vec<RunCase<'a>>,
+    /// Replications pooled into each case.
+    pub replications: u64,
+    /// Which distributions to compare, for a grid.
+    pub figures: &'a [Comparison],
+    /// A few packets of the first case.
+    pub ladder: Option<Ladder>,
+    /// Keys of glossary entries.
+    pub terms: Vec<&'static str>,
+    /// Command, version, seed and the like, as (name, value).
+    pub conditions: Vec<(String, String)>,
+}
+
+/// One case of a run.
+#[derive(Clone, Debug, Default)]
+pub struct RunCase<'a> {
+    /// What tells it from the others: (parameter, value).
+    pub axes: Vec<(String, String)>,
+    /// Samples of the main metric, replication after replication in the order of messages.
+    pub samples: &'a [f64],
+    /// One number per entry of [`RunReport::numbers`].
+    pub numbers: Vec<f64>,
+    /// What theory says.
+    pub expected: Option<Expected>,
+}
+
+/// The closed form of a case, in the main metric's unit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expected {
+    /// The least mean it allows (ideal clocks).
+    pub mean_low: f64,
+    /// The greatest mean it allows (drifting clocks).
+    pub mean_high: f64,
+    /// The maximum.
+    pub max: f64,
+    /// (value, share at or below it): the law's distribution function, for the plot.
+    pub law: Vec<(f64, f64)>,
+}
+
+/// Distributions to draw in one figure: the cases that hold `fixed`, told apart by `series`.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison {
+    /// Heading.
+    pub title: &'static str,
+    /// How to read it.
+    pub caption: &'static str,
+    /// (parameter, value) that all cases of the figure share.
+    pub fixed: &'static [(&'static str, &'static str)],
+    /// The parameter that tells its lines apart.
+    pub series: &'static str,
+}
+
+/// The seed dataset's figures: four receivers, one receiver over five round trips, Nagle on and off.
+pub const NAGLE_DELACK_FIGURES: &[Comparison] = &[
+    Comparison {
+        title: "Figure 1: four receivers, round trip 30 ms, Nagle’s algorithm on",
+        caption: "The receiver’s system alone decides how long the sender keeps messages back: its \
+                  delayed ACK is added to the round trip.",
+        fixed: &[("nagle", "on"), ("rtt", "30ms")],
+        series: "receiver",
+    },
+    Comparison {
+        title: "Figure 2: a Windows receiver over five round-trip times, Nagle’s algorithm on",
+        caption: "Messages wait up to one cycle, the round trip plus the receiver’s 200 ms; on the \
+                  way there the delay is spread evenly, hence the straight lines.",
+        fixed: &[("receiver", "windows-7"), ("nagle", "on")],
+        series: "rtt",
+    },
+    Comparison {
+        title: "Figure 3: a QNX receiver, round trip 10 ms, Nagle’s algorithm on and off",
+        caption: "With Nagle’s algorithm off every message leaves at once.",
+        fixed: &[("receiver", "qnx-7.0"), ("rtt", "10ms")],
+        series: "nagle",
+    },
+];
+
+/// The report as one HTML file.
+pub fn run_html(report: &RunReport<'_>) -> Result<String, ReportError> {
+    page(report).to_html()
+}
+
+/// The report as a page, for callers that add to it.
+pub fn page(report: &RunReport<'_>) -> Page {
+    let mut evidence = match report.cases.as_slice() {
+        [only] => single_case(report, only),
+        _ => grid(report),
+    };
+    if let Some(ladder) = &report.ladder {
+        evidence.push(Block::Ladder(Figure {
+            title: "A few packets".into(),
+            caption: "Time runs downwards; long waits are drawn shortened, so read the times."
+                .into(),
+            drawing: ladder.clone(),
+        }));
+    }
+    let section = |title: &str, blocks| Section { title: title.into(), choice: None, blocks };
+    Page {
+        title: format!("acklab run {}", report.scenario),
+        subject: report.summary.clone(),
+        verdict: verdict(report),
+        sections: vec![
+            section("Distributions", evidence),
+            section("Numbers", vec![Block::Table(table(report))]),
+        ],
+        terms: report.terms.clone(),
+        conditions: report.conditions.clone(),
+    }
+}
+
+fn verdict(report: &RunReport<'_>) -> Verdict {
+    let known: Vec<(&RunCase<'_>, Summary)> = report
+        .cases
+        .iter()
+        .filter_map(|case| Some((case, Summary::from_samples(case.samples)?)))
+        .collect();
+    let sentence = |summary: &Summary| {
+        let unit = &report.unit;
+        format!(
+            "{} {unit} on average, {} {unit} at p95, at most {} {unit}",
+            measure(summary.mean),
+            measure(summary.p95),
+            measure(summary.max)
+        )
+    };
+    let metric = capitalised(&report.metric);
+    let by_mean = |a: &&(_, Summary), b: &&(_, Summary)| a.1.mean.total_cmp(&b.1.mean);
+    let (headline, mut explanation) = match known.as_slice() {
+        [] => (format!("{metric}: nothing was measured."), vec![]),
+        [(_, only)] => (format!("{metric}: {}.", sentence(only)), vec![]),
+        _ => {
+            let worst = known.iter().max_by(by_mean).expect("more than one case");
+            let best = known.iter().min_by(by_mean).expect("more than one case");
+            let headline = format!(
+                "{metric} lies between {} and {} {} on average, depending on the case.",
+                measure(best.1.mean),
+                measure(worst.1.mean),
+                report.unit
+            );
+            let tell = |word: &str, (case, summary): &(&RunCase<'_>, Summary)| {
+                format!("{word} case, {}: {}.", case_name(case), sentence(summary))
+            };
+            (headline, vec![tell("Worst", worst), tell("Best", best)])
+        }
+    };
+    explanation.extend(agreement(report));
+    Verdict { tone: Tone::Neutral, headline, explanation, fixes: vec![] }
+}
+
+/// One sentence on how the cases keep to their closed form, if they have one.
+fn agreement(report: &RunReport<'_>) -> Option<String> {
+    let checked: Vec<bool> = report.cases.iter().filter_map(keeps_to_the_law).collect();
+    let kept = checked.iter().filter(|kept| **kept).count();
+    match (checked.len(), kept) {
+        (0, _) => None,
+        (1, 1) => Some("Mean and maximum are what the closed form predicts.".into()),
+        (1, _) => Some("Mean or maximum differs from what the closed form predicts.".into()),
+        (all, kept) => Some(format!(
+            "Mean and maximum are what the closed form predicts in {kept} of the {all} cases that \
+             have one."
+        )),
+    }
+}
+
+/// Whether mean and maximum lie within the closed form's bounds; `None` where there is none.
+fn keeps_to_the_law(case: &RunCase<'_>) -> Option<bool> {
+    let expected = case.expected.as_ref()?;
+    let summary = Summary::from_samples(case.samples)?;
+    let slack = |value: f64| LAW_SLACK * value + LAW_SLACK_MS;
+    let mean_fits = summary.mean >= expected.mean_low - slack(expected.mean_low)
+        && summary.mean <= expected.mean_high + slack(expected.mean_high);
+    Some(mean_fits && summary.max <= expected.max + slack(expected.max))
+}
+
+fn single_case(report: &RunReport<'_>, case: &RunCase<'_>) -> Vec<Block> {
+    let title = axis_title(report);
+    let mut series: Vec<CdfSeries> = cdf_series("simulated".into(), case).into_iter().collect();
+    if let Some(law) = case.expected.as_ref().map(|expected| &expected.law)
+        && !law.is_empty()
+    {
+        series.push(CdfSeries { name: "closed form".into(), points: law.clone() });
+    }
+    let cdf = Cdf { x_title: title.clone(), series, marks: vec![] };
+    let one = case.samples.len() / usize::try_from(report.replications.max(1)).unwrap_or(1);
+    let first = &case.samples[..one.min(POINTS_OF_A_SERIES)];
+    let points = first.iter().enumerate().map(|(index, sample)| (index as f64, *sample)).collect();
+    let lines = Lines {
+        x_title: "message".into(),
+        y_title: title,
+        series: vec![LineSeries { name: "first replication".into(), points }],
+        scatter: true,
+        log_x: false,
+    };
+    vec![
+        Block::Figure(Figure {
+            title: format!("Distribution of the {}", report.metric),
+            caption: format!(
+                "{} samples from {} replications.",
+                case.samples.len(),
+                report.replications
+            ),
+            drawing: Plot::Cdf(cdf),
+        }),
+        Block::Figure(Figure {
+            title: format!("{} of each message", capitalised(&report.metric)),
+            caption: "The first replication, in the order in which the messages were written."
+                .into(),
+            drawing: Plot::Lines(lines),
+        }),
+    ]
+}
+
+fn grid(report: &RunReport<'_>) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for comparison in report.figures {
+        let series: Vec<CdfSeries> = report
+            .cases
+            .iter()
+            .filter(|case| comparison.fixed.iter().all(|(name, value)| axis(case, name) == *value))
+            .filter_map(|case| cdf_series(axis(case, comparison.series).to_owned(), case))
+            .collect();
+        if !series.is_empty() {
+            blocks.push(Block::Figure(Figure {
+                title: comparison.title.into(),
+                caption: comparison.caption.into(),
+                drawing: Plot::Cdf(Cdf { x_title: axis_title(report), series, marks: vec![] }),
+            }));
+        }
+    }
+    blocks
+}
+
+fn cdf_series(name: String, case: &RunCase<'_>) -> Option<CdfSeries> {
+    let ecdf = Ecdf::from_samples(case.samples.to_vec())?;
+    Some(CdfSeries { name, points: ecdf.points(POINTS_OF_A_CDF) })
+}
+
+fn table(report: &RunReport<'_>) -> Table {
+    let with_law = report.cases.iter().any(|case| case.expected.is_some());
+    let mut columns: Vec<Column> = report.cases.first().map_or(vec![], |case| {
+        case.axes.iter().map(|(name, _)| Column::text(&capitalised(name))).collect()
+    });
+    for name in ["Mean", "p50", "p95", "Maximum"] {
+        columns.push(Column::number(name, &report.unit));
+    }
+    if with_law {
+        columns.push(Column::number("Mean by closed form", &report.unit));
+        columns.push(Column::number("Maximum by closed form", &report.unit));
+    }
+    for (name, unit) in &report.numbers {
+        columns.push(Column::number(name, unit));
+    }
+    let rows = report.cases.iter().map(|case| row(case, with_law)).collect();
+    let note = with_law.then(|| {
+        format!(
+            "The closed form’s mean is given for ideal and for drifting clocks. Marked rows leave \
+             its bounds by more than {} % and {} ms.",
+            LAW_SLACK * 100.0,
+            LAW_SLACK_MS
+        )
+    });
+    let caption = format!(
+        "{}, {} replications for each case. Click a heading to sort.",
+        capitalised(&report.metric),
+        report.replications
+    );
+    Table { caption, columns, rows, note }
+}
+
+fn row(case: &RunCase<'_>, with_law: bool) -> Row {
+    let summary = Summary::from_samples(case.samples);
+    let measured = |pick: fn(&Summary) -> f64| Cell::measure_or_dash(summary.as_ref().map(pick));
+    let mut cells: Vec<Cell> = case.axes.iter().map(|(_, value)| axis_cell(value)).collect();
+    cells.extend([
+        measured(|summary| summary.mean),
+        measured(|summary| summary.p50),
+        measured(|summary| summary.p95),
+        measured(|summary| summary.max),
+    ]);
+    if with_law {
+        cells.extend(law_cells(case.expected.as_ref()));
+    }
+    cells.extend(case.numbers.iter().map(|number| Cell::measure(*number)));
+    Row { cells, choice: None, flagged: keeps_to_the_law(case) == Some(false) }
+}
+
+fn law_cells(expected: Option<&Expected>) -> [Cell; 2] {
+    let Some(expected) = expected else {
+        return [Cell::measure(f64::NAN), Cell::measure(f64::NAN)];
+    };
+    let (low, high) = (measure(expected.mean_low), measure(expected.mean_high));
+    let text = if low == high { low } else { format!("{low} to {high}") };
+    [Cell { text, value: Some(expected.mean_high) }, Cell::measure(expected.max)]
+}
+
+/// A parameter's value; one that begins with a number sorts by it.
+fn axis_cell(value: &str) -> Cell {
+    let digits = value.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let number = if value.starts_with(|first: char| first.is_ascii_digit()) {
+        digits.parse().ok()
+    } else {
+        None
+    };
+    Cell { text: value.into(), value: number }
+}
+
+fn axis<'case>(case: &'case RunCase<'_>, name: &str) -> &'case str {
+    case.axes.iter().find(|axis| axis.0 == name).map_or("", |axis| axis.1.as_str())
+}
+
+fn case_name(case: &RunCase<'_>) -> String {
+    let words: Vec<String> =
+        case.axes.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    words.join(", ")
+}
+
+fn axis_title(report: &RunReport<'_>) -> String {
+    format!("{} ({})", report.metric, report.unit)
+}
+
+fn capitalised(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Points of a distribution's line: finer than a pixel of the plot's height.
+const POINTS_OF_A_CDF: usize = 320;
+/// Messages drawn one by one.
+const POINTS_OF_A_SERIES: usize = 2000;
+/// How far a case may leave its closed form before it is marked: 5 % ...
+const LAW_SLACK: f64 = 0.05;
+/// ... and this much, in the metric's unit.
+const LAW_SLACK_MS: f64 = 1.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case<'a>(receiver: &str, rtt: &str, samples: &'a [f64], max: f64) -> RunCase<'a> {
+        RunCase {
+            axes: vec![
+                ("receiver".into(), receiver.into()),
+                ("nagle".into(), "on".into()),
+                ("rtt".into(), rtt.into()),
+            ],
+            samples,
+            numbers: vec![2.1],
+            expected: Some(Expected {
+                mean_low: (max - 10.0) / 2.0,
+                mean_high: max / 2.0,
+                max,
+                law: vec![],
+            }),
+        }
+    }
+
+    fn report(cases: Vec<RunCase<'_>>) -> RunReport<'_> {
+        RunReport {
+            scenario: "nagle-delack".into(),
+            metric: "buffering delay".into(),
+            unit: "ms".into(),
+            numbers: vec![("Messages per segment".into(), String::new())],
+            cases,
+            replications: 2,
+            figures: NAGLE_DELACK_FIGURES,
+            ..RunReport::default()
+        }
+    }
+
+    #[test]
+    fn a_grid_has_a_row_per_case_and_the_figures_it_has_data_for() {
+        let samples: Vec<f64> = (0..231).map(f64::from).collect();
+        let report = report(vec![
+            case("qnx-7.0", "30ms", &samples, 230.0),
+            case("linux", "30ms", &[0.0, 0.0], 0.0),
+        ]);
+        let page = page(&report);
+        let figures = page.sections[0].blocks.len();
+        assert_eq!(figures, 1, "only figure 1 has cases");
+        let Block::Table(table) = &page.sections[1].blocks[0] else { panic!("no table") };
+        assert_eq!((table.rows.len(), table.columns.len()), (2, 3 + 4 + 2 + 1));
+        assert!(table.rows.iter().all(|row| row.cells.len() == table.columns.len()));
+        assert_eq!(table.rows[0].cells[2], Cell { text: "30ms".into(), value: Some(30.0) });
+        assert!(page.verdict.explanation[0].contains("receiver = qnx-7.0"));
+        assert!(page.verdict.explanation[2].contains("in 2 of the 2 cases"));
+    }
+
+    #[test]
+    fn a_case_that_leaves_its_closed_form_is_marked() {
+        let samples = [0.0, 300.0];
+        let report = report(vec![
+            case("qnx-7.0", "30ms", &samples, 230.0),
+            case("linux", "30ms", &[0.0, 0.0], 0.0),
+        ]);
+        let Block::Table(table) = &page(&report).sections[1].blocks[0] else { panic!("no table") };
+        assert_eq!(table.rows.iter().map(|row| row.flagged).collect::<Vec<_>>(), [true, false]);
+    }
+
+    #[test]
+    fn one_case_shows_its_distribution_beside_the_law_and_one_replication_in_time() {
+        let samples = [0.0, 100.0, 200.0, 30.0, 130.0, 229.0];
+        let mut only = case("qnx-7.0", "30ms", &samples, 230.0);
+        only.expected.as_mut().expect("a law").law = vec![(0.0, 0.0), (230.0, 1.0)];
+        let page = page(&report(vec![only]));
+        let [Block::Figure(cdf), Block::Figure(time)] = page.sections[0].blocks.as_slice() else {
+            panic!("two figures")
+        };
+        let Plot::Cdf(cdf) = &cdf.drawing else { panic!("no CDF") };
+        assert_eq!(cdf.series.len(), 2);
+        let Plot::Lines(lines) = &time.drawing else { panic!("no time series") };
+        assert_eq!(lines.series[0].points, [(0.0, 0.0), (1.0, 100.0), (2.0, 200.0)]);
+    }
+
+    #[test]
+    fn no_samples_are_told_as_such() {
+        let page = page(&report(vec![case("linux", "10ms", &[], 0.0)]));
+        assert_eq!(page.verdict.headline, "Buffering delay: nothing was measured.");
+        assert!(page.to_html().is_ok());
+    }
+}
