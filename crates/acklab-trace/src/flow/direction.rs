@@ -102,7 +102,7 @@ impl<O: DirectionObserver> Direction<O> {
         let Some(placed) = self.stream.on_ack(segment.ack, segment.time) else { return 0 };
         let syn = segment.flags.has(Flags::SYN);
         let same_window = self.window.raw == segment.window;
-        let window = self.on_window(segment, syn);
+        let window = self.on_window(segment, syn, placed.stale);
         self.echo.on_value(segment);
         if syn {
             return placed.newly_acked;
@@ -139,13 +139,12 @@ impl<O: DirectionObserver> Direction<O> {
     }
 
     /// Takes the advertised window; a SYN's is never scaled (RFC 7323 section 2.2).
-    fn on_window(&mut self, segment: &Segment<'_>, syn: bool) -> Option<u64> {
-        self.window.raw = segment.window;
+    fn on_window(&mut self, segment: &Segment<'_>, syn: bool, late: bool) -> Option<u64> {
         let scale = if syn { Some(0) } else { self.window.scale };
         let window = scale.map(|scale| u64::from(segment.window) << scale);
-        if let Some(window) = window {
-            let edge = self.stream.edge(segment.ack, window);
-            self.window.edge = Some(self.window.edge.map_or(edge, |known| known.max(edge)));
+        if !late {
+            self.window.raw = segment.window;
+            self.window.edge = window.map(|window| self.stream.edge(segment.ack, window));
         }
         if !syn {
             let bytes = window.unwrap_or(u64::from(segment.window));

@@ -54,8 +54,8 @@ pub struct DirectionFacts {
     pub rtt: Option<Rtt>,
     /// What `from` offered in its SYN, where the capture holds it.
     pub handshake: Option<Handshake>,
-    /// The effective MSS: the lesser of the two offered, less the timestamp option; else the
-    /// largest segment seen, at least 536.
+    /// The effective MSS: the lesser of the two offered, less the timestamp option, or what the
+    /// path forced it down to; else by the largest segment seen, at least 536.
     pub mss: u32,
     /// The longest payload seen, which is above the MSS where offload was captured.
     pub segment_max: u32,

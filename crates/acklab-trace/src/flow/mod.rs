@@ -10,6 +10,7 @@ mod connection;
 mod direction;
 pub mod facts;
 mod key;
+mod mss;
 pub mod observe;
 mod outstanding;
 mod rtt;
@@ -21,3 +22,6 @@ pub use connection::{DirectionReport, Ending};
 pub use facts::DirectionFacts;
 pub use observe::DirectionObserver;
 pub use table::{FlowReport, FlowReports, FlowTable, Others, TableOptions};
+
+#[cfg(test)]
+mod tests;

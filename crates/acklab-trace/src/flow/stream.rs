@@ -11,6 +11,7 @@
 use acklab_core::time::{Span, Time};
 
 use super::facts::Handshake;
+use super::mss::Mss;
 use super::observe::DataKind;
 use super::outstanding::{Acked, Holes, Outstanding, Sent};
 use crate::segment::{Flags, Segment};
@@ -33,26 +34,6 @@ pub(super) struct Stream {
     pub(super) unseen_bytes: u64,
     pub(super) gaps: u64,
     pub(super) in_flight_max: u64,
-}
-
-/// The effective MSS of a direction.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mss {
-    /// From the handshake, less the timestamp option.
-    agreed: Option<u32>,
-    largest: u32,
-}
-
-impl Mss {
-    #[inline]
-    pub(super) fn bytes(self) -> u32 {
-        self.agreed.unwrap_or(self.largest.max(MSS_DEFAULT))
-    }
-
-    /// The longest payload seen.
-    pub(super) fn largest(self) -> u32 {
-        self.largest
-    }
 }
 
 /// A data segment in its place.
@@ -108,7 +89,7 @@ impl Stream {
         let Some(own) = self.handshake else { return };
         let timestamps = if own.timestamps && peer.timestamps { TIMESTAMP_OPTION } else { 0 };
         let (own, peer) = (mss_offer(own), mss_offer(peer));
-        self.mss.agreed = Some(own.min(peer).saturating_sub(timestamps).max(1));
+        self.mss.agree(own.min(peer).saturating_sub(timestamps));
     }
 
     pub(super) fn mss(&self) -> Mss {
@@ -254,7 +235,7 @@ impl Stream {
 
     #[inline]
     fn send(&mut self, segment: &Segment<'_>, start: u64, end: u64, resent: bool) {
-        self.mss.largest = self.mss.largest.max(segment.payload_len);
+        self.mss.on_segment(segment.payload_len, segment.flags.has(Flags::PSH));
         self.outstanding.push(Sent {
             start,
             end,
@@ -309,15 +290,13 @@ impl Stream {
 }
 
 fn mss_offer(handshake: Handshake) -> u32 {
-    handshake.mss.map_or(MSS_DEFAULT, u32::from)
+    handshake.mss.map_or(super::mss::DEFAULT, u32::from)
 }
 
 /// Added to positions so that segments before the first one seen have one too.
 const WRAP: u64 = 1 << 32;
 /// The largest window there is (RFC 7323 section 2.3): what jumps further is not of this stream.
 const JUMP_MAX: u64 = 1 << 30;
-/// RFC 9293 section 3.7.1: without the option, 536 for IPv4.
-const MSS_DEFAULT: u32 = 536;
 /// Ten bytes and two of padding on every segment (RFC 7323 appendix A).
 const TIMESTAMP_OPTION: u32 = 12;
 /// The same identification this soon is the same packet, seen at two interfaces of a host or

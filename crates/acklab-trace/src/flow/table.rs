@@ -146,7 +146,8 @@ impl<O: DirectionObserver> FlowTable<O> {
         let slot = match slot {
             Some(slot) if !self.is_replaced(slot, segment) => slot,
             Some(slot) => {
-                self.close(slot, Ending::Replaced);
+                let ending = self.ending(slot).unwrap_or(Ending::Replaced);
+                self.close(slot, ending);
                 self.open(key, segment)
             }
             None => self.open(key, segment),
@@ -191,17 +192,20 @@ impl<O: DirectionObserver> FlowTable<O> {
         }
     }
 
+    /// How the connection ended, if there is one and it did.
+    fn ending(&self, slot: u32) -> Option<Ending> {
+        self.slots[slot as usize].as_ref().and_then(|(_, connection)| connection.ending())
+    }
+
     /// Closes what is over or has fallen idle by `now`.
     fn sweep(&mut self, now: Time) {
         for slot in 0..self.slots.len() {
             let Some((_, connection)) = &self.slots[slot] else { continue };
             let silent = now.since(connection.last_time);
-            let over = connection.is_over();
-            if over && silent > self.options.linger {
-                let ending = connection.ending().unwrap_or(Ending::Idle);
-                self.close(slot as u32, ending);
-            } else if silent > self.options.idle {
-                self.close(slot as u32, Ending::Idle);
+            match connection.ending() {
+                Some(ending) if silent > self.options.linger => self.close(slot as u32, ending),
+                None if silent > self.options.idle => self.close(slot as u32, Ending::Idle),
+                _ => {}
             }
         }
     }
@@ -217,7 +221,7 @@ impl<O: DirectionObserver> FlowTable<O> {
         }
         by_age.sort_unstable();
         for &(_, slot) in &by_age[..by_age.len().div_ceil(4)] {
-            let ending = self.slots[slot as usize].as_ref().and_then(|(_, c)| c.ending());
+            let ending = self.ending(slot);
             self.reports.evicted += u64::from(ending.is_none());
             self.close(slot, ending.unwrap_or(Ending::Idle));
         }
@@ -250,10 +254,8 @@ impl<O: DirectionObserver> FlowTable<O> {
     /// Closes every connection and hands out the reports.
     pub fn finish(mut self) -> FlowReports<O::Report> {
         for slot in 0..self.slots.len() {
-            if let Some((_, connection)) = &self.slots[slot] {
-                let ending = connection.ending().unwrap_or(Ending::CaptureEnd);
-                self.close(slot as u32, ending);
-            }
+            let ending = self.ending(slot as u32).unwrap_or(Ending::CaptureEnd);
+            self.close(slot as u32, ending);
         }
         self.condense();
         let mut reports = self.reports;
