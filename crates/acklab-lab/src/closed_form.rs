@@ -43,7 +43,8 @@ impl CycleLaw {
             return Span::ZERO;
         }
         let cycle = self.cycle.as_nanos();
-        let phase = (u128::from(index) * u128::from(self.period.as_nanos()) % u128::from(cycle)) as u64;
+        let phase =
+            (u128::from(index) * u128::from(self.period.as_nanos()) % u128::from(cycle)) as u64;
         Span::from_nanos((cycle - phase) % cycle)
     }
 
@@ -91,7 +92,11 @@ mod tests {
     use super::*;
 
     fn law(rtt_ms: u64, delay_ms: u64) -> CycleLaw {
-        CycleLaw::new(Span::from_millis(rtt_ms), Span::from_millis(delay_ms), Span::from_millis(100))
+        CycleLaw::new(
+            Span::from_millis(rtt_ms),
+            Span::from_millis(delay_ms),
+            Span::from_millis(100),
+        )
     }
 
     #[test]

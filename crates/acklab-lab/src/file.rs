@@ -89,7 +89,8 @@ mod tests {
 
     #[test]
     fn a_written_file_gives_the_same_plan_again() {
-        let text = "scenario = \"nagle-delack\"\nseed = 7\nreplications = 3\n[set]\nrtt = \"10ms\"\n";
+        let text =
+            "scenario = \"nagle-delack\"\nseed = 7\nreplications = 3\n[set]\nrtt = \"10ms\"\n";
         let file = ScenarioFile::parse(text).unwrap();
         let plan = file.plan().unwrap();
         assert_eq!(ScenarioFile::of(&plan), file);

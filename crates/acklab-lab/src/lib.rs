@@ -1,3 +1,20 @@
-//! Scenario -> plan -> run -> results -> report.
+//! The laboratory: scenario -> plan -> run -> results -> report.
+//!
+//! A [`scenario::Scenario`] declares typed parameters and documented metrics; a [`plan::Plan`] is
+//! cases of it times replications; [`run::run`] carries it out on all cores, pooled in the order of
+//! the seeds; [`results::Results`] is the contract's JSON, and [`output::Folder`] the files. The
+//! doors (command line, Python, browser) call this and compute nothing themselves.
 
+pub mod capture;
+pub mod closed_form;
+pub mod columns;
+pub mod file;
+pub mod measured;
+pub mod output;
+pub mod parameter;
+pub mod plan;
 pub mod report;
+pub mod results;
+pub mod run;
+pub mod scenario;
+pub mod timing;

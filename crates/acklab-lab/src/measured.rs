@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use acklab_stats::Summary;
 use serde_json::{Value, json};
 
 /// Name, unit and meaning of a metric, as `acklab scenarios NAME` lists it.
@@ -35,40 +36,6 @@ pub enum Measured {
     },
 }
 
-/// Mean and quantiles of a set of samples; NaN where there is none.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
-    /// Number of samples.
-    pub count: usize,
-    /// Arithmetic mean.
-    pub mean: f64,
-    /// Median: the smallest sample that half of all do not exceed.
-    pub p50: f64,
-    /// The smallest sample that 95 % of all do not exceed.
-    pub p95: f64,
-    /// Greatest sample.
-    pub max: f64,
-}
-
-impl Summary {
-    /// Summarises `samples`.
-    pub fn of(samples: &[f64]) -> Self {
-        let mut sorted = samples.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let rank = |percent: usize| {
-            let rank = (sorted.len() * percent).div_ceil(100).max(1);
-            sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
-        };
-        Self {
-            count: samples.len(),
-            mean: samples.iter().sum::<f64>() / samples.len() as f64,
-            p50: rank(50),
-            p95: rank(95),
-            max: rank(100),
-        }
-    }
-}
-
 /// Metrics by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics(BTreeMap<&'static str, Measured>);
@@ -77,6 +44,11 @@ impl Metrics {
     /// Adds a metric under its name.
     pub fn insert(&mut self, name: &'static str, measured: Measured) {
         self.0.insert(name, measured);
+    }
+
+    /// Takes a metric out.
+    pub fn remove(&mut self, name: &str) {
+        self.0.remove(name);
     }
 
     /// Adds another replication's metrics to these.
@@ -107,15 +79,17 @@ impl Metrics {
         }
     }
 
-    /// Mean and quantiles of a metric's samples.
-    pub fn summary(&self, name: &str) -> Summary {
-        Summary::of(self.samples(name))
+    /// Mean and quantiles of a metric's samples; `None` where it has none.
+    pub fn summary(&self, name: &str) -> Option<Summary> {
+        Summary::from_samples(self.samples(name))
     }
 
     /// A metric as one number: a total, a quotient, or the mean of its samples; NaN if unknown.
     pub fn number(&self, name: &str) -> f64 {
         self.0.get(name).map_or(f64::NAN, |measured| match measured {
-            Measured::Samples(samples) => Summary::of(samples).mean,
+            Measured::Samples(samples) => {
+                Summary::from_samples(samples).map_or(f64::NAN, |summary| summary.mean)
+            }
             Measured::Total(total) => *total as f64,
             Measured::Ratio { of, per } => of / per,
         })
@@ -140,12 +114,13 @@ impl Measured {
     fn to_json(&self) -> Value {
         match self {
             Self::Samples(samples) => {
-                let summary = Summary::of(samples);
+                let summary = Summary::from_samples(samples);
+                let field = |of: fn(&Summary) -> f64| summary.as_ref().map(of);
                 json!({
-                    "mean": summary.mean,
-                    "p50": summary.p50,
-                    "p95": summary.p95,
-                    "max": summary.max,
+                    "mean": field(|summary| summary.mean),
+                    "p50": field(|summary| summary.p50),
+                    "p95": field(|summary| summary.p95),
+                    "max": field(|summary| summary.max),
                 })
             }
             Self::Total(total) => json!(total),
@@ -175,19 +150,11 @@ mod tests {
         assert_eq!(
             pooled.to_json(),
             json!({
-                "delay_ms": {"mean": 2.0, "p50": 2.0, "p95": 3.0, "max": 3.0},
+                "delay_ms": {"mean": 2.0, "p50": 2.0, "p95": 2.9, "max": 3.0},
                 "segments": 7,
                 "messages_per_segment": 3.0,
             })
         );
-    }
-
-    #[test]
-    fn quantiles_are_samples_by_nearest_rank() {
-        let samples: Vec<f64> = (1..=100).rev().map(f64::from).collect();
-        let summary = Summary::of(&samples);
-        assert_eq!((summary.p50, summary.p95, summary.max), (50.0, 95.0, 100.0));
-        assert_eq!(Summary::of(&[7.0]).p50, 7.0);
     }
 
     #[test]

@@ -334,7 +334,8 @@ mod tests {
         settings.set_pair("rtt = 1.5s").unwrap();
         assert_eq!(settings.span("rtt"), Span::from_millis(1500));
         assert_eq!(settings.count("messages"), 1005);
-        let chosen: Vec<_> = settings.chosen().map(|(name, value)| format!("{name}={value}")).collect();
+        let chosen: Vec<_> =
+            settings.chosen().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(chosen, ["rtt=1500ms"]);
     }
 

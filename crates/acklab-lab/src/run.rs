@@ -17,10 +17,8 @@ pub fn run(plan: &Plan) -> Results {
     let watch = Stopwatch::start();
     let jobs: Vec<_> =
         plan.cases.iter().flat_map(|case| plan.seeds().map(move |seed| (case, seed))).collect();
-    let replications: Vec<Replication> = jobs
-        .into_par_iter()
-        .map(|(case, seed)| plan.scenario.run(case, seed, None))
-        .collect();
+    let replications: Vec<Replication> =
+        jobs.into_par_iter().map(|(case, seed)| plan.scenario.run(case, seed, None)).collect();
     let events = replications.iter().map(|replication| replication.events).sum();
 
     let mut remaining = replications.into_iter();

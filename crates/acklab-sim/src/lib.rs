@@ -1,1 +1,21 @@
-//! The virtual-time world: event loop, hosts, applications, links.
+//! The virtual-time world: event loop, nodes, links, sockets and applications.
+//!
+//! A [`Topology`] says what is connected to what; a [`World`] made of it carries TCP connections
+//! whose ends are driven by [`app::App`]s, and an [`Observer`] watches events and packets. The same
+//! topology, seed and applications give the same events, to the bit, on every machine;
+//! [`ResultHash`] says so in one number.
+
+mod alarm;
+pub mod app;
+mod hash;
+mod observer;
+mod queue;
+mod socket;
+mod topology;
+mod world;
+
+pub use hash::ResultHash;
+pub use observer::Observer;
+pub use queue::{EventQueue, Target};
+pub use topology::Topology;
+pub use world::{End, World};

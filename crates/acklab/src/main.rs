@@ -1,2 +1,56 @@
-//! The command line.
-fn main() {}
+//! acklab: finds, predicts and fixes what acknowledgment timing does to an application.
+//!
+//! A thin door over acklab-lab: each verb has a file here that turns arguments into a call and the
+//! result into text or JSON. Exit 0 fine, 1 a check did not hold, 2 unusable input or arguments.
+
+mod completions;
+mod outcome;
+mod run;
+mod scenarios;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Finds, predicts and fixes what acknowledgment timing does to an application.
+#[derive(Parser)]
+#[command(version, propagate_version = true, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Run(run::Run),
+    Scenarios(scenarios::Scenarios),
+    Completions(completions::Completions),
+}
+
+/// How a result is written to standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// Exactly one JSON object.
+    Json,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().verb {
+        Verb::Run(verb) => verb.run(),
+        Verb::Scenarios(verb) => verb.run(),
+        Verb::Completions(verb) => verb.run(),
+    };
+    outcome::exit_code(outcome)
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  acklab diagnose slow.pcapng                  why are my small messages late, and what do I change?
+  acklab run nagle-delack --set receiver=windows-7 rtt=10ms
+                                               what would another receiver do?
+  acklab scenarios nagle-delack                what can be set, and what is measured?
+
+Exit status: 0 fine, 1 a check did not hold, 2 unusable input or arguments.";

@@ -5,6 +5,8 @@
 //! per scenario; a new one is added to [`ALL`].
 
 mod nagle_delack;
+mod path;
+mod recorder;
 mod system;
 mod write_write_read;
 
@@ -14,7 +16,7 @@ use acklab_core::time::Time;
 use crate::measured::{MetricDoc, Metrics};
 use crate::parameter::{Parameter, SetError, Settings, nearest};
 
-pub use nagle_delack::NagleDelack;
+pub use nagle_delack::{NagleDelack, simulate as simulate_nagle_delack};
 pub use write_write_read::WriteWriteRead;
 
 /// The built-in scenarios, in the order in which they are listed.
@@ -39,6 +41,9 @@ pub trait Scenario: Sync {
 
     /// The metric whose distribution is the result: plotted, tabled and written as samples.
     fn main_metric(&self) -> &'static str;
+
+    /// Metrics to show beside it, one number each.
+    fn side_metrics(&self) -> &'static [&'static str];
 
     /// Replications where none are asked for.
     fn replications(&self) -> u64;
@@ -78,8 +83,11 @@ pub struct Capture<'a> {
     /// Where.
     pub at: CapturePoint,
     /// Takes each packet with its time, in order.
-    pub tap: &'a mut dyn FnMut(Time, &Packet),
+    pub tap: Tap<'a>,
 }
+
+/// Takes packets as they pass a capture point.
+pub type Tap<'a> = &'a mut dyn FnMut(Time, &Packet);
 
 /// What one replication gave.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -140,6 +148,11 @@ mod tests {
             }
             let documented = |name| scenario.metrics().iter().any(|metric| metric.name == name);
             assert!(documented(scenario.main_metric()), "{}", scenario.name());
+            let replication = scenario.run(&defaults, 1, None);
+            let measured: Vec<_> = replication.metrics.iter().map(|(name, _)| name).collect();
+            let mut declared: Vec<_> = scenario.metrics().iter().map(|m| m.name).collect();
+            declared.sort_unstable();
+            assert_eq!(measured, declared, "{}", scenario.name());
         }
     }
 

@@ -1,0 +1,70 @@
+//! Applications: what writes into a connection and reads from it.
+//!
+//! An application drives one end of one connection. It is sans-IO like the transport below it: it
+//! is told of events and deadlines, acts through [`Io`], and says when it wants to be called next.
+//! It never sees packets, and time passes only in its arguments. Built-in models are here, one per
+//! file; anything else that implements [`App`] runs the same way.
+
+mod bulk;
+mod reader;
+mod request;
+mod source;
+
+use acklab_core::event::{EventKind, FlowKey, Sink};
+use acklab_core::tcp::{AppEvent, Connection};
+use acklab_core::time::Time;
+
+pub use bulk::Bulk;
+pub use reader::{Reader, ReaderModel};
+pub use request::{EXCHANGE_MS, ReplyingServer, RequestClient, RequestPattern};
+pub use source::{MessageSource, Schedule};
+
+/// One end's application.
+pub trait App: Send {
+    /// The transport has something to say.
+    fn on_event(&mut self, event: AppEvent, io: &mut Io<'_>);
+
+    /// Acts on every deadline that is due; does nothing where none is.
+    fn handle_timeout(&mut self, io: &mut Io<'_>);
+
+    /// When [`App::handle_timeout`] must be called next.
+    fn poll_timeout(&self) -> Option<Time>;
+}
+
+/// What an application may do, now.
+pub struct Io<'a> {
+    /// The time.
+    pub now: Time,
+    /// The application's end of the connection.
+    pub connection: &'a mut Connection,
+    /// Where events are recorded.
+    pub sink: &'a mut Sink,
+}
+
+impl Io<'_> {
+    /// Writes up to `bytes` bytes, which are one message; returns how many were taken. Where that is
+    /// fewer, `Writable` follows, and what is written then is a message of its own.
+    pub fn write(&mut self, bytes: u32) -> u32 {
+        self.connection.write(self.now, bytes)
+    }
+
+    /// Reads up to `max` bytes; returns how many.
+    pub fn read(&mut self, max: u32) -> u32 {
+        self.connection.read(self.now, max)
+    }
+
+    /// Ends the application's direction after what was written.
+    pub fn close(&mut self) {
+        self.connection.close(self.now);
+    }
+
+    /// Records an event of the application's own.
+    pub fn tell(&mut self, kind: EventKind) {
+        self.sink.record(self.now, kind);
+    }
+
+    /// This end of the connection.
+    pub fn flow(&self) -> FlowKey {
+        self.connection.flow()
+    }
+}

@@ -1,0 +1,162 @@
+//! Write-write-read: a request in two writes, then its reply, over and over.
+//!
+//! The pattern that Nagle's algorithm and delayed ACKs punish together: the second write waits for
+//! the ACK of the first, and the server, which cannot answer half a request, delays that ACK. With
+//! one write per request (`body` of 0 bytes) it is an ordinary request and reply.
+
+use acklab_core::event::EventKind;
+use acklab_core::packet::NodeId;
+use acklab_core::tcp::AppEvent;
+use acklab_core::time::{Span, Time};
+
+use super::{App, Io};
+
+/// Code of the [`EventKind::App`] event with which a client tells how long an exchange took, in ms
+/// from its first write to the last byte of its reply.
+pub const EXCHANGE_MS: u32 = 1;
+
+/// What client and server agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestPattern {
+    /// Exchanges in all.
+    pub exchanges: u64,
+    /// Bytes of the first write.
+    pub header: u32,
+    /// Bytes of the second write; 0 for none.
+    pub body: u32,
+    /// From the first write to the second.
+    pub gap: Span,
+    /// Bytes of the reply.
+    pub reply: u32,
+    /// From the request's last byte to the reply.
+    pub service: Span,
+    /// From a reply to the next request.
+    pub think: Span,
+}
+
+/// What the client does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Header,
+    Body,
+}
+
+/// The asking side.
+#[derive(Clone, Debug)]
+pub struct RequestClient {
+    pattern: RequestPattern,
+    node: NodeId,
+    done: u64,
+    began: Time,
+    received: u32,
+    next: Option<(Time, Step)>,
+}
+
+impl RequestClient {
+    /// A client at `node`, which its events name.
+    pub fn new(pattern: RequestPattern, node: NodeId) -> Self {
+        Self { pattern, node, done: 0, began: Time::ZERO, received: 0, next: None }
+    }
+
+    fn on_readable(&mut self, io: &mut Io<'_>) {
+        self.received += io.read(u32::MAX);
+        if self.received < self.pattern.reply {
+            return;
+        }
+        self.received -= self.pattern.reply;
+        self.done += 1;
+        let value = io.now.since(self.began).as_millis_f64();
+        io.tell(EventKind::App { node: self.node, code: EXCHANGE_MS, value });
+        if self.done < self.pattern.exchanges {
+            self.next = Some((io.now + self.pattern.think, Step::Header));
+        } else {
+            io.close();
+        }
+    }
+}
+
+impl App for RequestClient {
+    fn on_event(&mut self, event: AppEvent, io: &mut Io<'_>) {
+        match event {
+            AppEvent::Connected => self.next = Some((io.now, Step::Header)),
+            AppEvent::Readable => self.on_readable(io),
+            _ => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, io: &mut Io<'_>) {
+        while let Some((_, step)) = self.next.filter(|&(due, _)| due <= io.now) {
+            self.next = None;
+            match step {
+                Step::Header => {
+                    self.began = io.now;
+                    io.write(self.pattern.header);
+                    if self.pattern.body > 0 {
+                        self.next = Some((io.now + self.pattern.gap, Step::Body));
+                    }
+                }
+                Step::Body => {
+                    io.write(self.pattern.body);
+                }
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.next.map(|(due, _)| due)
+    }
+}
+
+/// The answering side: reads as soon as anything is there, answers once a request is whole.
+#[derive(Clone, Debug)]
+pub struct ReplyingServer {
+    pattern: RequestPattern,
+    received: u32,
+    due: Option<Time>,
+}
+
+impl ReplyingServer {
+    /// A server for clients of the same pattern.
+    pub fn new(pattern: RequestPattern) -> Self {
+        Self { pattern, received: 0, due: None }
+    }
+
+    fn request_bytes(&self) -> u32 {
+        self.pattern.header + self.pattern.body
+    }
+
+    fn answer_whole_requests(&mut self, io: &mut Io<'_>) {
+        if self.due.is_none() && self.received >= self.request_bytes() {
+            self.due = Some(io.now + self.pattern.service);
+            if self.pattern.service.is_zero() {
+                self.handle_timeout(io);
+            }
+        }
+    }
+}
+
+impl App for ReplyingServer {
+    fn on_event(&mut self, event: AppEvent, io: &mut Io<'_>) {
+        match event {
+            AppEvent::Readable => {
+                self.received += io.read(u32::MAX);
+                self.answer_whole_requests(io);
+            }
+            AppEvent::PeerClosed => io.close(),
+            _ => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, io: &mut Io<'_>) {
+        if self.due.is_some_and(|due| due <= io.now) {
+            self.due = None;
+            self.received -= self.request_bytes();
+            io.write(self.pattern.reply);
+            self.answer_whole_requests(io);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.due
+    }
+}

@@ -1,0 +1,259 @@
+//! [`World`]: nodes, links, sockets and the loop that lets time pass.
+//!
+//! Each turn takes the earliest entry of the queue and lets its component act: a link delivers what
+//! has arrived, a socket acts on its deadlines. Whatever follows at the same instant (forwarding,
+//! replies, the application's next write) is done before the next entry is taken. A component has
+//! one lazy alarm ([`crate::alarm`]), a link one pending event, so the queue's size is that of the
+//! topology. Packets are moved by value; nothing is allocated for one.
+//!
+//! Left out: time spent inside hosts (that comes with the CPU model), routing that changes.
+
+use acklab_core::endpoint::Endpoint;
+use acklab_core::event::{DropReason, EventKind, Interest, Sink};
+use acklab_core::link::Link;
+use acklab_core::packet::{Addr, NodeId, Packet};
+use acklab_core::seq::Seq;
+use acklab_core::tcp::{Config, Connection};
+use acklab_core::time::Time;
+
+use crate::alarm::Alarm;
+use crate::app::App;
+use crate::observer::Observer;
+use crate::queue::{EventQueue, Target};
+use crate::socket::Socket;
+use crate::topology::{Routes, Topology};
+
+/// One end of a TCP connection as a scenario describes it.
+pub struct End {
+    /// Where.
+    pub addr: Addr,
+    /// How its TCP is set up.
+    pub config: Config,
+    /// Its initial sequence number.
+    pub isn: Seq,
+    /// What writes and reads there.
+    pub app: Box<dyn App>,
+}
+
+/// A simulated network.
+pub struct World<O> {
+    now: Time,
+    queue: EventQueue,
+    nodes: Vec<Node>,
+    links: Vec<LinkSlot>,
+    routes: Routes,
+    sockets: Vec<SocketSlot>,
+    sink: Sink,
+    observer: O,
+    events: u64,
+}
+
+#[derive(Default)]
+struct Node {
+    tapped: bool,
+    /// Sockets here by (own port, remote address), sorted.
+    ports: Vec<((u16, Addr), u32)>,
+}
+
+struct LinkSlot {
+    link: Link,
+    to: NodeId,
+    alarm: Alarm,
+}
+
+struct SocketSlot {
+    socket: Socket,
+    alarm: Alarm,
+}
+
+impl<O: Observer> World<O> {
+    /// A world at time zero; links draw from streams named `link/0/...` under `seed`, and events of
+    /// the classes in `interest` reach `observer`.
+    pub fn new(topology: &Topology, seed: u64, interest: Interest, observer: O) -> Self {
+        let links = topology.edges.iter().enumerate().map(|(index, edge)| LinkSlot {
+            link: Link::new(index as u32, seed, edge.config.clone()),
+            to: edge.to,
+            alarm: Alarm::default(),
+        });
+        Self {
+            now: Time::ZERO,
+            queue: EventQueue::default(),
+            nodes: (0..topology.nodes()).map(|_| Node::default()).collect(),
+            links: links.collect(),
+            routes: topology.routes(),
+            sockets: Vec::new(),
+            sink: Sink::new(interest),
+            observer,
+            events: 0,
+        }
+    }
+
+    /// Shows every packet that passes `node` to the observer.
+    pub fn tap(&mut self, node: NodeId) {
+        self.nodes[usize::from(node.0)].tapped = true;
+    }
+
+    /// Opens a TCP connection at the present time: `client` connects, `server` listens.
+    pub fn connect(&mut self, client: End, server: End) {
+        let (client_addr, server_addr) = (client.addr, server.addr);
+        let listening = Connection::listen(server.config, server_addr, server.isn);
+        self.add_socket(server_addr, client_addr, listening, server.app);
+        let connecting =
+            Connection::connect(self.now, client.config, client_addr, server_addr, client.isn);
+        let index = self.add_socket(client_addr, server_addr, connecting, client.app);
+        self.pump(index);
+        self.publish();
+    }
+
+    /// Lets time pass until nothing is pending or `limit` is reached.
+    pub fn run_until(&mut self, limit: Time) {
+        while self.queue.next_time().is_some_and(|at| at <= limit) {
+            self.step();
+        }
+    }
+
+    /// Takes one turn; returns false when nothing is pending.
+    pub fn step(&mut self) -> bool {
+        let Some((at, target)) = self.queue.pop() else { return false };
+        self.now = at;
+        match target {
+            Target::Link(index) => self.deliver(index),
+            Target::Socket(index) => {
+                let slot = &mut self.sockets[index as usize];
+                slot.alarm.ring();
+                if slot.socket.handle_timeout(at, &mut self.sink) {
+                    self.events += 1;
+                }
+                self.pump(index);
+            }
+        }
+        self.publish();
+        true
+    }
+
+    /// The present time.
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Events so far: packets that came out of a link, and deadlines on which a socket acted.
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The observer.
+    pub const fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// Ends the world and returns its observer.
+    pub fn into_observer(self) -> O {
+        self.observer
+    }
+
+    /// The connections, in the order in which their ends were added: server, client, server, ...
+    pub fn connections(&self) -> impl Iterator<Item = &Connection> {
+        self.sockets.iter().map(|slot| slot.socket.connection())
+    }
+
+    fn add_socket(
+        &mut self,
+        local: Addr,
+        remote: Addr,
+        connection: Connection,
+        app: Box<dyn App>,
+    ) -> u32 {
+        let index = self.sockets.len() as u32;
+        let socket = Socket::new(local.node, connection, app);
+        self.sockets.push(SocketSlot { socket, alarm: Alarm::default() });
+        let ports = &mut self.nodes[usize::from(local.node.0)].ports;
+        let key = (local.port, remote);
+        let place = ports.partition_point(|(other, _)| *other < key);
+        ports.insert(place, (key, index));
+        index
+    }
+
+    /// Everything that has reached the far end of a link.
+    fn deliver(&mut self, index: u32) {
+        let now = self.now;
+        let slot = &mut self.links[index as usize];
+        slot.alarm.ring();
+        slot.link.handle_timeout(now, &mut self.sink);
+        let to = slot.to;
+        while let Some(packet) = self.links[index as usize].link.poll_transmit(now, &mut self.sink)
+        {
+            self.events += 1;
+            self.arrive(to, packet);
+        }
+        self.arm_link(index);
+    }
+
+    /// A packet is at `node`: for a socket there, or on its way.
+    fn arrive(&mut self, node: NodeId, packet: Packet) {
+        if self.nodes[usize::from(node.0)].tapped {
+            self.observer.on_packet(self.now, node, &packet);
+        }
+        if packet.dst.node != node {
+            return self.forward(node, packet);
+        }
+        let ports = &self.nodes[usize::from(node.0)].ports;
+        let key = (packet.dst.port, packet.src);
+        match ports.binary_search_by(|(other, _)| other.cmp(&key)) {
+            Ok(found) => {
+                let index = ports[found].1;
+                let socket = &mut self.sockets[index as usize].socket;
+                socket.handle_packet(self.now, packet, &mut self.sink);
+                self.pump(index);
+            }
+            Err(_) => self.drop_unreachable(packet),
+        }
+    }
+
+    fn forward(&mut self, node: NodeId, packet: Packet) {
+        match self.routes.next_link(node, packet.dst.node) {
+            Some(index) => {
+                let link = &mut self.links[index as usize].link;
+                link.handle_packet(self.now, packet, &mut self.sink);
+                self.arm_link(index);
+            }
+            None => self.drop_unreachable(packet),
+        }
+    }
+
+    fn drop_unreachable(&mut self, packet: Packet) {
+        let reason = DropReason::Unreachable;
+        self.sink.record(self.now, EventKind::Dropped { link: u32::MAX, reason, packet });
+    }
+
+    /// Lets a socket say all it has to say at this instant.
+    fn pump(&mut self, index: u32) {
+        let now = self.now;
+        loop {
+            let socket = &mut self.sockets[index as usize].socket;
+            let Some(packet) = socket.poll_transmit(now, &mut self.sink) else { break };
+            let node = socket.node;
+            if self.nodes[usize::from(node.0)].tapped {
+                self.observer.on_packet(now, node, &packet);
+            }
+            self.forward(node, packet);
+        }
+        let slot = &mut self.sockets[index as usize];
+        if let Some(at) = slot.alarm.arm(slot.socket.poll_timeout()) {
+            self.queue.push(at.max(now), Target::Socket(index));
+        }
+    }
+
+    fn arm_link(&mut self, index: u32) {
+        let slot = &mut self.links[index as usize];
+        if let Some(at) = slot.alarm.arm(slot.link.poll_timeout()) {
+            self.queue.push(at.max(self.now), Target::Link(index));
+        }
+    }
+
+    /// Hands this turn's events to the observer.
+    fn publish(&mut self) {
+        for event in self.sink.drain() {
+            self.observer.on_event(&event);
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! `acklab completions`: shell completion scripts.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::outcome::{Failure, print};
+
+/// Write a shell completion script to standard output
+#[derive(Args)]
+#[command(after_help = "Example:\n  acklab completions bash > /etc/bash_completion.d/acklab")]
+pub(crate) struct Completions {
+    /// For which shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut crate::Cli::command(), "acklab", &mut script);
+        print(&String::from_utf8_lossy(&script))
+    }
+}

@@ -1,0 +1,48 @@
+//! How a verb ends: what is printed, and the exit status.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Why a verb did not do what was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Unusable input or arguments: exit 2 with this message.
+    Unusable(String),
+    /// The reader of our output went away: nothing to say, nobody to say it to.
+    ReaderGone,
+}
+
+impl Failure {
+    /// What was wrong with `what`, in the words of `error`.
+    pub(crate) fn at(what: impl Display, error: impl Display) -> Self {
+        Self::Unusable(format!("{what}: {error}"))
+    }
+}
+
+/// Writes a verb's result to standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::ReaderGone),
+        Err(error) => Err(Failure::at("standard output", error)),
+    }
+}
+
+/// Writes one JSON object to standard output.
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print(&format!("{value:#}\n"))
+}
+
+/// Tells a failure on standard error and chooses the exit status.
+pub(crate) fn exit_code(outcome: Result<(), Failure>) -> ExitCode {
+    match outcome {
+        Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(Failure::Unusable(message)) => {
+            // Standard error may be closed as well; the exit status still tells.
+            let _ = writeln!(io::stderr(), "acklab: {message}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! `acklab run`: a scenario in virtual time.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use acklab_lab::file::ScenarioFile;
+use acklab_lab::measured::{Measured, Metrics};
+use acklab_lab::output::Folder;
+use acklab_lab::plan::Plan;
+use acklab_lab::results::{Results, hex};
+use acklab_lab::scenario::{self, CapturePoint};
+use acklab_lab::{capture, run};
+use clap::{Args, ValueEnum};
+
+use crate::Format;
+use crate::outcome::{Failure, print, print_json};
+use crate::table::{lay_out, number};
+
+/// Run a scenario and report what it measured
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Run {
+    /// Name of a built-in scenario (see `acklab scenarios`), or the scenario.toml of an earlier run
+    scenario: String,
+    /// Set parameters; `acklab scenarios NAME` lists them
+    #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
+    sets: Vec<String>,
+    /// Run the scenario's whole grid of cases instead of one
+    #[arg(long)]
+    all: bool,
+    /// Seed of the first replication; the others' are derived from it [default: 1]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Number of replications, each with a seed of its own [default: the scenario's]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    reps: Option<u64>,
+    /// Where to run it
+    #[arg(long, value_enum, default_value = "sim")]
+    world: World,
+    /// Write result.json, samples.parquet, report.html and scenario.toml into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write the packets of the first replication into this pcapng file
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
+    /// Where on the path to capture
+    #[arg(long, value_enum, default_value = "sender", requires = "capture")]
+    capture_at: At,
+    /// How to write the result to standard output
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum World {
+    /// Virtual time
+    Sim,
+    /// The real Linux kernel
+    Kernel,
+    /// Linux itself in virtual time
+    LinuxVt,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum At {
+    /// At the host that sends the data
+    Sender,
+    /// Half way between the hosts
+    Middle,
+    /// At the host that receives the data
+    Receiver,
+}
+
+impl Run {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        if self.world != World::Sim {
+            let world =
+                self.world.to_possible_value().map_or_else(String::new, |v| v.get_name().into());
+            return Err(Failure::Unusable(format!(
+                "--world {world}: this build runs scenarios in virtual time only; leave the option \
+                 out, or say --world sim"
+            )));
+        }
+        let plan = self.plan()?;
+        // Whatever cannot be written is refused before anything is computed.
+        let folder = match &self.out {
+            Some(dir) => {
+                Some(Folder::create(dir, &plan).map_err(|e| Failure::at(dir.display(), e))?)
+            }
+            None => None,
+        };
+        let capture = match &self.capture {
+            Some(path) => Some((path, create(path)?)),
+            None => None,
+        };
+
+        let results = run::run(&plan);
+        if let Some((path, file)) = capture {
+            let at = match self.capture_at {
+                At::Sender => CapturePoint::Sender,
+                At::Middle => CapturePoint::Middle,
+                At::Receiver => CapturePoint::Receiver,
+            };
+            capture::write(&plan, at, file).map_err(|e| Failure::at(path.display(), e))?;
+        }
+        if let Some(folder) = &folder {
+            folder.write(&results).map_err(|e| Failure::at(folder.path().display(), e))?;
+        }
+        match self.format {
+            Format::Json => print_json(&results.to_json()),
+            Format::Text => print(&text(&results, folder.as_ref().map(Folder::path))),
+        }
+    }
+
+    /// The plan that the arguments describe, on top of a scenario file's if one is named.
+    fn plan(&self) -> Result<Plan, Failure> {
+        let unusable = |error: &dyn std::fmt::Display| Failure::Unusable(error.to_string());
+        let (scenario, mut settings, all, seed, reps);
+        let path = Path::new(&self.scenario);
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let text = fs::read_to_string(path).map_err(|e| Failure::at(path.display(), e))?;
+            let file = ScenarioFile::parse(&text).and_then(|file| file.plan());
+            let earlier = file.map_err(|e| Failure::at(path.display(), e))?;
+            scenario = earlier.scenario;
+            (all, seed) = (earlier.all || self.all, self.seed.unwrap_or(earlier.seed));
+            reps = self.reps.or(Some(earlier.replications));
+            settings = earlier.settings;
+        } else {
+            scenario = scenario::find(&self.scenario).map_err(|e| unusable(&e))?;
+            (all, seed, reps) = (self.all, self.seed.unwrap_or(DEFAULT_SEED), self.reps);
+            settings = scenario::defaults(scenario);
+        }
+        for pair in &self.sets {
+            settings.set_pair(pair).map_err(|e| Failure::at("--set", e))?;
+        }
+        if all && self.capture.is_some() {
+            return Err(Failure::Unusable(
+                "--capture: a capture is of one case; leave out --all and --set that case".into(),
+            ));
+        }
+        let build = if all { Plan::all } else { Plan::single };
+        build(scenario, settings, seed, reps).map_err(|e| Failure::at("--set", e))
+    }
+}
+
+fn create(path: &Path) -> Result<BufWriter<fs::File>, Failure> {
+    let file: io::Result<_> = fs::File::create(path);
+    file.map(BufWriter::new).map_err(|e| Failure::at(path.display(), e))
+}
+
+fn text(results: &Results, folder: Option<&Path>) -> String {
+    let plan = &results.plan;
+    let main = plan.scenario.main_metric();
+    let mut text = format!(
+        "{}: {} case(s) of {} replication(s), seed {}\n\n",
+        plan.scenario.name(),
+        plan.cases.len(),
+        plan.replications,
+        plan.seed
+    );
+    if plan.all {
+        text.push_str(&cases_table(results, main));
+    } else {
+        text.push_str(&metrics_table(results));
+    }
+    let timing = &results.timing;
+    let _ = writeln!(
+        text,
+        "\n{} events in {:.3} s of CPU time ({:.3} s elapsed); result hash {}",
+        timing.events,
+        timing.cpu_s,
+        timing.wall_s,
+        hex(results.hash)
+    );
+    if let Some(folder) = folder {
+        let _ = writeln!(text, "report: {}", folder.join("report.html").display());
+    }
+    text
+}
+
+fn cases_table(results: &Results, main: &str) -> String {
+    let sides = results.plan.scenario.side_metrics();
+    let rows: Vec<_> = results
+        .cases
+        .iter()
+        .map(|case| {
+            let mut row = vec![case.name(&results.plan)];
+            row.extend(quantiles(&case.metrics, main).map(|value| number(value, 2)));
+            row.extend(sides.iter().map(|name| number(case.metrics.number(name), 2)));
+            row
+        })
+        .collect();
+    let mut heading = vec!["case", "mean", "p50", "p95", "max"];
+    heading.extend(sides);
+    format!("{main} by case, and other metrics:\n{}", lay_out(&heading, &rows))
+}
+
+fn metrics_table(results: &Results) -> String {
+    let rows: Vec<_> = results
+        .metrics
+        .iter()
+        .map(|(name, measured)| {
+            let mut row = vec![name.to_owned()];
+            match measured {
+                Measured::Samples(_) => {
+                    row.extend(quantiles(&results.metrics, name).map(|value| number(value, 3)));
+                }
+                Measured::Total(total) => row.push(total.to_string()),
+                Measured::Ratio { .. } => row.push(number(results.metrics.number(name), 3)),
+            }
+            row.resize(5, String::new());
+            row
+        })
+        .collect();
+    lay_out(&["metric", "mean or total", "p50", "p95", "max"], &rows)
+}
+
+/// Mean, median, 95 % quantile and maximum; NaN where nothing was measured.
+fn quantiles(metrics: &Metrics, name: &str) -> [f64; 4] {
+    metrics
+        .summary(name)
+        .map_or([f64::NAN; 4], |summary| [summary.mean, summary.p50, summary.p95, summary.max])
+}
+
+/// The seed where none is given.
+const DEFAULT_SEED: u64 = 1;
+
+const EXAMPLES: &str = "\
+Examples:
+  acklab run nagle-delack                          the defaults: QNX sends, Linux receives
+  acklab run nagle-delack --set receiver=qnx-7.0 nagle=on rtt=30ms --format json
+  acklab run nagle-delack --all --out out/seed0    4 systems x Nagle on/off x 5 round trips
+  acklab run nagle-delack --set receiver=windows-7 --capture slow.pcapng --capture-at middle
+  acklab run out/seed0/scenario.toml               the same again";
