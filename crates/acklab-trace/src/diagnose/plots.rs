@@ -50,14 +50,16 @@ fn cdf(sample: &Sample) -> Points {
     points
 }
 
-/// The ladder of the worst hold whose packets were kept.
+/// The ladder of the most typical hold whose packets were kept.
 pub(super) fn ladder(log: Option<&Log>, held: &[Hold], facts: &DirectionFacts) -> Option<Ladder> {
+    let median = Sample::new(held.iter().map(Hold::length_ms).collect()).median();
+    let off = |hold: &Hold| (hold.length_ms() - median).abs();
     let (scene, hold) = log?
         .ladders
         .scenes()
         .iter()
         .filter_map(|s| held.iter().find(|h| h.frame == s.frame).map(|h| (s, h)))
-        .max_by(|a, b| a.1.length_ms().total_cmp(&b.1.length_ms()))?;
+        .min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
     Some(draw(scene, hold, facts))
 }
 
@@ -74,6 +76,7 @@ fn draw(scene: &Scene, hold: &Hold, facts: &DirectionFacts) -> Ladder {
             seq: if p.data { p.offset } else { 0 },
             len: p.len,
             ack: (!p.data).then_some(p.offset),
+            held_ms: (p.data && p.frame == hold.frame).then(|| hold.length_ms()),
             note: note(p, hold),
         })
         .collect();

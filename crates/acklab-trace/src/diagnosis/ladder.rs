@@ -36,6 +36,8 @@ pub struct Rung {
     pub len: u32,
     /// Acknowledged offset of the left host's data, where the packet carries it.
     pub ack: Option<u64>,
+    /// How long the packet's oldest byte had waited in the sender, milliseconds, where it was held.
+    pub held_ms: Option<f64>,
     /// What the reader should see here.
     pub note: Option<String>,
 }
