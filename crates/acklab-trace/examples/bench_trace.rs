@@ -1,7 +1,7 @@
 //! Makes the capture that the analyser's speed is measured on, and measures it:
 //!
 //!     bench_trace make FILE [--snap 80] [--bytes 1000000000]
-//!     bench_trace run FILE
+//!     bench_trace run FILE [--facts-only]
 //!
 //! 600 connections for as long as it takes to fill the file: a third of the packets are small
 //! periodic messages held by Nagle's algorithm and answered by 40 ms ACKs, a third requests and
@@ -17,6 +17,7 @@ use std::path::Path;
 
 use acklab_core::time::{Span, Time};
 use acklab_trace::capture::{CaptureReader, CaptureWriter, LinkType, WriterOptions};
+use acklab_trace::diagnose_reader;
 use acklab_trace::flow::FlowTable;
 use acklab_trace::frame::encode;
 use acklab_trace::read::read_capture;
@@ -33,25 +34,34 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let snap_len = option("--snap", 65_535) as u32;
             make(Path::new(file), snap_len, option("--bytes", 1_000_000_000))?;
         }
-        (Some("run"), Some(file)) => run(Path::new(file))?,
-        _ => println!("bench_trace make FILE [--snap 80] [--bytes 1000000000] | run FILE"),
+        (Some("run"), Some(file)) => {
+            run(Path::new(file), args.iter().any(|arg| arg == "--facts-only"))?;
+        }
+        _ => println!(
+            "bench_trace make FILE [--snap 80] [--bytes 1000000000] | run FILE [--facts-only]"
+        ),
     }
     Ok(())
 }
 
-/// Analyses the capture, with everything on, and prints packets per CPU second.
-fn run(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+/// Diagnoses the capture with everything on, or only gathers the facts, and prints packets per CPU
+/// second.
+fn run(path: &Path, facts_only: bool) -> Result<(), Box<dyn std::error::Error>> {
     let mut reader = CaptureReader::open(path)?;
-    let mut table = FlowTable::<()>::default();
-    let summary = read_capture(&mut reader, &mut table, |_| {})?;
-    let reports = table.finish();
+    let (packets, connections) = if facts_only {
+        let mut table = FlowTable::<()>::default();
+        let summary = read_capture(&mut reader, &mut table, |_| {})?;
+        (summary.frames, table.finish().total)
+    } else {
+        let diagnosis = diagnose_reader(&mut reader, &acklab_trace::Options::default(), |_| {})?;
+        (diagnosis.capture.packets, diagnosis.capture.connections)
+    };
     let cpu_s = cpu_seconds()?;
     let gigabytes = reader.source_bytes() as f64 / 1e9;
     println!(
-        "{} packets, {gigabytes:.2} GB, {} connections: {cpu_s:.2} CPU s, {:.2} M packets per CPU s",
-        summary.frames,
-        reports.total,
-        summary.frames as f64 / cpu_s / 1e6
+        "{packets} packets, {gigabytes:.2} GB, {connections} connections: {cpu_s:.2} CPU s, \
+         {:.2} M packets per CPU s",
+        packets as f64 / cpu_s / 1e6
     );
     Ok(())
 }

@@ -162,6 +162,21 @@ impl<O: DirectionObserver> Connection<O> {
         }
     }
 
+    /// Bytes that both observers hold.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.directions.iter().map(|d| d.observer.held_bytes()).sum()
+    }
+
+    /// Has the observer that holds more shed it.
+    pub(super) fn shed(&mut self) {
+        let [a, b] = &mut self.directions;
+        if a.observer.held_bytes() >= b.observer.held_bytes() {
+            a.observer.shed();
+        } else {
+            b.observer.shed();
+        }
+    }
+
     /// How the connection ended, if it did.
     pub(super) fn ending(&self) -> Option<Ending> {
         match (self.reset, self.is_over()) {

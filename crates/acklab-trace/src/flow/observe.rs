@@ -34,6 +34,15 @@ pub trait DirectionObserver {
     /// An acknowledgment of this direction, told before the data of the same packet.
     fn on_ack(&mut self, seen: &AckSeen);
 
+    /// Bytes of memory that the observer holds beyond its own size, roughly.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
+    /// Memory is short, and this observer holds much of it: give up at least half of what is held
+    /// (keep counting, and say in the report that it is a sample).
+    fn shed(&mut self) {}
+
     /// The direction is over. `facts` are its own, `opposite` those of the other direction.
     fn finish(self, facts: &DirectionFacts, opposite: &DirectionFacts) -> Self::Report;
 

@@ -1,9 +1,10 @@
 //! All connections of a capture: which are live, and what is left of those that are over.
 //!
 //! Bounded: at most so many live connections (the longest idle quarter is closed when there are
-//! more), and so many detailed reports (the most stalled, then the biggest; the rest is summed up).
-//! Whether a connection has fallen idle is looked at once every [`SWEEP_PACKETS`] packets. Reports
-//! come out in the order in which their connections were first seen.
+//! more), so many detailed reports (the most stalled, then the biggest; the rest is summed up), and
+//! so much memory for the observers (those that hold most shed it). Whether a connection has fallen
+//! idle is looked at once every [`SWEEP_PACKETS`] packets. Reports come out in the order in which
+//! their connections were first seen.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -24,17 +25,20 @@ pub struct TableOptions {
     pub live_max: usize,
     /// A connection without a packet for so long is over.
     pub idle: Span,
+    /// Memory that all observers may hold, bytes; those that hold most are asked to shed.
+    pub observers_bytes_max: usize,
     /// A connection that was closed or reset is dropped after so long without a packet.
     pub linger: Span,
 }
 
-/// 4096 reports, 32,768 live connections, one hour.
+/// 4096 reports, 32,768 live connections, one hour, 128 MB.
 impl Default for TableOptions {
     fn default() -> Self {
         Self {
             detailed_max: 4_096,
             live_max: 32_768,
             idle: Span::from_secs(3_600),
+            observers_bytes_max: 128_000_000,
             linger: Span::from_secs(5),
         }
     }
@@ -197,15 +201,41 @@ impl<O: DirectionObserver> FlowTable<O> {
         self.slots[slot as usize].as_ref().and_then(|(_, connection)| connection.ending())
     }
 
-    /// Closes what is over or has fallen idle by `now`.
+    /// Closes what is over or has fallen idle by `now`, and sees to the memory of the rest.
     fn sweep(&mut self, now: Time) {
+        let mut held = 0;
         for slot in 0..self.slots.len() {
             let Some((_, connection)) = &self.slots[slot] else { continue };
             let silent = now.since(connection.last_time);
             match connection.ending() {
                 Some(ending) if silent > self.options.linger => self.close(slot as u32, ending),
                 None if silent > self.options.idle => self.close(slot as u32, Ending::Idle),
-                _ => {}
+                _ => held += connection.held_bytes(),
+            }
+        }
+        if held > self.options.observers_bytes_max {
+            self.shed(held);
+        }
+    }
+
+    /// Has the observers that hold most shed it, until a quarter of the limit is free.
+    #[cold]
+    fn shed(&mut self, mut held: usize) {
+        let mut by_size: Vec<(Reverse<usize>, usize)> = Vec::with_capacity(self.slots.len());
+        for (slot, entry) in self.slots.iter().enumerate() {
+            if let Some((_, connection)) = entry {
+                by_size.push((Reverse(connection.held_bytes()), slot));
+            }
+        }
+        by_size.sort_unstable();
+        let enough = self.options.observers_bytes_max / 4 * 3;
+        for (Reverse(before), slot) in by_size {
+            if held <= enough {
+                break;
+            }
+            if let Some((_, connection)) = &mut self.slots[slot] {
+                connection.shed();
+                held -= before.saturating_sub(connection.held_bytes());
             }
         }
     }

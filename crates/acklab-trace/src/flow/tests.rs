@@ -35,6 +35,14 @@ impl DirectionObserver for Recorder {
         self.acks.push(*seen);
     }
 
+    fn held_bytes(&self) -> usize {
+        self.data.len() * 100
+    }
+
+    fn shed(&mut self) {
+        self.data.clear();
+    }
+
     fn finish(self, _facts: &DirectionFacts, _opposite: &DirectionFacts) -> Self {
         self
     }
@@ -90,7 +98,7 @@ impl Script {
             port: self.ports[side],
         };
         self.frame += 1;
-        self.ip_id[from] += 1;
+        self.ip_id[from] = self.ip_id[from].wrapping_add(1);
         let syn = bits & Flags::SYN != 0;
         let ms = self.ms as u32;
         let relative = |side: usize, n: u32| self.isn[side].wrapping_add(n).wrapping_add(1);
@@ -387,4 +395,20 @@ fn a_stray_far_out_of_the_window_changes_nothing() {
     let forward = script.wait(30.0).ack(0x7000_0000).ack(200).forward();
     assert_eq!(kinds(&forward), [New, New]);
     assert_eq!(forward.observed.acks.len(), 1);
+}
+
+#[test]
+fn observers_that_hold_too_much_shed_it() {
+    let mut script = Script::new();
+    let options = TableOptions { observers_bytes_max: 1_000_000, ..TableOptions::default() };
+    script.table = FlowTable::new(options);
+    for i in 0..100_000 {
+        script.ports[0] = if i % 10 == 0 { 1 } else { 2 };
+        script.data(i, 1);
+    }
+    let reports = script.finish();
+    let kept: Vec<usize> =
+        reports.flows.iter().map(|f| f.directions[0].observed.data.len()).collect();
+    // The busy one lost what it had at the third sweep, the other one nothing.
+    assert!(kept[1] < 10_000 && kept[0] == 10_000, "{kept:?}");
 }
