@@ -400,7 +400,7 @@ fn a_stray_far_out_of_the_window_changes_nothing() {
 #[test]
 fn observers_that_hold_too_much_shed_it() {
     let mut script = Script::new();
-    let options = TableOptions { observers_bytes_max: 1_000_000, ..TableOptions::default() };
+    let options = TableOptions { observers_bytes_max: 2_000_000, ..TableOptions::default() };
     script.table = FlowTable::new(options);
     for i in 0..100_000 {
         script.ports[0] = if i % 10 == 0 { 1 } else { 2 };
