@@ -7,8 +7,8 @@ use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 
-/// The buffer: four of the longest records, small enough to stay in the second-level cache.
-const BUFFER_BYTES: usize = 4 * super::CAPTURED_MAX as usize;
+/// The buffer: the longest pcapng block, and little enough to stay in the second-level cache.
+const BUFFER_BYTES: usize = 2 * super::CAPTURED_MAX as usize;
 
 /// Counts what was read from the source, for the progress bar.
 struct Counted<'r> {
