@@ -126,13 +126,13 @@ impl Check {
 
 fn measure(diagnosis: &Diagnosis, metric: &str) -> f64 {
     let directions = || diagnosis.flows.iter().flat_map(|f| &f.directions);
-    let sum = |of: fn(&Direction) -> f64| directions().map(of).sum::<f64>();
+    let sum = |of: fn(&Direction) -> f64| directions().fold(0.0, |sum, d| sum + of(d));
     let worst = |of: fn(&Direction) -> f64| directions().map(of).fold(0.0, f64::max);
     match metric {
-        "stalls" => sum(|d| d.stalls.iter().map(|s| s.count as f64).sum()),
+        "stalls" => sum(|d| d.holds() as f64),
         "small_holds" => sum(|d| d.small_holds as f64),
-        "stalled_s" => sum(|d| d.stalls.iter().map(|s| s.seconds).sum()),
-        "stalled_share" => worst(|d| d.stalls.iter().map(|s| s.share_of_time).sum()),
+        "stalled_s" => sum(Direction::stalled_s),
+        "stalled_share" => worst(Direction::stalled_share),
         "p50_ms" => worst(|d| d.added_delay_ms.p50),
         "p95_ms" => worst(|d| d.added_delay_ms.p95),
         "p99_ms" => worst(|d| d.added_delay_ms.p99),

@@ -35,6 +35,6 @@ impl DirectionObserver for Analyst {
     }
 
     fn stalled(report: &Box<Direction>) -> Span {
-        Span::from_secs_f64(report.stalls.iter().map(|s| s.seconds).sum())
+        Span::from_secs_f64(report.stalled_s())
     }
 }

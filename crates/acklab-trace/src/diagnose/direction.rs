@@ -16,7 +16,7 @@ use crate::infer::spread::Sample;
 use crate::infer::writes::{Unit, messages_per_segment};
 use crate::infer::{nagle, receiver};
 use crate::stall::added::{self, Beat};
-use crate::stall::holds::{self, Decision, Hold, SMALL_HOLD_MS};
+use crate::stall::holds::{self, Hold, SMALL_HOLD_MS};
 use crate::stall::records::{Arrival, Log};
 use crate::stall::{Recorder, fill, piggyback};
 
@@ -79,10 +79,11 @@ pub(super) fn judge(
             Some((beat.written(messages.arrivals, end)?, messages.in_segment(end)))
         });
         held.extend(riding);
+        held.sort_by_key(|h| (h.release, h.frame));
     }
     let by_ack = held.len();
     let message_bytes = messages.unit.bytes();
-    let (filled, _) = fill::filled(recorder, message_bytes, facts.mss, &path).unzip();
+    let (filled, _) = fill::filled(recorder, message_bytes, facts.mss, &path, &held).unzip();
     let filled = filled.unwrap_or_default();
     let nagle = nagle::infer(&decision, &recorder.counts, by_ack, filled.len());
     let ladder = plots::ladder(log, &held, facts);
@@ -115,7 +116,7 @@ pub(super) fn judge(
         writes: writes_of(&messages, &held, recorder.counts.segments),
         stalls: confident,
         small_holds,
-        waits: waits_of(recorder, &decision, &held),
+        waits: waits_of(recorder, &path, &held),
         added_delay_ms,
         plots: plots::of(log, facts, ladder, &cdf),
     }
@@ -153,14 +154,14 @@ fn stalls_of(
     timer: Timer,
     span_s: f64,
 ) -> (Vec<Stall>, u64) {
-    let small = held.iter().filter(|h| h.length_ms() < SMALL_HOLD_MS).count();
+    let small = held.iter().filter(|h| h.upper_ms() < SMALL_HOLD_MS).count();
     let kinds = [Mechanism::DelayedAckTimer, Mechanism::MssFilled, Mechanism::AckClocked];
     let stalls = kinds
         .into_iter()
         .filter_map(|mechanism| {
             let of_kind: Vec<&Hold> = held
                 .iter()
-                .filter(|h| h.length_ms() >= SMALL_HOLD_MS && mechanism_of(h, timer) == mechanism)
+                .filter(|h| h.upper_ms() >= SMALL_HOLD_MS && mechanism_of(h, timer) == mechanism)
                 .collect();
             stall_of(mechanism, &of_kind, messages, span_s)
         })
@@ -175,8 +176,8 @@ fn stall_of(
     span_s: f64,
 ) -> Option<Stall> {
     let first = holds.first()?;
-    let seconds: f64 = holds.iter().map(|h| h.length_ms() / 1e3).sum();
-    let upper: f64 = holds.iter().map(|h| h.release.since(h.before).as_secs_f64()).sum();
+    let seconds = holds.iter().fold(0.0, |sum, h| sum + h.length_ms() / 1e3);
+    let upper = holds.iter().fold(0.0, |sum, h| sum + h.upper_ms() / 1e3);
     let delays: Vec<f64> = holds.iter().flat_map(|h| message_delays(h, messages)).collect();
     let mut worst: Vec<&&Hold> = holds.iter().collect();
     worst.sort_by(|a, b| b.length_ms().total_cmp(&a.length_ms()).then(a.frame.cmp(&b.frame)));
@@ -249,16 +250,16 @@ fn writes_of(messages: &Messages<'_>, held: &[Hold], segments: u64) -> Writes {
 }
 
 /// Pauses by cause; those that ended in a hold are not the application's.
-fn waits_of(recorder: &Recorder, _decision: &Decision, held: &[Hold]) -> Vec<Wait> {
+fn waits_of(recorder: &Recorder, path: &Path, held: &[Hold]) -> Vec<Wait> {
     let causes =
         [WaitCause::Application, WaitCause::Window, WaitCause::Congestion, WaitCause::LossRecovery];
-    let long = held.iter().filter(|h| h.release.since(h.before).as_millis_f64() >= SMALL_HOLD_MS);
-    let (held_count, held_s) =
-        long.fold((0u64, 0.0), |(n, s), h| (n + 1, s + h.release.since(h.before).as_secs_f64()));
+    let pauses = recorder.pauses(path.far_ms.unwrap_or(0.0));
+    let long = held.iter().filter(|h| h.upper_ms() >= SMALL_HOLD_MS);
+    let (held_count, held_s) = long.fold((0u64, 0.0), |(n, s), h| (n + 1, s + h.upper_ms() / 1e3));
     causes
         .into_iter()
         .filter_map(|cause| {
-            let pause = recorder.counts.pauses[cause as usize];
+            let pause = pauses[cause as usize];
             let mut count = pause.count;
             let mut seconds = pause.nanos as f64 / 1e9;
             if cause == WaitCause::Application {

@@ -84,7 +84,7 @@ fn assemble(
 
 /// Seconds that a flow lost in stalls.
 fn seconds(flow: &Flow) -> f64 {
-    flow.directions.iter().flat_map(|d| &d.stalls).map(|s| s.seconds).sum()
+    flow.directions.iter().fold(0.0, |sum, d| sum + d.stalled_s())
 }
 
 fn flow_of(report: FlowReport<Box<crate::diagnosis::Direction>>, origin_s: f64) -> Flow {

@@ -89,6 +89,23 @@ pub struct Direction {
     pub plots: Plots,
 }
 
+impl Direction {
+    /// Held writes of 10 ms or longer.
+    pub fn holds(&self) -> u64 {
+        self.stalls.iter().map(|s| s.count).sum()
+    }
+
+    /// Time in which a write was held, seconds.
+    pub fn stalled_s(&self) -> f64 {
+        self.stalls.iter().fold(0.0, |sum, s| sum + s.seconds)
+    }
+
+    /// The same as a share of the direction's time.
+    pub fn stalled_share(&self) -> f64 {
+        self.stalls.iter().fold(0.0, |sum, s| sum + s.share_of_time).min(1.0)
+    }
+}
+
 /// Least, middle and high value of a distribution, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Quantiles {
@@ -223,7 +240,7 @@ impl Mechanism {
 pub struct Stall {
     /// What ended them.
     pub mechanism: Mechanism,
-    /// Segments held 10 ms or longer.
+    /// Segments held, at most since the one before them, 10 ms or longer.
     pub count: u64,
     /// Time in which the oldest held byte waited, summed, seconds.
     pub seconds: f64,

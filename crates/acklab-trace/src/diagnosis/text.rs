@@ -78,8 +78,6 @@ fn write_row(out: &mut String, flow: &Flow, d: &Direction) {
         (Some(profile), None) => profile.to_owned(),
         _ => "?".to_owned(),
     };
-    let holds: u64 = d.stalls.iter().map(|s| s.count).sum();
-    let seconds: f64 = d.stalls.iter().map(|s| s.seconds).sum();
     let _ = writeln!(
         out,
         "{:>5}  {:<45} {:>8} {:>9} {:<7} {:<22} {:>6} {:>8.2} {:>8.1}",
@@ -89,8 +87,8 @@ fn write_row(out: &mut String, flow: &Flow, d: &Direction) {
         d.bytes,
         nagle,
         receiver,
-        holds,
-        seconds,
+        d.holds(),
+        d.stalled_s(),
         d.added_delay_ms.p95
     );
 }

@@ -28,7 +28,7 @@ struct Profile {
 /// and Server 2019: DelayedAckTimeout 40 ms, 2012 to 2016: 50 ms, before: 200 ms (KB 328890); QNX
 /// and NetBSD: TCP_DELACK_TICKS = hz/5; xnu: TCP_RETRANSHZ/10.
 const PROFILES: [Profile; 8] = [
-    Profile { name: "linux", timer_ms: 40.0, early: 5.0, late: 10.0 },
+    Profile { name: "linux", timer_ms: 40.0, early: 6.0, late: 10.0 },
     Profile { name: "freebsd-12.2", timer_ms: 40.0, early: 1.0, late: 2.0 },
     Profile { name: "windows-10", timer_ms: 40.0, early: 1.0, late: 2.0 },
     Profile { name: "windows-2012", timer_ms: 50.0, early: 1.0, late: 4.0 },
@@ -63,8 +63,8 @@ pub struct Delays {
     instants: Vec<f64>,
     /// ACKs of exactly two segments, of which the second was acknowledged at once.
     second_segment: usize,
-    /// ACKs of three or more small segments.
-    many_small: usize,
+    /// ACKs that came late although two small segments or more waited for one.
+    late_second: usize,
     prompt: u64,
 }
 
@@ -74,8 +74,12 @@ impl Delays {
         let near = path.near_ms.unwrap_or(0.0);
         let own = |ns: u64| (ns as f64 / 1e6 - near).max(0.0);
         let origin = acks.first().map_or(Time::ZERO, |a| a.time);
-        let delayed: Vec<&AckRecord> =
-            acks.iter().filter(|a| a.pure && a.small && own(a.oldest_age) >= DELAYED_MS).collect();
+        let delayed: Vec<&AckRecord> = acks
+            .iter()
+            .filter(|a| a.is_timed() && own(a.oldest_age) >= DELAYED_MS)
+            // The second segment, not the timer, brought these.
+            .filter(|a| a.segments < 2 || own(a.newest_age) >= 2.0)
+            .collect();
         let prompt_far = acks
             .iter()
             .filter(|a| {
@@ -91,7 +95,10 @@ impl Delays {
                     a.pure && a.segments == 2 && own(a.oldest_age) >= 5.0 && own(a.newest_age) < 2.0
                 })
                 .count(),
-            many_small: acks.iter().filter(|a| a.pure && a.small && a.segments >= 3).count(),
+            late_second: acks
+                .iter()
+                .filter(|a| a.pure && a.small && a.segments >= 2 && own(a.newest_age) >= 5.0)
+                .count(),
             prompt: counts.prompt_single_acks + prompt_far as u64,
         }
     }
@@ -260,7 +267,12 @@ fn fixed(delays: &Delays, path: &Path) -> Option<(ReceiverPolicy, Timer)> {
     if let Some(grid) = jiffy_grid(&inside) {
         evidence.push(format!("they lie on a grid of {grid:.0} ms"));
     }
-    if delays.second_segment >= EVENTS_MIN {
+    if delays.late_second >= EVENTS_MIN {
+        evidence.push(format!(
+            "{} ACKs came late although two segments waited for them",
+            delays.late_second
+        ));
+    } else if delays.second_segment >= EVENTS_MIN {
         evidence.push(format!(
             "{} times the second segment was acknowledged at once",
             delays.second_segment
@@ -293,13 +305,13 @@ fn rank(inside: &Sample, spread: f64, delays: &Delays) -> Vec<&'static str> {
         .map(|p| p.name)
         .collect();
     // FreeBSD and Windows acknowledge every second segment whatever its size; Linux counts bytes.
-    if delays.second_segment >= EVENTS_MIN && delays.many_small == 0 {
+    if delays.second_segment >= EVENTS_MIN && delays.late_second * 10 < delays.second_segment {
         names.retain(|n| *n != "linux");
-    } else if spread < 0.5 && names.len() > 1 && delays.many_small == 0 {
+    } else if spread < 0.5 && names.len() > 1 && delays.late_second == 0 {
         // Linux's timer runs in jiffies of 1 to 10 ms; delays as equal as these fit any of them.
         names.sort_by_key(|n| usize::from(*n != "linux"));
     }
-    if spread >= 1.0 || delays.many_small >= EVENTS_MIN {
+    if spread >= 1.0 || delays.late_second >= EVENTS_MIN {
         let linux = names.contains(&"linux");
         names.retain(|n| !linux || *n == "linux");
     }
@@ -377,6 +389,7 @@ mod tests {
                 segments: 1,
                 pure: true,
                 small: true,
+                answered: false,
             })
             .collect();
         let path = Path { near_ms: Some(0.0), far_ms: Some(1.0), handshake: true };

@@ -24,6 +24,11 @@ const ALONE_SHARE: f64 = 0.05;
 /// Fewer segments show no size.
 const SEGMENTS_MIN: usize = 8;
 
+/// Common divisors below this come from the padding of a protocol (16-byte cipher blocks).
+const UNIT_MIN: u64 = 20;
+/// Pairs of steps tried for a divisor.
+const GUESSES: usize = 16;
+
 impl Unit {
     /// The unit of a direction.
     pub fn of(arrivals: &[Arrival], framing: Option<Framing>) -> Self {
@@ -80,6 +85,33 @@ fn size_unit(arrivals: &[Arrival]) -> Option<u32> {
         from = to;
     }
     best
+}
+
+/// The message size that the ends of small segments show: a small segment empties the sender's
+/// buffer, so it ends where a message ends, and equal messages leave a common divisor.
+pub fn boundary_unit(arrivals: &[Arrival], mss: u32) -> Option<u32> {
+    let mss = u64::from(mss);
+    let mut ends = Vec::new();
+    for w in arrivals.windows(2) {
+        let len = w[1].end.saturating_sub(w[0].end);
+        if len > 0 && !len.is_multiple_of(mss) {
+            ends.push(w[1].end);
+        }
+    }
+    let steps: Vec<u64> = ends.windows(2).map(|w| w[1] - w[0]).collect();
+    if steps.len() < SEGMENTS_MIN / 2 {
+        return None;
+    }
+    let guesses = steps.windows(2).take(GUESSES).map(|w| gcd(w[0], w[1]));
+    guesses
+        .filter(|g| *g >= UNIT_MIN)
+        .filter(|g| steps.iter().filter(|s| s.is_multiple_of(*g)).count() * 10 >= steps.len() * 9)
+        .max()
+        .map(|g| g as u32)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Messages complete at the end of each segment.

@@ -182,12 +182,11 @@ fn hull_at(hull: &[(f64, f64)], x: f64) -> f64 {
     }
 }
 
-/// Delays of the messages in held segments that have no beat: the first waited since the segment
-/// before at most, the others are spread evenly.
+/// Delays of the messages in held segments that have no beat: none waited longer than since the
+/// segment before.
 pub fn bounded_delays(hold: &Hold, messages: u32) -> impl Iterator<Item = f64> + use<> {
     let length = hold.length_ms();
-    let count = messages.max(1);
-    (0..count).map(move |i| length * (1.0 - f64::from(i) / f64::from(count)))
+    (0..messages.max(1)).map(move |_| length)
 }
 
 /// The distribution of delays.

@@ -5,13 +5,15 @@
 //! ACK just before them, data in flight all the while. A paced or bottlenecked bulk transfer looks
 //! the same, as does an application that writes whole segments, so the small writes themselves must
 //! show: by framing (many messages per segment), by PSH on the full segments (Linux sets it on every
-//! segment that a write ended in), or by small segments in between that show the message size.
+//! segment that a write ended in), by the common divisor of where small segments end, or by small
+//! segments that nothing held back.
 
 use super::Recorder;
 use super::holds::Hold;
-use super::records::{Counts, Fill};
+use super::records::{Counts, Fill, Log};
 use crate::infer::path::Path;
 use crate::infer::spread::Sample;
+use crate::infer::writes::boundary_unit;
 
 /// Fewer lone full segments say nothing.
 const FILLS_MIN: usize = 3;
@@ -25,18 +27,22 @@ const ACK_BEFORE_MS: f64 = 0.5;
 pub enum SmallWrites {
     /// Framing: this many bytes a message on average.
     Framing(u32),
+    /// Where nothing was unacknowledged, small segments left by themselves.
+    Free,
     /// PSH on most full segments that left alone.
     Push,
 }
 
-/// The segments that filled up, and what shows it.
+/// The segments that filled up, and what shows it; `by_ack` are the holds that ACKs released.
 pub fn filled(
     recorder: &Recorder,
     message_bytes: Option<u32>,
     mss: u32,
     path: &Path,
+    by_ack: &[Hold],
 ) -> Option<(Vec<Hold>, SmallWrites)> {
     let log = recorder.log.as_deref()?;
+    let message_bytes = message_bytes.or_else(|| boundary_unit(&log.arrivals, mss));
     let counts = &recorder.counts;
     if breaks_the_rule(counts) {
         return None;
@@ -52,13 +58,27 @@ pub fn filled(
     if alone.len() < FILLS_MIN || (alone.len() as u64) < bulk {
         return None;
     }
-    let shown = small_writes(&alone, message_bytes, mss)?;
+    let shown = small_writes(&alone, message_bytes, mss)
+        .or_else(|| free_writes(log, by_ack, mss).then_some(SmallWrites::Free))?;
     let pauses = Sample::new(alone.iter().map(|f| pause_ms(f)).collect());
     // The application filled one segment after another at its own pace; a pause far longer than
     // that is the application's.
     let longest = pauses.median() * 4.0;
     let holds = alone.iter().filter(|f| pause_ms(f) <= longest).map(|f| hold_of(f)).collect();
     Some((holds, shown))
+}
+
+/// Whether the segments that nothing held back show what the application writes, and that is small.
+fn free_writes(log: &Log, by_ack: &[Hold], mss: u32) -> bool {
+    if by_ack.len() < FILLS_MIN {
+        return false;
+    }
+    let free = log
+        .candidates
+        .iter()
+        .filter(|c| by_ack.binary_search_by_key(&c.frame, |h| h.frame).is_err());
+    let sizes = Sample::new(free.map(|c| f64::from(c.len)).collect());
+    sizes.len() >= FILLS_MIN && sizes.quantile(0.9) * 4.0 <= f64::from(mss)
 }
 
 fn breaks_the_rule(counts: &Counts) -> bool {

@@ -29,6 +29,8 @@ pub const SMALL_HOLD_MS: f64 = 10.0;
 const REACTION_MS: f64 = 1.0;
 /// Share of the far round trip that jitter may add.
 const JITTER_SHARE: f64 = 0.1;
+/// No segment crosses the path in less than this share of the least round trip seen.
+const EARLY_SHARE: f64 = 0.96;
 /// Holds must outnumber what chance would put into the window by this factor.
 const OVER_CHANCE: f64 = 4.0;
 /// Share of small segments that may break Nagle's rule (FIN, urgent data, a lost frame of the
@@ -68,6 +70,11 @@ pub struct Hold {
 }
 
 impl Hold {
+    /// The most the hold can have lasted: since the segment before, milliseconds.
+    pub fn upper_ms(&self) -> f64 {
+        self.release.since(self.before).as_millis_f64()
+    }
+
     /// From the oldest held write to the release, milliseconds.
     pub fn length_ms(&self) -> f64 {
         self.release.since(self.written).as_millis_f64()
@@ -114,8 +121,9 @@ pub fn decide(recorder: &Recorder, mss: u32, path: &Path) -> Decision {
     decision.violations = breaks;
     let tested: Vec<&Candidate> =
         log.candidates.iter().filter(|c| c.time < horizon && is_testable(c, mss, path)).collect();
-    let long: Vec<&Candidate> =
-        tested.iter().copied().filter(|c| wait_ms(c) >= SMALL_HOLD_MS).collect();
+    let far = path.far_ms.unwrap_or(0.0);
+    let waited = |c: &&Candidate| wait_ms(c) + far >= SMALL_HOLD_MS;
+    let long: Vec<&Candidate> = tested.iter().copied().filter(waited).collect();
     let Some(window) = gap_window(&long, path) else { return decision };
     decision.window = window;
     decision.tested = long.len();
@@ -123,7 +131,10 @@ pub fn decide(recorder: &Recorder, mss: u32, path: &Path) -> Decision {
     let held: Vec<&Candidate> = long.iter().filter(inside).copied().collect();
     decision.by_chance = long.iter().map(|c| chance(c, window)).sum();
     decision.slope = pacing_slope(&long, window);
-    decision.paced = decision.slope.is_some_and(|s| s < PACING_SLOPE) || keeps_its_beat(&held);
+    let first_len = log.arrivals.first().map_or(0, |a| a.end);
+    let few = if decision.until_violation { 2 } else { SLOPE_POINTS };
+    decision.paced =
+        decision.slope.is_some_and(|s| s < PACING_SLOPE) || keeps_its_beat(&held, few, first_len);
     let enough = held.len() as f64 >= OVER_CHANCE * decision.by_chance && !held.is_empty();
     let alone = decision.until_violation && held.len() < 2;
     if !enough || alone || decision.paced {
@@ -164,7 +175,7 @@ pub(super) fn wait_ms(c: &Candidate) -> f64 {
 /// point after it: Nagle off, seen from the receiver's side.
 fn early_departures(candidates: &[Candidate], path: &Path) -> Vec<Time> {
     let Some(far) = path.far_ms.filter(|_| path.handshake) else { return Vec::new() };
-    let limit = far * 0.8 - REACTION_MS;
+    let limit = far * EARLY_SHARE - REACTION_MS;
     candidates
         .iter()
         .filter(|c| c.marks.small_before && gap_ms(c) < limit)
@@ -202,7 +213,9 @@ fn gap_window(long: &[&Candidate], path: &Path) -> Option<(f64, f64)> {
         }
         let width = REACTION_MS + JITTER_SHARE * far;
         let (first, _) = near.densest(width);
-        let low = (far * (1.0 - 2.0 * JITTER_SHARE) - REACTION_MS).max(0.0);
+        // Far is the least round trip ever seen, so a release comes no earlier; the handshake of
+        // a slow host may have taken a millisecond longer.
+        let low = (far * EARLY_SHARE - REACTION_MS).max(0.0);
         let high = if long.len() < SLOPE_POINTS { far + width } else { first.max(far) + width };
         return Some((low, high));
     }
@@ -235,18 +248,21 @@ fn pacing_slope(long: &[&Candidate], window: (f64, f64)) -> Option<f64> {
 }
 
 /// An unbroken chain of equal segments at equal intervals with equal waits: a sender with its own
-/// beat looks the same, so nothing can be said unless the release is as sharp as a reaction.
-fn keeps_its_beat(held: &[&Candidate]) -> bool {
-    if held.len() < SLOPE_POINTS {
+/// beat looks the same where it happens to be that of the ACKs. A chain of holds carries two
+/// messages or more per segment, which shows against the first segment, sent freely.
+fn keeps_its_beat(held: &[&Candidate], few: usize, first_len: u64) -> bool {
+    if held.len() < few {
         return false;
     }
+    let len = held[0].len;
     let chained = held.windows(2).filter(|w| w[1].before == w[0].time).count();
-    let same = held.iter().filter(|c| c.len == held[0].len).count();
+    let same = held.iter().filter(|c| c.len == len).count();
     let waits = Sample::new(held.iter().map(|c| wait_ms(c)).collect());
-    let gaps = Sample::new(held.iter().map(|c| gap_ms(c)).collect());
-    let intervals = Sample::new(held.iter().map(|c| wait_ms(c) + gap_ms(c)).collect());
-    chained * 10 >= held.len() * 9
+    let coalesced = first_len > 0
+        && u64::from(len) >= 2 * first_len
+        && u64::from(len).is_multiple_of(first_len);
+    (chained + 1) * 10 >= held.len() * 9
         && same * 10 >= held.len() * 9
         && waits.iqr() < 0.2
-        && (gaps.iqr() > intervals.iqr() * 2.0 || gaps.iqr() > 0.3)
+        && !coalesced
 }

@@ -10,7 +10,7 @@
 use acklab_core::time::{Span, Time};
 
 use super::records::{
-    AckRecord, Arrival, Candidate, Counts, Fill, Log, Marks, RECORDS_MAX, Violation,
+    AckRecord, Arrival, Candidate, Counts, Fill, Log, Marks, Pause, RECORDS_MAX, Silence, Violation,
 };
 use crate::diagnosis::WaitCause;
 use crate::flow::observe::{AckSeen, DataKind, DataSeen};
@@ -22,6 +22,8 @@ pub const BURST: Span = Span::from_micros(300);
 const PAUSE_MIN: Span = Span::from_millis(10);
 /// ACKs faster than this at the capture point are only counted.
 const ACK_AGE_MIN: Span = Span::from_millis(2);
+/// Data this soon after an ACK of the same host came from the read that caused the ACK.
+const ANSWER: Span = Span::from_millis(1);
 /// After so many segments a direction of back-to-back full segments is bulk, and its arrivals are
 /// of no use.
 const BULK_AFTER: u64 = 512;
@@ -129,7 +131,7 @@ impl Recorder {
             self.close_fill(pause);
         }
         if pause >= PAUSE_MIN {
-            self.on_pause(seen, small, pause);
+            self.note_silence(seen, small, pause);
         }
         if small {
             self.on_small(seen, end);
@@ -246,31 +248,47 @@ impl Recorder {
         }
     }
 
-    /// Why the sender was silent, as far as one packet tells; holds are taken out at the end.
-    fn on_pause(&mut self, seen: &DataSeen<'_>, small: bool, pause: Span) {
-        let acked_now = self.last_ack.is_some_and(|t| seen.time.since(t) * 4 < pause);
+    fn note_silence(&mut self, seen: &DataSeen<'_>, small: bool, pause: Span) {
         let needed = self.next + u64::from(seen.len.min(seen.mss));
-        let blocked = self.clear.map_or(self.edge, |c| c.edge_before.or(self.edge));
-        let cause = if self.recovery_end > self.acked {
-            WaitCause::LossRecovery
-        } else if acked_now && blocked.is_some_and(|edge| edge < needed) {
-            WaitCause::Window
-        } else if acked_now && !small && self.flight_max > 0 && self.was_full_flight() {
-            WaitCause::Congestion
-        } else {
-            WaitCause::Application
+        let edge = self.clear.map_or(self.edge, |c| c.edge_before.or(self.edge));
+        let silence = Silence {
+            nanos: pause.as_nanos(),
+            since_ack: self.last_ack.map_or(u64::MAX, |t| seen.time.since(t).as_nanos()),
+            small,
+            blocked: edge.is_some_and(|edge| edge < needed),
+            recovery: self.recovery_end > self.acked,
         };
-        let slot = &mut self.counts.pauses[cause as usize];
-        slot.count += 1;
-        slot.nanos += pause.as_nanos();
+        let log = self.log.get_or_insert_with(Box::default);
+        if log.silences.len() < RECORDS_MAX / 16 {
+            log.silences.push(silence);
+        } else {
+            self.counts.more_silences.count += 1;
+            self.counts.more_silences.nanos += silence.nanos;
+        }
     }
 
-    /// Whether as much was in flight as ever before the sender fell silent.
-    fn was_full_flight(&self) -> bool {
-        let flight = self
-            .clear
-            .map_or(self.next - self.acked.min(self.next), |c| u64::from(c.flight_before));
-        flight * 4 >= self.flight_max * 3
+    /// Silences by cause, in the order of [`WaitCause`]; `far_ms` is the round trip to the sender,
+    /// within which it answers an ACK that it waited for.
+    pub fn pauses(&self, far_ms: f64) -> [Pause; 4] {
+        let mut pauses = [Pause::default(); 4];
+        pauses[WaitCause::Application as usize] = self.counts.more_silences;
+        for silence in self.log.iter().flat_map(|l| &l.silences) {
+            let since = silence.since_ack as f64 / 1e6;
+            let at_ack = silence.since_ack != u64::MAX && since <= far_ms * 1.1 + 1.0;
+            let cause = if silence.recovery {
+                WaitCause::LossRecovery
+            } else if at_ack && silence.blocked {
+                WaitCause::Window
+            } else if at_ack && !silence.small {
+                WaitCause::Congestion
+            } else {
+                WaitCause::Application
+            };
+            let slot = &mut pauses[cause as usize];
+            slot.count += 1;
+            slot.nanos += silence.nanos;
+        }
+        pauses
     }
 
     /// An acknowledgment of this direction, or any other packet of the peer.
@@ -281,6 +299,7 @@ impl Recorder {
         if !seen.pure {
             self.peer_last = Some(seen.time);
             self.peer_after = self.peer_after.or(self.peer_last);
+            self.note_answer(seen);
         }
         if seen.acked_to > self.acked {
             self.on_progress(seen);
@@ -288,6 +307,15 @@ impl Recorder {
         if let Some(window) = seen.window {
             let edge = seen.acked_to + window;
             self.edge = Some(self.edge.map_or(edge, |old| old.max(edge)));
+        }
+    }
+
+    /// Data of the peer right after its ACK, with nothing new to answer in between.
+    fn note_answer(&mut self, seen: &AckSeen) {
+        let Some(ack) = self.log.as_mut().and_then(|l| l.acks.last_mut()) else { return };
+        if ack.pure && seen.time.since(ack.time) < ANSWER && self.last.is_none_or(|t| t < ack.time)
+        {
+            ack.answered = true;
         }
     }
 
@@ -335,6 +363,7 @@ impl Recorder {
             segments,
             pure: seen.pure,
             small,
+            answered: false,
         });
     }
 }

@@ -107,8 +107,33 @@ pub struct AckRecord {
     pub segments: u16,
     /// It carried no data.
     pub pure: bool,
-    /// What it acknowledged was smaller than two MSS.
+    /// A small segment was unacknowledged.
     pub small: bool,
+    /// The peer's own data followed at once, so its application had just read: Linux acknowledges
+    /// on read (tcp_cleanup_rbuf), and no timer did.
+    pub answered: bool,
+}
+
+impl AckRecord {
+    /// Whether a delayed-ACK timer can have sent it.
+    pub fn is_timed(&self) -> bool {
+        self.pure && self.small && !self.answered
+    }
+}
+
+/// A silence of the sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Silence {
+    /// How long, ns.
+    pub nanos: u64,
+    /// Time since the last ACK when it ended, ns; `u64::MAX` if none.
+    pub since_ack: u64,
+    /// A small segment ended it.
+    pub small: bool,
+    /// The receiver's window had no room before the last ACK.
+    pub blocked: bool,
+    /// Lost data was being repaired.
+    pub recovery: bool,
 }
 
 /// When the stream reached an offset.
@@ -139,6 +164,8 @@ pub struct Log {
     pub arrivals_dropped: bool,
     /// Message boundaries.
     pub frames: FrameReader,
+    /// Silences of the sender.
+    pub silences: Vec<Silence>,
     /// Packets around possible holds.
     pub ladders: LadderTap,
     /// Data line, decimated.
@@ -169,8 +196,8 @@ pub struct Counts {
     pub fills: u64,
     /// Pure ACKs that acknowledged one small segment within 2 ms of it at the capture point.
     pub prompt_single_acks: u64,
-    /// Pauses of 10 ms or longer by cause, in the order of [`crate::diagnosis::WaitCause`].
-    pub pauses: [Pause; 4],
+    /// Silences of 10 ms or longer that did not fit into the list.
+    pub more_silences: Pause,
 }
 
 /// Pauses of one cause.

@@ -15,13 +15,13 @@ pub fn judge(capture: &Capture, flows: &[Flow]) -> Verdict {
     let mut findings: Vec<(f64, Finding)> = Vec::new();
     for flow in flows {
         for direction in flow.directions.iter().filter(|d| !d.stalls.is_empty()) {
-            let seconds = direction.stalls.iter().map(|s| s.seconds).sum();
+            let seconds = direction.stalled_s();
             findings.push((seconds, finding(flow, direction)));
         }
     }
     findings.sort_by(|a, b| b.0.total_cmp(&a.0));
     let stalled = !findings.is_empty();
-    let seconds: f64 = findings.iter().map(|f| f.0).sum();
+    let seconds = findings.iter().fold(0.0, |sum, f| sum + f.0);
     let directions: Vec<&Direction> = flows.iter().flat_map(|f| &f.directions).collect();
     let confidence = if stalled {
         directions.iter().filter(|d| !d.stalls.is_empty()).map(|d| certainty(d)).fold(0.0, f64::max)
@@ -117,9 +117,7 @@ fn finding(flow: &Flow, d: &Direction) -> Finding {
 }
 
 fn headline(d: &Direction) -> String {
-    let count: u64 = d.stalls.iter().map(|s| s.count).sum();
-    let seconds: f64 = d.stalls.iter().map(|s| s.seconds).sum();
-    let share: f64 = d.stalls.iter().map(|s| s.share_of_time).sum();
+    let (count, seconds, share) = (d.holds(), d.stalled_s(), d.stalled_share());
     let delay = &d.added_delay_ms;
     let late = if delay.source == "upper_bound" {
         worst_held(&d.stalls)
@@ -135,7 +133,7 @@ fn headline(d: &Direction) -> String {
         d.from,
         d.to,
         if count == 1 { "" } else { "s" },
-        share.min(1.0) * 100.0
+        share * 100.0
     )
 }
 

@@ -7,7 +7,7 @@ use crate::diagnosis::{Direction, Mechanism};
 
 /// Remedies on the sending host, best first.
 pub fn at_sender(d: &Direction) -> Vec<String> {
-    let count: u64 = d.stalls.iter().map(|s| s.count).sum();
+    let count = d.holds();
     let split = d.writes.split_writes * 2 > count && d.writes.period_ms.is_none();
     let mut fixes = Vec::new();
     if split {
