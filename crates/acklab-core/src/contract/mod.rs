@@ -3,10 +3,15 @@
 //!
 //! - [`drain`] drives one endpoint as every world must, and panics where it is busy for ever;
 //! - [`check_quiet`] asserts that a spurious timeout does nothing;
-//! - [`Pair`] is two connections and a wire.
+//! - [`Pair`] is two connections and a wire;
+//! - [`attack_connection`] and [`attack_pair`] turn bytes into hostile peers and networks.
 
+mod adversary;
+mod choices;
 mod pair;
 
+pub use adversary::{attack_connection, attack_pair};
+pub use choices::Choices;
 pub use pair::{Fate, Filter, Pair, Sent, Side};
 
 use crate::endpoint::Endpoint;

@@ -353,7 +353,7 @@ impl Connection {
     /// Aborts: an RST leaves where the peer knows of us, and nothing more.
     pub fn abort(&mut self, _now: Time) {
         let peer_knows = self.state.is_synchronised() || self.state == State::SynReceived;
-        let ended = matches!(self.state, State::Closed | State::TimeWait);
+        let ended = self.state == State::Closed;
         if peer_knows && self.state != State::TimeWait {
             self.reply = Some(self.reset_of_ours());
         }
@@ -426,6 +426,44 @@ impl Connection {
     /// Whether Nagle's algorithm or CORK holds data back now.
     pub const fn is_holding(&self) -> bool {
         self.holding.since.is_some()
+    }
+
+    /// The sequence number that the peer should use next.
+    pub const fn next_expected(&self) -> Seq {
+        self.rcv.seq(self.rcv.nxt)
+    }
+
+    /// The sequence numbers of the oldest byte unacknowledged and of the next to send.
+    pub const fn send_sequence(&self) -> (Seq, Seq) {
+        (self.snd.seq(self.snd.una), self.snd.seq(self.snd.nxt))
+    }
+
+    /// What must hold of the block between any two calls; the contract's tests ask.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let (una, nxt, max) = (self.snd.una, self.snd.nxt, self.snd.max);
+        let fin_end = self.send_buffer.end() + u64::from(self.snd.fin);
+        let mss = u64::from(self.terms.full_segment(0));
+        let rules = [
+            (una <= nxt && nxt <= max, "una <= nxt <= max"),
+            (max <= fin_end || max <= 1, "nothing beyond the FIN was sent"),
+            (
+                self.recovery.board.highest().is_none_or(|top| top <= max),
+                "SACK within what was sent",
+            ),
+            (self.recovery.board.total() <= nxt - una, "SACK below flight"),
+            (!self.state.is_synchronised() || self.cc.cwnd() >= mss, "cwnd of one MSS at least"),
+            (self.pipe() <= (nxt - una) * 2 + mss * 2048, "pipe within flight"),
+            (self.rcv.total_read() <= self.rcv.nxt, "read no more than arrived"),
+            (self.departures.iter().all(|d| d.end > una && d.end <= max), "departures in flight"),
+            (
+                una == nxt
+                    || !self.state.may_send()
+                    || self.output_due
+                    || self.timers.deadline(Timer::Retransmit).is_some(),
+                "the retransmission timer runs while data is out",
+            ),
+        ];
+        rules.iter().find(|(holds, _)| !holds).map_or(Ok(()), |&(_, rule)| Err(rule))
     }
 
     /// State for reports.

@@ -12,7 +12,6 @@ use super::timers::Timer;
 use crate::cc::{AckSample, CongestionControl, LossSample};
 use crate::event::{AckReason, EventKind, Interest, Sink};
 use crate::packet::{Body, Packet};
-use crate::seq::Seq;
 use crate::time::{Span, Time};
 use crate::wire::tcp::{Flags, TcpRepr};
 
@@ -331,10 +330,5 @@ impl Connection {
                 },
             );
         }
-    }
-
-    /// The sequence number that the peer should use next; for tests and packet scripts.
-    pub fn next_expected(&self) -> Seq {
-        self.rcv.seq(self.rcv.nxt)
     }
 }

@@ -45,9 +45,9 @@ impl Terms {
         let peer = theirs.mss.map_or(DEFAULT_MSS, u32::from);
         self.mss = peer.min(u32::from(config.mss)).max(MIN_MSS);
         self.sack = config.sack && theirs.sack_permitted;
-        if let (Some(ours), Some(peer)) = (config.window_scale, theirs.window_scale) {
+        if let (Some(ours), Some(peer)) = (our_scale(config), theirs.window_scale) {
             // RFC 7323 section 2.3: more than 14 counts as 14.
-            (self.our_scale, self.peer_scale) = (ours.min(14), peer.min(14));
+            (self.our_scale, self.peer_scale) = (ours, peer.min(14));
         }
         self.timestamps = config.timestamps && theirs.timestamp.is_some();
         self.recent = theirs.timestamp.filter(|_| self.timestamps).map(|ts| (ts.value, now));
@@ -58,7 +58,7 @@ impl Terms {
         let offer_scale = !answering || self.our_scale > 0 || self.peer_scale > 0;
         TcpOptions {
             mss: Some(config.mss),
-            window_scale: config.window_scale.map(|shift| shift.min(14)).filter(|_| offer_scale),
+            window_scale: our_scale(config).filter(|_| offer_scale),
             sack_permitted: if answering { self.sack } else { config.sack },
             timestamp: (if answering { self.timestamps } else { config.timestamps })
                 .then(|| self.stamp(now)),
@@ -107,6 +107,13 @@ impl Terms {
     pub(super) const fn max_sack_blocks(&self) -> usize {
         if self.timestamps { 3 } else { 4 }
     }
+}
+
+/// The shift we offer: the configured one, but never so large that the buffer is less than eight
+/// steps of it, for such a window could not be announced.
+fn our_scale(config: &Config) -> Option<u8> {
+    let finest = (config.receive_buffer / 8).max(1).ilog2() as u8;
+    config.window_scale.map(|shift| shift.min(14).min(finest))
 }
 
 /// The timestamp clock: milliseconds of the world, from 1 so that an echo of 0 means none.

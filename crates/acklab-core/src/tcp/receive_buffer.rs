@@ -35,6 +35,8 @@ pub(super) struct ReceiveBuffer {
     clamp: u64,
     /// Offset up to which the application has read.
     read: u64,
+    /// The same, when the window was last announced.
+    read_announced: u64,
     /// Ranges beyond the gap, ascending, neither touching nor overlapping.
     ranges: Vec<(u64, u64)>,
     /// A byte of each of the last ranges that changed, the latest first.
@@ -52,6 +54,7 @@ impl ReceiveBuffer {
             capacity: u64::from(capacity),
             clamp: u64::from(capacity).min(INITIAL_CLAMP),
             read: 1,
+            read_announced: 1,
             ranges: Vec::new(),
             recent: [0; 4],
             fin: None,
@@ -207,9 +210,10 @@ impl ReceiveBuffer {
         match rule {
             // `tcp_cleanup_rbuf`: at most half open, and it would double.
             WindowUpdate::Doubled => 2 * now <= self.capacity && best > 0 && best >= 2 * now,
-            // `tcp_output` of 4.4BSD: two segments, or half the buffer.
+            // `tcp_output` of 4.4BSD: two segments, or half the buffer. Only what reading freed
+            // counts: a window that opens because the clamp grew is told with the next ACK.
             WindowUpdate::TwoSegments => {
-                let growth = best - now;
+                let growth = (best - now).min(self.read - self.read_announced);
                 growth >= 2 * u64::from(mss) || 2 * growth >= self.capacity.max(1)
             }
         }
@@ -242,6 +246,7 @@ impl ReceiveBuffer {
             field += 1;
         }
         self.edge = self.edge.max(self.nxt + (field << scale));
+        self.read_announced = self.read;
         field as u16
     }
 }
@@ -308,6 +313,20 @@ mod tests {
         b.take(1);
         assert_eq!(b.announce(100, 0), 100);
         assert_eq!(b.window(), 100);
+    }
+
+    #[test]
+    fn a_window_that_opens_by_itself_is_no_reason_for_an_update() {
+        let mut b = ReceiveBuffer::new(1 << 20);
+        b.on_syn(Seq(0));
+        b.announce(1460, 6);
+        b.insert(1, 201);
+        b.grow(200, 1460);
+        b.take(200);
+        assert!(!b.is_update_worthwhile(WindowUpdate::TwoSegments, 1460));
+        b.insert(201, 3121);
+        b.take(2920);
+        assert!(b.is_update_worthwhile(WindowUpdate::TwoSegments, 1460));
     }
 
     #[test]

@@ -123,6 +123,9 @@ impl Connection {
 
     /// Output found nothing more to send: sets the deadlines that follow from that.
     pub(super) fn settle(&mut self, now: Time) {
+        if self.state == State::Closed {
+            return;
+        }
         if self.in_flight() > 0 && self.timers.deadline(Timer::Retransmit).is_none() {
             self.arm_retransmission(now);
         }
