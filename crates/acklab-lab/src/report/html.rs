@@ -1,9 +1,9 @@
 //! From a [`Page`] to one HTML file.
 //!
-//! The template engine escapes all text. Two kinds of string bypass it, both made in this crate:
-//! the SVG of a ladder (escaped by [`super::ladder`]) and JSON for the page's script, in which every
-//! `<` is written `\u003c` so that no data can end the script element (HTML standard, section
-//! 4.12.1.3 "Restrictions for contents of script elements").
+//! The template engine escapes all text. Three kinds of string bypass it, all escaped in this
+//! crate: the SVG of a ladder ([`super::ladder`]), prose in which `backticks` mark code, and JSON
+//! for the page's script, in which every `<` is written `\u003c` so that no data can end the script
+//! element (HTML standard, section 4.12.1.3 "Restrictions for contents of script elements").
 //!
 //! The page forbids itself any fetch by a Content-Security-Policy. Vega builds its expression
 //! functions at run time, hence `unsafe-eval`; there is no other code to be injected.
@@ -12,6 +12,7 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, context};
 
 use super::glossary;
+use super::ladder::escape;
 use super::page::{Block, Page, Section};
 use super::vega;
 
@@ -24,6 +25,7 @@ pub struct ReportError(#[from] minijinja::Error);
 pub(super) fn render(page: &Page) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_filter("prose", |text: String| Value::from_safe_string(prose(&text)));
     environment.add_template("report.html", TEMPLATE)?;
     let sections: Vec<Value> = page.sections.iter().map(section).collect();
     let has_plots = page
@@ -76,6 +78,23 @@ fn block(block: &Block) -> Value {
     }
 }
 
+/// Escaped text in which `words between backticks` are code.
+fn prose(text: &str) -> String {
+    let mut html = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('`') {
+        // A backtick without a partner stays what it is.
+        let Some((code, after)) = after.split_once('`') else { break };
+        html.push_str(&escape(before));
+        html.push_str("<code>");
+        html.push_str(&escape(code));
+        html.push_str("</code>");
+        rest = after;
+    }
+    html.push_str(&escape(rest));
+    html
+}
+
 /// JSON that may stand inside a script element whatever its strings hold.
 fn script_json(value: &serde_json::Value) -> Value {
     Value::from_safe_string(value.to_string().replace('<', "\\u003c"))
@@ -115,8 +134,7 @@ mod tests {
             }],
             note: Some(words()),
         };
-        let fix =
-            Fix { host: words(), change: words(), code: Some(words()), caveat: Some(words()) };
+        let fix = Fix { host: words(), changes: vec![words()] };
         Page {
             title: words(),
             subject: words(),
@@ -149,6 +167,19 @@ mod tests {
         assert!(!html.contains("<!--"), "comment opened by data");
         // Data, runtime, script: as many elements as the page itself opens.
         assert_eq!(html.matches("</script>").count(), html.matches("<script").count());
+    }
+
+    #[test]
+    fn words_between_backticks_are_code_and_the_rest_is_escaped() {
+        for (text, html) in [
+            ("plain & simple", "plain &amp; simple"),
+            ("type `a <b>` here", "type <code>a &lt;b&gt;</code> here"),
+            ("`a` or `b`", "<code>a</code> or <code>b</code>"),
+            ("one ` alone", "one ` alone"),
+            ("`a` and ` alone", "<code>a</code> and ` alone"),
+        ] {
+            assert_eq!(prose(text), html);
+        }
     }
 
     #[test]

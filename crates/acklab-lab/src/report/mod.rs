@@ -2,7 +2,7 @@
 //!
 //! A report is a [`Page`]: a verdict in plain words, then [`Section`]s made of [`Block`]s (text,
 //! facts, [`Figure`]s, [`Table`]s), then the conditions under which it holds. The same blocks serve
-//! every verb: `run` has its builder here ([`run`]); others assemble a
+//! every verb: `diagnose` and `run` have their builders here ([`diagnose`], [`run`]); others assemble a
 //! [`Page`] themselves and call [`Page::to_html`].
 //!
 //! Plots are Vega-Lite specifications drawn as SVG by the Vega runtime that the page carries
@@ -12,6 +12,7 @@
 //!
 //! Left out: fonts, images and anything else that would have to be fetched; PDF (browsers print).
 
+pub mod diagnose;
 mod glossary;
 mod html;
 mod ladder;

@@ -1,7 +1,7 @@
 //! What a report says, before it is HTML: the verdict, its sections and their blocks.
 //!
 //! Plain data: a builder fills it, [`Page::to_html`] turns it into a file. Text fields are plain
-//! text; the renderer escapes them. The order of the fields is the order on the page.
+//! text, which the renderer escapes; in sentences, `words between backticks` are set as code. The order of the fields is the order on the page.
 
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ pub struct Verdict {
     pub headline: String,
     /// What it means, one paragraph each.
     pub explanation: Vec<String>,
-    /// What to change, each alone sufficient, the best first.
+    /// What to change, host by host; one host suffices.
     pub fixes: Vec<Fix>,
 }
 
@@ -62,17 +62,13 @@ pub enum Tone {
     Neutral,
 }
 
-/// One change that would mend the fault.
+/// What would mend the fault on one host.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Fix {
     /// Which host, as the reader knows it: "On the sender, 192.168.0.60".
     pub host: String,
-    /// What to change, one sentence.
-    pub change: String,
-    /// The line to type or to put in the code, if there is one.
-    pub code: Option<String>,
-    /// What it costs or does not reach.
-    pub caveat: Option<String>,
+    /// What to change there, a sentence or two each, the best first.
+    pub changes: Vec<String>,
 }
 
 /// A heading with blocks under it.

@@ -42,7 +42,7 @@ fn cdf_drawing(cdf: &Cdf) -> Value {
             "y": numbers(points().map(|point| point.1), 5),
             "s": words(&names, lengths),
         },
-        "marks": mark_columns(&cdf.marks),
+        "marks": mark_columns(&cdf.marks, points().map(|point| point.0).fold(0.0, f64::max)),
     });
     drawing_of(280, &with_marks(vec![line], &cdf.marks, 240), &data)
 }
@@ -82,8 +82,13 @@ fn histogram_drawing(histogram: &Histogram) -> Value {
     let most = counts.iter().copied().max().unwrap_or(0);
     // A few dozen late ACKs beside thousands of prompt ones are the very thing to see.
     let skewed = most > 100 * least;
-    let scale =
-        if skewed { json!({"type": "symlog", "nice": true}) } else { json!({"zero": true}) };
+    let (scale, axis) = if skewed {
+        let ticks: Vec<u64> = DECADES.into_iter().filter(|tick| *tick <= most).collect();
+        (json!({"type": "symlog"}), json!({"values": ticks}))
+    } else {
+        (json!({"zero": true}), json!({}))
+    };
+    let domain = [histogram.edges.first(), histogram.edges.last()];
     let y_title = if skewed {
         format!("{} (logarithmic)", histogram.y_title)
     } else {
@@ -93,9 +98,9 @@ fn histogram_drawing(histogram: &Histogram) -> Value {
         "data": {"name": "bins"},
         "mark": {"type": "bar", "color": "var(--data)", "binSpacing": 1, "tooltip": true},
         "encoding": {
-            "x": {"field": "a", "type": "quantitative", "bin": "binned", "title": histogram.x_title},
+            "x": {"field": "a", "type": "quantitative", "bin": "binned", "title": histogram.x_title, "scale": {"domain": domain}},
             "x2": {"field": "b"},
-            "y": {"field": "n", "type": "quantitative", "title": y_title, "scale": scale},
+            "y": {"field": "n", "type": "quantitative", "title": y_title, "scale": scale, "axis": axis},
             "tooltip": [
                 {"field": "a", "type": "quantitative", "title": "from"},
                 {"field": "b", "type": "quantitative", "title": "to"},
@@ -110,7 +115,7 @@ fn histogram_drawing(histogram: &Histogram) -> Value {
             "b": numbers(filled.iter().map(|&bin| histogram.edges[bin + 1]), 6),
             "n": filled.iter().map(|&bin| counts[bin]).collect::<Vec<u64>>(),
         },
-        "marks": mark_columns(&histogram.marks),
+        "marks": mark_columns(&histogram.marks, histogram.edges.last().copied().unwrap_or(0.0)),
     });
     drawing_of(260, &with_marks(vec![bars], &histogram.marks, 6), &data)
 }
@@ -122,7 +127,7 @@ fn time_sequence_drawing(sequence: &TimeSequence) -> Value {
         "legend": {"values": shown}, "scale": {"domain": SEQUENCE_ENTRIES, "range": SEQUENCE_COLOURS}})
     };
     let x = json!({"field": "t", "type": "quantitative", "title": "time (s)",
-                   "scale": {"zero": false, "nice": false}});
+                   "scale": {"zero": false, "nice": false, "padding": 8}});
     let y = json!({"field": "a", "type": "quantitative", "title": "byte in the stream",
                    "scale": {"zero": false}, "axis": {"format": ",d"}});
     let line = |data: &str, entry: &str| {
@@ -234,13 +239,13 @@ fn series_dash(names: &[&str]) -> Value {
     dash
 }
 
-fn mark_columns(marks: &[Mark]) -> Value {
+fn mark_columns(marks: &[Mark], x_max: f64) -> Value {
     json!({
         "x": numbers(marks.iter().map(|mark| mark.at), 6),
         "label": marks.iter().map(|mark| &mark.label).collect::<Vec<_>>(),
-        // Words of neighbours stand on two heights, those of the last mark on its left.
+        // Words of neighbours stand on two heights, and point to the middle of the plot.
         "row": (0..marks.len()).map(|index| index % 2).collect::<Vec<_>>(),
-        "last": (1..=marks.len()).map(|index| index == marks.len()).collect::<Vec<_>>(),
+        "right": marks.iter().map(|mark| mark.at > x_max / 2.0).collect::<Vec<_>>(),
     })
 }
 
@@ -256,7 +261,7 @@ fn with_marks(mut layers: Vec<Value>, marks: &[Mark], top_px: u32) -> Vec<Value>
         "mark": {"type": "rule", "color": "var(--held)", "strokeDash": [5, 4], "strokeWidth": 1.5},
         "encoding": {"x": x},
     }));
-    for (filter, align, dx) in [("!datum.last", "left", 5), ("datum.last", "right", -5)] {
+    for (filter, align, dx) in [("!datum.right", "left", 5), ("datum.right", "right", -5)] {
         layers.push(json!({
             "data": {"name": "marks"},
             "transform": [{"filter": filter}, {"calculate": format!("{top_px} + 17 * datum.row"), "as": "y"}],
@@ -293,6 +298,7 @@ fn config() -> Value {
             "labelColor": "var(--ink)", "titleColor": "var(--ink)", "labelFontSize": 12,
             "titleFontSize": 13, "titleFontWeight": "normal", "titlePadding": 8,
         },
+        "axisX": {"tickCount": 10},
         "legend": {
             "orient": "bottom", "direction": "horizontal", "columns": 3, "symbolType": "stroke",
             "symbolSize": 300, "symbolOpacity": 1, "symbolStrokeWidth": 3, "labelColor": "var(--ink)",
@@ -341,6 +347,9 @@ const ACKNOWLEDGED: &str = "acknowledged";
 /// Their colours.
 const SEQUENCE_COLOURS: [&str; 5] =
     ["var(--data)", "var(--held)", "var(--held)", "var(--again)", "var(--ack)"];
+/// Ticks of a logarithmic count.
+const DECADES: [u64; 14] =
+    [0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000, 10_000_000];
 /// How many `--series-N` colours the page's style sheet defines.
 const SERIES_COLOURS: usize = 7;
 /// Dash patterns that stay apart in black and white.

@@ -1,0 +1,409 @@
+//! The report of a diagnosis: what is wrong, for a reader who has never heard of Nagle.
+//!
+//! The order is that of the questions a reader has: is something wrong and what do I change (the
+//! verdict), what does it look like (one hold packet by packet, the stream over time, the added
+//! delay, the ACK delays), which connections are concerned (the table, in which a row can be chosen
+//! to see its figures), what do the words mean, and how was this made. Everything shown is in the
+//! JSON as well; nothing is computed here but the drawing.
+
+mod figures;
+
+use acklab_trace::Diagnosis;
+use acklab_trace::diagnosis::{
+    Direction, Finding, Flow, Mechanism, NagleState, PolicyKind, WaitCause,
+};
+
+use super::html::ReportError;
+use super::page::{Block, Fix, Page, Section, Tone, Verdict};
+use super::table::{Cell, Column, Row, Table, grouped, measure};
+
+/// The report as one HTML file. `file` names the capture as the user did; `conditions` are the
+/// command, version and the like as (name, value).
+pub fn diagnose_html(
+    diagnosis: &Diagnosis,
+    file: &str,
+    conditions: Vec<(String, String)>,
+) -> Result<String, ReportError> {
+    page(diagnosis, file, conditions).to_html()
+}
+
+/// The report as a page, for callers that add to it.
+pub fn page(diagnosis: &Diagnosis, file: &str, conditions: Vec<(String, String)>) -> Page {
+    let capture = &diagnosis.capture;
+    let directions = worst_first(diagnosis);
+    let shown = &directions[..directions.len().min(DIRECTIONS_SHOWN)];
+    let mut sections: Vec<Section> =
+        shown.iter().map(|(flow, direction)| evidence(diagnosis, flow, direction)).collect();
+    sections.push(Section {
+        title: "All connections".into(),
+        choice: None,
+        blocks: vec![Block::Table(connections(diagnosis, &directions))],
+    });
+    let limits = [&diagnosis.verdict.limits[..], &capture.notes[..]].concat();
+    if !limits.is_empty() {
+        sections.push(Section {
+            title: "What this capture cannot tell".into(),
+            choice: None,
+            blocks: limits.into_iter().map(Block::Text).collect(),
+        });
+    }
+    Page {
+        title: "Are messages held back in the sender?".into(),
+        subject: format!(
+            "{file}: {} packets in {} s, {} TCP connection{}",
+            grouped(capture.packets),
+            measure(capture.duration_s),
+            grouped(capture.connections),
+            if capture.connections == 1 { "" } else { "s" },
+        ),
+        verdict: verdict(diagnosis),
+        sections,
+        terms: vec![
+            "nagle",
+            "delayed-ack",
+            "interaction",
+            "hold",
+            "rtt",
+            "mss",
+            "time-sequence",
+            "cdf",
+            "quantile",
+        ],
+        conditions,
+    }
+}
+
+/// Every direction with data, the one that lost most time first; among the rest the busiest first.
+fn worst_first(diagnosis: &Diagnosis) -> Vec<(&Flow, &Direction)> {
+    let mut directions: Vec<(&Flow, &Direction)> = diagnosis
+        .flows
+        .iter()
+        .flat_map(|flow| flow.directions.iter().map(move |direction| (flow, direction)))
+        .filter(|(_, direction)| direction.segments > 0)
+        .collect();
+    directions.sort_by(|(_, a), (_, b)| {
+        stalled_s(b).total_cmp(&stalled_s(a)).then(b.bytes.cmp(&a.bytes))
+    });
+    directions
+}
+
+fn verdict(diagnosis: &Diagnosis) -> Verdict {
+    let verdict = &diagnosis.verdict;
+    let worst = verdict.findings.first();
+    let (tone, headline) = match worst {
+        Some(finding) if verdict.stalled && ended(diagnosis, finding) => {
+            (Tone::Neutral, ended_headline(finding))
+        }
+        Some(finding) if verdict.stalled => (Tone::Fault, headline(finding)),
+        _ if diagnosis.capture.tcp_segments == 0 => {
+            (Tone::Unsure, "There is no TCP in this capture to judge.".to_owned())
+        }
+        _ => (Tone::Fine, "No. Nothing was held back by Nagle’s algorithm here.".to_owned()),
+    };
+    let mut explanation = vec![verdict.summary.clone()];
+    explanation.extend(worst.map(|finding| finding.explanation.clone()));
+    if let more @ 1.. = verdict.findings.len().saturating_sub(1) {
+        explanation.push(format!(
+            "{more} more direction{} held back; choose {} in the table below.",
+            if more == 1 { " is" } else { "s are" },
+            if more == 1 { "it" } else { "one" },
+        ));
+    }
+    Verdict { tone, headline, explanation, fixes: worst.map(fixes).unwrap_or_default() }
+}
+
+/// The verdict in one sentence, without ports or figures.
+fn headline(finding: &Finding) -> String {
+    let (mut from, mut to) = (host(&finding.from), host(&finding.to));
+    if from == to {
+        (from, to) = (&finding.from, &finding.to);
+    }
+    match finding.mechanism {
+        Mechanism::DelayedAckTimer => format!(
+            "Yes. {from} holds messages back because {to} acknowledges late: Nagle’s algorithm meets \
+             a delayed ACK."
+        ),
+        Mechanism::MssFilled => format!(
+            "Yes. {from} holds messages back until they fill a whole packet: Nagle’s algorithm, with \
+             no acknowledgment to release them."
+        ),
+        Mechanism::AckClocked => format!(
+            "Yes. {from} holds messages back until {to} acknowledges the one before: Nagle’s \
+             algorithm adds a round trip."
+        ),
+    }
+}
+
+/// Whether the sender switched Nagle's algorithm off after the holds.
+fn ended(diagnosis: &Diagnosis, finding: &Finding) -> bool {
+    let flow = diagnosis.flows.iter().find(|flow| flow.id == finding.flow);
+    let direction = flow
+        .and_then(|flow| flow.directions.iter().find(|direction| direction.from == finding.from));
+    direction.is_some_and(|direction| direction.nagle.state == NagleState::Off)
+}
+
+fn ended_headline(finding: &Finding) -> String {
+    format!(
+        "Only at first: {} held messages back, and then switched Nagle’s algorithm off.",
+        host(&finding.from)
+    )
+}
+
+fn fixes(finding: &Finding) -> Vec<Fix> {
+    [
+        ("sender", &finding.from, &finding.sender_fix),
+        ("receiver", &finding.to, &finding.receiver_fix),
+    ]
+    .into_iter()
+    .filter(|(_, _, changes)| !changes.is_empty())
+    .map(|(side, address, changes)| Fix {
+        host: format!("On the {side}, {}", host(address)),
+        changes: changes.clone(),
+    })
+    .collect()
+}
+
+/// What is known of one direction, with its figures.
+fn evidence(diagnosis: &Diagnosis, flow: &Flow, direction: &Direction) -> Section {
+    let mut blocks = Vec::new();
+    let finding = diagnosis
+        .verdict
+        .findings
+        .iter()
+        .skip(1)
+        .find(|finding| finding.flow == flow.id && finding.from == direction.from);
+    if let Some(finding) = finding {
+        blocks.push(Block::Text(format!("{}. {}", finding.headline, finding.explanation)));
+        for fix in fixes(finding) {
+            blocks.push(Block::Text(format!("{}: {}", fix.host, fix.changes.join(" Or: "))));
+        }
+    }
+    blocks.extend(figures::ladder(flow, direction));
+    if !direction.stalls.is_empty() {
+        blocks.push(Block::Table(stalls(direction)));
+    }
+    blocks.extend(figures::close_up(direction));
+    blocks.extend(figures::overview(direction));
+    blocks.extend(figures::added_delay(direction));
+    blocks.extend(figures::ack_delay(direction));
+    blocks.push(Block::Facts(facts(direction)));
+    let evidence = [&direction.nagle.evidence[..], &direction.receiver_policy.evidence].concat();
+    if !evidence.is_empty() {
+        blocks.push(Block::Text(format!("How this is known: {}.", evidence.join("; "))));
+    }
+    Section {
+        title: format!("From {} to {}", direction.from, direction.to),
+        choice: Some(key(flow, direction)),
+        blocks,
+    }
+}
+
+fn facts(direction: &Direction) -> Vec<(String, String)> {
+    let ms = |value: f64| format!("{} ms", measure(value));
+    let mut facts = vec![
+        ("Data".to_owned(), format!("{} bytes", grouped(direction.bytes))),
+        ("Segments with data".to_owned(), grouped(direction.segments)),
+        ("Nagle’s algorithm at the sender".to_owned(), nagle(direction)),
+        ("The receiver acknowledges".to_owned(), receiver(direction)),
+    ];
+    let mut add = |name: &str, value: Option<String>| {
+        facts.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    add(
+        "Round trip (least, p50, p95)",
+        direction.rtt_ms.map(|rtt| [rtt.min, rtt.p50, rtt.p95].map(measure).join(", ") + " ms"),
+    );
+    add("Segments per acknowledgment", direction.acks.segments_per_ack.map(measure));
+    add("Pure acknowledgments", Some(grouped(direction.acks.pure)));
+    add("Message size", direction.writes.message_bytes.map(|bytes| format!("{bytes} bytes")));
+    add("Time between messages", direction.writes.period_ms.map(ms));
+    add("Protocol", direction.writes.protocol.map(str::to_owned));
+    add("Sent again", (direction.retransmissions > 0).then(|| grouped(direction.retransmissions)));
+    add(
+        "Receive window closed",
+        (direction.zero_windows > 0).then(|| grouped(direction.zero_windows)),
+    );
+    for wait in &direction.waits {
+        let what = match wait.cause {
+            WaitCause::Application => "Silent because the application wrote nothing",
+            WaitCause::Window => "Waited for the receiver’s window",
+            WaitCause::Congestion => "Waited for the congestion window",
+            WaitCause::LossRecovery => "Waited for lost packets to be repaired",
+        };
+        add(
+            what,
+            Some(format!("{} times, {} s in all", grouped(wait.count), measure(wait.seconds))),
+        );
+    }
+    facts
+}
+
+fn nagle(direction: &Direction) -> String {
+    let nagle = &direction.nagle;
+    let state = match nagle.state {
+        NagleState::On => "on",
+        NagleState::Off => "off",
+        NagleState::Unknown => return "cannot be told from this traffic".into(),
+    };
+    let variant = nagle.variant.map_or(String::new(), |variant| format!(", {variant} variant"));
+    format!("{state}{variant} ({} sure)", percent(nagle.confidence))
+}
+
+fn receiver(direction: &Direction) -> String {
+    let policy = &direction.receiver_policy;
+    let timer = policy.timer_ms.map_or(String::new(), |timer| format!(" {} ms", measure(timer)));
+    let how = match policy.kind {
+        PolicyKind::Fixed => format!("{timer} after the data"),
+        PolicyKind::Tick => format!("at a free-running tick of{timer}"),
+        PolicyKind::Adaptive => format!("{timer} or more after the data, adaptively"),
+        PolicyKind::Immediate => "at once".into(),
+        PolicyKind::Unknown => return "in a way that cannot be told from this traffic".into(),
+    };
+    let profile = policy.profile.map_or(String::new(), |profile| format!(", like {profile}"));
+    format!("{}{profile} ({} sure)", how.trim_start(), percent(policy.confidence))
+}
+
+fn stalls(direction: &Direction) -> Table {
+    let ms = |name| Column::number(name, "ms");
+    let columns = vec![
+        Column::text("Released by"),
+        Column::number("Holds", ""),
+        Column::number("Time lost", "s"),
+        Column::number("Share of time", "%"),
+        ms("Added delay, p50"),
+        ms("p95"),
+        ms("Worst"),
+        Column::text("Worst frames"),
+    ];
+    let row = |stall: &acklab_trace::diagnosis::Stall| {
+        let frames: Vec<String> =
+            stall.worst_frames.iter().take(5).map(ToString::to_string).collect();
+        let cells = vec![
+            Cell::text(mechanism(stall.mechanism)),
+            Cell::count(stall.count),
+            Cell::measure(stall.seconds),
+            Cell::measure(stall.share_of_time * 100.0),
+            Cell::measure(stall.added_delay_ms.p50),
+            Cell::measure(stall.added_delay_ms.p95),
+            Cell::measure(stall.added_delay_ms.max),
+            Cell::text(frames.join(", ")),
+        ];
+        Row { cells, ..Row::default() }
+    };
+    let note = (direction.small_holds > 0).then(|| {
+        format!("{} holds shorter than 10 ms are not counted here.", grouped(direction.small_holds))
+    });
+    Table {
+        caption: "Messages held back, by what let them go at last.".into(),
+        columns,
+        rows: direction.stalls.iter().map(row).collect(),
+        note,
+    }
+}
+
+fn mechanism(mechanism: Mechanism) -> &'static str {
+    match mechanism {
+        Mechanism::DelayedAckTimer => "the receiver’s delayed-ACK timer",
+        Mechanism::MssFilled => "enough data to fill a packet",
+        Mechanism::AckClocked => "an ordinary acknowledgment",
+    }
+}
+
+fn connections(diagnosis: &Diagnosis, directions: &[(&Flow, &Direction)]) -> Table {
+    let columns = vec![
+        Column::text("From"),
+        Column::text("To"),
+        Column::number("Data", "bytes"),
+        Column::number("Segments", ""),
+        Column::number("RTT, p50", "ms"),
+        Column::text("Nagle"),
+        Column::number("Holds", ""),
+        Column::number("Time lost", "s"),
+        Column::number("Added delay, p95", "ms"),
+    ];
+    let row = |(index, (flow, direction)): (usize, &(&Flow, &Direction))| {
+        let held: u64 = direction.stalls.iter().map(|stall| stall.count).sum();
+        let delay = &direction.added_delay_ms;
+        let cells = vec![
+            Cell::text(&direction.from),
+            Cell::text(&direction.to),
+            Cell::count(direction.bytes),
+            Cell::count(direction.segments),
+            Cell::measure_or_dash(direction.rtt_ms.map(|rtt| rtt.p50)),
+            Cell::text(match direction.nagle.state {
+                NagleState::On => "on",
+                NagleState::Off => "off",
+                NagleState::Unknown => "–",
+            }),
+            Cell::count(held),
+            Cell::measure(stalled_s(direction)),
+            Cell::measure_or_dash((held > 0).then_some(delay.p95)),
+        ];
+        let choice = (index < DIRECTIONS_SHOWN).then(|| key(flow, direction));
+        Row { cells, choice, flagged: held > 0 }
+    };
+    let rows: Vec<Row> = directions.iter().take(ROWS_SHOWN).enumerate().map(row).collect();
+    let left_out = directions.len().saturating_sub(ROWS_SHOWN) as u64;
+    let mut notes = Vec::new();
+    if directions.len() > DIRECTIONS_SHOWN {
+        notes.push(format!("Figures are shown for the first {DIRECTIONS_SHOWN} rows."));
+    }
+    if left_out > 0 || diagnosis.flows_not_listed > 0 {
+        notes.push(format!(
+            "Left out: {} directions here, and {} connections that were counted but not kept in \
+             detail.",
+            grouped(left_out),
+            grouped(diagnosis.flows_not_listed)
+        ));
+    }
+    Table {
+        caption:
+            "Both directions of each connection, the most stalled first. Choose a row to see its \
+                  figures; click a heading to sort."
+                .into(),
+        columns,
+        rows,
+        note: (!notes.is_empty()).then(|| notes.join(" ")),
+    }
+}
+
+fn stalled_s(direction: &Direction) -> f64 {
+    // An empty sum is -0.0.
+    direction.stalls.iter().map(|stall| stall.seconds).sum::<f64>() + 0.0
+}
+
+fn key(flow: &Flow, direction: &Direction) -> String {
+    format!("{}: {} > {}", flow.id, direction.from, direction.to)
+}
+
+/// An endpoint without its port.
+fn host(endpoint: &str) -> &str {
+    endpoint
+        .rsplit_once(':')
+        .map_or(endpoint, |(host, _)| host.trim_start_matches('[').trim_end_matches(']'))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// Directions with figures: so many keep the file below a megabyte.
+const DIRECTIONS_SHOWN: usize = 20;
+/// Rows of the table of connections.
+const ROWS_SHOWN: usize = 500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_named_without_their_ports() {
+        for (endpoint, name) in [
+            ("192.168.0.60:4712", "192.168.0.60"),
+            ("[2001:db8::1]:502", "2001:db8::1"),
+            ("no port", "no port"),
+        ] {
+            assert_eq!(host(endpoint), name);
+        }
+    }
+}
