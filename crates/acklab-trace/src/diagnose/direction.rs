@@ -91,7 +91,10 @@ pub(super) fn judge(
     held.sort_by_key(|h| (h.release, h.frame));
     let span_s = recorder.span().map_or(0.0, |(a, b)| b.since(a).as_secs_f64());
     let (stalls, small_holds) = stalls_of(&held, &messages, timer, span_s);
-    let (added_delay_ms, cdf) = over_all_messages(&held, &messages, log, facts.segments);
+    let estimate = estimated(&held, &messages, facts.segments);
+    let stamped = in_band(&held, &messages, log, facts.segments);
+    let estimated_too = stamped.is_some().then_some(estimate.0);
+    let (added_delay_ms, cdf) = stamped.unwrap_or(estimate);
     let confident = if nagle.state == NagleState::Off && by_ack == 0 { Vec::new() } else { stalls };
     Direction {
         from: facts.from.to_string(),
@@ -118,6 +121,7 @@ pub(super) fn judge(
         small_holds,
         waits: waits_of(recorder, &path, &held),
         added_delay_ms,
+        added_delay_estimate_ms: estimated_too,
         plots: plots::of(log, facts, ladder, &cdf),
     }
 }
@@ -207,27 +211,32 @@ fn message_delays(hold: &Hold, messages: &Messages<'_>) -> Vec<f64> {
     }
 }
 
-/// Added delay of every message of the direction, and the values for its distribution function.
-fn over_all_messages(
+/// Added delay of every message by the time stamps in the data, and its sample.
+fn in_band(
     held: &[Hold],
     messages: &Messages<'_>,
     log: Option<&Log>,
     segments: u64,
-) -> (AddedDelay, Sample) {
+) -> Option<(AddedDelay, Sample)> {
+    let values = log?.frames.in_band().delays_ms();
+    let all = values.len() as u64 * 10 >= messages.total(segments) * 9;
+    (!held.is_empty() && all)
+        .then(|| (added::distribution(values.clone(), "in_band"), Sample::new(values)))
+}
+
+/// The same by the beat of the writes, or bounded by the segments ahead.
+fn estimated(held: &[Hold], messages: &Messages<'_>, segments: u64) -> (AddedDelay, Sample) {
     if held.is_empty() {
         return (AddedDelay { source: "none", ..AddedDelay::default() }, Sample::default());
     }
-    let in_band = log.map(|l| l.frames.in_band().delays_ms()).unwrap_or_default();
-    let (values, source) = if in_band.len() as u64 * 10 >= messages.total(segments) * 9 {
-        (in_band, "in_band")
-    } else if let Some(beat) = &messages.beat {
-        (beat.delays_ms.clone(), "period")
+    let values = if let Some(beat) = &messages.beat {
+        beat.delays_ms.clone()
     } else {
         let mut values: Vec<f64> = held.iter().flat_map(|h| message_delays(h, messages)).collect();
         values.resize(values.len().max(messages.total(segments) as usize), 0.0);
-        (values, "upper_bound")
+        values
     };
-    (added::distribution(values.clone(), source), Sample::new(values))
+    (added::distribution(values.clone(), source_of(messages)), Sample::new(values))
 }
 
 fn writes_of(messages: &Messages<'_>, held: &[Hold], segments: u64) -> Writes {

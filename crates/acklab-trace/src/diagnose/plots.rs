@@ -54,13 +54,13 @@ fn cdf(sample: &Sample) -> Points {
 pub(super) fn ladder(log: Option<&Log>, held: &[Hold], facts: &DirectionFacts) -> Option<Ladder> {
     let median = Sample::new(held.iter().map(Hold::length_ms).collect()).median();
     let off = |hold: &Hold| (hold.length_ms() - median).abs();
-    let (scene, hold) = log?
+    let (scene, typical) = log?
         .ladders
         .scenes()
         .iter()
         .filter_map(|s| held.iter().find(|h| h.frame == s.frame).map(|h| (s, h)))
         .min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
-    Some(draw(scene, hold, facts))
+    Some(draw(scene, typical, facts))
 }
 
 fn draw(scene: &Scene, hold: &Hold, facts: &DirectionFacts) -> Ladder {

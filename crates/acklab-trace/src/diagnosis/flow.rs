@@ -85,6 +85,8 @@ pub struct Direction {
     pub waits: Vec<Wait>,
     /// The delay that holding added, over all messages of the direction.
     pub added_delay_ms: AddedDelay,
+    /// The same by the general method, where time stamps in the data gave `added_delay_ms`.
+    pub added_delay_estimate_ms: Option<AddedDelay>,
     /// Data for the report's figures.
     pub plots: Plots,
 }

@@ -111,7 +111,9 @@ fn list(out: &mut String, title: &str, items: &[String]) {
         return;
     }
     let _ = writeln!(out, "\n{title}:");
-    items.iter().for_each(|item| paragraph(out, "  - ", item));
+    for item in items {
+        paragraph(out, "  - ", item);
+    }
 }
 
 /// Breaks `text` at spaces; the lines after the first are indented as far.

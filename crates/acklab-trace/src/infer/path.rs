@@ -6,6 +6,8 @@
 //! the sender's reaction. The handshake gives both (SYN to SYN-ACK, SYN-ACK to ACK); the fastest
 //! acknowledgment ever seen bounds them from above.
 
+use acklab_core::time::Span;
+
 use crate::flow::facts::{CapturePoint, DirectionFacts};
 
 /// Both halves of the path of one direction, milliseconds.
@@ -27,8 +29,8 @@ impl Path {
     /// From the facts of the direction and of the opposite one.
     pub fn of(facts: &DirectionFacts, opposite: &DirectionFacts) -> Self {
         let handshake = facts.handshake.is_some() && opposite.handshake.is_some();
-        let bound = |half: Option<acklab_core::time::Span>| {
-            half.map(|s| s.as_millis_f64()).filter(|ms| handshake || *ms < PROMPT_MS)
+        let bound = |half: Option<Span>| {
+            half.map(Span::as_millis_f64).filter(|ms| handshake || *ms < PROMPT_MS)
         };
         let near = bound(facts.rtt.and_then(|r| r.to_receiver_min));
         let far = bound(facts.rtt.and_then(|r| r.to_sender_min));

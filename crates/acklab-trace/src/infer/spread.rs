@@ -106,7 +106,7 @@ mod tests {
     fn quantiles_are_values_of_the_sample() {
         let s = Sample::new(vec![5.0, 1.0, 4.0, 2.0, 3.0]);
         assert_eq!((s.median(), s.quantile(0.0), s.quantile(1.0)), (3.0, 1.0, 5.0));
-        assert_eq!(Sample::default().median(), 0.0);
+        assert!(Sample::default().median().abs() < f64::EPSILON);
     }
 
     #[test]

@@ -91,14 +91,14 @@ impl Beat {
         }
         let hull = lower_hull(&points);
         let slope = main_slope(&hull);
-        let mut next = 0;
+        let mut next = 0u32;
         for i in run.clone() {
-            let first = hull_at(&hull, next as f64);
+            let first = hull_at(&hull, f64::from(next));
             let written = if messages[i] == 0 { at[i] } else { first.min(at[i]) };
             self.first_write
                 .push(Time::from_nanos(origin.as_nanos() + (written.max(0.0) * 1e6) as u64));
             for _ in 0..messages[i] {
-                self.delays_ms.push((at[i] - hull_at(&hull, next as f64)).max(0.0));
+                self.delays_ms.push((at[i] - hull_at(&hull, f64::from(next))).max(0.0));
                 next += 1;
             }
             if i > run.start && messages[i] > 0 {

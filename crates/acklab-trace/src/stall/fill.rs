@@ -22,6 +22,13 @@ const STRAY_SHARE: f64 = 0.02;
 /// An ACK shortly before, or more in flight than this, and the congestion window let it go.
 const ACK_BEFORE_MS: f64 = 0.5;
 
+/// So many holds show a rate; more need not be looked at.
+const STEADY_MIN: usize = 8;
+/// See `STEADY_MIN`.
+const STEADY_MAX: usize = 1_000;
+/// Rates of a steady stream differ by less than this factor.
+const STEADY_RATIO: f64 = 2.5;
+
 /// What shows that the writes were small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SmallWrites {
@@ -29,6 +36,8 @@ pub enum SmallWrites {
     Framing(u32),
     /// Where nothing was unacknowledged, small segments left by themselves.
     Free,
+    /// The bytes that left grow with the time since the segment before.
+    Steady,
     /// PSH on most full segments that left alone.
     Push,
 }
@@ -59,7 +68,8 @@ pub fn filled(
         return None;
     }
     let shown = small_writes(&alone, message_bytes, mss)
-        .or_else(|| free_writes(log, by_ack, mss).then_some(SmallWrites::Free))?;
+        .or_else(|| free_writes(log, by_ack, mss).then_some(SmallWrites::Free))
+        .or_else(|| is_steady(log, by_ack, &alone).then_some(SmallWrites::Steady))?;
     let pauses = Sample::new(alone.iter().map(|f| pause_ms(f)).collect());
     // The application filled one segment after another at its own pace; a pause far longer than
     // that is the application's.
@@ -79,6 +89,31 @@ fn free_writes(log: &Log, by_ack: &[Hold], mss: u32) -> bool {
         .filter(|c| by_ack.binary_search_by_key(&c.frame, |h| h.frame).is_err());
     let sizes = Sample::new(free.map(|c| f64::from(c.len)).collect());
     sizes.len() >= FILLS_MIN && sizes.quantile(0.9) * 4.0 <= f64::from(mss)
+}
+
+/// Whether what left is in proportion to how long it gathered: a stream of small writes at a steady
+/// rate. Large writes leave tails whose size knows nothing of the wait.
+fn is_steady(log: &Log, by_ack: &[Hold], alone: &[&Fill]) -> bool {
+    if by_ack.len() < STEADY_MIN {
+        return false;
+    }
+    let held = log
+        .candidates
+        .iter()
+        .filter(|c| by_ack.binary_search_by_key(&c.frame, |h| h.frame).is_ok());
+    let mut rates: Vec<f64> = Vec::new();
+    let mut lengths: Vec<f64> = Vec::new();
+    for c in held.take(STEADY_MAX) {
+        rates.push(f64::from(c.len) / c.time.since(c.before).as_millis_f64().max(0.001));
+        lengths.push(f64::from(c.len));
+    }
+    let (rates, lengths) = (Sample::new(rates), Sample::new(lengths));
+    let of_fills = Sample::new(alone.iter().map(|f| f64::from(f.len) / pause_ms(f)).collect());
+    let steady = rates.quantile(0.75) <= STEADY_RATIO * rates.quantile(0.25);
+    let alike = of_fills.median() <= STEADY_RATIO * rates.median()
+        && rates.median() <= STEADY_RATIO * of_fills.median();
+    let varied = lengths.quantile(0.9) >= 2.0 * lengths.quantile(0.1);
+    steady && alike && varied
 }
 
 fn breaks_the_rule(counts: &Counts) -> bool {

@@ -17,8 +17,8 @@
 
 use acklab_core::time::Time;
 
-use super::Recorder;
 use super::records::Candidate;
+use super::{Recorder, beat};
 use crate::infer::path::Path;
 use crate::infer::spread::{Sample, robust_slope};
 
@@ -31,6 +31,8 @@ const REACTION_MS: f64 = 1.0;
 const JITTER_SHARE: f64 = 0.1;
 /// No segment crosses the path in less than this share of the least round trip seen.
 const EARLY_SHARE: f64 = 0.96;
+/// A kernel reacts within so much where nothing else runs.
+const SHARP_MS: f64 = 0.25;
 /// Holds must outnumber what chance would put into the window by this factor.
 const OVER_CHANCE: f64 = 4.0;
 /// Share of small segments that may break Nagle's rule (FIN, urgent data, a lost frame of the
@@ -86,9 +88,7 @@ impl Hold {
 pub struct Decision {
     /// Held segments in order.
     pub holds: Vec<Hold>,
-    /// Candidates that could have been holds.
-    pub tested: usize,
-    /// Of them, how many a write at a random moment would put into the window.
+    /// How many holds writes at random moments would feign.
     pub by_chance: f64,
     /// Gap from ACK to data: median and interquartile range of the holds, milliseconds.
     pub gap_ms: (f64, f64),
@@ -123,21 +123,19 @@ pub fn decide(recorder: &Recorder, mss: u32, path: &Path) -> Decision {
         log.candidates.iter().filter(|c| c.time < horizon && is_testable(c, mss, path)).collect();
     let far = path.far_ms.unwrap_or(0.0);
     let waited = |c: &&Candidate| wait_ms(c) + far >= SMALL_HOLD_MS;
-    let long: Vec<&Candidate> = tested.iter().copied().filter(waited).collect();
-    let Some(window) = gap_window(&long, path) else { return decision };
+    let waited_long: Vec<&Candidate> = tested.iter().copied().filter(waited).collect();
+    let Some(window) = gap_window(&waited_long, path) else { return decision };
     decision.window = window;
-    decision.tested = long.len();
     let inside = |c: &&&Candidate| (window.0..=window.1).contains(&gap_ms(c));
-    let held: Vec<&Candidate> = long.iter().filter(inside).copied().collect();
-    decision.by_chance = long.iter().map(|c| chance(c, window)).sum();
-    decision.slope = pacing_slope(&long, window);
-    let first_len = log.arrivals.first().map_or(0, |a| a.end);
+    let held: Vec<&Candidate> = waited_long.iter().filter(inside).copied().collect();
+    decision.slope = pacing_slope(&waited_long, window);
     let few = if decision.until_violation { 2 } else { SLOPE_POINTS };
-    decision.paced =
-        decision.slope.is_some_and(|s| s < PACING_SLOPE) || keeps_its_beat(&held, few, first_len);
-    let enough = held.len() as f64 >= OVER_CHANCE * decision.by_chance && !held.is_empty();
+    decision.paced = decision.slope.is_some_and(|s| s < PACING_SLOPE)
+        || (held.len() >= few && beat::may_be_its_own(&held, log, path));
+    let chance = by_chance(&waited_long, &held, window, path);
+    decision.by_chance = chance.unwrap_or(held.len() as f64);
     let alone = decision.until_violation && held.len() < 2;
-    if !enough || alone || decision.paced {
+    if chance.is_none() || alone || decision.paced {
         return decision;
     }
     let gaps = Sample::new(held.iter().map(|c| gap_ms(c)).collect());
@@ -225,11 +223,30 @@ fn gap_window(long: &[&Candidate], path: &Path) -> Option<(f64, f64)> {
         .then(|| ((first - REACTION_MS).max(0.0), first + REACTION_MS))
 }
 
-/// Probability that a write at a random moment since the segment before falls into the window.
-fn chance(c: &Candidate, window: (f64, f64)) -> f64 {
-    let interval = c.time.since(c.before).as_millis_f64();
-    let width = (window.1 - window.0).min(2.0 * REACTION_MS + 2.0 * JITTER_SHARE * window.1);
-    (width / interval.max(width)).min(1.0)
+/// How many of `long` a write at a random moment since the segment before would put among `held`,
+/// if that is few enough to believe in holds. The narrower the cluster of gaps, the less is left to
+/// chance: with many candidates it may lie anywhere in the window, with few it must begin at far.
+fn by_chance(
+    long: &[&Candidate],
+    held: &[&Candidate],
+    window: (f64, f64),
+    path: &Path,
+) -> Option<f64> {
+    let gaps = Sample::new(held.iter().map(|c| gap_ms(c)).collect());
+    let full = (window.1 - window.0).min(2.0 * REACTION_MS + 2.0 * JITTER_SHARE * window.1);
+    [SHARP_MS, REACTION_MS, full].into_iter().find_map(|width| {
+        let inside = match path.far_ms {
+            _ if width >= full => held.len(),
+            Some(far) if held.len() < SLOPE_POINTS => gaps.count_between(far - width, far + width),
+            _ => gaps.densest(width).1,
+        };
+        let most = inside * 2 > held.len();
+        let expected: f64 = long
+            .iter()
+            .map(|c| width / c.time.since(c.before).as_millis_f64().max(width))
+            .fold(0.0, |sum, p| sum + p);
+        (most && inside as f64 >= OVER_CHANCE * expected).then_some(expected)
+    })
 }
 
 /// Slope of the gap on the wait, over releases and what lies shortly beyond them.
@@ -245,24 +262,4 @@ fn pacing_slope(long: &[&Candidate], window: (f64, f64)) -> Option<f64> {
     let waits = Sample::new(points.iter().map(|p| p.0).collect());
     // Clocks of captures jitter by some tens of microseconds; less variation says nothing.
     (waits.iqr() >= 0.2).then(|| robust_slope(&points)).flatten()
-}
-
-/// An unbroken chain of equal segments at equal intervals with equal waits: a sender with its own
-/// beat looks the same where it happens to be that of the ACKs. A chain of holds carries two
-/// messages or more per segment, which shows against the first segment, sent freely.
-fn keeps_its_beat(held: &[&Candidate], few: usize, first_len: u64) -> bool {
-    if held.len() < few {
-        return false;
-    }
-    let len = held[0].len;
-    let chained = held.windows(2).filter(|w| w[1].before == w[0].time).count();
-    let same = held.iter().filter(|c| c.len == len).count();
-    let waits = Sample::new(held.iter().map(|c| wait_ms(c)).collect());
-    let coalesced = first_len > 0
-        && u64::from(len) >= 2 * first_len
-        && u64::from(len).is_multiple_of(first_len);
-    (chained + 1) * 10 >= held.len() * 9
-        && same * 10 >= held.len() * 9
-        && waits.iqr() < 0.2
-        && !coalesced
 }

@@ -8,6 +8,7 @@
 //! message was written.
 
 pub mod added;
+mod beat;
 pub mod fill;
 pub mod holds;
 pub mod ladder;

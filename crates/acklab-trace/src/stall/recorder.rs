@@ -225,7 +225,7 @@ impl Recorder {
             before: last,
             since_ack: self.last_ack.map_or(u64::MAX, |t| seen.time.since(t).as_nanos()),
             end,
-            flight: (self.next - self.acked).min(u64::from(u32::MAX)) as u32,
+            len: seen.len,
             small_outstanding: self.small_end > self.acked,
             burst: false,
             push: seen.push,
@@ -241,10 +241,11 @@ impl Recorder {
     fn close_fill(&mut self, pause: Span) {
         self.fill_open = false;
         let cleared = self.clear.is_some_and(|c| Some(c.time) >= self.last);
-        if pause < BURST && !cleared {
-            if let Some(fill) = self.log.as_mut().and_then(|l| l.fills.last_mut()) {
-                fill.burst = true;
-            }
+        if pause < BURST
+            && !cleared
+            && let Some(fill) = self.log.as_mut().and_then(|l| l.fills.last_mut())
+        {
+            fill.burst = true;
         }
     }
 

@@ -84,8 +84,8 @@ pub struct Fill {
     pub since_ack: u64,
     /// Last stream offset of the segment.
     pub end: u64,
-    /// Bytes in flight before it.
-    pub flight: u32,
+    /// Bytes of the segment.
+    pub len: u32,
     /// A small segment was unacknowledged.
     pub small_outstanding: bool,
     /// More data followed at once.

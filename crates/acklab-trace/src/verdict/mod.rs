@@ -5,6 +5,8 @@
 
 pub mod remedy;
 
+use std::fmt::Write as _;
+
 use crate::diagnosis::{Capture, Direction, Finding, Flow, Mechanism, NagleState, Stall, Verdict};
 
 /// A direction is named in the verdict with its worst holds; beyond so many, only counted.
@@ -77,7 +79,7 @@ fn clean_summary(capture: &Capture, flows: &[Flow]) -> String {
         if directions.len() == 1 { "" } else { "s" }
     );
     if small > 0 {
-        text.push_str(&format!(" {small} writes were held for less than 10 ms."));
+        let _ = write!(text, " {small} writes were held for less than 10 ms.");
     }
     let longest = directions
         .iter()
@@ -90,10 +92,11 @@ fn clean_summary(capture: &Capture, flows: &[Flow]) -> String {
             crate::diagnosis::WaitCause::Congestion => "the congestion window was full",
             crate::diagnosis::WaitCause::LossRecovery => "lost segments were being repaired",
         };
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             " Where {} was silent, it was mostly because {cause} ({:.1} s in {} pauses).",
             d.from, wait.seconds, wait.count
-        ));
+        );
     }
     text
 }

@@ -1,0 +1,61 @@
+//! A sender with a beat of its own, whose segments only seem to wait for ACKs.
+//!
+//! Where the period of the writes happens to be that of data, ACK and round trip together, every
+//! segment follows an ACK, held or not. An unbroken chain of equal segments at equal intervals with
+//! equal waits could be either. Two things tell: a chain of holds carries two messages in some
+//! segment sooner or later (it is slower than the writes), and a release cannot come before the ACK
+//! has reached the sender, which a beat of its own does by the width of a hair.
+
+use super::holds::{gap_ms, wait_ms};
+use super::records::{Candidate, Log};
+use crate::infer::path::Path;
+use crate::infer::spread::Sample;
+
+/// Waits that vary by more than this are judged by their slope.
+const EQUAL_MS: f64 = 0.2;
+/// A release by the kernel is this sharp; a timer of an application is not.
+const SHARP_MS: f64 = 0.05;
+/// The latest reaction that counts as sharp.
+const REACTION_MS: f64 = 0.3;
+/// Segments of several messages that are more than a hiccup of the application.
+const DOUBLES_MIN: usize = 2;
+
+/// Whether the chain may be the application's own beat.
+pub(super) fn may_be_its_own(held: &[&Candidate], log: &Log, path: &Path) -> bool {
+    let len = common_len(held);
+    let chained = held.windows(2).filter(|w| w[1].before == w[0].time).count();
+    let same = held.iter().filter(|c| c.len == len).count();
+    let waits = Sample::new(held.iter().map(|c| wait_ms(c)).collect());
+    let is_chain = (chained + 1) * 10 >= held.len() * 9
+        && same * 10 >= held.len() * 8
+        && waits.iqr() < EQUAL_MS;
+    is_chain && !coalesces(held, len, log) && !is_sharp(held, path)
+}
+
+/// The length that most segments have.
+fn common_len(held: &[&Candidate]) -> u32 {
+    let mut lengths: Vec<u32> = held.iter().map(|c| c.len).collect();
+    lengths.sort_unstable();
+    lengths
+        .chunk_by(|a, b| a == b)
+        .max_by_key(|run| run.len())
+        .and_then(|run| run.first())
+        .copied()
+        .unwrap_or(0)
+}
+
+/// Whether segments carry several messages: some are multiples of the others, or all are of the
+/// first segment, which nothing held back.
+fn coalesces(held: &[&Candidate], len: u32, log: &Log) -> bool {
+    let multiple = |of: u64, n: u64| of > 0 && n >= 2 * of && n.is_multiple_of(of);
+    let first = log.arrivals.first().map_or(0, |a| a.end);
+    let doubles = held.iter().filter(|c| multiple(u64::from(len), u64::from(c.len))).count();
+    multiple(first, u64::from(len)) || doubles >= DOUBLES_MIN
+}
+
+/// Whether the gaps are those of a kernel that waited: equal, and never before the ACK was there.
+fn is_sharp(held: &[&Candidate], path: &Path) -> bool {
+    let Some(far) = path.far_ms.filter(|_| path.handshake) else { return false };
+    let gaps = Sample::new(held.iter().map(|c| gap_ms(c)).collect());
+    gaps.iqr() < SHARP_MS && (far..=far + REACTION_MS).contains(&gaps.median())
+}
