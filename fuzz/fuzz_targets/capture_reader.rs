@@ -1,9 +1,10 @@
-//! Any bytes through the capture reader, the dissector and the flow table: no panic, bounded
-//! memory, and what comes out is in order.
+//! Any bytes through the capture reader, the dissector, the flow table and the diagnosis: no panic,
+//! bounded memory, and what comes out is in order.
 #![no_main]
 
 use acklab_core::time::Span;
 use acklab_trace::capture::CaptureReader;
+use acklab_trace::diagnose::Analyst;
 use acklab_trace::flow::{FlowTable, TableOptions};
 use acklab_trace::read::read_capture;
 use libfuzzer_sys::fuzz_target;
@@ -11,8 +12,13 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let Ok(mut reader) = CaptureReader::new(bytes) else { return };
     // Small limits, so that short inputs reach them.
-    let limits = TableOptions { detailed_max: 4, live_max: 8, ..TableOptions::default() };
-    let mut table = FlowTable::<()>::new(limits);
+    let limits = TableOptions {
+        detailed_max: 4,
+        live_max: 8,
+        observers_bytes_max: 100_000,
+        ..TableOptions::default()
+    };
+    let mut table = FlowTable::<Analyst>::new(limits);
     let Ok(summary) = read_capture(&mut reader, &mut table, |_| {}) else { return };
     assert!(table.live() <= 8);
     assert!(summary.tcp_frames <= summary.frames);

@@ -20,21 +20,21 @@ fn read(name: &str) -> Option<(CaptureSummary, FlowReports<()>)> {
         println!("skipped: {} is absent; set ACKLAB_CAPTURES to its folder", path.display());
         return None;
     }
-    let mut reader = CaptureReader::open(&path).unwrap();
+    let mut reader = CaptureReader::open(&path).expect("the capture opens");
     let mut table = FlowTable::<()>::default();
-    let summary = read_capture(&mut reader, &mut table, |_| {}).unwrap();
+    let summary = read_capture(&mut reader, &mut table, |_| {}).expect("it reads");
     Some((summary, table.finish()))
 }
 
 /// The direction of the whole capture that carries most bytes.
 fn biggest(reports: &FlowReports<()>) -> &DirectionFacts {
     let directions = reports.flows.iter().flat_map(|flow| &flow.directions);
-    &directions.max_by_key(|d| d.facts.bytes).unwrap().facts
+    &directions.max_by_key(|d| d.facts.bytes).expect("a flow").facts
 }
 
 fn direction<'a>(reports: &'a FlowReports<()>, from: &str) -> &'a DirectionFacts {
     let mut directions = reports.flows.iter().flat_map(|flow| &flow.directions);
-    &directions.find(|d| d.facts.from.to_string() == from).unwrap().facts
+    &directions.find(|d| d.facts.from.to_string() == from).expect("the direction").facts
 }
 
 fn within(found: Span, low_ms: f64, high_ms: f64) {

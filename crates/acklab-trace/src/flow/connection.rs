@@ -79,10 +79,10 @@ impl<O: DirectionObserver> Connection<O> {
         self.reset || self.directions.iter().all(|d| d.stream.is_closed())
     }
 
-    /// Whether `segment` begins a new connection between the same endpoints.
+    /// Whether `segment` belongs to a new connection between the same endpoints.
     pub(super) fn is_replaced_by(&self, segment: &Segment<'_>) -> bool {
         if !segment.flags.has(Flags::SYN) {
-            return false;
+            return self.directions.iter().any(|d| d.stream.is_elsewhere());
         }
         let stream = &self.directions[self.sender(segment)].stream;
         let known = stream.handshake.is_some();

@@ -34,6 +34,8 @@ pub(super) struct Stream {
     pub(super) unseen_bytes: u64,
     pub(super) gaps: u64,
     pub(super) in_flight_max: u64,
+    /// Segments in a row that lie outside of any window.
+    strays: u32,
 }
 
 /// A data segment in its place.
@@ -105,6 +107,12 @@ impl Stream {
         self.next - self.start
     }
 
+    /// Whether the sender has gone elsewhere: a new connection whose SYN the capture lacks.
+    #[inline]
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.strays >= STRAYS_MAX
+    }
+
     /// Whether everything up to the FIN has been acknowledged.
     pub(super) fn is_closed(&self) -> bool {
         self.fin.is_some_and(|fin| self.acked >= fin)
@@ -127,7 +135,6 @@ impl Stream {
             && !special
             && position + 1 == self.next
             && self.acked == self.next
-            && self.bytes() > 0
     }
 
     /// Puts a segment with payload or FIN in its place. `window_edge` is the position that the
@@ -144,9 +151,11 @@ impl Stream {
             self.begin(seq);
         }
         let start = self.place(seq);
-        if start.saturating_sub(self.next) > JUMP_MAX {
+        if start.abs_diff(self.next) > JUMP_MAX {
+            self.strays += 1;
             return None;
         }
+        self.strays = 0;
         let end = start + u64::from(segment.payload_len);
         let placed = |kind, stream: &Self| Placed {
             kind,
@@ -297,6 +306,8 @@ fn mss_offer(handshake: Handshake) -> u32 {
 const WRAP: u64 = 1 << 32;
 /// The largest window there is (RFC 7323 section 2.3): what jumps further is not of this stream.
 const JUMP_MAX: u64 = 1 << 30;
+/// So many strays in a row are no accident.
+const STRAYS_MAX: u32 = 3;
 /// Ten bytes and two of padding on every segment (RFC 7323 appendix A).
 const TIMESTAMP_OPTION: u32 = 12;
 /// The same identification this soon is the same packet, seen at two interfaces of a host or

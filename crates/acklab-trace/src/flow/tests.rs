@@ -412,3 +412,16 @@ fn observers_that_hold_too_much_shed_it() {
     // The busy one lost what it had at the third sweep, the other one nothing.
     assert!(kept[1] < 10_000 && kept[0] == 10_000, "{kept:?}");
 }
+
+#[test]
+fn a_sender_that_stays_out_of_the_window_has_begun_a_new_connection() {
+    let mut script = Script::new();
+    script.handshake().data(0, 100);
+    script.isn[0] = script.isn[0].wrapping_add(0x5000_0000);
+    for i in 0..6 {
+        script.wait(1.0).data(i * 100, 100);
+    }
+    let reports = script.finish();
+    let bytes: Vec<u64> = reports.flows.iter().map(FlowReport::bytes).collect();
+    assert_eq!(bytes, [100, 300]);
+}

@@ -20,7 +20,7 @@ pub(super) fn locate(
     if addrs[0] == addrs[1] || addrs.iter().all(|a| a.to_canonical().is_loopback()) {
         return (CapturePoint::Loopback, 1.0);
     }
-    let hops = ttls.map(|ttl| ttl.map(hops));
+    let hops = ttls.map(|ttl| ttl.and_then(hops));
     let point = |end: usize| [CapturePoint::Sender, CapturePoint::Receiver][end];
     let ttl_says = match hops {
         [Some(0), Some(1..)] => Some(0),
@@ -57,17 +57,21 @@ pub(super) fn from_the_other_side(point: CapturePoint) -> CapturePoint {
     }
 }
 
-/// Routers passed, by the next of the usual initial values.
-fn hops(ttl: u8) -> u8 {
-    match ttl {
-        0..=64 => 64 - ttl,
-        65..=128 => 128 - ttl,
-        129.. => 255 - ttl,
-    }
+/// Routers passed, by the next of the usual initial values; `None` where that is too many, as of
+/// embedded stacks that begin at 30 or 32.
+fn hops(ttl: u8) -> Option<u8> {
+    let initial = match ttl {
+        0..=64 => 64,
+        65..=128 => 128,
+        129.. => 255,
+    };
+    Some(initial - ttl).filter(|&hops| hops <= HOPS_MAX)
 }
 
 /// A half this many times longer than the other is a path, the other a host.
 const HALVES_RATIO: u64 = 4;
+/// Longer paths are hardly found.
+const HOPS_MAX: u8 = 30;
 /// Longer than a host needs to answer by itself.
 const NEAR_MAX: Span = Span::from_millis(2);
 
@@ -85,6 +89,7 @@ mod tests {
         check([short, long], [Some(64), Some(52)], CapturePoint::Sender);
         check([long, short], [Some(52), Some(64)], CapturePoint::Receiver);
         check([short, long], [Some(64), Some(64)], CapturePoint::Sender);
+        check([short, long], [Some(64), Some(30)], CapturePoint::Sender);
         check([None, None], [Some(128), Some(52)], CapturePoint::Sender);
         check([long, long], [Some(60), Some(120)], CapturePoint::Between);
         check([short, short], [Some(64), Some(64)], CapturePoint::Unknown);
