@@ -6,6 +6,10 @@
 //! - after a time-out: everything unacknowledged counts as lost and is sent again as the window
 //!   allows (RFC 5681 section 3.1), skipping what SACK reported (RFC 6675 section 5.1).
 //!
+//! RFC 6675 lets the rescue leave at once and even if its bytes were sent again already; we wait for the
+//! first partial ACK and take only bytes sent once, because until then the tail's own SACK is still on
+//! its way.
+//!
 //! After a second time-out in a row the scoreboard is thrown away, since the peer may have reneged
 //! (RFC 2018 section 8). Left out: F-RTO, DSACK undo, RACK.
 
@@ -63,6 +67,8 @@ pub(super) struct Recovery {
     /// The first unacknowledged segment leaves whatever the window.
     forced: bool,
     rescued: bool,
+    /// The cumulative ACK when fast recovery began.
+    entry: u64,
     dup_acks: u32,
     /// Bytes that duplicate ACKs say have left the network (without SACK).
     inflation: u64,
@@ -80,6 +86,7 @@ impl Recovery {
             high_rxt: 0,
             forced: false,
             rescued: false,
+            entry: 0,
             dup_acks: 0,
             inflation: 0,
             karn_below: 0,
@@ -171,6 +178,7 @@ impl Recovery {
         self.high_rxt = una;
         self.forced = true;
         self.rescued = false;
+        self.entry = una;
         if !self.sack {
             self.inflation = u64::from(DUP_THRESH) * u64::from(mss);
         }
@@ -227,8 +235,10 @@ impl Recovery {
         if let Some((start, end)) = self.board.next_hole(self.high_rxt.max(una), limit) {
             return Some(Again { start, end: end.min(start + mss), rule: Rule::Hole });
         }
-        let (start, end) =
-            self.board.last_hole(una, self.point.min(nxt)).filter(|_| !self.rescued)?;
+        if self.rescued || una == self.entry {
+            return None;
+        }
+        let (start, end) = self.board.last_hole(self.high_rxt.max(una), self.point.min(nxt))?;
         Some(Again { start: start.max(end.saturating_sub(mss)), end, rule: Rule::Rescue })
     }
 
