@@ -120,7 +120,8 @@ mod tests {
 
     fn hostile_page() -> Page {
         let words = || HOSTILE.to_owned();
-        let series = CdfSeries { name: words(), points: vec![(0.0, 0.5), (1.0, 1.0)] };
+        let series =
+            CdfSeries { name: words(), points: vec![(0.0, 0.5), (1.0, 1.0)], straight: false };
         let plot = Plot::Cdf(Cdf { x_title: words(), series: vec![series], marks: vec![] });
         let figure = Figure { title: words(), caption: words(), drawing: plot };
         let ladder = Figure { title: words(), caption: words(), drawing: Ladder::default() };

@@ -42,9 +42,10 @@ pub struct Cdf {
 pub struct CdfSeries {
     /// Name in the legend.
     pub name: String,
-    /// (value, share of samples at or below it), both rising; the step after each point is
-    /// horizontal.
+    /// (value, share of samples at or below it), both rising.
     pub points: Vec<(f64, f64)>,
+    /// How the points are joined: by steps, as samples are, or straight, as a formula is.
+    pub straight: bool,
 }
 
 /// Sequence numbers over time for one direction of a connection.

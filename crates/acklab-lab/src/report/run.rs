@@ -208,7 +208,7 @@ fn single_case(report: &RunReport<'_>, case: &RunCase<'_>) -> Vec<Block> {
     if let Some(law) = case.expected.as_ref().map(|expected| &expected.law)
         && !law.is_empty()
     {
-        series.push(CdfSeries { name: "closed form".into(), points: law.clone() });
+        series.push(CdfSeries { name: "closed form".into(), points: law.clone(), straight: true });
     }
     let cdf = Cdf { x_title: title.clone(), series, marks: vec![] };
     let one = case.samples.len() / usize::try_from(report.replications.max(1)).unwrap_or(1);
@@ -262,7 +262,7 @@ fn grid(report: &RunReport<'_>) -> Vec<Block> {
 
 fn cdf_series(name: String, case: &RunCase<'_>) -> Option<CdfSeries> {
     let ecdf = Ecdf::from_samples(case.samples.to_vec())?;
-    Some(CdfSeries { name, points: ecdf.points(POINTS_OF_A_CDF) })
+    Some(CdfSeries { name, points: ecdf.points(POINTS_OF_A_CDF), straight: false })
 }
 
 fn table(report: &RunReport<'_>) -> Table {
@@ -349,6 +349,9 @@ fn axis_title(report: &RunReport<'_>) -> String {
 }
 
 fn capitalised(words: &str) -> String {
+    if words == "rtt" {
+        return "RTT".into();
+    }
     let mut letters = words.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

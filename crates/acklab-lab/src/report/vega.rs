@@ -22,29 +22,56 @@ pub(super) fn drawing(plot: &Plot) -> Value {
 }
 
 fn cdf_drawing(cdf: &Cdf) -> Value {
-    let points = || cdf.series.iter().flat_map(|series| &series.points);
     let names: Vec<&str> = cdf.series.iter().map(|series| series.name.as_str()).collect();
-    let lengths = cdf.series.iter().map(|series| series.points.len());
-    let line = json!({
-        "data": {"name": "points"},
-        "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2.2, "clip": true},
-        "encoding": {
-            "x": {"field": "x", "type": "quantitative", "title": cdf.x_title},
-            "y": {"field": "y", "type": "quantitative", "title": "share of messages at or below",
-                  "axis": {"format": ".0%"}, "scale": {"domain": [0, 1]}},
-            "color": series_colour(&names),
-            "strokeDash": series_dash(&names),
-        },
-    });
-    let data = json!({
-        "points": {
+    let x_max = cdf
+        .series
+        .iter()
+        .flat_map(|series| &series.points)
+        .map(|point| point.0)
+        .fold(0.0, f64::max);
+    let line = |data: &str, interpolate: &str| {
+        json!({
+            "data": {"name": data},
+            "mark": {"type": "line", "interpolate": interpolate, "strokeWidth": 2.2, "clip": true},
+            "encoding": {
+                "x": {"field": "x", "type": "quantitative", "title": cdf.x_title},
+                "y": {"field": "y", "type": "quantitative", "title": "share at or below",
+                      "axis": {"format": ".0%"}, "scale": {"domain": [0, 1]}},
+                "color": series_colour(&names),
+                "strokeDash": series_dash(&names),
+            },
+        })
+    };
+    let columns = |straight: bool| {
+        let series = cdf.series.iter().filter(|series| series.straight == straight);
+        let lines: Vec<(&str, Vec<(f64, f64)>)> = series
+            .map(|series| (series.name.as_str(), whole_line(&series.points, x_max)))
+            .collect();
+        let points = || lines.iter().flat_map(|line| &line.1);
+        let names: Vec<&str> = lines.iter().map(|line| line.0).collect();
+        json!({
             "x": numbers(points().map(|point| point.0), 5),
             "y": numbers(points().map(|point| point.1), 5),
-            "s": words(&names, lengths),
-        },
-        "marks": mark_columns(&cdf.marks, points().map(|point| point.0).fold(0.0, f64::max)),
+            "s": words(&names, lines.iter().map(|line| line.1.len())),
+        })
+    };
+    let data = json!({
+        "steps": columns(false),
+        "curves": columns(true),
+        "marks": mark_columns(&cdf.marks, x_max),
     });
-    drawing_of(280, &with_marks(vec![line], &cdf.marks, 240), &data)
+    let layers = vec![line("steps", "step-after"), line("curves", "linear")];
+    drawing_of(280, &with_marks(layers, &cdf.marks, 240), &data)
+}
+
+/// `points` from 0 up to the first and from the last along the top to `x_max`, so that even a single
+/// point is seen.
+fn whole_line(points: &[(f64, f64)], x_max: f64) -> Vec<(f64, f64)> {
+    let mut line = Vec::with_capacity(points.len() + 2);
+    line.extend(points.first().map(|first| (first.0, 0.0)));
+    line.extend_from_slice(points);
+    line.extend(points.last().map(|last| (x_max, last.1)));
+    line
 }
 
 fn lines_drawing(lines: &Lines) -> Value {
@@ -387,10 +414,16 @@ mod tests {
 
     #[test]
     fn one_series_needs_no_legend() {
-        let series = CdfSeries { name: "one".into(), points: vec![(0.0, 1.0)] };
+        let series = CdfSeries { name: "one".into(), points: vec![(0.0, 1.0)], straight: false };
         let cdf = Cdf { series: vec![series], ..Cdf::default() };
         let drawing = drawing(&Plot::Cdf(cdf));
         assert!(drawing["spec"]["layer"][0]["encoding"]["color"]["legend"].is_null());
+    }
+
+    #[test]
+    fn a_distribution_of_one_value_is_a_line_and_not_a_point() {
+        assert_eq!(whole_line(&[(0.0, 1.0)], 40.0), [(0.0, 0.0), (0.0, 1.0), (40.0, 1.0)]);
+        assert_eq!(whole_line(&[], 40.0), []);
     }
 
     #[test]

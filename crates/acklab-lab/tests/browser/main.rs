@@ -8,7 +8,9 @@
 mod chromium;
 mod samples;
 
-use acklab_lab::report::Page;
+use std::path::Path;
+
+use acklab_lab::report::{Page, diagnose, run};
 use chromium::Chromium;
 
 /// Loads `page` and returns the document as the browser made it, after the checks that hold for
@@ -55,10 +57,77 @@ fn only_the_chosen_direction_is_shown_at_first() {
 }
 
 #[test]
+fn choosing_a_row_shows_its_section_and_draws_its_figure() {
+    let Some(chromium) = Chromium::find() else { return };
+    let html = samples::two_choices().to_html().expect("templates are sound");
+    let click = "<script>document.querySelector('tr[data-shows=b]').click()</script></body>";
+    let dom = chromium.visit("chosen", &html.replace("</body>", click)).dom;
+    let sections = parts(&dom, "<section data-choice=", ">");
+    assert_eq!(sections, ["\"a\" hidden=\"\"", "\"b\""]);
+    assert!(parts(&dom, "<section data-choice=\"b\"", "</section>")[0].contains("<svg"));
+}
+
+#[test]
+fn a_heading_sorts_its_column_by_value() {
+    let Some(chromium) = Chromium::find() else { return };
+    let html = samples::every_block().to_html().expect("templates are sound");
+    let sorted = |clicks: usize| {
+        let click = "document.querySelectorAll('th')[2].click();".repeat(clicks);
+        let script = format!("<script>{click}</script></body>");
+        let dom = chromium.visit("sorted", &html.replace("</body>", &script)).dom;
+        let first = parts(&dom, "<tbody>", "</tr>")[0].to_owned();
+        first.contains("192.168.0.60")
+    };
+    assert_eq!([sorted(1), sorted(2)], [true, false], "largest first, then smallest");
+}
+
+#[test]
 fn names_that_hold_markup_stay_text() {
     let Some(dom) = loaded("hostile", &samples::hostile()) else { return };
     assert!(!dom.contains("data-owned"), "text from the data ran as a script");
     assert!(!dom.contains("<img"), "text from the data became an element");
+}
+
+#[test]
+fn the_browsers_complaints_are_heard() {
+    let Some(chromium) = Chromium::find() else { return };
+    let html = samples::every_block().to_html().expect("templates are sound");
+    let faults = [
+        ("warning", "<script>console.warn('from the page')</script></body>"),
+        ("error", "<script>undefinedFunction()</script></body>"),
+        ("fetch", "<img src=\"http://127.0.0.1:9/pixel.png\"></body>"),
+    ];
+    for (name, fault) in faults {
+        let visit = chromium.visit(name, &html.replace("</body>", fault));
+        assert!(!visit.console.is_empty(), "a page with a {name} passed for a clean one");
+    }
+}
+
+#[test]
+fn the_report_of_a_real_capture_shows_the_hold() {
+    let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../demo/nagle-linux.pcapng");
+    let options = acklab_trace::Options::default();
+    let diagnosis = acklab_trace::diagnose(&capture, &options, |_| {}).expect("the demo capture");
+    let conditions = vec![("Command".into(), "acklab diagnose nagle-linux.pcapng".into())];
+    let page = diagnose::page(&diagnosis, "nagle-linux.pcapng", conditions);
+    let Some(dom) = loaded("diagnosis", &page) else { return };
+    assert!(dom.contains("Yes. 127.0.0.1:"), "no verdict");
+    assert!(dom.contains("TCP_NODELAY"), "no remedy");
+    assert!(dom.contains("held back in the sender"), "no band in the ladder");
+    for title in ["One hold, packet by packet", "Delay added in the sender", "All connections"] {
+        assert!(dom.contains(title), "{title}");
+    }
+    assert_eq!(parts(&dom, "data-drawn=\"yes\"", "</figure>").len(), 4);
+}
+
+#[test]
+fn the_report_of_a_grid_draws_the_figures_of_the_seed() {
+    let delays: Vec<Vec<f64>> = (0..40).map(samples::uniform_delays).collect();
+    let page = run::page(&samples::grid(&delays));
+    let Some(dom) = loaded("grid", &page) else { return };
+    assert_eq!(parts(&dom, "data-drawn=\"yes\"", "</figure>").len(), 3);
+    let body = parts(&dom, "<tbody>", "</tbody>");
+    assert_eq!(body[0].matches("<tr").count(), 40);
 }
 
 #[test]

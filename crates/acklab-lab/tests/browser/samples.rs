@@ -1,5 +1,6 @@
 //! Pages for the browser to load: one of every block, a choice, and hostile names.
 
+use acklab_lab::report::run::{Expected, NAGLE_DELACK_FIGURES, RunCase, RunReport};
 use acklab_lab::report::{
     Arrow, ArrowKind, Block, CapturePoint, Cdf, CdfSeries, Cell, Column, Figure, Fix, Histogram,
     Hold, Host, Ladder, LineSeries, Lines, Mark, Page, Plot, Row, Section, SegmentKind,
@@ -167,6 +168,7 @@ fn time_sequence() -> TimeSequence {
 fn cdf(names: &[&str]) -> Cdf {
     let series = names.iter().enumerate().map(|(index, name)| CdfSeries {
         name: (*name).into(),
+        straight: false,
         points: (0..=100)
             .map(|step| {
                 (f64::from(step) * 0.39 / (1.0 + 60.0 * index as f64), f64::from(step) / 100.0)
@@ -226,5 +228,51 @@ fn table() -> Table {
         ],
         rows: vec![row("192.168.0.60:4712", 38.6, true), row("192.168.0.241:4712", 0.39, false)],
         note: None,
+    }
+}
+
+/// Delays spread evenly over a cycle that grows with `case`.
+pub(crate) fn uniform_delays(case: usize) -> Vec<f64> {
+    (0..1005).map(|message| f64::from(message) * (case + 1) as f64 * 0.03).collect()
+}
+
+/// A grid of 4 receivers, Nagle on and off, and 5 round trips over `delays`.
+pub(crate) fn grid(delays: &[Vec<f64>]) -> RunReport<'_> {
+    let mut cases = Vec::new();
+    for receiver in ["qnx-7.0", "windows-7", "linux", "freebsd-12.1"] {
+        for nagle in ["on", "off"] {
+            for rtt in ["10ms", "30ms", "100ms", "500ms", "1000ms"] {
+                let samples = &delays[cases.len()];
+                let max = samples.last().copied().unwrap_or(0.0);
+                let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+                cases.push(RunCase {
+                    axes: vec![pair("receiver", receiver), pair("nagle", nagle), pair("rtt", rtt)],
+                    samples,
+                    numbers: vec![1.0 + max / 100.0, 1005.0],
+                    expected: Some(Expected {
+                        mean_low: max / 2.0 - 5.0,
+                        mean_high: max / 2.0,
+                        max,
+                        law: vec![(0.0, 0.0), (max, 1.0)],
+                    }),
+                });
+            }
+        }
+    }
+    RunReport {
+        scenario: "nagle-delack".into(),
+        summary: "small messages at a period".into(),
+        metric: "buffering delay".into(),
+        unit: "ms".into(),
+        numbers: vec![
+            ("Messages per segment".into(), String::new()),
+            ("Segments".into(), String::new()),
+        ],
+        cases,
+        replications: 10,
+        figures: NAGLE_DELACK_FIGURES,
+        ladder: None,
+        terms: vec!["nagle", "delayed-ack", "cdf"],
+        conditions: vec![("Seed".into(), "1".into())],
     }
 }

@@ -210,7 +210,7 @@ pub(super) fn added_delay(direction: &Direction) -> Option<Block> {
         ),
         drawing: Plot::Cdf(Cdf {
             x_title: "added delay (ms)".into(),
-            series: vec![CdfSeries { name: "messages".into(), points }],
+            series: vec![CdfSeries { name: "messages".into(), points, straight: false }],
             marks: vec![mark(delay.p50, "p50"), mark(delay.p95, "p95")],
         }),
     }))
