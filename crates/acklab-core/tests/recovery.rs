@@ -238,6 +238,7 @@ fn slow_start_doubles_and_congestion_avoidance_adds_one_segment_per_round_trip()
 /// and window: integers, so that any change of behaviour shows.
 #[test]
 fn transfers_across_loss_and_buffer_are_as_recorded() {
+    use std::fmt::Write as _;
     let mut table = String::new();
     for sack in [false, true] {
         for every in [0, 50, 20, 7, 3] {
@@ -265,12 +266,14 @@ fn transfers_across_loss_and_buffer_are_as_recorded() {
                 let millis = done.map_or(0, |t| t.since(at(1000)).as_micros() / 1000);
                 let (fast, slow): (Vec<bool>, Vec<bool>) =
                     losses(&pair).into_iter().partition(|t| !t);
-                table += &format!(
-                    "sack={sack:5} loss=1/{every:<2} buffer={buffer:5} segments={:4} ms={millis:6} fast={:2} rto={:2}\n",
+                writeln!(
+                    table,
+                    "sack={sack:5} loss=1/{every:<2} buffer={buffer:5} segments={:4} ms={millis:6} fast={:2} rto={:2}",
                     pair.data_from(Side::A).len(),
                     fast.len(),
                     slow.len(),
-                );
+                )
+                .unwrap();
             }
         }
     }

@@ -1,0 +1,120 @@
+//! TCP segments as bytes (RFC 9293 section 3.1) and back.
+
+use super::ipv4::ParseError;
+use super::tcp::{Flags, SackBlock, TcpOptions, TcpRepr, Timestamp};
+use crate::seq::Seq;
+
+/// Appends the segment with a checksum of zero and its payload filled in.
+pub(super) fn emit(segment: &TcpRepr, src: u16, dst: u16, bytes: &mut Vec<u8>) {
+    bytes.extend(src.to_be_bytes());
+    bytes.extend(dst.to_be_bytes());
+    bytes.extend(segment.seq.0.to_be_bytes());
+    let ack = if segment.flags.has(Flags::ACK) { segment.ack.0 } else { 0 };
+    bytes.extend(ack.to_be_bytes());
+    bytes.extend([(segment.header_len() / 4 << 4) as u8, segment.flags.0]);
+    bytes.extend(segment.window.to_be_bytes());
+    // Checksum, to be filled in, and urgent pointer.
+    bytes.extend([0; 4]);
+    emit_options(&segment.options, bytes);
+    let first = segment.seq.0.wrapping_add(u32::from(segment.flags.has(Flags::SYN)));
+    fill(first, segment.payload_len, bytes);
+}
+
+/// Appends `len` bytes of a stream whose byte at sequence number n is always the same: a readable
+/// pattern of 64 characters.
+pub(super) fn fill(first: u32, len: u32, bytes: &mut Vec<u8>) {
+    bytes.extend((0..len).map(|i| b'0' + (first.wrapping_add(i) % 64) as u8));
+}
+
+fn emit_options(options: &TcpOptions, bytes: &mut Vec<u8>) {
+    if let Some(mss) = options.mss {
+        bytes.extend([KIND_MSS, 4]);
+        bytes.extend(mss.to_be_bytes());
+    }
+    if let Some(shift) = options.window_scale {
+        bytes.extend([NOP, KIND_WINDOW_SCALE, 3, shift]);
+    }
+    match (options.sack_permitted, options.timestamp.is_some()) {
+        (true, true) => bytes.extend([KIND_SACK_PERMITTED, 2]),
+        (true, false) => bytes.extend([NOP, NOP, KIND_SACK_PERMITTED, 2]),
+        (false, true) => bytes.extend([NOP, NOP]),
+        (false, false) => {}
+    }
+    if let Some(stamp) = options.timestamp {
+        bytes.extend([KIND_TIMESTAMP, 10]);
+        bytes.extend(stamp.value.to_be_bytes());
+        bytes.extend(stamp.echo.to_be_bytes());
+    }
+    let blocks = options.sack.as_slice();
+    if !blocks.is_empty() {
+        bytes.extend([NOP, NOP, KIND_SACK, (2 + 8 * blocks.len()) as u8]);
+        for block in blocks {
+            bytes.extend(block.left.0.to_be_bytes());
+            bytes.extend(block.right.0.to_be_bytes());
+        }
+    }
+}
+
+/// Reads a segment; returns its ports too. The checksum is the caller's business.
+pub(super) fn parse(bytes: &[u8]) -> Result<([u16; 2], TcpRepr), ParseError> {
+    let fixed = bytes.first_chunk::<20>().ok_or(ParseError::Truncated)?;
+    let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+    let long =
+        |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+    let header = usize::from(fixed[12] >> 4) * 4;
+    let options = bytes.get(20..header).ok_or(ParseError::Options)?;
+    let segment = TcpRepr {
+        seq: Seq(long(4)),
+        ack: Seq(long(8)),
+        flags: Flags(fixed[13]),
+        window: word(14),
+        options: parse_options(options)?,
+        payload_len: (bytes.len() - header) as u32,
+    };
+    Ok(([word(0), word(2)], segment))
+}
+
+/// Unknown options are skipped, as RFC 9293 section 3.2 demands.
+fn parse_options(mut bytes: &[u8]) -> Result<TcpOptions, ParseError> {
+    let mut options = TcpOptions::default();
+    while let Some((&kind, rest)) = bytes.split_first() {
+        match kind {
+            END => break,
+            NOP => {
+                bytes = rest;
+                continue;
+            }
+            _ => {}
+        }
+        let len = usize::from(*rest.first().ok_or(ParseError::Options)?);
+        let value = bytes.get(2..len).ok_or(ParseError::Options)?;
+        match (kind, value) {
+            (KIND_MSS, &[a, b]) => options.mss = Some(u16::from_be_bytes([a, b])),
+            (KIND_WINDOW_SCALE, &[shift]) => options.window_scale = Some(shift),
+            (KIND_SACK_PERMITTED, &[]) => options.sack_permitted = true,
+            (KIND_TIMESTAMP, &[a, b, c, d, e, f, g, h]) => {
+                let value = u32::from_be_bytes([a, b, c, d]);
+                let echo = u32::from_be_bytes([e, f, g, h]);
+                options.timestamp = Some(Timestamp { value, echo });
+            }
+            (KIND_SACK, blocks) => {
+                for &[a, b, c, d, e, f, g, h] in blocks.as_chunks::<8>().0 {
+                    let left = Seq(u32::from_be_bytes([a, b, c, d]));
+                    let right = Seq(u32::from_be_bytes([e, f, g, h]));
+                    options.sack.push(SackBlock { left, right });
+                }
+            }
+            _ => {}
+        }
+        bytes = &bytes[len..];
+    }
+    Ok(options)
+}
+
+const END: u8 = 0;
+const NOP: u8 = 1;
+const KIND_MSS: u8 = 2;
+const KIND_WINDOW_SCALE: u8 = 3;
+const KIND_SACK_PERMITTED: u8 = 4;
+const KIND_SACK: u8 = 5;
+const KIND_TIMESTAMP: u8 = 8;
