@@ -12,9 +12,9 @@ fn address(node: NodeId) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, (node.0 >> 8) as u8, node.0 as u8)
 }
 
-fn node(address: Ipv4Addr) -> Option<NodeId> {
+fn node(address: Ipv4Addr) -> NodeId {
     let [_, _, high, low] = address.octets();
-    Some(NodeId(u16::from_be_bytes([high, low])))
+    NodeId(u16::from_be_bytes([high, low]))
 }
 
 prop_compose! {

@@ -7,7 +7,7 @@ pub struct Checksum(u32);
 impl Checksum {
     /// Adds bytes, as big-endian words; an odd last byte counts as the high one.
     #[must_use]
-    pub fn add(self, bytes: &[u8]) -> Self {
+    pub fn sum(self, bytes: &[u8]) -> Self {
         let mut sum = self.0;
         let (words, last) = bytes.as_chunks::<2>();
         for word in words {
@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn the_example_of_rfc_1071_sums_up() {
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
-        assert_eq!(Checksum::default().add(&bytes).finish(), !0xddf2);
-        assert_eq!(Checksum::default().add(&[0xab]).finish(), !0xab00);
+        assert_eq!(Checksum::default().sum(&bytes).finish(), !0xddf2);
+        assert_eq!(Checksum::default().sum(&[0xab]).finish(), !0xab00);
     }
 }

@@ -32,7 +32,7 @@ pub fn emit_ipv4(
     bytes.extend([0x40, 0, 64, protocol, 0, 0]);
     bytes.extend(src.octets());
     bytes.extend(dst.octets());
-    let sum = Checksum::default().add(&bytes).finish();
+    let sum = Checksum::default().sum(&bytes).finish();
     bytes[10..12].copy_from_slice(&sum.to_be_bytes());
     let start = bytes.len();
     let at = match &packet.body {
@@ -86,10 +86,7 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 /// Reads an IPv4 packet, its checksums included. `node` names the host of each address.
-pub fn parse_ipv4(
-    bytes: &[u8],
-    node: impl Fn(Ipv4Addr) -> Option<NodeId>,
-) -> Result<Packet, ParseError> {
+pub fn parse_ipv4(bytes: &[u8], node: impl Fn(Ipv4Addr) -> NodeId) -> Result<Packet, ParseError> {
     let fixed = bytes.first_chunk::<20>().ok_or(ParseError::Truncated)?;
     let header = usize::from(fixed[0] & 0x0f) * 4;
     if fixed[0] >> 4 != 4 || header < 20 {
@@ -97,7 +94,7 @@ pub fn parse_ipv4(
     }
     let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
     let packet = bytes.get(..total).filter(|_| total >= header).ok_or(ParseError::Truncated)?;
-    if Checksum::default().add(&packet[..header]).finish() != 0 {
+    if Checksum::default().sum(&packet[..header]).finish() != 0 {
         return Err(ParseError::Checksum);
     }
     // Neither more fragments nor an offset.
@@ -124,7 +121,7 @@ pub fn parse_ipv4(
         }
         _ => return Err(ParseError::Protocol),
     };
-    let end = |address, port| Addr { node: node(address).unwrap_or_default(), port };
+    let end = |address, port| Addr { node: node(address), port };
     Ok(Packet { src: end(src, ports[0]), dst: end(dst, ports[1]), ecn: ecn_of(fixed[1]), body })
 }
 
@@ -139,11 +136,11 @@ fn check_sum(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, bytes: &[u8]) -> Result
 /// The checksum over the pseudo-header and the segment (RFC 9293 section 3.1).
 fn transport_checksum(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, bytes: &[u8]) -> u16 {
     Checksum::default()
-        .add(&src.octets())
-        .add(&dst.octets())
-        .add(&[0, protocol])
-        .add(&(bytes.len() as u16).to_be_bytes())
-        .add(bytes)
+        .sum(&src.octets())
+        .sum(&dst.octets())
+        .sum(&[0, protocol])
+        .sum(&(bytes.len() as u16).to_be_bytes())
+        .sum(bytes)
         .finish()
 }
 

@@ -11,7 +11,7 @@ pub(super) fn emit(segment: &TcpRepr, src: u16, dst: u16, bytes: &mut Vec<u8>) {
     bytes.extend(segment.seq.0.to_be_bytes());
     let ack = if segment.flags.has(Flags::ACK) { segment.ack.0 } else { 0 };
     bytes.extend(ack.to_be_bytes());
-    bytes.extend([(segment.header_len() / 4 << 4) as u8, segment.flags.0]);
+    bytes.extend([((segment.header_len() / 4) << 4) as u8, segment.flags.0]);
     bytes.extend(segment.window.to_be_bytes());
     // Checksum, to be filled in, and urgent pointer.
     bytes.extend([0; 4]);
@@ -59,19 +59,22 @@ fn emit_options(options: &TcpOptions, bytes: &mut Vec<u8>) {
 pub(super) fn parse(bytes: &[u8]) -> Result<([u16; 2], TcpRepr), ParseError> {
     let fixed = bytes.first_chunk::<20>().ok_or(ParseError::Truncated)?;
     let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
-    let long =
-        |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
     let header = usize::from(fixed[12] >> 4) * 4;
     let options = bytes.get(20..header).ok_or(ParseError::Options)?;
     let segment = TcpRepr {
-        seq: Seq(long(4)),
-        ack: Seq(long(8)),
+        seq: Seq(long(fixed, 4)),
+        ack: Seq(long(fixed, 8)),
         flags: Flags(fixed[13]),
         window: word(14),
         options: parse_options(options)?,
         payload_len: (bytes.len() - header) as u32,
     };
     Ok(([word(0), word(2)], segment))
+}
+
+/// The 32-bit word at `at`, which the caller knows is there.
+fn long(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..at + 4].iter().fold(0, |word, &byte| word << 8 | u32::from(byte))
 }
 
 /// Unknown options are skipped, as RFC 9293 section 3.2 demands.
@@ -92,15 +95,13 @@ fn parse_options(mut bytes: &[u8]) -> Result<TcpOptions, ParseError> {
             (KIND_MSS, &[a, b]) => options.mss = Some(u16::from_be_bytes([a, b])),
             (KIND_WINDOW_SCALE, &[shift]) => options.window_scale = Some(shift),
             (KIND_SACK_PERMITTED, &[]) => options.sack_permitted = true,
-            (KIND_TIMESTAMP, &[a, b, c, d, e, f, g, h]) => {
-                let value = u32::from_be_bytes([a, b, c, d]);
-                let echo = u32::from_be_bytes([e, f, g, h]);
+            (KIND_TIMESTAMP, value) if value.len() == 8 => {
+                let (value, echo) = (long(value, 0), long(value, 4));
                 options.timestamp = Some(Timestamp { value, echo });
             }
             (KIND_SACK, blocks) => {
-                for &[a, b, c, d, e, f, g, h] in blocks.as_chunks::<8>().0 {
-                    let left = Seq(u32::from_be_bytes([a, b, c, d]));
-                    let right = Seq(u32::from_be_bytes([e, f, g, h]));
+                for block in blocks.chunks_exact(8) {
+                    let (left, right) = (Seq(long(block, 0)), Seq(long(block, 4)));
                     options.sack.push(SackBlock { left, right });
                 }
             }
