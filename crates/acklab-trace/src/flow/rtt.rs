@@ -9,8 +9,8 @@
 //! A delayed ACK is no measure of the path. So the quantiles are taken on ACKs that cover two full
 //! segments or more, which no timer held (RFC 5681 section 4.2); where those are too few, on ACKs
 //! close behind the fastest, sooner than any system's timer. They are taken on the half that is
-//! longer, for the shorter one is little more than a host's own time, and the least of the shorter
-//! is added.
+//! longer, if it has samples, for the shorter one is little more than a host's own time; and the
+//! least of the other half is added.
 //!
 //! The ACK delay is the receiver's wait alone: for an ACK that covers two full segments, from the
 //! oldest of them to the newest, as both came by; else from the oldest to the ACK, less the least
@@ -67,40 +67,62 @@ impl Measured {
         measured.chain(self.handshake).min()
     }
 
-    /// What tells most of the receiver's half, whose least is known: the samples and their limit.
-    fn receiver_half(&self, least: Span) -> (RttBasis, &Distribution, Span) {
+    /// What tells most of the receiver's half, whose least is known.
+    fn receiver_half(&self, least: Span) -> Half<'_> {
         if self.forced.count() >= SAMPLES_MIN {
-            return (RttBasis::ForcedAcks, &self.forced, Span::MAX);
+            return Half::new(RttBasis::ForcedAcks, least, &self.forced, Span::MAX);
         }
         let behind = (least / 2).clamp(PROMPT_WITHIN_MIN, PROMPT_WITHIN_MAX);
-        (RttBasis::PromptAcks, &self.lone, least + behind)
+        Half::new(RttBasis::PromptAcks, least, &self.lone, least + behind)
     }
 
     /// The round-trip time; `echoes` and the data of `opposite` tell of the sender's half.
     pub(super) fn rtt(&self, halves: Halves, echoes: &EchoClock, opposite: &Self) -> Option<Rtt> {
         let to_receiver = halves.to_receiver?;
         let to_sender = halves.to_sender.unwrap_or(Span::ZERO);
-        let other = to_receiver.min(to_sender);
-        let (basis, distribution, limit) = if to_sender <= to_receiver {
-            self.receiver_half(to_receiver)
-        } else if echoes.full.count() >= SAMPLES_MIN {
-            (RttBasis::TimestampEchoes, &echoes.full, Span::MAX)
+        let receiver_half = self.receiver_half(to_receiver);
+        let sender_half = if echoes.full.count() >= SAMPLES_MIN {
+            Half::new(RttBasis::TimestampEchoes, to_sender, &echoes.full, Span::MAX)
         } else {
             opposite.receiver_half(to_sender)
         };
-        let quantile = |q| distribution.quantile_up_to(q, limit).map(|half| half + other);
+        let (longer, shorter) = if to_sender > to_receiver {
+            (sender_half, receiver_half)
+        } else {
+            (receiver_half, sender_half)
+        };
         let min = to_receiver + to_sender;
-        let samples = distribution.count_up_to(limit);
+        let measured = if longer.samples > 0 { &longer } else { &shorter };
+        let other = min.saturating_sub(measured.least);
+        let quantile = |q| {
+            let half = measured.distribution.quantile_up_to(q, measured.limit);
+            half.map_or(min, |half| half + other)
+        };
         Some(Rtt {
             min,
-            p50: quantile(0.5).unwrap_or(min),
-            p95: quantile(0.95).unwrap_or(min),
-            max: quantile(1.0).unwrap_or(min),
-            samples,
-            basis: if samples == 0 { RttBasis::Handshake } else { basis },
+            p50: quantile(0.5),
+            p95: quantile(0.95),
+            max: quantile(1.0),
+            samples: measured.samples,
+            basis: if measured.samples == 0 { RttBasis::Handshake } else { measured.basis },
             to_receiver_min: halves.to_receiver,
             to_sender_min: halves.to_sender,
         })
+    }
+}
+
+/// One half of the path: its least time, and the samples up to a limit that tell its distribution.
+struct Half<'a> {
+    basis: RttBasis,
+    least: Span,
+    distribution: &'a Distribution,
+    limit: Span,
+    samples: u64,
+}
+
+impl<'a> Half<'a> {
+    fn new(basis: RttBasis, least: Span, distribution: &'a Distribution, limit: Span) -> Self {
+        Self { basis, least, distribution, limit, samples: distribution.count_up_to(limit) }
     }
 }
 
