@@ -239,7 +239,8 @@ fn kind_name(kind: SegmentKind) -> &'static str {
 
 fn line_columns(points: &[(f64, f64)]) -> Value {
     json!({
-        "t": numbers(points.iter().map(|point| point.0), 9),
+        // Lines are looked at as a whole: six digits are finer than a pixel.
+        "t": numbers(points.iter().map(|point| point.0), 6),
         "a": numbers(points.iter().map(|point| point.1), 15),
     })
 }

@@ -16,6 +16,19 @@ use crate::report::table::measure;
 
 /// One hold, packet by packet.
 pub(super) fn ladder(flow: &Flow, direction: &Direction) -> Option<Block> {
+    Some(Block::Ladder(Figure {
+        title: "One hold, packet by packet".into(),
+        caption:
+            "Time runs downwards; long waits are drawn shortened, so read the times. Those at \
+                  the capture point are measured, those at the other host are estimated from the \
+                  round trip. The shaded bands show who waits."
+                .into(),
+        drawing: draw_ladder(flow, direction)?,
+    }))
+}
+
+/// Its drawing.
+pub(super) fn draw_ladder(flow: &Flow, direction: &Direction) -> Option<Ladder> {
     let rungs = around_the_hold(direction)?;
     let shift = Shift::of(flow, direction, rungs);
     let origin = rungs.first()?.t_ms;
@@ -38,23 +51,14 @@ pub(super) fn ladder(flow: &Flow, direction: &Direction) -> Option<Block> {
         found::NagleState::On => "sends, Nagle’s algorithm on",
         _ => "sends",
     };
-    let drawing = Ladder {
+    Some(Ladder {
         left: Host { name: direction.from.clone(), role: nagle.into() },
         right: Host { name: direction.to.clone(), role: "receives and acknowledges".into() },
         capture: shift.capture,
         arrows,
         holds,
         notes,
-    };
-    Some(Block::Ladder(Figure {
-        title: "One hold, packet by packet".into(),
-        caption:
-            "Time runs downwards; long waits are drawn shortened, so read the times. Those at \
-                  the capture point are measured, those at the other host are estimated from the \
-                  round trip. The shaded bands show who waits."
-                .into(),
-        drawing,
-    }))
+    })
 }
 
 /// The packets from the data whose acknowledgment was waited for to a little after the hold.

@@ -14,6 +14,7 @@ use acklab_trace::diagnosis::{
 };
 
 use super::html::ReportError;
+use super::ladder::Ladder;
 use super::page::{Block, Fix, Page, Section, Tone, Verdict};
 use super::table::{Cell, Column, Row, Table, grouped, measure};
 
@@ -71,6 +72,14 @@ pub fn page(diagnosis: &Diagnosis, file: &str, conditions: Vec<(String, String)>
         ],
         conditions,
     }
+}
+
+/// The ladder of the worst hold, for a page of another kind: a simulated run that is captured and
+/// diagnosed draws itself this way.
+pub fn ladder(diagnosis: &Diagnosis) -> Option<Ladder> {
+    worst_first(diagnosis)
+        .into_iter()
+        .find_map(|(flow, direction)| figures::draw_ladder(flow, direction))
 }
 
 /// Every direction with data, the one that lost most time first; among the rest the busiest first.
@@ -388,13 +397,72 @@ fn percent(share: f64) -> String {
 }
 
 /// Directions with figures: so many keep the file below a megabyte.
-const DIRECTIONS_SHOWN: usize = 20;
+const DIRECTIONS_SHOWN: usize = 12;
 /// Rows of the table of connections.
 const ROWS_SHOWN: usize = 500;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::ladder::Side;
+
+    fn demo(name: &str) -> Diagnosis {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../demo").join(name);
+        acklab_trace::diagnose(&path, &acklab_trace::Options::default(), |_| {}).expect(name)
+    }
+
+    #[test]
+    fn a_stalled_capture_names_both_hosts_and_draws_the_hold() {
+        let diagnosis = demo("nagle-linux.pcapng");
+        let page = page(&diagnosis, "nagle-linux.pcapng", vec![]);
+        assert_eq!(page.verdict.tone, Tone::Fault);
+        assert!(page.verdict.headline.starts_with("Yes. 127.0.0.1:"), "{}", page.verdict.headline);
+        let hosts: Vec<&str> = page.verdict.fixes.iter().map(|fix| fix.host.as_str()).collect();
+        assert_eq!(hosts, ["On the sender, 127.0.0.1", "On the receiver, 127.0.0.1"]);
+        let kinds = page.sections[0].blocks.iter().map(|block| match block {
+            Block::Ladder(_) => 'l',
+            Block::Figure(_) => 'f',
+            Block::Table(_) => 't',
+            Block::Facts(_) => 'd',
+            Block::Text(_) => 'p',
+        });
+        assert_eq!(kinds.collect::<String>(), "ltffffdp");
+        let ladder = ladder(&diagnosis).expect("a ladder");
+        let held = ladder.holds.iter().find(|hold| hold.side == Side::Left).expect("a hold");
+        assert!((39.0..49.0).contains(&(held.to_ms - held.from_ms)), "{held:?}");
+    }
+
+    #[test]
+    fn a_clean_capture_is_told_so_without_a_remedy() {
+        let page = page(&demo("nodelay-linux.pcapng"), "nodelay-linux.pcapng", vec![]);
+        assert_eq!(page.verdict.tone, Tone::Fine);
+        assert!(page.verdict.fixes.is_empty());
+        let ladders = page.sections.iter().flat_map(|section| &section.blocks);
+        assert_eq!(ladders.filter(|block| matches!(block, Block::Ladder(_))).count(), 0);
+    }
+
+    #[test]
+    fn a_capture_of_many_connections_stays_small_and_says_what_it_leaves_out() {
+        let mut diagnosis = demo("nagle-linux.pcapng");
+        let flow = diagnosis.flows[0].clone();
+        diagnosis.flows = (0..400).map(|id| Flow { id, ..flow.clone() }).collect();
+        let page = page(&diagnosis, "many.pcapng", vec![]);
+        let shown = page.sections.iter().filter(|section| section.choice.is_some()).count();
+        assert_eq!(shown, DIRECTIONS_SHOWN);
+        let html = page.to_html().expect("templates are sound");
+        assert!(html.len() < 1_200_000, "{} bytes", html.len());
+        assert!(html.contains("Left out: 300 directions"));
+    }
+
+    #[test]
+    fn a_capture_without_tcp_is_not_called_clean() {
+        let mut diagnosis = demo("nodelay-linux.pcapng");
+        diagnosis.flows.clear();
+        diagnosis.capture.tcp_segments = 0;
+        let page = page(&diagnosis, "udp.pcapng", vec![]);
+        assert_eq!(page.verdict.tone, Tone::Unsure);
+        assert!(page.to_html().is_ok());
+    }
 
     #[test]
     fn hosts_are_named_without_their_ports() {
