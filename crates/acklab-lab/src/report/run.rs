@@ -26,7 +26,8 @@ pub struct RunReport<'a> {
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// Names and units of the numbers each case has beside the main metric.
+    /// Names and units of the numbers each case has beside the main metric; a count of things has only
+    /// the one or the other.
     pub numbers: Vec<(String, String)>,
     /// The cases, in the plan's order.
     pub cases: Vec<RunCase<'a>>,
@@ -92,8 +93,9 @@ pub const NAGLE_DELACK_FIGURES: &[Comparison] = &[
     },
     Comparison {
         title: "Figure 2: a Windows receiver over five round-trip times, Nagle’s algorithm on",
-        caption: "Messages wait up to one cycle, the round trip plus the receiver’s 200 ms; on the \
-                  way there the delay is spread evenly, hence the straight lines.",
+        caption: "Messages wait up to one cycle, the round trip plus the receiver’s 200 ms. Up to there \
+                  the delay is spread evenly: in steps on ideal clocks, as a straight line on \
+                  drifting ones.",
         fixed: &[("receiver", "windows-7"), ("nagle", "on")],
         series: "rtt",
     },
@@ -185,6 +187,9 @@ fn agreement(report: &RunReport<'_>) -> Option<String> {
         (0, _) => None,
         (1, 1) => Some("Mean and maximum are what the closed form predicts.".into()),
         (1, _) => Some("Mean or maximum differs from what the closed form predicts.".into()),
+        (all, kept) if all == kept => {
+            Some(format!("Mean and maximum are what the closed form predicts in all {all} cases."))
+        }
         (all, kept) => Some(format!(
             "Mean and maximum are what the closed form predicts in {kept} of the {all} cases that \
              have one."
@@ -278,7 +283,10 @@ fn table(report: &RunReport<'_>) -> Table {
         columns.push(Column::number("Maximum by closed form", &report.unit));
     }
     for (name, unit) in &report.numbers {
-        columns.push(Column::number(name, unit));
+        columns.push(match name.as_str() {
+            "" => Column::number(&capitalised(unit), ""),
+            name => Column::number(&capitalised(name), unit),
+        });
     }
     let rows = report.cases.iter().map(|case| row(case, with_law)).collect();
     let note = with_law.then(|| {
@@ -415,7 +423,7 @@ mod tests {
         assert!(table.rows.iter().all(|row| row.cells.len() == table.columns.len()));
         assert_eq!(table.rows[0].cells[2], Cell { text: "30ms".into(), value: Some(30.0) });
         assert!(page.verdict.explanation[0].contains("receiver = qnx-7.0"));
-        assert!(page.verdict.explanation[2].contains("in 2 of the 2 cases"));
+        assert!(page.verdict.explanation[2].contains("in all 2 cases"));
     }
 
     #[test]
