@@ -1,6 +1,12 @@
-//! The contract's property tests: arbitrary scripts against the TCP connection.
+//! The contract's property tests: arbitrary scripts against the TCP connection, and arbitrary samples
+//! against every congestion control, ACK policy and queue.
 
-use acklab_core::contract::{attack_connection, attack_pair};
+use acklab_core::ack::Profile;
+use acklab_core::cc::{Algorithm, Start};
+use acklab_core::contract::{
+    attack_ack_policy, attack_congestion_control, attack_connection, attack_pair, attack_queue,
+};
+use acklab_core::queue::{DropTail, drop_tail::Limit};
 use proptest::prelude::*;
 
 proptest! {
@@ -18,5 +24,45 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..600)
     ) {
         prop_assert_eq!(attack_pair(&bytes), attack_pair(&bytes));
+    }
+
+    #[test]
+    fn every_congestion_control_keeps_a_window_of_one_segment_and_is_deterministic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..600),
+        mss in 88_u32..9000,
+    ) {
+        for name in ["reno"] {
+            let algorithm: Algorithm = name.parse().unwrap();
+            let start = Start { mss, initial_window: 10 * u64::from(mss), initial_ssthresh: u64::MAX };
+            let run = || attack_congestion_control(&mut algorithm.controller(&start), mss, &bytes);
+            prop_assert_eq!(run(), run());
+        }
+    }
+
+    #[test]
+    fn every_ack_policy_acknowledges_within_500_ms_and_is_deterministic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..600),
+        phase in 0.0..1.0,
+    ) {
+        for name in [
+            "linux", "freebsd-12.1", "freebsd-12.2", "windows-7", "windows-7-tick", "windows-10",
+            "qnx-7.0", "macos", "4.4bsd", "every-segment", "fixed-timer:73ms", "tick:150ms",
+        ] {
+            let profile: Profile = name.parse().unwrap();
+            let run = || attack_ack_policy(&mut profile.policy(phase), &bytes);
+            prop_assert_eq!(run(), run(), "{}", name);
+        }
+    }
+
+    #[test]
+    fn every_queue_conserves_packets_and_bytes(
+        bytes in proptest::collection::vec(any::<u8>(), 0..2000),
+        packets in 1_u32..40,
+        limit in 1_000_u64..40_000,
+    ) {
+        for limit in [Limit::NONE, Limit::packets(packets), Limit::bytes(limit)] {
+            let run = || attack_queue(&mut DropTail::new(limit), &bytes);
+            prop_assert_eq!(run(), run());
+        }
     }
 }

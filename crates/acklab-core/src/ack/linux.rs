@@ -164,6 +164,12 @@ impl Linux {
         Decision::Wait
     }
 
+    /// How late timers expire: the timer wheel (4.8 and later, `calc_index` of kernel/time/timer.c)
+    /// rounds up by one jiffy, so that 40 ms become 40 to 44 where HZ is 250.
+    fn lateness(&self) -> Span {
+        self.options.jiffy.unwrap_or(Span::ZERO)
+    }
+
     /// The last jiffy boundary at or before `now`.
     fn floor(&self, now: Time) -> Time {
         match self.options.jiffy {
@@ -179,6 +185,10 @@ impl AckPolicy for Linux {
         self.measure(sample);
         self.adapt(now, sample);
         self.last_data = Some(now);
+        if sample.window_grew {
+            // `tcp_grow_window`: the sender should learn of the larger window at once.
+            self.quick |= 1;
+        }
         let two_segments = sample.unacked_bytes > self.rcv_mss && sample.window_not_shrunk;
         if two_segments || self.is_quick() {
             return Decision::Now;
@@ -224,7 +234,8 @@ impl AckPolicy for Linux {
     }
 
     fn handle_timeout(&mut self, now: Time, rto: Span) -> Decision {
-        let decision = expire(&mut self.deadline, now);
+        let asked = now - self.lateness();
+        let decision = expire(&mut self.deadline, asked);
         if decision == Decision::Now {
             if self.is_pingpong() {
                 self.pingpong = 0;
@@ -237,7 +248,7 @@ impl AckPolicy for Linux {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.deadline
+        self.deadline.map(|at| at + self.lateness())
     }
 
     fn on_quickack(&mut self, _now: Time, on: bool, always: bool) {

@@ -19,6 +19,7 @@ use crate::time::{Span, Time};
 
 /// In-order data arrived.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent observations about one segment")]
 pub struct DataSample {
     /// Payload bytes.
     pub len: u32,
@@ -36,6 +37,8 @@ pub struct DataSample {
     pub window_not_shrunk: bool,
     /// The last window advertised was zero.
     pub was_zero_window: bool,
+    /// This segment let the receive window open further than before.
+    pub window_grew: bool,
     /// Smoothed round trip, where known.
     pub srtt: Option<Span>,
     /// Retransmission time-out in force.

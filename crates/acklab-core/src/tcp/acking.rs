@@ -72,7 +72,13 @@ impl Acking {
     }
 
     /// Data arrived in order.
-    pub(super) fn on_data(&mut self, now: Time, len: u32, push: bool, at: &Surroundings) {
+    pub(super) fn on_data(
+        &mut self,
+        now: Time,
+        (len, push): (u32, bool),
+        window_grew: bool,
+        at: &Surroundings,
+    ) {
         self.segments += 1;
         self.oldest.get_or_insert(now);
         let sample = DataSample {
@@ -84,6 +90,7 @@ impl Acking {
             window: at.best_window as u32,
             window_not_shrunk: at.not_shrunk,
             was_zero_window: self.announced_zero,
+            window_grew,
             srtt: at.srtt,
             rto: at.rto,
         };

@@ -290,10 +290,10 @@ impl Connection {
         if arrival.gap || arrival.refused > 0 || arrival.advanced == 0 || from > start {
             self.acking.on_disorder(now, self.rcv.window());
         } else {
-            self.rcv.grow(segment.payload_len, self.terms.full_segment(0));
+            let grew = self.rcv.grow(segment.payload_len, self.terms.full_segment(0));
             let at = self.surroundings();
             let push = segment.flags.has(Flags::PSH);
-            self.acking.on_data(now, segment.payload_len, push, &at);
+            self.acking.on_data(now, (segment.payload_len, push), grew, &at);
         }
     }
 

@@ -3,7 +3,7 @@
 //! [`Connection`] answers to the five verbs of [`crate::endpoint::Endpoint`] and to the
 //! application's verbs (write, read, close, the socket options). Which file does what:
 //! - `state`: the states, one transition table; `connection`: the block and the application's verbs;
-//! - `input`: segment arrival in the order of RFC 9293 section 3.10.7; `acceptance`: the SYN states;
+//! - `input`: segment arrival in the order of RFC 9293 section 3.10.7; `opening`: the SYN states;
 //! - `output`: what may leave now; `timers`: what a deadline does;
 //! - `send_buffer`, `receive_buffer`: lengths only, see below; `options`: what was negotiated;
 //! - `nagle`, `rto`, `sack`, `recovery`: the algorithms, each by its RFC.
@@ -20,6 +20,7 @@ mod acking;
 mod config;
 mod connection;
 mod input;
+mod inspect;
 mod nagle;
 mod opening;
 mod options;
@@ -34,7 +35,8 @@ mod system;
 mod timers;
 
 pub use config::{Config, CwndUnit, InitialWindow, KeepAlive, WindowUpdate};
-pub use connection::{AppEvent, Connection, Snapshot};
+pub use connection::{AppEvent, Connection};
+pub use inspect::Snapshot;
 pub use nagle::{Nagle, UnknownNagle};
 pub use rto::RtoEstimator;
 pub use sack::Scoreboard;

@@ -230,11 +230,15 @@ impl ReceiveBuffer {
     }
 
     /// A segment of `len` bytes arrived in order: the window may open by two segments, until it is
-    /// as large as the buffer (Linux `tcp_grow_window`; other systems tune their buffers alike).
-    pub(super) fn grow(&mut self, len: u32, mss: u32) {
-        if len >= GROWS_FROM {
-            self.clamp = (self.clamp + 2 * u64::from(mss)).min(self.capacity);
+    /// as large as what is free of the buffer (Linux `tcp_grow_window`; other systems tune their
+    /// buffers alike). Returns whether it did.
+    pub(super) fn grow(&mut self, len: u32, mss: u32) -> bool {
+        let free = self.capacity.saturating_sub(self.unread());
+        let grows = len >= GROWS_FROM.min(mss) && free > self.clamp;
+        if grows {
+            self.clamp = (self.clamp + 2 * u64::from(mss)).min(free);
         }
+        grows
     }
 
     /// Moves the announced edge to the best and returns the window field for it, shifted by `scale`.
@@ -254,8 +258,10 @@ impl ReceiveBuffer {
 /// The window of a SYN cannot be scaled, and every system begins there.
 const INITIAL_CLAMP: u64 = 65_535;
 
-/// Smaller segments do not open the window: they would cost more memory than they announce.
-const GROWS_FROM: u32 = 128;
+/// Smaller segments do not open the window: with their overhead (`truesize`, above 2 kB for a full
+/// frame) they would cost more than twice the memory that they announce. A full segment always does,
+/// lest a small MSS be bound to 64 kB.
+const GROWS_FROM: u32 = 1024;
 
 /// Ranges beyond gaps that are kept; a segment that would open another is dropped (and sent again).
 const MAX_RANGES: usize = 4096;

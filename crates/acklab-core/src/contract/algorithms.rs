@@ -1,0 +1,158 @@
+//! Arbitrary samples for one algorithm: the property test that each congestion control, ACK policy
+//! and queue gets with one line.
+
+use super::Choices;
+use crate::ack::{AckPolicy, DataSample, Decision, ReadSample};
+use crate::cc::{AckSample, CongestionControl, EcnSample, LossSample, RtoSample, SentSample};
+use crate::packet::{Addr, Body, Ecn, Packet};
+use crate::queue::{Dropped, Queue};
+use crate::time::{Span, Time};
+
+/// Runs a congestion control through arbitrary samples in any order and asserts that its window
+/// never falls below one segment; returns its last window.
+///
+/// # Panics
+/// Where the window falls below one MSS.
+pub fn attack_congestion_control(cc: &mut impl CongestionControl, mss: u32, bytes: &[u8]) -> u64 {
+    let mut choices = Choices::new(bytes);
+    let mut now = Time::ZERO;
+    while !choices.is_empty() {
+        now += Span::from_micros(u64::from(choices.word()));
+        let in_flight = u64::from(choices.long() >> choices.below(32));
+        let rtt = choices.flip().then(|| Span::from_micros(u64::from(choices.word())));
+        match choices.below(8) {
+            0 => cc.on_loss(now, &LossSample { in_flight }),
+            1 => cc.on_rto(now, &RtoSample { in_flight, again: choices.flip() }),
+            2 => cc.on_ecn(now, &EcnSample { in_flight }),
+            3 => cc.on_recovered(now),
+            4 => cc.on_idle(now),
+            5 => {
+                let retransmission = choices.flip();
+                cc.on_sent(now, &SentSample { bytes: mss, in_flight, retransmission });
+            }
+            _ => cc.on_ack(
+                now,
+                &AckSample {
+                    acked: u64::from(choices.word()),
+                    in_flight,
+                    rtt,
+                    srtt: rtt,
+                    cwnd_limited: choices.flip(),
+                    in_fast_recovery: choices.flip(),
+                },
+            ),
+        }
+        assert!(cc.cwnd() >= u64::from(mss), "cwnd {} below one MSS at {now}", cc.cwnd());
+        assert_eq!(cc.snapshot().cwnd, cc.cwnd());
+    }
+    cc.cwnd()
+}
+
+/// Runs an ACK policy through arbitrary samples and asserts that it always either acknowledges or
+/// has a deadline within 500 ms (RFC 9293 section 3.8.6.3), that a deadline before its time does
+/// nothing, and that an ACK disarms it; returns how often it acknowledged.
+///
+/// # Panics
+/// Where it does not hold.
+pub fn attack_ack_policy(policy: &mut impl AckPolicy, bytes: &[u8]) -> u32 {
+    let mut choices = Choices::new(bytes);
+    let (mut now, mut acks, mut segments, mut unacked) = (Time::ZERO, 0, 0, 0);
+    let mut oldest = None;
+    while !choices.is_empty() {
+        now += Span::from_micros(u64::from(choices.word()) * u64::from(choices.byte()));
+        if let Some(at) = policy.poll_timeout().filter(|&at| at <= now) {
+            now = at;
+        }
+        let rto = Span::from_millis(200);
+        let mut decision = policy.handle_timeout(now, rto);
+        match choices.below(6) {
+            0..=2 => {
+                let len = 1 + u32::from(choices.word() % 1460);
+                (segments, unacked) = (segments + 1, unacked + len);
+                oldest.get_or_insert(now);
+                let sample = DataSample {
+                    len,
+                    push: choices.flip(),
+                    mss: 1460,
+                    unacked_segments: segments,
+                    unacked_bytes: unacked,
+                    window: choices.long(),
+                    window_not_shrunk: choices.flip(),
+                    was_zero_window: choices.below(8) == 0,
+                    window_grew: choices.flip(),
+                    srtt: choices.flip().then(|| Span::from_micros(u64::from(choices.word()))),
+                    rto,
+                };
+                if policy.on_data(now, &sample) == Decision::Now {
+                    decision = Decision::Now;
+                }
+            }
+            3 => {
+                let copied = u32::from(choices.word());
+                let [queue_empty, window, advertised] = [copied & 1, copied, copied];
+                let queue_empty = queue_empty == 1;
+                let unacked_bytes = unacked;
+                let sample = ReadSample { copied, unacked_bytes, queue_empty, window, advertised };
+                if policy.on_read(now, &sample) == Decision::Now {
+                    decision = Decision::Now;
+                }
+            }
+            4 => policy.on_data_sent(now),
+            _ => policy.on_disorder(now, choices.long()),
+        }
+        if decision == Decision::Now {
+            policy.on_ack_sent(now);
+            assert_eq!(policy.poll_timeout(), None, "an ACK at {now} left the timer armed");
+            (acks, segments, unacked, oldest) = (acks + 1, 0, 0, None);
+        }
+        if let Some(oldest) = oldest {
+            let due = policy.poll_timeout();
+            assert!(due.is_some(), "data of {oldest} waits with neither ACK nor deadline");
+            assert!(due.is_none_or(|at| at <= oldest + Span::from_millis(500)), "over 500 ms");
+        }
+        if policy.poll_timeout().is_none_or(|at| at > now) {
+            let before = policy.poll_timeout();
+            assert_eq!(policy.handle_timeout(now, rto), Decision::Wait, "a spurious timeout acts");
+            assert_eq!(policy.poll_timeout(), before);
+        }
+    }
+    acks
+}
+
+/// Runs a queue through arbitrary arrivals and departures and asserts that every packet comes out
+/// once, is dropped once, or still waits, and that the counts say so; returns how many came out.
+///
+/// # Panics
+/// Where it does not hold.
+pub fn attack_queue(queue: &mut impl Queue, bytes: &[u8]) -> u32 {
+    let mut choices = Choices::new(bytes);
+    let (mut now, mut dropped) = (Time::ZERO, Dropped::default());
+    let (mut entered, mut waiting_bytes, mut left) = (0_u32, 0_u64, 0_u32);
+    let mut gone = 0_u32;
+    while !choices.is_empty() {
+        now += Span::from_micros(u64::from(choices.word()));
+        if choices.flip() {
+            let len = u32::from(choices.word() % 1472);
+            let (src, dst) = (Addr::default(), Addr::default());
+            let packet = Packet { src, dst, ecn: Ecn::Ect0, body: Body::Datagram { len } };
+            waiting_bytes += u64::from(packet.size());
+            entered += 1;
+            queue.enqueue(now, packet, &mut dropped);
+        } else {
+            let waited = queue.packets() > 0;
+            if let Some(packet) = queue.dequeue(now, &mut dropped) {
+                waiting_bytes -= u64::from(packet.size());
+                left += 1;
+            } else {
+                assert!(!waited || queue.packets() == 0, "a packet waits and none leaves");
+            }
+        }
+        for (packet, _) in dropped.drain() {
+            waiting_bytes -= u64::from(packet.size());
+            gone += 1;
+        }
+        assert_eq!(queue.packets(), entered - left - gone, "packets at {now}");
+        assert_eq!(queue.bytes(), waiting_bytes, "bytes at {now}");
+    }
+    left
+}
