@@ -15,30 +15,32 @@ use crate::flow::facts::{CapturePoint, DirectionFacts};
 pub struct Path {
     /// Capture point to receiver and back.
     pub near_ms: Option<f64>,
-    /// Capture point to sender and back.
+    /// Capture point to sender and back; without the handshake an upper bound.
     pub far_ms: Option<f64>,
     /// The handshake was captured, so that both are round trips and not delayed ACKs.
     pub handshake: bool,
 }
 
-/// An acknowledgment this fast cannot have waited for any delayed-ACK timer in use (the shortest
-/// is a tick of 10 ms).
+/// Without the handshake, the fastest ACK counts as a round trip only if the usual one takes longer
+/// than it by this share: else all may have waited for the same timer.
+const SLOWER_SHARE: f64 = 0.25;
+/// An acknowledgment this fast cannot have waited for any delayed-ACK timer in use (the shortest is
+/// a tick of 10 ms).
 const PROMPT_MS: f64 = 8.0;
 
 impl Path {
     /// From the facts of the direction and of the opposite one.
     pub fn of(facts: &DirectionFacts, opposite: &DirectionFacts) -> Self {
         let handshake = facts.handshake.is_some() && opposite.handshake.is_some();
-        let bound = |half: Option<Span>| {
-            half.map(Span::as_millis_f64).filter(|ms| handshake || *ms < PROMPT_MS)
-        };
-        let near = bound(facts.rtt.and_then(|r| r.to_receiver_min));
-        let far = bound(facts.rtt.and_then(|r| r.to_sender_min));
+        let near = facts.rtt.and_then(|r| r.to_receiver_min).map(Span::as_millis_f64);
+        let usual = facts.ack_delay.map_or(0.0, |d| d.p50.as_millis_f64());
+        let known = |ms: &f64| handshake || *ms < PROMPT_MS || usual > *ms * SLOWER_SHARE;
+        let far = facts.rtt.and_then(|r| r.to_sender_min).map(Span::as_millis_f64);
         let local = |at: CapturePoint| {
             facts.capture_point == at || facts.capture_point == CapturePoint::Loopback
         };
         Self {
-            near_ms: near.or_else(|| local(CapturePoint::Receiver).then_some(0.0)),
+            near_ms: near.filter(known).or_else(|| local(CapturePoint::Receiver).then_some(0.0)),
             far_ms: far.or_else(|| local(CapturePoint::Sender).then_some(0.0)),
             handshake,
         }

@@ -48,6 +48,11 @@ const TICKS: [(f64, &str); 6] = [
     (20.0, "fixed-tick"),
 ];
 
+/// Other ticks are looked for from here, ms: shorter ones say no more than a
+/// beat of the traffic does.
+const TICK_LEAST: usize = 25;
+/// To here: RFC 9293 section 3.8.6.3 forbids more.
+const TICK_MOST: usize = 500;
 /// Fewer events say nothing of a timer.
 const EVENTS_MIN: usize = 3;
 /// An ACK this soon was not delayed by a timer.
@@ -187,45 +192,75 @@ fn few(delays: &Delays, path: &Path) -> (ReceiverPolicy, Timer) {
     (policy, timer)
 }
 
-/// A clock of its own: instants on a lattice, delays spread over the tick.
+/// A clock of its own: instants on a lattice, delays spread over the tick. Known ticks first, then
+/// any other.
 fn tick(delays: &Delays) -> Option<(ReceiverPolicy, Timer)> {
     let steps: Vec<f64> = delays.instants.windows(2).map(|w| w[1] - w[0]).collect();
-    for (period, name) in TICKS {
-        let tolerance = (period * 0.02).clamp(1.0, 4.0);
-        let usable: Vec<f64> = steps.iter().copied().filter(|s| *s > period * 0.4).collect();
-        let on = usable.iter().filter(|s| off_lattice(**s, period) <= tolerance).count();
-        if usable.len() < EVENTS_MIN + 1 || on * 10 < usable.len() * 7 {
-            continue;
-        }
-        let (low, high) = (delays.oldest.quantile(0.02), delays.oldest.quantile(0.98));
-        let spread = delays.oldest.quantile(0.9) - delays.oldest.quantile(0.1);
-        let skips = if low >= period * 0.9 { 1.0 } else { 0.0 };
-        let within = high <= period * (skips + 1.0) + tolerance.max(3.0);
-        // A chain of holds re-arms itself at every tick, so that delays stand still just below it;
-        // only a length that no fixed timer has gives it away.
-        let standing = spread < period * 0.05
-            && high >= period * 0.6
-            && skips == 0.0
-            && !PROFILES.iter().any(|p| fits(p, delays.oldest.median()));
-        if !within || !(spread >= period * 0.25 || standing) {
-            continue;
-        }
-        let evidence = format!(
-            "{on} of {} steps between delayed ACKs are multiples of {period:.0} ms, while the delays \
-             range from {low:.1} to {high:.1} ms: a clock that runs on its own",
-            usable.len()
-        );
-        let policy = ReceiverPolicy {
-            profile: Some(name),
-            candidates: vec![name],
-            timer_ms: Some(period),
-            kind: PolicyKind::Tick,
-            confidence: confidence(on, usable.len()),
-            evidence: vec![evidence],
-        };
-        return Some((policy, Timer::Tick { period, skips }));
-    }
-    None
+    let known = TICKS.iter().find_map(|(period, name)| {
+        let fit = lattice(delays, &steps, *period, f64::INFINITY)?;
+        let enough = fit.of > EVENTS_MIN && fit.on * 10 >= fit.of * 7;
+        enough.then(|| tick_policy(delays, *period, name, fit))
+    });
+    known.or_else(|| {
+        (TICK_LEAST..=TICK_MOST).rev().find_map(|ms| {
+            let period = ms as f64;
+            let fit = lattice(delays, &steps, period, period * 10.0)?;
+            let enough = fit.of >= 12 && fit.on * 20 >= fit.of * 19 && !fit.standing;
+            enough.then(|| tick_policy(delays, period, "fixed-tick", fit))
+        })
+    })
+}
+
+/// How well ACK instants and delays fit a tick.
+#[derive(Clone, Copy)]
+struct Lattice {
+    on: usize,
+    of: usize,
+    skips: f64,
+    standing: bool,
+}
+
+/// Fits the steps up to `longest` and all delays to a tick; `None` where the delays do not fit.
+fn lattice(delays: &Delays, steps: &[f64], period: f64, longest: f64) -> Option<Lattice> {
+    let tolerance = (period * 0.02).clamp(1.0, 4.0);
+    let usable = steps.iter().filter(|s| **s > period * 0.4 && **s <= longest);
+    let (on, of) = usable.fold((0, 0), |(on, of), s| {
+        (on + usize::from(off_lattice(*s, period) <= tolerance), of + 1)
+    });
+    let (low, high) = (delays.oldest.quantile(0.02), delays.oldest.quantile(0.98));
+    let spread = delays.oldest.quantile(0.9) - delays.oldest.quantile(0.1);
+    let skips = if low >= period * 0.9 { 1.0 } else { 0.0 };
+    let within = high <= period * (skips + 1.0) + tolerance.max(3.0);
+    // A chain of holds re-arms itself at every tick, so that delays stand still just below it; only
+    // a length that no fixed timer has gives it away.
+    let standing = spread < period * 0.05
+        && high >= period * 0.6
+        && skips == 0.0
+        && !PROFILES.iter().any(|p| fits(p, delays.oldest.median()));
+    (within && (spread >= period * 0.25 || standing)).then_some(Lattice { on, of, skips, standing })
+}
+
+fn tick_policy(
+    delays: &Delays,
+    period: f64,
+    name: &'static str,
+    fit: Lattice,
+) -> (ReceiverPolicy, Timer) {
+    let Lattice { on, of, skips, .. } = fit;
+    let (low, high) = (delays.oldest.quantile(0.02), delays.oldest.quantile(0.98));
+    let evidence = format!(
+        "{on} of {of} steps between delayed ACKs are multiples of {period} ms, while the delays range \
+         from {low:.1} to {high:.1} ms: a clock that runs on its own"
+    );
+    let policy = ReceiverPolicy {
+        profile: Some(name),
+        candidates: vec![name],
+        timer_ms: Some(period),
+        kind: PolicyKind::Tick,
+        confidence: confidence(on, of),
+        evidence: vec![evidence],
+    };
+    (policy, Timer::Tick { period, skips })
 }
 
 fn off_lattice(step: f64, period: f64) -> f64 {
@@ -246,11 +281,15 @@ fn fixed(delays: &Delays, path: &Path) -> Option<(ReceiverPolicy, Timer)> {
     let inside =
         Sample::new(sample.values().iter().copied().filter(|d| (low..=high).contains(d)).collect());
     let (median, spread) = (inside.median(), inside.quantile(0.9) - inside.quantile(0.1));
-    let candidates = rank(&inside, spread, delays);
+    let mut candidates = rank(&inside, spread, delays);
+    if path.near_ms.is_none() {
+        // 50 ms could as well be a round trip; the common timers are likelier than that.
+        candidates.retain(|name| *name != "windows-2012");
+    }
     let nominal = PROFILES.iter().find(|p| candidates.first() == Some(&p.name)).map(|p| p.timer_ms);
     // A constant delay that no system has is more likely the network, unless the handshake has
     // shown how long that takes.
-    if nominal.is_none() && !path.handshake {
+    if nominal.is_none() && path.near_ms.is_none() {
         let mut policy = ReceiverPolicy::unknown();
         policy.evidence.push(format!(
             "ACKs came {median:.1} ms after the data, which no known timer does: the round trip"

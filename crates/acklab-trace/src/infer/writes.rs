@@ -25,7 +25,7 @@ const ALONE_SHARE: f64 = 0.05;
 const SEGMENTS_MIN: usize = 8;
 
 /// Common divisors below this come from the padding of a protocol (16-byte cipher blocks).
-const UNIT_MIN: u64 = 20;
+pub(crate) const UNIT_MIN: u64 = 20;
 /// Pairs of steps tried for a divisor.
 const GUESSES: usize = 16;
 
@@ -110,7 +110,8 @@ pub fn boundary_unit(arrivals: &[Arrival], mss: u32) -> Option<u32> {
         .map(|g| g as u32)
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
+/// Greatest common divisor.
+pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

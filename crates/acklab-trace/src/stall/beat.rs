@@ -10,6 +10,7 @@ use super::holds::{gap_ms, wait_ms};
 use super::records::{Candidate, Log};
 use crate::infer::path::Path;
 use crate::infer::spread::Sample;
+use crate::infer::writes::{UNIT_MIN, gcd};
 
 /// Waits that vary by more than this are judged by their slope.
 const EQUAL_MS: f64 = 0.2;
@@ -44,18 +45,21 @@ fn common_len(held: &[&Candidate]) -> u32 {
         .unwrap_or(0)
 }
 
-/// Whether segments carry several messages: some are multiples of the others, or all are of the
-/// first segment, which nothing held back.
+/// Whether segments carry several messages: some share a divisor with the others that is smaller
+/// than either, or all are multiples of the first segment, which nothing held back.
 fn coalesces(held: &[&Candidate], len: u32, log: &Log) -> bool {
-    let multiple = |of: u64, n: u64| of > 0 && n >= 2 * of && n.is_multiple_of(of);
     let first = log.arrivals.first().map_or(0, |a| a.end);
-    let doubles = held.iter().filter(|c| multiple(u64::from(len), u64::from(c.len))).count();
-    multiple(first, u64::from(len)) || doubles >= DOUBLES_MIN
+    let len = u64::from(len);
+    let several = |unit: u64| unit >= UNIT_MIN && len >= 2 * unit && len.is_multiple_of(unit);
+    let others: Vec<u64> = held.iter().map(|c| u64::from(c.len)).filter(|l| *l != len).collect();
+    let related = others.iter().filter(|l| l.is_multiple_of(len) || several(gcd(len, **l))).count();
+    several(first) || (related >= DOUBLES_MIN && related * 10 >= others.len() * 8)
 }
 
 /// Whether the gaps are those of a kernel that waited: equal, and never before the ACK was there.
+/// Without a handshake only a capture at the sender can show that.
 fn is_sharp(held: &[&Candidate], path: &Path) -> bool {
-    let Some(far) = path.far_ms.filter(|_| path.handshake) else { return false };
+    let far = path.far_ms.filter(|_| path.handshake).unwrap_or(0.0);
     let gaps = Sample::new(held.iter().map(|c| gap_ms(c)).collect());
     gaps.iqr() < SHARP_MS && (far..=far + REACTION_MS).contains(&gaps.median())
 }

@@ -31,6 +31,8 @@ const REACTION_MS: f64 = 1.0;
 const JITTER_SHARE: f64 = 0.1;
 /// No segment crosses the path in less than this share of the least round trip seen.
 const EARLY_SHARE: f64 = 0.96;
+/// Bands of the window's width that jitter may add to it.
+const JITTER_BANDS: usize = 4;
 /// A kernel reacts within so much where nothing else runs.
 const SHARP_MS: f64 = 0.25;
 /// Holds must outnumber what chance would put into the window by this factor.
@@ -42,6 +44,10 @@ const STRAY_SHARE: f64 = 0.02;
 const PACING_SLOPE: f64 = -0.5;
 /// So many points make a slope.
 const SLOPE_POINTS: usize = 8;
+/// A flight that ended so often without growing is no congestion window.
+const SAME_FLIGHTS: usize = 4;
+/// Releases follow the ACK this much more sharply than data that came after it.
+const SHARPER: f64 = 3.0;
 /// Initial window of RFC 5681 section 3.1 for an MSS of 1460: with no more in flight, no congestion
 /// window has closed.
 const INITIAL_WINDOW_SEGMENTS: u32 = 3;
@@ -119,10 +125,20 @@ pub fn decide(recorder: &Recorder, mss: u32, path: &Path) -> Decision {
         first.into_iter().chain(first_early).min().unwrap_or(Time::MAX)
     };
     decision.violations = breaks;
-    let tested: Vec<&Candidate> =
-        log.candidates.iter().filter(|c| c.time < horizon && is_testable(c, mss, path)).collect();
-    let far = path.far_ms.unwrap_or(0.0);
-    let waited = |c: &&Candidate| wait_ms(c) + far >= SMALL_HOLD_MS;
+    let common = common_flights(&log.candidates);
+    let fit = |c: &&Candidate| {
+        c.time < horizon
+            && is_testable(c)
+            && (has_room(c, mss) || common.contains(&c.flight_before))
+    };
+    let fit: Vec<&Candidate> = log.candidates.iter().filter(fit).collect();
+    let (maybe, mut tested): (Vec<&Candidate>, Vec<&Candidate>) =
+        fit.into_iter().partition(|c| may_answer(c, path));
+    if sharper_than_answers(&maybe, path) {
+        tested.extend(maybe);
+        tested.sort_by_key(|c| (c.time, c.frame));
+    }
+    let waited = |c: &&Candidate| waited_ms(c, path) >= SMALL_HOLD_MS;
     let waited_long: Vec<&Candidate> = tested.iter().copied().filter(waited).collect();
     let Some(window) = gap_window(&waited_long, path) else { return decision };
     decision.window = window;
@@ -169,6 +185,12 @@ pub(super) fn wait_ms(c: &Candidate) -> f64 {
     c.ack.since(c.before).as_millis_f64()
 }
 
+/// How long the ACK took as the sender saw it, after the segment before.
+fn waited_ms(c: &Candidate, path: &Path) -> f64 {
+    // Where the way to the sender is not known, the gap may be all of it.
+    wait_ms(c) + path.far_ms.unwrap_or_else(|| gap_ms(c))
+}
+
 /// Segments that left before the ACK can have reached the sender, although they passed the capture
 /// point after it: Nagle off, seen from the receiver's side.
 fn early_departures(candidates: &[Candidate], path: &Path) -> Vec<Time> {
@@ -181,46 +203,95 @@ fn early_departures(candidates: &[Candidate], path: &Path) -> Vec<Time> {
         .collect()
 }
 
-/// Whether nothing but Nagle or the application can have kept the segment, and the application
-/// cannot have been answering.
-fn is_testable(c: &Candidate, mss: u32, path: &Path) -> bool {
-    let marks = c.marks;
-    let cwnd_open = c.flight_before <= INITIAL_WINDOW_SEGMENTS * mss
-        || u64::from(c.flight_before) * 10 < u64::from(c.flight_max) * 9;
-    marks.pure && !marks.window && !marks.recovery && cwnd_open && !may_answer(c, path)
+/// Whether nothing but Nagle, the congestion window or the application can have kept the segment.
+fn is_testable(c: &Candidate) -> bool {
+    c.marks.pure && !c.marks.window && !c.marks.recovery
+}
+
+/// Whether the congestion window cannot have been full before the ACK.
+fn has_room(c: &Candidate, mss: u32) -> bool {
+    c.flight_before <= INITIAL_WINDOW_SEGMENTS * mss
+        || u64::from(c.flight_before) * 10 < u64::from(c.flight_max) * 9
+}
+
+/// Flights that came to an end again and again without growing: writes of one size, each with a tail
+/// that waits. A congestion window grows with every round.
+fn common_flights(candidates: &[Candidate]) -> Vec<u32> {
+    let mut flights: Vec<u32> = candidates.iter().map(|c| c.flight_before).collect();
+    flights.sort_unstable();
+    flights
+        .chunk_by(|a, b| a == b)
+        .filter(|run| run.len() >= SAME_FLIGHTS)
+        .map(|run| run[0])
+        .collect()
+}
+
+/// Whether segments that could be answers to data of the peer follow the ACK far more sharply than
+/// that data.
+fn sharper_than_answers(maybe: &[&Candidate], path: &Path) -> bool {
+    let far = path.far_ms.unwrap_or(0.0);
+    let at_ack: Vec<&&Candidate> =
+        maybe.iter().filter(|c| gap_ms(c) <= far * (1.0 + JITTER_SHARE) + REACTION_MS).collect();
+    if at_ack.len() < SLOPE_POINTS || at_ack.len() * 2 < maybe.len() {
+        return false;
+    }
+    let after_peer = |c: &&&Candidate| c.peer_after.map(|t| c.time.since(t).as_millis_f64());
+    let peer = Sample::new(at_ack.iter().filter_map(after_peer).collect());
+    let ack = Sample::new(at_ack.iter().map(|c| gap_ms(c)).collect());
+    ack.iqr() * SHARPER < peer.iqr()
 }
 
 /// Whether data of the peer, sent after the ACK, reached the sender before the segment left.
 pub(super) fn may_answer(c: &Candidate, path: &Path) -> bool {
     let Some(peer) = c.peer_after else { return false };
     let far = path.far_ms.unwrap_or(0.0);
-    c.time.since(peer).as_millis_f64() >= far * (1.0 - JITTER_SHARE) - 0.2
+    c.time.since(peer).as_millis_f64() >= far * EARLY_SHARE - (far * JITTER_SHARE).min(0.2)
 }
 
 /// The window of gaps in which a release lies.
 fn gap_window(long: &[&Candidate], path: &Path) -> Option<(f64, f64)> {
     let gaps = Sample::new(long.iter().map(|c| gap_ms(c)).collect());
-    if gaps.is_empty() {
-        return None;
+    let at_far = path.far_ms.and_then(|far| window_at(far, &gaps, long));
+    if at_far.is_some() || path.handshake || gaps.is_empty() {
+        return at_far;
     }
-    if let Some(far) = path.far_ms {
-        let reach = far * (1.0 + 2.5 * JITTER_SHARE) + 2.0 * REACTION_MS;
-        let near = Sample::new(gaps.values().iter().copied().filter(|g| *g <= reach).collect());
-        if near.is_empty() {
-            return None;
-        }
-        let width = REACTION_MS + JITTER_SHARE * far;
-        let (first, _) = near.densest(width);
-        // Far is the least round trip ever seen, so a release comes no earlier; the handshake of
-        // a slow host may have taken a millisecond longer.
-        let low = (far * EARLY_SHARE - REACTION_MS).max(0.0);
-        let high = if long.len() < SLOPE_POINTS { far + width } else { first.max(far) + width };
-        return Some((low, high));
-    }
-    // Without a handshake only a cluster of its own can show where far lies.
+    // Without a handshake a cluster of its own can show where far lies.
     let (first, count) = gaps.densest(REACTION_MS);
     (count >= 3 && count * 2 >= gaps.len())
         .then(|| ((first - REACTION_MS).max(0.0), first + REACTION_MS))
+}
+
+/// The window at a known round trip to the sender.
+fn window_at(far: f64, gaps: &Sample, long: &[&Candidate]) -> Option<(f64, f64)> {
+    let width = REACTION_MS + JITTER_SHARE * far;
+    let near: Vec<f64> = gaps.values().iter().copied().filter(|g| *g <= far + width).collect();
+    if near.is_empty() {
+        return None;
+    }
+    let (first, _) = Sample::new(near).densest(width);
+    // Far is the least round trip ever seen, so a release comes no earlier; the handshake of a slow
+    // host may have taken a millisecond longer.
+    let low = (far * EARLY_SHARE - REACTION_MS).max(0.0);
+    if long.len() < SLOPE_POINTS {
+        return Some((low, far + width));
+    }
+    // A path that jitters by more than its share spreads the releases further, without a gap.
+    let mut high = first.max(far) + width;
+    let expected = expected(long, width);
+    for _ in 0..JITTER_BANDS {
+        if (gaps.count_between(high, high + width) as f64) < OVER_CHANCE * expected {
+            break;
+        }
+        high += width;
+    }
+    Some((low, high))
+}
+
+/// How many writes at random moments since the segment before fall into a window of this width.
+fn expected(long: &[&Candidate], width: f64) -> f64 {
+    long.iter()
+        .map(|c| width / c.time.since(c.before).as_millis_f64().max(width))
+        .fold(0.0, |sum, p| sum + p)
 }
 
 /// How many of `long` a write at a random moment since the segment before would put among `held`,
@@ -241,10 +312,7 @@ fn by_chance(
             _ => gaps.densest(width).1,
         };
         let most = inside * 2 > held.len();
-        let expected: f64 = long
-            .iter()
-            .map(|c| width / c.time.since(c.before).as_millis_f64().max(width))
-            .fold(0.0, |sum, p| sum + p);
+        let expected = expected(long, width);
         (most && inside as f64 >= OVER_CHANCE * expected).then_some(expected)
     })
 }
@@ -261,5 +329,10 @@ fn pacing_slope(long: &[&Candidate], window: (f64, f64)) -> Option<f64> {
     }
     let waits = Sample::new(points.iter().map(|p| p.0).collect());
     // Clocks of captures jitter by some tens of microseconds; less variation says nothing.
-    (waits.iqr() >= 0.2).then(|| robust_slope(&points)).flatten()
+    let gaps = Sample::new(points.iter().map(|p| p.1).collect());
+    let intervals = Sample::new(points.iter().map(|p| p.0 + p.1).collect());
+    let varies = waits.iqr() >= 0.2;
+    let slope = varies.then(|| robust_slope(&points)).flatten()?;
+    // Jitter of the path feigns any slope, but it makes the intervals vary more, not less.
+    (slope >= PACING_SLOPE || intervals.iqr() < gaps.iqr()).then_some(slope)
 }
