@@ -97,4 +97,6 @@ pub struct Options {
     pub sack_first: Option<(u32, u32)>,
     /// Timestamp value and echo reply (kind 8).
     pub timestamp: Option<(u32, u32)>,
+    /// The capture's snap length cut the options: those absent here may have been on the wire.
+    pub cut: bool,
 }

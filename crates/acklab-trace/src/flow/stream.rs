@@ -60,10 +60,11 @@ pub(super) struct AckPlaced {
 }
 
 impl Stream {
-    /// Takes the sender's SYN, first or again.
+    /// Takes the sender's SYN, first or again. What a SYN with cut options offered is not known,
+    /// as if the capture had begun after it.
     pub(super) fn on_syn(&mut self, segment: &Segment<'_>) {
         let options = &segment.options;
-        self.handshake = Some(Handshake {
+        self.handshake = (!options.cut).then_some(Handshake {
             mss: options.mss,
             window_scale: options.window_scale,
             sack_permitted: options.sack_permitted,

@@ -63,6 +63,7 @@ struct Script {
     ip_id: [u16; 2],
     ttl: [u8; 2],
     timestamps: bool,
+    options_cut: bool,
 }
 
 impl Script {
@@ -76,6 +77,7 @@ impl Script {
             ip_id: [100, 900],
             ttl: [64, 64],
             timestamps: false,
+            options_cut: false,
         }
     }
 
@@ -116,6 +118,7 @@ impl Script {
                 window_scale: syn.then_some(2),
                 sack_permitted: syn,
                 timestamp: self.timestamps.then_some((ms, ms)),
+                cut: self.options_cut,
                 ..Options::default()
             },
             payload_len: len,
@@ -201,6 +204,18 @@ fn in_flight_window_and_ages_follow_data_and_acks() {
     // The path takes 30 ms of each ACK's time; the receiver's wait is what is left.
     let delay = forward.facts.ack_delay.unwrap();
     assert_eq!((delay.p50, delay.max), (Span::from_millis(6), Span::from_millis(40)));
+}
+
+#[test]
+fn a_syn_with_cut_options_leaves_window_and_mss_open() {
+    let mut script = Script::new();
+    script.options_cut = true;
+    let forward = script.handshake().data(0, 100).wait(40.0).ack(100).data(100, 100).forward();
+    // The SYN-ACK's own window is never scaled; those after it may be.
+    assert_eq!(forward.observed.data[0], (New, 0, 100, 0, false, Some(1_000)));
+    assert_eq!(forward.observed.data[1], (New, 100, 100, 0, false, None));
+    assert!(forward.facts.handshake.is_none());
+    assert_eq!(forward.facts.rtt.unwrap().basis, RttBasis::Handshake);
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub(super) fn parse<'a>(frame: &Frame<'a>, packet: &Packet<'a>) -> Result<Segmen
     let word = |at: usize| {
         u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
     };
+    let mut options = parse_options(&packet.bytes[20..captured_header]);
+    options.cut = captured_header < header_len;
     Ok(Segment {
         frame: frame.number,
         time: frame.time,
@@ -31,7 +33,7 @@ pub(super) fn parse<'a>(frame: &Frame<'a>, packet: &Packet<'a>) -> Result<Segmen
         ack: word(8),
         flags: Flags(header[13]),
         window: port(14),
-        options: parse_options(&packet.bytes[20..captured_header]),
+        options,
         payload_len: (packet.len - header_len) as u32,
         payload: &packet.bytes[captured_header..],
         ttl: packet.ttl,
