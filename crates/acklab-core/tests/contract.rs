@@ -31,7 +31,7 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..600),
         mss in 88_u32..9000,
     ) {
-        for name in ["reno"] {
+        for name in Algorithm::NAMES {
             let algorithm: Algorithm = name.parse().unwrap();
             let start = Start { mss, initial_window: 10 * u64::from(mss), initial_ssthresh: u64::MAX };
             let run = || attack_congestion_control(&mut algorithm.controller(&start), mss, &bytes);

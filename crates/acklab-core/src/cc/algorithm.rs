@@ -43,6 +43,9 @@ impl fmt::Debug for Factory {
 }
 
 impl Algorithm {
+    /// The names of the built-in ones.
+    pub const NAMES: &'static [&'static str] = &["reno"];
+
     /// Builds the controller of one connection.
     pub fn controller(&self, start: &Start) -> Controller {
         match self {
@@ -58,7 +61,12 @@ pub struct UnknownAlgorithm(String);
 
 impl fmt::Display for UnknownAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown congestion control \"{}\"; known is reno", self.0)
+        write!(
+            f,
+            "unknown congestion control \"{}\"; known: {}",
+            self.0,
+            Algorithm::NAMES.join(", ")
+        )
     }
 }
 
