@@ -82,6 +82,22 @@ fn a_heading_sorts_its_column_by_value() {
 }
 
 #[test]
+fn a_saved_drawing_carries_its_own_colours() {
+    let Some(chromium) = Chromium::find() else { return };
+    let html = samples::every_block().to_html().expect("templates are sound");
+    // The ladder is the first figure on the page. What would be downloaded is put into the document.
+    let click = "<script>URL.createObjectURL = (file) => {
+        file.text().then((text) => { document.body.dataset.saved = text; });
+        return '#saved';
+    };
+    document.querySelector('figure .save').click()</script></body>";
+    let dom = chromium.visit("saved", &html.replace("</body>", click)).dom;
+    let saved = parts(&dom, "data-saved=\"", "\"")[0];
+    assert!(saved.contains("svg class=") && saved.contains("#0072b2"), "no drawing: {saved:.200}");
+    assert!(!saved.contains("var("), "a colour that only the page knows");
+}
+
+#[test]
 fn names_that_hold_markup_stay_text() {
     let Some(dom) = loaded("hostile", &samples::hostile()) else { return };
     assert!(!dom.contains("data-owned"), "text from the data ran as a script");
