@@ -78,6 +78,7 @@ impl<W: Write> CaptureFile<W> {
                 sack_blocks: tcp.options.sack.as_slice().len() as u8,
                 sack_first: tcp.options.sack.as_slice().first().map(|b| (b.left.0, b.right.0)),
                 timestamp: tcp.options.timestamp.map(|stamp| (stamp.value, stamp.echo)),
+                ..Options::default()
             },
             payload_len: tcp.payload_len,
             payload: &self.payload[..len],

@@ -8,6 +8,7 @@
 pub mod capture;
 pub mod closed_form;
 pub mod columns;
+pub mod demo;
 pub mod file;
 pub mod measured;
 pub mod output;
@@ -18,3 +19,6 @@ pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod timing;
+
+/// Captures and their diagnosis, for the doors, which see this crate alone.
+pub use acklab_trace as trace;

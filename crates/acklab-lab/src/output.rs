@@ -4,13 +4,17 @@
 //! `report.html`, and `scenario.toml`, with which the run can be repeated. The scenario is written
 //! first, before anything is computed, so that a folder that cannot be written is told at once.
 
+use std::fmt::Write;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::columns::{Column, Columns, ColumnsError};
 use crate::file::ScenarioFile;
 use crate::plan::Plan;
-use crate::results::Results;
+use crate::report::ReportError;
+use crate::report::run::{RunCase, RunReport, run_html};
+use crate::results::{Results, hex};
 
 /// A folder for a run's files.
 #[derive(Clone, Debug)]
@@ -29,6 +33,12 @@ pub enum OutputError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The samples.
+    #[error("samples.parquet: {0}")]
+    Samples(#[from] ColumnsError),
+    /// The report.
+    #[error("report.html: {0}")]
+    Report(#[from] ReportError),
 }
 
 impl Folder {
@@ -49,11 +59,105 @@ impl Folder {
     /// Writes the results.
     pub fn write(&self, results: &Results) -> Result<(), OutputError> {
         let json = format!("{:#}\n", results.to_json());
-        self.write_file("result.json", json.as_bytes())
+        self.write_file("result.json", json.as_bytes())?;
+        let mut parquet = Vec::new();
+        samples(results).write_parquet(&mut parquet)?;
+        self.write_file("samples.parquet", &parquet)?;
+        self.write_file("report.html", report(results)?.as_bytes())
     }
 
     fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), OutputError> {
         fs::write(self.path.join(name), bytes)
             .map_err(|source| OutputError::File { file: name.into(), source })
     }
+}
+
+/// One row per sample of the main metric: the case's parameters, replication, count, value.
+fn samples(results: &Results) -> Columns {
+    let plan = &results.plan;
+    let main = plan.scenario.main_metric();
+    let counts: Vec<usize> = results.cases.iter().map(|c| c.sample_counts.iter().sum()).collect();
+    let names = results.cases.first().map(|case| case.axes(plan)).unwrap_or_default();
+    let mut columns = Columns::default();
+    for (axis, (name, _)) in names.iter().enumerate() {
+        let mut dictionary: Vec<String> = Vec::new();
+        let mut indices = Vec::new();
+        for (case, count) in results.cases.iter().zip(&counts) {
+            let value = case.axes(plan).swap_remove(axis).1;
+            let index = dictionary.iter().position(|word| *word == value).unwrap_or_else(|| {
+                dictionary.push(value);
+                dictionary.len() - 1
+            });
+            indices.resize(indices.len() + count, index as u32);
+        }
+        columns = columns.with(name, Column::Words { dictionary, indices });
+    }
+    let (mut replication, mut index, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for case in &results.cases {
+        for (number, count) in (0..).zip(&case.sample_counts) {
+            replication.resize(replication.len() + count, number);
+            index.extend(0..*count as u32);
+        }
+        values.extend_from_slice(case.metrics.samples(main));
+    }
+    columns
+        .with("replication", Column::U32(replication))
+        .with("index", Column::U32(index))
+        .with(main, Column::F64(values))
+}
+
+/// The report's HTML.
+fn report(results: &Results) -> Result<String, ReportError> {
+    let plan = &results.plan;
+    let scenario = plan.scenario;
+    let doc = |name: &str| scenario.metrics().iter().find(|metric| metric.name == name);
+    let words = |name: &str| {
+        let unit = doc(name).map_or("", |metric| metric.unit);
+        let bare = name.strip_suffix(unit).unwrap_or(name).trim_end_matches('_');
+        (bare.replace('_', " "), if bare == name { String::new() } else { unit.to_owned() })
+    };
+    let main = scenario.main_metric();
+    let (metric, unit) = words(main);
+    let cases = results.cases.iter().map(|case| RunCase {
+        axes: case.axes(plan).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        samples: case.metrics.samples(main),
+        numbers: scenario.side_metrics().iter().map(|name| case.metrics.number(name)).collect(),
+        expected: scenario.expected(&case.settings),
+    });
+    run_html(&RunReport {
+        scenario: scenario.name().into(),
+        summary: scenario.summary().into(),
+        metric,
+        unit,
+        numbers: scenario.side_metrics().iter().map(|name| words(name)).collect(),
+        cases: cases.collect(),
+        replications: plan.replications,
+        figures: if plan.all { scenario.figures() } else { &[] },
+        ladder: None,
+        terms: scenario.terms().to_vec(),
+        conditions: conditions(results),
+    })
+}
+
+/// How to get the result again.
+fn conditions(results: &Results) -> Vec<(String, String)> {
+    let plan = &results.plan;
+    let mut command = format!("acklab run {}", plan.scenario.name());
+    for (index, (name, value)) in plan.settings.chosen().enumerate() {
+        let separator = if index == 0 { " --set " } else { " " };
+        command.extend([separator, name, "=", &value.to_string()]);
+    }
+    if plan.all {
+        command.push_str(" --all");
+    }
+    let _ = write!(command, " --seed {} --reps {}", plan.seed, plan.replications);
+    let mut conditions = vec![
+        ("command".to_owned(), command),
+        ("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("world".to_owned(), "virtual time".to_owned()),
+        ("result hash".to_owned(), hex(results.hash)),
+    ];
+    let defaults = plan.settings.values().map(|(name, value)| format!("{name}={value}"));
+    conditions.push(("parameters".to_owned(), defaults.collect::<Vec<_>>().join(" ")));
+    conditions
 }

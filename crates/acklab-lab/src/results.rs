@@ -38,6 +38,8 @@ pub struct CaseResult {
     pub metrics: Metrics,
     /// Pooled metrics of each flow.
     pub flows: Vec<FlowResult>,
+    /// How many samples of the main metric each replication gave.
+    pub sample_counts: Vec<usize>,
     hash: ResultHash,
 }
 
@@ -75,12 +77,14 @@ impl CaseResult {
             settings,
             metrics: Metrics::default(),
             flows: Vec::new(),
+            sample_counts: Vec::new(),
             hash: ResultHash::default(),
         }
     }
 
-    pub(crate) fn pool(&mut self, replication: &Replication) {
+    pub(crate) fn pool(&mut self, replication: &Replication, main_metric: &str) {
         self.hash.word(replication.hash);
+        self.sample_counts.push(replication.metrics.samples(main_metric).len());
         self.metrics.pool(&replication.metrics);
         for Flow { id, metrics } in &replication.flows {
             FlowResult::pool_one(&mut self.flows, id, metrics);
@@ -101,16 +105,22 @@ impl CaseResult {
         })
     }
 
-    /// What tells this case from the others: the values of the grid, joined by spaces.
-    pub fn name(&self, plan: &Plan) -> String {
-        let varied = |name| plan.all && plan.scenario.grid().iter().any(|a| a.parameter == name);
-        let words: Vec<String> = self
-            .settings
+    /// What tells this case from the others: the parameters of the grid with their values; without
+    /// a grid, the parameters that were set.
+    pub fn axes(&self, plan: &Plan) -> Vec<(&'static str, String)> {
+        let shown = |name| !plan.all || plan.scenario.grid().iter().any(|a| a.parameter == name);
+        self.settings
             .chosen()
-            .filter(|(name, _)| varied(*name))
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        if words.is_empty() { plan.scenario.name().to_owned() } else { words.join(" ") }
+            .filter(|(name, _)| shown(*name))
+            .map(|(name, value)| (name, value.to_string()))
+            .collect()
+    }
+
+    /// The same in one line.
+    pub fn name(&self, plan: &Plan) -> String {
+        let axes = self.axes(plan);
+        let words: Vec<_> = axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if words.is_empty() { "defaults".to_owned() } else { words.join(" ") }
     }
 }
 

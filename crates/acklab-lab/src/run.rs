@@ -27,7 +27,9 @@ pub fn run(plan: &Plan) -> Results {
         .iter()
         .map(|case| {
             let mut result = CaseResult::new(case.clone());
-            remaining.by_ref().take(plan.replications as usize).for_each(|r| result.pool(&r));
+            for replication in remaining.by_ref().take(plan.replications as usize) {
+                result.pool(&replication, plan.scenario.main_metric());
+            }
             result
         })
         .collect();

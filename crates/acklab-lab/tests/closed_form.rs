@@ -28,17 +28,18 @@ const RECEIVERS: [(&str, u64); 11] = [
 ];
 
 fn settings(pairs: &str) -> Settings {
-    let scenario = scenario::find("nagle-delack").unwrap();
+    let scenario = scenario::find("nagle-delack").expect("a built-in scenario");
     let mut settings = scenario::defaults(scenario);
     for pair in pairs.split_whitespace() {
-        settings.set_pair(pair).unwrap();
+        settings.set_pair(pair).expect("a valid setting");
     }
     settings
 }
 
 fn metrics(pairs: &str, replications: u64) -> Metrics {
-    let scenario = scenario::find("nagle-delack").unwrap();
-    let plan = Plan::single(scenario, settings(pairs), 1, Some(replications)).unwrap();
+    let scenario = scenario::find("nagle-delack").expect("a built-in scenario");
+    let plan =
+        Plan::single(scenario, settings(pairs), 1, Some(replications)).expect("a valid plan");
     run::run(&plan).metrics
 }
 

@@ -4,6 +4,8 @@
 //! result into text or JSON. Exit 0 fine, 1 a check did not hold, 2 unusable input or arguments.
 
 mod completions;
+mod demo;
+mod diagnose;
 mod outcome;
 mod run;
 mod scenarios;
@@ -23,8 +25,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    Diagnose(diagnose::Diagnose),
     Run(run::Run),
     Scenarios(scenarios::Scenarios),
+    Demo(demo::Demo),
     Completions(completions::Completions),
 }
 
@@ -39,8 +43,10 @@ enum Format {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
+        Verb::Diagnose(verb) => verb.run(),
         Verb::Run(verb) => verb.run(),
         Verb::Scenarios(verb) => verb.run(),
+        Verb::Demo(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(),
     };
     outcome::exit_code(outcome)

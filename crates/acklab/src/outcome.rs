@@ -7,6 +7,8 @@ use std::process::ExitCode;
 /// Why a verb did not do what was asked.
 #[derive(Debug)]
 pub(crate) enum Failure {
+    /// A check that was asked for does not hold: exit 1. The output was already written.
+    Check,
     /// Unusable input or arguments: exit 2 with this message.
     Unusable(String),
     /// The reader of our output went away: nothing to say, nobody to say it to.
@@ -39,6 +41,7 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
 pub(crate) fn exit_code(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(Failure::Check) => ExitCode::from(1),
         Err(Failure::Unusable(message)) => {
             // Standard error may be closed as well; the exit status still tells.
             let _ = writeln!(io::stderr(), "acklab: {message}");

@@ -188,7 +188,7 @@ fn cases_table(results: &Results, main: &str) -> String {
         .map(|case| {
             let mut row = vec![case.name(&results.plan)];
             row.extend(quantiles(&case.metrics, main).map(|value| number(value, 2)));
-            row.extend(sides.iter().map(|name| number(case.metrics.number(name), 2)));
+            row.extend(sides.iter().map(|name| side(&case.metrics, name)));
             row
         })
         .collect();
@@ -215,6 +215,12 @@ fn metrics_table(results: &Results) -> String {
         })
         .collect();
     lay_out(&["metric", "mean or total", "p50", "p95", "max"], &rows)
+}
+
+/// A metric as one number: counts without decimals.
+fn side(metrics: &Metrics, name: &str) -> String {
+    let value = metrics.number(name);
+    number(value, if value.fract() == 0.0 { 0 } else { 2 })
 }
 
 /// Mean, median, 95 % quantile and maximum; NaN where nothing was measured.

@@ -15,6 +15,7 @@ use acklab_core::time::Time;
 
 use crate::measured::{MetricDoc, Metrics};
 use crate::parameter::{Parameter, SetError, Settings, nearest};
+use crate::report::run::{Comparison, Expected};
 
 pub use nagle_delack::{NagleDelack, simulate as simulate_nagle_delack};
 pub use write_write_read::WriteWriteRead;
@@ -50,6 +51,19 @@ pub trait Scenario: Sync {
 
     /// What `--all` varies: every combination is a case, the last axis fastest.
     fn grid(&self) -> &'static [Axis];
+
+    /// What theory says of the main metric under these settings, where it says anything.
+    fn expected(&self, _settings: &Settings) -> Option<Expected> {
+        None
+    }
+
+    /// The figures of its report: which cases of the grid are drawn together.
+    fn figures(&self) -> &'static [Comparison] {
+        &[]
+    }
+
+    /// Keys of the glossary entries that a reader of its report may need.
+    fn terms(&self) -> &'static [&'static str];
 
     /// Refuses combinations of settings that make no sense together.
     fn check(&self, settings: &Settings) -> Result<(), SetError>;

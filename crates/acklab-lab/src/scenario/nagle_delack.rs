@@ -17,8 +17,10 @@ use acklab_sim::{End, Observer, World};
 use super::path::{Path, PathSpec};
 use super::recorder::Recorder;
 use super::{Axis, Capture, CapturePoint, Flow, Replication, Scenario, system};
+use crate::closed_form::CycleLaw;
 use crate::measured::MetricDoc;
 use crate::parameter::{Kind, Parameter, SetError, Settings};
+use crate::report::run::{Comparison, Expected, NAGLE_DELACK_FIGURES};
 
 /// A periodic sender and a receiver that delays ACKs.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +74,18 @@ impl Scenario for NagleDelack {
             Axis { parameter: "nagle", values: &["on", "off"] },
             Axis { parameter: "rtt", values: &["10ms", "30ms", "100ms", "500ms", "1000ms"] },
         ]
+    }
+
+    fn expected(&self, settings: &Settings) -> Option<Expected> {
+        expected(settings)
+    }
+
+    fn figures(&self) -> &'static [Comparison] {
+        NAGLE_DELACK_FIGURES
+    }
+
+    fn terms(&self) -> &'static [&'static str] {
+        &["nagle", "delayed-ack", "interaction", "hold", "rtt", "cdf", "quantile"]
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SetError> {
@@ -182,6 +196,38 @@ fn path_times(settings: &Settings) -> [Span; 3] {
 fn span_below(rng: &mut Rng, bound: Span) -> Span {
     Span::from_nanos(rng.below(bound.as_nanos()))
 }
+
+/// The closed form, where it holds: nothing is lost, the receiver reads promptly and delays every
+/// ACK by the same time, and no cycle fills a segment.
+fn expected(settings: &Settings) -> Option<Expected> {
+    let period = settings.span("period");
+    if settings.choice("nagle") == "off" {
+        return Some(Expected { law: vec![(0.0, 1.0)], ..Expected::default() });
+    }
+    let plain = settings.choice("reads") == "promptly" && settings.number("loss") == 0.0;
+    let delay = system::constant_delay(settings.choice("receiver"), settings.span("timer"))?;
+    let cycle = settings.span("rtt") + settings.span("overhead") + delay;
+    let filled = settings.count("message") * cycle.as_nanos().div_ceil(period.as_nanos());
+    if !plain || filled > SMALLEST_MSS {
+        return None;
+    }
+    let law = CycleLaw::new(cycle, Span::ZERO, period);
+    let cycle_ms = cycle.as_millis_f64();
+    Some(if cycle < period {
+        Expected { law: vec![(0.0, 1.0)], ..Expected::default() }
+    } else {
+        // Where the cycle is one period, the least overhead decides whether anything waits.
+        Expected {
+            mean_low: law.lattice_mean_ms(),
+            mean_high: cycle_ms / 2.0,
+            max: cycle_ms,
+            law: vec![(0.0, 0.0), (cycle_ms, 1.0)],
+        }
+    })
+}
+
+/// Ethernet's 1500 bytes less headers with timestamps: what fills a segment, bytes.
+const SMALLEST_MSS: u64 = 1448;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter {

@@ -63,6 +63,20 @@ pub(super) fn receiver(system: &str, timer: Span, jiffy: Span, phase: f64) -> Co
     config
 }
 
+/// How long a receiver delays the ACK of a lone small segment that its application reads at once,
+/// where that is always the same time.
+pub(super) fn constant_delay(system: &str, timer: Span) -> Option<Span> {
+    match system {
+        // Linux acknowledges on reading and macOS on PSH.
+        "every-segment" | "linux" | "macos" => Some(Span::ZERO),
+        "fixed-timer" => Some(timer),
+        _ => match Config::for_system(named(system)).ack {
+            Profile::Delayed { delay, .. } => Some(delay),
+            _ => None,
+        },
+    }
+}
+
 fn named(system: &str) -> System {
     system.parse().unwrap_or_else(|error| unreachable!("{error}"))
 }

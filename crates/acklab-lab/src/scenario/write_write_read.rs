@@ -70,6 +70,10 @@ impl Scenario for WriteWriteRead {
         ]
     }
 
+    fn terms(&self) -> &'static [&'static str] {
+        &["nagle", "delayed-ack", "interaction", "hold", "rtt", "cdf", "quantile"]
+    }
+
     fn check(&self, _settings: &Settings) -> Result<(), SetError> {
         Ok(())
     }

@@ -24,7 +24,7 @@ pub trait App: Send {
     /// The transport has something to say.
     fn on_event(&mut self, event: AppEvent, io: &mut Io<'_>);
 
-    /// Acts on every deadline that is due; does nothing where none is.
+    /// Acts on the deadline that is due; does nothing where none is.
     fn handle_timeout(&mut self, io: &mut Io<'_>);
 
     /// When [`App::handle_timeout`] must be called next.

@@ -85,19 +85,17 @@ impl App for RequestClient {
     }
 
     fn handle_timeout(&mut self, io: &mut Io<'_>) {
-        while let Some((_, step)) = self.next.filter(|&(due, _)| due <= io.now) {
-            self.next = None;
-            match step {
-                Step::Header => {
-                    self.began = io.now;
-                    io.write(self.pattern.header);
-                    if self.pattern.body > 0 {
-                        self.next = Some((io.now + self.pattern.gap, Step::Body));
-                    }
+        let Some((_, step)) = self.next.take_if(|(due, _)| *due <= io.now) else { return };
+        match step {
+            Step::Header => {
+                self.began = io.now;
+                io.write(self.pattern.header);
+                if self.pattern.body > 0 {
+                    self.next = Some((io.now + self.pattern.gap, Step::Body));
                 }
-                Step::Body => {
-                    io.write(self.pattern.body);
-                }
+            }
+            Step::Body => {
+                io.write(self.pattern.body);
             }
         }
     }

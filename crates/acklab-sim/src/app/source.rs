@@ -78,12 +78,11 @@ impl App for MessageSource {
     }
 
     fn handle_timeout(&mut self, io: &mut Io<'_>) {
-        while let Some(due) = self.next.filter(|&due| due <= io.now) {
-            self.scheduled += 1;
-            self.waiting += u64::from(self.schedule.bytes);
-            self.next = (self.scheduled < self.schedule.count).then(|| due + self.gap());
-            self.write_waiting(io);
-        }
+        let Some(due) = self.next.take_if(|due| *due <= io.now) else { return };
+        self.scheduled += 1;
+        self.waiting += u64::from(self.schedule.bytes);
+        self.next = (self.scheduled < self.schedule.count).then(|| due + self.gap());
+        self.write_waiting(io);
     }
 
     fn poll_timeout(&self) -> Option<Time> {

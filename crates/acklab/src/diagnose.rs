@@ -1,0 +1,172 @@
+//! `acklab diagnose`: why are small messages late, on which host, and what to change.
+
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use acklab_lab::report::diagnose::diagnose_html;
+use acklab_lab::trace::check::{Check, METRICS};
+use acklab_lab::trace::{self, Diagnosis, Options};
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::outcome::{Failure, print};
+
+/// Find out from a capture whether and why writes were held back in a sender
+#[derive(Args)]
+#[command(after_help = EXAMPLES, after_long_help = long_help())]
+pub(crate) struct Diagnose {
+    /// The capture: pcap or pcapng, also gzipped; `-` reads standard input
+    file: PathBuf,
+    /// How to write the diagnosis to standard output
+    #[arg(long, value_enum, default_value = "text")]
+    format: DiagnosisFormat,
+    /// Write report.html, diagnosis.json and diagnosis.txt into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Exit with 1 unless this holds, for example 'stalls==0' or 'p99_ms<50'; may be repeated
+    #[arg(long = "check", value_name = "EXPR")]
+    checks: Vec<String>,
+    /// Only this connection, numbered from 0 as Wireshark's tcp.stream
+    #[arg(long, value_name = "N")]
+    flow: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DiagnosisFormat {
+    /// For people
+    Text,
+    /// Exactly one JSON object, schema acklab.diagnose/1
+    Json,
+    /// The report, one self-contained page
+    Html,
+}
+
+impl Diagnose {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let checks = self.checks()?;
+        if let Some(dir) = &self.out {
+            make_folder(dir)?;
+        }
+        let options = Options { flow: self.flow, ..Options::default() };
+        let diagnosis = read(&self.file, &options)?;
+        if let Some(flow) = self.flow
+            && diagnosis.flows.is_empty()
+        {
+            let connections = diagnosis.capture.connections;
+            return Err(Failure::Unusable(format!(
+                "{}: there is no connection {flow}; the capture holds {connections}, numbered from 0",
+                self.file.display()
+            )));
+        }
+        let name = self.file.display().to_string();
+        if let Some(dir) = &self.out {
+            write_files(dir, &diagnosis, &name)?;
+        }
+        match self.format {
+            DiagnosisFormat::Text => print(&diagnosis.to_text())?,
+            DiagnosisFormat::Json => print(&(json(&diagnosis)? + "\n"))?,
+            DiagnosisFormat::Html => print(&html(&diagnosis, &name)?)?,
+        }
+        if let Some(dir) = &self.out {
+            eprintln!("report: {}", dir.join("report.html").display());
+        }
+        judge(&checks, &diagnosis)
+    }
+
+    fn checks(&self) -> Result<Vec<Check>, Failure> {
+        let mut checks = Vec::new();
+        for text in &self.checks {
+            checks.extend(Check::parse(text).map_err(|e| Failure::at("--check", e))?);
+        }
+        Ok(checks)
+    }
+}
+
+/// Reads and diagnoses a capture, with a progress bar where somebody watches.
+pub(crate) fn read(file: &Path, options: &Options) -> Result<Diagnosis, Failure> {
+    let bar = match fs::metadata(file) {
+        Ok(meta) if meta.len() >= BAR_FROM_BYTES && io::stderr().is_terminal() => {
+            let style =
+                ProgressStyle::with_template(BAR).unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::new(meta.len()).with_style(style)
+        }
+        _ => ProgressBar::hidden(),
+    };
+    let diagnosis = trace::diagnose(file, options, |bytes| bar.set_position(bytes));
+    bar.finish_and_clear();
+    diagnosis.map_err(|error| Failure::at(file.display(), error))
+}
+
+/// Makes the folder and makes sure that files can be written there, before the work begins.
+pub(crate) fn make_folder(dir: &Path) -> Result<(), Failure> {
+    let probe = dir.join("report.html");
+    fs::create_dir_all(dir)
+        .and_then(|()| fs::OpenOptions::new().append(true).create(true).open(&probe))
+        .map(drop)
+        .map_err(|error| Failure::at(format!("--out {}", dir.display()), error))
+}
+
+/// Writes the diagnosis in its three forms.
+pub(crate) fn write_files(dir: &Path, diagnosis: &Diagnosis, name: &str) -> Result<(), Failure> {
+    let files = [
+        ("report.html", html(diagnosis, name)?),
+        ("diagnosis.json", json(diagnosis)? + "\n"),
+        ("diagnosis.txt", diagnosis.to_text()),
+    ];
+    for (file, text) in files {
+        let path = dir.join(file);
+        fs::write(&path, text).map_err(|error| Failure::at(path.display(), error))?;
+    }
+    Ok(())
+}
+
+fn json(diagnosis: &Diagnosis) -> Result<String, Failure> {
+    diagnosis.to_json().map_err(|error| Failure::at("the diagnosis as JSON", error))
+}
+
+fn html(diagnosis: &Diagnosis, name: &str) -> Result<String, Failure> {
+    let conditions = vec![
+        ("command".to_owned(), format!("acklab diagnose {name}")),
+        ("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+    ];
+    diagnose_html(diagnosis, name, conditions).map_err(|error| Failure::at("the report", error))
+}
+
+/// Tells each check's outcome on standard error.
+fn judge(checks: &[Check], diagnosis: &Diagnosis) -> Result<(), Failure> {
+    if checks.is_empty() {
+        return Ok(());
+    }
+    if diagnosis.capture.tcp_segments == 0 {
+        return Err(Failure::Unusable(
+            "--check: there is no TCP in this capture, so no check says anything".into(),
+        ));
+    }
+    let mut holds = true;
+    for outcome in checks.iter().map(|check| check.apply(diagnosis)) {
+        let verdict = if outcome.holds { "holds" } else { "does not hold" };
+        eprintln!("check {}: {verdict} ({})", outcome.check, outcome.value);
+        holds &= outcome.holds;
+    }
+    if holds { Ok(()) } else { Err(Failure::Check) }
+}
+
+fn long_help() -> String {
+    let mut text = format!("{EXAMPLES}\n\nMetrics for --check:\n");
+    for (name, meaning) in METRICS {
+        text.extend(["  ", name, ": ", meaning, "\n"]);
+    }
+    text
+}
+
+/// Smaller files are read before a bar could be seen.
+const BAR_FROM_BYTES: u64 = 32 << 20;
+const BAR: &str = "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+
+const EXAMPLES: &str = "\
+Examples:
+  acklab diagnose slow.pcapng
+  acklab diagnose slow.pcap.gz --out out/slow          with a report to open in a browser
+  tcpdump -w - port 4712 | acklab diagnose -
+  acklab diagnose nightly.pcap --check 'stalls==0'     exit 0 if it holds, 1 if not";
