@@ -113,8 +113,7 @@ fn check(name: &str, reads: bool, lines: &[&str]) {
     let mut receiver = Receiver::new(reads);
     let mut kernel: Vec<Ack> = Vec::new();
     for line in lines {
-        let fields: Vec<u64> =
-            line.split(' ').skip(1).map(|field| field.parse().unwrap()).collect();
+        let fields: Vec<u64> = line.split(' ').skip(1).flat_map(str::parse).collect();
         let now = BASE + Span::from_micros(fields[0]);
         match line.as_bytes()[0] {
             b'D' => receiver.arrive(now, fields[1] as u32),
