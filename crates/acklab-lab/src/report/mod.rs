@@ -8,7 +8,7 @@
 //! Plots are Vega-Lite specifications drawn as SVG by the Vega runtime that the page carries
 //! (compressed, once); the ladder diagram is SVG made here, so that verdict, ladder and tables are
 //! readable even where scripts are off. Every string that comes from a capture or a scenario is
-//! escaped: text by the template engine, JSON by [`html`], SVG text by [`ladder`].
+//! escaped: text by the template engine, JSON by `html`, SVG text by `ladder`.
 //!
 //! Left out: fonts, images and anything else that would have to be fetched; PDF (browsers print).
 

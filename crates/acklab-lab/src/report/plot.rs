@@ -2,7 +2,7 @@
 //!
 //! Four kinds that people in the field know: cumulative distribution, tcptrace time-sequence
 //! diagram, histogram with reference marks, and lines over a parameter or over time. The drawing is
-//! made by [`super::vega`].
+//! made by `vega`.
 
 /// A plot.
 #[derive(Clone, Debug)]
