@@ -4,9 +4,13 @@
 use acklab_core::ack::Profile;
 use acklab_core::cc::{Algorithm, Start};
 use acklab_core::contract::{
-    attack_ack_policy, attack_congestion_control, attack_connection, attack_pair, attack_queue,
+    attack_ack_policy, attack_congestion_control, attack_connection, attack_link, attack_pair,
+    attack_queue,
 };
-use acklab_core::queue::{DropTail, drop_tail::Limit};
+use acklab_core::link::{Link, LinkConfig};
+use acklab_core::queue::{Discipline, DropTail, Factory, drop_tail::Limit};
+use acklab_core::time::Span;
+use acklab_core::units::BitRate;
 use proptest::prelude::*;
 
 proptest! {
@@ -62,6 +66,29 @@ proptest! {
     ) {
         for limit in [Limit::NONE, Limit::packets(packets), Limit::bytes(limit)] {
             let run = || attack_queue(&mut DropTail::new(limit), &bytes);
+            prop_assert_eq!(run(), run());
+        }
+    }
+
+    #[test]
+    fn every_link_conserves_packets_and_their_order(
+        bytes in proptest::collection::vec(any::<u8>(), 0..1500),
+        bps in 10_000_u64..1_000_000_000,
+        (delay_us, jitter_us) in (0_u64..50_000, 0_u64..20_000),
+        loss in 0.0..0.5,
+        packets in 0_u32..30,
+    ) {
+        let limit = Limit::packets(packets);
+        let rate = BitRate::from_bps(bps).unwrap();
+        let plain = LinkConfig::new(rate, Span::from_micros(delay_us))
+            .with_jitter(Span::from_micros(jitter_us))
+            .with_loss(loss)
+            .with_queue(Discipline::DropTail(limit));
+        let managed = plain.clone().with_queue(Discipline::Custom(Factory::new(move || {
+            Box::new(DropTail::new(limit))
+        })));
+        for config in [plain, managed] {
+            let run = || attack_link(&mut Link::new(0, 7, config.clone()), &bytes);
             prop_assert_eq!(run(), run());
         }
     }

@@ -1,10 +1,13 @@
-//! Arbitrary samples for one algorithm: the property test that each congestion control, ACK policy
-//! and queue gets with one line.
+//! Arbitrary samples for one algorithm: the property test that each congestion control, ACK policy,
+//! queue and link gets with one line.
 
-use super::Choices;
+use super::{Choices, check_quiet, drain, expire};
 use crate::ack::{AckPolicy, DataSample, Decision, ReadSample};
 use crate::cc::{AckSample, CongestionControl, EcnSample, LossSample, RtoSample, SentSample};
-use crate::packet::{Addr, Body, Ecn, Packet};
+use crate::endpoint::Endpoint;
+use crate::event::{Event, EventKind, Interest, Sink};
+use crate::link::Link;
+use crate::packet::{Addr, Body, Ecn, NodeId, Packet};
 use crate::queue::{Dropped, Queue};
 use crate::time::{Span, Time};
 
@@ -155,4 +158,38 @@ pub fn attack_queue(queue: &mut impl Queue, bytes: &[u8]) -> u32 {
         assert_eq!(queue.bytes(), waiting_bytes, "bytes at {now}");
     }
     left
+}
+
+/// Runs a link through arbitrary arrivals and asserts that it keeps the endpoint contract, keeps the
+/// order, and that every packet arrives or is reported as dropped; returns how many arrived.
+///
+/// # Panics
+/// Where it does not hold.
+pub fn attack_link(link: &mut Link, bytes: &[u8]) -> u32 {
+    let mut choices = Choices::new(bytes);
+    let (mut now, mut sink) = (Time::ZERO, Sink::new(Interest::QUEUE));
+    let (mut entered, mut arrived, mut dropped) = (0_u32, Vec::new(), 0);
+    loop {
+        let until = now + Span::from_micros(u64::from(choices.word()));
+        while let Some(at) = link.poll_timeout().filter(|&at| choices.is_empty() || at <= until) {
+            now = at;
+            expire(link, now, &mut sink, |packet| arrived.push(packet.src));
+            check_quiet(link, now, &mut sink);
+        }
+        let is_drop = |event: &Event| matches!(event.kind, EventKind::Dropped { .. });
+        dropped += sink.drain().filter(is_drop).count();
+        if choices.is_empty() {
+            break;
+        }
+        now = until;
+        let src = Addr { node: NodeId((entered >> 16) as u16), port: entered as u16 };
+        let body = Body::Datagram { len: u32::from(choices.word() % 1472) };
+        let packet = Packet { src, dst: Addr::default(), ecn: Ecn::NotEct, body };
+        entered += 1;
+        link.handle_packet(now, packet, &mut sink);
+        drain(link, now, &mut sink, |packet| arrived.push(packet.src));
+    }
+    assert!(arrived.is_sorted() && arrived.windows(2).all(|two| two[0] != two[1]), "order");
+    assert_eq!(entered as usize, arrived.len() + dropped, "packets in = arrived + dropped");
+    arrived.len() as u32
 }

@@ -5,8 +5,8 @@
 //! - [`check_quiet`] asserts that a spurious timeout does nothing;
 //! - [`Pair`] is two connections and a wire;
 //! - [`attack_connection`] and [`attack_pair`] turn bytes into hostile peers and networks;
-//! - [`attack_congestion_control`], [`attack_ack_policy`] and [`attack_queue`] do the same to one
-//!   algorithm, so that a new one gets its property test with one line.
+//! - [`attack_congestion_control`], [`attack_ack_policy`], [`attack_queue`] and [`attack_link`] do the
+//!   same to one algorithm, so that a new one gets its property test with one line.
 
 mod adversary;
 mod algorithms;
@@ -14,7 +14,7 @@ mod choices;
 mod pair;
 
 pub use adversary::{attack_connection, attack_pair};
-pub use algorithms::{attack_ack_policy, attack_congestion_control, attack_queue};
+pub use algorithms::{attack_ack_policy, attack_congestion_control, attack_link, attack_queue};
 pub use choices::Choices;
 pub use pair::{Fate, Filter, Pair, Sent, Side};
 
