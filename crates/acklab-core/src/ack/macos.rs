@@ -2,8 +2,8 @@
 //! acknowledged at once; others are delayed, every second one acknowledged, and every eighth once a
 //! stream is recognised.
 //!
-//! The stream is recognised after [`SLOW_START_SEGMENTS`] segments at no more than
-//! [`STREAM_GAP`] from each other (our reading of `tcp_recv_throttle`; the exact byte test of xnu is
+//! The stream is recognised after 512 segments at no more than
+//! half a second from each other (our reading of `tcp_recv_throttle`; the exact byte test of xnu is
 //! left out). The timer is 100 ms (`TCP_RETRANSHZ` / 10).
 
 use super::delayed::expire;
