@@ -30,6 +30,14 @@ impl DirectionObserver for Analyst {
         self.recorder.on_ack(seen);
     }
 
+    fn held_bytes(&self) -> usize {
+        self.recorder.held_bytes()
+    }
+
+    fn shed(&mut self) {
+        self.recorder.shed();
+    }
+
     fn finish(self, facts: &DirectionFacts, opposite: &DirectionFacts) -> Box<Direction> {
         Box::new(direction::judge(&self.recorder, facts, opposite))
     }

@@ -31,6 +31,9 @@ struct Track {
     header: [u8; HEADER_MAX],
     have: u8,
     frames: u64,
+    /// Segments seen, and those that ended with a frame.
+    segments: u64,
+    aligned: u64,
     alive: bool,
     restarts: u8,
 }
@@ -86,7 +89,7 @@ impl FrameReader {
 
     /// The protocol that fits, if one does.
     pub fn framing(&self) -> Option<Framing> {
-        let lead = self.lead().filter(|t| t.frames >= FRAMES_MIN)?;
+        let lead = self.lead().filter(|t| t.frames >= FRAMES_MIN && t.is_aligned())?;
         let total: u64 = self.sizes.iter().map(|s| s.1).sum();
         let size =
             self.sizes.iter().max_by_key(|s| s.1).filter(|s| s.1 * 10 >= total * 6).map(|s| s.0);
@@ -102,6 +105,11 @@ impl FrameReader {
 type Sink<'a> = (&'a mut Vec<(u32, u64)>, &'a mut InBand);
 
 impl Track {
+    /// Whether frames end where segments end: what an application sends at once it writes whole.
+    fn is_aligned(&self) -> bool {
+        self.aligned * 2 >= self.segments.min(self.frames)
+    }
+
     fn new(protocol: Protocol, boundary: u64) -> Self {
         Self {
             protocol,
@@ -109,6 +117,8 @@ impl Track {
             header: [0; HEADER_MAX],
             have: 0,
             frames: 0,
+            segments: 0,
+            aligned: 0,
             alive: true,
             restarts: 0,
         }
@@ -125,11 +135,14 @@ impl Track {
         if !self.alive {
             self.restarts += 1;
             (self.alive, self.boundary, self.have, self.frames) = (true, offset, 0, 0);
+            (self.segments, self.aligned) = (0, 0);
         }
         let end = offset + u64::from(len);
         loop {
             let at = self.boundary + u64::from(self.have);
             if at >= end {
+                self.segments += 1;
+                self.aligned += u64::from(self.boundary == end);
                 return;
             }
             let known = at.checked_sub(offset).and_then(|i| payload.get(i as usize));

@@ -285,8 +285,8 @@ fn mqtt(b: &[u8]) -> Header {
     let remaining = b[1..].iter().rev().fold(0u32, |n, v| n << 7 | u32::from(v & 0x7F));
     let plausible = match kind {
         12 | 13 => remaining == 0,
-        4..=7 | 9 | 11 => remaining >= 2,
-        1 | 3 | 8 | 10 => remaining >= 3,
+        4..=7 | 11 => (2..=256).contains(&remaining),
+        1 | 3 | 8..=10 => remaining >= 3,
         2 => (2..=1024).contains(&remaining),
         _ => true,
     };

@@ -78,13 +78,22 @@ fn size_unit(arrivals: &[Arrival]) -> Option<u32> {
         let alone = (to - from) as f64 / total;
         if alone >= ALONE_SHARE {
             let fit = sizes.iter().filter(|s| s.is_multiple_of(size)).count() as f64 / total;
-            if fit >= FIT_SHARE && best.is_none() {
+            if fit >= FIT_SHARE && best.is_none() && gathers(&sizes, size) {
                 best = Some(size as u32);
             }
         }
         from = to;
     }
     best
+}
+
+/// Whether segments hold whole numbers of messages of this size as they gather: all one, or two and
+/// three among them, or many numbers. Two sizes far apart are two kinds of message.
+fn gathers(sizes: &[u64], unit: u64) -> bool {
+    let mut numbers: Vec<u64> =
+        sizes.iter().filter(|s| s.is_multiple_of(unit)).map(|s| s / unit).collect();
+    numbers.dedup();
+    numbers.iter().all(|n| *n <= 3) || numbers.len() > 2
 }
 
 /// The message size that the ends of small segments show: a small segment empties the sender's

@@ -33,6 +33,8 @@ const JITTER_SHARE: f64 = 0.1;
 const EARLY_SHARE: f64 = 0.96;
 /// Bands of the window's width that jitter may add to it.
 const JITTER_BANDS: usize = 4;
+/// A host under load reacts within a few ticks of a 250 Hz clock.
+const LOADED_MS: f64 = 5.0;
 /// A kernel reacts within so much where nothing else runs.
 const SHARP_MS: f64 = 0.25;
 /// Holds must outnumber what chance would put into the window by this factor.
@@ -156,7 +158,9 @@ pub fn decide(recorder: &Recorder, mss: u32, path: &Path) -> Decision {
     }
     let gaps = Sample::new(held.iter().map(|c| gap_ms(c)).collect());
     decision.gap_ms = (gaps.median(), gaps.iqr());
-    decision.holds = tested.iter().filter(inside).map(|c| hold_of(c, path)).collect();
+    let late = late_reactions(&waited_long, &held, window);
+    let let_go = |c: &&&Candidate| (window.0..=window.1 + late).contains(&gap_ms(c));
+    decision.holds = tested.iter().filter(let_go).map(|c| hold_of(c, path)).collect();
     decision
 }
 
@@ -285,6 +289,15 @@ fn window_at(far: f64, gaps: &Sample, long: &[&Candidate]) -> Option<(f64, f64)>
         high += width;
     }
     Some((low, high))
+}
+
+/// How much later than the window a loaded host may have reacted: once most segments have been
+/// shown to wait for their ACK and few others follow within three times as long, so did these.
+fn late_reactions(long: &[&Candidate], held: &[&Candidate], window: (f64, f64)) -> f64 {
+    let soon = |within: f64| long.iter().filter(|c| gap_ms(c) <= window.1 + within).count();
+    let sure = held.len() >= SLOPE_POINTS && held.len() * 2 >= long.len();
+    let apart = soon(LOADED_MS * 3.0) == soon(LOADED_MS);
+    if sure && apart { LOADED_MS } else { 0.0 }
 }
 
 /// How many writes at random moments since the segment before fall into a window of this width.

@@ -78,6 +78,18 @@ impl Recorder {
         Some((self.first?, self.last?))
     }
 
+    /// Bytes held in lists.
+    pub fn held_bytes(&self) -> usize {
+        self.log.as_deref().map_or(0, |log| size_of::<Log>() + log.held_bytes())
+    }
+
+    /// Gives up what can be done without: from now on only counters and what is left of the lists.
+    pub fn shed(&mut self) {
+        if let Some(log) = self.log.as_deref_mut() {
+            log.shed();
+        }
+    }
+
     /// A segment with payload or FIN, or a probe.
     pub fn on_data(&mut self, seen: &DataSeen<'_>) {
         if let Some(log) = &mut self.log {

@@ -174,6 +174,36 @@ pub struct Log {
     pub ack_line: Line,
 }
 
+impl Log {
+    /// Bytes held by the lists.
+    pub fn held_bytes(&self) -> usize {
+        fn of<T>(list: &Vec<T>) -> usize {
+            list.capacity() * size_of::<T>()
+        }
+        of(&self.candidates)
+            + of(&self.violations)
+            + of(&self.fills)
+            + of(&self.acks)
+            + of(&self.arrivals)
+            + of(&self.silences)
+    }
+
+    /// Halves every list: the first half of what was seen stays, as a sample.
+    pub fn shed(&mut self) {
+        fn halve<T>(list: &mut Vec<T>) {
+            list.truncate(list.len() / 2);
+            list.shrink_to_fit();
+        }
+        halve(&mut self.candidates);
+        halve(&mut self.violations);
+        halve(&mut self.fills);
+        halve(&mut self.acks);
+        halve(&mut self.silences);
+        self.arrivals = Vec::new();
+        self.arrivals_dropped = true;
+    }
+}
+
 /// Exact counters of a direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
