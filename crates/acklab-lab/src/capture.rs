@@ -35,7 +35,7 @@ pub fn write(plan: &Plan, at: CapturePoint, sink: impl Write) -> io::Result<()> 
         },
     );
     outcome?;
-    file.finish()
+    file.finish().map(drop)
 }
 
 /// A pcapng file of simulated packets.
@@ -90,9 +90,9 @@ impl<W: Write> CaptureFile<W> {
         self.writer.write_frame(time, &self.frame, original_len)
     }
 
-    /// Ends the file.
-    pub fn finish(self) -> io::Result<()> {
-        self.writer.finish().map(drop)
+    /// Ends the file and hands the sink back.
+    pub fn finish(self) -> io::Result<W> {
+        self.writer.finish()
     }
 }
 

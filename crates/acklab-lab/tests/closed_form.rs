@@ -2,6 +2,8 @@
 //! Method: run `nagle-delack` and compare with `CycleLaw`, which knows no packets: without jitter
 //! message by message, with jitter by the Kolmogorov-Smirnov distance.
 
+use std::f64::consts::PI;
+
 use acklab_core::time::Span;
 use acklab_lab::closed_form::CycleLaw;
 use acklab_lab::measured::Metrics;
@@ -137,7 +139,7 @@ fn with_jitter_the_delay_is_uniform_over_the_cycle() {
 
             let cycles = 10_050.0 / law.messages_per_segment();
             let variance = law.messages_per_segment() * jitter_ms * jitter_ms / 3.0;
-            let harmonic = 2.0 * std::f64::consts::PI.powi(2) * variance / 1e4;
+            let harmonic = 2.0 * PI * PI * variance / 1e4;
             let rho = acklab_core::math::exp(-harmonic);
             let independent = (cycles * (1.0 - rho) / (1.0 + rho)).max(1.0);
 

@@ -18,7 +18,7 @@ use crate::parameter::{Parameter, SetError, Settings, nearest};
 use crate::report::run::{Comparison, Expected};
 
 pub use nagle_delack::{NagleDelack, simulate as simulate_nagle_delack};
-pub use write_write_read::WriteWriteRead;
+pub use write_write_read::{WriteWriteRead, simulate as simulate_write_write_read};
 
 /// The built-in scenarios, in the order in which they are listed.
 pub const ALL: &[&dyn Scenario] = &[&NagleDelack, &WriteWriteRead];

@@ -6,16 +6,17 @@
 //! receiver delays ACKs once it has itself answered ("ping-pong" mode).
 
 use acklab_core::event::Interest;
+use acklab_core::packet::Addr;
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 use acklab_sim::app::{ReplyingServer, RequestClient, RequestPattern};
-use acklab_sim::{End, World};
+use acklab_sim::{End, Observer, World};
 
 use super::nagle_delack::MESSAGE_METRICS;
 use super::path::{Path, PathSpec};
 use super::recorder::Recorder;
-use super::{Axis, Capture, Flow, Replication, Scenario, system};
+use super::{Axis, Capture, CapturePoint, Flow, Replication, Scenario, system};
 use crate::measured::{Measured, MetricDoc};
 use crate::parameter::{Kind, Parameter, SetError, Settings};
 
@@ -79,58 +80,62 @@ impl Scenario for WriteWriteRead {
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
-        let path = Path::new(&PathSpec {
-            rtt: settings.span("rtt"),
-            rate: settings.rate("rate"),
-            overhead: Span::ZERO,
-            loss: settings.number("loss") / 100.0,
-        });
-        let pattern = pattern(settings);
         let (at, tap) = capture.map_or((None, None), |Capture { at, tap }| (Some(at), Some(tap)));
-        let recorder = Recorder::new(path.sender, 2 * pattern.exchanges, tap);
-        let interest = Interest::MESSAGE.with(Interest::TRANSPORT);
-        let mut world = World::new(&path.topology, seed, interest, recorder);
-        if let Some(point) = at {
-            world.tap(path.node_at(point));
+        let writes = 2 * settings.count("exchanges");
+        let (recorder, events) =
+            simulate(settings, seed, at, |client| Recorder::new(client, writes, tap));
+        let hash = recorder.hash();
+        let exchanges = recorder.app_values().to_vec();
+        let mut metrics = recorder.into_metrics();
+        metrics.insert("exchanges", Measured::Total(exchanges.len() as u64));
+        metrics.insert("exchange_ms", Measured::Samples(exchanges));
+        // The server reads whole requests, not messages: delivery is what the exchange measures.
+        for name in ["delivery_delay_ms", "undelivered_messages"] {
+            metrics.remove(name);
         }
-        let mut draws = Rng::named(seed, "write-write-read/start");
-        let client = End {
-            addr: path.sender,
-            config: system::sender(settings.choice("sender"), settings.choice("nagle")),
-            isn: Seq(draws.next_u64() as u32),
-            app: Box::new(RequestClient::new(pattern, path.sender.node)),
-        };
-        let server = End {
-            addr: path.receiver,
-            config: system::receiver(
-                settings.choice("receiver"),
-                settings.span("timer"),
-                settings.span("jiffy"),
-                draws.uniform(),
-            ),
-            isn: Seq(draws.next_u64() as u32),
-            app: Box::new(ReplyingServer::new(pattern)),
-        };
-        world.connect(client, server);
-        world.run_until(end_of_time(&pattern, settings.span("rtt")));
-        replication(world)
+        let flows = vec![Flow { id: "client-server", metrics: metrics.clone() }];
+        Replication { hash, events, metrics, flows }
     }
 }
 
-fn replication(world: World<Recorder<'_>>) -> Replication {
-    let events = world.events();
-    let recorder = world.into_observer();
-    let hash = recorder.hash();
-    let exchanges = recorder.app_values().to_vec();
-    let mut metrics = recorder.into_metrics();
-    metrics.insert("exchanges", Measured::Total(exchanges.len() as u64));
-    metrics.insert("exchange_ms", Measured::Samples(exchanges));
-    // The server reads whole requests, not messages: delivery is what the exchange measures.
-    for name in ["delivery_delay_ms", "undelivered_messages"] {
-        metrics.remove(name);
+/// Runs one replication under an observer of the caller's, made for the client's address; returns
+/// it with the number of events. Packets are shown to it at the capture point, if one is given.
+pub fn simulate<O: Observer>(
+    settings: &Settings,
+    seed: u64,
+    capture: Option<CapturePoint>,
+    observer: impl FnOnce(Addr) -> O,
+) -> (O, u64) {
+    let path = Path::new(&PathSpec {
+        rtt: settings.span("rtt"),
+        rate: settings.rate("rate"),
+        overhead: Span::ZERO,
+        loss: settings.number("loss") / 100.0,
+    });
+    let pattern = pattern(settings);
+    let interest = Interest::MESSAGE.with(Interest::TRANSPORT);
+    let mut world = World::new(&path.topology, seed, interest, observer(path.sender));
+    if let Some(point) = capture {
+        world.tap(path.node_at(point));
     }
-    let flows = vec![Flow { id: "client-server", metrics: metrics.clone() }];
-    Replication { hash, events, metrics, flows }
+    let mut draws = Rng::named(seed, "write-write-read/start");
+    let client = End {
+        addr: path.sender,
+        config: system::sender(settings.choice("sender"), settings.choice("nagle")),
+        isn: Seq(draws.next_u64() as u32),
+        app: Box::new(RequestClient::new(pattern, path.sender.node)),
+    };
+    let (timer, jiffy) = (settings.span("timer"), settings.span("jiffy"));
+    let server = End {
+        addr: path.receiver,
+        config: system::receiver(settings.choice("receiver"), timer, jiffy, draws.uniform()),
+        isn: Seq(draws.next_u64() as u32),
+        app: Box::new(ReplyingServer::new(pattern)),
+    };
+    world.connect(client, server);
+    world.run_until(end_of_time(&pattern, settings.span("rtt")));
+    let events = world.events();
+    (world.into_observer(), events)
 }
 
 fn pattern(settings: &Settings) -> RequestPattern {

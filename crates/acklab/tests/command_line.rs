@@ -1,0 +1,249 @@
+//! Goal: the command line keeps its contract: one JSON object on standard output, everything else on
+//! standard error, exit 0, 1 or 2, and messages that say what, where and how to mend.
+//! Method: run the built binary.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn acklab(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_acklab"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary runs")
+}
+
+/// The one JSON object on standard output; nothing may stand beside it.
+fn json(arguments: &[&str]) -> Value {
+    let output = acklab(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    serde_json::from_slice(&output.stdout).expect("exactly one JSON object")
+}
+
+/// Exit status and standard error of a command that fails; standard output must be empty.
+fn failure(arguments: &[&str]) -> (i32, String) {
+    let output = acklab(arguments);
+    assert!(output.stdout.is_empty(), "{arguments:?} wrote to standard output");
+    let code = output.status.code().expect("no signal");
+    (code, String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn demo_capture(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../demo").join(name);
+    path.to_str().expect("a plain path").to_owned()
+}
+
+/// An empty folder of this test's own.
+fn scratch(test: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    if path.exists() {
+        fs::remove_dir_all(&path).expect("the folder is ours");
+    }
+    fs::create_dir_all(&path).expect("the folder is ours");
+    path
+}
+
+const QUICK: [&str; 8] =
+    ["run", "nagle-delack", "--set", "receiver=qnx-7.0", "messages=200", "--reps", "2", "--format"];
+
+#[test]
+fn a_run_as_json_has_the_contracts_keys() {
+    let result = json(&[&QUICK[..], &["json"]].concat());
+    assert_eq!(result["schema"], "acklab.run/1");
+    assert_eq!(result["scenario"], "nagle-delack");
+    assert_eq!(result["sets"], serde_json::json!({"receiver": "qnx-7.0", "messages": "200"}));
+    assert_eq!(result["world"], "sim");
+    assert!(result["seed"].is_u64());
+    assert_eq!(result["hash"].as_str().map(str::len), Some(16));
+    for key in ["mean", "p50", "p95", "max"] {
+        assert!(result["metrics"]["buffering_delay_ms"][key].is_f64(), "{key}");
+    }
+    for metric in ["messages_per_segment", "segments", "pure_acks"] {
+        assert!(result["metrics"][metric].is_number(), "{metric}");
+    }
+    assert_eq!(result["metrics"]["messages"], 400);
+    assert!(result["flows"][0]["id"].is_string());
+    assert!(result["flows"][0]["metrics"]["segments"].is_number());
+    for key in ["cpu_s", "wall_s", "events", "peak_rss_mb"] {
+        assert!(result["timing"][key].is_number(), "{key}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_hash_on_any_number_of_threads() {
+    let hash = |threads: &str, seed: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_acklab"))
+            .args([&QUICK[..], &["json", "--seed", seed, "--set", "jitter=2ms"]].concat())
+            .env("RAYON_NUM_THREADS", threads)
+            .output()
+            .expect("the binary runs");
+        let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        result["hash"].as_str().expect("a hash").to_owned()
+    };
+    assert_eq!(hash("1", "7"), hash("4", "7"));
+    assert_ne!(hash("1", "7"), hash("1", "8"));
+}
+
+#[test]
+fn every_case_of_the_grid_is_the_case_run_alone() {
+    let set = ["--set", "messages=50", "rtt=30ms", "--reps", "2", "--format", "json"];
+    let all = json(&[&["run", "nagle-delack", "--all"][..], &set].concat());
+    let cases = all["cases"].as_array().expect("cases");
+    assert_eq!(cases.len(), 8);
+    let alone = ["run", "nagle-delack", "--set", "receiver=windows-7", "nagle=off"];
+    let alone = json(&[&alone[..], &set].concat());
+    let same = cases.iter().find(|case| case["hash"] == alone["hash"]).expect("the same hash");
+    assert_eq!(same["sets"], alone["sets"]);
+    assert_eq!(same["metrics"], alone["metrics"]);
+}
+
+#[test]
+fn a_run_leaves_a_folder_with_which_it_can_be_repeated() {
+    let folder = scratch("repeat");
+    let out = folder.to_str().expect("a plain path");
+    let first = json(&[&QUICK[..], &["json", "--seed", "5", "--out", out]].concat());
+    for file in ["result.json", "samples.parquet", "report.html", "scenario.toml"] {
+        assert!(fs::metadata(folder.join(file)).expect(file).len() > 0, "{file} is empty");
+    }
+    let written = fs::read_to_string(folder.join("result.json")).expect("result.json");
+    let written: Value = serde_json::from_str(&written).expect("JSON");
+    assert_eq!(written, first);
+    let scenario = folder.join("scenario.toml");
+    let again = json(&["run", scenario.to_str().expect("a plain path"), "--format", "json"]);
+    assert_eq!((&again["hash"], &again["metrics"]), (&first["hash"], &first["metrics"]));
+}
+
+#[test]
+fn a_simulated_capture_can_be_diagnosed() {
+    let folder = scratch("capture");
+    for at in ["sender", "middle", "receiver"] {
+        let path = folder.join(format!("{at}.pcapng"));
+        let file = path.to_str().expect("a plain path");
+        acklab(&[&QUICK[..], &["json", "--capture", file, "--capture-at", at]].concat());
+        let diagnosis = json(&["diagnose", file, "--format", "json"]);
+        assert_eq!(diagnosis["schema"], "acklab.diagnose/1");
+        assert_eq!(diagnosis["verdict"]["stalled"], true, "{at}");
+    }
+}
+
+#[test]
+fn a_check_decides_the_exit_status() {
+    let slow = demo_capture("nagle-linux.pcapng");
+    let quick = demo_capture("nodelay-linux.pcapng");
+    let status = |file: &str, check: &str| {
+        acklab(&["diagnose", file, "--check", check, "--format", "json"]).status.code()
+    };
+    assert_eq!(status(&slow, "stalls==0"), Some(1));
+    assert_eq!(status(&slow, "stalls>30"), Some(0));
+    assert_eq!(status(&quick, "stalls==0,p99_ms<50"), Some(0));
+    assert_eq!(status(&quick, "stalls"), Some(2));
+    assert_eq!(status(&quick, "pears==0"), Some(2));
+}
+
+#[test]
+fn a_diagnosis_can_be_read_from_standard_input_and_written_to_a_folder() {
+    let folder = scratch("diagnosis");
+    let capture = fs::File::open(demo_capture("nagle-linux.pcapng")).expect("the demo capture");
+    let output = Command::new(env!("CARGO_BIN_EXE_acklab"))
+        .args(["diagnose", "-", "--format", "json", "--out"])
+        .arg(&folder)
+        .stdin(capture)
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice::<Value>(&output.stdout).expect("exactly one JSON object");
+    let report = fs::read_to_string(folder.join("report.html")).expect("report.html");
+    assert!(report.contains("<html") && report.contains("held back"), "no report");
+}
+
+#[test]
+fn unusable_arguments_exit_2_and_say_how_to_mend_them() {
+    let check = |arguments: &[&str], message: &str| {
+        let (code, errors) = failure(arguments);
+        assert_eq!(code, 2, "{arguments:?}: {errors}");
+        assert!(errors.contains(message), "{arguments:?}: {errors}");
+    };
+    check(&["run", "nagle-delak"], "did you mean \"nagle-delack\"?");
+    check(&["run", "nagle-delack", "--set", "rrt=1ms"], "did you mean \"rtt\"?");
+    check(&["run", "nagle-delack", "--set", "rtt=1"], "the unit must be one of");
+    check(&["run", "nagle-delack", "--set", "period=0"], "must be longer than 0");
+    check(&["run", "nagle-delack", "--world", "kernel"], "virtual time only");
+    check(&["run", "nagle-delack", "--reps", "0"], "--reps");
+    check(&["run", "nagle-delack", "--all", "--capture", "x.pcapng"], "leave out --all");
+    check(&["run", "missing.toml"], "missing.toml");
+    check(&["scenarios", "nope"], "no scenario is called");
+    check(&["diagnose", "missing.pcap"], "missing.pcap");
+    check(&["diagnose", env!("CARGO_MANIFEST_PATH")], "not a capture");
+    check(&["frobnicate"], "frobnicate");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_refused_before_any_work() {
+    // A file stands where the folder should be; permissions would not stop root.
+    let blocked = scratch("blocked").join("file");
+    fs::write(&blocked, "in the way").expect("the folder is ours");
+    let out = blocked.to_str().expect("a plain path");
+    // So many messages that computing them first would take minutes.
+    let long =
+        ["run", "nagle-delack", "--set", "messages=100000000", "--reps", "100", "--out", out];
+    for arguments in [&long[..], &["diagnose", &demo_capture("nagle-linux.pcapng"), "--out", out]] {
+        let (code, errors) = failure(arguments);
+        assert_eq!(code, 2, "{errors}");
+        assert!(errors.contains(out), "{errors}");
+    }
+}
+
+#[test]
+fn scenarios_are_listed_with_parameters_defaults_units_and_metrics() {
+    let list = json(&["scenarios", "--format", "json"]);
+    let names: Vec<_> = list["scenarios"].as_array().expect("a list").iter().collect();
+    assert!(names.iter().any(|scenario| scenario["name"] == "nagle-delack"));
+    let one = json(&["scenarios", "nagle-delack", "--format", "json"]);
+    let parameters = one["parameters"].as_array().expect("a list");
+    let rtt = parameters.iter().find(|p| p["name"] == "rtt").expect("rtt");
+    assert_eq!((&rtt["default"], &rtt["unit"]), (&"30ms".into(), &"time".into()));
+    assert!(one["metrics"].as_array().expect("a list").iter().all(|m| m["unit"].is_string()));
+    let text = acklab(&["scenarios", "nagle-delack"]).stdout;
+    let text = String::from_utf8(text).expect("text");
+    assert!(text.contains("rtt = 30ms") && text.contains("buffering_delay_ms"), "{text}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_acklab"))
+        .args(["scenarios", "nagle-delack"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn the_demo_finds_in_virtual_time_what_it_finds_on_the_kernel() {
+    let folder = scratch("demo");
+    let out = folder.to_str().expect("a plain path");
+    let output = acklab(&["demo", &demo_capture("nagle-linux.pcapng"), "--out", out]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(text.contains("differs by +0 held writes"), "{text}");
+    for file in ["report.html", "simulated/report.html", "simulated/packets.pcapng"] {
+        assert!(folder.join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn completions_are_written_for_common_shells() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = acklab(&["completions", shell]);
+        assert!(String::from_utf8_lossy(&output.stdout).contains("diagnose"), "{shell}");
+        assert!(output.status.success(), "{shell}");
+    }
+}
