@@ -106,8 +106,9 @@ type Sink<'a> = (&'a mut Vec<(u32, u64)>, &'a mut InBand);
 
 impl Track {
     /// Whether frames end where segments end: what an application sends at once it writes whole.
+    /// Headers with several fields to check need no such support.
     fn is_aligned(&self) -> bool {
-        self.aligned * 2 >= self.segments.min(self.frames)
+        self.protocol.is_telling() || self.aligned * 2 >= self.segments.min(self.frames)
     }
 
     fn new(protocol: Protocol, boundary: u64) -> Self {

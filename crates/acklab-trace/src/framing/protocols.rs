@@ -78,6 +78,11 @@ impl Protocol {
         }
     }
 
+    /// Whether other bytes hardly ever look like a row of its headers.
+    pub(super) const fn is_telling(self) -> bool {
+        !matches!(self, Self::Mqtt | Self::OpenFlow)
+    }
+
     pub(super) fn header(self, bytes: &[u8]) -> Header {
         match self {
             Self::C37118 => c37118(bytes),

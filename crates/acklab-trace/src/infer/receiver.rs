@@ -53,6 +53,10 @@ const TICKS: [(f64, &str); 6] = [
 const TICK_LEAST: usize = 25;
 /// To here: RFC 9293 section 3.8.6.3 forbids more.
 const TICK_MOST: usize = 500;
+/// Delays that spread by less may do so for the grain of a timer.
+const SPREAD_MS: f64 = 6.0;
+/// Steps between ACKs that are looked at; more would not change the answer.
+const STEPS_MAX: usize = 2_000;
 /// Fewer events say nothing of a timer.
 const EVENTS_MIN: usize = 3;
 /// An ACK this soon was not delayed by a timer.
@@ -205,7 +209,7 @@ fn tick(delays: &Delays) -> Option<(ReceiverPolicy, Timer)> {
         (TICK_LEAST..=TICK_MOST).rev().find_map(|ms| {
             let period = ms as f64;
             let fit = lattice(delays, &steps, period, period * 10.0)?;
-            let enough = fit.of >= 12 && fit.on * 20 >= fit.of * 19 && !fit.standing;
+            let enough = fit.of >= 12 && fit.on * 20 >= fit.of * 19 && fit.wide;
             enough.then(|| tick_policy(delays, period, "fixed-tick", fit))
         })
     })
@@ -217,16 +221,13 @@ struct Lattice {
     on: usize,
     of: usize,
     skips: f64,
-    standing: bool,
+    /// Delays spread over a good part of the tick.
+    wide: bool,
 }
 
 /// Fits the steps up to `longest` and all delays to a tick; `None` where the delays do not fit.
 fn lattice(delays: &Delays, steps: &[f64], period: f64, longest: f64) -> Option<Lattice> {
     let tolerance = (period * 0.02).clamp(1.0, 4.0);
-    let usable = steps.iter().filter(|s| **s > period * 0.4 && **s <= longest);
-    let (on, of) = usable.fold((0, 0), |(on, of), s| {
-        (on + usize::from(off_lattice(*s, period) <= tolerance), of + 1)
-    });
     let (low, high) = (delays.oldest.quantile(0.02), delays.oldest.quantile(0.98));
     let spread = delays.oldest.quantile(0.9) - delays.oldest.quantile(0.1);
     let skips = if low >= period * 0.9 { 1.0 } else { 0.0 };
@@ -237,7 +238,19 @@ fn lattice(delays: &Delays, steps: &[f64], period: f64, longest: f64) -> Option<
         && high >= period * 0.6
         && skips == 0.0
         && !PROFILES.iter().any(|p| fits(p, delays.oldest.median()));
-    (within && (spread >= period * 0.25 || standing)).then_some(Lattice { on, of, skips, standing })
+    if !within || !(spread >= SPREAD_MS || standing) {
+        return None;
+    }
+    let usable = steps.iter().take(STEPS_MAX).filter(|s| **s > period * 0.4 && **s <= longest);
+    let off = Sample::new(usable.map(|s| off_lattice(*s, period)).collect());
+    let on = off.count_between(0.0, tolerance);
+    // The ACKs keep the lattice better than the data, or it is the data that does.
+    let is_the_acks = spread >= 4.0 * off.quantile(0.7);
+    if !is_the_acks && !standing {
+        return None;
+    }
+    let (of, wide) = (off.len(), spread >= period * 0.25);
+    Some(Lattice { on, of, skips, wide })
 }
 
 fn tick_policy(
