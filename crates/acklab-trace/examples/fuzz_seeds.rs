@@ -103,6 +103,7 @@ fn conversation(options: WriterOptions, v6: bool) -> io::Result<Vec<u8>> {
                 sack_blocks: u8::from(number == 6),
                 sack_first: (number == 6).then_some((0x361, 0x579)),
                 timestamp: Some((1_000 + number, 999 + number)),
+                ..Options::default()
             },
             payload_len: len,
             payload: &payload[..len as usize],
