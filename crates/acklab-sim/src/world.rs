@@ -105,6 +105,12 @@ impl<O: Observer> World<O> {
         self.publish();
     }
 
+    /// Sends a packet from `node` at the present time, past any socket: cross traffic, forged packets.
+    pub fn send(&mut self, node: NodeId, packet: Packet) {
+        self.forward(node, packet);
+        self.publish();
+    }
+
     /// Lets time pass until nothing is pending or `limit` is reached.
     pub fn run_until(&mut self, limit: Time) {
         while self.queue.next_time().is_some_and(|at| at <= limit) {
