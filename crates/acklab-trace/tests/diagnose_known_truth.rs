@@ -143,7 +143,7 @@ impl World {
                 }
             }
             Event::Arrive { host, offset, len, ack, cause } => {
-                self.arrive(host, offset, len, ack, cause)
+                self.arrive(host, offset, len, ack, cause);
             }
         }
     }
@@ -216,7 +216,7 @@ impl World {
                 self.at(due, Event::Timer { host, id });
             }
             _ if self.hosts[host].received > self.hosts[host].told => {
-                self.send(host, 0, Cause::Segment)
+                self.send(host, 0, Cause::Segment);
             }
             _ => {}
         }

@@ -86,9 +86,9 @@ pub(super) fn judge(
     let (filled, _) = fill::filled(recorder, message_bytes, facts.mss, &path, &held).unzip();
     let filled = filled.unwrap_or_default();
     let nagle = nagle::infer(&decision, &recorder.counts, by_ack, filled.len());
-    let ladder = plots::ladder(log, &held, facts);
     held.extend(filled);
     held.sort_by_key(|h| (h.release, h.frame));
+    let ladder = plots::ladder(log, &held, facts);
     let span_s = recorder.span().map_or(0.0, |(a, b)| b.since(a).as_secs_f64());
     let (stalls, small_holds) = stalls_of(&held, &messages, timer, span_s);
     let estimate = estimated(&held, &messages, facts.segments);

@@ -3,7 +3,7 @@
 use crate::diagnosis::{Ladder, Plots, Points, Rung};
 use crate::flow::facts::DirectionFacts;
 use crate::infer::spread::Sample;
-use crate::stall::holds::Hold;
+use crate::stall::holds::{Hold, SMALL_HOLD_MS};
 use crate::stall::ladder::Scene;
 use crate::stall::records::{Line, Log};
 
@@ -59,6 +59,7 @@ pub(super) fn ladder(log: Option<&Log>, held: &[Hold], facts: &DirectionFacts) -
         .scenes()
         .iter()
         .filter_map(|s| held.iter().find(|h| h.frame == s.frame).map(|h| (s, h)))
+        .filter(|(_, h)| h.upper_ms() >= SMALL_HOLD_MS)
         .min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
     Some(draw(scene, typical, facts))
 }
@@ -84,6 +85,9 @@ fn draw(scene: &Scene, hold: &Hold, facts: &DirectionFacts) -> Ladder {
 }
 
 fn note(packet: &crate::stall::ladder::Passing, hold: &Hold) -> Option<String> {
+    if packet.data && packet.frame == hold.frame && hold.filled {
+        return Some(format!("held {:.1} ms, until it filled a segment", hold.length_ms()));
+    }
     if packet.data && packet.frame == hold.frame {
         let gap = hold.release.since(hold.ack).as_millis_f64();
         return Some(format!("held {:.1} ms, leaves {gap:.2} ms after the ACK", hold.length_ms()));
@@ -91,8 +95,8 @@ fn note(packet: &crate::stall::ladder::Passing, hold: &Hold) -> Option<String> {
     if packet.data && packet.time == hold.before {
         return Some("unacknowledged: what is written next must wait".into());
     }
-    (!packet.data && packet.time == hold.ack).then(|| match hold.ack_delay_ms {
-        Some(delay) => format!("this ACK came {delay:.1} ms late"),
-        None => "this ACK lets the next segment go".into(),
+    (!packet.data && !hold.filled && packet.time == hold.ack).then(|| match hold.ack_delay_ms {
+        Some(delay) if delay >= 1.0 => format!("this ACK came {delay:.1} ms late"),
+        _ => "this ACK lets the next segment go".into(),
     })
 }

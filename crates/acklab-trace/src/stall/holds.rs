@@ -33,6 +33,8 @@ const JITTER_SHARE: f64 = 0.1;
 const EARLY_SHARE: f64 = 0.96;
 /// Bands of the window's width that jitter may add to it.
 const JITTER_BANDS: usize = 4;
+/// An ACK this soon after a segment was brought by it.
+const BROUGHT_MS: f64 = 2.0;
 /// A host under load reacts within a few ticks of a 250 Hz clock.
 const LOADED_MS: f64 = 5.0;
 /// A kernel reacts within so much where nothing else runs.
@@ -159,7 +161,10 @@ pub fn decide(recorder: &Recorder, mss: u32, path: &Path) -> Decision {
     let gaps = Sample::new(held.iter().map(|c| gap_ms(c)).collect());
     decision.gap_ms = (gaps.median(), gaps.iqr());
     let late = late_reactions(&waited_long, &held, window);
-    let let_go = |c: &&&Candidate| (window.0..=window.1 + late).contains(&gap_ms(c));
+    let let_go = |c: &&&Candidate| {
+        let high = if waited_ms(c, path) >= SMALL_HOLD_MS { window.1 + late } else { window.1 };
+        (window.0..=high).contains(&gap_ms(c))
+    };
     decision.holds = tested.iter().filter(let_go).map(|c| hold_of(c, path)).collect();
     decision
 }
@@ -171,12 +176,20 @@ pub(super) fn hold_of(c: &Candidate, path: &Path) -> Hold {
         before: c.before,
         release: c.time,
         ack: c.ack,
-        ack_delay_ms: c.ack_age.map(|ns| (ns as f64 / 1e6 - path.near_ms.unwrap_or(0.0)).max(0.0)),
+        ack_delay_ms: ack_delay_ms(c, path),
         pure: c.marks.pure,
         filled: false,
         end: c.end,
         written: c.before,
     }
+}
+
+/// The receiver's own delay of the ACK: since the oldest segment it acknowledges, whose arrival starts
+/// the timer, unless the newest one brought the ACK at once.
+fn ack_delay_ms(c: &Candidate, path: &Path) -> Option<f64> {
+    let own = |ns: u64| (ns as f64 / 1e6 - path.near_ms.unwrap_or(0.0)).max(0.0);
+    let newest = own(c.ack_age?);
+    Some(if newest < BROUGHT_MS { newest } else { own(c.oldest_age?) })
 }
 
 /// From the ACK to the segment.

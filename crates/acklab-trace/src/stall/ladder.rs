@@ -6,7 +6,7 @@
 
 use acklab_core::time::Time;
 
-use super::records::Candidate;
+use super::records::{Candidate, Fill};
 use crate::flow::observe::{AckSeen, DataSeen};
 
 /// Packets before the held segment, it included.
@@ -98,8 +98,16 @@ impl LadderTap {
         if !candidate.marks.pure || candidate.peer_after.is_some() {
             return;
         }
-        let scene =
-            Scene { frame: candidate.frame, wait, packets: self.ring.clone(), missing: AFTER };
+        self.keep(candidate.frame, wait);
+    }
+
+    /// A segment that perhaps filled up, after it has been told with [`Self::on_data`].
+    pub fn on_fill(&mut self, fill: &Fill) {
+        self.keep(fill.frame, fill.time.since(fill.before).as_nanos());
+    }
+
+    fn keep(&mut self, frame: u64, wait: u64) {
+        let scene = Scene { frame, wait, packets: self.ring.clone(), missing: AFTER };
         if self.scenes.len() < SCENES_MAX {
             self.scenes.push(scene);
             self.open = Some(self.scenes.len() - 1);

@@ -64,6 +64,7 @@ struct Clear {
     time: Time,
     frame: u64,
     age: Option<u64>,
+    oldest: Option<u64>,
     segments: u16,
     pure: bool,
     small_before: bool,
@@ -201,6 +202,7 @@ impl Recorder {
             ack: clear.time,
             ack_frame: clear.frame,
             ack_age: clear.age,
+            oldest_age: clear.oldest,
             peer_after: self.peer_after,
             peer_before: clear.peer_before.filter(|t| *t >= last),
             end,
@@ -245,6 +247,7 @@ impl Recorder {
         let log = self.log.get_or_insert_with(Box::default);
         if log.fills.len() < RECORDS_MAX {
             log.fills.push(fill);
+            log.ladders.on_fill(&fill);
         } else {
             self.fill_open = false;
         }
@@ -346,6 +349,7 @@ impl Recorder {
                 time: seen.time,
                 frame: seen.frame,
                 age,
+                oldest: seen.oldest_age.map(Span::as_nanos),
                 segments,
                 pure: seen.pure,
                 small_before,

@@ -29,6 +29,8 @@ pub struct Candidate {
     pub ack_frame: u64,
     /// Time from the newest segment it acknowledged to the ACK; `None` by Karn.
     pub ack_age: Option<u64>,
+    /// Time from the oldest one; `None` likewise.
+    pub oldest_age: Option<u64>,
     /// The first data of the peer after that ACK, if any came before the segment.
     pub peer_after: Option<Time>,
     /// The last data of the peer before that ACK and since the segment before.

@@ -159,6 +159,12 @@ fn explanation(d: &Direction, mechanism: Mechanism) -> String {
              timer limits this wait: the slower the data comes, the longer it takes.",
             d.mss
         ),
+        Mechanism::AckClocked if d.rtt_to_receiver_ms.is_none() => format!(
+            "Each piece waits for the acknowledgment of the one before. Whether that takes so long for \
+             the network's round trip or because {} delays it cannot be told: the connection began \
+             before the capture.",
+            d.to
+        ),
         Mechanism::AckClocked => {
             let rtt = d.rtt_ms.map_or(String::new(), |r| format!(" (round trip {:.1} ms)", r.p50));
             format!(
