@@ -10,7 +10,7 @@ use acklab_lab::trace::{self, Diagnosis, Options};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::outcome::{Failure, print};
+use crate::outcome::{Failure, print, tell};
 
 /// Find out from a capture whether and why writes were held back in a sender
 #[derive(Args)]
@@ -69,7 +69,7 @@ impl Diagnose {
             DiagnosisFormat::Html => print(&html(&diagnosis, &name)?)?,
         }
         if let Some(dir) = &self.out {
-            eprintln!("report: {}", dir.join("report.html").display());
+            tell(&format!("report: {}", dir.join("report.html").display()));
         }
         judge(&checks, &diagnosis)
     }
@@ -146,7 +146,7 @@ fn judge(checks: &[Check], diagnosis: &Diagnosis) -> Result<(), Failure> {
     let mut holds = true;
     for outcome in checks.iter().map(|check| check.apply(diagnosis)) {
         let verdict = if outcome.holds { "holds" } else { "does not hold" };
-        eprintln!("check {}: {verdict} ({})", outcome.check, outcome.value);
+        tell(&format!("check {}: {verdict} ({})", outcome.check, outcome.value));
         holds &= outcome.holds;
     }
     if holds { Ok(()) } else { Err(Failure::Check) }

@@ -37,14 +37,19 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
 }
 
+/// Says something beside the result, on standard error. That it may be closed is no failure: results
+/// and exit status do not depend on it.
+pub(crate) fn tell(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
 /// Tells a failure on standard error and chooses the exit status.
 pub(crate) fn exit_code(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::Check) => ExitCode::from(1),
         Err(Failure::Unusable(message)) => {
-            // Standard error may be closed as well; the exit status still tells.
-            let _ = writeln!(io::stderr(), "acklab: {message}");
+            tell(&format!("acklab: {message}"));
             ExitCode::from(2)
         }
     }
