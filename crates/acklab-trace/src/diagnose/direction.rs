@@ -83,7 +83,9 @@ pub(super) fn judge(
     }
     let by_ack = held.len();
     let message_bytes = messages.unit.bytes();
-    let (filled, _) = fill::filled(recorder, message_bytes, facts.mss, &path, &held).unzip();
+    let broken = decision.violations;
+    let (filled, _) =
+        fill::filled(recorder, message_bytes, facts.mss, &path, broken, &held).unzip();
     let filled = filled.unwrap_or_default();
     let nagle = nagle::infer(&decision, &recorder.counts, by_ack, filled.len());
     held.extend(filled);

@@ -46,6 +46,12 @@ pub fn infer(decision: &Decision, counts: &Counts, by_ack: usize, filled: usize)
     } else if holds > 0 {
         evidence.push("no small segment left while a small one was unacknowledged".into());
     }
+    if decision.loss_probes > 0 {
+        evidence.push(format!(
+            "{} more left as loss probes or while a loss was repaired, which says nothing",
+            decision.loss_probes
+        ));
+    }
     let off = decision.violations;
     let small = (counts.segments - counts.full).max(1);
     let proved_off = off >= EVENTS_MIN && off * 50 > small;

@@ -42,18 +42,20 @@ pub enum SmallWrites {
     Push,
 }
 
-/// The segments that filled up, and what shows it; `by_ack` are the holds that ACKs released.
+/// The segments that filled up, and what shows it; `violations` broke Nagle's rule, `by_ack` are the
+/// holds that ACKs released.
 pub fn filled(
     recorder: &Recorder,
     message_bytes: Option<u32>,
     mss: u32,
     path: &Path,
+    violations: u64,
     by_ack: &[Hold],
 ) -> Option<(Vec<Hold>, SmallWrites)> {
     let log = recorder.log.as_deref()?;
     let message_bytes = message_bytes.or_else(|| boundary_unit(&log.arrivals, mss));
     let counts = &recorder.counts;
-    if breaks_the_rule(counts) {
+    if breaks_the_rule(counts, violations) {
         return None;
     }
     let far = path.far_ms.unwrap_or(0.0);
@@ -116,9 +118,9 @@ fn is_steady(log: &Log, by_ack: &[Hold], alone: &[&Fill]) -> bool {
     steady && alike && varied
 }
 
-fn breaks_the_rule(counts: &Counts) -> bool {
+fn breaks_the_rule(counts: &Counts, violations: u64) -> bool {
     let small = counts.segments - counts.full;
-    counts.violations as f64 > STRAY_SHARE * small.max(1) as f64
+    violations as f64 > STRAY_SHARE * small.max(1) as f64
 }
 
 fn pause_ms(f: &Fill) -> f64 {

@@ -17,7 +17,7 @@
 
 use acklab_core::time::Time;
 
-use super::records::Candidate;
+use super::records::{Candidate, Violation};
 use super::{Recorder, beat};
 use crate::infer::path::Path;
 use crate::infer::spread::{Sample, robust_slope};
@@ -55,6 +55,10 @@ const SHARPER: f64 = 3.0;
 /// Initial window of RFC 5681 section 3.1 for an MSS of 1460: with no more in flight, no congestion
 /// window has closed.
 const INITIAL_WINDOW_SEGMENTS: u32 = 3;
+
+/// No probe of a lone segment comes sooner: the largest ACK delay that RFC 8985 section 7.2 allows
+/// for, 200 ms as in Linux (TCP_RTO_MIN), less a jiffy.
+const PROBE_LEAST_MS: f64 = 190.0;
 
 /// One held segment.
 #[derive(Clone, Copy, Debug)]
@@ -104,8 +108,10 @@ pub struct Decision {
     pub gap_ms: (f64, f64),
     /// Slope of the gap on the ACK delay, where it varies enough.
     pub slope: Option<f64>,
-    /// Small segments sent with a small one unacknowledged.
+    /// Small segments sent with a small one unacknowledged, and not as loss probes.
     pub violations: u64,
+    /// Those that may have left as loss probes, or while a loss was repaired.
+    pub loss_probes: u64,
     /// The first of them ended the time in which holds were looked for.
     pub until_violation: bool,
     /// The window for the gap, milliseconds.
@@ -119,12 +125,16 @@ pub fn decide(recorder: &Recorder, mss: u32, path: &Path) -> Decision {
     let Some(log) = recorder.log.as_deref() else { return Decision::default() };
     let mut decision = Decision { violations: recorder.counts.violations, ..Decision::default() };
     let early = early_departures(&log.candidates, path);
-    let breaks = recorder.counts.violations + early.len() as u64;
+    let proofs: Vec<Time> =
+        log.violations.iter().filter(|v| !is_loss_probe(v, path)).map(|v| v.time).collect();
+    let probes = (log.violations.len() - proofs.len()) as u64;
+    decision.loss_probes = probes;
+    let breaks = recorder.counts.violations.saturating_sub(probes) + early.len() as u64;
     let horizon = if breaks as f64 <= STRAY_SHARE * recorder.counts.candidates as f64 {
         Time::MAX
     } else {
         decision.until_violation = true;
-        let first = log.violations.first().map(|v| v.time);
+        let first = proofs.first().copied();
         let first_early = early.first().copied();
         first.into_iter().chain(first_early).min().unwrap_or(Time::MAX)
     };
@@ -218,6 +228,14 @@ fn early_departures(candidates: &[Candidate], path: &Path) -> Vec<Time> {
         .filter(|c| c.marks.small_before && gap_ms(c) < limit)
         .map(|c| c.time)
         .collect()
+}
+
+/// Whether a segment that broke Nagle's rule may have left as a tail loss probe (RFC 8985 section 7.3
+/// sends new data, whatever Nagle's rule says), or while a loss was repaired. With one segment in
+/// flight the probe waits two round trips and the receiver's longest delay.
+fn is_loss_probe(v: &Violation, path: &Path) -> bool {
+    let round_trip = path.near_ms.unwrap_or(0.0) + path.far_ms.unwrap_or(0.0);
+    v.repair || v.silence as f64 / 1e6 >= (2.0 * round_trip).max(PROBE_LEAST_MS)
 }
 
 /// Whether nothing but Nagle, the congestion window or the application can have kept the segment.

@@ -28,6 +28,9 @@ const ANSWER: Span = Span::from_millis(1);
 /// of no use.
 const BULK_AFTER: u64 = 512;
 
+/// Segments that a repair is looked back for.
+const PROBES_MAX: usize = 8;
+
 /// Notes on one direction.
 #[derive(Debug, Default)]
 pub struct Recorder {
@@ -102,6 +105,7 @@ impl Recorder {
             DataKind::Retransmission | DataKind::Reordered => {
                 if seen.kind == DataKind::Retransmission && seen.len > 0 {
                     self.recovery_end = self.recovery_end.max(self.next).max(end);
+                    self.note_repair();
                 }
                 self.next = self.next.max(end);
                 return;
@@ -116,10 +120,19 @@ impl Recorder {
         }
         self.next = seen.offset;
         self.on_new(seen, end);
+        // An ACK lets go what leaves next, and only that: packets may share a time stamp.
+        self.clear = None;
         self.next = end;
         self.flight_max = self.flight_max.max(end.saturating_sub(self.acked));
         self.last = Some(seen.time);
         self.first = self.first.or(self.last);
+    }
+
+    /// What left just before lost data was sent again may have been a loss probe.
+    fn note_repair(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        let open = log.violations.iter_mut().rev().take_while(|v| v.end > self.acked);
+        open.take(PROBES_MAX).for_each(|v| v.repair = true);
     }
 
     /// What left in the gap is unknown: forget the ACK, and that anything small is outstanding.
@@ -184,12 +197,20 @@ impl Recorder {
             self.counts.violations += 1;
             let log = self.log.get_or_insert_with(Box::default);
             if log.violations.len() < RECORDS_MAX {
-                log.violations.push(Violation { time: seen.time });
+                log.violations.push(Violation {
+                    time: seen.time,
+                    end,
+                    silence: seen
+                        .time
+                        .since(self.last_ack.map_or(last, |a| a.max(last)))
+                        .as_nanos(),
+                    repair: self.recovery_end > self.acked,
+                });
             }
             return;
         }
         let Some(clear) = self.clear.filter(|c| c.time >= last) else {
-            if self.next > self.acked {
+            if self.next > self.acked && self.recovery_end <= self.acked {
                 self.counts.small_after_full += 1;
             }
             return;

@@ -70,6 +70,12 @@ pub struct Marks {
 pub struct Violation {
     /// When.
     pub time: Time,
+    /// Last stream offset of the segment.
+    pub end: u64,
+    /// Since the sender's last segment or the last ACK, whichever came later, ns.
+    pub silence: u64,
+    /// Lost data was being repaired, or was sent again before this segment was acknowledged.
+    pub repair: bool,
 }
 
 /// A new segment of exactly one MSS, alone after a pause, with data unacknowledged and no ACK
