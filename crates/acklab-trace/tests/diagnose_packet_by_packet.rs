@@ -111,3 +111,24 @@ fn a_loss_probe_says_nothing_against_nagle() {
     let by_ack = count(&found, Mechanism::AckClocked);
     assert!(by_ack.abs_diff(held) * 10 <= held, "{by_ack} of {held}: {:?}", found.nagle.evidence);
 }
+
+/// Header and body in two writes over 30 ms to a receiver whose ACK of the header waits 40 ms more;
+/// the capture, at the sender, begins late.
+#[test]
+fn without_a_handshake_the_fastest_ack_shows_the_round_trip() {
+    let mut tape = Tape::default();
+    for i in 0..50u64 {
+        let (at, sent) = (f64::from(i as u32) * 170.0, i * 110);
+        let delayed = at + 71.0 + (i % 3) as f64 * 0.7;
+        tape.data(at, 0, sent, 10, i * 20);
+        tape.ack(delayed, 1, sent + 10);
+        tape.data(delayed + 0.05, 0, sent + 10, 100, i * 20);
+        tape.ack(delayed + 30.1, 1, sent + 110);
+        tape.data(delayed + 30.2, 1, i * 20, 20, sent + 110);
+        tape.ack(delayed + 30.25, 0, i * 20 + 20);
+    }
+    let [found, _] = tape.diagnose();
+    assert_eq!(count(&found, Mechanism::DelayedAckTimer), 50, "{:?}", found.receiver_policy);
+    assert_eq!(found.receiver_policy.timer_ms, Some(40.0));
+    assert!(found.receiver_policy.confidence < 0.8);
+}

@@ -22,8 +22,11 @@ pub struct Path {
 }
 
 /// Without the handshake, the fastest ACK counts as a round trip only if the usual one takes longer
-/// than it by this share: else all may have waited for the same timer.
+/// than it by this share: else all may have waited for the same timer. If the fastest is no length
+/// that a timer has, it is enough that some take so much longer.
 const SLOWER_SHARE: f64 = 0.25;
+/// Where the common delayed-ACK timers lie: 40 and 50, 100, 200 ms (see [`super::receiver`]).
+const TIMERS_MS: [(f64, f64); 3] = [(34.0, 54.0), (95.0, 112.0), (190.0, 216.0)];
 /// An acknowledgment this fast cannot have waited for any delayed-ACK timer in use (the shortest is
 /// a tick of 10 ms).
 const PROMPT_MS: f64 = 8.0;
@@ -34,7 +37,12 @@ impl Path {
         let handshake = facts.handshake.is_some() && opposite.handshake.is_some();
         let near = facts.rtt.and_then(|r| r.to_receiver_min).map(Span::as_millis_f64);
         let usual = facts.ack_delay.map_or(0.0, |d| d.p50.as_millis_f64());
-        let known = |ms: &f64| handshake || *ms < PROMPT_MS || usual > *ms * SLOWER_SHARE;
+        let slow = facts.ack_delay.map_or(0.0, |d| d.p95.as_millis_f64());
+        let known = |ms: &f64| {
+            let share = *ms * SLOWER_SHARE;
+            let like_a_timer = TIMERS_MS.iter().any(|(low, high)| (*low..=*high).contains(ms));
+            handshake || *ms < PROMPT_MS || usual > share || (slow > share && !like_a_timer)
+        };
         let far = facts.rtt.and_then(|r| r.to_sender_min).map(Span::as_millis_f64);
         let local = |at: CapturePoint| {
             facts.capture_point == at || facts.capture_point == CapturePoint::Loopback

@@ -61,6 +61,8 @@ const STEPS_MAX: usize = 2_000;
 const EVENTS_MIN: usize = 3;
 /// An ACK this soon was not delayed by a timer.
 const DELAYED_MS: f64 = 8.0;
+/// Confidence without the handshake.
+const HEADLESS: f64 = 0.8;
 /// Width of a cluster: a jiffy grid of 4 ms and some scheduling, or a twentieth of the timer.
 const CLUSTER_MS: f64 = 5.0;
 
@@ -331,13 +333,18 @@ fn fixed(delays: &Delays, path: &Path) -> Option<(ReceiverPolicy, Timer)> {
         ));
     }
     if !path.handshake {
-        evidence.push("the round trip is not known: the handshake is missing".into());
+        evidence.push(match path.near_ms {
+            Some(near) => format!(
+                "without the handshake, the fastest ACK ({near:.1} ms) is taken for the round trip"
+            ),
+            None => "the round trip is not known: the handshake is missing".into(),
+        });
     }
     let policy = ReceiverPolicy {
         profile: candidates.first().copied().or(Some("fixed-timer")),
         timer_ms: Some(nominal.unwrap_or(median)),
         kind: if linux && spread > 1.0 { PolicyKind::Adaptive } else { PolicyKind::Fixed },
-        confidence: confidence(count, count + beyond)
+        confidence: confidence(count, count + beyond) * if path.handshake { 1.0 } else { HEADLESS }
             / (1.0 + 0.2 * candidates.len().saturating_sub(1) as f64),
         candidates,
         evidence,
