@@ -88,7 +88,7 @@ fn every_second_segment_of_any_size_is_acknowledged_at_once() {
 
 #[test]
 fn nagle_and_a_delayed_ack_hold_the_second_write_for_a_round_trip_and_the_delay() {
-    for nagle in [Nagle::Classic, Nagle::Minshall] {
+    for nagle in [Nagle::Classic, Nagle::Bsd, Nagle::Minshall] {
         let mut pair = established(nagle, Profile::QNX_7_0);
         pair.a.write(pair.time, 100);
         pair.run(Span::from_millis(100));
@@ -125,15 +125,86 @@ fn with_nagle_off_every_write_leaves_at_once() {
 }
 
 #[test]
-fn the_tail_of_a_write_beyond_one_mss_waits_under_classic_and_not_under_minshall() {
-    let tail_after = |nagle| {
+fn the_tail_of_a_write_beyond_one_mss_tells_the_variants_apart() {
+    // On an idle connection, and 10 ms after 100 bytes that are not acknowledged yet.
+    let idle = |nagle| {
         let mut pair = established(nagle, Profile::QNX_7_0);
         pair.a.write(pair.time, 1448 + 100);
         pair.run(Span::from_millis(1000));
         sizes_and_times(&pair, Side::A)
     };
-    assert_eq!(tail_after(Nagle::Minshall), [(1448, 0), (100, 0)]);
-    assert_eq!(tail_after(Nagle::Classic), [(1448, 0), (100, 230_000_000)]);
+    let busy = |nagle| {
+        let mut pair = established(nagle, Profile::QNX_7_0);
+        pair.a.write(pair.time, 1448);
+        pair.run(Span::from_millis(10));
+        pair.a.write(pair.time, 1448 + 100);
+        pair.run(Span::from_millis(1000));
+        sizes_and_times(&pair, Side::A)
+    };
+    let ms = |millis: u64| millis * 1_000_000;
+    let at_once = [(1448, 0), (100, 0)];
+    let waiting = [(1448, 0), (100, ms(230))];
+    // The second full segment is acknowledged at once, so its ACK is there after a round trip.
+    let busy_at_once = [(1448, 0), (1448, ms(10)), (100, ms(10))];
+    let busy_waiting = [(1448, 0), (1448, ms(10)), (100, ms(40))];
+    assert_eq!(idle(Nagle::Off), at_once);
+    assert_eq!(idle(Nagle::Classic), waiting);
+    assert_eq!(idle(Nagle::Bsd), at_once);
+    assert_eq!(idle(Nagle::Minshall), at_once);
+    assert_eq!(busy(Nagle::Off), busy_at_once);
+    assert_eq!(busy(Nagle::Classic), busy_waiting);
+    assert_eq!(busy(Nagle::Bsd), busy_waiting);
+    assert_eq!(busy(Nagle::Minshall), busy_at_once);
+}
+
+#[test]
+fn bsd_holds_a_second_small_write_as_classic_does() {
+    for nagle in [Nagle::Classic, Nagle::Bsd, Nagle::Minshall] {
+        let mut pair = established(nagle, Profile::QNX_7_0);
+        pair.a.write(pair.time, 1448 + 100);
+        pair.run(Span::from_millis(1000));
+        pair.log.clear();
+        pair.a.write(pair.time, 100);
+        pair.run(Span::from_millis(10));
+        pair.a.write(pair.time, 100);
+        pair.run(Span::from_millis(1000));
+        let ms = |millis: u64| millis * 1_000_000;
+        assert_eq!(sizes_and_times(&pair, Side::A), [(100, ms(1000)), (100, ms(1230))], "{nagle}");
+    }
+}
+
+#[test]
+fn bsd_sends_half_of_a_small_window_without_waiting() {
+    let sent_at_once = |nagle| {
+        let sender = Config { nagle, ..Config::for_system(System::Qnx70) };
+        let receiver =
+            Config { receive_buffer: 400, window_scale: None, ..Config::for_system(System::Qnx70) };
+        let mut pair = Pair::new(sender, receiver, Span::from_millis(15));
+        pair.drive(at(1000));
+        pair.a.write(pair.time, 100);
+        pair.run(Span::from_millis(5));
+        pair.a.write(pair.time, 199);
+        pair.run(Span::from_millis(5));
+        let below_half = pair.a.unsent() == 0;
+        pair.a.write(pair.time, 1);
+        pair.run(Span::from_millis(1));
+        (below_half, pair.a.unsent() == 0)
+    };
+    assert_eq!(sent_at_once(Nagle::Classic), (false, false));
+    assert_eq!(sent_at_once(Nagle::Bsd), (false, true));
+}
+
+#[test]
+fn every_system_has_the_variant_of_its_own() {
+    let check = |system, nagle| assert_eq!(Config::for_system(system).nagle, nagle, "{system}");
+    check(System::Linux, Nagle::Minshall);
+    check(System::FreeBsd121, Nagle::Bsd);
+    check(System::FreeBsd122, Nagle::Bsd);
+    check(System::Qnx70, Nagle::Bsd);
+    check(System::Windows7, Nagle::Classic);
+    check(System::Windows7Tick, Nagle::Classic);
+    check(System::Windows10, Nagle::Classic);
+    check(System::MacOs, Nagle::Minshall);
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub mod measured;
 pub mod output;
 pub mod parameter;
 pub mod plan;
+#[cfg(target_os = "linux")]
+pub mod recording;
 pub mod report;
 pub mod results;
 pub mod run;

@@ -96,13 +96,28 @@ pub enum SetError {
         /// What is wrong and what would be right.
         reason: String,
     },
+    /// Each value is fine, but the whole is too large.
+    #[error(
+        "this would send about {packets} packets, and a plan may send {limit}: fewer or smaller \
+         messages, fewer --reps or a longer time between reads would do"
+    )]
+    TooMuch {
+        /// What the plan would send, by a rough estimate.
+        packets: u128,
+        /// What a plan may send.
+        limit: u128,
+    },
 }
 
 impl Kind {
     /// Reads a value of this kind.
     pub fn parse(self, text: &str) -> Result<Value, String> {
         match self {
-            Self::Span => text.parse().map(Value::Span).map_err(|error| format!("{error}")),
+            Self::Span => match text.parse() {
+                Ok(span) if span <= LONGEST => Ok(Value::Span(span)),
+                Ok(_) => Err(format!("must be at most {LONGEST}")),
+                Err(error) => Err(format!("{error}")),
+            },
             Self::Rate => text.parse().map(Value::Rate).map_err(|error| format!("{error}")),
             Self::Count { min, max } => match text.parse() {
                 Ok(count) if (min..=max).contains(&count) => Ok(Value::Count(count)),
@@ -279,6 +294,9 @@ impl Settings {
     }
 }
 
+/// The longest time a parameter may be, a day: sums of many then stay within what [`Span`] holds.
+const LONGEST: Span = Span::from_secs(86_400);
+
 /// `did you mean "…"? ` for the candidate nearest to `text`, if any is near; else empty.
 pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     candidates
@@ -349,6 +367,7 @@ mod tests {
         check("rrt=30ms", "did you mean \"rtt\"?");
         check("colour=red", "acklab scenarios demo");
         check("rtt=30", "the unit must be one of");
+        check("rtt=100000s", "must be at most 86400s");
         check("receiver=windows7", "did you mean \"windows-7\"? must be one of linux, windows-7");
         check("messages=0", "from 1 to 2000");
         check("messages=-1", "from 1 to 2000");

@@ -69,6 +69,11 @@ impl Plan {
     ) -> Result<Self, SetError> {
         cases.iter().try_for_each(|case| scenario.check(case))?;
         let replications = replications.unwrap_or(scenario.replications());
+        let of_one = cases.iter().map(|case| u128::from(scenario.packets(case))).sum::<u128>();
+        let packets = of_one * u128::from(replications);
+        if packets > MAX_PACKETS {
+            return Err(SetError::TooMuch { packets, limit: MAX_PACKETS });
+        }
         Ok(Self { scenario, settings, cases, all, seed, replications })
     }
 
@@ -83,6 +88,10 @@ impl Plan {
         scenario::defaults(scenario)
     }
 }
+
+/// Packets of a whole plan. Each data packet leaves some 150 bytes of samples, which are kept until
+/// the end, so that this is under 2 GB.
+const MAX_PACKETS: u128 = 20_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -104,5 +113,25 @@ mod tests {
         let plan = Plan::all(&NagleDelack, settings, 1, None).unwrap();
         assert_eq!(plan.cases.len(), 8);
         assert!(plan.cases.iter().all(|case| case.span("rtt").as_nanos() == 30_000_000));
+    }
+
+    #[test]
+    fn a_plan_that_memory_could_not_hold_is_refused() {
+        let check = |pairs: &[&str], replications: u64, fits: bool| {
+            let mut settings = Plan::defaults(&NagleDelack);
+            for pair in pairs {
+                settings.set_pair(pair).unwrap();
+            }
+            let plan = Plan::single(&NagleDelack, settings, 1, Some(replications));
+            let error = plan.err().map(|error| error.to_string());
+            assert_eq!(error.is_none(), fits, "{pairs:?} {replications}: {error:?}");
+            assert!(error.is_none_or(|e| e.contains("fewer")), "{pairs:?} says how to mend it");
+        };
+        check(&["messages=1000000"], 1, true);
+        check(&["messages=10000000"], 10, false);
+        check(&[], 1_000_000, false);
+        check(&["message=1000000", "messages=1000000"], 1, false);
+        check(&["reads=every", "reads-delay=1ns"], 1, false);
+        check(&["reads=every", "reads-delay=1ms"], 10, true);
     }
 }

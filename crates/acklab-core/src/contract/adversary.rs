@@ -220,7 +220,8 @@ fn config(choices: &mut Choices<'_>) -> Config {
     config.timestamps = bits & 2 == 0;
     config.window_scale = (bits & 4 == 0).then_some(bits >> 4);
     config.limited_transmit = bits & 8 == 0;
-    config.nagle = [Nagle::Off, Nagle::Classic, Nagle::Minshall][usize::from(choices.below(3))];
+    config.nagle =
+        [Nagle::Off, Nagle::Classic, Nagle::Bsd, Nagle::Minshall][usize::from(choices.below(4))];
     if choices.below(4) == 0 {
         config.ack = Profile::EverySegment;
     }

@@ -134,6 +134,9 @@ impl Config {
             },
             System::Qnx70 => Self::qnx(),
             System::MacOs => Self {
+                // TF_MAXSEGSNT of xnu: after a full segment the tail leaves. Minshall's rule, but for
+                // a small segment that was outstanding before the full one.
+                nagle: Nagle::Minshall,
                 send_buffer: 4 << 20,
                 receive_buffer: 4 << 20,
                 ..Self::freebsd(ack::Profile::MACOS)
@@ -178,7 +181,7 @@ impl Config {
             send_buffer: 2 << 20,
             receive_buffer: 2 << 20,
             window_scale: Some(6),
-            nagle: Nagle::Classic,
+            nagle: Nagle::Bsd,
             ack,
             cwnd_unit: CwndUnit::Bytes,
             // net.inet.tcp.rexmit_min; TCPTV_REXMTMAX.
@@ -196,6 +199,7 @@ impl Config {
             send_buffer: 1 << 20,
             receive_buffer: 1 << 20,
             window_scale: Some(8),
+            nagle: Nagle::Classic,
             timestamps: false,
             initial_window: InitialWindow::Segments(2),
             initial_rto: Span::from_secs(3),

@@ -413,9 +413,11 @@ impl Endpoint for Connection {
         if !self.output_due {
             return None;
         }
+        self.holding.pass_unacked.get_or_insert(self.snd.max > self.snd.una);
         let packet = self.next_packet(now, sink);
         if packet.is_none() {
             self.output_due = false;
+            self.holding.pass_unacked = None;
             self.settle(now);
         }
         packet

@@ -37,7 +37,7 @@ mod timers;
 pub use config::{Config, CwndUnit, InitialWindow, KeepAlive, WindowUpdate};
 pub use connection::{AppEvent, Connection};
 pub use inspect::Snapshot;
-pub use nagle::{Nagle, UnknownNagle};
+pub use nagle::{Nagle, Unacked, UnknownNagle};
 pub use rto::RtoEstimator;
 pub use sack::Scoreboard;
 pub use state::{Cause, State, TRANSITIONS, diagram};

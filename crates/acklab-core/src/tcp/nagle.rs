@@ -1,14 +1,18 @@
 //! Nagle's algorithm in its variants, and TCP_CORK: when is a small segment held back?
 //!
 //! - [`Nagle::Classic`], RFC 896 and RFC 1122 section 4.2.3.4: while *any* byte is unacknowledged, a
-//!   segment below one MSS waits. BSD, QNX, Windows.
+//!   segment below one MSS waits. Windows.
+//! - [`Nagle::Bsd`], `tcp_output` of 4.4BSD and its descendants, QNX among them: the same, but
+//!   whether anything is unacknowledged is asked once, before the first segment of an output pass. So
+//!   the tail of a write longer than one MSS leaves with it if the connection was idle before, and
+//!   waits if it was not.
 //! - [`Nagle::Minshall`], draft-minshall-nagle-01, Linux: only while a *small* segment is
 //!   unacknowledged, so that the tail of a write longer than one MSS leaves at once.
 //! - CORK (Linux, tcp(7)): small segments wait for company whatever is outstanding, for at most
 //!   200 ms.
 //!
-//! Left out: `TF_LASTIDLE` of 4.4BSD, which lets the tail of a write pass that began on an idle
-//! connection, and Linux's autocorking, which needs a queue in the host.
+//! Left out: `TF_LASTIDLE`, which carries BSD's idleness over the parts of a write that did not fit the
+//! send buffer at once, and Linux's autocorking, which needs a queue in the host.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,17 +26,31 @@ pub enum Nagle {
     Off,
     /// While anything is unacknowledged.
     Classic,
+    /// While anything was unacknowledged when the output pass began.
+    Bsd,
     /// While a small segment is unacknowledged.
     Minshall,
 }
 
+/// What is unacknowledged when a small segment could leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unacked {
+    /// Any byte.
+    pub any: bool,
+    /// A byte of a segment below one MSS.
+    pub small: bool,
+    /// Something was when this output pass began.
+    pub before_this_pass: bool,
+}
+
 impl Nagle {
     /// Whether a small segment waits.
-    pub const fn holds(self, any_unacked: bool, small_unacked: bool) -> bool {
+    pub const fn holds(self, unacked: Unacked) -> bool {
         match self {
             Self::Off => false,
-            Self::Classic => any_unacked,
-            Self::Minshall => small_unacked,
+            Self::Classic => unacked.any,
+            Self::Bsd => unacked.any && unacked.before_this_pass,
+            Self::Minshall => unacked.small,
         }
     }
 }
@@ -42,6 +60,7 @@ impl fmt::Display for Nagle {
         f.pad(match self {
             Self::Off => "off",
             Self::Classic => "classic",
+            Self::Bsd => "bsd",
             Self::Minshall => "minshall",
         })
     }
@@ -53,7 +72,7 @@ pub struct UnknownNagle(String);
 
 impl fmt::Display for UnknownNagle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown Nagle variant \"{}\"; known are off, classic, minshall", self.0)
+        write!(f, "unknown Nagle variant \"{}\"; known are off, classic, bsd, minshall", self.0)
     }
 }
 
@@ -66,6 +85,7 @@ impl FromStr for Nagle {
         match text {
             "off" => Ok(Self::Off),
             "classic" => Ok(Self::Classic),
+            "bsd" => Ok(Self::Bsd),
             "minshall" => Ok(Self::Minshall),
             _ => Err(UnknownNagle(text.to_owned())),
         }
@@ -79,6 +99,8 @@ pub(super) struct Holding {
     pub(super) cork: bool,
     /// End of the last small segment sent (Linux `snd_sml`).
     pub(super) small_end: u64,
+    /// Within an output pass: whether anything was unacknowledged when it began.
+    pub(super) pass_unacked: Option<bool>,
     /// When the present hold began.
     pub(super) since: Option<Time>,
     /// Data up to here leaves whatever the rules say: NODELAY was set, CORK cleared or its ceiling
@@ -94,6 +116,7 @@ impl Holding {
             nagle,
             cork: false,
             small_end: 0,
+            pass_unacked: None,
             since: None,
             flush_below: 0,
             flushed_by_timer: false,
@@ -106,7 +129,12 @@ impl Holding {
         if end <= self.flush_below {
             return false;
         }
-        self.cork || self.nagle.holds(nxt > una, self.small_end > una)
+        let unacked = Unacked {
+            any: nxt > una,
+            small: self.small_end > una,
+            before_this_pass: matches!(self.pass_unacked, Some(true)),
+        };
+        self.cork || self.nagle.holds(unacked)
     }
 }
 

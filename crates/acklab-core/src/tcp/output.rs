@@ -2,6 +2,7 @@
 //! Nagle and sender SWS avoidance (RFC 9293 section 3.8.6.2.1), probes and bare ACKs, in that order.
 
 use super::connection::{Connection, Departure};
+use super::nagle::Nagle;
 use super::recovery::Again;
 use super::state::State;
 use crate::ack::AckPolicy;
@@ -114,7 +115,10 @@ impl Connection {
             return Next::Congestion;
         }
         let fin = self.snd.fin && takes_all;
-        if !full && !fin && takes_all && self.holding.holds(nxt + len, una, nxt) {
+        // BSD, against RFC 9293's bracket: half the largest window ever seen is as good as an MSS.
+        let as_good_as_full =
+            full || (self.holding.nagle == Nagle::Bsd && 2 * len >= self.snd.max_wnd);
+        if !as_good_as_full && !fin && takes_all && self.holding.holds(nxt + len, una, nxt) {
             return Next::Held;
         }
         Next::Send { end: nxt + len + u64::from(fin), full }

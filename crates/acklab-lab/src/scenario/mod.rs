@@ -68,6 +68,9 @@ pub trait Scenario: Sync {
     /// Refuses combinations of settings that make no sense together.
     fn check(&self, settings: &Settings) -> Result<(), SetError>;
 
+    /// About how many packets and polls a replication under these settings takes: what bounds a plan.
+    fn packets(&self, settings: &Settings) -> u64;
+
     /// Runs one replication; the same settings and seed give the same result to the bit.
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication;
 }

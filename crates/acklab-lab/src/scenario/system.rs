@@ -32,7 +32,7 @@ pub(super) const RECEIVERS: &[&str] = &[
 ];
 
 /// Values of a `nagle` parameter.
-pub(super) const NAGLE: &[&str] = &["on", "off", "classic", "minshall"];
+pub(super) const NAGLE: &[&str] = &["on", "off", "classic", "bsd", "minshall"];
 
 /// A sending host's TCP.
 pub(super) fn sender(system: &str, nagle: &str) -> Config {
@@ -40,6 +40,7 @@ pub(super) fn sender(system: &str, nagle: &str) -> Config {
     match nagle {
         "off" => config.nagle = Nagle::Off,
         "classic" => config.nagle = Nagle::Classic,
+        "bsd" => config.nagle = Nagle::Bsd,
         "minshall" => config.nagle = Nagle::Minshall,
         _ => {}
     }

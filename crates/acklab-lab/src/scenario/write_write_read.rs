@@ -13,7 +13,7 @@ use acklab_core::time::{Span, Time};
 use acklab_sim::app::{ReplyingServer, RequestClient, RequestPattern};
 use acklab_sim::{End, Observer, World};
 
-use super::nagle_delack::MESSAGE_METRICS;
+use super::nagle_delack::{MESSAGE_METRICS, SMALLEST_MSS};
 use super::path::{Path, PathSpec};
 use super::recorder::Recorder;
 use super::{Axis, Capture, CapturePoint, Flow, Replication, Scenario, system};
@@ -77,6 +77,11 @@ impl Scenario for WriteWriteRead {
 
     fn check(&self, _settings: &Settings) -> Result<(), SetError> {
         Ok(())
+    }
+
+    fn packets(&self, settings: &Settings) -> u64 {
+        let bytes: u64 = ["header", "body", "reply"].iter().map(|name| settings.count(name)).sum();
+        settings.count("exchanges").saturating_mul(3 + bytes / SMALLEST_MSS)
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
