@@ -38,9 +38,9 @@ fuzz: $(addprefix fuzz-,$(FUZZ_TARGETS)) ## each fuzz target for FUZZ_SECONDS (3
 
 .PHONY: record-demo
 record-demo: deps-rust ## record the demo captures from this machine's kernel anew (root)
-	cargo build --quiet --release --locked -p acklab-net --example record
-	@tools/setup as-root $(TARGET_DIR)/release/examples/record demo/nagle-linux.pcapng
-	@tools/setup as-root $(TARGET_DIR)/release/examples/record demo/nodelay-linux.pcapng nodelay
+	cargo build --quiet --release --locked -p acklab
+	@tools/setup as-root $(TARGET_DIR)/release/acklab record demo/nagle-linux.pcapng
+	@tools/setup as-root $(TARGET_DIR)/release/acklab record demo/nodelay-linux.pcapng --nodelay
 
 .PHONY: clean
 clean: ## remove what was built and written here

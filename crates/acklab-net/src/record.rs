@@ -33,10 +33,16 @@ pub struct RecordOptions {
     pub nodelay: bool,
 }
 
-impl Default for RecordOptions {
+impl RecordOptions {
     /// The sizes of an SMTP BDAT command and its chunk, the textbook case in the wild.
+    pub const BDAT: Self =
+        Self { exchanges: 40, header_bytes: 10, body_bytes: 129, reply_bytes: 32, nodelay: false };
+}
+
+impl Default for RecordOptions {
+    /// [`RecordOptions::BDAT`].
     fn default() -> Self {
-        Self { exchanges: 40, header_bytes: 10, body_bytes: 129, reply_bytes: 32, nodelay: false }
+        Self::BDAT
     }
 }
 

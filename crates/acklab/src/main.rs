@@ -7,6 +7,8 @@ mod completions;
 mod demo;
 mod diagnose;
 mod outcome;
+#[cfg(target_os = "linux")]
+mod record;
 mod run;
 mod scenarios;
 mod table;
@@ -29,6 +31,8 @@ enum Verb {
     Run(run::Run),
     Scenarios(scenarios::Scenarios),
     Demo(demo::Demo),
+    #[cfg(target_os = "linux")]
+    Record(record::Record),
     Completions(completions::Completions),
 }
 
@@ -47,6 +51,8 @@ fn main() -> ExitCode {
         Verb::Run(verb) => verb.run(),
         Verb::Scenarios(verb) => verb.run(),
         Verb::Demo(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::Record(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(),
     };
     outcome::exit_code(outcome)
