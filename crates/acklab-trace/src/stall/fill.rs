@@ -21,6 +21,10 @@ const FILLS_MIN: usize = 3;
 const STRAY_SHARE: f64 = 0.02;
 /// An ACK shortly before, or more in flight than this, and the congestion window let it go.
 const ACK_BEFORE_MS: f64 = 0.5;
+/// An ACK that cannot have been there by more than the jitter of a quiet path.
+const ACK_EARLY_MS: f64 = 0.2;
+/// One in so many full segments away from any ACK shows that ACKs do not release them.
+const APART_SHARE: usize = 3;
 
 /// So many holds show a rate; more need not be looked at.
 const STEADY_MIN: usize = 8;
@@ -59,11 +63,17 @@ pub fn filled(
         return None;
     }
     let far = path.far_ms.unwrap_or(0.0);
-    let at_ack = |f: &Fill| {
+    let at_ack = |f: &Fill, early: f64, late: f64| {
         let since = f.since_ack as f64 / 1e6;
-        f.since_ack != u64::MAX && since >= far * 0.8 - 0.2 && since <= far * 1.1 + ACK_BEFORE_MS
+        f.since_ack != u64::MAX && (far - early..=far + late).contains(&since)
     };
-    let alone: Vec<&Fill> = log.fills.iter().filter(|f| !f.burst && !at_ack(f)).collect();
+    let wide = |f: &Fill| at_ack(f, far * 0.2 + ACK_EARLY_MS, far * 0.1 + ACK_BEFORE_MS);
+    let narrow = |f: &Fill| at_ack(f, ACK_EARLY_MS, ACK_BEFORE_MS);
+    // Where many clearly came at no ACK, those near one came there by chance, unless it is exact.
+    let apart = log.fills.iter().filter(|f| !f.burst && !wide(f)).count();
+    let chance = apart * APART_SHARE >= log.fills.len();
+    let by_an_ack = |f: &Fill| if chance { narrow(f) } else { wide(f) };
+    let alone: Vec<&Fill> = log.fills.iter().filter(|f| !f.burst && !by_an_ack(f)).collect();
     // Bulk comes in bursts or at ACKs; what is left over by chance is not worth a claim.
     let bulk = counts.burst + (log.fills.len() - alone.len()) as u64;
     if alone.len() < FILLS_MIN || (alone.len() as u64) < bulk {

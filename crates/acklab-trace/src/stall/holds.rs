@@ -214,8 +214,10 @@ pub(super) fn wait_ms(c: &Candidate) -> f64 {
 
 /// How long the ACK took as the sender saw it, after the segment before.
 fn waited_ms(c: &Candidate, path: &Path) -> f64 {
-    // Where the way to the sender is not known, the gap may be all of it.
-    wait_ms(c) + path.far_ms.unwrap_or_else(|| gap_ms(c))
+    // Where the way to the sender is not known, the gap may be all of it. On a long one the ACK may
+    // have passed before the segment ahead.
+    let passed = c.ack.signed_since(c.before) as f64 / 1e6;
+    passed + path.far_ms.unwrap_or_else(|| gap_ms(c))
 }
 
 /// Segments that left before the ACK can have reached the sender, although they passed the capture

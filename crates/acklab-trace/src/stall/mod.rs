@@ -15,5 +15,6 @@ pub mod ladder;
 pub mod piggyback;
 mod recorder;
 pub mod records;
+mod sender_side;
 
 pub use recorder::{BURST, Recorder};

@@ -12,6 +12,7 @@ use acklab_core::time::{Span, Time};
 use super::records::{
     AckRecord, Arrival, Candidate, Counts, Fill, Log, Marks, Pause, RECORDS_MAX, Silence, Violation,
 };
+use super::sender_side::Way;
 use crate::diagnosis::WaitCause;
 use crate::flow::observe::{AckSeen, DataKind, DataSeen};
 
@@ -36,8 +37,12 @@ const PROBES_MAX: usize = 8;
 pub struct Recorder {
     /// One past the highest byte sent.
     next: u64,
-    /// One past the highest byte acknowledged.
+    /// One past the highest byte acknowledged, as the sender knew.
     acked: u64,
+    /// One past the highest byte acknowledged at the capture point.
+    acked_here: u64,
+    /// ACKs on their way to the sender.
+    way: Way,
     /// End of the last small segment.
     small_end: u64,
     last: Option<Time>,
@@ -85,6 +90,7 @@ impl Recorder {
     /// Bytes held in lists.
     pub fn held_bytes(&self) -> usize {
         self.log.as_deref().map_or(0, |log| size_of::<Log>() + log.held_bytes())
+            + self.way.held_bytes()
     }
 
     /// Gives up what can be done without: from now on only counters and what is left of the lists.
@@ -98,6 +104,10 @@ impl Recorder {
     pub fn on_data(&mut self, seen: &DataSeen<'_>) {
         if let Some(log) = &mut self.log {
             log.ladders.on_data(seen);
+        }
+        self.way.measure(seen.to_sender);
+        while let Some(ack) = self.way.arrived(seen.time) {
+            self.on_arrived(&ack);
         }
         let end = seen.offset + u64::from(seen.len);
         match seen.kind {
@@ -209,7 +219,7 @@ impl Recorder {
             }
             return;
         }
-        let Some(clear) = self.clear.filter(|c| c.time >= last) else {
+        let Some(clear) = self.clear.filter(|c| self.way.end(c.time) >= last) else {
             if self.next > self.acked && self.recovery_end <= self.acked {
                 self.counts.small_after_full += 1;
             }
@@ -225,7 +235,7 @@ impl Recorder {
             ack_age: clear.age,
             oldest_age: clear.oldest,
             peer_after: self.peer_after,
-            peer_before: clear.peer_before.filter(|t| *t >= last),
+            peer_before: clear.peer_before.filter(|t| self.way.end(*t) >= last),
             end,
             len: seen.len,
             flight_before: clear.flight_before,
@@ -249,7 +259,9 @@ impl Recorder {
 
     fn on_lone_full(&mut self, seen: &DataSeen<'_>, end: u64) {
         let Some(last) = self.last else { return };
-        if self.clear.is_some_and(|c| c.time >= last) || self.recovery_end > self.acked {
+        if self.clear.is_some_and(|c| self.way.end(c.time) >= last)
+            || self.recovery_end > self.acked
+        {
             return;
         }
         self.counts.fills += 1;
@@ -276,7 +288,7 @@ impl Recorder {
 
     fn close_fill(&mut self, pause: Span) {
         self.fill_open = false;
-        let cleared = self.clear.is_some_and(|c| Some(c.time) >= self.last);
+        let cleared = self.clear.is_some_and(|c| Some(self.way.end(c.time)) >= self.last);
         if pause < BURST
             && !cleared
             && let Some(fill) = self.log.as_mut().and_then(|l| l.fills.last_mut())
@@ -328,15 +340,29 @@ impl Recorder {
         pauses
     }
 
-    /// An acknowledgment of this direction, or any other packet of the peer.
+    /// An acknowledgment of this direction, or any other packet of the peer, passes.
     pub fn on_ack(&mut self, seen: &AckSeen) {
         if let Some(log) = &mut self.log {
             log.ladders.on_ack(seen);
         }
         if !seen.pure {
+            self.note_answer(seen);
+        }
+        if seen.acked_to > self.acked_here {
+            let small = self.small_end > self.acked_here;
+            self.acked_here = seen.acked_to;
+            self.note_ack(seen, small);
+        }
+        if let Some(arrived) = self.way.enter(seen) {
+            self.on_arrived(&arrived);
+        }
+    }
+
+    /// It reaches the data's sender.
+    fn on_arrived(&mut self, seen: &AckSeen) {
+        if !seen.pure {
             self.peer_last = Some(seen.time);
             self.peer_after = self.peer_after.or(self.peer_last);
-            self.note_answer(seen);
         }
         if seen.acked_to > self.acked {
             self.on_progress(seen);
@@ -362,16 +388,14 @@ impl Recorder {
         self.acked = seen.acked_to;
         self.next = self.next.max(self.acked);
         self.last_ack = Some(seen.time);
-        let age = seen.newest_age.map(Span::as_nanos);
-        let segments = seen.newly_acked_segments.min(u32::from(u16::MAX)) as u16;
         let small_cleared = small_before && self.small_end <= self.acked;
         if small_cleared || (flight_before > 0 && self.next == self.acked) {
             self.clear = Some(Clear {
                 time: seen.time,
                 frame: seen.frame,
-                age,
+                age: seen.newest_age.map(Span::as_nanos),
                 oldest: seen.oldest_age.map(Span::as_nanos),
-                segments,
+                segments: seen.newly_acked_segments.min(u32::from(u16::MAX)) as u16,
                 pure: seen.pure,
                 small_before,
                 flight_before: flight_before.min(u64::from(u32::MAX)) as u32,
@@ -380,12 +404,12 @@ impl Recorder {
             });
             self.peer_after = (!seen.pure).then_some(seen.time);
         }
-        self.note_ack(seen, segments, small_before);
     }
 
     #[inline]
-    fn note_ack(&mut self, seen: &AckSeen, segments: u16, small: bool) {
+    fn note_ack(&mut self, seen: &AckSeen, small: bool) {
         let (Some(oldest), Some(newest)) = (seen.oldest_age, seen.newest_age) else { return };
+        let segments = seen.newly_acked_segments.min(u32::from(u16::MAX)) as u16;
         if seen.pure && segments == 1 && oldest < ACK_AGE_MIN {
             self.counts.prompt_single_acks += u64::from(small);
         }
