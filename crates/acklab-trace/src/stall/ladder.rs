@@ -48,13 +48,18 @@ pub struct Scene {
 /// Keeps the scenes of one direction.
 #[derive(Debug, Default)]
 pub struct LadderTap {
+    /// The last packets; the oldest stands at `at` once there are [`BEFORE`].
     ring: Vec<Passing>,
+    at: usize,
     scenes: Vec<Scene>,
     open: Option<usize>,
+    /// The longest wait of all scenes.
+    longest: u64,
 }
 
 impl LadderTap {
     /// A data segment of this direction.
+    #[inline]
     pub fn on_data(&mut self, seen: &DataSeen<'_>) {
         self.push(Passing {
             frame: seen.frame,
@@ -67,6 +72,7 @@ impl LadderTap {
     }
 
     /// A packet of the peer.
+    #[inline]
     pub fn on_ack(&mut self, seen: &AckSeen) {
         self.push(Passing {
             frame: seen.frame,
@@ -78,43 +84,65 @@ impl LadderTap {
         });
     }
 
+    #[inline]
     fn push(&mut self, packet: Passing) {
-        if self.ring.len() == BEFORE {
-            self.ring.remove(0);
+        if let Some(slot) = self.ring.get_mut(self.at) {
+            *slot = packet;
+        } else {
+            self.ring.push(packet);
         }
-        self.ring.push(packet);
-        if let Some(scene) = self.open.and_then(|i| self.scenes.get_mut(i)) {
-            scene.packets.push(packet);
-            scene.missing -= 1;
-            if scene.missing == 0 {
-                self.open = None;
-            }
+        self.at = (self.at + 1) % BEFORE;
+        if let Some(open) = self.open {
+            self.go_on(open, packet);
+        }
+    }
+
+    #[cold]
+    fn go_on(&mut self, open: usize, packet: Passing) {
+        let Some(scene) = self.scenes.get_mut(open) else { return };
+        scene.packets.push(packet);
+        scene.missing -= 1;
+        if scene.missing == 0 {
+            self.open = None;
         }
     }
 
     /// A candidate, after its segment has been told with [`Self::on_data`].
+    #[inline]
     pub fn on_candidate(&mut self, candidate: &Candidate) {
         let wait = candidate.ack.since(candidate.before).as_nanos();
-        if !candidate.marks.pure || candidate.peer_after.is_some() {
-            return;
+        if candidate.marks.pure && candidate.peer_after.is_none() {
+            self.offer(candidate.frame, wait);
         }
-        self.keep(candidate.frame, wait);
     }
 
     /// A segment that perhaps filled up, after it has been told with [`Self::on_data`].
+    #[inline]
     pub fn on_fill(&mut self, fill: &Fill) {
-        self.keep(fill.frame, fill.time.since(fill.before).as_nanos());
+        self.offer(fill.frame, fill.time.since(fill.before).as_nanos());
     }
 
+    #[inline]
+    fn offer(&mut self, frame: u64, wait: u64) {
+        if self.scenes.len() < SCENES_MAX || wait > self.longest {
+            self.keep(frame, wait);
+        }
+    }
+
+    #[cold]
     fn keep(&mut self, frame: u64, wait: u64) {
-        let scene = Scene { frame, wait, packets: self.ring.clone(), missing: AFTER };
+        let oldest = if self.ring.len() < BEFORE { 0 } else { self.at };
+        let mut packets = Vec::with_capacity(BEFORE + AFTER);
+        packets.extend_from_slice(&self.ring[oldest..]);
+        packets.extend_from_slice(&self.ring[..oldest]);
+        let scene = Scene { frame, wait, packets, missing: AFTER };
+        self.longest = self.longest.max(wait);
         if self.scenes.len() < SCENES_MAX {
             self.scenes.push(scene);
-            self.open = Some(self.scenes.len() - 1);
-        } else if self.scenes.iter().all(|s| s.wait < wait) {
+        } else {
             self.scenes[SCENES_MAX - 1] = scene;
-            self.open = Some(SCENES_MAX - 1);
         }
+        self.open = Some(self.scenes.len() - 1);
     }
 
     /// The scenes kept.
