@@ -124,8 +124,7 @@ impl<O: DirectionObserver> Connection<O> {
             acked_opposite = peer.on_ack(segment, !has_data && !probe);
         }
         if has_data || probe {
-            let to_sender = peer.measured.to_receiver_min();
-            own.on_data(segment, acked_opposite, to_sender);
+            own.on_data(segment, acked_opposite, &peer.measured);
         }
     }
 

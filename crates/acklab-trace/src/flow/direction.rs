@@ -154,15 +154,15 @@ impl<O: DirectionObserver> Direction<O> {
         window
     }
 
-    /// Takes a packet of `from` with payload or FIN, or a probe. `to_sender` is the least time from
-    /// the capture point to `from` and back, where the other direction knows it.
+    /// Takes a packet of `from` with payload or FIN, or a probe. `opposite` may know the least time
+    /// from the capture point to `from` and back.
     pub(super) fn on_data(
         &mut self,
         segment: &Segment<'_>,
         acked_opposite: u64,
-        to_sender: Option<Span>,
+        opposite: &Measured,
     ) {
-        let rtt_min = self.rtt_min(to_sender);
+        let rtt_min = self.rtt_min(opposite.to_receiver_min());
         let Some(placed) = self.stream.on_data(segment, self.window.edge, rtt_min) else { return };
         self.count_data(segment, &placed);
         let mss = self.stream.mss().bytes();
@@ -181,6 +181,7 @@ impl<O: DirectionObserver> Direction<O> {
             window_left: placed.window_left,
             mss,
             acked_opposite,
+            to_sender: opposite.to_receiver_by_handshake(),
         });
     }
 

@@ -99,6 +99,9 @@ pub struct DataSeen<'a> {
     pub mss: u32,
     /// Acknowledgment number progress that this very packet carried for the opposite direction.
     pub acked_opposite: u64,
+    /// From the capture point to the data's sender and back, as short as seen by now, if the
+    /// handshake was seen.
+    pub to_sender: Option<Span>,
 }
 
 /// How a data segment relates to the data seen before it.

@@ -67,6 +67,11 @@ impl Measured {
         measured.chain(self.handshake).min()
     }
 
+    /// The same, where the handshake was seen and it is no ACK's delay.
+    pub(super) fn to_receiver_by_handshake(&self) -> Option<Span> {
+        self.handshake.and_then(|_| self.to_receiver_min())
+    }
+
     /// What tells most of the receiver's half, whose least is known.
     fn receiver_half(&self, least: Span) -> Half<'_> {
         if self.forced.count() >= SAMPLES_MIN {
