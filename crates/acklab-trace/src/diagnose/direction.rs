@@ -13,13 +13,15 @@ use crate::flow::facts::DirectionFacts;
 use crate::infer::path::Path;
 use crate::infer::receiver::{Delays, Timer};
 use crate::infer::spread::Sample;
-use crate::infer::writes::{Unit, messages_per_segment};
+use crate::infer::writes::{Unit, gathered_unit, messages_per_segment};
 use crate::infer::{nagle, receiver};
 use crate::stall::added::{self, Beat};
 use crate::stall::holds::{self, Hold, SMALL_HOLD_MS};
 use crate::stall::records::{Arrival, Log};
 use crate::stall::{Recorder, fill, piggyback};
 
+/// So many holds show that segments gathered what was written meanwhile.
+const HOLDS_SHOWN: usize = 8;
 /// Frames listed as worst.
 const WORST: usize = 10;
 
@@ -32,12 +34,27 @@ pub(super) struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    fn of(log: Option<&'a Log>) -> Self {
+    fn of(log: Option<&'a Log>, holds: usize) -> Self {
         let arrivals = log.map_or(&[][..], |l| &l.arrivals);
         let unit = Unit::of(arrivals, log.and_then(|l| l.frames.framing()));
+        if holds >= HOLDS_SHOWN
+            && !matches!(unit, Unit::Framing(_))
+            && let Some(gathered) = Self::gathered(arrivals)
+        {
+            return gathered;
+        }
         let counts = messages_per_segment(arrivals, unit);
         let beat = (unit != Unit::Segment).then(|| Beat::find(arrivals, &counts)).flatten();
         Self { arrivals, unit, counts, beat }
+    }
+
+    /// Equal writes that gathered in every segment, if they keep a beat.
+    fn gathered(arrivals: &'a [Arrival]) -> Option<Self> {
+        let unit = Unit::Size(gathered_unit(arrivals)?);
+        let counts = messages_per_segment(arrivals, unit);
+        let beat = Beat::find(arrivals, &counts)?;
+        let fits = beat.fills_its_segments(&counts);
+        fits.then_some(Self { arrivals, unit, counts, beat: Some(beat) })
     }
 
     fn in_segment(&self, end: u64) -> u32 {
@@ -65,13 +82,13 @@ pub(super) fn judge(
 ) -> Direction {
     let path = Path::of(facts, opposite);
     let log = recorder.log.as_deref();
-    let mut messages = Messages::of(log);
-    if !messages.coalesced() {
-        messages.beat = None;
-    }
     let delays = Delays::of(log.map_or(&[][..], |l| &l.acks), &recorder.counts, &path);
     let (receiver_policy, timer) = receiver::infer(&delays, &path);
     let decision = holds::decide(recorder, facts.mss, &path);
+    let mut messages = Messages::of(log, decision.holds.len());
+    if !messages.coalesced() {
+        messages.beat = None;
+    }
     let mut held = decision.holds.clone();
     if let (Some(beat), Some(log)) = (&messages.beat, log) {
         beat.place(messages.arrivals, &mut held);

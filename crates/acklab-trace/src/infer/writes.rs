@@ -58,6 +58,25 @@ impl Unit {
     }
 }
 
+/// The size of equal writes that gathered, where no segment carries a single one: what divides all
+/// lengths that occur more than once, two multiples of it at least. Only a beat that fits proves it
+/// (see [`crate::stall::added::Beat::fills_its_segments`]).
+pub fn gathered_unit(arrivals: &[Arrival]) -> Option<u32> {
+    let mut sizes: Vec<u64> = lengths(arrivals).filter(|l| *l > 0).collect();
+    if sizes.len() < SEGMENTS_MIN {
+        return None;
+    }
+    sizes.sort_unstable();
+    let mut unit = 0;
+    let mut kinds = 0;
+    for run in sizes.chunk_by(|a, b| a == b).filter(|run| run.len() >= 2) {
+        unit = gcd(unit, run[0]);
+        kinds += 1;
+    }
+    let fit = sizes.iter().filter(|s| unit > 0 && s.is_multiple_of(unit)).count();
+    (kinds >= 2 && unit >= UNIT_MIN && fit * 20 >= sizes.len() * 19).then_some(unit as u32)
+}
+
 /// Lengths of consecutive segments.
 fn lengths(arrivals: &[Arrival]) -> impl Iterator<Item = u64> + '_ {
     arrivals.windows(2).map(|w| w[1].end.saturating_sub(w[0].end))

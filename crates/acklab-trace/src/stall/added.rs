@@ -22,6 +22,8 @@ const MESSAGES_MIN: usize = 20;
 const PIECE: usize = 1_024;
 /// Share of segments that must agree with the beat.
 const AGREE_SHARE: f64 = 0.9;
+/// An application's beat may be late by this share of it.
+const FILLS_GRACE: f64 = 1.15;
 /// A message delayed by less than this counts as not delayed.
 const DELAYED_MS: f64 = 1.0;
 
@@ -110,6 +112,20 @@ impl Beat {
         if run.len() >= MESSAGES_MIN / 2 {
             periods.push(slope);
         }
+    }
+
+    /// Whether each segment took all that the beat had written by then, and no more: the last of its
+    /// messages waited less than a beat.
+    pub fn fills_its_segments(&self, messages: &[u32]) -> bool {
+        let most = self.period_ms * FILLS_GRACE + DELAYED_MS;
+        let mut next = 0usize;
+        let mut fit = 0;
+        for count in messages {
+            next += *count as usize;
+            let last = next.checked_sub(1).and_then(|i| self.delays_ms.get(i));
+            fit += usize::from(*count == 0 || last.is_some_and(|d| *d < most));
+        }
+        fit as f64 >= AGREE_SHARE * messages.len() as f64
     }
 
     /// Moves each hold's write to where the beat puts it, and drops those written no earlier than

@@ -67,7 +67,9 @@ pub fn filled(
         let since = f.since_ack as f64 / 1e6;
         f.since_ack != u64::MAX && (far - early..=far + late).contains(&since)
     };
-    let wide = |f: &Fill| at_ack(f, far * 0.2 + ACK_EARLY_MS, far * 0.1 + ACK_BEFORE_MS);
+    // After a handshake far is a least round trip, so that no release comes sooner.
+    let early = far * if path.handshake { 0.005 } else { 0.2 } + ACK_EARLY_MS;
+    let wide = |f: &Fill| at_ack(f, early, far * 0.1 + ACK_BEFORE_MS);
     let narrow = |f: &Fill| at_ack(f, ACK_EARLY_MS, ACK_BEFORE_MS);
     // Where many clearly came at no ACK, those near one came there by chance, unless it is exact.
     let apart = log.fills.iter().filter(|f| !f.burst && !wide(f)).count();
