@@ -44,7 +44,7 @@ record-demo: deps-rust ## record the demo captures from this machine's kernel an
 
 .PHONY: clean
 clean: ## remove what was built and written here
-	rm -rf target fuzz/target out
+	rm -rf target fuzz/target fuzz/corpus out
 
 # The parts of lint.
 .PHONY: fmt clippy doc wasm edges deny deny-if-installed
@@ -73,7 +73,9 @@ deny: deps-rust ## licences, advisories and sources of every dependency (install
 bench-sim: deps-rust
 	cargo run --quiet --release --locked -p acklab-lab --example bench_sim
 bench-trace: deps-rust
-	cargo run --quiet --release --locked -p acklab-trace --example bench_trace
+	cargo build --quiet --release --locked -p acklab
+	cargo build --quiet --release --locked -p acklab-trace --example bench_trace
+	@tools/bench-trace $(TARGET_DIR)/release/examples/bench_trace $(TARGET_DIR)/release/acklab
 
 fuzz-%: deps-rust
 	@tools/setup fuzz

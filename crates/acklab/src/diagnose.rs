@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use acklab_lab::report::diagnose::diagnose_html;
+use acklab_lab::trace::capture::CaptureError;
 use acklab_lab::trace::check::{Check, METRICS};
 use acklab_lab::trace::{self, Diagnosis, Options};
 use clap::{Args, ValueEnum};
@@ -95,7 +96,11 @@ pub(crate) fn read(file: &Path, options: &Options) -> Result<Diagnosis, Failure>
     };
     let diagnosis = trace::diagnose(file, options, |bytes| bar.set_position(bytes));
     bar.finish_and_clear();
-    diagnosis.map_err(|error| Failure::at(file.display(), error))
+    diagnosis.map_err(|error| match error {
+        // Names the file already.
+        CaptureError::Open { .. } => Failure::Unusable(error.to_string()),
+        error => Failure::at(file.display(), error),
+    })
 }
 
 /// Makes the folder and makes sure that files can be written there, before the work begins.

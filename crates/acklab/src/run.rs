@@ -9,7 +9,7 @@ use acklab_lab::file::ScenarioFile;
 use acklab_lab::measured::{Measured, Metrics};
 use acklab_lab::output::Folder;
 use acklab_lab::plan::Plan;
-use acklab_lab::results::{Results, hex};
+use acklab_lab::results::{CaseResult, Results, hex};
 use acklab_lab::scenario::{self, CapturePoint};
 use acklab_lab::{capture, run};
 use clap::{Args, ValueEnum};
@@ -86,9 +86,7 @@ impl Run {
         let plan = self.plan()?;
         // Whatever cannot be written is refused before anything is computed.
         let folder = match &self.out {
-            Some(dir) => {
-                Some(Folder::create(dir, &plan).map_err(|e| Failure::at(dir.display(), e))?)
-            }
+            Some(dir) => Some(Folder::create(dir, &plan).map_err(|e| Failure::at("--out", e))?),
             None => None,
         };
         let capture = match &self.capture {
@@ -188,13 +186,38 @@ fn cases_table(results: &Results, main: &str) -> String {
         .map(|case| {
             let mut row = vec![case.name(&results.plan)];
             row.extend(quantiles(&case.metrics, main).map(|value| number(value, 2)));
+            row.extend(closed_form(results, case));
             row.extend(sides.iter().map(|name| side(&case.metrics, name)));
             row
         })
         .collect();
     let mut heading = vec!["case", "mean", "p50", "p95", "max"];
+    let has_law = closed_form_exists(results);
+    if has_law {
+        heading.extend(["ideal", "drifting", "C"]);
+    }
     heading.extend(sides);
-    format!("{main} by case, and other metrics:\n{}", lay_out(&heading, &rows))
+    let mut text = format!("{main} by case, and other metrics:\n{}", lay_out(&heading, &rows));
+    if has_law {
+        text.push_str(CLOSED_FORM);
+    }
+    text
+}
+
+/// Whether theory says something of at least one case.
+fn closed_form_exists(results: &Results) -> bool {
+    let scenario = results.plan.scenario;
+    results.cases.iter().any(|case| scenario.expected(&case.settings).is_some())
+}
+
+/// The closed form's means and maximum, where any case has one.
+fn closed_form(results: &Results, case: &CaseResult) -> Vec<String> {
+    if !closed_form_exists(results) {
+        return vec![];
+    }
+    let law = results.plan.scenario.expected(&case.settings);
+    let values = law.map_or([f64::NAN; 3], |law| [law.mean_low, law.mean_high, law.max]);
+    values.map(|value| number(value, 0)).to_vec()
 }
 
 fn metrics_table(results: &Results) -> String {
@@ -229,6 +252,12 @@ fn quantiles(metrics: &Metrics, name: &str) -> [f64; 4] {
         .summary(name)
         .map_or([f64::NAN; 4], |summary| [summary.mean, summary.p50, summary.p95, summary.max])
 }
+
+/// What the three columns of theory mean.
+const CLOSED_FORM: &str = "\
+ideal, drifting: the closed form's mean on ideal clocks (the default) and with any drift or jitter
+(--set jitter=1ms); C: its maximum, the cycle of round trip and delayed ACK.
+";
 
 /// The seed where none is given.
 const DEFAULT_SEED: u64 = 1;
