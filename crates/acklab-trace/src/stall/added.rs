@@ -17,6 +17,9 @@ use crate::infer::spread::Sample;
 
 /// Fewer messages show no beat.
 const MESSAGES_MIN: usize = 20;
+/// More messages than this in the segments that are kept (65,536 at most) are no messages: a lying
+/// length or a unit far too small.
+const MESSAGES_MAX: usize = 1 << 20;
 /// Messages per piece of hull: long enough to hold many that did not wait, short enough for clocks
 /// whose rate wanders with temperature.
 const PIECE: usize = 1_024;
@@ -44,7 +47,7 @@ impl Beat {
     /// Finds the beat of segments with these numbers of messages, if there is one.
     pub fn find(arrivals: &[Arrival], messages: &[u32]) -> Option<Self> {
         let total: usize = messages.iter().map(|m| *m as usize).sum();
-        if total < MESSAGES_MIN || arrivals.len() < MESSAGES_MIN / 2 {
+        if !(MESSAGES_MIN..=MESSAGES_MAX).contains(&total) || arrivals.len() < MESSAGES_MIN / 2 {
             return None;
         }
         let origin = arrivals[0].time;
@@ -226,6 +229,13 @@ mod tests {
 
     fn arrival(ms: f64, end: u64) -> Arrival {
         Arrival { time: Time::from_nanos(1_000_000_000 + (ms * 1e6) as u64), end, frames: 0 }
+    }
+
+    #[test]
+    fn a_unit_far_too_small_has_no_beat_and_costs_no_memory() {
+        let arrivals: Vec<Arrival> =
+            (1..100).map(|i| arrival(20.0 * i as f64, i * 65_535)).collect();
+        assert!(Beat::find(&arrivals, &[65_535; 99]).is_none());
     }
 
     #[test]
