@@ -1,6 +1,6 @@
 //! Message boundaries in a byte stream, by the framing of length-prefixed protocols.
 //!
-//! A [`FrameReader`] follows every protocol of [`protocols::ALL`] through the stream at once: each
+//! A [`FrameReader`] follows every protocol of [`Protocol::ALL`] through the stream at once: each
 //! reads the header where it expects one, jumps by the length it finds there, and drops out at the
 //! first header that is not valid. What remains after a few frames is the protocol. Payload that
 //! was not captured (snapped frames) may be jumped over, a header may not. Only in-order new data
