@@ -79,7 +79,9 @@ bench-trace: deps-rust
 
 fuzz-%: deps-rust
 	@tools/setup fuzz
-	cargo +nightly fuzz run $* -- -max_total_time=$(FUZZ_SECONDS)
+	@mkdir -p fuzz/corpus/$*
+	@[ $* != capture_reader ] || cargo run --quiet --release --locked -p acklab-trace --example fuzz_seeds -- fuzz/corpus/$*
+	cargo +nightly fuzz run $* -- -max_len=65536 -rss_limit_mb=2048 -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1
 
 # What the others need.
 .PHONY: deps-rust deps-test
