@@ -124,12 +124,14 @@ pub enum EventKind {
         /// What released it.
         by: Release,
     },
-    /// A segment was sent.
+    /// A segment was sent: every one, as a capture at the sender sees them.
     SegmentSent {
         /// Connection.
         flow: FlowKey,
-        /// Payload bytes; 0 for a pure ACK.
+        /// Payload bytes.
         len: u32,
+        /// It carries SYN, FIN or RST; without any of them and without payload it is a pure ACK.
+        control: bool,
         /// Whether any byte of it was sent before.
         retransmission: bool,
     },

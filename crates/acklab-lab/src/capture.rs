@@ -21,16 +21,6 @@ use crate::scenario::{Capture, CapturePoint};
 /// Runs the first replication of the plan's first case again and writes what passes `at` to `sink`
 /// as pcapng.
 pub fn write(plan: &Plan, at: CapturePoint, sink: impl Write) -> io::Result<()> {
-    write_beginning(plan, at, u64::MAX, sink)
-}
-
-/// The same, but no more than the first `frames` packets.
-pub fn write_beginning(
-    plan: &Plan,
-    at: CapturePoint,
-    frames: u64,
-    sink: impl Write,
-) -> io::Result<()> {
     let mut file = CaptureFile::new(sink)?;
     let mut outcome = Ok(());
     run::record(
@@ -38,7 +28,7 @@ pub fn write_beginning(
         Capture {
             at,
             tap: &mut |time, packet| {
-                if outcome.is_ok() && file.frames < frames {
+                if outcome.is_ok() {
                     outcome = file.write(time, packet);
                 }
             },

@@ -9,17 +9,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use acklab_trace::capture::{CaptureError, CaptureReader};
-use acklab_trace::{Options, diagnose_reader};
-
-use crate::capture;
 use crate::columns::{Column, Columns, ColumnsError};
 use crate::file::ScenarioFile;
 use crate::plan::Plan;
 use crate::report::run::{RunCase, RunReport, run_html};
-use crate::report::{Host, Ladder, ReportError, diagnose};
+use crate::report::{Ladder, ReportError, exchange};
 use crate::results::{Results, hex};
-use crate::scenario::CapturePoint;
 
 /// A folder for a run's files.
 #[derive(Clone, Debug)]
@@ -44,9 +39,6 @@ pub enum OutputError {
     /// The report.
     #[error("report.html: {0}")]
     Report(#[from] ReportError),
-    /// The packets of which the report draws a few.
-    #[error("report.html: the simulated packets: {0}")]
-    Packets(#[from] CaptureError),
 }
 
 impl Folder {
@@ -115,7 +107,7 @@ fn samples(results: &Results) -> Columns {
 }
 
 /// The report's HTML.
-fn report(results: &Results) -> Result<String, OutputError> {
+fn report(results: &Results) -> Result<String, ReportError> {
     let plan = &results.plan;
     let scenario = plan.scenario;
     let doc = |name: &str| scenario.metrics().iter().find(|metric| metric.name == name);
@@ -132,7 +124,7 @@ fn report(results: &Results) -> Result<String, OutputError> {
         numbers: scenario.side_metrics().iter().map(|name| case.metrics.number(name)).collect(),
         expected: scenario.expected(&case.settings),
     });
-    let html = run_html(&RunReport {
+    run_html(&RunReport {
         scenario: scenario.name().into(),
         summary: scenario.summary().into(),
         metric,
@@ -141,42 +133,22 @@ fn report(results: &Results) -> Result<String, OutputError> {
         cases: cases.collect(),
         replications: plan.replications,
         figures: if plan.all { scenario.figures() } else { &[] },
-        ladder: if plan.all { None } else { ladder(plan)? },
+        ladder: ladder(results),
         terms: scenario.terms().to_vec(),
         conditions: conditions(results),
-    })?;
-    Ok(html)
+    })
 }
 
-/// A hold of the first replication, packet by packet; `None` where nothing was held back.
-///
-/// The packets go through the diagnosis of captures, which finds the worst hold and draws it.
-fn ladder(plan: &Plan) -> Result<Option<Ladder>, OutputError> {
-    let mut packets = Vec::new();
-    capture::write_beginning(plan, CapturePoint::Sender, LADDER_FRAMES, &mut packets)
-        .map_err(|source| OutputError::File { file: "report.html".into(), source })?;
-    let mut reader = CaptureReader::new(packets.as_slice())?;
-    let diagnosis = diagnose_reader(&mut reader, &Options::default(), |_| ())?;
-    let ladder = diagnose::ladder(&diagnosis);
-    Ok(ladder.map(|ladder| Ladder {
-        left: by_role(plan, ladder.left),
-        right: by_role(plan, ladder.right),
-        ..ladder
-    }))
+/// The longest hold of the first replication, for a plan of one case.
+fn ladder(results: &Results) -> Option<Ladder> {
+    let ([case], false) = (results.cases.as_slice(), results.plan.all) else { return None };
+    let host = |part: &str| {
+        let system = case.settings.values().find(|(name, _)| *name == part);
+        system.map_or(part.to_owned(), |(_, system)| format!("{part}, {system}"))
+    };
+    let hold = case.longest_hold.as_ref()?;
+    Some(exchange::ladder(hold, host("sender"), host("receiver")))
 }
-
-/// A host of the capture under the name of its part in the scenario.
-fn by_role(plan: &Plan, host: Host) -> Host {
-    let part = if host.name.starts_with(SENDER_ADDRESS) { "sender" } else { "receiver" };
-    let system = plan.settings.values().find(|(name, _)| *name == part);
-    let name = system.map_or(part.to_owned(), |(_, system)| format!("{part}, {system}"));
-    Host { name, ..host }
-}
-
-/// Packets among which the ladder looks for a hold: seconds of any scenario, kilobytes of memory.
-const LADDER_FRAMES: u64 = 4000;
-/// The sender under study is the first host of every path (see [`capture`]).
-const SENDER_ADDRESS: &str = "10.0.0.1:";
 
 /// How to get the result again.
 fn conditions(results: &Results) -> Vec<(String, String)> {

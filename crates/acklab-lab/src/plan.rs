@@ -89,9 +89,9 @@ impl Plan {
     }
 }
 
-/// Packets of a whole plan. Each data packet leaves some 150 bytes of samples, which are kept until
-/// the end, so that this is under 2 GB.
-const MAX_PACKETS: u128 = 20_000_000;
+/// Packets of a whole plan. Each data packet leaves some 130 bytes of samples, which are kept until
+/// the end, so that this is under 1.5 GB.
+const MAX_PACKETS: u128 = 10_000_000;
 
 #[cfg(test)]
 mod tests {

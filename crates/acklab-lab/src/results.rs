@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use crate::measured::Metrics;
 use crate::parameter::Settings;
 use crate::plan::Plan;
-use crate::scenario::{Flow, Replication};
+use crate::report::run::Expected;
+use crate::scenario::{Flow, HeldExchange, Replication};
 use crate::timing::Timing;
 
 /// The JSON's schema name.
@@ -40,6 +41,8 @@ pub struct CaseResult {
     pub flows: Vec<FlowResult>,
     /// How many samples of the main metric each replication gave.
     pub sample_counts: Vec<usize>,
+    /// The first replication's exchange in which a message waited longest, if any did.
+    pub longest_hold: Option<HeldExchange>,
     hash: ResultHash,
 }
 
@@ -78,11 +81,15 @@ impl CaseResult {
             metrics: Metrics::default(),
             flows: Vec::new(),
             sample_counts: Vec::new(),
+            longest_hold: None,
             hash: ResultHash::default(),
         }
     }
 
     pub(crate) fn pool(&mut self, replication: &Replication, main_metric: &str) {
+        if self.sample_counts.is_empty() {
+            self.longest_hold.clone_from(&replication.longest_hold);
+        }
         self.hash.word(replication.hash);
         self.sample_counts.push(replication.metrics.samples(main_metric).len());
         self.metrics.pool(&replication.metrics);
@@ -97,12 +104,16 @@ impl CaseResult {
     }
 
     fn to_json(&self, plan: &Plan) -> Value {
-        json!({
+        let mut object = json!({
             "sets": sets(&self.settings),
             "name": self.name(plan),
             "hash": hex(self.hash()),
             "metrics": self.metrics.to_json(),
-        })
+        });
+        if let Some(expected) = plan.scenario.expected(&self.settings) {
+            object["closed_form"] = closed_form(&expected);
+        }
+        object
     }
 
     /// What tells this case from the others: the parameters of the grid with their values; without
@@ -138,12 +149,26 @@ impl Results {
         add("hash", json!(hex(self.hash)));
         add("metrics", self.metrics.to_json());
         add("flows", self.flows.iter().map(FlowResult::to_json).collect());
+        if let ([only], false) = (self.cases.as_slice(), self.plan.all)
+            && let Some(expected) = self.plan.scenario.expected(&only.settings)
+        {
+            add("closed_form", closed_form(&expected));
+        }
         if self.plan.all {
             add("cases", self.cases.iter().map(|case| case.to_json(&self.plan)).collect());
         }
         add("timing", self.timing.to_json());
         Value::Object(object)
     }
+}
+
+/// The closed form of the main metric, in its unit.
+fn closed_form(expected: &Expected) -> Value {
+    json!({
+        "mean_ideal_clocks": expected.mean_low,
+        "mean_drifting_clocks": expected.mean_high,
+        "max": expected.max,
+    })
 }
 
 fn sets(settings: &Settings) -> Value {

@@ -36,8 +36,9 @@ impl ResultHash {
             EventKind::Released { flow, bytes, by, .. } => {
                 (5, flow, u64::from(bytes) << 8 | by as u64)
             }
-            EventKind::SegmentSent { flow, len, retransmission } => {
-                (6, flow, u64::from(len) << 1 | u64::from(retransmission))
+            EventKind::SegmentSent { flow, len, control, retransmission } => {
+                let flags = u64::from(control) << 1 | u64::from(retransmission);
+                (6, flow, u64::from(len) << 2 | flags)
             }
             EventKind::AckSent { flow, reason, delay } => {
                 (7, flow, delay.as_nanos() << 8 | reason as u64)

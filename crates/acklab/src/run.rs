@@ -254,7 +254,7 @@ fn quantiles(metrics: &Metrics, name: &str) -> [f64; 4] {
 }
 
 /// What the three columns of theory mean.
-const CLOSED_FORM: &str = "\
+const CLOSED_FORM: &str = "
 ideal, drifting: the closed form's mean on ideal clocks (the default) and with any drift or jitter
 (--set jitter=1ms); C: its maximum, the cycle of round trip and delayed ACK.
 ";

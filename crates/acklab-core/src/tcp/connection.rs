@@ -244,9 +244,9 @@ impl Connection {
         }
     }
 
-    /// Writes a message of `bytes` bytes; returns how many were taken, which together are one
-    /// message. Fewer where the send buffer is full ([`AppEvent::Writable`] follows), none where the
-    /// state does not allow writing.
+    /// Writes a message of `bytes` bytes; returns how many were taken. Fewer where the send buffer is
+    /// full: [`AppEvent::Writable`] follows, and the rest, which the next write brings, belongs to the
+    /// same message. None where the state does not allow writing.
     pub fn write(&mut self, now: Time, bytes: u32) -> u32 {
         if !self.state.may_write() || self.snd.fin {
             return 0;
@@ -408,6 +408,7 @@ impl Endpoint for Connection {
 
     fn poll_transmit(&mut self, now: Time, sink: &mut Sink) -> Option<Packet> {
         if let Some(reply) = self.reply.take() {
+            self.tell_segment(now, &reply, false, sink);
             return Some(self.packet(reply));
         }
         if !self.output_due {

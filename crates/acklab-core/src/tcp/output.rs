@@ -39,6 +39,7 @@ impl Connection {
         match self.state {
             State::SynSent | State::SynReceived if self.syn_due => {
                 let syn = self.syn(now);
+                self.tell_segment(now, &syn, self.attempts > 0, sink);
                 Some(self.packet(syn))
             }
             State::Closed | State::Listen | State::SynSent => None,
@@ -259,6 +260,14 @@ impl Connection {
         self.packet(segment)
     }
 
+    /// Tells the listeners of a segment of ours.
+    pub(super) fn tell_segment(&self, now: Time, segment: &TcpRepr, again: bool, sink: &mut Sink) {
+        let flags = segment.flags;
+        let control = flags.has(Flags::SYN) || flags.has(Flags::FIN) || flags.has(Flags::RST);
+        let (flow, len) = (self.flow, segment.payload_len);
+        sink.record(now, EventKind::SegmentSent { flow, len, control, retransmission: again });
+    }
+
     /// Tells the ACK policy, the congestion control and the listeners what left.
     fn after_emit(&mut self, now: Time, segment: &TcpRepr, again: bool, sink: &mut Sink) {
         let reason = self.acking.due;
@@ -272,7 +281,7 @@ impl Connection {
         if !sink.wants(Interest::TRANSPORT) {
             return;
         }
-        sink.record(now, EventKind::SegmentSent { flow: self.flow, len, retransmission: again });
+        self.tell_segment(now, segment, again, sink);
         if let Some(delay) = waited {
             let reason =
                 if len > 0 { AckReason::Piggyback } else { reason.unwrap_or(AckReason::Control) };

@@ -1,6 +1,7 @@
 //! What the application wrote and the peer has not acknowledged: lengths and message boundaries.
 //!
-//! One call of write is one message. Its boundary is kept until its last byte has left for the first
+//! One call of write is one message; the rest of one that found too little room is expected with the
+//! next call and counts as the same message, as in a blocking write. Its boundary is kept until its last byte has left for the first
 //! time, so that the delay the sender added can be measured; segments ignore it (TCP is a stream).
 
 use std::collections::VecDeque;
@@ -14,7 +15,7 @@ pub(super) struct Message {
     pub(super) id: u64,
     /// Offset after its last byte.
     pub(super) end: u64,
-    /// Bytes.
+    /// Bytes, those included that found no room yet.
     pub(super) bytes: u32,
     /// When it was written.
     pub(super) written_at: Time,
@@ -27,6 +28,8 @@ pub(super) struct SendBuffer {
     end: u64,
     unsent: VecDeque<Message>,
     next_id: u64,
+    /// Bytes of the last message that found no room yet.
+    missing: u32,
     /// Messages at the tail of `unsent` that were not announced as written yet.
     unannounced: usize,
     /// A write found no room, or not enough.
@@ -40,6 +43,7 @@ impl SendBuffer {
             end: 1,
             unsent: VecDeque::new(),
             next_id: 0,
+            missing: 0,
             unannounced: 0,
             was_full: false,
         }
@@ -50,18 +54,26 @@ impl SendBuffer {
         let held = self.end - una.clamp(1, self.end);
         let taken = u64::from(bytes).min(self.capacity.saturating_sub(held)) as u32;
         self.was_full |= taken < bytes;
-        if taken > 0 {
-            self.end += u64::from(taken);
-            self.unsent.push_back(Message {
-                id: self.next_id,
-                end: self.end,
-                bytes: taken,
-                written_at: now,
-            });
-            self.next_id += 1;
-            self.unannounced += 1;
+        let rest = bytes.min(self.missing);
+        let continued = taken.min(rest);
+        self.end += u64::from(continued);
+        self.missing -= continued;
+        if let Some(open) = self.unsent.back_mut().filter(|_| continued > 0) {
+            open.end = self.end;
+        }
+        if bytes > rest {
+            self.begin(now, bytes - rest, taken - continued);
         }
         taken
+    }
+
+    /// A message of `bytes` begins, `taken` of which find room.
+    fn begin(&mut self, now: Time, bytes: u32, taken: u32) {
+        self.end += u64::from(taken);
+        self.missing = bytes - taken;
+        self.unsent.push_back(Message { id: self.next_id, end: self.end, bytes, written_at: now });
+        self.next_id += 1;
+        self.unannounced += 1;
     }
 
     /// Offset after the last byte written.
@@ -84,7 +96,8 @@ impl SendBuffer {
 
     /// The next message whose last byte lies before `sent_end`, which is now sent.
     pub(super) fn pop_sent(&mut self, sent_end: u64) -> Option<Message> {
-        let front = *self.unsent.front().filter(|message| message.end <= sent_end)?;
+        let is_whole = self.missing == 0 || self.unsent.len() > 1;
+        let front = *self.unsent.front().filter(|m| is_whole && m.end <= sent_end)?;
         self.unsent.pop_front();
         self.unannounced = self.unannounced.min(self.unsent.len());
         Some(front)
@@ -94,6 +107,7 @@ impl SendBuffer {
     pub(super) fn clear(&mut self) {
         self.unsent.clear();
         self.unannounced = 0;
+        self.missing = 0;
     }
 }
 
@@ -109,6 +123,20 @@ mod tests {
         assert_eq!(buffer.write(Time::ZERO, 700, 1), 300);
         assert!(buffer.was_full);
         assert_eq!((buffer.write(Time::ZERO, 1, 1), buffer.room(501)), (0, 500));
+    }
+
+    #[test]
+    fn the_rest_of_a_message_that_found_no_room_is_the_same_message() {
+        let mut buffer = SendBuffer::new(1000);
+        assert_eq!(buffer.write(Time::from_nanos(5), 1600, 1), 1000);
+        assert_eq!(buffer.announce().map(|m| m.bytes), Some(1600));
+        assert_eq!(buffer.pop_sent(1001), None);
+        assert_eq!(buffer.write(Time::from_nanos(9), 700, 1001), 700);
+        assert_eq!(buffer.announce().map(|m| (m.id, m.bytes)), Some((1, 100)));
+        assert_eq!(buffer.pop_sent(1600), None);
+        let sent = buffer.pop_sent(1601).map(|m| (m.id, m.written_at));
+        assert_eq!(sent, Some((0, Time::from_nanos(5))));
+        assert_eq!(buffer.pop_sent(1701).map(|m| m.id), Some(1));
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! Left out: fonts, images and anything else that would have to be fetched; PDF (browsers print).
 
 pub mod diagnose;
+pub mod exchange;
 mod glossary;
 mod html;
 mod ladder;

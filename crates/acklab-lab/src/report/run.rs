@@ -120,9 +120,11 @@ pub fn page(report: &RunReport<'_>) -> Page {
     };
     if let Some(ladder) = &report.ladder {
         evidence.push(Block::Ladder(Figure {
-            title: "A few packets".into(),
-            caption: "Time runs downwards; long waits are drawn shortened, so read the times."
-                .into(),
+            title: "The longest wait, packet by packet".into(),
+            caption:
+                "The first replication’s. Time runs downwards; long waits are drawn shortened, so \
+                      read the times."
+                    .into(),
             drawing: ladder.clone(),
         }));
     }
@@ -230,9 +232,16 @@ fn single_case(report: &RunReport<'_>, case: &RunCase<'_>) -> Vec<Block> {
         Block::Figure(Figure {
             title: format!("Distribution of the {}", report.metric),
             caption: format!(
-                "{} samples from {} replications.",
+                "{} samples from {} replications.{}",
                 case.samples.len(),
-                report.replications
+                report.replications,
+                match &case.expected {
+                    Some(expected) if expected.mean_low < expected.mean_high => {
+                        " The closed form is that of drifting clocks, a straight line; ideal clocks \
+                         give steps about it."
+                    }
+                    _ => "",
+                }
             ),
             drawing: Plot::Cdf(cdf),
         }),

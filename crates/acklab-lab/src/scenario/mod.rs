@@ -4,6 +4,7 @@
 //! threads, pooling, JSON, reports, captures) is the laboratory's and the same for all. One file
 //! per scenario; a new one is added to [`ALL`].
 
+mod hold;
 mod nagle_delack;
 mod path;
 mod recorder;
@@ -17,6 +18,7 @@ use crate::measured::{MetricDoc, Metrics};
 use crate::parameter::{Parameter, SetError, Settings, nearest};
 use crate::report::run::{Comparison, Expected};
 
+pub use hold::HeldExchange;
 pub use nagle_delack::{NagleDelack, simulate as simulate_nagle_delack};
 pub use write_write_read::{WriteWriteRead, simulate as simulate_write_write_read};
 
@@ -117,6 +119,8 @@ pub struct Replication {
     pub metrics: Metrics,
     /// For each flow under study.
     pub flows: Vec<Flow>,
+    /// The exchange in which a message waited longest, if any did.
+    pub longest_hold: Option<HeldExchange>,
 }
 
 /// The metrics of one flow.

@@ -119,12 +119,13 @@ impl Scenario for NagleDelack {
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
         let (at, tap) = capture.map_or((None, None), |Capture { at, tap }| (Some(at), Some(tap)));
         let messages = settings.count("messages");
-        let (recorder, events) =
+        let (mut recorder, events) =
             simulate(settings, seed, at, |sender| Recorder::new(sender, messages, tap));
         let hash = recorder.hash();
+        let longest_hold = recorder.take_longest_hold();
         let metrics = recorder.into_metrics();
         let flows = vec![Flow { id: "sender-receiver", metrics: metrics.clone() }];
-        Replication { hash, events, metrics, flows }
+        Replication { hash, events, metrics, flows, longest_hold }
     }
 }
 
@@ -388,7 +389,8 @@ pub(super) const MESSAGE_METRICS: [MetricDoc; 12] = [
     MetricDoc {
         name: "segments",
         unit: "segments",
-        doc: "Data segments that the sender sent, retransmissions left out; summed.",
+        doc: "Segments with data that the sender sent, retransmissions left out; the handshake and bare \
+              ACKs are no data. As a capture at the sender shows them; summed.",
     },
     MetricDoc {
         name: "messages_per_segment",
@@ -403,12 +405,13 @@ pub(super) const MESSAGE_METRICS: [MetricDoc; 12] = [
     MetricDoc {
         name: "pure_acks",
         unit: "segments",
-        doc: "ACKs of data that the receiver sent without data of its own; summed.",
+        doc: "Segments without data, SYN, FIN or RST that the receiver sent, the handshake's ACK among \
+              them: the pure ACKs of a capture at the receiver; summed.",
     },
     MetricDoc {
         name: "timer_acks",
         unit: "segments",
-        doc: "Those of them that the receiver's delayed-ACK timer sent; summed.",
+        doc: "ACKs that the receiver's delayed-ACK timer sent; summed.",
     },
 ];
 

@@ -8,7 +8,8 @@ use acklab_core::packet::{Addr, NodeId, Packet};
 use acklab_core::time::Time;
 use acklab_sim::{Observer, ResultHash};
 
-use super::Tap;
+use super::hold::LongestHold;
+use super::{HeldExchange, Tap};
 use crate::measured::{Measured, Metrics};
 
 /// Watches one direction of one connection.
@@ -25,6 +26,7 @@ pub(super) struct Recorder<'a> {
     pure_acks: u64,
     timer_acks: u64,
     app_values: Vec<f64>,
+    hold: LongestHold,
     tap: Option<Tap<'a>>,
 }
 
@@ -45,6 +47,7 @@ impl<'a> Recorder<'a> {
             pure_acks: 0,
             timer_acks: 0,
             app_values: Vec::new(),
+            hold: LongestHold::default(),
             tap,
         }
     }
@@ -57,6 +60,11 @@ impl<'a> Recorder<'a> {
     /// What applications told of themselves, in order.
     pub(super) fn app_values(&self) -> &[f64] {
         &self.app_values
+    }
+
+    /// Takes out the exchange in which a message waited longest.
+    pub(super) fn take_longest_hold(&mut self) -> Option<HeldExchange> {
+        std::mem::take(&mut self.hold).into_longest()
     }
 
     /// The metrics that all scenarios of messages have.
@@ -86,15 +94,13 @@ impl<'a> Recorder<'a> {
 
     fn on_ack(&mut self, reason: AckReason, delay_ms: f64) {
         match reason {
-            AckReason::Piggyback => {}
             AckReason::Control => return,
-            AckReason::Timer => {
-                self.pure_acks += 1;
-                self.timer_acks += 1;
-            }
-            AckReason::Policy | AckReason::Read | AckReason::OutOfOrder | AckReason::Window => {
-                self.pure_acks += 1;
-            }
+            AckReason::Timer => self.timer_acks += 1,
+            AckReason::Piggyback
+            | AckReason::Policy
+            | AckReason::Read
+            | AckReason::OutOfOrder
+            | AckReason::Window => {}
         }
         self.ack_delay_ms.push(delay_ms);
     }
@@ -108,6 +114,7 @@ impl Observer for Recorder<'_> {
                 self.written.push(event.time);
             }
             EventKind::MessageSent { flow, written_at, .. } if self.is_sent_by_sender(flow) => {
+                self.hold.on_message_sent(written_at);
                 self.buffering_ms.push(event.time.since(written_at).as_millis_f64());
             }
             EventKind::MessageDelivered { flow, id } if flow.remote == self.sender => {
@@ -118,13 +125,20 @@ impl Observer for Recorder<'_> {
             EventKind::Released { flow, held, .. } if self.is_sent_by_sender(flow) => {
                 self.hold_ms.push(held.as_millis_f64());
             }
-            EventKind::SegmentSent { flow, len, retransmission }
+            EventKind::SegmentSent { flow, len: 0, control: false, .. }
+                if flow.remote == self.sender =>
+            {
+                self.pure_acks += 1;
+            }
+            EventKind::SegmentSent { flow, len, retransmission, .. }
                 if len > 0 && self.is_sent_by_sender(flow) =>
             {
+                self.hold.on_segment(event.time, len, retransmission);
                 self.segments += u64::from(!retransmission);
                 self.retransmissions += u64::from(retransmission);
             }
             EventKind::AckSent { flow, reason, delay } if flow.remote == self.sender => {
+                self.hold.on_ack(event.time, delay, reason);
                 self.on_ack(reason, delay.as_millis_f64());
             }
             EventKind::App { value, .. } => self.app_values.push(value),

@@ -87,9 +87,10 @@ impl Scenario for WriteWriteRead {
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
         let (at, tap) = capture.map_or((None, None), |Capture { at, tap }| (Some(at), Some(tap)));
         let writes = 2 * settings.count("exchanges");
-        let (recorder, events) =
+        let (mut recorder, events) =
             simulate(settings, seed, at, |client| Recorder::new(client, writes, tap));
         let hash = recorder.hash();
+        let longest_hold = recorder.take_longest_hold();
         let exchanges = recorder.app_values().to_vec();
         let mut metrics = recorder.into_metrics();
         metrics.insert("exchanges", Measured::Total(exchanges.len() as u64));
@@ -99,7 +100,7 @@ impl Scenario for WriteWriteRead {
             metrics.remove(name);
         }
         let flows = vec![Flow { id: "client-server", metrics: metrics.clone() }];
-        Replication { hash, events, metrics, flows }
+        Replication { hash, events, metrics, flows, longest_hold }
     }
 }
 

@@ -50,12 +50,14 @@ pub struct RequestClient {
     began: Time,
     received: u32,
     next: Option<(Time, Step)>,
+    /// Bytes of a write that found no room yet.
+    owed: u32,
 }
 
 impl RequestClient {
     /// A client at `node`, which its events name.
     pub fn new(pattern: RequestPattern, node: NodeId) -> Self {
-        Self { pattern, node, done: 0, began: Time::ZERO, received: 0, next: None }
+        Self { pattern, node, done: 0, began: Time::ZERO, received: 0, next: None, owed: 0 }
     }
 
     fn on_readable(&mut self, io: &mut Io<'_>) {
@@ -80,6 +82,7 @@ impl App for RequestClient {
         match event {
             AppEvent::Connected => self.next = Some((io.now, Step::Header)),
             AppEvent::Readable => self.on_readable(io),
+            AppEvent::Writable => write_owed(&mut self.owed, io),
             _ => {}
         }
     }
@@ -89,13 +92,15 @@ impl App for RequestClient {
         match step {
             Step::Header => {
                 self.began = io.now;
-                io.write(self.pattern.header);
+                self.owed += self.pattern.header;
+                write_owed(&mut self.owed, io);
                 if self.pattern.body > 0 {
                     self.next = Some((io.now + self.pattern.gap, Step::Body));
                 }
             }
             Step::Body => {
-                io.write(self.pattern.body);
+                self.owed += self.pattern.body;
+                write_owed(&mut self.owed, io);
             }
         }
     }
@@ -105,18 +110,27 @@ impl App for RequestClient {
     }
 }
 
+/// Writes what is owed as far as there is room; the rest follows when there is more.
+fn write_owed(owed: &mut u32, io: &mut Io<'_>) {
+    if *owed > 0 {
+        *owed -= io.write(*owed);
+    }
+}
+
 /// The answering side: reads as soon as anything is there, answers once a request is whole.
 #[derive(Clone, Debug)]
 pub struct ReplyingServer {
     pattern: RequestPattern,
     received: u32,
     due: Option<Time>,
+    /// Bytes of a reply that found no room yet.
+    owed: u32,
 }
 
 impl ReplyingServer {
     /// A server for clients of the same pattern.
     pub fn new(pattern: RequestPattern) -> Self {
-        Self { pattern, received: 0, due: None }
+        Self { pattern, received: 0, due: None, owed: 0 }
     }
 
     fn request_bytes(&self) -> u32 {
@@ -140,6 +154,7 @@ impl App for ReplyingServer {
                 self.received += io.read(u32::MAX);
                 self.answer_whole_requests(io);
             }
+            AppEvent::Writable => write_owed(&mut self.owed, io),
             AppEvent::PeerClosed => io.close(),
             _ => {}
         }
@@ -149,7 +164,8 @@ impl App for ReplyingServer {
         if self.due.is_some_and(|due| due <= io.now) {
             self.due = None;
             self.received -= self.request_bytes();
-            io.write(self.pattern.reply);
+            self.owed += self.pattern.reply;
+            write_owed(&mut self.owed, io);
             self.answer_whole_requests(io);
         }
     }

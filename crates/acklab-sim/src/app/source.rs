@@ -58,7 +58,11 @@ impl MessageSource {
 
     fn write_waiting(&mut self, io: &mut Io<'_>) {
         while self.waiting > 0 {
-            let bytes = self.waiting.min(u64::from(self.schedule.bytes)) as u32;
+            // The rest of a message that found no room, else a whole one.
+            let bytes = match self.waiting % u64::from(self.schedule.bytes) {
+                0 => self.schedule.bytes,
+                rest => rest as u32,
+            };
             let taken = io.write(bytes);
             self.waiting -= u64::from(taken);
             if taken < bytes {
