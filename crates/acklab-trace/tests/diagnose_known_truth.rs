@@ -387,6 +387,20 @@ fn segments_that_fill_up_are_counted_alike_at_every_capture_point() {
 }
 
 #[test]
+fn equal_writes_that_always_gather_are_found_with_their_beat() {
+    for point in [0, 1, 2] {
+        let app = App::Periodic(100, 20_000);
+        let found = World::new(Acks::Immediate, app, true, 72_300, point).diagnose();
+        assert_eq!(found.writes.message_bytes, Some(100), "point {point}");
+        assert!((found.writes.period_ms.expect("a beat") - 20.0).abs() < 0.01);
+        let delay = found.added_delay_ms;
+        assert!((delay.p50 - 36.0).abs() < 2.0 && (delay.p95 - 68.6).abs() < 2.0, "{delay:?}");
+    }
+    let found = World::new(Acks::Fixed(40_000), App::WriteWriteRead, true, 300, 0).diagnose();
+    assert_eq!((found.writes.message_bytes, found.writes.messages), (None, Some(found.segments)));
+}
+
+#[test]
 fn a_free_running_tick_is_named_with_its_period() {
     for (period, profile) in [(200_000, "bsd-4.4"), (250_000, "lwip")] {
         let mut world = World::new(Acks::Tick(period), App::WriteWriteRead, true, 300, 0);

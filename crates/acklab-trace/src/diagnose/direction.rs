@@ -51,7 +51,16 @@ impl<'a> Messages<'a> {
     /// Equal writes that gathered in every segment, if they keep a beat.
     fn gathered(arrivals: &'a [Arrival]) -> Option<Self> {
         let unit = Unit::Size(gathered_unit(arrivals)?);
-        let counts = messages_per_segment(arrivals, unit);
+        let mut counts = messages_per_segment(arrivals, unit);
+        // What else was sent (a greeting, say) was not on the beat.
+        let mut before = 0;
+        for (count, arrival) in counts.iter_mut().zip(arrivals) {
+            let whole = unit.bytes().is_some_and(|b| (arrival.end - before) % u64::from(b) == 0);
+            before = arrival.end;
+            if !whole {
+                *count = 0;
+            }
+        }
         let beat = Beat::find(arrivals, &counts)?;
         let fits = beat.fills_its_segments(&counts);
         fits.then_some(Self { arrivals, unit, counts, beat: Some(beat) })

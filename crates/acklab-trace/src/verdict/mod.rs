@@ -141,7 +141,8 @@ fn headline(d: &Direction) -> String {
 }
 
 fn worst_held(stalls: &[Stall]) -> String {
-    let p50 = stalls.iter().map(|s| s.added_delay_ms.p50).fold(0.0, f64::max);
+    let most = stalls.iter().max_by_key(|s| s.count);
+    let p50 = most.map_or(0.0, |s| s.added_delay_ms.p50);
     let max = stalls.iter().map(|s| s.added_delay_ms.max).fold(0.0, f64::max);
     format!("a held write waited about {p50:.0} ms, at most {max:.0} ms")
 }
