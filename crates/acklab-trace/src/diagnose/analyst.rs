@@ -38,7 +38,8 @@ impl DirectionObserver for Analyst {
         self.recorder.shed();
     }
 
-    fn finish(self, facts: &DirectionFacts, opposite: &DirectionFacts) -> Box<Direction> {
+    fn finish(mut self, facts: &DirectionFacts, opposite: &DirectionFacts) -> Box<Direction> {
+        self.recorder.unroll();
         Box::new(direction::judge(&self.recorder, facts, opposite))
     }
 

@@ -16,5 +16,6 @@ pub mod piggyback;
 mod recorder;
 pub mod records;
 mod sender_side;
+pub mod tape;
 
 pub use recorder::{BURST, Recorder};

@@ -100,6 +100,13 @@ impl Recorder {
         }
     }
 
+    /// Makes the lists of the log, when the direction is over.
+    pub fn unroll(&mut self) {
+        if let Some(log) = self.log.as_deref_mut() {
+            log.unroll();
+        }
+    }
+
     /// A segment with payload or FIN, or a probe.
     pub fn on_data(&mut self, seen: &DataSeen<'_>) {
         if let Some(log) = &mut self.log {
@@ -179,17 +186,15 @@ impl Recorder {
     }
 
     fn keep_arrival(&mut self, seen: &DataSeen<'_>, end: u64) {
-        let counts = self.counts;
         let log = self.log.get_or_insert_with(Box::default);
         log.data_line.push(seen.time, end);
         if log.arrivals_dropped {
             return;
         }
-        let bulk = counts.segments > BULK_AFTER && counts.burst * 2 > counts.segments;
-        if bulk || log.arrivals.len() >= RECORDS_MAX {
-            if bulk {
-                log.arrivals = Vec::new();
-            }
+        let Counts { segments, burst, .. } = self.counts;
+        let bulk = segments > BULK_AFTER && burst * 2 > segments;
+        if bulk || !log.tape.has_room_for_arrival() {
+            log.arrivals_dropped_as_bulk = bulk;
             log.arrivals_dropped = true;
             return;
         }
@@ -198,7 +203,7 @@ impl Recorder {
         } else {
             0
         };
-        log.arrivals.push(Arrival { time: seen.time, end, frames });
+        log.tape.push_arrival(&Arrival { time: seen.time, end, frames });
     }
 
     fn on_small(&mut self, seen: &DataSeen<'_>, end: u64) {
@@ -251,8 +256,7 @@ impl Recorder {
             },
         };
         let log = self.log.get_or_insert_with(Box::default);
-        if log.candidates.len() < RECORDS_MAX {
-            log.candidates.push(candidate);
+        if log.tape.push_candidate(&candidate) {
             log.ladders.on_candidate(&candidate);
         }
     }
@@ -375,10 +379,11 @@ impl Recorder {
 
     /// Data of the peer right after its ACK, with nothing new to answer in between.
     fn note_answer(&mut self, seen: &AckSeen) {
-        let Some(ack) = self.log.as_mut().and_then(|l| l.acks.last_mut()) else { return };
-        if ack.pure && seen.time.since(ack.time) < ANSWER && self.last.is_none_or(|t| t < ack.time)
-        {
-            ack.answered = true;
+        let Some(log) = &mut self.log else { return };
+        let Some(ack) = log.answerable else { return };
+        if seen.time.since(ack) < ANSWER && self.last.is_none_or(|t| t < ack) {
+            log.tape.mark_ack_answered();
+            log.answerable = None;
         }
     }
 
@@ -415,10 +420,10 @@ impl Recorder {
         }
         let Some(log) = &mut self.log else { return };
         log.ack_line.push(seen.time, seen.acked_to);
-        if oldest < ACK_AGE_MIN || log.acks.len() >= RECORDS_MAX {
+        if oldest < ACK_AGE_MIN {
             return;
         }
-        log.acks.push(AckRecord {
+        let noted = log.tape.push_ack(&AckRecord {
             time: seen.time,
             oldest_age: oldest.as_nanos(),
             newest_age: newest.as_nanos(),
@@ -427,5 +432,8 @@ impl Recorder {
             small,
             answered: false,
         });
+        if noted {
+            log.answerable = seen.pure.then_some(seen.time);
+        }
     }
 }

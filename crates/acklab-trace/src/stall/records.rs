@@ -6,6 +6,7 @@
 use acklab_core::time::Time;
 
 use super::ladder::LadderTap;
+use super::tape::Tape;
 use crate::framing::FrameReader;
 
 /// Most records of one kind that a direction keeps.
@@ -158,18 +159,24 @@ pub struct Arrival {
 /// Everything a direction keeps beyond its counters; made when first needed.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// Possible holds.
+    /// Candidates, ACKs and arrivals until the direction is over.
+    pub tape: Tape,
+    /// When the last ACK on the tape passed, if it was pure and is not yet answered.
+    pub answerable: Option<Time>,
+    /// Possible holds, once [unrolled](Self::unroll).
     pub candidates: Vec<Candidate>,
     /// Proofs against Nagle.
     pub violations: Vec<Violation>,
     /// Possible MSS fills.
     pub fills: Vec<Fill>,
-    /// Acknowledgments, for the receiver's policy.
+    /// Acknowledgments, for the receiver's policy, once unrolled.
     pub acks: Vec<AckRecord>,
-    /// Segments in order, unless the direction turned out to be bulk.
+    /// Segments in order, once unrolled, unless the direction turned out to be bulk.
     pub arrivals: Vec<Arrival>,
-    /// Set once the arrivals were given up.
+    /// Set once no more arrivals are noted.
     pub arrivals_dropped: bool,
+    /// Set where those noted are of no use either.
+    pub arrivals_dropped_as_bulk: bool,
     /// Message boundaries.
     pub frames: FrameReader,
     /// Silences of the sender.
@@ -188,12 +195,15 @@ impl Log {
         fn of<T>(list: &Vec<T>) -> usize {
             list.capacity() * size_of::<T>()
         }
-        of(&self.candidates)
-            + of(&self.violations)
-            + of(&self.fills)
-            + of(&self.acks)
-            + of(&self.arrivals)
-            + of(&self.silences)
+        self.tape.held_bytes() + of(&self.violations) + of(&self.fills) + of(&self.silences)
+    }
+
+    /// Makes the lists of what is on the tape, when the direction is over.
+    pub fn unroll(&mut self) {
+        let lists = std::mem::take(&mut self.tape).unroll();
+        self.candidates = lists.candidates;
+        self.acks = lists.acks;
+        self.arrivals = if self.arrivals_dropped_as_bulk { Vec::new() } else { lists.arrivals };
     }
 
     /// Halves every list: the first half of what was seen stays, as a sample.
@@ -202,12 +212,11 @@ impl Log {
             list.truncate(list.len() / 2);
             list.shrink_to_fit();
         }
-        halve(&mut self.candidates);
+        self.tape.shed();
+        self.answerable = None;
         halve(&mut self.violations);
         halve(&mut self.fills);
-        halve(&mut self.acks);
         halve(&mut self.silences);
-        self.arrivals = Vec::new();
         self.arrivals_dropped = true;
     }
 }
