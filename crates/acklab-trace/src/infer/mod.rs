@@ -4,6 +4,7 @@
 //! acknowledgments, [`writes`] what the application wrote. Each answer carries its evidence in
 //! sentences with numbers, and "unknown" is an answer.
 
+mod lockstep;
 pub mod nagle;
 pub mod path;
 pub mod receiver;

@@ -9,6 +9,7 @@
 
 use acklab_core::time::Time;
 
+use super::lockstep::{self, Lockstep};
 use super::path::Path;
 use super::spread::Sample;
 use crate::diagnosis::{PolicyKind, ReceiverPolicy};
@@ -163,7 +164,40 @@ pub fn infer(delays: &Delays, path: &Path) -> (ReceiverPolicy, Timer) {
     if let Some(found) = tick(delays) {
         return found;
     }
+    if let Some(found) = in_step(delays) {
+        return found;
+    }
     fixed(delays, path).unwrap_or_else(|| adaptive(delays, path))
+}
+
+/// The clock of a tick that a chain of holds follows.
+fn in_step(delays: &Delays) -> Option<(ReceiverPolicy, Timer)> {
+    TICKS.iter().find_map(|(period, name)| {
+        let found = lockstep::judge(&delays.instants, &delays.oldest, *period);
+        let Lockstep::Clock { mean_ms, correlation } = found else { return None };
+        let evidence = format!(
+            "{} delayed ACKs come every {mean_ms:.3} ms on average, although each answers data that \
+             came after the one before, and what one is late the next makes up for (correlation \
+             {correlation:.2}): a clock that runs on its own",
+            delays.instants.len()
+        );
+        let armed = PROFILES.iter().filter(|p| fits(p, delays.oldest.median())).map(|p| p.name);
+        let policy = ReceiverPolicy {
+            profile: Some(name),
+            candidates: std::iter::once(*name).chain(armed.filter(|p| p != name)).collect(),
+            timer_ms: Some(*period),
+            kind: PolicyKind::Tick,
+            confidence: 0.8,
+            evidence: vec![evidence],
+        };
+        Some((policy, Timer::Tick { period: *period, skips: 0.0 }))
+    })
+}
+
+/// The tick that fits as well as a fixed timer, if one does.
+fn tick_too(delays: &Delays) -> Option<&'static str> {
+    let open = |period| lockstep::judge(&delays.instants, &delays.oldest, period) == Lockstep::Open;
+    TICKS.iter().find(|(period, _)| open(*period)).map(|t| t.1)
 }
 
 fn few(delays: &Delays, path: &Path) -> (ReceiverPolicy, Timer) {
@@ -339,6 +373,10 @@ fn fixed(delays: &Delays, path: &Path) -> Option<(ReceiverPolicy, Timer)> {
             ),
             None => "the round trip is not known: the handshake is missing".into(),
         });
+    }
+    if let Some(tick) = tick_too(delays).filter(|t| !candidates.contains(t)) {
+        candidates.push(tick);
+        evidence.push("a clock of this period that runs on its own would look the same".into());
     }
     let policy = ReceiverPolicy {
         profile: candidates.first().copied().or(Some("fixed-timer")),
