@@ -79,6 +79,22 @@ fn a_lost_syn_is_sent_again_after_one_second_and_then_twice_as_late() {
 }
 
 #[test]
+fn a_round_trip_beyond_the_first_time_out_costs_linux_no_window() {
+    // A path of 1.2 s: both send their SYN twice without a loss.
+    let opened = |system| {
+        let config = Config::for_system(system);
+        let mut pair = Pair::new(config.clone(), config, Span::from_millis(600));
+        pair.drive(at(4000));
+        let syns = flags_of(&pair).iter().filter(|(_, flags)| flags & Flags::SYN.0 != 0).count();
+        assert_eq!((pair.a.state(), syns), (State::Established, 4), "{system}");
+        (pair.a.snapshot().cwnd / u64::from(pair.a.mss()), pair.a.srtt())
+    };
+    // The echoed timestamp measures what Karn's algorithm must not.
+    assert_eq!(opened(System::Linux), (10, Some(Span::from_millis(1200))));
+    assert_eq!(opened(System::Qnx70), (1, Some(Span::from_millis(1200))));
+}
+
+#[test]
 fn a_peer_that_never_answers_is_given_up() {
     let mut pair = pair();
     pair.filter = Box::new(|_, _: &Sent| Fate::Lose);

@@ -22,6 +22,7 @@ fn pair(sack: bool, window: u32) -> Pair {
         ack: acklab_core::ack::Profile::EverySegment,
         initial_window: InitialWindow::Segments(window),
         min_rto: Span::from_millis(200),
+        rto_slop: Span::ZERO,
         ..Config::for_system(System::FreeBsd122)
     };
     let mut pair = Pair::new(config.clone(), config, LATENCY);

@@ -51,6 +51,12 @@ pub struct Config {
     pub rto_granularity: Span,
     /// The lower bound applies to the term 4 x RTTVAR alone, as in Linux, not to the sum.
     pub min_rto_on_variance: bool,
+    /// Added to a measured time-out: BSD's allowance for the peer's delayed ACK.
+    pub rto_slop: Span,
+    /// Retransmissions of our SYN that leave the initial window as it is. RFC 5681 section 3.1 forgives
+    /// none; Linux (`tcp_init_transfer`) and FreeBSD (`sc_rxmits`) forgive one, since on a path of more
+    /// than a second it is sent twice without a loss.
+    pub forgiven_syns: u32,
     /// Retransmissions of one segment before the connection is given up.
     pub retries: u32,
     /// Retransmissions of a SYN before the connection is given up.
@@ -168,6 +174,8 @@ impl Config {
             max_rto: Span::from_secs(120),
             rto_granularity: Span::from_millis(1),
             min_rto_on_variance: true,
+            rto_slop: Span::ZERO,
+            forgiven_syns: 1,
             retries: 15,
             syn_retries: 6,
             time_wait: Span::from_secs(60),
@@ -188,6 +196,8 @@ impl Config {
             min_rto: Span::from_millis(30),
             max_rto: Span::from_secs(64),
             min_rto_on_variance: false,
+            // TCPTV_CPU_VAR, hz/5, in TCPT_RANGESET; xnu: TCP_ADD_REXMTSLOP.
+            rto_slop: Span::from_millis(200),
             retries: 12,
             window_update: WindowUpdate::TwoSegments,
             ..Self::linux()
@@ -204,6 +214,8 @@ impl Config {
             initial_window: InitialWindow::Segments(2),
             initial_rto: Span::from_secs(3),
             min_rto: Span::from_millis(300),
+            rto_slop: Span::ZERO,
+            forgiven_syns: 0,
             // TcpMaxDataRetransmissions 5, TcpInitialRtt, TcpTimedWaitDelay.
             retries: 5,
             syn_retries: 2,
@@ -220,6 +232,8 @@ impl Config {
             window_scale: Some(0),
             initial_window: InitialWindow::Segments(4),
             min_rto: Span::from_secs(1),
+            rto_slop: Span::ZERO,
+            forgiven_syns: 0,
             rto_granularity: Span::from_millis(500),
             ..Self::freebsd(ack::Profile::QNX_7_0)
         }

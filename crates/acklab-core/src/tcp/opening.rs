@@ -83,15 +83,16 @@ impl Connection {
         if syn_was_lost {
             self.rtt.on_syn_timeout();
         }
-        self.attempts = 0;
         self.syn_due = false;
         self.snd.una = 1;
         self.timers.stop(super::timers::Timer::Retransmit);
         let mss = self.terms.full_segment(0);
-        // RFC 5681 section 3.1: one segment where the SYN or its answer was lost.
+        // RFC 5681 section 3.1: one segment where the SYN or its answer was lost, or seems so.
+        let forgiven = self.attempts <= self.config.forgiven_syns;
         let initial_window =
-            if syn_was_lost { u64::from(mss) } else { self.config.initial_window.bytes(mss) };
+            if !forgiven { u64::from(mss) } else { self.config.initial_window.bytes(mss) };
         let initial_ssthresh = self.config.initial_ssthresh.unwrap_or(u64::MAX);
+        self.attempts = 0;
         self.cc =
             self.config.congestion.controller(&Start { mss, initial_window, initial_ssthresh });
         debug_assert!(self.cc.cwnd() >= u64::from(mss));

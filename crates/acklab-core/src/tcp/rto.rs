@@ -13,6 +13,7 @@ pub struct RtoEstimator {
     min: Span,
     max: Span,
     granularity: Span,
+    slop: Span,
     min_on_variance: bool,
     measured: Option<Measured>,
     backoffs: u32,
@@ -32,6 +33,7 @@ impl RtoEstimator {
             min: config.min_rto,
             max: config.max_rto,
             granularity: config.rto_granularity,
+            slop: config.rto_slop,
             min_on_variance: config.min_rto_on_variance,
             measured: None,
             backoffs: 0,
@@ -89,7 +91,7 @@ impl RtoEstimator {
                 if self.min_on_variance {
                     variance = variance.max(self.min);
                 }
-                (m.srtt + variance).max(self.min)
+                (m.srtt + variance + self.slop).max(self.min)
             }
         };
         let factor = 1_u64 << self.backoffs.min(40);
@@ -143,6 +145,15 @@ mod tests {
         // RFC 6298 (2.4), and Linux.
         assert_eq!(sum.rto(), Span::from_millis(200));
         assert_eq!(variance.rto().as_micros() / 1000, 230);
+    }
+
+    #[test]
+    fn bsd_leaves_the_peers_delayed_ack_its_time() {
+        let mut rto = estimator(&Config::for_system(crate::tcp::System::FreeBsd122));
+        for _ in 0..200 {
+            rto.on_sample(Span::from_millis(30));
+        }
+        assert_eq!(rto.rto().as_micros() / 1000, 231);
     }
 
     #[test]
