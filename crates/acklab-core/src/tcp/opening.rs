@@ -90,7 +90,7 @@ impl Connection {
         // RFC 5681 section 3.1: one segment where the SYN or its answer was lost, or seems so.
         let forgiven = self.attempts <= self.config.forgiven_syns;
         let initial_window =
-            if !forgiven { u64::from(mss) } else { self.config.initial_window.bytes(mss) };
+            if forgiven { self.config.initial_window.bytes(mss) } else { u64::from(mss) };
         let initial_ssthresh = self.config.initial_ssthresh.unwrap_or(u64::MAX);
         self.attempts = 0;
         self.cc =
