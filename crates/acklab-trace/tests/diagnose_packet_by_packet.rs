@@ -61,7 +61,7 @@ impl Tape {
                 payload_len: len,
                 payload: &[],
                 ttl: 64,
-                ip_id: i as u16 + 1,
+                ip_id: (i as u16).wrapping_add(1),
             });
         }
         table.finish().flows.remove(0).directions.map(|d| *d.observed)
@@ -131,4 +131,24 @@ fn without_a_handshake_the_fastest_ack_shows_the_round_trip() {
     assert_eq!(count(&found, Mechanism::DelayedAckTimer), 50, "{:?}", found.receiver_policy);
     assert_eq!(found.receiver_policy.timer_ms, Some(40.0));
     assert!(found.receiver_policy.confidence < 0.8);
+}
+
+/// Twice as many write-write-read exchanges as a direction keeps on record.
+#[test]
+fn holds_beyond_what_is_kept_on_record_are_scaled_up() {
+    let exchanges = 140_000u64;
+    let mut tape = Tape::with_handshake(0.02, 0.3);
+    for i in 0..exchanges {
+        let (at, sent) = (10.0 + i as f64 * 100.0 + (i * 7_919 % 31) as f64, i * 110);
+        let delayed = at + 40.0 + (i % 5) as f64 * 0.7;
+        tape.data(at, 0, sent, 10, i * 20);
+        tape.ack(delayed, 1, sent + 10);
+        tape.data(delayed + 0.05, 0, sent + 10, 100, i * 20);
+        tape.data(delayed + 0.5, 1, i * 20, 20, sent + 110);
+    }
+    let [found, _] = tape.diagnose();
+    let count = count(&found, Mechanism::DelayedAckTimer);
+    assert!(found.sampled);
+    assert!(count.abs_diff(exchanges) * 50 <= exchanges, "{count}");
+    assert!((found.stalled_s() / (exchanges as f64 * 0.0415) - 1.0).abs() < 0.02);
 }

@@ -118,7 +118,9 @@ pub(super) fn judge(
     held.sort_by_key(|h| (h.release, h.frame));
     let ladder = plots::ladder(log, &held, facts);
     let span_s = recorder.span().map_or(0.0, |(a, b)| b.since(a).as_secs_f64());
-    let (stalls, small_holds) = stalls_of(&held, &messages, timer, span_s);
+    let (mut stalls, small_holds) = stalls_of(&held, &messages, timer, span_s);
+    let share = Share::of(recorder, log);
+    stalls.iter_mut().for_each(|stall| share.scale(stall, span_s));
     let estimate = estimated(&held, &messages, facts.segments);
     let stamped = in_band(&held, &messages, log, facts.segments);
     let estimated_too = stamped.is_some().then_some(estimate.0);
@@ -146,11 +148,44 @@ pub(super) fn judge(
         receiver_policy,
         writes: writes_of(&messages, &held, recorder.counts.segments),
         stalls: confident,
+        sampled: share.is_sample(),
         small_holds,
         waits: waits_of(recorder, &path, &held),
         added_delay_ms,
         added_delay_estimate_ms: estimated_too,
         plots: plots::of(log, facts, ladder, &cdf),
+    }
+}
+
+/// How many possible holds there were for each one that is on record.
+struct Share {
+    candidates: f64,
+    fills: f64,
+}
+
+impl Share {
+    fn of(recorder: &Recorder, log: Option<&Log>) -> Self {
+        let per = |all: u64, kept: usize| if kept == 0 { 1.0 } else { all as f64 / kept as f64 };
+        Self {
+            candidates: per(recorder.counts.candidates, log.map_or(0, |l| l.candidates.len())),
+            fills: per(recorder.counts.fills, log.map_or(0, |l| l.fills.len())),
+        }
+    }
+
+    fn is_sample(&self) -> bool {
+        self.candidates.max(self.fills) > 1.0
+    }
+
+    fn scale(&self, stall: &mut Stall, span_s: f64) {
+        let factor =
+            if stall.mechanism == Mechanism::MssFilled { self.fills } else { self.candidates };
+        if factor <= 1.0 {
+            return;
+        }
+        stall.count = (stall.count as f64 * factor).round() as u64;
+        stall.seconds *= factor;
+        stall.seconds_upper *= factor;
+        stall.share_of_time = if span_s > 0.0 { (stall.seconds / span_s).min(1.0) } else { 0.0 };
     }
 }
 

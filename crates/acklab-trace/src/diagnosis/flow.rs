@@ -79,6 +79,9 @@ pub struct Direction {
     pub writes: Writes,
     /// Held writes by mechanism; empty where none was held.
     pub stalls: Vec<Stall>,
+    /// The direction was too long to keep every packet's record: stalls are counted on its first
+    /// part and scaled up to all of it.
+    pub sampled: bool,
     /// Held writes that waited less than 10 ms, counted apart.
     pub small_holds: u64,
     /// Waits with another cause, never counted as stalls.

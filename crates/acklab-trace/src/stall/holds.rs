@@ -127,7 +127,9 @@ pub fn decide(recorder: &Recorder, mss: u32, path: &Path) -> Decision {
     let early = early_departures(&log.candidates, path);
     let proofs: Vec<Time> =
         log.violations.iter().filter(|v| !is_loss_probe(v, path)).map(|v| v.time).collect();
-    let probes = (log.violations.len() - proofs.len()) as u64;
+    // Beyond the limit of the list, as many of them are loss probes as on it.
+    let listed = log.violations.len().max(1) as u64;
+    let probes = (log.violations.len() - proofs.len()) as u64 * recorder.counts.violations / listed;
     decision.loss_probes = probes;
     let breaks = recorder.counts.violations.saturating_sub(probes) + early.len() as u64;
     let horizon = if breaks as f64 <= STRAY_SHARE * recorder.counts.candidates as f64 {

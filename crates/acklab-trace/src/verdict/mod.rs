@@ -217,6 +217,14 @@ fn limits(flows: &[Flow]) -> Vec<String> {
             if headless == 1 { "" } else { "s" }
         ));
     }
+    let sampled = flows.iter().flat_map(|f| &f.directions).filter(|d| d.sampled).count();
+    if sampled > 0 {
+        limits.push(format!(
+            "{sampled} direction{} had more small segments than are kept on record: holds are counted \
+             on the first part and scaled up to the whole.",
+            if sampled == 1 { "" } else { "s" }
+        ));
+    }
     let open = flows
         .iter()
         .flat_map(|f| &f.directions)
