@@ -120,7 +120,9 @@ pub(super) fn judge(
     let span_s = recorder.span().map_or(0.0, |(a, b)| b.since(a).as_secs_f64());
     let (mut stalls, small_holds) = stalls_of(&held, &messages, timer, span_s);
     let share = Share::of(recorder, log);
-    stalls.iter_mut().for_each(|stall| share.scale(stall, span_s));
+    for stall in &mut stalls {
+        share.scale(stall, span_s);
+    }
     let estimate = estimated(&held, &messages, facts.segments);
     let stamped = in_band(&held, &messages, log, facts.segments);
     let estimated_too = stamped.is_some().then_some(estimate.0);
