@@ -223,14 +223,19 @@ fn stalls_of(
     timer: Timer,
     span_s: f64,
 ) -> (Vec<Stall>, u64) {
-    let small = held.iter().filter(|h| h.upper_ms() < SMALL_HOLD_MS).count();
+    // Holds are counted by the most that they can have lasted; but where the beat of the writes shows
+    // that most were short, by that.
+    let lengths = Sample::new(held.iter().map(Hold::length_ms).collect());
+    let short = messages.beat.is_some() && lengths.median() < SMALL_HOLD_MS;
+    let lasted = |h: &Hold| if short { h.length_ms() } else { h.upper_ms() };
+    let small = held.iter().filter(|h| lasted(h) < SMALL_HOLD_MS).count();
     let kinds = [Mechanism::DelayedAckTimer, Mechanism::MssFilled, Mechanism::AckClocked];
     let stalls = kinds
         .into_iter()
         .filter_map(|mechanism| {
             let of_kind: Vec<&Hold> = held
                 .iter()
-                .filter(|h| h.upper_ms() >= SMALL_HOLD_MS && mechanism_of(h, timer) == mechanism)
+                .filter(|h| lasted(h) >= SMALL_HOLD_MS && mechanism_of(h, timer) == mechanism)
                 .collect();
             stall_of(mechanism, &of_kind, messages, span_s)
         })
