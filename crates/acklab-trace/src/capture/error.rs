@@ -42,7 +42,7 @@ pub enum CaptureError {
     Damaged(#[source] Damage),
     /// Every frame has a link layer that is not understood.
     #[error(
-        "all {frames} frames have link type {link}, which is not understood; record on an Ethernet, loopback or `any` interface, or convert with `editcap -T ether` if the frames are Ethernet after all"
+        "every frame ({frames} in all) has link type {link}, which is not understood; record on an Ethernet, loopback or `any` interface, or convert with `editcap -T ether` if the frames are Ethernet after all"
     )]
     UnsupportedLink {
         /// The first such link type.

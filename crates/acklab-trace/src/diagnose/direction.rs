@@ -44,6 +44,14 @@ impl<'a> Messages<'a> {
             return gathered;
         }
         let counts = messages_per_segment(arrivals, unit);
+        if counts.iter().map(|c| *c as usize).sum::<usize>() > added::MESSAGES_MAX {
+            return Self {
+                arrivals,
+                unit: Unit::Segment,
+                counts: vec![1; arrivals.len()],
+                beat: None,
+            };
+        }
         let beat = (unit != Unit::Segment).then(|| Beat::find(arrivals, &counts)).flatten();
         Self { arrivals, unit, counts, beat }
     }
@@ -299,14 +307,14 @@ fn estimated(held: &[Hold], messages: &Messages<'_>, segments: u64) -> (AddedDel
     if held.is_empty() {
         return (AddedDelay { source: "none", ..AddedDelay::default() }, Sample::default());
     }
-    let values = if let Some(beat) = &messages.beat {
-        beat.delays_ms.clone()
-    } else {
-        let mut values: Vec<f64> = held.iter().flat_map(|h| message_delays(h, messages)).collect();
-        values.resize(values.len().max(messages.total(segments) as usize), 0.0);
-        values
+    let (values, total) = match &messages.beat {
+        Some(beat) => (beat.delays_ms.clone(), 0),
+        None => (
+            held.iter().flat_map(|h| message_delays(h, messages)).collect(),
+            messages.total(segments),
+        ),
     };
-    (added::distribution(values.clone(), source_of(messages)), Sample::new(values))
+    added::distribution_among(values, total, source_of(messages))
 }
 
 fn writes_of(messages: &Messages<'_>, held: &[Hold], segments: u64) -> Writes {

@@ -15,8 +15,13 @@ impl Diagnosis {
     /// The diagnosis for people.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
-        let word = if self.verdict.stalled { "STALLED" } else { "NOT STALLED" };
-        let _ = writeln!(out, "{word} (confidence {:.0} %)\n", self.verdict.confidence * 100.0);
+        if self.flows.is_empty() {
+            out.push_str("NOTHING TO JUDGE\n\n");
+        } else {
+            let word = if self.verdict.stalled { "STALLED" } else { "NOT STALLED" };
+            let confidence = self.verdict.confidence * 100.0;
+            let _ = writeln!(out, "{word} (confidence {confidence:.0} %)\n");
+        }
         paragraph(&mut out, "", &self.verdict.summary);
         for finding in &self.verdict.findings {
             write_finding(&mut out, finding);
@@ -29,6 +34,9 @@ impl Diagnosis {
     }
 
     fn write_table(&self, out: &mut String) {
+        if self.flows.is_empty() {
+            return;
+        }
         let _ = writeln!(
             out,
             "\n{:>5}  {:<45} {:>8} {:>9} {:<7} {:<22} {:>6} {:>8} {:>8}",

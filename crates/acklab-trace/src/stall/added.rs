@@ -19,7 +19,7 @@ use crate::infer::spread::Sample;
 const MESSAGES_MIN: usize = 20;
 /// More messages than this in the segments that are kept (65,536 at most) are no messages: a lying
 /// length or a unit far too small.
-const MESSAGES_MAX: usize = 1 << 20;
+pub const MESSAGES_MAX: usize = 1 << 20;
 /// Messages per piece of hull: long enough to hold many that did not wait, short enough for clocks
 /// whose rate wanders with temperature.
 const PIECE: usize = 1_024;
@@ -223,12 +223,43 @@ pub fn distribution(delays_ms: Vec<f64>, source: &'static str) -> AddedDelay {
     }
 }
 
+/// The distribution of `delays_ms` among `total` messages, of which the rest waited not at all, and
+/// its sample. A capture may hold billions of messages: beyond [`MESSAGES_MAX`] the sample is thinned
+/// evenly, its largest value kept.
+pub fn distribution_among(
+    mut delays_ms: Vec<f64>,
+    total: u64,
+    source: &'static str,
+) -> (AddedDelay, Sample) {
+    let total = total.max(delays_ms.len() as u64);
+    let delayed = delays_ms.iter().filter(|d| **d >= DELAYED_MS).count() as u64;
+    let stride = total.div_ceil(MESSAGES_MAX as u64).max(1);
+    if stride > 1 {
+        delays_ms.sort_by(|a, b| b.total_cmp(a));
+        delays_ms = delays_ms.into_iter().step_by(stride as usize).collect();
+    }
+    delays_ms.resize(delays_ms.len().max((total / stride) as usize), 0.0);
+    let distribution = distribution(delays_ms.clone(), source);
+    (AddedDelay { messages: total, delayed, ..distribution }, Sample::new(delays_ms))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn arrival(ms: f64, end: u64) -> Arrival {
         Arrival { time: Time::from_nanos(1_000_000_000 + (ms * 1e6) as u64), end, frames: 0 }
+    }
+
+    #[test]
+    fn billions_of_messages_that_did_not_wait_are_counted_without_being_kept() {
+        let held: Vec<f64> = (1..=1_000).map(f64::from).collect();
+        let (delay, sample) = distribution_among(held, 4_000_000_000, "upper_bound");
+        assert_eq!((delay.messages, delay.delayed), (4_000_000_000, 1_000));
+        assert_eq!((delay.p99, delay.max), (0.0, 1_000.0));
+        assert!(sample.len() <= MESSAGES_MAX);
+        let (delay, _) = distribution_among(vec![5.0; 30], 40, "upper_bound");
+        assert_eq!((delay.messages, delay.delayed, delay.p50), (40, 30, 5.0));
     }
 
     #[test]
