@@ -1,12 +1,15 @@
 //! Makes the capture that the analyser's speed is measured on, and measures it:
 //!
 //!     bench_trace make FILE [--snap 80] [--bytes 1000000000]
+//!     bench_trace repeat SOURCE FILE [--bytes 1000000000]
 //!     bench_trace run FILE [--facts-only]
 //!
 //! 600 connections for as long as it takes to fill the file: a third of the packets are small
 //! periodic messages held by Nagle's algorithm and answered by 40 ms ACKs, a third requests and
 //! responses, a third bulk data with an ACK for every other segment, now and then a retransmission.
-//! With `--snap 80` a record has some 90 bytes, as of `tcpdump -s 80`.
+//! With `--snap 80` a record has some 90 bytes, as of `tcpdump -s 80`. `repeat` writes a real capture
+//! again and again, each time later and with port numbers of its own, so that every copy is a new
+//! connection.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -34,11 +37,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let snap_len = option("--snap", 65_535) as u32;
             make(Path::new(file), snap_len, option("--bytes", 1_000_000_000))?;
         }
+        (Some("repeat"), Some(source)) if args.len() > 2 => {
+            repeat(Path::new(source), Path::new(&args[2]), option("--bytes", 1_000_000_000))?;
+        }
         (Some("run"), Some(file)) => {
             run(Path::new(file), args.iter().any(|arg| arg == "--facts-only"))?;
         }
         _ => println!(
-            "bench_trace make FILE [--snap 80] [--bytes 1000000000] | run FILE [--facts-only]"
+            "bench_trace make FILE [--snap 80] [--bytes 1000000000] | \
+             repeat SOURCE FILE [--bytes 1000000000] | run FILE [--facts-only]"
         ),
     }
     Ok(())
@@ -94,6 +101,49 @@ fn make(path: &Path, snap_len: u32, bytes: u64) -> io::Result<()> {
         }
     }
     tape.writer.finish()?.flush()
+}
+
+/// Writes the capture again and again until the file has `bytes`. Ports move by one with each copy
+/// in Ethernet frames that hold TCP over IPv4; others stay as they are.
+fn repeat(source: &Path, path: &Path, bytes: u64) -> Result<(), Box<dyn std::error::Error>> {
+    let mut reader = CaptureReader::open(source)?;
+    let mut link = LinkType::ETHERNET;
+    let mut frames: Vec<(Time, u32, Vec<u8>)> = Vec::new();
+    while let Some(frame) = reader.next_frame()? {
+        link = frame.link;
+        frames.push((frame.time, frame.original_len, frame.bytes.to_vec()));
+    }
+    let (Some(first), Some(last)) = (frames.first(), frames.last()) else { return Ok(()) };
+    let length = last.0.since(first.0) + Span::from_secs(1);
+    let sink = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let options = WriterOptions { nanos: false, link, ..Default::default() };
+    let mut writer = CaptureWriter::new(sink, options)?;
+    let (mut written, mut copy) = (24, 0_u16);
+    while written < bytes {
+        for (time, original_len, frame) in &mut frames {
+            if copy > 0 {
+                move_ports(link, frame);
+            }
+            writer.write_frame(*time + length * u64::from(copy), frame, *original_len)?;
+            written += 16 + frame.len() as u64;
+        }
+        copy = copy.wrapping_add(1);
+    }
+    writer.finish()?.flush()?;
+    Ok(())
+}
+
+fn move_ports(link: LinkType, frame: &mut [u8]) {
+    let is_tcp = link == LinkType::ETHERNET && frame.len() > 24 && frame[12..14] == [8, 0];
+    if !is_tcp || frame[23] != 6 {
+        return;
+    }
+    let at = 14 + usize::from(frame[14] & 15) * 4;
+    for port in [at, at + 2] {
+        if let Some([high, low]) = frame.get_mut(port..port + 2) {
+            [*high, *low] = u16::from_be_bytes([*high, *low]).wrapping_add(1).to_be_bytes();
+        }
+    }
 }
 
 struct Tape {

@@ -269,7 +269,7 @@ fn stall_of(
         seconds,
         seconds_upper: upper,
         share_of_time: if span_s > 0.0 { (seconds / span_s).min(1.0) } else { 0.0 },
-        added_delay_ms: added::distribution(delays, source_of(messages)),
+        added_delay_ms: added::distribution(&Sample::new(delays), source_of(messages)),
         first_frame: first.frame,
         worst_frames: worst.iter().take(WORST).map(|h| h.frame).collect(),
     })
@@ -298,8 +298,8 @@ fn in_band(
 ) -> Option<(AddedDelay, Sample)> {
     let values = log?.frames.in_band().delays_ms();
     let all = values.len() as u64 * 10 >= messages.total(segments) * 9;
-    (!held.is_empty() && all)
-        .then(|| (added::distribution(values.clone(), "in_band"), Sample::new(values)))
+    let sample = (!held.is_empty() && all).then(|| Sample::new(values))?;
+    Some((added::distribution(&sample, "in_band"), sample))
 }
 
 /// The same by the beat of the writes, or bounded by the segments ahead.

@@ -209,8 +209,7 @@ pub fn bounded_delays(hold: &Hold, messages: u32) -> impl Iterator<Item = f64> +
 }
 
 /// The distribution of delays.
-pub fn distribution(delays_ms: Vec<f64>, source: &'static str) -> AddedDelay {
-    let sample = Sample::new(delays_ms);
+pub fn distribution(sample: &Sample, source: &'static str) -> AddedDelay {
     let delayed = sample.values().iter().filter(|d| **d >= DELAYED_MS).count();
     AddedDelay {
         messages: sample.len() as u64,
@@ -235,12 +234,12 @@ pub fn distribution_among(
     let delayed = delays_ms.iter().filter(|d| **d >= DELAYED_MS).count() as u64;
     let stride = total.div_ceil(MESSAGES_MAX as u64).max(1);
     if stride > 1 {
-        delays_ms.sort_by(|a, b| b.total_cmp(a));
+        delays_ms.sort_unstable_by(|a, b| b.total_cmp(a));
         delays_ms = delays_ms.into_iter().step_by(stride as usize).collect();
     }
     delays_ms.resize(delays_ms.len().max((total / stride) as usize), 0.0);
-    let distribution = distribution(delays_ms.clone(), source);
-    (AddedDelay { messages: total, delayed, ..distribution }, Sample::new(delays_ms))
+    let sample = Sample::new(delays_ms);
+    (AddedDelay { messages: total, delayed, ..distribution(&sample, source) }, sample)
 }
 
 #[cfg(test)]
@@ -292,8 +291,8 @@ mod tests {
         }
         let beat = Beat::find(&arrivals, &messages).expect("a beat");
         assert!((beat.period_ms - 20.002).abs() < 0.01, "{}", beat.period_ms);
-        let found = distribution(beat.delays_ms, "period");
-        let expect = distribution(truth, "truth");
+        let found = distribution(&Sample::new(beat.delays_ms), "period");
+        let expect = distribution(&Sample::new(truth), "truth");
         assert!((found.p50 - expect.p50).abs() < 1.0 && (found.p95 - expect.p95).abs() < 1.0);
     }
 
