@@ -74,6 +74,10 @@ pub enum DropReason {
     Early,
     /// The link's loss model took it.
     Loss,
+    /// The link damaged it, and a checksum found out.
+    Corrupted,
+    /// There was no room for it, and it went back to its sender (E-DCTCP).
+    Returned,
     /// No host or socket has that address.
     Unreachable,
 }
@@ -180,6 +184,13 @@ pub enum EventKind {
         /// The packet.
         packet: Packet,
     },
+    /// A queue marked a packet congestion-experienced (or, ENCN, not congested).
+    Marked {
+        /// Link index in the world.
+        link: u32,
+        /// The packet.
+        packet: Packet,
+    },
     /// The application at a node says something of its own, by a number it chose.
     App {
         /// Host.
@@ -218,7 +229,7 @@ impl EventKind {
             | Self::AckSent { .. }
             | Self::Loss { .. } => Interest::TRANSPORT,
             Self::Congestion { .. } => Interest::CONGESTION,
-            Self::Queue { .. } | Self::Dropped { .. } => Interest::QUEUE,
+            Self::Queue { .. } | Self::Dropped { .. } | Self::Marked { .. } => Interest::QUEUE,
         }
     }
 }

@@ -13,12 +13,11 @@
 //! may lie before the instant at which the link is next looked at.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 
 use crate::endpoint::Endpoint;
 use crate::event::{DropReason, EventKind, Interest, Sink};
 use crate::packet::Packet;
-use crate::queue::{Discipline, Dropped, Queue, drop_tail::Limit};
+use crate::queue::{Discipline, Dropped, Queue, Setup, drop_tail::Limit};
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
@@ -98,6 +97,8 @@ pub struct Link {
     /// In order of arrival.
     transit: VecDeque<Transit>,
     dropped: Dropped,
+    /// Going back to where they came from.
+    returned: VecDeque<Packet>,
 }
 
 enum Waiting {
@@ -110,9 +111,13 @@ enum Waiting {
 impl Link {
     /// The link number `index` of a world; its randomness is the stream `link/INDEX` under `seed`.
     pub fn new(index: u32, seed: u64, config: LinkConfig) -> Self {
+        let name = format!("link/{index}");
         let waiting = match config.queue {
             Discipline::DropTail(limit) => Waiting::Computed { limit, started: 0, bytes: 0 },
-            Discipline::Custom(factory) => Waiting::Managed(factory.build()),
+            Discipline::Custom(factory) => {
+                let setup = Setup { rate: config.rate, seed, name: &name };
+                Waiting::Managed(factory.build(&setup))
+            }
         };
         Self {
             index,
@@ -120,11 +125,12 @@ impl Link {
             delay: config.delay,
             jitter: config.jitter,
             loss: config.loss,
-            rng: Rng::named(seed, &format!("link/{index}")),
+            rng: Rng::named(seed, &name),
             waiting,
             free: Time::ZERO,
             transit: VecDeque::new(),
             dropped: Dropped::default(),
+            returned: VecDeque::new(),
         }
     }
 
@@ -191,6 +197,9 @@ impl Link {
     fn tell_queue(&mut self, at: Time, sink: &mut Sink) {
         for (packet, reason) in self.dropped.drain() {
             sink.record(at, EventKind::Dropped { link: self.index, reason, packet });
+            if reason == DropReason::Returned {
+                self.returned.push_back(Packet { returned: true, ..packet });
+            }
         }
         if sink.wants(Interest::QUEUE) {
             let (packets, bytes) = match &self.waiting {
@@ -205,7 +214,8 @@ impl Link {
 }
 
 impl Endpoint for Link {
-    type AppEvent = Infallible;
+    /// A packet that goes back to its sender ([`Packet::returned`]).
+    type AppEvent = Packet;
 
     fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
         self.advance(now, sink);
@@ -263,8 +273,8 @@ impl Endpoint for Link {
         }
     }
 
-    fn poll_event(&mut self) -> Option<Infallible> {
-        None
+    fn poll_event(&mut self) -> Option<Packet> {
+        self.returned.pop_front()
     }
 }
 
@@ -278,7 +288,13 @@ mod tests {
     fn datagram(number: u16) -> Packet {
         let src = Addr { port: number, ..Addr::default() };
         // 1000 bytes with both headers.
-        Packet { src, dst: Addr::default(), ecn: Ecn::NotEct, body: Body::Datagram { len: 972 } }
+        Packet {
+            src,
+            dst: Addr::default(),
+            ecn: Ecn::NotEct,
+            returned: false,
+            body: Body::Datagram { len: 972, words: [0; 2] },
+        }
     }
 
     /// Sends a packet every `gap` and returns when each arrives.
@@ -306,7 +322,7 @@ mod tests {
             LinkConfig::new(rate, Span::from_millis(10)).with_queue(Discipline::DropTail(limit));
         let managed = plain
             .clone()
-            .with_queue(Discipline::Custom(Factory::new(move || Box::new(DropTail::new(limit)))));
+            .with_queue(Discipline::Custom(Factory::new(move |_| Box::new(DropTail::new(limit)))));
         [Link::new(0, 1, plain), Link::new(0, 1, managed)]
     }
 

@@ -36,10 +36,14 @@ pub enum Ecn {
 pub enum Body {
     /// A TCP segment.
     Tcp(TcpRepr),
-    /// Bytes that no transport of ours reads: cross traffic, control packets.
+    /// A UDP datagram: cross traffic, samples and commands of a control loop.
     Datagram {
         /// Payload bytes.
         len: u32,
+        /// What its sender says in it, as far as virtual time needs to know: a value and a stamp, by
+        /// the application's own convention. It exists in virtual time only: on a wire these bytes are
+        /// zero.
+        words: [u64; 2],
     },
 }
 
@@ -52,6 +56,9 @@ pub struct Packet {
     pub dst: Addr,
     /// ECN field.
     pub ecn: Ecn,
+    /// A switch that had no room for it sends it back to where it came from (E-DCTCP); source and
+    /// destination stay as they were.
+    pub returned: bool,
     /// Content.
     pub body: Body,
 }
@@ -67,7 +74,7 @@ impl Packet {
         Self::IPV4_HEADER
             + match &self.body {
                 Body::Tcp(tcp) => tcp.header_len() + tcp.payload_len,
-                Body::Datagram { len } => Self::UDP_HEADER + *len,
+                Body::Datagram { len, .. } => Self::UDP_HEADER + *len,
             }
     }
 }

@@ -37,7 +37,7 @@ proptest! {
     ) {
         for name in Algorithm::NAMES {
             let algorithm: Algorithm = name.parse().unwrap();
-            let start = Start { mss, initial_window: 10 * u64::from(mss), initial_ssthresh: u64::MAX };
+            let start = Start { mss, initial_window: 10 * u64::from(mss), initial_ssthresh: u64::MAX, seed: 1 };
             let run = || attack_congestion_control(&mut algorithm.controller(&start), mss, &bytes);
             prop_assert_eq!(run(), run());
         }
@@ -84,7 +84,7 @@ proptest! {
             .with_jitter(Span::from_micros(jitter_us))
             .with_loss(loss)
             .with_queue(Discipline::DropTail(limit));
-        let managed = plain.clone().with_queue(Discipline::Custom(Factory::new(move || {
+        let managed = plain.clone().with_queue(Discipline::Custom(Factory::new(move |_| {
             Box::new(DropTail::new(limit))
         })));
         for config in [plain, managed] {

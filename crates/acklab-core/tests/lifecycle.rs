@@ -38,7 +38,7 @@ fn states(pair: &Pair) -> (State, State) {
 /// Hands A a segment as if B had sent it.
 fn forge(pair: &mut Pair, segment: TcpRepr) {
     let (dst, src) = Pair::addresses();
-    let packet = Packet { src, dst, ecn: Ecn::NotEct, body: Body::Tcp(segment) };
+    let packet = Packet { src, dst, ecn: Ecn::NotEct, returned: false, body: Body::Tcp(segment) };
     pair.a.handle_packet(pair.time, packet, &mut Sink::default());
     pair.settle();
 }

@@ -70,7 +70,7 @@ impl Receiver {
 
     fn deliver(&mut self, now: Time, segment: TcpRepr) {
         let body = Body::Tcp(segment);
-        let packet = Packet { src: CLIENT, dst: SERVER, ecn: Ecn::NotEct, body };
+        let packet = Packet { src: CLIENT, dst: SERVER, ecn: Ecn::NotEct, returned: false, body };
         self.connection.handle_packet(now, packet, &mut Sink::default());
         self.drain(now);
         if self.reads && self.connection.read(now, u32::MAX) > 0 {

@@ -58,9 +58,9 @@ prop_compose! {
         let (seq, ack) = (Seq(seq), Seq(ack));
         let segment = TcpRepr { seq, ack, flags, window, options, payload_len };
         let body =
-            if datagram { Body::Datagram { len: payload_len } } else { Body::Tcp(segment) };
+            if datagram { Body::Datagram { len: payload_len, words: [0; 2] } } else { Body::Tcp(segment) };
         let end = |node, port| Addr { node: NodeId(node), port };
-        Packet { src: end(nodes.0, ports.0), dst: end(nodes.1, ports.1), ecn, body }
+        Packet { src: end(nodes.0, ports.0), dst: end(nodes.1, ports.1), ecn, returned: false, body }
     }
 }
 
@@ -97,8 +97,13 @@ fn a_segment_has_the_bytes_that_it_should() {
         ..TcpRepr::default()
     };
     let end = |node, port| Addr { node: NodeId(node), port };
-    let packet =
-        Packet { src: end(1, 4000), dst: end(2, 80), ecn: Ecn::NotEct, body: Body::Tcp(segment) };
+    let packet = Packet {
+        src: end(1, 4000),
+        dst: end(2, 80),
+        ecn: Ecn::NotEct,
+        returned: false,
+        body: Body::Tcp(segment),
+    };
     let bytes = emit_ipv4(&packet, 7, address);
     let expect = [
         0x45, 0, 0, 44, 0, 7, 0x40, 0, 64, 6, 0x26, 0xc3, 10, 0, 0, 1, 10, 0, 0, 2, //
@@ -114,6 +119,7 @@ fn lies_are_named() {
         src: Addr::default(),
         dst: Addr::default(),
         ecn: Ecn::NotEct,
+        returned: false,
         body: Body::Tcp(TcpRepr::default()),
     };
     let good = emit_ipv4(&packet, 0, address);

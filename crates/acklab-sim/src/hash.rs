@@ -50,9 +50,10 @@ impl ResultHash {
                 self.word(value.to_bits());
                 return;
             }
-            EventKind::Congestion { .. } | EventKind::Queue { .. } | EventKind::Dropped { .. } => {
-                return;
-            }
+            EventKind::Congestion { .. }
+            | EventKind::Queue { .. }
+            | EventKind::Dropped { .. }
+            | EventKind::Marked { .. } => return,
         };
         self.word(event.time.as_nanos());
         self.word(tag << 56 ^ flow_word(flow));

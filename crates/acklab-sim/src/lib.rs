@@ -18,4 +18,4 @@ pub use hash::ResultHash;
 pub use observer::Observer;
 pub use queue::{EventQueue, Target};
 pub use topology::Topology;
-pub use world::{End, World};
+pub use world::{End, Peer, World};

@@ -20,6 +20,8 @@ pub enum Target {
     Link(u32),
     /// A socket's transport or application has a deadline.
     Socket(u32),
+    /// A datagram peer has a deadline.
+    Peer(u32),
 }
 
 /// Pending events, the earliest first.
@@ -36,8 +38,9 @@ impl EventQueue {
     /// Schedules `target` for `at`, behind everything already scheduled for that instant.
     pub fn push(&mut self, at: Time, target: Target) {
         let (kind, index) = match target {
-            Target::Link(index) => (0, index),
+            Target::Link(index) => (0_u64, index),
             Target::Socket(index) => (1, index),
+            Target::Peer(index) => (2, index),
         };
         let order = self.scheduled << (INDEX_BITS + KIND_BITS)
             | kind << INDEX_BITS
@@ -55,8 +58,11 @@ impl EventQueue {
     pub fn pop(&mut self) -> Option<(Time, Target)> {
         let Reverse(entry) = self.heap.pop()?;
         let index = entry as u32 & (Self::MAX_TARGETS - 1);
-        let target =
-            if entry >> INDEX_BITS & 1 == 0 { Target::Link(index) } else { Target::Socket(index) };
+        let target = match entry >> INDEX_BITS & ((1 << KIND_BITS) - 1) {
+            0 => Target::Link(index),
+            1 => Target::Socket(index),
+            _ => Target::Peer(index),
+        };
         Some((time_of(entry), target))
     }
 
@@ -75,9 +81,9 @@ fn time_of(entry: u128) -> Time {
     Time::from_nanos((entry >> 64) as u64)
 }
 
-/// A million components of a kind; 2^43 sequence numbers are left, ten days at 10 M events/s.
+/// A million components of a kind; 2^42 sequence numbers are left, five days at 10 M events/s.
 const INDEX_BITS: u32 = 20;
-const KIND_BITS: u32 = 1;
+const KIND_BITS: u32 = 2;
 
 #[cfg(test)]
 mod tests {

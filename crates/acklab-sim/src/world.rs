@@ -8,6 +8,8 @@
 //!
 //! Left out: time spent inside hosts (that comes with the CPU model), routing that changes.
 
+use std::convert::Infallible;
+
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::{DropReason, EventKind, Interest, Sink};
 use acklab_core::link::Link;
@@ -35,6 +37,10 @@ pub struct End {
     pub app: Box<dyn App>,
 }
 
+/// Something that sends and receives datagrams at an address of its own: a control loop's plant, cross
+/// traffic. It fills in source and destination itself.
+pub type Peer = Box<dyn Endpoint<AppEvent = Infallible> + Send>;
+
 /// A simulated network.
 pub struct World<O> {
     now: Time,
@@ -43,6 +49,7 @@ pub struct World<O> {
     links: Vec<LinkSlot>,
     routes: Routes,
     sockets: Vec<SocketSlot>,
+    peers: Vec<PeerSlot>,
     sink: Sink,
     observer: O,
     events: u64,
@@ -53,11 +60,20 @@ struct Node {
     tapped: bool,
     /// Sockets here by (own port, remote address), sorted.
     ports: Vec<((u16, Addr), u32)>,
+    /// Datagram peers here by port, in the order in which they were attached.
+    peers: Vec<(u16, u32)>,
 }
 
 struct LinkSlot {
     link: Link,
+    from: NodeId,
     to: NodeId,
+    alarm: Alarm,
+}
+
+struct PeerSlot {
+    peer: Peer,
+    node: NodeId,
     alarm: Alarm,
 }
 
@@ -72,6 +88,7 @@ impl<O: Observer> World<O> {
     pub fn new(topology: &Topology, seed: u64, interest: Interest, observer: O) -> Self {
         let links = topology.edges.iter().enumerate().map(|(index, edge)| LinkSlot {
             link: Link::new(index as u32, seed, edge.config.clone()),
+            from: edge.from,
             to: edge.to,
             alarm: Alarm::default(),
         });
@@ -82,6 +99,7 @@ impl<O: Observer> World<O> {
             links: links.collect(),
             routes: topology.routes(),
             sockets: Vec::new(),
+            peers: Vec::new(),
             sink: Sink::new(interest),
             observer,
             events: 0,
@@ -102,6 +120,15 @@ impl<O: Observer> World<O> {
             Connection::connect(self.now, client.config, client_addr, server_addr, client.isn);
         let index = self.add_socket(client_addr, server_addr, connecting, client.app);
         self.pump(index);
+        self.publish();
+    }
+
+    /// Lets `peer` take every datagram for `addr` and send its own from there, from now on.
+    pub fn attach(&mut self, addr: Addr, peer: Peer) {
+        let index = self.peers.len() as u32;
+        self.nodes[usize::from(addr.node.0)].peers.push((addr.port, index));
+        self.peers.push(PeerSlot { peer, node: addr.node, alarm: Alarm::default() });
+        self.pump_peer(index);
         self.publish();
     }
 
@@ -132,6 +159,15 @@ impl<O: Observer> World<O> {
                 }
                 self.pump(index);
             }
+            Target::Peer(index) => {
+                let slot = &mut self.peers[index as usize];
+                slot.alarm.ring();
+                if slot.peer.poll_timeout().is_some_and(|due| due <= at) {
+                    self.events += 1;
+                    slot.peer.handle_timeout(at, &mut self.sink);
+                }
+                self.pump_peer(index);
+            }
         }
         self.publish();
         true
@@ -142,7 +178,7 @@ impl<O: Observer> World<O> {
         self.now
     }
 
-    /// Events so far: packets that came out of a link, and deadlines on which a socket acted.
+    /// Events so far: packets that came out of a link, and deadlines on which a socket or peer acted.
     pub const fn events(&self) -> u64 {
         self.events
     }
@@ -199,28 +235,35 @@ impl<O: Observer> World<O> {
         if self.nodes[usize::from(node.0)].tapped {
             self.observer.on_packet(self.now, node, &packet);
         }
-        if packet.dst.node != node {
+        let (local, remote) = ends(&packet);
+        if local.node != node {
             return self.forward(node, packet);
         }
-        let ports = &self.nodes[usize::from(node.0)].ports;
-        let key = (packet.dst.port, packet.src);
-        match ports.binary_search_by(|(other, _)| other.cmp(&key)) {
-            Ok(found) => {
-                let index = ports[found].1;
-                let socket = &mut self.sockets[index as usize].socket;
-                socket.handle_packet(self.now, packet, &mut self.sink);
-                self.pump(index);
-            }
-            Err(_) => self.drop_unreachable(packet),
+        let here = &self.nodes[usize::from(node.0)];
+        let key = (local.port, remote);
+        if let Ok(found) = here.ports.binary_search_by(|(other, _)| other.cmp(&key)) {
+            let index = here.ports[found].1;
+            let socket = &mut self.sockets[index as usize].socket;
+            socket.handle_packet(self.now, packet, &mut self.sink);
+            self.pump(index);
+        } else if let Some(&(_, index)) = here.peers.iter().find(|(port, _)| *port == local.port) {
+            self.peers[index as usize].peer.handle_packet(self.now, packet, &mut self.sink);
+            self.pump_peer(index);
+        } else {
+            self.drop_unreachable(packet);
         }
     }
 
     fn forward(&mut self, node: NodeId, packet: Packet) {
-        match self.routes.next_link(node, packet.dst.node) {
+        match self.routes.next_link(node, ends(&packet).0.node) {
             Some(index) => {
-                let link = &mut self.links[index as usize].link;
-                link.handle_packet(self.now, packet, &mut self.sink);
+                let slot = &mut self.links[index as usize];
+                slot.link.handle_packet(self.now, packet, &mut self.sink);
+                let from = slot.from;
                 self.arm_link(index);
+                while let Some(back) = self.links[index as usize].link.poll_event() {
+                    self.arrive(from, back);
+                }
             }
             None => self.drop_unreachable(packet),
         }
@@ -249,6 +292,23 @@ impl<O: Observer> World<O> {
         }
     }
 
+    /// Lets a peer say all it has to say at this instant.
+    fn pump_peer(&mut self, index: u32) {
+        let now = self.now;
+        let node = self.peers[index as usize].node;
+        while let Some(packet) = self.peers[index as usize].peer.poll_transmit(now, &mut self.sink)
+        {
+            if self.nodes[usize::from(node.0)].tapped {
+                self.observer.on_packet(now, node, &packet);
+            }
+            self.forward(node, packet);
+        }
+        let slot = &mut self.peers[index as usize];
+        if let Some(at) = slot.alarm.arm(slot.peer.poll_timeout()) {
+            self.queue.push(at.max(now), Target::Peer(index));
+        }
+    }
+
     fn arm_link(&mut self, index: u32) {
         let slot = &mut self.links[index as usize];
         if let Some(at) = slot.alarm.arm(slot.link.poll_timeout()) {
@@ -262,4 +322,9 @@ impl<O: Observer> World<O> {
             self.observer.on_event(&event);
         }
     }
+}
+
+/// Where a packet is going, and where it comes from.
+const fn ends(packet: &Packet) -> (Addr, Addr) {
+    if packet.returned { (packet.src, packet.dst) } else { (packet.dst, packet.src) }
 }

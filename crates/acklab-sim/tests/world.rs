@@ -205,5 +205,11 @@ fn a_packet_for_nobody_is_dropped_and_told() {
 
 fn datagram() -> Packet {
     use acklab_core::packet::{Body, Ecn};
-    Packet { src: CLIENT, dst: SERVER, ecn: Ecn::NotEct, body: Body::Datagram { len: 100 } }
+    Packet {
+        src: CLIENT,
+        dst: SERVER,
+        ecn: Ecn::NotEct,
+        returned: false,
+        body: Body::Datagram { len: 100, words: [0; 2] },
+    }
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::reno::Reno;
 use super::{
-    AckSample, CongestionControl, EcnSample, LossSample, RtoSample, SentSample, Snapshot, Start,
+    AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
+    SentSample, Snapshot, Start,
 };
-use crate::time::Time;
+use crate::time::{Span, Time};
 use crate::units::BitRate;
 
 /// Which congestion control a connection gets.
@@ -127,6 +128,18 @@ impl CongestionControl for Controller {
 
     fn on_idle(&mut self, now: Time) {
         each!(self, cc => cc.on_idle(now));
+    }
+
+    fn on_returned(&mut self, now: Time, sample: &ReturnedSample) -> Span {
+        each!(self, cc => cc.on_returned(now, sample))
+    }
+
+    fn ecn_feedback(&self) -> EcnFeedback {
+        each!(self, cc => cc.ecn_feedback())
+    }
+
+    fn wants_rate(&self) -> bool {
+        each!(self, cc => cc.wants_rate())
     }
 
     fn cwnd(&self) -> u64 {

@@ -21,6 +21,8 @@ pub struct Start {
     pub initial_window: u64,
     /// Initial slow-start threshold, bytes; `u64::MAX` for "arbitrarily high" (RFC 5681 section 3.1).
     pub initial_ssthresh: u64,
+    /// What an algorithm that flips coins seeds its own stream with; differs between connections.
+    pub seed: u64,
 }
 
 /// A segment left.
@@ -34,11 +36,20 @@ pub struct SentSample {
     pub retransmission: bool,
 }
 
-/// New data was acknowledged.
+/// An ACK brought news: a cumulative advance, a SACKed stretch or, without SACK, a duplicate.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
-    /// Bytes newly acknowledged, cumulatively.
+    /// Bytes newly acknowledged, cumulatively; 0 for an ACK that did not advance.
     pub acked: u64,
+    /// Bytes newly known to have arrived, each counted once: cumulative and SACKed; a duplicate
+    /// without SACK counts as one segment.
+    pub delivered: u64,
+    /// Bytes newly inferred lost by this ACK.
+    pub lost: u64,
+    /// The peer's echo of congestion-experienced was set on it (ECE).
+    pub ece: bool,
+    /// The rate at which its bytes were delivered, for algorithms that ask for it.
+    pub rate: Option<RateSample>,
     /// On the way before this ACK, bytes.
     pub in_flight: u64,
     /// Round trip of the newest segment it covers, if that was sent once.
@@ -51,11 +62,32 @@ pub struct AckSample {
     pub in_fast_recovery: bool,
 }
 
+/// Delivery rate of the newest segment that an ACK covers (draft-ietf-ccwg-bbr section 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes delivered over `interval`.
+    pub delivered: u64,
+    /// The longer of the send and the ACK phase.
+    pub interval: Span,
+    /// Bytes delivered in all when that segment was sent.
+    pub prior_delivered: u64,
+    /// Bytes delivered in all now.
+    pub total_delivered: u64,
+    /// The application left the path idle when the segment was sent: the rate may be too low.
+    pub app_limited: bool,
+    /// On the way just after that segment was sent, bytes.
+    pub tx_in_flight: u64,
+    /// Bytes inferred lost between that segment's departure and now.
+    pub lost: u64,
+}
+
 /// Loss was inferred from duplicate ACKs or SACK: once per recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct LossSample {
     /// FlightSize (RFC 5681 section 2), bytes.
     pub in_flight: u64,
+    /// The ACK that revealed it echoed congestion-experienced.
+    pub ece: bool,
 }
 
 /// The peer echoed congestion-experienced: once per window (RFC 3168 section 6.1.2).
@@ -72,6 +104,28 @@ pub struct RtoSample {
     pub in_flight: u64,
     /// Not the first time for this segment: ssthresh stays (RFC 5681 section 3.1).
     pub again: bool,
+}
+
+/// A switch sent one of our segments back for want of room (E-DCTCP).
+#[derive(Clone, Copy, Debug)]
+pub struct ReturnedSample {
+    /// FlightSize, bytes.
+    pub in_flight: u64,
+    /// How often this segment came back, this time included.
+    pub times: u32,
+    /// Smoothed round trip.
+    pub srtt: Option<Span>,
+}
+
+/// How an algorithm wants congestion marks to reach it; both ends of a connection must agree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnFeedback {
+    /// RFC 3168: the receiver echoes until CWR; [`CongestionControl::on_ecn`] once per window.
+    #[default]
+    PerWindow,
+    /// RFC 8257 section 3.2: each ACK echoes the marks of the segments it covers, and only
+    /// [`AckSample::ece`] tells.
+    PerAck,
 }
 
 /// State that reports and plots show.
@@ -105,6 +159,21 @@ pub trait CongestionControl {
 
     /// Nothing was sent for longer than the retransmission time-out (RFC 5681 section 4.1).
     fn on_idle(&mut self, _now: Time) {}
+
+    /// A segment came back: how long it waits before it is sent again.
+    fn on_returned(&mut self, _now: Time, _sample: &ReturnedSample) -> Span {
+        Span::ZERO
+    }
+
+    /// How congestion marks reach it.
+    fn ecn_feedback(&self) -> EcnFeedback {
+        EcnFeedback::PerWindow
+    }
+
+    /// Whether [`AckSample::rate`] must be filled in.
+    fn wants_rate(&self) -> bool {
+        false
+    }
 
     /// Congestion window, bytes; never below one MSS.
     fn cwnd(&self) -> u64;

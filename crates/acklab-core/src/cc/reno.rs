@@ -61,7 +61,7 @@ impl CongestionControl for Reno {
     }
 
     fn on_ecn(&mut self, now: Time, sample: &EcnSample) {
-        self.on_loss(now, &LossSample { in_flight: sample.in_flight });
+        self.on_loss(now, &LossSample { in_flight: sample.in_flight, ece: true });
     }
 
     fn on_rto(&mut self, _now: Time, sample: &RtoSample) {

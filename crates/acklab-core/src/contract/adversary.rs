@@ -56,7 +56,13 @@ impl Attack {
             0..=3 => {
                 let segment = segment(&self.connection, self.now, choices);
                 let (dst, src) = Pair::addresses();
-                let packet = Packet { src, dst, ecn: Ecn::NotEct, body: Body::Tcp(segment) };
+                let packet = Packet {
+                    src,
+                    dst,
+                    ecn: Ecn::NotEct,
+                    returned: false,
+                    body: Body::Tcp(segment),
+                };
                 self.connection.handle_packet(self.now, packet, &mut self.sink);
             }
             4 => {

@@ -24,7 +24,7 @@ pub fn attack_congestion_control(cc: &mut impl CongestionControl, mss: u32, byte
         let in_flight = u64::from(choices.long() >> choices.below(32));
         let rtt = choices.flip().then(|| Span::from_micros(u64::from(choices.word())));
         match choices.below(8) {
-            0 => cc.on_loss(now, &LossSample { in_flight }),
+            0 => cc.on_loss(now, &LossSample { in_flight, ece: choices.flip() }),
             1 => cc.on_rto(now, &RtoSample { in_flight, again: choices.flip() }),
             2 => cc.on_ecn(now, &EcnSample { in_flight }),
             3 => cc.on_recovered(now),
@@ -37,6 +37,10 @@ pub fn attack_congestion_control(cc: &mut impl CongestionControl, mss: u32, byte
                 now,
                 &AckSample {
                     acked: u64::from(choices.word()),
+                    delivered: u64::from(choices.word()),
+                    lost: u64::from(choices.word()) * u64::from(choices.flip()),
+                    ece: choices.flip(),
+                    rate: None,
                     in_flight,
                     rtt,
                     srtt: rtt,
@@ -137,7 +141,13 @@ pub fn attack_queue(queue: &mut impl Queue, bytes: &[u8]) -> u32 {
         if choices.flip() {
             let len = u32::from(choices.word() % 1472);
             let (src, dst) = (Addr::default(), Addr::default());
-            let packet = Packet { src, dst, ecn: Ecn::Ect0, body: Body::Datagram { len } };
+            let packet = Packet {
+                src,
+                dst,
+                ecn: Ecn::Ect0,
+                returned: false,
+                body: Body::Datagram { len, words: [0; 2] },
+            };
             waiting_bytes += u64::from(packet.size());
             entered += 1;
             queue.enqueue(now, packet, &mut dropped);
@@ -183,8 +193,8 @@ pub fn attack_link(link: &mut Link, bytes: &[u8]) -> u32 {
         }
         now = until;
         let src = Addr { node: NodeId((entered >> 16) as u16), port: entered as u16 };
-        let body = Body::Datagram { len: u32::from(choices.word() % 1472) };
-        let packet = Packet { src, dst: Addr::default(), ecn: Ecn::NotEct, body };
+        let body = Body::Datagram { len: u32::from(choices.word() % 1472), words: [0; 2] };
+        let packet = Packet { src, dst: Addr::default(), ecn: Ecn::NotEct, returned: false, body };
         entered += 1;
         link.handle_packet(now, packet, &mut sink);
         drain(link, now, &mut sink, |packet| arrived.push(packet.src));

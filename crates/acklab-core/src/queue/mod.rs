@@ -19,6 +19,7 @@ use std::sync::Arc;
 use crate::event::DropReason;
 use crate::packet::Packet;
 use crate::time::Time;
+use crate::units::BitRate;
 
 /// A queueing discipline. It may hold any number of packets and hands each out at most once.
 pub trait Queue {
@@ -108,6 +109,17 @@ pub enum Discipline {
     Custom(Factory),
 }
 
+/// What a link tells the discipline that it builds.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// The transmitter's rate (PIE and E-DCTCP may want it).
+    pub rate: BitRate,
+    /// Seed of the world.
+    pub seed: u64,
+    /// Name of the link's streams: a discipline that flips coins draws from `NAME/queue`.
+    pub name: &'a str,
+}
+
 /// Without a limit.
 impl Default for Discipline {
     fn default() -> Self {
@@ -115,19 +127,23 @@ impl Default for Discipline {
     }
 }
 
+type Build = dyn Fn(&Setup<'_>) -> Box<dyn Queue + Send> + Send + Sync;
+
 /// Builds a user's own discipline for each link.
 #[derive(Clone)]
-pub struct Factory(Arc<dyn Fn() -> Box<dyn Queue + Send> + Send + Sync>);
+pub struct Factory(Arc<Build>);
 
 impl Factory {
     /// A factory from a closure.
-    pub fn new(build: impl Fn() -> Box<dyn Queue + Send> + Send + Sync + 'static) -> Self {
+    pub fn new(
+        build: impl Fn(&Setup<'_>) -> Box<dyn Queue + Send> + Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(build))
     }
 
     /// A fresh queue.
-    pub fn build(&self) -> Box<dyn Queue + Send> {
-        (self.0)()
+    pub fn build(&self, setup: &Setup<'_>) -> Box<dyn Queue + Send> {
+        (self.0)(setup)
     }
 }
 

@@ -201,6 +201,7 @@ impl Connection {
             mss: terms.full_segment(0),
             initial_window: config.initial_window.bytes(terms.full_segment(0)),
             initial_ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
+            seed: u64::from(isn.0),
         };
         Self {
             state: State::Closed,

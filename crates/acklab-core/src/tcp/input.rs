@@ -145,7 +145,7 @@ impl Connection {
         };
         if is_duplicate && self.recovery_on_duplicate() {
             let in_flight = self.in_flight();
-            self.cc.on_loss(now, &LossSample { in_flight });
+            self.cc.on_loss(now, &LossSample { in_flight, ece: false });
             sink.record(now, EventKind::Loss { flow: self.flow, timeout: false });
             self.tell_congestion(now, sink);
         }
@@ -209,6 +209,10 @@ impl Connection {
             now,
             &AckSample {
                 acked: ack - before,
+                delivered: ack - before,
+                lost: 0,
+                ece: false,
+                rate: None,
                 in_flight,
                 rtt,
                 srtt: self.rtt.srtt(),

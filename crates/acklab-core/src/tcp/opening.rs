@@ -93,8 +93,12 @@ impl Connection {
             if forgiven { self.config.initial_window.bytes(mss) } else { u64::from(mss) };
         let initial_ssthresh = self.config.initial_ssthresh.unwrap_or(u64::MAX);
         self.attempts = 0;
-        self.cc =
-            self.config.congestion.controller(&Start { mss, initial_window, initial_ssthresh });
+        self.cc = self.config.congestion.controller(&Start {
+            mss,
+            initial_window,
+            initial_ssthresh,
+            seed: u64::from(self.snd.isn.0),
+        });
         debug_assert!(self.cc.cwnd() >= u64::from(mss));
         self.arm_keep_alive(now);
         self.notices.add(AppEvent::Connected);

@@ -54,6 +54,7 @@ impl Connection {
             src: self.flow.local,
             dst: self.flow.remote,
             ecn: Ecn::NotEct,
+            returned: false,
             body: Body::Tcp(segment),
         }
     }

@@ -40,7 +40,7 @@ pub fn emit_ipv4(
             tcp::emit(segment, packet.src.port, packet.dst.port, &mut bytes);
             CHECKSUM_IN_TCP
         }
-        Body::Datagram { len } => {
+        Body::Datagram { len, .. } => {
             bytes.extend(packet.src.port.to_be_bytes());
             bytes.extend(packet.dst.port.to_be_bytes());
             bytes.extend(((len + Packet::UDP_HEADER).min(0xffff) as u16).to_be_bytes());
@@ -117,12 +117,21 @@ pub fn parse_ipv4(bytes: &[u8], node: impl Fn(Ipv4Addr) -> NodeId) -> Result<Pac
             }
             let ports =
                 [u16::from_be_bytes([udp[0], udp[1]]), u16::from_be_bytes([udp[2], udp[3]])];
-            (ports, Body::Datagram { len: transport.len() as u32 - Packet::UDP_HEADER })
+            (
+                ports,
+                Body::Datagram { len: transport.len() as u32 - Packet::UDP_HEADER, words: [0; 2] },
+            )
         }
         _ => return Err(ParseError::Protocol),
     };
     let end = |address, port| Addr { node: node(address), port };
-    Ok(Packet { src: end(src, ports[0]), dst: end(dst, ports[1]), ecn: ecn_of(fixed[1]), body })
+    Ok(Packet {
+        src: end(src, ports[0]),
+        dst: end(dst, ports[1]),
+        ecn: ecn_of(fixed[1]),
+        returned: false,
+        body,
+    })
 }
 
 fn check_sum(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, bytes: &[u8]) -> Result<(), ParseError> {
