@@ -158,6 +158,8 @@ pub enum EventKind {
         ssthresh: u64,
         /// Sent and not acknowledged.
         in_flight: u64,
+        /// Acknowledged since the connection began: payload, SYN and FIN.
+        acked: u64,
     },
     /// Loss recovery began (fast retransmit) or the retransmission timer expired.
     Loss {

@@ -188,6 +188,11 @@ impl<O: Observer> World<O> {
         &self.observer
     }
 
+    /// The observer, to be told something.
+    pub const fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
     /// Ends the world and returns its observer.
     pub fn into_observer(self) -> O {
         self.observer

@@ -331,6 +331,7 @@ impl Connection {
                     cwnd: state.cwnd,
                     ssthresh: state.ssthresh,
                     in_flight: self.in_flight(),
+                    acked: self.snd.una,
                 },
             );
         }
