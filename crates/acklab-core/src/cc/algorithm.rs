@@ -4,23 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::reno::Reno;
 use super::{
     AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
-    SentSample, Snapshot, Start,
+    SentSample, Snapshot, Start, reno,
 };
 use crate::time::{Span, Time};
 use crate::units::BitRate;
-
-/// Which congestion control a connection gets.
-#[derive(Clone, Debug, Default)]
-pub enum Algorithm {
-    /// RFC 5681.
-    #[default]
-    Reno,
-    /// A user's own.
-    Custom(Factory),
-}
 
 type Build = dyn Fn(&Start) -> Box<dyn CongestionControl + Send> + Send + Sync;
 
@@ -43,19 +32,6 @@ impl fmt::Debug for Factory {
     }
 }
 
-impl Algorithm {
-    /// The names of the built-in ones.
-    pub const NAMES: &'static [&'static str] = &["reno"];
-
-    /// Builds the controller of one connection.
-    pub fn controller(&self, start: &Start) -> Controller {
-        match self {
-            Self::Reno => Controller::Reno(Reno::new(start)),
-            Self::Custom(factory) => Controller::Custom((factory.0)(start)),
-        }
-    }
-}
-
 /// No algorithm of that name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownAlgorithm(String);
@@ -73,32 +49,90 @@ impl fmt::Display for UnknownAlgorithm {
 
 impl std::error::Error for UnknownAlgorithm {}
 
-impl FromStr for Algorithm {
-    type Err = UnknownAlgorithm;
-
-    fn from_str(text: &str) -> Result<Self, UnknownAlgorithm> {
-        match text {
-            "reno" => Ok(Self::Reno),
-            _ => Err(UnknownAlgorithm(text.to_owned())),
+/// One line per algorithm: its documentation, its name, its variant with the options it takes, and its
+/// state, which `new(&Start)` or `new(&Start, Options)` builds. Options are `Copy + Default`.
+macro_rules! algorithms {
+    ($($(#[$doc:meta])* $name:literal $variant:ident $(($options:ident: $kind:ty))? => $state:ty;)+) => {
+        /// Which congestion control a connection gets.
+        #[derive(Clone, Debug)]
+        pub enum Algorithm {
+            $($(#[$doc])* $variant $(($kind))?,)+
+            /// A user's own.
+            Custom(Factory),
         }
-    }
-}
 
-/// The congestion control of one connection; built-ins are dispatched without a pointer.
-pub enum Controller {
-    /// See [`Reno`].
-    Reno(Reno),
-    /// A user's own.
-    Custom(Box<dyn CongestionControl + Send>),
-}
+        impl Algorithm {
+            /// The names of the built-in ones.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
 
-macro_rules! each {
-    ($controller:expr, $inner:ident => $call:expr) => {
-        match $controller {
-            Controller::Reno($inner) => $call,
-            Controller::Custom($inner) => $call,
+            /// Its name.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $name,)+
+                    Self::Custom(_) => "custom",
+                }
+            }
+
+            /// Builds the controller of one connection.
+            pub fn controller(&self, start: &Start) -> Controller {
+                match self {
+                    $(Self::$variant $(($options))? => Controller::$variant(
+                        <$state>::new(start $(, *$options)?)
+                    ),)+
+                    Self::Custom(factory) => Controller::Custom((factory.0)(start)),
+                }
+            }
+        }
+
+        /// By name, with the default options.
+        impl FromStr for Algorithm {
+            type Err = UnknownAlgorithm;
+
+            fn from_str(text: &str) -> Result<Self, UnknownAlgorithm> {
+                match text {
+                    $($name => Ok(Self::$variant $((<$kind>::default()))?),)+
+                    _ => Err(UnknownAlgorithm(text.to_owned())),
+                }
+            }
+        }
+
+        /// The congestion control of one connection; built-ins are dispatched without a pointer.
+        pub enum Controller {
+            $($(#[$doc])* $variant($state),)+
+            /// A user's own.
+            Custom(Box<dyn CongestionControl + Send>),
+        }
+
+        impl fmt::Debug for Controller {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$variant(cc) => cc.fmt(f),)+
+                    Self::Custom(_) => f.write_str("Custom"),
+                }
+            }
+        }
+
+        macro_rules! each {
+            ($controller:expr, $inner:ident => $call:expr) => {
+                match $controller {
+                    $(Controller::$variant($inner) => $call,)+
+                    Controller::Custom($inner) => $call,
+                }
+            };
         }
     };
+}
+
+algorithms! {
+    /// RFC 5681.
+    "reno" Reno => reno::Reno;
+}
+
+#[expect(clippy::derivable_impls, reason = "the table has no place for #[default]")]
+impl Default for Algorithm {
+    fn default() -> Self {
+        Self::Reno
+    }
 }
 
 impl CongestionControl for Controller {
@@ -152,14 +186,5 @@ impl CongestionControl for Controller {
 
     fn snapshot(&self) -> Snapshot {
         each!(self, cc => cc.snapshot())
-    }
-}
-
-impl fmt::Debug for Controller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Reno(reno) => reno.fmt(f),
-            Self::Custom(_) => f.write_str("Custom"),
-        }
     }
 }
