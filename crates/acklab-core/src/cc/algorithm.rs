@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{
     AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
-    SentSample, Snapshot, Start, reno,
+    SentSample, Snapshot, Start, ance, encn, reno,
 };
 use crate::time::{Span, Time};
 use crate::units::BitRate;
@@ -126,6 +126,10 @@ macro_rules! algorithms {
 algorithms! {
     /// RFC 5681.
     "reno" Reno => reno::Reno;
+    /// Queue kept at a threshold by the sender's own estimate.
+    "ance" Ance(options: ance::Options) => ance::Ance;
+    /// Queue kept at a threshold by routers that mark the absence of congestion.
+    "encn" Encn(options: encn::Options) => encn::Encn;
 }
 
 #[expect(clippy::derivable_impls, reason = "the table has no place for #[default]")]

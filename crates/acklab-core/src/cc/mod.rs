@@ -5,6 +5,9 @@
 //! business (RFC 6675, RFC 6582), so the same algorithm serves TCP and reliable UDP.
 
 mod algorithm;
+pub mod ance;
+pub mod balance;
+pub mod encn;
 pub mod reno;
 
 pub use algorithm::{Algorithm, Controller, Factory};
@@ -185,4 +188,22 @@ pub trait CongestionControl {
 
     /// State for reports.
     fn snapshot(&self) -> Snapshot;
+}
+
+/// An ACK of one segment on a path that the window holds back, for the algorithms' own tests.
+#[cfg(test)]
+fn ack_of(mss: u32) -> AckSample {
+    let bytes = u64::from(mss);
+    AckSample {
+        acked: bytes,
+        delivered: bytes,
+        lost: 0,
+        ece: false,
+        rate: None,
+        in_flight: bytes,
+        rtt: None,
+        srtt: None,
+        cwnd_limited: true,
+        in_fast_recovery: false,
+    }
 }

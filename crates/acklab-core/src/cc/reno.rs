@@ -47,16 +47,17 @@ impl CongestionControl for Reno {
             return;
         }
         // One MSS for each window's worth of acknowledged bytes.
-        self.acked += sample.acked;
+        self.acked = self.acked.saturating_add(sample.acked);
         if self.acked >= self.cwnd {
             self.acked -= self.cwnd;
             self.cwnd = self.cwnd.saturating_add(self.mss);
         }
     }
 
+    /// The flight may exceed the window, where a time-out shrank it: a loss never raises it.
     fn on_loss(&mut self, _now: Time, sample: &LossSample) {
         self.ssthresh = self.half(sample.in_flight);
-        self.cwnd = self.ssthresh;
+        self.cwnd = self.cwnd.min(self.ssthresh);
         self.acked = 0;
     }
 
