@@ -22,6 +22,8 @@ impl Interest {
     pub const CONGESTION: Self = Self(4);
     /// Queues and links: enqueued, dropped, marked.
     pub const QUEUE: Self = Self(8);
+    /// Of the queues' events only packets dropped and marked: far fewer than all.
+    pub const DROPS: Self = Self(16);
     /// Everything.
     pub const ALL: Self = Self(0xff);
 
@@ -218,7 +220,7 @@ pub enum Release {
 }
 
 impl EventKind {
-    /// The class it belongs to.
+    /// The class it belongs to; drops and marks belong to two.
     pub const fn class(&self) -> Interest {
         match self {
             Self::MessageWritten { .. }
@@ -231,7 +233,8 @@ impl EventKind {
             | Self::AckSent { .. }
             | Self::Loss { .. } => Interest::TRANSPORT,
             Self::Congestion { .. } => Interest::CONGESTION,
-            Self::Queue { .. } | Self::Dropped { .. } | Self::Marked { .. } => Interest::QUEUE,
+            Self::Queue { .. } => Interest::QUEUE,
+            Self::Dropped { .. } | Self::Marked { .. } => Interest::QUEUE.with(Interest::DROPS),
         }
     }
 }

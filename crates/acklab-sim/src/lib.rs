@@ -7,8 +7,10 @@
 
 mod alarm;
 pub mod app;
+pub mod arrivals;
 mod hash;
 mod observer;
+pub mod peer;
 mod queue;
 mod socket;
 mod topology;
@@ -17,5 +19,5 @@ mod world;
 pub use hash::ResultHash;
 pub use observer::Observer;
 pub use queue::{EventQueue, Target};
-pub use topology::Topology;
+pub use topology::{Access, Chain, Dumbbell, Duplex, ParkingLot, Topology, TopologyError};
 pub use world::{End, Peer, World};

@@ -113,14 +113,28 @@ impl<O: Observer> World<O> {
 
     /// Opens a TCP connection at the present time: `client` connects, `server` listens.
     pub fn connect(&mut self, client: End, server: End) {
+        self.connect_at(self.now, client, server);
+    }
+
+    /// Opens a TCP connection at `at`, or now where that is past: `server` listens from now on, and
+    /// the SYN of `client` leaves then.
+    pub fn connect_at(&mut self, at: Time, client: End, server: End) {
+        let at = at.max(self.now);
         let (client_addr, server_addr) = (client.addr, server.addr);
         let listening = Connection::listen(server.config, server_addr, server.isn);
         self.add_socket(server_addr, client_addr, listening, server.app);
         let connecting =
-            Connection::connect(self.now, client.config, client_addr, server_addr, client.isn);
+            Connection::connect(at, client.config, client_addr, server_addr, client.isn);
         let index = self.add_socket(client_addr, server_addr, connecting, client.app);
-        self.pump(index);
-        self.publish();
+        if at > self.now {
+            let slot = &mut self.sockets[index as usize];
+            if let Some(at) = slot.alarm.arm(Some(at)) {
+                self.queue.push(at, Target::Socket(index));
+            }
+        } else {
+            self.pump(index);
+            self.publish();
+        }
     }
 
     /// Lets `peer` take every datagram for `addr` and send its own from there, from now on.

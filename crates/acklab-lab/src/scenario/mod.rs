@@ -4,6 +4,7 @@
 //! threads, pooling, JSON, reports, captures) is the laboratory's and the same for all. One file
 //! per scenario; a new one is added to [`ALL`].
 
+mod bench;
 mod hold;
 mod nagle_delack;
 mod path;
@@ -18,12 +19,14 @@ use crate::measured::{MetricDoc, Metrics};
 use crate::parameter::{Parameter, SetError, Settings, nearest};
 use crate::report::run::{Comparison, Expected};
 
+pub use bench::Bench;
 pub use hold::HeldExchange;
 pub use nagle_delack::{NagleDelack, simulate as simulate_nagle_delack};
 pub use write_write_read::{WriteWriteRead, simulate as simulate_write_write_read};
 
 /// The built-in scenarios, in the order in which they are listed.
-pub const ALL: &[&dyn Scenario] = &[&NagleDelack, &WriteWriteRead];
+pub const ALL: &[&dyn Scenario] =
+    &[&NagleDelack, &WriteWriteRead, &Bench::Reference, &Bench::Hundred, &Bench::Gigabit];
 
 /// An experiment in virtual time.
 pub trait Scenario: Sync {

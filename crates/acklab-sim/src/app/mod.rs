@@ -9,6 +9,7 @@ mod bulk;
 mod reader;
 mod request;
 mod source;
+mod stream;
 
 use acklab_core::event::{EventKind, FlowKey, Sink};
 use acklab_core::tcp::{AppEvent, Connection};
@@ -18,6 +19,7 @@ pub use bulk::Bulk;
 pub use reader::{Reader, ReaderModel};
 pub use request::{EXCHANGE_MS, ReplyingServer, RequestClient, RequestPattern};
 pub use source::{MessageSource, Schedule};
+pub use stream::Source;
 
 /// One end's application.
 pub trait App: Send {

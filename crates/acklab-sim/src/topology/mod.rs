@@ -2,12 +2,19 @@
 //!
 //! Routes are static: for each pair of nodes the path of fewest links, ties to the link declared
 //! first. A node that is not a packet's destination forwards it; there is no forwarding delay but
-//! that of the links.
+//! that of the links. The usual shapes (chain, dumbbell, parking lot) are built by [`shapes`].
+//!
+//! A flow between nodes that no path connects would be silent for ever, so
+//! [`Topology::check_flow`] refuses it by the names of both.
+
+mod shapes;
 
 use std::collections::VecDeque;
 
 use acklab_core::link::LinkConfig;
 use acklab_core::packet::NodeId;
+
+pub use shapes::{Access, Chain, Dumbbell, Duplex, ParkingLot};
 
 /// One direction of a connection between two nodes.
 #[derive(Clone, Debug)]
@@ -20,15 +27,72 @@ pub(crate) struct Edge {
 /// What is connected to what.
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
-    nodes: u16,
+    names: Vec<String>,
     pub(crate) edges: Vec<Edge>,
 }
 
+/// Why a topology does not do what was asked of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TopologyError {
+    /// A flow's packets would never arrive.
+    #[error(
+        "no route leads from node {from:?} to node {to:?}: a link is missing on the way, or its \
+         direction"
+    )]
+    NoRoute {
+        /// Where packets start.
+        from: String,
+        /// Where they should go.
+        to: String,
+    },
+    /// A name that no node has.
+    #[error("no node is called {name:?}; the nodes are {known}")]
+    UnknownNode {
+        /// What was given.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// Two nodes of one name.
+    #[error("two nodes are called {name:?}; each node needs a name of its own")]
+    SameName {
+        /// The name.
+        name: String,
+    },
+}
+
 impl Topology {
-    /// Adds a node.
+    /// Adds a node called by its number.
     pub fn node(&mut self) -> NodeId {
-        self.nodes += 1;
-        NodeId(self.nodes - 1)
+        let name = self.names.len().to_string();
+        self.push(name)
+    }
+
+    /// Adds a node of that name.
+    pub fn named_node(&mut self, name: &str) -> Result<NodeId, TopologyError> {
+        if self.names.iter().any(|other| other == name) {
+            return Err(TopologyError::SameName { name: name.to_owned() });
+        }
+        Ok(self.push(name.to_owned()))
+    }
+
+    fn push(&mut self, name: String) -> NodeId {
+        self.names.push(name);
+        NodeId(self.names.len() as u16 - 1)
+    }
+
+    /// The node of that name.
+    pub fn find(&self, name: &str) -> Result<NodeId, TopologyError> {
+        let index = self.names.iter().position(|other| other == name);
+        index.map(|index| NodeId(index as u16)).ok_or_else(|| TopologyError::UnknownNode {
+            name: name.to_owned(),
+            known: self.names.join(", "),
+        })
+    }
+
+    /// The name of a node; empty where there is no such node.
+    pub fn name(&self, node: NodeId) -> &str {
+        self.names.get(usize::from(node.0)).map_or("", String::as_str)
     }
 
     /// Adds a link that carries packets from `from` to `to`; returns its index in the world.
@@ -44,14 +108,26 @@ impl Topology {
     }
 
     /// Number of nodes.
-    pub const fn nodes(&self) -> u16 {
-        self.nodes
+    pub fn nodes(&self) -> u16 {
+        self.names.len() as u16
+    }
+
+    /// Whether packets find their way from `a` to `b` and back.
+    pub fn check_flow(&self, a: NodeId, b: NodeId) -> Result<(), TopologyError> {
+        let routes = self.routes();
+        for (from, to) in [(a, b), (b, a)] {
+            if from != to && routes.next_link(from, to).is_none() {
+                let [from, to] = [from, to].map(|node| self.name(node).to_owned());
+                return Err(TopologyError::NoRoute { from, to });
+            }
+        }
+        Ok(())
     }
 
     /// For each node and destination, the index of the link to take; `NO_ROUTE` where there is
     /// none.
     pub(crate) fn routes(&self) -> Routes {
-        let nodes = usize::from(self.nodes);
+        let nodes = self.names.len();
         let mut incoming = vec![Vec::new(); nodes];
         for (index, edge) in self.edges.iter().enumerate() {
             incoming[usize::from(edge.to.0)].push((index as u32, usize::from(edge.from.0)));
@@ -114,6 +190,31 @@ mod tests {
         assert_eq!(routes.next_link(a, a), None);
         assert_eq!(routes.next_link(a, d), None, "nothing leads there");
         assert_eq!(routes.next_link(a, NodeId(9)), None, "no such node");
+    }
+
+    #[test]
+    fn a_flow_without_a_way_there_or_back_is_refused_by_name() {
+        let mut topology = Topology::default();
+        let [a, b] = ["plant", "controller"].map(|name| topology.named_node(name).unwrap());
+        topology.link(a, b, LinkConfig::default());
+        let error = topology.check_flow(a, b).unwrap_err();
+        assert_eq!(
+            error,
+            TopologyError::NoRoute { from: "controller".into(), to: "plant".into() },
+            "{error}"
+        );
+        topology.link(b, a, LinkConfig::default());
+        assert_eq!(topology.check_flow(a, b), Ok(()));
+    }
+
+    #[test]
+    fn nodes_are_found_by_their_names_which_are_unique() {
+        let mut topology = Topology::default();
+        let router = topology.named_node("R1").unwrap();
+        assert_eq!((topology.find("R1"), topology.name(router)), (Ok(router), "R1"));
+        let error = topology.find("R2").unwrap_err().to_string();
+        assert!(error.contains("\"R2\"; the nodes are R1"), "{error}");
+        assert!(topology.named_node("R1").is_err());
     }
 
     #[test]

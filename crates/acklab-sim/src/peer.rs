@@ -1,0 +1,76 @@
+//! Datagram peers: traffic that no transport controls.
+//!
+//! [`Datagrams`] sends what an arrival process brings, each datagram with its number and the time it
+//! left, and takes what comes; a peer without arrivals is a sink. What it receives it tells as
+//! [`EventKind::App`] events, where somebody listens.
+
+use std::convert::Infallible;
+
+use acklab_core::endpoint::Endpoint;
+use acklab_core::event::{EventKind, Interest, Sink};
+use acklab_core::packet::{Addr, Body, Ecn, Packet};
+use acklab_core::time::Time;
+
+use crate::arrivals::Arrivals;
+
+/// Code of the [`EventKind::App`] event with which a peer tells how long a datagram was on its way,
+/// in ms from its departure.
+pub const DATAGRAM_DELAY_MS: u32 = 2;
+
+/// Sends by an arrival process and takes what comes.
+#[derive(Clone, Debug)]
+pub struct Datagrams {
+    local: Addr,
+    sending: Option<(Addr, Arrivals)>,
+    sent: u64,
+}
+
+impl Datagrams {
+    /// A peer at `local` that sends what `arrivals` brings, payload bytes, to `remote`.
+    pub fn new(local: Addr, remote: Addr, arrivals: Arrivals) -> Self {
+        Self { local, sending: Some((remote, arrivals)), sent: 0 }
+    }
+
+    /// A peer that only receives.
+    pub fn sink(local: Addr) -> Self {
+        Self { local, sending: None, sent: 0 }
+    }
+}
+
+impl Endpoint for Datagrams {
+    type AppEvent = Infallible;
+
+    fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
+        let Body::Datagram { words: [_, left], .. } = packet.body else { return };
+        if packet.returned || !sink.wants(Interest::MESSAGE) {
+            return;
+        }
+        let value = now.since(Time::from_nanos(left)).as_millis_f64();
+        let node = self.local.node;
+        sink.record(now, EventKind::App { node, code: DATAGRAM_DELAY_MS, value });
+    }
+
+    fn handle_timeout(&mut self, _now: Time, _sink: &mut Sink) {}
+
+    fn poll_transmit(&mut self, now: Time, _sink: &mut Sink) -> Option<Packet> {
+        let (remote, arrivals) = self.sending.as_mut()?;
+        let len = arrivals.take_due(now)?;
+        let words = [self.sent, now.as_nanos()];
+        self.sent += 1;
+        Some(Packet {
+            src: self.local,
+            dst: *remote,
+            ecn: Ecn::NotEct,
+            returned: false,
+            body: Body::Datagram { len, words },
+        })
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.sending.as_ref()?.1.next_time()
+    }
+
+    fn poll_event(&mut self) -> Option<Infallible> {
+        None
+    }
+}
