@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{
     AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
-    SentSample, Snapshot, Start, ance, encn, reno,
+    SentSample, Snapshot, Start, ance, dctcp, edctcp, encn, jersey, reno,
 };
 use crate::time::{Span, Time};
 use crate::units::BitRate;
@@ -130,6 +130,12 @@ algorithms! {
     "ance" Ance(options: ance::Options) => ance::Ance;
     /// Queue kept at a threshold by routers that mark the absence of congestion.
     "encn" Encn(options: encn::Options) => encn::Encn;
+    /// Bandwidth estimated from ACKs, congestion warned of by routers.
+    "jersey" Jersey(options: jersey::Options) => jersey::Jersey;
+    /// RFC 8257.
+    "dctcp" Dctcp(options: dctcp::Options) => dctcp::Dctcp;
+    /// DCTCP with packets that a full switch hands back.
+    "edctcp" Edctcp(options: edctcp::Options) => edctcp::Edctcp;
 }
 
 #[expect(clippy::derivable_impls, reason = "the table has no place for #[default]")]

@@ -7,7 +7,10 @@
 mod algorithm;
 pub mod ance;
 pub mod balance;
+pub mod dctcp;
+pub mod edctcp;
 pub mod encn;
+pub mod jersey;
 pub mod reno;
 
 pub use algorithm::{Algorithm, Controller, Factory};

@@ -31,6 +31,13 @@ impl Reno {
         }
     }
 
+    /// A relative of Reno sets another threshold; the window never rises by it.
+    pub(super) fn reduce_to(&mut self, ssthresh: u64) {
+        self.ssthresh = ssthresh.max(2 * self.mss);
+        self.cwnd = self.cwnd.min(self.ssthresh);
+        self.acked = 0;
+    }
+
     /// RFC 5681 equation 4.
     fn half(&self, in_flight: u64) -> u64 {
         (in_flight / 2).max(2 * self.mss)
@@ -56,9 +63,7 @@ impl CongestionControl for Reno {
 
     /// The flight may exceed the window, where a time-out shrank it: a loss never raises it.
     fn on_loss(&mut self, _now: Time, sample: &LossSample) {
-        self.ssthresh = self.half(sample.in_flight);
-        self.cwnd = self.cwnd.min(self.ssthresh);
-        self.acked = 0;
+        self.reduce_to(self.half(sample.in_flight));
     }
 
     fn on_ecn(&mut self, now: Time, sample: &EcnSample) {
@@ -83,5 +88,48 @@ impl CongestionControl for Reno {
 
     fn snapshot(&self) -> Snapshot {
         Snapshot { cwnd: self.cwnd, ssthresh: self.ssthresh }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    fn reno(initial_ssthresh: u64) -> Reno {
+        Reno::new(&Start { mss: 1000, initial_window: MSS, initial_ssthresh, seed: 1 })
+    }
+
+    fn acks(reno: &mut Reno, count: u32) -> u64 {
+        for _ in 0..count {
+            reno.on_ack(Time::ZERO, &crate::cc::ack_of(1000));
+        }
+        reno.cwnd()
+    }
+
+    #[test]
+    fn slow_start_adds_a_segment_per_ack_and_avoidance_one_per_window() {
+        // RFC 5681 section 3.1, equations 2 and 3.
+        let mut reno = reno(4 * MSS);
+        assert_eq!(acks(&mut reno, 3), 4 * MSS);
+        assert_eq!(acks(&mut reno, 3), 4 * MSS);
+        assert_eq!(acks(&mut reno, 1), 5 * MSS);
+        assert_eq!(acks(&mut reno, 4), 5 * MSS);
+        assert_eq!(acks(&mut reno, 1), 6 * MSS);
+    }
+
+    #[test]
+    fn loss_halves_the_flight_and_a_time_out_leaves_one_segment() {
+        let mut reno = reno(u64::MAX);
+        acks(&mut reno, 19);
+        reno.on_loss(Time::ZERO, &LossSample { in_flight: 18 * MSS, ece: false });
+        assert_eq!(reno.snapshot(), Snapshot { cwnd: 9 * MSS, ssthresh: 9 * MSS });
+        reno.on_rto(Time::ZERO, &RtoSample { in_flight: 8 * MSS, again: false });
+        assert_eq!(reno.snapshot(), Snapshot { cwnd: MSS, ssthresh: 4 * MSS });
+        // A second time-out leaves the threshold, and a late mark does not raise the window.
+        reno.on_rto(Time::ZERO, &RtoSample { in_flight: MSS, again: true });
+        reno.on_ecn(Time::ZERO, &EcnSample { in_flight: 20 * MSS });
+        assert_eq!(reno.snapshot(), Snapshot { cwnd: MSS, ssthresh: 10 * MSS });
     }
 }
