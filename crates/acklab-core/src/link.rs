@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use crate::endpoint::Endpoint;
 use crate::event::{DropReason, EventKind, Interest, Sink};
 use crate::packet::Packet;
-use crate::queue::{Discipline, Dropped, Queue, Setup, drop_tail::Limit};
+use crate::queue::{Discipline, Limit, Queue, Setup, Verdict, Verdicts};
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
@@ -96,7 +96,7 @@ pub struct Link {
     free: Time,
     /// In order of arrival.
     transit: VecDeque<Transit>,
-    dropped: Dropped,
+    verdicts: Verdicts,
     /// Going back to where they came from.
     returned: VecDeque<Packet>,
 }
@@ -114,9 +114,9 @@ impl Link {
         let name = format!("link/{index}");
         let waiting = match config.queue {
             Discipline::DropTail(limit) => Waiting::Computed { limit, started: 0, bytes: 0 },
-            Discipline::Custom(factory) => {
+            managed => {
                 let setup = Setup { rate: config.rate, seed, name: &name };
-                Waiting::Managed(factory.build(&setup))
+                Waiting::Managed(managed.build(&setup))
             }
         };
         Self {
@@ -129,8 +129,18 @@ impl Link {
             waiting,
             free: Time::ZERO,
             transit: VecDeque::new(),
-            dropped: Dropped::default(),
+            verdicts: Verdicts::default(),
             returned: VecDeque::new(),
+        }
+    }
+
+    /// From now on, this link and its queue draw as they would under `seed`: a run that branches.
+    /// What is on its way already keeps its fate.
+    pub fn reseed(&mut self, seed: u64) {
+        let name = format!("link/{}", self.index);
+        self.rng = Rng::named(seed, &name);
+        if let Waiting::Managed(queue) = &mut self.waiting {
+            queue.reseed(&Setup { rate: self.rate, seed, name: &name });
         }
     }
 
@@ -175,7 +185,7 @@ impl Link {
             }
             // A packet that comes to an idle transmitter starts when it comes.
             let start = self.free;
-            let packet = queue.dequeue(start, &mut self.dropped);
+            let packet = queue.dequeue(start, &mut self.verdicts);
             self.tell_queue(start, sink);
             let Some(packet) = packet else { return };
             self.transmit(start, packet);
@@ -195,10 +205,16 @@ impl Link {
     }
 
     fn tell_queue(&mut self, at: Time, sink: &mut Sink) {
-        for (packet, reason) in self.dropped.drain() {
-            sink.record(at, EventKind::Dropped { link: self.index, reason, packet });
-            if reason == DropReason::Returned {
-                self.returned.push_back(Packet { returned: true, ..packet });
+        let link = self.index;
+        for (packet, verdict) in self.verdicts.drain() {
+            match verdict {
+                Verdict::Marked => sink.record(at, EventKind::Marked { link, packet }),
+                Verdict::Dropped(reason) => {
+                    sink.record(at, EventKind::Dropped { link, reason, packet });
+                    if reason == DropReason::Returned {
+                        self.returned.push_back(Packet { returned: true, ..packet });
+                    }
+                }
             }
         }
         if sink.wants(Interest::QUEUE) {
@@ -223,7 +239,7 @@ impl Endpoint for Link {
             Waiting::Computed { limit, started, bytes } => {
                 let waiting = (self.transit.len() - *started) as u32;
                 if self.free > now && !limit.admits(waiting, *bytes, packet.size()) {
-                    self.dropped.push(packet, DropReason::Overflow);
+                    self.verdicts.drop(packet, DropReason::Overflow);
                 } else {
                     *bytes += u64::from(packet.size());
                     let start = self.free.max(now);
@@ -236,7 +252,7 @@ impl Endpoint for Link {
                 if queue.packets() == 0 {
                     self.free = self.free.max(now);
                 }
-                queue.enqueue(now, packet, &mut self.dropped);
+                queue.enqueue(now, packet, &mut self.verdicts);
                 self.tell_queue(now, sink);
                 self.serve(now, sink);
             }

@@ -8,7 +8,8 @@ use acklab_core::contract::{
     attack_queue,
 };
 use acklab_core::link::{Link, LinkConfig};
-use acklab_core::queue::{Discipline, DropTail, Factory, drop_tail::Limit};
+use acklab_core::queue::ecn::Treatment;
+use acklab_core::queue::{Discipline, DropTail, Factory, Limit, Setup};
 use acklab_core::time::Span;
 use acklab_core::units::BitRate;
 use proptest::prelude::*;
@@ -59,14 +60,23 @@ proptest! {
     }
 
     #[test]
-    fn every_queue_conserves_packets_and_bytes(
+    fn every_queue_conserves_packets_and_bytes_and_is_deterministic(
         bytes in proptest::collection::vec(any::<u8>(), 0..2000),
         packets in 1_u32..40,
         limit in 1_000_u64..40_000,
+        bps in 10_000_u64..100_000_000,
+        treatment in 0..3_usize,
     ) {
-        for limit in [Limit::NONE, Limit::packets(packets), Limit::bytes(limit)] {
-            let run = || attack_queue(&mut DropTail::new(limit), &bytes);
-            prop_assert_eq!(run(), run());
+        let rate = BitRate::from_bps(bps).unwrap();
+        let treatment = [Treatment::MARK, Treatment::DROP, Treatment::EXEMPT][treatment];
+        for name in Discipline::NAMES {
+            let setup = Setup { rate, seed: 1, name: "link/0" };
+            for limit in [Limit::packets(packets), Limit { packets, bytes: limit }] {
+                let discipline =
+                    Discipline::by_name(name, packets).unwrap().with_limit(limit).with_ecn(treatment);
+                let run = || attack_queue(&mut *discipline.build(&setup), &bytes);
+                prop_assert_eq!(run(), run(), "{}", name);
+            }
         }
     }
 

@@ -8,8 +8,10 @@ use crate::endpoint::Endpoint;
 use crate::event::{Event, EventKind, Interest, Sink};
 use crate::link::Link;
 use crate::packet::{Addr, Body, Ecn, NodeId, Packet};
-use crate::queue::{Dropped, Queue};
+use crate::queue::{Queue, Verdict, Verdicts};
+use crate::seq::Seq;
 use crate::time::{Span, Time};
+use crate::wire::tcp::{Flags, TcpOptions, TcpRepr};
 
 /// Runs a congestion control through arbitrary samples in any order and asserts that its window
 /// never falls below one segment; returns its last window.
@@ -126,48 +128,73 @@ pub fn attack_ack_policy(policy: &mut impl AckPolicy, bytes: &[u8]) -> u32 {
     acks
 }
 
-/// Runs a queue through arbitrary arrivals and departures and asserts that every packet comes out
-/// once, is dropped once, or still waits, and that the counts say so; returns how many came out.
+/// Runs a queue through arbitrary arrivals and departures of all kinds of packets and asserts that each
+/// comes out once, is dropped once, or still waits, unchanged but for a mark, and that the counts say
+/// so; returns how many came out and a digest of which and when.
 ///
 /// # Panics
 /// Where it does not hold.
-pub fn attack_queue(queue: &mut impl Queue, bytes: &[u8]) -> u32 {
+pub fn attack_queue(queue: &mut dyn Queue, bytes: &[u8]) -> (u32, u64) {
     let mut choices = Choices::new(bytes);
-    let (mut now, mut dropped) = (Time::ZERO, Dropped::default());
-    let (mut entered, mut waiting_bytes, mut left) = (0_u32, 0_u64, 0_u32);
-    let mut gone = 0_u32;
+    let (mut now, mut verdicts) = (Time::ZERO, Verdicts::default());
+    let mut inside: Vec<Packet> = Vec::new();
+    let (mut entered, mut left, mut digest) = (0_u32, 0_u32, 0_u64);
     while !choices.is_empty() {
         now += Span::from_micros(u64::from(choices.word()));
-        if choices.flip() {
-            let len = u32::from(choices.word() % 1472);
-            let (src, dst) = (Addr::default(), Addr::default());
-            let packet = Packet {
-                src,
-                dst,
-                ecn: Ecn::Ect0,
-                returned: false,
-                body: Body::Datagram { len, words: [0; 2] },
-            };
-            waiting_bytes += u64::from(packet.size());
+        let out = if choices.below(5) < 3 {
+            let packet = any_packet(&mut choices, entered);
+            inside.push(packet);
             entered += 1;
-            queue.enqueue(now, packet, &mut dropped);
+            queue.enqueue(now, packet, &mut verdicts);
+            None
         } else {
             let waited = queue.packets() > 0;
-            if let Some(packet) = queue.dequeue(now, &mut dropped) {
-                waiting_bytes -= u64::from(packet.size());
-                left += 1;
-            } else {
-                assert!(!waited || queue.packets() == 0, "a packet waits and none leaves");
-            }
+            let out = queue.dequeue(now, &mut verdicts);
+            assert!(out.is_some() || !waited || queue.packets() == 0, "one waits and none leaves");
+            out
+        };
+        left += u32::from(out.is_some());
+        let dropped = verdicts.drain().filter(|(_, verdict)| *verdict != Verdict::Marked);
+        for packet in dropped.map(|(packet, _)| packet).chain(out) {
+            let same = |other: &Packet| {
+                let marked =
+                    packet.ecn == other.ecn || (packet.ecn == Ecn::Ce && other.ecn != Ecn::NotEct);
+                packet.src == other.src && packet.body == other.body && marked
+            };
+            let place = inside.iter().position(same);
+            assert!(place.is_some(), "{packet:?} at {now} came out without having gone in");
+            inside.remove(place.unwrap_or_default());
+            let mark = u64::from(packet.ecn == Ecn::Ce);
+            digest =
+                digest.rotate_left(7) ^ now.as_nanos() ^ u64::from(packet.src.port) << 1 ^ mark;
         }
-        for (packet, _) in dropped.drain() {
-            waiting_bytes -= u64::from(packet.size());
-            gone += 1;
-        }
-        assert_eq!(queue.packets(), entered - left - gone, "packets at {now}");
-        assert_eq!(queue.bytes(), waiting_bytes, "bytes at {now}");
+        assert_eq!(queue.packets() as usize, inside.len(), "packets at {now}");
+        let waiting: u64 = inside.iter().map(|packet| u64::from(packet.size())).sum();
+        assert_eq!(queue.bytes(), waiting, "bytes at {now}");
     }
-    left
+    (left, digest)
+}
+
+/// A packet with any ECN field, of one of a few flows, known again by its source port.
+fn any_packet(choices: &mut Choices<'_>, number: u32) -> Packet {
+    let payload_len = u32::from(choices.word() % 1460);
+    let kind = choices.byte();
+    let src = Addr { node: NodeId(0), port: number as u16 };
+    let dst = Addr { node: NodeId(1), port: u16::from(kind >> 6) };
+    let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(kind & 3)];
+    let body = if kind & 4 == 0 {
+        Body::Datagram { len: payload_len, words: [0; 2] }
+    } else {
+        Body::Tcp(TcpRepr {
+            seq: Seq(number),
+            ack: Seq(0),
+            flags: Flags::ACK,
+            window: 0,
+            options: TcpOptions::default(),
+            payload_len,
+        })
+    };
+    Packet { src, dst, ecn, returned: kind & 8 != 0, body }
 }
 
 /// Runs a link through arbitrary arrivals and asserts that it keeps the endpoint contract, keeps the

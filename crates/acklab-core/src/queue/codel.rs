@@ -1,0 +1,226 @@
+//! CoDel, controlled delay: RFC 8289.
+//!
+//! Judges by how long the packet at the head has waited, when it leaves: above `target` for a whole
+//! `interval`, one packet is chosen, and then one after each interval / sqrt(count), until the delay
+//! falls below the target or no more than one packet of the largest size is left (sections 4 and 5).
+//!
+//! [`Variant::Article2012`] is the law of Nichols and Jacobson, ACM Queue 10(5), 2012, as its appendix
+//! has it. It differs in two places: from outside the dropping state it enters only if it has been
+//! above the target for a second interval or had left the state less than one ago; and a re-entry
+//! within one interval resumes with count - 2, where the RFC resumes, within 16 intervals, with the
+//! drops of the last round.
+//!
+//! A packet that is marked instead counts as a drop, but ends that call, since no other takes its
+//! place. An exempt packet passes without moving the law.
+
+use super::ecn::Treatment;
+use super::{Fifo, Limit, Queue, Verdicts};
+use crate::event::DropReason;
+use crate::packet::Packet;
+use crate::time::{Span, Time};
+
+/// Parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How much may wait.
+    pub limit: Limit,
+    /// Standing delay that is fine: 5 ms (RFC 8289 section 4.3).
+    pub target: Span,
+    /// A round trip of the longer kind: 100 ms (RFC 8289 section 4.2).
+    pub interval: Span,
+    /// With no more bytes than this left, nothing is chosen: the MTU. `None`: the largest packet that
+    /// came so far (RFC 8289 section 5.4, `maxpacket_`).
+    pub max_packet: Option<u32>,
+    /// Which control law.
+    pub variant: Variant,
+    /// What happens to chosen packets.
+    pub ecn: Treatment,
+}
+
+/// Which control law.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// RFC 8289 section 5.
+    Rfc8289,
+    /// ACM Queue, May 2012, appendix.
+    Article2012,
+}
+
+impl Config {
+    /// RFC 8289 with room for `packets`.
+    pub const fn packets(packets: u32) -> Self {
+        Self {
+            limit: Limit::packets(packets),
+            target: Span::from_millis(5),
+            interval: Span::from_millis(100),
+            max_packet: None,
+            variant: Variant::Rfc8289,
+            ecn: Treatment::MARK,
+        }
+    }
+}
+
+/// First in, first out, under CoDel's law.
+#[derive(Clone, Debug)]
+pub struct Codel {
+    limit: Limit,
+    waiting: Fifo,
+    law: Law,
+}
+
+impl Codel {
+    /// An empty queue.
+    pub fn new(config: Config) -> Self {
+        Self { limit: config.limit, waiting: Fifo::default(), law: Law::new(config) }
+    }
+}
+
+impl Queue for Codel {
+    fn enqueue(&mut self, now: Time, packet: Packet, verdicts: &mut Verdicts) {
+        if self.waiting.admits(&self.limit, &packet) {
+            self.law.on_arrival(&packet);
+            self.waiting.push(now, packet);
+        } else {
+            verdicts.drop(packet, DropReason::Overflow);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, verdicts: &mut Verdicts) -> Option<Packet> {
+        self.law.dequeue(now, &mut self.waiting, verdicts)
+    }
+
+    fn packets(&self) -> u32 {
+        self.waiting.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.waiting.bytes()
+    }
+}
+
+/// The control law over one FIFO; FQ-CoDel runs one per flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Law {
+    target: Span,
+    interval: Span,
+    fixed_max_packet: bool,
+    max_packet: u32,
+    variant: Variant,
+    ecn: Treatment,
+    /// When the delay will have been above the target for an interval.
+    first_above: Option<Time>,
+    dropping: bool,
+    drop_next: Time,
+    count: u32,
+    /// The count with which the last dropping state began.
+    last_count: u32,
+}
+
+impl Law {
+    pub(super) fn new(config: Config) -> Self {
+        Self {
+            target: config.target,
+            interval: config.interval,
+            fixed_max_packet: config.max_packet.is_some(),
+            max_packet: config.max_packet.unwrap_or(0),
+            variant: config.variant,
+            ecn: config.ecn,
+            first_above: None,
+            dropping: false,
+            drop_next: Time::ZERO,
+            count: 0,
+            last_count: 0,
+        }
+    }
+
+    pub(super) fn on_arrival(&mut self, packet: &Packet) {
+        if !self.fixed_max_packet {
+            self.max_packet = self.max_packet.max(packet.size());
+        }
+    }
+
+    pub(super) fn dequeue(
+        &mut self,
+        now: Time,
+        queue: &mut Fifo,
+        verdicts: &mut Verdicts,
+    ) -> Option<Packet> {
+        let (mut head, mut late) = self.take(now, queue);
+        self.dropping &= late;
+        while self.dropping && now >= self.drop_next {
+            let packet = head?;
+            if self.ecn.exempts(&packet) {
+                return head;
+            }
+            self.count += 1;
+            if self.ecn.marks(&packet) {
+                self.drop_next = self.control_law(self.drop_next);
+                return Some(verdicts.mark(packet));
+            }
+            verdicts.drop(packet, DropReason::Early);
+            (head, late) = self.take(now, queue);
+            self.dropping = late;
+            if late {
+                self.drop_next = self.control_law(self.drop_next);
+            }
+        }
+        if !self.dropping && late && self.may_enter(now) {
+            let packet = head?;
+            if self.ecn.exempts(&packet) {
+                return head;
+            }
+            head = self.ecn.choose(packet, verdicts);
+            if head.is_none() {
+                head = self.take(now, queue).0;
+            }
+            self.enter(now);
+        }
+        head
+    }
+
+    /// Takes the head out and says whether it has been late for long enough.
+    fn take(&mut self, now: Time, queue: &mut Fifo) -> (Option<Packet>, bool) {
+        let Some((came, packet)) = queue.pop() else {
+            self.first_above = None;
+            return (None, false);
+        };
+        if now.since(came) < self.target || queue.bytes() <= u64::from(self.max_packet) {
+            self.first_above = None;
+            return (Some(packet), false);
+        }
+        let first_above = *self.first_above.get_or_insert(now + self.interval);
+        (Some(packet), first_above <= now)
+    }
+
+    fn may_enter(&self, now: Time) -> bool {
+        match self.variant {
+            Variant::Rfc8289 => true,
+            Variant::Article2012 => {
+                now < self.drop_next + self.interval
+                    || self.first_above.is_some_and(|at| now >= at + self.interval)
+            }
+        }
+    }
+
+    fn enter(&mut self, now: Time) {
+        self.dropping = true;
+        self.count = match self.variant {
+            Variant::Rfc8289 => {
+                let delta = self.count - self.last_count;
+                let recent = now < self.drop_next + self.interval * 16;
+                if delta > 1 && recent { delta } else { 1 }
+            }
+            Variant::Article2012 => {
+                let recent = now < self.drop_next + self.interval;
+                if recent && self.count > 2 { self.count - 2 } else { 1 }
+            }
+        };
+        self.drop_next = self.control_law(now);
+        self.last_count = self.count;
+    }
+
+    fn control_law(&self, from: Time) -> Time {
+        let gap = self.interval.as_nanos() as f64 / f64::from(self.count).sqrt();
+        from + Span::from_nanos((gap + 0.5) as u64)
+    }
+}

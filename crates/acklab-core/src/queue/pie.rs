@@ -1,0 +1,331 @@
+//! PIE, proportional integral controller enhanced: RFC 8033.
+//!
+//! On arrival a packet is chosen with a probability that a PI controller moves every `update` towards a
+//! queueing delay of `target` (sections 4.1 and 4.2), unless a burst allowance is left (4.4). The step
+//! is scaled by the probability's own size ([`Tuning`]), capped, enlarged at very long delays, and an
+//! idle queue decays it (4.2, 5.5, appendix B). Choices are made regular by accumulated probability
+//! (5.4). Above `mark_ceiling` ECN-capable packets are dropped, too (5.1).
+//!
+//! The delay comes from the link's rate, from time stamps, or from measured departures (5.2):
+//! [`Delay`]. Updates happen at the multiples of `update`, exactly as if by a timer; see
+//! [`super`]. [`Config::hpsr_2013`] is the first paper (Pan et al., HPSR 2013): other constants, three
+//! tuning bands, none of the RFC's later safeguards.
+//!
+//! Left out: switching itself off below a share of the buffer (5.3), probability by packet size.
+
+use super::ecn::Treatment;
+use super::{Fifo, Limit, Queue, Setup, Verdicts};
+use crate::event::DropReason;
+use crate::packet::Packet;
+use crate::rng::Rng;
+use crate::time::{Span, Time};
+use crate::units::BitRate;
+
+/// Parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// How much may wait.
+    pub limit: Limit,
+    /// QDELAY_REF: 15 ms.
+    pub target: Span,
+    /// T_UPDATE: 15 ms.
+    pub update: Span,
+    /// Gain of the delay's distance from the target: 1/8 per second.
+    pub alpha: f64,
+    /// Gain of the delay's growth since the last update: 5/4 per second.
+    pub beta: f64,
+    /// MAX_BURST: 150 ms without a choice after a calm.
+    pub max_burst: Span,
+    /// How small probabilities shrink the step.
+    pub tuning: Tuning,
+    /// The RFC's safeguards: no choice while the last delay was below half the target and the
+    /// probability below 0.2, or with at most two packets of `mean_packet` waiting (4.1); a step is at
+    /// most 0.02 from a probability of 0.1 on (5.5); 0.02 more above 250 ms; decay when idle (4.2).
+    pub safeguards: bool,
+    /// Choices are spread by accumulated probability: none below 0.85, one for certain from 8.5 (5.4).
+    pub derandomised: bool,
+    /// MEAN_PKTSIZE, bytes.
+    pub mean_packet: u32,
+    /// mark_ecnth: above this probability ECN-capable packets are dropped instead of marked: 0.1.
+    pub mark_ceiling: f64,
+    /// Where the queueing delay comes from.
+    pub delay: Delay,
+    /// What happens to chosen packets.
+    pub ecn: Treatment,
+}
+
+/// How the step shrinks with the probability itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tuning {
+    /// RFC 8033 section 4.2: halved below 0.1, and by 4 more with each decade down to 1e-6.
+    Rfc8033,
+    /// HPSR 2013, section IV: over 8 below 0.01, over 2 below 0.1.
+    Hpsr2013,
+}
+
+/// Where the queueing delay comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delay {
+    /// Bytes waiting over the link's rate.
+    KnownRate,
+    /// How long the last packet that left had waited; zero once the queue is empty.
+    TimeStamps,
+    /// Bytes waiting over the measured departure rate (section 5.2): each time `threshold` bytes have
+    /// left a queue that was at least as long. Until the first measurement the delay counts as zero.
+    Departures {
+        /// DQ_THRESHOLD: 16,384 bytes in the RFC. A queue that never holds as much is never measured,
+        /// and PIE then never acts.
+        threshold: u32,
+    },
+}
+
+impl Config {
+    /// RFC 8033 with room for `packets`, behind a known rate.
+    pub const fn packets(packets: u32) -> Self {
+        Self {
+            limit: Limit::packets(packets),
+            target: Span::from_millis(15),
+            update: Span::from_millis(15),
+            alpha: 0.125,
+            beta: 1.25,
+            max_burst: Span::from_millis(150),
+            tuning: Tuning::Rfc8033,
+            safeguards: true,
+            derandomised: true,
+            mean_packet: 1000,
+            mark_ceiling: 0.1,
+            delay: Delay::KnownRate,
+            ecn: Treatment::MARK,
+        }
+    }
+
+    /// The paper of 2013: target 20 ms, update 30 ms, burst 100 ms, plain coins.
+    pub const fn hpsr_2013(packets: u32) -> Self {
+        Self {
+            target: Span::from_millis(20),
+            update: Span::from_millis(30),
+            max_burst: Span::from_millis(100),
+            tuning: Tuning::Hpsr2013,
+            safeguards: false,
+            derandomised: false,
+            ..Self::packets(packets)
+        }
+    }
+}
+
+/// First in, first out, under a PI controller.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    config: Config,
+    waiting: Fifo,
+    rng: Rng,
+    rate: BitRate,
+    control: Control,
+    accumulated: f64,
+    next_update: Time,
+    /// Delay of the last packet that left.
+    sojourn: Span,
+    meter: Meter,
+}
+
+/// What the controller remembers between two updates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Control {
+    probability: f64,
+    /// Delay at the last update, s.
+    delay: f64,
+    burst: Span,
+}
+
+/// Departure rate measurement, RFC 8033 section 5.2.
+#[derive(Clone, Copy, Debug, Default)]
+struct Meter {
+    /// When the present measurement began, and the bytes that left since.
+    running: Option<(Time, u64)>,
+    /// Average time that `threshold` bytes take, s; 0 before the first measurement.
+    average: f64,
+}
+
+impl Meter {
+    fn on_departure(&mut self, now: Time, backlog: u64, size: u32, threshold: u32) {
+        if self.running.is_none() && backlog >= u64::from(threshold) {
+            self.running = Some((now, 0));
+        }
+        let Some((start, bytes)) = &mut self.running else { return };
+        *bytes += u64::from(size);
+        if *bytes < u64::from(threshold) {
+            return;
+        }
+        let took = now.since(*start).as_secs_f64();
+        let weight = f64::from(threshold) / 65_536.0;
+        let first = self.average <= 0.0;
+        self.average = if first { took } else { weight * took + (1.0 - weight) * self.average };
+        self.running = None;
+    }
+}
+
+impl Pie {
+    /// An empty queue; the first update is one period from the beginning of the world.
+    pub fn new(config: Config, setup: &Setup<'_>) -> Self {
+        Self {
+            config,
+            waiting: Fifo::default(),
+            rng: setup.stream(),
+            rate: setup.rate,
+            control: Control { probability: 0.0, delay: 0.0, burst: config.max_burst },
+            accumulated: 0.0,
+            next_update: Time::ZERO + config.update,
+            sojourn: Span::ZERO,
+            meter: Meter::default(),
+        }
+    }
+
+    /// The drop probability as of the last update before `now`.
+    pub fn probability(&mut self, now: Time) -> f64 {
+        self.catch_up(now);
+        self.control.probability
+    }
+
+    /// Every update that was due: the queue has not changed since the last call.
+    fn catch_up(&mut self, now: Time) {
+        while self.next_update <= now {
+            let before = self.control;
+            self.control = self.updated();
+            let missed =
+                now.since(self.next_update).as_nanos() / self.config.update.as_nanos().max(1);
+            let settled = before == self.control;
+            let periods = if settled { missed + 1 } else { 1 };
+            self.next_update += self.config.update * periods;
+            if self.config.update.is_zero() {
+                return;
+            }
+        }
+    }
+
+    /// The controller after one update: RFC 8033 section 4.2.
+    fn updated(&self) -> Control {
+        let Control { probability: old, delay: old_delay, burst } = self.control;
+        let config = &self.config;
+        let delay = self.delay();
+        let target = config.target.as_secs_f64();
+        let mut step = config.alpha * (delay - target) + config.beta * (delay - old_delay);
+        step /= config.tuning.divisor(old);
+        if config.safeguards {
+            if old >= 0.1 {
+                step = step.min(0.02);
+            }
+            if delay > 0.25 {
+                step += 0.02;
+            }
+        }
+        let mut probability = old + step;
+        if config.safeguards && delay <= 0.0 && old_delay <= 0.0 {
+            probability *= 1.0 - 1.0 / 64.0;
+        }
+        let probability = probability.clamp(0.0, 1.0);
+        let calm = probability <= 0.0 && delay < target / 2.0 && old_delay < target / 2.0;
+        let burst = if calm { config.max_burst } else { burst.saturating_sub(config.update) };
+        Control { probability, delay, burst }
+    }
+
+    /// The queueing delay, s.
+    fn delay(&self) -> f64 {
+        let bytes = self.waiting.bytes() as f64;
+        match self.config.delay {
+            Delay::KnownRate if self.rate == BitRate::INFINITE => 0.0,
+            Delay::KnownRate => bytes * 8.0 / self.rate.as_bps() as f64,
+            Delay::TimeStamps if self.waiting.is_empty() => 0.0,
+            Delay::TimeStamps => self.sojourn.as_secs_f64(),
+            Delay::Departures { threshold } => bytes * self.meter.average / f64::from(threshold),
+        }
+    }
+
+    /// Whether this arrival is chosen: sections 4.1, 4.4 and 5.4.
+    fn chooses(&mut self) -> bool {
+        let Control { probability, delay, burst } = self.control;
+        let config = &self.config;
+        if !burst.is_zero() {
+            return false;
+        }
+        if config.safeguards {
+            let short_delay = delay < config.target.as_secs_f64() / 2.0 && probability < 0.2;
+            let short = self.waiting.bytes() <= 2 * u64::from(config.mean_packet);
+            if short_delay || short {
+                return false;
+            }
+        }
+        if !config.derandomised {
+            return probability > 0.0 && self.rng.chance(probability);
+        }
+        if probability <= 0.0 {
+            self.accumulated = 0.0;
+        }
+        self.accumulated += probability;
+        if self.accumulated < 0.85 {
+            return false;
+        }
+        let chosen = self.accumulated >= 8.5 || self.rng.chance(probability);
+        if chosen {
+            self.accumulated = 0.0;
+        }
+        chosen
+    }
+}
+
+impl Tuning {
+    /// What a step is divided by at this probability.
+    fn divisor(self, probability: f64) -> f64 {
+        let bands: &[(f64, f64)] = match self {
+            Self::Rfc8033 => &[
+                (0.000_001, 2048.0),
+                (0.000_01, 512.0),
+                (0.000_1, 128.0),
+                (0.001, 32.0),
+                (0.01, 8.0),
+                (0.1, 2.0),
+            ],
+            Self::Hpsr2013 => &[(0.01, 8.0), (0.1, 2.0)],
+        };
+        bands.iter().find(|(below, _)| probability < *below).map_or(1.0, |(_, divisor)| *divisor)
+    }
+}
+
+impl Queue for Pie {
+    fn enqueue(&mut self, now: Time, packet: Packet, verdicts: &mut Verdicts) {
+        self.catch_up(now);
+        let treatment = self.config.ecn;
+        if !self.waiting.admits(&self.config.limit, &packet) {
+            self.accumulated = 0.0;
+            verdicts.drop(packet, DropReason::Overflow);
+        } else if treatment.exempts(&packet) || !self.chooses() {
+            self.waiting.push(now, packet);
+        } else if self.control.probability > self.config.mark_ceiling {
+            verdicts.drop(packet, DropReason::Early);
+        } else if let Some(packet) = treatment.choose(packet, verdicts) {
+            self.waiting.push(now, packet);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, _verdicts: &mut Verdicts) -> Option<Packet> {
+        self.catch_up(now);
+        let backlog = self.waiting.bytes();
+        let (came, packet) = self.waiting.pop()?;
+        self.sojourn = now.since(came);
+        if let Delay::Departures { threshold } = self.config.delay {
+            self.meter.on_departure(now, backlog, packet.size(), threshold);
+        }
+        Some(packet)
+    }
+
+    fn packets(&self) -> u32 {
+        self.waiting.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.waiting.bytes()
+    }
+
+    fn reseed(&mut self, setup: &Setup<'_>) {
+        self.rng = setup.stream();
+    }
+}
