@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{
     AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
-    SentSample, Snapshot, Start, ance, dctcp, edctcp, encn, jersey, reno,
+    SentSample, Snapshot, Start, ance, cubic, dctcp, edctcp, encn, jersey, reno,
 };
 use crate::time::{Span, Time};
 use crate::units::BitRate;
@@ -126,6 +126,8 @@ macro_rules! algorithms {
 algorithms! {
     /// RFC 5681.
     "reno" Reno => reno::Reno;
+    /// RFC 9438, with HyStart++ (RFC 9406).
+    "cubic" Cubic(options: cubic::Options) => cubic::Cubic;
     /// Queue kept at a threshold by the sender's own estimate.
     "ance" Ance(options: ance::Options) => ance::Ance;
     /// Queue kept at a threshold by routers that mark the absence of congestion.

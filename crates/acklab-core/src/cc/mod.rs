@@ -7,11 +7,14 @@
 mod algorithm;
 pub mod ance;
 pub mod balance;
+pub mod cubic;
 pub mod dctcp;
 pub mod edctcp;
 pub mod encn;
+pub mod hystart;
 pub mod jersey;
 pub mod reno;
+pub mod round;
 
 pub use algorithm::{Algorithm, Controller, Factory};
 
@@ -88,7 +91,7 @@ pub struct RateSample {
 }
 
 /// Loss was inferred from duplicate ACKs or SACK: once per recovery.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct LossSample {
     /// FlightSize (RFC 5681 section 2), bytes.
     pub in_flight: u64,
@@ -97,14 +100,14 @@ pub struct LossSample {
 }
 
 /// The peer echoed congestion-experienced: once per window (RFC 3168 section 6.1.2).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct EcnSample {
     /// FlightSize, bytes.
     pub in_flight: u64,
 }
 
 /// The retransmission timer expired.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct RtoSample {
     /// FlightSize, bytes.
     pub in_flight: u64,
