@@ -2,10 +2,10 @@
 //! against every congestion control, ACK policy and queue.
 
 use acklab_core::ack::Profile;
-use acklab_core::cc::{Algorithm, Start};
+use acklab_core::cc::{Algorithm, Start, ance, balance, encn, jersey};
 use acklab_core::contract::{
     attack_ack_policy, attack_congestion_control, attack_connection, attack_link, attack_pair,
-    attack_queue,
+    attack_queue, operate_congestion_control,
 };
 use acklab_core::link::{Link, LinkConfig};
 use acklab_core::queue::ecn::Treatment;
@@ -13,6 +13,29 @@ use acklab_core::queue::{Discipline, DropTail, Factory, Limit, Setup};
 use acklab_core::time::Span;
 use acklab_core::units::BitRate;
 use proptest::prelude::*;
+
+/// Every built-in one with its defaults, and the readings of ANCE, ENCN and Jersey that behave otherwise.
+fn algorithms() -> Vec<Algorithm> {
+    let mut algorithms: Vec<Algorithm> =
+        Algorithm::NAMES.iter().map(|name| name.parse().expect("a known name")).collect();
+    let window = balance::Options {
+        slow_start: balance::SlowStart::Prose,
+        min_window: 3,
+        ..ance::Options::plain().window
+    };
+    for spacing in [ance::Spacing::SecondSmallest, ance::Spacing::PerRoundTrip] {
+        algorithms.push(Algorithm::Ance(ance::Options { spacing, ..ance::Options::plain() }));
+    }
+    algorithms.push(Algorithm::Ance(ance::Options {
+        window,
+        ..ance::Options::oracle(BitRate::from_bps(1_500_000).expect("not zero"))
+    }));
+    let window = balance::Options { slow_start: balance::SlowStart::Algorithm1, ..window };
+    algorithms.push(Algorithm::Encn(encn::Options { window }));
+    let rtt = jersey::OwndRtt::Latest;
+    algorithms.push(Algorithm::Jersey(jersey::Options { rtt, ..jersey::Options::default() }));
+    algorithms
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() })]
@@ -41,6 +64,26 @@ proptest! {
             let start = Start { mss, initial_window: 10 * u64::from(mss), initial_ssthresh: u64::MAX, seed: 1 };
             let run = || attack_congestion_control(&mut algorithm.controller(&start), mss, &bytes);
             prop_assert_eq!(run(), run());
+        }
+    }
+
+    #[test]
+    fn every_congestion_control_keeps_its_bounds_whatever_a_sender_meets(
+        bytes in proptest::collection::vec(any::<u8>(), 0..1200),
+        mss in 88_u32..9000,
+        (initial_window, ssthresh) in (1_u64..12, 2_u64..100),
+        seed in any::<u64>(),
+    ) {
+        let mss_bytes = u64::from(mss);
+        for initial_ssthresh in [u64::MAX, ssthresh * mss_bytes] {
+            let initial_window = initial_window * mss_bytes;
+            let start = Start { mss, initial_window, initial_ssthresh, seed };
+            for algorithm in algorithms() {
+                let run = || {
+                    operate_congestion_control(&mut algorithm.controller(&start), mss, &bytes)
+                };
+                prop_assert_eq!(run(), run(), "{:?}", algorithm);
+            }
         }
     }
 

@@ -3,7 +3,9 @@
 
 use super::{Choices, check_quiet, drain, expire};
 use crate::ack::{AckPolicy, DataSample, Decision, ReadSample};
-use crate::cc::{AckSample, CongestionControl, EcnSample, LossSample, RtoSample, SentSample};
+use crate::cc::{
+    AckSample, CongestionControl, EcnSample, LossSample, ReturnedSample, RtoSample, SentSample,
+};
 use crate::endpoint::Endpoint;
 use crate::event::{Event, EventKind, Interest, Sink};
 use crate::link::Link;
@@ -25,7 +27,7 @@ pub fn attack_congestion_control(cc: &mut impl CongestionControl, mss: u32, byte
         now += Span::from_micros(u64::from(choices.word()));
         let in_flight = u64::from(choices.long() >> choices.below(32));
         let rtt = choices.flip().then(|| Span::from_micros(u64::from(choices.word())));
-        match choices.below(8) {
+        match choices.below(9) {
             0 => cc.on_loss(now, &LossSample { in_flight, ece: choices.flip() }),
             1 => cc.on_rto(now, &RtoSample { in_flight, again: choices.flip() }),
             2 => cc.on_ecn(now, &EcnSample { in_flight }),
@@ -34,6 +36,10 @@ pub fn attack_congestion_control(cc: &mut impl CongestionControl, mss: u32, byte
             5 => {
                 let retransmission = choices.flip();
                 cc.on_sent(now, &SentSample { bytes: mss, in_flight, retransmission });
+            }
+            6 => {
+                let times = u32::from(choices.byte());
+                cc.on_returned(now, &ReturnedSample { in_flight, times, srtt: rtt });
             }
             _ => cc.on_ack(
                 now,
