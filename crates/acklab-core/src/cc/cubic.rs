@@ -171,7 +171,8 @@ impl Cubic {
         self.cwnd_prior = self.cwnd;
         let reduced = self.segments(in_flight).min(self.cwnd) * BETA;
         self.ssthresh = reduced.max(SSTHRESH_MIN);
-        self.cwnd = reduced.max(floor);
+        // The floor must not raise a window that a time-out shrank below it.
+        self.cwnd = reduced.max(floor).min(self.cwnd);
         self.leave_curve();
     }
 

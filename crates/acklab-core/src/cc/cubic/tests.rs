@@ -111,8 +111,8 @@ fn a_second_loss_below_the_old_window_gives_room_away() {
 
 #[test]
 fn loss_leaves_two_segments_and_a_mark_leaves_one() {
-    let mut cubic = Cubic::new(&start(1, 1), Options::default());
-    cubic.on_loss(Time::ZERO, &LossSample { in_flight: 1000, ..LossSample::default() });
+    let mut cubic = Cubic::new(&start(2, 1), Options::default());
+    cubic.on_loss(Time::ZERO, &LossSample { in_flight: 2000, ..LossSample::default() });
     assert_eq!(cubic.snapshot(), Snapshot { cwnd: 2000, ssthresh: 2000 });
     let mut cubic = Cubic::new(&start(1, 1), Options::default());
     cubic.on_ecn(Time::ZERO, &EcnSample { in_flight: 1000 });
