@@ -34,6 +34,11 @@ pub fn cos(x: f64) -> f64 {
     libm::cos(x)
 }
 
+/// Angle of the point (x, y) in radians, from -π to π.
+pub fn atan2(y: f64, x: f64) -> f64 {
+    libm::atan2(y, x)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

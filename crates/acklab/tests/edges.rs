@@ -1,7 +1,7 @@
 //! Goal: the dependency graph stays the one that ARCHITECTURE.md draws.
 //! Method: read `cargo metadata` and hold every normal and build edge to [`RULES`].
 //!
-//! core -> {sim, trace, net};  stats;  {core, sim, trace, net, stats} -> lab -> acklab
+//! core -> {control, sim, trace, net};  stats;  {core, control, sim, trace, net, stats} -> lab -> acklab
 //!
 //! Edges of tests (dev-dependencies) are free: they decide nothing that ships.
 
@@ -26,6 +26,12 @@ const RULES: &[Rule] = &[
         outside: Some(&["libm"]),
         why: "the core is sans-IO and deterministic: it stands on nothing but libm",
     },
+    Rule {
+        package: "acklab-control",
+        inside: &["acklab-core"],
+        outside: Some(&["thiserror"]),
+        why: "plants and controllers see the core alone, so that any world can carry them",
+    },
     Rule { package: "acklab-stats", inside: &[], outside: None, why: "statistics know no packets" },
     Rule {
         package: "acklab-sim",
@@ -47,7 +53,14 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "acklab-lab",
-        inside: &["acklab-core", "acklab-net", "acklab-sim", "acklab-stats", "acklab-trace"],
+        inside: &[
+            "acklab-control",
+            "acklab-core",
+            "acklab-net",
+            "acklab-sim",
+            "acklab-stats",
+            "acklab-trace",
+        ],
         outside: None,
         why: "the laboratory joins the worlds and knows no command line",
     },
