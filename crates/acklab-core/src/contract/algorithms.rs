@@ -165,14 +165,13 @@ pub fn attack_queue(queue: &mut dyn Queue, bytes: &[u8]) -> (u32, u64) {
             let same = |other: &Packet| {
                 let marked =
                     packet.ecn == other.ecn || (packet.ecn == Ecn::Ce && other.ecn != Ecn::NotEct);
-                packet.src == other.src && packet.body == other.body && marked
+                packet.body == other.body && marked
             };
             let place = inside.iter().position(same);
             assert!(place.is_some(), "{packet:?} at {now} came out without having gone in");
             inside.remove(place.unwrap_or_default());
             let mark = u64::from(packet.ecn == Ecn::Ce);
-            digest =
-                digest.rotate_left(7) ^ now.as_nanos() ^ u64::from(packet.src.port) << 1 ^ mark;
+            digest = digest.rotate_left(7) ^ now.as_nanos() ^ number_of(&packet) << 1 ^ mark;
         }
         assert_eq!(queue.packets() as usize, inside.len(), "packets at {now}");
         let waiting: u64 = inside.iter().map(|packet| u64::from(packet.size())).sum();
@@ -181,15 +180,15 @@ pub fn attack_queue(queue: &mut dyn Queue, bytes: &[u8]) -> (u32, u64) {
     (left, digest)
 }
 
-/// A packet with any ECN field, of one of a few flows, known again by its source port.
+/// A packet with any ECN field, of one of a few flows; its number is in its body.
 fn any_packet(choices: &mut Choices<'_>, number: u32) -> Packet {
     let payload_len = u32::from(choices.word() % 1460);
     let kind = choices.byte();
-    let src = Addr { node: NodeId(0), port: number as u16 };
+    let src = Addr { node: NodeId(0), port: u16::from(kind >> 4 & 3) };
     let dst = Addr { node: NodeId(1), port: u16::from(kind >> 6) };
     let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(kind & 3)];
     let body = if kind & 4 == 0 {
-        Body::Datagram { len: payload_len, words: [0; 2] }
+        Body::Datagram { len: payload_len, words: [u64::from(number), 0] }
     } else {
         Body::Tcp(TcpRepr {
             seq: Seq(number),
@@ -201,6 +200,13 @@ fn any_packet(choices: &mut Choices<'_>, number: u32) -> Packet {
         })
     };
     Packet { src, dst, ecn, returned: kind & 8 != 0, body }
+}
+
+fn number_of(packet: &Packet) -> u64 {
+    match &packet.body {
+        Body::Tcp(tcp) => u64::from(tcp.seq.0),
+        Body::Datagram { words, .. } => words[0],
+    }
 }
 
 /// Runs a link through arbitrary arrivals and asserts that it keeps the endpoint contract, keeps the

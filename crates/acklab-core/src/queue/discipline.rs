@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::ecn::Treatment;
 use super::{
-    Codel, DropTail, Edctcp, Encn, Jersey, Limit, Pie, Queue, Red, Setup, Threshold, codel, encn,
-    jersey, pie, red, threshold,
+    Codel, DropTail, DualPi2, Edctcp, Encn, FqCodel, Jersey, Limit, Pie, Queue, Red, Setup,
+    Threshold, codel, dualpi2, encn, fq_codel, jersey, pie, red, threshold,
 };
 
 /// Which discipline a link gets.
@@ -20,6 +20,10 @@ pub enum Discipline {
     Codel(codel::Config),
     /// Proportional integral controller, enhanced.
     Pie(pie::Config),
+    /// Flow queues under CoDel, in turn.
+    FqCodel(fq_codel::Config),
+    /// The coupled dual queue of L4S.
+    DualPi2(dualpi2::Config),
     /// A mark below Qmin.
     Encn(encn::Config),
     /// A warning above an average.
@@ -41,8 +45,18 @@ impl Default for Discipline {
 
 impl Discipline {
     /// The names of the built-in ones.
-    pub const NAMES: &'static [&'static str] =
-        &["drop-tail", "red", "codel", "pie", "encn", "jersey", "edctcp", "threshold"];
+    pub const NAMES: &'static [&'static str] = &[
+        "drop-tail",
+        "red",
+        "codel",
+        "pie",
+        "fq-codel",
+        "encn",
+        "jersey",
+        "edctcp",
+        "threshold",
+        "dualpi2",
+    ];
 
     /// The discipline called `name` with its default parameters and room for `packets`
     /// (`u32::MAX`: no limit).
@@ -52,6 +66,8 @@ impl Discipline {
             "red" => Self::Red(red::Config::packets(packets)),
             "codel" => Self::Codel(codel::Config::packets(packets)),
             "pie" => Self::Pie(pie::Config::packets(packets)),
+            "fq-codel" => Self::FqCodel(fq_codel::Config::packets(packets)),
+            "dualpi2" => Self::DualPi2(dualpi2::Config::packets(packets)),
             "encn" => Self::Encn(encn::Config::packets(packets)),
             "jersey" => Self::Jersey(jersey::Config::packets(packets)),
             "edctcp" => Self::Edctcp(threshold::Config::packets(packets)),
@@ -68,6 +84,8 @@ impl Discipline {
             Self::Red(config) => config.limit = limit,
             Self::Codel(config) => config.limit = limit,
             Self::Pie(config) => config.limit = limit,
+            Self::FqCodel(config) => config.limit = limit,
+            Self::DualPi2(config) => config.limit = limit,
             Self::Encn(config) => config.limit = limit,
             Self::Jersey(config) => config.limit = limit,
             Self::Edctcp(config) | Self::Threshold(config) => config.limit = limit,
@@ -83,6 +101,8 @@ impl Discipline {
             Self::Red(config) => config.ecn = ecn,
             Self::Codel(config) => config.ecn = ecn,
             Self::Pie(config) => config.ecn = ecn,
+            Self::FqCodel(config) => config.ecn = ecn,
+            Self::DualPi2(config) => config.ecn = ecn,
             Self::Edctcp(config) | Self::Threshold(config) => config.ecn = ecn,
             Self::DropTail(_) | Self::Encn(_) | Self::Jersey(_) | Self::Custom(_) => {}
         }
@@ -96,6 +116,8 @@ impl Discipline {
             Self::Red(config) => Box::new(Red::new(config, setup)),
             Self::Codel(config) => Box::new(Codel::new(config)),
             Self::Pie(config) => Box::new(Pie::new(config, setup)),
+            Self::FqCodel(config) => Box::new(FqCodel::new(config, setup)),
+            Self::DualPi2(config) => Box::new(DualPi2::new(config)),
             Self::Encn(config) => Box::new(Encn::new(config)),
             Self::Jersey(config) => Box::new(Jersey::new(config)),
             Self::Edctcp(config) => Box::new(Edctcp::new(config)),
