@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{
     AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
-    SentSample, Snapshot, Start, ance, cubic, dctcp, edctcp, encn, jersey, reno,
+    SentSample, Snapshot, Start, ance, cubic, dctcp, edctcp, encn, jersey, reno, vegas, westwood,
 };
 use crate::time::{Span, Time};
 use crate::units::BitRate;
@@ -138,6 +138,10 @@ algorithms! {
     "dctcp" Dctcp(options: dctcp::Options) => dctcp::Dctcp;
     /// DCTCP with packets that a full switch hands back.
     "edctcp" Edctcp(options: edctcp::Options) => edctcp::Edctcp;
+    /// A few segments kept in the queue, by round-trip times.
+    "vegas" Vegas(options: vegas::Options) => vegas::Vegas;
+    /// Westwood+: after a loss, what the path was measured to carry.
+    "westwood" Westwood(options: westwood::Options) => westwood::Westwood;
 }
 
 #[expect(clippy::derivable_impls, reason = "the table has no place for #[default]")]

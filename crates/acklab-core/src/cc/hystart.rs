@@ -129,8 +129,7 @@ mod tests {
         let rtt = Some(Span::from_millis(rtt_ms));
         let ack = AckSample { in_flight: 10_000, rtt, ..ack_of(MSS) };
         let mut phase = Phase::SlowStart;
-        // After an ACK of one of ten segments nine are on the way: nine ACKs make a round.
-        for _ in 0..9 {
+        for _ in 0..10 {
             phase = hystart.on_ack(&ack);
         }
         phase

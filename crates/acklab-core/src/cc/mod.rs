@@ -15,6 +15,8 @@ pub mod hystart;
 pub mod jersey;
 pub mod reno;
 pub mod round;
+pub mod vegas;
+pub mod westwood;
 
 pub use algorithm::{Algorithm, Controller, Factory};
 

@@ -38,6 +38,11 @@ impl Reno {
         self.acked = 0;
     }
 
+    /// A relative of Reno decides about the window itself, bytes; at least two segments.
+    pub(super) fn set_window(&mut self, cwnd: u64) {
+        self.cwnd = cwnd.max(2 * self.mss);
+    }
+
     /// RFC 5681 equation 4.
     fn half(&self, in_flight: u64) -> u64 {
         (in_flight / 2).max(2 * self.mss)

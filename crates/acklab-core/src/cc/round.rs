@@ -1,7 +1,9 @@
-//! Rounds: one round trip of data, from the ACK that opens it to the ACK of the last byte that was
-//! on the way then (RFC 9406 section 4.2 `windowEnd`; Vegas' and Westwood's "once per RTT").
+//! Rounds: one round trip of data (RFC 9406 section 4.2; Vegas' and Westwood's "once per RTT").
 //!
-//! Counted from ACKs alone, in bytes, so that an algorithm needs no sequence numbers.
+//! A round ends with the ACK of the first segment that left after it began, which then begins the
+//! next. Counted from ACKs alone, in bytes, so that an algorithm needs no sequence numbers: that
+//! segment ends where what was on the way before the ACK, and as much as it acknowledged, ends.
+//! (RFC 9406 ends a round one segment earlier, with the last one that left before it began.)
 
 use super::AckSample;
 
@@ -22,8 +24,7 @@ impl Rounds {
         if sample.acked == 0 || self.acked < self.end {
             return false;
         }
-        let in_flight = sample.in_flight.saturating_sub(sample.acked);
-        self.end = self.acked.saturating_add(in_flight).max(self.acked.saturating_add(1));
+        self.end = self.acked.saturating_add(sample.in_flight.max(1));
         !is_first
     }
 
@@ -39,12 +40,13 @@ mod tests {
     use crate::cc::ack_of;
 
     #[test]
-    fn a_round_ends_with_the_ack_of_what_was_on_the_way_when_it_began() {
+    fn a_round_ends_with_the_ack_of_what_left_after_it_began() {
         let mut rounds = Rounds::default();
         let ack = AckSample { in_flight: 4000, ..ack_of(1000) };
-        // The first ACK leaves three segments on the way: the third ACK after it ends the round.
-        let ends = [(); 7].map(|()| rounds.on_ack(&ack));
-        assert_eq!(ends, [false, false, false, true, false, false, true]);
+        // The first ACK leaves three segments on the way and lets a fourth out.
+        let ends = [(); 9].map(|()| rounds.on_ack(&ack));
+        let [no, yes] = [false, true];
+        assert_eq!(ends, [no, no, no, no, yes, no, no, no, yes]);
     }
 
     #[test]

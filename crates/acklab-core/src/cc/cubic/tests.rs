@@ -173,9 +173,9 @@ fn hystart_ends_the_first_slow_start_before_any_loss() {
             break;
         }
     }
-    // Noticed within the round that doubles the path's 40 segments; five rounds at a quarter of the
-    // pace then make at most 1.25^5 = 3.05 of it.
-    assert!((40.0..244.0).contains(&cubic.ssthresh), "left at {} segments", cubic.ssthresh);
+    // The rise of 12.5 ms comes with 47 segments; the round that notices it at most doubles them,
+    // and five rounds at a quarter of the pace make 1.25^5 of that.
+    assert!((47.0..2.0 * 47.0 * 3.06).contains(&cubic.ssthresh), "{} segments", cubic.ssthresh);
     assert_eq!(cubic.cwnd.to_bits(), cubic.ssthresh.to_bits());
 }
 
