@@ -6,7 +6,7 @@ use acklab_core::link::LinkConfig;
 use acklab_core::packet::{Addr, NodeId};
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
-use acklab_core::tcp::Config;
+use acklab_core::tcp::{Config, Connection};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel, Source};
@@ -68,8 +68,7 @@ fn a_flow_that_starts_later_sends_its_first_syn_then() {
     assert_eq!(departures(&world, c)[0], Time::ZERO);
     world.run_until(at(5000));
     assert_eq!(departures(&world, a)[0], at(500));
-    let read: Vec<u64> =
-        world.connections().map(acklab_core::tcp::Connection::total_read).collect();
+    let read: Vec<u64> = world.connections().map(Connection::total_read).collect();
     assert_eq!(read, [10_000, 0, 10_000, 0]);
 }
 
@@ -78,7 +77,7 @@ fn an_unlimited_flow_fills_the_bottleneck_until_it_is_stopped() {
     let (mut world, [(a, b), _]) = dumbbell();
     world.connect(end(a, Bulk::unlimited().until(at(2000))), end(b, reader()));
     world.run_until(at(2000));
-    let read = |world: &World<Diary>| world.connections().next().map_or(0, |c| c.total_read());
+    let read = |world: &World<Diary>| world.connections().next().map_or(0, Connection::total_read);
     let bps = read(&world) as f64 * 8.0 / 2.0;
     assert!((9.0e6..10.0e6).contains(&bps), "{bps}");
     // What the send buffer held is still delivered, and then both ends close.
@@ -109,7 +108,7 @@ fn a_trace_is_written_byte_for_byte_when_it_says() {
         })
         .collect();
     assert_eq!(written, [(at(100), 500), (at(200), 3000), (at(250), 1)]);
-    assert_eq!(world.connections().next().map(|c| c.total_read()), Some(3501));
+    assert_eq!(world.connections().next().map(Connection::total_read), Some(3501));
 }
 
 #[test]
@@ -122,7 +121,7 @@ fn an_on_off_writer_has_its_mean_rate() {
     world.connect(end(a, Source::new(arrivals)), end(b, reader()));
     world.run_until(at(200_000));
     // On for half of the time at 2 Mbit/s; the share of 1000 periods has a deviation of 2 %.
-    let bps = world.connections().next().map_or(0, |c| c.total_read()) as f64 * 8.0 / 200.0;
+    let bps = world.connections().next().map_or(0, Connection::total_read) as f64 * 8.0 / 200.0;
     assert!((0.9e6..1.1e6).contains(&bps), "{bps}");
 }
 
