@@ -20,6 +20,8 @@ pub mod report;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod series;
+pub mod signal;
 pub mod timing;
 
 /// Captures and their diagnosis, for the doors, which see this crate alone.

@@ -25,6 +25,9 @@ pub struct MetricDoc {
 pub enum Measured {
     /// One value for each message, segment, ...: reported as mean, p50, p95 and max.
     Samples(Vec<f64>),
+    /// A quantity over time, as (value, seconds at that value) with values rising: reported as mean,
+    /// p50, p95 and max, weighted by time.
+    Shares(Vec<(f64, f64)>),
     /// How often: reported as the sum over the replications.
     Total(u64),
     /// So many of these for each of those: reported as the quotient of the sums.
@@ -57,6 +60,9 @@ impl Metrics {
             match (self.0.get_mut(name), theirs) {
                 (Some(Measured::Samples(ours)), Measured::Samples(theirs)) => ours.extend(theirs),
                 (Some(Measured::Total(ours)), Measured::Total(theirs)) => *ours += theirs,
+                (Some(Measured::Shares(ours)), Measured::Shares(theirs)) => {
+                    add_shares(ours, theirs);
+                }
                 (
                     Some(Measured::Ratio { of, per }),
                     Measured::Ratio { of: their_of, per: their_per },
@@ -79,16 +85,16 @@ impl Metrics {
         }
     }
 
-    /// Mean and quantiles of a metric's samples; `None` where it has none.
-    pub fn summary(&self, name: &str) -> Option<Summary> {
-        Summary::from_samples(self.samples(name))
+    /// Mean and quantiles of a metric; `None` where it has none.
+    pub fn spread(&self, name: &str) -> Option<Spread> {
+        self.0.get(name).and_then(Measured::spread)
     }
 
     /// A metric as one number: a total, a quotient, or the mean of its samples; NaN if unknown.
     pub fn number(&self, name: &str) -> f64 {
         self.0.get(name).map_or(f64::NAN, |measured| match measured {
-            Measured::Samples(samples) => {
-                Summary::from_samples(samples).map_or(f64::NAN, |summary| summary.mean)
+            Measured::Samples(_) | Measured::Shares(_) => {
+                measured.spread().map_or(f64::NAN, |spread| spread.mean)
             }
             Measured::Total(total) => *total as f64,
             Measured::Ratio { of, per } => of / per,
@@ -111,11 +117,26 @@ impl Metrics {
 }
 
 impl Measured {
+    /// Mean and quantiles of samples, or of a quantity over time; `None` for other metrics, and where
+    /// nothing was measured.
+    fn spread(&self) -> Option<Spread> {
+        match self {
+            Self::Samples(samples) => Summary::from_samples(samples).map(|summary| Spread {
+                mean: summary.mean,
+                p50: summary.p50,
+                p95: summary.p95,
+                max: summary.max,
+            }),
+            Self::Shares(shares) => Spread::over_time(shares),
+            Self::Total(_) | Self::Ratio { .. } => None,
+        }
+    }
+
     fn to_json(&self) -> Value {
         match self {
-            Self::Samples(samples) => {
-                let summary = Summary::from_samples(samples);
-                let field = |of: fn(&Summary) -> f64| summary.as_ref().map(of);
+            Self::Samples(_) | Self::Shares(_) => {
+                let spread = self.spread();
+                let field = |of: fn(&Spread) -> f64| spread.as_ref().map(of);
                 json!({
                     "mean": field(|summary| summary.mean),
                     "p50": field(|summary| summary.p50),
@@ -125,6 +146,54 @@ impl Measured {
             }
             Self::Total(total) => json!(total),
             Self::Ratio { of, per } => json!(of / per),
+        }
+    }
+}
+
+/// Mean and quantiles of samples, or of a quantity over time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Mean.
+    pub mean: f64,
+    /// Median; over time, the least value that is not exceeded half of it.
+    pub p50: f64,
+    /// 95 % quantile, likewise.
+    pub p95: f64,
+    /// Maximum.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of (value, seconds) with values rising; `None` where no time passed.
+    fn over_time(shares: &[(f64, f64)]) -> Option<Self> {
+        let total: f64 = shares.iter().map(|(_, time)| time).sum();
+        if total <= 0.0 {
+            return None;
+        }
+        let quantile = |share: f64| {
+            let mut sum = 0.0;
+            let reached = shares.iter().find(|(_, time)| {
+                sum += time;
+                // One part in 10^12 for the rounding of the sums.
+                sum >= share * total * (1.0 - 1e-12)
+            });
+            reached.or(shares.last()).map_or(f64::NAN, |(value, _)| *value)
+        };
+        Some(Self {
+            mean: shares.iter().map(|(value, time)| value * time).sum::<f64>() / total,
+            p50: quantile(0.5),
+            p95: quantile(0.95),
+            max: shares.iter().rfind(|(_, time)| *time > 0.0).map_or(f64::NAN, |(value, _)| *value),
+        })
+    }
+}
+
+/// Adds the times of `theirs` to `ours`, value by value.
+fn add_shares(ours: &mut Vec<(f64, f64)>, theirs: &[(f64, f64)]) {
+    for &(value, time) in theirs {
+        match ours.binary_search_by(|(other, _)| other.total_cmp(&value)) {
+            Ok(found) => ours[found].1 += time,
+            Err(place) => ours.insert(place, (value, time)),
         }
     }
 }
@@ -155,6 +224,23 @@ mod tests {
                 "messages_per_segment": 3.0,
             })
         );
+    }
+
+    #[test]
+    fn a_quantity_over_time_is_weighted_by_time() {
+        let mut pooled = Metrics::default();
+        let one = |shares: &[(f64, f64)]| {
+            let mut metrics = Metrics::default();
+            metrics.insert("queue_packets", Measured::Shares(shares.to_vec()));
+            metrics
+        };
+        pooled.pool(&one(&[(0.0, 6.0), (2.0, 1.0), (9.0, 0.0)]));
+        pooled.pool(&one(&[(1.0, 2.0), (2.0, 1.0)]));
+        assert_eq!(
+            pooled.to_json(),
+            json!({"queue_packets": {"mean": 0.6, "p50": 0.0, "p95": 2.0, "max": 2.0}})
+        );
+        assert_eq!(Spread::over_time(&[(3.0, 0.0)]), None);
     }
 
     #[test]

@@ -224,6 +224,24 @@ impl Settings {
         Ok(())
     }
 
+    /// Whether there is a parameter called `name`.
+    pub fn has(&self, name: &str) -> bool {
+        self.entries.iter().any(|entry| entry.name == name)
+    }
+
+    /// Gives a parameter that was not set the value `text`, without counting as set: what a preset does.
+    ///
+    /// # Panics
+    /// If there is no such parameter or the text does not fit it: a mistake in the preset, which its
+    /// test finds.
+    pub fn assume(&mut self, name: &str, text: &str) {
+        let entry = self.entries.iter_mut().find(|entry| entry.name == name);
+        let entry = entry.expect("a preset names parameters of its scenario");
+        if !entry.chosen {
+            entry.value = entry.kind.parse(text).expect("a preset's value fits its parameter");
+        }
+    }
+
     /// Sets one parameter from `name=value`.
     pub fn set_pair(&mut self, pair: &str) -> Result<(), SetError> {
         match pair.split_once('=') {

@@ -50,7 +50,7 @@ pub struct CaseResult {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowResult {
     /// Name within the scenario.
-    pub id: &'static str,
+    pub id: String,
     /// Pooled metrics.
     pub metrics: Metrics,
 }
@@ -62,10 +62,10 @@ impl FlowResult {
         }
     }
 
-    fn pool_one(flows: &mut Vec<Self>, id: &'static str, metrics: &Metrics) {
+    fn pool_one(flows: &mut Vec<Self>, id: &str, metrics: &Metrics) {
         match flows.iter_mut().find(|flow| flow.id == id) {
             Some(flow) => flow.metrics.pool(metrics),
-            None => flows.push(Self { id, metrics: metrics.clone() }),
+            None => flows.push(Self { id: id.to_owned(), metrics: metrics.clone() }),
         }
     }
 

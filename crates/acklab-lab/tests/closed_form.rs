@@ -95,7 +95,7 @@ fn without_jitter_mean_maximum_and_messages_per_segment_are_the_lattices() {
             let drift_ms =
                 if law.cycle() < Span::from_millis(100) { 0.021 } else { 0.021 * cycles };
             let drift_ms = drift_ms.min(5.0);
-            let summary = metrics.summary("buffering_delay_ms").unwrap();
+            let summary = metrics.spread("buffering_delay_ms").unwrap();
             let edge = law.cycle().as_millis_f64() / cycles;
             close(&case, summary.mean, law.lattice_mean_ms(), drift_ms + edge);
             close(&case, summary.max, law.lattice_max().as_millis_f64(), drift_ms);
@@ -147,7 +147,7 @@ fn with_jitter_the_delay_is_uniform_over_the_cycle() {
             let critical = ks_critical_value(independent as usize, 0.001);
             assert!(distance <= critical, "{case}: distance {distance}, critical {critical}");
 
-            let summary = metrics.summary("buffering_delay_ms").unwrap();
+            let summary = metrics.spread("buffering_delay_ms").unwrap();
             let error = cycle_ms / 12.0_f64.sqrt() / independent.sqrt();
             close(&case, summary.mean, law.uniform_mean_ms(), 4.0 * error);
             // 10 050 samples leave at most 1 % of the range uncovered, and cover no more than it
@@ -165,7 +165,7 @@ fn with_jitter_the_delay_is_uniform_over_the_cycle() {
 #[test]
 fn overhead_lets_the_phase_drift_over_the_whole_cycle() {
     let metrics = metrics("receiver=freebsd-12.1 rtt=100ms overhead=300us", 1);
-    let summary = metrics.summary("buffering_delay_ms").unwrap();
+    let summary = metrics.spread("buffering_delay_ms").unwrap();
     // Two thirds of the run drift from {0, 100} to {100, 200} ms (mean 100), one third from {0, 100}
     // again up to {50, 150} (mean 75).
     close("mean", summary.mean, 275.0 / 3.0, 3.0);
@@ -179,9 +179,9 @@ fn a_free_running_tick_acknowledges_after_one_to_two_ticks() {
     for rtt_ms in RTTS_MS {
         let case = format!("receiver=windows-7-tick rtt={rtt_ms}ms jitter=1ms");
         let metrics = metrics(&case, 10);
-        let acks = metrics.summary("ack_delay_ms").unwrap();
+        let acks = metrics.spread("ack_delay_ms").unwrap();
         assert!(acks.max <= 200.0, "{case}: {acks:?}");
-        let delays = metrics.summary("buffering_delay_ms").unwrap();
+        let delays = metrics.spread("buffering_delay_ms").unwrap();
         let cycle_max = rtt_ms as f64 + 200.0;
         assert!(delays.max <= cycle_max + 0.1, "{case}: {delays:?}");
         let mean_max = f64::midpoint(cycle_max, 0.0) + 50.0;
@@ -195,7 +195,7 @@ fn without_nagle_nothing_waits_for_an_ack() {
         for rtt_ms in RTTS_MS {
             let case = format!("receiver={receiver} rtt={rtt_ms}ms nagle=off");
             let metrics = metrics(&case, 1);
-            let summary = metrics.summary("buffering_delay_ms").unwrap();
+            let summary = metrics.spread("buffering_delay_ms").unwrap();
             assert_eq!((summary.max, metrics.number("holds")), (0.0, 0.0), "{case}");
             close(&case, metrics.number("messages_per_segment"), 1.0, 0.0);
         }

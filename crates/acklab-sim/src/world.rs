@@ -159,6 +159,11 @@ impl<O: Observer> World<O> {
         }
     }
 
+    /// When the next turn is; `None` when nothing is pending.
+    pub fn next_time(&self) -> Option<Time> {
+        self.queue.next_time()
+    }
+
     /// Takes one turn; returns false when nothing is pending.
     pub fn step(&mut self) -> bool {
         let Some((at, target)) = self.queue.pop() else { return false };
@@ -185,6 +190,13 @@ impl<O: Observer> World<O> {
         }
         self.publish();
         true
+    }
+
+    /// From now on the links draw as they would under `seed`: a run that branches.
+    pub fn reseed(&mut self, seed: u64) {
+        for slot in &mut self.links {
+            slot.link.reseed(seed);
+        }
     }
 
     /// The present time.

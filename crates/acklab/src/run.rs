@@ -227,7 +227,7 @@ fn metrics_table(results: &Results) -> String {
         .map(|(name, measured)| {
             let mut row = vec![name.to_owned()];
             match measured {
-                Measured::Samples(_) => {
+                Measured::Samples(_) | Measured::Shares(_) => {
                     row.extend(quantiles(&results.metrics, name).map(|value| number(value, 3)));
                 }
                 Measured::Total(total) => row.push(total.to_string()),
@@ -249,8 +249,8 @@ fn side(metrics: &Metrics, name: &str) -> String {
 /// Mean, median, 95 % quantile and maximum; NaN where nothing was measured.
 fn quantiles(metrics: &Metrics, name: &str) -> [f64; 4] {
     metrics
-        .summary(name)
-        .map_or([f64::NAN; 4], |summary| [summary.mean, summary.p50, summary.p95, summary.max])
+        .spread(name)
+        .map_or([f64::NAN; 4], |spread| [spread.mean, spread.p50, spread.p95, spread.max])
 }
 
 /// What the three columns of theory mean.

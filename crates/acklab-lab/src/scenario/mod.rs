@@ -4,9 +4,11 @@
 //! threads, pooling, JSON, reports, captures) is the laboratory's and the same for all. One file
 //! per scenario; a new one is added to [`ALL`].
 
+mod ance;
 mod bench;
 mod hold;
 mod nagle_delack;
+mod network;
 mod path;
 mod recorder;
 mod system;
@@ -18,15 +20,24 @@ use acklab_core::time::Time;
 use crate::measured::{MetricDoc, Metrics};
 use crate::parameter::{Parameter, SetError, Settings, nearest};
 use crate::report::run::{Comparison, Expected};
+use crate::signal::{Segment, Signal, Watch};
 
+pub use ance::{AnceDaisy, AnceDumbbell};
 pub use bench::Bench;
 pub use hold::HeldExchange;
 pub use nagle_delack::{NagleDelack, simulate as simulate_nagle_delack};
 pub use write_write_read::{WriteWriteRead, simulate as simulate_write_write_read};
 
 /// The built-in scenarios, in the order in which they are listed.
-pub const ALL: &[&dyn Scenario] =
-    &[&NagleDelack, &WriteWriteRead, &Bench::Reference, &Bench::Hundred, &Bench::Gigabit];
+pub const ALL: &[&dyn Scenario] = &[
+    &NagleDelack,
+    &WriteWriteRead,
+    &AnceDaisy,
+    &AnceDumbbell,
+    &Bench::Reference,
+    &Bench::Hundred,
+    &Bench::Gigabit,
+];
 
 /// An experiment in virtual time.
 pub trait Scenario: Sync {
@@ -75,6 +86,24 @@ pub trait Scenario: Sync {
 
     /// About how many packets and polls a replication under these settings takes: what bounds a plan.
     fn packets(&self, settings: &Settings) -> u64;
+
+    /// What a query may speak about under these settings; nothing where it cannot be verified.
+    fn signals(&self, _settings: &Settings) -> Vec<Signal> {
+        Vec::new()
+    }
+
+    /// Runs one replication whose randomness is `path`, up to `until`, and shows the values of the
+    /// signals, in the order of [`Scenario::signals`], after each change of one of `wanted`. Values of
+    /// signals that are not wanted mean nothing.
+    fn watch(
+        &self,
+        _settings: &Settings,
+        _path: &[Segment],
+        _until: Time,
+        _wanted: &[bool],
+        _each: Watch<'_>,
+    ) {
+    }
 
     /// Runs one replication; the same settings and seed give the same result to the bit.
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication;
@@ -130,7 +159,7 @@ pub struct Replication {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flow {
     /// Name within the scenario.
-    pub id: &'static str,
+    pub id: String,
     /// Its metrics.
     pub metrics: Metrics,
 }

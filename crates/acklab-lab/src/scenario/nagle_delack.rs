@@ -124,7 +124,7 @@ impl Scenario for NagleDelack {
         let hash = recorder.hash();
         let longest_hold = recorder.take_longest_hold();
         let metrics = recorder.into_metrics();
-        let flows = vec![Flow { id: "sender-receiver", metrics: metrics.clone() }];
+        let flows = vec![Flow { id: "sender-receiver".into(), metrics: metrics.clone() }];
         Replication { hash, events, metrics, flows, longest_hold }
     }
 }

@@ -99,7 +99,7 @@ impl Scenario for WriteWriteRead {
         for name in ["delivery_delay_ms", "undelivered_messages"] {
             metrics.remove(name);
         }
-        let flows = vec![Flow { id: "client-server", metrics: metrics.clone() }];
+        let flows = vec![Flow { id: "client-server".into(), metrics: metrics.clone() }];
         Replication { hash, events, metrics, flows, longest_hold }
     }
 }

@@ -1,0 +1,270 @@
+//! The experiments of Sup, de Moraes and Bauchspiess: TCP flows, and a control loop, over a bottleneck.
+//!
+//! "Acknowledge-Based Non-Congestion Estimation: An Indirect Queue Management Approach for Concurrent
+//! TCP and UDP-like Flows" (IJCNIS 2020). `ance-daisy` is its section 3, `ance-dumbbell` its section 4.
+//! What the paper leaves open is a parameter ([`parameters`]); the topology is in [`model`], the
+//! discipline and the congestion control by name in [`algorithms`], what is measured and what a query may
+//! name in [`signals`].
+
+mod algorithms;
+mod model;
+mod parameters;
+mod signals;
+
+use std::ops::ControlFlow;
+
+use acklab_core::event::Interest;
+use acklab_core::rng::Rng;
+use acklab_core::time::Time;
+use acklab_sim::World;
+
+use super::network::{NETWORK_METRICS, NetworkRecorder};
+use super::{Axis, Capture, CapturePoint, Replication, Scenario};
+use crate::measured::MetricDoc;
+use crate::parameter::{Parameter, SetError, Settings};
+use crate::signal::{Segment, Signal, Watch};
+use model::{Model, PERIOD};
+use parameters::resolve;
+
+/// One flow through two routers: the paper's section 3.
+#[derive(Clone, Copy, Debug)]
+pub struct AnceDaisy;
+
+/// Several flows and the motor's control loop through two routers: the paper's section 4.
+#[derive(Clone, Copy, Debug)]
+pub struct AnceDumbbell;
+
+impl Scenario for AnceDaisy {
+    fn name(&self) -> &'static str {
+        "ance-daisy"
+    }
+
+    fn summary(&self) -> &'static str {
+        "one TCP flow over a bottleneck: how its queueing discipline and congestion control share it"
+    }
+
+    fn doc(&self) -> &'static str {
+        "Figure 1 of the ANCE paper: sender, router, bottleneck, router, receiver. The flow has \
+         endless data. Links carry 1 kB packets and 40-byte ACKs; 17 of them wait at a router. Hosts \
+         take no time but `host_jitter`."
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        parameters::DAISY
+    }
+
+    fn metrics(&self) -> &'static [MetricDoc] {
+        &NETWORK_METRICS
+    }
+
+    fn main_metric(&self) -> &'static str {
+        "throughput_bps"
+    }
+
+    fn side_metrics(&self) -> &'static [&'static str] {
+        &["queue_packets", "queue_empty_share", "idle_share", "drops", "marks"]
+    }
+
+    fn replications(&self) -> u64 {
+        1
+    }
+
+    fn grid(&self) -> &'static [Axis] {
+        &[Axis { parameter: "queue", values: &["red", "codel", "pie", "encn"] }]
+    }
+
+    fn terms(&self) -> &'static [&'static str] {
+        &["rtt"]
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), SetError> {
+        check(settings)
+    }
+
+    fn packets(&self, settings: &Settings) -> u64 {
+        packets(settings)
+    }
+
+    fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
+        run(settings, seed, capture)
+    }
+
+    fn signals(&self, settings: &Settings) -> Vec<Signal> {
+        signals::list(&resolve(settings)).into_iter().map(|(signal, _)| signal).collect()
+    }
+
+    fn watch(
+        &self,
+        settings: &Settings,
+        path: &[Segment],
+        until: Time,
+        wanted: &[bool],
+        each: Watch<'_>,
+    ) {
+        watch(settings, path, until, wanted, each);
+    }
+}
+
+impl Scenario for AnceDumbbell {
+    fn name(&self) -> &'static str {
+        "ance-dumbbell"
+    }
+
+    fn summary(&self) -> &'static str {
+        "TCP flows and a motor's control loop over a bottleneck: what queues do to the motor"
+    }
+
+    fn doc(&self) -> &'static str {
+        "Figure 6 of the ANCE paper: three TCP flows with endless data, and a DC motor whose position \
+         is controlled through the same routers, sampled every 14 ms. The motor's samples travel \
+         with the data, the commands with the ACKs, 48 bytes each. What the paper leaves open is \
+         decided by `preset`."
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        parameters::DUMBBELL
+    }
+
+    fn metrics(&self) -> &'static [MetricDoc] {
+        signals::DUMBBELL_METRICS
+    }
+
+    fn main_metric(&self) -> &'static str {
+        "itae_rad_s"
+    }
+
+    fn side_metrics(&self) -> &'static [&'static str] {
+        &["throughput_bps", "jain", "queue_packets", "queue_empty_share", "drops", "marks"]
+    }
+
+    fn replications(&self) -> u64 {
+        10
+    }
+
+    fn grid(&self) -> &'static [Axis] {
+        &[Axis { parameter: "queue", values: &["drop-tail", "red", "codel", "pie", "encn"] }]
+    }
+
+    fn terms(&self) -> &'static [&'static str] {
+        &["rtt"]
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), SetError> {
+        check(settings)
+    }
+
+    fn packets(&self, settings: &Settings) -> u64 {
+        packets(settings)
+    }
+
+    fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
+        run(settings, seed, capture)
+    }
+
+    fn signals(&self, settings: &Settings) -> Vec<Signal> {
+        signals::list(&resolve(settings)).into_iter().map(|(signal, _)| signal).collect()
+    }
+
+    fn watch(
+        &self,
+        settings: &Settings,
+        path: &[Segment],
+        until: Time,
+        wanted: &[bool],
+        each: Watch<'_>,
+    ) {
+        watch(settings, path, until, wanted, each);
+    }
+}
+
+fn check(settings: &Settings) -> Result<(), SetError> {
+    let refuse = |name: &str, reason: &str| {
+        let value = settings.values().find(|(other, _)| *other == name);
+        let text = value.map_or_else(String::new, |(_, value)| value.to_string());
+        Err(SetError::BadValue { name: name.into(), text, reason: reason.into() })
+    };
+    if settings.span("duration").is_zero() {
+        return refuse("duration", "must be longer than 0");
+    }
+    if settings.choice("service") == "within" && settings.count("buffer") < 2 {
+        return refuse("buffer", "must be at least 2 with service=within");
+    }
+    if settings.number("red_min") >= settings.number("red_max") {
+        return refuse("red_min", "must be less than red_max");
+    }
+    Ok(())
+}
+
+/// Data, ACKs, samples and commands that the bottleneck can carry.
+fn packets(settings: &Settings) -> u64 {
+    let bits = settings.rate("rate").as_bps() as f64 * settings.span("duration").as_secs_f64();
+    let data = bits / (8.0 * settings.count("packet") as f64);
+    2 * data as u64 + 2 * (settings.span("duration").as_nanos() / PERIOD.as_nanos())
+}
+
+/// A world at time zero with everything opened.
+fn world<'a>(
+    settings: &Settings,
+    seed: u64,
+    interest: Interest,
+    capture: Option<Capture<'a>>,
+) -> World<NetworkRecorder<'a>> {
+    let model = Model::new(settings);
+    let (at, tap) = capture.map_or((None, None), |Capture { at, tap }| (Some(at), Some(tap)));
+    let recorder = NetworkRecorder::new(model.watched(settings), tap);
+    let mut world = World::new(&model.topology, seed, interest, recorder);
+    if let Some(point) = at {
+        world.tap(match point {
+            CapturePoint::Sender => model.senders[0],
+            CapturePoint::Middle => model.routers[0],
+            CapturePoint::Receiver => model.routers[1],
+        });
+    }
+    let mut draws = Rng::named(seed, "ance/start");
+    model.open_control(&mut world, settings, &mut draws);
+    model.open_flows(&mut world, settings, &mut draws);
+    world
+}
+
+fn run(settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
+    let settings = resolve(settings);
+    let mut world = world(&settings, seed, Interest::ALL, capture);
+    let end = Time::ZERO + settings.span("duration");
+    world.run_until(end);
+    let events = world.events();
+    let recorder = world.observer_mut();
+    let (mut metrics, flows) = recorder.finish(end);
+    if settings.has("flows") {
+        signals::add_loop_metrics(&mut metrics, recorder.control());
+    }
+    Replication { hash: recorder.hash(), events, metrics, flows, longest_hold: None }
+}
+
+fn watch(settings: &Settings, path: &[Segment], until: Time, wanted: &[bool], each: Watch<'_>) {
+    let settings = resolve(settings);
+    let Some((first, rest)) = path.split_first() else { return };
+    let signals = signals::list(&settings);
+    let sources: Vec<_> =
+        signals.iter().zip(wanted).map(|((_, source), wanted)| wanted.then_some(*source)).collect();
+    let changes = signals::changes(&sources);
+    let mut world = world(&settings, first.seed, signals::interest(changes), None);
+    let mut values = vec![0.0; sources.len()];
+    let mut rest = rest.iter().peekable();
+    while let Some(at) = world.next_time().filter(|at| *at <= until) {
+        while let Some(segment) = rest.next_if(|segment| segment.from <= at) {
+            world.reseed(segment.seed);
+        }
+        world.step();
+        if !world.observer_mut().take_changes().has(changes) {
+            continue;
+        }
+        for (value, source) in values.iter_mut().zip(&sources) {
+            if let Some(source) = source {
+                *value = signals::value(*source, world.observer(), at);
+            }
+        }
+        if each(at, &values) == ControlFlow::Break(()) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! [`NetworkRecorder`]: the observer of scenarios about queues and flows.
+//!
+//! It watches one link, the bottleneck, and the senders of the flows under study: how long the queue
+//! was at each length, how long the transmitter stood idle, what was dropped and marked, and how much
+//! each sender has had acknowledged. Lengths and idle time are kept as time at each value, so the
+//! figures are exact whatever the sampling of a plot.
+//!
+//! `queue_empty_share` and `idle_share` leave out the start: they count from the first drop at the
+//! bottleneck, or from 5 s where that comes first. A queue is empty while nothing waits; the
+//! transmitter may still be busy with the last packet then, and is idle only without that one.
+
+use acklab_control::LoopRecord;
+use acklab_control::record::code;
+use acklab_core::event::{DropReason, Event, EventKind, FlowKey};
+use acklab_core::packet::{Body, NodeId, Packet};
+use acklab_core::time::{Span, Time};
+use acklab_core::units::BitRate;
+use acklab_sim::{Observer, ResultHash};
+use acklab_stats::jain_index;
+
+use super::{Flow, Tap};
+use crate::measured::{Measured, MetricDoc, Metrics};
+
+/// What to watch.
+#[derive(Clone, Debug)]
+pub(super) struct Watched {
+    /// The bottleneck's index in the world.
+    pub(super) bottleneck: u32,
+    /// Its rate.
+    pub(super) rate: BitRate,
+    /// The sender of each flow, in the order in which they are reported, with its name.
+    pub(super) senders: Vec<(NodeId, String)>,
+    /// Bytes on the wire for each byte of payload: throughput counts headers.
+    pub(super) wire_factor: f64,
+    /// Payload of a full segment, bytes: what the window is counted in.
+    pub(super) mss: f64,
+    /// Sampling period of the control loop, if there is one.
+    pub(super) period: Span,
+}
+
+/// The bottleneck's queue.
+#[derive(Clone, Debug, Default)]
+struct Bottleneck {
+    packets: u32,
+    bytes: u64,
+    since: Time,
+    /// Nanoseconds at each length.
+    time_at: Vec<u64>,
+    busy_until: Time,
+    busy: Span,
+    started: Start,
+    drops: u64,
+    marks: u64,
+}
+
+/// When the shares begin to count, and what had been until then.
+#[derive(Clone, Copy, Debug, Default)]
+struct Start {
+    at: Option<Time>,
+    empty: u64,
+    busy: Span,
+}
+
+impl Bottleneck {
+    /// The queue has been as it was until `at`.
+    fn pass(&mut self, at: Time) {
+        let begin = Time::ZERO + START;
+        if self.started.at.is_none() && at >= begin {
+            self.pass_to(begin);
+            self.start(begin);
+        }
+        self.pass_to(at);
+    }
+
+    fn pass_to(&mut self, at: Time) {
+        let slot = self.packets as usize;
+        if self.time_at.len() <= slot {
+            self.time_at.resize(slot + 1, 0);
+        }
+        if at > self.since {
+            self.time_at[slot] += at.since(self.since).as_nanos();
+            self.since = at;
+        }
+    }
+
+    fn start(&mut self, at: Time) {
+        // What of the present transmission lies after `at` belongs to what is counted.
+        let rest = if self.busy_until > at { self.busy_until.since(at) } else { Span::ZERO };
+        let empty = self.time_at.first().copied().unwrap_or(0);
+        self.started = Start { at: Some(at), empty, busy: self.busy.saturating_sub(rest) };
+    }
+
+    fn on_queue(&mut self, at: Time, packets: u32, bytes: u64, rate: BitRate) {
+        self.pass(at);
+        if bytes < self.bytes {
+            let took = rate.serialisation(self.bytes - bytes);
+            self.busy += took;
+            self.busy_until = at + took;
+        }
+        (self.packets, self.bytes) = (packets, bytes);
+    }
+
+    /// A packet was thrown away. Should it have waited, its bytes never go into service; should it not,
+    /// the queue's next report puts them right.
+    fn on_drop(&mut self, at: Time, size: u32) {
+        self.pass(at);
+        self.drops += 1;
+        if self.started.at.is_none() {
+            self.start(at);
+        }
+        self.bytes = self.bytes.saturating_sub(u64::from(size));
+    }
+
+    /// Shares of the time from the start to `end` without a waiting packet, and without any.
+    fn shares(&self, end: Time) -> Option<(f64, f64)> {
+        let start = self.started.at?;
+        let counted = end.since(start).as_nanos();
+        if end <= start || counted == 0 {
+            return None;
+        }
+        let after = if self.busy_until > end { self.busy_until.since(end) } else { Span::ZERO };
+        let busy = self.busy.saturating_sub(self.started.busy).saturating_sub(after).as_nanos();
+        let empty = self.time_at.first().copied().unwrap_or(0) - self.started.empty;
+        let counted = counted as f64;
+        Some((empty as f64 / counted, 1.0 - busy as f64 / counted))
+    }
+}
+
+/// One sender.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sender {
+    /// Acknowledged payload, bytes.
+    acked: u64,
+    cwnd: u64,
+    ssthresh: u64,
+    retransmissions: u64,
+    timeouts: u64,
+}
+
+/// Watches a bottleneck and its flows.
+pub(super) struct NetworkRecorder<'a> {
+    watched: Watched,
+    hash: ResultHash,
+    queue: Bottleneck,
+    senders: Vec<Sender>,
+    /// Flow by node, for those that are watched.
+    by_node: Vec<Option<u16>>,
+    control: LoopRecord,
+    /// The last value of each thing that a control loop tells.
+    loop_values: [(u32, f64); LOOP_CODES.len()],
+    changed: u8,
+    tap: Option<Tap<'a>>,
+}
+
+/// What changed since [`NetworkRecorder::take_changes`] was last asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Changes(u8);
+
+impl Changes {
+    /// The bottleneck's queue, its drops or marks.
+    pub(super) const QUEUE: Self = Self(1);
+    /// A sender's window or what it had acknowledged.
+    pub(super) const FLOWS: Self = Self(2);
+    /// An application's value.
+    pub(super) const APP: Self = Self(4);
+    /// Nothing.
+    pub(super) const NONE: Self = Self(0);
+
+    /// Both sets together.
+    pub(super) const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether any of `other` is among them.
+    pub(super) const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl<'a> NetworkRecorder<'a> {
+    /// Watches what `watched` names.
+    pub(super) fn new(watched: Watched, tap: Option<Tap<'a>>) -> Self {
+        let nodes = watched.senders.iter().map(|(node, _)| usize::from(node.0) + 1).max();
+        let mut by_node = vec![None; nodes.unwrap_or(0)];
+        for (flow, (node, _)) in watched.senders.iter().enumerate() {
+            by_node[usize::from(node.0)] = Some(flow as u16);
+        }
+        Self {
+            senders: vec![Sender::default(); watched.senders.len()],
+            hash: ResultHash::default(),
+            queue: Bottleneck::default(),
+            by_node,
+            control: LoopRecord::new(watched.period),
+            watched,
+            loop_values: LOOP_CODES.map(|code| (code, 0.0)),
+            changed: 0,
+            tap,
+        }
+    }
+
+    /// The hash over all events.
+    pub(super) fn hash(&self) -> u64 {
+        self.hash.finish()
+    }
+
+    /// What changed since the last time.
+    pub(super) fn take_changes(&mut self) -> Changes {
+        Changes(std::mem::take(&mut self.changed))
+    }
+
+    /// What the control loop did.
+    pub(super) const fn control(&self) -> &LoopRecord {
+        &self.control
+    }
+
+    /// The last value that the loop told under `code`; 0 before the first.
+    pub(super) fn loop_value(&self, code: u32) -> f64 {
+        self.loop_values.iter().find(|slot| slot.0 == code).map_or(0.0, |slot| slot.1)
+    }
+
+    /// Packets that wait at the bottleneck.
+    pub(super) const fn queue_packets(&self) -> u32 {
+        self.queue.packets
+    }
+
+    /// Bytes that wait at the bottleneck.
+    pub(super) const fn queue_bytes(&self) -> u64 {
+        self.queue.bytes
+    }
+
+    /// Packets dropped and marked at the bottleneck so far.
+    pub(super) const fn drops_and_marks(&self) -> (u64, u64) {
+        (self.queue.drops, self.queue.marks)
+    }
+
+    /// The window of a flow, in full segments.
+    pub(super) fn cwnd(&self, flow: usize) -> f64 {
+        self.senders[flow].cwnd as f64 / self.watched.mss
+    }
+
+    /// The slow-start threshold of a flow, in full segments.
+    pub(super) fn ssthresh(&self, flow: usize) -> f64 {
+        self.senders[flow].ssthresh as f64 / self.watched.mss
+    }
+
+    /// Full segments of a flow that were acknowledged.
+    pub(super) fn acked(&self, flow: usize) -> f64 {
+        self.senders[flow].acked as f64 / self.watched.mss
+    }
+
+    /// Bits per second acknowledged since time zero, headers included.
+    pub(super) fn throughput(&self, flow: usize, now: Time) -> f64 {
+        let seconds = now.as_secs_f64();
+        if seconds == 0.0 {
+            return 0.0;
+        }
+        8.0 * self.senders[flow].acked as f64 * self.watched.wire_factor / seconds
+    }
+
+    /// The same for all flows together.
+    pub(super) fn total_throughput(&self, now: Time) -> f64 {
+        (0..self.senders.len()).map(|flow| self.throughput(flow, now)).sum()
+    }
+
+    /// Jain's index of the flows' throughput; 1 while none has any.
+    pub(super) fn jain(&self) -> f64 {
+        let shares: Vec<f64> = self.senders.iter().map(|sender| sender.acked as f64).collect();
+        jain_index(&shares).unwrap_or(1.0)
+    }
+
+    /// Ends the recording: the metrics over all flows, and those of each.
+    pub(super) fn finish(&mut self, end: Time) -> (Metrics, Vec<Flow>) {
+        self.queue.pass(end);
+        let one = |value: f64| Measured::Samples(vec![value]);
+        let mut metrics = Metrics::default();
+        let shares = self.queue.shares(end);
+        let share =
+            |of: fn((f64, f64)) -> f64| Measured::Samples(shares.map(of).into_iter().collect());
+        let packets = self.queue.time_at.iter().enumerate();
+        let time_at = packets.map(|(packets, nanos)| (packets as f64, *nanos as f64 / 1e9));
+        metrics.insert("throughput_bps", one(self.total_throughput(end)));
+        metrics.insert("jain", one(self.jain()));
+        metrics.insert("queue_packets", Measured::Shares(time_at.collect()));
+        metrics.insert("queue_empty_share", share(|(empty, _)| empty));
+        metrics.insert("idle_share", share(|(_, idle)| idle));
+        metrics.insert("drops", one(self.queue.drops as f64));
+        metrics.insert("marks", one(self.queue.marks as f64));
+        let sum = |of: fn(&Sender) -> u64| self.senders.iter().map(of).sum::<u64>() as f64;
+        metrics.insert("retransmissions", one(sum(|sender| sender.retransmissions)));
+        metrics.insert("timeouts", one(sum(|sender| sender.timeouts)));
+        let flows = self.watched.senders.iter().zip(&self.senders).enumerate();
+        let flows = flows.map(|(index, ((_, name), sender))| {
+            let mut metrics = Metrics::default();
+            metrics.insert("throughput_bps", one(self.throughput(index, end)));
+            metrics.insert("retransmissions", one(sender.retransmissions as f64));
+            metrics.insert("timeouts", one(sender.timeouts as f64));
+            Flow { id: name.clone(), metrics }
+        });
+        (metrics, flows.collect())
+    }
+
+    fn flow(&self, key: FlowKey) -> Option<usize> {
+        self.by_node.get(usize::from(key.local.node.0)).copied().flatten().map(usize::from)
+    }
+
+    fn change(&mut self, what: Changes) {
+        self.changed |= what.0;
+    }
+
+    fn on_drop(&mut self, at: Time, packet: &Packet, reason: DropReason) {
+        if matches!(reason, DropReason::Overflow | DropReason::Early | DropReason::Returned) {
+            self.queue.on_drop(at, packet.size());
+            self.change(Changes::QUEUE);
+        }
+    }
+}
+
+impl Observer for NetworkRecorder<'_> {
+    fn on_event(&mut self, event: &Event) {
+        self.hash.event(event);
+        match event.kind {
+            EventKind::Queue { link, packets, bytes } if link == self.watched.bottleneck => {
+                self.queue.on_queue(event.time, packets, bytes, self.watched.rate);
+                self.change(Changes::QUEUE);
+            }
+            EventKind::Dropped { link, reason, packet } if link == self.watched.bottleneck => {
+                self.on_drop(event.time, &packet, reason);
+            }
+            EventKind::Marked { link, packet } if link == self.watched.bottleneck => {
+                self.queue.marks += u64::from(matches!(packet.body, Body::Tcp(_)));
+                self.change(Changes::QUEUE);
+            }
+            EventKind::Congestion { flow, cwnd, ssthresh, acked, .. } => {
+                if let Some(flow) = self.flow(flow) {
+                    let sender = &mut self.senders[flow];
+                    // The SYN counts as one.
+                    sender.acked = acked.saturating_sub(1);
+                    (sender.cwnd, sender.ssthresh) = (cwnd, ssthresh);
+                    self.change(Changes::FLOWS);
+                }
+            }
+            EventKind::SegmentSent { flow, retransmission: true, .. } => {
+                if let Some(flow) = self.flow(flow) {
+                    self.senders[flow].retransmissions += 1;
+                }
+            }
+            EventKind::Loss { flow, timeout: true } => {
+                if let Some(flow) = self.flow(flow) {
+                    self.senders[flow].timeouts += 1;
+                }
+            }
+            EventKind::App { code, value, .. } => {
+                self.control.on_event(event);
+                if let Some(slot) = self.loop_values.iter_mut().find(|slot| slot.0 == code) {
+                    slot.1 = value;
+                }
+                self.change(Changes::APP);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_packet(&mut self, now: Time, _node: NodeId, packet: &Packet) {
+        if let Some(tap) = &mut self.tap {
+            tap(now, packet);
+        }
+    }
+}
+
+/// What a control loop tells that queries may name.
+const LOOP_CODES: [u32; 7] = [
+    code::COST_S,
+    code::POSITION,
+    code::REFERENCE,
+    code::COMMAND,
+    code::LOOP_DELAY_MS,
+    code::COMMAND_AGE_MS,
+    code::MISSED_COMMANDS,
+];
+
+/// The start of a run that is left out of the shares, unless a drop comes before.
+const START: Span = Span::from_secs(5);
+
+/// Metrics that every scenario of queues and flows has.
+pub(super) const NETWORK_METRICS: [MetricDoc; 9] = [
+    MetricDoc {
+        name: "throughput_bps",
+        unit: "bit/s",
+        doc: "Acknowledged packets over the duration, headers included, all flows together (`flows`: \
+              each). One sample per replication.",
+    },
+    MetricDoc {
+        name: "jain",
+        unit: "index",
+        doc: "Jain's fairness index of the flows' throughput: 1 when all are equal, 1/n when one has \
+              everything. One sample per replication.",
+    },
+    MetricDoc {
+        name: "queue_packets",
+        unit: "packets",
+        doc: "Packets waiting at the bottleneck, not counting the one in service: mean and quantiles \
+              over time.",
+    },
+    MetricDoc {
+        name: "queue_empty_share",
+        unit: "share",
+        doc: "Share of the time without a waiting packet, from the first drop or 5 s on, whichever \
+              comes first. One sample per replication.",
+    },
+    MetricDoc {
+        name: "idle_share",
+        unit: "share",
+        doc: "Share of the time, from the same instant on, in which the bottleneck transmits nothing. \
+              One sample per replication.",
+    },
+    MetricDoc {
+        name: "drops",
+        unit: "packets",
+        doc: "Packets that the bottleneck's queue dropped. One sample per replication.",
+    },
+    MetricDoc {
+        name: "marks",
+        unit: "packets",
+        doc: "TCP packets that the bottleneck's queue marked. One sample per replication.",
+    },
+    MetricDoc {
+        name: "retransmissions",
+        unit: "segments",
+        doc: "Segments sent again, all flows together. One sample per replication.",
+    },
+    MetricDoc {
+        name: "timeouts",
+        unit: "expiries",
+        doc: "Expiries of retransmission timers, all flows together. One sample per replication.",
+    },
+];
