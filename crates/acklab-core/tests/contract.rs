@@ -7,10 +7,13 @@ use acklab_core::contract::{
     attack_ack_policy, attack_congestion_control, attack_connection, attack_link, attack_pair,
     attack_queue, operate_congestion_control,
 };
-use acklab_core::link::{Link, LinkConfig};
+use acklab_core::link::{
+    Corruption, Duplication, ErrorRate, GilbertElliott, Impairments, Link, LinkConfig, Loss,
+    LossModel, Outage, Packets, Reordering, Share, Shift,
+};
 use acklab_core::queue::ecn::Treatment;
 use acklab_core::queue::{Discipline, DropTail, Factory, Limit, Setup};
-use acklab_core::time::Span;
+use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use proptest::prelude::*;
 
@@ -141,8 +144,37 @@ proptest! {
             Box::new(DropTail::new(limit))
         })));
         for config in [plain, managed] {
+            let arrived = attack_link(&mut Link::new(0, 7, config.clone()), &bytes);
+            prop_assert!(arrived.is_sorted());
+            prop_assert_eq!(arrived, attack_link(&mut Link::new(0, 7, config), &bytes));
+        }
+    }
+
+    #[test]
+    fn a_link_with_any_queue_and_impairments_conserves_packets(
+        bytes in proptest::collection::vec(any::<u8>(), 0..1500),
+        bps in 10_000_u64..1_000_000_000,
+        (share, correlation) in (0.0..1.0, 0.0..1.0),
+        by in 0_u64..30_000,
+        (gap, selected, late) in (0_u32..5, 0..3_usize, any::<bool>()),
+    ) {
+        let rate = BitRate::from_bps(bps).unwrap();
+        let packets = [Packets::All, Packets::Data, Packets::PureAcks][selected];
+        let (by, share) = (Span::from_micros(by), Share { share, correlation });
+        let shift = if late { Shift::Late(by) } else { Shift::Ahead(by) };
+        let chain = GilbertElliott::simple(0.1, 0.4);
+        let impairments = Impairments {
+            loss: Some(Loss { model: LossModel::GilbertElliott(chain), packets }),
+            outages: vec![Outage { from: Time::from_nanos(1), until: Time::ZERO + by }],
+            corruption: Some(Corruption { rate: ErrorRate::PerBit(1e-5), packets }),
+            reordering: Some(Reordering { share, gap, shift, packets }),
+            duplication: Some(Duplication { share, packets }),
+        };
+        let config = LinkConfig::new(rate, by).with_impairments(impairments);
+        for name in Discipline::NAMES {
+            let config = config.clone().with_queue(Discipline::by_name(name, 10).unwrap());
             let run = || attack_link(&mut Link::new(0, 7, config.clone()), &bytes);
-            prop_assert_eq!(run(), run());
+            prop_assert_eq!(run(), run(), "{}", name);
         }
     }
 }

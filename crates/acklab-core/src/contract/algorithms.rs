@@ -209,12 +209,13 @@ fn number_of(packet: &Packet) -> u64 {
     }
 }
 
-/// Runs a link through arbitrary arrivals and asserts that it keeps the endpoint contract, keeps the
-/// order, and that every packet arrives or is reported as dropped; returns how many arrived.
+/// Runs a link through arbitrary arrivals and asserts that it keeps the endpoint contract, and that every
+/// packet arrives once (twice where it was copied), comes back or is reported as dropped; returns the
+/// numbers of those that arrived, in that order, counted as they were sent.
 ///
 /// # Panics
 /// Where it does not hold.
-pub fn attack_link(link: &mut Link, bytes: &[u8]) -> u32 {
+pub fn attack_link(link: &mut Link, bytes: &[u8]) -> Vec<u64> {
     let mut choices = Choices::new(bytes);
     let (mut now, mut sink) = (Time::ZERO, Sink::new(Interest::QUEUE));
     let (mut entered, mut arrived, mut dropped) = (0_u32, Vec::new(), 0);
@@ -222,7 +223,7 @@ pub fn attack_link(link: &mut Link, bytes: &[u8]) -> u32 {
         let until = now + Span::from_micros(u64::from(choices.word()));
         while let Some(at) = link.poll_timeout().filter(|&at| choices.is_empty() || at <= until) {
             now = at;
-            expire(link, now, &mut sink, |packet| arrived.push(packet.src));
+            expire(link, now, &mut sink, |packet| arrived.push(number_of(&packet)));
             check_quiet(link, now, &mut sink);
         }
         let is_drop = |event: &Event| matches!(event.kind, EventKind::Dropped { .. });
@@ -231,14 +232,16 @@ pub fn attack_link(link: &mut Link, bytes: &[u8]) -> u32 {
             break;
         }
         now = until;
-        let src = Addr { node: NodeId((entered >> 16) as u16), port: entered as u16 };
-        let body = Body::Datagram { len: u32::from(choices.word() % 1472), words: [0; 2] };
-        let packet = Packet { src, dst: Addr::default(), ecn: Ecn::NotEct, returned: false, body };
+        let packet = any_packet(&mut choices, entered);
         entered += 1;
         link.handle_packet(now, packet, &mut sink);
-        drain(link, now, &mut sink, |packet| arrived.push(packet.src));
+        let back = drain(link, now, &mut sink, |packet| arrived.push(number_of(&packet)));
+        assert!(back.iter().all(|packet| packet.returned), "a returned packet without a stamp");
     }
-    assert!(arrived.is_sorted() && arrived.windows(2).all(|two| two[0] != two[1]), "order");
-    assert_eq!(entered as usize, arrived.len() + dropped, "packets in = arrived + dropped");
-    arrived.len() as u32
+    let mut once = arrived.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!((arrived.len() - once.len()) as u64, link.copies(), "copies");
+    assert_eq!(entered as usize, once.len() + dropped, "packets in = arrived + dropped");
+    arrived
 }

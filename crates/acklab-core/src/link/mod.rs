@@ -1,19 +1,33 @@
-//! A link in one direction: a queue, a rate, a propagation delay with jitter, and losses.
+//! A link in one direction: a queue, a rate, a propagation delay with jitter, and impairments.
 //!
 //! Behind drop-tail the departure of a packet is known when it arrives, so the link is one FIFO of
 //! packets with their arrival times at the far end, and only the head needs a timer: one event per
 //! packet. Behind a managed queue the link asks the discipline for the next packet when the last has
-//! left the transmitter: one event more.
+//! left the transmitter: one event more. Where packets may overtake or be copied, drop-tail runs as a
+//! managed queue, too; such a queue must have room for one packet at least.
 //!
-//! Jitter is uniform on [0, jitter] and never reorders: a packet waits for the one before it. Losses
-//! are independent and happen on the wire, after queue and transmitter. Reordering, duplication,
-//! corruption and bursty loss are left out so far.
+//! Jitter is uniform on [0, jitter] and never reorders: a packet waits for the one before it. The
+//! impairments ([`Impairments`]) happen on the wire, after queue and transmitter, to all packets, data
+//! or pure ACKs: losses (independent, Gilbert-Elliott, by list), outages, damage, reordering, copies.
 //!
 //! A queue's changes are told with the time they happened, which for a packet that went into service
 //! may lie before the instant at which the link is next looked at.
 
+mod config;
+mod disorder;
+mod impair;
+mod loss;
+mod select;
+
+pub use config::LinkConfig;
+pub use disorder::{Corruption, Duplication, ErrorRate, Reordering, Shift};
+pub use impair::Impairments;
+pub use loss::{GilbertElliott, Loss, LossModel, Outage};
+pub use select::{Packets, Share};
+
 use std::collections::VecDeque;
 
+use self::impair::{Fate, Passage, Wire};
 use crate::endpoint::Endpoint;
 use crate::event::{DropReason, EventKind, Interest, Sink};
 use crate::packet::Packet;
@@ -21,56 +35,6 @@ use crate::queue::{Discipline, Limit, Queue, Setup, Verdict, Verdicts};
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
-
-/// What a link is like.
-#[derive(Clone, Debug)]
-pub struct LinkConfig {
-    /// Transmitter.
-    pub rate: BitRate,
-    /// Propagation.
-    pub delay: Span,
-    /// Added to the propagation of each packet, uniform on [0, jitter].
-    pub jitter: Span,
-    /// Probability that a packet is lost on the wire.
-    pub loss: f64,
-    /// What waits for the transmitter.
-    pub queue: Discipline,
-}
-
-/// Infinitely fast, without delay or loss.
-impl Default for LinkConfig {
-    fn default() -> Self {
-        Self::new(BitRate::INFINITE, Span::ZERO)
-    }
-}
-
-impl LinkConfig {
-    /// A rate and a delay; no jitter, no loss, an unlimited queue.
-    pub fn new(rate: BitRate, delay: Span) -> Self {
-        Self { rate, delay, jitter: Span::ZERO, loss: 0.0, queue: Discipline::default() }
-    }
-
-    /// With losses of probability `loss`.
-    #[must_use]
-    pub fn with_loss(mut self, loss: f64) -> Self {
-        self.loss = loss;
-        self
-    }
-
-    /// With jitter.
-    #[must_use]
-    pub fn with_jitter(mut self, jitter: Span) -> Self {
-        self.jitter = jitter;
-        self
-    }
-
-    /// With another queue.
-    #[must_use]
-    pub fn with_queue(mut self, queue: Discipline) -> Self {
-        self.queue = queue;
-        self
-    }
-}
 
 /// A packet between the transmitter's queue and the far end.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +44,7 @@ struct Transit {
     /// When it is at the far end.
     arrival: Time,
     packet: Packet,
-    lost: bool,
+    fate: Fate,
 }
 
 /// One direction of a link.
@@ -91,9 +55,15 @@ pub struct Link {
     jitter: Span,
     loss: f64,
     rng: Rng,
+    /// Other impairments.
+    wire: Option<Box<Wire>>,
+    disturbs_order: bool,
+    copies: u64,
     waiting: Waiting,
     /// The transmitter is busy until then.
     free: Time,
+    /// When the last packet that was not shifted arrives.
+    latest: Time,
     /// In order of arrival.
     transit: VecDeque<Transit>,
     verdicts: Verdicts,
@@ -110,21 +80,31 @@ enum Waiting {
 
 impl Link {
     /// The link number `index` of a world; its randomness is the stream `link/INDEX` under `seed`.
-    pub fn new(index: u32, seed: u64, config: LinkConfig) -> Self {
+    pub fn new(index: u32, seed: u64, mut config: LinkConfig) -> Self {
         let name = format!("link/{index}");
+        let disturbs_order = config.impairments.disturbs_order();
         let waiting = match config.queue {
-            Discipline::DropTail(limit) => Waiting::Computed { limit, started: 0, bytes: 0 },
+            Discipline::DropTail(limit) if !disturbs_order => {
+                Waiting::Computed { limit, started: 0, bytes: 0 }
+            }
             managed => {
                 let setup = Setup { rate: config.rate, seed, name: &name };
                 Waiting::Managed(managed.build(&setup))
             }
         };
+        let loss = config.impairments.take_plain_loss();
+        let impaired = config.impairments != Impairments::default();
+        let wire = || Box::new(Wire::new(config.impairments, seed, &name));
         Self {
             index,
             rate: config.rate,
             delay: config.delay,
             jitter: config.jitter,
-            loss: config.loss,
+            loss,
+            wire: impaired.then(wire),
+            disturbs_order,
+            copies: 0,
+            latest: Time::ZERO,
             rng: Rng::named(seed, &name),
             waiting,
             free: Time::ZERO,
@@ -139,9 +119,17 @@ impl Link {
     pub fn reseed(&mut self, seed: u64) {
         let name = format!("link/{}", self.index);
         self.rng = Rng::named(seed, &name);
+        if let Some(wire) = &mut self.wire {
+            wire.reseed(seed, &name);
+        }
         if let Waiting::Managed(queue) = &mut self.waiting {
             queue.reseed(&Setup { rate: self.rate, seed, name: &name });
         }
+    }
+
+    /// Copies made so far.
+    pub const fn copies(&self) -> u64 {
+        self.copies
     }
 
     /// Packets that wait for the transmitter at `now`.
@@ -198,10 +186,41 @@ impl Link {
         let mut arrival = self.free + self.delay;
         if !self.jitter.is_zero() {
             arrival += Span::from_nanos(self.rng.below(self.jitter.as_nanos() + 1));
-            arrival = arrival.max(self.transit.back().map_or(Time::ZERO, |last| last.arrival));
+            arrival = arrival.max(self.latest);
         }
         let lost = self.loss > 0.0 && self.rng.chance(self.loss);
-        self.transit.push_back(Transit { start, arrival, packet, lost });
+        let fate = if lost { Fate::Lost } else { Fate::Arrives };
+        let transit = Transit { start, arrival, packet, fate };
+        if self.wire.is_some() {
+            self.pass(transit);
+        } else {
+            self.latest = arrival;
+            self.transit.push_back(transit);
+        }
+    }
+
+    /// Puts a packet through the impairments.
+    fn pass(&mut self, mut transit: Transit) {
+        let Some(wire) = &mut self.wire else { return };
+        let Passage { fate, shift, copied } = wire.pass(transit.start, &transit.packet);
+        if transit.fate == Fate::Arrives {
+            transit.fate = fate;
+        }
+        match shift {
+            None => self.latest = transit.arrival,
+            Some(Shift::Late(by)) => transit.arrival += by,
+            Some(Shift::Ahead(by)) => transit.arrival = (transit.arrival - by).max(self.free),
+        }
+        let place = if self.disturbs_order {
+            self.transit.partition_point(|other| other.arrival <= transit.arrival)
+        } else {
+            self.transit.len()
+        };
+        self.transit.insert(place, transit);
+        if copied && transit.fate == Fate::Arrives {
+            self.copies += 1;
+            self.transit.insert(place + 1, transit);
+        }
     }
 
     fn tell_queue(&mut self, at: Time, sink: &mut Sink) {
@@ -271,11 +290,13 @@ impl Endpoint for Link {
             if let Waiting::Computed { started, .. } = &mut self.waiting {
                 *started -= 1;
             }
-            if !head.lost {
-                return Some(head.packet);
-            }
+            let reason = match head.fate {
+                Fate::Arrives => return Some(head.packet),
+                Fate::Lost => DropReason::Loss,
+                Fate::Corrupted => DropReason::Corrupted,
+            };
             let (link, packet) = (self.index, head.packet);
-            sink.record(now, EventKind::Dropped { link, reason: DropReason::Loss, packet });
+            sink.record(now, EventKind::Dropped { link, reason, packet });
         }
     }
 
@@ -295,101 +316,4 @@ impl Endpoint for Link {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::contract::{check_quiet, drain};
-    use crate::packet::{Addr, Body, Ecn};
-    use crate::queue::{DropTail, Factory};
-
-    fn datagram(number: u16) -> Packet {
-        let src = Addr { port: number, ..Addr::default() };
-        // 1000 bytes with both headers.
-        Packet {
-            src,
-            dst: Addr::default(),
-            ecn: Ecn::NotEct,
-            returned: false,
-            body: Body::Datagram { len: 972, words: [0; 2] },
-        }
-    }
-
-    /// Sends a packet every `gap` and returns when each arrives.
-    fn arrivals(link: &mut Link, count: u16, gap: Span) -> Vec<(u16, Time)> {
-        let mut sink = Sink::new(Interest::ALL);
-        let mut came = Vec::new();
-        let (mut now, mut next) = (Time::ZERO, 0);
-        loop {
-            drain(link, now, &mut sink, |packet| came.push((packet.src.port, now)));
-            check_quiet(link, now, &mut sink);
-            let send = (next < count).then(|| Time::ZERO + gap * u64::from(next));
-            let Some(at) = [send, link.poll_timeout()].into_iter().flatten().min() else { break };
-            now = at;
-            link.handle_timeout(now, &mut sink);
-            if send == Some(at) {
-                link.handle_packet(now, datagram(next), &mut sink);
-                next += 1;
-            }
-        }
-        came
-    }
-
-    fn both_kinds(rate: BitRate, limit: Limit) -> [Link; 2] {
-        let plain =
-            LinkConfig::new(rate, Span::from_millis(10)).with_queue(Discipline::DropTail(limit));
-        let managed = plain
-            .clone()
-            .with_queue(Discipline::Custom(Factory::new(move |_| Box::new(DropTail::new(limit)))));
-        [Link::new(0, 1, plain), Link::new(0, 1, managed)]
-    }
-
-    #[test]
-    fn packets_arrive_after_queue_transmission_and_propagation() {
-        let rate: BitRate = "1mbit".parse().unwrap();
-        for mut link in both_kinds(rate, Limit::NONE) {
-            let came = arrivals(&mut link, 3, Span::from_millis(1));
-            let times: Vec<u64> = came.iter().map(|&(_, at)| at.as_nanos() / 1_000_000).collect();
-            assert_eq!(times, [18, 26, 34]);
-        }
-    }
-
-    #[test]
-    fn what_does_not_fit_behind_the_packet_in_service_is_dropped() {
-        let rate: BitRate = "1mbit".parse().unwrap();
-        for limit in [Limit::packets(2), Limit::bytes(2500)] {
-            for mut link in both_kinds(rate, limit) {
-                let came = arrivals(&mut link, 12, Span::from_millis(1));
-                let numbers: Vec<u16> = came.iter().map(|&(number, _)| number).collect();
-                assert_eq!(numbers, [0, 1, 2, 8], "{limit:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_computed_queue_and_a_managed_one_agree_packet_by_packet() {
-        let rate: BitRate = "3mbit".parse().unwrap();
-        let [mut a, mut b] = both_kinds(rate, Limit::packets(5));
-        let gap = Span::from_micros(1700);
-        assert_eq!(arrivals(&mut a, 500, gap), arrivals(&mut b, 500, gap));
-    }
-
-    #[test]
-    fn jitter_keeps_the_order_and_stays_within_its_bound() {
-        let jitter = Span::from_millis(5);
-        let config = LinkConfig::new(BitRate::INFINITE, Span::from_millis(10)).with_jitter(jitter);
-        let gap = Span::from_millis(1);
-        let came = arrivals(&mut Link::new(0, 3, config), 500, gap);
-        assert!(came.is_sorted_by(|x, y| x.0 < y.0 && x.1 <= y.1));
-        for (number, at) in came {
-            let delay = at.since(Time::ZERO + gap * u64::from(number));
-            assert!((Span::from_millis(10)..=Span::from_millis(15)).contains(&delay), "{delay}");
-        }
-    }
-
-    #[test]
-    fn losses_have_their_probability() {
-        let config = LinkConfig::new(BitRate::INFINITE, Span::ZERO).with_loss(0.1);
-        let came = arrivals(&mut Link::new(0, 3, config), 20_000, Span::from_micros(1)).len();
-        // Five standard deviations of a binomial.
-        assert!((17_788..=18_212).contains(&came), "{came}");
-    }
-}
+mod tests;
