@@ -8,6 +8,8 @@ mod ecdf;
 mod fairness;
 mod histogram;
 mod interval;
+mod proportion;
+pub mod special;
 mod student;
 mod summary;
 
@@ -15,5 +17,6 @@ pub use ecdf::{Ecdf, ks_critical_value};
 pub use fairness::jain_index;
 pub use histogram::Histogram;
 pub use interval::MeanInterval;
+pub use proportion::{ProportionInterval, ProportionMethod, okamoto_runs};
 pub use student::t_quantile;
 pub use summary::{Summary, quantile_of_sorted};

@@ -1,9 +1,10 @@
 //! Quantiles of Student's t distribution.
 //!
 //! The tail probability is half the regularised incomplete beta function I_x(v/2, 1/2) with
-//! x = v / (v + t^2), evaluated by its continued fraction (Abramowitz and Stegun 26.5.8, by Lentz's
-//! method as in Thompson and Barnett, J. Comput. Phys. 64, 1986). The quantile is its root, bracketed
-//! and halved, so that it needs no starting value and cannot run away.
+//! x = v / (v + t^2) (Abramowitz and Stegun 26.7.1). The quantile is its root, bracketed and halved,
+//! so that it needs no starting value and cannot run away.
+
+use crate::special::beta_cdf_with_complement;
 
 /// The `p`-quantile of Student's t with `degrees` of freedom (any positive real number), to about
 /// 1e-12 relative; NaN outside 0 < p < 1 or degrees > 0.
@@ -41,61 +42,8 @@ fn upper_tail(t: f64, degrees: f64) -> f64 {
     let square = t * t;
     let x = degrees / (degrees + square);
     let complement = square / (degrees + square);
-    0.5 * regularised_beta(x, complement, degrees / 2.0, 0.5)
+    0.5 * beta_cdf_with_complement(x, complement, degrees / 2.0, 0.5)
 }
-
-/// I_x(a, b), with `complement` = 1 - x.
-fn regularised_beta(x: f64, complement: f64, a: f64, b: f64) -> f64 {
-    if x <= 0.0 || complement <= 0.0 {
-        return if x <= 0.0 { 0.0 } else { 1.0 };
-    }
-    let log_front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b)
-        + a * log_of(x, complement)
-        + b * log_of(complement, x);
-    let front = libm::exp(log_front);
-    // The fraction converges fast on this side of the mean, and the symmetry serves the other.
-    if x < (a + 1.0) / (a + b + 2.0) {
-        front * beta_fraction(x, a, b) / a
-    } else {
-        1.0 - front * beta_fraction(complement, b, a) / b
-    }
-}
-
-/// ln(value), from its complement where `value` is near 1.
-fn log_of(value: f64, complement: f64) -> f64 {
-    if value > 0.5 { libm::log1p(-complement) } else { libm::log(value) }
-}
-
-/// The continued fraction of Abramowitz and Stegun 26.5.8.
-#[expect(clippy::many_single_char_names, reason = "the names of the formula")]
-fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
-    let mut c = 1.0;
-    let mut d = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0));
-    let mut fraction = d;
-    for step in 1..=FRACTION_STEPS {
-        let m = f64::from(step);
-        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
-        d = 1.0 / away_from_zero(1.0 + even * d);
-        c = away_from_zero(1.0 + even / c);
-        fraction *= d * c;
-        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
-        d = 1.0 / away_from_zero(1.0 + odd * d);
-        c = away_from_zero(1.0 + odd / c);
-        let change = d * c;
-        fraction *= change;
-        if (change - 1.0).abs() < f64::EPSILON {
-            break;
-        }
-    }
-    fraction
-}
-
-fn away_from_zero(value: f64) -> f64 {
-    if value.abs() < f64::MIN_POSITIVE { f64::MIN_POSITIVE } else { value }
-}
-
-/// Far more than needed: the fraction takes about sqrt(degrees) steps at worst.
-const FRACTION_STEPS: u32 = 10_000;
 
 #[cfg(test)]
 mod tests {
