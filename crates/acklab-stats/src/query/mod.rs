@@ -1,0 +1,20 @@
+//! The query language of UPPAAL SMC over a scenario's signals.
+//!
+//! [`parse`] reads one query; [`Query::bind`] finds its signals among those that the scenario has and
+//! gives a [`BoundQuery`], whose [`monitor`](BoundQuery::monitor) judges one run. The grammar is in
+//! docs/verification.md. Left out, because a trace of packets has no such thing: `#<=N` (steps of an
+//! automaton; parsed, and refused when bound), `under strategy`, nested temporal formulas (MITL).
+//! Beyond UPPAAL: units of time in bounds, and intervals on `<>`, `[]` and `U` inside `Pr[…](…)`.
+
+mod bind;
+mod error;
+mod expression;
+mod lexer;
+mod parser;
+mod syntax;
+
+pub use bind::BoundQuery;
+pub use error::{QueryError, Span};
+pub use expression::{Binary, Expression, Function, SignalName, Unary};
+pub use parser::parse;
+pub use syntax::{Extreme, Filter, Limit, Measure, Path, Query, Window, Within};
