@@ -23,6 +23,7 @@ pub mod scenario;
 pub mod series;
 pub mod signal;
 pub mod timing;
+pub mod uppaal;
 
 /// Captures and their diagnosis, for the doors, which see this crate alone.
 pub use acklab_trace as trace;
