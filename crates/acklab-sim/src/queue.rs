@@ -3,13 +3,13 @@
 //! An entry is one 128-bit number, time above sequence above target, so that the heap compares
 //! integers and the order is total: two events of the same nanosecond happen in the order in which
 //! they were scheduled, on every machine. Entries are never searched for or removed: a component
-//! whose deadline moved ignores the stale entry when it surfaces ([`crate::world`]).
+//! whose deadline moved ignores the stale entry when it surfaces ([`crate::world`]). With one pending
+//! entry per link and per socket the heap stays as small as the topology, whatever the number of
+//! packets.
 //!
-//! std's `BinaryHeap` suffices: with one pending entry per link and per socket the heap stays as
-//! small as the topology, whatever the number of packets.
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+//! Nearly every event schedules its successor, so the place of an entry taken out is kept open: the
+//! next push falls into it and sinks, which is one walk through the heap instead of two. Four
+//! children to a node make that walk half as deep (docs/simulator.md has what each was worth).
 
 use acklab_core::time::Time;
 
@@ -27,7 +27,10 @@ pub enum Target {
 /// Pending events, the earliest first.
 #[derive(Clone, Debug, Default)]
 pub struct EventQueue {
-    heap: BinaryHeap<Reverse<u128>>,
+    /// A heap of [`FAN_OUT`] children to a node, least entry at the root.
+    heap: Vec<u128>,
+    /// The root was taken out and nothing stands in its place yet.
+    hollow: bool,
     scheduled: u64,
 }
 
@@ -36,6 +39,7 @@ impl EventQueue {
     pub const MAX_TARGETS: u32 = 1 << INDEX_BITS;
 
     /// Schedules `target` for `at`, behind everything already scheduled for that instant.
+    #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
         let (kind, index) = match target {
             Target::Link(index) => (0_u64, index),
@@ -46,17 +50,28 @@ impl EventQueue {
             | kind << INDEX_BITS
             | u64::from(index & (Self::MAX_TARGETS - 1));
         self.scheduled += 1;
-        self.heap.push(Reverse(u128::from(at.as_nanos()) << 64 | u128::from(order)));
+        let entry = u128::from(at.as_nanos()) << 64 | u128::from(order);
+        if self.hollow {
+            self.hollow = false;
+            self.sink(entry);
+        } else {
+            self.rise(entry);
+        }
     }
 
     /// When the next event happens.
-    pub fn next_time(&self) -> Option<Time> {
-        self.heap.peek().map(|Reverse(entry)| time_of(*entry))
+    #[inline]
+    pub fn next_time(&mut self) -> Option<Time> {
+        self.fill();
+        self.heap.first().map(|&entry| time_of(entry))
     }
 
     /// Takes out the next event.
+    #[inline]
     pub fn pop(&mut self) -> Option<(Time, Target)> {
-        let Reverse(entry) = self.heap.pop()?;
+        self.fill();
+        let entry = *self.heap.first()?;
+        self.hollow = true;
         let index = entry as u32 & (Self::MAX_TARGETS - 1);
         let target = match entry >> INDEX_BITS & ((1 << KIND_BITS) - 1) {
             0 => Target::Link(index),
@@ -68,15 +83,71 @@ impl EventQueue {
 
     /// Entries pending, stale ones included.
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.heap.len() - usize::from(self.hollow)
     }
 
     /// Whether nothing is pending.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.len() == 0
+    }
+
+    /// Closes the place of the entry taken out last, if nothing was pushed since.
+    #[inline]
+    fn fill(&mut self) {
+        if self.hollow {
+            self.hollow = false;
+            if let Some(last) = self.heap.pop()
+                && !self.heap.is_empty()
+            {
+                self.sink(last);
+            }
+        }
+    }
+
+    /// Puts `entry` at the root and lets it sink to its place.
+    #[inline]
+    fn sink(&mut self, entry: u128) {
+        let heap = self.heap.as_mut_slice();
+        let mut place = 0;
+        loop {
+            let first = place * FAN_OUT + 1;
+            let (least, child) = match heap.get(first..first + FAN_OUT) {
+                Some(&[a, b, c, d]) => {
+                    let (left, at_left) = if a < b { (a, first) } else { (b, first + 1) };
+                    let (right, at_right) = if c < d { (c, first + 2) } else { (d, first + 3) };
+                    if left < right { (left, at_left) } else { (right, at_right) }
+                }
+                _ => match heap.get(first..).and_then(|rest| rest.iter().zip(first..).min()) {
+                    Some((&least, child)) => (least, child),
+                    None => break,
+                },
+            };
+            if entry <= least {
+                break;
+            }
+            heap[place] = least;
+            place = child;
+        }
+        heap[place] = entry;
+    }
+
+    /// Puts `entry` at the end and lets it rise to its place.
+    fn rise(&mut self, entry: u128) {
+        let mut place = self.heap.len();
+        self.heap.push(entry);
+        while place > 0 {
+            let parent = (place - 1) / FAN_OUT;
+            if self.heap[parent] <= entry {
+                break;
+            }
+            self.heap[place] = self.heap[parent];
+            place = parent;
+        }
+        self.heap[place] = entry;
     }
 }
 
+#[inline]
 fn time_of(entry: u128) -> Time {
     Time::from_nanos((entry >> 64) as u64)
 }
@@ -84,10 +155,15 @@ fn time_of(entry: u128) -> Time {
 /// A million components of a kind; 2^42 sequence numbers are left, five days at 10 M events/s.
 const INDEX_BITS: u32 = 20;
 const KIND_BITS: u32 = 2;
+/// Children of a node in the heap.
+const FAN_OUT: usize = 4;
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use acklab_core::rng::Rng;
 
     #[test]
     fn events_come_in_order_of_time_and_then_of_scheduling() {
@@ -118,5 +194,26 @@ mod tests {
         assert_eq!(queue.pop(), Some((Time::ZERO, Target::Link(2))));
         assert_eq!(queue.pop(), Some((Time::MAX, Target::Link(1))));
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn any_order_of_pushes_and_pops_agrees_with_a_sorted_set() {
+        let mut rng = Rng::named(9, "test/event-queue");
+        let (mut queue, mut sorted) = (EventQueue::default(), BTreeSet::new());
+        for index in 0..20_000_u32 {
+            let pops = if index % 2000 < 1000 { rng.below(2) } else { rng.below(4) };
+            for _ in 0..pops {
+                let expected = sorted.pop_first().map(|(at, index)| (at, Target::Link(index)));
+                assert_eq!(queue.pop(), expected);
+            }
+            // The set orders equal times by index, the queue by scheduling: the same here.
+            let at = Time::from_nanos(rng.below(500));
+            queue.push(at, Target::Link(index));
+            sorted.insert((at, index));
+            assert_eq!(queue.len(), sorted.len());
+            if pops == 1 {
+                assert_eq!(queue.next_time(), sorted.first().map(|&(at, _)| at));
+            }
+        }
     }
 }
