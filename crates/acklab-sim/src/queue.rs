@@ -61,9 +61,22 @@ impl EventQueue {
 
     /// When the next event happens.
     #[inline]
-    pub fn next_time(&mut self) -> Option<Time> {
+    pub fn next_time(&self) -> Option<Time> {
+        let next = if self.hollow {
+            // One of the root's children, of which the last may be missing.
+            self.heap.iter().skip(1).take(FAN_OUT).min()
+        } else {
+            self.heap.first()
+        };
+        next.map(|&entry| time_of(entry))
+    }
+
+    /// Takes out the next event if it happens by `limit`.
+    #[inline]
+    pub fn pop_until(&mut self, limit: Time) -> Option<(Time, Target)> {
         self.fill();
-        self.heap.first().map(|&entry| time_of(entry))
+        self.heap.first().filter(|&&entry| time_of(entry) <= limit)?;
+        self.pop()
     }
 
     /// Takes out the next event.
@@ -211,8 +224,10 @@ mod tests {
             queue.push(at, Target::Link(index));
             sorted.insert((at, index));
             assert_eq!(queue.len(), sorted.len());
-            if pops == 1 {
-                assert_eq!(queue.next_time(), sorted.first().map(|&(at, _)| at));
+            let next = sorted.first().map(|&(at, _)| at);
+            assert_eq!(queue.next_time(), next);
+            if let Some(at) = next.filter(|&at| at > Time::ZERO) {
+                assert_eq!(queue.pop_until(Time::from_nanos(at.as_nanos() - 1)), None);
             }
         }
     }

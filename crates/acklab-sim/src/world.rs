@@ -154,8 +154,8 @@ impl<O: Observer> World<O> {
 
     /// Lets time pass until nothing is pending or `limit` is reached.
     pub fn run_until(&mut self, limit: Time) {
-        while self.queue.next_time().is_some_and(|at| at <= limit) {
-            self.step();
+        while let Some((at, target)) = self.queue.pop_until(limit) {
+            self.turn(at, target);
         }
     }
 
@@ -166,7 +166,14 @@ impl<O: Observer> World<O> {
 
     /// Takes one turn; returns false when nothing is pending.
     pub fn step(&mut self) -> bool {
-        let Some((at, target)) = self.queue.pop() else { return false };
+        let next = self.queue.pop();
+        if let Some((at, target)) = next {
+            self.turn(at, target);
+        }
+        next.is_some()
+    }
+
+    fn turn(&mut self, at: Time, target: Target) {
         self.now = at;
         match target {
             Target::Link(index) => self.deliver(index),
@@ -189,7 +196,6 @@ impl<O: Observer> World<O> {
             }
         }
         self.publish();
-        true
     }
 
     /// From now on the links draw as they would under `seed`: a run that branches.
