@@ -33,6 +33,12 @@ lint: deps-rust fmt clippy doc wasm edges deny-if-installed ## format, clippy, d
 .PHONY: bench
 bench: bench-sim bench-trace ## how fast virtual time and the capture reader are, with the conditions
 
+.PHONY: bench-peers
+bench-peers: deps-rust ## the same workloads on acklab, ns-2 and ns-3: CPU time, memory, delivered, drops
+	@tools/setup peers
+	cargo build --quiet --release --locked -p acklab-lab --example bench_workloads
+	@tools/bench-peers/run $(TARGET_DIR)/release/examples/bench_workloads
+
 .PHONY: fuzz
 fuzz: $(addprefix fuzz-,$(FUZZ_TARGETS)) ## each fuzz target for FUZZ_SECONDS (3600); make -j2 fuzz runs two at once
 

@@ -2,7 +2,7 @@
 
 use acklab_core::contract::{Fate, Pair, Sent, Side};
 use acklab_core::event::EventKind;
-use acklab_core::tcp::{Config, InitialWindow, Nagle, System};
+use acklab_core::tcp::{Config, InitialWindow, LossRecovery, Nagle, System};
 use acklab_core::time::{Span, Time};
 
 const LATENCY: Span = Span::from_millis(10);
@@ -221,6 +221,77 @@ fn reordering_by_less_than_three_segments_is_not_loss() {
         assert_eq!(pair.b.total_read(), 6000);
         assert_eq!((losses(&pair).len(), pair.data_from(Side::A).len()), (0, 6), "sack {sack}");
     }
+}
+
+/// Two ends by the book, `window` segments at once, opened, at 1 s. B does not read: its reads would
+/// change the window on the first duplicate ACK, since here they follow the ACK.
+fn textbook(window: u32, change: impl Fn(&mut Config)) -> Pair {
+    let mut config = Config::textbook(1000);
+    config.initial_window = InitialWindow::Segments(window);
+    change(&mut config);
+    let mut pair = Pair::new(config.clone(), config, LATENCY);
+    pair.reads[1] = false;
+    pair.drive(at(1000));
+    pair.log.clear();
+    pair.events.clear();
+    pair
+}
+
+#[test]
+fn by_the_book_packets_have_headers_of_forty_bytes_and_slow_start_begins_with_one() {
+    let mut pair = textbook(1, |_| {});
+    pair.a.write(pair.time, 7000);
+    pair.run(Span::from_secs(1));
+    let sent = transmissions(&pair);
+    assert_eq!(sent, [(0, 0), (1, 20), (2, 20), (3, 40), (4, 40), (5, 40), (6, 40)]);
+    let sizes = |sent: Vec<Sent>| -> Vec<u32> {
+        sent.iter().map(|s| 20 + s.segment.header_len() + s.segment.payload_len).collect()
+    };
+    assert_eq!(sizes(pair.data_from(Side::A)), [1040; 7]);
+    assert_eq!(sizes(pair.bare_from(Side::B)), [40; 7]);
+    assert_eq!(pair.bare_from(Side::B)[0].segment.window, 63_000, "64 segments, one of them full");
+}
+
+#[test]
+fn the_ack_before_the_duplicates_is_none_of_them() {
+    // Segments 3 and 4 are late, so that two duplicates come: below the threshold, whatever window
+    // stands on the ACKs.
+    let mut pair = textbook(8, |_| {});
+    let mut count = 0;
+    pair.filter = Box::new(move |_, sent: &Sent| {
+        count += usize::from(sent.segment.payload_len > 0);
+        let late = sent.segment.payload_len > 0 && count == 4;
+        if late { Fate::Delay(Span::from_millis(2)) } else { Fate::Arrive }
+    });
+    pair.a.write(pair.time, 6000);
+    pair.run(Span::from_secs(1));
+    assert_eq!((losses(&pair).len(), pair.data_from(Side::A).len()), (0, 6));
+}
+
+#[test]
+fn the_threshold_of_duplicates_can_be_set() {
+    for (threshold, expect) in [(1, 1), (4, 1), (5, 0)] {
+        let mut pair = textbook(8, |config| config.dup_thresh = threshold);
+        lose(&mut pair, &[3]);
+        pair.a.write(pair.time, 8000);
+        pair.run(Span::from_millis(500));
+        assert_eq!(losses(&pair).len(), expect, "threshold {threshold}");
+    }
+}
+
+#[test]
+fn classic_reno_leaves_recovery_at_the_first_new_ack_and_halves_again_for_the_second_loss() {
+    let run = |recovery| {
+        let mut pair = textbook(12, move |config| config.recovery = recovery);
+        lose(&mut pair, &[0, 2]);
+        pair.a.write(pair.time, 40_000);
+        pair.run(Span::from_millis(70));
+        (losses(&pair), pair.a.snapshot().ssthresh)
+    };
+    // RFC 6582: one reduction for the window. 12 segments out, then half of them.
+    assert_eq!(run(LossRecovery::NewReno), (vec![false], 6000));
+    // 4.3BSD-Reno: a partial ACK ends recovery; the new segments' duplicates begin another.
+    assert_eq!(run(LossRecovery::Reno), (vec![false, false], 3000));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! One workload, timed: `bench_workloads SCENARIO [ROUNDS] [name=value ...]`.
 //!
 //! Runs a scenario's first replication ROUNDS times in this process, on one thread, and prints one
-//! line: CPU seconds (least, median), events, events per CPU second, peak memory, and what was
+//! line: CPU seconds (best, median), events, events per CPU second, peak memory, and what was
 //! delivered and dropped. `make bench-peers` runs it beside other simulators.
 
 use acklab_lab::scenario;
@@ -31,9 +31,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let Some((replication, timing)) = last else { return Ok(()) };
     cpu_s.sort_unstable_by(f64::total_cmp);
-    let (least, median) = (cpu_s[0], cpu_s[rounds / 2]);
+    let (best, median) = (cpu_s[0], cpu_s[rounds / 2]);
     println!(
-        "{name} cpu_s={least:.5} median_cpu_s={median:.5} events={} events_per_s={:.2e} \
+        "{name} cpu_s={best:.5} median_cpu_s={median:.5} events={} events_per_s={:.2e} \
          rss_mb={:.1} delivered={} drops={} jain={:.4} hash={:016x}",
         replication.events,
         replication.events as f64 / median,

@@ -1,7 +1,8 @@
 //! What a run cost: the only place that reads clocks, and no result depends on it.
 //!
 //! CPU time and peak memory are the kernel's account of this process (`getrusage`), so they cover
-//! all threads; where there is no such account they are zero.
+//! all threads; where there is no such account they are zero. Linux counts in the peak what the
+//! parent held before `exec`, so there it is read from `/proc` instead.
 
 use std::time::Instant;
 
@@ -71,7 +72,16 @@ fn process_account() -> (f64, f64) {
     let cpu_us = (usage.user_time() + usage.system_time()).num_microseconds();
     // Linux and the BSDs count kilobytes of 1024 bytes, macOS counts bytes.
     let unit = if cfg!(target_os = "macos") { 1.0 } else { 1024.0 };
-    (cpu_us as f64 / 1e6, usage.max_rss() as f64 * unit / 1e6)
+    let peak_rss = high_water_mark().unwrap_or(usage.max_rss() as f64 * unit);
+    (cpu_us as f64 / 1e6, peak_rss / 1e6)
+}
+
+/// Peak resident bytes of this program, as Linux tells them in `/proc/self/status`.
+#[cfg(unix)]
+fn high_water_mark() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<f64>().ok().map(|kilobytes| kilobytes * 1024.0)
 }
 
 #[cfg(not(unix))]

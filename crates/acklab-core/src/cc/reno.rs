@@ -51,7 +51,8 @@ impl Reno {
 
 impl CongestionControl for Reno {
     fn on_ack(&mut self, _now: Time, sample: &AckSample) {
-        if sample.in_fast_recovery || !sample.cwnd_limited {
+        // RFC 3168 section 6.1.2: an echo of congestion lets nothing grow.
+        if sample.acked == 0 || sample.ece || sample.in_fast_recovery || !sample.cwnd_limited {
             return;
         }
         if self.cwnd < self.ssthresh {

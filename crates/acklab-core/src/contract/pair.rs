@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use crate::endpoint::Endpoint;
 use crate::event::{Event, Interest, Sink};
-use crate::packet::{Addr, Body, NodeId, Packet};
+use crate::packet::{Addr, Body, Ecn, NodeId, Packet};
 use crate::seq::Seq;
 use crate::tcp::{AppEvent, Config, Connection};
 use crate::time::{Span, Time};
@@ -31,6 +31,8 @@ pub struct Sent {
     pub from: Side,
     /// What.
     pub segment: TcpRepr,
+    /// ECN field of its packet.
+    pub ecn: Ecn,
 }
 
 /// What the wire does with a segment, by its place in the log.
@@ -44,6 +46,8 @@ pub enum Fate {
     Delay(Span),
     /// It arrives twice.
     Twice,
+    /// It arrives, marked congestion-experienced if its sender understands marks.
+    Mark,
 }
 
 /// Decides the fate of each segment.
@@ -167,7 +171,7 @@ impl Pair {
 
     fn put_on_wire(&mut self, from: Side, packet: Packet) {
         let Body::Tcp(segment) = packet.body else { return };
-        let sent = Sent { at: self.time, from, segment };
+        let sent = Sent { at: self.time, from, segment, ecn: packet.ecn };
         let fate = (self.filter)(self.log.len(), &sent);
         self.log.push(sent);
         let at = self.time + self.latency;
@@ -175,6 +179,10 @@ impl Pair {
             Fate::Lose => {}
             Fate::Arrive => self.insert(at, from, packet),
             Fate::Delay(extra) => self.insert(at + extra, from, packet),
+            Fate::Mark => {
+                let ecn = if packet.ecn == Ecn::NotEct { Ecn::NotEct } else { Ecn::Ce };
+                self.insert(at, from, Packet { ecn, ..packet });
+            }
             Fate::Twice => {
                 self.insert(at, from, packet);
                 self.insert(at, from, packet);

@@ -19,8 +19,14 @@ pub struct Config {
     pub receive_buffer: u32,
     /// Our window scale shift, 0 to 14; `None`: the option is not offered (RFC 7323 section 2).
     pub window_scale: Option<u8>,
-    /// Offer SACK (RFC 2018).
+    /// Offer SACK (RFC 2018); done only where `recovery` makes use of it.
     pub sack: bool,
+    /// How lost data is found and sent again.
+    pub recovery: LossRecovery,
+    /// Duplicate ACKs (or, with SACK, segments above) that mean loss: 3 in RFC 5681 and RFC 6675.
+    pub dup_thresh: u32,
+    /// Negotiate ECN (RFC 3168); what an echoed mark does is the congestion control's business.
+    pub ecn: bool,
     /// Offer timestamps (RFC 7323).
     pub timestamps: bool,
     /// Nagle's algorithm.
@@ -101,6 +107,19 @@ pub enum CwndUnit {
     Segments,
 }
 
+/// How the sender finds out what was lost and sends it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossRecovery {
+    /// RFC 6675 where SACK was negotiated, RFC 6582 where not.
+    Sack,
+    /// RFC 6582, without SACK: a partial ACK sends the next hole again.
+    NewReno,
+    /// RFC 5681 section 3.2 and 4.3BSD-Reno, without SACK: the first ACK of new data ends fast
+    /// recovery, so that a second loss of one window needs three duplicates of its own and halves the
+    /// window once more.
+    Reno,
+}
+
 /// Keep-alive probing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
@@ -150,6 +169,45 @@ impl Config {
         }
     }
 
+    /// TCP as papers and plain simulators have it, with segments of exactly `mss` payload bytes: 960
+    /// gives packets of 1000 bytes and ACKs of 40.
+    ///
+    /// - headers of 40 bytes: no timestamps, no SACK, no window scaling (options on SYNs only);
+    /// - a receive window of 64 segments (at most 65535 bytes) that prompt reading keeps open, without
+    ///   window updates before it is half closed; set `receive_buffer` for another;
+    /// - every segment acknowledged at once, no Nagle, no slow start after idleness;
+    /// - the window counts bytes, starts at one segment and at `initial_ssthresh` (unset: no limit);
+    /// - NewReno (RFC 6582) after three duplicates, no limited transmit;
+    /// - time-outs of RFC 6298 to the letter: 1 s at first and at least, 60 s at most;
+    /// - ECN off: set `ecn` at both ends.
+    pub fn textbook(mss: u16) -> Self {
+        Self {
+            mss,
+            send_buffer: 1 << 20,
+            receive_buffer: (64 * u32::from(mss)).min(u32::from(u16::MAX)),
+            window_scale: None,
+            sack: false,
+            recovery: LossRecovery::NewReno,
+            timestamps: false,
+            nagle: Nagle::Off,
+            ack: ack::Profile::EverySegment,
+            initial_window: InitialWindow::Segments(1),
+            cwnd_unit: CwndUnit::Bytes,
+            limited_transmit: false,
+            idle_restart: false,
+            min_rto: Span::from_secs(1),
+            max_rto: Span::from_secs(60),
+            min_rto_on_variance: false,
+            forgiven_syns: 0,
+            ..Self::linux()
+        }
+    }
+
+    /// Whether our SYN offers SACK.
+    pub(super) fn offers_sack(&self) -> bool {
+        self.sack && self.recovery == LossRecovery::Sack
+    }
+
     fn linux() -> Self {
         Self {
             mss: 1460,
@@ -158,6 +216,9 @@ impl Config {
             receive_buffer: 3 << 20,
             window_scale: Some(7),
             sack: true,
+            recovery: LossRecovery::Sack,
+            dup_thresh: 3,
+            ecn: false,
             timestamps: true,
             nagle: Nagle::Minshall,
             ack: ack::Profile::Linux(ack::linux::LinuxOptions::default()),

@@ -9,7 +9,9 @@ use std::collections::VecDeque;
 
 use super::acking::{Acking, Surroundings};
 use super::config::{Config, CwndUnit};
+use super::ecn::EcnState;
 use super::nagle::{Holding, Nagle};
+use super::news::Account;
 use super::options::Terms;
 use super::receive_buffer::ReceiveBuffer;
 use super::recovery::{Phase, Recovery};
@@ -18,7 +20,7 @@ use super::send_buffer::SendBuffer;
 use super::state::{Cause, State};
 use super::timers::{Timer, Timers};
 use crate::ack::AckPolicy;
-use crate::cc::{Controller, Start};
+use crate::cc::{CongestionControl as _, Controller, Start};
 use crate::endpoint::Endpoint;
 use crate::event::{AckReason, FlowKey, Sink};
 use crate::packet::{Addr, Packet};
@@ -135,6 +137,8 @@ pub struct Connection {
     pub(super) rtt: RtoEstimator,
     pub(super) recovery: Recovery,
     pub(super) cc: Controller,
+    pub(super) account: Account,
+    pub(super) ecn: EcnState,
     /// The congestion window held something back since the last ACK.
     pub(super) cwnd_limited: bool,
     pub(super) last_sent: Option<Time>,
@@ -203,6 +207,7 @@ impl Connection {
             initial_ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
             seed: u64::from(isn.0),
         };
+        let cc = config.congestion.controller(&start);
         Self {
             state: State::Closed,
             flow,
@@ -223,8 +228,10 @@ impl Connection {
             rcv: ReceiveBuffer::new(config.receive_buffer),
             departures: VecDeque::new(),
             rtt: RtoEstimator::new(&config),
-            recovery: Recovery::new(),
-            cc: config.congestion.controller(&start),
+            recovery: Recovery::new(&config),
+            account: Account::default(),
+            ecn: EcnState::new(cc.ecn_feedback()),
+            cc,
             cwnd_limited: false,
             last_sent: None,
             last_heard: now,

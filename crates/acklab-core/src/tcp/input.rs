@@ -6,13 +6,14 @@
 //! synchronised states, because RFC 5961 section 4 closes just that hole.
 
 use super::connection::{AppEvent, Connection};
+use super::news::News;
 use super::opening::reset_for;
 use super::state::{Cause, State};
 use super::timers::Timer;
-use crate::cc::{AckSample, CongestionControl, LossSample};
+use crate::cc::CongestionControl;
 use crate::event::{AckReason, EventKind, Interest, Sink};
-use crate::packet::{Body, Packet};
-use crate::time::{Span, Time};
+use crate::packet::{Body, Ecn, Packet};
+use crate::time::Time;
 use crate::wire::tcp::{Flags, TcpRepr};
 
 impl Connection {
@@ -32,11 +33,11 @@ impl Connection {
             State::Closed => self.on_segment_closed(segment),
             State::Listen => self.on_segment_listen(now, segment),
             State::SynSent => self.on_segment_syn_sent(now, segment),
-            _ => self.on_segment(now, segment, sink),
+            _ => self.on_segment(now, packet.ecn, segment, sink),
         }
     }
 
-    fn on_segment(&mut self, now: Time, segment: &TcpRepr, sink: &mut Sink) {
+    fn on_segment(&mut self, now: Time, mark: Ecn, segment: &TcpRepr, sink: &mut Sink) {
         let rst = segment.flags.has(Flags::RST);
         let stamp = segment.options.timestamp.filter(|_| self.terms.timestamps);
         if !rst && stamp.is_some_and(|ts| self.terms.is_too_old(now, ts)) {
@@ -67,6 +68,7 @@ impl Connection {
             self.terms.on_timestamp(now, ts);
         }
         if self.take_ack(now, segment, sink) {
+            self.take_mark(now, mark, segment, sink);
             self.take_payload(now, start, segment);
             self.take_fin(now, start, segment);
         }
@@ -129,32 +131,21 @@ impl Connection {
             self.acking.challenge(now);
             return false;
         }
+        let una = self.snd.una;
         let window_changed = self.take_window(ack, segment);
-        let news = self.take_sack(segment, ack);
-        if ack > self.snd.una as i64 {
-            self.on_advance(now, ack as u64, segment, sink);
-        }
+        let sacked = self.take_sack(segment, ack);
         // RFC 5681 section 2; with SACK what counts is news (RFC 6675 section 2).
-        let is_duplicate = if self.terms.sack {
-            news > 0
+        let duplicate = if self.terms.sack {
+            sacked > 0
         } else {
-            ack == self.snd.una as i64
-                && segment.seq_len() == 0
-                && !window_changed
-                && self.snd.nxt > self.snd.una
+            ack == una as i64 && segment.seq_len() == 0 && !window_changed && self.snd.nxt > una
         };
-        if is_duplicate && self.recovery_on_duplicate() {
-            let in_flight = self.in_flight();
-            self.cc.on_loss(now, &LossSample { in_flight, ece: false });
-            sink.record(now, EventKind::Loss { flow: self.flow, timeout: false });
-            self.tell_congestion(now, sink);
+        let ack = ack.max(una as i64) as u64;
+        if ack > una || duplicate {
+            self.take_news(now, News { ack, sacked, duplicate }, segment, sink);
         }
+        self.take_echo(now, segment, sink);
         self.after_ack(now)
-    }
-
-    fn recovery_on_duplicate(&mut self) -> bool {
-        let mss = self.terms.full_segment(0);
-        self.recovery.on_duplicate(self.snd.una, self.snd.nxt, mss).entered
     }
 
     /// The send window; returns whether it changed (RFC 9293 section 3.10.7.4, fifth check).
@@ -187,76 +178,6 @@ impl Connection {
             }
         }
         news
-    }
-
-    /// New data is acknowledged.
-    fn on_advance(&mut self, now: Time, ack: u64, segment: &TcpRepr, sink: &mut Sink) {
-        let before = self.snd.una;
-        let (in_flight, pipe) = (self.in_flight(), self.pipe());
-        let rtt = self.take_rtt_sample(now, ack, segment);
-        self.snd.una = ack;
-        self.snd.nxt = self.snd.nxt.max(ack);
-        self.attempts = 0;
-        let mss = self.terms.full_segment(0);
-        let in_fast_recovery = self.recovery.phase == super::recovery::Phase::Fast;
-        if self.recovery.on_advance(before, ack, mss).left && in_fast_recovery {
-            self.cc.on_recovered(now);
-        }
-        let state = self.cc.snapshot();
-        // RFC 7661: in slow start half a window in use is enough to go on growing, as in Linux.
-        let half_used = state.cwnd < state.ssthresh && 2 * pipe > state.cwnd;
-        self.cc.on_ack(
-            now,
-            &AckSample {
-                acked: ack - before,
-                delivered: ack - before,
-                lost: 0,
-                ece: false,
-                rate: None,
-                in_flight,
-                rtt,
-                srtt: self.rtt.srtt(),
-                cwnd_limited: self.cwnd_limited || half_used,
-                in_fast_recovery,
-            },
-        );
-        self.cwnd_limited = false;
-        // RFC 6298 sections 5.2 and 5.3.
-        if self.in_flight() > 0 {
-            self.arm_retransmission(now);
-        } else {
-            self.timers.stop(Timer::Retransmit);
-        }
-        if self.send_buffer.was_full && self.send_buffer.room(ack) > 0 {
-            self.send_buffer.was_full = false;
-            self.notices.add(AppEvent::Writable);
-        }
-        self.tell_congestion(now, sink);
-    }
-
-    /// Measures the round trip of the newest segment that `ack` covers, where Karn's algorithm or a
-    /// timestamp allows it.
-    pub(super) fn take_rtt_sample(
-        &mut self,
-        now: Time,
-        ack: u64,
-        segment: &TcpRepr,
-    ) -> Option<Span> {
-        let mut newest = None;
-        while let Some(departure) = self.departures.front().filter(|d| d.end <= ack) {
-            newest = Some(departure.at);
-            self.departures.pop_front();
-        }
-        let once = self.snd.una >= self.recovery.karn_below;
-        let rtt = if once {
-            newest.map(|at| now.since(at))
-        } else {
-            segment.options.timestamp.and_then(|ts| self.terms.echoed_rtt(now, ts))
-        };
-        if let Some(rtt) = rtt {
-            self.rtt.on_sample(rtt);
-        }
-        rtt
     }
 
     /// What an acknowledged FIN of ours means; false where nothing is left to process.

@@ -6,7 +6,8 @@
 //! - `input`: segment arrival in the order of RFC 9293 section 3.10.7; `opening`: the SYN states;
 //! - `output`: what may leave now; `timers`: what a deadline does;
 //! - `send_buffer`, `receive_buffer`: lengths only, see below; `options`: what was negotiated;
-//! - `nagle`, `rto`, `sack`, `recovery`: the algorithms, each by its RFC.
+//! - `nagle`, `rto`, `sack`, `recovery`, `ecn`: the algorithms, each by its RFC;
+//! - `news`: what the congestion control is told of each ACK.
 //!
 //! Internally every position in a direction is a 64-bit offset from the initial sequence number
 //! (SYN at 0, first byte at 1, FIN after the last byte), so nothing inside wraps; `Seq` appears only
@@ -14,14 +15,16 @@
 //! caller keeps them in a buffer of its own and asks [`Connection::outbound_range`] and
 //! [`Connection::inbound_range`] which bytes of the stream a segment stands for.
 //!
-//! Left out so far: urgent data, ECN negotiation (RFC 3168), fast open, RACK-TLP (RFC 8985).
+//! Left out so far: urgent data, accurate ECN and L4S (RFC 9768, RFC 9331), fast open, RACK-TLP (RFC 8985).
 
 mod acking;
 mod config;
 mod connection;
+mod ecn;
 mod input;
 mod inspect;
 mod nagle;
+mod news;
 mod opening;
 mod options;
 mod output;
@@ -34,7 +37,7 @@ mod state;
 mod system;
 mod timers;
 
-pub use config::{Config, CwndUnit, InitialWindow, KeepAlive, WindowUpdate};
+pub use config::{Config, CwndUnit, InitialWindow, KeepAlive, LossRecovery, WindowUpdate};
 pub use connection::{AppEvent, Connection};
 pub use inspect::Snapshot;
 pub use nagle::{Nagle, Unacked, UnknownNagle};

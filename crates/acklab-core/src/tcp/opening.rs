@@ -68,6 +68,7 @@ impl Connection {
     fn take_syn(&mut self, now: Time, segment: &TcpRepr) {
         self.terms.on_syn(now, &self.config, &segment.options);
         self.recovery.use_sack(self.terms.sack);
+        self.ecn.on_syn(self.config.ecn, segment.flags);
         self.rcv.on_syn(segment.seq);
         // RFC 7323 section 2.2: the window of a SYN is never scaled.
         self.snd.wnd = u64::from(segment.window);
@@ -121,10 +122,11 @@ impl Connection {
         let options = self.terms.syn_options(now, &self.config, answering);
         // Not scaled here (RFC 7323 section 2.2), but the buffer is what it is.
         let window = self.rcv.announce(u32::from(self.config.mss), 0);
+        let ecn = self.ecn.offer(self.config.ecn, answering);
         if !answering {
             return TcpRepr {
                 seq: self.snd.isn,
-                flags: Flags::SYN,
+                flags: Flags::SYN.with(ecn),
                 window: u16::try_from(self.config.receive_buffer).unwrap_or(u16::MAX),
                 options,
                 ..TcpRepr::default()
@@ -134,7 +136,7 @@ impl Connection {
         TcpRepr {
             seq: self.snd.isn,
             ack: self.rcv.seq(self.rcv.nxt),
-            flags: Flags::SYN.with(Flags::ACK),
+            flags: Flags::SYN.with(Flags::ACK).with(ecn),
             window,
             options,
             payload_len: 0,

@@ -44,7 +44,7 @@ impl Terms {
         // RFC 9293 section 3.7.1: 536 where the option is missing.
         let peer = theirs.mss.map_or(DEFAULT_MSS, u32::from);
         self.mss = peer.min(u32::from(config.mss)).max(MIN_MSS);
-        self.sack = config.sack && theirs.sack_permitted;
+        self.sack = config.offers_sack() && theirs.sack_permitted;
         if let (Some(ours), Some(peer)) = (our_scale(config), theirs.window_scale) {
             // RFC 7323 section 2.3: more than 14 counts as 14.
             (self.our_scale, self.peer_scale) = (ours, peer.min(14));
@@ -59,7 +59,7 @@ impl Terms {
         TcpOptions {
             mss: Some(config.mss),
             window_scale: our_scale(config).filter(|_| offer_scale),
-            sack_permitted: if answering { self.sack } else { config.sack },
+            sack_permitted: if answering { self.sack } else { config.offers_sack() },
             timestamp: (if answering { self.timestamps } else { config.timestamps })
                 .then(|| self.stamp(now)),
             ..TcpOptions::default()

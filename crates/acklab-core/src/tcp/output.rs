@@ -112,7 +112,9 @@ impl Connection {
         if !full && !takes_all && 2 * len < self.snd.max_wnd {
             return Next::Window;
         }
-        let limit = self.cc.cwnd() + self.recovery.limited_transmit(mss);
+        let early =
+            if self.config.limited_transmit { self.recovery.limited_transmit(mss) } else { 0 };
+        let limit = self.cc.cwnd() + early;
         if len > 0 && self.pipe() + len > limit {
             return Next::Congestion;
         }
@@ -158,7 +160,9 @@ impl Connection {
         self.departures.push_back(Departure { end, at: now });
         self.last_sent = Some(now);
         self.tell_sent_messages(now, sink);
-        self.emit(now, start, end, false, sink)
+        let mut packet = self.emit(now, start, end, false, sink);
+        self.ecn.dress(&mut packet);
+        packet
     }
 
     fn tell_sent_messages(&mut self, now: Time, sink: &mut Sink) {
@@ -233,11 +237,18 @@ impl Connection {
     }
 
     /// The segment of the stretch [start, end) of our sequence space, with everything that rides on
-    /// it.
+    /// it, leaves.
     fn emit(&mut self, now: Time, start: u64, end: u64, again: bool, sink: &mut Sink) -> Packet {
+        let segment = self.segment(now, start, end);
+        self.after_emit(now, &segment, again, sink);
+        self.packet(segment)
+    }
+
+    /// The segment of the stretch [start, end).
+    pub(super) fn segment(&mut self, now: Time, start: u64, end: u64) -> TcpRepr {
         let data_end = self.send_buffer.end();
         let len = end.min(data_end).saturating_sub(start) as u32;
-        let mut flags = Flags::ACK;
+        let mut flags = Flags::ACK.with(self.ecn.echo());
         if end > data_end {
             flags = flags.with(Flags::FIN);
         }
@@ -245,7 +256,7 @@ impl Connection {
             flags = flags.with(Flags::PSH);
         }
         let mss = self.terms.full_segment(0);
-        let segment = TcpRepr {
+        TcpRepr {
             seq: self.snd.seq(start),
             ack: self.rcv.seq(self.rcv.nxt),
             flags,
@@ -256,9 +267,7 @@ impl Connection {
                 ..TcpOptions::default()
             },
             payload_len: len,
-        };
-        self.after_emit(now, &segment, again, sink);
-        self.packet(segment)
+        }
     }
 
     /// Tells the listeners of a segment of ours.

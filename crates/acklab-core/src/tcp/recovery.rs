@@ -3,6 +3,8 @@
 //! - with SACK: RFC 6675, its `pipe`, `NextSeg` rules 1 to 4 and the rescue retransmission;
 //! - without: fast retransmit and NewReno (RFC 6582), where duplicate ACKs inflate the window. The
 //!   inflation is kept apart from cwnd and taken off the pipe, which is the same inequality;
+//! - classic Reno (RFC 5681 section 3.2, 4.3BSD-Reno): the same up to the first ACK of new data, which
+//!   ends recovery; nothing keeps the duplicates of one window from beginning another;
 //! - after a time-out: everything unacknowledged counts as lost and is sent again as the window
 //!   allows (RFC 5681 section 3.1), skipping what SACK reported (RFC 6675 section 5.1).
 //!
@@ -13,7 +15,8 @@
 //! After a second time-out in a row the scoreboard is thrown away, since the peer may have reneged
 //! (RFC 2018 section 8). Left out: F-RTO, DSACK undo, RACK.
 
-use super::sack::{DUP_THRESH, Scoreboard};
+use super::config::{Config, LossRecovery};
+use super::sack::Scoreboard;
 
 /// What the sender is doing about loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +61,9 @@ pub(super) struct Outcome {
 pub(super) struct Recovery {
     pub(super) phase: Phase,
     pub(super) board: Scoreboard,
-    sack: bool,
+    /// `Sack` only where it was negotiated.
+    convention: LossRecovery,
+    dup_thresh: u32,
     /// Highest offset sent when the last recovery began: RFC 6675's RecoveryPoint, RFC 6582's
     /// recover.
     point: u64,
@@ -72,16 +77,21 @@ pub(super) struct Recovery {
     dup_acks: u32,
     /// Bytes that duplicate ACKs say have left the network (without SACK).
     inflation: u64,
+    /// Everything unmarked below has been counted as lost.
+    counted: u64,
+    /// Lost without SACK's word for it and not told yet, bytes.
+    untold: u64,
     /// No RTT is measured below (Karn's algorithm): highest offset sent twice.
     pub(super) karn_below: u64,
 }
 
 impl Recovery {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         Self {
             phase: Phase::Open,
             board: Scoreboard::default(),
-            sack: false,
+            convention: config.recovery,
+            dup_thresh: config.dup_thresh.max(1),
             point: 0,
             high_rxt: 0,
             forced: false,
@@ -89,13 +99,27 @@ impl Recovery {
             entry: 0,
             dup_acks: 0,
             inflation: 0,
+            counted: 0,
+            untold: 0,
             karn_below: 0,
         }
     }
 
-    /// SACK was negotiated.
+    /// SACK was negotiated, or not.
     pub(super) fn use_sack(&mut self, sack: bool) {
-        self.sack = sack;
+        self.convention = match (sack, self.convention) {
+            (true, _) => LossRecovery::Sack,
+            (false, LossRecovery::Reno) => LossRecovery::Reno,
+            (false, _) => LossRecovery::NewReno,
+        };
+    }
+
+    fn sack(&self) -> bool {
+        self.convention == LossRecovery::Sack
+    }
+
+    fn is_classic(&self) -> bool {
+        self.convention == LossRecovery::Reno
     }
 
     /// Bytes on the way (RFC 6675 `pipe`; FlightSize less inflation without SACK).
@@ -108,7 +132,7 @@ impl Recovery {
             }
             _ if self.board.is_empty() => flight.saturating_sub(self.inflation),
             phase => {
-                let lost = self.board.lost_below(mss).max(una);
+                let lost = self.board.lost_below(mss, self.dup_thresh).max(una);
                 let again = if phase == Phase::Fast { self.high_rxt } else { una };
                 self.board.unmarked(lost, nxt) + self.board.unmarked(una, again.min(nxt))
             }
@@ -117,7 +141,7 @@ impl Recovery {
 
     /// Extra bytes that limited transmit allows (RFC 3042; with SACK the pipe has it already).
     pub(super) fn limited_transmit(&self, mss: u32) -> u64 {
-        if self.phase == Phase::Open && !self.sack {
+        if self.phase == Phase::Open && !self.sack() {
             u64::from(self.dup_acks.min(2)) * u64::from(mss)
         } else {
             0
@@ -133,16 +157,17 @@ impl Recovery {
             self.inflation = 0;
             return Outcome::default();
         }
-        if una >= self.point {
+        if una >= self.point || (self.is_classic() && self.phase == Phase::Fast) {
             self.phase = Phase::Open;
             self.inflation = 0;
             self.forced = false;
             return Outcome { left: true, ..Outcome::default() };
         }
-        if self.phase == Phase::Fast && !self.sack {
+        if self.phase == Phase::Fast && !self.sack() {
             // RFC 6582 section 3.2, step 3: a partial ACK. Send the next hole again, deflate by the
             // amount acknowledged and add back one segment.
             self.forced = true;
+            self.untold += u64::from(mss);
             let acked = una - before;
             self.inflation = self.inflation.saturating_sub(acked);
             if acked >= u64::from(mss) {
@@ -156,7 +181,7 @@ impl Recovery {
     pub(super) fn on_duplicate(&mut self, una: u64, nxt: u64, mss: u32) -> Outcome {
         self.dup_acks = self.dup_acks.saturating_add(1);
         match self.phase {
-            Phase::Fast if !self.sack => self.inflation += u64::from(mss),
+            Phase::Fast if !self.sack() => self.inflation += u64::from(mss),
             Phase::Open if self.is_loss(una, mss) => {
                 self.enter_fast(una, nxt, mss);
                 return Outcome { entered: true, ..Outcome::default() };
@@ -168,8 +193,9 @@ impl Recovery {
 
     /// RFC 6675 section 5, steps 1 and 2; RFC 6582 section 3.2, step 2.
     fn is_loss(&self, una: u64, mss: u32) -> bool {
-        let enough = self.dup_acks >= DUP_THRESH || (self.sack && self.board.lost_below(mss) > una);
-        enough && (self.point == 0 || una >= self.point)
+        let enough = self.dup_acks >= self.dup_thresh
+            || (self.sack() && self.board.lost_below(mss, self.dup_thresh) > una);
+        enough && (self.is_classic() || self.point == 0 || una >= self.point)
     }
 
     fn enter_fast(&mut self, una: u64, nxt: u64, mss: u32) {
@@ -179,13 +205,15 @@ impl Recovery {
         self.forced = true;
         self.rescued = false;
         self.entry = una;
-        if !self.sack {
-            self.inflation = u64::from(DUP_THRESH) * u64::from(mss);
+        if !self.sack() {
+            self.untold += u64::from(mss);
+            self.inflation = u64::from(self.dup_thresh) * u64::from(mss);
         }
     }
 
     /// The retransmission timer expired (RFC 6298 section 5.4); `again`: not for the first time.
     pub(super) fn on_timeout(&mut self, una: u64, nxt: u64, again: bool) {
+        self.counted = self.counted.max(nxt);
         if again {
             self.board.clear();
         }
@@ -196,6 +224,18 @@ impl Recovery {
         self.rescued = true;
         self.dup_acks = 0;
         self.inflation = 0;
+    }
+
+    /// Bytes inferred lost since the last call: with SACK what the scoreboard shows (`IsLost`), without
+    /// one segment for each that is sent again. A time-out counts all that is out.
+    pub(super) fn take_lost(&mut self, una: u64, nxt: u64, mss: u32) -> u64 {
+        let mut lost = std::mem::take(&mut self.untold).min(nxt - una);
+        if !self.board.is_empty() {
+            let below = self.board.lost_below(mss, self.dup_thresh).min(nxt);
+            lost += self.board.unmarked(self.counted.max(una), below);
+            self.counted = self.counted.max(below);
+        }
+        lost
     }
 
     /// Whether a segment must leave whatever the window.
@@ -218,7 +258,7 @@ impl Recovery {
         }
         let limit = match self.phase {
             Phase::Timeout => self.point,
-            _ if self.sack => self.board.lost_below(mss),
+            _ if self.sack() => self.board.lost_below(mss, self.dup_thresh),
             _ => 0,
         };
         let hole = self.board.next_hole(self.high_rxt.max(una), limit.min(nxt))?;
@@ -227,7 +267,7 @@ impl Recovery {
 
     /// What to send again when there is no new data to send: `NextSeg` rules 3 and 4.
     pub(super) fn next_doubtful(&self, una: u64, nxt: u64, mss: u32) -> Option<Again> {
-        if self.phase != Phase::Fast || !self.sack {
+        if self.phase != Phase::Fast || !self.sack() {
             return None;
         }
         let mss = u64::from(mss);

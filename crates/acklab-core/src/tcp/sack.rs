@@ -2,7 +2,7 @@
 //!
 //! Ranges of 64-bit offsets that the peer holds beyond the cumulative ACK. `IsLost` is monotonic (if
 //! a byte is lost so is every unsacked byte below it), so it is one boundary, found by walking from
-//! the top until three ranges or more than two segments of bytes lie above.
+//! the top until `DupThresh` ranges, or more than `DupThresh - 1` segments of bytes, lie above.
 
 /// What the peer reported beyond the cumulative acknowledgment.
 #[derive(Clone, Debug, Default)]
@@ -11,9 +11,6 @@ pub struct Scoreboard {
     ranges: Vec<(u64, u64)>,
     total: u64,
 }
-
-/// Reordering threshold of RFC 5681 section 3.2 and RFC 6675 section 2, segments.
-pub(super) const DUP_THRESH: u32 = 3;
 
 impl Scoreboard {
     /// Marks [left, right) as held by the peer; returns how many bytes of it are news.
@@ -76,12 +73,12 @@ impl Scoreboard {
     }
 
     /// Every unmarked byte below this offset is lost (`IsLost` of RFC 6675 section 4).
-    pub fn lost_below(&self, mss: u32) -> u64 {
-        let bytes_needed = u64::from(DUP_THRESH - 1) * u64::from(mss);
+    pub fn lost_below(&self, mss: u32, dup_thresh: u32) -> u64 {
+        let bytes_needed = u64::from(dup_thresh.saturating_sub(1)) * u64::from(mss);
         let mut bytes = 0;
         for (count, &(left, right)) in self.ranges.iter().rev().enumerate() {
             bytes += right - left;
-            if count + 1 >= DUP_THRESH as usize || bytes > bytes_needed {
+            if count + 1 >= dup_thresh as usize || bytes > bytes_needed {
                 return left;
             }
         }
@@ -159,11 +156,11 @@ mod tests {
     #[test]
     fn three_ranges_or_more_than_two_segments_above_make_a_byte_lost() {
         // RFC 6675 section 4, IsLost, with SMSS = 100.
-        assert_eq!(board(&[(200, 300), (400, 500)]).lost_below(100), 0);
-        assert_eq!(board(&[(200, 300), (400, 500), (600, 601)]).lost_below(100), 200);
-        assert_eq!(board(&[(200, 400)]).lost_below(100), 0);
-        assert_eq!(board(&[(200, 401)]).lost_below(100), 200);
-        assert_eq!(board(&[(200, 300), (500, 701)]).lost_below(100), 500);
+        assert_eq!(board(&[(200, 300), (400, 500)]).lost_below(100, 3), 0);
+        assert_eq!(board(&[(200, 300), (400, 500), (600, 601)]).lost_below(100, 3), 200);
+        assert_eq!(board(&[(200, 400)]).lost_below(100, 3), 0);
+        assert_eq!(board(&[(200, 401)]).lost_below(100, 3), 200);
+        assert_eq!(board(&[(200, 300), (500, 701)]).lost_below(100, 3), 500);
     }
 
     #[test]

@@ -79,8 +79,9 @@ impl Connection {
             self.syn_due = true;
             return;
         }
-        let in_flight = self.in_flight();
+        let in_flight = self.lost_flight();
         self.recovery.on_timeout(self.snd.una, self.snd.nxt, again);
+        self.ecn.on_reduction(self.snd.nxt);
         self.cc.on_rto(now, &RtoSample { in_flight, again });
         sink.record(now, EventKind::Loss { flow: self.flow, timeout: true });
         self.tell_congestion(now, sink);

@@ -7,14 +7,15 @@
 //! of each peer can be set (docs/simulator.md has the table). Only drops are watched, since the
 //! scenarios are there to measure how fast virtual time passes.
 
-use acklab_core::ack;
+mod parameters;
+mod transport;
+
 use acklab_core::event::{Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
 use acklab_core::packet::{Addr, Body, NodeId, Packet};
 use acklab_core::queue::{Discipline, drop_tail::Limit};
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
-use acklab_core::tcp::{Config, InitialWindow, Nagle};
 use acklab_core::time::{Span, Time};
 use acklab_sim::app::{Bulk, Reader, ReaderModel};
 use acklab_sim::arrivals::{Arrivals, Pattern};
@@ -22,9 +23,10 @@ use acklab_sim::peer::Datagrams;
 use acklab_sim::{Access, Dumbbell, Duplex, End, Observer, ResultHash, Topology, World};
 use acklab_stats::jain_index;
 
+use self::parameters::{GIGABIT, HUNDRED, METRICS, REFERENCE};
 use super::{Axis, Capture, CapturePoint, Replication, Scenario, Tap};
 use crate::measured::{Measured, MetricDoc, Metrics};
-use crate::parameter::{Kind, Parameter, SetError, Settings};
+use crate::parameter::{Parameter, SetError, Settings};
 
 /// One of the three workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +164,7 @@ fn node_at(network: &Dumbbell, point: CapturePoint) -> Option<NodeId> {
 }
 
 fn open_flows(world: &mut World<Watch<'_>>, network: &Dumbbell, settings: &Settings, seed: u64) {
-    let config = transport(settings);
+    let config = transport::config(settings);
     let mut draws = Rng::named(seed, "bench/start");
     let Some((&control, flows)) = network.pairs.split_last() else { return };
     for &(left, right) in flows {
@@ -188,27 +190,6 @@ fn open_flows(world: &mut World<Watch<'_>>, network: &Dumbbell, settings: &Setti
             let arrivals = Arrivals::new(pattern.clone(), rng, Time::ZERO, Time::MAX);
             world.attach(from, Box::new(Datagrams::new(from, to, arrivals)));
         }
-    }
-}
-
-/// Reno with the conventions that were set.
-fn transport(settings: &Settings) -> Config {
-    let defaults = Config::default();
-    let every_second = ack::Profile::Delayed { segments: 2, delay: settings.span("delack-timer") };
-    Config {
-        mss: settings.count("packet") as u16 - TCP_HEADERS,
-        initial_window: InitialWindow::Segments(settings.count("iw") as u32),
-        ack: match settings.choice("delack") {
-            "off" => ack::Profile::EverySegment,
-            "on" => every_second,
-            _ => defaults.ack,
-        },
-        sack: settings.choice("sack") == "on",
-        timestamps: settings.choice("timestamps") == "on",
-        limited_transmit: settings.choice("limited-transmit") == "on",
-        min_rto: settings.span("min-rto"),
-        nagle: Nagle::Off,
-        ..defaults
     }
 }
 
@@ -279,171 +260,5 @@ fn result(world: World<Watch<'_>>, settings: &Settings) -> Replication {
 const SENDER_PORT: u16 = 50_000;
 const RECEIVER_PORT: u16 = 5001;
 const CONTROL_PORT: u16 = 7000;
-/// IPv4 and TCP headers without options, bytes.
-const TCP_HEADERS: u16 = 40;
 /// IPv4 and UDP headers, bytes.
 const UDP_HEADERS: u32 = Packet::IPV4_HEADER + Packet::UDP_HEADER;
-
-/// Defaults in which the workloads differ.
-struct Defaults {
-    flows: &'static str,
-    bottleneck: &'static str,
-    access: &'static str,
-    queue: &'static str,
-    packet: &'static str,
-    control: &'static str,
-    duration: &'static str,
-}
-
-static REFERENCE: [Parameter; PARAMETERS] = parameters(&Defaults {
-    flows: "3",
-    bottleneck: "1500kbit",
-    access: "10mbit",
-    queue: "17",
-    packet: "1000",
-    control: "on",
-    duration: "30s",
-});
-
-static HUNDRED: [Parameter; PARAMETERS] = parameters(&Defaults {
-    flows: "10",
-    bottleneck: "100mbit",
-    access: "1gbit",
-    queue: "670",
-    packet: "1500",
-    control: "off",
-    duration: "10s",
-});
-
-static GIGABIT: [Parameter; PARAMETERS] = parameters(&Defaults {
-    flows: "50",
-    bottleneck: "1gbit",
-    access: "10gbit",
-    queue: "6670",
-    packet: "1500",
-    control: "off",
-    duration: "10s",
-});
-
-const SWITCH: Kind = Kind::Choice(&["on", "off"]);
-const PARAMETERS: usize = 21;
-
-const fn parameters(of: &Defaults) -> [Parameter; PARAMETERS] {
-    const fn row(
-        name: &'static str,
-        default: &'static str,
-        kind: Kind,
-        doc: &'static str,
-    ) -> Parameter {
-        Parameter { name, default, kind, doc }
-    }
-    [
-        row("flows", of.flows, Kind::Count { min: 1, max: 2000 }, "Reno flows."),
-        row("duration", of.duration, Kind::Span, "Simulated time."),
-        row("bottleneck", of.bottleneck, Kind::Rate, "Rate of the bottleneck."),
-        row("delay", "5ms", Kind::Span, "Propagation of the bottleneck."),
-        row("access", of.access, Kind::Rate, "Rate of every access link."),
-        row("left", "2ms", Kind::Span, "Propagation of the senders' access links."),
-        row(
-            "right",
-            "33ms",
-            Kind::Span,
-            "Propagation of the receivers' access links; with 2 ms and 5 ms a round trip of 80 ms, so \
-             that a queue of 670 packets at 100 Mbit/s is one bandwidth-delay product.",
-        ),
-        row(
-            "queue",
-            of.queue,
-            Kind::Count { min: 2, max: 10_000_000 },
-            "Packets that the bottleneck's queue holds, in each direction.",
-        ),
-        row(
-            "in-service",
-            "extra",
-            Kind::Choice(&["extra", "counted"]),
-            "Whether the packet being transmitted has a place beside the queue (here, ns-2, ns-3) or \
-             takes one of it (htsim).",
-        ),
-        row(
-            "packet",
-            of.packet,
-            Kind::Count { min: 100, max: 9000 },
-            "Bytes of a full packet at the IP layer, headers and options included.",
-        ),
-        row("iw", "10", Kind::Count { min: 1, max: 1000 }, "Initial window, segments."),
-        row(
-            "delack",
-            "on",
-            Kind::Choice(&["on", "off", "linux"]),
-            "Delayed ACKs: on acknowledges every second segment or after `delack-timer`; off every \
-             segment; linux as that system does.",
-        ),
-        row("delack-timer", "200ms", Kind::Span, "The longest delay under delack=on."),
-        row(
-            "sack",
-            "on",
-            SWITCH,
-            "Selective acknowledgments (RFC 2018, RFC 6675); off is NewReno.",
-        ),
-        row("timestamps", "on", SWITCH, "The timestamp option, 12 bytes of each packet."),
-        row(
-            "limited-transmit",
-            "on",
-            SWITCH,
-            "New data on the first two duplicate ACKs (RFC 3042).",
-        ),
-        row("min-rto", "200ms", Kind::Span, "Lower bound of the retransmission time-out."),
-        row(
-            "stagger",
-            "0",
-            Kind::Span,
-            "Each flow starts up to this long after the beginning, drawn uniformly.",
-        ),
-        row("control", of.control, SWITCH, "The control flow: small datagrams each way."),
-        row("control-period", "14ms", Kind::Span, "From one of its packets to the next."),
-        row(
-            "control-bytes",
-            "48",
-            Kind::Count { min: 28, max: 1500 },
-            "Bytes of each, headers included.",
-        ),
-    ]
-}
-
-const METRICS: &[MetricDoc] = &[
-    MetricDoc {
-        name: "flow_throughput_bps",
-        unit: "bit/s",
-        doc: "Payload that each flow's receiver read, over the duration. One sample per flow.",
-    },
-    MetricDoc {
-        name: "throughput_bps",
-        unit: "bit/s",
-        doc: "The flows' sum. One sample per replication.",
-    },
-    MetricDoc {
-        name: "jain",
-        unit: "1",
-        doc: "Jain's index of the flows' throughputs. One sample per replication.",
-    },
-    MetricDoc {
-        name: "delivered_packets",
-        unit: "packets",
-        doc: "Full segments that the receivers read in order, each counted once; summed.",
-    },
-    MetricDoc {
-        name: "drops",
-        unit: "packets",
-        doc: "TCP packets that found the bottleneck's queue full, in either direction; summed.",
-    },
-    MetricDoc {
-        name: "control_drops",
-        unit: "packets",
-        doc: "The same of the control flow; summed.",
-    },
-    MetricDoc {
-        name: "control_delay_ms",
-        unit: "ms",
-        doc: "From a control packet's departure to its arrival. One sample per packet.",
-    },
-];
