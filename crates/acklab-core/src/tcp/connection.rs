@@ -13,6 +13,8 @@ use super::ecn::EcnState;
 use super::nagle::{Holding, Nagle};
 use super::news::Account;
 use super::options::Terms;
+use super::pacing::Pacer;
+use super::rate::RateSampler;
 use super::receive_buffer::ReceiveBuffer;
 use super::recovery::{Phase, Recovery};
 use super::rto::RtoEstimator;
@@ -139,6 +141,9 @@ pub struct Connection {
     pub(super) cc: Controller,
     pub(super) account: Account,
     pub(super) ecn: EcnState,
+    pub(super) pacer: Pacer,
+    /// Only for a congestion control that asks for it.
+    pub(super) rate: Option<Box<RateSampler>>,
     /// The congestion window held something back since the last ACK.
     pub(super) cwnd_limited: bool,
     pub(super) last_sent: Option<Time>,
@@ -231,6 +236,8 @@ impl Connection {
             recovery: Recovery::new(&config),
             account: Account::default(),
             ecn: EcnState::new(cc.ecn_feedback()),
+            pacer: Pacer::default(),
+            rate: None,
             cc,
             cwnd_limited: false,
             last_sent: None,

@@ -7,7 +7,8 @@
 //! - `output`: what may leave now; `timers`: what a deadline does;
 //! - `send_buffer`, `receive_buffer`: lengths only, see below; `options`: what was negotiated;
 //! - `nagle`, `rto`, `sack`, `recovery`, `ecn`: the algorithms, each by its RFC;
-//! - `news`: what the congestion control is told of each ACK.
+//! - `news`: what the congestion control is told of each ACK; `rate`, `pacing`: the same of
+//!   delivery rates, and departures at the rate it asks for.
 //!
 //! Internally every position in a direction is a 64-bit offset from the initial sequence number
 //! (SYN at 0, first byte at 1, FIN after the last byte), so nothing inside wraps; `Seq` appears only
@@ -28,6 +29,8 @@ mod news;
 mod opening;
 mod options;
 mod output;
+mod pacing;
+mod rate;
 mod receive_buffer;
 mod recovery;
 mod rto;

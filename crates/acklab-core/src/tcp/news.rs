@@ -64,12 +64,17 @@ impl Connection {
         let (una, nxt) = (self.snd.una, self.snd.nxt);
         let entered = news.duplicate && self.recovery.on_duplicate(una, nxt, mss).entered;
         let ece = self.ecn.is_echo(segment);
+        let lost = self.recovery.take_lost(una, nxt, mss);
+        let rate = self.rate.as_mut().and_then(|rate| {
+            rate.on_ack(una, &self.recovery.board, news.sacked > 0);
+            rate.sample(now, (delivered, lost), rtt)
+        });
         let sample = AckSample {
             acked,
             delivered,
-            lost: self.recovery.take_lost(una, nxt, mss),
+            lost,
             ece,
-            rate: None,
+            rate,
             in_flight,
             rtt,
             srtt: self.rtt.srtt(),

@@ -2,6 +2,7 @@
 //! 3.10.7.1 to 3.10.7.3), our SYN, and what begins when it is acknowledged.
 
 use super::connection::{AppEvent, Connection};
+use super::rate::RateSampler;
 use super::state::{Cause, State};
 use crate::cc::{CongestionControl as _, Start};
 use crate::event::AckReason;
@@ -100,6 +101,7 @@ impl Connection {
             initial_ssthresh,
             seed: u64::from(self.snd.isn.0),
         });
+        self.rate = self.cc.wants_rate().then(|| Box::new(RateSampler::new(now)));
         debug_assert!(self.cc.cwnd() >= u64::from(mss));
         self.arm_keep_alive(now);
         self.notices.add(AppEvent::Connected);

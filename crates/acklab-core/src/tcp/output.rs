@@ -86,10 +86,15 @@ impl Connection {
         let fresh = self.next_new(mss);
         self.window_blocked = fresh == Next::Window;
         match fresh {
+            Next::Send { .. } if self.must_wait(now) => return None,
             Next::Send { end, full } => return Some(self.send_new(now, end, full, sink)),
-            Next::Held => self.hold(now, sink),
+            Next::Held => {
+                self.note_app_limited();
+                self.hold(now, sink);
+            }
             Next::Congestion => self.cwnd_limited = true,
-            Next::Nothing | Next::Window => {}
+            Next::Nothing => self.note_app_limited(),
+            Next::Window => {}
         }
         let doubtful = self.recovery.next_doubtful(una, nxt, mss)?;
         self.resend_if_room(now, doubtful, sink)
@@ -155,6 +160,7 @@ impl Connection {
         if !full && end > start {
             self.holding.small_end = end;
         }
+        self.note_departure(now, start, end);
         self.snd.nxt = end;
         self.snd.max = self.snd.max.max(end);
         self.departures.push_back(Departure { end, at: now });
@@ -163,6 +169,16 @@ impl Connection {
         let mut packet = self.emit(now, start, end, false, sink);
         self.ecn.dress(&mut packet);
         packet
+    }
+
+    /// For the delivery rate, before the stretch counts as being on the way.
+    fn note_departure(&mut self, now: Time, start: u64, end: u64) {
+        if self.rate.is_some() {
+            let pipe = self.pipe();
+            if let Some(rate) = &mut self.rate {
+                rate.on_sent(now, (start, end), pipe);
+            }
+        }
     }
 
     fn tell_sent_messages(&mut self, now: Time, sink: &mut Sink) {
@@ -197,6 +213,10 @@ impl Connection {
             self.cwnd_limited = true;
             return None;
         }
+        if self.must_wait(now) {
+            return None;
+        }
+        self.note_departure(now, again.start, again.end);
         self.recovery.on_resent(again);
         if self.timers.deadline(super::timers::Timer::Retransmit).is_none() {
             self.arm_retransmission(now);
@@ -285,6 +305,7 @@ impl Connection {
         let len = segment.payload_len;
         if len > 0 {
             self.acking.policy.on_data_sent(now);
+            self.pace(now, len);
             let in_flight = self.in_flight();
             self.cc.on_sent(now, &SentSample { bytes: len, in_flight, retransmission: again });
         }

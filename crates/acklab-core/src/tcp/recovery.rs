@@ -212,7 +212,9 @@ impl Recovery {
     }
 
     /// The retransmission timer expired (RFC 6298 section 5.4); `again`: not for the first time.
-    pub(super) fn on_timeout(&mut self, una: u64, nxt: u64, again: bool) {
+    /// Returns how many bytes it is the first to call lost.
+    pub(super) fn on_timeout(&mut self, una: u64, nxt: u64, again: bool) -> u64 {
+        let lost = self.board.unmarked(self.counted.max(una), nxt);
         self.counted = self.counted.max(nxt);
         if again {
             self.board.clear();
@@ -224,6 +226,7 @@ impl Recovery {
         self.rescued = true;
         self.dup_acks = 0;
         self.inflation = 0;
+        lost
     }
 
     /// Bytes inferred lost since the last call: with SACK what the scoreboard shows (`IsLost`), without

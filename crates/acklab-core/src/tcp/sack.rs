@@ -62,6 +62,11 @@ impl Scoreboard {
         self.ranges.is_empty()
     }
 
+    /// What is marked, ascending.
+    pub fn ranges(&self) -> &[(u64, u64)] {
+        &self.ranges
+    }
+
     /// Bytes marked.
     pub const fn total(&self) -> u64 {
         self.total

@@ -24,6 +24,8 @@ pub(super) enum Timer {
     Cork,
     /// RFC 9293 section 3.8.4.
     KeepAlive,
+    /// Pacing lets the next segment go.
+    Pace,
 }
 
 impl From<Timer> for usize {
@@ -33,10 +35,10 @@ impl From<Timer> for usize {
 }
 
 impl TimerKind for Timer {
-    const COUNT: usize = 5;
+    const COUNT: usize = 6;
 }
 
-pub(super) type Timers = TimerTable<Timer, 5>;
+pub(super) type Timers = TimerTable<Timer, 6>;
 
 impl Connection {
     /// Acts on every deadline that has come.
@@ -54,6 +56,7 @@ impl Connection {
             self.holding.flushed_by_timer = true;
             self.output_due = true;
         }
+        self.output_due |= self.timers.take_expired(Timer::Pace, now);
         if self.timers.take_expired(Timer::KeepAlive, now) {
             self.on_keep_alive(now);
         }
@@ -80,7 +83,10 @@ impl Connection {
             return;
         }
         let in_flight = self.lost_flight();
-        self.recovery.on_timeout(self.snd.una, self.snd.nxt, again);
+        let lost = self.recovery.on_timeout(self.snd.una, self.snd.nxt, again);
+        if let Some(rate) = &mut self.rate {
+            rate.on_lost(lost);
+        }
         self.ecn.on_reduction(self.snd.nxt);
         self.cc.on_rto(now, &RtoSample { in_flight, again });
         sink.record(now, EventKind::Loss { flow: self.flow, timeout: true });
