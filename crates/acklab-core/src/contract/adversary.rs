@@ -13,11 +13,12 @@ use super::choices::Choices;
 use super::pair::{Fate, Pair, Sent, Side};
 use super::{check_quiet, drain, expire};
 use crate::ack::Profile;
+use crate::cc::Algorithm;
 use crate::endpoint::Endpoint;
 use crate::event::{Interest, Sink};
 use crate::packet::{Body, Ecn, Packet};
 use crate::seq::Seq;
-use crate::tcp::{AppEvent, Config, Connection, KeepAlive, Nagle, State, System};
+use crate::tcp::{AppEvent, Config, Connection, KeepAlive, LossRecovery, Nagle, State, System};
 use crate::time::{Span, Time};
 use crate::wire::tcp::{Flags, SackBlock, TcpOptions, TcpRepr, Timestamp};
 
@@ -59,7 +60,8 @@ impl Attack {
                 let packet = Packet {
                     src,
                     dst,
-                    ecn: Ecn::NotEct,
+                    ecn: [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]
+                        [usize::from(choices.below(4))],
                     returned: false,
                     body: Body::Tcp(segment),
                 };
@@ -124,7 +126,8 @@ fn network(fates: Vec<u8>, hostile: Rc<Cell<bool>>) -> super::Filter {
         }
         let byte = fates[index % fates.len()];
         match byte % 8 {
-            0 | 1 => Fate::Lose,
+            0 => Fate::Lose,
+            1 => Fate::Mark,
             2 => Fate::Twice,
             3 => Fate::Delay(Span::from_micros(u64::from(byte) * 2_000)),
             _ => Fate::Arrive,
@@ -230,6 +233,14 @@ fn config(choices: &mut Choices<'_>) -> Config {
         [Nagle::Off, Nagle::Classic, Nagle::Bsd, Nagle::Minshall][usize::from(choices.below(4))];
     if choices.below(4) == 0 {
         config.ack = Profile::EverySegment;
+    }
+    config.ecn = choices.flip();
+    config.recovery = [LossRecovery::Sack, LossRecovery::NewReno, LossRecovery::Reno]
+        [usize::from(choices.below(3))];
+    config.dup_thresh = 1 + u32::from(choices.below(4));
+    let names = Algorithm::NAMES;
+    if let Ok(algorithm) = names[usize::from(choices.byte()) % names.len()].parse() {
+        config.congestion = algorithm;
     }
     if choices.below(8) == 0 {
         let [idle, interval] = [Span::from_secs(2), Span::from_secs(1)];
