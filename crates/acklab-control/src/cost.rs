@@ -156,6 +156,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "exact in binary")]
     fn the_sums_are_those_of_their_formulas() {
         let costs = after(&[(1.0, 0.0), (1.0, 0.5), (1.0, 3.0)]);
         assert_eq!(costs.s(), 0.5 * 0.5 + 1.0 * 2.0);

@@ -193,6 +193,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "exact in binary")]
     fn a_direct_term_goes_past_the_states() {
         // (2s + 3)/(s + 4) = 2 - 5/(s + 4)
         let plant = TransferFunction::new(&[2.0, 3.0], &[1.0, 4.0]).unwrap().to_state_space();

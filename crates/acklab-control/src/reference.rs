@@ -35,6 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "exact in binary")]
     fn the_level_changes_at_every_half_period_to_the_nanosecond() {
         let wave = SquareWave::default();
         let at = |nanos| wave.at(Time::from_nanos(nanos));

@@ -7,6 +7,7 @@
 mod ance;
 mod bench;
 mod hold;
+mod motor_loop;
 mod nagle_delack;
 mod network;
 mod path;
@@ -25,6 +26,7 @@ use crate::signal::{Segment, Signal, Watch};
 pub use ance::{AnceDaisy, AnceDumbbell};
 pub use bench::Bench;
 pub use hold::HeldExchange;
+pub use motor_loop::MotorLoop;
 pub use nagle_delack::{NagleDelack, simulate as simulate_nagle_delack};
 pub use write_write_read::{WriteWriteRead, simulate as simulate_write_write_read};
 
@@ -32,6 +34,7 @@ pub use write_write_read::{WriteWriteRead, simulate as simulate_write_write_read
 pub const ALL: &[&dyn Scenario] = &[
     &NagleDelack,
     &WriteWriteRead,
+    &MotorLoop,
     &AnceDaisy,
     &AnceDumbbell,
     &Bench::Reference,

@@ -1,0 +1,473 @@
+//! `motor-loop`: the networked DC motor over a fixed delay.
+//!
+//! The control loop of the ANCE article (plant of equation (3), PI controller, 14 ms, square wave of
+//! 1 and 2 rad) with two delay lines in place of the network: what a given loop delay costs, before
+//! any queue makes it vary. The loop itself is [`acklab_control::motor_loop`].
+
+use acklab_control::margin::delay_margin;
+use acklab_control::peer::{Actuation, Driven, Missing};
+use acklab_control::{
+    AntiWindup, Integration, LoopRecord, MotorLoop as Loop, PidGains, Split, SquareWave, motor_loop,
+};
+use acklab_core::time::Span;
+use acklab_sim::ResultHash;
+
+use super::{Axis, Capture, Flow, Replication, Scenario};
+use crate::measured::{Measured, MetricDoc, Metrics};
+use crate::parameter::{Kind, Parameter, SetError, Settings};
+
+/// The networked DC motor over a fixed delay.
+#[derive(Clone, Copy, Debug)]
+pub struct MotorLoop;
+
+impl Scenario for MotorLoop {
+    fn name(&self) -> &'static str {
+        "motor-loop"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a DC motor under PI control over a fixed delay: what the delay costs, and how much it bears"
+    }
+
+    fn doc(&self) -> &'static str {
+        "A motor with the transfer function 36.3/(s² + 36.17 s) follows a square wave of 1 and 2 rad \
+         under a PI controller, both sampled every `period`, with `loop_delay` between a sample and \
+         the action of its command. Driven by time, a delay acts as the whole number of periods that \
+         it begins; driven by events (controller=event-driven, actuation=arrival) it is exact. The \
+         plant is discretised exactly; packets have no size here, nothing queues, and only `loss` is \
+         random."
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn metrics(&self) -> &'static [MetricDoc] {
+        METRICS
+    }
+
+    fn main_metric(&self) -> &'static str {
+        "itae_rad_s"
+    }
+
+    fn side_metrics(&self) -> &'static [&'static str] {
+        &["itae", "iae", "overshoot", "settling_ms", "loop_delay_ms"]
+    }
+
+    fn replications(&self) -> u64 {
+        1
+    }
+
+    fn grid(&self) -> &'static [Axis] {
+        &[
+            Axis {
+                parameter: "loop_delay",
+                values: &["0", "14ms", "28ms", "42ms", "56ms", "70ms", "84ms"],
+            },
+            Axis { parameter: "integration", values: INTEGRATIONS },
+        ]
+    }
+
+    fn terms(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), SetError> {
+        let refuse = |name: &str, reason: &str| {
+            let text = settings.span(name).to_string();
+            Err(SetError::BadValue { name: name.into(), text, reason: reason.into() })
+        };
+        if settings.span("period").is_zero() {
+            return refuse("period", "must be longer than 0");
+        }
+        if settings.span("reference_period").is_zero() {
+            return refuse("reference_period", "must be longer than 0");
+        }
+        Ok(())
+    }
+
+    fn packets(&self, settings: &Settings) -> u64 {
+        let period = settings.span("period").as_nanos().max(1);
+        2 * settings.span("duration").as_nanos().div_ceil(period)
+    }
+
+    fn run(&self, settings: &Settings, seed: u64, _capture: Option<Capture<'_>>) -> Replication {
+        let setup = setup(settings);
+        let mut hash = ResultHash::default();
+        let mut events = 0;
+        let record = motor_loop(&setup, seed, |event| {
+            hash.event(event);
+            events += 1;
+        })
+        .unwrap_or_else(|error| unreachable!("the settings were checked: {error}"));
+        let mut metrics = loop_metrics(&record);
+        let margin = delay_margin(&setup.model, &setup.gains, setup.period, LONGEST_MARGIN);
+        let margin_ms = margin.unwrap_or_default().as_millis_f64();
+        metrics.insert("delay_margin_ms", Measured::Samples(vec![margin_ms]));
+        let flows = vec![Flow { id: "loop", metrics: metrics.clone() }];
+        Replication { hash: hash.finish(), events, metrics, flows, ..Replication::default() }
+    }
+}
+
+/// What every scenario with a control loop measures of it.
+pub(super) fn loop_metrics(record: &LoopRecord) -> Metrics {
+    let mut metrics = Metrics::default();
+    let costs = &record.costs;
+    let steps = costs.steps();
+    let mut scalar = |name, value| metrics.insert(name, Measured::Samples(vec![value]));
+    scalar("itae_rad_s", costs.s());
+    scalar("itae", costs.itae());
+    scalar("iae", costs.iae());
+    scalar("ise", costs.ise());
+    scalar("missed_samples_run", record.missed_samples_run as f64);
+    scalar("missed_commands_run", record.missed_commands_run as f64);
+    let mut samples = |name, values| metrics.insert(name, Measured::Samples(values));
+    samples("overshoot", steps.iter().map(|step| step.overshoot).collect());
+    samples("settling_ms", steps.iter().map(|step| step.settling.as_millis_f64()).collect());
+    samples("loop_delay_ms", record.loop_delay_ms.clone());
+    samples("sample_age_ms", record.sample_age_ms.clone());
+    samples("command_age_ms", record.command_age_ms.clone());
+    metrics.insert("missed_samples", Measured::Total(record.missed_samples));
+    metrics.insert("missed_commands", Measured::Total(record.missed_commands));
+    metrics
+}
+
+fn setup(settings: &Settings) -> Loop {
+    let levels = [1.0, 2.0];
+    let first = usize::from(settings.choice("reference") == "2-first");
+    Loop {
+        gains: gains(settings),
+        period: settings.span("period"),
+        loop_delay: settings.span("loop_delay"),
+        split: match settings.choice("split") {
+            "sensor" => Split::Sensor,
+            "actuator" => Split::Actuator,
+            _ => Split::Half,
+        },
+        driven: match settings.choice("controller") {
+            "event-driven" => Driven::Event,
+            _ => Driven::Time,
+        },
+        actuation: actuation(settings.choice("actuation")),
+        phase: settings.span("phase"),
+        loss: settings.number("loss") / 100.0,
+        missing: match settings.choice("missing") {
+            "zero" => Missing::Zero,
+            _ => Missing::Hold,
+        },
+        reference: SquareWave {
+            first: levels[first],
+            second: levels[1 - first],
+            period: settings.span("reference_period"),
+        },
+        duration: settings.span("duration"),
+        ..Loop::default()
+    }
+}
+
+fn gains(settings: &Settings) -> PidGains {
+    PidGains {
+        integration: integration(settings.choice("integration")),
+        anti_windup: match settings.choice("anti_windup") {
+            "clamping" => AntiWindup::Clamping,
+            "back-calculation" => AntiWindup::BackCalculation(settings.span("tracking")),
+            _ => AntiWindup::None,
+        },
+        limit: settings.number("limit"),
+        ..PidGains::pid(
+            settings.number("kp"),
+            settings.number("ki"),
+            settings.number("kd"),
+            settings.span("derivative_filter"),
+        )
+    }
+}
+
+/// The integration that a parameter's word means.
+pub(super) fn integration(word: &str) -> Integration {
+    match word {
+        "backward-euler" => Integration::BackwardEuler,
+        "tustin" => Integration::Tustin,
+        _ => Integration::ForwardEuler,
+    }
+}
+
+/// The actuation that a parameter's word means.
+pub(super) fn actuation(word: &str) -> Actuation {
+    match word {
+        "period-ended" => Actuation::PeriodEnded,
+        "arrival" => Actuation::Arrival,
+        _ => Actuation::Tick,
+    }
+}
+
+/// The words for how the integral is discretised.
+pub(super) const INTEGRATIONS: &[&str] = &["forward-euler", "backward-euler", "tustin"];
+
+/// The words for when a command begins to act.
+pub(super) const ACTUATIONS: &[&str] = &["tick", "period-ended", "arrival"];
+
+/// Where the search for the delay margin ends.
+const LONGEST_MARGIN: Span = Span::from_secs(1);
+
+/// A gain in the unit that its parameter's description names.
+const fn gain(unit: &'static str) -> Kind {
+    Kind::Number { min: -1e6, max: 1e6, unit }
+}
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "loop_delay",
+        default: "0",
+        kind: Kind::Span,
+        doc: "From a sample to the action of its command.",
+    },
+    Parameter {
+        name: "integration",
+        default: "forward-euler",
+        kind: Kind::Choice(INTEGRATIONS),
+        doc: "How the controller's integral is discretised.",
+    },
+    Parameter {
+        name: "actuation",
+        default: "tick",
+        kind: Kind::Choice(ACTUATIONS),
+        doc: "When a command begins to act: tick latches it at the plant's next tick; period-ended \
+              computes each sample as if the newest command had acted over the period just ended, \
+              one period less than tick; arrival lets it act at once.",
+    },
+    Parameter {
+        name: "controller",
+        default: "time-driven",
+        kind: Kind::Choice(&["time-driven", "event-driven"]),
+        doc: "Whether the controller computes at its own ticks or whenever a sample arrives.",
+    },
+    Parameter {
+        name: "split",
+        default: "half",
+        kind: Kind::Choice(&["half", "sensor", "actuator"]),
+        doc: "Which way has the delay: half each (of an odd number of periods the larger part before \
+              the actuator), all before the controller, or all before the actuator.",
+    },
+    Parameter {
+        name: "phase",
+        default: "0",
+        kind: Kind::Span,
+        doc: "First tick of a time-driven controller; the plant's is at 0.",
+    },
+    Parameter { name: "period", default: "14ms", kind: Kind::Span, doc: "Sampling period." },
+    Parameter { name: "kp", default: "11.86", kind: gain("V/rad"), doc: "Proportional gain." },
+    Parameter { name: "ki", default: "47.45", kind: gain("V/(rad s)"), doc: "Integral gain." },
+    Parameter { name: "kd", default: "0", kind: gain("V s/rad"), doc: "Derivative gain." },
+    Parameter {
+        name: "derivative_filter",
+        default: "0",
+        kind: Kind::Span,
+        doc: "Time constant of the derivative's filter.",
+    },
+    Parameter {
+        name: "limit",
+        default: "1000000000000000",
+        kind: Kind::Number { min: 1e-3, max: 1e15, unit: "V" },
+        doc: "Commands stay within ± this; the default only keeps a loop that diverges finite.",
+    },
+    Parameter {
+        name: "anti_windup",
+        default: "none",
+        kind: Kind::Choice(&["none", "clamping", "back-calculation"]),
+        doc: "What the integral does while the command is at its limit: wind up, stand still, or be \
+              led back over `tracking`.",
+    },
+    Parameter {
+        name: "tracking",
+        default: "100ms",
+        kind: Kind::Span,
+        doc: "The time that anti_windup=back-calculation means.",
+    },
+    Parameter {
+        name: "loss",
+        default: "0",
+        kind: Kind::Number { min: 0.0, max: 90.0, unit: "%" },
+        doc: "Share of samples, and of commands, that are lost.",
+    },
+    Parameter {
+        name: "missing",
+        default: "hold",
+        kind: Kind::Choice(&["hold", "zero"]),
+        doc: "What stands in for a sample or command that did not come since the last tick.",
+    },
+    Parameter {
+        name: "reference",
+        default: "1-first",
+        kind: Kind::Choice(&["1-first", "2-first"]),
+        doc: "Which level of the square wave comes first, 1 or 2 rad.",
+    },
+    Parameter {
+        name: "reference_period",
+        default: "2s",
+        kind: Kind::Span,
+        doc: "Length of both levels together.",
+    },
+    Parameter {
+        name: "duration",
+        default: "30s",
+        kind: Kind::Span,
+        doc: "How long; the sampling period that begins last is finished.",
+    },
+];
+
+/// What every scenario with a control loop measures of it.
+pub(super) const LOOP_METRICS: [MetricDoc; 13] = [
+    MetricDoc {
+        name: "itae_rad_s",
+        unit: "rad s",
+        doc: "The ANCE article's ITAE: the sum of t|e| over the plant's ticks, without the factor h. \
+              One sample per replication.",
+    },
+    MetricDoc {
+        name: "itae",
+        unit: "rad s²",
+        doc: "The integral of t|e|: the sampling period times the sum. One sample per replication.",
+    },
+    MetricDoc {
+        name: "iae",
+        unit: "rad s",
+        doc: "The integral of |e|. One sample per replication.",
+    },
+    MetricDoc {
+        name: "ise",
+        unit: "rad² s",
+        doc: "The integral of e². One sample per replication.",
+    },
+    MetricDoc {
+        name: "overshoot",
+        unit: "of the step",
+        doc: "How far the position went beyond the reference after a change of it, as a share of the \
+              change. One sample per change that another followed.",
+    },
+    MetricDoc {
+        name: "settling_ms",
+        unit: "ms",
+        doc: "From a change of the reference until the position stays within 2 % of the change; the \
+              time to the next change where it did not settle. One sample per change that another \
+              followed.",
+    },
+    MetricDoc {
+        name: "loop_delay_ms",
+        unit: "ms",
+        doc: "From a sample to the instant at which the first command computed from it began to act. \
+              One sample per sample so answered.",
+    },
+    MetricDoc {
+        name: "sample_age_ms",
+        unit: "ms",
+        doc: "Age of information at the controller: of its newest sample, each time it computes.",
+    },
+    MetricDoc {
+        name: "command_age_ms",
+        unit: "ms",
+        doc: "Age of information at the actuator: of the sample behind the acting command, at each of \
+              the plant's ticks.",
+    },
+    MetricDoc {
+        name: "missed_samples",
+        unit: "ticks",
+        doc: "Ticks at which the controller had no new sample; summed.",
+    },
+    MetricDoc {
+        name: "missed_samples_run",
+        unit: "ticks",
+        doc: "The most of them in a row. One sample per replication.",
+    },
+    MetricDoc {
+        name: "missed_commands",
+        unit: "ticks",
+        doc: "Ticks at which the plant had no new command; summed.",
+    },
+    MetricDoc {
+        name: "missed_commands_run",
+        unit: "ticks",
+        doc: "The most of them in a row. One sample per replication.",
+    },
+];
+
+const METRICS: &[MetricDoc] = &{
+    let mut metrics = [MetricDoc {
+        name: "delay_margin_ms",
+        unit: "ms",
+        doc: "The greatest loop delay at which the sampled loop is stable, by the spectral radius of \
+              its map from tick to tick; 0 where it is unstable without delay. The derivative, the \
+              limit and losses are left out of it; at most 1000.",
+    }; LOOP_METRICS.len() + 1];
+    let mut i = 0;
+    while i < LOOP_METRICS.len() {
+        metrics[i] = LOOP_METRICS[i];
+        i += 1;
+    }
+    metrics
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::defaults;
+
+    fn run(pairs: &[&str]) -> Replication {
+        let mut settings = defaults(&MotorLoop);
+        for pair in pairs {
+            settings.set_pair(pair).unwrap();
+        }
+        MotorLoop.check(&settings).unwrap();
+        MotorLoop.run(&settings, 1, None)
+    }
+
+    /// One line per loop: ticks of delay, integration, ticks of it to the controller, limit; costs.
+    const GOLDEN: &str = include_str!("../../../acklab-control/tests/oracle/loop.txt");
+
+    #[test]
+    fn settings_reach_the_loop_and_its_cost_is_the_golden_value() {
+        let mut lines = 0;
+        for line in GOLDEN.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [ticks, form, to_controller, limit, _, expected, ..] = words[..] else {
+                panic!("{line}");
+            };
+            let ticks: u64 = ticks.parse().unwrap();
+            if to_controller.parse() != Ok(ticks / 2) {
+                continue;
+            }
+            let delay = format!("loop_delay={}ms", 14 * ticks);
+            let limit = format!("limit={}", limit.replace("inf", "1e15"));
+            let replication = run(&[&delay, &format!("integration={form}"), &limit]);
+            let cost = replication.metrics.number("itae_rad_s");
+            let expected: f64 = expected.parse().unwrap();
+            assert!((cost / expected - 1.0).abs() < 1e-9, "{line}: {cost}");
+            lines += 1;
+        }
+        assert_eq!(lines, 23);
+    }
+
+    #[test]
+    fn driven_by_events_the_delay_is_exact_and_by_time_it_is_rounded_up_to_ticks() {
+        let delay = |pairs: &[&str]| run(pairs).metrics.number("loop_delay_ms");
+        let near = |got: f64, expected: f64| assert!((got - expected).abs() < 1e-6, "{got}");
+        near(delay(&["loop_delay=20ms"]), 28.0);
+        near(delay(&["loop_delay=20ms", "actuation=arrival", "controller=event-driven"]), 20.0);
+        // Half of it to the controller's next tick, at 14 ms, and the other half exactly.
+        near(delay(&["loop_delay=20ms", "actuation=arrival"]), 24.0);
+        // One period less: the command counts for the period that has just ended.
+        near(delay(&["loop_delay=28ms", "actuation=period-ended"]), 14.0);
+    }
+
+    #[test]
+    fn losses_cost_and_are_counted() {
+        let (whole, lossy) = (run(&["loop_delay=14ms"]), run(&["loop_delay=14ms", "loss=10"]));
+        let number = |name| (whole.metrics.number(name), lossy.metrics.number(name));
+        let missed = number("missed_commands");
+        assert!(missed.0 < 1.0 && (150.0..280.0).contains(&missed.1), "{missed:?}");
+        let (before, after) = number("itae_rad_s");
+        assert!(after > before, "{after} {before}");
+        let longest = number("missed_commands_run").1;
+        assert!((2.0..6.0).contains(&longest), "{longest}");
+    }
+}
