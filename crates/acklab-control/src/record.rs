@@ -24,13 +24,15 @@ pub mod code {
     pub const LOOP_DELAY_MS: u32 = 0x0c05;
     /// At the plant's tick: milliseconds since the sample behind the acting command was taken.
     pub const COMMAND_AGE_MS: u32 = 0x0c06;
-    /// At a plant's tick without a new command since the last: how many such ticks in a row.
+    /// At each of the plant's ticks since the first command: how many of them in a row, this one
+    /// counted, had no new command.
     pub const MISSED_COMMANDS: u32 = 0x0c07;
     /// The command that the controller computed.
     pub const COMMAND: u32 = 0x0c11;
     /// When the controller computes: milliseconds since its newest sample was taken.
     pub const SAMPLE_AGE_MS: u32 = 0x0c12;
-    /// At a controller's tick without a new sample since the last: how many such ticks in a row.
+    /// When the controller computes, since the first sample: how many times in a row, this one
+    /// counted, it had no new sample.
     pub const MISSED_SAMPLES: u32 = 0x0c13;
 }
 
@@ -81,11 +83,11 @@ impl LoopRecord {
             code::LOOP_DELAY_MS => self.loop_delay_ms.push(value),
             code::COMMAND_AGE_MS => self.command_age_ms.push(value),
             code::SAMPLE_AGE_MS => self.sample_age_ms.push(value),
-            code::MISSED_SAMPLES => {
+            code::MISSED_SAMPLES if value > 0.0 => {
                 self.missed_samples += 1;
                 self.missed_samples_run = self.missed_samples_run.max(value as u64);
             }
-            code::MISSED_COMMANDS => {
+            code::MISSED_COMMANDS if value > 0.0 => {
                 self.missed_commands += 1;
                 self.missed_commands_run = self.missed_commands_run.max(value as u64);
             }

@@ -21,5 +21,5 @@ fn the_built_in_scenarios_have_their_golden_hashes() {
     check("nagle-delack", &["receiver=qnx-7.0"], "18a0c511744cdbce");
     check("nagle-delack", &["receiver=windows-7-tick", "jitter=5ms", "loss=1"], "ff5985a82fc0b5de");
     check("write-write-read", &[], "6fff53484f912570");
-    check("motor-loop", &["loop_delay=28ms", "loss=2"], "8209bf3ff95e3377");
+    check("motor-loop", &["loop_delay=28ms", "loss=2"], "bac92229b4fffb2b");
 }

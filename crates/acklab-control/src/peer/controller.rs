@@ -117,7 +117,8 @@ impl ControllerPeer {
             Missing::Zero | Missing::Hold => self.newest.value,
         };
         let value = self.pid.update(self.setup.reference.at(at) - output);
-        self.missed_in_a_row = if self.fresh { 0 } else { self.missed_in_a_row + 1 };
+        let missed = !self.fresh && self.newest.sampled.is_some();
+        self.missed_in_a_row = if missed { self.missed_in_a_row + 1 } else { 0 };
         self.tell(at, value, sink);
         self.fresh = false;
         let command = Stamped { value, sampled: self.newest.sampled };
@@ -134,7 +135,7 @@ impl ControllerPeer {
         say(code::COMMAND, command);
         let age = at.since(self.newest.sampled.unwrap_or(Time::ZERO)).as_millis_f64();
         say(code::SAMPLE_AGE_MS, age);
-        if self.newest.sampled.is_some() && !self.fresh {
+        if self.newest.sampled.is_some() {
             say(code::MISSED_SAMPLES, self.missed_in_a_row as f64);
         }
     }

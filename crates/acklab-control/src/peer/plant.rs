@@ -228,7 +228,8 @@ impl PlantPeer {
     fn tell(&mut self, at: Time, output: f64, sink: &mut Sink) {
         let reference = self.setup.reference.at(at);
         self.cost_s += at.as_secs_f64() * (reference - output).abs();
-        self.missed_in_a_row = if self.fresh { 0 } else { self.missed_in_a_row + 1 };
+        self.missed_in_a_row =
+            if self.fresh || !self.commanded { 0 } else { self.missed_in_a_row + 1 };
         if !sink.wants(Interest::MESSAGE) {
             return;
         }
@@ -238,7 +239,7 @@ impl PlantPeer {
         self.say(at, code::ACTING, self.acting.value, sink);
         let age = at.since(self.acting.sampled.unwrap_or(Time::ZERO)).as_millis_f64();
         self.say(at, code::COMMAND_AGE_MS, age, sink);
-        if self.commanded && !self.fresh {
+        if self.commanded {
             self.say(at, code::MISSED_COMMANDS, self.missed_in_a_row as f64, sink);
         }
     }

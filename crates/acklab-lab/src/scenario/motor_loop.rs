@@ -104,7 +104,7 @@ impl Scenario for MotorLoop {
         let margin = delay_margin(&setup.model, &setup.gains, setup.period, LONGEST_MARGIN);
         let margin_ms = margin.unwrap_or_default().as_millis_f64();
         metrics.insert("delay_margin_ms", Measured::Samples(vec![margin_ms]));
-        let flows = vec![Flow { id: "loop", metrics: metrics.clone() }];
+        let flows = vec![Flow { id: "loop".into(), metrics: metrics.clone() }];
         Replication { hash: hash.finish(), events, metrics, flows, ..Replication::default() }
     }
 }
