@@ -17,7 +17,7 @@ use acklab_core::packet::{Addr, NodeId, Packet};
 use acklab_core::queue::drop_tail::Limit;
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
-use acklab_core::tcp::{Config, InitialWindow};
+use acklab_core::tcp::{Config, InitialWindow, LossRecovery};
 use acklab_core::time::{Span, Time};
 use acklab_sim::app::{Bulk, Reader, ReaderModel};
 use acklab_sim::{End, Observer, Topology, World};
@@ -188,14 +188,14 @@ fn tcp(settings: &Settings) -> Config {
         initial_ssthresh: Some(ssthresh(settings) * u64::from(mss)),
         min_rto: settings.span("rto_min"),
         ack: if settings.choice("delack") == "on" { delayed } else { ack::Profile::EverySegment },
-        mss: mss as u16,
-        timestamps: false,
-        cwnd_unit: acklab_core::tcp::CwndUnit::Bytes,
-        limited_transmit: false,
-        idle_restart: false,
-        min_rto_on_variance: false,
+        recovery: match settings.choice("recovery") {
+            "reno" => LossRecovery::Reno,
+            "sack" => LossRecovery::Sack,
+            _ => LossRecovery::NewReno,
+        },
+        ecn: settings.choice("ecn") == "on",
         sack: settings.choice("recovery") == "sack",
-        ..Config::default()
+        ..Config::textbook(mss as u16)
     }
 }
 
