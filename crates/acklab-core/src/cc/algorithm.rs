@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::{
     AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
-    SentSample, Snapshot, Start, ance, cubic, dctcp, edctcp, encn, jersey, reno, vegas, westwood,
+    SentSample, Snapshot, Start, ance, bbr, cubic, dctcp, edctcp, encn, jersey, reno, vegas,
+    westwood,
 };
 use crate::time::{Span, Time};
 use crate::units::BitRate;
@@ -142,6 +143,10 @@ algorithms! {
     "vegas" Vegas(options: vegas::Options) => vegas::Vegas;
     /// Westwood+: after a loss, what the path was measured to carry.
     "westwood" Westwood(options: westwood::Options) => westwood::Westwood;
+    /// BBR version 1: a model of the path rather than losses.
+    "bbr1" Bbr1 => bbr::v1::BbrV1;
+    /// BBR version 3: bounded by loss.
+    "bbr3" Bbr3 => bbr::v3::BbrV3;
 }
 
 #[expect(clippy::derivable_impls, reason = "the table has no place for #[default]")]

@@ -7,6 +7,7 @@
 mod algorithm;
 pub mod ance;
 pub mod balance;
+pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
 pub mod edctcp;

@@ -1,0 +1,428 @@
+//! BBR version 3 (draft-ietf-ccwg-bbr-06, 2026).
+//!
+//! As version 1, the rate follows the largest delivery rate (of two probing cycles) and the window the
+//! bandwidth times the least round trip; and loss bounds both: over the long term by what was on the way
+//! when a probe lost more than 2 % (`inflight_longterm`), over the short term by what is delivered while
+//! losses go on (`bw_shortterm`, `inflight_shortterm`). The files: this one holds the state, the order of
+//! steps (section 5.2) and the control parameters (5.6); [`cycle`](self) Startup, Drain and ProbeBW
+//! (5.3.1 to 5.3.3); `probe_rtt` (5.3.4); `bounds` the reactions to loss (5.5.10).
+//!
+//! - The draft judges each lost packet by its own `tx_in_flight` (5.5.10.2) / we judge each ACK that
+//!   reveals losses by that of the newest segment it delivered / because samples come per ACK.
+//! - The draft wants six discontiguous lost ranges to leave Startup (5.3.1.3) / we count ACKs that
+//!   reveal losses, as Linux does.
+//! - The draft leaves the response to marks open but wants one (3.7) / a mark counts as a loss that
+//!   exceeds the threshold.
+//! - The draft marks the connection application-limited in ProbeRTT / we leave out the samples of what
+//!   leaves meanwhile.
+//!
+//! Left out: the undo of a spurious recovery (5.5.11), for which loss recovery has no signal.
+
+mod bounds;
+mod cycle;
+mod probe_rtt;
+
+use super::super::{
+    AckSample, CongestionControl, EcnSample, LossSample, RateSample, RtoSample, SentSample,
+    Snapshot, Start,
+};
+use super::filter::WindowedMax;
+use super::full_pipe::FullPipe;
+use super::pacing::Pacing;
+use super::pipe::Pipe;
+use super::rounds::PacketRounds;
+use super::{SelfLimited, delivery_rate};
+use crate::rng::Rng;
+use crate::time::{Span, Time};
+use crate::units::BitRate;
+use bounds::Bounds;
+use cycle::Probing;
+use probe_rtt::RoundTrip;
+
+/// What BBR is about (section 5.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Doubling the rate each round.
+    Startup,
+    /// Emptying the queue that Startup left.
+    Drain,
+    /// ProbeBW: emptying the queue that the last probe left.
+    Down,
+    /// ProbeBW: at the delivery rate.
+    Cruise,
+    /// ProbeBW: filling the pipe before the probe.
+    Refill,
+    /// ProbeBW: looking for more bandwidth.
+    Up,
+    /// Half of what the path holds, to see the round trip without a queue.
+    ProbeRtt,
+}
+
+impl State {
+    const fn is_probe_bw(self) -> bool {
+        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
+    }
+
+    /// IsProbingBW (section 5.3.3.9).
+    const fn is_probing(self) -> bool {
+        matches!(self, Self::Startup | Self::Refill | Self::Up)
+    }
+
+    /// Section 5.6.1: (pacing gain, window gain).
+    const fn gains(self) -> (f64, f64) {
+        match self {
+            Self::Startup => (2.77, 2.0),
+            Self::Drain => (0.5, 2.0),
+            Self::Down => (0.9, 2.0),
+            Self::Cruise | Self::Refill => (1.0, 2.0),
+            Self::Up => (1.25, 2.25),
+            Self::ProbeRtt => (1.0, PROBE_RTT_CWND_GAIN),
+        }
+    }
+}
+
+/// BBR version 3's sender.
+#[derive(Clone, Debug)]
+pub struct BbrV3 {
+    mss: f64,
+    initial_cwnd: f64,
+    cwnd: f64,
+    prior_cwnd: f64,
+    state: State,
+    pacing: Pacing,
+    pipe: Pipe,
+    rounds: PacketRounds,
+    full_pipe: FullPipe,
+    max_bw: WindowedMax<MAX_BW_FILTER_CYCLES>,
+    cycle_count: u64,
+    /// The bandwidth in use: the largest, or the short-term bound.
+    bw: f64,
+    bounds: Bounds,
+    probing: Probing,
+    round_trip: RoundTrip,
+    aggregation: Aggregation,
+    self_limited: SelfLimited,
+    drain_start_round: u64,
+    in_fast_recovery: bool,
+    /// After a time-out: still to be acknowledged, bytes.
+    timed_out: u64,
+    idle_restart: bool,
+    delivered: u64,
+    rng: Rng,
+}
+
+/// What one ACK says (RS).
+struct Delivery {
+    rate: f64,
+    sample: RateSample,
+    app_limited: bool,
+    acked: f64,
+    cwnd_limited: bool,
+}
+
+/// How much arrives at once beyond the bandwidth (section 5.5.9).
+#[derive(Clone, Copy, Debug, Default)]
+struct Aggregation {
+    since: Time,
+    delivered: f64,
+    extra: WindowedMax<EXTRA_ACKED_FILTER_ROUNDS>,
+}
+
+impl BbrV3 {
+    /// A fresh connection (section 5.2.1).
+    pub fn new(start: &Start) -> Self {
+        let mss = f64::from(start.mss.max(1));
+        let initial_cwnd = (start.initial_window as f64).max(mss);
+        Self {
+            mss,
+            initial_cwnd,
+            cwnd: initial_cwnd,
+            prior_cwnd: 0.0,
+            state: State::Startup,
+            pacing: Pacing::new(initial_cwnd, State::Startup.gains().0, mss),
+            pipe: Pipe::default(),
+            rounds: PacketRounds::default(),
+            full_pipe: FullPipe::default(),
+            max_bw: WindowedMax::default(),
+            cycle_count: 0,
+            bw: 0.0,
+            bounds: Bounds::default(),
+            probing: Probing::default(),
+            round_trip: RoundTrip::default(),
+            aggregation: Aggregation::default(),
+            self_limited: SelfLimited::default(),
+            drain_start_round: 0,
+            in_fast_recovery: false,
+            timed_out: 0,
+            idle_restart: false,
+            delivered: 0,
+            rng: Rng::named(start.seed, "bbr/v3"),
+        }
+    }
+
+    /// What it is about.
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// The largest bandwidth of two cycles, bytes per second.
+    pub fn max_bandwidth(&self) -> f64 {
+        self.max_bw.max()
+    }
+
+    /// Estimated round trip without queues.
+    pub const fn min_rtt(&self) -> Option<Span> {
+        self.round_trip.min
+    }
+
+    /// Bytes on the way beyond which probes lost too much.
+    pub fn inflight_longterm(&self) -> Option<u64> {
+        let bound = self.bounds.inflight_longterm;
+        bound.is_finite().then_some(bound as u64)
+    }
+
+    /// BDPMultiple with that bandwidth (section 5.6.4.2).
+    fn bdp(&self, bw: f64) -> f64 {
+        match self.round_trip.min {
+            Some(min_rtt) => bw * min_rtt.as_secs_f64(),
+            None => self.initial_cwnd,
+        }
+    }
+
+    /// QuantizationBudget (section 5.6.4.2), with the offload budget of TCP (5.5.8.1).
+    fn quantized(&self, inflight: f64) -> f64 {
+        let quantum = (self.pacing.bytes_per_second() * 1e-3).min(64e3).max(2.0 * self.mss);
+        let floor = (3.0 * quantum).max(self.min_pipe());
+        let extra = if self.state == State::Up { 2.0 * self.mss } else { 0.0 };
+        inflight.max(floor) + extra
+    }
+
+    /// Inflight(1.0) at that bandwidth.
+    fn inflight(&self, bw: f64) -> f64 {
+        self.quantized(self.bdp(bw))
+    }
+
+    /// TargetInflight (section 5.3.3.8.3).
+    fn target_inflight(&self) -> f64 {
+        self.bdp(self.bw).min(self.cwnd)
+    }
+
+    fn min_pipe(&self) -> f64 {
+        MIN_PIPE_CWND * self.mss
+    }
+
+    fn start_round(&mut self) {
+        self.rounds.restart(self.delivered);
+    }
+
+    /// UpdateModelAndState (section 5.2.3).
+    fn update_model(&mut self, now: Time, ack: &AckSample, delivery: &Delivery) {
+        self.update_latest_delivery(delivery);
+        self.update_max_bw(delivery);
+        self.adapt_short_term();
+        self.update_aggregation(now, delivery);
+        if self.rounds.started && !delivery.app_limited {
+            self.full_pipe.on_round(delivery.rate);
+        }
+        self.check_startup_done(delivery);
+        self.check_drain_done(now);
+        self.update_cycle(now, delivery);
+        self.update_min_rtt(now, ack.rtt);
+        self.check_probe_rtt(now, ack.delivered);
+        self.advance_latest_delivery(delivery);
+        self.bw = self.max_bandwidth().min(self.bounds.bw_shortterm);
+    }
+
+    /// UpdateMaxBw (section 5.5.5).
+    fn update_max_bw(&mut self, delivery: &Delivery) {
+        if self.rounds.on_ack(&delivery.sample) {
+            self.probing.rounds_since_probe_up += 1;
+        }
+        if delivery.rate >= self.max_bandwidth() || !delivery.app_limited {
+            self.max_bw.record(self.cycle_count, delivery.rate);
+        }
+    }
+
+    /// UpdateACKAggregation (section 5.5.9).
+    fn update_aggregation(&mut self, now: Time, delivery: &Delivery) {
+        let aggregation = &mut self.aggregation;
+        let mut expected = self.bw * now.since(aggregation.since).as_secs_f64();
+        if aggregation.delivered <= expected {
+            aggregation.delivered = 0.0;
+            aggregation.since = now;
+            expected = 0.0;
+        }
+        aggregation.delivered += delivery.acked;
+        let extra = (aggregation.delivered - expected).min(self.cwnd);
+        aggregation.extra.record(self.rounds.count, extra);
+    }
+
+    /// In Startup one round is remembered, then ten.
+    fn extra_acked(&self) -> f64 {
+        let extra = &self.aggregation.extra;
+        if self.full_pipe.reached { extra.max() } else { extra.newest() }
+    }
+
+    /// SetPacingRateWithGain (section 5.6.2).
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = gain * self.bw * (100.0 - PACING_MARGIN_PERCENT) / 100.0;
+        self.pacing.set(rate, self.full_pipe.reached);
+    }
+
+    /// SetCwnd (section 5.6.4.6).
+    fn set_cwnd(&mut self, acked: f64) {
+        let cap = self.state.gains().1 * self.bdp(self.bw) + self.extra_acked();
+        let max_inflight = self.quantized(cap);
+        if self.full_pipe.reached {
+            self.cwnd = (self.cwnd + acked).min(max_inflight);
+        } else if self.cwnd < max_inflight || (self.delivered as f64) < self.initial_cwnd {
+            self.cwnd += acked;
+        }
+        self.cwnd = self.cwnd.max(self.min_pipe());
+        if self.state == State::ProbeRtt {
+            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+        }
+        self.cwnd = self.cwnd.min(self.volume_cap());
+    }
+
+    /// BoundCwndForModel (section 5.6.4.7).
+    fn volume_cap(&self) -> f64 {
+        let cap = match self.state {
+            State::Down | State::Refill | State::Up => self.bounds.inflight_longterm,
+            State::ProbeRtt | State::Cruise => self.inflight_with_headroom(),
+            State::Startup | State::Drain => f64::INFINITY,
+        };
+        cap.min(self.bounds.inflight_shortterm).max(self.min_pipe())
+    }
+
+    const fn is_recovering(&self) -> bool {
+        self.in_fast_recovery || self.timed_out > 0
+    }
+
+    /// SaveCwnd and RestoreCwnd (section 5.6.4.4).
+    fn save_cwnd(&mut self) {
+        self.prior_cwnd = if self.is_recovering() || self.state == State::ProbeRtt {
+            self.prior_cwnd.max(self.cwnd)
+        } else {
+            self.cwnd
+        };
+    }
+
+    fn restore_cwnd(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+    }
+
+    /// Everything that was on the way at the time-out is acknowledged.
+    fn leave_timeout(&mut self, acked: u64) {
+        if self.timed_out > 0 {
+            self.timed_out = self.timed_out.saturating_sub(acked);
+            if self.timed_out == 0 {
+                self.restore_cwnd();
+            }
+        }
+    }
+}
+
+impl CongestionControl for BbrV3 {
+    /// HandleRestartFromIdle (section 5.4.1).
+    fn on_sent(&mut self, now: Time, sample: &SentSample) {
+        let is_restart = sample.in_flight <= u64::from(sample.bytes) && !sample.retransmission;
+        if is_restart && self.delivered > 0 {
+            self.idle_restart = true;
+            self.aggregation.since = now;
+            if self.state.is_probe_bw() {
+                self.set_pacing_rate(1.0);
+            }
+        }
+        self.pipe.on_sent(sample);
+    }
+
+    fn on_ack(&mut self, now: Time, sample: &AckSample) {
+        self.pipe.on_ack(sample);
+        self.delivered = self.delivered.saturating_add(sample.delivered);
+        if let Some(srtt) = sample.srtt {
+            self.pacing.on_rtt(srtt, self.initial_cwnd, State::Startup.gains().0);
+        }
+        self.leave_timeout(sample.acked);
+        if let Some(rate) = sample.rate {
+            self.delivered = rate.total_delivered;
+            let delivery = Delivery {
+                rate: delivery_rate(&rate),
+                sample: rate,
+                app_limited: rate.app_limited || self.self_limited.covers(rate.prior_delivered),
+                acked: sample.delivered as f64,
+                cwnd_limited: sample.cwnd_limited,
+            };
+            if sample.lost > 0 {
+                self.handle_loss(now, &delivery);
+            }
+            self.update_model(now, sample, &delivery);
+        } else {
+            if sample.lost > 0 {
+                self.note_loss();
+            }
+            self.update_min_rtt(now, sample.rtt);
+        }
+        self.set_pacing_rate(self.state.gains().0);
+        self.set_cwnd(sample.delivered as f64);
+    }
+
+    /// OnEnterFastRecovery (section 5.6.4.4); the window itself follows the bounds.
+    fn on_loss(&mut self, _now: Time, _sample: &LossSample) {
+        self.save_cwnd();
+        self.note_loss();
+        self.bounds.recovery_round = self.rounds.count;
+        self.in_fast_recovery = true;
+    }
+
+    fn on_recovered(&mut self, _now: Time) {
+        self.in_fast_recovery = false;
+        self.restore_cwnd();
+    }
+
+    fn on_ecn(&mut self, now: Time, _sample: &EcnSample) {
+        self.handle_mark(now);
+        self.cwnd = self.cwnd.min(self.volume_cap());
+    }
+
+    fn on_rto(&mut self, _now: Time, sample: &RtoSample) {
+        self.save_cwnd();
+        self.pipe.on_rto(sample);
+        self.in_fast_recovery = false;
+        self.timed_out = sample.in_flight;
+        self.cwnd = self.mss;
+    }
+
+    fn wants_rate(&self) -> bool {
+        true
+    }
+
+    fn cwnd(&self) -> u64 {
+        self.cwnd as u64
+    }
+
+    fn pacing_rate(&self) -> Option<BitRate> {
+        self.pacing.bit_rate()
+    }
+
+    /// BBR has no ssthresh: arbitrarily high in Startup, then the window.
+    fn snapshot(&self) -> Snapshot {
+        let ssthresh =
+            if self.full_pipe.reached { self.cwnd.max(2.0 * self.mss) } else { f64::MAX };
+        Snapshot { cwnd: self.cwnd(), ssthresh: ssthresh as u64 }
+    }
+}
+
+/// Sections 5.5.3 and 5.5.6.
+const MAX_BW_FILTER_CYCLES: usize = 2;
+/// Section 5.5.9.
+const EXTRA_ACKED_FILTER_ROUNDS: usize = 10;
+/// Section 5.6.2.
+const PACING_MARGIN_PERCENT: f64 = 1.0;
+/// Segments (section 5.6.4.3).
+const MIN_PIPE_CWND: f64 = 4.0;
+/// Section 5.3.4.1.
+const PROBE_RTT_CWND_GAIN: f64 = 0.5;
+
+#[cfg(test)]
+mod tests;
