@@ -93,6 +93,19 @@ pub struct Estimate {
     pub interval: ProportionInterval,
 }
 
+impl Estimate {
+    /// From counts; `confidence` and the prior must be usable, as [`ProportionMethod::interval`] says.
+    pub(crate) fn of(successes: u64, runs: u64, method: ProportionMethod, confidence: f64) -> Self {
+        let nothing = ProportionInterval { low: 0.0, high: 1.0, confidence, method: method.name() };
+        Self {
+            runs,
+            successes,
+            estimate: successes as f64 / runs as f64,
+            interval: method.interval(successes, runs, confidence).unwrap_or(nothing),
+        }
+    }
+}
+
 impl Estimator {
     /// Nothing seen yet; `None` if the plan's alpha, epsilon, prior or number of runs (0) is useless.
     pub fn new(plan: EstimatePlan) -> Option<Self> {
@@ -118,19 +131,18 @@ impl Estimator {
             (None, ProportionMethod::Okamoto) => {
                 self.runs >= okamoto_runs(self.plan.alpha, self.plan.epsilon)
             }
-            (None, _) => self.is_narrow(),
+            (None, _) => self.is_narrow(&self.estimate()),
         };
         self.done
     }
 
-    fn is_narrow(&self) -> bool {
-        let share = self.successes as f64 / self.runs as f64;
-        let ProportionInterval { low, high, .. } = self.interval;
+    fn is_narrow(&self, estimate: &Estimate) -> bool {
+        let share = estimate.estimate;
+        let ProportionInterval { low, high, .. } = estimate.interval;
+        let epsilon = self.plan.epsilon;
         match self.plan.stop {
-            StopRule::Width => high - low <= 2.0 * self.plan.epsilon,
-            StopRule::EachSide => {
-                share - low <= self.plan.epsilon && high - share <= self.plan.epsilon
-            }
+            StopRule::Width => high - low <= 2.0 * epsilon,
+            StopRule::EachSide => share - low <= epsilon && high - share <= epsilon,
         }
     }
 
@@ -139,13 +151,34 @@ impl Estimator {
         self.done
     }
 
-    /// The most runs it may still take, for a progress bar; an upper bound, not a forecast.
-    pub fn runs_left_at_most(&self) -> u64 {
-        let most = match self.plan.runs {
-            Some(runs) => runs,
-            None => okamoto_runs(self.plan.alpha, self.plan.epsilon),
-        };
-        if self.done { 0 } else { most.saturating_sub(self.runs) }
+    /// How many runs it will have taken if the share of successes stays what it is: a forecast for a
+    /// progress bar. Before the first run it takes a share of one half, the longest case.
+    pub fn runs_expected(&self) -> u64 {
+        if self.done {
+            return self.runs;
+        }
+        let (mut low, mut high) = (self.runs, self.runs_fixed());
+        if self.plan.runs.is_some() || self.plan.method == ProportionMethod::Okamoto {
+            return high;
+        }
+        let share = if self.runs == 0 { 0.5 } else { self.successes as f64 / self.runs as f64 };
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            let successes = (middle as f64 * share).round() as u64;
+            let future = Estimate::of(successes, middle, self.plan.method, 1.0 - self.plan.alpha);
+            if self.is_narrow(&future) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        high
+    }
+
+    /// The plan's number of runs, or Okamoto's, within which every rule is met.
+    fn runs_fixed(&self) -> u64 {
+        let enough = okamoto_runs(self.plan.alpha, self.plan.epsilon);
+        self.plan.runs.unwrap_or(enough).max(self.runs + 1)
     }
 
     /// What is known so far.
@@ -199,7 +232,17 @@ mod tests {
         let mut estimator = Estimator::new(EstimatePlan::default()).expect("usable");
         let ends: Vec<bool> = (0..40).map(|_| estimator.push(false)).collect();
         assert_eq!(ends.iter().position(|done| *done), Some(35));
-        assert_eq!((estimator.estimate().runs, estimator.runs_left_at_most()), (36, 0));
+        assert_eq!((estimator.estimate().runs, estimator.runs_expected()), (36, 36));
+    }
+
+    #[test]
+    fn the_forecast_follows_the_share_of_successes() {
+        let mut estimator = Estimator::new(EstimatePlan::default()).expect("usable");
+        assert!((401..=402).contains(&estimator.runs_expected()));
+        for run in 0..30 {
+            estimator.push(run % 10 == 0);
+        }
+        assert!((140..=165).contains(&estimator.runs_expected()), "{}", estimator.runs_expected());
     }
 
     #[test]

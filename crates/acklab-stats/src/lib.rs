@@ -6,22 +6,30 @@
 
 mod ecdf;
 mod estimate;
+mod expectation;
 mod fairness;
 mod histogram;
 mod interval;
 mod monitor;
+mod procedure;
 mod proportion;
 pub mod query;
+mod reach;
 pub mod special;
+mod sprt;
 mod student;
 mod summary;
 
 pub use ecdf::{Ecdf, ks_critical_value};
 pub use estimate::{Estimate, EstimatePlan, Estimator, StopRule};
+pub use expectation::Expectation;
 pub use fairness::jain_index;
 pub use histogram::Histogram;
 pub use interval::MeanInterval;
 pub use monitor::{RunMonitor, RunOutcome, Trajectory, Verdict};
+pub use procedure::{Procedure, Report, ReportInterval, Settings, SettingsError};
 pub use proportion::{ProportionInterval, ProportionMethod, okamoto_runs};
+pub use reach::{ReachCurve, ReachPoint};
+pub use sprt::{Comparison, ComparisonPlan, Decision, ErrorRates, Sprt, SprtPlan};
 pub use student::t_quantile;
 pub use summary::{Summary, quantile_of_sorted};

@@ -6,7 +6,7 @@ use acklab_stats::{ProportionMethod, t_quantile};
 
 #[expect(
     clippy::unreadable_literal,
-    clippy::excessive_precision,
+    clippy::approx_constant,
     reason = "as Python prints them"
 )]
 #[rustfmt::skip]

@@ -1,0 +1,96 @@
+//! When a formula became true: the cumulative distribution over all runs, with bands.
+//!
+//! F(t) is the share of runs in which the formula had been met by t; runs that never met it count in
+//! the denominator, so that F ends at the estimate of the probability itself (figure 31 of the ANCE
+//! paper). Two bands: Clopper-Pearson at each t by itself, and one for the whole curve at once
+//! (Dvoretzky, Kiefer, Wolfowitz with Massart's constant, Ann. Prob. 18, 1990), which holds for the
+//! sub-distribution too, since a run that never meets the formula is one that meets it at infinity.
+
+use serde::Serialize;
+
+use crate::proportion::ProportionMethod;
+
+/// One step of the curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ReachPoint {
+    /// Clock: seconds, or the value of the clock signal.
+    pub at: f64,
+    /// Share of runs that had met the formula by then.
+    pub share: f64,
+    /// Lower end at this point by itself.
+    pub low: f64,
+    /// Upper end at this point by itself.
+    pub high: f64,
+}
+
+/// The distribution of the clock at which a formula became true.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReachCurve {
+    /// Runs, those that never met the formula included.
+    pub runs: u64,
+    /// 1 - alpha.
+    pub confidence: f64,
+    /// Half the height of the band for the whole curve: F -+ this, cut at 0 and 1.
+    pub band: f64,
+    /// One point per clock value at which a run met the formula, rising.
+    pub points: Vec<ReachPoint>,
+}
+
+impl ReachCurve {
+    /// From the clock values of the runs that met the formula, out of `runs`.
+    ///
+    /// `None` if there are more of them than runs or none at all of either, if one is not finite, or
+    /// if `alpha` is not inside 0..1.
+    pub fn new(reached_at: &[f64], runs: u64, alpha: f64) -> Option<Self> {
+        let usable = runs > 0 && reached_at.len() as u64 <= runs && alpha > 0.0 && alpha < 1.0;
+        if !usable || !reached_at.iter().all(|at| at.is_finite()) {
+            return None;
+        }
+        let mut sorted = reached_at.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let mut points: Vec<ReachPoint> = Vec::new();
+        for (index, at) in sorted.iter().enumerate() {
+            if sorted.get(index + 1).is_some_and(|next| next <= at) {
+                continue;
+            }
+            let count = index as u64 + 1;
+            let ends = ProportionMethod::ClopperPearson.interval(count, runs, 1.0 - alpha)?;
+            let share = count as f64 / runs as f64;
+            points.push(ReachPoint { at: *at, share, low: ends.low, high: ends.high });
+        }
+        let band = (libm::log(2.0 / alpha) / (2.0 * runs as f64)).sqrt();
+        Some(Self { runs, confidence: 1.0 - alpha, band, points })
+    }
+
+    /// F(t).
+    pub fn share_at(&self, at: f64) -> f64 {
+        let below = self.points.partition_point(|point| point.at <= at);
+        below.checked_sub(1).map_or(0.0, |last| self.points[last].share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_never_met_the_formula_keep_the_curve_below_one() {
+        let curve = ReachCurve::new(&[2.0, 1.0, 2.0, 5.0], 10, 0.05).expect("a curve");
+        let shares: Vec<(f64, f64)> = curve.points.iter().map(|p| (p.at, p.share)).collect();
+        assert_eq!(shares, [(1.0, 0.1), (2.0, 0.3), (5.0, 0.4)]);
+        assert_eq!(
+            (curve.share_at(0.5), curve.share_at(2.0), curve.share_at(9.0)),
+            (0.0, 0.3, 0.4)
+        );
+        assert!(curve.points.iter().all(|p| p.low < p.share && p.share < p.high));
+        // sqrt(ln(40) / 20)
+        assert!((curve.band - 0.429_469_4).abs() < 1e-7, "{}", curve.band);
+    }
+
+    #[test]
+    fn nonsense_has_no_curve() {
+        assert_eq!(ReachCurve::new(&[1.0, 2.0], 1, 0.05), None);
+        assert_eq!(ReachCurve::new(&[], 0, 0.05), None);
+        assert_eq!(ReachCurve::new(&[f64::NAN], 2, 0.05), None);
+    }
+}
