@@ -6,6 +6,7 @@
 mod completions;
 mod demo;
 mod diagnose;
+mod export;
 mod outcome;
 #[cfg(target_os = "linux")]
 mod record;
@@ -31,6 +32,7 @@ enum Verb {
     Run(run::Run),
     Scenarios(scenarios::Scenarios),
     Demo(demo::Demo),
+    Export(export::Export),
     #[cfg(target_os = "linux")]
     Record(record::Record),
     Completions(completions::Completions),
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Verb::Run(verb) => verb.run(),
         Verb::Scenarios(verb) => verb.run(),
         Verb::Demo(verb) => verb.run(),
+        Verb::Export(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::Record(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(),

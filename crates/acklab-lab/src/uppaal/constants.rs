@@ -150,11 +150,9 @@ fn mark_warns(model: &Model) -> bool {
 fn discipline(lines: &mut Lines, model: &Model) {
     lines.comment("\n// The routers' queues.");
     lines.bool("ECN", model.ecn, "TCP's packets may be marked");
-    lines.bool(
-        "NCS_EXEMPT",
-        model.ncs_exempt,
-        "the loop's packets are left alone, but for a full queue",
-    );
+    let exempt = model.ecn && model.ncs_exempt;
+    let doc = "what may not be marked is left alone, but for a full queue";
+    lines.bool("NOT_ECT_EXEMPT", exempt, doc);
     match model.queue {
         Discipline::DropTail | Discipline::Encn => {}
         Discipline::Red { weight, p_max, min, max, counts, marks_above } => {

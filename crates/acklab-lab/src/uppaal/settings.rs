@@ -6,6 +6,7 @@ use super::model::{
     Actuation, CoDelVariant, Congestion, Discipline, Integration, Model, Phase, Recovery, SlowStart,
 };
 use crate::parameter::Settings;
+use crate::scenario::AnceDumbbell;
 
 /// Why settings cannot be exported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,8 +34,9 @@ pub enum ExportError {
 }
 
 impl Model {
-    /// The model of the dumbbell's settings, presets already applied.
+    /// The model of settings of `ance-dumbbell`.
     pub fn from_settings(settings: &Settings) -> Result<Self, ExportError> {
+        let settings = &AnceDumbbell::resolved(settings);
         refuse_what_is_not_modelled(settings)?;
         let queue = discipline(settings)?;
         let congestion = congestion(settings)?;
@@ -75,6 +77,7 @@ impl Model {
             bf_floor: settings.number("bf_floor"),
             slow_start: match settings.choice("slow_start") {
                 "prose" => SlowStart::Prose,
+                "auto" if congestion == Congestion::Encn => SlowStart::Prose,
                 _ => SlowStart::Algorithm1,
             },
             actuation: match settings.choice("actuation") {
@@ -142,8 +145,10 @@ fn refuse_what_is_not_modelled(settings: &Settings) -> Result<(), ExportError> {
         ("red_above", "gentle", "red_above=drop and red_above=mark"),
         ("pie", "hpsr2013", "pie=rfc8033"),
         ("pie_rate", "measured", "pie_rate=known"),
+        ("ance_equation_2", "ack-length", "ance_equation_2=corrected"),
         ("ance_equation_2", "literal", "ance_equation_2=corrected"),
-        ("ance_estimator", "robust", "ance_estimator=literal"),
+        ("ance_spacing", "second-smallest", "ance_spacing=smallest"),
+        ("ance_spacing", "per-round-trip", "ance_spacing=smallest"),
         ("actuation", "arrival", "actuation=period-ended and actuation=tick"),
         ("missing", "zero", "missing=hold"),
     ];
@@ -156,12 +161,7 @@ fn refuse_what_is_not_modelled(settings: &Settings) -> Result<(), ExportError> {
 }
 
 fn discipline(settings: &Settings) -> Result<Discipline, ExportError> {
-    let name = match settings.choice("queue") {
-        "auto" if settings.choice("cc") == "encn" => "encn",
-        "auto" => "drop-tail",
-        other => other,
-    };
-    Ok(match name {
+    Ok(match settings.choice("queue") {
         "drop-tail" => Discipline::DropTail,
         "encn" => Discipline::Encn,
         "red" => Discipline::Red {
@@ -192,12 +192,7 @@ fn discipline(settings: &Settings) -> Result<Discipline, ExportError> {
 }
 
 fn congestion(settings: &Settings) -> Result<Congestion, ExportError> {
-    let name = match settings.choice("cc") {
-        "auto" if settings.choice("queue") == "encn" => "encn",
-        "auto" => "reno",
-        other => other,
-    };
-    Ok(match name {
+    Ok(match settings.choice("cc") {
         "reno" => Congestion::Reno,
         "encn" => Congestion::Encn,
         "ance" => Congestion::Ance { true_bandwidth: settings.choice("ance_bandwidth") == "true" },

@@ -8,8 +8,9 @@ mod network;
 mod syntax;
 
 use acklab_core::time::Span;
+use acklab_lab::scenario::{AnceDumbbell, Scenario, defaults};
 use acklab_lab::uppaal::{
-    Actuation, CoDelVariant, Congestion, Discipline, Integration, Model, Phase, Recovery,
+    Actuation, CoDelVariant, Congestion, Discipline, Integration, Model, Phase, Recovery, SlowStart,
 };
 use dtd::Dtd;
 use evaluation::Value;
@@ -46,7 +47,10 @@ fn models() -> Vec<(&'static str, Model)> {
         ("codel 2012", with(codel(CoDelVariant::Article2012), Congestion::Reno)),
         ("codel rfc", with(codel(CoDelVariant::Rfc8289), Congestion::Reno)),
         ("pie", with(pie, Congestion::Reno)),
-        ("encn", with(Discipline::Encn, Congestion::Encn)),
+        (
+            "encn",
+            Model { slow_start: SlowStart::Prose, ..with(Discipline::Encn, Congestion::Encn) },
+        ),
         ("ance", with(Discipline::DropTail, ance(false))),
         (
             "paper-fit ance",
@@ -204,4 +208,73 @@ fn every_kind_of_model_runs_soundly_and_fills_its_bottleneck() {
         // 187.5 segments a second would fill it, less the loop's share and the start.
         assert!((1300..=1875).contains(&acked), "{name}: {acked} segments in 10 s");
     }
+}
+
+/// Final S of four runs, least first: of the exported file, and of acklab's own simulation.
+fn itae(pairs: &[&str]) -> [Vec<f64>; 2] {
+    let mut settings = defaults(&AnceDumbbell);
+    for pair in pairs {
+        settings.set_pair(pair).expect("a setting of the dumbbell");
+    }
+    let model = Model::from_settings(&settings).expect("a model that can be exported");
+    let network = Network::read(&model.to_xml());
+    let exported = |seed| {
+        let mut run = Run::new(&network, seed);
+        run.until(30e6);
+        run.global("itae").real()
+    };
+    let own = |seed| AnceDumbbell.run(&settings, seed, None).metrics.number("itae_rad_s");
+    let mut all = [(1..=4).map(exported).collect::<Vec<_>>(), (1..=4).map(own).collect()];
+    for runs in &mut all {
+        runs.sort_by(f64::total_cmp);
+    }
+    all
+}
+
+#[test]
+fn the_exported_model_judges_drop_tail_and_ance_as_acklab_and_the_paper_do() {
+    let [exported, own] = itae(&["queue=drop-tail"]);
+    assert!(exported[0] > 8727.0 && own[0] > 8727.0, "drop-tail: {exported:?}, {own:?}");
+    let mean = |runs: &[f64]| runs.iter().sum::<f64>() / runs.len() as f64;
+    let ratio = mean(&exported) / mean(&own);
+    assert!((0.75..1.33).contains(&ratio), "drop-tail: {exported:?}, {own:?}");
+    let [exported, own] = itae(&["cc=ance"]);
+    assert!(exported[3] < 8727.0 && own[3] < 8727.0, "ance: {exported:?}, {own:?}");
+    let ratio = mean(&exported) / mean(&own);
+    assert!((0.9..1.11).contains(&ratio), "ance: {exported:?}, {own:?}");
+}
+
+#[test]
+fn settings_without_an_automaton_are_refused_with_what_there_is() {
+    let check = |pair: &str, message: &str| {
+        let mut settings = defaults(&AnceDumbbell);
+        settings.set_pair(pair).expect("a setting of the dumbbell");
+        let error = Model::from_settings(&settings).expect_err(pair).to_string();
+        assert!(error.contains(message), "{pair}: {error}");
+    };
+    check(
+        "queue=fq-codel",
+        "queue=fq-codel: the UPPAAL model does not have this; it has drop-tail",
+    );
+    check("cc=cubic", "it has reno, ance and encn");
+    check("cc=jersey", "it has drop-tail, red, codel, pie and encn");
+    check("recovery=sack", "recovery=newreno");
+    check("delack=on", "delack=off");
+    check("preset=literal", "start=random");
+    check("rate=infinite", "the bottleneck needs a rate");
+    check("access_rate=1mbit", "not be slower than the bottleneck");
+    check("duration=2000s", "integers end");
+}
+
+#[test]
+fn every_query_is_one_that_acklabs_own_language_reads() {
+    let xml = Model::default().to_xml();
+    let document = document(&xml);
+    let mut seen = 0;
+    for node in document.descendants().filter(|node| node.has_tag_name("formula")) {
+        let query = node.text().expect("a formula");
+        acklab_stats::query::parse(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+        seen += 1;
+    }
+    assert_eq!(seen, 6);
 }

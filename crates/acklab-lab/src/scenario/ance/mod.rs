@@ -105,6 +105,13 @@ impl Scenario for AnceDaisy {
     }
 }
 
+impl AnceDumbbell {
+    /// The settings with what the preset, the queue and the congestion control leave no choice in.
+    pub(crate) fn resolved(settings: &Settings) -> Settings {
+        resolve(settings)
+    }
+}
+
 impl Scenario for AnceDumbbell {
     fn name(&self) -> &'static str {
         "ance-dumbbell"
