@@ -55,14 +55,18 @@ impl Attack {
     fn step(&mut self, choices: &mut Choices<'_>) {
         match choices.below(8) {
             0..=3 => {
-                let segment = segment(&self.connection, self.now, choices);
-                let (dst, src) = Pair::addresses();
+                let mut segment = segment(&self.connection, self.now, choices);
+                let (local, remote) = Pair::addresses();
+                let returned = choices.below(8) == 0;
+                if returned {
+                    segment.seq = segment.ack;
+                }
                 let packet = Packet {
-                    src,
-                    dst,
+                    src: if returned { local } else { remote },
+                    dst: if returned { remote } else { local },
                     ecn: [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]
                         [usize::from(choices.below(4))],
-                    returned: false,
+                    returned,
                     body: Body::Tcp(segment),
                 };
                 self.connection.handle_packet(self.now, packet, &mut self.sink);
@@ -129,7 +133,8 @@ fn network(fates: Vec<u8>, hostile: Rc<Cell<bool>>) -> super::Filter {
             0 => Fate::Lose,
             1 => Fate::Mark,
             2 => Fate::Twice,
-            3 => Fate::Delay(Span::from_micros(u64::from(byte) * 2_000)),
+            3 => Fate::Return,
+            4 => Fate::Delay(Span::from_micros(u64::from(byte) * 2_000)),
             _ => Fate::Arrive,
         }
     })

@@ -46,6 +46,8 @@ pub enum Fate {
     Delay(Span),
     /// It arrives twice.
     Twice,
+    /// A switch sends it back: it is at its sender's again after twice the latency.
+    Return,
     /// It arrives, marked congestion-experienced if its sender understands marks.
     Mark,
 }
@@ -179,6 +181,9 @@ impl Pair {
             Fate::Lose => {}
             Fate::Arrive => self.insert(at, from, packet),
             Fate::Delay(extra) => self.insert(at + extra, from, packet),
+            Fate::Return => {
+                self.insert_for(from, at + self.latency, Packet { returned: true, ..packet });
+            }
             Fate::Mark => {
                 let ecn = if packet.ecn == Ecn::NotEct { Ecn::NotEct } else { Ecn::Ce };
                 self.insert(at, from, Packet { ecn, ..packet });
@@ -191,7 +196,10 @@ impl Pair {
     }
 
     fn insert(&mut self, at: Time, from: Side, packet: Packet) {
-        let to = if from == Side::A { Side::B } else { Side::A };
+        self.insert_for(if from == Side::A { Side::B } else { Side::A }, at, packet);
+    }
+
+    fn insert_for(&mut self, to: Side, at: Time, packet: Packet) {
         let place = self.wire.partition_point(|&(due, _, _)| due <= at);
         self.wire.insert(place, (at, to, packet));
     }

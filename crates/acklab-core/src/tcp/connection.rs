@@ -17,6 +17,7 @@ use super::pacing::Pacer;
 use super::rate::RateSampler;
 use super::receive_buffer::ReceiveBuffer;
 use super::recovery::{Phase, Recovery};
+use super::returned::Returned;
 use super::rto::RtoEstimator;
 use super::send_buffer::SendBuffer;
 use super::state::{Cause, State};
@@ -141,6 +142,7 @@ pub struct Connection {
     pub(super) cc: Controller,
     pub(super) account: Account,
     pub(super) ecn: EcnState,
+    pub(super) returned: Returned,
     pub(super) pacer: Pacer,
     /// Only for a congestion control that asks for it.
     pub(super) rate: Option<Box<RateSampler>>,
@@ -236,6 +238,7 @@ impl Connection {
             recovery: Recovery::new(&config),
             account: Account::default(),
             ecn: EcnState::new(cc.ecn_feedback()),
+            returned: Returned::default(),
             pacer: Pacer::default(),
             rate: None,
             cc,
@@ -406,7 +409,14 @@ impl Connection {
         {
             return self.departures.len() as u64 * u64::from(mss);
         }
-        self.recovery.pipe(self.snd.una, self.snd.nxt, mss)
+        let pipe = self.recovery.pipe(self.snd.una, self.snd.nxt, mss);
+        if self.returned.is_empty() {
+            return pipe;
+        }
+        let board = &self.recovery.board;
+        self.returned.correct(pipe, |offset| {
+            self.recovery.is_in_pipe(offset, mss) || board.unmarked(offset, offset + 1) == 0
+        })
     }
 }
 

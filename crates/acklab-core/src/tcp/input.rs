@@ -20,6 +20,12 @@ impl Connection {
     /// A packet arrived; one that is not of this connection is ignored.
     pub(super) fn on_packet(&mut self, now: Time, packet: &Packet, sink: &mut Sink) {
         let Body::Tcp(segment) = &packet.body else { return };
+        if packet.returned {
+            if (packet.src, packet.dst) == (self.flow.local, self.flow.remote) {
+                self.on_returned(now, segment, sink);
+            }
+            return;
+        }
         if packet.dst != self.flow.local {
             return;
         }

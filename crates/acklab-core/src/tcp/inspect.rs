@@ -120,6 +120,7 @@ impl Connection {
             (self.recovery.board.total() <= nxt - una, "SACK below flight"),
             (!self.state.is_synchronised() || self.cc.cwnd() >= mss, "cwnd of one MSS at least"),
             (self.pipe() <= (nxt - una) * 2 + mss * 2048, "pipe within flight"),
+            (self.returned.is_within(una, nxt), "what came back is in flight"),
             (self.rcv.total_read() <= self.rcv.nxt, "read no more than arrived"),
             (self.departures.iter().all(|d| d.end > una && d.end <= max), "departures in flight"),
             (

@@ -8,7 +8,7 @@
 //! - `send_buffer`, `receive_buffer`: lengths only, see below; `options`: what was negotiated;
 //! - `nagle`, `rto`, `sack`, `recovery`, `ecn`: the algorithms, each by its RFC;
 //! - `news`: what the congestion control is told of each ACK; `rate`, `pacing`: the same of
-//!   delivery rates, and departures at the rate it asks for.
+//!   delivery rates, and departures at the rate it asks for; `returned`: segments sent back.
 //!
 //! Internally every position in a direction is a 64-bit offset from the initial sequence number
 //! (SYN at 0, first byte at 1, FIN after the last byte), so nothing inside wraps; `Seq` appears only
@@ -33,6 +33,7 @@ mod pacing;
 mod rate;
 mod receive_buffer;
 mod recovery;
+mod returned;
 mod rto;
 mod sack;
 mod send_buffer;

@@ -62,7 +62,8 @@ impl Connection {
         }
         let mss = self.terms.full_segment(0);
         let (una, nxt) = (self.snd.una, self.snd.nxt);
-        let entered = news.duplicate && self.recovery.on_duplicate(una, nxt, mss).entered;
+        let duplicate = news.duplicate && self.returned.covers(una).is_none();
+        let entered = duplicate && self.recovery.on_duplicate(una, nxt, mss).entered;
         let ece = self.ecn.is_echo(segment);
         let lost = self.recovery.take_lost(una, nxt, mss);
         let rate = self.rate.as_mut().and_then(|rate| {
@@ -131,6 +132,7 @@ impl Connection {
         self.snd.una = ack;
         self.snd.nxt = self.snd.nxt.max(ack);
         self.attempts = 0;
+        self.returned.advance(ack);
         let mss = self.terms.full_segment(0);
         if self.recovery.on_advance(before, ack, mss).left && in_fast_recovery {
             self.cc.on_recovered(now);

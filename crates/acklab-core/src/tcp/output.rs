@@ -80,8 +80,18 @@ impl Connection {
     /// Lost data first, then new data, then what is only perhaps lost (RFC 6675 `NextSeg`).
     fn next_of_stream(&mut self, now: Time, mss: u32, sink: &mut Sink) -> Option<Packet> {
         let (una, nxt) = (self.snd.una, self.snd.nxt);
-        if let Some(lost) = self.recovery.next_lost(una, nxt, mss) {
-            return self.resend_if_room(now, lost, sink);
+        if !self.returned.is_empty()
+            && let Some(again) = self.next_returned(now, mss)
+        {
+            let packet = self.resend_if_room(now, again, sink)?;
+            self.on_returned_resent(now, again);
+            return Some(packet);
+        }
+        while let Some(lost) = self.recovery.next_lost(una, nxt, mss) {
+            match self.returned.covers(lost.start) {
+                Some(end) => self.recovery.pass_over(end),
+                None => return self.resend_if_room(now, lost, sink),
+            }
         }
         let fresh = self.next_new(mss);
         self.window_blocked = fresh == Next::Window;
@@ -96,8 +106,13 @@ impl Connection {
             Next::Nothing => self.note_app_limited(),
             Next::Window => {}
         }
-        let doubtful = self.recovery.next_doubtful(una, nxt, mss)?;
-        self.resend_if_room(now, doubtful, sink)
+        loop {
+            let doubtful = self.recovery.next_doubtful(una, nxt, mss)?;
+            match self.returned.covers(doubtful.start) {
+                Some(end) => self.recovery.pass_over(end),
+                None => return self.resend_if_room(now, doubtful, sink),
+            }
+        }
     }
 
     /// Decides about new data.
@@ -209,7 +224,7 @@ impl Connection {
 
     fn resend_if_room(&mut self, now: Time, again: Again, sink: &mut Sink) -> Option<Packet> {
         let len = again.end - again.start;
-        if !self.recovery.is_forced() && self.pipe() + len > self.cc.cwnd() {
+        if !again.is_forced() && self.pipe() + len > self.cc.cwnd() {
             self.cwnd_limited = true;
             return None;
         }

@@ -37,6 +37,18 @@ pub(super) struct Again {
     rule: Rule,
 }
 
+impl Again {
+    /// A segment that came back.
+    pub(super) const fn returned(start: u64, end: u64) -> Self {
+        Self { start, end, rule: Rule::Returned }
+    }
+
+    /// Whether it leaves whatever the window.
+    pub(super) fn is_forced(&self) -> bool {
+        matches!(self.rule, Rule::Forced | Rule::Returned)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// The first segment of a recovery, or of a partial ACK: whatever the window.
@@ -45,6 +57,8 @@ enum Rule {
     Hole,
     /// `NextSeg` rule 4.
     Rescue,
+    /// None of ours: a switch sent it back.
+    Returned,
 }
 
 /// What an ACK did.
@@ -241,9 +255,22 @@ impl Recovery {
         lost
     }
 
-    /// Whether a segment must leave whatever the window.
-    pub(super) const fn is_forced(&self) -> bool {
-        self.forced
+    /// Whether [`Recovery::pipe`] counts the unmarked byte at `offset`.
+    pub(super) fn is_in_pipe(&self, offset: u64, mss: u32) -> bool {
+        match self.phase {
+            Phase::Timeout => offset < self.high_rxt || offset >= self.point,
+            _ if self.board.is_empty() => true,
+            phase => {
+                offset >= self.board.lost_below(mss, self.dup_thresh)
+                    || (phase == Phase::Fast && offset < self.high_rxt)
+            }
+        }
+    }
+
+    /// The hole in front of `end` is somebody else's to fill.
+    pub(super) fn pass_over(&mut self, end: u64) {
+        self.forced = false;
+        self.high_rxt = self.high_rxt.max(end);
     }
 
     /// What to send again next, at most `mss` bytes. Offered before new data: forced, rule 1.
@@ -290,6 +317,7 @@ impl Recovery {
         self.karn_below = self.karn_below.max(sent.end);
         match sent.rule {
             Rule::Rescue => self.rescued = true,
+            Rule::Returned => {}
             Rule::Forced | Rule::Hole => {
                 self.forced = false;
                 self.high_rxt = self.high_rxt.max(sent.end);

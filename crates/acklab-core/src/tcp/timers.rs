@@ -26,6 +26,8 @@ pub(super) enum Timer {
     KeepAlive,
     /// Pacing lets the next segment go.
     Pace,
+    /// A segment that came back goes again.
+    Returned,
 }
 
 impl From<Timer> for usize {
@@ -35,10 +37,10 @@ impl From<Timer> for usize {
 }
 
 impl TimerKind for Timer {
-    const COUNT: usize = 6;
+    const COUNT: usize = 7;
 }
 
-pub(super) type Timers = TimerTable<Timer, 6>;
+pub(super) type Timers = TimerTable<Timer, 7>;
 
 impl Connection {
     /// Acts on every deadline that has come.
@@ -57,6 +59,7 @@ impl Connection {
             self.output_due = true;
         }
         self.output_due |= self.timers.take_expired(Timer::Pace, now);
+        self.output_due |= self.timers.take_expired(Timer::Returned, now);
         if self.timers.take_expired(Timer::KeepAlive, now) {
             self.on_keep_alive(now);
         }
@@ -87,6 +90,8 @@ impl Connection {
         if let Some(rate) = &mut self.rate {
             rate.on_lost(lost);
         }
+        self.returned.clear();
+        self.timers.stop(Timer::Returned);
         self.ecn.on_reduction(self.snd.nxt);
         self.cc.on_rto(now, &RtoSample { in_flight, again });
         sink.record(now, EventKind::Loss { flow: self.flow, timeout: true });
