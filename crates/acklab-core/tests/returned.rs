@@ -99,8 +99,8 @@ fn a_segment_that_comes_back_goes_again_after_its_wait_and_is_no_loss() {
 #[test]
 fn a_segment_may_come_back_again_and_again() {
     // Its second departure is the eleventh in all, or with SACK, where the others make room, the
-    // twentieth.
-    for (sack, second) in [(false, 10), (true, 19)] {
+    // twenty-first.
+    for (sack, second) in [(false, 10), (true, 20)] {
         let (pair, times) = run(sack, vec![(0, Fate::Return), (second, Fate::Return)]);
         assert_eq!((times, losses(&pair)), (vec![1, 2], vec![]), "sack {sack}");
         // 20 ms to come back, 30 ms of waiting; 20 and 60.
