@@ -23,7 +23,7 @@ pub mod zoh;
 
 pub use cost::{Costs, StepResponse};
 pub use matrix::Matrix;
-pub use motor_loop::{MotorLoop, Split, motor_loop};
+pub use motor_loop::{LoopRun, MotorLoop, Split, motor_loop};
 pub use peer::{
     Actuation, ControllerPeer, ControllerSetup, Driven, Missing, PlantPeer, PlantSetup,
 };

@@ -90,12 +90,8 @@ impl MotorLoop {
     /// The delays from sensor to controller and from controller to actuator.
     pub fn ways(&self) -> (Span, Span) {
         let ticked = self.driven == Driven::Time && self.actuation != Actuation::Arrival;
-        let (unit, delay) = if ticked {
-            (self.period, self.loop_delay)
-        } else {
-            (Span::from_nanos(1), self.loop_delay)
-        };
-        let units = delay.as_nanos().div_ceil(unit.as_nanos().max(1));
+        let unit = if ticked { self.period } else { Span::from_nanos(1) };
+        let units = self.loop_delay.as_nanos().div_ceil(unit.as_nanos().max(1));
         let to_controller = match self.split {
             Split::Half => units / 2,
             Split::Sensor => units,
@@ -111,26 +107,24 @@ pub fn motor_loop(
     seed: u64,
     mut on_event: impl FnMut(&Event),
 ) -> Result<LoopRecord, ModelError> {
-    let mut wiring = Wiring::new(setup, seed)?;
-    let periods = setup.duration.as_nanos().div_ceil(setup.period.as_nanos());
-    let end = Time::ZERO + setup.period * periods;
+    let mut run = LoopRun::new(setup, seed)?;
     let mut record = LoopRecord::new(setup.period);
-    while let Some(now) = wiring.next_time().filter(|&now| now <= end) {
-        wiring.turn(now);
-        for event in wiring.sink.drain() {
-            record.on_event(&event);
-            on_event(&event);
-        }
+    while run.next_time().is_some() {
+        run.turn(|event| {
+            record.on_event(event);
+            on_event(event);
+        });
     }
     Ok(record)
 }
 
-/// Plant, controller and the two delay lines between them.
-struct Wiring {
+/// A loop while it runs: plant, controller and the two delay lines between them.
+pub struct LoopRun {
     plant: PlantPeer,
     controller: ControllerPeer,
     to_controller: DelayLine,
     to_plant: DelayLine,
+    end: Time,
     sink: Sink,
 }
 
@@ -154,8 +148,9 @@ impl DelayLine {
     }
 }
 
-impl Wiring {
-    fn new(setup: &MotorLoop, seed: u64) -> Result<Self, ModelError> {
+impl LoopRun {
+    /// The loop at time zero.
+    pub fn new(setup: &MotorLoop, seed: u64) -> Result<Self, ModelError> {
         let plant_addr = Addr { node: NodeId(0), port: 5000 };
         let controller_addr = Addr { node: NodeId(1), port: 5000 };
         let plant = PlantPeer::new(PlantSetup {
@@ -181,28 +176,40 @@ impl Wiring {
             draws: Rng::named(seed, name),
             flying: VecDeque::new(),
         };
+        let periods = setup.duration.as_nanos().div_ceil(setup.period.as_nanos());
         Ok(Self {
             plant,
             controller,
-            to_controller: line(forth, "motor-loop/samples"),
-            to_plant: line(back, "motor-loop/commands"),
+            to_controller: line(forth, SAMPLES),
+            to_plant: line(back, COMMANDS),
+            end: Time::ZERO + setup.period * periods,
             sink: Sink::new(Interest::MESSAGE),
         })
     }
 
-    fn next_time(&self) -> Option<Time> {
+    /// Draws the losses from here on from streams under another seed.
+    pub fn reseed(&mut self, seed: u64) {
+        self.to_controller.draws = Rng::named(seed, SAMPLES);
+        self.to_plant.draws = Rng::named(seed, COMMANDS);
+    }
+
+    /// When something happens next; `None` at the end.
+    pub fn next_time(&self) -> Option<Time> {
         let flying = [&self.to_controller, &self.to_plant]
             .map(|line| line.flying.front().map(|(at, _)| *at));
         let due = [self.plant.poll_timeout(), self.controller.poll_timeout()];
-        flying.into_iter().chain(due).flatten().min()
+        flying.into_iter().chain(due).flatten().min().filter(|&at| at <= self.end)
     }
 
-    fn turn(&mut self, now: Time) {
+    /// Lets everything happen that happens next, and shows its events.
+    pub fn turn(&mut self, on_event: impl FnMut(&Event)) {
+        let Some(now) = self.next_time() else { return };
         self.exchange(now);
         self.plant.handle_timeout(now, &mut self.sink);
         self.exchange(now);
         self.controller.handle_timeout(now, &mut self.sink);
         self.exchange(now);
+        self.sink.drain().as_slice().iter().for_each(on_event);
     }
 
     /// Delivers what has arrived and takes what leaves, until nothing moves at this instant.
@@ -231,3 +238,7 @@ impl Wiring {
         }
     }
 }
+
+/// Names of the streams that losses are drawn from.
+const SAMPLES: &str = "motor-loop/samples";
+const COMMANDS: &str = "motor-loop/commands";

@@ -113,7 +113,8 @@ fn report(results: &Results) -> Result<String, ReportError> {
     let doc = |name: &str| scenario.metrics().iter().find(|metric| metric.name == name);
     let words = |name: &str| {
         let unit = doc(name).map_or("", |metric| metric.unit);
-        let bare = name.strip_suffix(unit).unwrap_or(name).trim_end_matches('_');
+        // A unit of several words has underscores in the name.
+        let bare = name.strip_suffix(&unit.replace(' ', "_")).unwrap_or(name).trim_end_matches('_');
         (bare.replace('_', " "), if bare == name { String::new() } else { unit.to_owned() })
     };
     let main = scenario.main_metric();

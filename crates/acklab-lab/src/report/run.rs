@@ -129,14 +129,16 @@ pub fn page(report: &RunReport<'_>) -> Page {
         }));
     }
     let section = |title: &str, blocks| Section { title: title.into(), choice: None, blocks };
+    let mut sections = vec![
+        section("Distributions", evidence),
+        section("Numbers", vec![Block::Table(table(report))]),
+    ];
+    sections.retain(|section| !section.blocks.is_empty());
     Page {
         title: format!("acklab run {}", report.scenario),
         subject: report.summary.clone(),
         verdict: verdict(report),
-        sections: vec![
-            section("Distributions", evidence),
-            section("Numbers", vec![Block::Table(table(report))]),
-        ],
+        sections,
         terms: report.terms.clone(),
         conditions: report.conditions.clone(),
     }

@@ -6,15 +6,19 @@
 
 use acklab_control::margin::delay_margin;
 use acklab_control::peer::{Actuation, Driven, Missing};
+use acklab_control::record::code;
 use acklab_control::{
-    AntiWindup, Integration, LoopRecord, MotorLoop as Loop, PidGains, Split, SquareWave, motor_loop,
+    AntiWindup, Integration, LoopRecord, LoopRun, MotorLoop as Loop, PidGains, Split, SquareWave,
+    motor_loop,
 };
-use acklab_core::time::Span;
+use acklab_core::event::EventKind;
+use acklab_core::time::Time;
 use acklab_sim::ResultHash;
 
 use super::{Axis, Capture, Flow, Replication, Scenario};
 use crate::measured::{Measured, MetricDoc, Metrics};
 use crate::parameter::{Kind, Parameter, SetError, Settings};
+use crate::signal::{Segment, Signal, Watch};
 
 /// The networked DC motor over a fixed delay.
 #[derive(Clone, Copy, Debug)]
@@ -99,18 +103,55 @@ impl Scenario for MotorLoop {
             hash.event(event);
             events += 1;
         })
-        .unwrap_or_else(|error| unreachable!("the settings were checked: {error}"));
+        .expect("the settings were checked");
         let mut metrics = loop_metrics(&record);
-        let margin = delay_margin(&setup.model, &setup.gains, setup.period, LONGEST_MARGIN);
+        let margin =
+            delay_margin(&setup.model, &setup.gains, setup.period, setup.period * LONGEST_MARGIN);
         let margin_ms = margin.unwrap_or_default().as_millis_f64();
         metrics.insert("delay_margin_ms", Measured::Samples(vec![margin_ms]));
         let flows = vec![Flow { id: "loop".into(), metrics: metrics.clone() }];
         Replication { hash: hash.finish(), events, metrics, flows, ..Replication::default() }
     }
+
+    fn signals(&self, _settings: &Settings) -> Vec<Signal> {
+        let named = |&(name, unit, doc, _): &LoopSignal| Signal { name: name.into(), unit, doc };
+        LOOP_SIGNALS.iter().map(named).collect()
+    }
+
+    fn watch(
+        &self,
+        settings: &Settings,
+        path: &[Segment],
+        until: Time,
+        wanted: &[bool],
+        each: Watch<'_>,
+    ) {
+        let Some((first, rest)) = path.split_first() else { return };
+        let mut run =
+            LoopRun::new(&setup(settings), first.seed).expect("the settings were checked");
+        let mut rest = rest.iter().peekable();
+        let mut values = vec![0.0; LOOP_SIGNALS.len()];
+        while let Some(at) = run.next_time().filter(|at| *at <= until) {
+            while let Some(segment) = rest.next_if(|segment| segment.from <= at) {
+                run.reseed(segment.seed);
+            }
+            let mut changed = false;
+            run.turn(|event| {
+                let EventKind::App { code, value, .. } = event.kind else { return };
+                if let Some(index) = LOOP_SIGNALS.iter().position(|signal| signal.3 == code) {
+                    values[index] = value;
+                    changed |= wanted[index];
+                }
+            });
+            if changed && each(at, &values).is_break() {
+                return;
+            }
+        }
+    }
 }
 
-/// What every scenario with a control loop measures of it.
-pub(super) fn loop_metrics(record: &LoopRecord) -> Metrics {
+/// What is measured of the loop.
+fn loop_metrics(record: &LoopRecord) -> Metrics {
     let mut metrics = Metrics::default();
     let costs = &record.costs;
     let steps = costs.steps();
@@ -184,7 +225,7 @@ fn gains(settings: &Settings) -> PidGains {
 }
 
 /// The integration that a parameter's word means.
-pub(super) fn integration(word: &str) -> Integration {
+fn integration(word: &str) -> Integration {
     match word {
         "backward-euler" => Integration::BackwardEuler,
         "tustin" => Integration::Tustin,
@@ -193,7 +234,7 @@ pub(super) fn integration(word: &str) -> Integration {
 }
 
 /// The actuation that a parameter's word means.
-pub(super) fn actuation(word: &str) -> Actuation {
+fn actuation(word: &str) -> Actuation {
     match word {
         "period-ended" => Actuation::PeriodEnded,
         "arrival" => Actuation::Arrival,
@@ -202,13 +243,13 @@ pub(super) fn actuation(word: &str) -> Actuation {
 }
 
 /// The words for how the integral is discretised.
-pub(super) const INTEGRATIONS: &[&str] = &["forward-euler", "backward-euler", "tustin"];
+const INTEGRATIONS: &[&str] = &["forward-euler", "backward-euler", "tustin"];
 
 /// The words for when a command begins to act.
-pub(super) const ACTUATIONS: &[&str] = &["tick", "period-ended", "arrival"];
+const ACTUATIONS: &[&str] = &["tick", "period-ended", "arrival"];
 
-/// Where the search for the delay margin ends.
-const LONGEST_MARGIN: Span = Span::from_secs(1);
+/// Where the search for the delay margin ends, sampling periods.
+const LONGEST_MARGIN: u64 = 20;
 
 /// A gain in the unit that its parameter's description names.
 const fn gain(unit: &'static str) -> Kind {
@@ -316,8 +357,27 @@ const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-/// What every scenario with a control loop measures of it.
-pub(super) const LOOP_METRICS: [MetricDoc; 13] = [
+/// Name, unit and meaning of a signal, and the code under which the loop tells it.
+pub(super) type LoopSignal = (&'static str, &'static str, &'static str, u32);
+
+/// What queries may name of every control loop.
+pub(super) const LOOP_SIGNALS: &[LoopSignal] = &[
+    ("itae", "rad s", "the paper's ITAE so far: the sum of t|e| over the ticks", code::COST_S),
+    ("position", "rad", "the motor's position, at each tick", code::POSITION),
+    ("reference", "rad", "what the position should be", code::REFERENCE),
+    ("command", "V", "the controller's command", code::COMMAND),
+    (
+        "loop_delay",
+        "ms",
+        "from the last sample that took effect to its effect",
+        code::LOOP_DELAY_MS,
+    ),
+    ("command_age", "ms", "age of the sample behind the acting command", code::COMMAND_AGE_MS),
+    ("missed", "ticks", "ticks in a row without a new command", code::MISSED_COMMANDS),
+];
+
+/// What is measured of the loop.
+const LOOP_METRICS: [MetricDoc; 13] = [
     MetricDoc {
         name: "itae_rad_s",
         unit: "rad s",
@@ -397,7 +457,7 @@ const METRICS: &[MetricDoc] = &{
         unit: "ms",
         doc: "The greatest loop delay at which the sampled loop is stable, by the spectral radius of \
               its map from tick to tick; 0 where it is unstable without delay. The derivative, the \
-              limit and losses are left out of it; at most 1000.",
+              limit and losses are left out of it; at most 20 sampling periods.",
     }; LOOP_METRICS.len() + 1];
     let mut i = 0;
     while i < LOOP_METRICS.len() {
@@ -457,6 +517,28 @@ mod tests {
         near(delay(&["loop_delay=20ms", "actuation=arrival"]), 24.0);
         // One period less: the command counts for the period that has just ended.
         near(delay(&["loop_delay=28ms", "actuation=period-ended"]), 14.0);
+    }
+
+    #[test]
+    fn what_is_watched_is_what_was_recorded_and_another_seed_draws_other_losses() {
+        let mut settings = defaults(&MotorLoop);
+        settings.set_pair("loss=20").unwrap();
+        let cost = |path: &[Segment]| {
+            let wanted: Vec<bool> = LOOP_SIGNALS.iter().map(|signal| signal.0 == "itae").collect();
+            let index = wanted.iter().position(|wanted| *wanted).unwrap();
+            let mut last = 0.0;
+            MotorLoop.watch(&settings, path, Time::MAX, &wanted, &mut |_, values| {
+                last = values[index];
+                std::ops::ControlFlow::Continue(())
+            });
+            last
+        };
+        let whole = cost(&[Segment { from: Time::ZERO, seed: 7 }]);
+        let recorded = MotorLoop.run(&settings, 7, None).metrics.number("itae_rad_s");
+        assert!((whole - recorded).abs() < 1e-9, "{whole} {recorded}");
+        let half = Time::from_nanos(15_000_000_000);
+        let split = cost(&[Segment { from: Time::ZERO, seed: 7 }, Segment { from: half, seed: 8 }]);
+        assert!((whole - split).abs() > 1.0, "{whole} {split}");
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! What the ANCE scenarios measure of their control loop, and what queries may name.
 
 use acklab_control::LoopRecord;
-use acklab_control::record::code;
 use acklab_core::event::Interest;
 use acklab_core::time::Time;
 
 use crate::measured::{Measured, MetricDoc, Metrics};
 use crate::parameter::Settings;
+use crate::scenario::motor_loop::LOOP_SIGNALS;
 use crate::scenario::network::{Changes, NETWORK_METRICS, NetworkRecorder};
 use crate::signal::Signal;
 
@@ -124,21 +124,6 @@ const NETWORK_SIGNALS: &[(&str, &str, &str, Source)] = &[
         Source::Throughput,
     ),
     ("jain", "index", "fairness of the flows' throughput so far", Source::Jain),
-];
-
-const LOOP_SIGNALS: &[(&str, &str, &str, u32)] = &[
-    ("itae", "rad s", "the paper's ITAE so far: the sum of t|e| over the ticks", code::COST_S),
-    ("position", "rad", "the motor's position, at each tick", code::POSITION),
-    ("reference", "rad", "what the position should be", code::REFERENCE),
-    ("command", "V", "the controller's command", code::COMMAND),
-    (
-        "loop_delay",
-        "ms",
-        "from the last sample that took effect to its effect",
-        code::LOOP_DELAY_MS,
-    ),
-    ("command_age", "ms", "age of the sample behind the acting command", code::COMMAND_AGE_MS),
-    ("missed", "ticks", "ticks in a row without a new command", code::MISSED_COMMANDS),
 ];
 
 /// Adds what the loop cost.
