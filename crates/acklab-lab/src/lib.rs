@@ -24,6 +24,7 @@ pub mod series;
 pub mod signal;
 pub mod timing;
 pub mod uppaal;
+pub mod verify;
 
 /// Captures and their diagnosis, for the doors, which see this crate alone.
 pub use acklab_trace as trace;

@@ -171,7 +171,7 @@ fn closed_form(expected: &Expected) -> Value {
     })
 }
 
-fn sets(settings: &Settings) -> Value {
+pub(crate) fn sets(settings: &Settings) -> Value {
     settings.chosen().map(|(name, value)| (name.to_owned(), json!(value.to_string()))).collect()
 }
 

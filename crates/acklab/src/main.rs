@@ -13,6 +13,7 @@ mod record;
 mod run;
 mod scenarios;
 mod table;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -31,6 +32,7 @@ enum Verb {
     Diagnose(diagnose::Diagnose),
     Run(run::Run),
     Scenarios(scenarios::Scenarios),
+    Verify(verify::Verify),
     Demo(demo::Demo),
     Export(export::Export),
     #[cfg(target_os = "linux")]
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Verb::Diagnose(verb) => verb.run(),
         Verb::Run(verb) => verb.run(),
         Verb::Scenarios(verb) => verb.run(),
+        Verb::Verify(verb) => verb.run(),
         Verb::Demo(verb) => verb.run(),
         Verb::Export(verb) => verb.run(),
         #[cfg(target_os = "linux")]

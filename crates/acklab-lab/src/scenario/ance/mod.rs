@@ -256,21 +256,25 @@ fn watch(settings: &Settings, path: &[Segment], until: Time, wanted: &[bool], ea
     let changes = signals::changes(&sources);
     let mut world = world(&settings, first.seed, signals::interest(changes), None);
     let mut values = vec![0.0; sources.len()];
+    let mut show = |world: &World<NetworkRecorder<'_>>, at| {
+        for (value, source) in values.iter_mut().zip(&sources) {
+            if let Some(source) = source {
+                *value = signals::value(*source, world.observer(), at);
+            }
+        }
+        each(at, &values)
+    };
+    if show(&world, Time::ZERO) == ControlFlow::Break(()) {
+        return;
+    }
     let mut rest = rest.iter().peekable();
     while let Some(at) = world.next_time().filter(|at| *at <= until) {
         while let Some(segment) = rest.next_if(|segment| segment.from <= at) {
             world.reseed(segment.seed);
         }
         world.step();
-        if !world.observer_mut().take_changes().has(changes) {
-            continue;
-        }
-        for (value, source) in values.iter_mut().zip(&sources) {
-            if let Some(source) = source {
-                *value = signals::value(*source, world.observer(), at);
-            }
-        }
-        if each(at, &values) == ControlFlow::Break(()) {
+        let wanted_one = world.observer_mut().take_changes().has(changes);
+        if wanted_one && show(&world, at) == ControlFlow::Break(()) {
             return;
         }
     }

@@ -1,0 +1,208 @@
+//! `acklab verify`: a query about a scenario, with an interval.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use acklab_lab::scenario;
+use acklab_lab::verify::{
+    Decision, Job, Precision, ProportionMethod, Report, StopRule, Verification,
+};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::Format;
+use crate::outcome::{Failure, print, print_json, tell};
+use crate::table::lay_out;
+
+/// Estimate or test a probability, or a mean, over runs of a scenario
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Verify {
+    /// A built-in scenario with signals (see `acklab scenarios NAME`)
+    scenario: String,
+    /// The query, in the language of UPPAAL SMC; times in seconds unless they carry a unit
+    query: String,
+    /// Set parameters; `acklab scenarios NAME` lists them
+    #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
+    sets: Vec<String>,
+    /// Seed of the first run; the others' are derived from it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// 1 - confidence; of a test, the probability of rejecting what holds
+    #[arg(long, default_value_t = 0.05)]
+    alpha: f64,
+    /// Of a test, the probability of accepting what fails
+    #[arg(long, default_value_t = 0.05)]
+    beta: f64,
+    /// Half the width of the interval to reach; of a mean, relative to it
+    #[arg(long, default_value_t = 0.05)]
+    epsilon: f64,
+    /// Half the width of a test's region of indifference
+    #[arg(long, default_value_t = 0.01)]
+    delta: f64,
+    /// Of a comparison: ratio of odds at which the left is not the larger
+    #[arg(long, default_value_t = 0.9)]
+    u0: f64,
+    /// Of a comparison: ratio of odds at which the left is the larger
+    #[arg(long, default_value_t = 1.1)]
+    u1: f64,
+    /// The interval: clopper-pearson, wilson, okamoto, bayes or jeffreys
+    #[arg(long, default_value = "clopper-pearson", value_parser = method)]
+    method: ProportionMethod,
+    /// When it is narrow enough: width (at most 2 epsilon wide) or each-side (both ends within epsilon)
+    #[arg(long, default_value = "width", value_parser = stop)]
+    stop: StopRule,
+    /// Give up after so many runs
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    runs_max: u64,
+    /// How to write the result to standard output
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+fn method(name: &str) -> Result<ProportionMethod, String> {
+    ProportionMethod::from_name(name)
+        .ok_or_else(|| "write clopper-pearson, wilson, okamoto, bayes or jeffreys".to_owned())
+}
+
+fn stop(name: &str) -> Result<StopRule, String> {
+    StopRule::from_name(name).ok_or_else(|| "write width or each-side".to_owned())
+}
+
+impl Verify {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let unusable = |error: &dyn std::fmt::Display| Failure::Unusable(error.to_string());
+        let scenario = scenario::find(&self.scenario).map_err(|error| unusable(&error))?;
+        let mut settings = scenario::defaults(scenario);
+        for pair in &self.sets {
+            settings.set_pair(pair).map_err(|error| Failure::at("--set", error))?;
+        }
+        let precision = Precision {
+            alpha: self.alpha,
+            beta: self.beta,
+            epsilon: self.epsilon,
+            delta_minus: self.delta,
+            delta_plus: self.delta,
+            u0: self.u0,
+            u1: self.u1,
+            method: self.method,
+            stop: self.stop,
+            runs_max: Some(self.runs_max),
+        };
+        let job = Job::new(scenario, settings, &self.query, precision, self.seed);
+        let job = job.map_err(|error| unusable(&error))?;
+        let verification = run_with_progress(&job);
+        match self.format {
+            Format::Json => print_json(&verification.to_json()),
+            Format::Text => print(&text(&verification)),
+        }?;
+        let refuted = verification.report.decision == Some(Decision::Rejected);
+        if refuted { Err(Failure::Check) } else { Ok(()) }
+    }
+}
+
+/// Runs a job with a bar on standard error; Ctrl-C ends it early with what is known.
+pub(crate) fn run_with_progress(job: &Job) -> Verification {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    // Should another handler be there already, Ctrl-C ends the program as ever.
+    let handled = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed));
+    let bar = ProgressBar::new_spinner();
+    let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let verification = job.run(&stop, |report, all| bar.set_message(known(report, all)));
+    bar.finish_and_clear();
+    if handled.is_ok() && stop.load(Ordering::Relaxed) {
+        tell("interrupted: this is what the runs so far say");
+    }
+    verification
+}
+
+/// The running answer in one line.
+fn known(report: &Report, all: Option<u64>) -> String {
+    let mut line = format!("{} runs", report.runs);
+    if let Some(all) = all {
+        let _ = write!(line, " of about {all}");
+    }
+    if let (Some(estimate), Some(interval)) = (report.estimate, report.interval) {
+        let _ = write!(line, ": {estimate:.4} in [{:.4}, {:.4}]", interval.low, interval.high);
+    }
+    line
+}
+
+fn text(verification: &Verification) -> String {
+    let report = &verification.report;
+    let mut text = format!("{}: {}\n\n", verification.scenario, verification.query);
+    if let Some(decision) = report.decision {
+        let words = match decision {
+            Decision::Accepted => "holds",
+            Decision::Rejected => "does not hold",
+            Decision::Indistinguishable => "the two are as good as equal",
+            Decision::Undecided => "undecided",
+        };
+        let _ = writeln!(text, "  {words}");
+    }
+    if let (Some(estimate), Some(interval)) = (report.estimate, report.interval) {
+        let _ = writeln!(
+            text,
+            "  {estimate:.6} in [{:.6}, {:.6}], {:.0} % confidence, {}",
+            interval.low,
+            interval.high,
+            100.0 * interval.confidence,
+            interval.method
+        );
+    }
+    for (side, estimate) in ["left", "right"].iter().zip(report.sides.iter().flatten()) {
+        let interval = estimate.interval;
+        let _ = writeln!(
+            text,
+            "  {side}: {:.6} in [{:.6}, {:.6}], {} of {} runs",
+            estimate.estimate, interval.low, interval.high, estimate.successes, estimate.runs
+        );
+    }
+    match report.successes {
+        Some(successes) => {
+            let _ = writeln!(text, "  {successes} of {} runs", report.runs);
+        }
+        None => {
+            let _ = writeln!(text, "  {} runs", report.runs);
+        }
+    }
+    for (number, run) in verification.trajectories.iter().enumerate() {
+        let mut headings = vec!["time"];
+        headings.extend(verification.columns.iter().map(String::as_str));
+        let rows: Vec<Vec<String>> = run
+            .rows
+            .iter()
+            .map(|(time, values)| {
+                std::iter::once(time).chain(values).map(|value| format!("{value:.6}")).collect()
+            })
+            .collect();
+        let _ = write!(text, "\nrun {number}\n{}", lay_out(&headings, &rows));
+    }
+    if !report.complete {
+        text.push_str("\n  not complete: more runs are needed for the precision asked for\n");
+    }
+    let timing = verification.timing;
+    let _ = writeln!(text, "\n{:.2} CPU s, {:.2} s", timing.cpu_s, timing.wall_s);
+    text
+}
+
+const EXAMPLES: &str = "\
+Queries:
+  Pr[<=30](<> itae > 8727)              how probable is it that itae exceeds 8727 within 30 s?
+  Pr[<=30]([] queue.length < 10)        ... that the queue stays below 10 packets all the time?
+  Pr[<=30](jain > 0.9 U itae > 5000)    ... that one holds until the other does?
+  Pr[<=30](<> itae > 8727) >= 0.5       is it that probable? (exit 1 where it is not)
+  Pr[<=30](<> itae > 8727) >= Pr[<=20](<> itae > 4000)
+                                        is the left the more probable one?
+  E[<=30; 100](max: queue.length)       the mean over 100 runs of the longest queue
+  simulate [<=2; 1] {position, flow[0].cwnd}
+                                        values over time
+
+Examples:
+  acklab verify ance-dumbbell 'Pr[<=30](<> itae > 8727)' --set queue=red
+  acklab verify ance-dumbbell 'E[<=30; 50](max: itae)' --set cc=ance --format json";
