@@ -14,6 +14,7 @@ use acklab_core::time::Span;
 
 const ZOH: &str = include_str!("oracle/zoh.txt");
 const LOOP: &str = include_str!("oracle/loop.txt");
+const EXACT: &str = include_str!("oracle/exact.txt");
 const STEP: &str = include_str!("oracle/step.txt");
 const MARGIN: &str = include_str!("oracle/margin.txt");
 
@@ -125,6 +126,45 @@ fn driven_by_events_the_loop_is_the_ticked_one_where_delays_are_whole_periods() 
         assert_near(line, record.costs.s(), groups[0][0], 1e-9);
         let delay = words[0].parse::<f64>().unwrap() * 14.0;
         assert!(record.loop_delay_ms.iter().all(|ms| (ms - delay).abs() < 1e-9), "{line}");
+    }
+}
+
+#[test]
+fn driven_by_events_the_loop_bears_any_delay_exactly() {
+    assert_eq!(EXACT.lines().count(), 54);
+    for line in EXACT.lines() {
+        let (words, groups) = fields(line);
+        let setup = MotorLoop {
+            loop_delay: Span::from_micros(words[0].parse().unwrap()),
+            driven: Driven::Event,
+            actuation: Actuation::Arrival,
+            // The scenario's halves are whole nanoseconds, as the golden values' are microseconds.
+            split: if words[2] == "0" { Split::Actuator } else { Split::Half },
+            gains: PidGains { integration: integration(words[1]), ..PidGains::default() },
+            ..MotorLoop::default()
+        };
+        let record = motor_loop(&setup, 1, |_| ()).unwrap();
+        assert_near(line, record.costs.s(), groups[0][0], 1e-9);
+        let delay_ms = setup.loop_delay.as_millis_f64();
+        assert!(record.loop_delay_ms.iter().all(|ms| (ms - delay_ms).abs() < 1e-9), "{line}");
+    }
+}
+
+#[test]
+fn a_command_for_the_period_just_ended_saves_one_period_of_delay() {
+    for line in LOOP.lines().filter(|line| line.contains(" 0 inf") && !line.starts_with('6')) {
+        let (words, groups) = fields(line);
+        let ticks: u64 = words[0].parse().unwrap();
+        let setup = MotorLoop {
+            actuation: Actuation::PeriodEnded,
+            split: Split::Actuator,
+            loop_delay: Span::from_millis(14) * (ticks + 1),
+            ..setup(&words)
+        };
+        let record = motor_loop(&setup, 1, |_| ()).unwrap();
+        assert_near(line, record.costs.s(), groups[0][0], 1e-9);
+        let delay_ms = (ticks * 14) as f64;
+        assert!(record.loop_delay_ms.iter().all(|ms| (ms - delay_ms).abs() < 1e-9), "{line}");
     }
 }
 

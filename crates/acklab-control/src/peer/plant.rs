@@ -96,6 +96,8 @@ pub struct PlantPeer {
     newest: Stamped,
     /// A command came since the last tick.
     fresh: bool,
+    /// The newest command was not latched yet; one that came at a tick's very instant was.
+    unlatched: bool,
     /// A command came ever.
     commanded: bool,
     missed_in_a_row: u64,
@@ -136,6 +138,7 @@ impl PlantPeer {
             acting: nothing,
             newest: nothing,
             fresh: false,
+            unlatched: false,
             commanded: false,
             missed_in_a_row: 0,
             answered: None,
@@ -165,7 +168,7 @@ impl PlantPeer {
         match self.setup.actuation {
             Actuation::PeriodEnded => {
                 if let Some(begin) = self.last_tick {
-                    self.acting = self.command_of_period();
+                    self.acting = self.command(self.fresh);
                     self.tell_first_answer(at, begin, sink);
                 }
                 self.advance(at);
@@ -173,9 +176,7 @@ impl PlantPeer {
             Actuation::Tick => self.advance(at),
             Actuation::Arrival => {
                 self.advance(at);
-                if !self.fresh {
-                    self.acting = self.command_of_period();
-                }
+                self.acting = self.command(self.fresh);
             }
         }
         let output = self.output();
@@ -191,16 +192,17 @@ impl PlantPeer {
         self.outbox.push(at + self.setup.sending, packet);
     }
 
-    /// The newest command, or what stands in for it.
-    const fn command_of_period(&self) -> Stamped {
+    /// The newest command, or what stands in for it where it is not new.
+    const fn command(&self, new: bool) -> Stamped {
         match self.setup.missing {
-            Missing::Zero if !self.fresh => Stamped { value: 0.0, ..self.newest },
+            Missing::Zero if !new => Stamped { value: 0.0, ..self.newest },
             Missing::Zero | Missing::Hold => self.newest,
         }
     }
 
     fn latch(&mut self, at: Time, sink: &mut Sink) {
-        self.acting = self.command_of_period();
+        self.acting = self.command(self.unlatched);
+        self.unlatched = false;
         self.tell_first_answer(at, at, sink);
     }
 
@@ -271,6 +273,7 @@ impl Endpoint for PlantPeer {
         self.newest = command;
         self.commanded = true;
         self.fresh = true;
+        self.unlatched = true;
         match self.setup.actuation {
             Actuation::Tick if self.last_tick == Some(now) => self.latch(now, sink),
             Actuation::Tick | Actuation::PeriodEnded => {}

@@ -1,6 +1,6 @@
 """Golden values for acklab-control, by an implementation that shares nothing with it.
 
-Writes zoh.txt, loop.txt, step.txt and margin.txt beside itself; the tests read them.
+Writes zoh.txt, loop.txt, exact.txt, step.txt and margin.txt beside itself; the tests read them.
 Made with Python 3.11.7, numpy 2.4.6, scipy 1.17.1, control 0.10.2:
 
     pip install numpy scipy control && python oracle.py
@@ -111,6 +111,56 @@ def write_loop():
     write("loop.txt", lines)
 
 
+def exact_loop(delay_us, to_controller_us, form):
+    """Driven by events: the command of sample k acts from kh + delay; S."""
+    a, b, _, _ = tf2ss(NUM, DEN)
+    h_us = 14_000
+    whole, eps = divmod(delay_us, h_us)
+
+    def pair(t):
+        m = np.zeros((3, 3))
+        m[:2, :2], m[:2, 2:] = a * t, b * t
+        e = expm(m)
+        return e[:2, :2], e[:2, 2]
+
+    (_, g_older), (rest, newer) = pair(eps / 1e6), pair((h_us - eps) / 1e6)
+    phi, older = pair(H)[0], rest @ g_older
+    x, integral, last, s, commands = np.zeros(2), 0.0, 0.0, 0.0, []
+    for k in range(int(np.ceil(30 / H)) + 1):
+        y = NUM[0] * x[1]
+        s += k * H * abs(reference(k) - y)
+        computed_us = k * h_us + to_controller_us
+        e = (1.0 if (computed_us // 1_000_000) % 2 == 0 else 2.0) - y
+        if form == "forward-euler":
+            u = KP * e + integral
+            integral += KI * H * e
+        elif form == "backward-euler":
+            integral += KI * H * e
+            u = KP * e + integral
+        else:
+            integral += KI * H * (e + last) / 2
+            last = e
+            u = KP * e + integral
+        commands.append(u)
+
+        def at(i):
+            return commands[i] if i >= 0 else 0.0
+
+        x = phi @ x + newer * at(k - whole) + older * at(k - whole - 1)
+    return s
+
+
+def write_exact():
+    """delay in us, integration, us of it to the controller | S."""
+    lines = []
+    for delay_us in (1, 3_300, 14_000, 20_000, 28_500, 41_999, 50_000, 60_250, 71_000):
+        for form in FORMS:
+            for to_controller_us in (0, delay_us // 2):
+                s = exact_loop(delay_us, to_controller_us, form)
+                lines.append(f"{delay_us} {form} {to_controller_us} | {numbers([s])}")
+    write("exact.txt", lines)
+
+
 def write_step():
     """Closed-loop step responses by python-control: ticks of delay | y(0) y(1) ... y(70)."""
     lines = []
@@ -203,5 +253,6 @@ def write_margin():
 if __name__ == "__main__":
     write_zoh()
     write_loop()
+    write_exact()
     write_step()
     write_margin()
