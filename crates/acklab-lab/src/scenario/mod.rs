@@ -12,6 +12,7 @@ mod nagle_delack;
 mod network;
 mod path;
 mod recorder;
+mod rfc7928;
 mod system;
 mod write_write_read;
 
@@ -28,6 +29,7 @@ pub use bench::Bench;
 pub use hold::HeldExchange;
 pub use motor_loop::MotorLoop;
 pub use nagle_delack::{NagleDelack, simulate as simulate_nagle_delack};
+pub use rfc7928::Rfc7928;
 pub use write_write_read::{WriteWriteRead, simulate as simulate_write_write_read};
 
 /// The built-in scenarios, in the order in which they are listed.
@@ -37,6 +39,7 @@ pub const ALL: &[&dyn Scenario] = &[
     &MotorLoop,
     &AnceDaisy,
     &AnceDumbbell,
+    &Rfc7928,
     &Bench::Reference,
     &Bench::Hundred,
     &Bench::Gigabit,

@@ -103,9 +103,9 @@ impl Scenario for Bench {
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SetError> {
-        if settings.span("control-period").is_zero() {
+        if settings.span("control_period").is_zero() {
             return Err(SetError::BadValue {
-                name: "control-period".into(),
+                name: "control_period".into(),
                 text: "0".into(),
                 reason: "must be longer than 0; control=off leaves the control flow out".into(),
             });
@@ -117,7 +117,7 @@ impl Scenario for Bench {
         let bits =
             settings.rate("bottleneck").as_bps() as f64 * settings.span("duration").as_secs_f64();
         let control =
-            settings.span("duration").as_nanos() / settings.span("control-period").as_nanos();
+            settings.span("duration").as_nanos() / settings.span("control_period").as_nanos();
         (bits / (8.0 * settings.count("packet") as f64)) as u64 + 2 * control
     }
 
@@ -141,7 +141,7 @@ impl Scenario for Bench {
 fn build(settings: &Settings) -> (Dumbbell, Topology) {
     let link = |rate, delay| LinkConfig::new(settings.rate(rate), settings.span(delay));
     // The limit counts what waits; one that counts the packet in service has room for one less.
-    let counted = u64::from(settings.choice("in-service") == "counted");
+    let counted = u64::from(settings.choice("in_service") == "counted");
     let waiting = (settings.count("queue") - counted) as u32;
     let queue = Discipline::DropTail(Limit::packets(waiting));
     let bottleneck = Duplex::symmetric(link("bottleneck", "delay").with_queue(queue));
@@ -181,8 +181,8 @@ fn open_flows(world: &mut World<Watch<'_>>, network: &Dumbbell, settings: &Setti
         world.connect_at(Time::ZERO + start, sender, receiver);
     }
     if settings.choice("control") == "on" {
-        let bytes = settings.count("control-bytes") as u32 - UDP_HEADERS;
-        let pattern = Pattern::Constant { period: settings.span("control-period"), bytes };
+        let bytes = settings.count("control_bytes") as u32 - UDP_HEADERS;
+        let pattern = Pattern::Constant { period: settings.span("control_period"), bytes };
         let [plant, controller] =
             [control.0, control.1].map(|node| Addr { node, port: CONTROL_PORT });
         for (from, to, name) in [(plant, controller, "plant"), (controller, plant, "controller")] {

@@ -77,7 +77,7 @@ const fn parameters(of: &Defaults) -> [Parameter; PARAMETERS] {
             "Packets that the bottleneck's queue holds, in each direction.",
         ),
         row(
-            "in-service",
+            "in_service",
             "extra",
             Kind::Choice(&["extra", "counted"]),
             "Whether the packet being transmitted has a place beside the queue (here, ns-2, ns-3) or \
@@ -94,10 +94,10 @@ const fn parameters(of: &Defaults) -> [Parameter; PARAMETERS] {
             "delack",
             "on",
             Kind::Choice(&["on", "off", "linux"]),
-            "Delayed ACKs: on acknowledges every second segment or after `delack-timer`; off every \
+            "Delayed ACKs: on acknowledges every second segment or after `delack_timer`; off every \
              segment; linux as that system does.",
         ),
-        row("delack-timer", "200ms", Kind::Span, "The longest delay under delack=on."),
+        row("delack_timer", "200ms", Kind::Span, "The longest delay under delack=on."),
         row(
             "growth",
             "bytes",
@@ -113,12 +113,12 @@ const fn parameters(of: &Defaults) -> [Parameter; PARAMETERS] {
         ),
         row("timestamps", "on", SWITCH, "The timestamp option, 12 bytes of each packet."),
         row(
-            "limited-transmit",
+            "limited_transmit",
             "on",
             SWITCH,
             "New data on the first two duplicate ACKs (RFC 3042).",
         ),
-        row("min-rto", "200ms", Kind::Span, "Lower bound of the retransmission time-out."),
+        row("min_rto", "200ms", Kind::Span, "Lower bound of the retransmission time-out."),
         row(
             "stagger",
             "0",
@@ -126,9 +126,9 @@ const fn parameters(of: &Defaults) -> [Parameter; PARAMETERS] {
             "Each flow starts up to this long after the beginning, drawn uniformly.",
         ),
         row("control", of.control, SWITCH, "The control flow: small datagrams each way."),
-        row("control-period", "14ms", Kind::Span, "From one of its packets to the next."),
+        row("control_period", "14ms", Kind::Span, "From one of its packets to the next."),
         row(
-            "control-bytes",
+            "control_bytes",
             "48",
             Kind::Count { min: 28, max: 1500 },
             "Bytes of each, headers included.",

@@ -13,7 +13,7 @@ use crate::parameter::Settings;
 /// Reno with the conventions that were set.
 pub(super) fn config(settings: &Settings) -> Config {
     let defaults = Config::default();
-    let every_second = ack::Profile::Delayed { segments: 2, delay: settings.span("delack-timer") };
+    let every_second = ack::Profile::Delayed { segments: 2, delay: settings.span("delack_timer") };
     Config {
         mss: settings.count("packet") as u16 - TCP_HEADERS,
         initial_window: InitialWindow::Segments(settings.count("iw") as u32),
@@ -24,8 +24,8 @@ pub(super) fn config(settings: &Settings) -> Config {
         },
         sack: settings.choice("sack") == "on",
         timestamps: settings.choice("timestamps") == "on",
-        limited_transmit: settings.choice("limited-transmit") == "on",
-        min_rto: settings.span("min-rto"),
+        limited_transmit: settings.choice("limited_transmit") == "on",
+        min_rto: settings.span("min_rto"),
         congestion: match settings.choice("growth") {
             "acks" => Algorithm::Custom(Factory::new(|start| {
                 Box::new(PerAck { reno: Reno::new(start), mss: u64::from(start.mss) })
