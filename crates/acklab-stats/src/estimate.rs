@@ -76,7 +76,6 @@ pub struct Estimator {
     plan: EstimatePlan,
     successes: u64,
     runs: u64,
-    interval: ProportionInterval,
     done: bool,
 }
 
@@ -110,8 +109,8 @@ impl Estimator {
     /// Nothing seen yet; `None` if the plan's alpha, epsilon, prior or number of runs (0) is useless.
     pub fn new(plan: EstimatePlan) -> Option<Self> {
         let usable = plan.epsilon > 0.0 && plan.epsilon <= 0.5 && plan.runs != Some(0);
-        let interval = plan.method.interval(0, 0, 1.0 - plan.alpha).filter(|_| usable)?;
-        Some(Self { plan, successes: 0, runs: 0, interval, done: false })
+        plan.method.interval(0, 0, 1.0 - plan.alpha).filter(|_| usable)?;
+        Some(Self { plan, successes: 0, runs: 0, done: false })
     }
 
     /// Counts one run's outcome, unless the estimate is done; says whether it is now.
@@ -121,10 +120,6 @@ impl Estimator {
         }
         self.runs += 1;
         self.successes += u64::from(holds);
-        let confidence = 1.0 - self.plan.alpha;
-        if let Some(interval) = self.plan.method.interval(self.successes, self.runs, confidence) {
-            self.interval = interval;
-        }
         self.done = match (self.plan.runs, self.plan.method) {
             (Some(runs), _) => self.runs >= runs,
             // The width is known ahead, and clipping it at 0 or 1 tells nothing new.
@@ -183,12 +178,8 @@ impl Estimator {
 
     /// What is known so far.
     pub fn estimate(&self) -> Estimate {
-        Estimate {
-            runs: self.runs,
-            successes: self.successes,
-            estimate: self.successes as f64 / self.runs as f64,
-            interval: self.interval,
-        }
+        let EstimatePlan { alpha, method, .. } = self.plan;
+        Estimate::of(self.successes, self.runs, method, 1.0 - alpha)
     }
 }
 

@@ -16,6 +16,7 @@ mod proportion;
 pub mod query;
 mod reach;
 pub mod special;
+mod splitting;
 mod sprt;
 mod student;
 mod summary;
@@ -30,6 +31,9 @@ pub use monitor::{RunMonitor, RunOutcome, Trajectory, Verdict};
 pub use procedure::{Procedure, Report, ReportInterval, Settings, SettingsError};
 pub use proportion::{ProportionInterval, ProportionMethod, okamoto_runs};
 pub use reach::{ReachCurve, ReachPoint};
+pub use splitting::{
+    Passage, Segment, SplitEstimate, SplitPlan, SplitRun, Splittable, choose_levels,
+};
 pub use sprt::{Comparison, ComparisonPlan, Decision, ErrorRates, Sprt, SprtPlan};
 pub use student::t_quantile;
 pub use summary::{Summary, quantile_of_sorted};

@@ -2,9 +2,9 @@
 //!
 //! Wald's sequential probability ratio test ("Sequential Analysis", 1947, sections 5.2 and 6): for
 //! `Pr >= p0`, H says p >= p0 + delta+ and K says p <= p0 - delta-. H is given up in favour of K with
-//! probability at most alpha where H is true, and accepted with probability at most beta where K is
-//! (to Wald's approximation, which is conservative but for a trifle). In between, the region of
-//! indifference, either answer may come. `Pr <= p0` is the same test of the failures.
+//! probability alpha where H is true, and accepted with probability beta where K is. Wald's limits,
+//! which UPPAAL uses too, keep the sum of both to what was asked, and each to alpha / (1 - beta) and
+//! beta / (1 - alpha) (section 3.2). In between, the region of indifference, either answer may come. `Pr <= p0` is the same test of the failures.
 //!
 //! Two probabilities are compared as Wald does with two Bernoulli sequences (section 6.3): runs are
 //! paired, pairs that agree tell nothing, and among the others the left one alone succeeds with
