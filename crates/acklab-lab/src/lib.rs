@@ -17,6 +17,7 @@ pub mod plan;
 #[cfg(target_os = "linux")]
 pub mod recording;
 pub mod report;
+pub mod reproduce;
 pub mod results;
 pub mod run;
 pub mod scenario;

@@ -10,6 +10,7 @@ mod export;
 mod outcome;
 #[cfg(target_os = "linux")]
 mod record;
+mod reproduce;
 mod run;
 mod scenarios;
 mod table;
@@ -33,6 +34,7 @@ enum Verb {
     Run(run::Run),
     Scenarios(scenarios::Scenarios),
     Verify(verify::Verify),
+    Reproduce(reproduce::Reproduce),
     Demo(demo::Demo),
     Export(export::Export),
     #[cfg(target_os = "linux")]
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Verb::Run(verb) => verb.run(),
         Verb::Scenarios(verb) => verb.run(),
         Verb::Verify(verb) => verb.run(),
+        Verb::Reproduce(verb) => verb.run(),
         Verb::Demo(verb) => verb.run(),
         Verb::Export(verb) => verb.run(),
         #[cfg(target_os = "linux")]

@@ -277,10 +277,13 @@ impl<'a> NetworkRecorder<'a> {
         let share =
             |of: fn((f64, f64)) -> f64| Measured::Samples(shares.map(of).into_iter().collect());
         let packets = self.queue.time_at.iter().enumerate();
-        let time_at = packets.map(|(packets, nanos)| (packets as f64, *nanos as f64 / 1e9));
+        let time_at: Vec<(f64, f64)> =
+            packets.map(|(packets, nanos)| (packets as f64, *nanos as f64 / 1e9)).collect();
+        let packet_seconds: f64 = time_at.iter().map(|(packets, time)| packets * time).sum();
         metrics.insert("throughput_bps", one(self.total_throughput(end)));
         metrics.insert("jain", one(self.jain()));
-        metrics.insert("queue_packets", Measured::Shares(time_at.collect()));
+        metrics.insert("queue_packets", Measured::Shares(time_at));
+        metrics.insert("queue_mean_packets", one(packet_seconds / end.as_secs_f64()));
         metrics.insert("queue_empty_share", share(|(empty, _)| empty));
         metrics.insert("idle_share", share(|(_, idle)| idle));
         metrics.insert("drops", one(self.queue.drops as f64));
@@ -382,7 +385,7 @@ const LOOP_CODES: [u32; 7] = [
 const START: Span = Span::from_secs(5);
 
 /// Metrics that every scenario of queues and flows has.
-pub(super) const NETWORK_METRICS: [MetricDoc; 9] = [
+pub(super) const NETWORK_METRICS: [MetricDoc; 10] = [
     MetricDoc {
         name: "throughput_bps",
         unit: "bit/s",
@@ -400,6 +403,11 @@ pub(super) const NETWORK_METRICS: [MetricDoc; 9] = [
         unit: "packets",
         doc: "Packets waiting at the bottleneck, not counting the one in service: mean and quantiles \
               over time.",
+    },
+    MetricDoc {
+        name: "queue_mean_packets",
+        unit: "packets",
+        doc: "The mean over time of `queue_packets`. One sample per replication.",
     },
     MetricDoc {
         name: "queue_empty_share",

@@ -142,9 +142,9 @@ pub(super) fn add_loop_metrics(metrics: &mut Metrics, control: &LoopRecord) {
 
 /// What the dumbbell measures: the network and the loop.
 pub(super) const DUMBBELL_METRICS: &[MetricDoc] = &{
-    let [a, b, c, d, e, f, g, h, i] = NETWORK_METRICS;
+    let [a, b, c, d, e, f, g, h, i, r] = NETWORK_METRICS;
     let [j, k, l, m, n, o, p, q] = LOOP_METRICS;
-    [j, k, l, m, n, o, p, q, a, b, c, d, e, f, g, h, i]
+    [j, k, l, m, n, o, p, q, a, b, c, d, e, f, g, h, i, r]
 };
 
 const LOOP_METRICS: [MetricDoc; 8] = [

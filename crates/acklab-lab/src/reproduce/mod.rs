@@ -1,0 +1,3 @@
+//! Whole papers, run again: every configuration, every figure, and claim by claim whether it holds.
+
+pub mod ance;
