@@ -206,7 +206,13 @@ impl Expression<usize> {
             Self::Unary(Unary::Minus, operand) => -operand.evaluate(values),
             Self::Unary(Unary::Not, operand) => truth(!operand.holds(values)),
             Self::Binary(operator, left, right) => {
-                operator.apply(left.evaluate(values), right.evaluate(values))
+                let left = left.evaluate(values);
+                match (operator, holds(left)) {
+                    // The right side cannot change these.
+                    (Binary::And, false) => 0.0,
+                    (Binary::Or, true) | (Binary::Imply, false) => 1.0,
+                    _ => operator.apply(left, right.evaluate(values)),
+                }
             }
             Self::Call(function, arguments) => {
                 let values = arguments.iter().map(|argument| argument.evaluate(values));
