@@ -4,7 +4,7 @@
 //! and [`peer::PlantPeer`] and [`peer::ControllerPeer`] put both behind datagrams, as endpoints of
 //! the core, so that any world can carry their samples and commands. What happens is told in
 //! application events ([`record::code`]); a [`LoopRecord`] turns those into costs, ages and delays.
-//! [`motor_loop`] is the same loop over fixed delays, and [`margin`] says how much delay it bears.
+//! [`motor_loop()`] is the same loop over fixed delays, and [`margin`] says how much delay it bears.
 //!
 //! The model of reference is the networked DC motor of the ANCE article (equation (3), algorithms 2
 //! and 3). Left out: plants with several inputs or outputs in the peers, observers, noise.

@@ -145,7 +145,7 @@ impl Endpoint for ControllerPeer {
     type AppEvent = Infallible;
 
     fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
-        let Some(sample) = Stamped::from_packet(&packet) else { return };
+        let Some(sample) = Stamped::from_packet(now, &packet) else { return };
         if sample.sampled <= self.newest.sampled {
             return;
         }
@@ -157,7 +157,7 @@ impl Endpoint for ControllerPeer {
     }
 
     fn handle_timeout(&mut self, now: Time, sink: &mut Sink) {
-        if self.next_tick <= now {
+        while self.next_tick <= now && self.next_tick < Time::MAX {
             let tick = self.next_tick;
             self.next_tick = tick + self.setup.period;
             self.compute(tick, sink);

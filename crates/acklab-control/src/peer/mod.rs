@@ -24,6 +24,10 @@ pub use plant::{Actuation, PlantPeer, PlantSetup};
 /// of IPv4 and 8 of UDP.
 pub const PAYLOAD: u32 = 48 - Packet::IPV4_HEADER - Packet::UDP_HEADER;
 
+/// Largest value that is taken from a packet: no plant's, and far enough from infinity that no sum of
+/// such values gets there.
+const LARGEST: f64 = 1e100;
+
 /// What stands in for a sample or command that did not come since the last tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
@@ -60,13 +64,16 @@ impl Stamped {
         Packet { src, dst, ecn, returned: false, body }
     }
 
-    fn from_packet(packet: &Packet) -> Option<Self> {
-        match packet.body {
-            Body::Datagram { words: [value, stamp], .. } if !packet.returned => Some(Self {
-                value: f64::from_bits(value),
-                sampled: (stamp != Self::NO_SAMPLE).then(|| Time::from_nanos(stamp)),
-            }),
-            Body::Datagram { .. } | Body::Tcp(_) => None,
-        }
+    /// What a packet that arrives at `now` says; `None` where it is not a peer's, or says what no peer
+    /// can say: no number, one beyond [`LARGEST`], or a sample of the future, which would outlive all
+    /// others.
+    fn from_packet(now: Time, packet: &Packet) -> Option<Self> {
+        let Body::Datagram { words: [value, stamp], .. } = packet.body else { return None };
+        let said = Self {
+            value: f64::from_bits(value),
+            sampled: (stamp != Self::NO_SAMPLE).then(|| Time::from_nanos(stamp)),
+        };
+        let sane = said.value.abs() <= LARGEST && said.sampled.is_none_or(|sampled| sampled <= now);
+        (sane && !packet.returned).then_some(said)
     }
 }

@@ -266,7 +266,7 @@ impl Endpoint for PlantPeer {
     type AppEvent = Infallible;
 
     fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
-        let Some(command) = Stamped::from_packet(&packet) else { return };
+        let Some(command) = Stamped::from_packet(now, &packet) else { return };
         if command.sampled < self.newest.sampled {
             return;
         }
@@ -286,7 +286,7 @@ impl Endpoint for PlantPeer {
     }
 
     fn handle_timeout(&mut self, now: Time, sink: &mut Sink) {
-        if self.next_tick <= now {
+        while self.next_tick <= now && self.next_tick < Time::MAX {
             self.on_tick(self.next_tick, sink);
         }
     }
