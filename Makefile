@@ -48,6 +48,11 @@ record-demo: deps-rust ## record the demo captures from this machine's kernel an
 	@tools/setup as-root $(TARGET_DIR)/release/acklab record demo/nagle-linux.pcapng
 	@tools/setup as-root $(TARGET_DIR)/release/acklab record demo/nodelay-linux.pcapng --nodelay
 
+.PHONY: check-uppaal
+check-uppaal: deps-rust ## exported UPPAAL models against the format's grammar, its stock DTD and verifyta, as far as they are here
+	cargo build --quiet --locked -p acklab
+	@tools/check-uppaal $(TARGET_DIR)/debug/acklab
+
 .PHONY: clean
 clean: ## remove what was built and written here
 	rm -rf target fuzz/target fuzz/corpus out

@@ -239,6 +239,27 @@ fn the_demo_finds_in_virtual_time_what_it_finds_on_the_kernel() {
 }
 
 #[test]
+fn an_export_is_a_file_for_uppaal_and_what_has_no_automaton_is_refused() {
+    let file = scratch("uppaal").join("ance.xml");
+    let out = file.to_str().expect("a plain path");
+    let output = acklab(&["export", "uppaal", "ance-dumbbell", "--set", "cc=ance", "--out", out]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    let xml = fs::read_to_string(&file).expect("the file");
+    assert!(xml.contains("<!DOCTYPE nta PUBLIC") && xml.contains("TRUE_BANDWIDTH"), "{xml}");
+    let same = acklab(&["export", "uppaal", "ance-dumbbell", "--set", "cc=ance"]).stdout;
+    assert_eq!(String::from_utf8(same).expect("text"), xml);
+
+    let refused = |arguments: &[&str], message: &str| {
+        let (code, errors) = failure(&[&["export", "uppaal"][..], arguments].concat());
+        assert_eq!(code, 2, "{arguments:?}");
+        assert!(errors.contains(message), "{arguments:?}: {errors}");
+    };
+    refused(&["nagle-delack"], "ance-dumbbell has");
+    refused(&["ance-dumbbell", "--set", "queue=fq-codel"], "drop-tail, red, codel, pie and encn");
+    refused(&["ance-dumbbell", "--set", "rate=-1"], "positive number");
+}
+
+#[test]
 fn completions_are_written_for_common_shells() {
     for shell in ["bash", "zsh", "fish"] {
         let output = acklab(&["completions", shell]);

@@ -245,10 +245,10 @@ fn router_edges() -> Vec<Edge> {
             to: "Deciding",
             sync: "hop[IN]?",
             update: "admit()",
-            labels: (-30, 110),
+            labels: (60, 30),
             ..Edge::default()
         },
-        taking("Serving", (530, -10), [(510, -50), (510, 50)], "hop[IN]?", "admit()"),
+        taking("Serving", (530, -60), [(510, -50), (510, 50)], "hop[IN]?", "admit()"),
         Edge {
             from: "Serving",
             to: "Deciding",
@@ -369,8 +369,8 @@ fn transmitter_edges() -> Vec<Edge> {
             to: "Deciding",
             guard: "now >= timer",
             update: "time_out()",
-            labels: (210, 190),
-            nails: vec![(200, 210)],
+            labels: (230, 200),
+            nails: vec![(220, 250), (220, 100)],
             ..Edge::default()
         },
         Edge {
@@ -379,7 +379,7 @@ fn transmitter_edges() -> Vec<Edge> {
             guard: "c >= T_SEGMENT",
             sync: "hop[LEFT_SENDS + f]!",
             update: "SendSegment()",
-            labels: (230, 20),
+            labels: (240, 15),
             ..Edge::default()
         },
         taking("Sending", (530, -10), [(510, -50), (510, 50)], ACK, "ReceiveAck()"),
