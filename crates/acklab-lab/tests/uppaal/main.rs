@@ -210,8 +210,8 @@ fn every_kind_of_model_runs_soundly_and_fills_its_bottleneck() {
     }
 }
 
-/// Final S of four runs, least first: of the exported file, and of acklab's own simulation.
-fn itae(pairs: &[&str]) -> [Vec<f64>; 2] {
+/// Final S of so many runs, least first: of the exported file, and of acklab's own simulation.
+fn itae(pairs: &[&str], runs: u64) -> [Vec<f64>; 2] {
     let mut settings = defaults(&AnceDumbbell);
     for pair in pairs {
         settings.set_pair(pair).expect("a setting of the dumbbell");
@@ -224,7 +224,7 @@ fn itae(pairs: &[&str]) -> [Vec<f64>; 2] {
         run.global("itae").real()
     };
     let own = |seed| AnceDumbbell.run(&settings, seed, None).metrics.number("itae_rad_s");
-    let mut all = [(1..=4).map(exported).collect::<Vec<_>>(), (1..=4).map(own).collect()];
+    let mut all = [(1..=runs).map(exported).collect::<Vec<_>>(), (1..=runs).map(own).collect()];
     for runs in &mut all {
         runs.sort_by(f64::total_cmp);
     }
@@ -233,12 +233,12 @@ fn itae(pairs: &[&str]) -> [Vec<f64>; 2] {
 
 #[test]
 fn the_exported_model_judges_drop_tail_and_ance_as_acklab_and_the_paper_do() {
-    let [exported, own] = itae(&["queue=drop-tail"]);
+    let [exported, own] = itae(&["queue=drop-tail"], 4);
     assert!(exported[0] > 8727.0 && own[0] > 8727.0, "drop-tail: {exported:?}, {own:?}");
     let mean = |runs: &[f64]| runs.iter().sum::<f64>() / runs.len() as f64;
     let ratio = mean(&exported) / mean(&own);
     assert!((0.75..1.33).contains(&ratio), "drop-tail: {exported:?}, {own:?}");
-    let [exported, own] = itae(&["cc=ance"]);
+    let [exported, own] = itae(&["cc=ance"], 4);
     assert!(exported[3] < 8727.0 && own[3] < 8727.0, "ance: {exported:?}, {own:?}");
     let ratio = mean(&exported) / mean(&own);
     assert!((0.9..1.11).contains(&ratio), "ance: {exported:?}, {own:?}");
@@ -277,4 +277,21 @@ fn every_query_is_one_that_acklabs_own_language_reads() {
         seen += 1;
     }
     assert_eq!(seen, 6);
+}
+
+#[test]
+#[ignore = "prints the table of docs/uppaal.md, which takes minutes"]
+fn table_of_the_docs() {
+    for preset in ["preset=plain", "preset=paper-fit"] {
+        for pair in
+            ["queue=drop-tail", "queue=red", "queue=codel", "queue=pie", "queue=encn", "cc=ance"]
+        {
+            let cells = itae(&[preset, pair], 36).map(|runs| {
+                let above = runs.iter().filter(|s| **s > 8727.0).count();
+                let quartiles = [9, 18, 27].map(|at| format!("{:.0}", runs[at]));
+                format!("{} | {above}/36", quartiles.join(", "))
+            });
+            println!("| {preset} {pair} | {} |", cells.join(" | "));
+        }
+    }
 }
