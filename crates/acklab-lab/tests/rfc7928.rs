@@ -5,12 +5,12 @@
 use acklab_lab::scenario::{self, Replication, Scenario};
 
 fn run(pairs: &[&str]) -> Replication {
-    let scenario = scenario::find("rfc7928").unwrap();
+    let scenario = scenario::find("rfc7928").expect("it is built in");
     let mut settings = scenario::defaults(scenario);
     for pair in pairs {
-        settings.set_pair(pair).unwrap();
+        settings.set_pair(pair).expect("a setting");
     }
-    scenario.check(&settings).unwrap();
+    scenario.check(&settings).expect("sensible settings");
     scenario.run(&settings, 1, None)
 }
 
