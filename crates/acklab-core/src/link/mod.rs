@@ -150,6 +150,15 @@ impl Link {
         }
     }
 
+    /// Brings the queue up to `now` where somebody is told of it, or it is a managed one; a computed
+    /// one can wait until it is asked for its length.
+    #[inline]
+    fn keep_up(&mut self, now: Time, sink: &mut Sink) {
+        if sink.wants(Interest::QUEUE) || matches!(self.waiting, Waiting::Managed(_)) {
+            self.advance(now, sink);
+        }
+    }
+
     /// Moves every packet whose turn has come from the queue into the transmitter.
     fn advance(&mut self, now: Time, sink: &mut Sink) {
         let Waiting::Computed { started, bytes, .. } = &mut self.waiting else {
@@ -253,7 +262,10 @@ impl Endpoint for Link {
     type AppEvent = Packet;
 
     fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
-        self.advance(now, sink);
+        match self.waiting {
+            Waiting::Computed { limit: Limit::NONE, .. } => self.keep_up(now, sink),
+            _ => self.advance(now, sink),
+        }
         match &mut self.waiting {
             Waiting::Computed { limit, started, bytes } => {
                 let waiting = (self.transit.len() - *started) as u32;
@@ -265,7 +277,7 @@ impl Endpoint for Link {
                     self.transmit(start, packet);
                 }
                 self.tell_queue(now, sink);
-                self.advance(now, sink);
+                self.keep_up(now, sink);
             }
             Waiting::Managed(queue) => {
                 if queue.packets() == 0 {
@@ -279,16 +291,20 @@ impl Endpoint for Link {
     }
 
     fn handle_timeout(&mut self, now: Time, sink: &mut Sink) {
-        self.advance(now, sink);
+        self.keep_up(now, sink);
     }
 
     fn poll_transmit(&mut self, now: Time, sink: &mut Sink) -> Option<Packet> {
         loop {
             self.transit.front().filter(|head| head.arrival <= now)?;
-            self.advance(now, sink);
+            self.keep_up(now, sink);
             let head = self.transit.pop_front()?;
-            if let Waiting::Computed { started, .. } = &mut self.waiting {
-                *started -= 1;
+            if let Waiting::Computed { started, bytes, .. } = &mut self.waiting {
+                if *started > 0 {
+                    *started -= 1;
+                } else {
+                    *bytes -= u64::from(head.packet.size());
+                }
             }
             let reason = match head.fate {
                 Fate::Arrives => return Some(head.packet),
