@@ -144,8 +144,8 @@ impl BbrV1 {
     /// Section 4.1.1: rounds and the bandwidth filter.
     fn update_bandwidth(&mut self, rate: &RateSample, app_limited: bool) {
         self.rounds.on_ack(rate);
-        self.bandwidth.advance(self.rounds.count);
         let sample = delivery_rate(rate);
+        // Samples that do not count let nothing age: ten rounds of ProbeRTT would empty the filter.
         if sample >= self.bandwidth() || !app_limited {
             self.bandwidth.record(self.rounds.count, sample);
         }
