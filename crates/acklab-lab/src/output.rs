@@ -9,12 +9,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use acklab_core::time::Time;
+
 use crate::columns::{Column, Columns, ColumnsError};
 use crate::file::ScenarioFile;
 use crate::plan::Plan;
 use crate::report::run::{RunCase, RunReport, run_html};
-use crate::report::{Ladder, ReportError, exchange};
+use crate::report::{Figure, Ladder, LineSeries, Lines, Plot, ReportError, exchange};
 use crate::results::{Results, hex};
+use crate::series::{self, Series};
 
 /// A folder for a run's files.
 #[derive(Clone, Debug)]
@@ -134,10 +137,34 @@ fn report(results: &Results) -> Result<String, ReportError> {
         cases: cases.collect(),
         replications: plan.replications,
         figures: if plan.all { scenario.figures() } else { &[] },
+        courses: courses(results),
         ladder: ladder(results),
         terms: scenario.terms().to_vec(),
         conditions: conditions(results),
     })
+}
+
+/// What the scenario draws over time, of the first replication, for a plan of one case.
+fn courses(results: &Results) -> Vec<Figure<Plot>> {
+    let plan = &results.plan;
+    let ([case], false) = (results.cases.as_slice(), plan.all) else { return Vec::new() };
+    let figure = |(title, names): &(&str, &[&str])| {
+        let until = Time::ZERO + case.settings.span("duration");
+        let drawn = series::record(plan.scenario, &case.settings, plan.seed, until, names);
+        let unit = drawn.first().map_or("", |series| series.unit);
+        let line = |series: Series| LineSeries { name: series.name, points: series.points };
+        Figure {
+            title: (*title).to_owned(),
+            caption: "The first replication.".to_owned(),
+            drawing: Plot::Lines(Lines {
+                x_title: "time (s)".into(),
+                y_title: unit.into(),
+                series: drawn.into_iter().map(line).collect(),
+                ..Lines::default()
+            }),
+        }
+    };
+    plan.scenario.courses().iter().map(figure).collect()
 }
 
 /// The longest hold of the first replication, for a plan of one case.

@@ -128,6 +128,6 @@ mod tests {
             cells.on_value(ms(at), value);
         }
         let points = cells.finish(ms(40));
-        assert_eq!(points, [(0.01, 9.0), (0.02, 3.0), (0.03, 3.0), (0.04, 1.0)]);
+        assert_eq!(points, [(0.01, 9.0), (0.02, 3.0), (0.03, 1.0), (0.04, 1.0)]);
     }
 }

@@ -35,6 +35,8 @@ pub struct RunReport<'a> {
     pub replications: u64,
     /// Which distributions to compare, for a grid.
     pub figures: &'a [Comparison],
+    /// The first replication over time, for a plan of one case.
+    pub courses: Vec<Figure<Plot>>,
     /// A few packets of the first case.
     pub ladder: Option<Ladder>,
     /// Keys of glossary entries.
@@ -129,7 +131,9 @@ pub fn page(report: &RunReport<'_>) -> Page {
         }));
     }
     let section = |title: &str, blocks| Section { title: title.into(), choice: None, blocks };
+    let courses = report.courses.iter().cloned().map(Block::Figure).collect();
     let mut sections = vec![
+        section("Over time", courses),
         section("Distributions", evidence),
         section("Numbers", vec![Block::Table(table(report))]),
     ];
@@ -230,8 +234,10 @@ fn single_case(report: &RunReport<'_>, case: &RunCase<'_>) -> Vec<Block> {
         scatter: true,
         log_x: false,
     };
-    vec![
-        Block::Figure(Figure {
+    // One value has no distribution, and one per replication no order.
+    let mut figures = Vec::new();
+    if case.samples.len() > 1 {
+        figures.push(Block::Figure(Figure {
             title: format!("Distribution of the {}", report.metric),
             caption: format!(
                 "{} samples from {} replications.{}",
@@ -246,14 +252,17 @@ fn single_case(report: &RunReport<'_>, case: &RunCase<'_>) -> Vec<Block> {
                 }
             ),
             drawing: Plot::Cdf(cdf),
-        }),
-        Block::Figure(Figure {
+        }));
+    }
+    if one > 1 {
+        figures.push(Block::Figure(Figure {
             title: format!("{} of each message", capitalised(&report.metric)),
             caption: "The first replication, in the order in which the messages were written."
                 .into(),
             drawing: Plot::Lines(lines),
-        }),
-    ]
+        }));
+    }
+    figures
 }
 
 fn grid(report: &RunReport<'_>) -> Vec<Block> {

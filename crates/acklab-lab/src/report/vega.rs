@@ -80,6 +80,8 @@ fn lines_drawing(lines: &Lines) -> Value {
     let lengths = lines.series.iter().map(|series| series.points.len());
     let mark = if lines.scatter {
         json!({"type": "point", "filled": true, "size": 14, "opacity": 0.7, "tooltip": true})
+    } else if lines.series.iter().any(|series| series.points.len() > MOST_MARKS) {
+        json!({"type": "line", "strokeWidth": 1.6, "tooltip": true})
     } else {
         json!({"type": "line", "strokeWidth": 2.2, "point": {"size": 40}})
     };
@@ -382,6 +384,9 @@ const DECADES: [u64; 14] =
 const SERIES_COLOURS: usize = 7;
 /// Dash patterns that stay apart in black and white.
 const DASHES: [&[u8]; 5] = [&[1, 0], &[8, 4], &[2, 3], &[10, 3, 2, 3], &[5, 2]];
+
+/// Points of a line that are marked; with more, marks hide the line.
+const MOST_MARKS: usize = 100;
 
 #[cfg(test)]
 mod tests {

@@ -84,6 +84,11 @@ pub trait Scenario: Sync {
         &[]
     }
 
+    /// What the report of one case draws over time: a title, and the signals in that figure.
+    fn courses(&self) -> &'static [(&'static str, &'static [&'static str])] {
+        &[]
+    }
+
     /// Keys of the glossary entries that a reader of its report may need.
     fn terms(&self) -> &'static [&'static str];
 

@@ -72,6 +72,14 @@ impl Scenario for MotorLoop {
         ]
     }
 
+    fn courses(&self) -> &'static [(&'static str, &'static [&'static str])] {
+        &[
+            ("Motor position", &["position", "reference"]),
+            ("Command", &["command"]),
+            ("ITAE, as the ANCE article has it", &["itae"]),
+        ]
+    }
+
     fn terms(&self) -> &'static [&'static str] {
         &[]
     }

@@ -271,6 +271,7 @@ pub(crate) fn grid(delays: &[Vec<f64>]) -> RunReport<'_> {
         cases,
         replications: 10,
         figures: NAGLE_DELACK_FIGURES,
+        courses: vec![],
         ladder: None,
         terms: vec!["nagle", "delayed-ack", "cdf"],
         conditions: vec![("Seed".into(), "1".into())],

@@ -73,6 +73,10 @@ impl Scenario for AnceDaisy {
         &[Axis { parameter: "queue", values: &["red", "codel", "pie", "encn"] }]
     }
 
+    fn courses(&self) -> &'static [(&'static str, &'static [&'static str])] {
+        &[("Bottleneck queue", &["queue.length"]), ("Congestion window", &["flow[0].cwnd"])]
+    }
+
     fn terms(&self) -> &'static [&'static str] {
         &["rtt"]
     }
@@ -150,6 +154,15 @@ impl Scenario for AnceDumbbell {
 
     fn grid(&self) -> &'static [Axis] {
         &[Axis { parameter: "queue", values: &["drop-tail", "red", "codel", "pie", "encn"] }]
+    }
+
+    fn courses(&self) -> &'static [(&'static str, &'static [&'static str])] {
+        &[
+            ("Motor position", &["position", "reference"]),
+            ("Bottleneck queue", &["queue.length"]),
+            ("Throughput of all flows", &["throughput"]),
+            ("ITAE, as the paper has it", &["itae"]),
+        ]
     }
 
     fn terms(&self) -> &'static [&'static str] {
