@@ -45,7 +45,7 @@ pub(super) static GIGABIT: [Parameter; PARAMETERS] = parameters(&Defaults {
 });
 
 const SWITCH: Kind = Kind::Choice(&["on", "off"]);
-const PARAMETERS: usize = 22;
+const PARAMETERS: usize = 23;
 
 const fn parameters(of: &Defaults) -> [Parameter; PARAMETERS] {
     const fn row(
@@ -112,6 +112,13 @@ const fn parameters(of: &Defaults) -> [Parameter; PARAMETERS] {
             "Selective acknowledgments (RFC 2018, RFC 6675); off is NewReno.",
         ),
         row("timestamps", "on", SWITCH, "The timestamp option, 12 bytes of each packet."),
+        row(
+            "recovery",
+            "newreno",
+            Kind::Choice(&["newreno", "reno"]),
+            "Loss recovery where SACK is off: newreno (RFC 6582), or reno, which a partial ACK ends (RFC \
+             2581).",
+        ),
         row(
             "limited_transmit",
             "on",

@@ -5,7 +5,7 @@ use acklab_core::cc::reno::Reno;
 use acklab_core::cc::{
     AckSample, Algorithm, CongestionControl, EcnSample, Factory, LossSample, RtoSample, Snapshot,
 };
-use acklab_core::tcp::{Config, InitialWindow, Nagle};
+use acklab_core::tcp::{Config, InitialWindow, LossRecovery, Nagle};
 use acklab_core::time::Time;
 
 use crate::parameter::Settings;
@@ -23,6 +23,11 @@ pub(super) fn config(settings: &Settings) -> Config {
             _ => defaults.ack,
         },
         sack: settings.choice("sack") == "on",
+        recovery: match (settings.choice("sack"), settings.choice("recovery")) {
+            ("on", _) => LossRecovery::Sack,
+            (_, "reno") => LossRecovery::Reno,
+            _ => LossRecovery::NewReno,
+        },
         timestamps: settings.choice("timestamps") == "on",
         limited_transmit: settings.choice("limited_transmit") == "on",
         min_rto: settings.span("min_rto"),
