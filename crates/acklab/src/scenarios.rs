@@ -69,6 +69,13 @@ fn describe(scenario: &dyn Scenario) -> String {
     for metric in scenario.metrics() {
         let _ = writeln!(text, "  {}  ({})\n{}", metric.name, metric.unit, fill(metric.doc, 6));
     }
+    let signals = scenario.signals(&scenario::defaults(scenario));
+    if !signals.is_empty() {
+        text.push_str("\nSignals, for the queries of `acklab verify`:\n");
+        for signal in signals {
+            let _ = writeln!(text, "  {}  ({}): {}", signal.name, signal.unit, signal.doc);
+        }
+    }
     if !scenario.grid().is_empty() {
         text.push_str("\nVaried by --all:\n");
         for axis in scenario.grid() {
@@ -117,6 +124,9 @@ fn describe_json(scenario: &dyn Scenario) -> Value {
         "parameters": scenario.parameters().iter().map(parameter_json).collect::<Value>(),
         "metrics": scenario.metrics().iter().map(|metric| json!({
             "name": metric.name, "unit": metric.unit, "doc": metric.doc,
+        })).collect::<Value>(),
+        "signals": scenario.signals(&scenario::defaults(scenario)).iter().map(|signal| json!({
+            "name": signal.name, "unit": signal.unit, "doc": signal.doc,
         })).collect::<Value>(),
         "grid": scenario.grid().iter().map(|axis| json!({
             "parameter": axis.parameter, "values": axis.values,

@@ -83,7 +83,11 @@ fn lines_drawing(lines: &Lines) -> Value {
     } else if lines.series.iter().any(|series| series.points.len() > MOST_MARKS) {
         json!({"type": "line", "strokeWidth": 1.6, "tooltip": true})
     } else {
-        json!({"type": "line", "strokeWidth": 2.2, "point": {"size": 40}})
+        // Points show where a line of few was measured, and hide a line of many.
+        let few = lines.series.iter().all(|series| series.points.len() <= MARKED_POINTS);
+        let point = if few { json!({"size": 40}) } else { json!(false) };
+        let width = if few { 2.2 } else { 1.5 };
+        json!({"type": "line", "strokeWidth": width, "point": point})
     };
     let mut encoding = json!({
         "x": {"field": "x", "type": "quantitative", "title": lines.x_title, "scale": {"zero": false}},
@@ -104,6 +108,9 @@ fn lines_drawing(lines: &Lines) -> Value {
     let layer = json!({"data": {"name": "points"}, "mark": mark, "encoding": encoding});
     drawing_of(280, &[layer], &data)
 }
+
+/// A line of more points is drawn without them.
+const MARKED_POINTS: usize = 60;
 
 fn histogram_drawing(histogram: &Histogram) -> Value {
     let counts = &histogram.counts;
