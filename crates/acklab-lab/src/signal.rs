@@ -19,7 +19,7 @@ pub struct Signal {
 /// other's up to where it splits, and then its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Since when.
+    /// After when: what is drawn at this very time still comes from the segment before.
     pub from: Time,
     /// Seed of everything that is drawn from then on.
     pub seed: u64,

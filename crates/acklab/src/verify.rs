@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use acklab_lab::scenario;
 use acklab_lab::verify::{
-    Decision, Job, Precision, ProportionMethod, Report, StopRule, Verification,
+    Decision, Effort, Job, Precision, ProportionMethod, Report, SplitVerification, StopRule,
+    Verification,
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -57,6 +58,15 @@ pub(crate) struct Verify {
     /// Give up after so many runs
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     runs_max: u64,
+    /// Find a rare event's probability by importance splitting: `Pr[<=T](<> x > c)` with x rising to c
+    #[arg(long)]
+    splitting: bool,
+    /// Of splitting: trajectories of each stage
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    effort: u32,
+    /// Of splitting: independent replications, whose mean is the estimate
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    split_reps: u32,
     /// How to write the result to standard output
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -93,6 +103,14 @@ impl Verify {
         };
         let job = Job::new(scenario, settings, &self.query, precision, self.seed);
         let job = job.map_err(|error| unusable(&error))?;
+        if self.splitting {
+            let effort = Effort { trajectories: self.effort, replications: self.split_reps };
+            let split = job.split(effort).map_err(|error| unusable(&error))?;
+            return match self.format {
+                Format::Json => print_json(&split.to_json()),
+                Format::Text => print(&split_text(&self.query, &split)),
+            };
+        }
         let verification = run_with_progress(&job);
         match self.format {
             Format::Json => print_json(&verification.to_json()),
@@ -191,6 +209,27 @@ fn text(verification: &Verification) -> String {
     text
 }
 
+fn split_text(query: &str, split: &SplitVerification) -> String {
+    let estimate = split.estimate;
+    let mut text = format!(
+        "{query}\n\n  {:.3e} in [{:.3e}, {:.3e}], {:.0} % confidence, importance splitting\n  {} \
+         trajectories in {} replications\n\n",
+        estimate.estimate,
+        estimate.low,
+        estimate.high,
+        100.0 * estimate.confidence,
+        estimate.trajectories,
+        estimate.replications
+    );
+    let stages = split.levels.iter().zip(&split.passed);
+    let rows: Vec<Vec<String>> = stages
+        .map(|(level, passed)| vec![format!("{level:.3}"), format!("{:.1} %", 100.0 * passed)])
+        .collect();
+    text.push_str(&lay_out(&["level", "trajectories that reached it"], &rows));
+    let _ = writeln!(text, "\n{:.2} CPU s, {:.2} s", split.timing.cpu_s, split.timing.wall_s);
+    text
+}
+
 const EXAMPLES: &str = "\
 Queries:
   Pr[<=30](<> itae > 8727)              how probable is it that itae exceeds 8727 within 30 s?
@@ -205,4 +244,5 @@ Queries:
 
 Examples:
   acklab verify ance-dumbbell 'Pr[<=30](<> itae > 8727)' --set queue=red
-  acklab verify ance-dumbbell 'E[<=30; 50](max: itae)' --set cc=ance --format json";
+  acklab verify ance-dumbbell 'E[<=30; 50](max: itae)' --set cc=ance --format json
+  acklab verify ance-dumbbell 'Pr[<=30](<>[10,30] queue.length > 12)' --set cc=ance --splitting";

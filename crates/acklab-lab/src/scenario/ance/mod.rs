@@ -282,7 +282,7 @@ fn watch(settings: &Settings, path: &[Segment], until: Time, wanted: &[bool], ea
     }
     let mut rest = rest.iter().peekable();
     while let Some(at) = world.next_time().filter(|at| *at <= until) {
-        while let Some(segment) = rest.next_if(|segment| segment.from <= at) {
+        while let Some(segment) = rest.next_if(|segment| segment.from < at) {
             world.reseed(segment.seed);
         }
         world.step();

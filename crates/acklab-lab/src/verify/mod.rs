@@ -7,6 +7,8 @@
 //!
 //! Methods, stop rules and the query language are acklab-stats'; docs/verification.md explains them.
 
+mod splitting;
+
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,6 +28,7 @@ use crate::timing::{Stopwatch, Timing};
 /// How sure and how precise an answer is to be.
 pub use acklab_stats::Settings as Precision;
 pub use acklab_stats::{Decision, ProportionMethod, ReachCurve, Report, StopRule, Trajectory};
+pub use splitting::{Effort, SplitError, SplitVerification};
 
 /// The JSON's schema name.
 pub const SCHEMA: &str = "acklab.verify/1";
