@@ -4,6 +4,8 @@
 //! 1 and 2 rad) with two delay lines in place of the network: what a given loop delay costs, before
 //! any queue makes it vary. The loop itself is [`acklab_control::motor_loop`].
 
+mod declarations;
+
 use acklab_control::margin::delay_margin;
 use acklab_control::peer::{Actuation, Driven, Missing};
 use acklab_control::record::code;
@@ -15,9 +17,10 @@ use acklab_core::event::EventKind;
 use acklab_core::time::Time;
 use acklab_sim::ResultHash;
 
+use self::declarations::{INTEGRATIONS, METRICS, PARAMETERS};
 use super::{Axis, Capture, Flow, Replication, Scenario};
 use crate::measured::{Measured, MetricDoc, Metrics};
-use crate::parameter::{Kind, Parameter, SetError, Settings};
+use crate::parameter::{Parameter, SetError, Settings};
 use crate::signal::{Segment, Signal, Watch};
 
 /// The networked DC motor over a fixed delay.
@@ -250,120 +253,8 @@ fn actuation(word: &str) -> Actuation {
     }
 }
 
-/// The words for how the integral is discretised.
-const INTEGRATIONS: &[&str] = &["forward-euler", "backward-euler", "tustin"];
-
-/// The words for when a command begins to act.
-const ACTUATIONS: &[&str] = &["tick", "period-ended", "arrival"];
-
 /// Where the search for the delay margin ends, sampling periods.
 const LONGEST_MARGIN: u64 = 20;
-
-/// A gain in the unit that its parameter's description names.
-const fn gain(unit: &'static str) -> Kind {
-    Kind::Number { min: -1e6, max: 1e6, unit }
-}
-
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "loop_delay",
-        default: "0",
-        kind: Kind::Span,
-        doc: "From a sample to the action of its command.",
-    },
-    Parameter {
-        name: "integration",
-        default: "forward-euler",
-        kind: Kind::Choice(INTEGRATIONS),
-        doc: "How the controller's integral is discretised.",
-    },
-    Parameter {
-        name: "actuation",
-        default: "tick",
-        kind: Kind::Choice(ACTUATIONS),
-        doc: "When a command begins to act: tick latches it at the plant's next tick; period-ended \
-              computes each sample as if the newest command had acted over the period just ended, \
-              one period less than tick; arrival lets it act at once.",
-    },
-    Parameter {
-        name: "controller",
-        default: "time-driven",
-        kind: Kind::Choice(&["time-driven", "event-driven"]),
-        doc: "Whether the controller computes at its own ticks or whenever a sample arrives.",
-    },
-    Parameter {
-        name: "split",
-        default: "half",
-        kind: Kind::Choice(&["half", "sensor", "actuator"]),
-        doc: "Which way has the delay: half each (of an odd number of periods the larger part before \
-              the actuator), all before the controller, or all before the actuator.",
-    },
-    Parameter {
-        name: "phase",
-        default: "0",
-        kind: Kind::Span,
-        doc: "First tick of a time-driven controller; the plant's is at 0.",
-    },
-    Parameter { name: "period", default: "14ms", kind: Kind::Span, doc: "Sampling period." },
-    Parameter { name: "kp", default: "11.86", kind: gain("V/rad"), doc: "Proportional gain." },
-    Parameter { name: "ki", default: "47.45", kind: gain("V/(rad s)"), doc: "Integral gain." },
-    Parameter { name: "kd", default: "0", kind: gain("V s/rad"), doc: "Derivative gain." },
-    Parameter {
-        name: "derivative_filter",
-        default: "0",
-        kind: Kind::Span,
-        doc: "Time constant of the derivative's filter.",
-    },
-    Parameter {
-        name: "limit",
-        default: "1000000000000000",
-        kind: Kind::Number { min: 1e-3, max: 1e15, unit: "V" },
-        doc: "Commands stay within ± this; the default only keeps a loop that diverges finite.",
-    },
-    Parameter {
-        name: "anti_windup",
-        default: "none",
-        kind: Kind::Choice(&["none", "clamping", "back-calculation"]),
-        doc: "What the integral does while the command is at its limit: wind up, stand still, or be \
-              led back over `tracking`.",
-    },
-    Parameter {
-        name: "tracking",
-        default: "100ms",
-        kind: Kind::Span,
-        doc: "The time that anti_windup=back-calculation means.",
-    },
-    Parameter {
-        name: "loss",
-        default: "0",
-        kind: Kind::Number { min: 0.0, max: 90.0, unit: "%" },
-        doc: "Share of samples, and of commands, that are lost.",
-    },
-    Parameter {
-        name: "missing",
-        default: "hold",
-        kind: Kind::Choice(&["hold", "zero"]),
-        doc: "What stands in for a sample or command that did not come since the last tick.",
-    },
-    Parameter {
-        name: "reference",
-        default: "1-first",
-        kind: Kind::Choice(&["1-first", "2-first"]),
-        doc: "Which level of the square wave comes first, 1 or 2 rad.",
-    },
-    Parameter {
-        name: "reference_period",
-        default: "2s",
-        kind: Kind::Span,
-        doc: "Length of both levels together.",
-    },
-    Parameter {
-        name: "duration",
-        default: "30s",
-        kind: Kind::Span,
-        doc: "How long; the sampling period that begins last is finished.",
-    },
-];
 
 /// Name, unit and meaning of a signal, and the code under which the loop tells it.
 pub(super) type LoopSignal = (&'static str, &'static str, &'static str, u32);
@@ -384,97 +275,6 @@ pub(super) const LOOP_SIGNALS: &[LoopSignal] = &[
     ("missed", "ticks", "ticks in a row without a new command", code::MISSED_COMMANDS),
 ];
 
-/// What is measured of the loop.
-const LOOP_METRICS: [MetricDoc; 13] = [
-    MetricDoc {
-        name: "itae_rad_s",
-        unit: "rad s",
-        doc: "The ANCE article's ITAE: the sum of t|e| over the plant's ticks, without the factor h. \
-              One sample per replication.",
-    },
-    MetricDoc {
-        name: "itae",
-        unit: "rad s²",
-        doc: "The integral of t|e|: the sampling period times the sum. One sample per replication.",
-    },
-    MetricDoc {
-        name: "iae",
-        unit: "rad s",
-        doc: "The integral of |e|. One sample per replication.",
-    },
-    MetricDoc {
-        name: "ise",
-        unit: "rad² s",
-        doc: "The integral of e². One sample per replication.",
-    },
-    MetricDoc {
-        name: "overshoot",
-        unit: "of the step",
-        doc: "How far the position went beyond the reference after a change of it, as a share of the \
-              change. One sample per change that another followed.",
-    },
-    MetricDoc {
-        name: "settling_ms",
-        unit: "ms",
-        doc: "From a change of the reference until the position stays within 2 % of the change; the \
-              time to the next change where it did not settle. One sample per change that another \
-              followed.",
-    },
-    MetricDoc {
-        name: "loop_delay_ms",
-        unit: "ms",
-        doc: "From a sample to the instant at which the first command computed from it began to act. \
-              One sample per sample so answered.",
-    },
-    MetricDoc {
-        name: "sample_age_ms",
-        unit: "ms",
-        doc: "Age of information at the controller: of its newest sample, each time it computes.",
-    },
-    MetricDoc {
-        name: "command_age_ms",
-        unit: "ms",
-        doc: "Age of information at the actuator: of the sample behind the acting command, at each of \
-              the plant's ticks.",
-    },
-    MetricDoc {
-        name: "missed_samples",
-        unit: "ticks",
-        doc: "Ticks at which the controller had no new sample; summed.",
-    },
-    MetricDoc {
-        name: "missed_samples_run",
-        unit: "ticks",
-        doc: "The most of them in a row. One sample per replication.",
-    },
-    MetricDoc {
-        name: "missed_commands",
-        unit: "ticks",
-        doc: "Ticks at which the plant had no new command; summed.",
-    },
-    MetricDoc {
-        name: "missed_commands_run",
-        unit: "ticks",
-        doc: "The most of them in a row. One sample per replication.",
-    },
-];
-
-const METRICS: &[MetricDoc] = &{
-    let mut metrics = [MetricDoc {
-        name: "delay_margin_ms",
-        unit: "ms",
-        doc: "The greatest loop delay at which the sampled loop is stable, by the spectral radius of \
-              its map from tick to tick; 0 where it is unstable without delay. The derivative, the \
-              limit and losses are left out of it; at most 20 sampling periods.",
-    }; LOOP_METRICS.len() + 1];
-    let mut i = 0;
-    while i < LOOP_METRICS.len() {
-        metrics[i] = LOOP_METRICS[i];
-        i += 1;
-    }
-    metrics
-};
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -490,7 +290,7 @@ mod tests {
     }
 
     /// One line per loop: ticks of delay, integration, ticks of it to the controller, limit; costs.
-    const GOLDEN: &str = include_str!("../../../acklab-control/tests/oracle/loop.txt");
+    const GOLDEN: &str = include_str!("../../../../acklab-control/tests/oracle/loop.txt");
 
     #[test]
     fn settings_reach_the_loop_and_its_cost_is_the_golden_value() {
