@@ -148,7 +148,7 @@ impl<O: Observer> World<O> {
 
     /// Sends a packet from `node` at the present time, past any socket: cross traffic, forged packets.
     pub fn send(&mut self, node: NodeId, packet: Packet) {
-        self.forward(node, packet);
+        self.forward(node, &packet);
         self.publish();
     }
 
@@ -262,17 +262,17 @@ impl<O: Observer> World<O> {
         while let Some(packet) = self.links[index as usize].link.poll_transmit(now, &mut self.sink)
         {
             self.events += 1;
-            self.arrive(to, packet);
+            self.arrive(to, &packet);
         }
         self.arm_link(index);
     }
 
     /// A packet is at `node`: for a socket there, or on its way.
-    fn arrive(&mut self, node: NodeId, packet: Packet) {
+    fn arrive(&mut self, node: NodeId, packet: &Packet) {
         if self.nodes[usize::from(node.0)].tapped {
-            self.observer.on_packet(self.now, node, &packet);
+            self.observer.on_packet(self.now, node, packet);
         }
-        let (local, remote) = ends(&packet);
+        let (local, remote) = ends(packet);
         if local.node != node {
             return self.forward(node, packet);
         }
@@ -281,34 +281,34 @@ impl<O: Observer> World<O> {
         if let Ok(found) = here.ports.binary_search_by(|(other, _)| other.cmp(&key)) {
             let index = here.ports[found].1;
             let socket = &mut self.sockets[index as usize].socket;
-            socket.handle_packet(self.now, packet, &mut self.sink);
+            socket.handle_packet(self.now, *packet, &mut self.sink);
             self.pump(index);
         } else if let Some(&(_, index)) = here.peers.iter().find(|(port, _)| *port == local.port) {
-            self.peers[index as usize].peer.handle_packet(self.now, packet, &mut self.sink);
+            self.peers[index as usize].peer.handle_packet(self.now, *packet, &mut self.sink);
             self.pump_peer(index);
         } else {
             self.drop_unreachable(packet);
         }
     }
 
-    fn forward(&mut self, node: NodeId, packet: Packet) {
-        match self.routes.next_link(node, ends(&packet).0.node) {
+    fn forward(&mut self, node: NodeId, packet: &Packet) {
+        match self.routes.next_link(node, ends(packet).0.node) {
             Some(index) => {
                 let slot = &mut self.links[index as usize];
-                slot.link.handle_packet(self.now, packet, &mut self.sink);
+                slot.link.handle_packet(self.now, *packet, &mut self.sink);
                 let from = slot.from;
                 self.arm_link(index);
                 while let Some(back) = self.links[index as usize].link.poll_event() {
-                    self.arrive(from, back);
+                    self.arrive(from, &back);
                 }
             }
             None => self.drop_unreachable(packet),
         }
     }
 
-    fn drop_unreachable(&mut self, packet: Packet) {
+    fn drop_unreachable(&mut self, packet: &Packet) {
         let reason = DropReason::Unreachable;
-        self.sink.record(self.now, EventKind::Dropped { link: u32::MAX, reason, packet });
+        self.sink.record(self.now, EventKind::Dropped { link: u32::MAX, reason, packet: *packet });
     }
 
     /// Lets a socket say all it has to say at this instant.
@@ -321,7 +321,7 @@ impl<O: Observer> World<O> {
             if self.nodes[usize::from(node.0)].tapped {
                 self.observer.on_packet(now, node, &packet);
             }
-            self.forward(node, packet);
+            self.forward(node, &packet);
         }
         let slot = &mut self.sockets[index as usize];
         if let Some(at) = slot.alarm.arm(slot.socket.poll_timeout()) {
@@ -338,7 +338,7 @@ impl<O: Observer> World<O> {
             if self.nodes[usize::from(node.0)].tapped {
                 self.observer.on_packet(now, node, &packet);
             }
-            self.forward(node, packet);
+            self.forward(node, &packet);
         }
         let slot = &mut self.peers[index as usize];
         if let Some(at) = slot.alarm.arm(slot.peer.poll_timeout()) {

@@ -185,12 +185,12 @@ impl Link {
             let packet = queue.dequeue(start, &mut self.verdicts);
             self.tell_queue(start, sink);
             let Some(packet) = packet else { return };
-            self.transmit(start, packet);
+            self.transmit(start, &packet);
         }
     }
 
     /// Puts a packet on the wire from `start` on.
-    fn transmit(&mut self, start: Time, packet: Packet) {
+    fn transmit(&mut self, start: Time, packet: &Packet) {
         self.free = start + self.rate.serialisation(u64::from(packet.size()));
         let mut arrival = self.free + self.delay;
         if !self.jitter.is_zero() {
@@ -199,7 +199,7 @@ impl Link {
         }
         let lost = self.loss > 0.0 && self.rng.chance(self.loss);
         let fate = if lost { Fate::Lost } else { Fate::Arrives };
-        let transit = Transit { start, arrival, packet, fate };
+        let transit = Transit { start, arrival, packet: *packet, fate };
         if self.wire.is_some() {
             self.pass(transit);
         } else {
@@ -274,7 +274,7 @@ impl Endpoint for Link {
                 } else {
                     *bytes += u64::from(packet.size());
                     let start = self.free.max(now);
-                    self.transmit(start, packet);
+                    self.transmit(start, &packet);
                 }
                 self.tell_queue(now, sink);
                 self.keep_up(now, sink);
@@ -298,7 +298,8 @@ impl Endpoint for Link {
         loop {
             self.transit.front().filter(|head| head.arrival <= now)?;
             self.keep_up(now, sink);
-            let head = self.transit.pop_front()?;
+            // Copied from where it stands: a packet is large, and this is done for each.
+            let head = self.transit.front()?;
             if let Waiting::Computed { started, bytes, .. } = &mut self.waiting {
                 if *started > 0 {
                     *started -= 1;
@@ -306,12 +307,14 @@ impl Endpoint for Link {
                     *bytes -= u64::from(head.packet.size());
                 }
             }
-            let reason = match head.fate {
-                Fate::Arrives => return Some(head.packet),
+            let (packet, fate) = (head.packet, head.fate);
+            self.transit.pop_front();
+            let reason = match fate {
+                Fate::Arrives => return Some(packet),
                 Fate::Lost => DropReason::Loss,
                 Fate::Corrupted => DropReason::Corrupted,
             };
-            let (link, packet) = (self.index, head.packet);
+            let link = self.index;
             sink.record(now, EventKind::Dropped { link, reason, packet });
         }
     }
