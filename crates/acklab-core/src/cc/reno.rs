@@ -72,8 +72,9 @@ impl CongestionControl for Reno {
         self.reduce_to(self.half(sample.in_flight));
     }
 
-    fn on_ecn(&mut self, now: Time, sample: &EcnSample) {
-        self.on_loss(now, &LossSample { in_flight: sample.in_flight, ece: true });
+    /// RFC 3168 section 6.1.2 halves the window itself; equation 4 with the flight is for losses.
+    fn on_ecn(&mut self, _now: Time, _sample: &EcnSample) {
+        self.reduce_to(self.half(self.cwnd));
     }
 
     fn on_rto(&mut self, _now: Time, sample: &RtoSample) {
