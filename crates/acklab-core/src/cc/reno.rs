@@ -137,6 +137,14 @@ mod tests {
         // A second time-out leaves the threshold, and a late mark does not raise the window.
         reno.on_rto(Time::ZERO, &RtoSample { in_flight: MSS, again: true });
         reno.on_ecn(Time::ZERO, &EcnSample { in_flight: 20 * MSS });
-        assert_eq!(reno.snapshot(), Snapshot { cwnd: MSS, ssthresh: 10 * MSS });
+        assert_eq!(reno.snapshot(), Snapshot { cwnd: MSS, ssthresh: 2 * MSS });
+    }
+
+    #[test]
+    fn a_mark_halves_the_window_whatever_is_in_flight() {
+        let mut reno = reno(u64::MAX);
+        acks(&mut reno, 19);
+        reno.on_ecn(Time::ZERO, &EcnSample { in_flight: 5 * MSS });
+        assert_eq!(reno.snapshot(), Snapshot { cwnd: 10 * MSS, ssthresh: 10 * MSS });
     }
 }
