@@ -173,10 +173,13 @@ struct Model<'a> {
 
 impl Splittable for Model<'_> {
     fn run(&mut self, path: &[Split], level: f64) -> Passage {
-        let segments: Vec<Segment> = path
-            .iter()
-            .map(|split| Segment { from: Time::from_nanos(split.from), seed: split.seed })
-            .collect();
+        // A scenario draws anew before the events of a segment's time, a trajectory after those that
+        // reached its level: one nanosecond lies between, or the replay would miss the level.
+        let segment = |(index, split): (usize, &Split)| Segment {
+            from: Time::from_nanos(split.from + u64::from(index > 0)),
+            seed: split.seed,
+        };
+        let segments: Vec<Segment> = path.iter().enumerate().map(segment).collect();
         let mut passage = Passage { reached: None, best: f64::NEG_INFINITY };
         let Job { scenario, settings, until, wanted, .. } = self.job;
         scenario.watch(settings, &segments, *until, wanted, &mut |now, values| {

@@ -9,7 +9,6 @@
 mod bind;
 mod error;
 mod expression;
-mod importance;
 mod lexer;
 mod parser;
 mod syntax;
@@ -17,6 +16,5 @@ mod syntax;
 pub use bind::BoundQuery;
 pub use error::{QueryError, Span};
 pub use expression::{Binary, Expression, Function, SignalName, Unary};
-pub use importance::Importance;
 pub use parser::parse;
 pub use syntax::{Extreme, Filter, Limit, Measure, Path, Query, Window, Within};
