@@ -53,6 +53,11 @@ check-uppaal: deps-rust ## exported UPPAAL models against the format's grammar, 
 	cargo build --quiet --locked -p acklab
 	@tools/check-uppaal $(TARGET_DIR)/debug/acklab
 
+.PHONY: ance-sensitivity
+ance-sensitivity: deps-rust ## docs/ance-sensitivity.md anew: what each thing that the ANCE paper leaves open decides
+	cargo build --quiet --release --locked -p acklab
+	$(TARGET_DIR)/release/acklab reproduce ance --sensitivity docs/ance-sensitivity.md --reps 100
+
 .PHONY: clean
 clean: ## remove what was built and written here
 	rm -rf target fuzz/target fuzz/corpus out
