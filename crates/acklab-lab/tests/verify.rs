@@ -4,15 +4,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use acklab_lab::scenario::{self, AnceDumbbell};
+use acklab_lab::scenario::{self, Ance};
 use acklab_lab::verify::{Effort, Job, Precision, SplitError, Verification, VerifyError};
 
 fn job(sets: &[&str], query: &str, precision: Precision) -> Result<Job, VerifyError> {
-    let mut settings = scenario::defaults(&AnceDumbbell);
+    let mut settings = scenario::defaults(&Ance::Dumbbell);
     for pair in sets {
         settings.set_pair(pair).expect("a setting");
     }
-    Job::new(&AnceDumbbell, settings, query, precision, 1)
+    Job::new(&Ance::Dumbbell, settings, query, precision, 1)
 }
 
 fn answer(sets: &[&str], query: &str) -> Verification {
@@ -44,9 +44,10 @@ fn a_formula_that_never_holds_takes_the_papers_36_runs() {
 #[test]
 fn a_signal_is_what_the_run_itself_reports() {
     let verification = answer(&["queue=red"], "E[<=30; 2](max: itae)");
-    let mut settings = scenario::defaults(&AnceDumbbell);
+    let mut settings = scenario::defaults(&Ance::Dumbbell);
     settings.set_pair("queue=red").expect("a setting");
-    let plan = acklab_lab::plan::Plan::single(&AnceDumbbell, settings, 1, Some(2)).expect("a plan");
+    let plan =
+        acklab_lab::plan::Plan::single(&Ance::Dumbbell, settings, 1, Some(2)).expect("a plan");
     let metrics = acklab_lab::run::run(&plan).metrics;
     let mean = verification.report.estimate.expect("a mean");
     assert!((mean - metrics.number("itae_rad_s")).abs() < 1e-9 * mean, "{mean}");

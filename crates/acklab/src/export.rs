@@ -58,7 +58,7 @@ impl Uppaal {
     fn xml(&self) -> Result<String, Failure> {
         let scenario =
             scenario::find(&self.scenario).map_err(|error| Failure::Unusable(error.to_string()))?;
-        if scenario.name() != scenario::AnceDumbbell.name() {
+        if scenario.name() != scenario::Ance::Dumbbell.name() {
             return Err(Failure::Unusable(format!(
                 "{} has no timed automata; ance-dumbbell has",
                 scenario.name()

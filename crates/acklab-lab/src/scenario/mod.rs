@@ -24,7 +24,7 @@ use crate::parameter::{Parameter, SetError, Settings, nearest};
 use crate::report::run::{Comparison, Expected};
 use crate::signal::{Segment, Signal, Watch};
 
-pub use ance::{AnceDaisy, AnceDumbbell};
+pub use ance::Ance;
 pub use bench::Bench;
 pub use hold::HeldExchange;
 pub use motor_loop::MotorLoop;
@@ -37,8 +37,8 @@ pub const ALL: &[&dyn Scenario] = &[
     &NagleDelack,
     &WriteWriteRead,
     &MotorLoop,
-    &AnceDaisy,
-    &AnceDumbbell,
+    &Ance::Daisy,
+    &Ance::Dumbbell,
     &Rfc7928,
     &Bench::Reference,
     &Bench::Hundred,

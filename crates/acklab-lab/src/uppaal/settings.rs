@@ -6,7 +6,7 @@ use super::model::{
     Actuation, CoDelVariant, Congestion, Discipline, Integration, Model, Phase, Recovery, SlowStart,
 };
 use crate::parameter::Settings;
-use crate::scenario::AnceDumbbell;
+use crate::scenario::Ance;
 
 /// Why settings cannot be exported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +36,7 @@ pub enum ExportError {
 impl Model {
     /// The model of settings of `ance-dumbbell`.
     pub fn from_settings(settings: &Settings) -> Result<Self, ExportError> {
-        let settings = &AnceDumbbell::resolved(settings);
+        let settings = &Ance::resolved(settings);
         refuse_what_is_not_modelled(settings)?;
         let queue = discipline(settings)?;
         let congestion = congestion(settings)?;

@@ -8,7 +8,7 @@ mod network;
 mod syntax;
 
 use acklab_core::time::Span;
-use acklab_lab::scenario::{AnceDumbbell, Scenario, defaults};
+use acklab_lab::scenario::{Ance, Scenario, defaults};
 use acklab_lab::uppaal::{
     Actuation, CoDelVariant, Congestion, Discipline, Integration, Model, Phase, Recovery, SlowStart,
 };
@@ -212,7 +212,7 @@ fn every_kind_of_model_runs_soundly_and_fills_its_bottleneck() {
 
 /// Final S of so many runs, least first: of the exported file, and of acklab's own simulation.
 fn itae(pairs: &[&str], runs: u64) -> [Vec<f64>; 2] {
-    let mut settings = defaults(&AnceDumbbell);
+    let mut settings = defaults(&Ance::Dumbbell);
     for pair in pairs {
         settings.set_pair(pair).expect("a setting of the dumbbell");
     }
@@ -223,7 +223,7 @@ fn itae(pairs: &[&str], runs: u64) -> [Vec<f64>; 2] {
         run.until(30e6);
         run.global("itae").real()
     };
-    let own = |seed| AnceDumbbell.run(&settings, seed, None).metrics.number("itae_rad_s");
+    let own = |seed| Ance::Dumbbell.run(&settings, seed, None).metrics.number("itae_rad_s");
     let mut all = [(1..=runs).map(exported).collect::<Vec<_>>(), (1..=runs).map(own).collect()];
     for runs in &mut all {
         runs.sort_by(f64::total_cmp);
@@ -247,7 +247,7 @@ fn the_exported_model_judges_drop_tail_and_ance_as_acklab_and_the_paper_do() {
 #[test]
 fn settings_without_an_automaton_are_refused_with_what_there_is() {
     let check = |pair: &str, message: &str| {
-        let mut settings = defaults(&AnceDumbbell);
+        let mut settings = defaults(&Ance::Dumbbell);
         settings.set_pair(pair).expect("a setting of the dumbbell");
         let error = Model::from_settings(&settings).expect_err(pair).to_string();
         assert!(error.contains(message), "{pair}: {error}");

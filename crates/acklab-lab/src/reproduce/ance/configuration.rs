@@ -6,7 +6,7 @@ use crate::measured::Metrics;
 use crate::parameter::{SetError, Settings};
 use crate::plan::Plan;
 use crate::run;
-use crate::scenario::{self, AnceDaisy, AnceDumbbell, Scenario};
+use crate::scenario::{self, Ance, Scenario};
 
 /// One technique of the paper: a queue with a congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +58,8 @@ impl Topology {
     /// Its scenario.
     pub fn scenario(self) -> &'static dyn Scenario {
         match self {
-            Self::Daisy => &AnceDaisy,
-            Self::Dumbbell => &AnceDumbbell,
+            Self::Daisy => &Ance::Daisy,
+            Self::Dumbbell => &Ance::Dumbbell,
         }
     }
 }

@@ -26,143 +26,98 @@ use crate::signal::{Segment, Signal, Watch};
 use model::{Model, PERIOD};
 use parameters::resolve;
 
-/// One flow through two routers: the paper's section 3.
-#[derive(Clone, Copy, Debug)]
-pub struct AnceDaisy;
-
-/// Several flows and the motor's control loop through two routers: the paper's section 4.
-#[derive(Clone, Copy, Debug)]
-pub struct AnceDumbbell;
-
-impl Scenario for AnceDaisy {
-    fn name(&self) -> &'static str {
-        "ance-daisy"
-    }
-
-    fn summary(&self) -> &'static str {
-        "one TCP flow over a bottleneck: how its queueing discipline and congestion control share it"
-    }
-
-    fn doc(&self) -> &'static str {
-        "Figure 1 of the ANCE paper: sender, router, bottleneck, router, receiver. The flow has \
-         endless data. Links carry 1 kB packets and 40-byte ACKs; 17 of them wait at a router. Hosts \
-         take no time but `host_jitter`."
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        parameters::DAISY
-    }
-
-    fn metrics(&self) -> &'static [MetricDoc] {
-        &NETWORK_METRICS
-    }
-
-    fn main_metric(&self) -> &'static str {
-        "throughput_bps"
-    }
-
-    fn side_metrics(&self) -> &'static [&'static str] {
-        &["queue_packets", "queue_empty_share", "idle_share", "drops", "marks"]
-    }
-
-    fn replications(&self) -> u64 {
-        1
-    }
-
-    fn grid(&self) -> &'static [Axis] {
-        &[Axis { parameter: "queue", values: &["red", "codel", "pie", "encn"] }]
-    }
-
-    fn courses(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[("Bottleneck queue", &["queue.length"]), ("Congestion window", &["flow[0].cwnd"])]
-    }
-
-    fn terms(&self) -> &'static [&'static str] {
-        &["rtt"]
-    }
-
-    fn check(&self, settings: &Settings) -> Result<(), SetError> {
-        check(settings)
-    }
-
-    fn packets(&self, settings: &Settings) -> u64 {
-        packets(settings)
-    }
-
-    fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
-        run(settings, seed, capture)
-    }
-
-    fn signals(&self, settings: &Settings) -> Vec<Signal> {
-        signals::list(&resolve(settings)).into_iter().map(|(signal, _)| signal).collect()
-    }
-
-    fn watch(
-        &self,
-        settings: &Settings,
-        path: &[Segment],
-        until: Time,
-        wanted: &[bool],
-        each: Watch<'_>,
-    ) {
-        watch(settings, path, until, wanted, each);
-    }
+/// The paper's two experiments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ance {
+    /// One flow through two routers: section 3.
+    Daisy,
+    /// Several flows and the motor's control loop through two routers: section 4.
+    Dumbbell,
 }
 
-impl AnceDumbbell {
-    /// The settings with what the preset, the queue and the congestion control leave no choice in.
+impl Ance {
+    /// The settings with the preset's values, and queue and congestion control paired.
     pub(crate) fn resolved(settings: &Settings) -> Settings {
         resolve(settings)
     }
+
+    const fn pick<T: Copy>(self, daisy: T, dumbbell: T) -> T {
+        match self {
+            Self::Daisy => daisy,
+            Self::Dumbbell => dumbbell,
+        }
+    }
 }
 
-impl Scenario for AnceDumbbell {
+impl Scenario for Ance {
     fn name(&self) -> &'static str {
-        "ance-dumbbell"
+        self.pick("ance-daisy", "ance-dumbbell")
     }
 
     fn summary(&self) -> &'static str {
-        "TCP flows and a motor's control loop over a bottleneck: what queues do to the motor"
+        self.pick(
+            "one TCP flow over a bottleneck: how its queueing discipline and congestion control share it",
+            "TCP flows and a motor's control loop over a bottleneck: what queues do to the motor",
+        )
     }
 
     fn doc(&self) -> &'static str {
-        "Figure 6 of the ANCE paper: three TCP flows with endless data, and a DC motor whose position \
-         is controlled through the same routers, sampled every 14 ms. The motor's samples travel \
-         with the data, the commands with the ACKs, 48 bytes each. What the paper leaves open is \
-         decided by `preset`."
+        self.pick(
+            "Figure 1 of the ANCE paper: sender, router, bottleneck, router, receiver. The flow has \
+             endless data. Links carry 1 kB packets and 40-byte ACKs; 17 of them wait at a router. Hosts \
+             take no time but `host_jitter`.",
+            "Figure 6 of the ANCE paper: three TCP flows with endless data, and a DC motor whose position \
+             is controlled through the same routers, sampled every 14 ms. The motor's samples travel \
+             with the data, the commands with the ACKs, 48 bytes each. What the paper leaves open is \
+             decided by `preset`.",
+        )
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        parameters::DUMBBELL
+        self.pick(parameters::DAISY, parameters::DUMBBELL)
     }
 
     fn metrics(&self) -> &'static [MetricDoc] {
-        signals::DUMBBELL_METRICS
+        self.pick(&NETWORK_METRICS, signals::DUMBBELL_METRICS)
     }
 
     fn main_metric(&self) -> &'static str {
-        "itae_rad_s"
+        self.pick("throughput_bps", "itae_rad_s")
     }
 
     fn side_metrics(&self) -> &'static [&'static str] {
-        &["throughput_bps", "jain", "queue_packets", "queue_empty_share", "drops", "marks"]
+        self.pick(
+            &["queue_packets", "queue_empty_share", "idle_share", "drops", "marks"],
+            &["throughput_bps", "jain", "queue_packets", "queue_empty_share", "drops", "marks"],
+        )
     }
 
     fn replications(&self) -> u64 {
-        10
+        self.pick(1, 10)
     }
 
     fn grid(&self) -> &'static [Axis] {
-        &[Axis { parameter: "queue", values: &["drop-tail", "red", "codel", "pie", "encn"] }]
+        self.pick(
+            &[Axis { parameter: "queue", values: &["red", "codel", "pie", "encn"] }],
+            &[Axis { parameter: "queue", values: &["drop-tail", "red", "codel", "pie", "encn"] }],
+        )
     }
 
     fn courses(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[
-            ("Motor position", &["position", "reference"]),
-            ("Bottleneck queue", &["queue.length"]),
-            ("Throughput of all flows", &["throughput"]),
-            ("ITAE, as the paper has it", &["itae"]),
-        ]
+        self.pick(
+            &[
+                ("Bottleneck queue", &["queue.length"]),
+                ("Congestion window", &["flow[0].cwnd"]),
+                ("Throughput since time 0", &["throughput"]),
+            ],
+            &[
+                ("Motor position", &["position", "reference"]),
+                ("ITAE, as the paper has it", &["itae"]),
+                ("Bottleneck queue", &["queue.length"]),
+                ("Congestion windows", &["flow[0].cwnd", "flow[1].cwnd", "flow[2].cwnd"]),
+                ("Throughput since time 0", &["throughput"]),
+            ],
+        )
     }
 
     fn terms(&self) -> &'static [&'static str] {

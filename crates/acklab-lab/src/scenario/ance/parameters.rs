@@ -365,7 +365,20 @@ const DCTCP_K: Parameter =
     count("dctcp_k", "3", (1, 100_000), "Marking threshold K of DCTCP and E-DCTCP, in packets.");
 
 /// Parameters of the daisy chain.
-pub(super) const DAISY: &[Parameter] = &[
+pub(super) const DAISY: &[Parameter] = &SHARED;
+
+/// Parameters of the dumbbell: the daisy chain's, several flows, and the control loop.
+pub(super) const DUMBBELL: &[Parameter] = &{
+    let mut all = [PRESET; SHARED.len() + OWN.len()];
+    let mut index = 0;
+    while index < all.len() {
+        all[index] = if index < SHARED.len() { SHARED[index] } else { OWN[index - SHARED.len()] };
+        index += 1;
+    }
+    all
+};
+
+const SHARED: [Parameter; 42] = [
     PRESET,
     QUEUE,
     CC,
@@ -410,60 +423,9 @@ pub(super) const DAISY: &[Parameter] = &[
     DCTCP_K,
 ];
 
-/// Parameters of the dumbbell: the daisy chain's, several flows, and the control loop.
-pub(super) const DUMBBELL: &[Parameter] = &[
-    PRESET,
-    QUEUE,
-    CC,
-    DURATION,
-    FLOWS,
-    RATE,
-    DELAY,
-    BUFFER,
-    SERVICE,
-    ACCESS_RATE,
-    TX_ACCESS,
-    RX_ACCESS,
-    RX_SPREAD,
-    NCS_ACCESS,
-    PACKET,
-    RWND,
-    IW,
-    SSTHRESH,
-    RECOVERY,
-    DELACK,
-    RTO_MIN,
-    START,
-    START_SPREAD,
-    HOST_JITTER,
-    ECN,
-    NCS_EARLY,
-    QMIN,
-    BF_FLOOR,
-    SLOW_START,
-    ANCE_BANDWIDTH,
-    ANCE_EQUATION_2,
-    ANCE_SPACING,
-    RED_WEIGHT,
-    RED_PMAX,
-    RED_MIN,
-    RED_MAX,
-    RED_COUNT,
-    RED_ABOVE,
-    CODEL,
-    CODEL_TARGET,
-    CODEL_INTERVAL,
-    PIE,
-    PIE_TARGET,
-    PIE_RATE,
-    JERSEY_THRESHOLD,
-    DCTCP_K,
-    ACTUATION,
-    PHASE,
-    INTEGRATION,
-    MISSING,
-    SATURATION,
-];
+/// The dumbbell's own.
+const OWN: [Parameter; 9] =
+    [FLOWS, RX_SPREAD, NCS_ACCESS, NCS_EARLY, ACTUATION, PHASE, INTEGRATION, MISSING, SATURATION];
 
 #[cfg(test)]
 mod tests {
