@@ -2,7 +2,7 @@
 //!
 //! The control loop of the ANCE article (plant of equation (3), PI controller, 14 ms, square wave of
 //! 1 and 2 rad) with two delay lines in place of the network: what a given loop delay costs, before
-//! any queue makes it vary. The loop itself is [`acklab_control::motor_loop`].
+//! any queue makes it vary. The loop itself is [`acklab_control::motor_loop()`].
 
 mod declarations;
 
