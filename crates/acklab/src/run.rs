@@ -119,7 +119,7 @@ impl Run {
         let path = Path::new(&self.scenario);
         if path.extension().is_some_and(|extension| extension == "toml") {
             let text = fs::read_to_string(path).map_err(|e| Failure::at(path.display(), e))?;
-            let file = ScenarioFile::parse(&text).and_then(|file| file.plan());
+            let file = ScenarioFile::parse(&text).and_then(|file| file.plan(&text));
             let earlier = file.map_err(|e| Failure::at(path.display(), e))?;
             scenario = earlier.scenario;
             (all, seed) = (earlier.all || self.all, self.seed.unwrap_or(earlier.seed));

@@ -6,6 +6,7 @@
 
 mod ance;
 mod bench;
+pub mod graph;
 mod hold;
 mod motor_loop;
 mod nagle_delack;
@@ -114,6 +115,11 @@ pub trait Scenario: Sync {
         _wanted: &[bool],
         _each: Watch<'_>,
     ) {
+    }
+
+    /// The graph that it was built from, where a file described one.
+    fn graph(&self) -> Option<&graph::Graph> {
+        None
     }
 
     /// Runs one replication; the same settings and seed give the same result to the bit.
