@@ -21,5 +21,7 @@ fn the_built_in_scenarios_have_their_golden_hashes() {
     check("nagle-delack", &["receiver=qnx-7.0"], "18a0c511744cdbce");
     check("nagle-delack", &["receiver=windows-7-tick", "jitter=5ms", "loss=1"], "ff5985a82fc0b5de");
     check("write-write-read", &[], "6fff53484f912570");
+    check("bench-ref", &["stagger=100ms"], "a6efe6c39249f752");
+    check("rfc7928", &["mix=mix", "queue=fq-codel", "ecn=on", "duration=5s"], "d0dad5cf7944aee4");
     check("motor-loop", &["loop_delay=28ms", "loss=2"], "bac92229b4fffb2b");
 }
