@@ -58,7 +58,8 @@ pub struct Config {
 /// How choices are spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
-    /// Uniform on 1..1/p_b packets (the paper's method 2).
+    /// Uniform: the paper's method 2, by its figure 2, which counts a packet before it asks. The gap
+    /// is then uniform on 1..=1/p_b - 1, one less than the text derives.
     Uniform,
     /// Independent coins (method 1).
     Geometric,

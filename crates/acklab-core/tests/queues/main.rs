@@ -1,0 +1,10 @@
+//! Queues against oracles: straightforward transliterations of what their RFCs and papers say, driven
+//! with the same arrivals, and closed forms.
+
+mod codel;
+mod drive;
+mod dualpi2;
+mod fairness;
+mod marking;
+mod pie;
+mod red;
