@@ -7,8 +7,8 @@ use super::super::{AckSample, RtoSample, SentSample};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pipe {
     bytes: u64,
-    /// A time-out took these for lost; the next ACKs report them as such again.
-    written_off: u64,
+    /// Of what a time-out took for lost, not acknowledged yet: bytes.
+    repairing: u64,
 }
 
 impl Pipe {
@@ -19,20 +19,20 @@ impl Pipe {
 
     /// An ACK.
     pub fn on_ack(&mut self, sample: &AckSample) {
-        let known = sample.lost.min(self.written_off);
-        self.written_off -= known;
-        let gone = sample.delivered.saturating_add(sample.lost - known);
+        self.repairing = self.repairing.saturating_sub(sample.acked);
+        let gone = sample.delivered.saturating_add(sample.lost);
         let unacknowledged = sample.in_flight.saturating_sub(sample.acked);
         self.bytes = self.bytes.saturating_sub(gone).min(unacknowledged);
-        if !sample.in_fast_recovery && sample.lost == 0 && sample.delivered == sample.acked {
+        let is_whole = !sample.in_fast_recovery && self.repairing == 0 && sample.lost == 0;
+        if is_whole && sample.delivered == sample.acked {
             // Nothing is missing: every byte without an ACK is on the way.
             self.bytes = unacknowledged;
         }
     }
 
-    /// A time-out: everything is taken for lost.
-    pub fn on_rto(&mut self, _sample: &RtoSample) {
-        self.written_off = self.written_off.saturating_add(self.bytes);
+    /// A time-out: everything is taken for lost, and no ACK will report it as such.
+    pub fn on_rto(&mut self, sample: &RtoSample) {
+        self.repairing = sample.in_flight;
         self.bytes = 0;
     }
 
@@ -70,14 +70,17 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_empties_it_and_is_not_counted_twice() {
+    fn after_a_timeout_only_what_was_sent_again_is_on_the_way() {
         let mut pipe = Pipe::default();
         (1..=10).for_each(|count| send(&mut pipe, count * 1000, false));
         pipe.on_rto(&RtoSample { in_flight: 10_000, again: false });
         assert_eq!(pipe.bytes(), 0);
         send(&mut pipe, 10_000, true);
         send(&mut pipe, 10_000, true);
-        pipe.on_ack(&AckSample { in_flight: 10_000, lost: 10_000, ..ack_of(1000) });
+        pipe.on_ack(&AckSample { in_flight: 10_000, ..ack_of(1000) });
         assert_eq!(pipe.bytes(), 1000);
+        // All of it is acknowledged: what is out now is on the way.
+        pipe.on_ack(&AckSample { acked: 9000, in_flight: 12_000, ..ack_of(9000) });
+        assert_eq!(pipe.bytes(), 3000);
     }
 }
