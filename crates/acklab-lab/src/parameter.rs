@@ -98,7 +98,7 @@ pub enum SetError {
     },
     /// Each value is fine, but the whole is too large.
     #[error(
-        "this would send about {packets} packets, and a plan may send {limit}: fewer or smaller \
+        "this would send about {packets} packets, and a plan may send {limit}: a shorter duration, fewer or smaller \
          messages, fewer --reps or a longer time between reads would do"
     )]
     TooMuch {

@@ -118,7 +118,7 @@ impl Scenario for Bench {
             settings.rate("bottleneck").as_bps() as f64 * settings.span("duration").as_secs_f64();
         let control =
             settings.span("duration").as_nanos() / settings.span("control_period").as_nanos();
-        (bits / (8.0 * settings.count("packet") as f64)) as u64 + 2 * control
+        ((bits / (8.0 * settings.count("packet") as f64)) as u64).saturating_add(2 * control)
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {

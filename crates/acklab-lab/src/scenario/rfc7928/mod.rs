@@ -105,7 +105,7 @@ impl Scenario for Rfc7928 {
     fn packets(&self, settings: &Settings) -> u64 {
         let bits = settings.rate("rate").as_bps() as f64 * settings.span("duration").as_secs_f64();
         let probes = settings.span("duration").as_nanos() / PROBE_PERIOD.as_nanos();
-        (2.0 * bits / (8.0 * FULL_PACKET)) as u64 + probes
+        ((2.0 * bits / (8.0 * FULL_PACKET)) as u64).saturating_add(probes)
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
