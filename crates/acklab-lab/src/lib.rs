@@ -9,6 +9,8 @@ pub mod capture;
 pub mod closed_form;
 pub mod columns;
 pub mod demo;
+#[cfg(target_os = "linux")]
+pub mod emulation;
 pub mod file;
 pub mod measured;
 pub mod output;

@@ -2,18 +2,29 @@
 //!
 //! `unshare(2)` moves only the calling thread; threads that it spawns afterwards start in the new
 //! namespace, every other thread of the process stays where it was. The namespace has no name in
-//! the file system, so it ends with its last thread and socket. rtnetlink(7) brings `lo` up in one
-//! 32-byte message, which saves both an external `ip` command and an `unsafe` ioctl.
+//! the file system, so it ends with its last thread and socket. rtnetlink(7) brings interfaces up and
+//! gives them addresses in one message each, which saves both an external `ip` command and an `unsafe`
+//! ioctl.
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
 };
+use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 
 /// `RTM_NEWLINK`, linux/rtnetlink.h.
 const RTM_NEWLINK: u16 = 16;
+/// `RTM_NEWADDR`, linux/rtnetlink.h.
+const RTM_NEWADDR: u16 = 20;
+/// `IFLA_TXQLEN`, linux/if_link.h.
+const IFLA_TXQLEN: u16 = 13;
+/// `IFA_ADDRESS` and `IFA_LOCAL`, linux/if_addr.h.
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+/// `AF_INET`, linux/socket.h.
+const AF_INET: u8 = 2;
 /// `NLM_F_REQUEST | NLM_F_ACK`, linux/netlink.h.
 const REQUEST_WITH_ACK: u16 = 0x1 | 0x4;
 /// `NLMSG_ERROR`, linux/netlink.h; error 0 is the acknowledgment.
@@ -30,27 +41,61 @@ pub(crate) fn enter_new() -> Result<(), Errno> {
 
 /// Sets `IFF_UP` on the loopback interface of the calling thread's namespace.
 pub(crate) fn loopback_up() -> Result<(), Errno> {
+    ask(&link_up_request(LOOPBACK_INDEX, &[]))
+}
+
+/// Sets `IFF_UP` on interface `index` and lets `packets` wait for whoever reads from it.
+pub(crate) fn interface_up(index: u32, packets: u32) -> Result<(), Errno> {
+    ask(&link_up_request(index, &[(IFLA_TXQLEN, packets.to_ne_bytes())]))
+}
+
+/// Gives interface `index` an IPv4 address, and a route to the other addresses that share its first
+/// `prefix` bits.
+pub(crate) fn add_address(index: u32, address: Ipv4Addr, prefix: u8) -> Result<(), Errno> {
+    // `struct ifaddrmsg`: family, prefix, flags, scope, index.
+    let mut body = vec![AF_INET, prefix, 0, 0];
+    body.extend(index.to_ne_bytes());
+    let octets = address.octets();
+    ask(&request(RTM_NEWADDR, &body, &[(IFA_LOCAL, octets), (IFA_ADDRESS, octets)]))
+}
+
+/// Sends one request and waits for its acknowledgment.
+fn ask(request: &[u8]) -> Result<(), Errno> {
     let netlink = socket(
         AddressFamily::Netlink,
         SockType::Raw,
         SockFlag::SOCK_CLOEXEC,
         SockProtocol::NetlinkRoute,
     )?;
-    send(netlink.as_raw_fd(), &link_up_request(LOOPBACK_INDEX), MsgFlags::empty())?;
+    send(netlink.as_raw_fd(), request, MsgFlags::empty())?;
     let mut answer = [0u8; 256];
     let length = recv(netlink.as_raw_fd(), &mut answer, MsgFlags::empty())?;
     acknowledgment(&answer[..length])
 }
 
-/// `struct nlmsghdr` (16 bytes), then `struct ifinfomsg` (16 bytes), in the host's byte order.
-fn link_up_request(index: u32) -> [u8; 32] {
-    let mut request = [0u8; 32];
-    request[0..4].copy_from_slice(&32u32.to_ne_bytes());
-    request[4..6].copy_from_slice(&RTM_NEWLINK.to_ne_bytes());
-    request[6..8].copy_from_slice(&REQUEST_WITH_ACK.to_ne_bytes());
-    request[20..24].copy_from_slice(&index.to_ne_bytes());
-    request[24..28].copy_from_slice(&IFF_UP.to_ne_bytes());
-    request[28..32].copy_from_slice(&IFF_UP.to_ne_bytes());
+/// `struct ifinfomsg` (16 bytes): family, padding, type, index, flags, which of the flags to change.
+fn link_up_request(index: u32, attributes: &[(u16, [u8; 4])]) -> Vec<u8> {
+    let mut body = vec![0; 4];
+    body.extend([index, IFF_UP, IFF_UP].iter().flat_map(|word| word.to_ne_bytes()));
+    request(RTM_NEWLINK, &body, attributes)
+}
+
+/// `struct nlmsghdr` (16 bytes), a body of whole words, and attributes of one word each; in the host's
+/// byte order.
+fn request(kind: u16, body: &[u8], attributes: &[(u16, [u8; 4])]) -> Vec<u8> {
+    let length = (16 + body.len() + 8 * attributes.len()) as u32;
+    let mut request = Vec::with_capacity(length as usize);
+    request.extend(length.to_ne_bytes());
+    request.extend(kind.to_ne_bytes());
+    request.extend(REQUEST_WITH_ACK.to_ne_bytes());
+    // Sequence number and port: one request per socket needs neither.
+    request.extend([0; 8]);
+    request.extend(body);
+    for (kind, value) in attributes {
+        request.extend(8u16.to_ne_bytes());
+        request.extend(kind.to_ne_bytes());
+        request.extend(value);
+    }
     request
 }
 

@@ -6,6 +6,8 @@
 mod completions;
 mod demo;
 mod diagnose;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod export;
 mod outcome;
 #[cfg(target_os = "linux")]
@@ -39,6 +41,11 @@ enum Verb {
     Export(export::Export),
     #[cfg(target_os = "linux")]
     Record(record::Record),
+    #[cfg(target_os = "linux")]
+    Emulate(emulate::Emulate),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    EmulateInit(emulate::EmulateInit),
     Completions(completions::Completions),
 }
 
@@ -62,6 +69,10 @@ fn main() -> ExitCode {
         Verb::Export(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::Record(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::Emulate(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::EmulateInit(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(),
     };
     outcome::exit_code(outcome)
