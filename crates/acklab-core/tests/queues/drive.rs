@@ -60,6 +60,22 @@ pub(crate) fn overload_steps() -> Vec<u64> {
     arrivals
 }
 
+/// Two minutes of short overloads with pauses of a few CoDel intervals to some seconds between them, so
+/// that a dropping state is re-entered after all kinds of times.
+pub(crate) fn short_overloads() -> Vec<u64> {
+    let mut rng = Rng::named(10, "test/arrivals");
+    let (mut now, mut arrivals) = (0.0, Vec::new());
+    while now < 120.0 {
+        let until = now + 0.2 + 0.8 * rng.uniform();
+        while now < until {
+            arrivals.push((now * 1e9) as u64);
+            now += SERVICE as f64 / 1e9 / 1.8 * (0.5 + rng.uniform());
+        }
+        now += 1.8 * rng.uniform();
+    }
+    arrivals
+}
+
 /// One of our queues.
 pub(crate) struct Ours<Q> {
     pub(crate) queue: Q,
