@@ -1,8 +1,10 @@
 //! The daisy chain and the dumbbell as topologies, connections and queues.
 //!
-//!     daisy chain    sender A -- R1 == bottleneck == R2 -- receiver A
-//!     dumbbell       senders A, B, C -- R1 == bottleneck == R2 -- receivers A, B, C
-//!                    plant           -- R1                  R2 -- controller
+//! ```text
+//! daisy chain    sender A -- R1 == bottleneck == R2 -- receiver A
+//! dumbbell       senders A, B, C -- R1 == bottleneck == R2 -- receivers A, B, C
+//!                plant           -- R1                  R2 -- controller
+//! ```
 //!
 //! Samples of the plant travel with the TCP data, commands with its ACKs (facts the paper leaves open).
 //! Host processing time is jitter on each TCP host's own uplink.

@@ -91,7 +91,7 @@ pub(super) const QUEUES: &[&str] = &[
 /// Congestion controls that the flows can have; `auto` follows the queue.
 pub(super) const CONTROLS: &[&str] = &[
     "auto", "reno", "ance", "encn", "jersey", "dctcp", "edctcp", "cubic", "vegas", "westwood",
-    "bbr", "bbr3",
+    "bbr1", "bbr3",
 ];
 
 const fn span(name: &'static str, default: &'static str, doc: &'static str) -> Parameter {
@@ -430,6 +430,26 @@ const OWN: [Parameter; 9] =
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_queue_and_every_congestion_control_can_be_run() {
+        let run = |name: &str, word: &str| {
+            let mut settings = Settings::defaults("dumbbell", DUMBBELL);
+            settings.set(name, word).unwrap();
+            settings.set("duration", "2s").unwrap();
+            let replication = super::super::run(&settings, 1, None);
+            let throughput = replication.metrics.number("throughput_bps");
+            assert!((3e5..1.5e6).contains(&throughput), "{name}={word}: {throughput}");
+        };
+        for word in QUEUES {
+            run("queue", word);
+        }
+        for word in CONTROLS {
+            run("cc", word);
+        }
+        assert_eq!(CONTROLS.len(), 1 + acklab_core::cc::Algorithm::NAMES.len());
+        assert_eq!(QUEUES.len(), 1 + acklab_core::queue::Discipline::NAMES.len());
+    }
 
     #[test]
     fn every_preset_fits_its_parameters_and_yields_to_what_is_set_by_hand() {
