@@ -1,25 +1,33 @@
 //! The scenario file: what was run, beside its result, so that it can be run again.
 //!
-//! TOML with the scenario's name, seed, replications, and what was set. `acklab run FILE.toml`
-//! takes it in place of a scenario's name. With the scenario `graph` the file describes a network of
-//! its own in `[[link]]` and `[[flow]]` entries.
+//! TOML with the scenario's name, seed, replications, and what was set; or, for `scenario = "network"`,
+//! the network itself ([`crate::network_file`]). `acklab run FILE.toml` takes it in place of a
+//! scenario's name.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use toml::de::DeTable;
 
-use toml::Spanned;
-
-use crate::parameter::SetError;
+use crate::network_file::{FileMistake, NetworkFile, Place};
+use crate::parameter::{SetError, Settings, Value};
 use crate::plan::Plan;
-use crate::scenario::graph::{self, FlowEntry, Graph, GraphError, LinkEntry};
-use crate::scenario::{self, Scenario, UnknownScenario};
+use crate::scenario::{self, Graph, Scenario, UnknownScenario};
 
 /// A scenario with everything that decides its result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScenarioFile {
+    /// One of those that are built in.
+    BuiltIn(BuiltIn),
+    /// A network that the file describes.
+    Network(Box<NetworkFile>),
+}
+
+/// A built-in scenario with everything that decides its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ScenarioFile {
-    /// Name of a built-in scenario.
+pub struct BuiltIn {
+    /// Its name.
     pub scenario: String,
     /// Seed of the first replication.
     pub seed: u64,
@@ -32,29 +40,28 @@ pub struct ScenarioFile {
     /// Parameters that differ from their defaults, as text.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// Links of the scenario `graph`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub link: Vec<Spanned<LinkEntry>>,
-    /// Flows of the scenario `graph`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub flow: Vec<Spanned<FlowEntry>>,
+}
+
+/// What a file asks for.
+pub struct Asked {
+    /// The scenario.
+    pub scenario: &'static dyn Scenario,
+    /// Its settings.
+    pub settings: Settings,
+    /// Seed of the first replication.
+    pub seed: u64,
+    /// Replications, where the file says.
+    pub replications: Option<u64>,
+    /// Whether the scenario's whole grid is run.
+    pub all: bool,
 }
 
 /// Why a scenario file cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// Not TOML, or not these keys.
-    #[error("{0}")]
-    Toml(#[from] toml::de::Error),
-    /// A graph that cannot be.
+    /// Not TOML, not these keys, or not these values.
     #[error(transparent)]
-    Graph(#[from] GraphError),
-    /// Links or flows beside a built-in scenario.
-    #[error("[[link]] and [[flow]] belong to scenario = \"graph\"; {scenario} has its own network")]
-    NoGraph {
-        /// The scenario that was named.
-        scenario: String,
-    },
+    Mistake(#[from] FileMistake),
     /// The scenario is not known.
     #[error(transparent)]
     Scenario(#[from] UnknownScenario),
@@ -63,53 +70,102 @@ pub enum FileError {
     Set(#[from] SetError),
 }
 
+impl FileError {
+    /// Where in the file it is, if it is at one place.
+    pub const fn place(&self) -> Option<Place> {
+        match self {
+            Self::Mistake(mistake) => Some(mistake.place),
+            Self::Scenario(_) | Self::Set(_) => None,
+        }
+    }
+}
+
 impl ScenarioFile {
     /// The file that runs `plan` again.
     pub fn of(plan: &Plan) -> Self {
-        let (link, flow) = plan.scenario.graph().map_or((&[][..], &[][..]), Graph::entries);
-        Self {
-            link: link.to_vec(),
-            flow: flow.to_vec(),
+        if let Some(file) = plan.scenario.network_file() {
+            return Self::Network(Box::new(file.with(&network_values(plan))));
+        }
+        let set = plan.settings.chosen();
+        Self::BuiltIn(BuiltIn {
             scenario: plan.scenario.name().into(),
             seed: plan.seed,
             replications: Some(plan.replications),
             all: plan.all,
-            set: plan
-                .settings
-                .chosen()
-                .map(|(name, value)| (name.to_owned(), value.to_string()))
-                .collect(),
-        }
+            set: set.map(|(name, value)| (name.to_owned(), value.to_string())).collect(),
+        })
     }
 
     /// Reads a file's text.
     pub fn parse(text: &str) -> Result<Self, FileError> {
-        Ok(toml::from_str(text)?)
+        if is_network(text) {
+            return Ok(Self::Network(Box::new(NetworkFile::parse(text)?)));
+        }
+        let file = toml::from_str(text).map_err(|error| FileMistake::from((text, error)))?;
+        Ok(Self::BuiltIn(file))
     }
 
     /// The file's text.
     pub fn to_text(&self) -> String {
-        let body = toml::to_string(self).expect("plain keys and strings are always TOML");
-        format!("# Run again with: acklab run THIS_FILE\n{body}")
+        match self {
+            Self::BuiltIn(file) => {
+                let body = toml::to_string(file).expect("plain keys and strings are always TOML");
+                format!("# Run again with: acklab run THIS_FILE\n{body}")
+            }
+            Self::Network(file) => file.text().to_owned(),
+        }
     }
 
-    /// The plan that the file with this `text` describes.
-    pub fn plan(&self, text: &str) -> Result<Plan, FileError> {
-        let scenario: &'static dyn Scenario = if self.scenario == Graph::NAME {
-            // One for each file that is read, and a program reads one.
-            Box::leak(Box::new(graph::build(&self.link, &self.flow, text)?))
-        } else if self.link.is_empty() && self.flow.is_empty() {
-            scenario::find(&self.scenario)?
-        } else {
-            return Err(FileError::NoGraph { scenario: self.scenario.clone() });
-        };
-        let mut settings = scenario::defaults(scenario);
-        for (name, value) in &self.set {
-            settings.set(name, value)?;
+    /// What it asks for.
+    pub fn asked(self) -> Result<Asked, FileError> {
+        match self {
+            Self::BuiltIn(file) => {
+                let scenario = scenario::find(&file.scenario)?;
+                let mut settings = scenario::defaults(scenario);
+                for (name, value) in &file.set {
+                    settings.set(name, value)?;
+                }
+                let BuiltIn { seed, replications, all, .. } = file;
+                Ok(Asked { scenario, settings, seed, replications, all })
+            }
+            Self::Network(file) => {
+                let (seed, replications) = (file.seed(), Some(file.replications()));
+                let scenario: &dyn Scenario = Graph::from_file(*file);
+                let settings = scenario::defaults(scenario);
+                Ok(Asked { scenario, settings, seed, replications, all: false })
+            }
         }
-        let build = if self.all { Plan::all } else { Plan::single };
-        Ok(build(scenario, settings, self.seed, self.replications)?)
     }
+
+    /// The plan it describes.
+    pub fn plan(self) -> Result<Plan, FileError> {
+        let Asked { scenario, settings, seed, replications, all } = self.asked()?;
+        let build = if all { Plan::all } else { Plan::single };
+        Ok(build(scenario, settings, seed, replications)?)
+    }
+}
+
+/// Whether the file describes a network: by its scenario, or because it has links or flows.
+fn is_network(text: &str) -> bool {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    DeTable::parse(text).is_ok_and(|root| {
+        let root = root.get_ref();
+        let named = root.get("scenario").and_then(|scenario| scenario.get_ref().as_str());
+        named == Some("network") || ["link", "flow"].iter().any(|key| root.contains_key(*key))
+    })
+}
+
+/// What a plan of a network changes at the top level of its file, as TOML.
+fn network_values(plan: &Plan) -> Vec<(&'static str, String)> {
+    let set = plan.settings.chosen().map(|(name, value)| match value {
+        Value::Count(_) | Value::Number(_) => (name, value.to_string()),
+        // None of these has a quote or a backslash in it.
+        Value::Span(_) | Value::Rate(_) | Value::Choice(_) => (name, format!("\"{value}\"")),
+    });
+    let mut values =
+        vec![("seed", plan.seed.to_string()), ("replications", plan.replications.to_string())];
+    values.extend(set);
+    values
 }
 
 #[cfg(test)]
@@ -121,57 +177,21 @@ mod tests {
         let text =
             "scenario = \"nagle-delack\"\nseed = 7\nreplications = 3\n[set]\nrtt = \"10ms\"\n";
         let file = ScenarioFile::parse(text).unwrap();
-        let plan = file.plan(text).unwrap();
+        let plan = file.clone().plan().unwrap();
         assert_eq!(ScenarioFile::of(&plan), file);
         assert_eq!(ScenarioFile::parse(&file.to_text()).unwrap(), file);
     }
 
     #[test]
-    fn mistakes_in_a_file_are_named() {
+    fn mistakes_in_a_file_are_named_with_their_place() {
         let check = |text: &str, message: &str| {
-            let error = ScenarioFile::parse(text).and_then(|file| file.plan(text)).err().unwrap();
+            let error = ScenarioFile::parse(text).and_then(ScenarioFile::plan).err().unwrap();
             assert!(error.to_string().contains(message), "{error}");
         };
         check("scenario = \"nagle-delack\"", "missing field `seed`");
         check("scenario = \"nope\"\nseed = 1", "no scenario is called");
         check("scenario = \"nagle-delack\"\nseed = 1\n[set]\nrtt = \"x\"", "rtt=x");
-        check("scenario = \"nagle-delack\"\nseed = 1\ncolour = 2", "unknown field");
-    }
-
-    const GRAPH: &str = "scenario = \"graph\"\nseed = 1\n[set]\nduration = \"5s\"\n\
-        [[link]]\nfrom = \"a\"\nto = \"r\"\nrate = \"100mbit\"\ndelay = \"1ms\"\n\
-        [[link]]\nfrom = \"r\"\nto = \"b\"\nrate = \"5mbit\"\ndelay = \"10ms\"\n\
-        queue = \"codel\"\nlimit = 50\nwatch = true\n\
-        [[flow]]\nfrom = \"a\"\nto = \"b\"\n\
-        [[flow]]\nfrom = \"a\"\nto = \"b\"\ncc = \"cubic\"\nstart = \"1s\"\n";
-
-    #[test]
-    fn a_graph_runs_and_its_file_gives_the_same_run_again() {
-        let plan = ScenarioFile::parse(GRAPH).unwrap().plan(GRAPH).unwrap();
-        let results = crate::run::run(&plan);
-        let bps = results.metrics.number("throughput_bps");
-        assert!((4.0e6..5.0e6).contains(&bps), "{bps}");
-        assert_eq!(results.flows.len(), 2);
-        let again = ScenarioFile::of(&plan).to_text();
-        let again = ScenarioFile::parse(&again).unwrap().plan(&again).unwrap();
-        assert_eq!(crate::run::run(&again).hash, results.hash);
-    }
-
-    #[test]
-    fn mistakes_in_a_graph_are_told_with_their_place() {
-        let check = |from: &str, to: &str, message: &str| {
-            let text = GRAPH.replace(from, to);
-            let error = ScenarioFile::parse(&text).unwrap().plan(&text).err().unwrap().to_string();
-            assert!(error.contains(message), "{error}");
-        };
-        check(
-            "watch = true",
-            "one_way = true",
-            "line 18, column 1: no route leads from node \"b\"",
-        );
-        check("cc = \"cubic\"", "cc = \"cubik\"", "line 21, column 1: unknown congestion control");
-        check("5mbit", "-5mbit", "line 10, column 1: rate \"-5mbit\"");
-        check("to = \"b\"\ncc", "to = \"z\"\ncc", "no node is called \"z\"; the nodes are a, r, b");
-        check("scenario = \"graph\"", "scenario = \"bench-ref\"", "bench-ref has its own network");
+        check("scenario = \"nagle-delack\"\nseed = 1\ncolour = 2", "3:1: unknown field");
+        check("scenario = \"nagle-delack\"\nseed = -1", "2:8: invalid value");
     }
 }

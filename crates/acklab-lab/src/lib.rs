@@ -13,6 +13,7 @@ pub mod demo;
 pub mod emulation;
 pub mod file;
 pub mod measured;
+pub mod network_file;
 pub mod output;
 pub mod parameter;
 pub mod plan;

@@ -181,8 +181,9 @@ fn ladder(results: &Results) -> Option<Ladder> {
 /// How to get the result again.
 fn conditions(results: &Results) -> Vec<(String, String)> {
     let plan = &results.plan;
-    let mut command = format!("acklab run {}", plan.scenario.name());
-    for (index, (name, value)) in plan.settings.chosen().enumerate() {
+    let file = plan.scenario.network_file().map(|_| "scenario.toml");
+    let mut command = format!("acklab run {}", file.unwrap_or(plan.scenario.name()));
+    for (index, (name, value)) in plan.settings.chosen().enumerate().filter(|_| file.is_none()) {
         let separator = if index == 0 { " --set " } else { " " };
         command.extend([separator, name, "=", &value.to_string()]);
     }

@@ -3,6 +3,7 @@
 //! it is a lost guarantee; one that changes with it is written down anew, with the reason in the
 //! commit.
 
+use acklab_lab::file::ScenarioFile;
 use acklab_lab::plan::Plan;
 use acklab_lab::results::hex;
 use acklab_lab::{run, scenario};
@@ -24,4 +25,20 @@ fn the_built_in_scenarios_have_their_golden_hashes() {
     check("bench-ref", &["stagger=100ms"], "a6efe6c39249f752");
     check("rfc7928", &["mix=mix", "queue=fq-codel", "ecn=on", "duration=5s"], "d0dad5cf7944aee4");
     check("motor-loop", &["loop_delay=28ms", "loss=2"], "bac92229b4fffb2b");
+}
+
+#[test]
+fn the_example_networks_have_their_golden_hashes() {
+    let check = |name: &str, expect: &str| {
+        let path = format!("{}/../../scenarios/{name}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let plan = ScenarioFile::parse(&text).and_then(ScenarioFile::plan).unwrap();
+        assert_eq!(hex(run::run(&plan).hash), expect, "{name}");
+        // What a run writes down repeats it.
+        let again = ScenarioFile::parse(&ScenarioFile::of(&plan).to_text());
+        let again = again.and_then(ScenarioFile::plan).unwrap();
+        assert_eq!(hex(run::run(&again).hash), expect, "{name}, again");
+    };
+    check("two-flows.toml", "caa4b715535cfefd");
+    check("parking-lot.toml", "22efd737c30e9fc2");
 }

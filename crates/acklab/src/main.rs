@@ -9,6 +9,7 @@ mod diagnose;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod export;
+mod file;
 mod outcome;
 #[cfg(target_os = "linux")]
 mod record;

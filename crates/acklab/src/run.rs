@@ -5,16 +5,16 @@ use std::fs;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use acklab_lab::file::ScenarioFile;
 use acklab_lab::measured::{Measured, Metrics};
 use acklab_lab::output::Folder;
 use acklab_lab::plan::Plan;
 use acklab_lab::results::{CaseResult, Results, hex};
-use acklab_lab::scenario::{self, CapturePoint};
+use acklab_lab::scenario::CapturePoint;
 use acklab_lab::{capture, run};
 use clap::{Args, ValueEnum};
 
 use crate::Format;
+use crate::file;
 use crate::outcome::{Failure, print, print_json};
 use crate::table::{lay_out, number};
 
@@ -22,7 +22,8 @@ use crate::table::{lay_out, number};
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Run {
-    /// Name of a built-in scenario (see `acklab scenarios`), or the scenario.toml of an earlier run
+    /// Name of a built-in scenario (see `acklab scenarios`), the scenario.toml of an earlier run, or a
+    /// network's file
     scenario: String,
     /// Set parameters; `acklab scenarios NAME` lists them
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
@@ -114,22 +115,10 @@ impl Run {
 
     /// The plan that the arguments describe, on top of a scenario file's if one is named.
     fn plan(&self) -> Result<Plan, Failure> {
-        let unusable = |error: &dyn std::fmt::Display| Failure::Unusable(error.to_string());
-        let (scenario, mut settings, all, seed, reps);
-        let path = Path::new(&self.scenario);
-        if path.extension().is_some_and(|extension| extension == "toml") {
-            let text = fs::read_to_string(path).map_err(|e| Failure::at(path.display(), e))?;
-            let file = ScenarioFile::parse(&text).and_then(|file| file.plan(&text));
-            let earlier = file.map_err(|e| Failure::at(path.display(), e))?;
-            scenario = earlier.scenario;
-            (all, seed) = (earlier.all || self.all, self.seed.unwrap_or(earlier.seed));
-            reps = self.reps.or(Some(earlier.replications));
-            settings = earlier.settings;
-        } else {
-            scenario = scenario::find(&self.scenario).map_err(|e| unusable(&e))?;
-            (all, seed, reps) = (self.all, self.seed.unwrap_or(DEFAULT_SEED), self.reps);
-            settings = scenario::defaults(scenario);
-        }
+        let asked = file::asked(&self.scenario)?;
+        let (scenario, mut settings) = (asked.scenario, asked.settings);
+        let (all, seed) = (asked.all || self.all, self.seed.unwrap_or(asked.seed));
+        let reps = self.reps.or(asked.replications);
         for pair in &self.sets {
             settings.set_pair(pair).map_err(|e| Failure::at("--set", e))?;
         }
@@ -259,13 +248,11 @@ ideal, drifting: the closed form's mean on ideal clocks (the default) and with a
 (--set jitter=1ms); C: its maximum, the cycle of round trip and delayed ACK.
 ";
 
-/// The seed where none is given.
-const DEFAULT_SEED: u64 = 1;
-
 const EXAMPLES: &str = "\
 Examples:
   acklab run nagle-delack                          the defaults: QNX sends, Linux receives
   acklab run nagle-delack --set receiver=qnx-7.0 nagle=on rtt=30ms --format json
   acklab run nagle-delack --all --out out/seed0    4 systems x Nagle on/off x 5 round trips
   acklab run nagle-delack --set receiver=windows-7 --capture slow.pcapng --capture-at middle
-  acklab run out/seed0/scenario.toml               the same again";
+  acklab run out/seed0/scenario.toml               the same again
+  acklab run scenarios/parking-lot.toml            a network of one's own (docs/network-file.md)";

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::Format;
+use crate::file::asked;
 use crate::outcome::{Failure, print, print_json};
 use crate::table::lay_out;
 
@@ -15,7 +16,7 @@ use crate::table::lay_out;
 #[derive(Args)]
 #[command(after_help = "Examples:\n  acklab scenarios\n  acklab scenarios nagle-delack")]
 pub(crate) struct Scenarios {
-    /// The scenario to describe; all are listed where none is named
+    /// The scenario to describe, or a network's file; all are listed where none is named
     name: Option<String>,
     /// How to write it
     #[arg(long, value_enum, default_value = "text")]
@@ -24,12 +25,7 @@ pub(crate) struct Scenarios {
 
 impl Scenarios {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let one = match &self.name {
-            Some(name) => {
-                Some(scenario::find(name).map_err(|error| Failure::Unusable(error.to_string()))?)
-            }
-            None => None,
-        };
+        let one = self.name.as_deref().map(asked).transpose()?.map(|asked| asked.scenario);
         match (one, self.format) {
             (None, Format::Text) => print(&list()),
             (None, Format::Json) => print_json(&json!({

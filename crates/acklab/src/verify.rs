@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use acklab_lab::scenario;
+use acklab_lab::file::Asked;
 use acklab_lab::verify::{
     Decision, Effort, Job, Precision, ProportionMethod, Report, SplitVerification, StopRule,
     Verification,
@@ -14,6 +14,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::Format;
+use crate::file::asked;
 use crate::outcome::{Failure, print, print_json, tell};
 use crate::table::lay_out;
 
@@ -21,16 +22,16 @@ use crate::table::lay_out;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Verify {
-    /// A built-in scenario with signals (see `acklab scenarios NAME`)
+    /// A built-in scenario with signals (see `acklab scenarios NAME`), or a file as `acklab run` takes it
     scenario: String,
     /// The query, in the language of UPPAAL SMC; times in seconds unless they carry a unit
     query: String,
     /// Set parameters; `acklab scenarios NAME` lists them
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
     sets: Vec<String>,
-    /// Seed of the first run; the others' are derived from it
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// Seed of the first run; the others' are derived from it [default: the file's, else 1]
+    #[arg(long)]
+    seed: Option<u64>,
     /// 1 - confidence; of a test, the probability of rejecting what holds
     #[arg(long, default_value_t = 0.05)]
     alpha: f64,
@@ -84,8 +85,7 @@ fn stop(name: &str) -> Result<StopRule, String> {
 impl Verify {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let unusable = |error: &dyn std::fmt::Display| Failure::Unusable(error.to_string());
-        let scenario = scenario::find(&self.scenario).map_err(|error| unusable(&error))?;
-        let mut settings = scenario::defaults(scenario);
+        let Asked { scenario, mut settings, seed, .. } = asked(&self.scenario)?;
         for pair in &self.sets {
             settings.set_pair(pair).map_err(|error| Failure::at("--set", error))?;
         }
@@ -101,7 +101,7 @@ impl Verify {
             stop: self.stop,
             runs_max: Some(self.runs_max),
         };
-        let job = Job::new(scenario, settings, &self.query, precision, self.seed);
+        let job = Job::new(scenario, settings, &self.query, precision, self.seed.unwrap_or(seed));
         let job = job.map_err(|error| unusable(&error))?;
         if self.splitting {
             let effort = Effort { trajectories: self.effort, replications: self.split_reps };

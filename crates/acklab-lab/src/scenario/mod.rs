@@ -6,11 +6,12 @@
 
 mod ance;
 mod bench;
-pub mod graph;
+mod graph;
 mod hold;
 mod motor_loop;
 mod nagle_delack;
 mod network;
+mod network_signals;
 mod path;
 mod recorder;
 mod rfc7928;
@@ -21,12 +22,14 @@ use acklab_core::packet::Packet;
 use acklab_core::time::Time;
 
 use crate::measured::{MetricDoc, Metrics};
+use crate::network_file::NetworkFile;
 use crate::parameter::{Parameter, SetError, Settings, nearest};
 use crate::report::run::{Comparison, Expected};
 use crate::signal::{Segment, Signal, Watch};
 
 pub use ance::Ance;
 pub use bench::Bench;
+pub use graph::Graph;
 pub use hold::HeldExchange;
 pub use motor_loop::MotorLoop;
 pub use nagle_delack::{NagleDelack, simulate as simulate_nagle_delack};
@@ -117,8 +120,8 @@ pub trait Scenario: Sync {
     ) {
     }
 
-    /// The graph that it was built from, where a file described one.
-    fn graph(&self) -> Option<&graph::Graph> {
+    /// The file that describes it, where it is none of the built-in ones.
+    fn network_file(&self) -> Option<&NetworkFile> {
         None
     }
 
@@ -193,7 +196,12 @@ pub struct UnknownScenario {
 pub fn find(name: &str) -> Result<&'static dyn Scenario, UnknownScenario> {
     ALL.iter().copied().find(|scenario| scenario.name() == name).ok_or_else(|| UnknownScenario {
         name: name.into(),
-        hint: nearest(name, ALL.iter().map(|scenario| scenario.name())),
+        hint: match name {
+            "network" => {
+                "a network is described in a file, such as scenarios/two-flows.toml; ".into()
+            }
+            _ => nearest(name, ALL.iter().map(|scenario| scenario.name())),
+        },
     })
 }
 

@@ -12,7 +12,7 @@
 use acklab_control::LoopRecord;
 use acklab_control::record::code;
 use acklab_core::event::{DropReason, Event, EventKind, FlowKey};
-use acklab_core::packet::{Body, NodeId, Packet};
+use acklab_core::packet::{Addr, Body, NodeId, Packet};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::{Observer, ResultHash};
@@ -28,14 +28,23 @@ pub(super) struct Watched {
     pub(super) bottleneck: u32,
     /// Its rate.
     pub(super) rate: BitRate,
-    /// The sender of each flow, in the order in which they are reported, with its name.
-    pub(super) senders: Vec<(NodeId, String)>,
+    /// The sender of each flow, in the order in which they are reported.
+    pub(super) senders: Vec<WatchedSender>,
+    /// Sampling period of the control loop, if there is one.
+    pub(super) period: Span,
+}
+
+/// The sending end of a flow.
+#[derive(Clone, Debug)]
+pub(super) struct WatchedSender {
+    /// Where it is.
+    pub(super) addr: Addr,
+    /// The flow's name.
+    pub(super) name: String,
     /// Bytes on the wire for each byte of payload: throughput counts headers.
     pub(super) wire_factor: f64,
     /// Payload of a full segment, bytes: what the window is counted in.
     pub(super) mss: f64,
-    /// Sampling period of the control loop, if there is one.
-    pub(super) period: Span,
 }
 
 /// The bottleneck's queue.
@@ -143,8 +152,8 @@ pub(super) struct NetworkRecorder<'a> {
     hash: ResultHash,
     queue: Bottleneck,
     senders: Vec<Sender>,
-    /// Flow by node, for those that are watched.
-    by_node: Vec<Option<u16>>,
+    /// Ports with their flows, by node, for those that are watched.
+    by_node: Vec<Vec<(u16, usize)>>,
     control: LoopRecord,
     /// The last value of each thing that a control loop tells.
     loop_values: [(u32, f64); LOOP_CODES.len()],
@@ -180,10 +189,10 @@ impl Changes {
 impl<'a> NetworkRecorder<'a> {
     /// Watches what `watched` names.
     pub(super) fn new(watched: Watched, tap: Option<Tap<'a>>) -> Self {
-        let nodes = watched.senders.iter().map(|(node, _)| usize::from(node.0) + 1).max();
-        let mut by_node = vec![None; nodes.unwrap_or(0)];
-        for (flow, (node, _)) in watched.senders.iter().enumerate() {
-            by_node[usize::from(node.0)] = Some(flow as u16);
+        let nodes = watched.senders.iter().map(|sender| usize::from(sender.addr.node.0) + 1).max();
+        let mut by_node = vec![Vec::new(); nodes.unwrap_or(0)];
+        for (flow, WatchedSender { addr, .. }) in watched.senders.iter().enumerate() {
+            by_node[usize::from(addr.node.0)].push((addr.port, flow));
         }
         Self {
             senders: vec![Sender::default(); watched.senders.len()],
@@ -235,17 +244,17 @@ impl<'a> NetworkRecorder<'a> {
 
     /// The window of a flow, in full segments.
     pub(super) fn cwnd(&self, flow: usize) -> f64 {
-        self.senders[flow].cwnd as f64 / self.watched.mss
+        self.senders[flow].cwnd as f64 / self.watched.senders[flow].mss
     }
 
     /// The slow-start threshold of a flow, in full segments.
     pub(super) fn ssthresh(&self, flow: usize) -> f64 {
-        self.senders[flow].ssthresh as f64 / self.watched.mss
+        self.senders[flow].ssthresh as f64 / self.watched.senders[flow].mss
     }
 
     /// Full segments of a flow that were acknowledged.
     pub(super) fn acked(&self, flow: usize) -> f64 {
-        self.senders[flow].acked as f64 / self.watched.mss
+        self.senders[flow].acked as f64 / self.watched.senders[flow].mss
     }
 
     /// Bits per second acknowledged since time zero, headers included.
@@ -254,7 +263,7 @@ impl<'a> NetworkRecorder<'a> {
         if seconds == 0.0 {
             return 0.0;
         }
-        8.0 * self.senders[flow].acked as f64 * self.watched.wire_factor / seconds
+        8.0 * self.senders[flow].acked as f64 * self.watched.senders[flow].wire_factor / seconds
     }
 
     /// The same for all flows together.
@@ -292,18 +301,19 @@ impl<'a> NetworkRecorder<'a> {
         metrics.insert("retransmissions", one(sum(|sender| sender.retransmissions)));
         metrics.insert("timeouts", one(sum(|sender| sender.timeouts)));
         let flows = self.watched.senders.iter().zip(&self.senders).enumerate();
-        let flows = flows.map(|(index, ((_, name), sender))| {
+        let flows = flows.map(|(index, (watched, sender))| {
             let mut metrics = Metrics::default();
             metrics.insert("throughput_bps", one(self.throughput(index, end)));
             metrics.insert("retransmissions", one(sender.retransmissions as f64));
             metrics.insert("timeouts", one(sender.timeouts as f64));
-            Flow { id: name.clone(), metrics }
+            Flow { id: watched.name.clone(), metrics }
         });
         (metrics, flows.collect())
     }
 
     fn flow(&self, key: FlowKey) -> Option<usize> {
-        self.by_node.get(usize::from(key.local.node.0)).copied().flatten().map(usize::from)
+        let ports = self.by_node.get(usize::from(key.local.node.0))?;
+        ports.iter().find(|(port, _)| *port == key.local.port).map(|(_, flow)| *flow)
     }
 
     fn change(&mut self, what: Changes) {

@@ -124,14 +124,43 @@ impl Topology {
         Ok(())
     }
 
+    /// The links that packets from `from` to `to` take, in order; `None` where no way leads there.
+    pub fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
+        let (from, to) = (usize::from(from.0), usize::from(to.0));
+        let incoming = self.incoming();
+        let mut next = vec![NO_ROUTE; self.names.len()];
+        let mut frontier = VecDeque::from([to]);
+        while let Some(node) = frontier.pop_front() {
+            for &(link, before) in incoming.get(node)? {
+                if before != to && next[before] == NO_ROUTE {
+                    next[before] = link;
+                    frontier.push_back(before);
+                }
+            }
+        }
+        let (mut path, mut at) = (Vec::new(), from);
+        while at != to {
+            let link = *next.get(at).filter(|&&link| link != NO_ROUTE)?;
+            path.push(link);
+            at = usize::from(self.edges[link as usize].to.0);
+        }
+        Some(path)
+    }
+
+    /// The links into each node, as (link, node before), in the order of their declaration.
+    fn incoming(&self) -> Vec<Vec<(u32, usize)>> {
+        let mut incoming = vec![Vec::new(); self.names.len()];
+        for (index, edge) in self.edges.iter().enumerate() {
+            incoming[usize::from(edge.to.0)].push((index as u32, usize::from(edge.from.0)));
+        }
+        incoming
+    }
+
     /// For each node and destination, the index of the link to take; `NO_ROUTE` where there is
     /// none.
     pub(crate) fn routes(&self) -> Routes {
         let nodes = self.names.len();
-        let mut incoming = vec![Vec::new(); nodes];
-        for (index, edge) in self.edges.iter().enumerate() {
-            incoming[usize::from(edge.to.0)].push((index as u32, usize::from(edge.from.0)));
-        }
+        let incoming = self.incoming();
         let mut links = vec![NO_ROUTE; nodes * nodes];
         let mut frontier = VecDeque::new();
         for destination in 0..nodes {
@@ -187,6 +216,9 @@ mod tests {
         let routes = topology.routes();
         assert_eq!(routes.next_link(a, c), Some(4));
         assert_eq!(routes.next_link(b, a), Some(1));
+        assert_eq!(topology.path(a, c), Some(vec![4]));
+        assert_eq!(topology.path(a, d), None);
+        assert_eq!(topology.path(b, b), Some(vec![]));
         assert_eq!(routes.next_link(a, a), None);
         assert_eq!(routes.next_link(a, d), None, "nothing leads there");
         assert_eq!(routes.next_link(a, NodeId(9)), None, "no such node");
@@ -226,5 +258,9 @@ mod tests {
         let routes = topology.routes();
         assert_eq!((routes.next_link(a, c), routes.next_link(b, c)), (Some(0), Some(2)));
         assert_eq!((routes.next_link(c, a), routes.next_link(b, a)), (Some(3), Some(1)));
+        assert_eq!(
+            (topology.path(a, c), topology.path(c, a)),
+            (Some(vec![0, 2]), Some(vec![3, 1]))
+        );
     }
 }

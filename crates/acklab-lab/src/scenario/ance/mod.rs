@@ -11,14 +11,13 @@ mod model;
 mod parameters;
 mod signals;
 
-use std::ops::ControlFlow;
-
 use acklab_core::event::Interest;
 use acklab_core::rng::Rng;
 use acklab_core::time::Time;
 use acklab_sim::World;
 
 use super::network::{NETWORK_METRICS, NetworkRecorder};
+use super::network_signals::follow;
 use super::{Axis, Capture, CapturePoint, Replication, Scenario};
 use crate::measured::MetricDoc;
 use crate::parameter::{Parameter, SetError, Settings};
@@ -217,33 +216,6 @@ fn run(settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replicat
 
 fn watch(settings: &Settings, path: &[Segment], until: Time, wanted: &[bool], each: Watch<'_>) {
     let settings = resolve(settings);
-    let Some((first, rest)) = path.split_first() else { return };
-    let signals = signals::list(&settings);
-    let sources: Vec<_> =
-        signals.iter().zip(wanted).map(|((_, source), wanted)| wanted.then_some(*source)).collect();
-    let changes = signals::changes(&sources);
-    let mut world = world(&settings, first.seed, signals::interest(changes), None);
-    let mut values = vec![0.0; sources.len()];
-    let mut show = |world: &World<NetworkRecorder<'_>>, at| {
-        for (value, source) in values.iter_mut().zip(&sources) {
-            if let Some(source) = source {
-                *value = signals::value(*source, world.observer(), at);
-            }
-        }
-        each(at, &values)
-    };
-    if show(&world, Time::ZERO) == ControlFlow::Break(()) {
-        return;
-    }
-    let mut rest = rest.iter().peekable();
-    while let Some(at) = world.next_time().filter(|at| *at <= until) {
-        while let Some(segment) = rest.next_if(|segment| segment.from < at) {
-            world.reseed(segment.seed);
-        }
-        world.step();
-        let wanted_one = world.observer_mut().take_changes().has(changes);
-        if wanted_one && show(&world, at) == ControlFlow::Break(()) {
-            return;
-        }
-    }
+    let open = |seed, interest| world(&settings, seed, interest, None);
+    follow(&signals::list(&settings), path, until, wanted, open, each);
 }

@@ -26,7 +26,7 @@ use acklab_sim::{End, Observer, Topology, World};
 
 use super::algorithms::{congestion_control, discipline};
 use crate::parameter::Settings;
-use crate::scenario::network::Watched;
+use crate::scenario::network::{Watched, WatchedSender};
 
 /// A topology with the roles of its nodes.
 pub(super) struct Model {
@@ -78,12 +78,16 @@ impl Model {
         let packet = settings.count("packet") as f64;
         let mss = f64::from(mss(settings));
         let names = (b'A'..=b'Z').map(|letter| char::from(letter).to_string());
+        let senders = self.senders.iter().zip(names).map(|(node, name)| WatchedSender {
+            addr: Addr { node: *node, port: DATA_PORT },
+            name,
+            wire_factor: packet / mss,
+            mss,
+        });
         Watched {
             bottleneck: self.bottleneck,
             rate: settings.rate("rate"),
-            senders: self.senders.iter().copied().zip(names).collect(),
-            wire_factor: packet / mss,
-            mss,
+            senders: senders.collect(),
             period: PERIOD,
         }
     }

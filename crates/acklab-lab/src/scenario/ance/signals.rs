@@ -1,47 +1,13 @@
 //! What the ANCE scenarios measure of their control loop, and what queries may name.
 
 use acklab_control::LoopRecord;
-use acklab_core::event::Interest;
-use acklab_core::time::Time;
 
 use crate::measured::{Measured, MetricDoc, Metrics};
 use crate::parameter::Settings;
 use crate::scenario::motor_loop::LOOP_SIGNALS;
-use crate::scenario::network::{Changes, NETWORK_METRICS, NetworkRecorder};
+use crate::scenario::network::NETWORK_METRICS;
+use crate::scenario::network_signals::{self, Source};
 use crate::signal::Signal;
-
-/// Where a signal's value comes from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Source {
-    QueueLength,
-    QueueBytes,
-    Drops,
-    Marks,
-    Throughput,
-    Jain,
-    Cwnd(usize),
-    Ssthresh(usize),
-    Acked(usize),
-    FlowThroughput(usize),
-    /// A value that the control loop tells under this code.
-    Loop(u32),
-}
-
-impl Source {
-    /// What must change for its value to change. Throughput is looked at when an ACK comes.
-    const fn changes(self) -> Changes {
-        match self {
-            Self::QueueLength | Self::QueueBytes | Self::Drops | Self::Marks => Changes::QUEUE,
-            Self::Throughput
-            | Self::Jain
-            | Self::Cwnd(_)
-            | Self::Ssthresh(_)
-            | Self::Acked(_)
-            | Self::FlowThroughput(_) => Changes::FLOWS,
-            Self::Loop(_) => Changes::APP,
-        }
-    }
-}
 
 /// The signals under resolved settings.
 pub(super) fn list(settings: &Settings) -> Vec<(Signal, Source)> {
@@ -56,75 +22,10 @@ pub(super) fn list(settings: &Settings) -> Vec<(Signal, Source)> {
             add(name, unit, doc, Source::Loop(*code));
         }
     }
-    for (name, unit, doc, source) in NETWORK_SIGNALS {
-        add(name, unit, doc, *source);
-    }
-    for flow in 0..flows {
-        let of_flow: [(&str, &str, &str, Source); 4] = [
-            ("cwnd", "packets", "congestion window", Source::Cwnd(flow)),
-            ("ssthresh", "packets", "slow-start threshold", Source::Ssthresh(flow)),
-            ("acked", "packets", "packets acknowledged so far", Source::Acked(flow)),
-            (
-                "throughput",
-                "bit/s",
-                "acknowledged since time 0, over time",
-                Source::FlowThroughput(flow),
-            ),
-        ];
-        for (name, unit, doc, source) in of_flow {
-            add(&format!("flow[{flow}].{name}"), unit, doc, source);
-        }
-    }
+    list.extend(network_signals::of_network());
+    list.extend(network_signals::of_flows(0..flows));
     list
 }
-
-/// What must be watched for the wanted ones.
-pub(super) fn changes(wanted: &[Option<Source>]) -> Changes {
-    wanted.iter().flatten().fold(Changes::NONE, |all, source| all.with(source.changes()))
-}
-
-/// The event classes that tell of such changes.
-pub(super) fn interest(changes: Changes) -> Interest {
-    [
-        (Changes::QUEUE, Interest::QUEUE),
-        (Changes::FLOWS, Interest::CONGESTION),
-        (Changes::APP, Interest::MESSAGE),
-    ]
-    .into_iter()
-    .filter(|(change, _)| changes.has(*change))
-    .fold(Interest::NONE, |all, (_, interest)| all.with(interest))
-}
-
-/// A signal's value at `now`.
-pub(super) fn value(source: Source, recorder: &NetworkRecorder<'_>, now: Time) -> f64 {
-    match source {
-        Source::QueueLength => f64::from(recorder.queue_packets()),
-        Source::QueueBytes => recorder.queue_bytes() as f64,
-        Source::Drops => recorder.drops_and_marks().0 as f64,
-        Source::Marks => recorder.drops_and_marks().1 as f64,
-        Source::Throughput => recorder.total_throughput(now),
-        Source::Jain => recorder.jain(),
-        Source::Cwnd(flow) => recorder.cwnd(flow),
-        Source::Ssthresh(flow) => recorder.ssthresh(flow),
-        Source::Acked(flow) => recorder.acked(flow),
-        Source::FlowThroughput(flow) => recorder.throughput(flow, now),
-        Source::Loop(code) => recorder.loop_value(code),
-    }
-}
-
-const NETWORK_SIGNALS: &[(&str, &str, &str, Source)] = &[
-    ("queue.length", "packets", "waiting at the bottleneck", Source::QueueLength),
-    ("queue.bytes", "bytes", "waiting at the bottleneck", Source::QueueBytes),
-    ("drops", "packets", "dropped at the bottleneck so far", Source::Drops),
-    ("marks", "packets", "marked at the bottleneck so far", Source::Marks),
-    (
-        "throughput",
-        "bit/s",
-        "of all flows: acknowledged since time 0, over time",
-        Source::Throughput,
-    ),
-    ("jain", "index", "fairness of the flows' throughput so far", Source::Jain),
-];
 
 /// Adds what the loop cost.
 pub(super) fn add_loop_metrics(metrics: &mut Metrics, control: &LoopRecord) {

@@ -1,70 +1,109 @@
-//! `graph`: a network of the user's own, link by link, from a scenario file.
+//! `network`: the graph of nodes, links and flows that a file describes.
 //!
-//! Nodes are the names that links mention. Routes are the paths of fewest links; a flow without a way
-//! there and back is refused with its place in the file. Flows are TCP and write all the time; the
-//! metrics are those of the link to be watched and of the flows. Left out: datagrams, other traffic
-//! and impairments, which the built-in scenarios and the library have.
+//! [`crate::network_file`] reads and checks the file, [`model`] makes a world of it, [`recorder`]
+//! measures what the shared recorder of queues and flows does not: messages, exchanges, datagrams.
 
-mod entries;
+mod model;
+mod recorder;
+
+use std::fmt;
 
 use acklab_core::event::Interest;
-use acklab_core::packet::Addr;
-use acklab_core::seq::Seq;
-use acklab_core::tcp::Config;
-use acklab_core::time::{Span, Time};
-use acklab_core::units::BitRate;
-use acklab_sim::app::{App, Bulk, Reader, ReaderModel};
-use acklab_sim::{End, Topology, World};
-use toml::Spanned;
+use acklab_core::time::Time;
+use acklab_sim::World;
 
-pub use entries::{FlowEntry, GraphError, LinkEntry, build};
-
-use self::entries::FlowSpec;
-use super::network::{NETWORK_METRICS, NetworkRecorder, Watched};
-use super::{Axis, Capture, CapturePoint, Replication, Scenario};
+use self::recorder::GraphRecorder;
+use super::network::NetworkRecorder;
+use super::network_signals::{Source, follow, of_flows, of_network};
+use super::{Axis, Capture, Replication, Scenario};
 use crate::measured::MetricDoc;
+use crate::network_file::{NetworkFile, Traffic};
 use crate::parameter::{Kind, Parameter, SetError, Settings};
+use crate::signal::{Segment, Signal, Watch};
 
-/// A network of the user's own.
-#[derive(Clone, Debug)]
+/// A network from a file.
 pub struct Graph {
-    topology: Topology,
-    flows: Vec<FlowSpec>,
-    watched: u32,
-    rate: BitRate,
-    links: Vec<Spanned<LinkEntry>>,
-    entries: Vec<Spanned<FlowEntry>>,
+    file: NetworkFile,
+    summary: &'static str,
+    parameters: &'static [Parameter],
+    /// Names of the links, by their index.
+    links: &'static [&'static str],
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.file.fmt(f)
+    }
 }
 
 impl Graph {
-    /// The scenario's name in a file.
-    pub const NAME: &'static str = "graph";
+    /// The scenario of a file, which lives as long as the process: a plan and its results name their
+    /// scenario for good, as they do a built-in one, and a process reads a file or two.
+    pub fn from_file(file: NetworkFile) -> &'static Self {
+        let forever = |text: &str| -> &'static str { Box::leak(Box::from(text)) };
+        let links: Vec<_> = file.links().iter().map(|link| forever(&link.name)).collect();
+        let links: &'static [&'static str] = links.leak();
+        let parameters = vec![
+            Parameter {
+                name: "duration",
+                default: forever(&file.duration().to_string()),
+                kind: Kind::Span,
+                doc: "Simulated time.",
+            },
+            Parameter {
+                name: "watch",
+                default: links[file.watch() as usize],
+                kind: Kind::Choice(links),
+                doc: "The link whose queue is measured.",
+            },
+        ];
+        let summary = forever(file.about().unwrap_or("a network of one's own, from a file"));
+        Box::leak(Box::new(Self { file, summary, parameters: parameters.leak(), links }))
+    }
 
-    /// The entries that it was built from.
-    pub fn entries(&self) -> (&[Spanned<LinkEntry>], &[Spanned<FlowEntry>]) {
-        (&self.links, &self.entries)
+    /// The number of each flow over TCP in the file.
+    fn tcp_flows(&self) -> impl Iterator<Item = usize> {
+        let flows = self.file.flows().iter().enumerate();
+        flows
+            .filter(|(_, (.., flow))| !matches!(flow.traffic, Traffic::Datagrams(_)))
+            .map(|(index, _)| index)
+    }
+
+    fn named_signals(&self) -> Vec<(Signal, Source)> {
+        let mut signals = of_network();
+        signals.extend(of_flows(self.tcp_flows()));
+        signals
+    }
+
+    /// Index of the watched link.
+    fn watched(&self, settings: &Settings) -> u32 {
+        let name = settings.choice("watch");
+        self.links.iter().position(|link| *link == name).unwrap_or_default() as u32
     }
 }
 
 impl Scenario for Graph {
     fn name(&self) -> &'static str {
-        Self::NAME
+        "network"
     }
 
     fn summary(&self) -> &'static str {
-        "a network of your own, link by link, from a scenario file"
+        self.summary
     }
 
     fn doc(&self) -> &'static str {
-        "TCP flows that write all the time over the links of the file."
+        "Nodes, links and flows as a file describes them; docs/network-file.md has the format. Packets \
+         take the way of fewest links, and hosts take no time. Throughput, fairness and \
+         retransmissions are those of the flows over TCP; queue, drops and marks those of the link \
+         that is watched, in its direction."
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
+        self.parameters
     }
 
     fn metrics(&self) -> &'static [MetricDoc] {
-        &NETWORK_METRICS
+        &recorder::METRICS
     }
 
     fn main_metric(&self) -> &'static str {
@@ -72,11 +111,11 @@ impl Scenario for Graph {
     }
 
     fn side_metrics(&self) -> &'static [&'static str] {
-        &["jain", "queue_packets", "drops"]
+        &["jain", "queue_mean_packets", "drops", "marks", "retransmissions", "timeouts"]
     }
 
     fn replications(&self) -> u64 {
-        1
+        self.file.replications()
     }
 
     fn grid(&self) -> &'static [Axis] {
@@ -87,62 +126,63 @@ impl Scenario for Graph {
         &["rtt"]
     }
 
-    fn check(&self, _settings: &Settings) -> Result<(), SetError> {
-        Ok(())
+    fn check(&self, settings: &Settings) -> Result<(), SetError> {
+        let duration = settings.span("duration");
+        let late = self.file.flows().iter().find(|(.., flow)| flow.start >= Time::ZERO + duration);
+        let reason = match late {
+            Some((.., flow)) => {
+                let start = flow.start.since(Time::ZERO);
+                format!("must be longer: flow {:?} starts at {start}", flow.name)
+            }
+            None => return Ok(()),
+        };
+        Err(SetError::BadValue { name: "duration".into(), text: duration.to_string(), reason })
     }
 
     fn packets(&self, settings: &Settings) -> u64 {
-        let bits = self.rate.as_bps() as f64 * settings.span("duration").as_secs_f64();
-        (2.0 * bits / (8.0 * FULL_PACKET)) as u64
+        self.file.packets(settings.span("duration").as_secs_f64()) as u64
+    }
+
+    fn network_file(&self) -> Option<&NetworkFile> {
+        Some(&self.file)
+    }
+
+    fn signals(&self, _settings: &Settings) -> Vec<Signal> {
+        self.named_signals().into_iter().map(|(signal, _)| signal).collect()
+    }
+
+    fn watch(
+        &self,
+        settings: &Settings,
+        path: &[Segment],
+        until: Time,
+        wanted: &[bool],
+        each: Watch<'_>,
+    ) {
+        let open = |seed, interest| {
+            let recorder =
+                NetworkRecorder::new(model::watched(&self.file, self.watched(settings)), None);
+            let mut world = World::new(self.file.topology(), seed, interest, recorder);
+            model::open_flows(&mut world, &self.file, seed);
+            world
+        };
+        follow(&self.named_signals(), path, until, wanted, open, each);
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
+        let watched = self.watched(settings);
         let (at, tap) = capture.map_or((None, None), |Capture { at, tap }| (Some(at), Some(tap)));
-        let watched = Watched {
-            bottleneck: self.watched,
-            rate: self.rate,
-            senders: self.flows.iter().map(|flow| (flow.from, flow.name.clone())).collect(),
-            wire_factor: FULL_PACKET / FULL_PAYLOAD,
-            mss: FULL_PAYLOAD,
-            period: Span::from_millis(1),
-        };
-        let recorder = NetworkRecorder::new(watched, tap);
-        let mut world = World::new(&self.topology, seed, Interest::ALL, recorder);
-        if let Some((point, flow)) = at.zip(self.flows.first()) {
-            world.tap(match point {
-                CapturePoint::Sender => flow.from,
-                CapturePoint::Middle | CapturePoint::Receiver => flow.to,
-            });
+        let at = at.map(|point| model::node_at(&self.file, watched, point));
+        let network = NetworkRecorder::new(model::watched(&self.file, watched), tap);
+        let recorder = GraphRecorder::new(network, &self.file, at);
+        let mut world = World::new(self.file.topology(), seed, Interest::ALL, recorder);
+        for node in model::tapped(&self.file).chain(at) {
+            world.tap(node);
         }
-        for flow in &self.flows {
-            let config = Config { congestion: flow.cc.clone(), ..Config::default() };
-            let end = |node, app: Box<dyn App>| End {
-                addr: Addr { node, port: PORT },
-                config: config.clone(),
-                isn: Seq(0),
-                app,
-            };
-            let reader = Reader::new(ReaderModel::Promptly, u32::MAX);
-            let sender = end(flow.from, Box::new(Bulk::unlimited()));
-            world.connect_at(flow.start, sender, end(flow.to, Box::new(reader)));
-        }
+        model::open_flows(&mut world, &self.file, seed);
         let end = Time::ZERO + settings.span("duration");
         world.run_until(end);
         let events = world.events();
-        let mut recorder = world.into_observer();
-        let (metrics, flows) = recorder.finish(end);
-        Replication { hash: recorder.hash(), events, metrics, flows, longest_hold: None }
-    }
-
-    fn graph(&self) -> Option<&Graph> {
-        Some(self)
+        world.into_observer().finish(end, events)
     }
 }
-
-const PARAMETERS: &[Parameter] =
-    &[Parameter { name: "duration", default: "30s", kind: Kind::Span, doc: "Simulated time." }];
-
-/// Ethernet's payload, and what headers with timestamps leave of it, bytes.
-const FULL_PACKET: f64 = 1500.0;
-const FULL_PAYLOAD: f64 = 1448.0;
-const PORT: u16 = 5001;

@@ -26,7 +26,7 @@ use acklab_sim::peer::{DATAGRAM_DELAY_MS, Datagrams};
 use acklab_sim::{Access, Dumbbell, Duplex, End, Observer, Topology, World};
 
 use self::mixes::{Member, Traffic, members};
-use super::network::{NetworkRecorder, Watched};
+use super::network::{NetworkRecorder, Watched, WatchedSender};
 use super::{Axis, Capture, CapturePoint, Replication, Scenario};
 use crate::measured::{Measured, MetricDoc};
 use crate::parameter::{Parameter, SetError, Settings};
@@ -163,12 +163,16 @@ fn watched(settings: &Settings, members: &[Member], network: &Dumbbell) -> Watch
     let bulk = members.iter().zip(&network.pairs);
     let bulk =
         bulk.filter(|(member, _)| matches!(member.traffic, Traffic::Bulk) && !member.reverse);
+    let senders = bulk.map(|(member, pair)| WatchedSender {
+        addr: Addr { node: pair.0, port: SOURCE_PORT },
+        name: member.name.clone(),
+        wire_factor: FULL_PACKET / FULL_PAYLOAD,
+        mss: FULL_PAYLOAD,
+    });
     Watched {
         bottleneck: network.forward,
         rate: settings.rate("rate"),
-        senders: bulk.map(|(member, pair)| (pair.0, member.name.clone())).collect(),
-        wire_factor: FULL_PACKET / FULL_PAYLOAD,
-        mss: FULL_PAYLOAD,
+        senders: senders.collect(),
         period: PROBE_PERIOD,
     }
 }

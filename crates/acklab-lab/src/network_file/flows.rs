@@ -1,0 +1,318 @@
+//! `[[flow]]` tables: who sends what to whom, when, and over which transport.
+
+use acklab_core::packet::Packet;
+use acklab_core::tcp::Config;
+use acklab_core::time::{Span, Time};
+use acklab_core::units::BitRate;
+use acklab_sim::app::RequestPattern;
+use acklab_sim::arrivals::{Length, Pattern};
+
+use super::links::Node;
+use super::reader::{Field, Fields, Mistake};
+use super::transport;
+
+/// A flow as it was written.
+pub(super) struct Entry {
+    pub(super) from: Node,
+    pub(super) to: Node,
+    pub(super) flow: Flow,
+    /// Where its name is, else the flow.
+    pub(super) name_at: std::ops::Range<usize>,
+}
+
+/// What a flow does.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    /// Name in results.
+    pub(crate) name: String,
+    /// Nothing before.
+    pub(crate) start: Time,
+    /// Nothing new from then on.
+    pub(crate) stop: Time,
+    /// What it carries.
+    pub(crate) traffic: Traffic,
+}
+
+/// What is sent over what.
+#[derive(Clone, Debug)]
+pub(crate) enum Traffic {
+    /// As much as TCP takes; so many bytes, or without end.
+    Bulk(Ends, Option<u64>),
+    /// Messages of an arrival process over TCP, with the bytes of each where all have the same.
+    Messages(Ends, Pattern, Option<u32>),
+    /// Requests from the first node over TCP, answered by the second.
+    Requests(Ends, RequestPattern),
+    /// Datagrams of an arrival process.
+    Datagrams(Pattern),
+}
+
+/// Both ends' TCP.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends {
+    pub(crate) from: Config,
+    pub(crate) to: Config,
+    /// Bytes of a full packet at the IP layer.
+    pub(crate) packet: u16,
+}
+
+impl Ends {
+    /// Payload of a full packet, bytes.
+    pub(crate) fn payload(&self) -> f64 {
+        let timestamps = self.from.timestamps && self.to.timestamps;
+        let options = if timestamps { TIMESTAMPS } else { 0 };
+        f64::from(self.from.mss.min(self.to.mss) - options)
+    }
+
+    /// The most that may be under way towards the end that is not `config`'s, bytes.
+    fn window(&self) -> f64 {
+        f64::from(self.from.receive_buffer.max(self.to.receive_buffer))
+    }
+}
+
+/// Number `index`, read.
+pub(super) fn read(mut table: Fields<'_>, index: usize, duration: Span) -> Result<Entry, Mistake> {
+    let name_field = table.take("name");
+    let name = name_field.as_ref().map_or(Ok(format!("flow{index}")), read_name)?;
+    table.describe(format!("flow {name:?}"));
+    let from = Node::read(&table.need("from", "from = \"a\"")?)?;
+    let to = Node::read(&table.need("to", "to = \"b\"")?)?;
+    if from.name == to.name {
+        let message =
+            format!("flow {name:?} goes from {} to itself; it needs two nodes", from.name);
+        return Err(Mistake::new(&to.span, message));
+    }
+    let kind = table.need("kind", "kind = \"bulk\"")?.word(KINDS)?;
+    table.describe(format!("flow {name:?} of kind {kind}"));
+    let start = table.take("start");
+    let begin = start.as_ref().map_or(Ok(Span::ZERO), Field::time)?;
+    if let Some(field) = start.filter(|_| begin >= duration) {
+        return Err(field.refuse(format!("must be before the end, at {duration}")));
+    }
+    let traffic = read_traffic(kind, &mut table)?;
+    let mut end = Time::MAX;
+    if !matches!(traffic, Traffic::Requests(..))
+        && let Some(stop) = table.take("stop")
+    {
+        let at = stop.time()?;
+        if at <= begin {
+            return Err(stop.refuse(format!("must be after the start, at {begin}")));
+        }
+        end = Time::ZERO + at;
+    }
+    let name_at = name_field.map_or_else(|| table.span().clone(), |field| field.span());
+    table.finish()?;
+    let flow = Flow { name, start: Time::ZERO + begin, stop: end, traffic };
+    Ok(Entry { from, to, flow, name_at })
+}
+
+fn read_name(field: &Field<'_>) -> Result<String, Mistake> {
+    let name = field.string()?;
+    if name.is_empty() || name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control)
+    {
+        return Err(field.refuse(format!("a flow's name is 1 to {LONGEST_NAME} characters")));
+    }
+    Ok(name.to_owned())
+}
+
+fn read_traffic(kind: &str, table: &mut Fields<'_>) -> Result<Traffic, Mistake> {
+    Ok(match kind {
+        "bulk" => {
+            let bytes = table.take("bytes").map(|field| field.count(1, MOST_BYTES)).transpose()?;
+            Traffic::Bulk(transport::read(table)?, bytes)
+        }
+        "request" => {
+            let pattern = requests(table)?;
+            Traffic::Requests(transport::read(table)?, pattern)
+        }
+        _ => {
+            let over = match table.take("transport") {
+                Some(field) => field.word(&["tcp", "udp"])?,
+                None if matches!(kind, "cbr" | "poisson") => "udp",
+                None => "tcp",
+            };
+            let largest = if over == "udp" { LARGEST_DATAGRAM } else { LARGEST_MESSAGE };
+            let (pattern, bytes) = pattern(kind, table, largest)?;
+            if over == "udp" {
+                Traffic::Datagrams(pattern)
+            } else {
+                Traffic::Messages(transport::read(table)?, pattern, bytes)
+            }
+        }
+    })
+}
+
+fn requests(table: &mut Fields<'_>) -> Result<RequestPattern, Mistake> {
+    let size = |field: Field<'_>| field.count(1, LARGEST_MESSAGE).map(|bytes| bytes as u32);
+    let mut time = |key| table.take(key).map_or(Ok(Span::ZERO), |field| field.time());
+    let (service, think) = (time("service")?, time("think")?);
+    Ok(RequestPattern {
+        exchanges: table.take("count").map_or(Ok(u64::MAX), |field| field.count(1, MOST_COUNT))?,
+        header: size(table.need("request", "request = 400")?)?,
+        body: 0,
+        gap: Span::ZERO,
+        reply: size(table.need("reply", "reply = 100_000")?)?,
+        service,
+        think,
+    })
+}
+
+/// The arrivals of a flow, and the bytes of each where all have the same.
+fn pattern(
+    kind: &str,
+    table: &mut Fields<'_>,
+    largest: u64,
+) -> Result<(Pattern, Option<u32>), Mistake> {
+    if kind == "trace" {
+        let trace = table.need("trace", "trace = [[\"0s\", 1000], [\"10ms\", 500]]")?;
+        return Ok((read_trace(&trace, largest)?, None));
+    }
+    let bytes = table.need("bytes", "bytes = 1000")?.count(1, largest)? as u32;
+    let period = period(table, bytes)?;
+    let pattern = match kind {
+        "poisson" => Pattern::Poisson { mean: period, bytes },
+        "on-off" => {
+            let lengths = table.take("lengths");
+            let lengths = lengths.map_or(Ok("exponential"), |field| field.word(LENGTHS))?;
+            let shape = match lengths {
+                "pareto" => {
+                    table.take("shape").map_or(Ok(1.5), |field| field.number(1.1, 100.0))?
+                }
+                _ => 0.0,
+            };
+            let length = |field: Field<'_>| -> Result<Length, Mistake> {
+                let mean = field.time_above_zero()?;
+                Ok(match lengths {
+                    "constant" => Length::Constant(mean),
+                    "pareto" => Length::Pareto { mean, shape },
+                    _ => Length::Exponential { mean },
+                })
+            };
+            let on = length(table.need("on", "on = \"500ms\"")?)?;
+            let off = length(table.need("off", "off = \"500ms\"")?)?;
+            Pattern::OnOff { on, off, period, bytes }
+        }
+        _ => Pattern::Constant { period, bytes },
+    };
+    Ok((pattern, Some(bytes)))
+}
+
+/// From one arrival to the next: `every`, or what `rate` makes of `bytes`.
+fn period(table: &mut Fields<'_>, bytes: u32) -> Result<Span, Mistake> {
+    let (every, rate) = (table.take("every"), table.take("rate"));
+    match (every, rate) {
+        (Some(every), None) => every.time_above_zero(),
+        (None, Some(field)) => match field.rate()? {
+            BitRate::INFINITE => {
+                Err(field.refuse("must be finite; kind = \"bulk\" sends all it can"))
+            }
+            rate => Ok(rate.serialisation(u64::from(bytes))),
+        },
+        (Some(_), Some(rate)) => Err(rate.refuse("`every` is given, too; one of the two decides")),
+        (None, None) => {
+            table.need("every", "every = \"20ms\", or rate = \"1mbit\"")?;
+            Ok(Span::ZERO)
+        }
+    }
+}
+
+fn read_trace(trace: &Field<'_>, largest: u64) -> Result<Pattern, Mistake> {
+    let mut last = Span::ZERO;
+    let mut entry = |item: &Field<'_>| {
+        let [at, bytes] = item.pair("[\"10ms\", 500]")?;
+        let (time, bytes) = (at.time()?, bytes.count(1, largest)? as u32);
+        if time < last {
+            return Err(at.refuse(format!("must not be before the entry above it, at {last}")));
+        }
+        last = time;
+        Ok((time, bytes))
+    };
+    let entries = trace.items()?.iter().map(&mut entry).collect::<Result<Vec<_>, _>>()?;
+    if entries.is_empty() {
+        return Err(trace.refuse("has no entries; write pairs of time and bytes, [\"10ms\", 500]"));
+    }
+    Ok(Pattern::Trace(entries.into()))
+}
+
+/// What the estimate of a plan's size needs of a flow's way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// The lowest rate on it.
+    pub(super) rate: BitRate,
+    /// Propagation there and back, and the transmission of a packet of 1500 bytes; above zero.
+    pub(super) round_trip: Span,
+}
+
+impl Flow {
+    /// About how many packets of data, arrivals and exchanges it has within `seconds`.
+    pub(super) fn packets(&self, way: &Way, seconds: f64) -> f64 {
+        let full = |ends: &Ends| {
+            let by_rate = way.rate.as_bps() as f64 / (8.0 * ends.payload());
+            let by_window = ends.window() / ends.payload() / way.round_trip.as_secs_f64();
+            by_rate.min(by_window) * seconds
+        };
+        match &self.traffic {
+            Traffic::Bulk(ends, bytes) => {
+                let asked = bytes.map_or(f64::INFINITY, |bytes| bytes as f64 / ends.payload());
+                full(ends).min(asked)
+            }
+            Traffic::Messages(ends, pattern, _) => {
+                let (arrivals, bytes) = arrivals(pattern, seconds);
+                arrivals + full(ends).min(bytes / ends.payload())
+            }
+            Traffic::Requests(ends, pattern) => {
+                let least = way.round_trip + pattern.service + pattern.think;
+                let exchanges = (seconds / least.as_secs_f64()).min(pattern.exchanges as f64);
+                let bytes = f64::from(pattern.header) + f64::from(pattern.reply);
+                2.0 * exchanges + full(ends).min(exchanges * bytes / ends.payload())
+            }
+            Traffic::Datagrams(pattern) => arrivals(pattern, seconds).0,
+        }
+    }
+
+    /// Whether the way back must exist, too.
+    pub(super) const fn is_two_way(&self) -> bool {
+        !matches!(self.traffic, Traffic::Datagrams(_))
+    }
+}
+
+/// Arrivals within `seconds`, and their bytes.
+fn arrivals(pattern: &Pattern, seconds: f64) -> (f64, f64) {
+    let (period, bytes) = match pattern {
+        Pattern::Constant { period, bytes } | Pattern::Poisson { mean: period, bytes } => {
+            (*period, *bytes)
+        }
+        // An on period has one arrival at least.
+        Pattern::OnOff { on, off, period, bytes } => {
+            ((*period).min(least(*on) + least(*off)), *bytes)
+        }
+        Pattern::Trace(entries) => {
+            let bytes = entries.iter().map(|(_, bytes)| f64::from(*bytes)).sum();
+            return (entries.len() as f64, bytes);
+        }
+    };
+    let arrivals = 1.0 + seconds / period.as_secs_f64().max(1e-9);
+    (arrivals, arrivals * f64::from(bytes))
+}
+
+/// What most periods are longer than.
+fn least(length: Length) -> Span {
+    match length {
+        Length::Constant(span) => span,
+        Length::Exponential { mean } => mean,
+        Length::Pareto { mean, shape } => {
+            Span::from_secs_f64(mean.as_secs_f64() * (shape - 1.0) / shape)
+        }
+    }
+}
+
+const KINDS: &[&str] = &["bulk", "on-off", "messages", "request", "trace", "cbr", "poisson"];
+const LENGTHS: &[&str] = &["constant", "exponential", "pareto"];
+const LONGEST_NAME: usize = 40;
+const MOST_BYTES: u64 = 1 << 50;
+const MOST_COUNT: u64 = 1 << 50;
+/// Bytes of a message that an application writes at once.
+const LARGEST_MESSAGE: u64 = 1 << 30;
+/// What fits into IPv4's length field, less headers.
+const LARGEST_DATAGRAM: u64 = 65_535 - (Packet::IPV4_HEADER + Packet::UDP_HEADER) as u64;
+/// The timestamp option with its padding (RFC 7323 appendix A), bytes.
+const TIMESTAMPS: u16 = 12;

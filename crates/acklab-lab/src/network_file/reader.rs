@@ -1,0 +1,314 @@
+//! Typed access to a TOML text whose every refusal says where: [`Fields`] and [`Field`].
+//!
+//! A table is read by asking for its keys one by one; [`Fields::finish`] then refuses whatever nobody
+//! asked for, with the nearest key that would have been understood. A refusal ([`Mistake`]) carries a
+//! place in the text, which [`Place`] turns into line and column.
+
+use std::fmt;
+use std::ops::Range;
+
+use acklab_core::time::Span;
+use acklab_core::units::BitRate;
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use crate::parameter::{Kind, Value, nearest};
+
+/// Something in the text that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mistake {
+    /// Where in the text, a byte offset.
+    at: usize,
+    message: String,
+}
+
+impl Mistake {
+    pub(super) fn new(span: &Range<usize>, message: impl Into<String>) -> Self {
+        Self { at: span.start, message: message.into() }
+    }
+
+    /// With line and column.
+    pub(super) fn locate(self, text: &str) -> FileMistake {
+        FileMistake { place: Place::of(text, self.at), message: self.message }
+    }
+}
+
+/// A mistake in a scenario file: where, what, and how to mend it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {message}")]
+pub struct FileMistake {
+    /// Where.
+    pub place: Place,
+    /// What, and how to mend it.
+    pub message: String,
+}
+
+impl From<(&str, toml::de::Error)> for FileMistake {
+    fn from((text, error): (&str, toml::de::Error)) -> Self {
+        let at = error.span().map_or(0, |span| span.start);
+        Self { place: Place::of(text, at), message: error.message().trim_end().replace('\n', "; ") }
+    }
+}
+
+/// A place in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1, in characters.
+    pub column: usize,
+}
+
+impl Place {
+    /// The place of the byte at `offset`.
+    pub fn of(text: &str, offset: usize) -> Self {
+        let before = String::from_utf8_lossy(&text.as_bytes()[..offset.min(text.len())]);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+        Self { line, column }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// A table that is being read.
+pub(super) struct Fields<'a> {
+    text: &'a str,
+    /// What it describes, for messages: `a link`.
+    what: String,
+    table: &'a DeTable<'a>,
+    /// Where it begins.
+    span: Range<usize>,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(
+        text: &'a str,
+        what: impl Into<String>,
+        table: &'a DeTable<'a>,
+        span: Range<usize>,
+    ) -> Self {
+        Self { text, what: what.into(), table, span, known: Vec::new() }
+    }
+
+    /// What it describes, once that is known better.
+    pub(super) fn describe(&mut self, what: impl Into<String>) {
+        self.what = what.into();
+    }
+
+    /// Where the table begins.
+    pub(super) fn span(&self) -> &Range<usize> {
+        &self.span
+    }
+
+    /// The value of `key`, where it is there.
+    pub(super) fn take(&mut self, key: &'static str) -> Option<Field<'a>> {
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
+        let value = self.table.get(key)?;
+        Some(Field { text: self.text, key: key.to_owned(), value })
+    }
+
+    /// The value of `key`, which must be there; `example` is one that would do.
+    pub(super) fn need(&mut self, key: &'static str, example: &str) -> Result<Field<'a>, Mistake> {
+        self.take(key).ok_or_else(|| {
+            let message = format!("{} needs `{key}`; write for example {example}", self.what);
+            Mistake::new(&self.span, message)
+        })
+    }
+
+    /// Refuses the first key that was never asked for.
+    pub(super) fn finish(self) -> Result<(), Mistake> {
+        let unknown = self.table.keys().filter(|key| !self.known.contains(&key.get_ref().as_ref()));
+        let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
+        let name = key.get_ref().as_ref();
+        let hint = nearest(name, self.known.iter().copied());
+        let known = self.known.join(", ");
+        let message = format!("{} has no key {name:?}; {hint}its keys are {known}", self.what);
+        Err(Mistake::new(&key.span(), message))
+    }
+}
+
+/// A value with its key.
+#[derive(Clone)]
+pub(super) struct Field<'a> {
+    text: &'a str,
+    key: String,
+    value: &'a Spanned<DeValue<'a>>,
+}
+
+impl<'a> Field<'a> {
+    /// Where the value is.
+    pub(super) fn span(&self) -> Range<usize> {
+        self.value.span()
+    }
+
+    /// Refuses the value as it was written.
+    pub(super) fn refuse(&self, reason: impl fmt::Display) -> Mistake {
+        let source = self.text.get(self.span()).unwrap_or_default();
+        let mut shown: String = source.chars().take_while(|c| *c != '\n').take(LONGEST).collect();
+        if shown.len() < source.len() {
+            shown.push_str(" ...");
+        }
+        Mistake::new(&self.span(), format!("{} = {shown}: {reason}", self.key))
+    }
+
+    /// The text of a string.
+    pub(super) fn string(&self) -> Result<&'a str, Mistake> {
+        match self.value.get_ref() {
+            DeValue::String(text) => Ok(text.as_ref()),
+            _ => Err(self.refuse("must be a text in quotes")),
+        }
+    }
+
+    fn of_kind(&self, kind: Kind, example: &str) -> Result<Value, Mistake> {
+        match self.value.get_ref() {
+            DeValue::String(text) => kind.parse(text).map_err(|reason| self.refuse(reason)),
+            // A bare 0 is the same in every unit.
+            DeValue::Integer(zero) if zero.as_str() == "0" && kind == Kind::Span => {
+                Ok(Value::Span(Span::ZERO))
+            }
+            _ => Err(self.refuse(format!("must be a text with its unit, such as {example:?}"))),
+        }
+    }
+
+    /// A length of time.
+    pub(super) fn time(&self) -> Result<Span, Mistake> {
+        match self.of_kind(Kind::Span, "30ms")? {
+            Value::Span(span) => Ok(span),
+            _ => Err(self.refuse("must be a time")),
+        }
+    }
+
+    /// A length of time above zero.
+    pub(super) fn time_above_zero(&self) -> Result<Span, Mistake> {
+        let time = self.time()?;
+        if time.is_zero() { Err(self.refuse("must be longer than 0")) } else { Ok(time) }
+    }
+
+    /// A rate.
+    pub(super) fn rate(&self) -> Result<BitRate, Mistake> {
+        match self.of_kind(Kind::Rate, "10mbit")? {
+            Value::Rate(rate) => Ok(rate),
+            _ => Err(self.refuse("must be a rate")),
+        }
+    }
+
+    /// A whole number from `min` to `max`.
+    pub(super) fn count(&self, min: u64, max: u64) -> Result<u64, Mistake> {
+        let DeValue::Integer(number) = self.value.get_ref() else {
+            return Err(self.refuse(format!("must be a whole number from {min} to {max}")));
+        };
+        let digits = u64::from_str_radix(number.as_str(), number.radix()).ok();
+        digits
+            .filter(|count| (min..=max).contains(count))
+            .ok_or_else(|| self.refuse(format!("must be a whole number from {min} to {max}")))
+    }
+
+    /// A number from `min` to `max`.
+    pub(super) fn number(&self, min: f64, max: f64) -> Result<f64, Mistake> {
+        let digits = match self.value.get_ref() {
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
+            DeValue::Float(number) => number.as_str(),
+            _ => return Err(self.refuse(format!("must be a number from {min} to {max}"))),
+        };
+        let number = digits.parse().ok().filter(|number| (min..=max).contains(number));
+        number.ok_or_else(|| self.refuse(format!("must be a number from {min} to {max}")))
+    }
+
+    /// A share or probability: `"1%"`, or a number from 0 to 1.
+    pub(super) fn share(&self) -> Result<f64, Mistake> {
+        let wrong = || self.refuse("must be a share, from \"0%\" to \"100%\" or from 0 to 1");
+        let share = match self.value.get_ref() {
+            DeValue::String(text) => {
+                let percent = text.trim().strip_suffix('%').ok_or_else(wrong)?;
+                percent.trim().parse::<f64>().map_err(|_| wrong())? / 100.0
+            }
+            _ => self.number(0.0, 1.0).map_err(|_| wrong())?,
+        };
+        if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(wrong()) }
+    }
+
+    /// `true` or `false`.
+    pub(super) fn flag(&self) -> Result<bool, Mistake> {
+        match self.value.get_ref() {
+            DeValue::Boolean(flag) => Ok(*flag),
+            _ => Err(self.refuse("must be true or false, without quotes")),
+        }
+    }
+
+    /// One of `words`.
+    pub(super) fn word(&self, words: &[&'static str]) -> Result<&'static str, Mistake> {
+        let text = self.string()?;
+        words.iter().find(|word| **word == text).copied().ok_or_else(|| {
+            let hint = nearest(text, words.iter().copied());
+            self.refuse(format!("{hint}must be one of {}", words.join(", ")))
+        })
+    }
+
+    /// The fields of a table.
+    pub(super) fn fields(&self, what: impl Into<String>) -> Result<Fields<'a>, Mistake> {
+        match self.value.get_ref() {
+            DeValue::Table(table) => Ok(Fields::new(self.text, what, table, self.span())),
+            _ => Err(self.refuse("must be a table, such as { key = value }")),
+        }
+    }
+
+    /// Whether the value is a table.
+    pub(super) fn is_table(&self) -> bool {
+        self.value.get_ref().is_table()
+    }
+
+    /// The values of an array.
+    pub(super) fn items(&self) -> Result<Vec<Field<'a>>, Mistake> {
+        let DeValue::Array(array) = self.value.get_ref() else {
+            return Err(self.refuse("must be a list in square brackets"));
+        };
+        Ok(self.each(array))
+    }
+
+    fn each(&self, array: &'a DeArray<'a>) -> Vec<Field<'a>> {
+        let item = |(index, value)| Field {
+            text: self.text,
+            key: format!("{}[{index}]", self.key),
+            value,
+        };
+        array.iter().enumerate().map(item).collect()
+    }
+
+    /// The two values of an array of two.
+    pub(super) fn pair(&self, example: &str) -> Result<[Field<'a>; 2], Mistake> {
+        let wrong = || self.refuse(format!("must be a pair, such as {example}"));
+        let items = self.items().map_err(|_| wrong())?;
+        <[Field<'a>; 2]>::try_from(items).map_err(|_| wrong())
+    }
+
+    /// The tables of an array of tables.
+    pub(super) fn tables(&self, what: &str) -> Result<Vec<Fields<'a>>, Mistake> {
+        let wrong = || self.refuse(format!("must be tables, each under [[{}]]", self.key));
+        let items = self.items().map_err(|_| wrong())?;
+        items.iter().map(|item| item.fields(what).map_err(|_| wrong())).collect()
+    }
+}
+
+/// How much of a refused value is shown, characters.
+const LONGEST: usize = 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_lines_and_characters_from_one() {
+        let text = "ab\nçd";
+        let place = |offset| Place::of(text, offset).to_string();
+        assert_eq!((place(0), place(1), place(3)), ("1:1".into(), "1:2".into(), "2:1".into()));
+        assert_eq!((place(5), place(99)), ("2:2".into(), "2:3".into()));
+    }
+}

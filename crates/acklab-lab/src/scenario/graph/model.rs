@@ -1,0 +1,123 @@
+//! A file's network as a world: what is watched, and its flows opened.
+
+use acklab_core::packet::{Addr, NodeId};
+use acklab_core::rng::Rng;
+use acklab_core::seq::Seq;
+use acklab_core::tcp::Config;
+use acklab_core::time::Span;
+use acklab_sim::app::{App, Bulk, Reader, ReaderModel, ReplyingServer, RequestClient, Source};
+use acklab_sim::arrivals::{Arrivals, Pattern};
+use acklab_sim::peer::Datagrams;
+use acklab_sim::{End, Observer, World};
+
+use crate::network_file::{Flow, NetworkFile, Traffic};
+use crate::scenario::CapturePoint;
+use crate::scenario::network::{Watched, WatchedSender};
+
+/// The link number `link`, and the senders of the flows over TCP in the order of the file. Of requests
+/// the side that answers is the sender.
+pub(super) fn watched(file: &NetworkFile, link: u32) -> Watched {
+    let flows = (0..).zip(file.flows());
+    let senders = flows.filter_map(|(index, (from, to, Flow { name, traffic, .. }))| {
+        let (node, ends) = match traffic {
+            Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) => (*from, ends),
+            Traffic::Requests(ends, _) => (*to, ends),
+            Traffic::Datagrams(_) => return None,
+        };
+        Some(WatchedSender {
+            addr: Addr { node, port: port(index) },
+            name: name.clone(),
+            wire_factor: f64::from(ends.packet) / ends.payload(),
+            mss: ends.payload(),
+        })
+    });
+    Watched {
+        bottleneck: link,
+        rate: file.links()[link as usize].rate,
+        senders: senders.collect(),
+        period: Span::from_millis(1),
+    }
+}
+
+/// Where a capture is made: at the ends of the first flow, or where the watched link begins.
+pub(super) fn node_at(file: &NetworkFile, link: u32, point: CapturePoint) -> NodeId {
+    let (from, to, _) = file.flows()[0];
+    match point {
+        CapturePoint::Sender => from,
+        CapturePoint::Middle => file.links()[link as usize].from,
+        CapturePoint::Receiver => to,
+    }
+}
+
+/// The nodes between which datagrams travel.
+pub(super) fn tapped(file: &NetworkFile) -> impl Iterator<Item = NodeId> {
+    let flows = file.flows().iter();
+    let datagrams = flows.filter(|(.., flow)| matches!(flow.traffic, Traffic::Datagrams(_)));
+    datagrams.flat_map(|(from, to, _)| [*from, *to])
+}
+
+/// Opens every flow at its time.
+pub(super) fn open_flows<O: Observer>(world: &mut World<O>, file: &NetworkFile, seed: u64) {
+    for (index, (from, to, flow)) in (0..).zip(file.flows()) {
+        let [from, to] = [*from, *to].map(|node| Addr { node, port: port(index) });
+        open(world, flow, from, to, seed, index);
+    }
+}
+
+fn open<O: Observer>(
+    world: &mut World<O>,
+    flow: &Flow,
+    from: Addr,
+    to: Addr,
+    seed: u64,
+    index: u16,
+) {
+    let stream = |name: &str| Rng::named(seed, &format!("flow/{index}/{name}"));
+    let mut draws = stream("ends");
+    let mut end = |addr, config: &Config, app: Box<dyn App>| End {
+        addr,
+        config: Config { ack_phase: draws.uniform(), ..config.clone() },
+        isn: Seq(draws.next_u64() as u32),
+        app,
+    };
+    let arrivals = |pattern: &Pattern| {
+        Arrivals::new(pattern.clone(), stream("arrivals"), flow.start, flow.stop)
+    };
+    let reader = |bytes| Box::new(Reader::new(ReaderModel::Promptly, bytes));
+    let (client, server) = match &flow.traffic {
+        Traffic::Bulk(ends, bytes) => {
+            let bulk = bytes.map_or_else(Bulk::unlimited, |bytes| Bulk::new(bytes, u32::MAX));
+            let bulk = Box::new(bulk.until(flow.stop));
+            (end(from, &ends.from, bulk), end(to, &ends.to, reader(u32::MAX)))
+        }
+        Traffic::Messages(ends, pattern, bytes) => {
+            let source = Box::new(Source::new(arrivals(pattern)));
+            (end(from, &ends.from, source), end(to, &ends.to, reader(bytes.unwrap_or(u32::MAX))))
+        }
+        Traffic::Requests(ends, pattern) => {
+            // Clients may share a node, so that each tells the number of its flow in its place.
+            let client = Box::new(RequestClient::new(*pattern, NodeId(index)));
+            let server = Box::new(ReplyingServer::new(*pattern));
+            (end(from, &ends.from, client), end(to, &ends.to, server))
+        }
+        Traffic::Datagrams(pattern) => {
+            world.attach(to, Box::new(Datagrams::sink(to)));
+            world.attach(from, Box::new(Datagrams::new(from, to, arrivals(pattern))));
+            return;
+        }
+    };
+    world.connect_at(flow.start, client, server);
+}
+
+/// Each flow has a port of its own, the same at both ends.
+const fn port(index: u16) -> u16 {
+    FIRST_PORT + index
+}
+
+/// The flow that has `port`.
+pub(super) fn flow_at(port: u16) -> Option<usize> {
+    port.checked_sub(FIRST_PORT).map(usize::from)
+}
+
+/// Above the registered ports; a file has at most 1000 flows.
+const FIRST_PORT: u16 = 50_000;

@@ -1,0 +1,36 @@
+//! Scenarios as a verb's first argument: by name, or in a file.
+
+use std::fs;
+use std::path::Path;
+
+use acklab_lab::file::{Asked, ScenarioFile};
+use acklab_lab::scenario;
+
+use crate::outcome::Failure;
+
+/// The built-in scenario called `name` with its defaults, or what the file `name` asks for.
+pub(crate) fn asked(name: &str) -> Result<Asked, Failure> {
+    let path = Path::new(name);
+    if path.extension().is_none_or(|extension| extension != "toml") {
+        let found = scenario::find(name);
+        let scenario = found.map_err(|error| Failure::Unusable(error.to_string()))?;
+        let settings = scenario::defaults(scenario);
+        return Ok(Asked {
+            scenario,
+            settings,
+            seed: DEFAULT_SEED,
+            replications: None,
+            all: false,
+        });
+    }
+    let text = fs::read_to_string(path).map_err(|e| Failure::at(path.display(), e))?;
+    let asked = ScenarioFile::parse(&text).and_then(ScenarioFile::asked);
+    asked.map_err(|error| match error.place() {
+        // The error begins with line and column.
+        Some(_) => Failure::Unusable(format!("{}:{error}", path.display())),
+        None => Failure::at(path.display(), error),
+    })
+}
+
+/// The seed where none is given.
+const DEFAULT_SEED: u64 = 1;
