@@ -24,6 +24,9 @@ fn the_built_in_scenarios_have_their_golden_hashes() {
     check("write-write-read", &[], "6fff53484f912570");
     check("bench-ref", &["stagger=100ms"], "a6efe6c39249f752");
     check("rfc7928", &["mix=mix", "queue=fq-codel", "ecn=on", "duration=5s"], "d0dad5cf7944aee4");
+    check("ance-daisy", &["cc=ance"], "c1473fd1c962478c");
+    check("ance-dumbbell", &["queue=pie"], "a6a6c5202be0d9b3");
+    check("ance-dumbbell", &["queue=edctcp", "preset=paper-fit"], "6f27588e86e85295");
     check("motor-loop", &["loop_delay=28ms", "loss=2"], "bac92229b4fffb2b");
 }
 
