@@ -25,7 +25,7 @@ pub(crate) struct Verify {
     /// A built-in scenario with signals (see `acklab scenarios NAME`), or a file as `acklab run` takes it
     scenario: String,
     /// The query, in the language of UPPAAL SMC; times in seconds unless they carry a unit
-    query: String,
+    query: Option<String>,
     /// Set parameters; `acklab scenarios NAME` lists them
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
     sets: Vec<String>,
@@ -83,10 +83,33 @@ fn stop(name: &str) -> Result<StopRule, String> {
 }
 
 impl Verify {
+    /// The query and the settings. `--set` takes any number of values, so that a query behind it is
+    /// found among them.
+    fn query_and_sets(&self) -> Result<(&str, impl Iterator<Item = &String>), Failure> {
+        let is_query = |text: &str| {
+            ["Pr[", "Pr ", "E[", "E ", "simulate"].iter().any(|word| text.starts_with(word))
+        };
+        let behind = self.sets.iter().position(|set| is_query(set));
+        let query = match (&self.query, behind) {
+            (Some(query), _) => query,
+            (None, Some(index)) => &self.sets[index],
+            (None, None) => {
+                return Err(Failure::Unusable(
+                    "what is the query? Such as 'Pr[<=30](<> itae > 8727)', in quotation marks"
+                        .into(),
+                ));
+            }
+        };
+        let taken = if self.query.is_none() { behind } else { None };
+        let sets = self.sets.iter().enumerate().filter(move |(index, _)| Some(*index) != taken);
+        Ok((query, sets.map(|(_, set)| set)))
+    }
+
     pub(crate) fn run(self) -> Result<(), Failure> {
         let unusable = |error: &dyn std::fmt::Display| Failure::Unusable(error.to_string());
         let Asked { scenario, mut settings, seed, .. } = asked(&self.scenario)?;
-        for pair in &self.sets {
+        let (query, sets) = self.query_and_sets()?;
+        for pair in sets {
             settings.set_pair(pair).map_err(|error| Failure::at("--set", error))?;
         }
         let precision = Precision {
@@ -101,14 +124,14 @@ impl Verify {
             stop: self.stop,
             runs_max: Some(self.runs_max),
         };
-        let job = Job::new(scenario, settings, &self.query, precision, self.seed.unwrap_or(seed));
+        let job = Job::new(scenario, settings, query, precision, self.seed.unwrap_or(seed));
         let job = job.map_err(|error| unusable(&error))?;
         if self.splitting {
             let effort = Effort { trajectories: self.effort, replications: self.split_reps };
             let split = job.split(effort).map_err(|error| unusable(&error))?;
             return match self.format {
                 Format::Json => print_json(&split.to_json()),
-                Format::Text => print(&split_text(&self.query, &split)),
+                Format::Text => print(&split_text(query, &split)),
             };
         }
         let verification = run_with_progress(&job);

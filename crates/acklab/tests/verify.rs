@@ -1,0 +1,74 @@
+//! Goal: `acklab verify` keeps the command line's contract.
+//! Method: run the binary on short queries.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn verify(arguments: &[&str]) -> Output {
+    let command = [&["verify", "ance-dumbbell"], arguments].concat();
+    Command::new(env!("CARGO_BIN_EXE_acklab")).args(command).output().expect("the binary runs")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = verify(&[arguments, &["--format", "json"]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {errors}"))
+}
+
+#[test]
+fn a_probability_as_json_has_the_contracts_keys() {
+    let answer = json(&["Pr[<=1](<> queue.length > 3)", "--set", "queue=red", "rate=2mbit"]);
+    assert_eq!(answer["schema"], "acklab.verify/1");
+    assert_eq!(answer["kind"], "probability");
+    assert_eq!(answer["query"], "Pr[<=1](<> queue.length > 3)");
+    assert_eq!(answer["sets"]["rate"], "2mbit");
+    assert_eq!((&answer["runs"], &answer["successes"]), (&36.into(), &36.into()));
+    assert!((answer["estimate"].as_f64().expect("a number") - 1.0).abs() < 1e-15);
+    let interval = &answer["interval"];
+    assert!((interval["low"].as_f64().expect("a number") - 0.902_606_244).abs() < 1e-9);
+    assert_eq!(interval["confidence"], 0.95);
+    assert_eq!(interval["method"], "clopper-pearson");
+    for key in ["cpu_s", "wall_s", "events", "peak_rss_mb"] {
+        assert!(answer["timing"][key].is_number(), "{key}");
+    }
+}
+
+#[test]
+fn every_kind_of_query_is_answered_in_its_own_kind() {
+    for (query, kind) in [
+        ("Pr[<=1; 10](<> drops > 0)", "probability"),
+        ("Pr[<=1](<> drops >= 0) >= 0.5", "hypothesis"),
+        ("Pr[<=1](<> drops >= 0) >= Pr[<=1](<> drops < 0)", "comparison"),
+        ("E[<=1; 5](max: throughput)", "expectation"),
+        ("simulate [<=0.2; 2] {position, flow[0].cwnd}", "simulation"),
+    ] {
+        assert_eq!(json(&[query])["kind"], kind, "{query}");
+    }
+}
+
+#[test]
+fn a_refuted_hypothesis_exits_1_and_a_query_behind_the_settings_is_found() {
+    let refuted = verify(&["--set", "cc=ance", "flows=2", "Pr[<=1](<> drops < 0) >= 0.5"]);
+    assert_eq!(refuted.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refuted.stdout).contains("does not hold"));
+}
+
+#[test]
+fn bad_queries_and_options_exit_2_and_say_where() {
+    for (arguments, words) in [
+        (&["Pr[<=1](<> quue.length > 3)"][..], "query:1:12"),
+        (&["Pr[<=1](<> drops > )"], "query:1:20"),
+        (&["--set", "queue=red"], "what is the query?"),
+        (&["Pr[<=1](<> drops > 0)", "--alpha", "2"], "alpha"),
+        (&["Pr[<=1](<> drops > 0)", "--method", "guess"], "clopper-pearson"),
+        (&["Pr[<=1](<> drops > 0)", "--set", "rate=-1"], "a rate is a positive number"),
+        (&["E[<=1; 5](max: drops)", "--splitting"], "splitting needs a query"),
+    ] {
+        let output = verify(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(words), "{arguments:?}: {errors}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
