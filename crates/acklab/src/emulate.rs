@@ -36,7 +36,7 @@ pub(crate) struct Emulate {
     /// Path P is dead in both directions FROM a time on, UNTIL another; may be given again
     #[arg(long, value_name = "P@FROM[-UNTIL]")]
     down_path: Vec<String>,
-    /// The server's command, for sh; it is started first, and COMMAND when it listens
+    /// The server's command, for sh; it is started first, and COMMAND when it listens or after 2 s
     #[arg(long, value_name = "COMMAND")]
     server: Option<OsString>,
     /// Seed of all randomness

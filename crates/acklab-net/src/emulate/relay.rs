@@ -3,8 +3,9 @@
 //! One thread. It sleeps in `ppoll(2)` until shortly before the next departure and spins for the rest,
 //! under SCHED_FIFO where that is permitted. Departures run at the times the link computed, not at the
 //! times the thread woke, so lateness does not add up; it is measured, departure by departure. When a
-//! frame *came* can only be seen when it is read. Spinning has a budget, since the kernel halts
-//! real-time threads that use more than 95 % of a second (sched(7)).
+//! frame *came* can only be seen when it is read. In a second in which the thread has been awake for long
+//! it stops spinning, since the kernel halts real-time threads for the rest of a second of which they
+//! used 95 % (sched(7)).
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -24,8 +25,10 @@ use super::quantiles::Quantiles;
 
 /// The last part of a wait is spent spinning: about what a timer and a wake-up take here.
 const SPIN: Span = Span::from_micros(80);
-/// Of each second at most this much is spent spinning.
-const SPIN_BUDGET: Span = Span::from_millis(500);
+/// Who was awake for longer than this in the current second does not spin.
+const AWAKE: Span = Span::from_millis(600);
+/// One second.
+const SECOND: u64 = 1_000_000_000;
 /// Frames read from one device before departures are looked at again.
 const BATCH: usize = 16;
 /// Longer than any IP packet.
@@ -54,14 +57,35 @@ pub(super) struct Relay {
     lateness: Quantiles,
     refused: u64,
     buffer: Vec<u8>,
-    spun: Spinning,
+    sleep: Sleep,
 }
 
-/// How much was spun in the current second.
+/// How long the thread slept in the current second.
 #[derive(Clone, Copy, Debug, Default)]
-struct Spinning {
+struct Sleep {
     second: u64,
-    spent: Span,
+    slept: Span,
+}
+
+impl Sleep {
+    /// Notes a sleep that ended at `now`.
+    fn note(&mut self, now: Time, slept: Span) {
+        self.turn(now);
+        self.slept += slept;
+    }
+
+    /// How long the thread has been awake in the second of `now`.
+    fn awake(&mut self, now: Time) -> Span {
+        self.turn(now);
+        Span::from_nanos(now.as_nanos() % SECOND).saturating_sub(self.slept)
+    }
+
+    fn turn(&mut self, now: Time) {
+        let second = now.as_nanos() / SECOND;
+        if second != self.second {
+            *self = Self { second, slept: Span::ZERO };
+        }
+    }
 }
 
 impl Relay {
@@ -75,7 +99,7 @@ impl Relay {
             lateness: Quantiles::default(),
             refused: 0,
             buffer: vec![0; LARGEST_FRAME],
-            spun: Spinning::default(),
+            sleep: Sleep::default(),
         }
     }
 
@@ -166,38 +190,35 @@ impl Relay {
         polled.push(PollFd::new(stop.as_fd(), PollFlags::POLLIN));
         let limit = timeout.map(|span| {
             let nanos = span.as_nanos();
-            TimeSpec::new((nanos / 1_000_000_000) as i64, (nanos % 1_000_000_000) as i64)
+            TimeSpec::new((nanos / SECOND) as i64, (nanos % SECOND) as i64)
         });
-        let before = self.began.elapsed();
+        let before = self.now();
         match ppoll(&mut polled, limit, None) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        if timeout == Some(Span::ZERO) {
-            let spent = self.began.elapsed().saturating_sub(before);
-            self.spun.spent += Span::from_nanos(spent.as_nanos() as u64);
-        }
         for (ready, fd) in readable.iter_mut().zip(&polled) {
             *ready = fd.any().unwrap_or(false);
         }
-        Ok(polled.last().is_some_and(|stop| stop.any().unwrap_or(false)))
+        let over = polled.last().is_some_and(|stop| stop.any().unwrap_or(false));
+        if timeout != Some(Span::ZERO) {
+            let now = self.now();
+            self.sleep.note(now, now.since(before));
+        }
+        Ok(over)
     }
 
     /// How long to sleep before a departure at `due`; zero: spin.
     fn sleep_before(&mut self, due: Time) -> Span {
         let now = self.now();
         let left = due.since(now);
-        let second = now.as_nanos() / 1_000_000_000;
-        if second != self.spun.second {
-            self.spun = Spinning { second, spent: Span::ZERO };
-        }
         if left > SPIN {
-            return left.saturating_sub(SPIN);
+            left.saturating_sub(SPIN)
+        } else if self.sleep.awake(now) > AWAKE {
+            left
+        } else {
+            Span::ZERO
         }
-        if self.spun.spent > SPIN_BUDGET {
-            return left;
-        }
-        Span::ZERO
     }
 }
 
@@ -205,4 +226,21 @@ impl Relay {
 fn is_refusal(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw);
     matches!(errno, Some(Errno::EAGAIN | Errno::ENOBUFS | Errno::EIO | Errno::EINVAL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_awake_is_counted_anew_each_second() {
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let mut sleep = Sleep::default();
+        sleep.note(at(300), Span::from_millis(100));
+        assert_eq!(sleep.awake(at(500)), Span::from_millis(400));
+        assert_eq!(sleep.awake(at(1200)), Span::from_millis(200));
+        // A sleep that began in the second before counts for no more than this one.
+        sleep.note(at(1300), Span::from_millis(900));
+        assert_eq!(sleep.awake(at(1400)), Span::ZERO);
+    }
 }
