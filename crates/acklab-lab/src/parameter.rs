@@ -320,7 +320,10 @@ pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Str
     candidates
         .map(|candidate| (edit_distance(text, candidate), candidate))
         .min()
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 4)
+        .filter(|(distance, candidate)| {
+            let shorter = candidate.len().min(text.len());
+            *distance <= 1 + shorter / 4 && *distance < shorter
+        })
         .map_or_else(String::new, |(_, candidate)| format!("did you mean {candidate:?}? "))
 }
 

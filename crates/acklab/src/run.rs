@@ -1,5 +1,6 @@
 //! `acklab run`: a scenario in virtual time.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufWriter};
@@ -128,7 +129,8 @@ impl Run {
             ));
         }
         let build = if all { Plan::all } else { Plan::single };
-        build(scenario, settings, seed, reps).map_err(|e| Failure::at("--set", e))
+        let what = if self.sets.is_empty() { &self.scenario } else { "--set" };
+        build(scenario, settings, seed, reps).map_err(|e| Failure::at(what, e))
     }
 }
 
@@ -151,6 +153,9 @@ fn text(results: &Results, folder: Option<&Path>) -> String {
         text.push_str(&cases_table(results, main));
     } else {
         text.push_str(&metrics_table(results));
+        if results.flows.len() > 1 {
+            let _ = write!(text, "\n{}", flows_table(results));
+        }
     }
     let timing = &results.timing;
     let _ = writeln!(
@@ -227,6 +232,22 @@ fn metrics_table(results: &Results) -> String {
         })
         .collect();
     lay_out(&["metric", "mean or total", "p50", "p95", "max"], &rows)
+}
+
+/// Each flow's metrics as one number each: means, totals, ratios.
+fn flows_table(results: &Results) -> String {
+    let names: BTreeSet<&str> =
+        results.flows.iter().flat_map(|flow| flow.metrics.iter().map(|(name, _)| name)).collect();
+    let rows: Vec<_> = results
+        .flows
+        .iter()
+        .map(|flow| {
+            let values = names.iter().map(|name| side(&flow.metrics, name));
+            std::iter::once(flow.id.clone()).chain(values).collect()
+        })
+        .collect();
+    let heading: Vec<&str> = std::iter::once("flow").chain(names.iter().copied()).collect();
+    lay_out(&heading, &rows)
 }
 
 /// A metric as one number: counts without decimals.

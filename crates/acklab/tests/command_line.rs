@@ -267,3 +267,33 @@ fn completions_are_written_for_common_shells() {
         assert!(output.status.success(), "{shell}");
     }
 }
+
+#[test]
+fn a_networks_file_is_run_asked_listed_and_its_mistakes_are_placed() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml");
+    let text = fs::read_to_string(&file).expect("the example is there");
+    let file = file.to_str().expect("a plain path");
+    let folder = scratch("network");
+    let out = folder.join("out");
+    let out = out.to_str().expect("a plain path");
+    let first = json(&["run", file, "--set", "duration=6s", "--out", out, "--format", "json"]);
+    assert_eq!((&first["scenario"], &first["flows"][1]["id"]), (&"network".into(), &"B".into()));
+    let again = json(&["run", &format!("{out}/scenario.toml"), "--format", "json"]);
+    assert_eq!(first["hash"], again["hash"], "the folder's file repeats the run");
+    let asked =
+        ["verify", file, "Pr[<=6](<> flow[0].cwnd > 20)", "--epsilon", "0.4", "--format", "json"];
+    assert_eq!(json(&asked)["schema"], "acklab.verify/1");
+    let listed = acklab(&["scenarios", file]);
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("flow[1].cwnd"));
+
+    let bad = folder.join("bad.toml");
+    fs::write(&bad, text.replace("queue = \"codel\"", "queue = \"coddle\"")).expect("ours");
+    let bad = bad.to_str().expect("a plain path");
+    for arguments in [vec!["run", bad], vec!["verify", bad, "Pr[<=1](<> jain > 1)"]] {
+        let (code, errors) = failure(&arguments);
+        let place = format!("acklab: {bad}:30:9: queue = \"coddle\": did you mean \"codel\"?");
+        assert!(code == 2 && errors.starts_with(&place), "{errors}");
+    }
+    let (code, errors) = failure(&["run", "network"]);
+    assert!(code == 2 && errors.contains("described in a file"), "{errors}");
+}

@@ -1,5 +1,6 @@
 //! `[[flow]]` tables: who sends what to whom, when, and over which transport.
 
+use acklab_core::cc::Algorithm;
 use acklab_core::packet::Packet;
 use acklab_core::tcp::Config;
 use acklab_core::time::{Span, Time};
@@ -266,6 +267,16 @@ impl Flow {
                 2.0 * exchanges + full(ends).min(exchanges * bytes / ends.payload())
             }
             Traffic::Datagrams(pattern) => arrivals(pattern, seconds).0,
+        }
+    }
+
+    /// Whether it bears queues that hand packets back: others than E-DCTCP send them again at once.
+    pub(super) const fn waits_when_returned(&self) -> bool {
+        match &self.traffic {
+            Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) | Traffic::Requests(ends, _) => {
+                matches!(ends.from.congestion, Algorithm::Edctcp(_))
+            }
+            Traffic::Datagrams(_) => true,
         }
     }
 

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use acklab_core::packet::NodeId;
+use acklab_core::queue::Discipline;
 use acklab_core::time::Span;
 use acklab_core::units::BitRate;
 use acklab_sim::Topology;
@@ -55,6 +56,8 @@ pub(crate) struct Link {
     pub(crate) from: NodeId,
     pub(crate) rate: BitRate,
     delay: Span,
+    /// Its queue returns to their senders what it has no room for.
+    hands_back: bool,
 }
 
 /// Files are the same when their texts are.
@@ -91,7 +94,9 @@ impl NetworkFile {
         for (index, flow) in flows.into_iter().enumerate() {
             builder.flow(flows::read(flow, index, duration)?)?;
         }
-        let watch = builder.watched(watch.string()?).map_err(|reason| watch.refuse(reason))?;
+        let name =
+            watch.string().map_err(|_| watch.refuse("must be a text such as \"r1 -> r2\""))?;
+        let watch = builder.watched(name).map_err(|reason| watch.refuse(reason))?;
         top.finish()?;
         let values = root.iter().map(|(key, value)| (key.get_ref().to_string(), value.span()));
         Ok(Self {
@@ -184,6 +189,7 @@ struct Builder {
     topology: Topology,
     nodes: BTreeMap<String, NodeId>,
     links: Vec<Link>,
+    directions: BTreeSet<String>,
     flows: Vec<(NodeId, NodeId, Flow)>,
     ways: Vec<Way>,
     names: BTreeSet<String>,
@@ -193,7 +199,7 @@ impl Builder {
     fn link(&mut self, direction: Direction) -> Result<(), Mistake> {
         let Direction { from, to, config } = direction;
         let name = format!("{} -> {}", from.name, to.name);
-        if self.links.iter().any(|link| link.name == name) {
+        if !self.directions.insert(name.clone()) {
             let message = format!(
                 "a second link from {} to {}; packets would never take it: leave one out, or put a \
                  node between",
@@ -206,7 +212,8 @@ impl Builder {
             return Err(Mistake::new(&from.span, message));
         }
         let (a, b) = (self.node(&from)?, self.node(&to)?);
-        self.links.push(Link { name, from: a, rate: config.rate, delay: config.delay });
+        let hands_back = matches!(config.queue, Discipline::Edctcp(_));
+        self.links.push(Link { name, from: a, rate: config.rate, delay: config.delay, hands_back });
         self.topology.link(a, b, config);
         Ok(())
     }
@@ -235,14 +242,26 @@ impl Builder {
             return Err(Mistake::new(&name_at, format!("more than {MOST_FLOWS} flows")));
         }
         let (a, b) = (self.known(&from)?, self.known(&to)?);
-        let mut links = self.way((a, &from.name), (b, &to.name), &to)?;
-        let mut rates = links.iter().map(|link| self.links[*link as usize].rate);
-        let rate = rates.by_ref().min().unwrap_or(BitRate::INFINITE);
-        if flow.is_two_way() {
-            links.extend(self.way((b, &to.name), (a, &from.name), &to)?);
+        let there = self.path("", (a, &from.name), (b, &to.name), &to)?;
+        let back = if flow.is_two_way() {
+            self.path(" back, which TCP needs,", (b, &to.name), (a, &from.name), &to)?
+        } else {
+            Vec::new()
+        };
+        let rate = there.iter().map(|link| link.rate).min().unwrap_or(BitRate::INFINITE);
+        let mut round = there.iter().chain(&back);
+        if let Some(link) = round.clone().find(|link| link.hands_back)
+            && !flow.waits_when_returned()
+        {
+            let message = format!(
+                "flow {:?} crosses {}, whose queue edctcp hands packets back; only cc = \"edctcp\" waits \
+                 before it sends them again: use it, or another queue",
+                flow.name, link.name
+            );
+            return Err(Mistake::new(&name_at, message));
         }
-        let delays = links.iter().map(|link| self.links[*link as usize].delay);
-        let round_trip = delays.fold(rate.serialisation(FULL_PACKET), |sum, delay| sum + delay);
+        let round_trip = rate.serialisation(FULL_PACKET);
+        let round_trip = round.by_ref().fold(round_trip, |sum, link| sum + link.delay);
         if round_trip.is_zero() {
             let message = format!(
                 "packets from {} to {} take no time at all, so that time would never pass: give a \
@@ -269,18 +288,22 @@ impl Builder {
         })
     }
 
-    fn way(
+    /// The links that packets from `a` to `b` take.
+    fn path(
         &self,
+        which: &str,
         (a, from): (NodeId, &str),
         (b, to): (NodeId, &str),
         at: &Node,
-    ) -> Result<Vec<u32>, Mistake> {
-        self.topology.path(a, b).ok_or_else(|| {
+    ) -> Result<Vec<&Link>, Mistake> {
+        let path = self.topology.path(a, b);
+        let links = path.map(|path| path.iter().map(|link| &self.links[*link as usize]).collect());
+        links.ok_or_else(|| {
             let reached =
                 self.nodes.iter().filter(|(_, node)| self.topology.path(a, **node).is_some());
             let reached = some(reached.map(|(name, _)| name.as_str()).filter(|name| *name != from));
             let message = format!(
-                "no route from {from} to {to}: from {from}, links lead to {}; add the link that is \
+                "no route{which} from {from} to {to}: from {from}, links lead to {}; add the link that is \
                  missing, or its other direction",
                 if reached.is_empty() { "no other node" } else { &reached }
             );

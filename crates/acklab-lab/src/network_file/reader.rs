@@ -45,8 +45,15 @@ pub struct FileMistake {
 
 impl From<(&str, toml::de::Error)> for FileMistake {
     fn from((text, error): (&str, toml::de::Error)) -> Self {
-        let at = error.span().map_or(0, |span| span.start);
-        Self { place: Place::of(text, at), message: error.message().trim_end().replace('\n', "; ") }
+        let span = error.span().unwrap_or_default();
+        let message = match (error.message().trim_end(), text.get(span.clone())) {
+            ("duplicate key", Some(key)) => format!(
+                "a second {key:?}; a key stands once in a table, and of several tables each is under \
+                 [[...]]"
+            ),
+            (message, _) => message.replace('\n', "; "),
+        };
+        Self { place: Place::of(text, span.start), message }
     }
 }
 
@@ -118,6 +125,12 @@ impl<'a> Fields<'a> {
     /// The value of `key`, which must be there; `example` is one that would do.
     pub(super) fn need(&mut self, key: &'static str, example: &str) -> Result<Field<'a>, Mistake> {
         self.take(key).ok_or_else(|| {
+            let strange = self.table.keys().find(|other| is_near(other.get_ref(), key));
+            if let Some(strange) = strange {
+                let message =
+                    format!("{} needs `{key}`; {:?} is unknown", self.what, strange.get_ref());
+                return Mistake::new(&strange.span(), message);
+            }
             let message = format!("{} needs `{key}`; write for example {example}", self.what);
             Mistake::new(&self.span, message)
         })
@@ -152,7 +165,8 @@ impl<'a> Field<'a> {
     /// Refuses the value as it was written.
     pub(super) fn refuse(&self, reason: impl fmt::Display) -> Mistake {
         let source = self.text.get(self.span()).unwrap_or_default();
-        let mut shown: String = source.chars().take_while(|c| *c != '\n').take(LONGEST).collect();
+        let mut shown: String =
+            source.chars().take_while(|c| *c != '\n').take(MOST_SHOWN).collect();
         if shown.len() < source.len() {
             shown.push_str(" ...");
         }
@@ -202,13 +216,14 @@ impl<'a> Field<'a> {
 
     /// A whole number from `min` to `max`.
     pub(super) fn count(&self, min: u64, max: u64) -> Result<u64, Mistake> {
-        let DeValue::Integer(number) = self.value.get_ref() else {
-            return Err(self.refuse(format!("must be a whole number from {min} to {max}")));
+        let number = match self.value.get_ref() {
+            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+            _ => None,
         };
-        let digits = u64::from_str_radix(number.as_str(), number.radix()).ok();
-        digits
-            .filter(|count| (min..=max).contains(count))
-            .ok_or_else(|| self.refuse(format!("must be a whole number from {min} to {max}")))
+        number.filter(|count| (min..=max).contains(count)).ok_or_else(|| match max {
+            u64::MAX => self.refuse(format!("must be a whole number, {min} or more")),
+            _ => self.refuse(format!("must be a whole number from {min} to {max}")),
+        })
     }
 
     /// A number from `min` to `max`.
@@ -245,7 +260,7 @@ impl<'a> Field<'a> {
 
     /// One of `words`.
     pub(super) fn word(&self, words: &[&'static str]) -> Result<&'static str, Mistake> {
-        let text = self.string()?;
+        let text = self.value.get_ref().as_str().unwrap_or_default();
         words.iter().find(|word| **word == text).copied().ok_or_else(|| {
             let hint = nearest(text, words.iter().copied());
             self.refuse(format!("{hint}must be one of {}", words.join(", ")))
@@ -289,16 +304,22 @@ impl<'a> Field<'a> {
         <[Field<'a>; 2]>::try_from(items).map_err(|_| wrong())
     }
 
-    /// The tables of an array of tables.
+    /// The tables of an array of tables; at least one.
     pub(super) fn tables(&self, what: &str) -> Result<Vec<Fields<'a>>, Mistake> {
-        let wrong = || self.refuse(format!("must be tables, each under [[{}]]", self.key));
-        let items = self.items().map_err(|_| wrong())?;
+        let wrong =
+            || self.refuse(format!("must be tables, at least one, each under [[{}]]", self.key));
+        let items = self.items().ok().filter(|items| !items.is_empty()).ok_or_else(wrong)?;
         items.iter().map(|item| item.fields(what).map_err(|_| wrong())).collect()
     }
 }
 
+/// Whether `text` may have been meant to be `key`.
+fn is_near(text: &str, key: &str) -> bool {
+    text != key && !nearest(text, [key].into_iter()).is_empty()
+}
+
 /// How much of a refused value is shown, characters.
-const LONGEST: usize = 40;
+const MOST_SHOWN: usize = 40;
 
 #[cfg(test)]
 mod tests {
