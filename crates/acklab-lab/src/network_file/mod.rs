@@ -16,6 +16,7 @@ mod transport;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use acklab_core::link::{Reordering, Shift};
 use acklab_core::packet::NodeId;
 use acklab_core::queue::Discipline;
 use acklab_core::time::Span;
@@ -55,6 +56,7 @@ pub(crate) struct Link {
     pub(crate) name: String,
     pub(crate) from: NodeId,
     pub(crate) rate: BitRate,
+    /// The least that a packet takes, beside its transmission.
     delay: Span,
     /// Its queue returns to their senders what it has no room for.
     hands_back: bool,
@@ -212,8 +214,14 @@ impl Builder {
             return Err(Mistake::new(&from.span, message));
         }
         let (a, b) = (self.node(&from)?, self.node(&to)?);
+        let delay = match config.impairments.reordering {
+            Some(Reordering { shift: Shift::Ahead(ahead), .. }) => {
+                config.delay.saturating_sub(ahead)
+            }
+            _ => config.delay,
+        };
         let hands_back = matches!(config.queue, Discipline::Edctcp(_));
-        self.links.push(Link { name, from: a, rate: config.rate, delay: config.delay, hands_back });
+        self.links.push(Link { name, from: a, rate: config.rate, delay, hands_back });
         self.topology.link(a, b, config);
         Ok(())
     }
