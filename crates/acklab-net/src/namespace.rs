@@ -11,7 +11,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
 };
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
 /// `RTM_NEWLINK`, linux/rtnetlink.h.
@@ -23,8 +23,11 @@ const IFLA_TXQLEN: u16 = 13;
 /// `IFA_ADDRESS` and `IFA_LOCAL`, linux/if_addr.h.
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
-/// `AF_INET`, linux/socket.h.
+/// `AF_INET` and `AF_INET6`, linux/socket.h.
 const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
+/// `IFA_F_NODAD`, linux/if_addr.h: the address is good at once; nobody else is there who could have it.
+const IFA_F_NODAD: u8 = 2;
 /// `NLM_F_REQUEST | NLM_F_ACK`, linux/netlink.h.
 const REQUEST_WITH_ACK: u16 = 0x1 | 0x4;
 /// `NLMSG_ERROR`, linux/netlink.h; error 0 is the acknowledgment.
@@ -46,17 +49,19 @@ pub(crate) fn loopback_up() -> Result<(), Errno> {
 
 /// Sets `IFF_UP` on interface `index` and lets `packets` wait for whoever reads from it.
 pub(crate) fn interface_up(index: u32, packets: u32) -> Result<(), Errno> {
-    ask(&link_up_request(index, &[(IFLA_TXQLEN, packets.to_ne_bytes())]))
+    ask(&link_up_request(index, &[(IFLA_TXQLEN, &packets.to_ne_bytes())]))
 }
 
-/// Gives interface `index` an IPv4 address, and a route to the other addresses that share its first
-/// `prefix` bits.
-pub(crate) fn add_address(index: u32, address: Ipv4Addr, prefix: u8) -> Result<(), Errno> {
+/// Gives interface `index` an address, and a route to the others that share its first `prefix` bits.
+pub(crate) fn add_address(index: u32, address: IpAddr, prefix: u8) -> Result<(), Errno> {
+    let (family, flags, octets) = match address {
+        IpAddr::V4(address) => (AF_INET, 0, address.octets().to_vec()),
+        IpAddr::V6(address) => (AF_INET6, IFA_F_NODAD, address.octets().to_vec()),
+    };
     // `struct ifaddrmsg`: family, prefix, flags, scope, index.
-    let mut body = vec![AF_INET, prefix, 0, 0];
+    let mut body = vec![family, prefix, flags, 0];
     body.extend(index.to_ne_bytes());
-    let octets = address.octets();
-    ask(&request(RTM_NEWADDR, &body, &[(IFA_LOCAL, octets), (IFA_ADDRESS, octets)]))
+    ask(&request(RTM_NEWADDR, &body, &[(IFA_LOCAL, &octets), (IFA_ADDRESS, &octets)]))
 }
 
 /// Sends one request and waits for its acknowledgment.
@@ -74,16 +79,16 @@ fn ask(request: &[u8]) -> Result<(), Errno> {
 }
 
 /// `struct ifinfomsg` (16 bytes): family, padding, type, index, flags, which of the flags to change.
-fn link_up_request(index: u32, attributes: &[(u16, [u8; 4])]) -> Vec<u8> {
+fn link_up_request(index: u32, attributes: &[(u16, &[u8])]) -> Vec<u8> {
     let mut body = vec![0; 4];
     body.extend([index, IFF_UP, IFF_UP].iter().flat_map(|word| word.to_ne_bytes()));
     request(RTM_NEWLINK, &body, attributes)
 }
 
-/// `struct nlmsghdr` (16 bytes), a body of whole words, and attributes of one word each; in the host's
-/// byte order.
-fn request(kind: u16, body: &[u8], attributes: &[(u16, [u8; 4])]) -> Vec<u8> {
-    let length = (16 + body.len() + 8 * attributes.len()) as u32;
+/// `struct nlmsghdr` (16 bytes), a body and attributes of whole words; in the host's byte order.
+fn request(kind: u16, body: &[u8], attributes: &[(u16, &[u8])]) -> Vec<u8> {
+    let attached: usize = attributes.iter().map(|(_, value)| 4 + value.len()).sum();
+    let length = (16 + body.len() + attached) as u32;
     let mut request = Vec::with_capacity(length as usize);
     request.extend(length.to_ne_bytes());
     request.extend(kind.to_ne_bytes());
@@ -92,9 +97,9 @@ fn request(kind: u16, body: &[u8], attributes: &[(u16, [u8; 4])]) -> Vec<u8> {
     request.extend([0; 8]);
     request.extend(body);
     for (kind, value) in attributes {
-        request.extend(8u16.to_ne_bytes());
+        request.extend((4 + value.len() as u16).to_ne_bytes());
         request.extend(kind.to_ne_bytes());
-        request.extend(value);
+        request.extend(*value);
     }
     request
 }

@@ -19,7 +19,8 @@ use crate::outcome::{Failure, print, print_json, tell};
 /// COMMAND runs in a network of its own whose only way out is the emulated link; at its other end is
 /// the server's network, where the command of --server runs. On path P the client is 10.77.P.1 and
 /// the server 10.77.P.2; both commands find these in ACKLAB_LOCAL and ACKLAB_REMOTE (separated by
-/// spaces, path 0 first). The machine's own network stays as it is, and nothing is left behind.
+/// spaces, path 0 first), and fd77:0:0:P::1 and ::2 in ACKLAB_LOCAL6 and ACKLAB_REMOTE6. The machine's
+/// own network stays as it is, and nothing is left behind.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Emulate {

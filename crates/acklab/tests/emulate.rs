@@ -129,7 +129,8 @@ fn collect(local: &str, file: &Path) {
 }
 
 fn send(remote: &str, count: u32) {
-    let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
+    let any = if remote.contains(':') { "[::]:0" } else { "0.0.0.0:0" };
+    let socket = UdpSocket::bind(any).expect("a port");
     socket.connect((remote, PORT)).expect("a route");
     let mut datagram = [0; DATAGRAM];
     for number in 0..count {
@@ -243,6 +244,23 @@ fn tcp_gets_through_whole_and_no_sooner_than_the_link_lets_it() {
     let in_time = lateness["p99"].as_f64().expect("a number") <= 1000.0;
     assert_eq!(json["valid"], in_time && json["mishaps"] == 0);
     assert_eq!(status, i32::from(json["valid"] == false));
+}
+
+#[test]
+fn ipv6_takes_the_same_way() {
+    let count = 100;
+    let file = fresh("six.txt");
+    let six =
+        |role: String| format!("ACKLAB_LOCAL=$ACKLAB_LOCAL6 ACKLAB_REMOTE=$ACKLAB_REMOTE6; {role}");
+    let (server, client) = (six(role("collect", count, &file)), six(role("send", count, &file)));
+    let link = "delay 3ms rate 2mbit";
+    let Some((_, json)) = measured(&["--forward", link], &server, &client) else { return };
+    let text = fs::read_to_string(&file).expect("the server wrote it");
+    let numbers: Vec<u32> = text.lines().map(|line| line.parse().expect("a number")).collect();
+    assert_eq!(numbers, (0..count).collect::<Vec<_>>());
+    // 40 bytes of IPv6, 8 of UDP; and nothing of what kernels say to each other over IPv6.
+    let forward = &json["paths"][0]["forward"];
+    assert_eq!((&forward["packets"], &forward["bytes"]), (&100.into(), &14_800.into()));
 }
 
 #[test]

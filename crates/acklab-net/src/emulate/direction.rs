@@ -74,8 +74,8 @@ impl Direction {
         Tally { duplicated: self.link.copies(), ..self.tally.clone() }
     }
 
-    /// Takes a frame that enters at `now`; what was due before must have been asked for. What is no
-    /// IPv4 packet is ignored.
+    /// Takes a frame that enters at `now`; what was due before must have been asked for. What does
+    /// not belong to the traffic is ignored.
     pub fn handle_frame(&mut self, now: Time, frame: &[u8]) {
         let words = [self.frames.next(), now.as_nanos()];
         let Some(packet) = frame::describe(frame, words) else { return };

@@ -1,14 +1,15 @@
 //! An emulated host: a network namespace with one TUN device per path, and the command that runs there.
 //!
 //! One thread makes the namespace and stays in it; other threads of the process never enter. The host's
-//! address on path P is 10.77.P.1 (client) or 10.77.P.2 (server) on the device `path`P, with a route to
-//! that network and to no other. The command finds the addresses in ACKLAB_LOCAL and ACKLAB_REMOTE,
-//! separated by spaces, path 0 first.
+//! addresses on path P are 10.77.P.1 and fd77:0:0:P::1 (client) or 10.77.P.2 and fd77:0:0:P::2 (server) on
+//! the device `path`P, with routes to these networks and to no other. The command finds the IPv4 addresses
+//! in ACKLAB_LOCAL and ACKLAB_REMOTE, separated by spaces, path 0 first, and the IPv6 addresses in
+//! ACKLAB_LOCAL6 and ACKLAB_REMOTE6. A kernel without IPv6 does without it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender};
@@ -25,8 +26,10 @@ use crate::namespace;
 
 /// Packets that may wait for the relay: a tenth of a second of full frames at 1 Gbit/s.
 const DEVICE_QUEUE: u32 = 10_000;
-/// Bits that the addresses of one path share.
+/// Bits that the IPv4 addresses of one path share.
 const PREFIX: u8 = 24;
+/// The same of its IPv6 addresses.
+const PREFIX6: u8 = 64;
 
 /// Which end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +39,17 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// The address of this end on `path`.
-    fn address(self, path: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 77, path, if self == Self::Client { 1 } else { 2 })
+    /// The last number of its addresses.
+    fn host(self) -> u8 {
+        if self == Self::Client { 1 } else { 2 }
+    }
+
+    fn address(self, path: u8) -> IpAddr {
+        Ipv4Addr::new(10, 77, path, self.host()).into()
+    }
+
+    fn address6(self, path: u8) -> IpAddr {
+        Ipv6Addr::new(0xfd77, 0, 0, path.into(), 0, 0, 0, self.host().into()).into()
     }
 
     fn other(self) -> Self {
@@ -47,12 +58,12 @@ impl Side {
             Self::Server => Self::Client,
         }
     }
+}
 
-    /// All addresses, path 0 first.
-    fn addresses(self, paths: u8) -> String {
-        let words: Vec<String> = (0..paths).map(|path| self.address(path).to_string()).collect();
-        words.join(" ")
-    }
+/// The addresses of all paths, path 0 first.
+fn listed(paths: u8, address: impl Fn(u8) -> IpAddr) -> String {
+    let words: Vec<String> = (0..paths).map(|path| address(path).to_string()).collect();
+    words.join(" ")
 }
 
 /// What a host's thread tells.
@@ -125,6 +136,8 @@ fn prepare(side: Side, paths: u8) -> Result<Vec<File>, EmulateError> {
         let index = if_nametoindex(name.as_str()).map_err(system("find the TUN device"))?;
         namespace::add_address(index, side.address(path), PREFIX)
             .map_err(system("give the TUN device an address"))?;
+        // Refused by a kernel that has no IPv6 or is told to do without.
+        let _ = namespace::add_address(index, side.address6(path), PREFIX6);
         namespace::interface_up(index, DEVICE_QUEUE).map_err(system("bring up the TUN device"))?;
         devices.push(device);
     }
@@ -145,8 +158,10 @@ fn carry_out(
     };
     let mut command = Command::new(program);
     command.args(arguments).args(&launch.command);
-    command.env("ACKLAB_LOCAL", side.addresses(paths));
-    command.env("ACKLAB_REMOTE", side.other().addresses(paths));
+    for (name, end) in [("LOCAL", side), ("REMOTE", side.other())] {
+        command.env(format!("ACKLAB_{name}"), listed(paths, |path| end.address(path)));
+        command.env(format!("ACKLAB_{name}6"), listed(paths, |path| end.address6(path)));
+    }
     if side == Side::Server {
         command.stdin(Stdio::null());
     }
@@ -191,7 +206,9 @@ Inter-|   Receive                                                |  Transmit
 
     #[test]
     fn both_ends_agree_on_the_addresses() {
-        assert_eq!(Side::Client.addresses(2), "10.77.0.1 10.77.1.1");
-        assert_eq!(Side::Client.other().addresses(2), "10.77.0.2 10.77.1.2");
+        let (client, server) = (Side::Client, Side::Client.other());
+        assert_eq!(listed(2, |path| client.address(path)), "10.77.0.1 10.77.1.1");
+        assert_eq!(listed(2, |path| server.address(path)), "10.77.0.2 10.77.1.2");
+        assert_eq!(listed(2, |path| server.address6(path)), "fd77::2 fd77:0:0:1::2");
     }
 }

@@ -1,14 +1,13 @@
 //! A link emulator for real traffic that needs no kernel module: the core's links between TUN devices.
 //!
-//! Two network namespaces, client and server, each with one TUN device per path ([`host`]). What one
+//! Two network namespaces, client and server, each with one TUN device per path (host.rs). What one
 //! sends is read, put through a [`acklab_core::link::Link`], and written to the other when the link says
-//! so ([`relay`]); every impairment and queue of the simulator therefore works on real packets, with the
+//! so (relay.rs); every impairment and queue of the simulator therefore works on real packets, with the
 //! same seeds and the same draws. The emulator measures its own lateness; a result says how far it can
 //! be trusted.
 //!
 //! Frames are at most an MTU of 1500 bytes: without the devices' offload the kernel cuts large segments
-//! before they come here, so ACK counts are those of a wire. IPv4 only; a namespace has no other way
-//! out.
+//! before they come here, so ACK counts are those of a wire. IPv4 and IPv6.
 
 mod direction;
 mod frame;
