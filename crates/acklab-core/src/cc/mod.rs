@@ -149,6 +149,9 @@ pub struct Snapshot {
     pub ssthresh: u64,
 }
 
+/// Stands for a round trip before one was measured.
+const UNKNOWN_RTT: Span = Span::from_millis(100);
+
 /// How much may be on its way.
 pub trait CongestionControl {
     /// A segment left.
@@ -172,9 +175,10 @@ pub trait CongestionControl {
     /// Nothing was sent for longer than the retransmission time-out (RFC 5681 section 4.1).
     fn on_idle(&mut self, _now: Time) {}
 
-    /// A segment came back: how long it waits before it is sent again.
-    fn on_returned(&mut self, _now: Time, _sample: &ReturnedSample) -> Span {
-        Span::ZERO
+    /// A segment came back: how long it waits before it is sent again. One round trip, unless the
+    /// algorithm knows better: at once, it would find the same full queue.
+    fn on_returned(&mut self, _now: Time, sample: &ReturnedSample) -> Span {
+        sample.srtt.unwrap_or(UNKNOWN_RTT)
     }
 
     /// How congestion marks reach it.
