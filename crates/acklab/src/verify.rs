@@ -244,9 +244,13 @@ fn split_text(query: &str, split: &SplitVerification) -> String {
         estimate.trajectories,
         estimate.replications
     );
-    let stages = split.levels.iter().zip(&split.passed);
+    let last = split.levels.len().saturating_sub(1);
+    let stages = split.levels.iter().zip(&split.passed).enumerate();
     let rows: Vec<Vec<String>> = stages
-        .map(|(level, passed)| vec![format!("{level:.3}"), format!("{:.1} %", 100.0 * passed)])
+        .map(|(stage, (level, passed))| {
+            let level = if stage == last { "the event".into() } else { format!("{level:.3}") };
+            vec![level, format!("{:.1} %", 100.0 * passed)]
+        })
         .collect();
     text.push_str(&lay_out(&["level", "trajectories that reached it"], &rows));
     let _ = writeln!(text, "\n{:.2} CPU s, {:.2} s", split.timing.cpu_s, split.timing.wall_s);
@@ -268,4 +272,4 @@ Queries:
 Examples:
   acklab verify ance-dumbbell 'Pr[<=30](<> itae > 8727)' --set queue=red
   acklab verify ance-dumbbell 'E[<=30; 50](max: itae)' --set cc=ance --format json
-  acklab verify ance-dumbbell 'Pr[<=30](<>[10,30] queue.length > 12)' --set cc=ance --splitting";
+  acklab verify ance-dumbbell 'Pr[<=12](<>[11,12] queue.length > 14)' --set queue=codel --splitting";

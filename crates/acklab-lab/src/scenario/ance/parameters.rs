@@ -129,8 +129,8 @@ const PRESET: Parameter = choice(
     "preset",
     "plain",
     PRESET_NAMES,
-    "A reading of everything that the paper leaves open: plain and paper-fit are two in which its \
-     claims hold, literal takes its words and today's RFCs as they stand. What is set beside it goes on \
+    "A reading of everything that the paper leaves open: plain and paper-fit are two in which most \
+     of its claims hold, literal takes its words and today's RFCs as they stand. What is set beside it goes on \
      top.",
 );
 const QUEUE: Parameter = choice(
