@@ -38,6 +38,7 @@ const VARIATIONS: &[(&str, &str)] = &[
     ("rto_min", "200ms"),
     ("service", "within"),
     ("ecn", "off"),
+    ("ecn_echo", "each-ack"),
     ("red_weight", "0.2"),
     ("red_count", "uniform"),
     ("red_above", "mark"),

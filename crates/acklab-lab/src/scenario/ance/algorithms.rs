@@ -1,9 +1,10 @@
 //! Queueing disciplines and congestion controls as the settings describe them.
 
-use acklab_core::cc::{Algorithm, ance, balance, encn as encn_sender};
+use acklab_core::cc::{Algorithm, Factory, ance, balance, encn as encn_sender};
 use acklab_core::queue::ecn::{Ect, NotEct, Treatment};
 use acklab_core::queue::{Discipline, codel, encn, jersey, pie, red, threshold};
 
+use super::echo::EachAck;
 use super::model::limit;
 use crate::parameter::Settings;
 
@@ -32,6 +33,9 @@ pub(super) fn congestion_control(settings: &Settings) -> Algorithm {
         "encn" => Algorithm::Encn(encn_sender::Options {
             window: window(settings, balance::SlowStart::Prose),
         }),
+        "reno" if settings.choice("ecn_echo") == "each-ack" => {
+            Algorithm::Custom(Factory::new(|start| Box::new(EachAck::new(start))))
+        }
         name => name.parse().expect("a declared congestion control"),
     }
 }

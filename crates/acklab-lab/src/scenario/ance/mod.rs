@@ -7,6 +7,7 @@
 //! name in [`signals`].
 
 mod algorithms;
+mod echo;
 mod model;
 mod parameters;
 mod signals;

@@ -232,6 +232,13 @@ const ECN: Parameter = choice(
     &["on", "off"],
     "Whether TCP is ECN-capable. Without, the managed queues drop where they would mark.",
 );
+const ECN_ECHO: Parameter = choice(
+    "ecn_echo",
+    "rfc3168",
+    &["rfc3168", "each-ack"],
+    "How Reno hears of marks: echoed until it says that it has reduced its window, which meanwhile stands \
+     (RFC 3168), or by the ACK of the marked packet alone, as a simple model of TCP has it.",
+);
 const NCS_EARLY: Parameter = choice(
     "ncs_early",
     "exempt",
@@ -378,7 +385,7 @@ pub(super) const DUMBBELL: &[Parameter] = &{
     all
 };
 
-const SHARED: [Parameter; 42] = [
+const SHARED: [Parameter; 43] = [
     PRESET,
     QUEUE,
     CC,
@@ -401,6 +408,7 @@ const SHARED: [Parameter; 42] = [
     START_SPREAD,
     HOST_JITTER,
     ECN,
+    ECN_ECHO,
     QMIN,
     BF_FLOOR,
     SLOW_START,
