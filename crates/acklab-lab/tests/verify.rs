@@ -82,6 +82,15 @@ fn a_run_that_is_told_to_stop_tells_what_is_known() {
 }
 
 #[test]
+fn a_simulation_that_memory_could_not_hold_ends_with_what_it_has() {
+    let report = answer(&["rate=100mbit", "access_rate=1gbit", "rwnd=1000"], LONG).report;
+    assert!(!report.complete && report.runs < 1000, "{report:?}");
+}
+
+/// Some hundred thousand rows each.
+const LONG: &str = "simulate [<=20; 1000] {queue.length, flow[0].acked}";
+
+#[test]
 fn bad_queries_say_where_and_how_to_mend_them() {
     for (query, place, mend) in [
         ("Pr[<=30](<> itea > 8727)", "query:1:13", "itae"),

@@ -89,7 +89,7 @@ impl SplitPlan {
             for mut path in paths {
                 run.trajectories += 1;
                 if let Some(at) = model.run(&path, *level).reached {
-                    // The next segment replaces this placeholder's seed.
+                    // Where the next stage branches; its trajectories bring their own seeds.
                     path.push(Segment { from: at, seed: 0 });
                     entrances.push(path);
                 }

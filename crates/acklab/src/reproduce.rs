@@ -50,8 +50,10 @@ impl Reproduce {
         bar.enable_steady_tick(Duration::from_millis(100));
         let progress = |what: &str| bar.set_message(what.to_owned());
         if let Some(path) = &self.sensitivity {
-            // Whatever cannot be written is refused before anything is computed.
-            fs::write(path, "").map_err(|error| Failure::at(path.display(), error))?;
+            // Whatever cannot be written is refused before anything is computed; what is there stays
+            // until there is something better.
+            let writable = fs::OpenOptions::new().append(true).create(true).open(path);
+            writable.map_err(|error| Failure::at(path.display(), error))?;
             let mut tables = Vec::new();
             for preset in ["plain", "paper-fit"] {
                 let rows = sensitivity::run(preset, self.seed, self.reps, progress);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use acklab_lab::file::Asked;
 use acklab_lab::verify::{
-    Decision, Effort, Job, Precision, ProportionMethod, Report, SplitVerification, StopRule,
-    Verification,
+    Decision, Effort, Job, MAX_ROWS, Precision, ProportionMethod, Report, SplitVerification,
+    StopRule, Verification,
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -225,7 +225,14 @@ fn text(verification: &Verification) -> String {
         let _ = write!(text, "\nrun {number}\n{}", lay_out(&headings, &rows));
     }
     if !report.complete {
-        text.push_str("\n  not complete: more runs are needed for the precision asked for\n");
+        let why = if report.kind == "simulation" {
+            format!(
+                "interrupted, or at the limit of {MAX_ROWS} rows; ask for fewer runs or a shorter time"
+            )
+        } else {
+            "more runs are needed for the precision asked for".into()
+        };
+        let _ = writeln!(text, "\n  not complete: {why}");
     }
     let timing = verification.timing;
     let _ = writeln!(text, "\n{:.2} CPU s, {:.2} s", timing.cpu_s, timing.wall_s);

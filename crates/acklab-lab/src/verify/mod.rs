@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use acklab_core::rng;
 use acklab_core::time::{Span, Time};
-use acklab_stats::query::{self, BoundQuery, QueryError};
+use acklab_stats::query::{self, BoundQuery, Query, QueryError};
 use acklab_stats::{Procedure, RunOutcome, SettingsError};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -125,7 +125,8 @@ impl Job {
     }
 
     /// Answers the query. `progress` sees what is known after each batch, with the number of runs that
-    /// are expected in all; once `stop` is set, what is known is returned.
+    /// are expected in all; once `stop` is set, or a simulation has [`MAX_ROWS`], what is known is
+    /// returned.
     pub fn run(
         &self,
         stop: &AtomicBool,
@@ -134,16 +135,26 @@ impl Job {
         let watch = Stopwatch::start();
         let mut procedure =
             Procedure::new(&self.query, &self.precision).expect("checked when the job was made");
-        let (mut next, mut observations) = (0, 0);
-        let batch = BATCH * rayon::current_num_threads() as u64;
-        while !procedure.is_done() && !stop.load(Ordering::Relaxed) {
+        let (mut next, mut observations, mut rows, mut full) = (0, 0, 0, false);
+        // Trajectories are large, and those of a batch are in memory together.
+        let each = if self.is_simulation() { 1 } else { BATCH };
+        let batch = each * rayon::current_num_threads() as u64;
+        while !procedure.is_done() && !full && !stop.load(Ordering::Relaxed) {
             let most = procedure.runs_expected().map_or(batch, |all| all.saturating_sub(next));
             let runs = next..next + most.clamp(1, batch);
             next = runs.end;
             let outcomes: Vec<_> =
                 runs.into_par_iter().map(|run| self.run_one(run, stop)).collect();
             // A run that was cut short says nothing, and the order forbids to count those after it.
+            full = outcomes.iter().any(Option::is_none);
             for (outcome, observed) in outcomes.into_iter().map_while(|outcome| outcome) {
+                if let RunOutcome::Trajectory(trajectory) = &outcome {
+                    rows += trajectory.rows.len() as u64;
+                    full |= rows > MAX_ROWS;
+                    if full {
+                        break;
+                    }
+                }
                 observations += observed;
                 procedure.push(outcome);
             }
@@ -163,7 +174,12 @@ impl Job {
         }
     }
 
-    /// One run, unless it was told to stop, with the observations that it took.
+    fn is_simulation(&self) -> bool {
+        matches!(self.query.query(), Query::Simulation { .. })
+    }
+
+    /// One run, unless it was told to stop or would be too long to keep, with the observations that it
+    /// took.
     fn run_one(&self, run: u64, stop: &AtomicBool) -> Option<(RunOutcome, u64)> {
         let seed = rng::replication_seed(self.seed, run);
         let path = [Segment { from: Time::ZERO, seed }];
@@ -171,7 +187,7 @@ impl Job {
         let (mut observations, mut cut) = (0, false);
         self.scenario.watch(&self.settings, &path, self.until, &self.wanted, &mut |now, values| {
             observations += 1;
-            cut = stop.load(Ordering::Relaxed);
+            cut = stop.load(Ordering::Relaxed) || (observations > MAX_ROWS && self.is_simulation());
             if cut || monitor.observe(now.as_secs_f64(), values) {
                 ControlFlow::Break(())
             } else {
@@ -235,6 +251,8 @@ fn trajectory(run: &Trajectory) -> Value {
 
 /// Runs of each thread in a batch: between two looks at the stop rule.
 const BATCH: u64 = 8;
+/// Rows that the trajectories of a simulation may have together: some hundred megabytes.
+pub const MAX_ROWS: u64 = 2_000_000;
 /// The longest run, in simulated seconds.
 const LONGEST_S: f64 = 1e6;
 
