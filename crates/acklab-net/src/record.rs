@@ -6,12 +6,13 @@
 //! leaves its namespace. Frames are Ethernet with zero addresses, as loopback has them, and their
 //! TCP checksums are not filled in: the kernel leaves them out where no wire is crossed.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::TcpStream;
 use std::sync::mpsc;
 use std::thread;
 
-use acklab_core::time::Time;
+use acklab_core::time::{Span, Time};
 use nix::errno::Errno;
 
 use crate::exchange;
@@ -103,11 +104,40 @@ pub fn run(
     let (sender, frames) = mpsc::channel::<(Time, Vec<u8>)>();
     thread::scope(|scope| {
         let recorder = scope.spawn(move || record_in_namespace(options, &sender));
+        let mut in_order = InOrder::default();
         for (time, frame) in frames {
-            on_frame(time, &frame);
+            in_order.insert(time, frame);
+            in_order.release(time, on_frame);
         }
+        in_order.release(Time::MAX, on_frame);
         join(recorder)
     })
+}
+
+/// How much later than a frame stamped after it a frame may reach the packet socket. The kernel
+/// stamps first and queues then, on each processor by itself; a virtual machine may stop one of
+/// them in between.
+const LATEST_FRAME: Span = Span::from_millis(500);
+
+/// Frames that wait until none stamped before them can come any more.
+#[derive(Default)]
+struct InOrder {
+    /// Rising in time; equal stamps in order of arrival.
+    waiting: VecDeque<(Time, Vec<u8>)>,
+}
+
+impl InOrder {
+    fn insert(&mut self, time: Time, frame: Vec<u8>) {
+        let at = self.waiting.partition_point(|(earlier, _)| *earlier <= time);
+        self.waiting.insert(at, (time, frame));
+    }
+
+    fn release(&mut self, now: Time, on_frame: &mut dyn FnMut(Time, &[u8])) {
+        let ripe = |frame: &mut (Time, Vec<u8>)| now.since(frame.0) > LATEST_FRAME;
+        while let Some((time, frame)) = self.waiting.pop_front_if(ripe) {
+            on_frame(time, &frame);
+        }
+    }
 }
 
 /// The thread that lives in the namespace: tap first, so that it hears the handshake.
