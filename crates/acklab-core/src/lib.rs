@@ -16,6 +16,7 @@ pub mod math;
 pub mod packet;
 pub mod queue;
 pub mod rng;
+pub mod rudp;
 pub mod seq;
 pub mod tcp;
 pub mod time;
