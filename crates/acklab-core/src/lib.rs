@@ -9,10 +9,12 @@
 pub mod ack;
 pub mod cc;
 pub mod contract;
+pub mod delivery_rate;
 pub mod endpoint;
 pub mod event;
 pub mod link;
 pub mod math;
+pub mod pacing;
 pub mod packet;
 pub mod queue;
 pub mod rng;

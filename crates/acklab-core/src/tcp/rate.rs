@@ -1,10 +1,4 @@
-//! Delivery-rate samples (draft-ietf-ccwg-bbr section 4.1, draft-cheng-iccrg-delivery-rate-estimation).
-//!
-//! Each segment that leaves remembers how much had been delivered by then, and when. The ACK that
-//! delivers it compares: the bytes delivered in between, over the longer of the time in which they were
-//! sent and the time in which their ACKs came, are a rate that the path can carry. An interval shorter
-//! than the least round trip gives no sample. A sample is app-limited where the application left the
-//! path idle before the segment left.
+//! Delivery-rate samples of TCP ([`crate::delivery_rate`]): stamps by place in the stream.
 //!
 //! Kept only for an algorithm that asks ([`CongestionControl::wants_rate`]). Round trips come from
 //! cumulative ACKs only, so the least one is known a little later than with SACK's help.
@@ -14,19 +8,8 @@ use std::collections::VecDeque;
 use super::connection::Connection;
 use super::sack::Scoreboard;
 use crate::cc::{CongestionControl, RateSample};
+use crate::delivery_rate::{Estimator, Stamp};
 use crate::time::{Span, Time};
-
-/// What a segment remembers of its latest departure.
-#[derive(Clone, Copy, Debug)]
-struct Stamp {
-    sent: Time,
-    delivered: u64,
-    delivered_at: Time,
-    first_sent: Time,
-    app_limited: bool,
-    in_flight: u64,
-    lost: u64,
-}
 
 /// A segment that is not cumulatively acknowledged.
 #[derive(Clone, Copy, Debug)]
@@ -41,46 +24,17 @@ struct Segment {
 pub(super) struct RateSampler {
     /// In order of their place in the stream.
     segments: VecDeque<Segment>,
-    delivered: u64,
-    delivered_at: Time,
-    /// When the first segment of the present sampling interval left.
-    first_sent: Time,
-    lost: u64,
-    /// Segments are app-limited until so much is delivered.
-    app_limited_until: u64,
-    least_rtt: Option<Span>,
-    /// The stamp of the newest segment that the present ACK delivers.
-    newest: Option<Stamp>,
+    path: Estimator,
 }
 
 impl RateSampler {
-    pub(super) fn new(now: Time) -> Self {
-        Self {
-            segments: VecDeque::new(),
-            delivered: 0,
-            delivered_at: now,
-            first_sent: now,
-            lost: 0,
-            app_limited_until: 0,
-            least_rtt: None,
-            newest: None,
-        }
+    pub(super) const fn new(now: Time) -> Self {
+        Self { segments: VecDeque::new(), path: Estimator::new(now) }
     }
 
     /// The stretch [start, end) leaves; `pipe` bytes were on the way before it.
     pub(super) fn on_sent(&mut self, now: Time, (start, end): (u64, u64), pipe: u64) {
-        if pipe == 0 {
-            (self.first_sent, self.delivered_at) = (now, now);
-        }
-        let stamp = Stamp {
-            sent: now,
-            delivered: self.delivered,
-            delivered_at: self.delivered_at,
-            first_sent: self.first_sent,
-            app_limited: self.app_limited_until > 0,
-            in_flight: pipe + (end - start),
-            lost: self.lost,
-        };
+        let stamp = self.path.on_sent(now, end - start, pipe);
         if self.segments.back().is_none_or(|last| last.end < end) {
             self.segments.push_back(Segment { end, stamp: Some(stamp) });
             return;
@@ -102,7 +56,7 @@ impl RateSampler {
     /// Segments up to `ack` and those that `board` holds are delivered; `sacked`: the board has news.
     pub(super) fn on_ack(&mut self, ack: u64, board: &Scoreboard, sacked: bool) {
         while let Some(segment) = self.segments.pop_front_if(|segment| segment.end <= ack) {
-            self.take(segment.stamp);
+            segment.stamp.into_iter().for_each(|stamp| self.path.on_delivered(stamp));
         }
         if !sacked {
             return;
@@ -111,20 +65,11 @@ impl RateSampler {
             let first = self.segments.partition_point(|segment| segment.end <= left);
             let mut index = first;
             while let Some(segment) = self.segments.get_mut(index).filter(|s| s.end <= right) {
-                let stamp = segment.stamp.take();
-                self.take(stamp);
+                if let Some(stamp) = segment.stamp.take() {
+                    self.path.on_delivered(stamp);
+                }
                 index += 1;
             }
-        }
-    }
-
-    /// A segment is delivered: the one sent last, by what was delivered before, makes the sample.
-    fn take(&mut self, stamp: Option<Stamp>) {
-        let key = |stamp: Stamp| (stamp.delivered, stamp.sent);
-        if let Some(stamp) = stamp
-            && self.newest.is_none_or(|newest| key(stamp) >= key(newest))
-        {
-            self.newest = Some(stamp);
         }
     }
 
@@ -132,44 +77,15 @@ impl RateSampler {
     pub(super) fn sample(
         &mut self,
         now: Time,
-        (delivered, lost): (u64, u64),
+        news: (u64, u64),
         rtt: Option<Span>,
     ) -> Option<RateSample> {
-        self.lost += lost;
-        self.least_rtt = self.least_rtt.into_iter().chain(rtt).min();
-        if delivered > 0 {
-            self.delivered += delivered;
-            self.delivered_at = now;
-        }
-        if self.delivered > self.app_limited_until {
-            self.app_limited_until = 0;
-        }
-        let stamp = self.newest.take()?;
-        self.first_sent = stamp.sent;
-        let sending = stamp.sent.since(stamp.first_sent);
-        let interval = sending.max(now.since(stamp.delivered_at));
-        if interval.is_zero() || self.least_rtt.is_some_and(|least| interval < least) {
-            return None;
-        }
-        Some(RateSample {
-            delivered: self.delivered - stamp.delivered,
-            interval,
-            prior_delivered: stamp.delivered,
-            total_delivered: self.delivered,
-            app_limited: stamp.app_limited,
-            tx_in_flight: stamp.in_flight,
-            lost: self.lost - stamp.lost,
-        })
+        self.path.sample(now, news, rtt)
     }
 
     /// A time-out inferred the loss of `bytes`.
     pub(super) const fn on_lost(&mut self, bytes: u64) {
-        self.lost += bytes;
-    }
-
-    /// Nothing waits though the window is open, with `pipe` bytes on the way.
-    fn on_app_limited(&mut self, pipe: u64) {
-        self.app_limited_until = (self.delivered + pipe).max(1);
+        self.path.on_lost(bytes);
     }
 }
 
@@ -181,7 +97,7 @@ impl Connection {
             if pipe < self.cc.cwnd()
                 && let Some(rate) = &mut self.rate
             {
-                rate.on_app_limited(pipe);
+                rate.path.on_app_limited(pipe);
             }
         }
     }
@@ -245,7 +161,7 @@ mod tests {
     #[test]
     fn a_pause_of_the_application_marks_what_leaves_until_its_pipe_is_delivered() {
         let mut rate = sent(&[0]);
-        rate.on_app_limited(1000);
+        rate.path.on_app_limited(1000);
         rate.on_sent(at(10), (1001, 2001), 1000);
         let board = Scoreboard::default();
         rate.on_ack(1001, &board, false);
