@@ -1,25 +1,20 @@
-//! `acklab reproduce`: a paper's experiments, all of them, in one report.
+//! `acklab reproduce ance`: the figures, table 4 and claims of the ANCE paper.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use acklab_lab::reproduce::ance::{self, Reproduction, sensitivity};
-use clap::{Args, ValueEnum};
-use indicatif::ProgressBar;
+use clap::Args;
 
 use crate::Format;
 use crate::outcome::{Failure, print, print_json};
 use crate::table::lay_out;
 
-/// Run a paper's experiments again and judge its claims
+/// Sup, de Moraes, Bauchspiess: Acknowledge-Based Non-Congestion Estimation (2020)
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Reproduce {
-    /// The paper
-    #[arg(value_enum)]
-    paper: Paper,
+pub(crate) struct Ance {
     /// Seed of the first replication; the others' are derived from it
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -37,17 +32,9 @@ pub(crate) struct Reproduce {
     format: Format,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Paper {
-    /// Sup, de Moraes, Bauchspiess: Acknowledge-Based Non-Congestion Estimation (2020)
-    Ance,
-}
-
-impl Reproduce {
+impl Ance {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let Paper::Ance = self.paper;
-        let bar = ProgressBar::new_spinner();
-        bar.enable_steady_tick(Duration::from_millis(100));
+        let bar = super::spinner();
         let progress = |what: &str| bar.set_message(what.to_owned());
         if let Some(path) = &self.sensitivity {
             // Whatever cannot be written is refused before anything is computed; what is there stays
@@ -63,17 +50,12 @@ impl Reproduce {
             let text = sensitivity::markdown(&tables, self.seed, self.reps);
             return fs::write(path, text).map_err(|error| Failure::at(path.display(), error));
         }
-        fs::create_dir_all(&self.out).map_err(|error| Failure::at(self.out.display(), error))?;
+        super::folder(&self.out)?;
         let reproduction = Reproduction::run(self.seed, self.reps, progress)
             .map_err(|error| Failure::Unusable(error.to_string()))?;
         bar.finish_and_clear();
-        let html = ance::html(&reproduction)
-            .map_err(|error| Failure::at(self.out.join("report.html").display(), error))?;
         let json = reproduction.to_json();
-        for (name, text) in [("report.html", html), ("result.json", format!("{json:#}\n"))] {
-            let path = self.out.join(name);
-            fs::write(&path, text).map_err(|error| Failure::at(path.display(), error))?;
-        }
+        super::write(&self.out, ance::html(&reproduction), &json)?;
         match self.format {
             Format::Json => print_json(&json),
             Format::Text => print(&self.text(&reproduction)),
