@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
+# Further arguments of bench-transport, as in BENCH_TRANSPORT='--loss 5,15 --links 20/20'.
+BENCH_TRANSPORT ?=
 # How long each fuzz target runs.
 FUZZ_SECONDS ?= 3600
 FUZZ_TARGETS := $(sort $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))))
@@ -38,6 +40,14 @@ bench-peers: deps-rust ## the same workloads on acklab, ns-2 and ns-3: CPU time,
 	@tools/setup peers
 	cargo build --quiet --release --locked -p acklab-lab --example bench_workloads
 	@tools/bench-peers/run $(TARGET_DIR)/release/examples/bench_workloads
+
+.PHONY: bench-transport
+bench-transport: deps-rust ## transfers by acklab, quinn and kernel TCP over the same lossy links, and CPU s/GB (root)
+	cargo build --quiet --release --locked -p acklab
+	cargo build --quiet --release --locked --manifest-path bench/transport/Cargo.toml --target-dir $(TARGET_DIR)/bench-transport
+	@mkdir -p out
+	@tools/setup as-root $(TARGET_DIR)/bench-transport/release/bench-transport \
+	 --acklab $(TARGET_DIR)/release/acklab --out out/bench-transport.json $(BENCH_TRANSPORT)
 
 .PHONY: fuzz
 fuzz: $(addprefix fuzz-,$(FUZZ_TARGETS)) ## each fuzz target for FUZZ_SECONDS (3600); make -j2 fuzz runs two at once
