@@ -2,6 +2,7 @@
 
 pub mod checksum;
 mod ipv4;
+pub mod rudp;
 pub mod tcp;
 mod tcp_bytes;
 
