@@ -1,0 +1,282 @@
+//! The handshake of reliable UDP, one message each way (docs/rudp.md section 3).
+//!
+//! Mode 1, a passphrase: CPace and `Noise_NNpsk2` side by side. The client's message is session id,
+//! CPace share, Noise 1; the server's is CPace share, Noise 2, whose psk is what CPace agreed upon.
+//! Mode 2, keys: `Noise_IK`; the client knows the server's key before, the server looks the client's
+//! up among the known peers.
+//!
+//! The traffic secrets are Noise's raw Split. What the prologue binds comes from the connection, and
+//! the payloads pass through unread: transport parameters, and in an ANSWER the 21 header bytes that
+//! the connection writes and checks. Retransmission, tokens and the limit on guesses are the
+//! connection's and the listener's too. snow wipes none of its state when it is dropped.
+
+use acklab_core::rudp::Code;
+use acklab_core::rudp::protect::{Agreed, Answer, ClientGreeter, Offer, Protection, ServerGreeter};
+use snow::{Builder, HandshakeState};
+use zeroize::Zeroizing;
+
+use super::cpace::{Exchange, Inputs, SHARE, SessionKey};
+use super::entropy::random;
+use super::keys::{Identity, PublicKey};
+use super::passphrase::Passphrase;
+use super::peers::KnownPeers;
+use super::seal::{Cipher, Keys, Secret, derive};
+
+/// The mode byte of a passphrase's INITIAL.
+pub const MODE_PASSPHRASE: u8 = 1;
+/// The mode byte of an INITIAL with keys.
+pub const MODE_KEYS: u8 = 2;
+
+/// The client's end where both know a passphrase; for one connection.
+pub struct PassphraseClient {
+    passphrase: Passphrase,
+    begun: Option<PassphraseBegun>,
+}
+
+struct PassphraseBegun {
+    session: [u8; SESSION],
+    exchange: Exchange,
+    noise: HandshakeState,
+    /// Unreadable answers that may still come.
+    tries: u8,
+}
+
+impl PassphraseClient {
+    /// A client that knows `passphrase`.
+    pub fn new(passphrase: Passphrase) -> Self {
+        Self { passphrase, begun: None }
+    }
+}
+
+impl ClientGreeter for PassphraseClient {
+    fn mode(&self) -> u8 {
+        MODE_PASSPHRASE
+    }
+
+    fn ciphers(&self) -> u8 {
+        Cipher::offered()
+    }
+
+    fn initial(&mut self, prologue: &[u8], parameters: &[u8]) -> Vec<u8> {
+        let session = random();
+        let exchange = Exchange::new(cpace_inputs(&self.passphrase, &session), random());
+        let mut message = session.to_vec();
+        message.extend_from_slice(exchange.share());
+        let prologue = [prologue, &message].concat();
+        let mut noise = builder(NN_PSK2, &prologue).build_initiator().expect(OUR_OWN);
+        message.extend_from_slice(&write(&mut noise, parameters));
+        self.begun = Some(PassphraseBegun { session, exchange, noise, tries: TRIES });
+        message
+    }
+
+    fn answer(&mut self, cipher: u8, message: &[u8]) -> Result<Agreed, Code> {
+        let begun = self.begun.as_mut().ok_or(Code::Internal)?;
+        let cipher = Cipher::from_wire(cipher).ok_or(Code::Protocol)?;
+        let (share, message) = message.split_first_chunk::<SHARE>().ok_or(Code::Protocol)?;
+        // Each answer that is read lets whoever sent it try one passphrase.
+        begun.tries = begun.tries.checked_sub(1).ok_or(Code::WrongSecret)?;
+        let key = begun.exchange.finish_as_initiator(&begun.session, share);
+        let psk = psk(&key.ok_or(Code::Protocol)?);
+        begun.noise.set_psk(PSK_PLACE, &psk[..]).expect(OUR_OWN);
+        let payload = read(&mut begun.noise, message).ok_or(Code::WrongSecret)?;
+        let protection = protection(cipher, &mut begun.noise, true);
+        self.begun = None;
+        Ok(Agreed { payload, protection, peer: None })
+    }
+}
+
+/// The server's end where both know a passphrase.
+pub struct PassphraseServer {
+    passphrase: Passphrase,
+    /// Of this run only: a digest under a key made from the passphrase would let whoever sees it try
+    /// passphrases at leisure.
+    digests: Secret,
+}
+
+impl PassphraseServer {
+    /// A server that knows `passphrase`.
+    pub fn new(passphrase: Passphrase) -> Self {
+        Self { passphrase, digests: Zeroizing::new(random()) }
+    }
+}
+
+impl ServerGreeter for PassphraseServer {
+    /// [`Code::Protocol`] is garbage that deserves no answer. A wrong passphrase does not show here:
+    /// the client finds it out, and after it the server, to which no packet authenticates.
+    fn greet(
+        &mut self,
+        offer: &Offer<'_>,
+        payload: &mut dyn FnMut(u8) -> Vec<u8>,
+    ) -> Result<Answer, Code> {
+        if offer.mode != MODE_PASSPHRASE {
+            return Err(Code::Mode);
+        }
+        let cipher = Cipher::choose(offer.ciphers).ok_or(Code::Version)?;
+        let (session, rest) = offer.message.split_first_chunk::<SESSION>().ok_or(Code::Protocol)?;
+        let (share, message) = rest.split_first_chunk::<SHARE>().ok_or(Code::Protocol)?;
+        let prologue = [offer.prologue, session, share].concat();
+        let mut noise = builder(NN_PSK2, &prologue).build_responder().expect(OUR_OWN);
+        // Before any curve is touched: the tag under a key that everybody knows finds damage.
+        let parameters = read(&mut noise, message).ok_or(Code::Protocol)?;
+        let exchange = Exchange::new(cpace_inputs(&self.passphrase, session), random());
+        let key = exchange.finish_as_responder(session, share).ok_or(Code::Protocol)?;
+        noise.set_psk(PSK_PLACE, &psk(&key)[..]).expect(OUR_OWN);
+        let mut message = exchange.share().to_vec();
+        message.extend_from_slice(&write(&mut noise, &payload(cipher.to_wire())));
+        let protection = protection(cipher, &mut noise, false);
+        let agreed = Agreed { payload: parameters, protection, peer: None };
+        Ok(Answer { cipher: cipher.to_wire(), message, agreed })
+    }
+
+    fn digest(&self, data: &[u8]) -> [u8; 32] {
+        *blake3::keyed_hash(&self.digests, data).as_bytes()
+    }
+}
+
+/// The client's end where each knows the other's key; for one connection.
+pub struct KeysClient {
+    identity: Identity,
+    server: PublicKey,
+    begun: Option<HandshakeState>,
+}
+
+impl KeysClient {
+    /// A client that is `identity` and talks to `server` alone.
+    pub fn new(identity: Identity, server: PublicKey) -> Self {
+        Self { identity, server, begun: None }
+    }
+}
+
+impl ClientGreeter for KeysClient {
+    fn mode(&self) -> u8 {
+        MODE_KEYS
+    }
+
+    fn ciphers(&self) -> u8 {
+        Cipher::offered()
+    }
+
+    fn initial(&mut self, prologue: &[u8], parameters: &[u8]) -> Vec<u8> {
+        let noise = builder(IK, prologue)
+            .local_private_key(self.identity.private())
+            .and_then(|builder| builder.remote_public_key(&self.server.0))
+            .and_then(Builder::build_initiator);
+        let noise = self.begun.insert(noise.expect(OUR_OWN));
+        write(noise, parameters)
+    }
+
+    fn answer(&mut self, cipher: u8, message: &[u8]) -> Result<Agreed, Code> {
+        let noise = self.begun.as_mut().ok_or(Code::Internal)?;
+        let cipher = Cipher::from_wire(cipher).ok_or(Code::Protocol)?;
+        let payload = read(noise, message).ok_or(Code::WrongSecret)?;
+        let protection = protection(cipher, noise, true);
+        self.begun = None;
+        Ok(Agreed { payload, protection, peer: Some(self.server.0) })
+    }
+}
+
+/// The server's end where each knows the other's key.
+pub struct KeysServer {
+    identity: Identity,
+    peers: KnownPeers,
+    digests: Secret,
+}
+
+impl KeysServer {
+    /// A server that is `identity` and takes connections from `peers` alone.
+    pub fn new(identity: Identity, peers: KnownPeers) -> Self {
+        let digests = derive(CONTEXT_DIGEST, identity.private());
+        Self { identity, peers, digests }
+    }
+}
+
+impl ServerGreeter for KeysServer {
+    /// [`Code::WrongSecret`]: the message is for another key than this server's, or damaged.
+    fn greet(
+        &mut self,
+        offer: &Offer<'_>,
+        payload: &mut dyn FnMut(u8) -> Vec<u8>,
+    ) -> Result<Answer, Code> {
+        if offer.mode != MODE_KEYS {
+            return Err(Code::Mode);
+        }
+        let cipher = Cipher::choose(offer.ciphers).ok_or(Code::Version)?;
+        if offer.message.len() < SHORTEST_IK {
+            return Err(Code::Protocol);
+        }
+        let noise = builder(IK, offer.prologue).local_private_key(self.identity.private());
+        let mut noise = noise.and_then(Builder::build_responder).expect(OUR_OWN);
+        let parameters = read(&mut noise, offer.message).ok_or(Code::WrongSecret)?;
+        let peer = noise.get_remote_static().and_then(|key| key.try_into().ok()).map(PublicKey);
+        let peer = peer.ok_or(Code::Internal)?;
+        if self.peers.name(&peer).is_none() {
+            return Err(Code::UnknownPeer);
+        }
+        let message = write(&mut noise, &payload(cipher.to_wire()));
+        let protection = protection(cipher, &mut noise, false);
+        let agreed = Agreed { payload: parameters, protection, peer: Some(peer.0) };
+        Ok(Answer { cipher: cipher.to_wire(), message, agreed })
+    }
+
+    /// The same after a restart, because the key comes from the identity.
+    fn digest(&self, data: &[u8]) -> [u8; 32] {
+        *blake3::keyed_hash(&self.digests, data).as_bytes()
+    }
+}
+
+fn cpace_inputs<'a>(passphrase: &'a Passphrase, session: &'a [u8; SESSION]) -> Inputs<'a> {
+    Inputs { passphrase: passphrase.as_str().as_bytes(), channel: CHANNEL, session }
+}
+
+fn psk(key: &SessionKey) -> Secret {
+    derive(CONTEXT_PSK, &key[..])
+}
+
+fn builder<'a>(pattern: &str, prologue: &'a [u8]) -> Builder<'a> {
+    let parameters = pattern.parse().expect(OUR_OWN);
+    Builder::new(parameters).prologue(prologue).expect(OUR_OWN)
+}
+
+fn write(noise: &mut HandshakeState, payload: &[u8]) -> Vec<u8> {
+    let mut message = vec![0; payload.len() + MOST_AROUND_PAYLOAD];
+    let length = noise.write_message(payload, &mut message).expect(OUR_OWN);
+    message.truncate(length);
+    message
+}
+
+/// A message that cannot be read leaves the handshake as it was.
+fn read(noise: &mut HandshakeState, message: &[u8]) -> Option<Vec<u8>> {
+    let mut payload = vec![0; message.len()];
+    let length = noise.read_message(message, &mut payload).ok()?;
+    payload.truncate(length);
+    Some(payload)
+}
+
+fn protection(cipher: Cipher, noise: &mut HandshakeState, client: bool) -> Box<dyn Protection> {
+    let (up, down) = noise.dangerously_get_raw_split();
+    let (up, down) = (Zeroizing::new(up), Zeroizing::new(down));
+    let (sending, receiving) = if client { (up, down) } else { (down, up) };
+    Box::new(Keys::new(cipher, sending, &receiving))
+}
+
+const NN_PSK2: &str = "Noise_NNpsk2_25519_ChaChaPoly_BLAKE2s";
+const IK: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
+/// The `2` of psk2.
+const PSK_PLACE: usize = 2;
+/// Length of a session id, bytes.
+const SESSION: usize = 16;
+/// CPace's CI.
+const CHANNEL: &[u8] = b"acklab rudp 1";
+const CONTEXT_PSK: &str = "acklab rudp 1 psk";
+const CONTEXT_DIGEST: &str = "acklab rudp 1 digest";
+/// Answers that a client of mode 1 reads for one INITIAL. One would do among honest ends; the others
+/// keep a stranger's from ending the connection, and few of them from guessing.
+const TRIES: u8 = 4;
+/// Key, encrypted key and its tag, the payload's tag.
+const SHORTEST_IK: usize = 32 + 48 + 16;
+/// The longest of what Noise puts around a payload, which is [`SHORTEST_IK`].
+const MOST_AROUND_PAYLOAD: usize = SHORTEST_IK;
+const OUR_OWN: &str = "pattern, keys and lengths are our own";
+
+#[cfg(test)]
+mod tests;

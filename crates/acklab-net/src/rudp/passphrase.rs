@@ -1,0 +1,131 @@
+//! The passphrase that two ends share, and how one is made that can be read out over the telephone.
+//!
+//! A made passphrase is four words of four letters, consonant and vowel twice: 16 * 4 * 8 * 4 = 2048
+//! words, so 44 bits. CPace allows an attacker one guess per connection, and the server limits those,
+//! so 44 bits are plenty; no word list has to be carried or agreed upon.
+
+use std::fmt;
+use std::str::FromStr;
+
+use zeroize::Zeroizing;
+
+use super::entropy::random;
+
+/// What both ends know. Wiped when it is dropped; never shown by `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Passphrase(Zeroizing<String>);
+
+/// Why something is no passphrase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PassphraseError {
+    /// Nothing but white space.
+    #[error("the passphrase is empty: give one, or let the receiver make one by giving none there")]
+    Empty,
+    /// More than a passphrase can be.
+    #[error("the passphrase has {0} bytes and at most {MOST} are taken: use a shorter one")]
+    TooLong(usize),
+}
+
+impl Passphrase {
+    /// Four words that nobody can guess.
+    pub fn generate() -> Self {
+        let random = Zeroizing::new(random::<8>());
+        let mut bits = u64::from_le_bytes(*random);
+        let mut text = Zeroizing::new(String::with_capacity(WORDS * 5));
+        for place in 0..WORDS {
+            if place > 0 {
+                text.push('-');
+            }
+            push_word(&mut text, (bits % 2048) as usize);
+            bits /= 2048;
+        }
+        Self(text)
+    }
+
+    /// As it is to be typed at the other end.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Passphrase {
+    type Err = PassphraseError;
+
+    /// White space around it does not count; between, it does.
+    fn from_str(text: &str) -> Result<Self, PassphraseError> {
+        match text.trim() {
+            "" => Err(PassphraseError::Empty),
+            text if text.len() > MOST => Err(PassphraseError::TooLong(text.len())),
+            text => Ok(Self(Zeroizing::new(text.to_owned()))),
+        }
+    }
+}
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase(..)")
+    }
+}
+
+/// Word `index` of 2048.
+fn push_word(text: &mut String, index: usize) {
+    let syllables: [(&[u8], usize); 4] =
+        [(FIRST, index >> 7), (VOWELS, index >> 5), (SECOND, index >> 2), (VOWELS, index)];
+    for (letters, place) in syllables {
+        text.push(char::from(letters[place % letters.len()]));
+    }
+}
+
+const WORDS: usize = 4;
+/// Bytes; longer than anything typed, short enough to hash at every greeting.
+const MOST: usize = 1024;
+const FIRST: &[u8] = b"bdfghjklmnprstvz";
+const SECOND: &[u8] = b"dklmnrst";
+/// `e` is left out: in too many languages it is spoken like `i`.
+const VOWELS: &[u8] = b"aiou";
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn there_are_2048_words_and_each_reads_as_two_syllables() {
+        let words: BTreeSet<String> = (0..2048)
+            .map(|index| {
+                let mut word = String::new();
+                push_word(&mut word, index);
+                word
+            })
+            .collect();
+        assert_eq!(words.len(), 2048);
+        assert_eq!(words.first().map(String::as_str), Some("bada"));
+        assert_eq!(words.last().map(String::as_str), Some("zutu"));
+        for word in words {
+            let [a, b, c, d] = word.as_bytes() else { panic!("{word} has four letters") };
+            assert!(
+                FIRST.contains(a) && VOWELS.contains(b) && SECOND.contains(c) && VOWELS.contains(d)
+            );
+        }
+    }
+
+    #[test]
+    fn a_made_passphrase_has_four_words_is_never_the_same_and_is_taken_as_it_is_read() {
+        let made: BTreeSet<String> =
+            (0..100).map(|_| Passphrase::generate().as_str().to_owned()).collect();
+        assert_eq!(made.len(), 100);
+        for text in made {
+            assert_eq!(text.split('-').map(str::len).collect::<Vec<_>>(), [4; 4], "{text}");
+            assert_eq!(format!(" {text}\n").parse::<Passphrase>().unwrap().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn an_empty_or_endless_passphrase_is_refused_and_none_is_shown_by_debug() {
+        assert_eq!(" \t\n".parse::<Passphrase>(), Err(PassphraseError::Empty));
+        assert_eq!("x".repeat(1025).parse::<Passphrase>(), Err(PassphraseError::TooLong(1025)));
+        let secret: Passphrase = "over the hills".parse().unwrap();
+        assert!(!format!("{secret:?}").contains("hills"));
+    }
+}
