@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{
     AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
-    SentSample, Snapshot, Start, ance, bbr, cubic, dctcp, edctcp, encn, jersey, reno, vegas,
+    SentSample, Snapshot, Start, ance, bbr, cubic, dctcp, edctcp, encn, jersey, lossy, reno, vegas,
     westwood,
 };
 use crate::time::{Span, Time};
@@ -147,6 +147,8 @@ algorithms! {
     "bbr1" Bbr1 => bbr::v1::BbrV1;
     /// BBR version 3: bounded by loss.
     "bbr3" Bbr3 => bbr::v3::BbrV3;
+    /// For links that lose without being full: rate from what was served, by delay beside its like.
+    "lossy" Lossy => lossy::Lossy;
 }
 
 #[expect(clippy::derivable_impls, reason = "the table has no place for #[default]")]

@@ -14,6 +14,7 @@ pub mod edctcp;
 pub mod encn;
 pub mod hystart;
 pub mod jersey;
+pub mod lossy;
 pub mod reno;
 pub mod round;
 pub mod vegas;

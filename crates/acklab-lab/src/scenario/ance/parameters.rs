@@ -91,7 +91,7 @@ pub(super) const QUEUES: &[&str] = &[
 /// Congestion controls that the flows can have; `auto` follows the queue.
 pub(super) const CONTROLS: &[&str] = &[
     "auto", "reno", "ance", "encn", "jersey", "dctcp", "edctcp", "cubic", "vegas", "westwood",
-    "bbr1", "bbr3",
+    "bbr1", "bbr3", "lossy",
 ];
 
 const fn span(name: &'static str, default: &'static str, doc: &'static str) -> Parameter {

@@ -1,0 +1,463 @@
+//! Congestion control for links that lose without being full (docs/rudp.md section 8; ours).
+//!
+//! The bottleneck serves what arrives and what is lost behind it; so the rate is S = (delivered + lost) /
+//! time, which random loss neither lowers nor makes noisy. Around S a delay-based law keeps a few
+//! packets in the queue ([`Lossy::follow_delay`]): flows of this kind settle at the same rate, for all see
+//! the same queue. How S is found at first is in `start_up`, which loss is nobody's fault in `losses`,
+//! what waits in `delay`.
+//!
+//! A law that follows delay starves beside one that fills the queue. So where the queue stays though we
+//! give way, or loses more than the path's own share, a window of CUBIC takes over (RFC 9438), whose
+//! only congestion event is loss beyond that share. After an event it stands back for two rounds: if
+//! the queue empties then, nobody else fills it, and the delay-based law comes back.
+//!
+//! Left out: marks count as a loss beyond the path's share, whatever their number.
+
+mod delay;
+mod losses;
+mod start_up;
+
+use self::delay::Delay;
+use self::losses::Losses;
+use self::start_up::StartUp;
+use super::bbr::filter::WindowedMax;
+use super::bbr::pipe::Pipe;
+use super::bbr::rounds::PacketRounds;
+use super::cubic::{self, Cubic};
+use super::{
+    AckSample, CongestionControl, EcnSample, LossSample, RateSample, RtoSample, SentSample,
+    Snapshot, Start,
+};
+use crate::time::{Span, Time};
+use crate::units::BitRate;
+
+/// What it is about.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one per connection")]
+enum Phase {
+    /// Looking for the bottleneck's rate.
+    StartUp(StartUp),
+    /// Following the delay.
+    Delay,
+    /// A round at half of the rate and the one that shows what it did, to see the round trip without a
+    /// queue again.
+    Refresh { rounds: u32 },
+    /// Somebody else fills the queue.
+    Compete(Rivalry),
+}
+
+/// What CUBIC's window is about.
+#[derive(Clone, Copy, Debug)]
+struct Rivalry {
+    cubic: Cubic,
+    since: Time,
+    /// Rounds for which it still stands back, and what it returns to.
+    check: Option<Check>,
+    /// Losses are not a new event until this round.
+    deaf_until: u64,
+    last_check: Time,
+}
+
+/// Standing back.
+#[derive(Clone, Copy, Debug)]
+struct Check {
+    /// The last round of it.
+    until: u64,
+    /// What was served before, bytes per second.
+    served: f64,
+    /// What was waited before, seconds.
+    queue: f64,
+}
+
+/// The sender's state; rates in bytes per second, times in seconds.
+#[derive(Clone, Debug)]
+pub struct Lossy {
+    mss: f64,
+    initial_window: f64,
+    phase: Phase,
+    rounds: PacketRounds,
+    delay: Delay,
+    losses: Losses,
+    /// Delivered and lost in all, and when the round began; bytes.
+    delivered: f64,
+    lost: f64,
+    round_delivered: f64,
+    round_lost: f64,
+    round_began: Time,
+    /// Rounds of packets that left before so much was delivered tell of the start-up, bytes.
+    steady_from: u64,
+    /// Of the last round.
+    served: f64,
+    /// S: what we get of the bottleneck.
+    share: f64,
+    rate: f64,
+    srtt: f64,
+    pipe: Pipe,
+    /// Rounds in a row with a queue that is not of our making, and with next to none.
+    long: u32,
+    short: u32,
+    /// What was on the way in each of the last rounds, bytes.
+    flight: WindowedMax<FLIGHT_ROUNDS>,
+    /// When it last left the competition, and how long it must then stay before it checks again.
+    left: Option<Time>,
+    patience: Span,
+    marked: bool,
+    /// A time-out, and no ACK since.
+    is_silent: bool,
+}
+
+impl Lossy {
+    /// A fresh connection.
+    pub fn new(start: &Start) -> Self {
+        let mss = f64::from(start.mss.max(1));
+        let initial_window = (start.initial_window as f64).max(mss);
+        let start_up = StartUp::new(initial_window);
+        Self {
+            mss,
+            initial_window,
+            rate: start_up.pace,
+            phase: Phase::StartUp(start_up),
+            rounds: PacketRounds::default(),
+            delay: Delay::new(),
+            losses: Losses::default(),
+            delivered: 0.0,
+            lost: 0.0,
+            round_delivered: 0.0,
+            round_lost: 0.0,
+            round_began: Time::ZERO,
+            steady_from: 0,
+            served: 0.0,
+            share: 0.0,
+            pipe: Pipe::default(),
+            srtt: 0.0,
+            long: 0,
+            short: 0,
+            flight: WindowedMax::default(),
+            left: None,
+            patience: Span::ZERO,
+            marked: false,
+            is_silent: false,
+        }
+    }
+
+    /// Whether it takes somebody else to be filling the queue.
+    pub const fn is_competing(&self) -> bool {
+        matches!(self.phase, Phase::Compete(_))
+    }
+
+    /// The share of packets that the path loses whatever we send.
+    pub fn random_loss(&self) -> f64 {
+        self.losses.share()
+    }
+
+    /// What we want to have in the queue at that rate, seconds.
+    fn wanted_queue(&self, rate: f64) -> f64 {
+        (WANTED * rate.max(1.0).sqrt()).max(2.0 * self.mss) / rate.max(1.0)
+    }
+
+    /// A longer wait than this is somebody else's making, or an overflow's.
+    fn long_queue(&self) -> f64 {
+        2.0 * self.wanted_queue(self.served.max(1.0)) + LONG_QUEUE_MARGIN
+    }
+
+    /// Packets sent and lost in the round under way, as far as is known.
+    fn round_packets(&self) -> (f64, f64) {
+        let lost = (self.lost - self.round_lost) / self.mss;
+        let delivered = (self.delivered - self.round_delivered) / self.mss;
+        (delivered + lost, lost)
+    }
+
+    /// A round ends; what it served becomes S.
+    fn end_round(&mut self, now: Time, rate: &RateSample) {
+        let has_delay = self.delay.end_round();
+        let (sent, lost) = self.round_packets();
+        let seconds = now.since(self.round_began).as_secs_f64();
+        (self.round_delivered, self.round_lost) = (self.delivered, self.lost);
+        self.round_began = now;
+        if seconds <= 0.0 || sent <= 0.0 {
+            return;
+        }
+        let served = sent * self.mss / seconds;
+        if self.delay.queue_most() < self.long_queue().max(self.delay.peak() / 2.0)
+            && !self.losses.is_excess(sent, lost)
+        {
+            self.losses.learn(sent, lost);
+        }
+        let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
+        self.look_for_congestion(now, (sent, lost));
+        match self.phase {
+            Phase::StartUp(_) => {}
+            Phase::Delay if rate.app_limited && served < self.rate => {}
+            Phase::Delay if rate.prior_delivered < self.steady_from => {
+                self.share = self.share.max(served);
+            }
+            Phase::Delay => {
+                self.flight.record(self.rounds.count, served * trip);
+                if has_delay {
+                    self.learn_share(now, served);
+                }
+                self.served = served;
+            }
+            Phase::Refresh { rounds } => self.refresh(now, rounds),
+            Phase::Compete(rivalry) => self.end_round_of(rivalry, now, served, (sent, lost)),
+        }
+    }
+
+    /// What the flow's share of the bottleneck is, from what a round served.
+    fn learn_share(&mut self, now: Time, served: f64) {
+        let (queue, wanted) = (self.delay.queue(), self.wanted_queue(self.share));
+        self.long = if queue > self.long_queue() { self.long + 1 } else { 0 };
+        if queue > wanted / 2.0 {
+            // The bottleneck was busy all the time: this is what it gives us.
+            self.short = 0;
+            self.share += SHARE_GAIN * (served - self.share);
+        } else {
+            self.short += 1;
+            let growth = if self.short > SHORT_ROUNDS { GROWTH } else { 1.0 };
+            self.share = self.share.min(GROWTH * served).max(growth * served);
+        }
+        if self.long >= LONG_ROUNDS {
+            let flight = self.flight.max();
+            self.compete(now, flight);
+        } else if self.delay.is_stale(now) {
+            self.phase = Phase::Refresh { rounds: 2 };
+        }
+    }
+
+    /// r = S + (X - S q) / T: where X, a few packets, wait, the rate is what is served. What will wait
+    /// once all that is on the way has come to the queue counts, too: else it would swing.
+    fn follow_delay(&mut self) {
+        let Some(least) = self.delay.least() else { return };
+        let expected = self.pipe.bytes() as f64 / self.share.max(1.0) - least;
+        let queue = self.delay.lately().max(expected);
+        let step = (self.wanted_queue(self.share) - queue) / (least + queue.max(0.0));
+        self.rate = self.share * (1.0 + step.clamp(-STEP_MAX, STEP_MAX));
+    }
+
+    fn refresh(&mut self, now: Time, rounds: u32) {
+        self.phase = if rounds > 1 {
+            Phase::Refresh { rounds: rounds - 1 }
+        } else {
+            self.delay.renew(now);
+            Phase::Delay
+        };
+    }
+
+    /// CUBIC's window takes over, with so much on the way, bytes.
+    fn compete(&mut self, now: Time, flight: f64) {
+        let window = flight.max(4.0 * self.mss) as u64;
+        let start = Start {
+            mss: self.mss as u32,
+            initial_window: window,
+            initial_ssthresh: window,
+            seed: 0,
+        };
+        let soon = self.left.is_some_and(|left| now.since(left) < SOON);
+        self.patience =
+            if soon { (self.patience * 2).clamp(PATIENCE_MIN, PATIENCE_MAX) } else { Span::ZERO };
+        (self.long, self.short) = (0, 0);
+        self.phase = Phase::Compete(Rivalry {
+            cubic: Cubic::new(&start, cubic::Options::default()),
+            since: now,
+            check: None,
+            deaf_until: 0,
+            last_check: now,
+        });
+    }
+
+    /// A round of the competition ends.
+    fn end_round_of(&mut self, mut rivalry: Rivalry, now: Time, served: f64, packets: (f64, f64)) {
+        if let Some(check) = rivalry.check {
+            if self.rounds.count >= check.until {
+                rivalry.check = None;
+                if self.delay.queue() < check.queue / 2.0 {
+                    self.losses.relearn(packets.0, packets.1);
+                }
+                if self.delay.queue() < self.wanted_queue(check.served).min(EMPTY_MAX) {
+                    self.left = Some(now);
+                    (self.served, self.share) = (check.served, check.served);
+                    self.phase = Phase::Delay;
+                    return;
+                }
+            }
+        } else {
+            self.served = served;
+            if now.since(rivalry.last_check) > CHECK_EVERY {
+                self.begin_check(&mut rivalry, now);
+            }
+        }
+        self.phase = Phase::Compete(rivalry);
+    }
+
+    fn begin_check(&self, rivalry: &mut Rivalry, now: Time) {
+        if now.since(rivalry.since) < self.patience {
+            return;
+        }
+        rivalry.last_check = now;
+        rivalry.check = Some(Check {
+            until: self.rounds.count + 2,
+            served: self.served,
+            queue: self.delay.queue(),
+        });
+    }
+
+    /// Takes an ACK in which losses or marks show, or a round of so many packets, so many lost.
+    fn look_for_congestion(&mut self, now: Time, (sent, lost): (f64, f64)) {
+        let excess = self.losses.is_excess(sent.max(1.0), lost);
+        let congested = std::mem::take(&mut self.marked) || excess;
+        match self.phase {
+            Phase::Compete(mut rivalry) if congested => {
+                if self.rounds.count < rivalry.deaf_until || rivalry.check.is_some() {
+                    return;
+                }
+                let in_flight = rivalry.cubic.cwnd();
+                rivalry.cubic.on_loss(now, &LossSample { in_flight, ece: false });
+                rivalry.deaf_until = self.rounds.count + 2;
+                self.begin_check(&mut rivalry, now);
+                self.phase = Phase::Compete(rivalry);
+            }
+            Phase::Delay if congested && self.delay.present() > FULL * self.delay.peak() => {
+                let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
+                self.compete(now, 0.7 * self.served * trip);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl CongestionControl for Lossy {
+    fn on_sent(&mut self, _now: Time, sample: &SentSample) {
+        self.pipe.on_sent(sample);
+    }
+
+    fn on_ack(&mut self, now: Time, sample: &AckSample) {
+        if let Some(rtt) = sample.rtt.filter(|rtt| !rtt.is_zero()) {
+            self.delay.on_rtt(now, rtt);
+        }
+        self.srtt = sample.srtt.map_or(self.srtt, Span::as_secs_f64);
+        self.pipe.on_ack(sample);
+        self.is_silent &= sample.delivered == 0;
+        self.delivered += sample.delivered as f64;
+        self.lost += sample.lost as f64;
+        if let Phase::Compete(rivalry) = &mut self.phase {
+            let gone = sample.delivered + sample.lost;
+            let seen = AckSample {
+                acked: gone,
+                in_fast_recovery: false,
+                cwnd_limited: rivalry.check.is_none()
+                    && !sample.rate.is_some_and(|r| r.app_limited),
+                ..*sample
+            };
+            rivalry.cubic.on_ack(now, &seen);
+        }
+        // On a clean path the first loss counts; else only a whole round of them says something.
+        if self.marked || (sample.lost > 0 && self.losses.is_clean()) {
+            self.look_for_congestion(now, self.round_packets());
+        }
+        let Some(rate) = sample.rate.filter(|rate| !rate.interval.is_zero()) else { return };
+        if let (Phase::StartUp(start_up), Some(least)) = (&mut self.phase, self.delay.least()) {
+            let served = (self.delivered + self.lost, self.mss);
+            let queue = self.delay.present();
+            let found = start_up.on_ack(now, &rate, served, least, queue);
+            self.rate = found.unwrap_or(start_up.pace);
+            if let Some(found) = found {
+                (self.served, self.share) = (found, found);
+                self.steady_from = rate.total_delivered + self.pipe.bytes();
+                self.phase = Phase::Delay;
+            }
+        }
+        if self.rounds.on_ack(&rate) {
+            self.end_round(now, &rate);
+        }
+        if let Phase::Delay = self.phase {
+            self.follow_delay();
+        }
+    }
+
+    fn on_loss(&mut self, _now: Time, _sample: &LossSample) {}
+
+    fn on_ecn(&mut self, _now: Time, _sample: &EcnSample) {
+        self.marked = true;
+    }
+
+    fn on_rto(&mut self, _now: Time, sample: &RtoSample) {
+        self.is_silent = true;
+        self.pipe.on_rto(sample);
+        if sample.again {
+            self.share /= 2.0;
+        }
+    }
+
+    fn on_idle(&mut self, _now: Time) {
+        (self.share, self.rate) = (self.share / 2.0, self.rate / 2.0);
+    }
+
+    fn wants_rate(&self) -> bool {
+        true
+    }
+
+    fn cwnd(&self) -> u64 {
+        let window = match self.phase {
+            Phase::StartUp(_) => self.initial_window + self.delivered + self.lost,
+            Phase::Delay | Phase::Refresh { .. } => {
+                let trip = 2.0 * self.delay.least().unwrap_or(0.0) + ACK_GAP;
+                (self.rate * trip).max(4.0 * self.mss)
+            }
+            Phase::Compete(rivalry) => {
+                let gain = if rivalry.check.is_some() { STAND_BACK } else { 1.0 };
+                gain * rivalry.cubic.cwnd() as f64 / (1.0 - self.losses.share())
+            }
+        };
+        // As with slow start, nothing grows faster than it delivers.
+        let most = self.initial_window.max(64.0 * self.mss) + self.delivered;
+        let most = if self.is_silent { 2.0 * self.mss } else { most };
+        window.min(most).max(self.mss) as u64
+    }
+
+    fn pacing_rate(&self) -> Option<BitRate> {
+        let rate = match self.phase {
+            Phase::StartUp(start_up) => start_up.pace,
+            Phase::Delay | Phase::Refresh { rounds: 1 } => self.rate,
+            Phase::Refresh { .. } => REFRESH * self.rate,
+            Phase::Compete(_) => HEADROOM * self.cwnd() as f64 / self.srtt.max(1e-4),
+        };
+        BitRate::from_bps((rate.max(self.mss) * 8.0) as u64)
+    }
+
+    /// There is no ssthresh: arbitrarily high until the bottleneck is found, then the window.
+    fn snapshot(&self) -> Snapshot {
+        let cwnd = self.cwnd();
+        let found = !matches!(self.phase, Phase::StartUp(_));
+        Snapshot { cwnd, ssthresh: if found { cwnd.max(2 * self.mss as u64) } else { u64::MAX } }
+    }
+}
+
+// All ours, measured in docs/lossy.md.
+/// Of the queue that is wanted, X = WANTED sqrt(S), in root bytes and root seconds: 7 packets of 1448
+/// bytes (4 ms) at 20 Mbit/s.
+const WANTED: f64 = 6.4;
+/// Seconds.
+const LONG_QUEUE_MARGIN: f64 = 0.002;
+const LONG_ROUNDS: u32 = 8;
+/// Of what a busy round adds to what was known.
+const SHARE_GAIN: f64 = 0.5;
+const SHORT_ROUNDS: u32 = 6;
+const GROWTH: f64 = 1.25;
+/// Of S, in a round.
+const STEP_MAX: f64 = 0.25;
+const FLIGHT_ROUNDS: usize = 10;
+const REFRESH: f64 = 0.5;
+/// For gaps between ACKs, seconds.
+const ACK_GAP: f64 = 0.010;
+/// Of the longest queue of late: a loss at such a queue is an overflow.
+const FULL: f64 = 0.7;
+/// Of CUBIC's window.
+const STAND_BACK: f64 = 0.7;
+/// A queue shorter than this is none, seconds.
+const EMPTY_MAX: f64 = 0.005;
+/// Pacing above the window's own rate.
+const HEADROOM: f64 = 1.2;
+const SOON: Span = Span::from_secs(5);
+const PATIENCE_MIN: Span = Span::from_secs(2);
+const PATIENCE_MAX: Span = Span::from_secs(30);
+const CHECK_EVERY: Span = Span::from_secs(10);

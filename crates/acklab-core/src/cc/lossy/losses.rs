@@ -1,0 +1,116 @@
+//! How much the path loses whatever we send, and when it loses more.
+//!
+//! A pool of packets that met no queue worth the name gives p0, the loss that does not depend on our
+//! rate; old packets are forgotten by halves. More loss than that is told from chance by three standard
+//! deviations: the binomial one, widened by the uncertainty of p0 and by how much more than a binomial
+//! the path's own losses vary (bursts).
+
+/// What is known of the losses of a path; counts are packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Losses {
+    sent: f64,
+    lost: f64,
+    /// Mean square of the deviations from p0, in binomial variances; at least 1.
+    dispersion: f64,
+}
+
+impl Default for Losses {
+    fn default() -> Self {
+        Self { sent: 0.0, lost: 0.0, dispersion: 1.0 }
+    }
+}
+
+impl Losses {
+    /// The share that is lost without our doing.
+    pub(super) fn share(&self) -> f64 {
+        ((self.lost + 0.5) / (self.sent + 1.0)).min(SHARE_MAX)
+            * f64::from(u8::from(self.sent > 0.0))
+    }
+
+    /// Of a round of so many packets, so many were lost, and the queue was not the reason.
+    pub(super) fn learn(&mut self, sent: f64, lost: f64) {
+        let variance = self.variance(sent);
+        if variance > 0.0 {
+            let square = (lost - self.share() * sent) * (lost - self.share() * sent) / variance;
+            let moved = self.dispersion + DISPERSION_GAIN * (square - self.dispersion);
+            self.dispersion = moved.clamp(1.0, DISPERSION_MAX);
+        }
+        (self.sent, self.lost) = (self.sent + sent, self.lost + lost);
+        if self.sent > POOL {
+            (self.sent, self.lost) = (self.sent / 2.0, self.lost / 2.0);
+        }
+    }
+
+    /// The path has changed: only these count.
+    pub(super) fn relearn(&mut self, sent: f64, lost: f64) {
+        (self.sent, self.lost) = (sent, lost);
+    }
+
+    /// Whether so many of so many are more than chance explains.
+    pub(super) fn is_excess(&self, sent: f64, lost: f64) -> bool {
+        let deviation = (self.dispersion * self.variance(sent)).sqrt();
+        self.sent >= SENT_MIN && lost - self.share() * sent > DEVIATIONS * deviation
+    }
+
+    /// Whether the path loses next to nothing by itself.
+    pub(super) fn is_clean(&self) -> bool {
+        self.sent >= SENT_MIN && self.share() < CLEAN
+    }
+
+    fn variance(&self, sent: f64) -> f64 {
+        let share = self.share();
+        let uncertainty = 1.0 + sent / self.sent.max(1.0);
+        share * (1.0 - share) * sent * uncertainty
+    }
+}
+
+/// Beyond this a path is as good as dead. Ours.
+const SHARE_MAX: f64 = 0.5;
+/// Packets; ours: at 28 % the deviation of p0 is then 1.4 to 2 %.
+const POOL: f64 = 1000.0;
+/// Fewer packets than this say nothing. Ours.
+const SENT_MIN: f64 = 30.0;
+const CLEAN: f64 = 0.005;
+/// One in 740 rounds by chance. Ours.
+const DEVIATIONS: f64 = 3.0;
+const DISPERSION_GAIN: f64 = 1.0 / 16.0;
+const DISPERSION_MAX: f64 = 16.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    /// Rounds of 69 packets at that loss; how many of them are called excess.
+    fn alarms(losses: &mut Losses, rng: &mut Rng, share: f64, rounds: u32) -> u32 {
+        let mut alarms = 0;
+        for _ in 0..rounds {
+            let lost = (0..69).filter(|_| rng.chance(share)).count() as f64;
+            alarms += u32::from(losses.is_excess(69.0, lost));
+            losses.learn(69.0, lost);
+        }
+        alarms
+    }
+
+    #[test]
+    fn independent_loss_is_learned_and_raises_no_alarm() {
+        let mut rng = Rng::named(1, "losses");
+        for share in [0.0, 0.05, 0.15, 0.28] {
+            let mut losses = Losses::default();
+            let alarms = alarms(&mut losses, &mut rng, share, 1000);
+            assert!(alarms <= 12, "{share}: {alarms} of 1000 rounds");
+            assert!((losses.share() - share).abs() < 0.04, "{share}: {}", losses.share());
+        }
+    }
+
+    #[test]
+    fn one_loss_on_a_clean_path_and_a_third_more_on_a_bad_one_are_excess() {
+        let mut rng = Rng::named(2, "losses");
+        let mut clean = Losses::default();
+        alarms(&mut clean, &mut rng, 0.0, 100);
+        assert!(clean.is_excess(69.0, 1.0) && !clean.is_excess(69.0, 0.0));
+        let mut bad = Losses::default();
+        alarms(&mut bad, &mut rng, 0.05, 100);
+        assert!(!bad.is_excess(69.0, 6.0) && bad.is_excess(69.0, 14.0));
+    }
+}
