@@ -1,6 +1,7 @@
 //! `acklab reproduce`: a paper's experiments, all of them, in one report. One paper, one file.
 
 mod ance;
+mod xudp;
 
 use std::fs;
 use std::path::Path;
@@ -23,12 +24,14 @@ pub(crate) struct Reproduce {
 #[derive(Subcommand)]
 enum Paper {
     Ance(ance::Ance),
+    Xudp(xudp::Xudp),
 }
 
 impl Reproduce {
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self.paper {
             Paper::Ance(paper) => paper.run(),
+            Paper::Xudp(paper) => paper.run(),
         }
     }
 }
