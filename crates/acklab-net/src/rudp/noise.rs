@@ -280,3 +280,5 @@ const OUR_OWN: &str = "pattern, keys and lengths are our own";
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vectors;

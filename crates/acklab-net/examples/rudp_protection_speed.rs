@@ -1,6 +1,6 @@
-//! CPU time that sealing and opening reliable UDP's packets costs, as medians of seven runs:
+//! CPU time that reliable UDP's packets and handshakes cost, as medians of seven runs:
 //!
-//!     cargo run --release -p acklab-net --example seal_speed
+//!     cargo run --release -p acklab-net --example rudp_protection_speed
 
 #[cfg(target_os = "linux")]
 fn main() {
@@ -14,7 +14,11 @@ fn main() {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use acklab_core::rudp::protect::{Phase, Protection};
+    use acklab_core::rudp::protect::{ClientGreeter, Offer, Phase, Protection, ServerGreeter};
+    use acklab_net::rudp::keys::Identity;
+    use acklab_net::rudp::noise::{KeysClient, KeysServer, PassphraseClient, PassphraseServer};
+    use acklab_net::rudp::passphrase::Passphrase;
+    use acklab_net::rudp::peers::KnownPeers;
     use acklab_net::rudp::seal::{Cipher, Keys, SECRET};
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::sys::time::TimeValLike;
@@ -30,6 +34,55 @@ mod linux {
                 open / PAYLOAD
             );
         }
+        let passphrase = Passphrase::generate();
+        let mut server = PassphraseServer::new(passphrase.clone());
+        let client =
+            || Box::new(PassphraseClient::new(passphrase.clone())) as Box<dyn ClientGreeter>;
+        print_handshake("passphrase", &client, &mut server);
+
+        let (identity, of_server) = (Identity::generate(), Identity::generate());
+        let mut peers = KnownPeers::default();
+        peers.insert(identity.public(), "client");
+        let key = of_server.public();
+        let client = || Box::new(KeysClient::new(identity.clone(), key)) as Box<dyn ClientGreeter>;
+        print_handshake("keys", &client, &mut KeysServer::new(of_server, peers));
+    }
+
+    /// CPU time of each end's part of a handshake.
+    fn print_handshake(
+        name: &str,
+        client: &dyn Fn() -> Box<dyn ClientGreeter>,
+        server: &mut dyn ServerGreeter,
+    ) {
+        let (mut of_clients, mut of_servers) = (Vec::new(), Vec::new());
+        for _ in 0..RUNS {
+            let (mut of_client, mut of_server) = (0, 0);
+            for _ in 0..HANDSHAKES {
+                let start = cpu_us();
+                let mut client = client();
+                let message = client.initial(&[0; 23], &[0; 64]);
+                let sent = cpu_us();
+                let offer = Offer {
+                    mode: client.mode(),
+                    ciphers: 3,
+                    prologue: &[0; 23],
+                    message: &message,
+                };
+                let Ok(answer) = server.greet(&offer, &mut |_| vec![0; 85]) else {
+                    panic!("the secrets fit")
+                };
+                let greeted = cpu_us();
+                assert!(client.answer(answer.cipher, &answer.message).is_ok());
+                of_client += cpu_us() - greeted + sent - start;
+                of_server += greeted - sent;
+            }
+            of_clients.push(of_client / HANDSHAKES);
+            of_servers.push(of_server / HANDSHAKES);
+        }
+        of_clients.sort_unstable();
+        of_servers.sort_unstable();
+        let (client, server) = (of_clients[RUNS / 2], of_servers[RUNS / 2]);
+        println!("handshake with {name}: client {client} us, server {server} us");
     }
 
     /// Median CPU time of (seal, open).
@@ -78,4 +131,5 @@ mod linux {
     const BATCH: usize = 256;
     const BATCHES: usize = 400;
     const RUNS: usize = 7;
+    const HANDSHAKES: i64 = 200;
 }
