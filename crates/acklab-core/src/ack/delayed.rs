@@ -23,6 +23,11 @@ impl Delayed {
     pub const fn new(segments: u32, delay: Span) -> Self {
         Self { segments, delay, deadline: None }
     }
+
+    /// Other numbers from the next segment on; a timer that runs keeps its deadline.
+    pub const fn adjust(&mut self, segments: u32, delay: Span) {
+        (self.segments, self.delay) = (segments, delay);
+    }
 }
 
 impl AckPolicy for Delayed {
