@@ -12,6 +12,7 @@ mod hash;
 mod observer;
 pub mod peer;
 mod queue;
+pub mod road;
 mod socket;
 mod topology;
 mod world;

@@ -53,7 +53,8 @@ impl Connection {
             owed.extend((0..self.paths.len()).flat_map(|index| [index; COPIES]));
         }
         let until = now + Span::from_nanos(WAIT_PTOS * self.slowest_pto().as_nanos());
-        self.stage = Stage::Ending(Ending { until, close: Some((code, text)), owed, answered_at: now });
+        self.stage =
+            Stage::Ending(Ending { until, close: Some((code, text)), owed, answered_at: now });
     }
 
     /// The connection failed or was refused: nothing more is sent.

@@ -5,15 +5,17 @@
 //! path ([`super::path`]), [`super::content`] keeps streams and parcels.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 use super::closing::Ending;
 use super::code::Code;
 use super::config::Config;
-use super::content::{Content, Piece};
+use super::content::Content;
 use super::handshake::{Answering, Greeting};
 use super::keys::Keys;
 use super::life::{Life, PathState};
 use super::path::{Path, PathAddrs};
+use super::piece::{ContentEvent, Piece};
 use super::protect::{ClientGreeter, Entropy};
 use super::scheduler::Scheduler;
 use super::sent::{Item, Items, News};
@@ -31,7 +33,7 @@ pub enum Event {
         peer: Option<[u8; 32]>,
     },
     /// A stream or parcel has something to say.
-    Content(super::content::Event),
+    Content(ContentEvent),
     /// A path changed its state.
     Path {
         /// Its id.
@@ -40,7 +42,7 @@ pub enum Event {
         state: PathState,
     },
     /// The peer can be reached at this address too.
-    Address(std::net::SocketAddr),
+    Address(SocketAddr),
     /// The connection is over.
     Closed {
         /// Why.
@@ -117,6 +119,7 @@ pub struct Connection {
     pub(super) config: Config,
     pub(super) entropy: Box<dyn Entropy>,
     pub(super) stage: Stage,
+    pub(super) client: bool,
     pub(super) local_id: u64,
     pub(super) remote_id: u64,
     pub(super) keys: Option<Keys>,
@@ -135,7 +138,8 @@ pub struct Connection {
     /// Frames about paths that wait to be sent.
     pub(super) notices: VecDeque<Item>,
     pub(super) status_sequence: u64,
-    /// Paths of the peer's on which it hears nothing.
+    /// Other addresses of this end.
+    pub(super) announced: Vec<SocketAddr>,
     pub(super) last_heard: Time,
     pub(super) last_sent: Time,
     /// A packet that asks for an answer must leave, whatever it carries.
@@ -160,7 +164,8 @@ impl Connection {
     ) -> Self {
         let local_id = random_id(&mut *entropy);
         let greeting = Box::new(Greeting::new(now, greeter, local_id, &config.parameters));
-        let mut connection = Self::new(now, config, entropy, local_id, true, Stage::Greeting(greeting));
+        let mut connection =
+            Self::new(now, config, entropy, local_id, true, Stage::Greeting(greeting));
         if let Some((&first, others)) = paths.split_first() {
             connection.open_path(now, first, Life::active(now));
             connection.to_open = others.to_vec();
@@ -181,6 +186,7 @@ impl Connection {
             config,
             entropy,
             stage,
+            client,
             local_id,
             remote_id: 0,
             keys: None,
@@ -195,6 +201,7 @@ impl Connection {
             responses: VecDeque::new(),
             notices: VecDeque::new(),
             status_sequence: 0,
+            announced: Vec::new(),
             last_heard: now,
             last_sent: now,
             ping: false,
@@ -243,11 +250,22 @@ impl Connection {
     /// are tried at once; a server does not open paths.
     pub fn add_path(&mut self, now: Time, addrs: PathAddrs) -> Option<u8> {
         let most = self.peer.as_ref().map_or(PATHS, |peer| (peer.paths_max as usize).min(PATHS));
-        let client = self.next_path_id.is_multiple_of(2) && self.content.is_client();
-        if !self.is_open() || !client || self.paths.len() >= most || self.next_path_id > LAST_PATH_ID {
+        if !self.is_open()
+            || !self.client
+            || self.paths.len() >= most
+            || self.next_path_id > LAST_PATH_ID
+        {
             return None;
         }
         Some(self.open_path(now, addrs, Life::opened(now)))
+    }
+
+    /// Tells the peer of other addresses at which this end can be reached.
+    pub fn announce(&mut self, addresses: &[SocketAddr]) {
+        for &address in addresses.iter().take(PATHS.saturating_sub(self.announced.len())) {
+            self.notices.push_back(Item::AddPath(self.announced.len() as u8));
+            self.announced.push(address);
+        }
     }
 
     /// Removes a path; what is outstanding on it leaves on the others. The last one stays.
@@ -299,7 +317,7 @@ impl Connection {
             for item in items.as_slice() {
                 match item {
                     Item::Piece(piece) => self.content.on_acked(piece),
-                    Item::Control(control) => self.content.on_control_acked(control),
+                    Item::Control(control) => self.content.on_control_acked(*control),
                     _ => {}
                 }
             }
@@ -316,7 +334,7 @@ impl Connection {
         for item in items.as_slice() {
             match *item {
                 Item::Piece(piece) => self.content.on_lost(&piece),
-                Item::Control(control) => self.content.on_control_lost(&control),
+                Item::Control(control) => self.content.on_control_lost(control),
                 Item::AckFrequency(id) => {
                     if let Some(index) = self.path_index(id) {
                         self.paths[index].ask = true;

@@ -38,7 +38,14 @@ impl DatagramSize {
     pub(super) fn new(largest: usize, remote: SocketAddr) -> Self {
         let less = if remote.is_ipv6() { IPV6_MORE } else { 0 };
         let largest = largest.saturating_sub(less).max(BASE);
-        Self { current: BASE, largest, probing: false, losses: 0, searches: 0, again_at: Time::ZERO }
+        Self {
+            current: BASE,
+            largest,
+            probing: false,
+            losses: 0,
+            searches: 0,
+            again_at: Time::ZERO,
+        }
     }
 
     /// The peer takes no more than this.
@@ -63,11 +70,6 @@ impl DatagramSize {
             .or(Some(self.largest))
     }
 
-    /// When a probe may be due by the passing of time.
-    pub(super) fn deadline(&self) -> Option<Time> {
-        Some(self.again_at).filter(|_| !self.probing && self.current < self.largest)
-    }
-
     pub(super) const fn on_probe_sent(&mut self) {
         self.probing = true;
     }
@@ -88,11 +90,12 @@ impl DatagramSize {
         }
     }
 
-    /// Full datagrams vanish and small ones arrive: back to the base.
-    pub(super) fn on_black_hole(&mut self, now: Time) {
+    /// Nothing is acknowledged any more: it may be the size. Back to the base, to search again later.
+    pub(super) fn on_silence(&mut self, now: Time) {
         self.current = BASE;
         self.probing = false;
-        self.again_at = now + RAISE;
+        self.losses = 0;
+        self.again_at = now + SECOND_SEARCH;
     }
 }
 
@@ -115,7 +118,7 @@ mod tests {
             size.on_probe_sent();
             size.on_lost(now);
         }
-        assert_eq!((size.poll_probe(now), size.deadline()), (None, Some(now + SECOND_SEARCH)));
+        assert_eq!(size.poll_probe(now), None);
         assert_eq!(size.poll_probe(now + SECOND_SEARCH), Some(1472));
     }
 

@@ -246,7 +246,7 @@ impl Connection {
     /// Both sides: the keys are there.
     fn on_agreed(&mut self, now: Time, agreed: Agreed, parameters: Parameters) {
         self.keys = Some(Keys::new(now, agreed.protection));
-        self.content.on_peer(&parameters);
+        self.content.on_parameters(&parameters);
         for path in &mut self.paths {
             path.size.limit(parameters.datagram_max as usize);
         }

@@ -8,14 +8,13 @@ use super::connection::{Connection, Event, PATHS, Stage};
 use super::keys::FORGED;
 use super::life::{Life, PathState};
 use super::path::PathAddrs;
+use super::piece::Refused;
 use super::protect::TAG;
-use super::received::Arrival;
+use super::received::{Arrival, Received};
 use super::sent::Item;
 use crate::packet::Ecn;
 use crate::time::{Span, Time};
-use crate::wire::rudp::{
-    AckFrame, Frame, Frames, Long, PathStatus, SHORT_HEADER, ShortHeader, expand,
-};
+use crate::wire::rudp::{AckFrame, Frame, Frames, Long, SHORT_HEADER, ShortHeader, expand};
 
 /// Responses that wait at most; more challenges are not answered.
 const RESPONSES: usize = 8;
@@ -56,7 +55,7 @@ impl Connection {
             return;
         }
         let received = known.map(|index| &self.paths[index].received);
-        let number = expand(header.number32, received.map_or(0, |received| received.expected()));
+        let number = expand(header.number32, received.map_or(0, Received::expected));
         if received.is_some_and(|received| !received.is_fresh(number)) {
             return;
         }
@@ -83,8 +82,7 @@ impl Connection {
 
     /// Whether a packet with that unknown path id may open a path here.
     fn may_open(&self, id: u8) -> bool {
-        let server = !self.content.is_client();
-        server
+        !self.client
             && matches!(self.stage, Stage::Open)
             && self.paths.len() < PATHS
             && id.is_multiple_of(2)
@@ -145,7 +143,12 @@ impl Connection {
         path.received.on_packet(now, &arrival);
     }
 
-    fn handle_frames(&mut self, now: Time, arrived: Arrived, payload: &[u8]) -> Result<Taken, Fault> {
+    fn handle_frames(
+        &mut self,
+        now: Time,
+        arrived: Arrived,
+        payload: &[u8],
+    ) -> Result<Taken, Fault> {
         let mut taken = Taken { eliciting: false, at_once: false, whole: true };
         let id = self.paths[arrived.index].id;
         for frame in Frames::new(payload) {
@@ -171,8 +174,8 @@ impl Connection {
                     taken.at_once |= matches!(content, Frame::Stream { fin: true, .. });
                     match self.content.handle_frame(now, &content) {
                         Ok(()) => {}
-                        Err(super::content::Fault::NoRoom) => taken.whole = false,
-                        Err(super::content::Fault::Broken(code)) => return Err((code, "")),
+                        Err(Refused::Lost) => taken.whole = false,
+                        Err(Refused::Close(code)) => return Err((code, "")),
                     }
                 }
                 _ => {}
@@ -239,15 +242,10 @@ impl Connection {
                     return;
                 }
                 path.status_heard = Some(sequence);
-                path.spare = status == PathStatus::Spare;
-                path.silent_there = status == PathStatus::Silent;
+                path.status = status;
             }
             Frame::AddPath { address, .. } => self.events.push_back(Event::Address(address)),
-            Frame::RemovePath { path, .. } => {
-                if self.paths.len() > 1 {
-                    self.drop_path(now, path);
-                }
-            }
+            Frame::RemovePath { path, .. } if self.paths.len() > 1 => self.drop_path(now, path),
             _ => {}
         }
     }

@@ -53,11 +53,6 @@ impl Keys {
         self.sending
     }
 
-    /// The number of packets under the present key.
-    pub(super) const fn sent(&self) -> u64 {
-        self.sent
-    }
-
     /// A packet sent under the present key was acknowledged.
     pub(super) const fn on_confirmed(&mut self) {
         self.confirmed = true;
@@ -88,10 +83,12 @@ impl Keys {
             self.protection.forget_previous();
         }
         let (header, body) = packet.split_at_mut(SHORT_HEADER);
-        let phase = match bit == self.receiving {
-            true => Phase::Current,
-            false if newest && self.previous_until.is_none() => Phase::Next,
-            false => Phase::Previous,
+        let phase = if bit == self.receiving {
+            Phase::Current
+        } else if newest && self.previous_until.is_none() {
+            Phase::Next
+        } else {
+            Phase::Previous
         };
         let opened = self.protection.open(phase, path, number, header, body);
         if opened && phase == Phase::Next {

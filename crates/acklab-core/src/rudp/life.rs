@@ -133,17 +133,18 @@ impl Life {
     }
 
     /// The challenge to send now, made of `random` if there was none.
-    pub(super) fn poll_challenge(&mut self, now: Time, random: impl FnOnce() -> [u8; 8]) -> Option<[u8; 8]> {
+    pub(super) fn poll_challenge(
+        &mut self,
+        now: Time,
+        random: impl FnOnce() -> [u8; 8],
+    ) -> Option<[u8; 8]> {
         self.challenge_at.filter(|&at| at <= now)?;
-        let step = match self.state {
-            PathState::Dead => {
-                let young = now.since(self.since) < FIRST_MINUTE;
-                if young { PROBE_STEPS.0 } else { PROBE_STEPS.1 }
-            }
-            _ => {
-                let index = self.challenges.min(CHALLENGE_STEPS.len() - 1);
-                Span::from_millis(CHALLENGE_STEPS[index])
-            }
+        let step = if self.state == PathState::Dead {
+            let young = now.since(self.since) < FIRST_MINUTE;
+            if young { PROBE_STEPS.0 } else { PROBE_STEPS.1 }
+        } else {
+            let index = self.challenges.min(CHALLENGE_STEPS.len() - 1);
+            Span::from_millis(CHALLENGE_STEPS[index])
         };
         self.challenges += 1;
         self.challenge_at = Some(now + step);
@@ -166,7 +167,7 @@ impl Life {
         self.credit = None;
         self.trusted = true;
         if self.state != PathState::Gone {
-            self.become(now, PathState::Active);
+            self.enter(now, PathState::Active);
         }
         true
     }
@@ -174,11 +175,11 @@ impl Life {
     /// Something of it was acknowledged.
     pub(super) fn on_news(&mut self, now: Time) {
         if self.state == PathState::Suspect {
-            self.become(now, PathState::Active);
+            self.enter(now, PathState::Active);
         }
     }
 
-    fn become(&mut self, now: Time, state: PathState) {
+    fn enter(&mut self, now: Time, state: PathState) {
         if self.state != state {
             self.state = state;
             self.since = now;
@@ -222,12 +223,12 @@ impl Life {
         }
         let silence = now.since(silent_since?);
         if silence >= dead_after(pto) {
-            self.become(now, PathState::Dead);
+            self.enter(now, PathState::Dead);
             self.challenge_at = Some(now);
             return Some(Verdict::Dead);
         }
         if silence >= pto && self.state == PathState::Active {
-            self.become(now, PathState::Suspect);
+            self.enter(now, PathState::Suspect);
             return Some(Verdict::Suspect);
         }
         None
@@ -235,17 +236,9 @@ impl Life {
 
     /// The path is over.
     pub(super) fn on_removed(&mut self, now: Time) {
-        self.become(now, PathState::Gone);
+        self.enter(now, PathState::Gone);
         self.challenge_at = None;
         self.challenge = None;
-    }
-
-    /// The peer says that it hears nothing here.
-    pub(super) fn on_silent_there(&mut self, now: Time) {
-        if matches!(self.state, PathState::Active | PathState::Suspect) {
-            self.become(now, PathState::Dead);
-            self.challenge_at = Some(now);
-        }
     }
 }
 

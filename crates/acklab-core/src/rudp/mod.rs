@@ -4,21 +4,43 @@
 //! addresses they came from and gives datagrams as bytes with the addresses they go to. What protects
 //! them is behind the traits of [`protect`].
 
+mod allowance;
+mod closing;
 mod code;
+mod config;
+mod connection;
 pub mod content;
+mod datagram_size;
 mod delivery;
 mod flow;
+mod handshake;
+mod input;
+mod keys;
+mod life;
+mod listener;
+mod output;
+mod path;
 mod piece;
 mod priority;
 pub mod protect;
 pub mod ranges;
 mod receive_parcels;
 mod receive_stream;
+mod received;
+mod rtt;
+mod scheduler;
 mod send_parcels;
 mod send_stream;
+mod sent;
+mod timing;
 
 pub use code::Code;
+pub use config::Config;
+pub use connection::{Connection, Event, PathStats, Transmit};
 pub use content::Content;
+pub use life::PathState;
+pub use listener::{Handle, Limits, Listener};
+pub use path::PathAddrs;
 pub use piece::{ContentEvent, ControlFrame, Piece, Refused};
 pub use priority::DEFAULT_PRIORITY;
 pub use receive_stream::Block;

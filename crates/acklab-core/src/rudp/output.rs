@@ -5,16 +5,14 @@
 //! transfer.
 
 use super::connection::{Connection, Stage, Transmit};
-use super::content::Piece;
 use super::life::PathState;
+use super::piece::Piece;
 use super::protect::TAG;
 use super::scheduler::Candidate;
 use super::sent::{Item, Items};
 use crate::packet::Ecn;
 use crate::time::{Span, Time};
-use crate::wire::rudp::{
-    EcnCounts, Frame, PathStatus, SHORT_HEADER, ShortHeader, Writer, ack,
-};
+use crate::wire::rudp::{EcnCounts, Frame, PathStatus, SHORT_HEADER, ShortHeader, Writer, ack};
 
 /// Copies of any content at the end of a transfer, at most (docs/rudp.md section 4).
 const COPIES: u8 = 4;
@@ -51,13 +49,12 @@ impl Connection {
                 return Some(transmit);
             }
         }
-        while let Some(index) = self.choose_path(now) {
-            if let Some(transmit) = self.batch(now, index, buffer, (most, true)) {
-                return Some(transmit);
-            }
-            break;
+        if let Some(index) = self.choose_path(now)
+            && let Some(transmit) = self.batch(now, index, buffer, (most, true))
+        {
+            return Some(transmit);
         }
-        if !self.content_waits() {
+        if !self.content_waits(now) {
             for path in &mut self.paths {
                 path.on_nothing_to_send();
             }
@@ -65,21 +62,22 @@ impl Connection {
         None
     }
 
-    fn content_waits(&self) -> bool {
-        self.content.has_waiting() || !self.redundant.is_empty()
+    fn content_waits(&self, now: Time) -> bool {
+        self.content.has_lost() || self.content.has_new(now) || !self.redundant.is_empty()
     }
 
     /// The path for content, if any waits and may leave now.
     fn choose_path(&mut self, now: Time) -> Option<usize> {
-        let waits = self.content_waits();
+        let waits = self.content_waits(now);
         if !waits && !self.paths.iter().any(|path| path.is_lossy() && path.sent.in_flight() > 0) {
             return None;
         }
-        let spare = self.paths.iter().any(|path| path.life.is_usable() && !path.spare);
+        let spare = self.paths.iter().any(|path| path.life.is_usable() && !path.is_spare());
         let mut candidates = [const { None }; super::connection::PATHS];
         let mut count = 0;
         for (index, path) in self.paths.iter_mut().enumerate() {
-            let usable = path.life.is_usable() && !path.silent_there && !(spare && path.spare);
+            let usable =
+                path.life.is_usable() && !path.is_silent_there() && !(spare && path.is_spare());
             if !usable {
                 continue;
             }
@@ -113,20 +111,23 @@ impl Connection {
             && (self.ping
                 || !self.notices.is_empty()
                 || self.content.has_control()
-                || self.paths.iter().any(|path| self.acks_elsewhere(path) && path.received.is_due()));
+                || self
+                    .paths
+                    .iter()
+                    .any(|path| self.acks_elsewhere(path) && path.received.is_due()));
         all || path.ask || (path.received.is_due() && !self.acks_elsewhere(path))
     }
 
     /// Whether ACKs of this path leave on another.
     fn acks_elsewhere(&self, path: &super::path::Path) -> bool {
-        (path.silent_there || !path.life.is_heard())
-            && self.paths.iter().any(|other| other.life.is_heard() && !other.silent_there)
+        (path.is_silent_there() || !path.life.is_heard())
+            && self.paths.iter().any(|other| other.life.is_heard() && !other.is_silent_there())
     }
 
     /// Whether frames that belong to no path leave on this one.
     fn is_best(&self, index: usize) -> bool {
         let rank = |path: &super::path::Path| {
-            let good = path.life.state() == PathState::Active && !path.silent_there;
+            let good = path.life.state() == PathState::Active && !path.is_silent_there();
             (!good, !path.life.is_heard(), path.rtt.smoothed(), path.id)
         };
         let best = self.paths.iter().enumerate().min_by_key(|(_, path)| rank(path));
@@ -165,8 +166,7 @@ impl Connection {
                 && buffer.len() - len >= segment
                 && path.life.may_send(path.mss())
                 && path.may_send(now)
-                && self.content_waits()
-                && self.content.has_waiting();
+                && self.content_waits(now);
             if !goes_on {
                 break;
             }
@@ -234,7 +234,13 @@ impl Connection {
     }
 
     /// All frames of one packet; whether any asks for an acknowledgment.
-    fn write_frames(&mut self, now: Time, index: usize, content: bool, writer: &mut Writer<'_>) -> bool {
+    fn write_frames(
+        &mut self,
+        now: Time,
+        index: usize,
+        content: bool,
+        writer: &mut Writer<'_>,
+    ) -> bool {
         let speaks = self.paths[index].life.is_heard();
         if speaks {
             self.write_acks(now, index, content, writer);
@@ -305,7 +311,7 @@ impl Connection {
             if path.life.state() != PathState::Dead && path.life.may_send(PADDED as u64) {
                 let padding = (PADDED - SHORT_HEADER - TAG).saturating_sub(writer.position());
                 // A datagram of content is long enough by itself.
-                if !self.content.has_waiting() {
+                if !self.content.has_lost() && !self.content.has_new(now) {
                     Frame::Padding(padding.min(writer.remaining())).emit(writer);
                 }
             }
@@ -349,6 +355,10 @@ impl Connection {
                     Frame::PathStatus { path, sequence: self.status_sequence, status }
                 }
                 Item::RemovePath(path) => Frame::RemovePath { path, code: 0 },
+                Item::AddPath(id) => match self.announced.get(usize::from(id)) {
+                    Some(&address) => Frame::AddPath { id, address },
+                    None => continue,
+                },
                 _ => continue,
             };
             frame.emit(writer);
@@ -364,10 +374,8 @@ impl Connection {
         if !self.is_best(index) {
             return false;
         }
-        while writer.remaining() > LEAST_ROOM
-            && let Some(control) = self.content.poll_control()
-        {
-            self.content.emit_control(&control, writer);
+        while let Some((control, frame)) = self.content.poll_control(writer.remaining()) {
+            frame.emit(writer);
             self.items.push(Item::Control(control));
             written = true;
         }
@@ -377,7 +385,7 @@ impl Connection {
     fn write_content(&mut self, now: Time, index: usize, writer: &mut Writer<'_>) -> bool {
         let mut written = self.write_second_copies(now, index, writer);
         while writer.remaining() > LEAST_ROOM
-            && let Some(piece) = self.content.next_piece(now, writer.remaining())
+            && let Some(piece) = self.content.next_piece(now, writer.remaining(), true)
         {
             self.write_piece(now, index, &piece, writer);
             if self.content.is_redundant(&piece) {
@@ -408,7 +416,7 @@ impl Connection {
         }
         let mut written = false;
         while let Some(at) = self.redundant.iter().position(|(_, first)| *first != id)
-            && self.content.emitted_len(&self.redundant[at].0) <= writer.remaining()
+            && self.content.len_of(&self.redundant[at].0, now) <= writer.remaining()
             && let Some((piece, _)) = self.redundant.remove(at)
         {
             self.write_piece(now, index, &piece, writer);
@@ -420,7 +428,7 @@ impl Connection {
     /// At the end of a transfer over a lossy path, or after a probe time-out: what has been on its way
     /// longest leaves again.
     fn write_duplicates(&mut self, now: Time, index: usize, writer: &mut Writer<'_>) -> bool {
-        if !self.paths[index].is_lossy() || self.content.has_waiting() {
+        if !self.paths[index].is_lossy() || self.content_waits(now) {
             return false;
         }
         let probes = self.paths[index].probes > 0;
@@ -428,9 +436,10 @@ impl Connection {
         while let Some(pieces) = self.oldest_outstanding(now, probes, writer.remaining()) {
             for item in pieces.as_slice() {
                 if let Item::Piece(piece) = item
-                    && self.content.emitted_len(piece) <= writer.remaining()
+                    && let Some(piece) = self.content.still_wanted(piece)
+                    && self.content.len_of(&piece, now) <= writer.remaining()
                 {
-                    self.write_piece(now, index, piece, writer);
+                    self.write_piece(now, index, &piece, writer);
                     written = true;
                 }
             }
@@ -451,9 +460,9 @@ impl Connection {
                     continue;
                 }
                 let fits = |item: &Item| match item {
-                    Item::Piece(piece) => {
-                        content.is_wanted(piece) && content.emitted_len(piece) <= room
-                    }
+                    Item::Piece(piece) => content
+                        .still_wanted(piece)
+                        .is_some_and(|piece| content.len_of(&piece, now) <= room),
                     _ => false,
                 };
                 if left < now && sent.items.as_slice().iter().any(fits) {
@@ -505,10 +514,5 @@ const SMALL: u64 = 64;
 /// Numbers left out are so far apart at most; half of it on average.
 const SKIP_SPAN: u16 = 2048;
 /// Fills the places of paths that are not in use.
-const NOBODY: Candidate = Candidate {
-    index: usize::MAX,
-    srtt: Span::MAX,
-    variation: Span::ZERO,
-    window: 0,
-    open: false,
-};
+const NOBODY: Candidate =
+    Candidate { index: usize::MAX, srtt: Span::MAX, variation: Span::ZERO, window: 0, open: false };

@@ -19,7 +19,7 @@ use crate::pacing::{Pacer, quantum};
 use crate::packet::Ecn;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
-use crate::wire::rudp::EcnCounts;
+use crate::wire::rudp::{EcnCounts, PathStatus};
 
 /// The two ends of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,9 +100,8 @@ pub(super) struct Path {
     pub(super) key_from: u64,
     /// The next number to be left out.
     pub(super) skip_at: u64,
-    /// What the peer says of the path: used only if no other is, or nothing is heard there.
-    pub(super) spare: bool,
-    pub(super) silent_there: bool,
+    /// What the peer says of the path.
+    pub(super) status: PathStatus,
     pub(super) status_heard: Option<u64>,
     asked_at: Time,
     ecn: EcnCheck,
@@ -118,7 +117,6 @@ pub(super) struct Path {
 struct EcnCheck {
     off: bool,
     counts: EcnCounts,
-    sent: u64,
 }
 
 impl Path {
@@ -150,8 +148,7 @@ impl Path {
             ask: false,
             key_from: 0,
             skip_at: 0,
-            spare: false,
-            silent_there: false,
+            status: PathStatus::Use,
             status_heard: None,
             asked_at: Time::ZERO,
             ecn: EcnCheck::default(),
@@ -183,8 +180,8 @@ impl Path {
 
     /// Begins anew after the path was dead (docs/rudp.md section 6, "Back").
     pub(super) fn restart(&mut self, now: Time) {
-        self.cc = controller(&self.algorithm, self.size.current(), self.initial_window as u32, self.seed);
-        self.rate = Estimator::new(now);
+        self.cc =
+            controller(&self.algorithm, self.size.current(), self.initial_window as u32, self.seed);
         self.pacer = Pacer::default();
         self.rtt.forget_least();
         self.pto_count = 0;
@@ -217,6 +214,9 @@ impl Path {
         self.probes = PROBES;
         self.pto_fired = now;
         if self.pto_count == PERSISTENT {
+            self.size.on_silence(now);
+        }
+        if self.pto_count == PERSISTENT {
             let sample = RtoSample { in_flight: self.sent.in_flight(), again: false };
             self.cc.on_rto(now, &sample);
         }
@@ -228,7 +228,9 @@ impl Path {
         if self.probes > 0 {
             return true;
         }
-        if self.sent.is_full() || self.sent.in_flight() + self.mss() > self.cc.cwnd().max(self.mss()) {
+        if self.sent.is_full()
+            || self.sent.in_flight() + self.mss() > self.cc.cwnd().max(self.mss())
+        {
             self.limited_at = Some(now);
             return false;
         }
@@ -272,7 +274,14 @@ impl Path {
     }
 
     /// A packet leaves.
-    pub(super) fn on_sent(&mut self, now: Time, bytes: u32, eliciting: bool, items: Items, probes_size: bool) {
+    pub(super) fn on_sent(
+        &mut self,
+        now: Time,
+        bytes: u32,
+        eliciting: bool,
+        items: Items,
+        probes_size: bool,
+    ) {
         let in_flight = self.sent.in_flight();
         if eliciting && in_flight == 0 {
             self.last_news = self.last_news.max(now);
@@ -355,11 +364,6 @@ impl Path {
         }
     }
 
-    /// The time threshold came due without an ACK.
-    pub(super) fn on_loss_timer(&mut self, now: Time, news: &mut News) {
-        self.detect_losses(now, news);
-    }
-
     fn on_loss(&mut self, now: Time, news: &News) {
         let new = news.largest_lost.is_some_and(|number| number >= self.recovered_to);
         if new {
@@ -390,9 +394,7 @@ impl Path {
             self.recovery = None;
             self.cc.on_recovered(now);
         }
-        let cwnd_limited = self
-            .limited_at
-            .is_some_and(|at| now.since(at) <= self.rtt.smoothed());
+        let cwnd_limited = self.limited_at.is_some_and(|at| now.since(at) <= self.rtt.smoothed());
         let sample = AckSample {
             acked: news.delivered,
             delivered: news.delivered,
@@ -423,7 +425,10 @@ impl Path {
             return false;
         };
         let before = self.ecn.counts;
-        if counts.ect0 < before.ect0 || counts.ce < before.ce || counts.ect0 + counts.ce > self.sent.next_number() {
+        if counts.ect0 < before.ect0
+            || counts.ce < before.ce
+            || counts.ect0 + counts.ce > self.sent.next_number()
+        {
             self.ecn.off = counts.ect0 + counts.ce > self.sent.next_number();
             return false;
         }
@@ -456,6 +461,16 @@ impl Path {
             self.asked_at = now;
             self.ask = true;
         }
+    }
+
+    /// The peer hears nothing here.
+    pub(super) fn is_silent_there(&self) -> bool {
+        self.status == PathStatus::Silent
+    }
+
+    /// The peer wants it used only if no other is.
+    pub(super) fn is_spare(&self) -> bool {
+        self.status == PathStatus::Spare
     }
 
     /// For reports.

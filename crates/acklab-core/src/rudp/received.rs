@@ -98,9 +98,7 @@ impl Received {
     /// Whether a packet of that number may be opened: not seen, not too old.
     pub(super) fn is_fresh(&self, number: u64) -> bool {
         match self.largest {
-            Some(largest) if number <= largest => {
-                largest - number < WINDOW && !self.holds(number)
-            }
+            Some(largest) if number <= largest => largest - number < WINDOW && !self.holds(number),
             _ => true,
         }
     }
@@ -132,7 +130,8 @@ impl Received {
             Ecn::Ect1 => self.ecn.ect1 += 1,
             Ecn::Ce => self.ecn.ce += 1,
         }
-        let marked = arrival.ecn == Ecn::Ce && !std::mem::replace(&mut self.marked, arrival.ecn == Ecn::Ce);
+        let marked =
+            arrival.ecn == Ecn::Ce && !std::mem::replace(&mut self.marked, arrival.ecn == Ecn::Ce);
         if !arrival.eliciting {
             return;
         }
@@ -266,7 +265,7 @@ pub(super) struct Ranges<'a> {
 
 impl Ranges<'_> {
     /// The largest number at or below `from` whose bit is `set`.
-    fn find(&self, from: u64, set: bool) -> Option<u64> {
+    fn nearest(&self, from: u64, set: bool) -> Option<u64> {
         let mut number = from;
         loop {
             let bit = number % WINDOW;
@@ -275,7 +274,7 @@ impl Ranges<'_> {
             let below = word & (u64::MAX >> (63 - bit % 64));
             let floor_here = number - bit % 64;
             if below != 0 {
-                let found = floor_here + u64::from(63 - below.leading_zeros());
+                let found = floor_here + u64::from(below.ilog2());
                 return Some(found).filter(|&found| found >= self.floor);
             }
             if floor_here <= self.floor {
@@ -290,8 +289,8 @@ impl Iterator for Ranges<'_> {
     type Item = RangeInclusive<u64>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let end = self.find(self.next?, true)?;
-        let gap = self.find(end, false);
+        let end = self.nearest(self.next?, true)?;
+        let gap = self.nearest(end, false);
         self.next = gap;
         Some(gap.map_or(self.floor, |gap| gap + 1)..=end)
     }

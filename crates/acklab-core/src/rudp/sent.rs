@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use super::content::{Control, Piece};
+use super::piece::{ControlFrame, Piece};
 use crate::delivery_rate::Stamp;
 use crate::time::{Span, Time};
 
@@ -18,7 +18,7 @@ pub(super) enum Item {
     /// Part of a stream or parcel.
     Piece(Piece),
     /// A control frame of streams, parcels or flow control.
-    Control(Control),
+    Control(ControlFrame),
     /// The request for an ACK frequency on a path.
     AckFrequency(u8),
     /// The status of a path.
@@ -100,7 +100,13 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    pub(super) const fn new(at: Time, bytes: u32, eliciting: bool, stamp: Stamp, items: Items) -> Self {
+    pub(super) const fn new(
+        at: Time,
+        bytes: u32,
+        eliciting: bool,
+        stamp: Stamp,
+        items: Items,
+    ) -> Self {
         let state = State::Outstanding;
         Self { at, bytes, eliciting, probes_size: false, copied: None, stamp, items, state }
     }

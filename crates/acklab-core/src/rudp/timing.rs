@@ -33,9 +33,11 @@ impl Connection {
 
     /// Since when the path has been silent with something outstanding, where another could take over.
     fn silent_since(&self, index: usize) -> Option<Time> {
-        let others = self.paths.iter().enumerate().any(|(other, path)| {
-            other != index && path.life.state() == PathState::Active
-        });
+        let others = self
+            .paths
+            .iter()
+            .enumerate()
+            .any(|(other, path)| other != index && path.life.state() == PathState::Active);
         let path = &self.paths[index];
         let oldest = path.sent.oldest_outstanding().filter(|_| others)?;
         Some(oldest.max(path.last_news))
