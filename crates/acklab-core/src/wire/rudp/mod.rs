@@ -11,6 +11,8 @@ mod header;
 mod long;
 mod parameters;
 mod reader;
+#[cfg(test)]
+mod tests;
 pub mod varint;
 mod writer;
 
