@@ -210,10 +210,11 @@ mod tests {
     fn the_neutral_element_and_what_is_no_element_end_the_exchange() {
         let end = end(Y_A);
         for share in [
+            // Appendix B.3.11: no element, and the neutral one.
+            hex::array("2b3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a51c"),
             [0; 32],
+            // Encodings that are not canonical: all ones, and the field's prime.
             [0xff; 32],
-            // Appendix B.3.10 style: a non-canonical encoding, and one that is not on the curve.
-            hex::array("2b3c6b195fe84b1652badb6f6a3ae3d24341e7306967f0b8115b40d5698c7e56"),
             hex::array("edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
         ] {
             assert!(end.finish_as_initiator(b"s", &share).is_none(), "{share:?}");
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn lengths_are_written_as_leb128() {
-        // Appendix A.1.2 of the draft has 127 and 128 bytes as its cases.
+        // 0, 127 and 128 bytes are the cases of the draft's appendix A.1.2.
         for (length, prefix) in [(0, "00"), (127, "7f"), (128, "8001"), (300, "ac02")] {
             let mut text = Vec::new();
             push_with_length(&mut text, &vec![7; length]);

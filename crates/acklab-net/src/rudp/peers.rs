@@ -202,4 +202,46 @@ mod tests {
             "{said}"
         );
     }
+
+    #[test]
+    fn no_text_makes_the_reader_panic() {
+        let pieces =
+            ["acklab1", "#", " ", "\n", "\r\n", "\t", "a", "7", "=", "\u{f6}", "\u{2003}", "\0"];
+        let line = format!("name {}", key(1));
+        let mut rng = acklab_core::rng::Rng::named(1, "peers");
+        for _ in 0..2000 {
+            let mut text = line.clone();
+            for _ in 0..rng.next_u64() % 8 {
+                let mut at = rng.next_u64() as usize % (text.len() + 1);
+                while !text.is_char_boundary(at) {
+                    at -= 1;
+                }
+                text.insert_str(at, pieces[rng.next_u64() as usize % pieces.len()]);
+            }
+            if let Err(e) = KnownPeers::parse(&text, Path::new("p")) {
+                assert!(e.to_string().starts_with("p:"), "{e}");
+            }
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_list_that_others_may_change_is_refused_with_the_way_out() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let name = format!(
+            "acklab-peers-{}",
+            super::super::hex::text(&super::super::entropy::random::<8>())
+        );
+        let path = std::env::temp_dir().join(name);
+        fs::write(&path, format!("alice {}\n", key(1))).unwrap();
+        let read = |mode| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            KnownPeers::read(&path)
+        };
+        let (open, shared) = (read(0o666), read(0o644));
+        fs::remove_file(&path).unwrap();
+        let said = open.unwrap_err().to_string();
+        assert!(said.contains("mode 666") && said.contains("chmod go-w"), "{said}");
+        assert_eq!(shared.unwrap().len(), 1, "everybody may read it");
+    }
 }
