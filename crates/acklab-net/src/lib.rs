@@ -22,3 +22,4 @@ pub mod record;
 pub mod rudp;
 #[cfg(target_os = "linux")]
 mod tap;
+pub mod transfer;

@@ -1,0 +1,22 @@
+//! Transfer of files over a reliable byte stream each way: what `acklab send` and `acklab recv` do.
+//!
+//! [`sender::Sender`] and [`receiver::Receiver`] are sans-IO towards the network: blocks of bytes in and
+//! out, whatever carries them. Towards the disk the sender reads through [`source`] and [`walk`], and
+//! the receiver writes through [`store`], which alone decides where a peer's names may lead. Records
+//! are in [`record`], hashes in [`chunk`]; docs/rudp.md section 10 is the specification.
+
+pub mod chunk;
+pub mod inlet;
+pub mod journal;
+pub mod name;
+pub mod ranges;
+pub mod receiver;
+pub mod record;
+#[cfg(test)]
+mod scratch;
+pub mod sender;
+pub mod source;
+pub mod store;
+#[cfg(test)]
+mod tests;
+pub mod walk;

@@ -1,0 +1,320 @@
+//! A file on its way in: its data under a temporary name, its journal, and the chunk that is written.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use super::{NO_HELLO, ReceiveError, Receiver, UNKNOWN};
+use crate::transfer::chunk::{CHUNK, ChunkHasher, Value, Values, chunk_len, chunks};
+use crate::transfer::journal::{FileId, Journal};
+use crate::transfer::name::Name;
+use crate::transfer::ranges::Ranges;
+use crate::transfer::record::{Broken, Entry, FileTime, Record};
+use crate::transfer::store::{Finish, Store};
+
+/// Bytes that are hashed and written at once: BLAKE3 needs many to work on all lanes.
+const GATHER: usize = 256 << 10;
+/// A run of at least so many bytes goes to the file as it came, without being gathered first.
+const DIRECT: usize = 64 << 10;
+
+/// A file that was named and is not settled.
+pub(super) struct Incoming {
+    /// `None` if it was refused for its name.
+    name: Option<Name>,
+    path: Vec<u8>,
+    mode: u32,
+    mtime: FileTime,
+    pub(super) id: FileId,
+    pub(super) size: u64,
+    pub(super) holes: Ranges,
+    pub(super) refused: bool,
+    part: Option<File>,
+    journal: Option<Journal>,
+    /// What is on the disk is of this file.
+    resumes: bool,
+    /// Its folder may be finished before it is: it was named ahead, or a part of it comes again.
+    late: bool,
+    pub(super) values: Values,
+    /// Chunks that are written and fit their values.
+    pub(super) held: Ranges,
+    /// Those of them that came over this connection.
+    pub(super) fresh: Ranges,
+}
+
+/// A chunk whose bytes are coming.
+pub(super) struct Writing {
+    index: u64,
+    chunk: u64,
+    len: u64,
+    at: u64,
+    hasher: ChunkHasher,
+    /// The value that follows the bytes, as far as it has come.
+    value: Vec<u8>,
+    /// The file was refused.
+    skip: bool,
+}
+
+impl Incoming {
+    pub(super) fn new(entry: Entry, name: Name, id: FileId) -> Self {
+        Self { name: Some(name), id, ..Self::refused(entry) }.admitted()
+    }
+
+    pub(super) fn refused(entry: Entry) -> Self {
+        let Entry { mode, mtime, size, holes, path, .. } = entry;
+        Self {
+            name: None,
+            path,
+            mode,
+            mtime,
+            id: FileId::default(),
+            size,
+            holes,
+            refused: true,
+            part: None,
+            journal: None,
+            resumes: false,
+            late: false,
+            values: Values::default(),
+            held: Ranges::default(),
+            fresh: Ranges::default(),
+        }
+    }
+
+    fn admitted(mut self) -> Self {
+        self.refused = false;
+        self
+    }
+
+    pub(super) fn path(&self) -> &[u8] {
+        &self.path
+    }
+
+    pub(super) fn chunks(&self) -> u64 {
+        chunks(self.size)
+    }
+
+    /// Chunks that have data and are not here.
+    pub(super) fn missing(&self) -> Ranges {
+        self.holes.neither(&self.held, self.chunks())
+    }
+
+    fn has_journal(&self) -> bool {
+        self.chunks() > 1
+    }
+
+    /// Looks for what an interrupted transfer left.
+    pub(super) fn find_left(&mut self, store: &Store) -> io::Result<()> {
+        if !self.has_journal() || !store.has_journal(&self.id) {
+            return Ok(());
+        }
+        let journal = store.open_journal(&self.id, false)?;
+        let Some((_, values)) = Journal::open(journal, self.id, self.size)? else { return Ok(()) };
+        if store.open_part(&self.id, false)?.metadata()?.len() != self.size {
+            return Ok(());
+        }
+        for (chunk, _) in values.iter().filter(|&(chunk, _)| !self.holes.contains(chunk)) {
+            self.held.insert(chunk..chunk + 1);
+        }
+        self.values = values;
+        self.resumes = true;
+        Ok(())
+    }
+
+    fn open(&mut self, store: &Store) -> io::Result<&File> {
+        if self.part.is_none() {
+            let fresh = !self.resumes;
+            let part = store.open_part(&self.id, fresh)?;
+            if fresh && (self.has_journal() || !self.holes.is_empty()) {
+                part.set_len(self.size)?;
+            }
+            if self.has_journal() {
+                let (file, id) = (store.open_journal(&self.id, fresh)?, self.id);
+                self.journal = Some(if fresh {
+                    Journal::create(file, id, self.size)?
+                } else {
+                    let found = Journal::open(file, id, self.size)?;
+                    found.ok_or_else(|| io::Error::other("its journal was altered"))?.0
+                });
+            }
+            self.resumes = true;
+            self.part = Some(part);
+        }
+        self.part.as_ref().ok_or_else(|| io::Error::other("its data are gone"))
+    }
+
+    /// Gives the descriptors back until data come.
+    pub(super) fn close(&mut self) {
+        self.part = None;
+        self.journal = None;
+    }
+
+    /// The value of what is on the disk.
+    pub(super) fn hash(
+        &mut self,
+        store: &Store,
+        chunk: u64,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<Value> {
+        let (len, count) = (chunk_len(self.size, chunk), self.chunks());
+        let part = self.open(store)?;
+        let mut hasher = ChunkHasher::new(chunk);
+        for at in (0..len).step_by(GATHER) {
+            buffer.resize((len - at).min(GATHER as u64) as usize, 0);
+            part.read_exact_at(buffer, chunk * CHUNK + at)?;
+            hasher.update(buffer);
+        }
+        buffer.clear();
+        Ok(hasher.value(count))
+    }
+
+    /// These chunks are to come again.
+    pub(super) fn forget(&mut self, bad: &Ranges) -> io::Result<()> {
+        for chunk in bad.iter().flatten() {
+            self.values.forget(chunk);
+            self.held.remove(chunk);
+            self.fresh.remove(chunk);
+        }
+        let size = self.size;
+        self.journal.as_mut().map_or(Ok(()), |journal| journal.rewrite(size, &self.values))
+    }
+
+    /// What is named after it may come before it is complete.
+    pub(super) fn is_late(&mut self) {
+        self.late = true;
+    }
+
+    fn verified(&mut self, chunk: u64, value: Value) -> io::Result<()> {
+        self.values.set(chunk, value);
+        self.held.insert(chunk..chunk + 1);
+        self.fresh.insert(chunk..chunk + 1);
+        self.journal.as_mut().map_or(Ok(()), |journal| journal.add(&[(chunk, value)]))
+    }
+
+    /// Gives the complete file its name.
+    pub(super) fn place(&mut self, store: &mut Store) -> io::Result<()> {
+        self.open(store)?;
+        let (Some(part), Some(name)) = (&self.part, &self.name) else {
+            return Err(io::Error::other("its data are gone"));
+        };
+        let &mut Self { mode, mtime, late, .. } = self;
+        let journal = self.has_journal();
+        store.place(&self.id, part, &Finish { name, mode, mtime, journal, late })
+    }
+}
+
+impl Receiver {
+    pub(super) fn on_chunk(
+        &mut self,
+        index: u64,
+        chunk: u64,
+        len: u64,
+    ) -> Result<(), ReceiveError> {
+        let file = self.files.get_mut(&index).ok_or(UNKNOWN)?;
+        let wanted = chunk < file.chunks() && !file.holes.contains(chunk);
+        if !wanted || len != chunk_len(file.size, chunk) {
+            return Err(Broken("a chunk is not one of its file").into());
+        }
+        if file.held.contains(chunk) {
+            return Err(Broken("a chunk was sent again that was confirmed").into());
+        }
+        let (hasher, value) = (ChunkHasher::new(chunk), Vec::with_capacity(32));
+        let mut skip = file.refused;
+        if !skip {
+            let store = self.store.as_ref().ok_or(NO_HELLO)?;
+            if let Err(error) = file.open(store) {
+                self.give_up(index, &error)?;
+                skip = true;
+            }
+        }
+        self.writing = Some(Writing { index, chunk, len, at: 0, hasher, value, skip });
+        Ok(())
+    }
+
+    /// Takes bytes of the chunk that is coming.
+    pub(super) fn write(&mut self) -> Result<Option<u64>, ReceiveError> {
+        let Some(writing) = &mut self.writing else { return Ok(None) };
+        let left = writing.len - writing.at;
+        if left == 0 {
+            let Some(data) = self.inlet.data(32 - writing.value.len()) else { return Ok(None) };
+            writing.value.extend_from_slice(data);
+            if writing.value.len() == 32 {
+                self.end_chunk()?;
+            }
+            return Ok(Some(512));
+        }
+        let most = left.min((GATHER - self.gather.len()) as u64) as usize;
+        let Some(data) = self.inlet.data(most) else { return Ok(None) };
+        let count = data.len();
+        if writing.skip {
+            writing.at += count as u64;
+            return Ok(Some(count as u64));
+        }
+        let direct = self.gather.is_empty() && count >= DIRECT;
+        if !direct {
+            self.gather.extend_from_slice(data);
+        }
+        let due = direct || self.gather.len() == GATHER || count as u64 == left;
+        if !due {
+            writing.at += count as u64;
+            return Ok(Some(count as u64 / 4));
+        }
+        let piece = if direct { data } else { &self.gather };
+        writing.at += count as u64;
+        let offset = writing.chunk * CHUNK + writing.at - piece.len() as u64;
+        writing.hasher.update(piece);
+        let index = writing.index;
+        let part = self.files.get(&index).and_then(|file| file.part.as_ref()).ok_or(UNKNOWN)?;
+        let outcome = part.write_all_at(piece, offset);
+        let cost = piece.len() as u64;
+        self.gather.clear();
+        if let Err(error) = outcome {
+            self.give_up(index, &error)?;
+        }
+        Ok(Some(cost))
+    }
+
+    /// All of a chunk is written: it counts if it is what the sender has hashed.
+    fn end_chunk(&mut self) -> Result<(), ReceiveError> {
+        let Some(writing) = self.writing.take() else { return Ok(()) };
+        let Writing { index, chunk, len, hasher, value, .. } = writing;
+        if writing.skip {
+            return Ok(());
+        }
+        let file = self.files.get_mut(&index).ok_or(UNKNOWN)?;
+        let actual = hasher.value(file.chunks());
+        if actual[..] != value[..] {
+            // Missing when ROOT comes, and asked for then.
+            return Ok(());
+        }
+        let outcome = file.verified(chunk, actual);
+        let confirms = file.has_journal();
+        self.received.bytes += len;
+        if let Err(error) = outcome {
+            return self.give_up(index, &error);
+        }
+        if confirms {
+            self.note_confirmed(index, chunk);
+        }
+        Ok(())
+    }
+
+    fn note_confirmed(&mut self, index: u64, chunk: u64) {
+        if self.confirm.as_ref().is_some_and(|&(other, _)| other != index)
+            && let Some((index, chunks)) = self.confirm.take()
+        {
+            Record::Confirm { index, chunks }.put(&mut self.out);
+        }
+        let (_, chunks) = self.confirm.get_or_insert((index, Ranges::default()));
+        chunks.insert(chunk..chunk + 1);
+    }
+
+    /// A file cannot be written: the rest of it is skipped, what there is of it stays for another try.
+    pub(super) fn give_up(&mut self, index: u64, error: &io::Error) -> Result<(), ReceiveError> {
+        if let Some(writing) = self.writing.as_mut().filter(|writing| writing.index == index) {
+            writing.skip = true;
+        }
+        let file = self.files.remove(&index).ok_or(UNKNOWN)?;
+        self.refuse_file(index, file, &error.to_string());
+        Ok(())
+    }
+}

@@ -1,0 +1,370 @@
+//! The receiver's end of a transfer, sans-IO as far as the network goes: it takes blocks of the
+//! sender's stream and gives bytes for the stream back.
+//!
+//! Data go into a file under a temporary name; a chunk counts when its value fits, and then stands in
+//! the journal; a file gets its name when its whole hash fits (docs/rudp.md section 10). Long work,
+//! hashing what an interrupted transfer left, goes chunk by chunk in [`Receiver::advance`], so that
+//! the connection is never left alone for long.
+
+mod file;
+mod proof;
+
+use std::collections::BTreeMap;
+
+use self::file::{Incoming, Writing};
+use self::proof::Proof;
+use crate::transfer::chunk::{chunk_len, chunks};
+use crate::transfer::inlet::Inlet;
+use crate::transfer::journal::FileId;
+use crate::transfer::name::{Name, shown};
+use crate::transfer::ranges::Ranges;
+use crate::transfer::record::{Broken, Entry, Kind, Record, TransferId, VERSION};
+use crate::transfer::store::{Directory, Store, StoreError, file_id};
+
+/// Files that may be named and not settled; the sender stops at half of it.
+const NAMED_MAX: usize = 2048;
+/// Work in one call of [`Receiver::advance`]: bytes written and hashed.
+const BUDGET: u64 = 4 << 20;
+/// Bytes of free space that are left alone.
+const SPARE: u64 = 1 << 20;
+
+/// Why a transfer cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiveError {
+    /// The sender said what cannot be.
+    #[error("the sender broke a rule of the transfer: {0}")]
+    Peer(#[from] Broken),
+    /// It speaks another version.
+    #[error("the sender speaks version {0} of the transfer, and this is version {VERSION}")]
+    Version(u8),
+    /// The folder cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Entries that the sender announced.
+    pub entries: u64,
+    /// Bytes that it announced, holes included.
+    pub bytes_announced: u64,
+    /// Bytes of content received.
+    pub bytes: u64,
+    /// Bytes that were here before.
+    pub resumed: u64,
+    /// Files that stand under their names.
+    pub stored: u64,
+    /// Bytes of these.
+    pub stored_bytes: u64,
+    /// Entries refused.
+    pub refused: u64,
+}
+
+/// The receiver of one transfer.
+pub struct Receiver {
+    directory: Directory,
+    store: Option<Store>,
+    transfer: TransferId,
+    asked: bool,
+    inlet: Inlet,
+    out: Vec<u8>,
+    files: BTreeMap<u64, Incoming>,
+    next_index: u64,
+    writing: Option<Writing>,
+    /// Of the file that is written.
+    gather: Vec<u8>,
+    proof: Option<Proof>,
+    /// Chunks written since the last CONFIRM.
+    confirm: Option<(u64, Ranges)>,
+    /// Stored since the list of finished files was written.
+    stored: Vec<(u64, FileId)>,
+    done: bool,
+    finished: bool,
+    received: Received,
+    problems: Vec<String>,
+}
+
+impl Receiver {
+    /// Receives into `directory`.
+    pub fn new(directory: Directory) -> Self {
+        Self {
+            directory,
+            store: None,
+            transfer: TransferId::default(),
+            asked: false,
+            inlet: Inlet::default(),
+            out: Vec::new(),
+            files: BTreeMap::new(),
+            next_index: 0,
+            writing: None,
+            gather: Vec::new(),
+            proof: None,
+            confirm: None,
+            stored: Vec::new(),
+            done: false,
+            finished: false,
+            received: Received::default(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Takes bytes of the sender's stream. [`Receiver::advance`] works on them.
+    pub fn handle_block(&mut self, block: Vec<u8>) {
+        self.inlet.push(block);
+    }
+
+    /// Bytes that were taken and not worked on; above a few MiB no more should be given.
+    pub fn waiting(&self) -> usize {
+        self.inlet.waiting()
+    }
+
+    /// Works for a few milliseconds at most; true: there is more to do.
+    pub fn advance(&mut self) -> Result<bool, ReceiveError> {
+        if let Some(store) = &self.store {
+            store.check_owner()?;
+        }
+        let mut budget = BUDGET;
+        let more = loop {
+            if budget == 0 {
+                break true;
+            }
+            let Some(cost) = self.step()? else { break false };
+            budget = budget.saturating_sub(cost);
+        };
+        self.report()?;
+        Ok(more)
+    }
+
+    /// Bytes for the stream back to the sender.
+    pub fn poll_block(&mut self) -> Option<Vec<u8>> {
+        Some(std::mem::take(&mut self.out)).filter(|out| !out.is_empty())
+    }
+
+    /// How far it is.
+    pub fn received(&self) -> Received {
+        self.received
+    }
+
+    /// Whether everything is stored or refused, and the sender will be told.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// What was refused, since the last call, in words.
+    pub fn take_problems(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.problems)
+    }
+
+    /// One thing, and what it cost in bytes; `None` where there is nothing to do.
+    fn step(&mut self) -> Result<Option<u64>, ReceiveError> {
+        if self.proof.is_some() {
+            return self.prove().map(Some);
+        }
+        if self.writing.is_some() {
+            return self.write();
+        }
+        if let Some(record) = self.inlet.record()? {
+            self.on_record(record)?;
+            return Ok(Some(512));
+        }
+        Ok(None)
+    }
+
+    /// Says what was written and stored. The list of finished files is written first, so that nothing
+    /// that was said is forgotten.
+    fn report(&mut self) -> Result<(), ReceiveError> {
+        if let Some((index, chunks)) = self.confirm.take() {
+            Record::Confirm { index, chunks }.put(&mut self.out);
+        }
+        if !self.stored.is_empty() {
+            let ids: Vec<FileId> = self.stored.iter().map(|&(_, id)| id).collect();
+            let store = self.store.as_mut().ok_or(NO_HELLO)?;
+            store.note_done(&ids).map_err(|error| store.directory().failed(error))?;
+            for (index, _) in self.stored.drain(..) {
+                Record::Stored { index, held: false }.put(&mut self.out);
+            }
+        }
+        let settled = self.done && self.files.values().all(|file| file.refused);
+        if settled && !self.finished && self.proof.is_none() && self.writing.is_none() {
+            if let Some(store) = &self.store {
+                store.end().map_err(|error| store.directory().failed(error))?;
+            }
+            let Received { stored, refused, .. } = self.received;
+            Record::Finished { stored, refused }.put(&mut self.out);
+            self.finished = true;
+        }
+        Ok(())
+    }
+
+    fn on_record(&mut self, record: Record) -> Result<(), ReceiveError> {
+        let greeting = matches!(record, Record::Hello { .. });
+        if greeting == self.store.is_some() {
+            return Err(if greeting { Broken("HELLO came twice") } else { NO_HELLO }.into());
+        }
+        if self.finished {
+            return Err(Broken("a record came after the end").into());
+        }
+        match record {
+            Record::Hello { version, .. } if version != VERSION => {
+                Err(ReceiveError::Version(version))
+            }
+            Record::Hello { asks, transfer, count, bytes, .. } => {
+                self.received.entries = count;
+                self.received.bytes_announced = bytes;
+                let store = self.directory.begin(transfer, asks)?;
+                self.asked = asks && store.held();
+                self.transfer = transfer;
+                Record::Welcome { version: VERSION, held: self.asked }.put(&mut self.out);
+                self.store = Some(store);
+                Ok(())
+            }
+            Record::Entry(entry) => self.on_entry(entry),
+            Record::Chunk { index, chunk, len } => self.on_chunk(index, chunk, len),
+            Record::Root { index, size, hash } => self.on_root(index, size, hash),
+            Record::Drop { index } => {
+                let file = self.files.remove(&index).ok_or(UNKNOWN)?;
+                if let Some(store) = self.store.as_ref().filter(|_| !file.refused) {
+                    store.remove_part(&file.id);
+                }
+                Ok(())
+            }
+            Record::Done if self.done => Err(Broken("DONE came twice").into()),
+            Record::Done => {
+                self.done = true;
+                Ok(())
+            }
+            _ => Err(Broken("a receiver's record came from the sender").into()),
+        }
+    }
+
+    fn on_entry(&mut self, entry: Entry) -> Result<(), ReceiveError> {
+        if entry.index != self.next_index || self.files.len() >= NAMED_MAX {
+            return Err(Broken("entries are out of order or too many").into());
+        }
+        self.next_index += 1;
+        let Entry { index, kind, mode, mtime, ref path, .. } = entry;
+        let store = self.store.as_mut().ok_or(NO_HELLO)?;
+        let name = match Name::new(path) {
+            Ok(name) => name,
+            Err(why) => {
+                self.refuse_entry(entry, why);
+                return Ok(());
+            }
+        };
+        let outcome = match kind {
+            Kind::Directory => store.make_folder(&name),
+            Kind::DirectoryEnd => store.finish_folder(&name, mode, mtime),
+            Kind::Stream => Err(std::io::Error::other("streams are for standard output")),
+            Kind::File => return self.on_file(entry, name),
+        };
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.refuse(index, path, &error.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    /// A file is named: it is here already, or what is here of it is told, or it is waited for.
+    fn on_file(&mut self, entry: Entry, name: Name) -> Result<(), ReceiveError> {
+        let Entry { index, mtime, size, .. } = entry;
+        let store = self.store.as_mut().ok_or(NO_HELLO)?;
+        let id = file_id(&self.transfer, name.as_bytes(), size, mtime);
+        if self.asked && store.is_done(&id, &name, size, mtime) {
+            self.received.stored += 1;
+            self.received.stored_bytes += size;
+            self.received.resumed += size;
+            Record::Stored { index, held: true }.put(&mut self.out);
+            return Ok(());
+        }
+        if let Err(why) = admit(store, &entry, &name, &id, self.asked) {
+            self.refuse_entry(entry, &why);
+            return Ok(());
+        }
+        let mut file = Incoming::new(entry, name, id);
+        if size == 0 {
+            return self.store_file(index, file);
+        }
+        if !self.asked {
+            self.files.insert(index, file);
+            return Ok(());
+        }
+        file.is_late();
+        if let Err(error) = file.find_left(store) {
+            self.refuse_file(index, file, &error.to_string());
+            return Ok(());
+        }
+        let chunks = file.held.clone();
+        self.received.resumed +=
+            chunks.iter().flatten().map(|chunk| chunk_len(size, chunk)).sum::<u64>();
+        Record::Have { index, chunks }.put(&mut self.out);
+        self.files.insert(index, file);
+        Ok(())
+    }
+
+    fn refuse_entry(&mut self, entry: Entry, why: &str) {
+        let index = entry.index;
+        self.refuse(index, &entry.path, why);
+        if entry.kind == Kind::File {
+            // Its data may be on their way.
+            self.files.insert(index, Incoming::refused(entry));
+        }
+    }
+
+    fn refuse_file(&mut self, index: u64, mut file: Incoming, why: &str) {
+        let path = file.path().to_vec();
+        self.refuse(index, &path, why);
+        file.close();
+        file.refused = true;
+        self.files.insert(index, file);
+    }
+
+    fn refuse(&mut self, index: u64, path: &[u8], why: &str) {
+        self.received.refused += 1;
+        let path = shown(path);
+        // The end of a long path tells more than its start.
+        let start = path.ceil_char_boundary(path.len().saturating_sub(100));
+        let reason = format!("{}: {why}", &path[start..]);
+        self.problems.push(reason.clone());
+        Record::Refused { index, reason }.put(&mut self.out);
+    }
+
+    /// A file is complete.
+    fn store_file(&mut self, index: u64, mut file: Incoming) -> Result<(), ReceiveError> {
+        let store = self.store.as_mut().ok_or(NO_HELLO)?;
+        if let Err(error) = file.place(store) {
+            self.refuse_file(index, file, &error.to_string());
+            return Ok(());
+        }
+        self.received.stored += 1;
+        self.received.stored_bytes += file.size;
+        self.stored.push((index, file.id));
+        Ok(())
+    }
+}
+
+/// Whether a file may come, else why not.
+fn admit(
+    store: &mut Store,
+    entry: &Entry,
+    name: &Name,
+    id: &FileId,
+    resumes: bool,
+) -> Result<(), String> {
+    if store.directory().keeps() && store.exists(name).map_err(|error| error.to_string())? {
+        return Err("exists already, and --keep was given".to_owned());
+    }
+    let data = entry.holes.neither(&Ranges::default(), chunks(entry.size)).count();
+    let held = if resumes { store.part_bytes(id) } else { 0 };
+    let wanted = (data << 20).min(entry.size).saturating_sub(held);
+    let free = store.free_bytes().map_err(|error| error.to_string())?;
+    if wanted > SPARE && wanted + SPARE > free {
+        return Err(format!("{wanted} bytes do not fit: {free} are free"));
+    }
+    Ok(())
+}
+
+pub(super) const UNKNOWN: Broken = Broken("a record names a file that was not named or is settled");
+const NO_HELLO: Broken = Broken("the first record is not HELLO");

@@ -1,0 +1,473 @@
+//! Records: what the two ends of a transfer say to each other (docs/rudp.md section 10).
+//!
+//! A record is its type (1 byte), the length of its fields (varint of RFC 9000 section 16), and the
+//! fields. After a CHUNK follow, outside of its length, the bytes of the chunk and its 32-byte value.
+//! Everything is checked while it is read; what is left for the state machines is whether a record may
+//! come now.
+
+use super::chunk::{CHUNKS_MAX, Value, chunks};
+use super::name::{PATH_MAX, shown};
+use super::ranges::Ranges;
+
+/// The version that is spoken.
+pub const VERSION: u8 = 1;
+/// Longest fields of a record, bytes. An ENTRY with as many holes as are told stays below it.
+pub const RECORD_MAX: u64 = 1 << 20;
+/// Longest reason for a refusal, bytes.
+pub const REASON_MAX: usize = 200;
+
+/// What cannot be understood or may not come now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Broken(pub &'static str);
+
+/// A transfer, the same for every run of the same command.
+pub type TransferId = [u8; 16];
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File = 0,
+    /// A directory; what is in it follows.
+    Directory = 1,
+    /// A directory of which everything was named; its permissions and time are set now.
+    DirectoryEnd = 2,
+    /// Bytes of a length that ROOT tells.
+    Stream = 3,
+}
+
+/// A time of the file system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileTime {
+    /// Seconds since 1970.
+    pub seconds: i64,
+    /// And nanoseconds.
+    pub nanos: u32,
+}
+
+/// A file or directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Counts the entries from 0.
+    pub index: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// Permissions, the lowest 12 bits of `st_mode`.
+    pub mode: u32,
+    /// When it was changed.
+    pub mtime: FileTime,
+    /// Bytes; 0 unless it is a file.
+    pub size: u64,
+    /// Chunks that are holes.
+    pub holes: Ranges,
+    /// As the peer gave it; not to be used before `Name::new` has seen it.
+    pub path: Vec<u8>,
+}
+
+/// All records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// The sender's first.
+    Hello {
+        /// The protocol's version.
+        version: u8,
+        /// Whether the sender waits for what the receiver holds before it sends data.
+        asks: bool,
+        /// Which transfer.
+        transfer: TransferId,
+        /// Entries in all.
+        count: u64,
+        /// Bytes in all.
+        bytes: u64,
+    },
+    /// Names a file.
+    Entry(Entry),
+    /// A chunk: its bytes and its value follow.
+    Chunk {
+        /// Of which entry.
+        index: u64,
+        /// Which one.
+        chunk: u64,
+        /// Bytes of it that follow.
+        len: u64,
+    },
+    /// All chunks were sent.
+    Root {
+        /// Of which entry.
+        index: u64,
+        /// Its size.
+        size: u64,
+        /// Its hash.
+        hash: Value,
+    },
+    /// The sender gives a file up: it changed while it was read, or the receiver refused it.
+    Drop {
+        /// Which entry.
+        index: u64,
+    },
+    /// The sender has named everything.
+    Done,
+    /// The receiver's first.
+    Welcome {
+        /// The protocol's version.
+        version: u8,
+        /// Whether HAVE will answer each file; false: send all of it.
+        held: bool,
+    },
+    /// What the receiver holds of a file.
+    Have {
+        /// Which entry.
+        index: u64,
+        /// Verified chunks.
+        chunks: Ranges,
+    },
+    /// Chunks that are in the journal.
+    Confirm {
+        /// Which entry.
+        index: u64,
+        /// Which chunks.
+        chunks: Ranges,
+    },
+    /// A file stands under its name.
+    Stored {
+        /// Which entry.
+        index: u64,
+        /// Whether it stood there before.
+        held: bool,
+    },
+    /// A file will not be taken.
+    Refused {
+        /// Which entry.
+        index: u64,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Chunks that must be sent again.
+    Bad {
+        /// Which entry.
+        index: u64,
+        /// Which chunks.
+        chunks: Ranges,
+    },
+    /// Everything is stored or refused.
+    Finished {
+        /// Entries stored.
+        stored: u64,
+        /// Entries refused.
+        refused: u64,
+    },
+}
+
+impl Record {
+    fn number(&self) -> u8 {
+        match self {
+            Self::Hello { .. } => 1,
+            Self::Entry(_) => 2,
+            Self::Chunk { .. } => 3,
+            Self::Root { .. } => 4,
+            Self::Drop { .. } => 5,
+            Self::Done => 6,
+            Self::Welcome { .. } => 17,
+            Self::Have { .. } => 18,
+            Self::Confirm { .. } => 19,
+            Self::Stored { .. } => 20,
+            Self::Refused { .. } => 21,
+            Self::Bad { .. } => 22,
+            Self::Finished { .. } => 23,
+        }
+    }
+
+    /// Appends the record.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let mut fields = Vec::new();
+        self.put_fields(&mut fields);
+        out.push(self.number());
+        put_varint(out, fields.len() as u64);
+        out.extend_from_slice(&fields);
+    }
+
+    fn put_fields(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Hello { version, asks, transfer, count, bytes } => {
+                out.extend_from_slice(&[*version, u8::from(*asks)]);
+                out.extend_from_slice(transfer);
+                put_varint(out, *count);
+                put_varint(out, *bytes);
+            }
+            Self::Entry(entry) => entry.put(out),
+            Self::Chunk { index, chunk, len } => {
+                put_varints(out, [*index, *chunk, *len]);
+            }
+            Self::Root { index, size, hash } => {
+                put_varints(out, [*index, *size]);
+                out.extend_from_slice(hash);
+            }
+            Self::Drop { index } => put_varint(out, *index),
+            Self::Done => {}
+            Self::Welcome { version, held } => {
+                out.extend_from_slice(&[*version, u8::from(*held)]);
+            }
+            Self::Have { index, chunks }
+            | Self::Confirm { index, chunks }
+            | Self::Bad { index, chunks } => {
+                put_varint(out, *index);
+                chunks.put(out);
+            }
+            Self::Stored { index, held } => {
+                put_varint(out, *index);
+                out.push(u8::from(*held));
+            }
+            Self::Refused { index, reason } => {
+                put_varint(out, *index);
+                let end = reason.floor_char_boundary(REASON_MAX);
+                out.extend_from_slice(&reason.as_bytes()[..end]);
+            }
+            Self::Finished { stored, refused } => {
+                put_varints(out, [*stored, *refused]);
+            }
+        }
+    }
+
+    /// The record at the start of `input` and its length; `None` where more bytes are needed.
+    pub fn parse(input: &[u8]) -> Result<Option<(Self, usize)>, Broken> {
+        let mut rest = input;
+        let Some((&number, after)) = rest.split_first() else { return Ok(None) };
+        rest = after;
+        if !matches!(number, 1..=6 | 17..=23) {
+            return Err(Broken("a record has an unknown type"));
+        }
+        let Ok(len) = take_varint(&mut rest) else { return Ok(None) };
+        if len > RECORD_MAX {
+            return Err(Broken("a record is longer than 1 MiB"));
+        }
+        let Some((mut fields, after)) = rest.split_at_checked(len as usize) else {
+            return Ok(None);
+        };
+        let record = Self::take(number, &mut fields)?;
+        if !fields.is_empty() {
+            return Err(Broken("a record is longer than its fields"));
+        }
+        Ok(Some((record, input.len() - after.len())))
+    }
+
+    fn take(number: u8, input: &mut &[u8]) -> Result<Self, Broken> {
+        Ok(match number {
+            1 => Self::Hello {
+                version: take_byte(input)?,
+                asks: take_bool(input)?,
+                transfer: take_array(input)?,
+                count: take_varint(input)?,
+                bytes: take_varint(input)?,
+            },
+            2 => Self::Entry(Entry::take(input)?),
+            3 => Self::Chunk {
+                index: take_varint(input)?,
+                chunk: take_varint(input)?,
+                len: take_varint(input)?,
+            },
+            4 => Self::Root {
+                index: take_varint(input)?,
+                size: take_varint(input)?,
+                hash: take_array(input)?,
+            },
+            5 => Self::Drop { index: take_varint(input)? },
+            6 => Self::Done,
+            17 => Self::Welcome { version: take_byte(input)?, held: take_bool(input)? },
+            18 => Self::Have { index: take_varint(input)?, chunks: take_chunks(input)? },
+            19 => Self::Confirm { index: take_varint(input)?, chunks: take_chunks(input)? },
+            20 => Self::Stored { index: take_varint(input)?, held: take_bool(input)? },
+            21 => Self::Refused {
+                index: take_varint(input)?,
+                reason: shown(take_bytes(input, input.len().min(REASON_MAX))?),
+            },
+            22 => Self::Bad { index: take_varint(input)?, chunks: take_chunks(input)? },
+            _ => Self::Finished { stored: take_varint(input)?, refused: take_varint(input)? },
+        })
+    }
+}
+
+impl Entry {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.index);
+        out.push(self.kind as u8);
+        put_varint(out, u64::from(self.mode));
+        out.extend_from_slice(&self.mtime.seconds.to_be_bytes());
+        put_varint(out, u64::from(self.mtime.nanos));
+        put_varint(out, self.size);
+        self.holes.put(out);
+        out.extend_from_slice(&self.path);
+    }
+
+    fn take(input: &mut &[u8]) -> Result<Self, Broken> {
+        let index = take_varint(input)?;
+        let kind = match take_byte(input)? {
+            0 => Kind::File,
+            1 => Kind::Directory,
+            2 => Kind::DirectoryEnd,
+            3 => Kind::Stream,
+            _ => return Err(Broken("an entry is neither a file nor a directory")),
+        };
+        let mode = take_varint(input)? as u32 & 0o7777;
+        let seconds = i64::from_be_bytes(take_array(input)?);
+        let nanos = take_varint(input)?;
+        if nanos >= 1_000_000_000 {
+            return Err(Broken("a time has more than a second of nanoseconds"));
+        }
+        let size = take_varint(input)?;
+        if chunks(size) > CHUNKS_MAX || (kind != Kind::File && size > 0) {
+            return Err(Broken("an entry's size is not possible"));
+        }
+        let holes = Ranges::take(input, chunks(size))?;
+        let path = take_bytes(input, input.len())?.to_vec();
+        if path.len() > PATH_MAX {
+            return Err(Broken("a path is longer than 4096 bytes"));
+        }
+        let mtime = FileTime { seconds, nanos: nanos as u32 };
+        Ok(Self { index, kind, mode, mtime, size, holes, path })
+    }
+}
+
+/// Appends a varint; what does not fit becomes the largest.
+pub(super) fn put_varint(out: &mut Vec<u8>, value: u64) {
+    match value {
+        0..0x40 => out.push(value as u8),
+        0x40..0x4000 => out.extend_from_slice(&(value as u16 | 0x4000).to_be_bytes()),
+        0x4000..0x4000_0000 => {
+            out.extend_from_slice(&(value as u32 | 0x8000_0000).to_be_bytes());
+        }
+        _ => out.extend_from_slice(&(value | 0xc000_0000_0000_0000).to_be_bytes()),
+    }
+}
+
+fn put_varints<const N: usize>(out: &mut Vec<u8>, values: [u64; N]) {
+    for value in values {
+        put_varint(out, value);
+    }
+}
+
+pub(super) fn take_varint(input: &mut &[u8]) -> Result<u64, Broken> {
+    let first = *input.first().ok_or(SHORT)?;
+    let bytes = take_bytes(input, 1 << (first >> 6))?;
+    let value =
+        bytes[1..].iter().fold(u64::from(first & 0x3f), |sum, &byte| sum << 8 | u64::from(byte));
+    Ok(value)
+}
+
+fn take_bytes<'a>(input: &mut &'a [u8], len: usize) -> Result<&'a [u8], Broken> {
+    let (bytes, rest) = input.split_at_checked(len).ok_or(SHORT)?;
+    *input = rest;
+    Ok(bytes)
+}
+
+fn take_array<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], Broken> {
+    let (bytes, rest) = input.split_first_chunk().ok_or(SHORT)?;
+    *input = rest;
+    Ok(*bytes)
+}
+
+fn take_byte(input: &mut &[u8]) -> Result<u8, Broken> {
+    take_array::<1>(input).map(|[byte]| byte)
+}
+
+fn take_bool(input: &mut &[u8]) -> Result<bool, Broken> {
+    match take_byte(input)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Broken("a flag is neither 0 nor 1")),
+    }
+}
+
+fn take_chunks(input: &mut &[u8]) -> Result<Ranges, Broken> {
+    Ranges::take(input, CHUNKS_MAX)
+}
+
+const SHORT: Broken = Broken("a record ends within a field");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples() -> Vec<Record> {
+        let mut some = Ranges::default();
+        some.insert(0..3);
+        some.insert(70..20_000);
+        let entry = Entry {
+            index: 900,
+            kind: Kind::File,
+            mode: 0o4755,
+            mtime: FileTime { seconds: -5, nanos: 999_999_999 },
+            size: 20_001 << 20,
+            holes: some.clone(),
+            path: b"a/\xffb".to_vec(),
+        };
+        vec![
+            Record::Hello {
+                version: 1,
+                asks: true,
+                transfer: [7; 16],
+                count: 70_000,
+                bytes: 1 << 61,
+            },
+            Record::Entry(entry),
+            Record::Chunk { index: 1, chunk: 63, len: CHUNKS_MAX },
+            Record::Root { index: 1, size: 64, hash: [9; 32] },
+            Record::Drop { index: 16_384 },
+            Record::Done,
+            Record::Welcome { version: 1, held: false },
+            Record::Have { index: 0, chunks: some.clone() },
+            Record::Confirm { index: 0, chunks: Ranges::default() },
+            Record::Stored { index: 3, held: true },
+            Record::Refused { index: 3, reason: "no room".to_owned() },
+            Record::Bad { index: 3, chunks: some },
+            Record::Finished { stored: 1, refused: 2 },
+        ]
+    }
+
+    #[test]
+    fn records_read_as_they_were_written_and_a_part_of_one_waits_for_the_rest() {
+        for record in samples() {
+            let mut bytes = Vec::new();
+            record.put(&mut bytes);
+            let len = bytes.len();
+            bytes.extend_from_slice(b"more");
+            assert_eq!(Record::parse(&bytes), Ok(Some((record, len))));
+            assert!((0..len).all(|cut| Record::parse(&bytes[..cut]) == Ok(None)));
+        }
+    }
+
+    #[test]
+    fn damaged_records_are_refused_or_read_as_others_and_never_panic() {
+        for record in samples() {
+            let mut bytes = Vec::new();
+            record.put(&mut bytes);
+            for at in 0..bytes.len() {
+                for flip in [1, 0x40, 0x80, 0xff] {
+                    let mut damaged = bytes.clone();
+                    damaged[at] ^= flip;
+                    if let Ok(Some((read, _))) = Record::parse(&damaged) {
+                        let mut again = Vec::new();
+                        read.put(&mut again);
+                        assert_eq!(
+                            Record::parse(&again).map(|it| it.map(|it| it.0)),
+                            Ok(Some(read))
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_records_are_told_apart_from_unfinished_ones() {
+        for bytes in [
+            &[9_u8, 0][..],         // unknown type
+            &[6, 1, 0],             // DONE with a field
+            &[5, 0],                // DROP without one
+            &[20, 2, 0, 2],         // a flag of 2
+            &[6, 0x80, 0x10, 0, 1], // longer than a record may be
+        ] {
+            assert!(Record::parse(bytes).is_err(), "{bytes:?}");
+        }
+    }
+}

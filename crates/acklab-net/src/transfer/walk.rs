@@ -1,0 +1,216 @@
+//! The sender's tree: files and folders in a fixed order, each folder before what it holds and once
+//! more after it.
+//!
+//! Only the names of the folders on the way down are in memory. Symbolic links, devices, sockets and
+//! pipes are skipped and told; what cannot be read is told too.
+
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::record::{FileTime, Kind, TransferId};
+
+/// What a file or folder is, as far as it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Permissions.
+    pub mode: u32,
+    /// When it was changed.
+    pub mtime: FileTime,
+    /// Bytes.
+    pub size: u64,
+    /// Device and inode: whether a name still means the same file.
+    pub inode: (u64, u64),
+}
+
+impl Facts {
+    /// Of what the kernel says.
+    pub fn new(metadata: &Metadata) -> Self {
+        Self {
+            mode: metadata.mode() & 0o7777,
+            mtime: FileTime { seconds: metadata.mtime(), nanos: metadata.mtime_nsec() as u32 },
+            size: if metadata.is_file() { metadata.size() } else { 0 },
+            inode: (metadata.dev(), metadata.ino()),
+        }
+    }
+}
+
+/// A file or folder to send.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it is called at the receiver.
+    pub name: Vec<u8>,
+    /// What it is.
+    pub kind: Kind,
+    /// And more.
+    pub facts: Facts,
+}
+
+/// What a step through the tree finds.
+#[derive(Debug)]
+pub enum Found {
+    /// Something to send.
+    Item(Item),
+    /// A symbolic link, device, socket or pipe.
+    Skipped(PathBuf, &'static str),
+    /// Something that cannot be read.
+    Unreadable(PathBuf, io::Error),
+}
+
+/// How much a transfer is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Entries: files and folders, a folder twice.
+    pub entries: u64,
+    /// Files.
+    pub files: u64,
+    /// Bytes of the files, holes included.
+    pub bytes: u64,
+}
+
+/// A walk through a file or folder.
+#[derive(Debug)]
+pub struct Walk {
+    /// What comes first.
+    root: Option<(PathBuf, Vec<u8>)>,
+    levels: Vec<Level>,
+}
+
+#[derive(Debug)]
+struct Level {
+    item: Item,
+    /// Names in falling order; the last is the next.
+    names: Vec<OsString>,
+}
+
+/// What a walk will come to.
+#[derive(Clone, Copy, Debug)]
+pub struct Survey {
+    /// How much it is.
+    pub totals: Totals,
+    /// The same for every run of the same command on the same machine.
+    pub transfer: TransferId,
+}
+
+impl Survey {
+    /// Walks through `path` once without reading any file.
+    pub fn new(path: &Path) -> io::Result<Self> {
+        let mut totals = Totals::default();
+        for found in Walk::new(path)? {
+            let Found::Item(item) = found else { continue };
+            totals.entries += 1;
+            totals.files += u64::from(item.kind == Kind::File);
+            totals.bytes += item.facts.size;
+        }
+        let mut hasher = blake3::Hasher::new_derive_key("acklab transfer 1");
+        hasher.update(&fs::read("/etc/machine-id").unwrap_or_default());
+        hasher.update(path.canonicalize()?.as_os_str().as_bytes());
+        let mut transfer = [0; 16];
+        transfer.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Ok(Self { totals, transfer })
+    }
+}
+
+impl Walk {
+    /// From `path` down; at the receiver it has the last part of `path`.
+    pub fn new(path: &Path) -> io::Result<Self> {
+        let real = path.canonicalize()?;
+        let name = path.file_name().or_else(|| real.file_name()).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidInput, "name a file or folder below /")
+        })?;
+        let name = name.as_bytes().to_vec();
+        Ok(Self { root: Some((real, name)), levels: Vec::new() })
+    }
+
+    fn visit(&mut self, path: PathBuf, name: Vec<u8>) -> Found {
+        let metadata = match fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(error) => return Found::Unreadable(path, error),
+        };
+        let facts = Facts::new(&metadata);
+        if metadata.is_file() {
+            return Found::Item(Item { path, name, kind: Kind::File, facts });
+        }
+        if !metadata.is_dir() {
+            let link = metadata.is_symlink();
+            let what = if link { "a symbolic link" } else { "neither file nor folder" };
+            return Found::Skipped(path, what);
+        }
+        let names = fs::read_dir(&path)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
+        let mut names: Vec<OsString> = match names {
+            Ok(names) => names,
+            Err(error) => return Found::Unreadable(path, error),
+        };
+        names.sort_unstable_by(|a, b| b.cmp(a));
+        let item = Item { path, name, kind: Kind::Directory, facts };
+        self.levels.push(Level { item: item.clone(), names });
+        Found::Item(item)
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        if let Some((path, name)) = self.root.take() {
+            return Some(self.visit(path, name));
+        }
+        let level = self.levels.last_mut()?;
+        let Some(next) = level.names.pop() else {
+            let item = self.levels.pop()?.item;
+            return Some(Found::Item(Item { kind: Kind::DirectoryEnd, ..item }));
+        };
+        let path = level.item.path.join(&next);
+        let mut name = level.item.name.clone();
+        name.push(b'/');
+        name.extend_from_slice(&next.into_vec());
+        Some(self.visit(path, name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::transfer::scratch::Scratch;
+
+    #[test]
+    fn a_tree_is_walked_in_order_and_folders_end_after_what_they_hold() {
+        let scratch = Scratch::new("walk");
+        let root = scratch.path().join("top");
+        fs::create_dir_all(root.join("b/empty")).expect("folders");
+        fs::write(root.join("b/x"), b"12").expect("a file");
+        fs::write(root.join("a"), b"1").expect("a file");
+        symlink("a", root.join("link")).expect("a link");
+        let seen: Vec<String> = Walk::new(&root)
+            .expect("a walk")
+            .map(|found| match found {
+                Found::Item(item) => {
+                    let name = String::from_utf8_lossy(&item.name).into_owned();
+                    format!("{:?} {name} {}", item.kind, item.facts.size)
+                }
+                Found::Skipped(path, what) => format!("{what} {}", path.ends_with("link")),
+                Found::Unreadable(path, error) => format!("{}: {error}", path.display()),
+            })
+            .collect();
+        let expected = [
+            "Directory top 0",
+            "File top/a 1",
+            "Directory top/b 0",
+            "Directory top/b/empty 0",
+            "DirectoryEnd top/b/empty 0",
+            "File top/b/x 2",
+            "DirectoryEnd top/b 0",
+            "a symbolic link true",
+            "DirectoryEnd top 0",
+        ];
+        assert_eq!(seen, expected);
+    }
+}
