@@ -23,6 +23,9 @@ const DATAGRAM: usize = 1 << 16;
 /// The server's port on every path.
 pub const PORT: u16 = 7000;
 
+/// So many turns at one instant are no progress but a deadline that is never met.
+const STUCK: u32 = 100_000;
+
 /// The two directions of a path.
 struct Lane {
     forward: Link,
@@ -95,6 +98,8 @@ pub struct Road {
     sink: Sink,
     now: Time,
     buffer: Vec<u8>,
+    /// Turns since time last moved.
+    stuck: u32,
     /// Where the client's packets of a path come from, as the server sees it.
     ports: Vec<u16>,
 }
@@ -127,6 +132,7 @@ impl Road {
             sink: Sink::new(Interest::NONE),
             now: Time::ZERO,
             buffer: vec![0; DATAGRAM],
+            stuck: 0,
             ports: vec![PORT; lanes.len()],
         }
     }
@@ -163,6 +169,8 @@ impl Road {
                 self.now = self.now.max(until);
                 return false;
             };
+            self.stuck = if next > self.now { 0 } else { self.stuck + 1 };
+            assert!(self.stuck < STUCK, "time stands still at {:?}", self.now);
             self.now = self.now.max(next);
             self.step();
         }

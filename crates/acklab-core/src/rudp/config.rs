@@ -39,7 +39,7 @@ const KEY_PACKETS: u64 = 1 << 22;
 impl Default for Config {
     fn default() -> Self {
         Self {
-            algorithm: Algorithm::Bbr1,
+            algorithm: Algorithm::Lossy,
             ack: None,
             initial_window: INITIAL_WINDOW,
             largest_datagram: ETHERNET_DATAGRAM,

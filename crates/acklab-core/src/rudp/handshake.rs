@@ -94,8 +94,8 @@ impl Greeting {
         }
     }
 
-    /// The next datagram of the greeting; its length.
-    fn poll(&mut self, now: Time, local_id: u64, buffer: &mut [u8]) -> Option<usize> {
+    /// The next datagram of the greeting: its length, and which copy it is.
+    fn poll(&mut self, now: Time, local_id: u64, buffer: &mut [u8]) -> Option<(usize, usize)> {
         let writer = &mut Writer::new(buffer);
         if let Some((destination, left)) = &mut self.refusals
             && *left > 0
@@ -103,7 +103,7 @@ impl Greeting {
             *left -= 1;
             let body = LongBody::Refuse { code: Code::WrongSecret as u8, text: b"" };
             Long { destination: *destination, source: local_id, body }.emit(writer);
-            return Some(writer.position());
+            return Some((writer.position(), 0));
         }
         if self.next_at > now || self.doubt.is_some() {
             return None;
@@ -122,7 +122,7 @@ impl Greeting {
             message: &self.message,
         };
         Long { destination: 0, source: local_id, body }.emit(writer);
-        Some(writer.position())
+        Some((writer.position(), copy))
     }
 }
 
@@ -131,24 +131,39 @@ impl Greeting {
 pub(super) struct Answering {
     cipher: u8,
     message: Vec<u8>,
+    /// The message that it answers.
+    initial: Vec<u8>,
     /// The copies of the INITIAL that wait to be answered: the newest, and how many answers are owed.
     copy: u8,
     owed: u32,
+    addrs: PathAddrs,
     until: Time,
 }
 
 impl Answering {
-    pub(super) fn new(now: Time, cipher: u8, message: Vec<u8>, copy: u8) -> Self {
-        Self { cipher, message, copy, owed: 1, until: now + LIMIT }
+    pub(super) fn new(
+        now: Time,
+        (cipher, message): (u8, Vec<u8>),
+        initial: &[u8],
+        (copy, addrs): (u8, PathAddrs),
+    ) -> Self {
+        let initial = initial.to_vec();
+        Self { cipher, message, initial, copy, owed: 1, addrs, until: now + LIMIT }
     }
 
     pub(super) const fn deadline(&self) -> Time {
         self.until
     }
 
-    /// A copy of the INITIAL arrived.
-    pub(super) fn on_copy(&mut self, copy: u8) {
+    /// Whether an INITIAL with this message is a copy of the one that is answered.
+    pub(super) fn is_for(&self, message: &[u8]) -> bool {
+        self.initial == message
+    }
+
+    /// A copy of the INITIAL arrived, perhaps over another path: the answer returns there.
+    pub(super) fn on_copy(&mut self, copy: u8, addrs: PathAddrs) {
         self.copy = copy;
+        self.addrs = addrs;
         self.owed = (self.owed + 1).min(2);
     }
 }
@@ -166,17 +181,23 @@ pub(super) fn repeated(destination: u64, source: u64, cipher: u8) -> [u8; REPEAT
 impl Connection {
     /// A datagram of the handshake, if one is due.
     pub(super) fn transmit_handshake(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
-        let addrs = self.paths.first()?.addrs;
+        let first = self.paths.first()?.addrs;
         let (local_id, remote_id) = (self.local_id, self.remote_id);
-        let len = match &mut self.stage {
-            Stage::Greeting(greeting) => greeting.poll(now, local_id, buffer)?,
+        let (len, addrs) = match &mut self.stage {
+            Stage::Greeting(greeting) => {
+                let (len, copy) = greeting.poll(now, local_id, buffer)?;
+                // Two copies on the first path, then all paths in turn: it may be dead.
+                let turn = copy.saturating_sub(1) % (self.to_open.len() + 1);
+                let other = turn.checked_sub(1).and_then(|index| self.to_open.get(index));
+                (len, other.copied().unwrap_or(first))
+            }
             Stage::Answering(answering) if answering.owed > 0 => {
                 answering.owed -= 1;
-                let Answering { cipher, copy, ref message, .. } = *answering;
+                let Answering { cipher, copy, ref message, addrs, .. } = *answering;
                 let body = LongBody::Answer { cipher, copy, message };
                 let writer = &mut Writer::new(buffer);
                 Long { destination: remote_id, source: local_id, body }.emit(writer);
-                writer.position()
+                (writer.position(), addrs)
             }
             _ => return None,
         };
@@ -188,13 +209,15 @@ impl Connection {
     }
 
     /// A long packet with this connection's id arrived.
-    pub(super) fn handle_long(&mut self, now: Time, packet: &Long<'_>) {
+    pub(super) fn handle_long(&mut self, now: Time, from: PathAddrs, packet: &Long<'_>) {
         if packet.destination != self.local_id {
             return;
         }
         match packet.body {
             LongBody::Answer { cipher, copy, message } => {
-                self.on_answer(now, packet.source, cipher, copy, message);
+                if self.on_answer(now, packet.source, cipher, copy, message) {
+                    self.begin_on(now, from);
+                }
             }
             LongBody::Retry { token } => {
                 if let Stage::Greeting(greeting) = &mut self.stage
@@ -209,26 +232,39 @@ impl Connection {
         }
     }
 
-    fn on_answer(&mut self, now: Time, source: u64, cipher: u8, copy: u8, message: &[u8]) {
+    /// The path on which the answer came is the first; the others are opened now.
+    fn begin_on(&mut self, now: Time, from: PathAddrs) {
+        if let Some(first) = self.paths.first_mut()
+            && let Some(other) = self.to_open.iter_mut().find(|addrs| **addrs == from)
+        {
+            std::mem::swap(&mut first.addrs, other);
+        }
+        for addrs in std::mem::take(&mut self.to_open) {
+            self.add_path(now, addrs);
+        }
+    }
+
+    /// Whether the answer opened the connection.
+    fn on_answer(&mut self, now: Time, source: u64, cipher: u8, copy: u8, message: &[u8]) -> bool {
         let local_id = self.local_id;
-        let Stage::Greeting(greeting) = &mut self.stage else { return };
+        let Stage::Greeting(greeting) = &mut self.stage else { return false };
         let agreed = match greeting.greeter.answer(cipher, message) {
             Ok(agreed) => agreed,
             Err(code) => {
                 greeting.doubt(now, code, String::new());
                 greeting.refusals.get_or_insert((source, REFUSALS));
-                return;
+                return false;
             }
         };
         let Some((header, parameters)) = agreed.payload.split_first_chunk::<REPEATED>() else {
-            return;
+            return false;
         };
         if *header != repeated(local_id, source, cipher) {
-            return;
+            return false;
         }
         let Ok(parameters) = Parameters::decode(parameters) else {
             greeting.doubt(now, Code::Protocol, "its transport parameters".to_owned());
-            return;
+            return false;
         };
         let rtt = greeting.copies.get(usize::from(copy)).map(|&at| now.since(at));
         self.remote_id = source;
@@ -238,9 +274,7 @@ impl Connection {
         }
         // The server is open when it hears a packet of ours.
         self.ping = true;
-        for addrs in std::mem::take(&mut self.to_open) {
-            self.add_path(now, addrs);
-        }
+        true
     }
 
     /// Both sides: the keys are there.

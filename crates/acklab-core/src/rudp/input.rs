@@ -38,7 +38,7 @@ impl Connection {
             }
             Some(_) => {
                 if let Ok(packet) = Long::parse(datagram) {
-                    self.handle_long(now, &packet);
+                    self.handle_long(now, from, &packet);
                 }
             }
             None => {}
@@ -83,7 +83,7 @@ impl Connection {
     /// Whether a packet with that unknown path id may open a path here.
     fn may_open(&self, id: u8) -> bool {
         !self.client
-            && matches!(self.stage, Stage::Open)
+            && matches!(self.stage, Stage::Open | Stage::Answering(_))
             && self.paths.len() < PATHS
             && id.is_multiple_of(2)
             && id > self.paths.iter().map(|path| path.id).max().unwrap_or(0)

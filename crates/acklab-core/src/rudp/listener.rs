@@ -159,7 +159,9 @@ impl Listener {
         if let LongBody::Initial { .. } = packet.body {
             self.on_initial(now, from, &packet, &datagram[..PROLOGUE]);
         } else if let Some(&handle) = self.by_id.get(&packet.destination) {
-            self.forward(now, handle, |connection| connection.handle_long(now, &packet));
+            self.forward(now, handle, |connection| {
+                connection.handle_long(now, from, &packet);
+            });
         }
     }
 
@@ -187,12 +189,12 @@ impl Listener {
     fn on_initial(&mut self, now: Time, from: PathAddrs, packet: &Long<'_>, prologue: &[u8]) {
         let LongBody::Initial { mode, ciphers, copy, token, message } = packet.body else { return };
         let source = packet.source;
-        if let Some((handle, address, _)) = self.pending.get(&source) {
-            if *address == from.remote
-                && let Some(connection) = self.connections.get_mut(handle)
+        if let Some((handle, ..)) = self.pending.get(&source) {
+            if let Some(connection) = self.connections.get_mut(handle)
                 && let Stage::Answering(answering) = &mut connection.stage
+                && answering.is_for(message)
             {
-                answering.on_copy(copy);
+                answering.on_copy(copy, from);
             }
             return;
         }
@@ -246,7 +248,8 @@ impl Listener {
             self.reply(now, from, source, Reply::Refuse(Code::Protocol));
             return;
         };
-        let answering = Answering::new(now, answer.cipher, answer.message, copy);
+        let answering =
+            Answering::new(now, (answer.cipher, answer.message), offer.message, (copy, from));
         let mut config = self.config.clone();
         config.seed ^= local_id;
         let mut connection = Connection::new(now, config, entropy, local_id, false, Stage::Closed);
