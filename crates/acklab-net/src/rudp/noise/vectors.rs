@@ -1,6 +1,7 @@
 //! Goal: both handshakes are, byte for byte, those that docs/rudp.md section 3 describes.
-//! Method: messages and sealed packets that a second program made, written from that text alone with
-//! its own ristretto255, Noise and BLAKE3, which gives the vectors of CPace's draft too.
+//! Method: messages and sealed packets that a second program made (tests/oracle/rudp_handshake.py),
+//! written from that text alone with its own ristretto255, Noise and BLAKE3, which gives the vectors of
+//! CPace's draft too.
 
 use acklab_core::rudp::protect::{Phase, TAG};
 
