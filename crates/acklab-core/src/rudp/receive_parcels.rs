@@ -168,6 +168,13 @@ impl ReceiveParcels {
         if self.done.contains(id) { None } else { Some(self.drop_parcel(id)) }
     }
 
+    /// Bytes that are held for the application or until a parcel is complete.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        let incoming = self.incoming.values().map(|parcel| parcel.bytes.len());
+        incoming.chain(self.complete.iter().map(|(_, bytes)| bytes.len())).sum()
+    }
+
     /// A complete parcel: its id and bytes.
     pub(super) fn take(&mut self) -> Option<(u64, Vec<u8>)> {
         self.complete.pop_front()

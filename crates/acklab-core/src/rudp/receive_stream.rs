@@ -175,6 +175,12 @@ impl ReceiveStream {
         if self.discards { self.highest } else { self.read }
     }
 
+    /// Bytes that are held for the application.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.blocks.iter().map(Vec::len).sum()
+    }
+
     /// Drops what has arrived and whatever follows; the caller looks at [`Self::consumed`] again.
     pub(super) fn discard(&mut self) {
         self.discards = true;

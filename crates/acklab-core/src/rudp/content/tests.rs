@@ -1,9 +1,11 @@
 //! Content end to end, without packets: pieces are written, carried, lost and read.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::rng::Rng;
-use crate::rudp::Piece;
-use crate::wire::rudp::{Frames, Writer};
+use crate::rudp::{Code, Piece, Refused};
+use crate::wire::rudp::{Frame, Frames, Writer};
 
 /// Two ends, and what of one is on its way to the other.
 struct Pair {
@@ -183,5 +185,317 @@ fn parcels_of_all_kinds_arrive_whole_and_once_or_are_told_to_be_gone() {
         assert_eq!(told, vec![1; sent.len()], "seed {seed}: told once");
         let end = &pair.ends[0];
         assert_eq!((end.waiting_bytes(), end.has_lost(), end.has_control()), (0, false, false));
+    }
+}
+
+fn takes(end: &mut Content, frame: &Frame<'_>) -> Result<(), Refused> {
+    end.handle_frame(Time::ZERO, frame)
+}
+
+fn stream(stream: u64, offset: u64, fin: bool, data: &[u8]) -> Frame<'_> {
+    Frame::Stream { stream, offset, fin, data }
+}
+
+fn parcel(parcel: u64, kind: Kind, total: u32, offset: u32, data: &[u8]) -> Frame<'_> {
+    Frame::Parcel { parcel, kind, total, offset, data }
+}
+
+#[test]
+fn a_peer_that_breaks_a_rule_is_told_which() {
+    let small = Parameters {
+        max_data: 64 << 10,
+        max_stream_data: 16 << 10,
+        max_streams: 2,
+        parcel_max: 1000,
+        ..Parameters::default()
+    };
+    let flow = Err(Refused::Close(Code::FlowControl));
+    let rule = Err(Refused::Close(Code::Protocol));
+    let data = [7; 10];
+    let good = [stream(0, 0, false, &data), stream(2, 0, true, &data)];
+    let table: [(&str, Frame<'_>, Result<(), Refused>); 15] = [
+        ("more than a stream's window", stream(0, (16 << 10) - 9, false, &data), flow),
+        ("to the window's last byte", stream(0, (16 << 10) - 10, false, &data), Ok(())),
+        ("a third stream", stream(4, 0, false, &data), flow),
+        ("beyond the end of a stream", stream(2, 10, false, &data), flow),
+        ("another end of a stream", stream(2, 0, true, &data[..5]), flow),
+        ("an end below what came", stream(0, 0, true, &data[..5]), flow),
+        ("a stream that we never opened", stream(1, 0, false, &data), rule),
+        ("data on our one-way stream", stream(3, 0, false, &data), rule),
+        ("credit for its own one-way stream", Frame::MaxStreamData { stream: 2, bytes: 1 }, rule),
+        ("a reset below what came", Frame::ResetStream { stream: 0, code: 0, final_size: 5 }, flow),
+        ("too large a parcel", parcel(0, Kind::Reliable, 1001, 0, &data), flow),
+        ("a parcel id far ahead", parcel(4096, Kind::OneShot, 10, 0, &data), flow),
+        ("the last id allowed", parcel(4095, Kind::OneShot, 10, 0, &data), Ok(())),
+        ("gone far ahead", Frame::ParcelGone { parcel: 4096, total: 0 }, flow),
+        ("gone beyond the credit", Frame::ParcelGone { parcel: 9, total: 64 << 10 }, flow),
+    ];
+    for (what, frame, expected) in table {
+        let mut server = Content::new(false, &small);
+        server.on_parameters(&small);
+        assert_eq!(server.open_stream(Time::ZERO, false), Some(3));
+        for frame in &good {
+            assert_eq!(takes(&mut server, frame), Ok(()));
+        }
+        assert_eq!(takes(&mut server, &frame), expected, "{what}");
+    }
+}
+
+#[test]
+fn what_one_parcel_says_of_itself_never_changes() {
+    let mut server = Content::new(false, &Parameters::default());
+    assert_eq!(takes(&mut server, &parcel(0, Kind::Reliable, 30, 0, &[1; 10])), Ok(()));
+    for frame in
+        [parcel(0, Kind::Reliable, 31, 10, &[1; 10]), parcel(0, Kind::OneShot, 30, 10, &[1; 10])]
+    {
+        assert_eq!(takes(&mut server, &frame), Err(Refused::Close(Code::Protocol)));
+    }
+}
+
+#[test]
+fn a_packet_that_makes_too_many_gaps_counts_as_lost() {
+    let mut server = Content::new(false, &Parameters::default());
+    for gap in 0..1024 {
+        assert_eq!(takes(&mut server, &stream(0, 1 + 2 * gap, false, b"x")), Ok(()));
+        let fragment = parcel(0, Kind::Reliable, 5000, 1 + 2 * gap as u32, b"x");
+        assert_eq!(takes(&mut server, &fragment), Ok(()));
+    }
+    let lost = Err(Refused::Lost);
+    assert_eq!(takes(&mut server, &stream(0, 4000, false, b"x")), lost);
+    assert_eq!(takes(&mut server, &parcel(0, Kind::Reliable, 5000, 4000, b"x")), lost);
+    // One that closes a gap is taken, and then there is room for another.
+    assert_eq!(takes(&mut server, &stream(0, 0, false, b"x")), Ok(()));
+    assert_eq!(takes(&mut server, &stream(0, 2, false, b"x")), Ok(()));
+    assert_eq!(takes(&mut server, &stream(0, 4000, false, b"x")), Ok(()));
+}
+
+#[test]
+fn the_sixty_fifth_parcel_drops_the_oldest_that_may_be_lost() {
+    let mut server = Content::new(false, &Parameters::default());
+    for id in 0..64 {
+        let kind = if id == 5 || id == 9 { Kind::OneShot } else { Kind::Reliable };
+        assert_eq!(takes(&mut server, &parcel(id, kind, 20, 0, &[1; 10])), Ok(()));
+    }
+    for dropped in [5, 9] {
+        let next = parcel(100 + dropped, Kind::Reliable, 20, 0, &[1; 10]);
+        assert_eq!(takes(&mut server, &next), Ok(()));
+        let gone = ContentEvent::ParcelGone { parcel: dropped, ours: false };
+        assert_eq!(server.poll_event(), Some(gone));
+    }
+    let next = parcel(200, Kind::Reliable, 20, 0, &[1; 10]);
+    assert_eq!(takes(&mut server, &next), Err(Refused::Close(Code::FlowControl)));
+}
+
+#[test]
+fn a_sender_never_begins_more_than_the_peer_takes() {
+    let mut pair = Pair::new(1, 0.0, &Parameters::default());
+    for _ in 0..100 {
+        let sent = pair.ends[0].send_parcel(pair.now, vec![1; 3000], Kind::Reliable, 4, false);
+        assert!(sent.is_ok());
+    }
+    let mut pieces = Vec::new();
+    while let Some(piece) = pair.ends[0].next_piece(pair.now, 1400, true) {
+        pieces.push(piece);
+    }
+    let begun = |piece: &&Piece| matches!(piece, Piece::Parcel { offset: 0, .. });
+    assert_eq!(pieces.iter().filter(begun).count(), 64);
+    assert_eq!(pair.ends[0].waiting_bytes(), 36 * 3000);
+    assert!(!pair.ends[0].has_new(pair.now));
+    for piece in &pieces {
+        pair.ends[0].on_acked(piece);
+    }
+    assert!(pair.ends[0].has_new(pair.now));
+}
+
+#[test]
+fn classes_go_in_order_and_streams_of_one_class_take_turns() {
+    let mut pair = Pair::new(1, 0.0, &Parameters::default());
+    let streams = [0, 1, 2].map(|_| pair.ends[0].open_stream(pair.now, false).expect("allowed"));
+    for stream in streams {
+        assert!(pair.ends[0].write(stream, vec![0; 4000]));
+    }
+    pair.ends[0].set_priority(streams[2], 1, false);
+    let mut order = Vec::new();
+    while let Some(Piece::Stream { stream, .. }) = pair.ends[0].next_piece(pair.now, 1400, true) {
+        order.push(streams.iter().position(|&known| known == stream).expect("ours"));
+    }
+    assert_eq!(order, [2, 2, 2, 0, 1, 0, 1, 0, 1]);
+}
+
+#[test]
+fn an_expiring_parcel_goes_ahead_of_its_class_near_its_end() {
+    let mut pair = Pair::new(1, 0.0, &Parameters::default());
+    let end = &mut pair.ends[0];
+    end.on_rtt(Span::from_millis(40), Span::from_millis(60));
+    let reliable = end.send_parcel(pair.now, vec![0; 9000], Kind::Reliable, 4, false);
+    let kind = Kind::Expiring { life_ms: 1000 };
+    let expiring = end.send_parcel(pair.now, vec![0; 9000], kind, 4, false);
+    let mut next =
+        |after_ms| match end.next_piece(Time::ZERO + Span::from_millis(after_ms), 1400, true) {
+            Some(Piece::Parcel { parcel, .. }) => Ok(parcel),
+            other => panic!("{other:?}"),
+        };
+    assert_eq!([next(0), next(0), next(0)], [reliable, expiring, reliable]);
+    assert_eq!([next(850), next(850), next(850)], [expiring, expiring, expiring]);
+    // In its last half of a round trip nothing of it leaves.
+    assert_eq!([next(985), next(985)], [reliable, reliable]);
+}
+
+#[test]
+fn what_nobody_reads_stops_the_sender_at_the_grant_and_reading_lets_it_go_on() {
+    let parameters =
+        Parameters { max_stream_data: 100_000, max_data: 150_000, ..Parameters::default() };
+    let mut pair = Pair::new(3, 0.1, &parameters);
+    let streams = [0, 1].map(|_| pair.ends[0].open_stream(pair.now, false).expect("allowed"));
+    for stream in streams {
+        assert!(pair.ends[0].write(stream, vec![stream as u8; 1 << 20]));
+        pair.ends[0].finish(stream);
+    }
+    while pair.round() {}
+    assert_eq!(pair.ends[0].waiting_bytes(), 2 * (1 << 20) - 150_000);
+    let mut read = [0, 0];
+    while pair.ends[0].waiting_bytes() > 0 {
+        for (stream, read) in streams.into_iter().zip(&mut read) {
+            while let Some(block) = pair.ends[1].read(pair.now, stream) {
+                assert!(block.iter().all(|&byte| byte == stream as u8));
+                *read += block.len();
+            }
+        }
+        assert!(pair.round(), "it goes on");
+    }
+}
+
+#[test]
+fn a_stream_that_is_reset_or_stopped_gives_its_credit_back() {
+    let parameters = Parameters { max_data: 200_000, ..Parameters::default() };
+    for (seed, stops) in (0..20).map(|seed| (seed, seed % 2 == 0)) {
+        let mut pair = Pair::new(seed, 0.2, &parameters);
+        for _ in 0..10 {
+            let stream = pair.ends[0].open_stream(pair.now, true).expect("allowed");
+            assert!(pair.ends[0].write(stream, vec![1; 150_000]));
+            pair.round();
+            if stops {
+                pair.ends[1].stop_stream(stream, 9);
+                pair.ends[1].finish(stream);
+            } else {
+                pair.ends[0].reset_stream(stream, 9);
+                pair.ends[1].reset_stream(stream, 9);
+            }
+            pair.ends[0].stop_stream(stream, 9);
+            while pair.round() {}
+            let mut told = 0;
+            for end in &mut pair.ends {
+                while let Some(event) = end.poll_event() {
+                    told += u32::from(matches!(
+                        event,
+                        ContentEvent::StreamReset { code: 9, .. }
+                            | ContentEvent::StreamStopped { code: 9, .. }
+                    ));
+                }
+                assert!(end.streams.is_empty(), "seed {seed}: forgotten at both ends");
+                assert_eq!((end.waiting_bytes(), end.kept), (0, 0));
+            }
+            assert!(told > 0);
+        }
+    }
+}
+
+#[test]
+fn streams_that_are_over_let_the_peer_open_others() {
+    let parameters = Parameters { max_streams: 4, ..Parameters::default() };
+    let mut pair = Pair::new(5, 0.3, &parameters);
+    let mut opened = 0;
+    while opened < 50 {
+        while let Some(stream) = pair.ends[0].open_stream(pair.now, false) {
+            assert!(pair.ends[0].write(stream, vec![2; 100]));
+            pair.ends[0].finish(stream);
+            opened += 1;
+        }
+        pair.round();
+        while let Some(event) = pair.ends[1].poll_event() {
+            if let ContentEvent::Readable { stream } = event {
+                while pair.ends[1].read(pair.now, stream).is_some() {}
+            }
+        }
+        assert!(pair.ends[1].streams.len() <= 4);
+    }
+}
+
+#[test]
+fn writing_stops_when_there_is_no_room_and_goes_on_when_told() {
+    let mut pair = Pair::new(6, 0.1, &Parameters::default());
+    let stream = pair.ends[0].open_stream(pair.now, false).expect("allowed");
+    let (mut written, mut read, mut told) = (0_u64, 0, 0);
+    while written < 20 << 20 {
+        while pair.ends[0].room(stream) > 0 {
+            assert!(pair.ends[0].write(stream, vec![0; 1 << 20]));
+            written += 1 << 20;
+        }
+        assert!(pair.ends[0].kept <= KEPT_MAX + (1 << 20));
+        loop {
+            assert!(pair.round(), "nobody waits for ever");
+            while let Some(block) = pair.ends[1].read(pair.now, stream) {
+                read += block.len() as u64;
+            }
+            if pair.ends[0].poll_event() == Some(ContentEvent::Writable { stream }) {
+                told += 1;
+                break;
+            }
+        }
+    }
+    assert!(read > 0 && told >= 10, "{read} bytes read, {told} times told");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn hostile_frames_cost_bounded_memory(
+        steps in prop::collection::vec((0..9_u8, 0..9_u64, 0..90_000_u64, 0..3000_u32), 1..200)
+    ) {
+        let small = Parameters {
+            max_data: 64 << 10,
+            max_stream_data: 16 << 10,
+            max_streams: 4,
+            parcel_max: 3000,
+            ..Parameters::default()
+        };
+        let mut end = Content::new(false, &small);
+        end.on_parameters(&small);
+        let ours = end.open_stream(Time::ZERO, true).expect("allowed");
+        prop_assert!(end.write(ours, vec![0; 5000]));
+        let data = [9; 3000];
+        for (at, (choice, id, a, b)) in steps.into_iter().enumerate() {
+            let now = Time::ZERO + Span::from_millis(5 * at as u64);
+            let len = (b as usize).clamp(1, 3000);
+            let kind = Kind::Expiring { life_ms: a % 100 };
+            let kind = [Kind::Reliable, Kind::OneShot, kind][a as usize % 3];
+            let frame = match choice {
+                0 => Frame::Stream { stream: id, offset: a, fin: b % 8 == 0, data: &data[..len] },
+                1 => {
+                    let (total, part) = (3000, &data[..len.min(200)]);
+                    let offset = a as u32 % (total - part.len() as u32 + 1);
+                    Frame::Parcel { parcel: id * 500, kind, total, offset, data: part }
+                }
+                2 => Frame::ParcelGone { parcel: a % 5000, total: b },
+                3 => Frame::ResetStream { stream: id, code: 1, final_size: a },
+                4 => Frame::StopSending { stream: id, code: 2 },
+                5 => Frame::MaxStreamData { stream: id, bytes: a },
+                6 => Frame::MaxData(a),
+                7 => Frame::MaxStreams(a % 10),
+                _ => Frame::StreamDataBlocked { stream: id, limit: a },
+            };
+            let _ = end.handle_frame(now, &frame);
+            end.handle_timeout(now);
+            if b % 3 == 0 {
+                while end.read(now, id).is_some() {}
+                while end.receive_parcel().is_some() {}
+            }
+            while end.next_piece(now, 1200, true).is_some() {}
+            prop_assert!(end.streams.len() <= 9 && end.control.len() <= 40);
+            let (streams, parcels) = (end.streams.values(), end.receive_parcels.held());
+            let receives = streams.filter_map(|stream| stream.receive.as_ref());
+            let held: usize = receives.map(ReceiveStream::held).sum();
+            prop_assert!(held + parcels <= small.max_data as usize, "{} held", held + parcels);
+        }
     }
 }
