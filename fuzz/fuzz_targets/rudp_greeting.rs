@@ -50,7 +50,9 @@ fuzz_target!(|bytes: &[u8]| {
     let mut agreed =
         client.answer(answer.cipher, &answer.message).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(agreed.payload, payload);
-    assert!(client.answer(answer.cipher, &answer.message).is_err());
+    // Under an altered header it may have come before.
+    assert!(client.answer(answer.cipher, &answer.message).is_ok());
+    assert!(client.answer(answer.cipher, input).is_err());
 
     // And what is sealed opens, if nobody touched it.
     let header = &edits[..edits.len().min(14)];

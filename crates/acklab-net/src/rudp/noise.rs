@@ -37,8 +37,9 @@ struct PassphraseBegun {
     session: [u8; SESSION],
     exchange: Exchange,
     noise: HandshakeState,
-    /// Unreadable answers that may still come.
-    tries: u8,
+    /// Digests of the answers that could not be read.
+    unreadable: Vec<blake3::Hash>,
+    agreement: Option<Agreement>,
 }
 
 impl PassphraseClient {
@@ -65,23 +66,68 @@ impl ClientGreeter for PassphraseClient {
         let prologue = [prologue, &message].concat();
         let mut noise = builder(NN_PSK2, &prologue).build_initiator().expect(OUR_OWN);
         message.extend_from_slice(&write(&mut noise, parameters));
-        self.begun = Some(PassphraseBegun { session, exchange, noise, tries: TRIES });
+        self.begun = Some(PassphraseBegun {
+            session,
+            exchange,
+            noise,
+            unreadable: Vec::new(),
+            agreement: None,
+        });
         message
     }
 
     fn answer(&mut self, cipher: u8, message: &[u8]) -> Result<Agreed, Code> {
         let begun = self.begun.as_mut().ok_or(Code::Internal)?;
         let cipher = Cipher::from_wire(cipher).ok_or(Code::Protocol)?;
+        if let Some(agreement) = &begun.agreement {
+            return agreement.again(cipher, message, None);
+        }
+        let digest = blake3::hash(message);
+        // Each other answer that is looked at lets whoever sent it try one passphrase.
+        if begun.unreadable.len() >= TRIES || begun.unreadable.contains(&digest) {
+            return Err(Code::WrongSecret);
+        }
+        let payload = begun.read(message).inspect_err(|_| begun.unreadable.push(digest))?;
+        let agreement = begun.agreement.insert(Agreement::new(&mut begun.noise, digest, payload));
+        agreement.again(cipher, message, None)
+    }
+}
+
+impl PassphraseBegun {
+    fn read(&mut self, message: &[u8]) -> Result<Vec<u8>, Code> {
         let (share, message) = message.split_first_chunk::<SHARE>().ok_or(Code::Protocol)?;
-        // Each answer that is read lets whoever sent it try one passphrase.
-        begun.tries = begun.tries.checked_sub(1).ok_or(Code::WrongSecret)?;
-        let key = begun.exchange.finish_as_initiator(&begun.session, share);
-        let psk = psk(&key.ok_or(Code::Protocol)?);
-        begun.noise.set_psk(PSK_PLACE, &psk[..]).expect(OUR_OWN);
-        let payload = read(&mut begun.noise, message).ok_or(Code::WrongSecret)?;
-        let protection = protection(cipher, &mut begun.noise, true);
-        self.begun = None;
-        Ok(Agreed { payload, protection, peer: None })
+        let key = self.exchange.finish_as_initiator(&self.session, share).ok_or(Code::Protocol)?;
+        self.noise.set_psk(PSK_PLACE, &psk(&key)[..]).expect(OUR_OWN);
+        read(&mut self.noise, message).ok_or(Code::WrongSecret)
+    }
+}
+
+/// What a client has read in an answer; kept, because the same message may have to be read again: the
+/// first time it may have come under a header that somebody had altered.
+struct Agreement {
+    answer: blake3::Hash,
+    payload: Vec<u8>,
+    up: Secret,
+    down: Secret,
+}
+
+impl Agreement {
+    fn new(noise: &mut HandshakeState, answer: blake3::Hash, payload: Vec<u8>) -> Self {
+        let (up, down) = noise.dangerously_get_raw_split();
+        Self { answer, payload, up: Zeroizing::new(up), down: Zeroizing::new(down) }
+    }
+
+    fn again(
+        &self,
+        cipher: Cipher,
+        message: &[u8],
+        peer: Option<[u8; 32]>,
+    ) -> Result<Agreed, Code> {
+        if blake3::hash(message) != self.answer {
+            return Err(Code::WrongSecret);
+        }
+        let protection = Box::new(Keys::new(cipher, self.up.clone(), &self.down));
+        Ok(Agreed { payload: self.payload.clone(), protection, peer })
     }
 }
 
@@ -123,7 +169,7 @@ impl ServerGreeter for PassphraseServer {
         noise.set_psk(PSK_PLACE, &psk(&key)[..]).expect(OUR_OWN);
         let mut message = exchange.share().to_vec();
         message.extend_from_slice(&write(&mut noise, &payload(cipher.to_wire())));
-        let protection = protection(cipher, &mut noise, false);
+        let protection = protection(cipher, &mut noise);
         let agreed = Agreed { payload: parameters, protection, peer: None };
         Ok(Answer { cipher: cipher.to_wire(), message, agreed })
     }
@@ -138,12 +184,13 @@ pub struct KeysClient {
     identity: Identity,
     server: PublicKey,
     begun: Option<HandshakeState>,
+    agreement: Option<Agreement>,
 }
 
 impl KeysClient {
     /// A client that is `identity` and talks to `server` alone.
     pub fn new(identity: Identity, server: PublicKey) -> Self {
-        Self { identity, server, begun: None }
+        Self { identity, server, begun: None, agreement: None }
     }
 }
 
@@ -161,17 +208,20 @@ impl ClientGreeter for KeysClient {
             .local_private_key(self.identity.private())
             .and_then(|builder| builder.remote_public_key(&self.server.0))
             .and_then(Builder::build_initiator);
-        let noise = self.begun.insert(noise.expect(OUR_OWN));
-        write(noise, parameters)
+        self.agreement = None;
+        write(self.begun.insert(noise.expect(OUR_OWN)), parameters)
     }
 
     fn answer(&mut self, cipher: u8, message: &[u8]) -> Result<Agreed, Code> {
         let noise = self.begun.as_mut().ok_or(Code::Internal)?;
         let cipher = Cipher::from_wire(cipher).ok_or(Code::Protocol)?;
+        let peer = Some(self.server.0);
+        if let Some(agreement) = &self.agreement {
+            return agreement.again(cipher, message, peer);
+        }
         let payload = read(noise, message).ok_or(Code::WrongSecret)?;
-        let protection = protection(cipher, noise, true);
-        self.begun = None;
-        Ok(Agreed { payload, protection, peer: Some(self.server.0) })
+        let agreement = Agreement::new(noise, blake3::hash(message), payload);
+        self.agreement.insert(agreement).again(cipher, message, peer)
     }
 }
 
@@ -213,7 +263,7 @@ impl ServerGreeter for KeysServer {
             return Err(Code::UnknownPeer);
         }
         let message = write(&mut noise, &payload(cipher.to_wire()));
-        let protection = protection(cipher, &mut noise, false);
+        let protection = protection(cipher, &mut noise);
         let agreed = Agreed { payload: parameters, protection, peer: Some(peer.0) };
         Ok(Answer { cipher: cipher.to_wire(), message, agreed })
     }
@@ -252,11 +302,10 @@ fn read(noise: &mut HandshakeState, message: &[u8]) -> Option<Vec<u8>> {
     Some(payload)
 }
 
-fn protection(cipher: Cipher, noise: &mut HandshakeState, client: bool) -> Box<dyn Protection> {
+/// The server's.
+fn protection(cipher: Cipher, noise: &mut HandshakeState) -> Box<dyn Protection> {
     let (up, down) = noise.dangerously_get_raw_split();
-    let (up, down) = (Zeroizing::new(up), Zeroizing::new(down));
-    let (sending, receiving) = if client { (up, down) } else { (down, up) };
-    Box::new(Keys::new(cipher, sending, &receiving))
+    Box::new(Keys::new(cipher, Zeroizing::new(down), &Zeroizing::new(up)))
 }
 
 const NN_PSK2: &str = "Noise_NNpsk2_25519_ChaChaPoly_BLAKE2s";
@@ -271,7 +320,7 @@ const CONTEXT_PSK: &str = "acklab rudp 1 psk";
 const CONTEXT_DIGEST: &str = "acklab rudp 1 digest";
 /// Answers that a client of mode 1 reads for one INITIAL. One would do among honest ends; the others
 /// keep a stranger's from ending the connection, and few of them from guessing.
-const TRIES: u8 = 4;
+const TRIES: usize = 4;
 /// Key, encrypted key and its tag, the payload's tag.
 const SHORTEST_IK: usize = 32 + 48 + 16;
 /// The longest of what Noise puts around a payload, which is [`SHORTEST_IK`].

@@ -33,7 +33,13 @@ fn passphrase_client() -> PassphraseClient {
     let mut noise = noise.build_initiator().unwrap();
     let message = [&SESSION_ID[..], exchange.share(), &write(&mut noise, PARAMETERS)].concat();
     assert_eq!(hex::text(&message), PASS_INITIAL);
-    let begun = PassphraseBegun { session: SESSION_ID, exchange, noise, tries: 1 };
+    let begun = PassphraseBegun {
+        session: SESSION_ID,
+        exchange,
+        noise,
+        unreadable: Vec::new(),
+        agreement: None,
+    };
     PassphraseClient { passphrase: passphrase(), begun: Some(begun) }
 }
 
@@ -44,7 +50,7 @@ fn keys_client() -> KeysClient {
     let noise = noise.local_private_key(client.private()).unwrap();
     let mut noise = noise.remote_public_key(&server.0).unwrap().build_initiator().unwrap();
     assert_eq!(hex::text(&write(&mut noise, PARAMETERS)), KEYS_INITIAL);
-    KeysClient { identity: client, server, begun: Some(noise) }
+    KeysClient { identity: client, server, begun: Some(noise), agreement: None }
 }
 
 fn check(client: &mut dyn ClientGreeter, server: &mut dyn ServerGreeter, vector: [&str; 4]) {
