@@ -37,6 +37,9 @@ enum Fin {
     Waiting,
     /// Told and not acknowledged.
     Sent,
+    /// To be told again.
+    Lost,
+    /// Acknowledged.
     Acked,
 }
 
@@ -124,13 +127,7 @@ impl SendStream {
 
     /// Whether lost content waits.
     pub(super) fn has_lost(&self) -> bool {
-        self.reset.is_none()
-            && (self.delivery.lost_bytes() > 0 || self.fin == Fin::Waiting && self.fin_left_once())
-    }
-
-    /// The stream's end is waiting again because the packet that told it was lost.
-    fn fin_left_once(&self) -> bool {
-        self.unsent() == 0 && self.written > 0
+        self.reset.is_none() && (self.delivery.lost_bytes() > 0 || self.fin == Fin::Lost)
     }
 
     /// Whether new content could leave if the connection had credit.
@@ -168,7 +165,8 @@ impl SendStream {
         }
         let granted = self.limit.saturating_sub(self.delivery.sent()).min(credit);
         let fresh = if allow_new { self.unsent().min(granted).min(most) } else { 0 };
-        if fresh == 0 && (self.fin != Fin::Waiting || self.unsent() > 0) {
+        let bare_end = matches!(self.fin, Fin::Waiting | Fin::Lost) && self.unsent() == 0;
+        if fresh == 0 && !bare_end {
             return None;
         }
         let range = self.delivery.take_new(fresh);
@@ -177,7 +175,7 @@ impl SendStream {
 
     fn piece(&mut self, range: &Range<u64>, fresh: u64) -> StreamPiece {
         let fin = self.fin != Fin::Open && range.end == self.written;
-        if fin && self.fin == Fin::Waiting {
+        if fin && self.fin != Fin::Acked {
             self.fin = Fin::Sent;
         }
         StreamPiece { offset: range.start, len: range.end - range.start, fin, fresh }
@@ -218,7 +216,7 @@ impl SendStream {
             return;
         }
         if fin && self.fin == Fin::Sent {
-            self.fin = Fin::Waiting;
+            self.fin = Fin::Lost;
         }
         self.delivery.on_lost(range);
     }

@@ -299,7 +299,13 @@ impl Content {
         if self.room(stream) > 0 {
             return;
         }
-        self.starved |= self.kept >= KEPT_MAX;
+        if self.kept >= KEPT_MAX && !self.starved {
+            // What this stream took leaves the others without room too.
+            self.starved = true;
+            for known in self.streams.values_mut() {
+                known.wants_room |= known.send.is_some();
+            }
+        }
         if let Some(known) = self.streams.get_mut(&stream) {
             known.wants_room = true;
         }

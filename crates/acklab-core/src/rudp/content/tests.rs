@@ -499,3 +499,92 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_bare_end_of_a_stream_is_told_again_when_it_was_lost() {
+    let mut pair = Pair::new(1, 0.0, &Parameters::default());
+    let [client, server] = &mut pair.ends;
+    for len in [0, 100] {
+        let stream = client.open_stream(Time::ZERO, false).expect("allowed");
+        assert!(client.write(stream, vec![3; len]));
+        let data = client.next_piece(Time::ZERO, 1400, true);
+        assert_eq!(data.is_some(), len > 0);
+        client.finish(stream);
+        for _ in 0..3 {
+            let end = client.next_piece(Time::ZERO, 1400, true).expect("the end");
+            assert_eq!(end, Piece::Stream { stream, offset: len as u64, len: 0, fin: true });
+            assert_eq!(client.next_piece(Time::ZERO, 1400, true), None);
+            assert_eq!(client.still_wanted(&end), Some(end));
+            client.on_lost(&end);
+        }
+        let end = client.next_piece(Time::ZERO, 1400, true).expect("the end");
+        let mut bytes = [0; 50];
+        let mut writer = Writer::new(&mut bytes);
+        client.emit(&end, Time::ZERO, &mut writer);
+        for frame in Frames::new(writer.written()) {
+            assert_eq!(takes(server, &frame.expect("well formed")), Ok(()));
+        }
+        assert_eq!(
+            server.read(Time::ZERO, stream).map(|block| block.fin),
+            (len == 0).then_some(true)
+        );
+        client.on_acked(&end);
+        let all = data.is_none_or(|data| {
+            assert_eq!(client.poll_event(), None);
+            assert_eq!(client.still_wanted(&data), Some(data));
+            client.on_acked(&data);
+            client.still_wanted(&data).is_none()
+        });
+        assert!(all && client.poll_event() == Some(ContentEvent::StreamDelivered { stream }));
+        assert!(!client.streams.contains_key(&stream));
+    }
+}
+
+#[test]
+fn a_piece_that_nearly_fills_a_packet_is_made_to_fill_it() {
+    let mut pair = Pair::new(1, 0.0, &Parameters::default());
+    let end = &mut pair.ends[0];
+    let stream = end.open_stream(pair.now, false).expect("allowed");
+    // Header of 3 bytes and data of 100; a length field would take 2 bytes more.
+    for (spare, left) in [(0, 0), (1, 0), (2, 0), (3, 1)] {
+        assert!(end.write(stream, vec![5; 100]));
+        let room = 103 + spare + usize::from(spare > 0);
+        let piece = end.next_piece(pair.now, room, true).expect("data");
+        assert_eq!(piece.len(), 100);
+        let mut bytes = vec![0xaa; room];
+        let mut writer = Writer::new(&mut bytes);
+        end.emit(&piece, pair.now, &mut writer);
+        assert_eq!(writer.remaining(), left, "{spare} bytes to spare");
+        let last = Frames::new(writer.written()).last().expect("a frame");
+        assert!(matches!(last, Ok(Frame::Stream { data, .. }) if data == [5; 100]));
+    }
+}
+
+#[test]
+fn a_sender_keeps_no_more_than_its_bound_while_nothing_is_acknowledged() {
+    let generous =
+        Parameters { max_data: 1 << 40, max_stream_data: 1 << 40, ..Parameters::default() };
+    let mut pair = Pair::new(1, 0.0, &generous);
+    let end = &mut pair.ends[0];
+    let streams = [0, 1].map(|_| end.open_stream(Time::ZERO, false).expect("allowed"));
+    let mut pieces = Vec::new();
+    while streams.iter().any(|&stream| end.room(stream) > 0) {
+        for stream in streams {
+            if end.room(stream) > 0 {
+                assert!(end.write(stream, vec![0; 1 << 20]));
+            }
+        }
+        while let Some(piece) = end.next_piece(Time::ZERO, 60_000, true) {
+            pieces.push(piece);
+        }
+    }
+    assert_eq!(end.kept, KEPT_MAX);
+    while end.poll_event().is_some() {}
+    for piece in &pieces[..pieces.len() / 2] {
+        end.on_acked(piece);
+    }
+    let mut told = [end.poll_event(), end.poll_event()];
+    told.sort_by_key(|event| matches!(event, Some(ContentEvent::Writable { stream: 6 })));
+    assert_eq!(told, streams.map(|stream| Some(ContentEvent::Writable { stream })));
+    assert_eq!(end.poll_event(), None);
+}
