@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::{Interest, Sink};
 use acklab_core::link::{Link, LinkConfig};
-use acklab_core::packet::{Addr, Body, NodeId, Packet};
+use acklab_core::packet::{Addr, Body, Ecn, NodeId, Packet};
 use acklab_core::rudp::{Connection, Listener, PathAddrs, Transmit};
 use acklab_core::time::{Span, Time};
 
@@ -87,6 +87,10 @@ where
     }
 }
 
+/// Somebody on the way: sees each datagram that arrives, from the client (0) or the server (1), may
+/// alter it, and says whether it goes on.
+pub type Meddler = Box<dyn FnMut(Time, usize, &mut Vec<u8>) -> bool>;
+
 /// Two ends and the paths between them.
 pub struct Road {
     /// The client.
@@ -100,6 +104,7 @@ pub struct Road {
     buffer: Vec<u8>,
     /// Turns since time last moved.
     stuck: u32,
+    meddler: Option<Meddler>,
     /// Where the client's packets of a path come from, as the server sees it.
     ports: Vec<u16>,
 }
@@ -133,6 +138,7 @@ impl Road {
             now: Time::ZERO,
             buffer: vec![0; DATAGRAM],
             stuck: 0,
+            meddler: None,
             ports: vec![PORT; lanes.len()],
         }
     }
@@ -156,6 +162,25 @@ impl Road {
     /// From now on the client's packets of a path come from another port: a NAT forgot it.
     pub fn rebind(&mut self, lane: usize) {
         self.ports[lane] += 1;
+    }
+
+    /// Puts somebody on the way.
+    pub fn set_meddler(&mut self, meddler: Meddler) {
+        self.meddler = Some(meddler);
+    }
+
+    /// A datagram from nowhere arrives at the server (`end` 0: as if the client had sent it) or at the
+    /// client, on path 0, from the given port.
+    pub fn inject(&mut self, end: usize, port: u16, mut datagram: Vec<u8>) {
+        let mut addrs = path(0);
+        if end == 0 {
+            addrs = PathAddrs { local: addrs.remote, remote: addrs.local };
+        }
+        addrs.remote.set_port(port);
+        match end {
+            0 => self.server.handle_datagram(self.now, addrs, Ecn::NotEct, &mut datagram),
+            _ => self.client.handle_datagram(self.now, addrs, Ecn::NotEct, &mut datagram),
+        }
     }
 
     /// Runs until `until` or until the application breaks; whether it did.
@@ -261,6 +286,11 @@ impl Road {
         }
         let Some(bytes) = self.store.get(number) else { return };
         let mut bytes = bytes.to_vec();
+        if let Some(meddler) = &mut self.meddler
+            && !meddler(self.now, end, &mut bytes)
+        {
+            return;
+        }
         let mut addrs = path(index as u8);
         if end == 0 {
             addrs = PathAddrs { local: addrs.remote, remote: addrs.local };

@@ -1,0 +1,124 @@
+//! Streams and parcels end to end: keys that change, ACK timers, messages of each kind.
+
+use std::ops::ControlFlow;
+
+use acklab_core::ack::Profile;
+use acklab_core::rudp::{Config, Connection, ContentEvent, Event, Listener};
+use acklab_core::time::{Span, Time};
+use acklab_core::wire::rudp::Kind;
+use acklab_sim::road::Road;
+
+use crate::support::{FILE, Transfer, lane, road_of};
+
+fn ms(millis: u64) -> Time {
+    Time::ZERO + Span::from_millis(millis)
+}
+
+fn run(road: &mut Road, transfer: &mut Transfer, until: Time) -> bool {
+    road.run(until, &mut |now, client: &mut Connection, server: &mut Listener| {
+        transfer.on_progress(now, client, server)
+    })
+}
+
+#[test]
+fn keys_may_change_every_hundred_packets_on_two_lossy_paths() {
+    let config = Config { key_packets: 100, ..Config::default() };
+    let mut road = road_of(11, &[lane(0.3), lane(0.1)], &config);
+    let mut transfer = Transfer::default();
+    assert!(run(&mut road, &mut transfer, ms(20_000)), "{} received", transfer.received);
+    assert_eq!(transfer.received, FILE);
+}
+
+#[test]
+fn a_hundred_millisecond_ack_timer_makes_round_trips_of_a_hundred_milliseconds() {
+    let least = |ack: Option<Profile>| {
+        let config = Config { ack, ..Config::default() };
+        let mut road = road_of(12, &[lane(0.0)], &config);
+        let mut transfer = Transfer::default();
+        run(&mut road, &mut transfer, ms(1500));
+        let stats = road.client.path_stats().next().expect("a path");
+        stats.srtt.expect("measured").as_millis_f64()
+    };
+    let tick = Profile::Tick { segments: u32::MAX, period: Span::from_millis(100), ticks: 1 };
+    let (with, without) = (least(Some(tick)), least(None));
+    assert!(without < 60.0, "{without} ms");
+    assert!(with > 60.0 && with > without + 20.0, "{with} ms against {without} ms");
+}
+
+#[test]
+fn every_ack_profile_lets_a_transfer_end() {
+    let names =
+        ["linux", "freebsd-12.1", "windows-7", "windows-10", "macos", "bsd-4.4", "every-segment"];
+    for name in names {
+        let profile: Profile = name.parse().expect("a profile");
+        let config = Config { ack: Some(profile), ..Config::default() };
+        let mut road = road_of(13, &[lane(0.05)], &config);
+        let mut transfer = Transfer::default();
+        assert!(run(&mut road, &mut transfer, ms(30_000)), "{name}: {}", transfer.received);
+        assert_eq!(transfer.received, FILE, "{name}");
+    }
+}
+
+/// Sends parcels of these lengths and kinds and returns what arrived, with its time.
+fn parcels(road: &mut Road, sent: &[(usize, Kind)], until: Time) -> Vec<(u64, usize, Time)> {
+    let mut arrived = Vec::new();
+    let mut next = 0;
+    road.run(until, &mut |now, client: &mut Connection, server: &mut Listener| {
+        while client.poll_event().is_some() {}
+        while let Some(&(len, kind)) = sent.get(next)
+            && client.is_open()
+        {
+            let bytes = (0..len).map(|at| (at * 7 + next) as u8).collect();
+            if client.content().send_parcel(now, bytes, kind, 4, false).is_err() {
+                break;
+            }
+            next += 1;
+        }
+        while let Some((handle, event)) = server.poll_event() {
+            let Event::Content(ContentEvent::Parcel { .. }) = event else { continue };
+            let connection = server.connection(handle).expect("a connection");
+            while let Some((id, bytes)) = connection.content().receive_parcel() {
+                let whole =
+                    bytes.iter().enumerate().all(|(at, &b)| b == (at * 7 + id as usize) as u8);
+                assert!(whole, "parcel {id}");
+                arrived.push((id, bytes.len(), now));
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    arrived
+}
+
+#[test]
+fn reliable_parcels_arrive_whole_and_once_whatever_their_length() {
+    let sent: Vec<_> = [1, 2, 511, 512, 1400, 1401, 10_240, 100_000, 3_000_000]
+        .into_iter()
+        .cycle()
+        .take(27)
+        .map(|len| (len, Kind::Reliable))
+        .collect();
+    let mut road = road_of(14, &[lane(0.15), lane(0.15)], &Config::default());
+    let mut arrived = parcels(&mut road, &sent, ms(30_000));
+    arrived.sort_unstable_by_key(|parcel| parcel.0);
+    let lens: Vec<_> = arrived.iter().map(|parcel| parcel.1).collect();
+    assert_eq!(lens, sent.iter().map(|parcel| parcel.0).collect::<Vec<_>>());
+}
+
+#[test]
+fn one_shot_parcels_of_one_packet_arrive_as_often_as_packets_do() {
+    let sent = vec![(1000, Kind::OneShot); 1000];
+    let mut road = road_of(15, &[lane(0.28)], &Config::default());
+    let arrived = parcels(&mut road, &sent, ms(20_000)).len();
+    assert!((650..=790).contains(&arrived), "{arrived} of 1000 at 28 %");
+}
+
+#[test]
+fn expiring_parcels_arrive_in_time_or_not_at_all() {
+    // 4 MB wait at 20 Mbit/s, that is 1.6 s; only the first half second's worth is wanted.
+    let sent = vec![(40_000, Kind::Expiring { life_ms: 500 }); 100];
+    let mut road = road_of(16, &[lane(0.05)], &Config::default());
+    let arrived = parcels(&mut road, &sent, ms(10_000));
+    assert!((20..=40).contains(&arrived.len()), "{} of 100", arrived.len());
+    // The client has them from 40 ms on; one transit more is allowed.
+    assert!(arrived.iter().all(|parcel| parcel.2 <= ms(40 + 500 + 130)), "{arrived:?}");
+}

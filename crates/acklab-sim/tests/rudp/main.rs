@@ -1,0 +1,11 @@
+//! Goal: reliable UDP does in virtual time what docs/rudp.md asks of it: every byte, within the times of
+//! its table, over one path and several, with losses, paths that die and return, and hostile peers.
+//! Method: a whole client and a whole server over simulated links: 20 Mbit/s, 20 ms each way, a queue of
+//! 100 ms, independent losses in both directions, unless a test says otherwise; seeds that nobody chose.
+
+mod content;
+mod handshake;
+mod hostile;
+mod paths;
+mod support;
+mod table;
