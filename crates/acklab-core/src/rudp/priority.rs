@@ -1,5 +1,6 @@
 //! Whose turn it is: eight classes, 0 first, and within a class round robin by packets over the
-//! streams and parcels that have something new to send (docs/rudp.md section 7, "Priorities").
+//! streams and the oldest parcel that has something new to send (docs/rudp.md section 7,
+//! "Priorities"). Parcels follow each other: sharing the path, they would all be as late as the last.
 
 use std::collections::VecDeque;
 
@@ -59,11 +60,19 @@ impl Turns {
         }
     }
 
-    /// Whoever has the turn in `class` has used it and waits for the next.
+    /// Whoever has the turn in `class` has used it and waits for the next; a parcel lets one stream go
+    /// before it.
     pub(super) fn rotate(&mut self, priority: u8) {
         let class = self.class_mut(priority);
-        if class.len() > 1 {
-            class.rotate_left(1);
+        match class.front() {
+            Some(Source::Parcel(_)) => {
+                let stream = class.iter().position(|source| matches!(source, Source::Stream(_)));
+                if let Some(stream) = stream.and_then(|at| class.remove(at)) {
+                    class.push_front(stream);
+                }
+            }
+            Some(Source::Stream(_)) => class.rotate_left(1),
+            None => {}
         }
     }
 

@@ -30,25 +30,26 @@ fn keys_may_change_every_hundred_packets_on_two_lossy_paths() {
 }
 
 #[test]
-fn a_hundred_millisecond_ack_timer_makes_round_trips_of_a_hundred_milliseconds() {
-    let least = |ack: Option<Profile>| {
+fn a_hundred_millisecond_ack_timer_answers_ten_times_a_second() {
+    let answers = |ack: Option<Profile>| {
         let config = Config { ack, ..Config::default() };
         let mut road = road_of(12, &[lane(0.0)], &config);
         let mut transfer = Transfer::default();
         run(&mut road, &mut transfer, ms(1500));
-        let stats = road.client.path_stats().next().expect("a path");
-        stats.srtt.expect("measured").as_millis_f64()
+        let (_, server) = road.server.connections().next().expect("a connection");
+        server.path_stats().next().expect("a path").packets
     };
     let tick = Profile::Tick { segments: u32::MAX, period: Span::from_millis(100), ticks: 1 };
-    let (with, without) = (least(Some(tick)), least(None));
-    assert!(without < 60.0, "{without} ms");
-    assert!(with > 60.0 && with > without + 20.0, "{with} ms against {without} ms");
+    let (with, without) = (answers(Some(tick)), answers(None));
+    // 1.46 s of data, and the handshake and the size of datagrams, which are answered at once.
+    assert!((12..=24).contains(&with), "{with}");
+    assert!(without > 100, "{without}");
 }
 
 #[test]
 fn every_ack_profile_lets_a_transfer_end() {
     let names =
-        ["linux", "freebsd-12.1", "windows-7", "windows-10", "macos", "bsd-4.4", "every-segment"];
+        ["linux", "freebsd-12.1", "windows-7", "windows-10", "macos", "4.4bsd", "every-segment"];
     for name in names {
         let profile: Profile = name.parse().expect("a profile");
         let config = Config { ack: Some(profile), ..Config::default() };
@@ -109,7 +110,8 @@ fn one_shot_parcels_of_one_packet_arrive_as_often_as_packets_do() {
     let sent = vec![(1000, Kind::OneShot); 1000];
     let mut road = road_of(15, &[lane(0.28)], &Config::default());
     let arrived = parcels(&mut road, &sent, ms(20_000)).len();
-    assert!((650..=790).contains(&arrived), "{arrived} of 1000 at 28 %");
+    // One or two packets each: between 0.72 and 0.72 squared.
+    assert!((518..=720).contains(&arrived), "{arrived} of 1000 at 28 %");
 }
 
 #[test]

@@ -39,10 +39,13 @@ fn altered_datagrams_are_lost_ones() {
     assert_eq!(transfer.received, FILE);
 }
 
+/// Datagrams on the way, with the end they came from.
+type Heard = Rc<RefCell<Vec<(usize, Vec<u8>)>>>;
+
 #[test]
 fn replayed_datagrams_change_nothing() {
     let mut road = road(4, &[lane(0.05)]);
-    let heard: Rc<RefCell<Vec<(usize, Vec<u8>)>>> = Rc::default();
+    let heard = Heard::default();
     let store = heard.clone();
     road.set_meddler(Box::new(move |_, end, datagram| {
         store.borrow_mut().push((end, datagram.clone()));
@@ -96,7 +99,7 @@ fn a_peer_that_acknowledges_what_was_never_sent_is_told_to_go() {
     run(&mut road, &mut transfer, ms(300));
     let id = road.client.id();
     let lie = forged(id, 5000, |writer| {
-        assert!(ack::emit(writer, 0, [0..100_000].into_iter(), 0, None));
+        assert!(ack::emit(writer, 0, std::iter::once(0..100_000), 0, None));
     });
     road.inject(1, PORT, lie);
     run(&mut road, &mut transfer, ms(400));
@@ -119,7 +122,7 @@ fn a_peer_that_acknowledges_blindly_is_found_out_at_a_number_left_out() {
             // The handshake's datagrams have no numbers; so this claims a little less than all.
             let claimed = sent.saturating_sub(8);
             let lie = forged(id, 5000 + step, |writer| {
-                ack::emit(writer, 0, [0..claimed].into_iter(), 0, None);
+                ack::emit(writer, 0, std::iter::once(0..claimed), 0, None);
             });
             road.inject(1, PORT, lie);
         }

@@ -335,7 +335,7 @@ fn an_expiring_parcel_goes_ahead_of_its_class_near_its_end() {
             Some(Piece::Parcel { parcel, .. }) => Ok(parcel),
             other => panic!("{other:?}"),
         };
-    assert_eq!([next(0), next(0), next(0)], [reliable, expiring, reliable]);
+    assert_eq!([next(0), next(0), next(0)], [reliable, reliable, reliable]);
     assert_eq!([next(850), next(850), next(850)], [expiring, expiring, expiring]);
     // In its last half of a round trip nothing of it leaves.
     assert_eq!([next(985), next(985)], [reliable, reliable]);
