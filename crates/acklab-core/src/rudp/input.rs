@@ -206,6 +206,8 @@ impl Connection {
             }
         }
         self.settle();
+        let best = self.paths.iter().map(|path| path.rtt.smoothed()).min();
+        self.content.on_rtt(best.unwrap_or_default(), self.slowest_pto());
         Ok(())
     }
 
