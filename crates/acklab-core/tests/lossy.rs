@@ -38,9 +38,9 @@ fn run(mbps: u64, delay_ms: u64, loss: f64, seed: u64, seconds: f64) -> Outcome 
     let road = link(mbps, delay_ms, loss);
     let mut carrier = Carrier::new(&algorithm(), seed, &[(Time::ZERO, road.clone())], road);
     carrier.run_until(at(seconds), |_| ());
-    let carried = (carrier.arrived() * WIRE * 8) as f64 / seconds;
+    let bps = (carrier.arrived() * WIRE * 8) as f64 / seconds;
     Outcome {
-        utilisation: carried / (mbps as f64 * 1e6 * (1.0 - loss)),
+        utilisation: bps / (mbps as f64 * 1e6 * (1.0 - loss)),
         expansion: carrier.wire_bytes() as f64 / carrier.delivered as f64 * PAYLOAD as f64
             / WIRE as f64,
     }

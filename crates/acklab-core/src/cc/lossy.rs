@@ -15,15 +15,16 @@
 
 mod delay;
 mod losses;
+mod rivalry;
 mod start_up;
 
 use self::delay::Delay;
 use self::losses::Losses;
+use self::rivalry::{Finding, Rivalry, Round};
 use self::start_up::StartUp;
 use super::bbr::filter::WindowedMax;
 use super::bbr::pipe::Pipe;
 use super::bbr::rounds::PacketRounds;
-use super::cubic::{self, Cubic};
 use super::{
     AckSample, CongestionControl, EcnSample, LossSample, RateSample, RtoSample, SentSample,
     Snapshot, Start,
@@ -33,7 +34,6 @@ use crate::units::BitRate;
 
 /// What it is about.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::large_enum_variant, reason = "one per connection")]
 enum Phase {
     /// Looking for the bottleneck's rate.
     StartUp(StartUp),
@@ -43,30 +43,7 @@ enum Phase {
     /// queue again.
     Refresh { rounds: u32 },
     /// Somebody else fills the queue.
-    Compete(Rivalry),
-}
-
-/// What CUBIC's window is about.
-#[derive(Clone, Copy, Debug)]
-struct Rivalry {
-    cubic: Cubic,
-    since: Time,
-    /// Rounds for which it still stands back, and what it returns to.
-    check: Option<Check>,
-    /// Losses are not a new event until this round.
-    deaf_until: u64,
-    last_check: Time,
-}
-
-/// Standing back.
-#[derive(Clone, Copy, Debug)]
-struct Check {
-    /// The last round of it.
-    until: u64,
-    /// What was served before, bytes per second.
-    served: f64,
-    /// What was waited before, seconds.
-    queue: f64,
+    Compete,
 }
 
 /// The sender's state; rates in bytes per second, times in seconds.
@@ -90,6 +67,8 @@ pub struct Lossy {
     served: f64,
     /// S: what we get of the bottleneck.
     share: f64,
+    /// The most that was ever served.
+    best: f64,
     rate: f64,
     srtt: f64,
     pipe: Pipe,
@@ -98,9 +77,10 @@ pub struct Lossy {
     short: u32,
     /// What was on the way in each of the last rounds, bytes.
     flight: WindowedMax<FLIGHT_ROUNDS>,
-    /// When it last left the competition, and how long it must then stay before it checks again.
+    /// When it last left the competition.
     left: Option<Time>,
-    patience: Span,
+    /// The last one, or the present.
+    rivalry: Option<Box<Rivalry>>,
     marked: bool,
     /// A time-out, and no ACK since.
     is_silent: bool,
@@ -128,13 +108,14 @@ impl Lossy {
             steady_from: 0,
             served: 0.0,
             share: 0.0,
+            best: 0.0,
             pipe: Pipe::default(),
             srtt: 0.0,
             long: 0,
             short: 0,
             flight: WindowedMax::default(),
             left: None,
-            patience: Span::ZERO,
+            rivalry: None,
             marked: false,
             is_silent: false,
         }
@@ -142,7 +123,7 @@ impl Lossy {
 
     /// Whether it takes somebody else to be filling the queue.
     pub const fn is_competing(&self) -> bool {
-        matches!(self.phase, Phase::Compete(_))
+        matches!(self.phase, Phase::Compete)
     }
 
     /// The share of packets that the path loses whatever we send.
@@ -151,13 +132,14 @@ impl Lossy {
     }
 
     /// What we want to have in the queue at that rate, seconds.
-    fn wanted_queue(&self, rate: f64) -> f64 {
-        (WANTED * rate.max(1.0).sqrt()).max(2.0 * self.mss) / rate.max(1.0)
+    fn wanted_queue(rate: f64) -> f64 {
+        let rate = rate.max(1.0);
+        (WANTED / rate.sqrt()).min(WANTED_MAX)
     }
 
     /// A longer wait than this is somebody else's making, or an overflow's.
     fn long_queue(&self) -> f64 {
-        2.0 * self.wanted_queue(self.served.max(1.0)) + LONG_QUEUE_MARGIN
+        2.0 * Self::wanted_queue(self.served) + LONG_QUEUE_MARGIN + self.mss / self.best.max(1.0)
     }
 
     /// Packets sent and lost in the round under way, as far as is known.
@@ -178,13 +160,13 @@ impl Lossy {
             return;
         }
         let served = sent * self.mss / seconds;
-        if self.delay.queue_most() < self.long_queue().max(self.delay.peak() / 2.0)
-            && !self.losses.is_excess(sent, lost)
-        {
+        self.best = self.best.max(served);
+        let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
+        let congested = self.look_for_congestion(now, (sent, lost));
+        let bound = self.long_queue().max(self.delay.peak() / 2.0);
+        if !congested && self.delay.queue_most() < bound {
             self.losses.learn(sent, lost);
         }
-        let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
-        self.look_for_congestion(now, (sent, lost));
         match self.phase {
             Phase::StartUp(_) => {}
             Phase::Delay if rate.app_limited && served < self.rate => {}
@@ -199,13 +181,13 @@ impl Lossy {
                 self.served = served;
             }
             Phase::Refresh { rounds } => self.refresh(now, rounds),
-            Phase::Compete(rivalry) => self.end_round_of(rivalry, now, served, (sent, lost)),
+            Phase::Compete => self.end_round_of_rivalry(now, served, (sent, lost)),
         }
     }
 
     /// What the flow's share of the bottleneck is, from what a round served.
     fn learn_share(&mut self, now: Time, served: f64) {
-        let (queue, wanted) = (self.delay.queue(), self.wanted_queue(self.share));
+        let (queue, wanted) = (self.delay.queue(), Self::wanted_queue(self.share));
         self.long = if queue > self.long_queue() { self.long + 1 } else { 0 };
         if queue > wanted / 2.0 {
             // The bottleneck was busy all the time: this is what it gives us.
@@ -218,7 +200,7 @@ impl Lossy {
         }
         if self.long >= LONG_ROUNDS {
             let flight = self.flight.max();
-            self.compete(now, flight);
+            self.compete(now, flight, false);
         } else if self.delay.is_stale(now) {
             self.phase = Phase::Refresh { rounds: 2 };
         }
@@ -230,98 +212,72 @@ impl Lossy {
         let Some(least) = self.delay.least() else { return };
         let expected = self.pipe.bytes() as f64 / self.share.max(1.0) - least;
         let queue = self.delay.lately().max(expected);
-        let step = (self.wanted_queue(self.share) - queue) / (least + queue.max(0.0));
+        let step = (Self::wanted_queue(self.share) - queue) / (least + queue.max(0.0));
         self.rate = self.share * (1.0 + step.clamp(-STEP_MAX, STEP_MAX));
     }
 
     fn refresh(&mut self, now: Time, rounds: u32) {
-        self.phase = if rounds > 1 {
-            Phase::Refresh { rounds: rounds - 1 }
+        if rounds > 1 {
+            self.phase = Phase::Refresh { rounds: rounds - 1 };
+        } else if self.delay.queue() > Self::wanted_queue(self.share) {
+            // It stayed though we gave way.
+            let flight = self.flight.max();
+            self.compete(now, flight, false);
         } else {
             self.delay.renew(now);
-            Phase::Delay
-        };
+            self.phase = Phase::Delay;
+        }
     }
 
     /// CUBIC's window takes over, with so much on the way, bytes.
-    fn compete(&mut self, now: Time, flight: f64) {
-        let window = flight.max(4.0 * self.mss) as u64;
-        let start = Start {
-            mss: self.mss as u32,
-            initial_window: window,
-            initial_ssthresh: window,
-            seed: 0,
-        };
+    fn compete(&mut self, now: Time, flight: f64, doubtful: bool) {
         let soon = self.left.is_some_and(|left| now.since(left) < SOON);
-        self.patience =
-            if soon { (self.patience * 2).clamp(PATIENCE_MIN, PATIENCE_MAX) } else { Span::ZERO };
+        match &mut self.rivalry {
+            Some(rivalry) if soon => rivalry.resume(now),
+            none => *none = Some(Box::new(Rivalry::new(now, self.mss, flight, doubtful))),
+        }
         (self.long, self.short) = (0, 0);
-        self.phase = Phase::Compete(Rivalry {
-            cubic: Cubic::new(&start, cubic::Options::default()),
-            since: now,
-            check: None,
-            deaf_until: 0,
-            last_check: now,
-        });
+        self.phase = Phase::Compete;
     }
 
     /// A round of the competition ends.
-    fn end_round_of(&mut self, mut rivalry: Rivalry, now: Time, served: f64, packets: (f64, f64)) {
-        if let Some(check) = rivalry.check {
-            if self.rounds.count >= check.until {
-                rivalry.check = None;
-                if self.delay.queue() < check.queue / 2.0 {
-                    self.losses.relearn(packets.0, packets.1);
-                }
-                if self.delay.queue() < self.wanted_queue(check.served).min(EMPTY_MAX) {
-                    self.left = Some(now);
-                    (self.served, self.share) = (check.served, check.served);
-                    self.phase = Phase::Delay;
-                    return;
-                }
-            }
-        } else {
-            self.served = served;
-            if now.since(rivalry.last_check) > CHECK_EVERY {
-                self.begin_check(&mut rivalry, now);
-            }
-        }
-        self.phase = Phase::Compete(rivalry);
-    }
-
-    fn begin_check(&self, rivalry: &mut Rivalry, now: Time) {
-        if now.since(rivalry.since) < self.patience {
-            return;
-        }
-        rivalry.last_check = now;
-        rivalry.check = Some(Check {
-            until: self.rounds.count + 2,
-            served: self.served,
+    fn end_round_of_rivalry(&mut self, now: Time, served: f64, packets: (f64, f64)) {
+        let Some(rivalry) = &mut self.rivalry else { return };
+        let round = Round {
+            number: self.rounds.count,
+            served,
+            flight: self.pipe.bytes() as f64,
+            least_rtt: self.delay.least().unwrap_or(0.0),
             queue: self.delay.queue(),
-        });
+        };
+        let finding = rivalry.end_round(now, &round);
+        if finding != Finding::None && self.losses.is_excess(packets.0, packets.1) {
+            self.losses.relearn(packets.0, packets.1);
+        }
+        if let Finding::Alone(served) = finding {
+            self.left = Some(now);
+            (self.served, self.share) = (served, served);
+            self.phase = Phase::Delay;
+        }
     }
 
-    /// Takes an ACK in which losses or marks show, or a round of so many packets, so many lost.
-    fn look_for_congestion(&mut self, now: Time, (sent, lost): (f64, f64)) {
+    /// Takes an ACK in which losses or marks show, or a round of so many packets, so many lost; true
+    /// if they are more than the path's own.
+    fn look_for_congestion(&mut self, now: Time, (sent, lost): (f64, f64)) -> bool {
         let excess = self.losses.is_excess(sent.max(1.0), lost);
-        let congested = std::mem::take(&mut self.marked) || excess;
-        match self.phase {
-            Phase::Compete(mut rivalry) if congested => {
-                if self.rounds.count < rivalry.deaf_until || rivalry.check.is_some() {
-                    return;
-                }
-                let in_flight = rivalry.cubic.cwnd();
-                rivalry.cubic.on_loss(now, &LossSample { in_flight, ece: false });
-                rivalry.deaf_until = self.rounds.count + 2;
-                self.begin_check(&mut rivalry, now);
-                self.phase = Phase::Compete(rivalry);
-            }
-            Phase::Delay if congested && self.delay.present() > FULL * self.delay.peak() => {
+        if !std::mem::take(&mut self.marked) && !excess {
+            return false;
+        }
+        let is_full = self.delay.present() > FULL * self.delay.peak();
+        match (&mut self.rivalry, self.phase) {
+            (Some(rivalry), Phase::Compete) => rivalry.on_congestion(now, self.rounds.count),
+            (_, Phase::Delay) if is_full && self.losses.is_known() => {
                 let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
-                self.compete(now, 0.7 * self.served * trip);
+                self.compete(now, 0.7 * self.served * trip, true);
             }
             _ => {}
         }
+        is_full && self.losses.is_known()
     }
 }
 
@@ -339,16 +295,8 @@ impl CongestionControl for Lossy {
         self.is_silent &= sample.delivered == 0;
         self.delivered += sample.delivered as f64;
         self.lost += sample.lost as f64;
-        if let Phase::Compete(rivalry) = &mut self.phase {
-            let gone = sample.delivered + sample.lost;
-            let seen = AckSample {
-                acked: gone,
-                in_fast_recovery: false,
-                cwnd_limited: rivalry.check.is_none()
-                    && !sample.rate.is_some_and(|r| r.app_limited),
-                ..*sample
-            };
-            rivalry.cubic.on_ack(now, &seen);
+        if let (Some(rivalry), Phase::Compete) = (&mut self.rivalry, self.phase) {
+            rivalry.on_ack(now, sample);
         }
         // On a clean path the first loss counts; else only a whole round of them says something.
         if self.marked || (sample.lost > 0 && self.losses.is_clean()) {
@@ -403,9 +351,9 @@ impl CongestionControl for Lossy {
                 let trip = 2.0 * self.delay.least().unwrap_or(0.0) + ACK_GAP;
                 (self.rate * trip).max(4.0 * self.mss)
             }
-            Phase::Compete(rivalry) => {
-                let gain = if rivalry.check.is_some() { STAND_BACK } else { 1.0 };
-                gain * rivalry.cubic.cwnd() as f64 / (1.0 - self.losses.share())
+            Phase::Compete => {
+                let window = self.rivalry.as_ref().map_or(0.0, |rivalry| rivalry.window());
+                window / (1.0 - self.losses.share())
             }
         };
         // As with slow start, nothing grows faster than it delivers.
@@ -419,7 +367,7 @@ impl CongestionControl for Lossy {
             Phase::StartUp(start_up) => start_up.pace,
             Phase::Delay | Phase::Refresh { rounds: 1 } => self.rate,
             Phase::Refresh { .. } => REFRESH * self.rate,
-            Phase::Compete(_) => HEADROOM * self.cwnd() as f64 / self.srtt.max(1e-4),
+            Phase::Compete => HEADROOM * self.cwnd() as f64 / self.srtt.max(1e-4),
         };
         BitRate::from_bps((rate.max(self.mss) * 8.0) as u64)
     }
@@ -437,8 +385,10 @@ impl CongestionControl for Lossy {
 /// bytes (4 ms) at 20 Mbit/s.
 const WANTED: f64 = 6.4;
 /// Seconds.
+const WANTED_MAX: f64 = 0.008;
+/// Seconds.
 const LONG_QUEUE_MARGIN: f64 = 0.002;
-const LONG_ROUNDS: u32 = 8;
+const LONG_ROUNDS: u32 = 6;
 /// Of what a busy round adds to what was known.
 const SHARE_GAIN: f64 = 0.5;
 const SHORT_ROUNDS: u32 = 6;
@@ -451,13 +401,6 @@ const REFRESH: f64 = 0.5;
 const ACK_GAP: f64 = 0.010;
 /// Of the longest queue of late: a loss at such a queue is an overflow.
 const FULL: f64 = 0.7;
-/// Of CUBIC's window.
-const STAND_BACK: f64 = 0.7;
-/// A queue shorter than this is none, seconds.
-const EMPTY_MAX: f64 = 0.005;
 /// Pacing above the window's own rate.
 const HEADROOM: f64 = 1.2;
 const SOON: Span = Span::from_secs(5);
-const PATIENCE_MIN: Span = Span::from_secs(2);
-const PATIENCE_MAX: Span = Span::from_secs(30);
-const CHECK_EVERY: Span = Span::from_secs(10);

@@ -1,0 +1,171 @@
+//! How `lossy` shares a bottleneck: Jain's index and shares beside 1 and 4 rivals over 60 s, the core's
+//! TCP in virtual time on a dumbbell of 20 Mbit/s behind drop-tail. Prints the table of docs/lossy.md.
+//!
+//!     cargo run --release -p acklab-sim --example lossy_fairness [-- WORD...]
+//!
+//! With words: only the rows that contain them all, with the share of each flow.
+
+use acklab_core::cc::Algorithm;
+use acklab_core::event::{Event, Interest};
+use acklab_core::link::LinkConfig;
+use acklab_core::packet::Addr;
+use acklab_core::queue::{Discipline, Limit};
+use acklab_core::rng::Rng;
+use acklab_core::seq::Seq;
+use acklab_core::tcp::{Config, Connection, System};
+use acklab_core::time::{Span, Time};
+use acklab_core::units::BitRate;
+use acklab_sim::app::{App, Bulk, Reader, ReaderModel};
+use acklab_sim::{Access, Duplex, End, Observer, Topology, World};
+
+const RATE_BPS: u64 = 20_000_000;
+const SECONDS: u64 = 60;
+/// The last flow has started by then, seconds.
+const STARTED: u64 = 1;
+const SEEDS: u64 = 5;
+/// Payload and packet of a full segment with time stamps, bytes.
+const PAYLOAD: u64 = 1448;
+const PACKET: u64 = 1500;
+
+struct Nothing;
+
+impl Observer for Nothing {
+    fn on_event(&mut self, _event: &Event) {}
+}
+
+#[derive(Clone)]
+struct Row {
+    rtt_ms: u64,
+    /// Drop-tail queue: its name and bytes.
+    buffer: (String, u64),
+    rival: String,
+    rivals: usize,
+    /// The flow that is judged.
+    first: String,
+}
+
+impl Row {
+    fn name(&self) -> String {
+        format!("{} ms | {} | {} {}", self.rtt_ms, self.buffer.0, self.rivals, self.rival)
+    }
+
+    /// Bytes that each flow's reader got in the time measured; the first flow is `lossy`.
+    fn run(&self, seed: u64) -> Vec<f64> {
+        let link = |bps: u64, delay: Span| {
+            LinkConfig::new(BitRate::from_bps(bps).expect("not zero"), delay)
+        };
+        // 250 us on each of four edges.
+        let delay = Span::from_micros(self.rtt_ms * 500 - 500);
+        let queue = Discipline::DropTail(Limit::bytes(self.buffer.1));
+        let bottleneck = Duplex {
+            forward: link(RATE_BPS, delay).with_queue(queue),
+            backward: link(1_000_000_000, delay),
+        };
+        // A host is not a metronome.
+        let edge = link(1_000_000_000, Span::from_micros(250)).with_jitter(Span::from_micros(100));
+        let edge = Duplex::symmetric(edge);
+        let access = Access { left: edge.clone(), right: edge };
+        let mut topology = Topology::default();
+        let dumbbell = topology.dumbbell(&bottleneck, &vec![access; 1 + self.rivals]);
+        let mut world = World::new(&topology, seed, Interest::NONE, Nothing);
+        let mut rng = Rng::named(seed, "starts");
+        for (index, &(left, right)) in dumbbell.pairs.iter().enumerate() {
+            let name = if index == 0 { &self.first } else { &self.rival };
+            let congestion: Algorithm = name.parse().expect("a known name");
+            let end = |node, port, app: Box<dyn App>| End {
+                addr: Addr { node, port },
+                config: Config {
+                    congestion: congestion.clone(),
+                    send_buffer: 4 << 20,
+                    receive_buffer: 4 << 20,
+                    window_scale: Some(7),
+                    ..Config::for_system(System::Linux)
+                },
+                isn: Seq(7),
+                app,
+            };
+            let start = Time::ZERO + Span::from_micros(rng.below(STARTED * 1_000_000));
+            let reader = Reader::new(ReaderModel::Promptly, PAYLOAD as u32);
+            world.connect_at(
+                start,
+                end(left, 50_000, Box::new(Bulk::unlimited())),
+                end(right, 80, Box::new(reader)),
+            );
+        }
+        world.run_until(Time::ZERO + Span::from_secs(STARTED));
+        let before = read_bytes(&world);
+        world.run_until(Time::ZERO + Span::from_secs(STARTED + SECONDS));
+        read_bytes(&world).iter().zip(before).map(|(now, before)| now - before).collect()
+    }
+}
+
+fn read_bytes(world: &World<Nothing>) -> Vec<f64> {
+    let all: Vec<u64> = world.connections().map(Connection::total_read).collect();
+    all.chunks(2).map(|pair| pair[0].max(pair[1]) as f64).collect()
+}
+
+fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    sum * sum / (shares.len() as f64 * shares.iter().map(|share| share * share).sum::<f64>())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn rows(first: &str) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for rtt_ms in [40, 10, 100] {
+        let bdp = RATE_BPS / 8 * rtt_ms / 1000;
+        for (name, bytes) in
+            [("100 ms", RATE_BPS / 80), ("0.2 BDP", bdp / 5), ("1 BDP", bdp), ("5 BDP", bdp * 5)]
+        {
+            for rival in ["cubic", "bbr1", "reno", "lossy"] {
+                for rivals in [1, 4] {
+                    let buffer = (name.to_owned(), bytes);
+                    rows.push(Row {
+                        rtt_ms,
+                        buffer,
+                        rival: rival.to_owned(),
+                        rivals,
+                        first: first.to_owned(),
+                    });
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn main() {
+    let (options, words): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|word| word.contains('='));
+    let option = |name: &str| options.iter().find_map(|option| option.strip_prefix(name));
+    let first = option("first=").unwrap_or("lossy");
+    let seeds = option("seeds=").and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
+    println!(
+        "| RTT | buffer | rivals | Jain, median | least | share of lossy, 1 is fair | link used |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for row in rows(first) {
+        if !words.iter().all(|word| row.name().contains(word.as_str())) {
+            continue;
+        }
+        let runs: Vec<Vec<f64>> = (1..=seeds).map(|seed| row.run(seed)).collect();
+        let indices: Vec<f64> = runs.iter().map(|run| jain(run)).collect();
+        let share = |run: &Vec<f64>| run[0] * run.len() as f64 / run.iter().sum::<f64>();
+        let used = |run: &Vec<f64>| {
+            let bits = run.iter().sum::<f64>() * 8.0 * PACKET as f64 / PAYLOAD as f64;
+            bits / (RATE_BPS * SECONDS) as f64
+        };
+        println!(
+            "| {} | {:.3} | {:.3} | {:.2} | {:.1} % |",
+            row.name(),
+            median(indices.clone()),
+            indices.iter().copied().fold(1.0, f64::min),
+            median(runs.iter().map(share).collect()),
+            100.0 * median(runs.iter().map(used).collect()),
+        );
+    }
+}
