@@ -199,6 +199,7 @@ fn sending(settings: &Settings) -> Sending {
             least: settings.span("rto_least"),
             deviations: settings.number("rto_deviations"),
         },
+        drop_begun: settings.choice("obsolete") == "begun",
         karn: settings.choice("karn") == "yes",
     }
 }

@@ -52,6 +52,12 @@ pub const PARAMETERS: &[Parameter] = &[
         "open: parcels that may be unfinished at once; one fits all five tables, see docs/xudp.md",
     ),
     choice(
+        "obsolete",
+        &["waiting", "begun"],
+        "open: which parcels are given up when their time runs out: those that wait, or also one that is on its \
+         way; in table 8.9 the bytes acknowledged are hardly more than those of the parcels received",
+    ),
+    choice(
         "restart",
         &["yes", "no"],
         "open: whether, on the first day, the window starts again at window_initial when nothing is out and \

@@ -25,6 +25,8 @@ pub struct Sending {
     pub window: window::Rules,
     /// The time-out.
     pub timeout: retransmission::Rules,
+    /// A parcel that is on its way is given up, too, when its time runs out; else only those that wait.
+    pub drop_begun: bool,
     /// Round trips of packets sent more than once do not count (Karn and Partridge 1987).
     pub karn: bool,
 }
@@ -137,13 +139,13 @@ impl Outgoing {
                 return Some(flight.fragment);
             }
         }
-        let fragment = self.cut(now)?;
+        let fragment = self.cut()?;
         self.in_network.insert(fragment.number, Flight { fragment, left, due, sent: 1 });
         Some(fragment)
     }
 
     /// Takes the next fragment off the parcel in front.
-    fn cut(&mut self, now: Time) -> Option<Fragment> {
+    fn cut(&mut self) -> Option<Fragment> {
         if self.cutting.is_none() {
             if self.unfinished.len() as u64 >= self.sending.parcels_ahead {
                 return None;
@@ -151,10 +153,9 @@ impl Outgoing {
             let (given, parcel) = self.parcels.pop_front()?;
             let count = parcel.bytes.div_ceil(self.sending.packet).max(1);
             let expires = match parcel.kind {
-                Kind::Expiring(life) => given + life,
-                Kind::Reliable | Kind::OneShot => Time::MAX,
+                Kind::Expiring(life) if self.sending.drop_begun => given + life,
+                _ => Time::MAX,
             };
-            debug_assert!(expires > now, "parcels that expired are dropped before");
             let unfinished =
                 Unfinished { kind: parcel.kind, expires, missing: count, exchange_due: None };
             self.unfinished.insert(parcel.id, unfinished);
