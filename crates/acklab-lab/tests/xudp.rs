@@ -37,11 +37,15 @@ fn tables_8_1_and_8_2_come_out_within_the_bounds_and_the_timer_makes_the_factor(
 #[test]
 fn frames_arrive_and_are_given_up_as_in_the_thesis() {
     let reproduction = reproduction(1);
-    let [ten, twenty, idle] = &reproduction.frames[..] else { panic!("three runs of frames") };
+    let [ten, twenty, loaded, idle] = &reproduction.frames[..] else {
+        panic!("four runs of frames")
+    };
     assert_eq!(ten.parcels, (291, 291));
     compare(ten, 0.10, 0.25, 0.10);
     within("parcels at 20 a second", twenty.parcels.0 as f64, 448.0, 0.05);
     compare(twenty, 0.10, 0.20, 0.10);
+    compare(loaded, 0.05, 0.10, 0.15);
+    within("parcels under load", loaded.parcels.0 as f64, 198.0, 0.20);
     assert_eq!(idle.parcels, (581, 581), "nothing but the host's time limits them");
 }
 

@@ -29,9 +29,11 @@ fn the_table_is_printed_beside_the_theses_and_the_report_is_one_file_with_its_gr
         assert!(text.contains(words), "{words}: {text}");
     }
     let html = fs::read_to_string(folder.join("report.html")).expect("the report");
-    for graph in
-        ["Bytes acknowledged: timer", "Round trip times: timer", "Packets in network: timer"]
-    {
+    for graph in [
+        "Bytes acknowledged: with the timer",
+        "Round trip times: with the timer",
+        "Packets in network: with the timer",
+    ] {
         assert!(html.contains(graph), "{graph}");
     }
     let json = fs::read_to_string(folder.join("result.json")).expect("the result");

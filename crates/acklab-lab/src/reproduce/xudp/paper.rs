@@ -1,4 +1,4 @@
-//! What the thesis prints: its tables 8.1 to 8.7, and what each of them measured.
+//! What the thesis prints: its tables 8.1 to 8.11, and what each of them measured.
 
 use serde::Serialize;
 
@@ -66,6 +66,52 @@ pub const TABLE_8_7: Printed = Printed {
     parcels: Some((448, 581)),
 };
 
+/// 17 March 1997: the same beside a program that loads the network.
+pub const TABLE_8_9: Printed = Printed {
+    table: "8.9",
+    kilobytes: 3009.96,
+    seconds: 39.299,
+    rate_kbps: 76.591,
+    rtt_ms: 46.1,
+    window: 9.8,
+    parcels: Some((198, 581)),
+};
+
+/// 17 March 1997: the same, the load taken away near the end.
+pub const TABLE_8_11: Printed = Printed {
+    table: "8.11",
+    kilobytes: 4033.607,
+    seconds: 33.206,
+    rate_kbps: 121.472,
+    rtt_ms: 50.1,
+    window: 16.3,
+    parcels: Some((265, 581)),
+};
+
+/// The tables with the bytes of their parcels.
+pub const TABLES: [(Printed, u32); 6] = [
+    (TABLE_8_1, PARCEL_BYTES),
+    (TABLE_8_2, PARCEL_BYTES),
+    (TABLE_8_5, FRAME_BYTES),
+    (TABLE_8_7, FRAME_BYTES),
+    (TABLE_8_9, FRAME_BYTES),
+    (TABLE_8_11, FRAME_BYTES),
+];
+
+impl Printed {
+    /// KB/s if one parcel of `bytes` at a time is sent in rounds of the mean window, and one round trip
+    /// passes between parcels: what the mean window and round trip say about the rate.
+    pub fn one_at_a_time_kbps(&self, bytes: u32) -> f64 {
+        let packets = f64::from(bytes.div_ceil(PACKET_BYTES));
+        f64::from(bytes) / (self.rtt_ms * (packets / self.window + 1.0))
+    }
+
+    /// KB/s if the window were always full.
+    pub fn window_full_kbps(&self) -> f64 {
+        self.window * f64::from(PACKET_BYTES) / self.rtt_ms
+    }
+}
+
 /// The factor between tables 8.1 and 8.2.
 pub const FACTOR: f64 = TABLE_8_2.rate_kbps / TABLE_8_1.rate_kbps;
 
@@ -73,3 +119,7 @@ pub const FACTOR: f64 = TABLE_8_2.rate_kbps / TABLE_8_1.rate_kbps;
 pub const FRAME_BYTES: u32 = 14_400;
 /// Time to obsolescence, seconds (section 8.5).
 pub const FRAME_LIFE_S: u64 = 2;
+/// Bytes of a parcel of the stream (section 8.1).
+pub const PARCEL_BYTES: u32 = 10_240;
+/// Bytes of a packet (section 5).
+pub const PACKET_BYTES: u32 = 512;

@@ -30,6 +30,12 @@ pub const PARAMETERS: &[Parameter] = &[
         "open, fitted to 206.5 KB/s and 16.9 ms: time to send or to receive a packet; section 8.6 calls the \
          server's unoptimised architecture the bottleneck",
     ),
+    span(
+        "loaded_host",
+        "2640us",
+        "open, fitted to 76.6 KB/s: the same while a program loads the network (8.7), if that ran on the same \
+         computers",
+    ),
     choice(
         "order",
         &["send-first", "read-first"],
@@ -49,7 +55,7 @@ pub const PARAMETERS: &[Parameter] = &[
         "1",
         1,
         64,
-        "open: parcels that may be unfinished at once; one fits all five tables, see docs/xudp.md",
+        "open: parcels that may be unfinished at once; one fits four of the tables, see docs/xudp.md",
     ),
     choice(
         "obsolete",

@@ -75,6 +75,9 @@ pub fn markdown(rows: &[Changed]) -> String {
     text
 }
 
+/// Many parcels under way.
+pub(super) const MANY_AHEAD: &str = "parcels_ahead=64";
+
 /// One or two steps from each default.
 const CHANGES: &[&str] = &[
     "ack_timer=50ms",
@@ -86,7 +89,7 @@ const CHANGES: &[&str] = &[
     "exchange=7",
     "parcels_ahead=2",
     "parcels_ahead=4",
-    "parcels_ahead=64",
+    MANY_AHEAD,
     "restart=no",
     "restart=no window_most=11",
     "window_initial=2",
