@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
+# How long the soak takes.
+SOAK ?= 30m
 # Further arguments of bench-transport, as in BENCH_TRANSPORT='--loss 5,15 --links 20/20'.
 BENCH_TRANSPORT ?=
 # How long each fuzz target runs.
@@ -67,6 +69,10 @@ check-uppaal: deps-rust ## exported UPPAAL models against the format's grammar, 
 ance-sensitivity: deps-rust ## docs/ance-sensitivity.md anew: what each thing that the ANCE paper leaves open decides
 	cargo build --quiet --release --locked -p acklab
 	$(TARGET_DIR)/release/acklab reproduce ance --sensitivity docs/ance-sensitivity.md --reps 100
+
+.PHONY: soak
+soak: deps-rust ## two ends of reliable UDP over a hostile loopback road for SOAK (30m): every byte, flat memory
+	cargo run --quiet --release --locked -p acklab-net --example soak -- $(SOAK)
 
 .PHONY: clean
 clean: ## remove what was built and written here

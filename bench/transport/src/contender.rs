@@ -14,6 +14,10 @@ pub enum Contender {
     Acklab,
     /// The same over two paths.
     Acklab2,
+    /// Its protocol from memory to memory, as the peers are measured.
+    Rudp,
+    /// The same over two paths.
+    Rudp2,
     /// quinn with BBR.
     QuinnBbr,
     /// quinn with CUBIC.
@@ -25,9 +29,11 @@ pub enum Contender {
 }
 
 /// All of them, in the order of the tables.
-pub const ALL: [Contender; 6] = [
+pub const ALL: [Contender; 8] = [
     Contender::Acklab,
     Contender::Acklab2,
+    Contender::Rudp,
+    Contender::Rudp2,
     Contender::QuinnBbr,
     Contender::QuinnCubic,
     Contender::TcpBbr,
@@ -55,6 +61,8 @@ impl Contender {
         match self {
             Self::Acklab => "acklab",
             Self::Acklab2 => "acklab, 2 paths",
+            Self::Rudp => "acklab memory",
+            Self::Rudp2 => "the same, 2 paths",
             Self::QuinnBbr => "quinn BBR",
             Self::QuinnCubic => "quinn CUBIC",
             Self::TcpBbr => "TCP BBR",
@@ -64,7 +72,7 @@ impl Contender {
 
     /// How many paths it uses.
     pub fn paths(self) -> usize {
-        if self == Self::Acklab2 { 2 } else { 1 }
+        if matches!(self, Self::Acklab2 | Self::Rudp2) { 2 } else { 1 }
     }
 
     /// The command of the receiving end, at these addresses.
@@ -78,6 +86,10 @@ impl Contender {
                 }
                 words.extend(["--passphrase".into(), PASSPHRASE.into(), "--once".into()]);
                 words
+            }
+            Self::Rudp | Self::Rudp2 => {
+                let words = vec![shop.peer("rudp-peer"), "recv".into()];
+                words.into_iter().chain(addresses[..self.paths()].iter().map(at)).collect()
             }
             Self::QuinnBbr | Self::QuinnCubic => {
                 vec![shop.peer("quinn-peer"), "recv".into(), text(&shop.folder), at(&addresses[0])]
@@ -104,6 +116,12 @@ impl Contender {
                 }
                 words.extend(["--passphrase", PASSPHRASE, "--format", "json"].map(String::from));
                 words
+            }
+            Self::Rudp | Self::Rudp2 => {
+                let first = [shop.peer("rudp-peer"), "send".into(), bytes.to_string(), to(0)];
+                let others = local.iter().enumerate().take(self.paths()).skip(1);
+                let others = others.map(|(path, local)| format!("{local},{}", to(path)));
+                first.into_iter().chain(others).collect()
             }
             Self::QuinnBbr | Self::QuinnCubic => {
                 let words = [text(&shop.folder), to(0), bytes.to_string(), control.into()];

@@ -13,9 +13,9 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
 use acklab_core::packet::Ecn;
+use acklab_core::rudp::{PathAddrs, Transmit};
 use acklab_core::time::{Span, Time};
-use acklab_net::rudp::driver::{Application, Driver, Machine, Sockets, Transmit};
-use acklab_net::rudp::socket::PathAddrs;
+use acklab_net::rudp::driver::{Application, Driver, Machine, Sockets};
 use nix::sys::resource::{UsageWho, getrusage};
 
 /// Sends so many bytes; counts those that come.

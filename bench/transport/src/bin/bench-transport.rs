@@ -127,7 +127,7 @@ impl Bench {
         let mut settings = Vec::new();
         for &link in &self.links {
             settings.extend(self.loss.iter().map(|&loss| Setting { link, loss, dead: None }));
-            if link == Link::R20D20 && self.only.contains(&Contender::Acklab2) {
+            if link == Link::R20D20 && self.only.iter().any(|who| who.paths() > 1) {
                 settings.push(Setting { link, loss: 0.0, dead: Some(0.7) });
             }
         }

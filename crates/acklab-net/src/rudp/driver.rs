@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use acklab_core::packet::Ecn;
+use acklab_core::rudp::{Connection, Listener, PathAddrs, Transmit};
 use acklab_core::time::Time;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -21,7 +22,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 
-use super::socket::{BUFFERS, Batch, LARGEST, PathAddrs, Sent, Socket, SocketError};
+use super::socket::{BUFFERS, Batch, Sent, Socket, SocketError};
 
 /// Receives per socket, and trains sent, before the loop looks at everything else again: 4 MB and 1 MB.
 const RECEIVES: usize = 8;
@@ -29,18 +30,8 @@ const TRAINS: usize = 16;
 /// As many sockets as there may be: paths at once (docs/rudp.md section 6), and `--listen`s.
 const SOCKETS: usize = 16;
 
-/// Datagrams of one size for one path, as the machine wants them sent.
-#[derive(Clone, Copy, Debug)]
-pub struct Transmit {
-    /// From where to where.
-    pub addrs: PathAddrs,
-    /// The mark they carry.
-    pub ecn: Ecn,
-    /// Bytes of all of them.
-    pub len: usize,
-    /// Bytes of each but the last, which may be shorter.
-    pub segment: usize,
-}
+/// Bytes of one send: the largest IPv4 packet without its headers, however many datagrams it becomes.
+const LARGEST_TRAIN: usize = 65_535 - 20 - 8;
 
 /// What is driven: a connection, or a listener with its connections.
 pub trait Machine {
@@ -52,6 +43,42 @@ pub trait Machine {
     fn poll_transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit>;
     /// When it wants to be woken.
     fn poll_timeout(&self) -> Option<Time>;
+}
+
+impl Machine for Connection {
+    fn handle_datagram(&mut self, now: Time, from: PathAddrs, ecn: Ecn, datagram: &mut [u8]) {
+        self.handle_datagram(now, from, ecn, datagram);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
+        self.poll_transmit(now, buffer, most)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.poll_timeout()
+    }
+}
+
+impl Machine for Listener {
+    fn handle_datagram(&mut self, now: Time, from: PathAddrs, ecn: Ecn, datagram: &mut [u8]) {
+        self.handle_datagram(now, from, ecn, datagram);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
+        self.poll_transmit(now, buffer, most)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.poll_timeout()
+    }
 }
 
 /// Who uses the machine.
@@ -149,7 +176,7 @@ impl Driver {
             calls: Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?),
             began: Instant::now(),
             arrived: Batch::default(),
-            train: vec![0; LARGEST],
+            train: vec![0; LARGEST_TRAIN],
             held: None,
         })
     }

@@ -12,6 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use acklab_core::packet::Ecn;
+use acklab_core::rudp::PathAddrs;
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt,
@@ -26,15 +27,6 @@ pub const LARGEST: usize = 1 << 16;
 /// What the kernel may hold for a socket, each way: 100 ms at 320 Mbit/s, and what arrives while the
 /// application is at work. More than `net.core.rmem_max` needs root.
 const KERNEL_BUFFER: usize = 4 << 20;
-
-/// The addresses of both ends of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathAddrs {
-    /// This end's.
-    pub local: SocketAddr,
-    /// The other end's.
-    pub remote: SocketAddr,
-}
 
 /// A socket could not be had.
 #[derive(Debug, Error)]
