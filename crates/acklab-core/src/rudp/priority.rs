@@ -23,12 +23,15 @@ pub(super) enum Source {
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     classes: [VecDeque<Source>; CLASSES],
+    /// A bit for each class in which somebody waits.
+    waiting: u8,
 }
 
 impl Turns {
     /// `source` waits behind its class; it does not wait yet.
     pub(super) fn push(&mut self, priority: u8, source: Source) {
         self.class_mut(priority).push_back(source);
+        self.waiting |= 1 << priority.min(CLASSES as u8 - 1);
     }
 
     fn class_mut(&mut self, priority: u8) -> &mut VecDeque<Source> {
@@ -37,8 +40,8 @@ impl Turns {
 
     /// The first class in which somebody waits, and who has the turn in it.
     pub(super) fn first(&self) -> Option<(u8, Source)> {
-        let mut classes = (0..).zip(&self.classes);
-        classes.find_map(|(class, waiting)| Some((class, *waiting.front()?)))
+        let class = self.waiting.trailing_zeros() as u8;
+        Some((class, *self.classes.get(usize::from(class))?.front()?))
     }
 
     /// Those of `class` in the order of their turns.
@@ -78,6 +81,11 @@ impl Turns {
 
     /// Whoever has the turn in `class` waits no longer.
     pub(super) fn pop(&mut self, priority: u8) -> Option<Source> {
-        self.class_mut(priority).pop_front()
+        let class = self.class_mut(priority);
+        let source = class.pop_front();
+        if class.is_empty() {
+            self.waiting &= !(1 << priority.min(CLASSES as u8 - 1));
+        }
+        source
     }
 }

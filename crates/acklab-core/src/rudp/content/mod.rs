@@ -33,6 +33,9 @@ const KEPT_MAX: u64 = 24 << 20;
 /// for 16 ms and little enough to stay in a processor's cache [ours].
 const UNSENT_MAX: u64 = 2 << 20;
 
+/// Room from which on a stream that had none is writable again.
+const ROOM_AGAIN: u64 = UNSENT_MAX / 2;
+
 /// One stream, both sides as far as it has them.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, each of its own")]
@@ -204,10 +207,7 @@ impl Content {
     /// [`ContentEvent::Writable`] follows.
     pub fn room(&self, stream: u64) -> u64 {
         let unsent = self.streams.get(&stream).and_then(|stream| stream.send.as_ref());
-        unsent.map_or(0, |send| {
-            let kept = KEPT_MAX.saturating_sub(self.kept);
-            UNSENT_MAX.saturating_sub(send.unsent()).min(kept)
-        })
+        unsent.map_or(0, |send| room_of(send, self.kept))
     }
 
     /// The next bytes of `stream` in order; `None` while there are none, and after its end. Only after
@@ -287,11 +287,16 @@ impl Content {
 
     /// Does `what` to the sending side of `stream` and keeps the sums right.
     fn with_send<T>(&mut self, stream: u64, what: impl FnOnce(&mut SendStream) -> T) -> Option<T> {
-        let send = self.streams.get_mut(&stream)?.send.as_mut()?;
+        let known = self.streams.get_mut(&stream)?;
+        let send = known.send.as_mut()?;
         let (waiting, kept) = (send.waiting(), send.kept());
         let result = what(send);
         self.waiting = self.waiting + send.waiting() - waiting;
         self.kept = self.kept + send.kept() - kept;
+        if known.wants_room && room_of(send, self.kept) >= ROOM_AGAIN {
+            known.wants_room = false;
+            self.events.push_back(ContentEvent::Writable { stream });
+        }
         Some(result)
     }
 
@@ -311,14 +316,14 @@ impl Content {
         }
     }
 
-    /// Tells the application that `stream` has room again, if it waits for that.
-    fn offer_room(&mut self, stream: u64) {
-        let waits = self.streams.get(&stream).is_some_and(|stream| stream.wants_room);
-        if waits && self.room(stream) >= UNSENT_MAX / 2 {
-            if let Some(known) = self.streams.get_mut(&stream) {
+    /// Tells the application which streams have room again, if it waits for that.
+    fn offer_room(&mut self) {
+        self.starved = false;
+        for (&stream, known) in self.streams.iter_mut().filter(|(_, known)| known.wants_room) {
+            if known.send.as_ref().is_some_and(|send| room_of(send, self.kept) >= ROOM_AGAIN) {
                 known.wants_room = false;
+                self.events.push_back(ContentEvent::Writable { stream });
             }
-            self.events.push_back(ContentEvent::Writable { stream });
         }
     }
 
@@ -340,6 +345,11 @@ impl Content {
             }
         }
     }
+}
+
+/// How many more bytes a stream wants while `kept` are kept of all.
+fn room_of(send: &SendStream, kept: u64) -> u64 {
+    UNSENT_MAX.saturating_sub(send.unsent()).min(KEPT_MAX.saturating_sub(kept))
 }
 
 impl Stream {

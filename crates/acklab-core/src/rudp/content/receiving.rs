@@ -93,10 +93,13 @@ impl Content {
         fin: bool,
         data: &[u8],
     ) -> Result<(), Refused> {
-        self.receiving_side(now, id)?;
-        // Borrowed anew, beside the credit.
+        if !self.streams.contains_key(&id) {
+            self.receiving_side(now, id)?;
+        }
         let Some(stream) = self.streams.get_mut(&id) else { return Ok(()) };
-        let Some(receive) = stream.receive.as_mut() else { return Ok(()) };
+        let Some(receive) = stream.receive.as_mut() else {
+            return Err(Refused::Close(Code::Protocol));
+        };
         let before = receive.consumed();
         let advance = receive.advance_of(offset, data.len() as u64, fin)?;
         let mut credit = self.receive_credit;

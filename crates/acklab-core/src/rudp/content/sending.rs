@@ -29,7 +29,8 @@ impl Content {
 
     /// Whether new content waits that flow control lets go.
     pub fn has_new(&self, now: Time) -> bool {
-        self.turns.iter().any(|source| self.readiness(source, now) == Readiness::Ready)
+        let ready = |source| self.readiness(source, now) == Readiness::Ready;
+        self.turns.first().is_some_and(|(_, source)| ready(source)) || self.turns.iter().any(ready)
     }
 
     /// Bytes that wait to leave, lost ones and new ones, whether credit allows them or not.
@@ -59,9 +60,7 @@ impl Content {
     fn next_new(&mut self, now: Time, room: usize) -> Option<Piece> {
         self.prefer_urgent(now);
         while let Some((class, source)) = self.turns.first() {
-            let before = self.readiness(source, now);
-            let piece =
-                if before == Readiness::Ready { self.take(source, now, room, true) } else { None };
+            let piece = self.take(source, now, room, true);
             let after = self.readiness(source, now);
             if after == Readiness::Ready && piece.is_some() {
                 self.turns.rotate(class);
@@ -148,7 +147,6 @@ impl Content {
             send.next((room - header) as u64, allow_new, credit)
         })??;
         self.send_credit.take(piece.fresh);
-        self.offer_room(stream);
         Some(Piece::Stream { stream, offset: piece.offset, len: piece.len as u32, fin: piece.fin })
     }
 
@@ -274,17 +272,12 @@ impl Content {
                     send.on_acked(offset..offset + u64::from(len), fin);
                     send.is_delivered()
                 });
-                self.offer_room(stream);
                 if delivered == Some(true) {
                     self.events.push_back(ContentEvent::StreamDelivered { stream });
                     self.close_if_over(stream);
                 }
                 if self.starved && self.kept <= KEPT_MAX / 4 * 3 {
-                    self.starved = false;
-                    let all: Vec<u64> = self.streams.keys().copied().collect();
-                    for stream in all {
-                        self.offer_room(stream);
-                    }
+                    self.offer_room();
                 }
             }
             Piece::Parcel { parcel, offset, len } => {
