@@ -27,6 +27,8 @@ pub mod scenario;
 pub mod series;
 pub mod signal;
 pub mod timing;
+#[cfg(target_os = "linux")]
+pub mod transfer;
 pub mod uppaal;
 pub mod verify;
 

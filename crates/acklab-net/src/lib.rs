@@ -22,4 +22,5 @@ pub mod record;
 pub mod rudp;
 #[cfg(target_os = "linux")]
 mod tap;
+#[cfg(target_os = "linux")]
 pub mod transfer;

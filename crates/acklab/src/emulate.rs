@@ -2,8 +2,6 @@
 
 use std::ffi::OsString;
 use std::process;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use acklab_lab::emulation::{
     self, EmulateError, Emulated, Emulation, MAX_PATHS, Outage, Path, Tally, VocabularyError, init,
@@ -12,7 +10,7 @@ use acklab_lab::emulation::{
 use clap::Args;
 
 use crate::Format;
-use crate::outcome::{Failure, print, print_json, tell};
+use crate::outcome::{Failure, interruption, print, print_json, tell};
 
 /// Run a command over an emulated link: delay, rate, loss, queues, real packets (Linux, root)
 ///
@@ -137,15 +135,6 @@ fn down_path(text: &str, paths: u8) -> Result<(usize, Outage), String> {
         return Err(format!("there is no path {path}; the last is {last}, see --paths"));
     }
     Ok((path, vocabulary::outage(times)?))
-}
-
-/// Becomes true with Ctrl-C, which the terminal tells the command as well.
-fn interruption() -> Result<Arc<AtomicBool>, Failure> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::at("Ctrl-C", error))?;
-    Ok(interrupted)
 }
 
 fn text(emulated: &Emulated) -> String {

@@ -13,9 +13,15 @@ mod file;
 mod outcome;
 #[cfg(target_os = "linux")]
 mod record;
+#[cfg(target_os = "linux")]
+mod recv;
 mod reproduce;
 mod run;
 mod scenarios;
+#[cfg(target_os = "linux")]
+mod secret;
+#[cfg(target_os = "linux")]
+mod send;
 mod table;
 mod verify;
 
@@ -42,6 +48,10 @@ enum Verb {
     Export(export::Export),
     #[cfg(target_os = "linux")]
     Record(record::Record),
+    #[cfg(target_os = "linux")]
+    Send(send::Send),
+    #[cfg(target_os = "linux")]
+    Recv(recv::Recv),
     #[cfg(target_os = "linux")]
     Emulate(emulate::Emulate),
     #[cfg(target_os = "linux")]
@@ -70,6 +80,10 @@ fn main() -> ExitCode {
         Verb::Export(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::Record(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::Send(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::Recv(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::Emulate(verb) => verb.run(),
         #[cfg(target_os = "linux")]

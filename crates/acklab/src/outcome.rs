@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why a verb did not do what was asked.
 #[derive(Debug)]
@@ -11,6 +13,9 @@ pub(crate) enum Failure {
     Check,
     /// Unusable input or arguments: exit 2 with this message.
     Unusable(String),
+    /// The peer was turned away, which was told already: exit 2.
+    #[cfg(target_os = "linux")]
+    Refused,
     /// The reader of our output went away: nothing to say, nobody to say it to.
     ReaderGone,
 }
@@ -32,6 +37,20 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Writes one JSON object as one line of standard output.
+pub(crate) fn print_line(value: &serde_json::Value) -> Result<(), Failure> {
+    print(&format!("{value}\n"))
+}
+
+/// Becomes true with Ctrl-C or SIGTERM.
+pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::at("Ctrl-C", error))?;
+    Ok(interrupted)
+}
+
 /// Writes one JSON object to standard output.
 pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
@@ -48,6 +67,8 @@ pub(crate) fn exit_code(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::Check) => ExitCode::from(1),
+        #[cfg(target_os = "linux")]
+        Err(Failure::Refused) => ExitCode::from(2),
         Err(Failure::Unusable(message)) => {
             tell(&format!("acklab: {message}"));
             ExitCode::from(2)

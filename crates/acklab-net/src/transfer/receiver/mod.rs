@@ -24,7 +24,7 @@ use crate::transfer::store::{Directory, Store, StoreError, file_id};
 /// Files that may be named and not settled; the sender stops at half of it.
 const NAMED_MAX: usize = 2048;
 /// Work in one call of [`Receiver::advance`]: bytes written and hashed.
-const BUDGET: u64 = 4 << 20;
+const BUDGET: u64 = 1 << 20;
 /// Bytes of free space that are left alone.
 const SPARE: u64 = 1 << 20;
 
@@ -119,7 +119,7 @@ impl Receiver {
         self.inlet.waiting()
     }
 
-    /// Works for a few milliseconds at most; true: there is more to do.
+    /// Works for a millisecond or so; true: there is more to do.
     pub fn advance(&mut self) -> Result<bool, ReceiveError> {
         if let Some(store) = &self.store {
             store.check_owner()?;

@@ -1,0 +1,381 @@
+//! `acklab recv`: receivers of transfers on the connections of a listener.
+//!
+//! One thread: the event loop of [`crate::rudp::driver`] calls [`Reception`] after every batch; it gives
+//! each connection's bytes to that connection's [`Receiver`], by the few, so that no transfer stops the
+//! others or the acknowledgments. A connection that is lost leaves what it brought for the next one.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use acklab_core::rudp::protect::{PlainGreeter, ServerGreeter};
+use acklab_core::rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
+use acklab_core::time::{Span, Time};
+
+use super::receiver::{ReceiveError, Received, Receiver};
+use super::report::Rhythm;
+use super::store::{Directory, StoreError};
+use crate::rudp::OsEntropy;
+use crate::rudp::driver::{Application, Driver, Sockets};
+use crate::rudp::keys::Identity;
+use crate::rudp::noise::{KeysServer, PassphraseServer};
+use crate::rudp::passphrase::Passphrase;
+use crate::rudp::peers::KnownPeers;
+use crate::rudp::socket::SocketError;
+
+/// How a receiver knows who may send.
+#[derive(Clone, Debug)]
+pub enum Gate {
+    /// Whoever knows this.
+    Passphrase(Passphrase),
+    /// Whoever has one of these keys.
+    Keys(Identity, KnownPeers),
+    /// Anybody: for experiments.
+    Insecure,
+}
+
+/// Where to receive, and from whom.
+#[derive(Clone, Debug)]
+pub struct Reception {
+    /// Where it goes.
+    pub directory: Directory,
+    /// Where senders find it.
+    pub listen: Vec<SocketAddr>,
+    /// Who they may be.
+    pub gate: Gate,
+    /// One transfer, and no more.
+    pub once: bool,
+    /// Options of the connections.
+    pub config: Config,
+}
+
+/// What is told on the way.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// The addresses that were bound.
+    Listening(&'a [SocketAddr]),
+    /// A sender came.
+    Opened {
+        /// From where.
+        from: SocketAddr,
+        /// Its key, if it has shown one.
+        key: Option<[u8; 32]>,
+    },
+    /// Something was refused.
+    Problem(String),
+    /// Five times a second, of each transfer.
+    Status {
+        /// From where.
+        from: SocketAddr,
+        /// How far it is.
+        received: Received,
+        /// Seconds since the sender came.
+        seconds: f64,
+    },
+    /// A transfer is over.
+    Ended {
+        /// From where.
+        from: SocketAddr,
+        /// How.
+        end: &'a End,
+        /// How far it came.
+        received: Received,
+        /// Seconds since the sender came.
+        seconds: f64,
+    },
+    /// A sender was turned away before it came in.
+    TurnedAway {
+        /// From where.
+        from: SocketAddr,
+        /// Why.
+        code: Code,
+    },
+}
+
+/// How a transfer ended.
+#[derive(Debug)]
+pub enum End {
+    /// Everything was stored or refused.
+    Finished,
+    /// It could not go on.
+    Broken(ReceiveError),
+    /// The connection ended before.
+    Closed {
+        /// Why.
+        code: Code,
+        /// In words.
+        text: String,
+        /// The sender closed it.
+        by_peer: bool,
+    },
+}
+
+/// How the reception as a whole ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// One transfer was asked for, and it is complete.
+    Complete,
+    /// It was stopped, or something of it was refused.
+    Incomplete,
+    /// Whoever came did not know the secret.
+    TurnedAway,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// Why nothing could be received.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceptionError {
+    /// The folder.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A socket cannot be had.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// The event loop failed.
+    #[error("event loop: {0}")]
+    Loop(#[from] io::Error),
+}
+
+/// Receives until `interrupted` becomes true, or one transfer is over if that was asked for.
+pub fn receive(
+    reception: &Reception,
+    interrupted: &AtomicBool,
+    tell: &mut dyn FnMut(News<'_>),
+) -> Result<Verdict, ReceptionError> {
+    let sockets = Sockets::listen(&reception.listen)?;
+    let bound: Vec<SocketAddr> = sockets.local().collect();
+    let greeter: Box<dyn ServerGreeter> = match &reception.gate {
+        Gate::Passphrase(passphrase) => Box::new(PassphraseServer::new(passphrase.clone())),
+        Gate::Keys(identity, peers) => Box::new(KeysServer::new(identity.clone(), peers.clone())),
+        Gate::Insecure => Box::new(PlainGreeter),
+    };
+    let mut driver = Driver::new(sockets)?;
+    let mut config = reception.config.clone();
+    config.keep_alive = true;
+    let entropy = || Box::new(OsEntropy::default()) as _;
+    let mut listener = Listener::new(driver.now(), config, entropy, greeter, Limits::default());
+    let mut receiving = Receiving {
+        directory: reception.directory.clone(),
+        once: reception.once,
+        holds: reception.directory.holds_anything(),
+        sessions: BTreeMap::new(),
+        verdict: None,
+        leaving: false,
+        more: false,
+        rhythm: Rhythm::default(),
+        interrupted,
+        tell,
+    };
+    (receiving.tell)(News::Listening(&bound));
+    receiving.announce(&mut listener);
+    driver.run(&mut listener, &mut receiving)?;
+    Ok(receiving.verdict.unwrap_or(Verdict::Interrupted))
+}
+
+#[expect(clippy::struct_excessive_bools, reason = "each says another thing")]
+struct Receiving<'a> {
+    directory: Directory,
+    once: bool,
+    /// Something of an unfinished transfer lies in the folder.
+    holds: bool,
+    sessions: BTreeMap<Handle, Session>,
+    verdict: Option<Verdict>,
+    /// What is to be said last is leaving.
+    leaving: bool,
+    /// There is work that waits for nothing.
+    more: bool,
+    rhythm: Rhythm,
+    interrupted: &'a AtomicBool,
+    tell: &'a mut dyn FnMut(News<'_>),
+}
+
+/// A connection that is open.
+struct Session {
+    receiver: Receiver,
+    from: SocketAddr,
+    began: Time,
+    /// When all was stored.
+    finished: Option<Time>,
+    over: bool,
+}
+
+/// The stream that the sender opens: a client's first that goes both ways.
+const STREAM: u64 = 0;
+/// Bytes of a stream that may wait for the disk before the sender is held back.
+const WAITING_MAX: usize = 1 << 20;
+/// How long a sender that has everything may take to say goodbye.
+const GOODBYE: Span = Span::from_secs(1);
+
+impl Application<Listener> for Receiving<'_> {
+    fn on_progress(
+        &mut self,
+        now: Time,
+        listener: &mut Listener,
+        _sockets: &mut Sockets,
+    ) -> ControlFlow<()> {
+        if self.leaving {
+            return ControlFlow::Break(());
+        }
+        while let Some((handle, event)) = listener.poll_event() {
+            self.on_event(now, listener, handle, event);
+        }
+        self.more = false;
+        let handles: Vec<Handle> = self.sessions.keys().copied().collect();
+        for handle in handles {
+            self.serve(now, listener, handle);
+        }
+        let tick = self.rhythm.is_due(now);
+        if tick {
+            self.tell_status(now);
+            if self.interrupted.load(Ordering::Relaxed) {
+                for (_, connection) in listener.connections() {
+                    connection.close(now, Code::Stopped, "");
+                }
+                self.verdict = Some(Verdict::Interrupted);
+            }
+        }
+        self.leaving = self.verdict.is_some();
+        ControlFlow::Continue(())
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        if self.leaving || self.more {
+            return Some(Time::ZERO);
+        }
+        Some(self.rhythm.next())
+    }
+}
+
+impl Receiving<'_> {
+    /// Says in the handshake whether something is held here (docs/rudp.md section 10).
+    fn announce(&self, listener: &mut Listener) {
+        let held = self.holds || !self.sessions.is_empty();
+        listener.parameters_mut().application = vec![u8::from(held)];
+    }
+
+    fn on_event(&mut self, now: Time, listener: &mut Listener, handle: Handle, event: Event) {
+        match event {
+            Event::Opened { peer: key } => {
+                let Some(connection) = listener.connection(handle) else { return };
+                let Some(from) = connection.path_stats().next().map(|path| path.addrs.remote)
+                else {
+                    return;
+                };
+                let receiver = Receiver::new(self.directory.clone());
+                let session = Session { receiver, from, began: now, finished: None, over: false };
+                self.sessions.insert(handle, session);
+                self.announce(listener);
+                (self.tell)(News::Opened { from, key });
+            }
+            Event::Content(ContentEvent::StreamDelivered { stream: STREAM }) => {
+                if let Some(connection) = listener.connection(handle) {
+                    connection.close(now, Code::Done, "");
+                }
+            }
+            Event::Closed { code, text, by_peer } => {
+                self.on_closed(now, listener, handle, End::Closed { code, text, by_peer });
+            }
+            Event::Content(_) | Event::Path { .. } | Event::Address(_) => {}
+        }
+    }
+
+    /// A session is over, or an attempt at one.
+    fn on_closed(&mut self, now: Time, listener: &mut Listener, handle: Handle, end: End) {
+        let Some(session) = self.sessions.remove(&handle) else {
+            if let End::Closed { code: code @ (Code::WrongSecret | Code::Mode), .. } = end {
+                self.on_turned_away(listener, handle, code);
+            }
+            return;
+        };
+        let Session { receiver, from, began, finished, .. } = session;
+        let received = receiver.received();
+        drop(receiver);
+        let end = if finished.is_some() { End::Finished } else { end };
+        let seconds = finished.unwrap_or(now).since(began).as_secs_f64();
+        (self.tell)(News::Ended { from, end: &end, received, seconds });
+        self.holds = self.directory.holds_anything();
+        self.announce(listener);
+        if !self.once {
+            return;
+        }
+        self.verdict = match end {
+            End::Finished if received.refused == 0 => Some(Verdict::Complete),
+            // A sender that went silent may come again and go on.
+            End::Closed { by_peer: false, code: Code::Idle, .. }
+            | End::Broken(ReceiveError::Store(StoreError::Superseded)) => None,
+            _ => Some(Verdict::Incomplete),
+        };
+    }
+
+    fn on_turned_away(&mut self, listener: &mut Listener, handle: Handle, code: Code) {
+        let from = listener
+            .connection(handle)
+            .and_then(|connection| connection.path_stats().next())
+            .map(|path| path.addrs.remote);
+        if let Some(from) = from {
+            (self.tell)(News::TurnedAway { from, code });
+        }
+        if self.once {
+            self.verdict = Some(Verdict::TurnedAway);
+        }
+    }
+
+    /// Gives a session's bytes to its receiver and sends what that has to say.
+    fn serve(&mut self, now: Time, listener: &mut Listener, handle: Handle) {
+        let Some(session) = self.sessions.get_mut(&handle).filter(|session| !session.over) else {
+            return;
+        };
+        let Some(connection) = listener.connection(handle) else { return };
+        match session.go_on(now, connection) {
+            Ok(more) => self.more |= more,
+            Err(error) => {
+                let code = match error {
+                    ReceiveError::Peer(_) => Code::Protocol,
+                    ReceiveError::Version(_) => Code::Version,
+                    ReceiveError::Store(_) => Code::Refused,
+                };
+                session.over = true;
+                connection.close(now, code, &error.to_string());
+                self.on_closed(now, listener, handle, End::Broken(error));
+                return;
+            }
+        }
+        for problem in session.receiver.take_problems() {
+            (self.tell)(News::Problem(problem));
+        }
+        if session.finished.is_some_and(|at| now.since(at) >= GOODBYE) {
+            connection.close(now, Code::Done, "");
+        }
+    }
+
+    fn tell_status(&mut self, now: Time) {
+        for session in self.sessions.values() {
+            let (from, received) = (session.from, session.receiver.received());
+            let seconds = now.since(session.began).as_secs_f64();
+            (self.tell)(News::Status { from, received, seconds });
+        }
+    }
+}
+
+impl Session {
+    /// Works a while; whether there is more to do.
+    fn go_on(&mut self, now: Time, connection: &mut Connection) -> Result<bool, ReceiveError> {
+        let content = connection.content();
+        while self.receiver.waiting() < WAITING_MAX {
+            let Some(block) = content.read(now, STREAM) else { break };
+            self.receiver.handle_block(block.into());
+        }
+        let more = self.receiver.advance()?;
+        while let Some(block) = self.receiver.poll_block() {
+            content.write(STREAM, block);
+        }
+        if self.receiver.is_finished() && self.finished.is_none() {
+            self.finished = Some(now);
+            content.finish(STREAM);
+        }
+        Ok(more)
+    }
+}

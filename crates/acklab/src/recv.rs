@@ -1,0 +1,232 @@
+//! `acklab recv`: takes what `acklab send` sends.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use acklab_lab::transfer::receive::{self as transfer, End, News};
+use acklab_lab::transfer::{
+    self as lab, Config, Directory, Gate, Identity, KnownPeers, Passphrase, PublicKey, Received,
+    Reception, Verdict,
+};
+use clap::Args;
+use serde_json::json;
+
+use crate::Format;
+use crate::outcome::{Failure, interruption, print, print_line, tell};
+use crate::secret::PassphraseOptions;
+
+/// Receive what `acklab send` sends into a folder (Linux)
+///
+/// Files appear under their names when they are complete and their hashes fit; until then they lie in
+/// DIR/.acklab-part, from where an interrupted transfer goes on. Nothing is written outside of DIR,
+/// whatever names a sender gives. Without any secret, a passphrase is made and shown.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Recv {
+    /// Folder to receive into; made where it is not there
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Address and port to listen on; may be given again, for senders with several paths
+    #[arg(long, value_name = "ADDR:PORT", required = true)]
+    listen: Vec<String>,
+    #[command(flatten)]
+    passphrase: PassphraseOptions,
+    /// This end's key pair, made where the file is not there; needs --known-peers
+    #[arg(long, value_name = "FILE", requires = "known_peers")]
+    identity: Option<PathBuf>,
+    /// Who may send: a name and a public key per line
+    #[arg(long, value_name = "FILE", requires = "identity")]
+    known_peers: Option<PathBuf>,
+    /// Neither encrypt nor check who sends: for experiments, and the sender must say so too
+    #[arg(long, conflicts_with_all = ["identity"])]
+    insecure: bool,
+    /// End after one transfer. A sender that vanishes is waited for; one that does not know the secret
+    /// ends it too
+    #[arg(long)]
+    once: bool,
+    /// Refuse files that exist already instead of replacing them
+    #[arg(long)]
+    keep: bool,
+    /// How to write what happens to standard output; json: one object per line
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+impl Recv {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let (gate, shown) = self.gate()?;
+        let listen = self.listen.iter().map(|text| lab::address(text)).collect::<Result<_, _>>();
+        let reception = Reception {
+            directory: Directory::open(&self.folder, self.keep)
+                .map_err(|error| Failure::at("recv", error))?,
+            listen: listen.map_err(|what| Failure::at("--listen", what))?,
+            gate,
+            once: self.once,
+            config: Config::default(),
+        };
+        let interrupted = interruption()?;
+        let peers = match &reception.gate {
+            Gate::Keys(_, peers) => Some(peers.clone()),
+            Gate::Passphrase(_) | Gate::Insecure => None,
+        };
+        let mut lost = None;
+        let mut report = |news: News<'_>| {
+            let written = match self.format {
+                Format::Text => say(&news, &shown, peers.as_ref()),
+                Format::Json => print_line(&line(&news, &shown)),
+            };
+            if let Err(failure) = written {
+                lost.get_or_insert(failure);
+            }
+        };
+        let verdict = transfer::receive(&reception, &interrupted, &mut report)
+            .map_err(|error| Failure::at("recv", error))?;
+        match verdict {
+            Verdict::Complete => Ok(()),
+            Verdict::Interrupted if !self.once => Ok(()),
+            Verdict::Incomplete | Verdict::Interrupted => Err(Failure::Check),
+            // The line was written when it happened.
+            Verdict::TurnedAway => Err(Failure::Refused),
+        }
+    }
+
+    fn gate(&self) -> Result<(Gate, Shown), Failure> {
+        let mut shown = Shown::default();
+        if self.insecure {
+            return Ok((Gate::Insecure, shown));
+        }
+        if let (Some(path), Some(known)) = (&self.identity, &self.known_peers) {
+            let identity =
+                Identity::load_or_make(path).map_err(|error| Failure::at("--identity", error))?;
+            let peers =
+                KnownPeers::read(known).map_err(|error| Failure::at("--known-peers", error))?;
+            shown.key = Some(identity.public());
+            return Ok((Gate::Keys(identity, peers), shown));
+        }
+        let passphrase = self.passphrase.read()?.unwrap_or_else(|| {
+            let made = Passphrase::generate();
+            shown.passphrase = Some(made.as_str().to_owned());
+            made
+        });
+        Ok((Gate::Passphrase(passphrase), shown))
+    }
+}
+
+/// What the sender's user has to be told.
+#[derive(Default)]
+struct Shown {
+    /// A passphrase that was made here.
+    passphrase: Option<String>,
+    key: Option<PublicKey>,
+}
+
+fn say(news: &News<'_>, shown: &Shown, peers: Option<&KnownPeers>) -> Result<(), Failure> {
+    match news {
+        News::Listening(addresses) => print(&greeting(addresses, shown)),
+        News::Opened { from, key } => {
+            let key = key.map(PublicKey);
+            let name = key.as_ref().and_then(|key| peers.and_then(|peers| peers.name(key)));
+            let who = name.map_or(String::new(), |name| format!(" ({name})"));
+            print(&format!("{from}{who}: began\n"))
+        }
+        News::Problem(problem) => {
+            tell(&format!("acklab: recv: refused: {problem}"));
+            Ok(())
+        }
+        News::Status { .. } => Ok(()),
+        News::Ended { from, end, received, seconds } => {
+            print(&ended(*from, end, received, *seconds))
+        }
+        News::TurnedAway { from, code } => {
+            tell(&format!("acklab: recv: {from}: {code}"));
+            Ok(())
+        }
+    }
+}
+
+fn greeting(addresses: &[SocketAddr], shown: &Shown) -> String {
+    let mut text = String::new();
+    for address in addresses {
+        text += &format!("listening on {address}\n");
+    }
+    if let Some(passphrase) = &shown.passphrase {
+        let port = addresses.first().map_or(0, SocketAddr::port);
+        text += &format!(
+            "passphrase: {passphrase}\n\
+             on the other machine: acklab send FILE THIS_HOST:{port} --passphrase {passphrase}\n"
+        );
+    }
+    if let Some(key) = &shown.key {
+        text += &format!("this end's key for --peer: {key} (fingerprint {})\n", key.fingerprint());
+    }
+    text
+}
+
+fn ended(from: SocketAddr, end: &End, received: &Received, seconds: f64) -> String {
+    let Received { stored, stored_bytes, resumed, refused, bytes, .. } = received;
+    let rate = *bytes as f64 / 1e6 / seconds.max(1e-9);
+    let mut text = match end {
+        End::Finished => format!("{from}: complete: "),
+        End::Broken(error) => format!("{from}: ended: {error}; "),
+        End::Closed { code, text, by_peer } => {
+            let who = if *by_peer { " by the sender" } else { "" };
+            let said = if text.is_empty() { String::new() } else { format!(" ({text})") };
+            format!("{from}: ended early{who}: {code}{said}; what came is kept; ")
+        }
+    };
+    text += &format!("{stored} files, {stored_bytes} B in {seconds:.3} s ({rate:.2} MB/s)");
+    if *resumed > 0 {
+        text += &format!("; {resumed} B were here before");
+    }
+    if *refused > 0 {
+        text += &format!("; {refused} refused");
+    }
+    text.push('\n');
+    text
+}
+
+fn line(news: &News<'_>, shown: &Shown) -> serde_json::Value {
+    match news {
+        News::Listening(addresses) => json!({
+            "schema": lab::LISTENING,
+            "listen": addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "passphrase": shown.passphrase,
+            "key": shown.key.map(|key| key.to_string()),
+        }),
+        News::Opened { from, key } => json!({
+            "schema": lab::OPENED,
+            "from": from.to_string(),
+            "key": key.map(|key| PublicKey(key).to_string()),
+        }),
+        News::Problem(problem) => json!({ "schema": lab::PROBLEM, "problem": problem }),
+        News::Status { from, received, seconds } => {
+            lab::received(lab::PROGRESS, *from, received, *seconds)
+        }
+        News::Ended { from, end, received, seconds } => {
+            let mut line = lab::received(lab::RECEIVED, *from, received, *seconds);
+            let (state, why) = match end {
+                End::Finished => ("complete", None),
+                End::Broken(error) => ("broken", Some(error.to_string())),
+                End::Closed { code, .. } => ("ended early", Some(code.to_string())),
+            };
+            line["end"] = json!(state);
+            line["why"] = json!(why);
+            line
+        }
+        News::TurnedAway { from, code } => json!({
+            "schema": lab::TURNED_AWAY,
+            "from": from.to_string(),
+            "why": code.to_string(),
+        }),
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  acklab recv inbox --listen 0.0.0.0:9000
+      shows a passphrase; the sender gives it: acklab send FILE host:9000 --passphrase ...
+  acklab recv inbox --listen 198.51.100.7:9000 --listen 198.51.100.8:9000 --passphrase-file secret --once
+  acklab recv inbox --listen [::]:9000 --identity my.key --known-peers peers
+
+Exit status: 0 complete (without --once: stopped by Ctrl-C), 1 with --once: it ended early or something
+was refused, 2 unusable arguments, or with --once a sender that did not know the secret.";

@@ -1,0 +1,214 @@
+//! `acklab send`: files and folders to an `acklab recv`, over one path or several.
+
+use std::path::PathBuf;
+
+use acklab_lab::transfer::send::{self as transfer, End, News, Outcome};
+use acklab_lab::transfer::{
+    self as lab, Config, Errand, Identity, Line, PathReport, PublicKey, Secret, Status,
+};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::Format;
+use crate::outcome::{Failure, interruption, print, print_line, tell};
+use crate::secret::PassphraseOptions;
+
+/// Send files and folders to an `acklab recv`, over lossy links and several paths (Linux)
+///
+/// What was interrupted goes on where it was: run the same command again. Everything is encrypted, and
+/// both ends show each other that they know the same passphrase or have the right keys. Permissions and
+/// times are kept, holes of sparse files are not sent, symbolic links are left out.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Send {
+    /// File or folder to send
+    #[arg(value_name = "FILE|DIR")]
+    what: PathBuf,
+    /// Where the receiver listens: IPv4, [IPv6] or name, with its port
+    #[arg(value_name = "ADDR:PORT")]
+    to: String,
+    /// One more path: from an address of this machine to an address where the receiver listens; give it
+    /// once per path. One that leads to ADDR:PORT takes the place of the first path
+    #[arg(long, value_name = "LOCAL_IP,REMOTE_ADDR:PORT")]
+    path: Vec<String>,
+    #[command(flatten)]
+    passphrase: PassphraseOptions,
+    /// This end's key pair, made where the file is not there; needs --peer
+    #[arg(long, value_name = "FILE", requires = "peer")]
+    identity: Option<PathBuf>,
+    /// The receiver's public key, as `acklab recv --identity` shows it
+    #[arg(long, value_name = "KEY", requires = "identity")]
+    peer: Option<String>,
+    /// Neither encrypt nor check who it is: for experiments, and the receiver must say so too
+    #[arg(long, conflicts_with_all = ["identity"])]
+    insecure: bool,
+    /// At most so much per second: 60mbyte, 480mbit
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// Congestion control of each path [default: chosen by the protocol]
+    #[arg(long, value_name = "NAME")]
+    cc: Option<String>,
+    /// How to write progress and result to standard output; json: one object per line
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+impl Send {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let errand = self.errand()?;
+        let interrupted = interruption()?;
+        let bar = (self.format == Format::Text).then(bar);
+        let mut lost = None;
+        let mut report = |news: News<'_>| match news {
+            News::Status(status) => match &bar {
+                Some(bar) => show(bar, status),
+                None => lost = print_line(&lab::progress(status)).err(),
+            },
+            News::Problem(problem) => {
+                let line = format!("acklab: send: {problem}");
+                bar.as_ref().map_or_else(|| tell(&line), |bar| bar.suspend(|| tell(&line)));
+            }
+        };
+        let outcome = transfer::send(&errand, &interrupted, &mut report);
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+        let outcome = outcome.map_err(|error| Failure::at("send", error))?;
+        self.conclude(&outcome)
+    }
+
+    fn errand(&self) -> Result<Errand, Failure> {
+        let mut config = Config::default();
+        if let Some(name) = &self.cc {
+            config.algorithm = name.parse().map_err(|error| Failure::at("--cc", error))?;
+        }
+        let paths = self.path.iter().map(|path| lab::path(path));
+        let rate = self.rate.as_deref().map(lab::rate).transpose();
+        Ok(Errand {
+            what: self.what.clone(),
+            to: lab::address(&self.to).map_err(|what| Failure::at("ADDR:PORT", what))?,
+            paths: paths.collect::<Result<_, _>>().map_err(|what| Failure::at("--path", what))?,
+            secret: self.secret()?,
+            rate: rate.map_err(|what| Failure::at("--rate", what))?,
+            config,
+        })
+    }
+
+    fn secret(&self) -> Result<Secret, Failure> {
+        if self.insecure {
+            return Ok(Secret::Insecure);
+        }
+        if let (Some(path), Some(peer)) = (&self.identity, &self.peer) {
+            let peer: PublicKey = peer.parse().map_err(|error| Failure::at("--peer", error))?;
+            let identity =
+                Identity::load_or_make(path).map_err(|error| Failure::at("--identity", error))?;
+            return Ok(Secret::Keys(identity, peer));
+        }
+        self.passphrase.read()?.map(Secret::Passphrase).ok_or_else(|| {
+            Failure::Unusable(
+                "send: no secret: give the passphrase that the receiver shows with \
+                 --passphrase-file or in ACKLAB_PASSPHRASE, or use --identity and --peer"
+                    .to_owned(),
+            )
+        })
+    }
+
+    fn conclude(&self, outcome: &Outcome) -> Result<(), Failure> {
+        let status = &outcome.status;
+        match self.format {
+            Format::Json => print_line(&Line::new(status).to_json())?,
+            Format::Text => print(&summary(status))?,
+        }
+        let why = match &outcome.end {
+            End::Finished if status.failures == 0 => return Ok(()),
+            End::Finished => format!("{} not sent", count(status.failures, "file or folder")),
+            End::Interrupted => "stopped; run the same command again to go on".to_owned(),
+            End::Broken(error) => error.to_string(),
+            End::Closed { code, text, by_peer } => {
+                let said = if text.is_empty() { String::new() } else { format!(": {text}") };
+                let who = if *by_peer { "the receiver ended it: " } else { "" };
+                let what = format!("send: {}: {who}{code}{said}", self.to);
+                if lab::is_unusable(*code) {
+                    return Err(Failure::Unusable(what));
+                }
+                tell(&format!("acklab: {what}; run the same command again to go on"));
+                return Err(Failure::Check);
+            }
+        };
+        tell(&format!("acklab: send: {why}"));
+        Err(Failure::Check)
+    }
+}
+
+fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let style = ProgressStyle::with_template(
+        "{wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}\n{msg}",
+    );
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn show(bar: &ProgressBar, status: &Status) {
+    if !status.connected {
+        bar.set_message("waiting for the receiver's answer");
+        return;
+    }
+    let progress = &status.progress;
+    bar.set_length(status.totals.bytes);
+    bar.set_position((progress.sent + progress.resumed).min(status.totals.bytes));
+    let lines: Vec<String> =
+        status.paths.iter().map(|path| path_line(path, status.seconds)).collect();
+    bar.set_message(lines.join("\n"));
+}
+
+fn path_line(path: &PathReport, seconds: f64) -> String {
+    let rtt = path.rtt.map_or("-".to_owned(), |rtt| format!("{:.1} ms", rtt.as_millis_f64()));
+    format!(
+        "{} -> {}: {:.2} MB/s, {:.1} % lost, round trip {rtt}, {}",
+        path.local,
+        path.remote,
+        path.bytes as f64 / 1e6 / seconds.max(1e-3),
+        path.loss() * 100.0,
+        path.state,
+    )
+}
+
+fn summary(status: &Status) -> String {
+    let progress = &status.progress;
+    let mut text = format!(
+        "{} stored, {} B in {:.3} s ({:.2} MB/s); {} B on the wire",
+        count(progress.stored, "file"),
+        progress.stored_bytes,
+        status.seconds,
+        progress.sent as f64 / 1e6 / status.seconds.max(1e-9),
+        status.wire_bytes(),
+    );
+    if progress.resumed > 0 {
+        text += &format!("; {} B were there before", progress.resumed);
+    }
+    if status.skipped > 0 {
+        text += &format!("; {} left out", count(status.skipped, "link or device"));
+    }
+    text.push('\n');
+    for path in &status.paths {
+        text += &format!("path {}\n", path_line(path, status.seconds));
+    }
+    text
+}
+
+const EXAMPLES: &str = "\
+Examples (the receiver runs `acklab recv inbox --listen 0.0.0.0:9000` and shows a passphrase):
+  ACKLAB_PASSPHRASE=able-baker-cat-dog acklab send photos host.example:9000
+  acklab send disk.img 198.51.100.7:9000 --passphrase-file secret --rate 20mbyte
+  acklab send disk.img 198.51.100.7:9000 --path 192.0.2.1,198.51.100.7:9000 \\
+      --path 203.0.113.5,198.51.100.8:9000 --identity my.key --peer acklab1...
+
+Exit status: 0 all is stored, 1 it ended early or something was not sent (run it again to go on),
+2 unusable arguments, a wrong secret, an unknown key or another version.";
