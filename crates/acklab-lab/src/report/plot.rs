@@ -116,6 +116,8 @@ pub struct Lines {
     pub scatter: bool,
     /// Logarithmic horizontal axis.
     pub log_x: bool,
+    /// Vertical bars around points: (name of the series, x, low, high).
+    pub intervals: Vec<(String, f64, f64, f64)>,
 }
 
 /// One line of [`Lines`].

@@ -232,7 +232,7 @@ fn single_case(report: &RunReport<'_>, case: &RunCase<'_>) -> Vec<Block> {
         y_title: title,
         series: vec![LineSeries { name: "first replication".into(), points }],
         scatter: true,
-        log_x: false,
+        ..Lines::default()
     };
     // One value has no distribution, and one per replication no order.
     let mut figures = Vec::new();

@@ -100,13 +100,37 @@ fn lines_drawing(lines: &Lines) -> Value {
     if !lines.scatter {
         encoding["strokeDash"] = series_dash(&names);
     }
-    let data = json!({"points": {
+    let mut data = json!({"points": {
         "x": numbers(points().map(|point| point.0), 7),
         "y": numbers(points().map(|point| point.1), 5),
         "s": words(&names, lengths),
     }});
-    let layer = json!({"data": {"name": "points"}, "mark": mark, "encoding": encoding});
-    drawing_of(280, &[layer], &data)
+    let mut layers = Vec::new();
+    if !lines.intervals.is_empty() {
+        data["intervals"] = interval_columns(&lines.intervals);
+        layers.push(json!({
+            "data": {"name": "intervals"},
+            "mark": {"type": "errorbar", "ticks": true},
+            "encoding": {
+                "x": encoding["x"],
+                "y": {"field": "a", "type": "quantitative", "title": lines.y_title},
+                "y2": {"field": "b"},
+                "color": encoding["color"],
+            },
+        }));
+    }
+    layers.push(json!({"data": {"name": "points"}, "mark": mark, "encoding": encoding}));
+    drawing_of(280, &layers, &data)
+}
+
+fn interval_columns(intervals: &[(String, f64, f64, f64)]) -> Value {
+    let names: Vec<&str> = intervals.iter().map(|interval| interval.0.as_str()).collect();
+    json!({
+        "x": numbers(intervals.iter().map(|interval| interval.1), 7),
+        "a": numbers(intervals.iter().map(|interval| interval.2), 5),
+        "b": numbers(intervals.iter().map(|interval| interval.3), 5),
+        "s": words(&names, names.iter().map(|_| 1)),
+    })
 }
 
 /// A line of more points is drawn without them.

@@ -210,6 +210,7 @@ fn lines(scatter: bool) -> Lines {
         series: series.collect(),
         scatter,
         log_x: !scatter,
+        intervals: vec![("Linux".into(), 100.0, 40.0, 60.0)],
     }
 }
 

@@ -1,6 +1,7 @@
 //! `acklab reproduce`: a paper's experiments, all of them, in one report. One paper, one file.
 
 mod ance;
+mod rdt;
 mod xudp;
 
 use std::fs;
@@ -25,6 +26,7 @@ pub(crate) struct Reproduce {
 enum Paper {
     Ance(ance::Ance),
     Xudp(xudp::Xudp),
+    Rdt(rdt::Rdt),
 }
 
 impl Reproduce {
@@ -32,6 +34,7 @@ impl Reproduce {
         match self.paper {
             Paper::Ance(paper) => paper.run(),
             Paper::Xudp(paper) => paper.run(),
+            Paper::Rdt(paper) => paper.run(),
         }
     }
 }

@@ -187,7 +187,7 @@ fn lines(title: String, quantity: Quantity, series: Vec<LineSeries>) -> Block {
             y_title: quantity.axis.into(),
             series,
             scatter: false,
-            log_x: false,
+            ..Lines::default()
         }),
     })
 }

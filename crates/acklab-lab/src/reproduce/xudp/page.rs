@@ -229,7 +229,7 @@ fn figure(
     scatter: bool,
 ) -> Figure<Plot> {
     let x_title = "time (ms)".into();
-    let lines = Lines { x_title, y_title: y_title.into(), series, scatter, log_x: false };
+    let lines = Lines { x_title, y_title: y_title.into(), series, scatter, ..Lines::default() };
     Figure { title, caption: caption.into(), drawing: Plot::Lines(lines) }
 }
 

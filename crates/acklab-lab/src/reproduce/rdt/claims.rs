@@ -1,0 +1,221 @@
+//! The paper's sentences about its results, in our words, and whether they hold.
+//!
+//! What compares times is decided under each reading of the hosts' costs, by 95 % intervals over
+//! repetitions with the same seeds; what is about statistics or dead links has one answer.
+
+use acklab_stats::MeanInterval;
+
+use super::experiment::{Experiments, MACHINES};
+use super::paper::{LOSSES, ROWS, row};
+use super::{DeadPath, Stopping};
+use crate::reproduce::ance::claims::Outcome;
+use crate::reproduce::rdt::stopping::Rule;
+
+/// A sentence and what became of it.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// Where it stands.
+    pub place: &'static str,
+    /// What it says.
+    pub text: &'static str,
+    /// Under each of [`MACHINES`].
+    pub outcomes: [Outcome; MACHINES.len()],
+    /// The figures it rests on.
+    pub figures: String,
+}
+
+/// Judges every claim.
+pub fn judge(experiments: &[Experiments], stopping: &[Stopping], dead: &[DeadPath]) -> Vec<Judged> {
+    let each = |decide: &dyn Fn(&Experiments) -> Outcome| {
+        let mut outcomes = [Outcome::Open; MACHINES.len()];
+        for (outcome, experiments) in outcomes.iter_mut().zip(experiments) {
+            *outcome = decide(experiments);
+        }
+        outcomes
+    };
+    let tell = |figure: &dyn Fn(&Experiments) -> String| {
+        let words = experiments.iter().map(|e| format!("{}: {}", e.machine.name, figure(e)));
+        words.collect::<Vec<_>>().join("; ")
+    };
+    vec![
+        Judged {
+            place: "abstract, IV",
+            text: "in both experiments more loss makes the transfer considerably longer",
+            outcomes: each(&|e| all([1, 2].map(|paths| rises(e, paths)))),
+            figures: tell(&|e| {
+                format!(
+                    "28 % takes {:.1} times as long as 5 %",
+                    e.at(2, 1).mean() / e.at(0, 1).mean()
+                )
+            }),
+        },
+        Judged {
+            place: "IV C",
+            text: "two paths are faster than one, at every loss",
+            outcomes: each(&|e| all([0, 1, 2].map(|loss| above_zero(e.gain(loss))))),
+            figures: format!("paper {}; {}", times(&paper_ratios()), tell(&|e| times(&ratios(e)))),
+        },
+        Judged {
+            place: "IV C",
+            text: "what two paths gain is almost the same at every loss (here: within 10 % of its mean), so \
+                   that it does not depend on loss",
+            outcomes: each(&|e| steady(&gains(e))),
+            figures: format!(
+                "paper {}, which {}; {}",
+                seconds(&paper_gains()),
+                steady(&paper_gains()).word(),
+                tell(&|e| seconds(&gains(e)))
+            ),
+        },
+        Judged {
+            place: "V",
+            text: "the file is faster on two paths because more links are used (with hosts that cost nothing, \
+                   links are all there is)",
+            outcomes: [all([0, 1, 2].map(|loss| above_zero(experiments[0].gain(loss)))); 3],
+            figures: format!(
+                "{}: {}",
+                experiments[0].machine.name,
+                times(&ratios(&experiments[0]))
+            ),
+        },
+        Judged {
+            place: "II",
+            text: "the file arrives whole, whatever is lost",
+            outcomes: each(&|e| {
+                let mut transfers = e.measured.iter().flat_map(|measured| &measured.transfers);
+                holds(transfers.all(|transfer| transfer.seconds.is_some()))
+            }),
+            figures: format!("{} transfers", runs(experiments)),
+        },
+        precision(stopping),
+        printed(),
+        Judged {
+            place: "II",
+            text: "when a router dies, its traffic is redirected so that the transfer is not interrupted (here: \
+                   no second without an ACK)",
+            outcomes: judge_dead(dead),
+            figures: dead
+                .iter()
+                .map(|dead| format!("{}: {:.1} s without an ACK", dead.machine.name, dead.wait))
+                .collect::<Vec<_>>()
+                .join("; "),
+        },
+    ]
+}
+
+fn precision(stopping: &[Stopping]) -> Judged {
+    let code: Vec<f64> = stopping
+        .iter()
+        .filter(|stopping| stopping.rule == Rule::Code)
+        .map(|stopping| 100.0 * stopping.campaigns.coverage)
+        .collect();
+    let worst = code.iter().copied().fold(100.0, f64::min);
+    let words: Vec<String> = code.iter().map(|share| format!("{share:.0}")).collect();
+    Judged {
+        place: "I, II",
+        text: "runs are repeated until the margin is right with 95 % confidence (here: the code's interval \
+               holds the mean in at least 93 % of campaigns)",
+        outcomes: [holds(worst >= 93.0); 3],
+        figures: format!("{} % of campaigns, experiment by experiment", words.join(", ")),
+    }
+}
+
+/// Follows from the authors' code alone: it compares seconds, and the tables print them as percent.
+fn printed() -> Judged {
+    let relative: Vec<f64> =
+        ROWS.iter().map(|row| 100.0 * row.margin_seconds() / row.mean).collect();
+    let agree =
+        ROWS.iter().zip(&relative).all(|(row, real)| (row.printed_margin - real).abs() < 0.1);
+    Judged {
+        place: "IV, tables",
+        text: "the tables give margins of error in percent",
+        outcomes: [holds(agree); 3],
+        figures: format!(
+            "printed {:.2} to {:.2} %; of the means they are {:.3} to {:.3} %",
+            1.5739,
+            9.9973,
+            relative.iter().copied().fold(f64::INFINITY, f64::min),
+            relative.iter().copied().fold(0.0, f64::max),
+        ),
+    }
+}
+
+fn judge_dead(dead: &[DeadPath]) -> [Outcome; MACHINES.len()] {
+    let mut outcomes = [Outcome::Open; MACHINES.len()];
+    for (outcome, dead) in outcomes.iter_mut().zip(dead) {
+        *outcome = holds(dead.wait < 1.0);
+    }
+    outcomes
+}
+
+/// Each loss takes longer than the one before, by intervals that do not touch.
+fn rises(experiments: &Experiments, paths: usize) -> Outcome {
+    let intervals = [0, 1, 2].map(|loss| experiments.at(loss, paths).interval());
+    let pairs = intervals.windows(2).map(|pair| match pair {
+        [Some(less), Some(more)] if more.low > less.high => Outcome::Holds,
+        [Some(less), Some(more)] if more.high < less.low => Outcome::Fails,
+        _ => Outcome::Open,
+    });
+    all(pairs)
+}
+
+fn above_zero(gain: Option<MeanInterval>) -> Outcome {
+    match gain {
+        Some(gain) if gain.low > 0.0 => Outcome::Holds,
+        // Nothing gained that could be seen is not what the claim says.
+        Some(_) => Outcome::Fails,
+        None => Outcome::Open,
+    }
+}
+
+/// Whether all lie within 10 % of their mean.
+fn steady(gains: &[f64]) -> Outcome {
+    let mean = gains.iter().sum::<f64>() / gains.len() as f64;
+    holds(gains.iter().all(|gain| (gain - mean).abs() <= 0.1 * mean.abs()))
+}
+
+fn holds(it: bool) -> Outcome {
+    if it { Outcome::Holds } else { Outcome::Fails }
+}
+
+/// Fails if one fails, is open if one is open.
+fn all(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
+    outcomes.into_iter().fold(Outcome::Holds, |so_far, outcome| match (so_far, outcome) {
+        (Outcome::Fails, _) | (_, Outcome::Fails) => Outcome::Fails,
+        (Outcome::Open, _) | (_, Outcome::Open) => Outcome::Open,
+        _ => Outcome::Holds,
+    })
+}
+
+fn gains(experiments: &Experiments) -> [f64; LOSSES.len()] {
+    [0, 1, 2].map(|loss| experiments.at(loss, 1).mean() - experiments.at(loss, 2).mean())
+}
+
+/// One path's mean time over two paths'.
+pub fn ratios(experiments: &Experiments) -> [f64; LOSSES.len()] {
+    [0, 1, 2].map(|loss| experiments.at(loss, 1).mean() / experiments.at(loss, 2).mean())
+}
+
+fn paper_gains() -> [f64; LOSSES.len()] {
+    [0, 1, 2].map(|loss| row(loss, 1).mean - row(loss, 2).mean)
+}
+
+/// The same of the paper's tables.
+pub fn paper_ratios() -> [f64; LOSSES.len()] {
+    [0, 1, 2].map(|loss| row(loss, 1).mean / row(loss, 2).mean)
+}
+
+fn seconds(values: &[f64]) -> String {
+    let words: Vec<String> = values.iter().map(|value| format!("{value:.1}")).collect();
+    format!("{} s", words.join(", "))
+}
+
+/// "x 1.16, 1.11, 1.07".
+pub fn times(values: &[f64]) -> String {
+    let words: Vec<String> = values.iter().map(|value| format!("{value:.2}")).collect();
+    format!("x {}", words.join(", "))
+}
+
+fn runs(experiments: &[Experiments]) -> usize {
+    experiments.iter().flat_map(|e| &e.measured).map(|measured| measured.transfers.len()).sum()
+}

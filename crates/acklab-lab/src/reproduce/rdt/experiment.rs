@@ -1,0 +1,193 @@
+//! The six experiments, repeated, under each reading of what the hosts cost.
+//!
+//! The paper says nothing about processors, but its times are three times those of its network. One
+//! Python interpreter does all the sending, and each router's program handles every packet, so their
+//! time per packet is a parameter. [`MACHINES`] are three readings: nothing; the sender alone, with the
+//! 4 ms that its totals suggest; and sender and routers with the two figures that come closest to all six
+//! of the paper's means (least squares of the logarithms over a grid of 0.1 ms).
+
+use acklab_core::rng::replication_seed;
+use acklab_core::time::Span;
+use acklab_stats::MeanInterval;
+use rayon::prelude::*;
+
+use super::paper::{LOSSES, ROWS, Row};
+use super::protocol::Settings;
+use super::simulated::{Network, Transfer, transfer};
+
+/// What the hosts cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Machine {
+    /// In a few words.
+    pub name: &'static str,
+    /// The sender's time for a transmission.
+    pub sender: Span,
+    /// A router's time for a packet.
+    pub router: Span,
+}
+
+/// Hosts that cost nothing.
+pub const IDEAL: Machine =
+    Machine { name: "no processor time", sender: Span::ZERO, router: Span::ZERO };
+/// The sender's interpreter.
+pub const INTERPRETER: Machine =
+    Machine { name: "sender 4 ms", sender: Span::from_millis(4), router: Span::ZERO };
+/// Both kinds of program, fitted to the paper.
+pub const FITTED: Machine = Machine {
+    name: "sender 3 ms, routers 1.7 ms",
+    sender: Span::from_millis(3),
+    router: Span::from_micros(1700),
+};
+/// The readings, in the order of the report.
+pub const MACHINES: [Machine; 3] = [IDEAL, INTERPRETER, FITTED];
+
+impl Machine {
+    /// The course's network with these routers.
+    pub const fn network(&self, loss: f64) -> Network {
+        Network { router_cpu: self.router, ..Network::new(loss) }
+    }
+
+    /// The course's protocol on this sender.
+    pub const fn settings(&self, chunks: u16, paths: usize) -> Settings {
+        Settings { cpu: self.sender, ..Settings::new(chunks, paths) }
+    }
+}
+
+/// Repetitions of one experiment.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The paper's row.
+    pub paper: Row,
+    /// Each repetition, in the order of the seeds.
+    pub transfers: Vec<Transfer>,
+}
+
+impl Measured {
+    /// Transfer times, seconds; NaN where one did not end.
+    pub fn seconds(&self) -> Vec<f64> {
+        self.transfers.iter().map(|transfer| transfer.seconds.unwrap_or(f64::NAN)).collect()
+    }
+
+    /// The mean with its 95 % interval; `None` where a transfer did not end.
+    pub fn interval(&self) -> Option<MeanInterval> {
+        MeanInterval::from_replications(&self.seconds(), 0.95)
+    }
+
+    /// The mean time, seconds.
+    pub fn mean(&self) -> f64 {
+        self.seconds().iter().sum::<f64>() / self.transfers.len() as f64
+    }
+
+    /// Transmissions for each packet of the file.
+    pub fn tries(&self, chunks: u16) -> f64 {
+        let sent: u64 = self.transfers.iter().map(|transfer| transfer.sent).sum();
+        sent as f64 / (self.transfers.len() as f64 * f64::from(chunks))
+    }
+
+    /// Share of the transfers whose end packet was never answered, and how long the sender tried, seconds
+    /// on average.
+    pub fn vain_ends(&self) -> (f64, f64) {
+        let vain: Vec<f64> = self
+            .transfers
+            .iter()
+            .filter(|transfer| !transfer.end_answered)
+            .filter_map(|transfer| transfer.end_seconds)
+            .collect();
+        let share = vain.len() as f64 / self.transfers.len() as f64;
+        let mean = if vain.is_empty() { 0.0 } else { vain.iter().sum::<f64>() / vain.len() as f64 };
+        (share, mean)
+    }
+}
+
+/// The six experiments on one kind of machine, in the order of [`ROWS`].
+#[derive(Clone, Debug)]
+pub struct Experiments {
+    /// The machine.
+    pub machine: Machine,
+    /// Packets of the file.
+    pub chunks: u16,
+    /// The experiments.
+    pub measured: Vec<Measured>,
+}
+
+impl Experiments {
+    /// Repeats each under the seeds that follow from `seed`.
+    pub fn run(machine: Machine, chunks: u16, repetitions: u64, seed: u64) -> Self {
+        let jobs: Vec<(Row, u64)> =
+            ROWS.iter().flat_map(|row| (0..repetitions).map(|index| (*row, index))).collect();
+        let transfers: Vec<Transfer> = jobs
+            .into_par_iter()
+            .map(|(row, index)| repetition(machine, chunks, row, seed, index))
+            .collect();
+        let mut transfers = transfers.into_iter();
+        let measured = ROWS.map(|paper| Measured {
+            paper,
+            transfers: transfers.by_ref().take(repetitions as usize).collect(),
+        });
+        Self { machine, chunks, measured: measured.into() }
+    }
+
+    /// An experiment by the number of its loss in [`LOSSES`] and its paths.
+    pub fn at(&self, loss: usize, paths: usize) -> &Measured {
+        &self.measured[loss + LOSSES.len() * (paths - 1)]
+    }
+
+    /// Mean over repetitions of one path's time minus two paths', with its interval: they share seeds.
+    pub fn gain(&self, loss: usize) -> Option<MeanInterval> {
+        let (one, two) = (self.at(loss, 1).seconds(), self.at(loss, 2).seconds());
+        let gains: Vec<f64> = one.iter().zip(&two).map(|(one, two)| one - two).collect();
+        MeanInterval::from_replications(&gains, 0.95)
+    }
+}
+
+/// One transfer of an experiment.
+pub fn repetition(machine: Machine, chunks: u16, row: Row, seed: u64, index: u64) -> Transfer {
+    let settings = machine.settings(chunks, row.paths);
+    transfer(&machine.network(row.loss), settings, replication_seed(seed, index), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::rdt::paper::SIZE;
+    use crate::reproduce::rdt::protocol::chunks;
+
+    /// Means of five repetitions, in the order of [`ROWS`].
+    fn means(machine: Machine) -> Vec<f64> {
+        let chunks = chunks(SIZE).expect("5 MB");
+        let experiments = Experiments::run(machine, chunks, 5, 1);
+        experiments.measured.iter().map(Measured::mean).collect()
+    }
+
+    #[track_caller]
+    fn within(means: &[f64], expect: &[f64], share: f64) {
+        for (mean, expect) in means.iter().zip(expect) {
+            assert!((mean / expect - 1.0).abs() <= share, "{means:.2?} for {expect:?}");
+        }
+    }
+
+    #[test]
+    fn hosts_that_cost_nothing_take_what_another_simulator_takes() {
+        // An independent event simulation of the same protocol.
+        within(&means(IDEAL)[..3], &[17.0, 34.6, 76.8], 0.03);
+    }
+
+    #[test]
+    fn four_milliseconds_per_transmission_come_near_the_paper_on_one_path() {
+        let means = means(INTERPRETER);
+        within(&means[..3], &[51.8, 82.7, 162.9], 0.07);
+        within(&means[..3], &[48.15, 81.20, 172.96], 0.12);
+        // And leave nothing for a second path to gain.
+        within(&means[3..], &means[..3], 0.02);
+    }
+
+    #[test]
+    fn routers_that_take_their_time_explain_what_the_second_path_gains() {
+        let means = means(FITTED);
+        let paper = ROWS.map(|row| row.mean);
+        within(&means, &paper, 0.10);
+        let gains = [0, 1, 2].map(|loss| means[loss] / means[loss + 3]);
+        within(&gains, &[1.16, 1.11, 1.07], 0.10);
+        assert!(gains.iter().all(|gain| *gain > 1.02), "{gains:?}");
+    }
+}
