@@ -5,10 +5,12 @@
 //! packet holds, keeps the answers in its record of the packet, and tells what became of them:
 //! `on_acked`, `on_lost`, `on_control_acked`, `on_control_lost`. It hands in the frames that arrive
 //! ([`Content::handle_frame`]), the time ([`Content::handle_timeout`]) and the round trip
-//! ([`Content::on_rtt`]). Nothing here knows of paths, packets or numbers. Streams bytes are read
+//! ([`Content::on_rtt`]). Nothing here knows of paths, packets or numbers. A stream's bytes are read
 //! in order only; reading as they arrive is left out until somebody needs it.
 
 mod control;
+#[cfg(test)]
+mod hostile;
 mod receiving;
 mod sending;
 #[cfg(test)]
