@@ -73,8 +73,10 @@ impl Greeting {
     }
 
     pub(super) fn deadline(&self) -> Time {
-        let doubt = self.doubt.as_ref().map_or(Time::MAX, |(_, _, until)| *until);
-        self.next_at.min(self.started + LIMIT).min(doubt)
+        match &self.doubt {
+            Some((_, _, until)) => *until,
+            None => self.next_at.min(self.started + LIMIT),
+        }
     }
 
     /// The code with which greeting has failed by now.
@@ -138,6 +140,8 @@ pub(super) struct Answering {
     owed: u32,
     addrs: PathAddrs,
     until: Time,
+    /// Somebody says that the client could not read the answer.
+    refused: bool,
 }
 
 impl Answering {
@@ -148,11 +152,17 @@ impl Answering {
         (copy, addrs): (u8, PathAddrs),
     ) -> Self {
         let initial = initial.to_vec();
-        Self { cipher, message, initial, copy, owed: 1, addrs, until: now + LIMIT }
+        Self { cipher, message, initial, copy, owed: 1, addrs, until: now + LIMIT, refused: false }
     }
 
     pub(super) const fn deadline(&self) -> Time {
         self.until
+    }
+
+    /// Anybody who saw the answer can say so: a packet of the client's until then proves it wrong.
+    fn on_refused(&mut self, now: Time) {
+        self.refused = true;
+        self.until = self.until.min(now + DOUBT);
     }
 
     /// Whether an INITIAL with this message is a copy of the one that is answered.
@@ -250,6 +260,8 @@ impl Connection {
         let Stage::Greeting(greeting) = &mut self.stage else { return false };
         let agreed = match greeting.greeter.answer(cipher, message) {
             Ok(agreed) => agreed,
+            // Garbage.
+            Err(Code::Protocol) => return false,
             Err(code) => {
                 greeting.doubt(now, code, String::new());
                 greeting.refusals.get_or_insert((source, REFUSALS));
@@ -295,8 +307,20 @@ impl Connection {
         let text = String::from_utf8_lossy(text).into_owned();
         match &mut self.stage {
             Stage::Greeting(greeting) => greeting.doubt(now, code, text),
-            Stage::Answering(_) if code == Code::WrongSecret => self.on_ended(code, text, true),
+            Stage::Answering(answering) if code == Code::WrongSecret => answering.on_refused(now),
             _ => {}
+        }
+    }
+
+    /// The client has not shown that it has the keys. What was told of it is taken back: it is nobody, and
+    /// worth a word only where its user had another secret.
+    pub(super) fn on_unproven(&mut self) {
+        self.events.clear();
+        let refused = matches!(&self.stage, Stage::Answering(answering) if answering.refused);
+        if refused {
+            self.on_ended(Code::WrongSecret, String::new(), true);
+        } else {
+            self.stage = Stage::Closed;
         }
     }
 

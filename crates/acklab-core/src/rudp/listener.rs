@@ -239,6 +239,8 @@ impl Listener {
         };
         let answer = match self.greeter.greet(offer, &mut payload) {
             Ok(answer) => answer,
+            // Garbage deserves no answer.
+            Err(Code::Protocol) => return,
             Err(code) => {
                 self.reply(now, from, source, Reply::Refuse(code));
                 return;

@@ -68,8 +68,7 @@ impl Connection {
             }
             Stage::Answering(answering) => {
                 if now >= answering.deadline() {
-                    let text = "the client did not go on".to_owned();
-                    self.on_ended(Code::Idle, text, false);
+                    self.on_unproven();
                 }
             }
             Stage::Ending(ending) => {
