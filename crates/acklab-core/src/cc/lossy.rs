@@ -142,6 +142,11 @@ impl Lossy {
         2.0 * Self::wanted_queue(self.served) + LONG_QUEUE_MARGIN + self.mss / self.best.max(1.0)
     }
 
+    /// Whether the queue is as long as it gets, so that a loss is an overflow.
+    fn is_full(&self) -> bool {
+        self.delay.lately() > FULL * self.delay.peak()
+    }
+
     /// Packets sent and lost in the round under way, as far as is known.
     fn round_packets(&self) -> (f64, f64) {
         let lost = (self.lost - self.round_lost) / self.mss;
@@ -164,7 +169,7 @@ impl Lossy {
         let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
         let congested = self.look_for_congestion(now, (sent, lost));
         let bound = self.long_queue().max(self.delay.peak() / 2.0);
-        if !congested && self.delay.queue_most() < bound {
+        if !congested && !self.is_competing() && self.delay.queue_most() < bound {
             self.losses.learn(sent, lost);
         }
         match self.phase {
@@ -174,6 +179,7 @@ impl Lossy {
                 self.share = self.share.max(served);
             }
             Phase::Delay => {
+                let served = served.min(2.0 * GROWTH * self.share);
                 self.flight.record(self.rounds.count, served * trip);
                 if has_delay {
                     self.learn_share(now, served);
@@ -243,6 +249,7 @@ impl Lossy {
     /// A round of the competition ends.
     fn end_round_of_rivalry(&mut self, now: Time, served: f64, packets: (f64, f64)) {
         let Some(rivalry) = &mut self.rivalry else { return };
+        self.losses.doubt(packets.0, packets.1);
         let round = Round {
             number: self.rounds.count,
             served,
@@ -268,7 +275,7 @@ impl Lossy {
         if !std::mem::take(&mut self.marked) && !excess {
             return false;
         }
-        let is_full = self.delay.present() > FULL * self.delay.peak();
+        let is_full = self.is_full();
         match (&mut self.rivalry, self.phase) {
             (Some(rivalry), Phase::Compete) => rivalry.on_congestion(now, self.rounds.count),
             (_, Phase::Delay) if is_full && self.losses.is_known() => {
@@ -305,7 +312,7 @@ impl CongestionControl for Lossy {
         let Some(rate) = sample.rate.filter(|rate| !rate.interval.is_zero()) else { return };
         if let (Phase::StartUp(start_up), Some(least)) = (&mut self.phase, self.delay.least()) {
             let served = (self.delivered + self.lost, self.mss);
-            let queue = self.delay.present();
+            let queue = self.delay.lately();
             let found = start_up.on_ack(now, &rate, served, least, queue);
             self.rate = found.unwrap_or(start_up.pace);
             if let Some(found) = found {

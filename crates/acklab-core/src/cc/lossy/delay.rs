@@ -8,10 +8,10 @@ pub(super) struct Delay {
     /// The least round trip, and when it was last met.
     least: f64,
     met: Time,
-    /// The least of the half round trip under way, since when, and of the one before.
-    half: f64,
-    half_since: Time,
-    half_before: f64,
+    /// The least of the quarter of a round trip under way, since when, and of the one before.
+    quarter: f64,
+    quarter_since: Time,
+    quarter_before: f64,
     /// Of the round under way.
     round_least: f64,
     round_most: f64,
@@ -28,9 +28,9 @@ impl Delay {
         Self {
             least: f64::INFINITY,
             met: Time::ZERO,
-            half: f64::INFINITY,
-            half_since: Time::ZERO,
-            half_before: f64::INFINITY,
+            quarter: f64::INFINITY,
+            quarter_since: Time::ZERO,
+            quarter_before: f64::INFINITY,
             round_least: f64::INFINITY,
             round_most: 0.0,
             queue: 0.0,
@@ -47,13 +47,14 @@ impl Delay {
             self.met = now;
         }
         self.least = self.least.min(rtt);
-        if now.since(self.half_since).as_secs_f64() > self.least / 2.0 {
-            (self.half_before, self.half, self.half_since) = (self.half, f64::INFINITY, now);
+        if now.since(self.quarter_since).as_secs_f64() > self.least / 4.0 {
+            (self.quarter_before, self.quarter, self.quarter_since) =
+                (self.quarter, f64::INFINITY, now);
         }
-        self.half = self.half.min(rtt);
+        self.quarter = self.quarter.min(rtt);
         self.round_least = self.round_least.min(rtt);
         self.round_most = self.round_most.max(rtt);
-        let queue = rtt - self.least;
+        let queue = self.lately();
         if queue >= self.peak || now.since(self.peak_at) > PEAK_LIFE {
             (self.peak, self.peak_at) = (queue, now);
         }
@@ -95,9 +96,9 @@ impl Delay {
         self.queue
     }
 
-    /// What every packet waited lately, seconds: of the last round trip, or half of it.
+    /// What every packet waited lately, seconds: of a quarter to half of a round trip.
     pub(super) fn lately(&self) -> f64 {
-        let least = self.half.min(self.half_before);
+        let least = self.quarter.min(self.quarter_before);
         if least.is_finite() { least - self.least } else { 0.0 }
     }
 
@@ -109,11 +110,6 @@ impl Delay {
     /// The longest wait in the last round, seconds.
     pub(super) const fn queue_most(&self) -> f64 {
         self.queue_most
-    }
-
-    /// What the newest packets wait: of the round under way, or of the last.
-    pub(super) fn present(&self) -> f64 {
-        if self.round_least.is_infinite() { self.queue_most } else { self.round_most - self.least }
     }
 }
 

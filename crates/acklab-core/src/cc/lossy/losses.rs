@@ -12,22 +12,28 @@ pub(super) struct Losses {
     lost: f64,
     /// Mean square of the deviations from p0, in binomial variances; at least 1.
     dispersion: f64,
+    /// How much of the share is believed while nothing can be learned.
+    trust: f64,
+    /// The block under way.
+    block_sent: f64,
+    block_lost: f64,
 }
 
 impl Default for Losses {
     fn default() -> Self {
-        Self { sent: 0.0, lost: 0.0, dispersion: 1.0 }
+        Self { sent: 0.0, lost: 0.0, dispersion: 1.0, trust: 1.0, block_sent: 0.0, block_lost: 0.0 }
     }
 }
 
 impl Losses {
     /// The share that is lost without our doing.
     pub(super) fn share(&self) -> f64 {
-        ((self.lost + PRIOR_LOST) / (self.sent + PRIOR_SENT)).min(SHARE_MAX)
+        self.trust * ((self.lost + PRIOR_LOST) / (self.sent + PRIOR_SENT)).min(SHARE_MAX)
     }
 
     /// Of a round of so many packets, so many were lost, and the queue was not the reason.
     pub(super) fn learn(&mut self, sent: f64, lost: f64) {
+        self.trust = 1.0;
         let variance = self.variance(sent);
         if variance > 0.0 {
             let square = (lost - self.share() * sent) * (lost - self.share() * sent) / variance;
@@ -42,7 +48,19 @@ impl Losses {
 
     /// The path has changed: only these count.
     pub(super) fn relearn(&mut self, sent: f64, lost: f64) {
-        (self.sent, self.lost) = (sent, lost);
+        (self.sent, self.lost, self.trust) = (sent, lost, 1.0);
+    }
+
+    /// A round with somebody else's queue: overflow may be among its losses, so nothing is learned; but
+    /// where most blocks lose less than the share, the share was overflow, too.
+    pub(super) fn doubt(&mut self, sent: f64, lost: f64) {
+        (self.block_sent, self.block_lost) = (self.block_sent + sent, self.block_lost + lost);
+        if self.block_sent < BLOCK {
+            return;
+        }
+        let fewer = self.block_lost < self.share() * self.block_sent;
+        self.trust = (self.trust * if fewer { TRUST_STEP } else { 1.0 / TRUST_STEP }).min(1.0);
+        (self.block_sent, self.block_lost) = (0.0, 0.0);
     }
 
     /// Whether so many of so many are more than chance explains.
@@ -77,6 +95,10 @@ const PRIOR_LOST: f64 = 0.02;
 const PRIOR_SENT: f64 = 4.0;
 /// Packets; ours: about two rounds at 20 Mbit/s and 40 ms.
 const KNOWN: f64 = 100.0;
+/// Packets. Ours.
+const BLOCK: f64 = 50.0;
+/// Ours.
+const TRUST_STEP: f64 = 0.9;
 /// Less loss than this is none. Ours.
 const CLEAN: f64 = 0.01;
 /// One in 740 rounds by chance. Ours.
