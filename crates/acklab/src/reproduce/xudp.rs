@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
+use acklab_lab::reproduce::xudp::experiment::Figures;
 use acklab_lab::reproduce::xudp::{self, Reproduction, paper, parameters};
 use clap::Args;
 
@@ -99,16 +100,30 @@ impl Xudp {
             reproduction.factor(xudp::TWEAKED),
             paper::FACTOR,
         );
+        let figures = |figures: &Figures| {
+            let values = [figures.rate() / 1e3, figures.rtt_ms, figures.window];
+            values.map(|value| format!("{value:.1}"))
+        };
+        let rows: Vec<Vec<String>> = reproduction
+            .today
+            .iter()
+            .map(|run| {
+                let parcels = format!("{} of {}", run.parcels.0, run.parcels.1);
+                let cells = figures(&run.figures).into_iter().chain([parcels]);
+                [run.name.to_owned()].into_iter().chain(cells).collect()
+            })
+            .collect();
+        text.push_str("\nThe same parcels over today's protocol, on computers that take no time\n");
+        text.push_str(&lay_out(&["run", "KB/s", "RTT ms", "window", "parcels"], &rows));
         let rows: Vec<Vec<String>> = reproduction
             .policies
             .iter()
             .map(|row| {
-                let figures = [row.figures.rate() / 1e3, row.figures.rtt_ms, row.figures.window];
-                let cells = figures.map(|value| format!("{value:.1}"));
+                let cells = figures(&row.figures).into_iter();
                 [row.name.to_owned()].into_iter().chain(cells).collect()
             })
             .collect();
-        let _ = writeln!(text, "\nThe same stream under other ACK policies");
+        text.push_str("\nThe protocol of 1997 under other ACK policies\n");
         text.push_str(&lay_out(&["acknowledges", "KB/s", "RTT ms", "window"], &rows));
         let _ = writeln!(
             text,

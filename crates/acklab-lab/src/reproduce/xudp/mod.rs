@@ -11,6 +11,8 @@ pub mod parameters;
 mod policies;
 pub mod protocol;
 mod sensitivity;
+mod tables;
+pub mod today;
 
 use acklab_core::ack::Profile;
 use acklab_core::time::Span;
@@ -53,6 +55,8 @@ pub struct Reproduction {
     pub stream: Vec<Run>,
     /// The frames.
     pub frames: Vec<Run>,
+    /// Today's protocol on the same wire.
+    pub today: Vec<Run>,
     /// The stream under other ACK policies.
     pub policies: Vec<PolicyRow>,
     /// The stream with one parameter changed.
@@ -78,11 +82,13 @@ impl Reproduction {
         let stream = stream_runs(&settings, seed);
         progress("frames");
         let frames = frame_runs(&settings, seed);
+        progress("today's protocol");
+        let today = today::run(&settings, seed);
         progress("other ACK policies");
         let policies = policies::run(&settings, seed);
         progress("sensitivity");
         let sensitivity = sensitivity::run(&settings, seed);
-        Self { seed, settings, stream, frames, policies, sensitivity, timing: watch.read(0) }
+        Self { seed, settings, stream, frames, today, policies, sensitivity, timing: watch.read(0) }
     }
 
     /// The run of the stream called `name`.
@@ -91,6 +97,14 @@ impl Reproduction {
     /// If there is no run of that name.
     pub fn stream_run(&self, name: &str) -> &Run {
         self.stream.iter().find(|run| run.name == name).expect("a run of that name")
+    }
+
+    /// The run of today's protocol called `name`.
+    ///
+    /// # Panics
+    /// If there is no run of that name.
+    pub fn today_run(&self, name: &str) -> &Run {
+        self.today.iter().find(|run| run.name == name).expect("a run of that name")
     }
 
     /// How much faster run `name` was than that with the timer.
@@ -116,6 +130,7 @@ impl Reproduction {
                 "timer_removed": self.factor(REMOVED),
                 "timer_removed_window_tweaked": self.factor(TWEAKED),
             },
+            "today": self.today.iter().map(Run::to_json).collect::<Value>(),
             "frames": self.frames.iter().map(Run::to_json).collect::<Value>(),
             "policies": self.policies.iter().map(PolicyRow::to_json).collect::<Value>(),
             "sensitivity": self.sensitivity.iter().map(Changed::to_json).collect::<Value>(),

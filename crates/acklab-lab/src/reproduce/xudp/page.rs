@@ -1,17 +1,19 @@
 //! The report: the answer, tables 8.1 and 8.2, the three graphs of each run, frames, policies, sensitivity.
 
 use super::experiment::Figures;
-use super::{REMOVED, Reproduction, Run, TIMER, TIMER_TWEAKED, TWEAKED, paper, sensitivity};
+use super::today::{TODAY, TODAY_ONE, TODAY_TIMER, TODAY_TIMER_ONE};
+use super::{
+    REMOVED, Reproduction, Run, TIMER, TIMER_TWEAKED, TWEAKED, paper, sensitivity, tables,
+};
 use crate::report::{
-    Block, Cell, Column, Figure, LineSeries, Lines, Page, Plot, ReportError, Row, Section, Table,
-    Tone, Verdict,
+    Block, Figure, LineSeries, Lines, Page, Plot, ReportError, Section, Tone, Verdict,
 };
 
 /// The report as one HTML file.
 pub fn html(reproduction: &Reproduction) -> Result<String, ReportError> {
     let stream = vec![
-        Block::Table(stream_table(reproduction)),
-        Block::Table(totals(reproduction)),
+        Block::Table(tables::stream(reproduction)),
+        Block::Table(tables::totals(reproduction)),
         Block::Figure(together(&reproduction.stream)),
     ];
     let mut sections = vec![section("Tables 8.1 and 8.2", stream)];
@@ -20,11 +22,14 @@ pub fn html(reproduction: &Reproduction) -> Result<String, ReportError> {
             sections.push(section(&format!("The three graphs: {}", run.name), graphs(run)));
         }
     }
-    sections.push(section("Other ACK policies", vec![Block::Table(policies(reproduction))]));
-    let mut frames = vec![Block::Table(frames_table(&reproduction.frames))];
+    sections.push(section("Today’s protocol on the same wire", today_blocks(&reproduction.today)));
+    sections
+        .push(section("Other ACK policies", vec![Block::Table(tables::policies(reproduction))]));
+    let mut frames = vec![Block::Table(tables::frames(&reproduction.frames))];
     frames.extend(reproduction.frames.iter().map(|run| Block::Figure(received(run))));
     sections.push(section("Frames: tables 8.5 and 8.7", frames));
-    let open = [changes(reproduction), one_at_a_time(), parameters(reproduction)];
+    let open =
+        [tables::changes(reproduction), tables::one_at_a_time(), tables::parameters(reproduction)];
     let open = open.map(Block::Table).into();
     sections.push(section("What the thesis leaves open", open));
     let page = Page {
@@ -89,9 +94,23 @@ fn verdict(reproduction: &Reproduction) -> Verdict {
                  nothing: {}.",
                 many_ahead(reproduction)
             ),
+            words_on_today(reproduction),
         ],
         fixes: vec![],
     }
+}
+
+/// What today's protocol does with the parcels, and with the timer.
+fn words_on_today(reproduction: &Reproduction) -> String {
+    let [many, one, timer, timer_one] = [TODAY, TODAY_ONE, TODAY_TIMER, TODAY_TIMER_ONE]
+        .map(|name| reproduction.today_run(name).figures.rate() / 1e3);
+    format!(
+        "Today’s protocol carries the same parcels over the same wire at {many:.0} KB/s, and at {one:.0} one \
+         parcel at a time. With a tick of 100 ms at the receiver it falls to {timer:.0} and {timer_one:.0} KB/s, by \
+         factors of {:.1} and {:.1}: no window is so good that it does not need its acknowledgments.",
+        many / timer,
+        one / timer_one,
+    )
 }
 
 /// What the stream does with many parcels under way.
@@ -101,124 +120,6 @@ fn many_ahead(reproduction: &Reproduction) -> String {
         let [timer, removed] = [row.timer, row.removed].map(|figures| figures.rate() / 1e3);
         format!("{timer:.0} KB/s with it and {removed:.0} without")
     })
-}
-
-fn rate_columns(columns: &mut Vec<Column>) {
-    columns.extend([
-        Column::number("Rate", "KB/s"),
-        Column::number("thesis", "KB/s"),
-        Column::number("Round trip, mean", "ms"),
-        Column::number("thesis", "ms"),
-        Column::number("Window, mean", "packets"),
-        Column::number("thesis", "packets"),
-    ]);
-}
-
-fn rate_cells(run: &Run) -> Vec<Cell> {
-    let printed =
-        |value: fn(&paper::Printed) -> f64| Cell::measure_or_dash(run.printed.as_ref().map(value));
-    vec![
-        Cell::measure(run.figures.rate() / 1e3),
-        printed(|table| table.rate_kbps),
-        Cell::measure(run.figures.rtt_ms),
-        printed(|table| table.rtt_ms),
-        Cell::measure(run.figures.window),
-        printed(|table| table.window),
-    ]
-}
-
-fn stream_table(reproduction: &Reproduction) -> Table {
-    let mut columns = vec![Column::text("Run"), Column::text("Table")];
-    rate_columns(&mut columns);
-    columns.push(Column::number("Factor", ""));
-    let rows = reproduction.stream.iter().map(|run| {
-        let table = run.printed.map_or("–", |table| table.table);
-        let mut cells = vec![Cell::text(run.name), Cell::text(table)];
-        cells.extend(rate_cells(run));
-        cells.push(Cell::measure(reproduction.factor(run.name)));
-        Row { cells, choice: None, flagged: false }
-    });
-    Table {
-        caption: "A stream of 10,240-byte RELIABLE parcels in packets of 512 bytes over 10 Mbit/s; KB are 1000 \
-                  bytes."
-            .into(),
-        columns,
-        rows: rows.collect(),
-        note: Some(format!("The thesis’s factor, from table 8.1 to table 8.2, is {:.1}.", paper::FACTOR)),
-    }
-}
-
-fn totals(reproduction: &Reproduction) -> Table {
-    let columns = vec![
-        Column::text("Run"),
-        Column::number("Acknowledged", "KB"),
-        Column::number("thesis", "KB"),
-        Column::number("Time", "s"),
-        Column::number("thesis", "s"),
-        Column::number("Most in 100 ms", "KB/s"),
-    ];
-    let rows = reproduction.stream.iter().map(|run| {
-        let printed = |value: fn(&paper::Printed) -> f64| {
-            Cell::measure_or_dash(run.printed.as_ref().map(value))
-        };
-        let cells = vec![
-            Cell::text(run.name),
-            Cell::measure(run.figures.bytes / 1e3),
-            printed(|table| table.kilobytes),
-            Cell::measure(run.figures.seconds),
-            printed(|table| table.seconds),
-            Cell::measure(run.figures.peak / 1e3),
-        ];
-        Row { cells, choice: None, flagged: false }
-    });
-    Table {
-        caption: "Totals of the same runs.".into(),
-        columns,
-        rows: rows.collect(),
-        note: Some(
-            "The thesis counts some bytes more than those of the parcels. It reads 750 KB/s off the steepest \
-             part of its second run; with a fixed time per packet no part is that steep here."
-                .into(),
-        ),
-    }
-}
-
-/// What the thesis's tables say about how parcels follow each other.
-fn one_at_a_time() -> Table {
-    let columns = vec![
-        Column::text("Table"),
-        Column::number("Round trip", "ms"),
-        Column::number("Window", "packets"),
-        Column::number("Window always full", "KB/s"),
-        Column::number("One parcel at a time", "KB/s"),
-        Column::number("Printed", "KB/s"),
-    ];
-    let rows = paper::TABLES.iter().map(|(table, bytes)| {
-        let mut cells = vec![Cell::text(table.table)];
-        cells.extend(
-            [
-                table.rtt_ms,
-                table.window,
-                table.window_full_kbps(),
-                table.one_at_a_time_kbps(*bytes),
-                table.rate_kbps,
-            ]
-            .map(Cell::measure),
-        );
-        Row { cells, choice: None, flagged: false }
-    });
-    Table {
-        caption: "Why we let parcels follow one at a time: the thesis’s own means, put together.".into(),
-        columns,
-        rows: rows.collect(),
-        note: Some(
-            "One parcel at a time: its packets in rounds of the mean window, and one round trip more. That \
-             comes within 17 % of tables 8.2, 8.7, 8.9 and 8.11. In 8.5 there was nothing to send for half of \
-             the time; in 8.1 something else took nearly as long again, which we take for the exchange of \
-             commands."
-                .into(),
-        ),
-    }
 }
 
 fn figure(
@@ -277,6 +178,15 @@ fn graphs(run: &Run) -> Vec<Block> {
     ]
 }
 
+/// The stream over today's protocol, with the graphs of two of its runs.
+fn today_blocks(runs: &[Run]) -> Vec<Block> {
+    let mut blocks = vec![Block::Table(tables::today(runs))];
+    for run in runs.iter().filter(|run| [TODAY, TODAY_TIMER_ONE].contains(&run.name)) {
+        blocks.extend(graphs(run));
+    }
+    blocks
+}
+
 fn received(run: &Run) -> Figure<Plot> {
     let points =
         run.log.received.iter().map(|(at, id)| (at.as_secs_f64() * 1e3, *id as f64)).collect();
@@ -288,107 +198,4 @@ fn received(run: &Run) -> Figure<Plot> {
         vec![LineSeries { name: run.name.into(), points }],
         true,
     )
-}
-
-fn frames_table(runs: &[Run]) -> Table {
-    let mut columns = vec![
-        Column::text("Run"),
-        Column::number("Received", "parcels"),
-        Column::number("thesis", "parcels"),
-        Column::number("of", "parcels"),
-    ];
-    rate_columns(&mut columns);
-    let rows = runs.iter().map(|run| {
-        let printed = run.printed.and_then(|table| table.parcels);
-        let mut cells = vec![
-            Cell::text(run.name),
-            Cell::count(run.parcels.0),
-            printed.map_or_else(|| Cell::text("–"), |(received, _)| Cell::count(received)),
-            Cell::count(run.parcels.1),
-        ];
-        cells.extend(rate_cells(run));
-        Row { cells, choice: None, flagged: false }
-    });
-    Table {
-        caption: "Bursts of 14,400-byte parcels at the start of each second; all but the first of each are \
-                  obsolete after 2 s."
-            .into(),
-        columns,
-        rows: rows.collect(),
-        note: Some(
-            "What limits twenty frames a second is the server’s time per packet: without it (host=0) every \
-             parcel arrives. The thesis says the same of its unoptimised architecture (section 8.6). Loaded: \
-             the time per packet is fitted to the rate, and the round trip follows; the thesis’s run went on \
-             for eight seconds more."
-                .into(),
-        ),
-    }
-}
-
-fn policies(reproduction: &Reproduction) -> Table {
-    let columns = vec![
-        Column::text("Acknowledges"),
-        Column::number("Rate", "KB/s"),
-        Column::number("Round trip, mean", "ms"),
-        Column::number("Window, mean", "packets"),
-    ];
-    let rows = reproduction.policies.iter().map(|row| {
-        let figures = &row.figures;
-        let mut cells = vec![Cell::text(row.name)];
-        cells.extend([figures.rate() / 1e3, figures.rtt_ms, figures.window].map(Cell::measure));
-        Row { cells, choice: None, flagged: false }
-    });
-    Table {
-        caption: "The stream under the first day’s window, with other policies at both servers."
-            .into(),
-        columns,
-        rows: rows.collect(),
-        note: None,
-    }
-}
-
-fn changes(reproduction: &Reproduction) -> Table {
-    let columns = vec![
-        Column::text("Changed"),
-        Column::number("Rate, timer", "KB/s"),
-        Column::number("Round trip", "ms"),
-        Column::number("Window", "packets"),
-        Column::number("Rate, removed", "KB/s"),
-        Column::number("Round trip", "ms"),
-        Column::number("Window", "packets"),
-        Column::number("Factor", ""),
-    ];
-    let rows = reproduction.sensitivity.iter().map(|row| {
-        let change = if row.change.is_empty() { "nothing" } else { &row.change };
-        let mut cells = vec![Cell::text(change)];
-        for figures in [&row.timer, &row.removed] {
-            cells.extend([figures.rate() / 1e3, figures.rtt_ms, figures.window].map(Cell::measure));
-        }
-        cells.push(Cell::measure(row.factor()));
-        Row { cells, choice: None, flagged: false }
-    });
-    Table {
-        caption: "The stream with one parameter changed, under the first day’s window.".into(),
-        columns,
-        rows: rows.collect(),
-        note: None,
-    }
-}
-
-fn parameters(reproduction: &Reproduction) -> Table {
-    let columns =
-        vec![Column::text("Parameter"), Column::text("Value"), Column::text("What it is")];
-    let rows = super::parameters::PARAMETERS.iter().zip(reproduction.settings.values()).map(
-        |(parameter, (name, value))| {
-            let cells = [name, &value.to_string(), parameter.doc].map(Cell::text).into();
-            let flagged = reproduction.settings.is_chosen(name);
-            Row { cells, choice: None, flagged }
-        },
-    );
-    Table {
-        caption: "Every parameter, as run; --set name=value changes one.".into(),
-        columns,
-        rows: rows.collect(),
-        note: None,
-    }
 }
