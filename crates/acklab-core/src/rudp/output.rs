@@ -92,6 +92,14 @@ impl Connection {
             count += 1;
         }
         let candidates = candidates.map(|candidate| candidate.unwrap_or(NOBODY));
+        // A second copy can leave on another path alone, and the first path may never be full.
+        if let Some(&(_, first)) = self.redundant.front() {
+            let others = candidates[..count].iter();
+            let others = others.filter(|other| other.open && self.paths[other.index].id != first);
+            if let Some(other) = others.min_by_key(|other| other.srtt) {
+                return Some(other.index);
+            }
+        }
         self.scheduler.choose(&candidates[..count], self.content.waiting_bytes())
     }
 
@@ -415,12 +423,17 @@ impl Connection {
             return false;
         }
         let mut written = false;
-        while let Some(at) = self.redundant.iter().position(|(_, first)| *first != id)
-            && self.content.len_of(&self.redundant[at].0, now) <= writer.remaining()
-            && let Some((piece, _)) = self.redundant.remove(at)
-        {
-            self.write_piece(now, index, &piece, writer);
-            written = true;
+        while let Some(at) = self.redundant.iter().position(|(_, first)| *first != id) {
+            // The first copy may have arrived, or its parcel's time may be over: nothing is left to say.
+            let wanted = self.content.second_copy(&self.redundant[at].0);
+            if wanted.is_some_and(|piece| self.content.len_of(&piece, now) > writer.remaining()) {
+                break;
+            }
+            self.redundant.remove(at);
+            if let Some(piece) = wanted {
+                self.write_piece(now, index, &piece, writer);
+                written = true;
+            }
         }
         written
     }

@@ -163,9 +163,12 @@ impl Application<Connection> for Sender {
         while let Some(event) = connection.poll_event() {
             match event {
                 Event::Opened { .. } => self.opened = true,
-                Event::Closed { code, text, .. } => {
+                Event::Closed { code, text, by_peer } => {
                     if !(self.closing && code == Code::Done) {
-                        self.fault = Some(format!("the connection ended: {code}: {text}"));
+                        let who = if by_peer { "receiver" } else { "sender" };
+                        let at = now.as_secs_f64();
+                        self.fault =
+                            Some(format!("the {who} ended it at {at:.1} s: {code}: {text}"));
                     }
                     return ControlFlow::Break(());
                 }

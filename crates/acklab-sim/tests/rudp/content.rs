@@ -62,6 +62,16 @@ fn every_ack_profile_lets_a_transfer_end() {
 
 /// Sends parcels of these lengths and kinds and returns what arrived, with its time.
 fn parcels(road: &mut Road, sent: &[(usize, Kind)], until: Time) -> Vec<(u64, usize, Time)> {
+    parcels_sent(road, sent, false, until)
+}
+
+/// The same, on one path or on two at once.
+fn parcels_sent(
+    road: &mut Road,
+    sent: &[(usize, Kind)],
+    redundant: bool,
+    until: Time,
+) -> Vec<(u64, usize, Time)> {
     let mut arrived = Vec::new();
     let mut next = 0;
     road.run(until, &mut |now, client: &mut Connection, server: &mut Listener| {
@@ -70,7 +80,7 @@ fn parcels(road: &mut Road, sent: &[(usize, Kind)], until: Time) -> Vec<(u64, us
             && client.is_open()
         {
             let bytes = (0..len).map(|at| (at * 7 + next) as u8).collect();
-            if client.content().send_parcel(now, bytes, kind, 4, false).is_err() {
+            if client.content().send_parcel(now, bytes, kind, 4, redundant).is_err() {
                 break;
             }
             next += 1;
@@ -112,6 +122,28 @@ fn one_shot_parcels_of_one_packet_arrive_as_often_as_packets_do() {
     let arrived = parcels(&mut road, &sent, ms(20_000)).len();
     // One or two packets each: between 0.72 and 0.72 squared.
     assert!((518..=720).contains(&arrived), "{arrived} of 1000 at 28 %");
+}
+
+#[test]
+fn redundant_one_shot_parcels_arrive_unless_both_copies_are_lost() {
+    let sent = vec![(1000, Kind::OneShot); 1000];
+    let mut road = road_of(17, &[lane(0.28), lane(0.28)], &Config::default());
+    let arrived = parcels_sent(&mut road, &sent, true, ms(20_000)).len();
+    // Between 0.92 squared (two packets each) and 1 - 0.28^2 = 0.92.
+    assert!((800..=950).contains(&arrived), "{arrived} of 1000 at 28 % on two paths");
+}
+
+#[test]
+fn copies_of_redundant_parcels_whose_time_is_over_stay_behind() {
+    // Far more than fits through before they expire, so that copies outlive their parcels.
+    let sent: Vec<_> = (0..200)
+        .map(|n| (40_000, if n % 2 == 0 { Kind::OneShot } else { Kind::Expiring { life_ms: 60 } }))
+        .collect();
+    for seed in 18..24 {
+        let mut road = road_of(seed, &[lane(0.15), lane(0.28)], &Config::default());
+        parcels_sent(&mut road, &sent, true, ms(4_000));
+        assert!(road.client.is_open(), "seed {seed}: a frame of no bytes ended the connection");
+    }
 }
 
 #[test]

@@ -342,6 +342,18 @@ impl Content {
         }
     }
 
+    /// What of `piece` may leave on a second path, for streams and parcels that are redundant: a
+    /// ONE_SHOT parcel's too, which is never sent again for any other reason.
+    pub fn second_copy(&self, piece: &Piece) -> Option<Piece> {
+        match *piece {
+            Piece::Stream { .. } => self.still_wanted(piece),
+            Piece::Parcel { parcel, offset, len } => {
+                let known = self.send_parcels.parcel(parcel)?;
+                (known.bytes(offset, len).len() == len as usize).then_some(*piece)
+            }
+        }
+    }
+
     /// Bytes of a packet that `piece` takes at least: the frame without a length field.
     pub fn len_of(&self, piece: &Piece, now: Time) -> usize {
         let header = match *piece {
