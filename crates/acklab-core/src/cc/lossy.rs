@@ -15,11 +15,13 @@
 
 mod delay;
 mod losses;
+mod overflow;
 mod rivalry;
 mod start_up;
 
 use self::delay::Delay;
 use self::losses::Losses;
+use self::overflow::{Answer, Overflow};
 use self::rivalry::{Finding, Rivalry, Round};
 use self::start_up::StartUp;
 use super::bbr::filter::WindowedMax;
@@ -75,6 +77,9 @@ pub struct Lossy {
     /// Rounds in a row with a queue that is not of our making, and with next to none.
     long: u32,
     short: u32,
+    /// Rounds in a row that lost something.
+    losing: u32,
+    overflow: Overflow,
     /// What was on the way in each of the last rounds, bytes.
     flight: WindowedMax<FLIGHT_ROUNDS>,
     /// When it last left the competition.
@@ -113,6 +118,8 @@ impl Lossy {
             srtt: 0.0,
             long: 0,
             short: 0,
+            losing: 0,
+            overflow: Overflow::default(),
             flight: WindowedMax::default(),
             left: None,
             rivalry: None,
@@ -182,7 +189,7 @@ impl Lossy {
                 let served = served.min(2.0 * GROWTH * self.share);
                 self.flight.record(self.rounds.count, served * trip);
                 if has_delay {
-                    self.learn_share(now, served);
+                    self.learn_share(now, served, (sent, lost));
                 }
                 self.served = served;
             }
@@ -192,17 +199,35 @@ impl Lossy {
     }
 
     /// What the flow's share of the bottleneck is, from what a round served.
-    fn learn_share(&mut self, now: Time, served: f64) {
+    fn learn_share(&mut self, now: Time, served: f64, (sent, lost): (f64, f64)) {
         let (queue, wanted) = (self.delay.queue(), Self::wanted_queue(self.share));
         self.long = if queue > self.long_queue() { self.long + 1 } else { 0 };
-        if queue > wanted / 2.0 {
-            // The bottleneck was busy all the time: this is what it gives us.
-            self.short = 0;
-            self.share += SHARE_GAIN * (served - self.share);
+        self.losing = if lost > LOSSY * sent { self.losing + 1 } else { 0 };
+        if !self.is_blind() {
+            self.overflow.forget();
+        }
+        let delivered = served * (1.0 - lost / sent);
+        let answer = if self.is_blind() {
+            self.overflow.on_round(self.rounds.count, delivered, self.share)
         } else {
-            self.short += 1;
-            let growth = if self.short > SHORT_ROUNDS { GROWTH } else { 1.0 };
-            self.share = self.share.min(GROWTH * served).max(growth * served);
+            Answer::Free
+        };
+        match answer {
+            Answer::Send(share) => self.share = share,
+            Answer::Overflow(share) => {
+                self.losses.relearn(0.0, 0.0);
+                self.share = share;
+            }
+            Answer::Free if queue > wanted / 2.0 => {
+                // The bottleneck was busy all the time: this is what it gives us.
+                self.short = 0;
+                self.share += SHARE_GAIN * (served - self.share);
+            }
+            Answer::Free => {
+                self.short += 1;
+                let growth = if self.short > SHORT_ROUNDS { GROWTH } else { 1.0 };
+                self.share = self.share.min(GROWTH * served).max(growth * served);
+            }
         }
         if self.long >= LONG_ROUNDS {
             let flight = self.flight.max();
@@ -212,6 +237,11 @@ impl Lossy {
         }
     }
 
+    /// Whether it sees losses, but has never seen the queue that it wants to follow.
+    fn is_blind(&self) -> bool {
+        self.losing >= LOSSY_ROUNDS && self.delay.peak() < BLIND * Self::wanted_queue(self.share)
+    }
+
     /// r = S + (X - S q) / T: where X, a few packets, wait, the rate is what is served. What will wait
     /// once all that is on the way has come to the queue counts, too: else it would swing.
     fn follow_delay(&mut self) {
@@ -219,6 +249,7 @@ impl Lossy {
         let expected = self.pipe.bytes() as f64 / self.share.max(1.0) - least;
         let queue = self.delay.lately().max(expected);
         let step = (Self::wanted_queue(self.share) - queue) / (least + queue.max(0.0));
+        let step = if self.overflow.is_testing() { 0.0 } else { step };
         self.rate = self.share * (1.0 + step.clamp(-STEP_MAX, STEP_MAX));
     }
 
@@ -353,7 +384,8 @@ impl CongestionControl for Lossy {
 
     fn cwnd(&self) -> u64 {
         let window = match self.phase {
-            Phase::StartUp(_) => self.initial_window + self.delivered + self.lost,
+            Phase::StartUp(_) if self.delivered == 0.0 => self.initial_window,
+            Phase::StartUp(_) => f64::INFINITY,
             Phase::Delay | Phase::Refresh { .. } => {
                 let trip = 2.0 * self.delay.least().unwrap_or(0.0) + ACK_GAP;
                 (self.rate * trip).max(4.0 * self.mss)
@@ -400,6 +432,11 @@ const LONG_ROUNDS: u32 = 6;
 const SHARE_GAIN: f64 = 0.5;
 const SHORT_ROUNDS: u32 = 6;
 const GROWTH: f64 = 1.25;
+/// Of a round.
+const LOSSY: f64 = 0.02;
+/// Of the queue that is wanted.
+const BLIND: f64 = 1.5;
+const LOSSY_ROUNDS: u32 = 2;
 /// Of S, in a round.
 const STEP_MAX: f64 = 0.25;
 const FLIGHT_ROUNDS: usize = 10;

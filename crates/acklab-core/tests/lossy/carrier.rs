@@ -18,7 +18,6 @@ use acklab_core::time::{Span, Time};
 pub(crate) const PAYLOAD: u64 = 1416;
 pub(crate) const WIRE: u64 = 1480;
 const INITIAL_WINDOW: u64 = 32 * PAYLOAD;
-const ACK_DELAY: Span = Span::from_millis(8);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -67,6 +66,8 @@ pub(crate) struct Carrier {
     acks: Vec<(usize, Time)>,
     acked: usize,
     ack_at: Option<Time>,
+    /// A fifth of the least round trip, between 1 and 8 ms (docs/rudp.md section 5).
+    ack_delay: Span,
     /// By content.
     held: Vec<bool>,
     pub(crate) delivered: u64,
@@ -77,7 +78,7 @@ impl Carrier {
         algorithm: &Algorithm,
         seed: u64,
         forward: &[(Time, LinkConfig)],
-        backward: LinkConfig,
+        backward: &LinkConfig,
     ) -> Self {
         let start = Start {
             mss: PAYLOAD as u32,
@@ -92,7 +93,6 @@ impl Carrier {
             cc: algorithm.controller(&start),
             now: Time::ZERO,
             forward: forward.iter().enumerate().map(link).collect(),
-            backward: Link::new(1, seed, backward),
             contents: u64::MAX,
             next_content: 0,
             again: VecDeque::new(),
@@ -114,6 +114,10 @@ impl Carrier {
             acks: Vec::new(),
             acked: 0,
             ack_at: None,
+            backward: Link::new(1, seed, backward.clone()),
+            ack_delay: Span::from_nanos(
+                (backward.delay.as_nanos() * 2 / 5).clamp(1_000_000, 8_000_000),
+            ),
             held: Vec::new(),
             delivered: 0,
         }
@@ -242,7 +246,7 @@ impl Carrier {
         self.ack_at = Some(match self.ack_at {
             _ if at_once => self.now,
             Some(at) => at,
-            None => self.now + ACK_DELAY,
+            None => self.now + self.ack_delay,
         });
     }
 
@@ -338,7 +342,7 @@ impl Carrier {
 
     fn arm_probe(&mut self) {
         let (srtt, var) = self.rtt.unwrap_or((Span::from_millis(100), Span::ZERO));
-        let pto = srtt + (var * 4).max(Span::from_millis(1)) + ACK_DELAY;
+        let pto = srtt + (var * 4).max(Span::from_millis(1)) + self.ack_delay;
         let pto = (pto * (1 << self.backoff.min(5))).min(Span::from_secs(2));
         self.probe_at = (self.in_flight > 0).then(|| self.now + pto);
     }

@@ -17,11 +17,20 @@ pub(super) struct StartUp {
     from: u64,
     /// When its first ACK came, and what was served by then, bytes.
     first: Option<(Time, f64)>,
+    /// What had arrived then, bytes, and at what pace the train before arrived.
+    arrived: f64,
+    arrived_before: f64,
 }
 
 impl StartUp {
     pub(super) const fn new(initial_window: f64) -> Self {
-        Self { pace: initial_window / FIRST_TRAIN, from: 0, first: None }
+        Self {
+            pace: initial_window / FIRST_TRAIN,
+            from: 0,
+            first: None,
+            arrived: 0.0,
+            arrived_before: 0.0,
+        }
     }
 
     /// An ACK; `served`: delivered or lost in all, bytes. The pace of the bottleneck, once it is found.
@@ -37,7 +46,7 @@ impl StartUp {
             return None;
         }
         let Some((begin, before)) = self.first else {
-            self.first = Some((now, served));
+            (self.first, self.arrived) = (Some((now, served)), rate.total_delivered as f64);
             return None;
         };
         let (bytes, seconds) = (served - before, now.since(begin).as_secs_f64());
@@ -50,6 +59,12 @@ impl StartUp {
         if waits || pace < FOUND * self.pace {
             return Some(pace);
         }
+        let arrived = (rate.total_delivered as f64 - self.arrived) / seconds;
+        if arrived < GAIN_MIN * self.arrived_before {
+            // Twice the pace brought next to nothing: the buffer is too short to show in the round trip.
+            return Some(arrived);
+        }
+        self.arrived_before = arrived;
         self.pace = 2.0 * pace.min(self.pace);
         (self.from, self.first) = (rate.total_delivered, None);
         None
@@ -66,5 +81,7 @@ const TRAIN_MAX: f64 = 0.010;
 const TRAIN_PACKETS: f64 = 8.0;
 /// Served at less than this share of its pace, the train was held up.
 const FOUND: f64 = 0.75;
+/// What a train must bring more than the one before, of half its pace.
+const GAIN_MIN: f64 = 1.3;
 /// Seconds.
 const QUEUE_MIN: f64 = 0.004;
