@@ -57,6 +57,9 @@ enum Verb {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     EmulateInit(emulate::EmulateInit),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    RdtHost(reproduce::RdtHost),
     Completions(completions::Completions),
 }
 
@@ -88,6 +91,8 @@ fn main() -> ExitCode {
         Verb::Emulate(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::EmulateInit(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::RdtHost(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(),
     };
     outcome::exit_code(outcome)

@@ -2,6 +2,8 @@
 
 mod ance;
 mod rdt;
+#[cfg(target_os = "linux")]
+mod rdt_host;
 mod xudp;
 
 use std::fs;
@@ -14,6 +16,8 @@ use indicatif::ProgressBar;
 use serde_json::Value;
 
 use crate::outcome::Failure;
+#[cfg(target_os = "linux")]
+pub(crate) use rdt_host::RdtHost;
 
 /// Run a paper's experiments again and judge its claims
 #[derive(Args)]

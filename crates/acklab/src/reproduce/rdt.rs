@@ -3,10 +3,16 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use acklab_lab::reproduce::rdt::MeanInterval;
+#[cfg(target_os = "linux")]
+use acklab_lab::reproduce::rdt::bench::{self, Bench};
+use acklab_lab::reproduce::rdt::emulated::{self, Measured};
 use acklab_lab::reproduce::rdt::{self, Plan, Reproduction, paper};
 use clap::Args;
 
 use crate::Format;
+#[cfg(target_os = "linux")]
+use crate::outcome::interruption;
 use crate::outcome::{Failure, print, print_json};
 use crate::table::lay_out;
 
@@ -24,6 +30,11 @@ pub(crate) struct Rdt {
     /// Bytes of the file; the paper's tables are about the default
     #[arg(long, value_name = "BYTES", default_value_t = paper::SIZE)]
     size: usize,
+    /// Also send real packets through `acklab emulate`, so often each (Linux, root): both protocols, and
+    /// each repetition takes about five minutes
+    #[cfg(target_os = "linux")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    emulate: Option<u64>,
     /// Write report.html and result.json into this folder
     #[arg(long, value_name = "DIR", default_value = "rdt-report")]
     out: PathBuf,
@@ -37,8 +48,14 @@ impl Rdt {
         let bar = super::spinner();
         super::folder(&self.out)?;
         let plan = Plan { seed: self.seed, repetitions: self.repetitions, size: self.size };
-        let reproduction = Reproduction::run(plan, |what| bar.set_message(what.to_owned()))
+        #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "nothing is emulated"))]
+        let mut reproduction = Reproduction::run(plan, |what| bar.set_message(what.to_owned()))
             .map_err(|error| Failure::at("--size", error))?;
+        #[cfg(target_os = "linux")]
+        if let Some(repetitions) = self.emulate {
+            let progress = |what: &str| bar.set_message(what.to_owned());
+            reproduction.emulated = self.emulated(repetitions, progress)?;
+        }
         bar.finish_and_clear();
         let json = reproduction.to_json();
         super::write(&self.out, rdt::html(&reproduction), &json)?;
@@ -48,8 +65,26 @@ impl Rdt {
         }
     }
 
+    #[cfg(target_os = "linux")]
+    fn emulated(
+        &self,
+        repetitions: u64,
+        progress: impl FnMut(&str),
+    ) -> Result<Vec<Measured>, Failure> {
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::at("the program's own file", error))?;
+        let out = self.out.canonicalize();
+        let out = out.map_err(|error| Failure::at(self.out.display(), error))?;
+        let bench = Bench { program, scratch: out.join("scratch") };
+        let interrupted = interruption()?;
+        bench::run(&bench, (self.size, repetitions, self.seed), &interrupted, progress)
+            .map_err(|error| Failure::at("--emulate", error))
+    }
+
     fn text(&self, reproduction: &Reproduction) -> String {
         let mut text = tables(reproduction);
+        text.push('\n');
+        text.push_str(&today(reproduction));
         text.push('\n');
         text.push_str(&stop_rules(reproduction));
         text.push('\n');
@@ -87,6 +122,38 @@ fn tables(reproduction: &Reproduction) -> String {
         .collect();
     let mut headings = vec!["paths", "loss", "paper, s"];
     headings.extend(reproduction.experiments.iter().map(|e| e.machine.name));
+    lay_out(&headings, &rows)
+}
+
+/// Today's protocol, and what was emulated.
+fn today(reproduction: &Reproduction) -> String {
+    let show = |interval: Option<_>| {
+        let show = |i: MeanInterval| format!("{:.2} +- {:.2}", i.mean, i.half_width);
+        interval.map_or_else(|| "-".to_owned(), show)
+    };
+    let mut headings = vec!["paths", "loss", "course, s", "acklab, s"];
+    if !reproduction.emulated.is_empty() {
+        headings.extend(["course, emulated", "acklab send, emulated"]);
+    }
+    let ideal = &reproduction.experiments[0].measured;
+    let rows: Vec<Vec<String>> = ideal
+        .iter()
+        .zip(&reproduction.today)
+        .enumerate()
+        .map(|(index, (course, today))| {
+            let mut cells = vec![
+                course.paper.paths.to_string(),
+                format!("{:.0} %", 100.0 * course.paper.loss),
+                show(course.interval()),
+                show(today.interval()),
+            ];
+            if let Some(measured) = reproduction.emulated.get(index) {
+                let transfers = [&measured.course, &measured.today];
+                cells.extend(transfers.map(|transfers| show(emulated::interval(transfers))));
+            }
+            cells
+        })
+        .collect();
     lay_out(&headings, &rows)
 }
 
@@ -130,4 +197,5 @@ fn claims(reproduction: &Reproduction) -> String {
 const EXAMPLES: &str = "\
 Examples:
   acklab reproduce rdt                                tables, graphs, stop rules and claims, in seconds
-  acklab reproduce rdt --repetitions 400 --seed 7 --out out/rdt";
+  acklab reproduce rdt --repetitions 400 --seed 7 --out out/rdt
+  sudo acklab reproduce rdt --emulate 3               and on real packets, a quarter of an hour";

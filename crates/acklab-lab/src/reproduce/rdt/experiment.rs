@@ -43,7 +43,7 @@ pub const MACHINES: [Machine; 3] = [IDEAL, INTERPRETER, FITTED];
 
 impl Machine {
     /// The course's network with these routers.
-    pub const fn network(&self, loss: f64) -> Network {
+    pub fn network(&self, loss: f64) -> Network {
         Network { router_cpu: self.router, ..Network::new(loss) }
     }
 

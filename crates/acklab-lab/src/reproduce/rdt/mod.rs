@@ -2,16 +2,23 @@
 //!
 //! The protocol as it was ([`protocol`]) in the course's network, in virtual time ([`simulated`]), under
 //! three readings of what its hosts cost ([`experiment`]); the paper's tables beside ours, three stop
-//! rules ([`stopping`]), and the paper's sentences one by one ([`claims`]). Their sources are the paper
+//! rules ([`stopping`]), and the paper's sentences one by one ([`claims`]); today's protocol in the same
+//! network ([`today`]); and both on real packets ([`emulated`]). Their sources are the paper
 //! and the program that its authors published, from which the constants are taken and no line.
 
+#[cfg(target_os = "linux")]
+pub mod bench;
 pub mod claims;
+pub mod emulated;
 pub mod experiment;
 mod page;
 pub mod paper;
 pub mod protocol;
 pub mod simulated;
+#[cfg(target_os = "linux")]
+pub mod sockets;
 pub mod stopping;
+pub mod today;
 
 use acklab_core::link::Outage;
 use acklab_core::rng::replication_seed;
@@ -26,6 +33,7 @@ use self::simulated::{Network, transfer};
 use self::stopping::{Campaign, Campaigns, Rule};
 use crate::timing::{Stopwatch, Timing};
 
+pub use acklab_stats::MeanInterval;
 pub use page::html;
 
 /// The JSON's schema name.
@@ -58,6 +66,10 @@ pub struct Reproduction {
     pub plan: Plan,
     /// The experiments, machine by machine.
     pub experiments: Vec<Experiments>,
+    /// Today's protocol, experiment by experiment.
+    pub today: Vec<today::Measured>,
+    /// Both protocols on real packets; empty until they have been run.
+    pub emulated: Vec<emulated::Measured>,
     /// Stop rules on [`FITTED`], experiment by experiment.
     pub stopping: Vec<Stopping>,
     /// A router's death, machine by machine.
@@ -105,13 +117,16 @@ impl Reproduction {
                 Experiments::run(*machine, chunks, repetitions, seed)
             })
             .collect();
+        progress("today's protocol");
+        let today = today::run(size, repetitions, seed);
         progress("stop rules");
         let fitted = experiments.iter().find(|experiments| experiments.machine == FITTED);
         let stopping = fitted.map_or_else(Vec::new, |fitted| stopping(fitted, plan));
         progress("a router that dies");
         let dead = MACHINES.map(|machine| dead_path(machine, chunks, seed)).to_vec();
         let claims = claims::judge(&experiments, &stopping, &dead);
-        Ok(Self { plan, experiments, stopping, dead, claims, timing: watch.read(0) })
+        let (emulated, timing) = (Vec::new(), watch.read(0));
+        Ok(Self { plan, experiments, today, emulated, stopping, dead, claims, timing })
     }
 
     /// The result as JSON.
@@ -123,6 +138,8 @@ impl Reproduction {
             "repetitions": self.plan.repetitions,
             "bytes": self.plan.size,
             "experiments": self.experiments.iter().map(experiments_json).collect::<Value>(),
+            "today": self.today.iter().map(|today| today_json(today, self.plan.size)).collect::<Value>(),
+            "emulated": emulated::to_json(&self.emulated),
             "stop_rules": self.stopping.iter().map(stopping_json).collect::<Value>(),
             "dead_path": self.dead.iter().map(dead_json).collect::<Value>(),
             "claims": self.claims.iter().map(claim_json).collect::<Value>(),
@@ -190,6 +207,18 @@ fn experiments_json(experiments: &Experiments) -> Value {
         "sender_ms": experiments.machine.sender.as_millis_f64(),
         "router_ms": experiments.machine.router.as_millis_f64(),
         "rows": rows.collect::<Value>(),
+    })
+}
+
+fn today_json(measured: &today::Measured, size: usize) -> Value {
+    let interval = measured.interval();
+    json!({
+        "loss": measured.paper.loss,
+        "paths": measured.paper.paths,
+        "mean_s": interval.map(|interval| interval.mean),
+        "low_s": interval.map(|interval| interval.low),
+        "high_s": interval.map(|interval| interval.high),
+        "wire_bytes_per_byte": measured.wire_share(size),
     })
 }
 

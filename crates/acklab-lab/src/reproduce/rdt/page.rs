@@ -1,10 +1,13 @@
 //! The report: claims, the paper's tables beside ours, time against loss, stop rules, a router's death.
 
+use std::fmt::Write as _;
+
 use super::claims::{self, Judged};
+use super::emulated::{self, mean};
 use super::experiment::{Experiments, FITTED, Machine};
 use super::paper::{LOSSES, ROWS, Row as PaperRow, SIZE};
 use super::stopping::Rule;
-use super::{DeadPath, Reproduction, Stopping};
+use super::{DeadPath, Reproduction, Stopping, today};
 use crate::report::{
     Block, Cell, Column, Figure, LineSeries, Lines, Page, Plot, ReportError, Row, Section, Table,
     Tone, Verdict,
@@ -14,10 +17,13 @@ use crate::reproduce::ance::claims::Outcome;
 /// The report as one HTML file.
 pub fn html(reproduction: &Reproduction) -> Result<String, ReportError> {
     let plan = reproduction.plan;
-    let command = format!(
+    let mut command = format!(
         "acklab reproduce rdt --seed {} --repetitions {} --size {}",
         plan.seed, plan.repetitions, plan.size
     );
+    if let Some(measured) = reproduction.emulated.first() {
+        let _ = write!(command, " --emulate {}", measured.course.len());
+    }
     let page = Page {
         title: "acklab reproduce rdt".into(),
         subject:
@@ -28,6 +34,8 @@ pub fn html(reproduction: &Reproduction) -> Result<String, ReportError> {
             section("The paper’s claims", vec![Block::Table(claims(reproduction))]),
             section("Tables 1 and 2", tables(reproduction)),
             section("Time against loss", graphs(reproduction)),
+            section("Today’s protocol in the same network", today(reproduction)),
+            section("Real packets", real(reproduction)),
             section("When to stop repeating", stop_rules(&reproduction.stopping)),
             section("A router that dies", vec![Block::Table(dead(&reproduction.dead))]),
         ],
@@ -152,11 +160,11 @@ fn table(reproduction: &Reproduction, paths: usize) -> Table {
     }
 }
 
-fn percent(row: PaperRow) -> Cell {
+pub(super) fn percent(row: PaperRow) -> Cell {
     Cell { text: format!("{:.0}", 100.0 * row.loss), value: Some(row.loss) }
 }
 
-fn plus_minus(mean: f64, half_width: f64) -> Cell {
+pub(super) fn plus_minus(mean: f64, half_width: f64) -> Cell {
     Cell { text: format!("{mean:.2} ± {half_width:.2}"), value: Some(mean) }
 }
 
@@ -236,6 +244,85 @@ fn graph(experiments: &Experiments) -> Figure<Plot> {
             ..Lines::default()
         }),
     }
+}
+
+fn today(reproduction: &Reproduction) -> Vec<Block> {
+    let text = format!(
+        "acklab’s reliable UDP over the same interfaces, in virtual time. It has no fixed window, so each path \
+         has a rate here, {} Mbit/s with {:.0} ms of queue, of which the course protocol would use a twentieth. \
+         Its time has the handshake in it.",
+        today::RATE.as_bps() / 1_000_000,
+        today::QUEUE.as_millis_f64(),
+    );
+    let columns = vec![
+        Column::number("Loss", "%"),
+        Column::number("Paths", ""),
+        Column::number("Paper", "s"),
+        Column::number("Course, no processor time", "s"),
+        Column::number("acklab", "s"),
+        Column::number("Times as fast", "as the course’s"),
+        Column::number("Course, sent", "packets per packet"),
+        Column::number("acklab, on the wire", "of the file"),
+    ];
+    let ideal = &reproduction.experiments[0];
+    let rows = reproduction.today.iter().zip(&ideal.measured).map(|(today, course)| {
+        let ours = today.interval();
+        let cells = vec![
+            percent(today.paper),
+            Cell::count(today.paper.paths as u64),
+            Cell::measure(today.paper.mean),
+            mean(course.interval()),
+            mean(ours),
+            Cell::measure_or_dash(ours.map(|interval| course.mean() / interval.mean)),
+            Cell::measure(course.tries(ideal.chunks)),
+            Cell::measure(today.wire_share(reproduction.plan.size)),
+        ];
+        Row { cells, choice: None, flagged: ours.is_none() }
+    });
+    let table = Table {
+        caption: "The same file, the same losses".into(),
+        columns,
+        rows: rows.collect(),
+        note: None,
+    };
+    vec![Block::Text(text), Block::Figure(today_graph(reproduction)), Block::Table(table)]
+}
+
+fn today_graph(reproduction: &Reproduction) -> Figure<Plot> {
+    let (mut series, mut intervals) = (Vec::new(), Vec::new());
+    let ideal = &reproduction.experiments[0];
+    let course = ideal.measured.iter().map(|m| ("course", m.paper, m.interval()));
+    let today = reproduction.today.iter().map(|m| ("acklab", m.paper, m.interval()));
+    let all: Vec<_> = course.chain(today).collect();
+    for rows in all.chunks(LOSSES.len()) {
+        let Some((protocol, paper, _)) = rows.first() else { continue };
+        let name =
+            format!("{protocol}, {}", if paper.paths == 1 { "one path" } else { "two paths" });
+        let known = rows.iter().filter_map(|(_, row, interval)| interval.map(|i| (row.loss, i)));
+        let points = known.map(|(loss, interval)| {
+            let percent = 100.0 * loss;
+            intervals.push((name.clone(), percent, interval.low, interval.high));
+            (percent, interval.mean)
+        });
+        let points = points.collect();
+        series.push(LineSeries { name, points });
+    }
+    Figure {
+        title: "Transfer time, hosts that cost nothing".into(),
+        caption: "Mean of the repetitions with 95 % intervals by Student’s t.".into(),
+        drawing: Plot::Lines(Lines {
+            x_title: "loss on each interface (%)".into(),
+            y_title: "transfer time (s)".into(),
+            series,
+            intervals,
+            ..Lines::default()
+        }),
+    }
+}
+
+fn real(reproduction: &Reproduction) -> Vec<Block> {
+    let Reproduction { emulated, experiments, today, plan, .. } = reproduction;
+    emulated::blocks(emulated, &experiments[0], today, plan.size)
 }
 
 fn stop_rules(stopping: &[Stopping]) -> Vec<Block> {

@@ -20,7 +20,7 @@ use acklab_sim::{Observer, Topology, World};
 use super::protocol::{Header, PAYLOAD, PORT, Receiver, Sender, Settings, Stage, packet};
 
 /// What lies between source and destination.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Network {
     /// Loss probability of each interface.
     pub loss: f64,
@@ -30,19 +30,18 @@ pub struct Network {
     pub router_cpu: Span,
     /// The second router is dead then.
     pub outage: Option<Outage>,
-    /// No router: the interfaces of either direction are one link with the same loss and delay in all,
-    /// as the emulator has it.
-    pub direct: bool,
+    /// No router: each direction is one such link, as the emulator has it. For one path.
+    pub direct: Option<LinkConfig>,
 }
 
 impl Network {
     /// The course's, with routers that cost nothing: 14 ms of round trip.
     pub const fn new(loss: f64) -> Self {
         let router_cpu = Span::ZERO;
-        Self { loss, delay: HOP_DELAY, router_cpu, outage: None, direct: false }
+        Self { loss, delay: HOP_DELAY, router_cpu, outage: None, direct: None }
     }
 
-    /// One direction as a single link.
+    /// The interfaces of one direction as a single link.
     pub fn one_way(&self) -> LinkConfig {
         let passes = (1.0 - self.loss) * (1.0 - self.loss);
         LinkConfig::new(BitRate::INFINITE, self.delay * 2).with_loss(1.0 - passes)
@@ -77,8 +76,8 @@ pub fn transfer(network: &Network, settings: Settings, seed: u64, log: bool) -> 
     let (source, destination) = (topology.node(), topology.node());
     let address = |node: NodeId| Addr { node, port: PORT };
     let mut routers = Vec::new();
-    if network.direct {
-        topology.duplex(source, destination, &network.one_way());
+    if let Some(link) = &network.direct {
+        topology.duplex(source, destination, link);
     } else {
         let mut interface =
             LinkConfig::new(BitRate::INFINITE, network.delay).with_loss(network.loss);

@@ -1,0 +1,189 @@
+//! Today's protocol, acklab's reliable UDP, in the same network in virtual time.
+//!
+//! The interfaces of a direction are one link with the same loss and delay in all. A sender that has no
+//! fixed window needs a rate to find: [`RATE`], with room for [`QUEUE`] before it, is ours; the paper
+//! names none, and the course's protocol never comes near one. The bytes are sent and compared; packets
+//! carry a checksum in place of their seal, which is as long.
+
+use std::ops::ControlFlow;
+
+use acklab_core::link::LinkConfig;
+use acklab_core::queue::{Discipline, Limit};
+use acklab_core::rng::{Rng, replication_seed};
+use acklab_core::rudp::protect::PlainGreeter;
+use acklab_core::rudp::{Config, Connection, ContentEvent, Event, Limits, Listener};
+use acklab_core::time::{Span, Time};
+use acklab_core::units::BitRate;
+use acklab_sim::road::{Road, path};
+use acklab_stats::MeanInterval;
+use rayon::prelude::*;
+
+use super::paper::{ROWS, Row};
+use super::simulated::Network;
+
+/// Rate of each direction of a path.
+pub const RATE: BitRate = match BitRate::from_bps(100_000_000) {
+    Some(rate) => rate,
+    None => BitRate::INFINITE,
+};
+/// Room before it, as time at the rate.
+pub const QUEUE: Span = Span::from_millis(100);
+
+/// One transfer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Transfer {
+    /// From the first datagram, handshake included, until the sender knew that all had arrived.
+    pub seconds: f64,
+    /// Bytes that the sender put on the wire, IP headers included.
+    pub wire_bytes: u64,
+}
+
+/// Repetitions of one experiment.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The paper's row.
+    pub paper: Row,
+    /// Each repetition, in the order of the seeds; `None` where it did not end within [`LIMIT`], or
+    /// other bytes arrived.
+    pub transfers: Vec<Option<Transfer>>,
+}
+
+impl Measured {
+    /// The mean time with its 95 % interval; `None` where a transfer failed.
+    pub fn interval(&self) -> Option<MeanInterval> {
+        let seconds: Option<Vec<f64>> = self
+            .transfers
+            .iter()
+            .map(|transfer| transfer.map(|transfer| transfer.seconds))
+            .collect();
+        MeanInterval::from_replications(&seconds?, 0.95)
+    }
+
+    /// Mean bytes on the wire for each byte of a file of `size`.
+    pub fn wire_share(&self, size: usize) -> f64 {
+        let bytes: u64 = self.transfers.iter().flatten().map(|transfer| transfer.wire_bytes).sum();
+        bytes as f64 / (self.transfers.iter().flatten().count() as f64 * size as f64)
+    }
+}
+
+/// The six experiments, in the order of [`ROWS`].
+pub fn run(size: usize, repetitions: u64, seed: u64) -> Vec<Measured> {
+    let jobs: Vec<(Row, u64)> =
+        ROWS.iter().flat_map(|row| (0..repetitions).map(|index| (*row, index))).collect();
+    let transfers: Vec<Option<Transfer>> = jobs
+        .into_par_iter()
+        .map(|(row, index)| transfer(row, size, replication_seed(seed, index)))
+        .collect();
+    let mut transfers = transfers.into_iter();
+    let measured = |paper| Measured {
+        paper,
+        transfers: transfers.by_ref().take(repetitions as usize).collect(),
+    };
+    ROWS.map(measured).into()
+}
+
+/// A direction of a path.
+pub fn link(network: &Network) -> LinkConfig {
+    let room = (RATE.as_bps() as f64 / 8.0 * QUEUE.as_secs_f64()) as u64;
+    let queue = Discipline::default().with_limit(Limit::bytes(room));
+    LinkConfig { rate: RATE, ..network.one_way() }.with_queue(queue)
+}
+
+fn transfer(row: Row, size: usize, seed: u64) -> Option<Transfer> {
+    let link = link(&Network::new(row.loss));
+    let lanes = vec![(link.clone(), link); row.paths];
+    let config = Config { seed, ..Config::default() };
+    let paths: Vec<_> = (0..row.paths).map(|lane| path(lane as u8)).collect();
+    let entropy = Box::new(Rng::named(seed, "rdt/client"));
+    let greeter = Box::new(PlainGreeter);
+    let client = Connection::connect(Time::ZERO, config.clone(), entropy, greeter, &paths);
+    let entropy = move || Box::new(Rng::named(seed, "rdt/server")) as _;
+    let greeter = Box::new(PlainGreeter);
+    let server = Listener::new(Time::ZERO, config, entropy, greeter, Limits::default());
+    let mut road = Road::new(seed, client, server, &lanes);
+    let mut file = File { size, stream: None, written: 0, received: 0, done: None, whole: true };
+    let mut progress = |now, client: &mut Connection, server: &mut Listener| {
+        file.receive(now, server);
+        file.send(now, client)
+    };
+    let ended = road.run(LIMIT, &mut progress);
+    let whole = ended && file.whole && file.received == size;
+    let transfer =
+        |done: Time| Transfer { seconds: done.as_secs_f64(), wire_bytes: road.wire_bytes()[0] };
+    file.done.filter(|_| whole).map(transfer)
+}
+
+/// A file on its way.
+struct File {
+    size: usize,
+    stream: Option<u64>,
+    written: usize,
+    received: usize,
+    done: Option<Time>,
+    /// Every byte so far was the right one.
+    whole: bool,
+}
+
+impl File {
+    fn send(&mut self, now: Time, client: &mut Connection) -> ControlFlow<()> {
+        while let Some(event) = client.poll_event() {
+            if let Event::Content(ContentEvent::StreamDelivered { .. }) = event {
+                self.done = Some(now);
+            }
+        }
+        if self.done.is_some() {
+            return ControlFlow::Break(());
+        }
+        if client.is_open() {
+            let content = client.content();
+            if self.stream.is_none() {
+                self.stream = content.open_stream(now, false);
+            }
+            let Some(stream) = self.stream else { return ControlFlow::Continue(()) };
+            while self.written < self.size && content.room(stream) > 0 {
+                let end = (self.written + BLOCK).min(self.size);
+                content.write(stream, (self.written..end).map(byte).collect());
+                self.written = end;
+                if end == self.size {
+                    content.finish(stream);
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn receive(&mut self, now: Time, server: &mut Listener) {
+        while let Some((handle, event)) = server.poll_event() {
+            let Event::Content(ContentEvent::Readable { stream }) = event else { continue };
+            let Some(connection) = server.connection(handle) else { continue };
+            while let Some(block) = connection.content().read(now, stream) {
+                let mut bytes = block.iter().zip(self.received..);
+                self.whole &= bytes.all(|(value, offset)| *value == byte(offset));
+                self.received += block.len();
+            }
+        }
+    }
+}
+
+/// The byte at an offset of the file: no two blocks are alike.
+pub fn byte(offset: usize) -> u8 {
+    (offset.wrapping_mul(0x9e37_79b1) >> 13) as u8
+}
+
+/// Bytes written at a time.
+const BLOCK: usize = 256 << 10;
+/// A transfer that takes longer has failed.
+const LIMIT: Time = Time::from_nanos(300_000_000_000);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_arrives_in_a_fraction_of_the_course_protocols_time_and_always_the_same() {
+        let one = transfer(ROWS[2], 500_000, 1).expect("it ends");
+        assert_eq!(transfer(ROWS[2], 500_000, 1), Some(one));
+        // Ideal hosts and the course's protocol take 7.6 s for a tenth of the file.
+        assert!(one.seconds < 2.0, "{one:?}");
+    }
+}
