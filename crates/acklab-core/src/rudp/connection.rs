@@ -268,6 +268,14 @@ impl Connection {
         }
     }
 
+    /// Keeps a path as a spare, at both ends: no content leaves on it while another is in use.
+    pub fn set_spare(&mut self, id: u8, spare: bool) {
+        if let Some(path) = self.paths.iter_mut().find(|path| path.id == id) {
+            path.spare_here = spare;
+            self.notices.push_back(Item::PathStatus(id));
+        }
+    }
+
     /// Removes a path; what is outstanding on it leaves on the others. The last one stays.
     pub fn remove_path(&mut self, now: Time, id: u8) {
         if self.paths.len() > 1 && self.paths.iter().any(|path| path.id == id) {

@@ -102,6 +102,11 @@ impl Life {
         }
     }
 
+    /// Second copies of redundant content may leave on it: a silent path is where they help.
+    pub(super) fn takes_copies(&self) -> bool {
+        self.is_usable() || self.state == PathState::Suspect
+    }
+
     /// ACKs and control frames may leave on it.
     pub(super) fn is_heard(&self) -> bool {
         matches!(self.state, PathState::Active | PathState::Validating)

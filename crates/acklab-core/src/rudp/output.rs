@@ -21,6 +21,17 @@ const LEAST_ROOM: usize = 48;
 /// Datagrams that announce or probe a path are so long (docs/rudp.md section 2).
 const PADDED: usize = super::datagram_size::BASE;
 
+/// What a packet may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    /// What concerns paths and limits.
+    Control,
+    /// That, and second copies of redundant content.
+    Copies,
+    /// Everything.
+    Content,
+}
+
 impl Connection {
     /// Fills `buffer` with up to `most` datagrams for one path; `None` when all that may leave now has
     /// left. The buffer must hold at least one datagram of the largest size.
@@ -40,8 +51,8 @@ impl Connection {
         }
         for index in 0..self.paths.len() {
             if self.control_waits(now, index) {
-                let content = self.paths[index].probes > 0;
-                if let Some(transmit) = self.batch(now, index, buffer, (1, content)) {
+                let load = if self.paths[index].probes > 0 { Load::Content } else { Load::Control };
+                if let Some(transmit) = self.batch(now, index, buffer, (1, load)) {
                     return Some(transmit);
                 }
             }
@@ -49,21 +60,35 @@ impl Connection {
                 return Some(transmit);
             }
         }
-        if let Some(index) = self.choose_path(now)
-            && let Some(transmit) = self.batch(now, index, buffer, (most, true))
+        if let Some(index) = self.path_for_copies(now)
+            && let Some(transmit) = self.batch(now, index, buffer, (1, Load::Copies))
         {
             return Some(transmit);
         }
-        if !self.content_waits(now) {
-            for path in &mut self.paths {
-                path.on_nothing_to_send();
-            }
+        if let Some(index) = self.choose_path(now)
+            && let Some(transmit) = self.batch(now, index, buffer, (most, Load::Content))
+        {
+            return Some(transmit);
+        }
+        for path in &mut self.paths {
+            path.on_nothing_to_send();
         }
         None
     }
 
     fn content_waits(&self, now: Time) -> bool {
         self.content.has_lost() || self.content.has_new(now) || !self.redundant.is_empty()
+    }
+
+    /// The path for second copies, if any wait: another than the first, which may never be full.
+    fn path_for_copies(&mut self, now: Time) -> Option<usize> {
+        let first = self.redundant.front()?.1;
+        let takers = self.paths.iter_mut().enumerate().filter(|(_, path)| {
+            path.id != first && path.life.takes_copies() && path.life.may_send(path.mss())
+        });
+        let open = takers
+            .filter_map(|(index, path)| path.may_send(now).then_some((path.rtt.smoothed(), index)));
+        open.min().map(|(_, index)| index)
     }
 
     /// The path for content, if any waits and may leave now.
@@ -92,14 +117,6 @@ impl Connection {
             count += 1;
         }
         let candidates = candidates.map(|candidate| candidate.unwrap_or(NOBODY));
-        // A second copy can leave on another path alone, and the first path may never be full.
-        if let Some(&(_, first)) = self.redundant.front() {
-            let others = candidates[..count].iter();
-            let others = others.filter(|other| other.open && self.paths[other.index].id != first);
-            if let Some(other) = others.min_by_key(|other| other.srtt) {
-                return Some(other.index);
-            }
-        }
         self.scheduler.choose(&candidates[..count], self.content.waiting_bytes())
     }
 
@@ -148,7 +165,7 @@ impl Connection {
         now: Time,
         index: usize,
         buffer: &mut [u8],
-        (most, content): (usize, bool),
+        (most, load): (usize, Load),
     ) -> Option<Transmit> {
         let addrs = self.paths[index].addrs;
         let ecn = self.paths[index].ecn();
@@ -157,7 +174,7 @@ impl Connection {
         loop {
             let room = &mut buffer[len..];
             let written = self.write_packet(now, index, room, |connection, index, writer| {
-                connection.write_frames(now, index, content, writer)
+                connection.write_frames(now, index, load, writer)
             });
             let Some(written) = written else { break };
             len += written;
@@ -167,7 +184,7 @@ impl Connection {
             }
             let path = &mut self.paths[index];
             let full = written == segment && written as u64 == path.mss();
-            let goes_on = content
+            let goes_on = load == Load::Content
                 && full
                 && count < most
                 && (len as u64) < quantum
@@ -246,20 +263,22 @@ impl Connection {
         &mut self,
         now: Time,
         index: usize,
-        content: bool,
+        load: Load,
         writer: &mut Writer<'_>,
     ) -> bool {
         let speaks = self.paths[index].life.is_heard();
         if speaks {
-            self.write_acks(now, index, content, writer);
+            self.write_acks(now, index, load != Load::Control, writer);
         }
         let mut eliciting = self.write_validation(now, index, writer);
         if speaks {
             eliciting |= self.write_notices(index, writer);
             eliciting |= self.write_controls(index, writer);
         }
-        if content && self.paths[index].life.is_usable() {
+        if load == Load::Content && self.paths[index].life.is_usable() {
             eliciting |= self.write_content(now, index, writer);
+        } else if load == Load::Copies {
+            eliciting |= self.write_second_copies(now, index, writer);
         }
         let probes = self.paths[index].probes > 0;
         if (probes || (self.ping && self.is_best(index))) && writer.remaining() > 4 {
@@ -356,10 +375,12 @@ impl Connection {
             self.status_sequence += 1;
             let frame = match notice {
                 Item::PathStatus(path) => {
-                    let dead = self
-                        .path_index(path)
-                        .is_some_and(|index| self.paths[index].life.state() == PathState::Dead);
-                    let status = if dead { PathStatus::Silent } else { PathStatus::Use };
+                    let Some(index) = self.path_index(path) else { continue };
+                    let status = match self.paths[index].life.state() {
+                        PathState::Dead => PathStatus::Silent,
+                        _ if self.paths[index].spare_here => PathStatus::Spare,
+                        _ => PathStatus::Use,
+                    };
                     Frame::PathStatus { path, sequence: self.status_sequence, status }
                 }
                 Item::RemovePath(path) => Frame::RemovePath { path, code: 0 },
@@ -417,8 +438,8 @@ impl Connection {
     /// Pieces of redundant streams and parcels that left on another path.
     fn write_second_copies(&mut self, now: Time, index: usize, writer: &mut Writer<'_>) -> bool {
         let id = self.paths[index].id;
-        let usable = self.paths.iter().filter(|path| path.life.is_usable()).count();
-        if usable < 2 {
+        let takers = self.paths.iter().filter(|path| path.life.takes_copies()).count();
+        if takers < 2 {
             self.redundant.clear();
             return false;
         }

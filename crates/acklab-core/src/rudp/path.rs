@@ -102,6 +102,8 @@ pub(super) struct Path {
     pub(super) skip_at: u64,
     /// What the peer says of the path.
     pub(super) status: PathStatus,
+    /// This end wants it used only if no other is.
+    pub(super) spare_here: bool,
     pub(super) status_heard: Option<u64>,
     asked_at: Time,
     ecn: EcnCheck,
@@ -149,6 +151,7 @@ impl Path {
             key_from: 0,
             skip_at: 0,
             status: PathStatus::Use,
+            spare_here: false,
             status_heard: None,
             asked_at: Time::ZERO,
             ecn: EcnCheck::default(),
@@ -265,10 +268,10 @@ impl Path {
         })
     }
 
-    /// Nothing waits to be sent.
+    /// Nothing waits to be sent here though, perhaps, something could be.
     pub(super) fn on_nothing_to_send(&mut self) {
         let in_flight = self.sent.in_flight();
-        if in_flight < self.cc.cwnd() {
+        if !self.paced && in_flight + self.mss() <= self.cc.cwnd() {
             self.rate.on_app_limited(in_flight);
         }
     }
@@ -468,9 +471,9 @@ impl Path {
         self.status == PathStatus::Silent
     }
 
-    /// The peer wants it used only if no other is.
+    /// One of the ends wants it used only if no other is.
     pub(super) fn is_spare(&self) -> bool {
-        self.status == PathStatus::Spare
+        self.spare_here || self.status == PathStatus::Spare
     }
 
     /// For reports.

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use acklab_core::ack::Profile;
+use acklab_core::queue::Discipline;
 use acklab_core::rudp::{Config, Connection, ContentEvent, Event, Listener};
 use acklab_core::time::{Span, Time};
 use acklab_core::wire::rudp::Kind;
@@ -113,6 +114,50 @@ fn reliable_parcels_arrive_whole_and_once_whatever_their_length() {
     arrived.sort_unstable_by_key(|parcel| parcel.0);
     let lens: Vec<_> = arrived.iter().map(|parcel| parcel.1).collect();
     assert_eq!(lens, sent.iter().map(|parcel| parcel.0).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_redundant_parcel_is_lost_only_where_both_paths_lose_it() {
+    let arrived = |redundant| {
+        let mut road = road_of(17, &[lane(0.28), lane(0.28)], &Config::default());
+        let (mut sent, mut arrived) = (0, 0);
+        road.run(ms(25_000), &mut |now, client: &mut Connection, server: &mut Listener| {
+            while client.poll_event().is_some() {}
+            // One each 20 ms, from when both paths are in use.
+            while sent < 1000 && now >= ms(1000 + 20 * sent) {
+                let parcel = vec![1; 500];
+                let taken = client.content().send_parcel(now, parcel, Kind::OneShot, 4, redundant);
+                taken.expect("room");
+                sent += 1;
+            }
+            while let Some((handle, _)) = server.poll_event() {
+                let connection = server.connection(handle).expect("a connection");
+                while connection.content().receive_parcel().is_some() {
+                    arrived += 1;
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        arrived
+    };
+    let (once, twice) = (arrived(false), arrived(true));
+    // 1 - 0.28 and 1 - 0.28 squared of 1000, within four deviations.
+    assert!((663..=777).contains(&once), "{once}");
+    assert!((887..=957).contains(&twice), "{twice}");
+}
+
+#[test]
+fn marks_slow_a_sender_down_before_anything_is_lost() {
+    let (mut forward, reverse) = lane(0.0);
+    forward.queue = Discipline::by_name("threshold", 1000).expect("a queue");
+    let config = Config { algorithm: "dctcp".parse().expect("known"), ..Config::default() };
+    let mut road = road_of(18, &[(forward, reverse)], &config);
+    let mut transfer = Transfer::default();
+    assert!(run(&mut road, &mut transfer, ms(6000)), "{}", transfer.received);
+    let stats = road.client.path_stats().next().expect("a path");
+    assert_eq!(stats.lost, 0);
+    let waits = stats.srtt.expect("measured");
+    assert!(waits < Span::from_millis(80), "the queue would take 600 ms: {waits:?}");
 }
 
 #[test]

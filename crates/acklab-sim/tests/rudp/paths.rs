@@ -3,9 +3,9 @@
 use acklab_core::link::LinkConfig;
 use acklab_core::rudp::{Connection, Event, Listener};
 use acklab_core::time::{Span, Time};
-use acklab_sim::road::Road;
+use acklab_sim::road::{Road, path};
 
-use crate::support::{FILE, Transfer, lane, lane_of, road};
+use crate::support::{FILE, Transfer, lane, lane_of, road, road_over};
 
 /// Runs a transfer over two paths, of which path 0 is as `up` says at each time in ms.
 fn transfer_with_flaps(
@@ -95,6 +95,76 @@ fn a_path_that_flaps_all_the_time_does_not_stop_the_other() {
         let flown = transfer_with_flaps(seed, &[lane(0.0), lane(0.0)], &flaps);
         assert!(flown.seconds <= 2.6, "seed {seed}: {} s", flown.seconds);
     }
+}
+
+/// Runs until `until`; whether the transfer ended.
+fn drive(road: &mut Road, transfer: &mut Transfer, until: Time) -> bool {
+    road.run(until, &mut |now, client: &mut Connection, server: &mut Listener| {
+        transfer.on_progress(now, client, server)
+    })
+}
+
+/// Bytes of content sent on each path so far.
+fn content(road: &Road) -> Vec<(u8, u64)> {
+    road.client.path_stats().map(|stats| (stats.id, stats.content)).collect()
+}
+
+#[test]
+fn paths_come_and_go_while_data_flows() {
+    let mut road = road_over(1, &[lane(0.05), lane(0.05)], 1);
+    let mut transfer = Transfer::default();
+    drive(&mut road, &mut transfer, at(500));
+    let now = road.now();
+    assert_eq!(road.client.add_path(now, path(1)), Some(2));
+    drive(&mut road, &mut transfer, at(1000));
+    assert!(content(&road)[1].1 > 500_000, "{:?}", content(&road));
+    let now = road.now();
+    road.client.remove_path(now, 0);
+    assert!(drive(&mut road, &mut transfer, at(4000)));
+    assert_eq!(transfer.received, FILE);
+    assert_eq!(content(&road).len(), 1);
+    let (_, server) = road.server.connections().next().expect("a connection");
+    let theirs: Vec<_> = server.path_stats().map(|stats| stats.id).collect();
+    assert_eq!(theirs, [2], "the server was told");
+}
+
+#[test]
+fn the_last_path_stays() {
+    let mut road = road(1, &[lane(0.0)]);
+    let mut transfer = Transfer::default();
+    drive(&mut road, &mut transfer, at(500));
+    let now = road.now();
+    road.client.remove_path(now, 0);
+    assert!(drive(&mut road, &mut transfer, at(4000)));
+}
+
+#[test]
+fn a_spare_path_is_used_only_when_the_other_is_dead() {
+    let mut road = road(2, &[lane(0.0), lane(0.0)]);
+    let mut transfer = Transfer::default();
+    drive(&mut road, &mut transfer, at(45));
+    road.client.set_spare(2, true);
+    drive(&mut road, &mut transfer, at(200));
+    let before = content(&road)[1].1;
+    drive(&mut road, &mut transfer, at(1000));
+    assert_eq!(content(&road)[1].1, before, "spare");
+    road.set_up(0, false);
+    drive(&mut road, &mut transfer, at(1500));
+    assert!(content(&road)[1].1 > before + 200_000, "{:?}", content(&road));
+    assert!(drive(&mut road, &mut transfer, at(6000)));
+    assert_eq!(transfer.received, FILE);
+}
+
+#[test]
+fn a_server_tells_of_its_other_addresses() {
+    let mut road = road_over(3, &[lane(0.05), lane(0.05)], 1);
+    let mut transfer = Transfer::default();
+    drive(&mut road, &mut transfer, at(200));
+    let other = path(1).remote;
+    road.server.connections().next().expect("a connection").1.announce(&[other]);
+    assert!(drive(&mut road, &mut transfer, at(4000)));
+    let told = transfer.events.iter().any(|(_, event)| *event == Event::Address(other));
+    assert!(told, "{:?}", transfer.events);
 }
 
 #[test]

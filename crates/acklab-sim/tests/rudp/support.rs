@@ -40,8 +40,17 @@ pub(crate) fn road(seed: u64, lanes: &[(LinkConfig, LinkConfig)]) -> Road {
 }
 
 pub(crate) fn road_of(seed: u64, lanes: &[(LinkConfig, LinkConfig)], config: &Config) -> Road {
+    road_with(seed, lanes, config, lanes.len())
+}
+
+/// A road of which the client knows only the first `known` paths.
+pub(crate) fn road_over(seed: u64, lanes: &[(LinkConfig, LinkConfig)], known: usize) -> Road {
+    road_with(seed, lanes, &Config::default(), known)
+}
+
+fn road_with(seed: u64, lanes: &[(LinkConfig, LinkConfig)], config: &Config, known: usize) -> Road {
     let config = Config { seed, ..config.clone() };
-    let paths: Vec<_> = (0..lanes.len()).map(|lane| path(lane as u8)).collect();
+    let paths: Vec<_> = (0..known).map(|lane| path(lane as u8)).collect();
     let entropy = Box::new(Rng::named(seed, "client"));
     let greeter = Box::new(PlainGreeter);
     let client = Connection::connect(Time::ZERO, config.clone(), entropy, greeter, &paths);

@@ -42,6 +42,11 @@ impl StartUp {
         least_rtt: f64,
         queue: f64,
     ) -> Option<f64> {
+        if rate.app_limited {
+            // No train: it tells of the application. The next one begins after it.
+            (self.from, self.first) = (rate.total_delivered, None);
+            return None;
+        }
         if rate.prior_delivered < self.from {
             return None;
         }
