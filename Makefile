@@ -34,6 +34,11 @@ test: deps-rust deps-test ## every test, with a count of what was skipped and wh
 lint: deps-rust fmt clippy doc wasm edges deny-if-installed ## format, clippy, docs, wasm32, dependency edges, licences
 	@echo "lint: all held"
 
+.PHONY: test-kill
+test-kill: deps-rust ## kill -9 of either side at 50 points of transfers, which then go on (ACKLAB_KILLS)
+	ACKLAB_KILLS=$(or $(ACKLAB_KILLS),50) cargo test --quiet --release --locked -p acklab --test transfer \
+	 a_transfer_goes_on_where_kill_9_stopped_either_side -- --nocapture
+
 .PHONY: bench
 bench: bench-sim bench-trace ## how fast virtual time and the capture reader are, with the conditions
 

@@ -23,8 +23,8 @@ use crate::secret::PassphraseOptions;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Recv {
-    /// Folder to receive into; made where it is not there
-    #[arg(value_name = "DIR")]
+    /// Folder to receive into, made where it is not there; - writes one file or stream to standard output
+    #[arg(value_name = "DIR|-")]
     folder: PathBuf,
     /// Address and port to listen on; may be given again, for senders with several paths
     #[arg(long, value_name = "ADDR:PORT", required = true)]
@@ -57,8 +57,7 @@ impl Recv {
         let (gate, shown) = self.gate()?;
         let listen = self.listen.iter().map(|text| lab::address(text)).collect::<Result<_, _>>();
         let reception = Reception {
-            directory: Directory::open(&self.folder, self.keep)
-                .map_err(|error| Failure::at("recv", error))?,
+            directory: self.directory()?,
             listen: listen.map_err(|what| Failure::at("--listen", what))?,
             gate,
             once: self.once,
@@ -72,7 +71,7 @@ impl Recv {
         let mut lost = None;
         let mut report = |news: News<'_>| {
             let written = match self.format {
-                Format::Text => say(&news, &shown, peers.as_ref()),
+                Format::Text => say(&news, &shown, peers.as_ref(), self.prints()),
                 Format::Json => print_line(&line(&news, &shown)),
             };
             if let Err(failure) = written {
@@ -83,11 +82,29 @@ impl Recv {
             .map_err(|error| Failure::at("recv", error))?;
         match verdict {
             Verdict::Complete => Ok(()),
-            Verdict::Interrupted if !self.once => Ok(()),
+            Verdict::Interrupted if !self.once && !self.prints() => Ok(()),
             Verdict::Incomplete | Verdict::Interrupted => Err(Failure::Check),
             // The line was written when it happened.
             Verdict::TurnedAway => Err(Failure::Refused),
         }
+    }
+
+    /// Whether standard output is for what arrives.
+    fn prints(&self) -> bool {
+        self.folder.as_os_str() == "-"
+    }
+
+    fn directory(&self) -> Result<Option<Directory>, Failure> {
+        if !self.prints() {
+            let directory = Directory::open(&self.folder, self.keep);
+            return directory.map(Some).map_err(|error| Failure::at("recv", error));
+        }
+        if self.format == Format::Json {
+            return Err(Failure::Unusable(
+                "recv -: standard output is for what arrives; leave --format json out".to_owned(),
+            ));
+        }
+        Ok(None)
     }
 
     fn gate(&self) -> Result<(Gate, Shown), Failure> {
@@ -120,7 +137,20 @@ struct Shown {
     key: Option<PublicKey>,
 }
 
-fn say(news: &News<'_>, shown: &Shown, peers: Option<&KnownPeers>) -> Result<(), Failure> {
+/// Tells it to people: on standard output, or beside it where that is for what arrives.
+fn say(
+    news: &News<'_>,
+    shown: &Shown,
+    peers: Option<&KnownPeers>,
+    beside: bool,
+) -> Result<(), Failure> {
+    let print = |text: &str| {
+        if beside {
+            tell(text.trim_end());
+            return Ok(());
+        }
+        print(text)
+    };
     match news {
         News::Listening(addresses) => print(&greeting(addresses, shown)),
         News::Opened { from, key } => {
@@ -227,6 +257,7 @@ Examples:
       shows a passphrase; the sender gives it: acklab send FILE host:9000 --passphrase ...
   acklab recv inbox --listen 198.51.100.7:9000 --listen 198.51.100.8:9000 --passphrase-file secret --once
   acklab recv inbox --listen [::]:9000 --identity my.key --known-peers peers
+  acklab recv - --listen 0.0.0.0:9000 | tar x
 
-Exit status: 0 complete (without --once: stopped by Ctrl-C), 1 with --once: it ended early or something
-was refused, 2 unusable arguments, or with --once a sender that did not know the secret.";
+Exit status: 0 complete (without --once: stopped by Ctrl-C), 1 with --once or DIR -: it ended early or
+something was refused, 2 unusable arguments, or with --once a sender that did not know the secret.";

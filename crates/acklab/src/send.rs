@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use acklab_lab::transfer::send::{self as transfer, End, News, Outcome};
 use acklab_lab::transfer::{
-    self as lab, Config, Errand, Identity, Line, PathReport, PublicKey, Secret, Status,
+    self as lab, Code, Config, Errand, Identity, Line, PathReport, PublicKey, Secret, Status,
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -21,8 +21,8 @@ use crate::secret::PassphraseOptions;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Send {
-    /// File or folder to send
-    #[arg(value_name = "FILE|DIR")]
+    /// File or folder to send; - sends standard input, which cannot go on after an interruption
+    #[arg(value_name = "FILE|DIR|-")]
     what: PathBuf,
     /// Where the receiver listens: IPv4, [IPv6] or name, with its port
     #[arg(value_name = "ADDR:PORT")]
@@ -127,16 +127,32 @@ impl Send {
             End::Closed { code, text, by_peer } => {
                 let said = if text.is_empty() { String::new() } else { format!(": {text}") };
                 let who = if *by_peer { "the receiver ended it: " } else { "" };
-                let what = format!("send: {}: {who}{code}{said}", self.to);
                 if lab::is_unusable(*code) {
-                    return Err(Failure::Unusable(what));
+                    return Err(Failure::at(format!("send: {}", self.to), self.mending(*code)));
                 }
+                let what = format!("send: {}: {who}{code}{said}", self.to);
                 tell(&format!("acklab: {what}; run the same command again to go on"));
                 return Err(Failure::Check);
             }
         };
         tell(&format!("acklab: send: {why}"));
         Err(Failure::Check)
+    }
+}
+
+impl Send {
+    /// What is wrong and how to mend it.
+    fn mending(&self, code: Code) -> String {
+        let own = self.identity.as_ref().and_then(|path| Identity::load_or_make(path).ok());
+        match (code, own) {
+            (Code::UnknownPeer, Some(own)) => format!(
+                "the receiver does not know this end's key; add this line to its known peers: \
+                 sender {}",
+                own.public()
+            ),
+            (Code::WrongSecret, _) => format!("{code}: give what the receiver shows"),
+            _ => code.to_string(),
+        }
     }
 }
 

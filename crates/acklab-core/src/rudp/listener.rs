@@ -65,6 +65,8 @@ pub struct Listener {
     allowance: Allowance,
     reply_rate: Bucket,
     replies: VecDeque<(PathAddrs, u64, Reply)>,
+    /// Clients that were refused and of whom nobody was told.
+    refused: VecDeque<(SocketAddr, Code)>,
     next: u64,
     /// Whose turn it is to send.
     turn: Handle,
@@ -93,6 +95,7 @@ impl Listener {
             allowance: Allowance::new(now),
             reply_rate: Bucket::new(now, REPLY_RATE, REPLY_RATE),
             replies: VecDeque::new(),
+            refused: VecDeque::new(),
             next: 0,
             turn: Handle(0),
         }
@@ -116,6 +119,11 @@ impl Listener {
     /// What new clients are told in the handshake from now on.
     pub fn parameters_mut(&mut self) -> &mut Parameters {
         &mut self.config.parameters
+    }
+
+    /// A client that was refused in the handshake, and why; it may come again and again.
+    pub fn poll_refused(&mut self) -> Option<(SocketAddr, Code)> {
+        self.refused.pop_front()
     }
 
     /// The next thing that a connection has to tell.
@@ -242,6 +250,9 @@ impl Listener {
             // Garbage deserves no answer.
             Err(Code::Protocol) => return,
             Err(code) => {
+                if self.refused.len() < REPLIES {
+                    self.refused.push_back((from.remote, code));
+                }
                 self.reply(now, from, source, Reply::Refuse(code));
                 return;
             }

@@ -20,6 +20,8 @@ mod scratch;
 pub mod send;
 pub mod sender;
 pub mod source;
+pub mod stdin;
+pub mod stdout;
 pub mod store;
 #[cfg(test)]
 mod tests;

@@ -14,11 +14,13 @@ use acklab_core::rudp::protect::{PlainGreeter, ServerGreeter};
 use acklab_core::rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
 use acklab_core::time::{Span, Time};
 
+use super::receiver::printer::Printer;
 use super::receiver::{ReceiveError, Received, Receiver};
 use super::report::Rhythm;
+use super::stdout::Output;
 use super::store::{Directory, StoreError};
 use crate::rudp::OsEntropy;
-use crate::rudp::driver::{Application, Driver, Sockets};
+use crate::rudp::driver::{Application, Driver, Sockets, Waker};
 use crate::rudp::keys::Identity;
 use crate::rudp::noise::{KeysServer, PassphraseServer};
 use crate::rudp::passphrase::Passphrase;
@@ -39,8 +41,8 @@ pub enum Gate {
 /// Where to receive, and from whom.
 #[derive(Clone, Debug)]
 pub struct Reception {
-    /// Where it goes.
-    pub directory: Directory,
+    /// Where it goes; `None`: one file or stream, to standard output.
+    pub directory: Option<Directory>,
     /// Where senders find it.
     pub listen: Vec<SocketAddr>,
     /// Who they may be.
@@ -159,10 +161,12 @@ pub fn receive(
     let mut listener = Listener::new(driver.now(), config, entropy, greeter, Limits::default());
     let mut receiving = Receiving {
         directory: reception.directory.clone(),
-        once: reception.once,
-        holds: reception.directory.holds_anything(),
+        once: reception.once || reception.directory.is_none(),
+        holds: reception.directory.as_ref().is_some_and(Directory::holds_anything),
+        waker: driver.waker(),
         sessions: BTreeMap::new(),
         verdict: None,
+        turned_away: None,
         leaving: false,
         more: false,
         rhythm: Rhythm::default(),
@@ -177,12 +181,15 @@ pub fn receive(
 
 #[expect(clippy::struct_excessive_bools, reason = "each says another thing")]
 struct Receiving<'a> {
-    directory: Directory,
+    directory: Option<Directory>,
+    waker: Waker,
     once: bool,
     /// Something of an unfinished transfer lies in the folder.
     holds: bool,
     sessions: BTreeMap<Handle, Session>,
     verdict: Option<Verdict>,
+    /// Who was turned away last.
+    turned_away: Option<SocketAddr>,
     /// What is to be said last is leaving.
     leaving: bool,
     /// There is work that waits for nothing.
@@ -194,7 +201,7 @@ struct Receiving<'a> {
 
 /// A connection that is open.
 struct Session {
-    receiver: Receiver,
+    receiver: Taker,
     from: SocketAddr,
     began: Time,
     /// When all was stored.
@@ -221,6 +228,9 @@ impl Application<Listener> for Receiving<'_> {
         }
         while let Some((handle, event)) = listener.poll_event() {
             self.on_event(now, listener, handle, event);
+        }
+        while let Some((from, code)) = listener.poll_refused() {
+            self.on_turned_away(from, code);
         }
         self.more = false;
         let handles: Vec<Handle> = self.sessions.keys().copied().collect();
@@ -249,7 +259,32 @@ impl Application<Listener> for Receiving<'_> {
     }
 }
 
+/// Who takes what a connection brings.
+enum Taker {
+    Folder(Box<Receiver>),
+    Output(Box<Printer>),
+}
+
+/// Calls the same method of either.
+macro_rules! either {
+    ($taker:expr, $method:ident($($argument:expr),*)) => {
+        match $taker {
+            Taker::Folder(receiver) => receiver.$method($($argument),*),
+            Taker::Output(printer) => printer.$method($($argument),*),
+        }
+    };
+}
+
 impl Receiving<'_> {
+    fn taker(&self) -> Taker {
+        if let Some(directory) = &self.directory {
+            return Taker::Folder(Box::new(Receiver::new(directory.clone())));
+        }
+        let waker = self.waker.clone();
+        let output = Output::new(io::stdout(), move || waker.wake());
+        Taker::Output(Box::new(Printer::new(output)))
+    }
+
     /// Says in the handshake whether something is held here (docs/rudp.md section 10).
     fn announce(&self, listener: &mut Listener) {
         let held = self.holds || !self.sessions.is_empty();
@@ -259,12 +294,13 @@ impl Receiving<'_> {
     fn on_event(&mut self, now: Time, listener: &mut Listener, handle: Handle, event: Event) {
         match event {
             Event::Opened { peer: key } => {
-                let Some(connection) = listener.connection(handle) else { return };
+                let open = |connection: &&mut Connection| connection.is_open();
+                let Some(connection) = listener.connection(handle).filter(open) else { return };
                 let Some(from) = connection.path_stats().next().map(|path| path.addrs.remote)
                 else {
                     return;
                 };
-                let receiver = Receiver::new(self.directory.clone());
+                let receiver = self.taker();
                 let session = Session { receiver, from, began: now, finished: None, over: false };
                 self.sessions.insert(handle, session);
                 self.announce(listener);
@@ -286,17 +322,20 @@ impl Receiving<'_> {
     fn on_closed(&mut self, now: Time, listener: &mut Listener, handle: Handle, end: End) {
         let Some(session) = self.sessions.remove(&handle) else {
             if let End::Closed { code: code @ (Code::WrongSecret | Code::Mode), .. } = end {
-                self.on_turned_away(listener, handle, code);
+                let path = listener.connection(handle).and_then(|it| it.path_stats().next());
+                if let Some(from) = path.map(|path| path.addrs.remote) {
+                    self.on_turned_away(from, code);
+                }
             }
             return;
         };
         let Session { receiver, from, began, finished, .. } = session;
-        let received = receiver.received();
+        let received = either!(&receiver, received());
         drop(receiver);
         let end = if finished.is_some() { End::Finished } else { end };
         let seconds = finished.unwrap_or(now).since(began).as_secs_f64();
         (self.tell)(News::Ended { from, end: &end, received, seconds });
-        self.holds = self.directory.holds_anything();
+        self.holds = self.directory.as_ref().is_some_and(Directory::holds_anything);
         self.announce(listener);
         if !self.once {
             return;
@@ -310,12 +349,9 @@ impl Receiving<'_> {
         };
     }
 
-    fn on_turned_away(&mut self, listener: &mut Listener, handle: Handle, code: Code) {
-        let from = listener
-            .connection(handle)
-            .and_then(|connection| connection.path_stats().next())
-            .map(|path| path.addrs.remote);
-        if let Some(from) = from {
+    /// Tells it once per sender, which repeats its greeting.
+    fn on_turned_away(&mut self, from: SocketAddr, code: Code) {
+        if self.turned_away.replace(from) != Some(from) {
             (self.tell)(News::TurnedAway { from, code });
         }
         if self.once {
@@ -335,7 +371,7 @@ impl Receiving<'_> {
                 let code = match error {
                     ReceiveError::Peer(_) => Code::Protocol,
                     ReceiveError::Version(_) => Code::Version,
-                    ReceiveError::Store(_) => Code::Refused,
+                    ReceiveError::Store(_) | ReceiveError::Output(_) => Code::Refused,
                 };
                 session.over = true;
                 connection.close(now, code, &error.to_string());
@@ -343,7 +379,7 @@ impl Receiving<'_> {
                 return;
             }
         }
-        for problem in session.receiver.take_problems() {
+        for problem in either!(&mut session.receiver, take_problems()) {
             (self.tell)(News::Problem(problem));
         }
         if session.finished.is_some_and(|at| now.since(at) >= GOODBYE) {
@@ -353,7 +389,7 @@ impl Receiving<'_> {
 
     fn tell_status(&mut self, now: Time) {
         for session in self.sessions.values() {
-            let (from, received) = (session.from, session.receiver.received());
+            let (from, received) = (session.from, either!(&session.receiver, received()));
             let seconds = now.since(session.began).as_secs_f64();
             (self.tell)(News::Status { from, received, seconds });
         }
@@ -364,15 +400,16 @@ impl Session {
     /// Works a while; whether there is more to do.
     fn go_on(&mut self, now: Time, connection: &mut Connection) -> Result<bool, ReceiveError> {
         let content = connection.content();
-        while self.receiver.waiting() < WAITING_MAX {
+        let receiver = &mut self.receiver;
+        while either!(receiver, waiting()) < WAITING_MAX {
             let Some(block) = content.read(now, STREAM) else { break };
-            self.receiver.handle_block(block.into());
+            either!(receiver, handle_block(block.into()));
         }
-        let more = self.receiver.advance()?;
-        while let Some(block) = self.receiver.poll_block() {
+        let more = either!(receiver, advance())?;
+        while let Some(block) = either!(receiver, poll_block()) {
             content.write(STREAM, block);
         }
-        if self.receiver.is_finished() && self.finished.is_none() {
+        if either!(receiver, is_finished()) && self.finished.is_none() {
             self.finished = Some(now);
             content.finish(STREAM);
         }

@@ -1,29 +1,26 @@
 //! `acklab send`: a transfer's sender on a connection of its own.
 //!
-//! One thread: the event loop of [`crate::rudp::driver`] calls [`Errand`] after every batch; it reads
+//! One thread: the event loop of [`crate::rudp::driver`] calls the sender after every batch; it reads
 //! what the receiver says, hands the next blocks over while the connection has room, and closes when all
 //! is stored. The time that is told runs from the first datagram to the receiver's word that everything
-//! is stored.
+//! is stored. A receiver that falls silent is greeted anew for a minute, and the transfer goes on where
+//! it was.
+
+mod sending;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use acklab_core::rudp::protect::{ClientGreeter, PlainGreeter};
-use acklab_core::rudp::{Code, Config, Connection, Event};
-use acklab_core::time::Time;
+use acklab_core::rudp::{Code, Config};
 use acklab_core::units::BitRate;
 
-use super::limit::Limiter;
-use super::report::{PathReport, Paths, Rhythm};
-use super::sender::{BLOCK, Next, Progress, SendError, Sender};
-use super::walk::{Survey, Totals, Walk};
-use crate::rudp::OsEntropy;
-use crate::rudp::driver::{Application, Driver, Sockets};
+use self::sending::attempt;
+use super::report::PathReport;
+use super::sender::{Progress, SendError};
+use super::walk::Totals;
 use crate::rudp::keys::{Identity, PublicKey};
-use crate::rudp::noise::{KeysClient, PassphraseClient};
 use crate::rudp::passphrase::Passphrase;
 use crate::rudp::socket::SocketError;
 
@@ -41,7 +38,7 @@ pub enum Secret {
 /// What is to be sent, and how.
 #[derive(Clone, Debug)]
 pub struct Errand {
-    /// File or folder.
+    /// File or folder, or `-` for standard input.
     pub what: PathBuf,
     /// The receiver.
     pub to: SocketAddr,
@@ -53,6 +50,12 @@ pub struct Errand {
     pub rate: Option<BitRate>,
     /// Options of the connection.
     pub config: Config,
+}
+
+impl Errand {
+    fn is_stream(&self) -> bool {
+        self.what.as_os_str() == "-"
+    }
 }
 
 /// How a transfer ended.
@@ -138,196 +141,64 @@ pub enum ErrandError {
     Loop(#[from] io::Error),
 }
 
-/// Sends until all is stored, the connection ends or `interrupted` becomes true.
+/// How long a silent receiver is greeted anew, seconds.
+const PATIENCE: f64 = 60.0;
+
+/// Sends until all is stored, the connection cannot be had any more or `interrupted` becomes true.
 pub fn send(
     errand: &Errand,
     interrupted: &AtomicBool,
     tell: &mut dyn FnMut(News<'_>),
 ) -> Result<Outcome, ErrandError> {
-    let unreadable = |source| ErrandError::Source { path: errand.what.clone(), source };
-    let survey = Survey::new(&errand.what).map_err(unreadable)?;
-    let walk = Walk::new(&errand.what).map_err(unreadable)?;
-    let mut sockets = Sockets::default();
-    let mut paths = Vec::new();
-    if errand.paths.iter().all(|&(_, remote)| remote != errand.to) {
-        paths.push(sockets.add(None, errand.to)?);
-    }
-    for &(local, remote) in &errand.paths {
-        paths.push(sockets.add(Some(local), remote)?);
-    }
-    let greeter: Box<dyn ClientGreeter> = match &errand.secret {
-        Secret::Passphrase(passphrase) => Box::new(PassphraseClient::new(passphrase.clone())),
-        Secret::Keys(identity, peer) => Box::new(KeysClient::new(identity.clone(), *peer)),
-        Secret::Insecure => Box::new(PlainGreeter),
-    };
-    let mut driver = Driver::new(sockets)?;
-    let (began, entropy) = (driver.now(), Box::new(OsEntropy::default()));
-    let mut config = errand.config.clone();
-    config.keep_alive = true;
-    let mut connection = Connection::connect(began, config, entropy, greeter, &paths);
-    let mut sending = Sending {
-        walk: Some(walk),
-        survey,
-        sender: None,
-        limiter: Limiter::new(began, errand.rate),
-        rate: errand.rate,
-        began,
-        ended: None,
-        closing: false,
-        more: false,
-        paths: Paths::default(),
-        rhythm: Rhythm::default(),
-        interrupted,
-        tell,
-    };
-    driver.run(&mut connection, &mut sending)?;
-    sending.paths.update(&connection);
-    let (end, at) = sending.ended.take().unwrap_or((End::Interrupted, driver.now()));
-    let status = sending.status(at);
-    Ok(Outcome { end, status })
-}
-
-struct Sending<'a> {
-    walk: Option<Walk>,
-    survey: Survey,
-    sender: Option<(Sender, u64)>,
-    limiter: Limiter,
-    rate: Option<BitRate>,
-    began: Time,
-    ended: Option<(End, Time)>,
-    /// CLOSE is to leave before the loop ends.
-    closing: bool,
-    /// There is work that waits for nothing.
-    more: bool,
-    paths: Paths,
-    rhythm: Rhythm,
-    interrupted: &'a AtomicBool,
-    tell: &'a mut dyn FnMut(News<'_>),
-}
-
-/// Blocks that are read, hashed and handed over before the connection may send again.
-const BLOCKS: usize = 2;
-/// Below so much room a block is not worth reading.
-const ROOM_LEAST: u64 = 128 << 10;
-
-impl Application<Connection> for Sending<'_> {
-    fn on_progress(
-        &mut self,
-        now: Time,
-        connection: &mut Connection,
-        _sockets: &mut Sockets,
-    ) -> ControlFlow<()> {
-        if self.closing {
-            return ControlFlow::Break(());
+    let mut before = Before::default();
+    // When the receiver fell silent.
+    let mut silent = None;
+    loop {
+        let mut outcome = attempt(errand, &before, interrupted, tell)?;
+        let status = &outcome.status;
+        if status.connected {
+            silent = None;
+            before.resumed.get_or_insert(status.progress.resumed);
         }
-        while let Some(event) = connection.poll_event() {
-            self.on_event(now, connection, event);
+        let is_silent = matches!(outcome.end, End::Closed { code: Code::Idle, by_peer: false, .. });
+        let since = *silent.get_or_insert(status.seconds);
+        let again = before.resumed.is_some() && status.seconds - since < PATIENCE;
+        if !is_silent || !again || errand.is_stream() {
+            return Ok(outcome);
         }
-        if let Err(error) = self.read(now, connection) {
-            connection.close(now, Code::Protocol, &error.to_string());
-            self.end(now, End::Broken(error));
-        }
-        if self.sender.as_ref().is_some_and(|(sender, _)| sender.is_finished()) {
-            connection.close(now, Code::Done, "");
-            self.end(now, End::Finished);
-        }
-        if self.rhythm.is_due(now) {
-            if self.interrupted.load(Ordering::Relaxed) {
-                connection.close(now, Code::Stopped, "");
-                self.end(now, End::Interrupted);
-            }
-            self.paths.update(connection);
-            let status = self.status(now);
-            (self.tell)(News::Status(&status));
-        }
-        if self.ended.is_some() {
-            self.closing = true;
-            return ControlFlow::Continue(());
-        }
-        self.write(now, connection);
-        ControlFlow::Continue(())
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        if self.closing || (self.more && self.rate.is_none()) {
-            return Some(Time::ZERO);
-        }
-        let due = if self.more { self.limiter.due() } else { Time::MAX };
-        Some(due.min(self.rhythm.next()))
+        tell(News::Problem("the receiver is silent; greeting it anew".to_owned()));
+        before.seconds = status.seconds;
+        before.sent = status.progress.sent;
+        before.paths = std::mem::take(&mut outcome.status.paths);
     }
 }
 
-impl Sending<'_> {
-    fn on_event(&mut self, now: Time, connection: &mut Connection, event: Event) {
-        match event {
-            Event::Opened { .. } => {
-                let asks = connection
-                    .peer_parameters()
-                    .is_some_and(|peer| peer.application.first() == Some(&1));
-                let stream = connection.content().open_stream(now, true);
-                if let (Some(walk), Some(stream)) = (self.walk.take(), stream) {
-                    self.sender = Some((Sender::new(walk, self.survey, asks), stream));
+/// What earlier connections of the same transfer came to.
+#[derive(Debug, Default)]
+struct Before {
+    seconds: f64,
+    sent: u64,
+    /// What the receiver held when the first of them began.
+    resumed: Option<u64>,
+    paths: Vec<PathReport>,
+}
+
+impl Before {
+    /// The paths of this connection with what went over them before.
+    fn with(&self, mut paths: Vec<PathReport>) -> Vec<PathReport> {
+        for old in &self.paths {
+            let same = |path: &&mut PathReport| {
+                (path.local.ip(), path.remote) == (old.local.ip(), old.remote)
+            };
+            match paths.iter_mut().find(same) {
+                Some(path) => {
+                    path.bytes += old.bytes;
+                    path.datagrams += old.datagrams;
+                    path.lost += old.lost;
                 }
-            }
-            Event::Closed { code, text, by_peer } => {
-                self.end(now, End::Closed { code, text, by_peer });
-            }
-            Event::Content(_) | Event::Path { .. } | Event::Address(_) => {}
-        }
-    }
-
-    fn end(&mut self, now: Time, end: End) {
-        self.ended.get_or_insert((end, now));
-    }
-
-    fn read(&mut self, now: Time, connection: &mut Connection) -> Result<(), SendError> {
-        let Some((sender, stream)) = &mut self.sender else { return Ok(()) };
-        while let Some(block) = connection.content().read(now, *stream) {
-            sender.handle_block(block.into())?;
-        }
-        Ok(())
-    }
-
-    /// Hands blocks over while there is room for them.
-    fn write(&mut self, now: Time, connection: &mut Connection) {
-        self.more = false;
-        let Some((sender, stream)) = &mut self.sender else { return };
-        for _ in 0..BLOCKS {
-            let content = connection.content();
-            if content.room(*stream) < ROOM_LEAST {
-                break;
-            }
-            self.more = true;
-            if !self.limiter.is_open(now) {
-                break;
-            }
-            match sender.poll_block(self.limiter.room(now).min(BLOCK)) {
-                Next::Block(block) => {
-                    self.limiter.take(block.len());
-                    content.write(*stream, block);
-                }
-                Next::Busy => {}
-                Next::Waiting => {
-                    self.more = false;
-                    break;
-                }
+                None => paths.push(*old),
             }
         }
-        for problem in sender.take_problems() {
-            (self.tell)(News::Problem(problem));
-        }
-    }
-
-    fn status(&self, now: Time) -> Status {
-        let sender = self.sender.as_ref().map(|(sender, _)| sender);
-        Status {
-            connected: sender.is_some(),
-            totals: self.survey.totals,
-            progress: sender.map(Sender::progress).unwrap_or_default(),
-            seconds: now.since(self.began).as_secs_f64(),
-            failures: sender.map_or(0, Sender::failures),
-            skipped: sender.map_or(0, Sender::skipped),
-            paths: self.paths.to_vec(),
-        }
+        paths
     }
 }

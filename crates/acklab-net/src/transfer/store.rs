@@ -243,7 +243,7 @@ impl Store {
     pub fn place(&mut self, id: &FileId, file: &File, as_what: &Finish<'_>) -> io::Result<()> {
         let &Finish { name, mode, mtime, journal, late } = as_what;
         fchmod(file, permissions(mode))?;
-        set_time(file, mtime)?;
+        mtime.map_or(Ok(()), |mtime| set_time(file, mtime))?;
         let (folder, part, keep) = (self.folder.try_clone()?, hex(id), self.directory.keeps());
         self.within(name, |parent, last| {
             let before = if late { Some(open_up(parent)?) } else { None };
@@ -316,8 +316,8 @@ pub struct Finish<'a> {
     pub name: &'a Name,
     /// Its permissions.
     pub mode: u32,
-    /// When it was changed.
-    pub mtime: FileTime,
+    /// When it was changed; `None`: now.
+    pub mtime: Option<FileTime>,
     /// Whether it had a journal.
     pub journal: bool,
     /// Whether its folder may have got its time already.

@@ -9,7 +9,7 @@ use crate::transfer::chunk::{CHUNK, ChunkHasher, Value, Values, chunk_len, chunk
 use crate::transfer::journal::{FileId, Journal};
 use crate::transfer::name::Name;
 use crate::transfer::ranges::Ranges;
-use crate::transfer::record::{Broken, Entry, FileTime, Record};
+use crate::transfer::record::{Broken, Entry, FileTime, Kind, Record};
 use crate::transfer::store::{Finish, Store};
 
 /// Bytes that are hashed and written at once: BLAKE3 needs many to work on all lanes.
@@ -25,7 +25,11 @@ pub(super) struct Incoming {
     mode: u32,
     mtime: FileTime,
     pub(super) id: FileId,
+    /// Of a stream: as far as it has come.
     pub(super) size: u64,
+    stream: bool,
+    /// The hash of a stream that has no second chunk.
+    whole: Option<Value>,
     pub(super) holes: Ranges,
     pub(super) refused: bool,
     part: Option<File>,
@@ -60,7 +64,7 @@ impl Incoming {
     }
 
     pub(super) fn refused(entry: Entry) -> Self {
-        let Entry { mode, mtime, size, holes, path, .. } = entry;
+        let Entry { mode, mtime, size, holes, path, kind, .. } = entry;
         Self {
             name: None,
             path,
@@ -68,6 +72,8 @@ impl Incoming {
             mtime,
             id: FileId::default(),
             size,
+            stream: kind == Kind::Stream,
+            whole: None,
             holes,
             refused: true,
             part: None,
@@ -99,7 +105,7 @@ impl Incoming {
     }
 
     fn has_journal(&self) -> bool {
-        self.chunks() > 1
+        self.chunks() > 1 && !self.stream
     }
 
     /// Looks for what an interrupted transfer left.
@@ -183,6 +189,11 @@ impl Incoming {
         self.late = true;
     }
 
+    /// What a chunk contributes to the hash of the file.
+    pub(super) fn value(&self, chunk: u64) -> Option<Value> {
+        self.whole.or_else(|| self.values.of(chunk))
+    }
+
     fn verified(&mut self, chunk: u64, value: Value) -> io::Result<()> {
         self.values.set(chunk, value);
         self.held.insert(chunk..chunk + 1);
@@ -196,7 +207,8 @@ impl Incoming {
         let (Some(part), Some(name)) = (&self.part, &self.name) else {
             return Err(io::Error::other("its data are gone"));
         };
-        let &mut Self { mode, mtime, late, .. } = self;
+        let &mut Self { mode, late, .. } = self;
+        let mtime = Some(self.mtime).filter(|_| !self.stream);
         let journal = self.has_journal();
         store.place(&self.id, part, &Finish { name, mode, mtime, journal, late })
     }
@@ -210,6 +222,9 @@ impl Receiver {
         len: u64,
     ) -> Result<(), ReceiveError> {
         let file = self.files.get_mut(&index).ok_or(UNKNOWN)?;
+        if file.stream && chunk * CHUNK == file.size && (1..=CHUNK).contains(&len) {
+            file.size += len;
+        }
         let wanted = chunk < file.chunks() && !file.holes.contains(chunk);
         if !wanted || len != chunk_len(file.size, chunk) {
             return Err(Broken("a chunk is not one of its file").into());
@@ -281,10 +296,13 @@ impl Receiver {
             return Ok(());
         }
         let file = self.files.get_mut(&index).ok_or(UNKNOWN)?;
-        let actual = hasher.value(file.chunks());
+        let actual = hasher.value(if file.stream { 2 } else { file.chunks() });
         if actual[..] != value[..] {
             // Missing when ROOT comes, and asked for then.
             return Ok(());
+        }
+        if file.stream {
+            file.whole = (chunk == 0).then(|| hasher.value(1));
         }
         let outcome = file.verified(chunk, actual);
         let confirms = file.has_journal();

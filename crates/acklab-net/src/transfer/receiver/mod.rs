@@ -7,6 +7,7 @@
 //! the connection is never left alone for long.
 
 mod file;
+pub mod printer;
 mod proof;
 
 use std::collections::BTreeMap;
@@ -40,6 +41,9 @@ pub enum ReceiveError {
     /// The folder cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Standard output cannot be written.
+    #[error("standard output: {0}")]
+    Output(#[source] std::io::Error),
 }
 
 /// How far it is.
@@ -255,8 +259,7 @@ impl Receiver {
         let outcome = match kind {
             Kind::Directory => store.make_folder(&name),
             Kind::DirectoryEnd => store.finish_folder(&name, mode, mtime),
-            Kind::Stream => Err(std::io::Error::other("streams are for standard output")),
-            Kind::File => return self.on_file(entry, name),
+            Kind::File | Kind::Stream => return self.on_file(entry, name),
         };
         match outcome {
             Ok(()) => Ok(()),
@@ -269,7 +272,7 @@ impl Receiver {
 
     /// A file is named: it is here already, or what is here of it is told, or it is waited for.
     fn on_file(&mut self, entry: Entry, name: Name) -> Result<(), ReceiveError> {
-        let Entry { index, mtime, size, .. } = entry;
+        let Entry { index, mtime, size, kind, .. } = entry;
         let store = self.store.as_mut().ok_or(NO_HELLO)?;
         let id = file_id(&self.transfer, name.as_bytes(), size, mtime);
         if self.asked && store.is_done(&id, &name, size, mtime) {
@@ -284,6 +287,10 @@ impl Receiver {
             return Ok(());
         }
         let mut file = Incoming::new(entry, name, id);
+        if kind == Kind::Stream {
+            self.files.insert(index, file);
+            return Ok(());
+        }
         if size == 0 {
             return self.store_file(index, file);
         }
@@ -307,7 +314,7 @@ impl Receiver {
     fn refuse_entry(&mut self, entry: Entry, why: &str) {
         let index = entry.index;
         self.refuse(index, &entry.path, why);
-        if entry.kind == Kind::File {
+        if matches!(entry.kind, Kind::File | Kind::Stream) {
             // Its data may be on their way.
             self.files.insert(index, Incoming::refused(entry));
         }

@@ -33,10 +33,10 @@ impl Receiver {
         if file.refused {
             return Ok(());
         }
+        let missing = file.missing();
         if size != file.size {
             return Err(Broken("a file ends with another size than it was named with").into());
         }
-        let missing = file.missing();
         if missing.is_empty() {
             let (tree, bad) = (Tree::default(), Ranges::default());
             self.proof = Some(Proof { index, hash, tree, bad });
@@ -55,7 +55,7 @@ impl Receiver {
         let count = file.chunks();
         while proof.tree.len() < count {
             let chunk = proof.tree.len();
-            let value = match (file.fresh.contains(chunk), file.values.of(chunk)) {
+            let value = match (file.fresh.contains(chunk), file.value(chunk)) {
                 (true, Some(value)) => {
                     proof.tree.push(value);
                     continue;

@@ -7,18 +7,21 @@
 //! file's chunks, and the names of at most 1024 files that are on their way.
 
 mod replies;
+mod stream;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use self::stream::Stream;
 use crate::transfer::chunk::{CHUNK, ChunkHasher, Tree, Value, Values, chunk_len, chunks, zeros};
 use crate::transfer::inlet::Inlet;
 use crate::transfer::name::shown;
 use crate::transfer::ranges::Ranges;
 use crate::transfer::record::{Broken, Entry, Kind, Record, TransferId, VERSION};
 use crate::transfer::source::Source;
+use crate::transfer::stdin::Input;
 use crate::transfer::walk::{Found, Item, Survey, Totals, Walk};
 
 /// Bytes that are read, hashed and given to the connection at once: large enough that BLAKE3 works on
@@ -74,7 +77,9 @@ pub enum SendError {
 /// The sender.
 #[expect(clippy::struct_excessive_bools, reason = "each says whether one record was sent")]
 pub struct Sender {
-    walk: Walk,
+    /// Empty where a stream is sent.
+    walk: Option<Walk>,
+    stream: Option<Stream>,
     walked: bool,
     transfer: TransferId,
     totals: Totals,
@@ -143,9 +148,14 @@ impl Sender {
     /// Sends what `walk` finds. `asks`: the receiver holds something of an unfinished transfer, so it
     /// is asked before data go.
     pub fn new(walk: Walk, survey: Survey, asks: bool) -> Self {
+        Self::with(Some(walk), survey, asks)
+    }
+
+    fn with(walk: Option<Walk>, survey: Survey, asks: bool) -> Self {
         let Survey { totals, transfer } = survey;
         Self {
             walk,
+            stream: None,
             walked: false,
             transfer,
             totals,
@@ -164,6 +174,14 @@ impl Sender {
             failures: 0,
             skipped: 0,
         }
+    }
+
+    /// Sends a stream of unknown length, which is called `name` at the receiver.
+    pub fn of_stream(input: Input, name: &str, transfer: TransferId) -> Self {
+        let totals = Totals { entries: 1, files: 1, bytes: 0 };
+        let mut sender = Self::with(None, Survey { totals, transfer }, false);
+        sender.stream = Some(Stream::new(input, name.as_bytes().to_vec()));
+        sender
     }
 
     /// How far it is.
@@ -220,13 +238,17 @@ impl Sender {
             Record::Hello { version: VERSION, asks, transfer, count, bytes }.put(block);
             return Step::Wrote;
         }
-        let within = self.current.as_ref().is_some_and(|current| current.chunk.is_some());
+        let within = self.current.as_ref().is_some_and(|current| current.chunk.is_some())
+            || self.stream.as_ref().is_some_and(Stream::is_within_chunk);
         if !within && let Some(index) = self.drops.pop() {
             Record::Drop { index }.put(block);
             return Step::Wrote;
         }
         if let Some(current) = self.current.take() {
             return self.go_on(current, block, limit);
+        }
+        if let Some(stream) = self.stream.take() {
+            return self.pour(stream, block, limit);
         }
         let waiting = if self.asks { AHEAD } else { 1 };
         if !self.walked && self.ready.len() < waiting && self.named.len() < NAMED_MAX {
@@ -244,7 +266,7 @@ impl Sender {
     }
 
     fn name_next(&mut self, block: &mut Vec<u8>) -> Step {
-        match self.walk.next() {
+        match self.walk.as_mut().and_then(Walk::next) {
             Some(Found::Item(item)) => self.name(item, 0, block),
             Some(Found::Skipped(path, what)) => {
                 self.skipped += 1;

@@ -112,15 +112,15 @@ impl Sender {
         let Some(named) = self.named.get_mut(&index) else { return Ok(()) };
         named.rounds += 1;
         let again = bytes_of(named.item.facts.size, bad);
+        if named.item.kind == Kind::Stream {
+            self.give_up(index, "cannot be read twice, and did not arrive whole");
+            return Ok(());
+        }
         if again == 0 || self.current.as_ref().is_some_and(|current| current.index == index) {
             return Err(Broken("chunks are wanted again that were not sent").into());
         }
         if named.rounds > TRIES {
-            let path = named.item.path.clone();
-            self.drops.push(index);
-            self.progress.confirmed -= named.confirmed;
-            self.named.remove(&index);
-            self.problem(&path, &"its hash did not fit at the receiver, three times", true);
+            self.give_up(index, "its hash did not fit at the receiver, three times");
             return Ok(());
         }
         let lost = named.confirmed.min(again);
@@ -129,6 +129,15 @@ impl Sender {
         named.todo = Some(bad.clone());
         self.ready.push_back(index);
         Ok(())
+    }
+}
+
+impl Sender {
+    fn give_up(&mut self, index: u64, why: &str) {
+        let Some(named) = self.named.remove(&index) else { return };
+        self.drops.push(index);
+        self.progress.confirmed -= named.confirmed;
+        self.problem(&named.item.path, &why, true);
     }
 }
 

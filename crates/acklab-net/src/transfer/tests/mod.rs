@@ -18,6 +18,7 @@ use super::receiver::{ReceiveError, Receiver};
 use super::record::Record;
 use super::scratch::Scratch;
 use super::sender::{Next, SendError, Sender};
+use super::stdin::Input;
 use super::store::Directory;
 use super::walk::{Survey, Walk};
 
@@ -34,6 +35,8 @@ struct Pipe {
     body: usize,
     /// Bytes that an end of `run` cut off.
     rest: Vec<u8>,
+    /// Told when a stream has something new.
+    wakes: Option<std::sync::mpsc::Receiver<()>>,
 }
 
 #[derive(Debug)]
@@ -60,6 +63,7 @@ impl Pipe {
             watch: Inlet::default(),
             body: 0,
             rest: Vec::new(),
+            wakes: None,
         }
     }
 
@@ -83,7 +87,10 @@ impl Pipe {
                     self.sender.handle_block(piece).map_err(Fault::Sender)?;
                 }
             }
-            assert!(!idle, "both ends wait for each other");
+            if idle {
+                let wakes = self.wakes.as_ref().expect("both ends wait for each other");
+                wakes.recv().expect("the stream's thread says when there is more");
+            }
         }
         Ok(())
     }
@@ -241,6 +248,24 @@ fn holes_are_neither_sent_nor_written() {
     assert_eq!(fs::read(&from).expect("a file"), fs::read(to.join("sparse")).expect("a file"));
     let blocks = fs::metadata(to.join("sparse")).expect("metadata").blocks();
     assert!(blocks * 512 <= 5 << 20, "{blocks} blocks");
+}
+
+#[test]
+fn a_stream_of_any_length_arrives_whole() {
+    const MIB: usize = 1 << 20;
+    for (seed, len) in [0, 5, MIB - 1, MIB, MIB + 1, 3 * MIB, 5_000_000].into_iter().enumerate() {
+        let scratch = Scratch::new("stream");
+        let bytes = content(len, 1);
+        let (wake, wakes) = std::sync::mpsc::channel();
+        let from = std::io::Cursor::new(bytes.clone());
+        let input = Input::new(from, move || wake.send(()).unwrap_or_default());
+        let sender = Sender::of_stream(input, "stdin", [seed as u8; 16]);
+        let mut pipe = Pipe::new(scratch.path(), scratch.path(), seed as u64);
+        (pipe.sender, pipe.wakes) = (sender, Some(wakes));
+        pipe.finish();
+        assert_eq!(fs::read(scratch.path().join("stdin")).expect("a file"), bytes);
+        assert_eq!(pipe.sender.progress().stored_bytes, len as u64);
+    }
 }
 
 #[test]

@@ -1,0 +1,301 @@
+//! The receiver's end where one file or stream goes to standard output: in order, each chunk once its
+//! value fits.
+//!
+//! Nothing is kept for another try, and what was written stands: a whole whose hash does not fit ends the
+//! transfer with an error.
+
+use super::{NO_HELLO, ReceiveError, Received, UNKNOWN};
+use crate::transfer::chunk::{CHUNK, ChunkHasher, Tree, Value, chunk_len, chunks};
+use crate::transfer::inlet::Inlet;
+use crate::transfer::ranges::Ranges;
+use crate::transfer::record::{Broken, Entry, Kind, Record, VERSION};
+use crate::transfer::stdout::Output;
+
+/// The receiver of one file or stream.
+pub struct Printer {
+    output: Output,
+    inlet: Inlet,
+    out: Vec<u8>,
+    greeted: bool,
+    next_index: u64,
+    file: Option<Printed>,
+    /// Bytes that the output has not taken yet.
+    waiting: Option<Vec<u8>>,
+    /// Bytes that it has.
+    given: u64,
+    done: bool,
+    finished: bool,
+    received: Received,
+    problems: Vec<String>,
+}
+
+/// The file that is printed.
+struct Printed {
+    index: u64,
+    size: u64,
+    stream: bool,
+    holes: Ranges,
+    tree: Tree,
+    /// The hash of a stream that has no second chunk.
+    whole: Option<Value>,
+    chunk: Option<Printing>,
+    root: Option<Value>,
+}
+
+/// A chunk whose bytes are coming.
+struct Printing {
+    number: u64,
+    len: usize,
+    bytes: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl Printer {
+    /// Prints to `output`.
+    pub fn new(output: Output) -> Self {
+        Self {
+            output,
+            inlet: Inlet::default(),
+            out: Vec::new(),
+            greeted: false,
+            next_index: 0,
+            file: None,
+            waiting: None,
+            given: 0,
+            done: false,
+            finished: false,
+            received: Received::default(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// As [`super::Receiver::handle_block`].
+    pub fn handle_block(&mut self, block: Vec<u8>) {
+        self.inlet.push(block);
+    }
+
+    /// As [`super::Receiver::waiting`].
+    pub fn waiting(&self) -> usize {
+        self.inlet.waiting()
+    }
+
+    /// As [`super::Receiver::advance`]; where the reader pauses there is nothing to do until the output
+    /// wakes the loop.
+    pub fn advance(&mut self) -> Result<bool, ReceiveError> {
+        let mut budget = super::BUDGET / CHUNK + 64;
+        while self.step()? {
+            budget -= 1;
+            if budget == 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// As [`super::Receiver::poll_block`].
+    pub fn poll_block(&mut self) -> Option<Vec<u8>> {
+        Some(std::mem::take(&mut self.out)).filter(|out| !out.is_empty())
+    }
+
+    /// How far it is.
+    pub fn received(&self) -> Received {
+        self.received
+    }
+
+    /// As [`super::Receiver::is_finished`].
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// What was refused, since the last call.
+    pub fn take_problems(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.problems)
+    }
+
+    /// Does one thing; false where there is nothing to do.
+    fn step(&mut self) -> Result<bool, ReceiveError> {
+        if let Some(block) = self.waiting.take() {
+            let len = block.len() as u64;
+            if let Err(block) = self.output.offer(block) {
+                // A reader that is gone is told by what was written.
+                self.output.written().map_err(ReceiveError::Output)?;
+                self.waiting = Some(block);
+                return Ok(false);
+            }
+            self.given += len;
+            return Ok(true);
+        }
+        if let Some(file) = &mut self.file {
+            if let Some(zeros) = file.next_hole() {
+                self.waiting = Some(zeros);
+                return Ok(true);
+            }
+            if let Some(hash) = file.root {
+                return self.conclude(hash);
+            }
+            if file.chunk.is_some() {
+                return self.take_data();
+            }
+        }
+        if let Some(record) = self.inlet.record()? {
+            self.on_record(record)?;
+            return Ok(true);
+        }
+        if self.done && self.file.is_none() && !self.finished {
+            let Received { stored, refused, .. } = self.received;
+            Record::Finished { stored, refused }.put(&mut self.out);
+            self.finished = true;
+        }
+        Ok(false)
+    }
+
+    fn on_record(&mut self, record: Record) -> Result<(), ReceiveError> {
+        if matches!(record, Record::Hello { .. }) == self.greeted {
+            return Err(if self.greeted { Broken("HELLO came twice") } else { NO_HELLO }.into());
+        }
+        match record {
+            Record::Hello { version, .. } if version != VERSION => {
+                return Err(ReceiveError::Version(version));
+            }
+            Record::Hello { count, bytes, .. } => {
+                self.greeted = true;
+                self.received.entries = count;
+                self.received.bytes_announced = bytes;
+                Record::Welcome { version: VERSION, held: false }.put(&mut self.out);
+            }
+            Record::Entry(entry) => self.on_entry(entry)?,
+            Record::Chunk { index, chunk, len } => {
+                let file = self.file.as_mut().filter(|file| file.index == index).ok_or(UNKNOWN)?;
+                file.begin(chunk, len)?;
+            }
+            Record::Root { index, size, hash } => {
+                let file = self.file.as_mut().filter(|file| file.index == index).ok_or(UNKNOWN)?;
+                if size != file.size {
+                    return Err(Broken("a file ends with another size than it had").into());
+                }
+                file.root = Some(hash);
+            }
+            Record::Drop { index } => {
+                if self.file.take_if(|file| file.index == index).is_some() && self.given > 0 {
+                    let gone = std::io::Error::other("the sender could not read it to its end");
+                    return Err(ReceiveError::Output(gone));
+                }
+            }
+            Record::Done => self.done = true,
+            _ => return Err(Broken("a receiver's record came from the sender").into()),
+        }
+        Ok(())
+    }
+
+    fn on_entry(&mut self, entry: Entry) -> Result<(), ReceiveError> {
+        let Entry { index, kind, size, holes, path, .. } = entry;
+        if index != self.next_index {
+            return Err(Broken("entries are out of order").into());
+        }
+        self.next_index += 1;
+        if index > 0 || !matches!(kind, Kind::File | Kind::Stream) {
+            return Err(Broken("standard output takes one file or stream, and no folder").into());
+        }
+        let _ = path;
+        let stream = kind == Kind::Stream;
+        let (tree, root) =
+            (Tree::default(), (size == 0 && !stream).then(|| Tree::default().root()));
+        self.file =
+            Some(Printed { index, size, stream, holes, tree, whole: None, chunk: None, root });
+        Ok(())
+    }
+
+    /// Takes bytes of the chunk that is coming.
+    fn take_data(&mut self) -> Result<bool, ReceiveError> {
+        let Some(file) = &mut self.file else { return Ok(false) };
+        let Some(chunk) = &mut file.chunk else { return Ok(false) };
+        let left = chunk.len - chunk.bytes.len();
+        let most = if left > 0 { left } else { 32 - chunk.value.len() };
+        let Some(data) = self.inlet.data(most) else { return Ok(false) };
+        if left > 0 {
+            chunk.bytes.extend_from_slice(data);
+            return Ok(true);
+        }
+        chunk.value.extend_from_slice(data);
+        if chunk.value.len() == 32 {
+            let bytes = file.end_chunk()?;
+            self.received.bytes += bytes.len() as u64;
+            self.waiting = Some(bytes);
+        }
+        Ok(true)
+    }
+
+    /// Everything was given to the output: when it is written, the sender is told.
+    fn conclude(&mut self, hash: Value) -> Result<bool, ReceiveError> {
+        let Some(file) = &mut self.file else { return Ok(false) };
+        let actual = file.whole.unwrap_or_else(|| std::mem::take(&mut file.tree).root());
+        if actual != hash {
+            return Err(Broken("the whole does not fit its hash, though its parts did").into());
+        }
+        file.whole = Some(actual);
+        if self.output.written().map_err(ReceiveError::Output)? < self.given {
+            return Ok(false);
+        }
+        self.received.stored = 1;
+        self.received.stored_bytes = file.size;
+        Record::Stored { index: file.index, held: false }.put(&mut self.out);
+        self.file = None;
+        Ok(true)
+    }
+}
+
+impl Printed {
+    fn chunks(&self) -> u64 {
+        chunks(self.size)
+    }
+
+    /// The zeros of the next chunk, if it is a hole.
+    fn next_hole(&mut self) -> Option<Vec<u8>> {
+        let number = self.tree.len();
+        if self.whole.is_some() || !self.holes.contains(number) {
+            return None;
+        }
+        let zeros = vec![0; chunk_len(self.size, number) as usize];
+        let mut hasher = ChunkHasher::new(number);
+        hasher.update(&zeros);
+        self.tree.push(hasher.value(self.chunks()));
+        Some(zeros)
+    }
+
+    fn begin(&mut self, number: u64, len: u64) -> Result<(), Broken> {
+        let fits = if self.stream {
+            (1..=CHUNK).contains(&len) && number * CHUNK == self.size
+        } else {
+            number < self.chunks() && len == chunk_len(self.size, number)
+        };
+        if !fits || number != self.tree.len() {
+            return Err(Broken("a chunk is not the next of its file"));
+        }
+        if self.stream {
+            self.size += len;
+        }
+        let len = len as usize;
+        let (bytes, value) = (Vec::with_capacity(len), Vec::with_capacity(32));
+        self.chunk = Some(Printing { number, len, bytes, value });
+        Ok(())
+    }
+
+    /// The bytes of the chunk that has come, if they are what the sender has hashed.
+    fn end_chunk(&mut self) -> Result<Vec<u8>, Broken> {
+        let count = if self.stream { 2 } else { self.chunks() };
+        let Some(Printing { number, bytes, value, .. }) = self.chunk.take() else {
+            return Ok(Vec::new());
+        };
+        let mut hasher = ChunkHasher::new(number);
+        hasher.update(&bytes);
+        let actual = hasher.value(count);
+        if actual[..] != value[..] {
+            return Err(Broken("a chunk does not fit its value"));
+        }
+        if self.stream {
+            self.whole = (number == 0).then(|| hasher.value(1));
+        }
+        self.tree.push(actual);
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,261 @@
+//! One connection of a transfer's sender, driven by the event loop.
+
+use std::io;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use acklab_core::rudp::protect::{ClientGreeter, Entropy, PlainGreeter};
+use acklab_core::rudp::{Code, Connection, Event, PathAddrs};
+use acklab_core::time::Time;
+use acklab_core::units::BitRate;
+
+use super::{Before, End, Errand, ErrandError, News, Outcome, Secret, Status};
+use crate::rudp::OsEntropy;
+use crate::rudp::driver::{Application, Driver, Sockets};
+use crate::rudp::noise::{KeysClient, PassphraseClient};
+use crate::transfer::limit::Limiter;
+use crate::transfer::record::TransferId;
+use crate::transfer::report::{Paths, Rhythm};
+use crate::transfer::sender::{BLOCK, Next, SendError, Sender};
+use crate::transfer::stdin::Input;
+use crate::transfer::walk::{Survey, Totals, Walk};
+
+/// Sends over one connection, until it ends.
+pub(super) fn attempt(
+    errand: &Errand,
+    before: &Before,
+    interrupted: &AtomicBool,
+    tell: &mut dyn FnMut(News<'_>),
+) -> Result<Outcome, ErrandError> {
+    let unreadable = |source| ErrandError::Source { path: errand.what.clone(), source };
+    let streams = errand.is_stream();
+    let origin = if streams {
+        None
+    } else {
+        let survey = Survey::new(&errand.what).map_err(unreadable)?;
+        Some((Walk::new(&errand.what).map_err(unreadable)?, survey))
+    };
+    let mut sockets = Sockets::default();
+    let paths = paths(errand, &mut sockets)?;
+    let mut driver = Driver::new(sockets)?;
+    let (began, waker) = (driver.now(), driver.waker());
+    let mut connection = connect(errand, began, &paths);
+    let mut sending = Sending {
+        totals: origin.as_ref().map_or_else(Totals::default, |(_, survey)| survey.totals),
+        origin,
+        input: streams.then(|| Input::new(io::stdin(), move || waker.wake())),
+        sender: None,
+        limiter: Limiter::new(began, errand.rate),
+        rate: errand.rate,
+        began,
+        before,
+        ended: None,
+        closing: false,
+        more: false,
+        paths: Paths::default(),
+        rhythm: Rhythm::default(),
+        interrupted,
+        tell,
+    };
+    driver.run(&mut connection, &mut sending)?;
+    sending.paths.update(&connection);
+    let (end, at) = sending.ended.take().unwrap_or((End::Interrupted, driver.now()));
+    let status = sending.status(at);
+    Ok(Outcome { end, status })
+}
+
+/// A socket for each path; the first path greets.
+fn paths(errand: &Errand, sockets: &mut Sockets) -> Result<Vec<PathAddrs>, ErrandError> {
+    let mut paths = Vec::new();
+    if errand.paths.iter().all(|&(_, remote): &(_, SocketAddr)| remote != errand.to) {
+        paths.push(sockets.add(None, errand.to)?);
+    }
+    for &(local, remote) in &errand.paths {
+        paths.push(sockets.add(Some(local), remote)?);
+    }
+    Ok(paths)
+}
+
+fn connect(errand: &Errand, now: Time, paths: &[PathAddrs]) -> Connection {
+    let greeter: Box<dyn ClientGreeter> = match &errand.secret {
+        Secret::Passphrase(passphrase) => Box::new(PassphraseClient::new(passphrase.clone())),
+        Secret::Keys(identity, peer) => Box::new(KeysClient::new(identity.clone(), *peer)),
+        Secret::Insecure => Box::new(PlainGreeter),
+    };
+    let mut config = errand.config.clone();
+    config.keep_alive = true;
+    config.parameters.idle_ms = IDLE_MS;
+    Connection::connect(now, config, Box::new(OsEntropy::default()), greeter, paths)
+}
+
+/// A receiver that is silent for so long has died or lost its state: the sender greets anew
+/// (docs/rudp.md section 3, "Close, idle, reset").
+const IDLE_MS: u64 = 5000;
+
+/// The application of the connection.
+struct Sending<'a> {
+    totals: Totals,
+    /// What is to be sent, until the receiver has answered.
+    origin: Option<(Walk, Survey)>,
+    input: Option<Input>,
+    sender: Option<(Sender, u64)>,
+    limiter: Limiter,
+    rate: Option<BitRate>,
+    began: Time,
+    before: &'a Before,
+    ended: Option<(End, Time)>,
+    /// CLOSE is to leave before the loop ends.
+    closing: bool,
+    /// There is work that waits for nothing.
+    more: bool,
+    paths: Paths,
+    rhythm: Rhythm,
+    interrupted: &'a AtomicBool,
+    tell: &'a mut dyn FnMut(News<'_>),
+}
+
+/// What standard input is called at the receiver.
+const STDIN: &str = "stdin";
+
+/// A transfer that nobody will go on with.
+fn once() -> TransferId {
+    let mut id = TransferId::default();
+    OsEntropy::default().fill(&mut id);
+    id
+}
+
+/// Blocks that are read, hashed and handed over before the connection may send again.
+const BLOCKS: usize = 2;
+/// Below so much room a block is not worth reading.
+const ROOM_LEAST: u64 = 128 << 10;
+
+impl Application<Connection> for Sending<'_> {
+    fn on_progress(
+        &mut self,
+        now: Time,
+        connection: &mut Connection,
+        _sockets: &mut Sockets,
+    ) -> ControlFlow<()> {
+        if self.closing {
+            return ControlFlow::Break(());
+        }
+        while let Some(event) = connection.poll_event() {
+            self.on_event(now, connection, event);
+        }
+        if let Err(error) = self.read(now, connection) {
+            connection.close(now, Code::Protocol, &error.to_string());
+            self.end(now, End::Broken(error));
+        }
+        if self.sender.as_ref().is_some_and(|(sender, _)| sender.is_finished()) {
+            connection.close(now, Code::Done, "");
+            self.end(now, End::Finished);
+        }
+        if self.rhythm.is_due(now) {
+            if self.interrupted.load(Ordering::Relaxed) {
+                connection.close(now, Code::Stopped, "");
+                self.end(now, End::Interrupted);
+            }
+            self.paths.update(connection);
+            let status = self.status(now);
+            (self.tell)(News::Status(&status));
+        }
+        if self.ended.is_some() {
+            self.closing = true;
+            return ControlFlow::Continue(());
+        }
+        self.write(now, connection);
+        ControlFlow::Continue(())
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        if self.closing || (self.more && self.rate.is_none()) {
+            return Some(Time::ZERO);
+        }
+        let due = if self.more { self.limiter.due() } else { Time::MAX };
+        Some(due.min(self.rhythm.next()))
+    }
+}
+
+impl Sending<'_> {
+    fn on_event(&mut self, now: Time, connection: &mut Connection, event: Event) {
+        match event {
+            Event::Opened { .. } => {
+                let asks = connection
+                    .peer_parameters()
+                    .is_some_and(|peer| peer.application.first() == Some(&1));
+                let stream = connection.content().open_stream(now, true);
+                let sender = match (self.origin.take(), self.input.take()) {
+                    (Some((walk, survey)), _) => Some(Sender::new(walk, survey, asks)),
+                    (None, Some(input)) => Some(Sender::of_stream(input, STDIN, once())),
+                    (None, None) => None,
+                };
+                self.sender = sender.zip(stream);
+            }
+            Event::Closed { code, text, by_peer } => {
+                self.end(now, End::Closed { code, text, by_peer });
+            }
+            Event::Content(_) | Event::Path { .. } | Event::Address(_) => {}
+        }
+    }
+
+    fn end(&mut self, now: Time, end: End) {
+        self.ended.get_or_insert((end, now));
+    }
+
+    fn read(&mut self, now: Time, connection: &mut Connection) -> Result<(), SendError> {
+        let Some((sender, stream)) = &mut self.sender else { return Ok(()) };
+        while let Some(block) = connection.content().read(now, *stream) {
+            sender.handle_block(block.into())?;
+        }
+        Ok(())
+    }
+
+    /// Hands blocks over while there is room for them.
+    fn write(&mut self, now: Time, connection: &mut Connection) {
+        self.more = false;
+        let Some((sender, stream)) = &mut self.sender else { return };
+        for _ in 0..BLOCKS {
+            let content = connection.content();
+            if content.room(*stream) < ROOM_LEAST {
+                break;
+            }
+            self.more = true;
+            if !self.limiter.is_open(now) {
+                break;
+            }
+            match sender.poll_block(self.limiter.room(now).min(BLOCK)) {
+                Next::Block(block) => {
+                    self.limiter.take(block.len());
+                    content.write(*stream, block);
+                }
+                Next::Busy => {}
+                Next::Waiting => {
+                    self.more = false;
+                    break;
+                }
+            }
+        }
+        for problem in sender.take_problems() {
+            (self.tell)(News::Problem(problem));
+        }
+    }
+
+    fn status(&self, now: Time) -> Status {
+        let sender = self.sender.as_ref().map(|(sender, _)| sender);
+        let mut progress = sender.map(Sender::progress).unwrap_or_default();
+        progress.sent += self.before.sent;
+        if let Some(resumed) = self.before.resumed {
+            progress.resumed = resumed;
+        }
+        Status {
+            connected: sender.is_some(),
+            totals: self.totals,
+            progress,
+            seconds: self.before.seconds + now.since(self.began).as_secs_f64(),
+            failures: sender.map_or(0, Sender::failures),
+            skipped: sender.map_or(0, Sender::skipped),
+            paths: self.before.with(self.paths.to_vec()),
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! `acklab send` and `acklab recv` as processes on loopback.
+//!
+//! Goal: what docs/transfer.md promises holds for the program as a user runs it: the contract's last line,
+//! the exit statuses, one clear line where a secret is wrong, and that a transfer goes on where kill -9
+//! stopped either side. `ACKLAB_KILLS` sets the number of kills (`make test-kill`).
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use acklab_core::rng::Rng;
+use serde_json::Value;
+
+const PASSPHRASE: &str = "able-baker-cat-dog";
+
+/// A folder that goes with the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("acklab-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+
+    fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A process that does not outlive the test.
+struct Running {
+    child: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("acklab starts");
+        let out = BufReader::new(child.stdout.take().expect("its output"));
+        Self { child, out }
+    }
+
+    /// The next line, as JSON.
+    fn line(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("a line");
+        (!line.is_empty()).then(|| serde_json::from_str(&line).expect("an object per line"))
+    }
+
+    /// The last line, the exit status and what was said on standard error.
+    fn end(mut self) -> (Option<Value>, i32, String) {
+        let mut last = None;
+        while let Some(line) = self.line() {
+            last = Some(line);
+        }
+        let mut said = String::new();
+        self.child.stderr.take().expect("stderr").read_to_string(&mut said).expect("its words");
+        (last, self.child.wait().expect("an end").code().unwrap_or(-1), said)
+    }
+
+    fn kill(mut self) {
+        // SIGKILL on Unix.
+        self.child.kill().expect("kill");
+        self.child.wait().expect("an end");
+    }
+}
+
+fn acklab() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_acklab"));
+    command.env_remove("ACKLAB_PASSPHRASE");
+    command
+}
+
+/// A receiver on a port of the kernel's choice, and where it listens.
+fn receiver(folder: &Path, listen: &str, more: &[&str]) -> (Running, String) {
+    let mut command = acklab();
+    command.arg("recv").arg(folder).args(["--listen", listen, "--format", "json"]).args(more);
+    let mut running = Running::start(&mut command);
+    let first = running.line().expect("it says where it listens");
+    let address = first["listen"][0].as_str().expect("an address").to_owned();
+    (running, address)
+}
+
+fn sender(what: &Path, to: &str, more: &[&str]) -> Command {
+    let mut command = acklab();
+    command.arg("send").arg(what).arg(to).args(["--format", "json"]).args(more);
+    command
+}
+
+fn content(len: usize, seed: u64) -> Vec<u8> {
+    let mut rng = Rng::named(seed, "content");
+    let words = std::iter::repeat_with(|| rng.next_u64().to_le_bytes());
+    words.flatten().take(len).collect()
+}
+
+#[test]
+fn a_folder_arrives_and_the_last_line_is_the_contracts() {
+    let scratch = Scratch::new("send");
+    let from = scratch.join("photos");
+    fs::create_dir_all(from.join("sub")).expect("folders");
+    fs::write(from.join("a"), content(3_000_000, 1)).expect("a file");
+    fs::write(from.join("sub/b"), content(70_000, 2)).expect("a file");
+    let secret = ["--passphrase", PASSPHRASE];
+    let options = [&secret[..], &["--once"]].concat();
+    let (recv, address) = receiver(&scratch.join("in"), "127.0.0.1:0", &options);
+    let (last, status, said) = Running::start(&mut sender(&from, &address, &secret)).end();
+    assert_eq!((status, said.as_str()), (0, ""));
+    let last = last.expect("a last line");
+    let keys: Vec<&str> = last.as_object().expect("an object").keys().map(String::as_str).collect();
+    assert_eq!(keys, ["bytes", "paths", "resumed_bytes", "schema", "seconds", "wire_bytes"]);
+    assert_eq!(last["schema"], "acklab.transfer/1");
+    assert_eq!(last["bytes"], 3_070_000);
+    assert_eq!(last["resumed_bytes"], 0);
+    let wire = last["wire_bytes"].as_u64().expect("bytes");
+    assert!((3_070_000..4_000_000).contains(&wire), "{wire} B on the wire");
+    let path = last["paths"][0].as_object().expect("a path");
+    let keys: Vec<&str> = path.keys().map(String::as_str).collect();
+    assert_eq!(keys, ["bytes", "local", "lost", "remote", "rtt_ms", "state"]);
+    assert_eq!(path["remote"], address.as_str());
+    let (last, status, said) = recv.end();
+    assert_eq!((status, said.as_str()), (0, ""));
+    assert_eq!(last.expect("a last line")["end"], "complete");
+    for file in ["a", "sub/b"] {
+        let copy = fs::read(scratch.join("in/photos").join(file)).expect("a file");
+        assert_eq!(copy, fs::read(from.join(file)).expect("a file"), "{file}");
+    }
+}
+
+#[test]
+fn standard_input_arrives_as_a_file() {
+    let scratch = Scratch::new("stdin");
+    let options = ["--insecure", "--once"];
+    let (recv, address) = receiver(&scratch.join("in"), "[::1]:0", &options);
+    let mut command = sender(Path::new("-"), &address, &["--insecure"]);
+    let mut send = Running::start(command.stdin(Stdio::piped()));
+    let bytes = content(2_500_000, 3);
+    let mut stdin = send.child.stdin.take().expect("stdin");
+    stdin.write_all(&bytes).expect("written");
+    drop(stdin);
+    let (last, status, said) = send.end();
+    assert_eq!((status, said.as_str()), (0, ""));
+    assert_eq!(last.expect("a last line")["bytes"], 2_500_000);
+    assert_eq!(recv.end().1, 0);
+    assert_eq!(fs::read(scratch.join("in/stdin")).expect("a file"), bytes);
+}
+
+#[test]
+fn what_is_received_to_standard_output_is_the_file_and_nothing_else() {
+    let scratch = Scratch::new("stdout");
+    let file = scratch.join("x");
+    let mut bytes = content(5_500_000, 7);
+    bytes[1 << 20..3 << 20].fill(0);
+    let sparse = File::create(&file).expect("a file");
+    sparse.set_len(bytes.len() as u64).expect("a hole");
+    for part in [0..1 << 20, 3 << 20..bytes.len()] {
+        std::os::unix::fs::FileExt::write_all_at(&sparse, &bytes[part.clone()], part.start as u64)
+            .expect("data");
+    }
+    let mut command = acklab();
+    command.args(["recv", "-", "--listen", "127.0.0.1:0", "--insecure"]);
+    let mut recv = Running::start(&mut command);
+    let mut said = BufReader::new(recv.child.stderr.take().expect("stderr"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says where it listens");
+    let address = line.trim().strip_prefix("listening on ").expect("an address");
+    let send = Running::start(&mut sender(&file, address, &["--insecure"]));
+    let mut arrived = Vec::new();
+    recv.out.read_to_end(&mut arrived).expect("the file");
+    assert!(arrived == bytes, "{} B of {}", arrived.len(), bytes.len());
+    let (last, status, said) = send.end();
+    assert_eq!((status, said.as_str()), (0, ""));
+    assert_eq!(last.expect("a last line")["bytes"], 5_500_000);
+    assert_eq!(recv.child.wait().expect("an end").code(), Some(0));
+}
+
+#[test]
+fn a_wrong_secret_is_one_clear_line_on_both_sides_and_exit_2() {
+    let scratch = Scratch::new("wrong");
+    let file = scratch.join("x");
+    fs::write(&file, b"x").expect("a file");
+    let own = scratch.join("own.key");
+    let own = own.to_str().expect("UTF-8");
+    let other = scratch.join("other.key");
+    let other = other.to_str().expect("UTF-8");
+    // A receiver with keys makes its own, and says which to give; nobody is known to it.
+    let known = scratch.join("known");
+    fs::write(&known, "").expect("a file");
+    let known = known.to_str().expect("UTF-8");
+    let keys = ["--identity", own, "--known-peers", known];
+    let passphrase = ["--passphrase", PASSPHRASE];
+    let cases: [(&[&str], &[&str], &str); 3] = [
+        (&passphrase, &["--passphrase", "able-baker-cat-dot"], "wrong passphrase or key"),
+        (&passphrase, &["--insecure"], "different kinds of secret"),
+        (&keys, &[], "know"),
+    ];
+    for (gate, secret, words) in cases {
+        let mut command = acklab();
+        command.arg("recv").arg(scratch.join("in")).args(["--listen", "127.0.0.1:0", "--once"]);
+        command.args(["--format", "json"]).args(gate);
+        let mut recv = Running::start(&mut command);
+        let first = recv.line().expect("it says where it listens");
+        let address = first["listen"][0].as_str().expect("an address").to_owned();
+        let key = first["key"].as_str().unwrap_or_default().to_owned();
+        let stranger = ["--identity", other, "--peer", &key];
+        let secret = if secret.is_empty() { &stranger[..] } else { secret };
+        let (_, status, said) = Running::start(&mut sender(&file, &address, secret)).end();
+        assert_eq!(status, 2, "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains(words), "{said}");
+        let (last, status, said) = recv.end();
+        assert_eq!(status, 2, "{said}");
+        let last = last.expect("a line");
+        assert_eq!(last["schema"], "acklab.transfer-turned-away/1");
+        assert!(last["why"].as_str().expect("words").contains(words), "{last}");
+    }
+    assert!(!scratch.join("in/x").exists());
+}
+
+#[test]
+fn unusable_arguments_say_what_to_write_instead() {
+    let scratch = Scratch::new("arguments");
+    let file = scratch.join("x");
+    fs::write(&file, b"x").expect("a file");
+    let (file, to) = (file.to_str().expect("UTF-8"), "127.0.0.1:9");
+    let passphrase = ["--passphrase", "p"];
+    let cases: &[(&[&str], &str)] = &[
+        (&["send", file, to], "ACKLAB_PASSPHRASE"),
+        (&["send", file, "127.0.0.1"], "no port"),
+        (&["send", file, to, "--passphrase", " "], "empty"),
+        (&["send", file, to, "--rate", "60"], "60mbyte"),
+        (&["send", file, to, "--path", "127.0.0.1"], "no comma"),
+        (&["send", file, to, "--cc", "fast"], "known:"),
+        (&["send", "/nowhere/at/all", to], "No such file"),
+        (&["recv", file, "--listen", "127.0.0.1:0"], "exists"),
+        (&["recv", file], "--listen"),
+    ];
+    for (arguments, words) in cases {
+        let mut command = acklab();
+        command.args(*arguments);
+        if words.starts_with(|first: char| first != 'A' && first != 'e') {
+            command.env("ACKLAB_PASSPHRASE", passphrase[1]);
+        }
+        let Output { status, stderr, .. } = command.output().expect("it runs");
+        let said = String::from_utf8_lossy(&stderr);
+        assert_eq!(status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_transfer_goes_on_where_kill_9_stopped_either_side() {
+    let kills = std::env::var("ACKLAB_KILLS").map_or(4, |text| text.parse().expect("a number"));
+    let scratch = Scratch::new("kill");
+    let (file, folder) = (scratch.join("x"), scratch.join("in"));
+    let size: u64 = 24_000_000;
+    fs::write(&file, content(size as usize, 4)).expect("a file");
+    let mut rng = Rng::named(5, "kills");
+    let secret = ["--passphrase", PASSPHRASE];
+    let mut done = 0;
+    while done < kills {
+        let _ = fs::remove_dir_all(&folder);
+        let (mut recv, address) = receiver(&folder, "127.0.0.1:0", &secret);
+        let options = [&secret[..], &["--rate", "60mbyte"]].concat();
+        let mut confirmed = 0;
+        // A few kills in each transfer, at points that the sender's progress passes.
+        for _ in 0..2 + rng.next_u64() % 3 {
+            let mut send = Running::start(&mut sender(&file, &address, &options));
+            let until = confirmed + rng.next_u64() % (size / 3);
+            let resumed = follow(&mut send, until, &mut confirmed);
+            assert!(resumed.is_none_or(|resumed| resumed <= size));
+            done += 1;
+            if rng.next_u64() % 2 == 0 {
+                send.kill();
+            } else {
+                // The receiver comes again on the same port, and then its sender is killed too, which
+                // would have greeted it anew after 5 s.
+                recv.kill();
+                send.kill();
+                (recv, _) = receiver(&folder, &address, &secret);
+            }
+        }
+        let (last, status, said) = Running::start(&mut sender(&file, &address, &secret)).end();
+        assert_eq!(status, 0, "{said}");
+        let last = last.expect("a last line");
+        let resumed = last["resumed_bytes"].as_u64().expect("bytes");
+        assert!(resumed >= confirmed, "{confirmed} B were confirmed, and {resumed} B resumed");
+        let wire = last["paths"][0]["bytes"].as_u64().expect("bytes");
+        let missing = size - resumed;
+        assert!(wire <= missing + missing / 10 + 20_000, "{wire} B for {missing} B: {last}");
+        assert!(same(&file, &folder.join("x")), "the copy is another");
+        recv.kill();
+    }
+}
+
+/// Reads progress until so much is confirmed or it ends; gives what was resumed.
+fn follow(send: &mut Running, until: u64, confirmed: &mut u64) -> Option<u64> {
+    let mut resumed = None;
+    while *confirmed < until {
+        let line = send.line()?;
+        if line["schema"] == "acklab.transfer/1" {
+            break;
+        }
+        *confirmed = (*confirmed).max(line["confirmed_bytes"].as_u64().expect("bytes"));
+        resumed = line["resumed_bytes"].as_u64();
+    }
+    resumed
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    let hash = |path: &Path| {
+        let mut bytes = Vec::new();
+        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).expect("a file");
+        bytes
+    };
+    hash(one) == hash(other)
+}
+
+#[test]
+fn a_sender_whose_receiver_died_greets_the_next_one_and_goes_on() {
+    let scratch = Scratch::new("again");
+    let (file, folder) = (scratch.join("x"), scratch.join("in"));
+    fs::write(&file, content(20_000_000, 6)).expect("a file");
+    let secret = ["--passphrase", PASSPHRASE];
+    let (recv, address) = receiver(&folder, "127.0.0.1:0", &secret);
+    let options = [&secret[..], &["--rate", "20mbyte"]].concat();
+    let mut send = Running::start(&mut sender(&file, &address, &options));
+    let mut confirmed = 0;
+    follow(&mut send, 6_000_000, &mut confirmed);
+    recv.kill();
+    let again = [&secret[..], &["--once"]].concat();
+    let (recv, _) = receiver(&folder, &address, &again);
+    let (last, status, said) = send.end();
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains("silent"), "{said}");
+    assert_eq!(last.expect("a last line")["bytes"], 20_000_000);
+    let (last, status, _) = recv.end();
+    assert_eq!(status, 0);
+    assert!(last.expect("a last line")["resumed_bytes"].as_u64().expect("bytes") >= confirmed);
+    assert!(same(&file, &folder.join("x")));
+}
