@@ -18,6 +18,7 @@ const GATHER: usize = 256 << 10;
 const DIRECT: usize = 64 << 10;
 
 /// A file that was named and is not settled.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each of its own")]
 pub(super) struct Incoming {
     /// `None` if it was refused for its name.
     name: Option<Name>,
