@@ -93,7 +93,7 @@ fn main() {
     let mut spare: Vec<Vec<u8>> = Vec::new();
     let began = cpu_time();
     while received < bytes {
-        now = now + TURN;
+        now += TURN;
         client.handle_timeout(now);
         server.handle_timeout(now);
         while client.poll_event().is_some() {}

@@ -171,7 +171,7 @@ impl Connection {
                 | Frame::AddPath { .. }
                 | Frame::RemovePath { .. } => self.on_path_frame(now, &frame),
                 content if matches!(self.stage, Stage::Open) => {
-                    taken.at_once |= matches!(content, Frame::Stream { fin: true, .. });
+                    taken.at_once |= is_last(&content);
                     match self.content.handle_frame(now, &content) {
                         Ok(()) => {}
                         Err(Refused::Lost) => taken.whole = false,
@@ -250,6 +250,17 @@ impl Connection {
             Frame::RemovePath { path, .. } if self.paths.len() > 1 => self.drop_path(now, path),
             _ => {}
         }
+    }
+}
+
+/// Whether the frame ends a stream or parcel: somebody may wait for that to be acknowledged.
+fn is_last(frame: &Frame<'_>) -> bool {
+    match frame {
+        Frame::Stream { fin, .. } => *fin,
+        Frame::Parcel { total, offset, data, .. } => {
+            *offset as usize + data.len() == *total as usize
+        }
+        _ => false,
     }
 }
 

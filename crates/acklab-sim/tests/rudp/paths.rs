@@ -1,6 +1,6 @@
 //! Paths that die, return, flap and move.
 
-use acklab_core::link::LinkConfig;
+use acklab_core::link::{Duplication, LinkConfig, Packets, Reordering, Share, Shift};
 use acklab_core::rudp::{Connection, Event, Listener};
 use acklab_core::time::{Span, Time};
 use acklab_sim::road::{Road, path};
@@ -165,6 +165,32 @@ fn a_server_tells_of_its_other_addresses() {
     assert!(drive(&mut road, &mut transfer, at(4000)));
     let told = transfer.events.iter().any(|(_, event)| *event == Event::Address(other));
     assert!(told, "{:?}", transfer.events);
+}
+
+#[test]
+fn packets_that_overtake_each_other_or_arrive_twice_are_no_lost_ones() {
+    let (mut forward, mut reverse) = lane(0.0);
+    for direction in [&mut forward, &mut reverse] {
+        // 5 ms are eight packets at 20 Mbit/s.
+        let reordering = Reordering {
+            share: Share::independent(0.1),
+            gap: 0,
+            shift: Shift::Late(Span::from_millis(5)),
+            packets: Packets::All,
+        };
+        let share = Share::independent(0.1);
+        let duplication = Duplication { share, packets: Packets::All };
+        direction.impairments.reordering = Some(reordering);
+        direction.impairments.duplication = Some(duplication);
+    }
+    let mut road = road(4, &[(forward, reverse)]);
+    let mut transfer = Transfer::default();
+    assert!(drive(&mut road, &mut transfer, at(6000)));
+    assert_eq!(transfer.received, FILE);
+    let stats = road.client.path_stats().next().expect("a path");
+    assert!(stats.lost < FILE as u64 / 100, "{} bytes declared lost in vain", stats.lost);
+    let wire = road.wire_bytes()[0] as f64 / FILE as f64;
+    assert!(wire < 1.1, "{wire}");
 }
 
 #[test]
