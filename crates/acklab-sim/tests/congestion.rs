@@ -169,7 +169,7 @@ fn measure(world: &mut World<Watch>, from: u64, until: u64) -> Figures {
 
 #[test]
 fn every_algorithm_fills_the_path() {
-    for name in ["reno", "cubic", "vegas", "westwood", "bbr1", "bbr3"] {
+    for name in ["reno", "cubic", "vegas", "westwood", "bbr1", "bbr3", "lossy"] {
         let figures = measure(&mut Setup::of(name, 1).build(), 0, 20);
         assert!(figures.utilisation >= 0.9, "{name}: {figures:?}");
     }
@@ -182,20 +182,46 @@ fn those_that_look_at_delay_keep_the_queue_short_and_those_that_look_at_loss_fil
     let vegas = steady("vegas", 200);
     assert!((1.0..6.0).contains(&vegas.queue), "alpha 2 to beta 4: {vegas:?}");
     assert_eq!(vegas.drops, 0);
-    for bbr in ["bbr1", "bbr3"] {
-        let figures = steady(bbr, 200);
-        assert!(figures.queue < 0.25 * BDP_PACKETS, "{bbr}: {figures:?}");
+    for model in ["bbr1", "bbr3", "lossy"] {
+        let figures = steady(model, 200);
+        assert!(figures.queue < 0.25 * BDP_PACKETS, "{model}: {figures:?}");
     }
     assert!(steady("cubic", 200).queue > BDP_PACKETS);
+}
+
+/// Jain's index of what the flows' readers got.
+fn jain(figures: &Figures) -> f64 {
+    let read: Vec<f64> = figures.read.iter().map(|&bytes| bytes as f64).collect();
+    let sum: f64 = read.iter().sum();
+    sum * sum / (read.len() as f64 * read.iter().map(|bytes| bytes * bytes).sum::<f64>())
 }
 
 #[test]
 fn two_cubic_flows_share_fairly() {
     let figures = measure(&mut Setup::of("cubic", 2).build(), 0, 60);
-    let read: Vec<f64> = figures.read.iter().map(|&bytes| bytes as f64).collect();
-    let sum: f64 = read.iter().sum();
-    let jain = sum * sum / (2.0 * read.iter().map(|bytes| bytes * bytes).sum::<f64>());
-    assert!(jain >= 0.9, "Jain {jain}: {figures:?}");
+    assert!(jain(&figures) >= 0.9, "{figures:?}");
+}
+
+#[test]
+fn lossy_shares_with_its_like_and_with_those_who_fill_the_queue() {
+    for rival in ["lossy", "cubic", "reno", "bbr1"] {
+        // 2.5 bandwidth-delay products; docs/lossy.md has other queues and more rivals.
+        let mut setup = Setup { queue: 167, ..Setup::of(rival, 2) };
+        setup.flows[0] = "lossy".parse().expect("a known name");
+        let figures = measure(&mut setup.build(), 0, 60);
+        println!("{rival}: {}", jain(&figures));
+        assert!(jain(&figures) >= 0.85, "{rival}: {figures:?}");
+        assert!(figures.utilisation > 0.95, "{rival}: {figures:?}");
+    }
+}
+
+#[test]
+fn lossy_holds_its_rate_where_random_loss_starves_others() {
+    for (loss, bar) in [(0.01, 0.9), (0.05, 0.65)] {
+        let figures = measure(&mut Setup { loss, ..Setup::of("lossy", 1) }.build(), 0, 20);
+        println!("{loss}: {}", figures.utilisation);
+        assert!(figures.utilisation > bar * (1.0 - loss), "{loss}: {figures:?}");
+    }
 }
 
 #[test]

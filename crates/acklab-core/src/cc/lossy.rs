@@ -1,28 +1,29 @@
 //! Congestion control for links that lose without being full (docs/rudp.md section 8; ours).
 //!
-//! The bottleneck serves what arrives and what is lost behind it; so the rate is S = (delivered + lost) /
-//! time, which random loss neither lowers nor makes noisy. Around S a delay-based law keeps a few
-//! packets in the queue ([`Lossy::follow_delay`]): flows of this kind settle at the same rate, for all see
-//! the same queue. How S is found at first is in `start_up`, which loss is nobody's fault in `losses`,
-//! what waits in `delay`.
+//! The bottleneck serves what arrives and what is lost behind it; so what a flow gets of it is S =
+//! (delivered + lost) / time, which random loss neither lowers nor makes noisy. Around S a delay-based law
+//! keeps a few packets in the queue (`share`). How S is found at first is in `start_up`, which losses are
+//! nobody's doing in `losses` and `overflow`, what waits in `delay`.
 //!
 //! A law that follows delay starves beside one that fills the queue. So where the queue stays though we
-//! give way, or loses more than the path's own share, a window of CUBIC takes over (RFC 9438), whose
-//! only congestion event is loss beyond that share. After an event it stands back for two rounds: if
-//! the queue empties then, nobody else fills it, and the delay-based law comes back.
+//! give way, or loses more than the path's own share, a window of CUBIC takes over (`rivalry`), until a
+//! check finds the queue to be nobody's.
 //!
-//! Left out: marks count as a loss beyond the path's share, whatever their number.
+//! The least round trip is as old as 10 s at most: then half of the rate for a round shows it again.
+//!
+//! Left out: how many packets were marked; one mark is a congestion event.
 
 mod delay;
 mod losses;
 mod overflow;
 mod rivalry;
+mod share;
 mod start_up;
 
 use self::delay::Delay;
 use self::losses::Losses;
-use self::overflow::{Answer, Overflow};
 use self::rivalry::{Finding, Rivalry, Round};
+use self::share::{Served, Share};
 use self::start_up::StartUp;
 use super::bbr::filter::WindowedMax;
 use super::bbr::pipe::Pipe;
@@ -65,21 +66,10 @@ pub struct Lossy {
     round_began: Time,
     /// Rounds of packets that left before so much was delivered tell of the start-up, bytes.
     steady_from: u64,
-    /// Of the last round.
-    served: f64,
-    /// S: what we get of the bottleneck.
-    share: f64,
-    /// The most that was ever served.
-    best: f64,
+    share: Share,
     rate: f64,
     srtt: f64,
     pipe: Pipe,
-    /// Rounds in a row with a queue that is not of our making, and with next to none.
-    long: u32,
-    short: u32,
-    /// Rounds in a row that lost something.
-    losing: u32,
-    overflow: Overflow,
     /// What was on the way in each of the last rounds, bytes.
     flight: WindowedMax<FLIGHT_ROUNDS>,
     /// When it last left the competition.
@@ -111,15 +101,9 @@ impl Lossy {
             round_lost: 0.0,
             round_began: Time::ZERO,
             steady_from: 0,
-            served: 0.0,
-            share: 0.0,
-            best: 0.0,
+            share: Share::new(mss),
             pipe: Pipe::default(),
             srtt: 0.0,
-            long: 0,
-            short: 0,
-            losing: 0,
-            overflow: Overflow::default(),
             flight: WindowedMax::default(),
             left: None,
             rivalry: None,
@@ -136,17 +120,6 @@ impl Lossy {
     /// The share of packets that the path loses whatever we send.
     pub fn random_loss(&self) -> f64 {
         self.losses.share()
-    }
-
-    /// What we want to have in the queue at that rate, seconds.
-    fn wanted_queue(rate: f64) -> f64 {
-        let rate = rate.max(1.0);
-        (WANTED / rate.sqrt()).min(WANTED_MAX)
-    }
-
-    /// A longer wait than this is somebody else's making, or an overflow's.
-    fn long_queue(&self) -> f64 {
-        2.0 * Self::wanted_queue(self.served) + LONG_QUEUE_MARGIN + self.mss / self.best.max(1.0)
     }
 
     /// Whether the queue is as long as it gets, so that a loss is an overflow.
@@ -172,94 +145,46 @@ impl Lossy {
             return;
         }
         let served = sent * self.mss / seconds;
-        self.best = self.best.max(served);
+        self.share.note(served);
         let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
         let congested = self.look_for_congestion(now, (sent, lost));
-        let bound = self.long_queue().max(self.delay.peak() / 2.0);
+        let bound = self.share.long_queue().max(self.delay.peak() / 2.0);
         if !congested && !self.is_competing() && self.delay.queue_most() < bound {
             self.losses.learn(sent, lost);
         }
         match self.phase {
-            Phase::StartUp(_) => {}
             Phase::Delay if rate.app_limited && served < self.rate => {}
             Phase::Delay if rate.prior_delivered < self.steady_from => {
-                self.share = self.share.max(served);
+                self.share.raise(served);
             }
-            Phase::Delay => {
-                let served = served.min(2.0 * GROWTH * self.share);
+            Phase::Delay if has_delay => {
                 self.flight.record(self.rounds.count, served * trip);
-                if has_delay {
-                    self.learn_share(now, served, (sent, lost));
+                let round = Served { number: self.rounds.count, rate: served, sent, lost };
+                if self.share.learn(&round, &self.delay) {
+                    self.losses.relearn(0.0, 0.0);
                 }
-                self.served = served;
+                self.look_at_queue(now);
             }
+            Phase::StartUp(_) | Phase::Delay => {}
             Phase::Refresh { rounds } => self.refresh(now, rounds),
             Phase::Compete => self.end_round_of_rivalry(now, served, (sent, lost)),
         }
     }
 
-    /// What the flow's share of the bottleneck is, from what a round served.
-    fn learn_share(&mut self, now: Time, served: f64, (sent, lost): (f64, f64)) {
-        let (queue, wanted) = (self.delay.queue(), Self::wanted_queue(self.share));
-        self.long = if queue > self.long_queue() { self.long + 1 } else { 0 };
-        self.losing = if lost > LOSSY * sent { self.losing + 1 } else { 0 };
-        if !self.is_blind() {
-            self.overflow.forget();
-        }
-        let delivered = served * (1.0 - lost / sent);
-        let answer = if self.is_blind() {
-            self.overflow.on_round(self.rounds.count, delivered, self.share)
-        } else {
-            Answer::Free
-        };
-        match answer {
-            Answer::Send(share) => self.share = share,
-            Answer::Overflow(share) => {
-                self.losses.relearn(0.0, 0.0);
-                self.share = share;
-            }
-            Answer::Free if queue > wanted / 2.0 => {
-                // The bottleneck was busy all the time: this is what it gives us.
-                self.short = 0;
-                self.share += SHARE_GAIN * (served - self.share);
-            }
-            Answer::Free => {
-                self.short += 1;
-                let growth = if self.short > SHORT_ROUNDS { GROWTH } else { 1.0 };
-                self.share = self.share.min(GROWTH * served).max(growth * served);
-            }
-        }
-        if self.long >= LONG_ROUNDS {
-            let flight = self.flight.max();
-            self.compete(now, flight, false);
+    fn look_at_queue(&mut self, now: Time) {
+        if self.share.is_crowded() {
+            self.compete(now, self.flight.max(), false);
         } else if self.delay.is_stale(now) {
             self.phase = Phase::Refresh { rounds: 2 };
         }
     }
 
-    /// Whether it sees losses, but has never seen the queue that it wants to follow.
-    fn is_blind(&self) -> bool {
-        self.losing >= LOSSY_ROUNDS && self.delay.peak() < BLIND * Self::wanted_queue(self.share)
-    }
-
-    /// r = S + (X - S q) / T: where X, a few packets, wait, the rate is what is served. What will wait
-    /// once all that is on the way has come to the queue counts, too: else it would swing.
-    fn follow_delay(&mut self) {
-        let Some(least) = self.delay.least() else { return };
-        let expected = self.pipe.bytes() as f64 / self.share.max(1.0) - least;
-        let queue = self.delay.lately().max(expected);
-        let step = (Self::wanted_queue(self.share) - queue) / (least + queue.max(0.0));
-        let step = if self.overflow.is_testing() { 0.0 } else { step };
-        self.rate = self.share * (1.0 + step.clamp(-STEP_MAX, STEP_MAX));
-    }
-
     fn refresh(&mut self, now: Time, rounds: u32) {
         if rounds > 1 {
             self.phase = Phase::Refresh { rounds: rounds - 1 };
-        } else if self.delay.queue() > Self::wanted_queue(self.share) {
+        } else if self.delay.queue() > self.share.wanted_queue() {
             // It stayed though we gave way.
-            let flight = self.flight.max();
-            self.compete(now, flight, false);
+            self.compete(now, self.flight.max(), false);
         } else {
             self.delay.renew(now);
             self.phase = Phase::Delay;
@@ -273,7 +198,6 @@ impl Lossy {
             Some(rivalry) if soon => rivalry.resume(now),
             none => *none = Some(Box::new(Rivalry::new(now, self.mss, flight, doubtful))),
         }
-        (self.long, self.short) = (0, 0);
         self.phase = Phase::Compete;
     }
 
@@ -294,7 +218,7 @@ impl Lossy {
         }
         if let Finding::Alone(served) = finding {
             self.left = Some(now);
-            (self.served, self.share) = (served, served);
+            self.share.begin(served);
             self.phase = Phase::Delay;
         }
     }
@@ -302,20 +226,20 @@ impl Lossy {
     /// Takes an ACK in which losses or marks show, or a round of so many packets, so many lost; true
     /// if they are more than the path's own.
     fn look_for_congestion(&mut self, now: Time, (sent, lost): (f64, f64)) -> bool {
-        let excess = self.losses.is_excess(sent.max(1.0), lost);
-        if !std::mem::take(&mut self.marked) && !excess {
+        let marked = std::mem::take(&mut self.marked);
+        if !marked && !self.losses.is_excess(sent.max(1.0), lost) {
             return false;
         }
-        let is_full = self.is_full();
+        let is_overflow = marked || (self.is_full() && self.losses.is_known());
         match (&mut self.rivalry, self.phase) {
             (Some(rivalry), Phase::Compete) => rivalry.on_congestion(now, self.rounds.count),
-            (_, Phase::Delay) if is_full && self.losses.is_known() => {
+            (_, Phase::Delay) if is_overflow => {
                 let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
-                self.compete(now, 0.7 * self.served * trip, true);
+                self.compete(now, AFTER_LOSS * self.share.served() * trip, true);
             }
             _ => {}
         }
-        is_full && self.losses.is_known()
+        is_overflow
     }
 }
 
@@ -347,7 +271,7 @@ impl CongestionControl for Lossy {
             let found = start_up.on_ack(now, &rate, served, least, queue);
             self.rate = found.unwrap_or(start_up.pace);
             if let Some(found) = found {
-                (self.served, self.share) = (found, found);
+                self.share.begin(found);
                 self.steady_from = rate.total_delivered + self.pipe.bytes();
                 self.phase = Phase::Delay;
             }
@@ -356,7 +280,7 @@ impl CongestionControl for Lossy {
             self.end_round(now, &rate);
         }
         if let Phase::Delay = self.phase {
-            self.follow_delay();
+            self.rate = self.share.pace(&self.delay, self.pipe.bytes()).unwrap_or(self.rate);
         }
     }
 
@@ -370,12 +294,13 @@ impl CongestionControl for Lossy {
         self.is_silent = true;
         self.pipe.on_rto(sample);
         if sample.again {
-            self.share /= 2.0;
+            self.share.halve();
         }
     }
 
     fn on_idle(&mut self, _now: Time) {
-        (self.share, self.rate) = (self.share / 2.0, self.rate / 2.0);
+        self.share.halve();
+        self.rate /= 2.0;
     }
 
     fn wants_rate(&self) -> bool {
@@ -420,25 +345,6 @@ impl CongestionControl for Lossy {
 }
 
 // All ours, measured in docs/lossy.md.
-/// Of the queue that is wanted, X = WANTED sqrt(S), in root bytes and root seconds: 7 packets of 1448
-/// bytes (4 ms) at 20 Mbit/s.
-const WANTED: f64 = 6.4;
-/// Seconds.
-const WANTED_MAX: f64 = 0.008;
-/// Seconds.
-const LONG_QUEUE_MARGIN: f64 = 0.002;
-const LONG_ROUNDS: u32 = 6;
-/// Of what a busy round adds to what was known.
-const SHARE_GAIN: f64 = 0.5;
-const SHORT_ROUNDS: u32 = 6;
-const GROWTH: f64 = 1.25;
-/// Of a round.
-const LOSSY: f64 = 0.02;
-/// Of the queue that is wanted.
-const BLIND: f64 = 1.5;
-const LOSSY_ROUNDS: u32 = 2;
-/// Of S, in a round.
-const STEP_MAX: f64 = 0.25;
 const FLIGHT_ROUNDS: usize = 10;
 const REFRESH: f64 = 0.5;
 /// For gaps between ACKs, seconds.
@@ -447,4 +353,7 @@ const ACK_GAP: f64 = 0.010;
 const FULL: f64 = 0.7;
 /// Pacing above the window's own rate.
 const HEADROOM: f64 = 1.2;
+/// Of what was on the way: CUBIC's (RFC 9438 section 4.6).
+const AFTER_LOSS: f64 = 0.7;
+/// A relapse within this was none of a new rival's doing.
 const SOON: Span = Span::from_secs(5);

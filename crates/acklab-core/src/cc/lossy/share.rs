@@ -1,0 +1,170 @@
+//! What the bottleneck gives us, S, and the rate that keeps a few packets in its queue:
+//!
+//!     r = S + (X - S q) / T        X = k sqrt(S)
+//!
+//! Where X bytes of ours wait (q seconds), the rate is what is served. All flows of this kind see one q, and
+//! X / S falls with S: the one with less grows, the one with more gives way, until all have the same,
+//! whatever their round trips. With X proportional to S they would keep any division; with a constant X
+//! the queue would be 50 times longer in time at 2 Mbit/s than at 100.
+//!
+//! What is served tells S only while the bottleneck is busy. While it is not, S is at least what arrives,
+//! and grows. Where losses come without a queue, [`Overflow`] asks whose they are.
+
+use super::delay::Delay;
+use super::overflow::{Answer, Overflow};
+
+/// A round that the delay-based law sees; rates in bytes per second, counts in packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Served {
+    pub(super) number: u64,
+    pub(super) rate: f64,
+    pub(super) sent: f64,
+    pub(super) lost: f64,
+}
+
+/// Our share of the bottleneck.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    mss: f64,
+    /// S, bytes per second.
+    rate: f64,
+    /// Served in the last round, and the most ever; bytes per second.
+    served: f64,
+    best: f64,
+    /// Rounds in a row with a queue that is not of our making, with next to none, and with losses.
+    long: u32,
+    short: u32,
+    losing: u32,
+    overflow: Overflow,
+}
+
+impl Share {
+    pub(super) fn new(mss: f64) -> Self {
+        Self {
+            mss,
+            rate: 0.0,
+            served: 0.0,
+            best: 0.0,
+            long: 0,
+            short: 0,
+            losing: 0,
+            overflow: Overflow::default(),
+        }
+    }
+
+    /// What the last round of the delay-based law was served, bytes per second.
+    pub(super) const fn served(&self) -> f64 {
+        self.served
+    }
+
+    /// It is found to be that.
+    pub(super) fn begin(&mut self, rate: f64) {
+        (self.rate, self.served) = (rate, rate);
+        (self.long, self.short) = (0, 0);
+    }
+
+    /// It is that at least.
+    pub(super) fn raise(&mut self, rate: f64) {
+        self.rate = self.rate.max(rate);
+    }
+
+    /// Nothing arrives, or nothing was sent for long.
+    pub(super) fn halve(&mut self) {
+        self.rate /= 2.0;
+    }
+
+    /// Any round, whatever governs: what can be served.
+    pub(super) fn note(&mut self, rate: f64) {
+        self.best = self.best.max(rate);
+    }
+
+    /// What we want to wait, seconds.
+    pub(super) fn wanted_queue(&self) -> f64 {
+        wanted_queue(self.rate)
+    }
+
+    /// A longer wait than this is somebody else's making, or an overflow's; seconds.
+    pub(super) fn long_queue(&self) -> f64 {
+        2.0 * wanted_queue(self.served) + LONG_QUEUE_MARGIN + self.mss / self.best.max(1.0)
+    }
+
+    /// Whether the queue stays though we give way.
+    pub(super) const fn is_crowded(&self) -> bool {
+        self.long >= LONG_ROUNDS
+    }
+
+    /// Takes a round; true where its losses were our own overflow.
+    pub(super) fn learn(&mut self, round: &Served, delay: &Delay) -> bool {
+        let served = round.rate.min(2.0 * GROWTH * self.rate);
+        let queue = delay.queue();
+        self.long = if queue > self.long_queue() { self.long + 1 } else { 0 };
+        self.losing = if round.lost > LOSING * round.sent { self.losing + 1 } else { 0 };
+        self.served = served;
+        let delivered = served * (1.0 - round.lost / round.sent);
+        let answer = if self.is_blind(delay) {
+            self.overflow.on_round(round.number, delivered, self.rate)
+        } else {
+            self.overflow.forget();
+            Answer::Free
+        };
+        match answer {
+            Answer::Send(rate) | Answer::Overflow(rate) => self.rate = rate,
+            Answer::Free if queue > self.wanted_queue() / 2.0 => {
+                // The bottleneck was busy all the time: this is what it gives us.
+                self.short = 0;
+                self.rate += BUSY_GAIN * (served - self.rate);
+            }
+            Answer::Free => {
+                self.short += 1;
+                let growth = if self.short > SHORT_ROUNDS { GROWTH } else { 1.0 };
+                self.rate = self.rate.min(GROWTH * served).max(growth * served);
+            }
+        }
+        matches!(answer, Answer::Overflow(_))
+    }
+
+    /// Whether it sees losses, but has not seen the queue that it wants to follow.
+    fn is_blind(&self, delay: &Delay) -> bool {
+        self.losing >= LOSING_ROUNDS && delay.peak() < BLIND * self.wanted_queue()
+    }
+
+    /// The rate to send at, with so much on the way, bytes. What will wait once that has come to the
+    /// queue counts like what waits: else it would swing.
+    pub(super) fn pace(&mut self, delay: &Delay, flight: u64) -> Option<f64> {
+        let least = delay.least()?;
+        self.rate = self.rate.max(FLIGHT_MIN * self.mss / (least + delay.queue()));
+        let expected = flight as f64 / self.rate - least;
+        let queue = delay.lately().max(expected);
+        let step = (self.wanted_queue() - queue) / (least + queue.max(0.0));
+        let step = if self.overflow.is_testing() { 0.0 } else { step };
+        Some(self.rate * (1.0 + step.clamp(-STEP_MAX, STEP_MAX)))
+    }
+}
+
+/// X / S at that rate, seconds.
+fn wanted_queue(rate: f64) -> f64 {
+    (WANTED / rate.max(1.0).sqrt()).min(WANTED_MAX)
+}
+
+// All ours, measured in docs/lossy.md.
+/// k, in root bytes and root seconds: 7 packets of 1448 bytes, 4 ms, at 20 Mbit/s.
+const WANTED: f64 = 6.4;
+/// Seconds.
+const WANTED_MAX: f64 = 0.008;
+/// Seconds.
+const LONG_QUEUE_MARGIN: f64 = 0.002;
+const LONG_ROUNDS: u32 = 6;
+/// Of what a busy round adds to what was known.
+const BUSY_GAIN: f64 = 0.5;
+const SHORT_ROUNDS: u32 = 6;
+/// In a round, where the queue stays empty.
+const GROWTH: f64 = 1.25;
+/// Of a round.
+const LOSING: f64 = 0.02;
+const LOSING_ROUNDS: u32 = 2;
+/// Of the queue that is wanted.
+const BLIND: f64 = 1.5;
+/// Packets in a round trip, so that there is something to learn from.
+const FLIGHT_MIN: f64 = 2.0;
+/// Of S.
+const STEP_MAX: f64 = 0.25;
