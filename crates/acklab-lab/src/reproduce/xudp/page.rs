@@ -14,7 +14,7 @@ pub fn html(reproduction: &Reproduction) -> Result<String, ReportError> {
     let stream = vec![
         Block::Table(tables::stream(reproduction)),
         Block::Table(tables::totals(reproduction)),
-        Block::Figure(together(&reproduction.stream)),
+        Block::Figure(together(reproduction)),
     ];
     let mut sections = vec![section("Tables 8.1 and 8.2", stream)];
     for run in &reproduction.stream {
@@ -107,7 +107,7 @@ fn words_on_today(reproduction: &Reproduction) -> String {
     format!(
         "Today’s protocol carries the same parcels over the same wire at {many:.0} KB/s, and at {one:.0} one \
          parcel at a time. With a tick of 100 ms at the receiver it falls to {timer:.0} and {timer_one:.0} KB/s, by \
-         factors of {:.1} and {:.1}: no window is so good that it does not need its acknowledgments.",
+         factors of {:.1} and {:.1}.",
         many / timer,
         one / timer_one,
     )
@@ -139,50 +139,55 @@ fn kilobytes(run: &Run) -> LineSeries {
     LineSeries { name: run.name.into(), points }
 }
 
-fn together(runs: &[Run]) -> Figure<Plot> {
+fn together(reproduction: &Reproduction) -> Figure<Plot> {
+    let today = [TODAY, TODAY_TIMER_ONE].map(|name| reproduction.today_run(name));
     figure(
         "Acknowledged bytes of all runs".into(),
         "The steeper, the faster. Without the timer the stream is over when the others have hardly begun.",
         "acknowledged (KB)",
-        runs.iter().map(kilobytes).collect(),
+        reproduction.stream.iter().chain(today).map(kilobytes).collect(),
         false,
     )
 }
 
+/// The three graphs of a run of the protocol of 1997.
 fn graphs(run: &Run) -> Vec<Block> {
+    let captions = [
+        "Sum of the parcels’ bytes acknowledged, each 20 ms, as in figures 8.1 and 8.4.",
+        "Each packet: from its departure to its acknowledgment, over the 20 ms step in which that came, as in \
+         figures 8.2 and 8.5.",
+        "The window, each 20 ms, as in figures 8.3 and 8.6.",
+    ];
+    three_graphs(run, captions)
+}
+
+/// The same of today's protocol, which tells other things.
+fn graphs_of_today(run: &Run) -> Vec<Block> {
+    let captions = [
+        "Sum of the bytes of parcels acknowledged whole, each 20 ms.",
+        "The smoothed round trip whenever it changed, over the 20 ms step in which it did.",
+        "The congestion window in full datagrams, each 20 ms.",
+    ];
+    three_graphs(run, captions)
+}
+
+fn three_graphs(run: &Run, [acknowledged, round_trips, window]: [&str; 3]) -> Vec<Block> {
     let one = |points| vec![LineSeries { name: run.name.into(), points }];
     let of = |what: &str| format!("{what}: {}", run.name);
-    vec![
-        Block::Figure(figure(
-            of("Bytes acknowledged"),
-            "Sum of the parcels’ bytes acknowledged, each 20 ms, as in figures 8.1 and 8.4.",
-            "acknowledged (KB)",
-            vec![kilobytes(run)],
-            false,
-        )),
-        Block::Figure(figure(
-            of("Round trip times"),
-            "Each packet: from its departure to its acknowledgment, over the 20 ms step in which that came, as in \
-             figures 8.2 and 8.5.",
-            "round trip (ms)",
-            one(run.log.scatter()),
-            true,
-        )),
-        Block::Figure(figure(
-            of("Packets in network"),
-            "The window, each 20 ms, as in figures 8.3 and 8.6.",
-            "window (packets)",
-            one(run.log.windows()),
-            false,
-        )),
-    ]
+    let (title, axis) = (of("Bytes acknowledged"), "acknowledged (KB)");
+    let bytes = figure(title, acknowledged, axis, vec![kilobytes(run)], false);
+    let (title, axis) = (of("Round trip times"), "round trip (ms)");
+    let times = figure(title, round_trips, axis, one(run.log.scatter()), true);
+    let (title, axis) = (of("Packets in network"), "window (packets)");
+    let windows = figure(title, window, axis, one(run.log.windows()), false);
+    [bytes, times, windows].map(Block::Figure).into()
 }
 
 /// The stream over today's protocol, with the graphs of two of its runs.
 fn today_blocks(runs: &[Run]) -> Vec<Block> {
     let mut blocks = vec![Block::Table(tables::today(runs))];
     for run in runs.iter().filter(|run| [TODAY, TODAY_TIMER_ONE].contains(&run.name)) {
-        blocks.extend(graphs(run));
+        blocks.extend(graphs_of_today(run));
     }
     blocks
 }
