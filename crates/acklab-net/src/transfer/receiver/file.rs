@@ -12,10 +12,9 @@ use crate::transfer::ranges::Ranges;
 use crate::transfer::record::{Broken, Entry, FileTime, Kind, Record};
 use crate::transfer::store::{Finish, Store};
 
-/// Bytes that are hashed and written at once: BLAKE3 needs many to work on all lanes.
+/// Bytes that are hashed and written at once. BLAKE3 needs many, from a multiple of their number on, to
+/// work on all lanes; that is worth the copy.
 const GATHER: usize = 256 << 10;
-/// A run of at least so many bytes goes to the file as it came, without being gathered first.
-const DIRECT: usize = 64 << 10;
 
 /// A file that was named and is not settled.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, each of its own")]
@@ -265,17 +264,12 @@ impl Receiver {
             writing.at += count as u64;
             return Ok(Some(count as u64));
         }
-        let direct = self.gather.is_empty() && count >= DIRECT;
-        if !direct {
-            self.gather.extend_from_slice(data);
-        }
-        let due = direct || self.gather.len() == GATHER || count as u64 == left;
-        if !due {
-            writing.at += count as u64;
+        self.gather.extend_from_slice(data);
+        writing.at += count as u64;
+        if self.gather.len() < GATHER && count as u64 != left {
             return Ok(Some(count as u64 / 4));
         }
-        let piece = if direct { data } else { &self.gather };
-        writing.at += count as u64;
+        let piece = &self.gather;
         let offset = writing.chunk * CHUNK + writing.at - piece.len() as u64;
         writing.hasher.update(piece);
         let index = writing.index;

@@ -37,6 +37,11 @@ const TRIES: u8 = 3;
 /// Chunks that are hashed in one call of [`Sender::poll_block`].
 const BUDGET: u32 = 4;
 
+/// Pieces of so many bytes are hashed at full speed.
+const SUBTREE: usize = 64 << 10;
+/// Bytes of records in front of a piece that do not make it smaller.
+const HEADERS: usize = 8 << 10;
+
 /// How far it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -437,7 +442,13 @@ impl Current {
     /// Reads and hashes the next piece of the chunk; returns its length.
     fn piece(&mut self, block: &mut Vec<u8>, limit: usize) -> u64 {
         let Some(mut chunk) = self.chunk.take() else { return 0 };
-        let room = limit.saturating_sub(block.len()).max(1024);
+        // A whole number of BLAKE3's larger subtrees, where there is room for one; the headers come on top.
+        let whole = limit - limit % SUBTREE;
+        let room = if block.len() < HEADERS && whole > 0 {
+            whole
+        } else {
+            limit.saturating_sub(block.len()).max(1024)
+        };
         let len = room.min((chunk.len - chunk.at) as usize);
         if block.is_empty() || block.capacity() - block.len() < len {
             // Room for the value and the next records too, so that the block is not moved again.
