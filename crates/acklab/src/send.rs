@@ -1,5 +1,6 @@
 //! `acklab send`: files and folders to an `acklab recv`, over one path or several.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use acklab_lab::transfer::send::{self as transfer, End, News, Outcome};
@@ -58,11 +59,13 @@ impl Send {
         let errand = self.errand()?;
         let interrupted = interruption()?;
         let bar = (self.format == Format::Text).then(bar);
-        let mut lost = None;
         let mut report = |news: News<'_>| match news {
             News::Status(status) => match &bar {
                 Some(bar) => show(bar, status),
-                None => lost = print_line(&lab::progress(status)).err(),
+                // That nobody reads along any more is no reason to stop a transfer.
+                None => {
+                    let _ = print_line(&lab::progress(status));
+                }
             },
             News::Problem(problem) => {
                 let line = format!("acklab: send: {problem}");
@@ -207,14 +210,14 @@ fn summary(status: &Status) -> String {
         status.wire_bytes(),
     );
     if progress.resumed > 0 {
-        text += &format!("; {} B were there before", progress.resumed);
+        let _ = write!(text, "; {} B were there before", progress.resumed);
     }
     if status.skipped > 0 {
-        text += &format!("; {} left out", count(status.skipped, "link or device"));
+        let _ = write!(text, "; {} left out", count(status.skipped, "link or device"));
     }
     text.push('\n');
     for path in &status.paths {
-        text += &format!("path {}\n", path_line(path, status.seconds));
+        let _ = writeln!(text, "path {}", path_line(path, status.seconds));
     }
     text
 }

@@ -279,7 +279,7 @@ fn a_transfer_goes_on_where_kill_9_stopped_either_side() {
             let resumed = follow(&mut send, until, &mut confirmed);
             assert!(resumed.is_none_or(|resumed| resumed <= size));
             done += 1;
-            if rng.next_u64() % 2 == 0 {
+            if rng.next_u64().is_multiple_of(2) {
                 send.kill();
             } else {
                 // The receiver comes again on the same port, and then its sender is killed too, which
