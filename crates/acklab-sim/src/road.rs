@@ -105,6 +105,9 @@ pub struct Road {
     /// Turns since time last moved.
     stuck: u32,
     meddler: Option<Meddler>,
+    /// Until when an end's processor is busy elsewhere, and what arrived there meanwhile.
+    busy: [Time; 2],
+    waiting: [VecDeque<(PathAddrs, Ecn, Vec<u8>)>; 2],
     /// Where the client's packets of a path come from, as the server sees it.
     ports: Vec<u16>,
 }
@@ -139,6 +142,8 @@ impl Road {
             buffer: vec![0; DATAGRAM],
             stuck: 0,
             meddler: None,
+            busy: [Time::ZERO; 2],
+            waiting: [VecDeque::new(), VecDeque::new()],
             ports: vec![PORT; lanes.len()],
         }
     }
@@ -167,6 +172,12 @@ impl Road {
     /// Puts somebody on the way.
     pub fn set_meddler(&mut self, meddler: Meddler) {
         self.meddler = Some(meddler);
+    }
+
+    /// An end (0 the client, 1 the server) gets no processor for so long: what arrives waits, and so does
+    /// what it would send.
+    pub fn keep_busy(&mut self, end: usize, span: Span) {
+        self.busy[end] = self.now + span;
     }
 
     /// A datagram from nowhere arrives at the server (`end` 0: as if the client had sent it) or at the
@@ -202,7 +213,12 @@ impl Road {
     }
 
     fn next_time(&self, ends: &impl Ends) -> Option<Time> {
-        let own = [self.client.poll_timeout(), self.server.poll_timeout(), ends.poll_timeout()];
+        let freed = |end: usize| (self.busy[end] > self.now).then_some(self.busy[end]);
+        let own = [
+            freed(0).or_else(|| self.client.poll_timeout()),
+            freed(1).or_else(|| self.server.poll_timeout()),
+            ends.poll_timeout(),
+        ];
         let links = self
             .lanes
             .iter()
@@ -212,7 +228,7 @@ impl Road {
 
     fn transmit(&mut self) {
         for end in [0, 1] {
-            loop {
+            while self.busy[end] <= self.now {
                 let (now, buffer) = (self.now, &mut self.buffer[..]);
                 let transmit = match end {
                     0 => self.client.poll_transmit(now, buffer, usize::MAX),
@@ -271,11 +287,28 @@ impl Road {
                 }
             }
         }
-        if self.client.poll_timeout().is_some_and(|due| due <= now) {
+        for end in [0, 1] {
+            while self.busy[end] <= now
+                && let Some((addrs, ecn, bytes)) = self.waiting[end].pop_front()
+            {
+                self.hand_over(end, addrs, ecn, bytes);
+            }
+        }
+        if self.busy[0] <= now && self.client.poll_timeout().is_some_and(|due| due <= now) {
             self.client.handle_timeout(now);
         }
-        if self.server.poll_timeout().is_some_and(|due| due <= now) {
+        if self.busy[1] <= now && self.server.poll_timeout().is_some_and(|due| due <= now) {
             self.server.handle_timeout(now);
+        }
+    }
+
+    fn hand_over(&mut self, end: usize, addrs: PathAddrs, ecn: Ecn, mut bytes: Vec<u8>) {
+        if self.busy[end] > self.now {
+            self.waiting[end].push_back((addrs, ecn, bytes));
+        } else if end == 0 {
+            self.client.handle_datagram(self.now, addrs, ecn, &mut bytes);
+        } else {
+            self.server.handle_datagram(self.now, addrs, ecn, &mut bytes);
         }
     }
 
@@ -295,9 +328,7 @@ impl Road {
         if end == 0 {
             addrs = PathAddrs { local: addrs.remote, remote: addrs.local };
             addrs.remote.set_port(self.ports[index]);
-            self.server.handle_datagram(self.now, addrs, packet.ecn, &mut bytes);
-        } else {
-            self.client.handle_datagram(self.now, addrs, packet.ecn, &mut bytes);
         }
+        self.hand_over(1 - end, addrs, packet.ecn, bytes);
     }
 }

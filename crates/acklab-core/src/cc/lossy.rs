@@ -155,7 +155,7 @@ impl Lossy {
         match self.phase {
             Phase::Delay if rate.app_limited && served < self.rate => {}
             Phase::Delay if rate.prior_delivered < self.steady_from => {
-                self.share.raise(served);
+                self.share.raise(served, &self.delay);
             }
             Phase::Delay if has_delay => {
                 self.flight.record(self.rounds.count, served * trip);
@@ -271,7 +271,7 @@ impl CongestionControl for Lossy {
             let found = start_up.on_ack(now, &rate, served, least, queue);
             self.rate = found.unwrap_or(start_up.pace);
             if let Some(found) = found {
-                self.share.begin(found);
+                self.share.begin_unproven(found);
                 self.steady_from = rate.total_delivered + self.pipe.bytes();
                 self.phase = Phase::Delay;
             }

@@ -5,7 +5,7 @@ use acklab_core::rudp::{Connection, Event, Listener};
 use acklab_core::time::{Span, Time};
 use acklab_sim::road::{Road, path};
 
-use crate::support::{FILE, Transfer, lane, lane_of, road, road_over};
+use crate::support::{FILE, Transfer, drive, lane, lane_of, road, road_over};
 
 /// Runs a transfer over two paths, of which path 0 is as `up` says at each time in ms.
 fn transfer_with_flaps(
@@ -95,13 +95,6 @@ fn a_path_that_flaps_all_the_time_does_not_stop_the_other() {
         let flown = transfer_with_flaps(seed, &[lane(0.0), lane(0.0)], &flaps);
         assert!(flown.seconds <= 2.6, "seed {seed}: {} s", flown.seconds);
     }
-}
-
-/// Runs until `until`; whether the transfer ended.
-fn drive(road: &mut Road, transfer: &mut Transfer, until: Time) -> bool {
-    road.run(until, &mut |now, client: &mut Connection, server: &mut Listener| {
-        transfer.on_progress(now, client, server)
-    })
 }
 
 /// Bytes of content sent on each path so far.

@@ -140,3 +140,10 @@ pub(crate) fn medians(lanes: &[(LinkConfig, LinkConfig)], seeds: u64) -> (f64, f
     let wire = runs.iter().map(|run| run.1).fold(0.0, f64::max);
     (runs[runs.len() / 2].0, wire)
 }
+
+/// Runs until `until`; whether the transfer ended.
+pub(crate) fn drive(road: &mut Road, transfer: &mut Transfer, until: Time) -> bool {
+    road.run(until, &mut |now, client: &mut Connection, server: &mut Listener| {
+        transfer.on_progress(now, client, server)
+    })
+}

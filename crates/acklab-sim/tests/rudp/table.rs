@@ -1,6 +1,9 @@
 //! How long a transfer takes.
 
-use crate::support::{lane, lane_of, medians, transfer};
+use acklab_core::rng::Rng;
+use acklab_core::time::{Span, Time};
+
+use crate::support::{Transfer, drive, lane, lane_of, medians, road, transfer};
 
 /// Table of docs/rudp.md section 1: paths, loss, seconds.
 const BARS: [(usize, f64, f64); 8] = [
@@ -33,6 +36,42 @@ fn other_links() {
             let (seconds, wire) = medians(&[lane_of(rate, delay, loss)], 9);
             println!("{rate} {delay} ms, {loss}: {seconds:.3} s, wire {:.3}", wire * (1.0 - loss));
         }
+    }
+}
+
+/// Seconds of a transfer whose ends get no processor now and then: each `every_ms` on average, either of
+/// them, for up to `most_ms`.
+fn transfer_between_busy_hosts(seed: u64, loss: f64, every_ms: u32, most_ms: u32) -> f64 {
+    let mut road = road(seed, &[lane(loss)]);
+    let mut transfer = Transfer::default();
+    let mut rng = Rng::named(seed, "busy");
+    let mut at = Time::ZERO;
+    loop {
+        at += Span::from_secs_f64(rng.exponential(f64::from(every_ms)) / 1e3);
+        if drive(&mut road, &mut transfer, at) {
+            return transfer.done.expect("done").since(Time::ZERO).as_secs_f64();
+        }
+        let span = Span::from_secs_f64(rng.uniform() * f64::from(most_ms) / 1e3);
+        road.keep_busy(rng.below(2) as usize, span);
+    }
+}
+
+#[test]
+fn busy_hosts_slow_a_transfer_down_and_do_not_stop_it() {
+    for (loss, every_ms, most_ms, median, most) in [
+        (0.0, 50, 5, 2.3, 2.4),
+        (0.0, 200, 60, 2.6, 4.0),
+        (0.28, 50, 20, 3.6, 4.5),
+        (0.28, 200, 60, 3.8, 6.0),
+    ] {
+        let of = |seed| transfer_between_busy_hosts(seed, loss, every_ms, most_ms);
+        let mut times: Vec<f64> = (1..=20).map(of).collect();
+        times.sort_by(f64::total_cmp);
+        println!(
+            "{loss}, up to {most_ms} ms each {every_ms} ms: {:.3} s, {:.3} s",
+            times[10], times[19]
+        );
+        assert!(times[10] <= median && times[19] <= most, "{loss} {every_ms} {most_ms}: {times:?}");
     }
 }
 

@@ -31,11 +31,25 @@ pub(super) struct Share {
     /// Served in the last round, and the most ever; bytes per second.
     served: f64,
     best: f64,
+    /// Served in the last few rounds, as a ring.
+    lately: [f64; LATELY],
     /// Rounds in a row with a queue that is not of our making, with next to none, and with losses.
     long: u32,
     short: u32,
     losing: u32,
     overflow: Overflow,
+    /// What the start-up found has not shown itself in a queue yet.
+    unproven: Option<Unproven>,
+}
+
+/// A start-up during which a host was busy elsewhere finds too little, and no queue says so. Until one
+/// does, or more brings no more, S doubles.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unproven {
+    /// What arrived before S was doubled, bytes per second; 0 at first.
+    before: f64,
+    /// A round passes until what leaves now is what ACKs tell of.
+    waits: bool,
 }
 
 impl Share {
@@ -45,10 +59,12 @@ impl Share {
             rate: 0.0,
             served: 0.0,
             best: 0.0,
+            lately: [0.0; LATELY],
             long: 0,
             short: 0,
             losing: 0,
             overflow: Overflow::default(),
+            unproven: None,
         }
     }
 
@@ -63,9 +79,18 @@ impl Share {
         (self.long, self.short) = (0, 0);
     }
 
-    /// It is that at least.
-    pub(super) fn raise(&mut self, rate: f64) {
+    /// The start-up found it to be that.
+    pub(super) fn begin_unproven(&mut self, rate: f64) {
+        self.begin(rate);
+        self.unproven = Some(Unproven::default());
+    }
+
+    /// A round of packets that left in the start-up: it is that at least.
+    pub(super) fn raise(&mut self, rate: f64, delay: &Delay) {
         self.rate = self.rate.max(rate);
+        if delay.queue() > self.wanted_queue() / 2.0 {
+            self.unproven = None;
+        }
     }
 
     /// Nothing arrives, or nothing was sent for long.
@@ -100,7 +125,11 @@ impl Share {
         self.long = if queue > self.long_queue() { self.long + 1 } else { 0 };
         self.losing = if round.lost > LOSING * round.sent { self.losing + 1 } else { 0 };
         self.served = served;
+        self.lately[(round.number % LATELY as u64) as usize] = served;
         let delivered = served * (1.0 - round.lost / round.sent);
+        if self.is_still_unproven(delay, delivered) {
+            return false;
+        }
         let answer = if self.is_blind(delay) {
             self.overflow.on_round(round.number, delivered, self.rate)
         } else {
@@ -117,10 +146,30 @@ impl Share {
             Answer::Free => {
                 self.short += 1;
                 let growth = if self.short > SHORT_ROUNDS { GROWTH } else { 1.0 };
-                self.rate = self.rate.min(GROWTH * served).max(growth * served);
+                // A round of few packets, or one in which a host was busy, says little by itself: the
+                // best of the last few bounds the rate from above.
+                let most = self.lately.iter().copied().fold(served, f64::max);
+                self.rate = self.rate.min(GROWTH * most).max(growth * most);
             }
         }
         matches!(answer, Answer::Overflow(_))
+    }
+
+    /// Doubles what the start-up found while nothing shows that it is enough; false once something does.
+    fn is_still_unproven(&mut self, delay: &Delay, delivered: f64) -> bool {
+        let Some(Unproven { before, waits }) = self.unproven else { return false };
+        let enough = !waits && delivered < PROVING_GAIN * before;
+        if enough || delay.queue() > self.wanted_queue() / 2.0 {
+            self.unproven = None;
+            return false;
+        }
+        if waits {
+            self.unproven = Some(Unproven { before, waits: false });
+        } else {
+            self.unproven = Some(Unproven { before: delivered, waits: true });
+            self.rate *= 2.0;
+        }
+        true
     }
 
     /// Whether it sees losses, but has not seen the queue that it wants to follow.
@@ -156,6 +205,8 @@ const LONG_QUEUE_MARGIN: f64 = 0.002;
 const LONG_ROUNDS: u32 = 6;
 /// Of what a busy round adds to what was known.
 const BUSY_GAIN: f64 = 0.5;
+/// Rounds.
+const LATELY: usize = 4;
 const SHORT_ROUNDS: u32 = 6;
 /// In a round, where the queue stays empty.
 const GROWTH: f64 = 1.25;
@@ -166,5 +217,7 @@ const LOSING_ROUNDS: u32 = 2;
 const BLIND: f64 = 1.5;
 /// Packets in a round trip, so that there is something to learn from.
 const FLIGHT_MIN: f64 = 2.0;
+/// Of what arrived at half the rate.
+const PROVING_GAIN: f64 = 1.3;
 /// Of S.
 const STEP_MAX: f64 = 0.25;
