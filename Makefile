@@ -56,6 +56,11 @@ bench-transport: deps-rust ## transfers by acklab, quinn and kernel TCP over the
 	@tools/setup as-root $(TARGET_DIR)/bench-transport/release/bench-transport \
 	 --acklab $(TARGET_DIR)/release/acklab --out out/bench-transport.json $(BENCH_TRANSPORT)
 
+.PHONY: bench-fairness
+bench-fairness: deps-rust ## how lossy shares a bottleneck with CUBIC, BBR, Reno and itself: the table of docs/lossy.md
+	cargo build --quiet --release --locked -p acklab-sim --example lossy_fairness
+	@$(TARGET_DIR)/release/examples/lossy_fairness
+
 .PHONY: fuzz
 fuzz: $(addprefix fuzz-,$(FUZZ_TARGETS)) ## each fuzz target for FUZZ_SECONDS (3600); make -j2 fuzz runs two at once
 

@@ -3,7 +3,8 @@
 //!
 //!     cargo run --release -p acklab-sim --example lossy_fairness [-- WORD...]
 //!
-//! With words: only the rows that contain them all, with the share of each flow.
+//! With words: only the rows that contain them all. `first=bbr1` judges another algorithm, `loss=0.01` loses
+//! packets at random, `seeds=1` is quicker.
 
 use acklab_core::cc::Algorithm;
 use acklab_core::event::{Event, Interest};
@@ -42,6 +43,8 @@ struct Row {
     rivals: usize,
     /// The flow that is judged.
     first: String,
+    /// Random loss behind the bottleneck.
+    loss: f64,
 }
 
 impl Row {
@@ -58,7 +61,7 @@ impl Row {
         let delay = Span::from_micros(self.rtt_ms * 500 - 500);
         let queue = Discipline::DropTail(Limit::bytes(self.buffer.1));
         let bottleneck = Duplex {
-            forward: link(RATE_BPS, delay).with_queue(queue),
+            forward: link(RATE_BPS, delay).with_queue(queue).with_loss(self.loss),
             backward: link(1_000_000_000, delay),
         };
         // A host is not a metronome.
@@ -114,13 +117,14 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn rows(first: &str) -> Vec<Row> {
+fn rows(first: &str, loss: f64) -> Vec<Row> {
     let mut rows = Vec::new();
     for rtt_ms in [40, 10, 100] {
         let bdp = RATE_BPS / 8 * rtt_ms / 1000;
-        for (name, bytes) in
-            [("100 ms", RATE_BPS / 80), ("0.2 BDP", bdp / 5), ("1 BDP", bdp), ("5 BDP", bdp * 5)]
-        {
+        let buffers =
+            [("100 ms", RATE_BPS / 80), ("0.2 BDP", bdp / 5), ("1 BDP", bdp), ("5 BDP", bdp * 5)];
+        // At 100 ms of round trip the first is the third.
+        for (name, bytes) in buffers.into_iter().skip(usize::from(rtt_ms == 100)) {
             for rival in ["cubic", "bbr1", "reno", "lossy"] {
                 for rivals in [1, 4] {
                     let buffer = (name.to_owned(), bytes);
@@ -130,6 +134,7 @@ fn rows(first: &str) -> Vec<Row> {
                         rival: rival.to_owned(),
                         rivals,
                         first: first.to_owned(),
+                        loss,
                     });
                 }
             }
@@ -138,34 +143,46 @@ fn rows(first: &str) -> Vec<Row> {
     rows
 }
 
+fn share_of_first(run: &[f64]) -> f64 {
+    run[0] * run.len() as f64 / run.iter().sum::<f64>()
+}
+
+/// Of the link's rate, headers counted.
+fn used(run: &[f64]) -> f64 {
+    let bits = run.iter().sum::<f64>() * 8.0 * PACKET as f64 / PAYLOAD as f64;
+    bits / (RATE_BPS * SECONDS) as f64
+}
+
 fn main() {
     let (options, words): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|word| word.contains('='));
     let option = |name: &str| options.iter().find_map(|option| option.strip_prefix(name));
     let first = option("first=").unwrap_or("lossy");
+    let loss = option("loss=").and_then(|loss| loss.parse().ok()).unwrap_or(0.0);
     let seeds = option("seeds=").and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
     println!(
-        "| RTT | buffer | rivals | Jain, median | least | share of lossy, 1 is fair | link used |"
+        "| RTT | buffer | rivals | Jain, median | least | share, 1 is fair | link used | CUBIC in \
+         its place: Jain | share |"
     );
-    println!("|---|---|---|---|---|---|---|");
-    for row in rows(first) {
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for row in rows(first, loss) {
         if !words.iter().all(|word| row.name().contains(word.as_str())) {
             continue;
         }
-        let runs: Vec<Vec<f64>> = (1..=seeds).map(|seed| row.run(seed)).collect();
-        let indices: Vec<f64> = runs.iter().map(|run| jain(run)).collect();
-        let share = |run: &Vec<f64>| run[0] * run.len() as f64 / run.iter().sum::<f64>();
-        let used = |run: &Vec<f64>| {
-            let bits = run.iter().sum::<f64>() * 8.0 * PACKET as f64 / PAYLOAD as f64;
-            bits / (RATE_BPS * SECONDS) as f64
+        let runs = |row: &Row| (1..=seeds).map(|seed| row.run(seed)).collect::<Vec<Vec<f64>>>();
+        let (ours, cubic) = (runs(&row), runs(&Row { first: "cubic".to_owned(), ..row.clone() }));
+        let of = |runs: &[Vec<f64>], figure: fn(&[f64]) -> f64| -> Vec<f64> {
+            runs.iter().map(|run| figure(run)).collect()
         };
         println!(
-            "| {} | {:.3} | {:.3} | {:.2} | {:.1} % |",
+            "| {} | {:.3} | {:.3} | {:.2} | {:.1} % | {:.3} | {:.2} |",
             row.name(),
-            median(indices.clone()),
-            indices.iter().copied().fold(1.0, f64::min),
-            median(runs.iter().map(share).collect()),
-            100.0 * median(runs.iter().map(used).collect()),
+            median(of(&ours, jain)),
+            of(&ours, jain).into_iter().fold(1.0, f64::min),
+            median(of(&ours, share_of_first)),
+            100.0 * median(of(&ours, used)),
+            median(of(&cubic, jain)),
+            median(of(&cubic, share_of_first)),
         );
     }
 }

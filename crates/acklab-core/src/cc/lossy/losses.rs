@@ -52,7 +52,7 @@ impl Losses {
     }
 
     /// A round with somebody else's queue: overflow may be among its losses, so nothing is learned; but
-    /// where more than a quarter of the blocks lose less than the share, the share was overflow, too.
+    /// where more than a tenth of the blocks lose less than the share, the share was overflow, too.
     pub(super) fn doubt(&mut self, sent: f64, lost: f64) {
         (self.block_sent, self.block_lost) = (self.block_sent + sent, self.block_lost + lost);
         if self.block_sent < BLOCK {
@@ -97,7 +97,7 @@ const PRIOR_SENT: f64 = 4.0;
 const KNOWN: f64 = 100.0;
 /// Packets. Ours.
 const BLOCK: f64 = 50.0;
-/// Ours: they balance where three blocks of four lose more.
+/// Ours: they balance where nine blocks of ten lose more.
 const TRUST_DOWN: f64 = 0.9;
 const TRUST_UP: f64 = 1.012;
 /// Less loss than this is none. Ours.
