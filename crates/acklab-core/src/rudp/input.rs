@@ -96,6 +96,7 @@ impl Connection {
             self.stage = Stage::Open;
         }
         let path = &mut self.paths[arrived.index];
+        path.last_heard = now;
         path.counters.packets_received += 1;
         path.counters.bytes_received += arrived.bytes as u64;
         if newest && path.addrs != arrived.addrs {

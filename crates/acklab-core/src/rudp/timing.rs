@@ -38,9 +38,7 @@ impl Connection {
             .iter()
             .enumerate()
             .any(|(other, path)| other != index && path.life.state() == PathState::Active);
-        let path = &self.paths[index];
-        let oldest = path.sent.oldest_outstanding().filter(|_| others)?;
-        Some(oldest.max(path.last_news))
+        if others { self.paths[index].silent_since() } else { None }
     }
 
     fn idle_at(&self) -> Time {

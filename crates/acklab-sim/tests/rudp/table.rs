@@ -81,3 +81,13 @@ fn the_same_seed_gives_the_same_run() {
     assert_eq!(run(7), run(7));
     assert_ne!(run(7), run(8));
 }
+
+#[test]
+fn no_transfer_over_two_lossy_paths_is_much_slower_than_the_others() {
+    // A receiver that took a lossy path for dead told the sender not to use it: 2.5 s in one of ten.
+    for (loss, bar) in [(0.15, 1.8), (0.28, 2.2)] {
+        let seconds = (100..130).map(|seed| transfer(seed, &vec![lane(loss); 2]).0);
+        let slowest = seconds.max_by(f64::total_cmp).expect("thirty");
+        assert!(slowest <= bar, "loss {loss}: {slowest} s");
+    }
+}
