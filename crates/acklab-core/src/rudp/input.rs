@@ -113,28 +113,21 @@ impl Connection {
             self.on_packet_while_ending(now, arrived.index);
         }
         match self.handle_frames(now, arrived, frames) {
-            Ok(Taken { eliciting, at_once, whole: true }) => {
-                self.acknowledge(now, arrived, (eliciting, at_once), frames.len());
-            }
+            Ok(Some(taken)) => self.acknowledge(now, arrived, &taken, frames.len()),
             // It counts as lost: its sender will say it again.
-            Ok(Taken { whole: false, .. }) => {}
+            Ok(None) => {}
             Err((code, text)) => self.close(now, code, text),
         }
     }
 
-    fn acknowledge(
-        &mut self,
-        now: Time,
-        arrived: Arrived,
-        (eliciting, at_once): (bool, bool),
-        len: usize,
-    ) {
+    fn acknowledge(&mut self, now: Time, arrived: Arrived, taken: &Taken, len: usize) {
         // A frame may have removed the path.
         let Some(path) = self.paths.get_mut(arrived.index) else { return };
         let arrival = Arrival {
             number: arrived.number,
-            eliciting,
-            at_once,
+            eliciting: taken.eliciting,
+            at_once: taken.at_once,
+            last: taken.last,
             len: len as u32,
             mss: u32::MAX,
             ecn: arrived.ecn,
@@ -144,13 +137,15 @@ impl Connection {
         path.received.on_packet(now, &arrival);
     }
 
+    /// What they came to; `None` where there was no room for all of it.
     fn handle_frames(
         &mut self,
         now: Time,
         arrived: Arrived,
         payload: &[u8],
-    ) -> Result<Taken, Fault> {
-        let mut taken = Taken { eliciting: false, at_once: false, whole: true };
+    ) -> Result<Option<Taken>, Fault> {
+        let mut taken = Taken { eliciting: false, at_once: false, last: false };
+        let mut whole = true;
         let id = self.paths[arrived.index].id;
         for frame in Frames::new(payload) {
             let frame = frame.map_err(|_| (Code::FrameEncoding, ""))?;
@@ -172,17 +167,17 @@ impl Connection {
                 | Frame::AddPath { .. }
                 | Frame::RemovePath { .. } => self.on_path_frame(now, &frame),
                 content if matches!(self.stage, Stage::Open) => {
-                    taken.at_once |= is_last(&content);
+                    taken.last |= is_last(&content);
                     match self.content.handle_frame(now, &content) {
                         Ok(()) => {}
-                        Err(Refused::Lost) => taken.whole = false,
+                        Err(Refused::Lost) => whole = false,
                         Err(Refused::Close(code)) => return Err((code, "")),
                     }
                 }
                 _ => {}
             }
         }
-        Ok(taken)
+        Ok(whole.then_some(taken))
     }
 
     fn on_ack_frame(&mut self, now: Time, came_by: u8, ack: &AckFrame<'_>) -> Result<(), Fault> {
@@ -270,8 +265,8 @@ struct Taken {
     eliciting: bool,
     /// Something asks for an acknowledgment at once.
     at_once: bool,
-    /// There was room for all of it.
-    whole: bool,
+    /// It ends a stream or parcel.
+    last: bool,
 }
 
 /// A rule broken: the code to close with and a word about it.

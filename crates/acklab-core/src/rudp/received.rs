@@ -40,6 +40,8 @@ pub(super) struct Arrival {
     pub(super) eliciting: bool,
     /// It asks for one at once.
     pub(super) at_once: bool,
+    /// It ends a stream or parcel: what PSH is to TCP.
+    pub(super) last: bool,
     /// Length of its frames, bytes.
     pub(super) len: u32,
     /// A full packet has so many.
@@ -139,7 +141,7 @@ impl Received {
         self.unacknowledged_bytes += arrival.len;
         let sample = DataSample {
             len: arrival.len,
-            push: false,
+            push: arrival.last,
             mss: arrival.mss,
             unacked_segments: self.unacknowledged,
             unacked_bytes: self.unacknowledged_bytes,
@@ -157,7 +159,8 @@ impl Received {
             }
             Timing::Asked(delayed) => {
                 let decision = delayed.on_data(now, &sample);
-                self.due |= decision == Decision::Now || arrival.at_once || marked || paused || gap;
+                let asked = arrival.at_once || arrival.last;
+                self.due |= decision == Decision::Now || asked || marked || paused || gap;
             }
         }
     }
@@ -306,6 +309,7 @@ mod tests {
             number,
             eliciting: true,
             at_once: false,
+            last: false,
             len: 1000,
             mss: 1400,
             ecn: Ecn::NotEct,

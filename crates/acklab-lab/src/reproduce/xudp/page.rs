@@ -1,7 +1,7 @@
 //! The report: the answer, tables 8.1 and 8.2, the three graphs of each run, frames, policies, sensitivity.
 
 use super::experiment::Figures;
-use super::today::{TODAY, TODAY_ONE, TODAY_TIMER, TODAY_TIMER_ONE};
+use super::today::{TODAY, TODAY_ENDS, TODAY_ENDS_ONE, TODAY_ONE, TODAY_TIMER, TODAY_TIMER_ONE};
 use super::{
     REMOVED, Reproduction, Run, TIMER, TIMER_TWEAKED, TWEAKED, paper, sensitivity, tables,
 };
@@ -102,12 +102,14 @@ fn verdict(reproduction: &Reproduction) -> Verdict {
 
 /// What today's protocol does with the parcels, and with the timer.
 fn words_on_today(reproduction: &Reproduction) -> String {
-    let [many, one, timer, timer_one] = [TODAY, TODAY_ONE, TODAY_TIMER, TODAY_TIMER_ONE]
-        .map(|name| reproduction.today_run(name).figures.rate() / 1e3);
+    let [many, one, timer, timer_one, ends, ends_one] =
+        [TODAY, TODAY_ONE, TODAY_TIMER, TODAY_TIMER_ONE, TODAY_ENDS, TODAY_ENDS_ONE]
+            .map(|name| reproduction.today_run(name).figures.rate() / 1e3);
     format!(
         "Today’s protocol carries the same parcels over the same wire at {many:.0} KB/s, and at {one:.0} one \
          parcel at a time. With a tick of 100 ms at the receiver it falls to {timer:.0} and {timer_one:.0} KB/s, by \
-         factors of {:.1} and {:.1}.",
+         factors of {:.1} and {:.1}. What it does by itself, acknowledge the end of a parcel at once, takes \
+         nearly all of that back, tick or not: {ends:.0} and {ends_one:.0} KB/s.",
         many / timer,
         one / timer_one,
     )

@@ -8,7 +8,8 @@
 
 use std::ops::ControlFlow;
 
-use acklab_core::ack::Profile;
+use acklab_core::ack::tick::Tick;
+use acklab_core::ack::{AckPolicy, DataSample, Decision, Factory, Profile};
 use acklab_core::link::LinkConfig;
 use acklab_core::queue::{Discipline, Limit};
 use acklab_core::rng::Rng;
@@ -31,6 +32,10 @@ use crate::parameter::Settings;
 pub const TODAY: &str = "today";
 /// With its own ACK timing, one parcel at a time.
 pub const TODAY_ONE: &str = "today, one parcel at a time";
+/// With the timer of 1997, and the last fragment of each parcel acknowledged at once all the same.
+pub const TODAY_ENDS: &str = "today with a 100 ms tick, ends of parcels at once";
+/// The same, one parcel at a time.
+pub const TODAY_ENDS_ONE: &str = "the same, one parcel at a time";
 /// With the timer of 1997.
 pub const TODAY_TIMER: &str = "today with a 100 ms tick";
 /// With the timer of 1997, one parcel at a time.
@@ -52,6 +57,8 @@ pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Run> {
         (TODAY_ONE, None, 1),
         (TODAY_TIMER, Some(tick()), MANY),
         (TODAY_TIMER_ONE, Some(tick()), 1),
+        (TODAY_ENDS, Some(ends_at_once()), MANY),
+        (TODAY_ENDS_ONE, Some(ends_at_once()), 1),
     ]
     .map(|(name, ack, ahead)| {
         let sender = Sender::new(stream(settings), ahead);
@@ -71,6 +78,34 @@ pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Run> {
         runs.push(make(name, None, parcels, log));
     }
     runs
+}
+
+/// A tick that does not hold back what ends a parcel.
+#[derive(Debug)]
+struct EndsAtOnce(Tick);
+
+impl AckPolicy for EndsAtOnce {
+    fn on_data(&mut self, now: Time, sample: &DataSample) -> Decision {
+        let decision = self.0.on_data(now, sample);
+        if sample.push { Decision::Now } else { decision }
+    }
+
+    fn on_ack_sent(&mut self, now: Time) {
+        self.0.on_ack_sent(now);
+    }
+
+    fn handle_timeout(&mut self, now: Time, rto: Span) -> Decision {
+        self.0.handle_timeout(now, rto)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.0.poll_timeout()
+    }
+}
+
+fn ends_at_once() -> Profile {
+    let policy = || EndsAtOnce(Tick::new(u32::MAX, TICK, 1, Span::ZERO));
+    Profile::Custom(Factory::new(move || Box::new(policy())))
 }
 
 /// One connection over the wire until the sender is done or the run is cut off.
