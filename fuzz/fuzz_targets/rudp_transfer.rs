@@ -5,10 +5,12 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use acklab_net::transfer::chunk::{CHUNK, ChunkHasher, Tree, chunk_len, chunks};
 use acklab_net::transfer::journal;
 use acklab_net::transfer::name::Name;
+use acklab_net::transfer::ranges::Ranges;
 use acklab_net::transfer::receiver::Receiver;
-use acklab_net::transfer::record::{Record, VERSION};
+use acklab_net::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
 use acklab_net::transfer::store::Directory;
 use libfuzzer_sys::fuzz_target;
 
@@ -21,12 +23,14 @@ static GUARD: LazyLock<PathBuf> = LazyLock::new(|| {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&first, rest)) = bytes.split_first() else { return };
-    match first % 4 {
+    match first % 5 {
         0 => records(rest),
         1 => {
             if let Ok(name) = Name::new(rest) {
                 let (parents, last) = name.split();
-                assert!(parents.chain([last]).all(|part| part != "" && part != "." && part != ".."));
+                assert!(
+                    parents.chain([last]).all(|part| part != "" && part != "." && part != "..")
+                );
             }
         }
         2 => {
@@ -35,7 +39,8 @@ fuzz_target!(|bytes: &[u8]| {
                 assert!(values.iter().all(|(chunk, _)| chunk << 20 < size));
             }
         }
-        _ => receive(first, rest),
+        3 => receive(first, rest),
+        _ => receive(first, &script(rest)),
     }
 });
 
@@ -49,6 +54,61 @@ fn records(mut bytes: &[u8]) {
     }
 }
 
+/// Names among which a script chooses: good ones, ones that meet each other, and bad ones.
+const NAMES: [&[u8]; 8] =
+    [b"a", b"a/b", b"a/b/c", b"b", b"../x", b"/x", b"a//b", b".acklab-part/x"];
+/// Sizes in the same way: none, small, a chunk, more than one.
+const SIZES: [u64; 4] = [0, 5, CHUNK, CHUNK + 3];
+
+/// A sender that does mostly what it may: three bytes are a record, whose values and hashes fit unless a
+/// bit says otherwise.
+fn script(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut sizes = Vec::new();
+    // Large files are few, so that an input takes milliseconds.
+    for &[what, which, how] in bytes.as_chunks::<3>().0.iter().take(24) {
+        let index = u64::from(which) % (sizes.len() as u64).max(1);
+        let size = sizes.get(index as usize).copied().unwrap_or(0);
+        let data = vec![how & 1; chunk_len(size, u64::from(how & 1)) as usize];
+        match what % 6 {
+            0 | 1 => {
+                let size = SIZES[usize::from(how % 4)];
+                let kind = [Kind::File, Kind::Directory, Kind::DirectoryEnd, Kind::Stream];
+                let kind = kind[usize::from(what / 6 % 4)];
+                let size = if kind == Kind::File { size } else { 0 };
+                let (mode, mtime) = (u32::from(how) << 4, FileTime::default());
+                let mut holes = Ranges::default();
+                holes.insert(0..u64::from(how >> 7).min(chunks(size)));
+                let (index, path) = (sizes.len() as u64, NAMES[usize::from(which % 8)].to_vec());
+                sizes.push(size);
+                Record::Entry(Entry { index, kind, mode, mtime, size, holes, path }).put(&mut out);
+            }
+            2 | 3 => {
+                let chunk = u64::from(how & 1);
+                Record::Chunk { index, chunk, len: data.len() as u64 }.put(&mut out);
+                let mut hasher = ChunkHasher::new(chunk);
+                hasher.update(&data);
+                let mut value = if data.is_empty() { [0; 32] } else { hasher.value(chunks(size)) };
+                value[0] ^= u8::from(how >> 6 == 3);
+                out.extend_from_slice(&data);
+                out.extend_from_slice(&value);
+            }
+            4 => {
+                let mut tree = Tree::default();
+                for number in 0..chunks(size) {
+                    let mut hasher = ChunkHasher::new(number);
+                    hasher.update(&vec![number as u8; chunk_len(size, number) as usize]);
+                    tree.push(hasher.value(chunks(size)));
+                }
+                Record::Root { index, size, hash: tree.root() }.put(&mut out);
+            }
+            _ if how & 1 == 0 => Record::Drop { index }.put(&mut out),
+            _ => Record::Done.put(&mut out),
+        }
+    }
+    out
+}
+
 /// After a good HELLO, the bytes in pieces; then the same folder once more, as after an interruption.
 fn receive(first: u8, bytes: &[u8]) {
     let folder = GUARD.join("in");
@@ -59,7 +119,7 @@ fn receive(first: u8, bytes: &[u8]) {
         Record::Hello { version: VERSION, asks, transfer: [1; 16], count: 1, bytes: 1 }
             .put(&mut hello);
         receiver.handle_block(hello);
-        'pieces: for piece in bytes.chunks(usize::from(first / 4) * 40 + 1) {
+        'pieces: for piece in bytes.chunks(usize::from(first / 5) * 4000 + 1) {
             receiver.handle_block(piece.to_vec());
             loop {
                 match receiver.advance() {

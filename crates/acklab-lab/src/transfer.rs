@@ -141,15 +141,21 @@ pub fn json_schema() -> String {
     text
 }
 
-/// An address with a port, by number or by name.
+/// An address with a port, by number or by name; of a name, the first.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
+    addresses(text).map(|found| found[0])
+}
+
+/// Every address that a name has, at least one.
+pub fn addresses(text: &str) -> Result<Vec<SocketAddr>, String> {
     let example = "write for example 192.0.2.7:9000, [2001:db8::7]:9000 or host.example:9000";
     if !text.contains(':') {
         return Err(format!("\"{text}\" has no port; {example}"));
     }
-    let mut found =
+    let found =
         text.to_socket_addrs().map_err(|error| format!("\"{text}\": {error}; {example}"))?;
-    found.next().ok_or_else(|| format!("\"{text}\" has no address"))
+    let found: Vec<SocketAddr> = found.collect();
+    if found.is_empty() { Err(format!("\"{text}\" has no address")) } else { Ok(found) }
 }
 
 /// A path: from a local address to a remote one with its port.

@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::Format;
 use crate::outcome::{Failure, interruption, print, print_line, tell};
 use crate::secret::PassphraseOptions;
+use crate::send::count;
 
 /// Receive what `acklab send` sends into a folder (Linux)
 ///
@@ -204,7 +205,11 @@ fn ended(from: SocketAddr, end: &End, received: &Received, seconds: f64) -> Stri
             format!("{from}: ended early{who}: {code}{said}; what came is kept; ")
         }
     };
-    let _ = write!(text, "{stored} files, {stored_bytes} B in {seconds:.3} s ({rate:.2} MB/s)");
+    let _ = write!(
+        text,
+        "{}, {stored_bytes} B in {seconds:.3} s ({rate:.2} MB/s)",
+        count(*stored, "file")
+    );
     if *resumed > 0 {
         let _ = write!(text, "; {resumed} B were here before");
     }

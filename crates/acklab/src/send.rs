@@ -56,7 +56,8 @@ pub(crate) struct Send {
 
 impl Send {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let errand = self.errand()?;
+        let mut errand = self.errand()?;
+        let addresses = lab::addresses(&self.to).map_err(|what| Failure::at("ADDR:PORT", what))?;
         let interrupted = interruption()?;
         let bar = (self.format == Format::Text).then(bar);
         let mut report = |news: News<'_>| match news {
@@ -72,7 +73,15 @@ impl Send {
                 bar.as_ref().map_or_else(|| tell(&line), |bar| bar.suspend(|| tell(&line)));
             }
         };
-        let outcome = transfer::send(&errand, &interrupted, &mut report);
+        let mut outcome = transfer::send(&errand, &interrupted, &mut report);
+        for &next in &addresses[1..] {
+            // A name may have addresses on which nobody listens.
+            if !outcome.as_ref().is_ok_and(is_unanswered) {
+                break;
+            }
+            errand.to = next;
+            outcome = transfer::send(&errand, &interrupted, &mut report);
+        }
         if let Some(bar) = bar {
             bar.finish_and_clear();
         }
@@ -159,7 +168,12 @@ impl Send {
     }
 }
 
-fn count(number: u64, what: &str) -> String {
+fn is_unanswered(outcome: &Outcome) -> bool {
+    matches!(outcome.end, End::Closed { code: Code::Idle, .. }) && !outcome.status.connected
+}
+
+/// A number of things, in words.
+pub(crate) fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 

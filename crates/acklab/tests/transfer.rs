@@ -183,6 +183,46 @@ fn what_is_received_to_standard_output_is_the_file_and_nothing_else() {
     assert_eq!(recv.child.wait().expect("an end").code(), Some(0));
 }
 
+/// The most memory that a process has had, kB.
+fn peak_kilobytes(running: &Running) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{}/status", running.child.id())).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+#[test]
+fn ten_gigabytes_of_sparse_file_take_less_than_64_megabytes_at_either_end() {
+    let scratch = Scratch::new("sparse");
+    let file = scratch.join("x");
+    let sparse = File::create(&file).expect("a file");
+    sparse.set_len(10_000_000_000).expect("a hole");
+    let data = content(3_000_000, 8);
+    for at in [0, 5_000_000_000, 9_997_000_000] {
+        std::os::unix::fs::FileExt::write_all_at(&sparse, &data, at).expect("data");
+    }
+    let secret = ["--passphrase", PASSPHRASE];
+    let options = [&secret[..], &["--once"]].concat();
+    let (recv, address) = receiver(&scratch.join("in"), "127.0.0.1:0", &options);
+    let mut send = Running::start(&mut sender(&file, &address, &secret));
+    let (mut peaks, mut last) = ([0; 2], None);
+    while let Some(line) = send.line() {
+        last = Some(line);
+        for (peak, running) in peaks.iter_mut().zip([&send, &recv]) {
+            // A process that is ending has no memory any more.
+            *peak = peak_kilobytes(running).unwrap_or_default().max(*peak);
+        }
+    }
+    let last = last.expect("a last line");
+    assert_eq!(last["bytes"], 10_000_000_000_u64);
+    assert!(last["wire_bytes"].as_u64().expect("bytes") < 16_000_000, "{last}");
+    assert!(peaks.iter().all(|peak| (1..64_000).contains(peak)), "{peaks:?} kB");
+    assert_eq!((send.end().1, recv.end().1), (0, 0));
+    let blocks = std::os::unix::fs::MetadataExt::blocks(
+        &fs::metadata(scratch.join("in/x")).expect("the copy"),
+    );
+    assert!(blocks * 512 < 16_000_000, "{blocks} blocks were written");
+}
+
 #[test]
 fn a_wrong_secret_is_one_clear_line_on_both_sides_and_exit_2() {
     let scratch = Scratch::new("wrong");
