@@ -149,7 +149,7 @@ impl Share {
                 // A round of few packets, or one in which a host was busy, says little by itself: the
                 // best of the last few bounds the rate from above.
                 let most = self.lately.iter().copied().fold(served, f64::max);
-                self.rate = self.rate.min(GROWTH * most).max(growth * most);
+                self.rate = self.rate.min(GROWTH * most).max(growth * served);
             }
         }
         matches!(answer, Answer::Overflow(_))
@@ -161,6 +161,9 @@ impl Share {
         let enough = !waits && delivered < PROVING_GAIN * before;
         if enough || delay.queue() > self.wanted_queue() / 2.0 {
             self.unproven = None;
+            if enough {
+                self.rate /= 2.0;
+            }
             return false;
         }
         if waits {
