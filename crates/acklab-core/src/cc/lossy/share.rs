@@ -161,8 +161,9 @@ impl Share {
         let enough = !waits && delivered < PROVING_GAIN * before;
         if enough || delay.queue() > self.wanted_queue() / 2.0 {
             self.unproven = None;
-            if enough {
-                self.rate /= 2.0;
+            if before > 0.0 {
+                // As much as the doubling brought.
+                self.rate *= (delivered / before).clamp(1.0, 2.0) / 2.0;
             }
             return false;
         }
