@@ -27,6 +27,8 @@ use super::socket::{BUFFERS, Batch, Sent, Socket, SocketError};
 /// Receives per socket, and trains sent, before the loop looks at everything else again: 4 MB and 1 MB.
 const RECEIVES: usize = 8;
 const TRAINS: usize = 16;
+/// Freed memory that the process keeps for the next blocks, bytes.
+const KEPT_FREED: usize = 8 << 20;
 /// As many sockets as there may be: paths at once (docs/rudp.md section 6), and `--listen`s.
 const SOCKETS: usize = 16;
 
@@ -199,6 +201,7 @@ impl Driver {
     ) -> io::Result<()> {
         // Timers may come 50 us late on purpose otherwise; 1 ns is the least.
         prctl::set_timerslack(1)?;
+        keep_freed_blocks();
         let mut ready = 0;
         loop {
             let mut busy = self.receive(machine, ready);
@@ -292,6 +295,14 @@ impl Driver {
         }
         Ok(ready)
     }
+}
+
+/// Blocks of data come and go by the thousand. glibc gives freed memory back to the kernel above a threshold
+/// of 128 KiB, and every block that is allocated next costs its page faults again. The threshold is twice
+/// the largest block that was ever mapped and freed (mallopt(3), M_MMAP_THRESHOLD and
+/// M_TRIM_THRESHOLD), so one that nobody touches raises it.
+fn keep_freed_blocks() {
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(KEPT_FREED / 2)));
 }
 
 #[cfg(test)]
