@@ -127,11 +127,9 @@ fn tables(reproduction: &Reproduction) -> String {
 
 /// Today's protocol, and what was emulated.
 fn today(reproduction: &Reproduction) -> String {
-    let show = |interval: Option<_>| {
-        let show = |i: MeanInterval| format!("{:.2} +- {:.2}", i.mean, i.half_width);
-        interval.map_or_else(|| "-".to_owned(), show)
-    };
-    let mut headings = vec!["paths", "loss", "course, s", "acklab, s"];
+    let mean = |i: MeanInterval| format!("{:.2} +- {:.2}", i.mean, i.half_width);
+    let show = |interval: Option<_>| interval.map_or_else(|| "-".to_owned(), mean);
+    let mut headings = vec!["paths", "loss", "course, s", "acklab, s", "median"];
     if !reproduction.emulated.is_empty() {
         headings.extend(["course, emulated", "acklab send, emulated"]);
     }
@@ -146,6 +144,7 @@ fn today(reproduction: &Reproduction) -> String {
                 format!("{:.0} %", 100.0 * course.paper.loss),
                 show(course.interval()),
                 show(today.interval()),
+                today.median_and_longest().map_or("-".to_owned(), |(m, _)| format!("{m:.2}")),
             ];
             if let Some(measured) = reproduction.emulated.get(index) {
                 let transfers = [&measured.course, &measured.today];

@@ -211,13 +211,15 @@ fn experiments_json(experiments: &Experiments) -> Value {
 }
 
 fn today_json(measured: &today::Measured, size: usize) -> Value {
-    let interval = measured.interval();
+    let (interval, middle) = (measured.interval(), measured.median_and_longest());
     json!({
         "loss": measured.paper.loss,
         "paths": measured.paper.paths,
         "mean_s": interval.map(|interval| interval.mean),
         "low_s": interval.map(|interval| interval.low),
         "high_s": interval.map(|interval| interval.high),
+        "median_s": middle.map(|(median, _)| median),
+        "longest_s": middle.map(|(_, longest)| longest),
         "wire_bytes_per_byte": measured.wire_share(size),
     })
 }

@@ -260,20 +260,25 @@ fn today(reproduction: &Reproduction) -> Vec<Block> {
         Column::number("Paper", "s"),
         Column::number("Course, no processor time", "s"),
         Column::number("acklab", "s"),
-        Column::number("Times as fast", "as the course’s"),
+        Column::number("median", "s"),
+        Column::number("longest", "s"),
+        Column::number("Times as fast", "by the median"),
         Column::number("Course, sent", "packets per packet"),
         Column::number("acklab, on the wire", "of the file"),
     ];
     let ideal = &reproduction.experiments[0];
     let rows = reproduction.today.iter().zip(&ideal.measured).map(|(today, course)| {
         let ours = today.interval();
+        let middle = today.median_and_longest();
         let cells = vec![
             percent(today.paper),
             Cell::count(today.paper.paths as u64),
             Cell::measure(today.paper.mean),
             mean(course.interval()),
             mean(ours),
-            Cell::measure_or_dash(ours.map(|interval| course.mean() / interval.mean)),
+            Cell::measure_or_dash(middle.map(|(median, _)| median)),
+            Cell::measure_or_dash(middle.map(|(_, longest)| longest)),
+            Cell::measure_or_dash(middle.map(|(median, _)| course.mean() / median)),
             Cell::measure(course.tries(ideal.chunks)),
             Cell::measure(today.wire_share(reproduction.plan.size)),
         ];

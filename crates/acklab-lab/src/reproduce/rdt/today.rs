@@ -15,7 +15,7 @@ use acklab_core::rudp::{Config, Connection, ContentEvent, Event, Limits, Listene
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::road::{Road, path};
-use acklab_stats::MeanInterval;
+use acklab_stats::{MeanInterval, quantile_of_sorted};
 use rayon::prelude::*;
 
 use super::paper::{ROWS, Row};
@@ -51,12 +51,19 @@ pub struct Measured {
 impl Measured {
     /// The mean time with its 95 % interval; `None` where a transfer failed.
     pub fn interval(&self) -> Option<MeanInterval> {
-        let seconds: Option<Vec<f64>> = self
-            .transfers
-            .iter()
-            .map(|transfer| transfer.map(|transfer| transfer.seconds))
-            .collect();
-        MeanInterval::from_replications(&seconds?, 0.95)
+        MeanInterval::from_replications(&self.seconds()?, 0.95)
+    }
+
+    /// The median and the longest time: a few opening packets that are lost in a row make the mean say
+    /// little.
+    pub fn median_and_longest(&self) -> Option<(f64, f64)> {
+        let mut seconds = self.seconds()?;
+        seconds.sort_by(f64::total_cmp);
+        Some((quantile_of_sorted(&seconds, 0.5), *seconds.last()?))
+    }
+
+    fn seconds(&self) -> Option<Vec<f64>> {
+        self.transfers.iter().map(|transfer| transfer.map(|transfer| transfer.seconds)).collect()
     }
 
     /// Mean bytes on the wire for each byte of a file of `size`.
