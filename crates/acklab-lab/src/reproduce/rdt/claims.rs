@@ -26,81 +26,101 @@ pub struct Judged {
 
 /// Judges every claim.
 pub fn judge(experiments: &[Experiments], stopping: &[Stopping], dead: &[DeadPath]) -> Vec<Judged> {
-    let each = |decide: &dyn Fn(&Experiments) -> Outcome| {
-        let mut outcomes = [Outcome::Open; MACHINES.len()];
-        for (outcome, experiments) in outcomes.iter_mut().zip(experiments) {
-            *outcome = decide(experiments);
-        }
-        outcomes
-    };
-    let tell = |figure: &dyn Fn(&Experiments) -> String| {
-        let words = experiments.iter().map(|e| format!("{}: {}", e.machine.name, figure(e)));
-        words.collect::<Vec<_>>().join("; ")
-    };
     vec![
-        Judged {
-            place: "abstract, IV",
-            text: "in both experiments more loss makes the transfer considerably longer",
-            outcomes: each(&|e| all([1, 2].map(|paths| rises(e, paths)))),
-            figures: tell(&|e| {
-                format!(
-                    "28 % takes {:.1} times as long as 5 %",
-                    e.at(2, 1).mean() / e.at(0, 1).mean()
-                )
-            }),
-        },
-        Judged {
-            place: "IV C",
-            text: "two paths are faster than one, at every loss",
-            outcomes: each(&|e| all([0, 1, 2].map(|loss| above_zero(e.gain(loss))))),
-            figures: format!("paper {}; {}", times(&paper_ratios()), tell(&|e| times(&ratios(e)))),
-        },
-        Judged {
-            place: "IV C",
-            text: "what two paths gain is almost the same at every loss (here: within 10 % of its mean), so \
-                   that it does not depend on loss",
-            outcomes: each(&|e| steady(&gains(e))),
-            figures: format!(
-                "paper {}, which {}; {}",
-                seconds(&paper_gains()),
-                steady(&paper_gains()).word(),
-                tell(&|e| seconds(&gains(e)))
-            ),
-        },
-        Judged {
-            place: "V",
-            text: "the file is faster on two paths because more links are used (with hosts that cost nothing, \
-                   links are all there is)",
-            outcomes: [all([0, 1, 2].map(|loss| above_zero(experiments[0].gain(loss)))); 3],
-            figures: format!(
-                "{}: {}",
-                experiments[0].machine.name,
-                times(&ratios(&experiments[0]))
-            ),
-        },
-        Judged {
-            place: "II",
-            text: "the file arrives whole, whatever is lost",
-            outcomes: each(&|e| {
-                let mut transfers = e.measured.iter().flat_map(|measured| &measured.transfers);
-                holds(transfers.all(|transfer| transfer.seconds.is_some()))
-            }),
-            figures: format!("{} transfers", runs(experiments)),
-        },
+        more_loss(experiments),
+        two_paths(experiments),
+        steady_gain(experiments),
+        more_links(&experiments[0]),
+        whole(experiments),
         precision(stopping),
         printed(),
-        Judged {
-            place: "II",
-            text: "when a router dies, its traffic is redirected so that the transfer is not interrupted (here: \
-                   no second without an ACK)",
-            outcomes: judge_dead(dead),
-            figures: dead
-                .iter()
-                .map(|dead| format!("{}: {:.1} s without an ACK", dead.machine.name, dead.wait))
-                .collect::<Vec<_>>()
-                .join("; "),
-        },
+        dead_router(dead),
     ]
+}
+
+/// An outcome under each machine.
+fn each<T>(machines: &[T], decide: impl Fn(&T) -> Outcome) -> [Outcome; MACHINES.len()] {
+    let mut outcomes = [Outcome::Open; MACHINES.len()];
+    for (outcome, machine) in outcomes.iter_mut().zip(machines) {
+        *outcome = decide(machine);
+    }
+    outcomes
+}
+
+/// A figure under each machine.
+fn tell(experiments: &[Experiments], figure: impl Fn(&Experiments) -> String) -> String {
+    let words = experiments.iter().map(|e| format!("{}: {}", e.machine.name, figure(e)));
+    words.collect::<Vec<_>>().join("; ")
+}
+
+fn more_loss(experiments: &[Experiments]) -> Judged {
+    let ratio = |e: &Experiments| e.at(2, 1).mean() / e.at(0, 1).mean();
+    Judged {
+        place: "abstract, IV",
+        text: "in both experiments more loss makes the transfer considerably longer",
+        outcomes: each(experiments, |e| all([1, 2].map(|paths| rises(e, paths)))),
+        figures: tell(experiments, |e| format!("28 % takes {:.1} times as long as 5 %", ratio(e))),
+    }
+}
+
+fn two_paths(experiments: &[Experiments]) -> Judged {
+    let ours = tell(experiments, |e| times(&ratios(e)));
+    Judged {
+        place: "IV C",
+        text: "two paths are faster than one, at every loss",
+        outcomes: each(experiments, |e| all([0, 1, 2].map(|loss| above_zero(e.gain(loss))))),
+        figures: format!("paper {}; {ours}", times(&paper_ratios())),
+    }
+}
+
+fn steady_gain(experiments: &[Experiments]) -> Judged {
+    let paper = paper_gains();
+    let ours = tell(experiments, |e| seconds(&gains(e)));
+    Judged {
+        place: "IV C",
+        text: "what two paths gain is almost the same at every loss (here: within 10 % of its mean), so that it \
+               does not depend on loss",
+        outcomes: each(experiments, |e| steady(&gains(e))),
+        figures: format!(
+            "paper {}: {} by its own tables; {ours}",
+            seconds(&paper),
+            steady(&paper).word()
+        ),
+    }
+}
+
+fn more_links(ideal: &Experiments) -> Judged {
+    Judged {
+        place: "V",
+        text: "the file is faster on two paths because more links are used (with hosts that cost nothing, links \
+               are all there is)",
+        outcomes: [all([0, 1, 2].map(|loss| above_zero(ideal.gain(loss)))); MACHINES.len()],
+        figures: format!("{}: {}", ideal.machine.name, times(&ratios(ideal))),
+    }
+}
+
+fn whole(experiments: &[Experiments]) -> Judged {
+    let delivered = |e: &Experiments| {
+        let mut transfers = e.measured.iter().flat_map(|measured| &measured.transfers);
+        holds(transfers.all(|transfer| transfer.seconds.is_some()))
+    };
+    Judged {
+        place: "II",
+        text: "the file arrives whole, whatever is lost",
+        outcomes: each(experiments, delivered),
+        figures: format!("{} transfers", runs(experiments)),
+    }
+}
+
+fn dead_router(dead: &[DeadPath]) -> Judged {
+    let words = dead.iter().map(|dead| format!("{}: {:.1} s", dead.machine.name, dead.wait));
+    Judged {
+        place: "II",
+        text: "when a router dies, its traffic is redirected so that the transfer is not interrupted (here: no \
+               second without an ACK)",
+        outcomes: each(dead, |dead| holds(dead.wait < 1.0)),
+        figures: format!("{} without an ACK", words.collect::<Vec<_>>().join("; ")),
+    }
 }
 
 fn precision(stopping: &[Stopping]) -> Judged {
@@ -113,9 +133,9 @@ fn precision(stopping: &[Stopping]) -> Judged {
     let words: Vec<String> = code.iter().map(|share| format!("{share:.0}")).collect();
     Judged {
         place: "I, II",
-        text: "runs are repeated until the margin is right with 95 % confidence (here: the code's interval \
+        text: "runs are repeated until the margin is right with 95 % confidence (here: the code’s interval \
                holds the mean in at least 93 % of campaigns)",
-        outcomes: [holds(worst >= 93.0); 3],
+        outcomes: [holds(worst >= 93.0); MACHINES.len()],
         figures: format!("{} % of campaigns, experiment by experiment", words.join(", ")),
     }
 }
@@ -129,23 +149,13 @@ fn printed() -> Judged {
     Judged {
         place: "IV, tables",
         text: "the tables give margins of error in percent",
-        outcomes: [holds(agree); 3],
+        outcomes: [holds(agree); MACHINES.len()],
         figures: format!(
-            "printed {:.2} to {:.2} %; of the means they are {:.3} to {:.3} %",
-            1.5739,
-            9.9973,
+            "printed 1.57 to 10.00 %; of the means they are {:.3} to {:.3} %",
             relative.iter().copied().fold(f64::INFINITY, f64::min),
             relative.iter().copied().fold(0.0, f64::max),
         ),
     }
-}
-
-fn judge_dead(dead: &[DeadPath]) -> [Outcome; MACHINES.len()] {
-    let mut outcomes = [Outcome::Open; MACHINES.len()];
-    for (outcome, dead) in outcomes.iter_mut().zip(dead) {
-        *outcome = holds(dead.wait < 1.0);
-    }
-    outcomes
 }
 
 /// Each loss takes longer than the one before, by intervals that do not touch.

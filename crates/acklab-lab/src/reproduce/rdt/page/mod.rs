@@ -1,13 +1,15 @@
 //! The report: claims, the paper's tables beside ours, time against loss, stop rules, a router's death.
 
+mod today;
+
 use std::fmt::Write as _;
 
 use super::claims::{self, Judged};
-use super::emulated::{self, mean};
+use super::emulated;
 use super::experiment::{Experiments, FITTED, Machine};
 use super::paper::{LOSSES, ROWS, Row as PaperRow, SIZE};
 use super::stopping::Rule;
-use super::{DeadPath, Reproduction, Stopping, today};
+use super::{DeadPath, Reproduction, Stopping};
 use crate::report::{
     Block, Cell, Column, Figure, LineSeries, Lines, Page, Plot, ReportError, Row, Section, Table,
     Tone, Verdict,
@@ -34,7 +36,7 @@ pub fn html(reproduction: &Reproduction) -> Result<String, ReportError> {
             section("The paper’s claims", vec![Block::Table(claims(reproduction))]),
             section("Tables 1 and 2", tables(reproduction)),
             section("Time against loss", graphs(reproduction)),
-            section("Today’s protocol in the same network", today(reproduction)),
+            section("Today’s protocol in the same network", today::blocks(reproduction)),
             section("Real packets", real(reproduction)),
             section("When to stop repeating", stop_rules(&reproduction.stopping)),
             section("A router that dies", vec![Block::Table(dead(&reproduction.dead))]),
@@ -236,85 +238,6 @@ fn graph(experiments: &Experiments) -> Figure<Plot> {
         caption: "Mean transfer time. Bars are 95 % intervals by Student’s t, and the paper’s margins; both are \
                   narrow."
             .into(),
-        drawing: Plot::Lines(Lines {
-            x_title: "loss on each interface (%)".into(),
-            y_title: "transfer time (s)".into(),
-            series,
-            intervals,
-            ..Lines::default()
-        }),
-    }
-}
-
-fn today(reproduction: &Reproduction) -> Vec<Block> {
-    let text = format!(
-        "acklab’s reliable UDP over the same interfaces, in virtual time. It has no fixed window, so each path \
-         has a rate here, {} Mbit/s with {:.0} ms of queue, of which the course protocol would use a twentieth. \
-         Its time has the handshake in it.",
-        today::RATE.as_bps() / 1_000_000,
-        today::QUEUE.as_millis_f64(),
-    );
-    let columns = vec![
-        Column::number("Loss", "%"),
-        Column::number("Paths", ""),
-        Column::number("Paper", "s"),
-        Column::number("Course, no processor time", "s"),
-        Column::number("acklab", "s"),
-        Column::number("median", "s"),
-        Column::number("longest", "s"),
-        Column::number("Times as fast", "by the median"),
-        Column::number("Course, sent", "packets per packet"),
-        Column::number("acklab, on the wire", "of the file"),
-    ];
-    let ideal = &reproduction.experiments[0];
-    let rows = reproduction.today.iter().zip(&ideal.measured).map(|(today, course)| {
-        let ours = today.interval();
-        let middle = today.median_and_longest();
-        let cells = vec![
-            percent(today.paper),
-            Cell::count(today.paper.paths as u64),
-            Cell::measure(today.paper.mean),
-            mean(course.interval()),
-            mean(ours),
-            Cell::measure_or_dash(middle.map(|(median, _)| median)),
-            Cell::measure_or_dash(middle.map(|(_, longest)| longest)),
-            Cell::measure_or_dash(middle.map(|(median, _)| course.mean() / median)),
-            Cell::measure(course.tries(ideal.chunks)),
-            Cell::measure(today.wire_share(reproduction.plan.size)),
-        ];
-        Row { cells, choice: None, flagged: ours.is_none() }
-    });
-    let table = Table {
-        caption: "The same file, the same losses".into(),
-        columns,
-        rows: rows.collect(),
-        note: None,
-    };
-    vec![Block::Text(text), Block::Figure(today_graph(reproduction)), Block::Table(table)]
-}
-
-fn today_graph(reproduction: &Reproduction) -> Figure<Plot> {
-    let (mut series, mut intervals) = (Vec::new(), Vec::new());
-    let ideal = &reproduction.experiments[0];
-    let course = ideal.measured.iter().map(|m| ("course", m.paper, m.interval()));
-    let today = reproduction.today.iter().map(|m| ("acklab", m.paper, m.interval()));
-    let all: Vec<_> = course.chain(today).collect();
-    for rows in all.chunks(LOSSES.len()) {
-        let Some((protocol, paper, _)) = rows.first() else { continue };
-        let name =
-            format!("{protocol}, {}", if paper.paths == 1 { "one path" } else { "two paths" });
-        let known = rows.iter().filter_map(|(_, row, interval)| interval.map(|i| (row.loss, i)));
-        let points = known.map(|(loss, interval)| {
-            let percent = 100.0 * loss;
-            intervals.push((name.clone(), percent, interval.low, interval.high));
-            (percent, interval.mean)
-        });
-        let points = points.collect();
-        series.push(LineSeries { name, points });
-    }
-    Figure {
-        title: "Transfer time, hosts that cost nothing".into(),
-        caption: "Mean of the repetitions with 95 % intervals by Student’s t.".into(),
         drawing: Plot::Lines(Lines {
             x_title: "loss on each interface (%)".into(),
             y_title: "transfer time (s)".into(),
