@@ -366,6 +366,25 @@ fn same(one: &Path, other: &Path) -> bool {
 }
 
 #[test]
+fn a_receiver_of_one_transfer_waits_for_the_sender_that_vanished() {
+    let scratch = Scratch::new("waits");
+    let (file, folder) = (scratch.join("x"), scratch.join("in"));
+    fs::write(&file, content(12_000_000, 9)).expect("a file");
+    let secret = ["--passphrase", PASSPHRASE];
+    let (recv, address) = receiver(&folder, "127.0.0.1:0", &[&secret[..], &["--once"]].concat());
+    let options = [&secret[..], &["--rate", "15mbyte"]].concat();
+    let mut send = Running::start(&mut sender(&file, &address, &options));
+    let mut confirmed = 0;
+    follow(&mut send, 3_000_000, &mut confirmed);
+    send.kill();
+    let (last, status, said) = Running::start(&mut sender(&file, &address, &secret)).end();
+    assert_eq!(status, 0, "{said}");
+    assert!(last.expect("a last line")["resumed_bytes"].as_u64().expect("bytes") >= confirmed);
+    assert_eq!(recv.end().1, 0);
+    assert!(same(&file, &folder.join("x")));
+}
+
+#[test]
 fn a_sender_whose_receiver_died_greets_the_next_one_and_goes_on() {
     let scratch = Scratch::new("again");
     let (file, folder) = (scratch.join("x"), scratch.join("in"));

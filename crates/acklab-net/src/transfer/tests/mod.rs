@@ -17,7 +17,7 @@ use super::inlet::Inlet;
 use super::receiver::{ReceiveError, Receiver};
 use super::record::Record;
 use super::scratch::Scratch;
-use super::sender::{Next, SendError, Sender};
+use super::sender::{BLOCK, Next, SendError, Sender};
 use super::stdin::Input;
 use super::store::Directory;
 use super::walk::{Survey, Walk};
@@ -248,6 +248,52 @@ fn holes_are_neither_sent_nor_written() {
     assert_eq!(fs::read(&from).expect("a file"), fs::read(to.join("sparse")).expect("a file"));
     let blocks = fs::metadata(to.join("sparse")).expect("metadata").blocks();
     assert!(blocks * 512 <= 5 << 20, "{blocks} blocks");
+}
+
+#[test]
+fn a_sender_that_need_not_ask_says_everything_without_an_answer() {
+    let scratch = Scratch::new("alone");
+    let from = scratch.path().join("top");
+    fs::create_dir(&from).expect("a folder");
+    for name in ["a", "b", "c"] {
+        fs::write(from.join(name), content(1_500_000, 1)).expect("a file");
+    }
+    let mut pipe = Pipe::new(&from, &scratch.path().join("in"), 1);
+    let mut watch = Inlet::default();
+    loop {
+        match pipe.sender.poll_block(BLOCK) {
+            Next::Block(block) => watch.push(block),
+            Next::Busy => {}
+            Next::Waiting => break,
+        }
+    }
+    let mut last = None;
+    while let Some(record) = watch.record().expect("records") {
+        if let Record::Chunk { len, .. } = record {
+            let mut left = len as usize + 32;
+            while left > 0 {
+                left -= watch.data(left).expect("the chunk is there").len();
+            }
+        }
+        last = Some(record);
+    }
+    assert_eq!(last, Some(Record::Done));
+}
+
+#[test]
+fn a_file_whose_name_is_a_folders_is_refused_and_the_others_arrive() {
+    let scratch = Scratch::new("occupied");
+    let (from, to) = (scratch.path().join("top"), scratch.path().join("in"));
+    fs::create_dir(&from).expect("a folder");
+    fs::create_dir_all(to.join("top/b")).expect("folders");
+    for name in ["a", "b", "c"] {
+        fs::write(from.join(name), content(1_500_000, 1)).expect("a file");
+    }
+    let mut pipe = Pipe::new(&from, &to, 1);
+    pipe.run(u64::MAX).expect("a transfer");
+    assert_eq!((pipe.sender.failures(), pipe.sender.progress().stored), (1, 2));
+    assert!(pipe.sender.take_problems()[0].contains("top/b"));
+    assert!(to.join("top/a").is_file() && to.join("top/b").is_dir() && to.join("top/c").is_file());
 }
 
 #[test]
