@@ -21,7 +21,7 @@ use super::emulated::{Measured, Transfer};
 use super::paper::{ROWS, Row};
 use super::simulated::Network;
 use super::today;
-use crate::emulation::{self, EmulateError, Emulated, Emulation};
+use crate::emulation::{self, EmulateError, Emulated, Emulation, micros};
 
 /// What is needed to emulate.
 #[derive(Clone, Debug)]
@@ -147,7 +147,13 @@ impl Bench {
         }
         let log = serde_json::from_value(wrote["log"].clone()).unwrap_or_default();
         self.remove_scratch()?;
-        Ok(account(seconds, log, &emulated))
+        let mut transfer = Transfer { log, ..account(seconds, &emulated) };
+        transfer.wake_us = wrote["woke_late_p99_us"].as_f64();
+        let late = transfer.wake_us.filter(|late| *late > micros(MAX_LATENESS));
+        transfer.doubts.extend(late.map(|late| {
+            format!("the sender woke {late:.0} us late with 1 % of its time-outs: a quieter machine is needed")
+        }));
+        Ok(transfer)
     }
 
     /// One transfer by `acklab send`.
@@ -196,7 +202,7 @@ impl Bench {
             wrote: text,
         })?;
         self.remove_scratch()?;
-        Ok(account(seconds, Vec::new(), &emulated))
+        Ok(account(seconds, &emulated))
     }
 
     fn emulate(
@@ -245,14 +251,15 @@ fn result(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-fn account(seconds: f64, log: Vec<(usize, u16)>, emulated: &Emulated) -> Transfer {
+fn account(seconds: f64, emulated: &Emulated) -> Transfer {
     let forward = || emulated.paths.iter().map(|[forward, _]| forward);
     Transfer {
         seconds,
         wire_bytes: forward().map(|tally| tally.bytes).sum(),
         packets: forward().map(|tally| tally.packets).sum(),
-        log,
-        lateness_us: emulation::micros(emulated.lateness.quantile(0.99)),
+        log: Vec::new(),
+        wake_us: None,
+        lateness_us: micros(emulated.lateness.quantile(0.99)),
         doubts: emulation::doubts(emulated, MAX_LATENESS),
     }
 }

@@ -18,6 +18,7 @@ use super::protocol::{
     Arrival, Header, PAYLOAD, PORT, Receiver, Sender, Settings, Stage, chunks, packet,
 };
 use super::today::byte;
+use crate::emulation::{Quantiles, micros};
 
 /// Sends the file to the first of `remotes`, or over the paths to both, and says what happened.
 ///
@@ -30,7 +31,12 @@ pub fn send(settings: Settings, size: usize, remotes: &[Ipv4Addr]) -> io::Result
     let mut sender = Sender::new(now(), settings);
     let (mut sent, mut acks, mut log) = (0_u64, 0_u64, Vec::new());
     let mut buffer = [0; 2048];
+    let mut late = Quantiles::default();
     loop {
+        // Deadlines that passed while it slept; after a packet there may be none.
+        if let Some(due) = sender.poll_timeout().filter(|due| *due <= now()) {
+            late.record(now().since(due));
+        }
         sender.handle_timeout(now());
         while let Some((header, path)) = sender.poll_transmit(now()) {
             sent += u64::from(header != Header::END);
@@ -63,6 +69,7 @@ pub fn send(settings: Settings, size: usize, remotes: &[Ipv4Addr]) -> io::Result
         "sent": sent,
         "acks": acks,
         "log": log,
+        "woke_late_p99_us": micros(late.quantile(0.99)),
     }))
 }
 
