@@ -4,6 +4,8 @@
 //! 25 ms on, no more in the first second than an initial window of ten packets, because a handshake that
 //! waits a second for a lost packet is the longest part of a short transfer.
 
+use std::net::SocketAddr;
+
 use super::code::Code;
 use super::connection::{Connection, Event, Stage, Transmit};
 use super::keys::Keys;
@@ -168,6 +170,11 @@ impl Answering {
     /// Whether an INITIAL with this message is a copy of the one that is answered.
     pub(super) fn is_for(&self, message: &[u8]) -> bool {
         self.initial == message
+    }
+
+    /// Whether the last answer went to that address.
+    pub(super) fn is_for_host(&self, remote: SocketAddr) -> bool {
+        self.addrs.remote == remote
     }
 
     /// A copy of the INITIAL arrived, perhaps over another path: the answer returns there.

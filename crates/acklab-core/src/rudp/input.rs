@@ -92,15 +92,23 @@ impl Connection {
 
     fn handle_authentic(&mut self, now: Time, arrived: Arrived, newest: bool, frames: &[u8]) {
         self.last_heard = now;
-        if matches!(self.stage, Stage::Answering(_)) {
+        let answered = match &self.stage {
+            Stage::Answering(answering) => Some(answering.is_for_host(arrived.addrs.remote)),
+            _ => None,
+        };
+        if answered.is_some() {
             self.stage = Stage::Open;
         }
         let path = &mut self.paths[arrived.index];
+        if answered == Some(true) && path.id == 0 {
+            // The ANSWER went there, and whoever has the keys read it: no need to ask again.
+            path.addrs = arrived.addrs;
+        }
         path.last_heard = now;
         path.counters.packets_received += 1;
         path.counters.bytes_received += arrived.bytes as u64;
-        if newest && path.addrs != arrived.addrs {
-            // The peer is behind another address now, or we are.
+        if newest && !self.client && path.addrs != arrived.addrs {
+            // The client is behind another address now; a server keeps its own.
             let port_only = path.addrs.remote.ip() == arrived.addrs.remote.ip();
             path.addrs = arrived.addrs;
             path.life.on_rebound(now);
