@@ -119,7 +119,7 @@ fn receive(first: u8, bytes: &[u8]) {
         Record::Hello { version: VERSION, asks, transfer: [1; 16], count: 1, bytes: 1 }
             .put(&mut hello);
         receiver.handle_block(hello);
-        'pieces: for piece in bytes.chunks(usize::from(first / 5) * 4000 + 1) {
+        'pieces: for piece in bytes.chunks(usize::from(first / 5) * 4000 + 101) {
             receiver.handle_block(piece.to_vec());
             loop {
                 match receiver.advance() {
