@@ -25,7 +25,7 @@ pub(crate) struct Send {
     /// File or folder to send; - sends standard input, which cannot go on after an interruption
     #[arg(value_name = "FILE|DIR|-")]
     what: PathBuf,
-    /// Where the receiver listens: IPv4, [IPv6] or name, with its port
+    /// Where the receiver listens: IPv4, IPv6 in brackets, or a name, with its port
     #[arg(value_name = "ADDR:PORT")]
     to: String,
     /// One more path: from an address of this machine to an address where the receiver listens; give it

@@ -16,9 +16,9 @@ use crate::packet::Ecn;
 use crate::time::{Span, Time};
 use crate::wire::rudp::{Long, LongBody, PROLOGUE, Parameters, TOKEN, Writer};
 
-/// When the copies of an INITIAL leave, ms after the first; then one per second.
+/// When the copies of an INITIAL leave, ms after the first; then each 400 ms.
 const SCHEDULE: [u64; 10] = [0, 25, 50, 100, 150, 200, 300, 400, 600, 1000];
-const AFTER: Span = Span::from_secs(1);
+const AFTER: Span = Span::from_millis(400);
 /// The client gives up.
 const LIMIT: Span = Span::from_secs(10);
 /// How long a message that says "no" waits for one that says "yes".

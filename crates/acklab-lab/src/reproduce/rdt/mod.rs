@@ -2,7 +2,7 @@
 //!
 //! The protocol as it was ([`protocol`]) in the course's network, in virtual time ([`simulated`]), under
 //! three readings of what its hosts cost ([`experiment`]); the paper's tables beside ours, three stop
-//! rules ([`stopping`]), and the paper's sentences one by one ([`claims`]); today's protocol in the same
+//! rules ([`mod@stopping`]), and the paper's sentences one by one ([`claims`]); today's protocol in the same
 //! network ([`today`]); and both on real packets ([`emulated`]). Their sources are the paper
 //! and the program that its authors published, from which the constants are taken and no line.
 

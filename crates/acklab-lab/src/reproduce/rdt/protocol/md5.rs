@@ -63,7 +63,7 @@ fn mix(state: &mut [u32; 4], block: &[u8]) {
 /// Rotations of the four rounds (section 3.4).
 const SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
 
-/// T[i] = floor(2^32 |sin(i + 1)|) (section 3.4).
+/// `T[i]` = floor(2^32 |sin(i + 1)|) (section 3.4).
 const SINES: [u32; 64] = [
     0xd76a_a478,
     0xe8c7_b756,
