@@ -32,7 +32,7 @@ use crate::wire::rudp::{Kind, Parameters};
 const KEPT_MAX: u64 = 24 << 20;
 
 /// Bytes written and not sent of one stream up to which it asks for more: enough to fill 1 Gbit/s
-/// for 16 ms and little enough to stay in a processor's cache [ours].
+/// for 16 ms and little enough to stay in a processor's cache (ours).
 const UNSENT_MAX: u64 = 2 << 20;
 
 /// Room from which on a stream that had none is writable again.
