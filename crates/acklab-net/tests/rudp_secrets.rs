@@ -313,6 +313,34 @@ fn answers_under_altered_headers_that_come_first_do_not_keep_the_true_one_out() 
 }
 
 #[test]
+fn a_first_greeting_that_was_altered_on_the_way_does_not_keep_its_copies_out() {
+    // A byte of: the ciphers offered, the session, the share, the Noise message and the parameters.
+    for place in [22, 70, 90, 120, 140] {
+        for (client, server) in both_modes() {
+            let mut wire = Wire::new(&Config::default(), client, server);
+            let mut first = true;
+            let mut middleman = |to_server: bool, datagram: &[u8]| {
+                let mut bytes = datagram.to_vec();
+                if to_server && std::mem::take(&mut first) {
+                    bytes[place] ^= 2;
+                }
+                vec![(DELAY, bytes)]
+            };
+            wire.run(Span::from_millis(500), &mut middleman);
+            assert_eq!(
+                opened(&wire.client_events).len(),
+                1,
+                "byte {place}: {:?} {:?}",
+                wire.client_events,
+                wire.server
+            );
+            wire.run(Span::from_millis(2000), &mut honest);
+            assert_eq!(closed(&wire.client_events), [], "byte {place}");
+        }
+    }
+}
+
+#[test]
 fn whoever_repeats_and_alters_everything_changes_nothing() {
     for (client, server) in both_modes() {
         let mut wire = Wire::new(&Config::default(), client, server);

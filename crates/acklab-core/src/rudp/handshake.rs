@@ -75,10 +75,8 @@ impl Greeting {
     }
 
     pub(super) fn deadline(&self) -> Time {
-        match &self.doubt {
-            Some((_, _, until)) => *until,
-            None => self.next_at.min(self.started + LIMIT),
-        }
+        let end = self.doubt.as_ref().map_or(self.started + LIMIT, |doubt| doubt.2);
+        self.next_at.min(end)
     }
 
     /// The code with which greeting has failed by now.
@@ -109,7 +107,8 @@ impl Greeting {
             Long { destination: *destination, source: local_id, body }.emit(writer);
             return Some((writer.position(), 0));
         }
-        if self.next_at > now || self.doubt.is_some() {
+        // In doubt too: what was refused may have been altered on the way, and the next copy may not.
+        if self.next_at > now {
             return None;
         }
         let copy = self.copies.len();
@@ -135,7 +134,7 @@ impl Greeting {
 pub(super) struct Answering {
     cipher: u8,
     message: Vec<u8>,
-    /// The message that it answers.
+    /// The INITIAL that it answers: prologue and message.
     initial: Vec<u8>,
     /// The copies of the INITIAL that wait to be answered: the newest, and how many answers are owed.
     copy: u8,
@@ -150,10 +149,9 @@ impl Answering {
     pub(super) fn new(
         now: Time,
         (cipher, message): (u8, Vec<u8>),
-        initial: &[u8],
+        initial: Vec<u8>,
         (copy, addrs): (u8, PathAddrs),
     ) -> Self {
-        let initial = initial.to_vec();
         Self { cipher, message, initial, copy, owed: 1, addrs, until: now + LIMIT, refused: false }
     }
 
@@ -167,9 +165,9 @@ impl Answering {
         self.until = self.until.min(now + DOUBT);
     }
 
-    /// Whether an INITIAL with this message is a copy of the one that is answered.
-    pub(super) fn is_for(&self, message: &[u8]) -> bool {
-        self.initial == message
+    /// Whether an INITIAL with this prologue and message is a copy of the one that is answered.
+    pub(super) fn is_for(&self, initial: &[u8]) -> bool {
+        self.initial == initial
     }
 
     /// Whether the last answer went to that address.

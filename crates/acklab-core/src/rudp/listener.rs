@@ -60,13 +60,16 @@ pub struct Listener {
     connections: BTreeMap<Handle, Connection>,
     /// By the id that this end has chosen.
     by_id: BTreeMap<u64, Handle>,
-    /// Handshakes pending, by the client's id, with its address and whether it offered a passphrase.
-    pending: BTreeMap<u64, (Handle, SocketAddr, bool)>,
+    /// Handshakes pending: the address, and whether it offered a passphrase. One client may
+    /// have several: an INITIAL that was altered on the way must not stand in the way of its copies.
+    pending: BTreeMap<Handle, (SocketAddr, bool)>,
     allowance: Allowance,
     reply_rate: Bucket,
     replies: VecDeque<(PathAddrs, u64, Reply)>,
     /// Clients that were refused and of whom nobody was told.
     refused: VecDeque<(SocketAddr, Code)>,
+    /// The ids of clients whose refusal was told.
+    told: VecDeque<u64>,
     next: u64,
     /// Whose turn it is to send.
     turn: Handle,
@@ -96,6 +99,7 @@ impl Listener {
             reply_rate: Bucket::new(now, REPLY_RATE, REPLY_RATE),
             replies: VecDeque::new(),
             refused: VecDeque::new(),
+            told: VecDeque::new(),
             next: 0,
             turn: Handle(0),
         }
@@ -185,8 +189,7 @@ impl Listener {
         if matches!(connection.stage, Stage::Answering(_)) {
             return;
         }
-        let key = connection.remote_id;
-        if let Some((_, from, guess)) = self.pending.remove(&key) {
+        if let Some((from, guess)) = self.pending.remove(&handle) {
             self.allowance.on_settled(from);
             if guess && connection.is_open() {
                 self.allowance.give_back(from);
@@ -197,19 +200,18 @@ impl Listener {
     fn on_initial(&mut self, now: Time, from: PathAddrs, packet: &Long<'_>, prologue: &[u8]) {
         let LongBody::Initial { mode, ciphers, copy, token, message } = packet.body else { return };
         let source = packet.source;
-        if let Some((handle, ..)) = self.pending.get(&source) {
-            if let Some(connection) = self.connections.get_mut(handle)
-                && let Stage::Answering(answering) = &mut connection.stage
-                && answering.is_for(message)
-            {
-                answering.on_copy(copy, from);
+        let initial = [prologue, message].concat();
+        for connection in self.connections.values_mut().filter(|known| known.remote_id == source) {
+            match &mut connection.stage {
+                Stage::Answering(answering) if answering.is_for(&initial) => {
+                    answering.on_copy(copy, from);
+                    return;
+                }
+                // Another message under the same id: one of them was altered on the way.
+                Stage::Answering(_) => {}
+                // A late copy.
+                _ => return,
             }
-            return;
-        }
-        let known = |connection: &Connection| connection.remote_id == source;
-        if self.connections.values().any(known) {
-            // A late copy.
-            return;
         }
         let proven = token.is_some_and(|token| {
             allowance::is_good(&*self.greeter, now, from.remote, source, token)
@@ -250,8 +252,13 @@ impl Listener {
             // Garbage deserves no answer.
             Err(Code::Protocol) => return,
             Err(code) => {
-                if self.refused.len() < REPLIES {
+                // Its copies are refused too, and told of once.
+                if self.refused.len() < REPLIES && !self.told.contains(&source) {
                     self.refused.push_back((from.remote, code));
+                    self.told.push_back(source);
+                    if self.told.len() > REPLIES {
+                        self.told.pop_front();
+                    }
                 }
                 self.reply(now, from, source, Reply::Refuse(code));
                 return;
@@ -261,8 +268,8 @@ impl Listener {
             self.reply(now, from, source, Reply::Refuse(Code::Protocol));
             return;
         };
-        let answering =
-            Answering::new(now, (answer.cipher, answer.message), offer.message, (copy, from));
+        let initial = [offer.prologue, offer.message].concat();
+        let answering = Answering::new(now, (answer.cipher, answer.message), initial, (copy, from));
         let mut config = self.config.clone();
         config.seed ^= local_id;
         let mut connection = Connection::new(now, config, entropy, local_id, false, Stage::Closed);
@@ -271,7 +278,7 @@ impl Listener {
         self.next += 1;
         self.connections.insert(handle, connection);
         self.by_id.insert(local_id, handle);
-        self.pending.insert(source, (handle, from.remote, offer.mode == MODE_PASSPHRASE));
+        self.pending.insert(handle, (from.remote, offer.mode == MODE_PASSPHRASE));
         self.allowance.on_pending(from.remote);
     }
 
@@ -326,8 +333,8 @@ impl Listener {
         }
         let over: Vec<Handle> = self
             .pending
-            .values()
-            .map(|(handle, ..)| *handle)
+            .keys()
+            .copied()
             .filter(|handle| self.connections.get(handle).is_none_or(Connection::is_closed))
             .collect();
         for handle in over {
