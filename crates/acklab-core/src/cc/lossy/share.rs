@@ -1,6 +1,8 @@
 //! What the bottleneck gives us, S, and the rate that keeps a few packets in its queue:
 //!
-//!     r = S + (X - S q) / T        X = k sqrt(S)
+//! ```text
+//! r = S + (X - S q) / T        X = k sqrt(S)
+//! ```
 //!
 //! Where X bytes of ours wait (q seconds), the rate is what is served. All flows of this kind see one q, and
 //! X / S falls with S: the one with less grows, the one with more gives way, until all have the same,
