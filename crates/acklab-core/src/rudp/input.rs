@@ -190,7 +190,8 @@ impl Connection {
 
     fn on_ack_frame(&mut self, now: Time, came_by: u8, ack: &AckFrame<'_>) -> Result<(), Fault> {
         let Some(index) = self.path_index(ack.path) else { return Ok(()) };
-        let delay = Span::from_micros(ack.delay_us);
+        // Whatever it says, it counts as what was asked for at most.
+        let delay = Span::from_micros(ack.delay_us.min(MOST_ACK_DELAY_US));
         self.news.clear();
         let path = &mut self.paths[index];
         let indirect = came_by != ack.path;

@@ -94,6 +94,24 @@ fn closed(transfer: &Transfer) -> Option<Code> {
 }
 
 #[test]
+fn an_ack_that_claims_to_have_waited_for_ever_is_no_more_than_an_ack() {
+    let (mut road, mut transfer) = (road(9, &[lane(0.0)]), Transfer::default());
+    run(&mut road, &mut transfer, ms(300));
+    let id = road.client.id();
+    // Numbers that the server is about to use, so that acknowledging them is no lie.
+    let (_, server) = road.server.connections().next().expect("a connection");
+    let next = server.path_stats().next().expect("a path").packets + 1;
+    for (number, delay) in [(0, (1 << 62) - 1), (1, 1 << 40)] {
+        let slow = forged(id, next + number, |writer| {
+            assert!(ack::emit(writer, 0, std::iter::once(0..1), delay, None));
+        });
+        road.inject(1, PORT, slow);
+    }
+    assert!(run(&mut road, &mut transfer, ms(5000)));
+    assert_eq!(transfer.received, FILE);
+}
+
+#[test]
 fn a_peer_that_acknowledges_what_was_never_sent_is_told_to_go() {
     let (mut road, mut transfer) = (road(5, &[lane(0.0)]), Transfer::default());
     run(&mut road, &mut transfer, ms(300));
