@@ -148,7 +148,10 @@ fn today(reproduction: &Reproduction) -> String {
             ];
             if let Some(measured) = reproduction.emulated.get(index) {
                 let transfers = [&measured.course, &measured.today];
-                cells.extend(transfers.map(|transfers| show(emulated::interval(transfers))));
+                cells.extend(transfers.map(|transfers| match transfers.as_slice() {
+                    [alone] => format!("{:.2}", alone.seconds),
+                    several => show(emulated::interval(several)),
+                }));
             }
             cells
         })
