@@ -98,7 +98,7 @@ doc: deps-rust
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --quiet --workspace --no-deps --document-private-items --locked
 wasm: deps-rust
 	@if tools/setup wasm; then set -x; \
-	 cargo check --quiet -p acklab-core --target wasm32-unknown-unknown --locked; \
+	 cargo check --quiet -p acklab-core -p acklab-tcp -p acklab-rudp --target wasm32-unknown-unknown --locked; \
 	 else echo "SKIPPED: wasm32 check: the target could not be installed"; fi
 edges: deps-rust
 	cargo test --quiet -p acklab --test edges --locked

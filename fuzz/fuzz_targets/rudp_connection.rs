@@ -6,10 +6,10 @@
 
 use acklab_core::packet::Ecn;
 use acklab_core::rng::Rng;
-use acklab_core::rudp::protect::{PlainGreeter, Protection, TAG, Unprotected};
-use acklab_core::rudp::{Code, Config, Connection, Handle, Limits, Listener, PathAddrs};
+use acklab_rudp::protect::{PlainGreeter, Protection, TAG, Unprotected};
+use acklab_rudp::{Code, Config, Connection, Handle, Limits, Listener, PathAddrs};
 use acklab_core::time::{Span, Time};
-use acklab_core::wire::rudp::{Kind, SHORT_HEADER, ShortHeader, Writer};
+use acklab_rudp::wire::{Kind, SHORT_HEADER, ShortHeader, Writer};
 use libfuzzer_sys::fuzz_target;
 
 /// Packets at one instant that make a storm.
@@ -62,7 +62,7 @@ impl World {
             Box::new(PlainGreeter),
             &[path(0), path(1)],
         );
-        let entropy = || -> Box<dyn acklab_core::rudp::protect::Entropy> {
+        let entropy = || -> Box<dyn acklab_rudp::protect::Entropy> {
             Box::new(Rng::named(1, "server"))
         };
         let greeter = Box::new(PlainGreeter);

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use acklab_core::rudp::Code;
-use acklab_core::rudp::protect::{Answer, ClientGreeter, Offer, Phase, ServerGreeter, TAG};
+use acklab_rudp::Code;
+use acklab_rudp::protect::{Answer, ClientGreeter, Offer, Phase, ServerGreeter, TAG};
 use acklab_net::rudp::keys::Identity;
 use acklab_net::rudp::noise::{KeysClient, KeysServer, PassphraseClient, PassphraseServer};
 use acklab_net::rudp::peers::KnownPeers;

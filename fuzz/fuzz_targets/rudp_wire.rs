@@ -2,7 +2,7 @@
 //! bytes as it says and parse to the same. The first byte chooses the kind.
 #![no_main]
 
-use acklab_core::wire::rudp::{
+use acklab_rudp::wire::{
     Frame, Frames, Long, Parameters, SHORT_HEADER, ShortHeader, Writer,
 };
 use libfuzzer_sys::fuzz_target;

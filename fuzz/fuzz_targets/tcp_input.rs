@@ -1,8 +1,8 @@
 //! Arbitrary segments, deadlines and calls into one TCP connection, and an arbitrary network between
-//! two; the first byte chooses. `acklab_core::contract` says what must hold.
+//! two; the first byte chooses. `acklab_tcp::harness` says what must hold.
 #![no_main]
 
-use acklab_core::contract::{attack_connection, attack_pair};
+use acklab_tcp::harness::{attack_connection, attack_pair};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,7 @@
 //!
 //! Bytes are made only by [`crate::wire`] at a socket, a TUN device or a capture.
 
-use crate::wire::tcp::TcpRepr;
+use crate::segment::TcpRepr;
 
 /// A host, by its index in the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

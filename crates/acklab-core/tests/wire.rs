@@ -3,8 +3,8 @@
 use std::net::Ipv4Addr;
 
 use acklab_core::packet::{Addr, Body, Ecn, NodeId, Packet};
+use acklab_core::segment::{Flags, SackBlock, SackBlocks, TcpOptions, TcpRepr, Timestamp};
 use acklab_core::seq::Seq;
-use acklab_core::wire::tcp::{Flags, SackBlock, SackBlocks, TcpOptions, TcpRepr, Timestamp};
 use acklab_core::wire::{ParseError, emit_ipv4, parse_ipv4};
 use proptest::prelude::*;
 

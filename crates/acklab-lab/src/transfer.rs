@@ -11,7 +11,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-pub use acklab_core::rudp::{Code, Config};
 pub use acklab_net::rudp::keys::{Identity, PublicKey};
 pub use acklab_net::rudp::passphrase::Passphrase;
 pub use acklab_net::rudp::peers::KnownPeers;
@@ -20,6 +19,7 @@ pub use acklab_net::transfer::receiver::Received;
 pub use acklab_net::transfer::report::PathReport;
 pub use acklab_net::transfer::send::{self, Errand, Secret, Status};
 pub use acklab_net::transfer::store::Directory;
+pub use acklab_rudp::{Code, Config};
 
 /// The sender's last line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -2,7 +2,7 @@
 //! Method: count the packets of a capture point oneself and compare; write more than a buffer holds.
 
 use acklab_core::packet::Body;
-use acklab_core::wire::tcp::Flags;
+use acklab_core::segment::Flags;
 use acklab_lab::measured::Metrics;
 use acklab_lab::scenario::{self, Capture, CapturePoint};
 

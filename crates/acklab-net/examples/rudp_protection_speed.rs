@@ -14,12 +14,12 @@ fn main() {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use acklab_core::rudp::protect::{ClientGreeter, Offer, Phase, Protection, ServerGreeter};
     use acklab_net::rudp::keys::Identity;
     use acklab_net::rudp::noise::{KeysClient, KeysServer, PassphraseClient, PassphraseServer};
     use acklab_net::rudp::passphrase::Passphrase;
     use acklab_net::rudp::peers::KnownPeers;
     use acklab_net::rudp::seal::{Cipher, Keys, SECRET};
+    use acklab_rudp::protect::{ClientGreeter, Offer, Phase, Protection, ServerGreeter};
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::sys::time::TimeValLike;
     use zeroize::Zeroizing;

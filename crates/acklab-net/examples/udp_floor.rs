@@ -13,9 +13,9 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
 use acklab_core::packet::Ecn;
-use acklab_core::rudp::{PathAddrs, Transmit};
 use acklab_core::time::{Span, Time};
 use acklab_net::rudp::driver::{Application, Driver, Machine, Sockets};
+use acklab_rudp::{PathAddrs, Transmit};
 use nix::sys::resource::{UsageWho, getrusage};
 
 /// Sends so many bytes; counts those that come.

@@ -8,14 +8,12 @@ use std::path::Path;
 
 use acklab_core::packet::Ecn;
 use acklab_core::rng::Rng;
-use acklab_core::rudp::protect::{ClientGreeter, PlainGreeter, ServerGreeter};
-use acklab_core::rudp::{
-    Code, Config, Connection, ContentEvent, Event, Limits, Listener, PathAddrs,
-};
 use acklab_core::time::{Span, Time};
 use acklab_net::rudp::keys::Identity;
 use acklab_net::rudp::noise::{KeysClient, KeysServer, PassphraseClient, PassphraseServer};
 use acklab_net::rudp::peers::KnownPeers;
+use acklab_rudp::protect::{ClientGreeter, PlainGreeter, ServerGreeter};
+use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Limits, Listener, PathAddrs};
 
 /// What becomes of a datagram: each (delay, bytes) arrives.
 type Fate = Vec<(Span, Vec<u8>)>;

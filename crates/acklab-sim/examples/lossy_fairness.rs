@@ -13,11 +13,11 @@ use acklab_core::packet::Addr;
 use acklab_core::queue::{Discipline, Limit};
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
-use acklab_core::tcp::{Config, Connection, System};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel};
 use acklab_sim::{Access, Duplex, End, Observer, Topology, World};
+use acklab_tcp::{Config, Connection, System};
 
 const RATE_BPS: u64 = 20_000_000;
 const SECONDS: u64 = 60;

@@ -5,13 +5,11 @@
 
 use acklab_core::packet::Ecn;
 use acklab_core::rng::Rng;
-use acklab_core::rudp::protect::{
+use acklab_core::time::{Span, Time};
+use acklab_rudp::protect::{
     Agreed, Answer, ClientGreeter, Offer, Phase, Protection, ServerGreeter,
 };
-use acklab_core::rudp::{
-    Code, Config, Connection, ContentEvent, Event, Limits, Listener, PathAddrs,
-};
-use acklab_core::time::{Span, Time};
+use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Limits, Listener, PathAddrs};
 use acklab_sim::road::path;
 
 /// The two ends share one clock; a turn takes so long.

@@ -13,8 +13,8 @@ use acklab_core::endpoint::Endpoint;
 use acklab_core::event::{Interest, Sink};
 use acklab_core::link::{Link, LinkConfig};
 use acklab_core::packet::{Addr, Body, Ecn, NodeId, Packet};
-use acklab_core::rudp::{Connection, Listener, PathAddrs, Transmit};
 use acklab_core::time::{Span, Time};
+use acklab_rudp::{Connection, Listener, PathAddrs, Transmit};
 
 /// How long the content of a datagram is kept.
 pub const MEMORY: Span = Span::from_secs(8);

@@ -7,8 +7,8 @@
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::Sink;
 use acklab_core::packet::{NodeId, Packet};
-use acklab_core::tcp::Connection;
 use acklab_core::time::Time;
+use acklab_tcp::Connection;
 
 use crate::app::{App, Io};
 

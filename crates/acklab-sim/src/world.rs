@@ -15,8 +15,8 @@ use acklab_core::event::{DropReason, EventKind, Interest, Sink};
 use acklab_core::link::Link;
 use acklab_core::packet::{Addr, NodeId, Packet};
 use acklab_core::seq::Seq;
-use acklab_core::tcp::{Config, Connection};
 use acklab_core::time::Time;
+use acklab_tcp::{Config, Connection};
 
 use crate::alarm::Alarm;
 use crate::app::App;

@@ -8,11 +8,11 @@ use acklab_core::link::LinkConfig;
 use acklab_core::packet::Addr;
 use acklab_core::queue::{Discipline, Limit};
 use acklab_core::seq::Seq;
-use acklab_core::tcp::{Config, System};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel};
 use acklab_sim::{Access, Duplex, End, Observer, Topology, World};
+use acklab_tcp::{Config, System};
 
 const BOTTLENECK_BPS: u64 = 20_000_000;
 const ONE_WAY: Span = Span::from_millis(20);
@@ -143,7 +143,7 @@ struct Figures {
 }
 
 fn read_bytes(world: &World<Watch>) -> Vec<u64> {
-    let all: Vec<u64> = world.connections().map(acklab_core::tcp::Connection::total_read).collect();
+    let all: Vec<u64> = world.connections().map(acklab_tcp::Connection::total_read).collect();
     all.chunks(2).map(|pair| pair[0].max(pair[1])).collect()
 }
 

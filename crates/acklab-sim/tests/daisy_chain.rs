@@ -10,11 +10,11 @@ use acklab_core::link::LinkConfig;
 use acklab_core::packet::Addr;
 use acklab_core::queue::{Discipline, encn as router};
 use acklab_core::seq::Seq;
-use acklab_core::tcp::Config;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel};
 use acklab_sim::{Duplex, End, Observer, Topology, World};
+use acklab_tcp::Config;
 
 const START: Time = Time::from_nanos(10_000_000_000);
 const END: Time = Time::from_nanos(60_000_000_000);

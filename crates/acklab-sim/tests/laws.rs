@@ -28,11 +28,11 @@ use acklab_core::link::LinkConfig;
 use acklab_core::math;
 use acklab_core::packet::{Addr, NodeId};
 use acklab_core::seq::Seq;
-use acklab_core::tcp::{Config, LossRecovery};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel};
 use acklab_sim::{End, Observer, Topology, World};
+use acklab_tcp::{Config, LossRecovery};
 
 /// Counts data segments that leave after a time.
 #[derive(Default)]

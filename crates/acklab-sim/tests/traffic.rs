@@ -6,13 +6,13 @@ use acklab_core::link::LinkConfig;
 use acklab_core::packet::{Addr, NodeId};
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
-use acklab_core::tcp::{Config, Connection};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel, Source};
 use acklab_sim::arrivals::{Arrivals, Length, Pattern};
 use acklab_sim::peer::{DATAGRAM_DELAY_MS, Datagrams};
 use acklab_sim::{Access, Duplex, End, Observer, Topology, World};
+use acklab_tcp::{Config, Connection};
 
 #[derive(Default)]
 struct Diary(Vec<Event>);

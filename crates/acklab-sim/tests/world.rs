@@ -6,7 +6,6 @@ use acklab_core::link::LinkConfig;
 use acklab_core::packet::{Addr, NodeId, Packet};
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
-use acklab_core::tcp::{Config, System};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{
@@ -14,6 +13,7 @@ use acklab_sim::app::{
     RequestPattern, Schedule,
 };
 use acklab_sim::{End, Observer, ResultHash, Topology, World};
+use acklab_tcp::{Config, System};
 
 #[derive(Default)]
 struct Diary {
@@ -69,7 +69,7 @@ fn pattern() -> RequestPattern {
 }
 
 fn read_bytes(world: &World<Diary>) -> Vec<u64> {
-    world.connections().map(acklab_core::tcp::Connection::total_read).collect()
+    world.connections().map(acklab_tcp::Connection::total_read).collect()
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Goal: the dependency graph stays the one that ARCHITECTURE.md draws.
 //! Method: read `cargo metadata` and hold every normal and build edge to [`RULES`].
 //!
-//! core -> {control, sim, trace, net};  stats;  {core, control, sim, trace, net, stats} -> lab -> acklab
+//! core -> {tcp, rudp, control, trace};  {tcp, rudp} -> sim;  rudp -> net;  stats;
+//! {core, tcp, rudp, control, sim, trace, net, stats} -> lab -> acklab
 //!
 //! Edges of tests (dev-dependencies) are free: they decide nothing that ships.
 
@@ -27,6 +28,18 @@ const RULES: &[Rule] = &[
         why: "the core is sans-IO and deterministic: it stands on nothing but libm",
     },
     Rule {
+        package: "acklab-tcp",
+        inside: &["acklab-core"],
+        outside: Some(&[]),
+        why: "one TCP for every world, which no capture's judge can lean on",
+    },
+    Rule {
+        package: "acklab-rudp",
+        inside: &["acklab-core"],
+        outside: Some(&[]),
+        why: "one reliable UDP for every world; ciphers and sockets are the worlds' own",
+    },
+    Rule {
         package: "acklab-control",
         inside: &["acklab-core"],
         outside: Some(&["thiserror"]),
@@ -35,15 +48,15 @@ const RULES: &[Rule] = &[
     Rule { package: "acklab-stats", inside: &[], outside: None, why: "statistics know no packets" },
     Rule {
         package: "acklab-sim",
-        inside: &["acklab-core"],
+        inside: &["acklab-core", "acklab-rudp", "acklab-tcp"],
         outside: None,
-        why: "virtual time sees the core alone, and never the real network",
+        why: "virtual time sees the transports, and never the real network",
     },
     Rule {
         package: "acklab-net",
-        inside: &["acklab-core"],
+        inside: &["acklab-core", "acklab-rudp"],
         outside: None,
-        why: "the real network sees the core alone, and never virtual time",
+        why: "the real network sees the transports, and never virtual time",
     },
     Rule {
         package: "acklab-trace",
@@ -57,8 +70,10 @@ const RULES: &[Rule] = &[
             "acklab-control",
             "acklab-core",
             "acklab-net",
+            "acklab-rudp",
             "acklab-sim",
             "acklab-stats",
+            "acklab-tcp",
             "acklab-trace",
         ],
         outside: None,

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use acklab_bench_transport::{CHUNK, say};
-use acklab_core::rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
+use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
 use acklab_core::time::Time;
 use acklab_net::rudp::OsEntropy;
 use acklab_net::rudp::driver::{Application, Driver, Sockets};

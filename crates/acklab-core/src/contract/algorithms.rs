@@ -11,9 +11,9 @@ use crate::event::{Event, EventKind, Interest, Sink};
 use crate::link::Link;
 use crate::packet::{Addr, Body, Ecn, NodeId, Packet};
 use crate::queue::{Queue, Verdict, Verdicts};
+use crate::segment::{Flags, TcpOptions, TcpRepr};
 use crate::seq::Seq;
 use crate::time::{Span, Time};
-use crate::wire::tcp::{Flags, TcpOptions, TcpRepr};
 
 /// Runs a congestion control through arbitrary samples in any order and asserts that its window
 /// never falls below one segment; returns its last window.

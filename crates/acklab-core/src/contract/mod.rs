@@ -3,23 +3,17 @@
 //!
 //! - [`drain`] drives one endpoint as every world must, and panics where it is busy for ever;
 //! - [`check_quiet`] asserts that a spurious timeout does nothing;
-//! - [`Pair`] is two connections and a wire;
-//! - [`attack_connection`] and [`attack_pair`] turn bytes into hostile peers and networks;
-//! - [`attack_congestion_control`], [`attack_ack_policy`], [`attack_queue`] and [`attack_link`] do the
-//!   same to one algorithm, so that a new one gets its property test with one line;
+//! - [`attack_congestion_control`], [`attack_ack_policy`], [`attack_queue`] and [`attack_link`] turn
+//!   bytes into hostile samples for one algorithm, so that a new one gets its property test with one line;
 //! - [`operate_congestion_control`] is a model sender, for what holds only of samples that fit together.
 
-mod adversary;
 mod algorithms;
 mod choices;
 mod operations;
-mod pair;
 
-pub use adversary::{attack_connection, attack_pair};
 pub use algorithms::{attack_ack_policy, attack_congestion_control, attack_link, attack_queue};
 pub use choices::Choices;
 pub use operations::operate_congestion_control;
-pub use pair::{Fate, Filter, Pair, Sent, Side};
 
 use crate::endpoint::Endpoint;
 use crate::event::Sink;

@@ -2,7 +2,7 @@
 
 use crate::packet::{Body, Packet};
 use crate::rng::Rng;
-use crate::wire::tcp::Flags;
+use crate::segment::Flags;
 
 /// Which packets an impairment looks at; the others pass without a draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -177,12 +177,12 @@ fn marks_are_told_and_a_returned_packet_comes_back_stamped() {
     let mut sink = Sink::new(Interest::QUEUE);
     let segment = |number| Packet {
         ecn: Ecn::Ect0,
-        body: Body::Tcp(crate::wire::tcp::TcpRepr {
+        body: Body::Tcp(crate::segment::TcpRepr {
             seq: crate::seq::Seq(number),
             ack: crate::seq::Seq(0),
-            flags: crate::wire::tcp::Flags::ACK,
+            flags: crate::segment::Flags::ACK,
             window: 0,
-            options: crate::wire::tcp::TcpOptions::default(),
+            options: crate::segment::TcpOptions::default(),
             payload_len: 960,
         }),
         ..datagram(0)

@@ -5,11 +5,11 @@
 //! retransmission carries the same bytes. [`parse_ipv4`] reads such bytes back. IP options and
 //! fragments are parsed but never made; IPv6 is left out (the analyser has its own reader).
 
-use std::fmt;
 use std::net::Ipv4Addr;
 
 use super::checksum::Checksum;
-use super::tcp_bytes as tcp;
+use super::error::ParseError;
+use super::tcp;
 use crate::packet::{Addr, Body, Ecn, NodeId, Packet};
 
 /// The bytes of `packet`. `address` gives each host its IPv4 address.
@@ -55,35 +55,6 @@ pub fn emit_ipv4(
     bytes[start + at..start + at + 2].copy_from_slice(&sum.to_be_bytes());
     bytes
 }
-
-/// Why bytes are not a packet that [`parse_ipv4`] understands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParseError {
-    /// Shorter than its headers say.
-    Truncated,
-    /// Not IPv4, or a header length below five words.
-    Version,
-    /// Neither TCP nor UDP, or a fragment.
-    Protocol,
-    /// The IP header's or the transport's checksum is wrong.
-    Checksum,
-    /// A TCP data offset or option length that lies.
-    Options,
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Truncated => "shorter than its headers say",
-            Self::Version => "not an IPv4 header",
-            Self::Protocol => "neither TCP nor UDP, or a fragment",
-            Self::Checksum => "wrong checksum",
-            Self::Options => "TCP options that do not fit their header",
-        })
-    }
-}
-
-impl std::error::Error for ParseError {}
 
 /// Reads an IPv4 packet, its checksums included. `node` names the host of each address.
 pub fn parse_ipv4(bytes: &[u8], node: impl Fn(Ipv4Addr) -> NodeId) -> Result<Packet, ParseError> {

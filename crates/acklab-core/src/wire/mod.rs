@@ -1,9 +1,9 @@
 //! Wire formats: parsed values (`Repr`) and, at the edges only, their bytes.
 
 pub mod checksum;
+mod error;
 mod ipv4;
-pub mod rudp;
-pub mod tcp;
-mod tcp_bytes;
+mod tcp;
 
-pub use ipv4::{ParseError, emit_ipv4, parse_ipv4};
+pub use error::ParseError;
+pub use ipv4::{emit_ipv4, parse_ipv4};

@@ -1,153 +1,121 @@
-//! The TCP segment: RFC 9293 section 3.1, options of RFC 7323 (window scale, timestamps) and
-//! RFC 2018 (SACK).
+//! TCP segments as bytes (RFC 9293 section 3.1) and back.
 
+use super::error::ParseError;
+use crate::segment::{Flags, SackBlock, TcpOptions, TcpRepr, Timestamp};
 use crate::seq::Seq;
 
-/// Control bits (RFC 9293 section 3.1, RFC 3168 section 6.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(pub u8);
+/// Appends the segment with a checksum of zero and its payload filled in.
+pub(super) fn emit(segment: &TcpRepr, src: u16, dst: u16, bytes: &mut Vec<u8>) {
+    bytes.extend(src.to_be_bytes());
+    bytes.extend(dst.to_be_bytes());
+    bytes.extend(segment.seq.0.to_be_bytes());
+    let ack = if segment.flags.has(Flags::ACK) { segment.ack.0 } else { 0 };
+    bytes.extend(ack.to_be_bytes());
+    bytes.extend([((segment.header_len() / 4) << 4) as u8, segment.flags.0]);
+    bytes.extend(segment.window.to_be_bytes());
+    // Checksum, to be filled in, and urgent pointer.
+    bytes.extend([0; 4]);
+    emit_options(&segment.options, bytes);
+    let first = segment.seq.0.wrapping_add(u32::from(segment.flags.has(Flags::SYN)));
+    fill(first, segment.payload_len, bytes);
+}
 
-impl Flags {
-    /// No more data from the sender.
-    pub const FIN: Self = Self(0x01);
-    /// Synchronise sequence numbers.
-    pub const SYN: Self = Self(0x02);
-    /// Reset the connection.
-    pub const RST: Self = Self(0x04);
-    /// Push function.
-    pub const PSH: Self = Self(0x08);
-    /// The acknowledgment field is significant.
-    pub const ACK: Self = Self(0x10);
-    /// ECN echo.
-    pub const ECE: Self = Self(0x40);
-    /// Congestion window reduced.
-    pub const CWR: Self = Self(0x80);
+/// Appends `len` bytes of a stream whose byte at sequence number n is always the same: a readable
+/// pattern of 64 characters.
+pub(super) fn fill(first: u32, len: u32, bytes: &mut Vec<u8>) {
+    bytes.extend((0..len).map(|i| b'0' + (first.wrapping_add(i) % 64) as u8));
+}
 
-    /// Whether all of `bits` are set.
-    pub const fn has(self, bits: Self) -> bool {
-        self.0 & bits.0 == bits.0
+fn emit_options(options: &TcpOptions, bytes: &mut Vec<u8>) {
+    if let Some(mss) = options.mss {
+        bytes.extend([KIND_MSS, 4]);
+        bytes.extend(mss.to_be_bytes());
     }
-
-    /// Both sets together.
-    #[must_use]
-    pub const fn with(self, bits: Self) -> Self {
-        Self(self.0 | bits.0)
+    if let Some(shift) = options.window_scale {
+        bytes.extend([NOP, KIND_WINDOW_SCALE, 3, shift]);
     }
-}
-
-/// A block of received bytes, [left, right) (RFC 2018 section 3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SackBlock {
-    /// First byte of the block.
-    pub left: Seq,
-    /// The byte after its last.
-    pub right: Seq,
-}
-
-/// Up to four SACK blocks, the most recent first; three where a timestamp stands beside them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SackBlocks {
-    blocks: [SackBlock; 4],
-    len: u8,
-}
-
-impl SackBlocks {
-    /// Appends a block; returns false and leaves it out when four are there already.
-    pub fn push(&mut self, block: SackBlock) -> bool {
-        let Some(slot) = self.blocks.get_mut(usize::from(self.len)) else { return false };
-        *slot = block;
-        self.len += 1;
-        true
+    match (options.sack_permitted, options.timestamp.is_some()) {
+        (true, true) => bytes.extend([KIND_SACK_PERMITTED, 2]),
+        (true, false) => bytes.extend([NOP, NOP, KIND_SACK_PERMITTED, 2]),
+        (false, true) => bytes.extend([NOP, NOP]),
+        (false, false) => {}
     }
-
-    /// The blocks, in order.
-    pub fn as_slice(&self) -> &[SackBlock] {
-        &self.blocks[..usize::from(self.len)]
+    if let Some(stamp) = options.timestamp {
+        bytes.extend([KIND_TIMESTAMP, 10]);
+        bytes.extend(stamp.value.to_be_bytes());
+        bytes.extend(stamp.echo.to_be_bytes());
     }
-
-    /// Whether there is none.
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-}
-
-/// The timestamp option (RFC 7323 section 3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Timestamp {
-    /// TSval: the sender's clock, in ticks of its own choosing (here 1 ms).
-    pub value: u32,
-    /// TSecr: the peer's TSval echoed.
-    pub echo: u32,
-}
-
-/// Options of a segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpOptions {
-    /// Maximum segment size, on SYNs (RFC 9293 section 3.7.1).
-    pub mss: Option<u16>,
-    /// Window scale shift, on SYNs (RFC 7323 section 2).
-    pub window_scale: Option<u8>,
-    /// SACK permitted, on SYNs (RFC 2018 section 2).
-    pub sack_permitted: bool,
-    /// Selective acknowledgments.
-    pub sack: SackBlocks,
-    /// Timestamps.
-    pub timestamp: Option<Timestamp>,
-}
-
-impl TcpOptions {
-    /// Bytes on the wire, padded to a multiple of four. Timestamps and SACK are laid out after two
-    /// NOPs each, as RFC 7323 appendix A and every common stack do.
-    pub const fn wire_len(&self) -> u32 {
-        let mut len = 0;
-        if self.mss.is_some() {
-            len += 4;
+    let blocks = options.sack.as_slice();
+    if !blocks.is_empty() {
+        bytes.extend([NOP, NOP, KIND_SACK, (2 + 8 * blocks.len()) as u8]);
+        for block in blocks {
+            bytes.extend(block.left.0.to_be_bytes());
+            bytes.extend(block.right.0.to_be_bytes());
         }
-        if self.window_scale.is_some() {
-            len += 4;
-        }
-        if self.sack_permitted {
-            // Shares the timestamp's padding where there is one.
-            len += if self.timestamp.is_some() { 0 } else { 4 };
-        }
-        if self.timestamp.is_some() {
-            len += 12;
-        }
-        if !self.sack.is_empty() {
-            len += 4 + 8 * self.sack.len as u32;
-        }
-        len
     }
 }
 
-/// A parsed TCP segment; its payload is a length.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpRepr {
-    /// Sequence number of the first byte (of the SYN where set).
-    pub seq: Seq,
-    /// Next byte expected, with [`Flags::ACK`].
-    pub ack: Seq,
-    /// Control bits.
-    pub flags: Flags,
-    /// Window field as on the wire: scaled, except on SYNs.
-    pub window: u16,
-    /// Options.
-    pub options: TcpOptions,
-    /// Payload bytes.
-    pub payload_len: u32,
+/// Reads a segment; returns its ports too. The checksum is the caller's business.
+pub(super) fn parse(bytes: &[u8]) -> Result<([u16; 2], TcpRepr), ParseError> {
+    let fixed = bytes.first_chunk::<20>().ok_or(ParseError::Truncated)?;
+    let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+    let header = usize::from(fixed[12] >> 4) * 4;
+    let options = bytes.get(20..header).ok_or(ParseError::Options)?;
+    let segment = TcpRepr {
+        seq: Seq(long(fixed, 4)),
+        ack: Seq(long(fixed, 8)),
+        flags: Flags(fixed[13]),
+        window: word(14),
+        options: parse_options(options)?,
+        payload_len: (bytes.len() - header) as u32,
+    };
+    Ok(([word(0), word(2)], segment))
 }
 
-impl TcpRepr {
-    /// Header without options, bytes.
-    pub const HEADER: u32 = 20;
-
-    /// Header with options, bytes.
-    pub const fn header_len(&self) -> u32 {
-        Self::HEADER + self.options.wire_len()
-    }
-
-    /// Length in sequence space: payload, SYN and FIN (RFC 9293 section 3.4).
-    pub const fn seq_len(&self) -> u32 {
-        self.payload_len + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
-    }
+/// The 32-bit word at `at`, which the caller knows is there.
+fn long(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..at + 4].iter().fold(0, |word, &byte| word << 8 | u32::from(byte))
 }
+
+/// Unknown options are skipped, as RFC 9293 section 3.2 demands.
+fn parse_options(mut bytes: &[u8]) -> Result<TcpOptions, ParseError> {
+    let mut options = TcpOptions::default();
+    while let Some((&kind, rest)) = bytes.split_first() {
+        match kind {
+            END => break,
+            NOP => {
+                bytes = rest;
+                continue;
+            }
+            _ => {}
+        }
+        let len = usize::from(*rest.first().ok_or(ParseError::Options)?);
+        let value = bytes.get(2..len).ok_or(ParseError::Options)?;
+        match (kind, value) {
+            (KIND_MSS, &[a, b]) => options.mss = Some(u16::from_be_bytes([a, b])),
+            (KIND_WINDOW_SCALE, &[shift]) => options.window_scale = Some(shift),
+            (KIND_SACK_PERMITTED, &[]) => options.sack_permitted = true,
+            (KIND_TIMESTAMP, value) if value.len() == 8 => {
+                let (value, echo) = (long(value, 0), long(value, 4));
+                options.timestamp = Some(Timestamp { value, echo });
+            }
+            (KIND_SACK, blocks) => {
+                for block in blocks.chunks_exact(8) {
+                    let (left, right) = (Seq(long(block, 0)), Seq(long(block, 4)));
+                    options.sack.push(SackBlock { left, right });
+                }
+            }
+            _ => {}
+        }
+        bytes = &bytes[len..];
+    }
+    Ok(options)
+}
+
+const END: u8 = 0;
+const NOP: u8 = 1;
+const KIND_MSS: u8 = 2;
+const KIND_WINDOW_SCALE: u8 = 3;
+const KIND_SACK_PERMITTED: u8 = 4;
+const KIND_SACK: u8 = 5;
+const KIND_TIMESTAMP: u8 = 8;

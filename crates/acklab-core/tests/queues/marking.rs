@@ -6,9 +6,9 @@ use acklab_core::queue::ecn::{Moment, Treatment};
 use acklab_core::queue::{
     Edctcp, Encn, Jersey, Queue, Threshold, Unit, Verdict, Verdicts, encn, jersey, threshold,
 };
+use acklab_core::segment::{Flags, TcpOptions, TcpRepr};
 use acklab_core::seq::Seq;
 use acklab_core::time::Time;
-use acklab_core::wire::tcp::{Flags, TcpOptions, TcpRepr};
 
 use crate::drive::{id, packet};
 

@@ -2,11 +2,11 @@
 
 use acklab_core::cc::Algorithm;
 use acklab_core::packet::Packet;
-use acklab_core::tcp::Config;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::RequestPattern;
 use acklab_sim::arrivals::{Length, Pattern};
+use acklab_tcp::Config;
 
 use super::links::Node;
 use super::reader::{Field, Fields, Mistake};

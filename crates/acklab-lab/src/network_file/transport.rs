@@ -2,8 +2,8 @@
 
 use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
-use acklab_core::tcp::{Config, InitialWindow, LossRecovery, Nagle, System};
 use acklab_core::time::Span;
+use acklab_tcp::{Config, InitialWindow, LossRecovery, Nagle, System};
 
 use super::flows::Ends;
 use super::reader::{Field, Fields, Mistake};

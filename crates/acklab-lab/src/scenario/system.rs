@@ -2,10 +2,10 @@
 
 use acklab_core::ack::Profile;
 use acklab_core::ack::linux::LinuxOptions;
-use acklab_core::tcp::{Config, Nagle, System};
 use acklab_core::time::Span;
+use acklab_tcp::{Config, Nagle, System};
 
-/// Systems whose whole TCP is imitated; see `acklab_core::tcp::System`.
+/// Systems whose whole TCP is imitated; see `acklab_tcp::System`.
 pub(super) const SENDERS: &[&str] = &[
     "linux",
     "freebsd-12.1",

@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use acklab_core::rng::Rng;
-use acklab_core::rudp::{
-    Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener, ParcelError,
-};
 use acklab_core::time::{Span, Time};
-use acklab_core::wire::rudp::Kind;
 use acklab_net::rudp::OsEntropy;
 use acklab_net::rudp::driver::{Application, Driver, Sockets};
 use acklab_net::rudp::noise::{PassphraseClient, PassphraseServer};
 use acklab_net::rudp::passphrase::Passphrase;
+use acklab_rudp::wire::Kind;
+use acklab_rudp::{
+    Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener, ParcelError,
+};
 
 use crate::ledger::{self, Ledger};
 use crate::relay::HERE;

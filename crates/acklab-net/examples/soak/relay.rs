@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use acklab_core::packet::Ecn;
 use acklab_core::rng::Rng;
-use acklab_core::rudp::{PathAddrs, Transmit};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_net::rudp::driver::{Application, Driver, Machine, Sockets};
+use acklab_rudp::{PathAddrs, Transmit};
 
 /// How long a path's weather lasts, at most.
 const WEATHER: Span = Span::from_secs(6);

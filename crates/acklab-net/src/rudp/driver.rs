@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use acklab_core::packet::Ecn;
-use acklab_core::rudp::{Connection, Listener, PathAddrs, Transmit};
 use acklab_core::time::Time;
+use acklab_rudp::{Connection, Listener, PathAddrs, Transmit};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};

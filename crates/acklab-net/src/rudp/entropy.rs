@@ -1,6 +1,6 @@
 //! Random bytes of the operating system.
 
-use acklab_core::rudp::protect::Entropy;
+use acklab_rudp::protect::Entropy;
 use ring::rand::{SecureRandom, SystemRandom};
 use zeroize::{Zeroize, Zeroizing};
 

@@ -1,4 +1,4 @@
-//! Reliable UDP on real sockets: what the protocol of [`acklab_core::rudp`] needs of the outside.
+//! Reliable UDP on real sockets: what the protocol of [`acklab_rudp`] needs of the outside.
 //!
 //! [`noise`] greets, with a [`passphrase`] (through CPace) or with [`keys`] and known [`peers`];
 //! [`seal`] protects the packets that follow; [`OsEntropy`] gives the random bytes. docs/rudp.md,

@@ -10,8 +10,8 @@
 //! the connection writes and checks. Retransmission, tokens and the limit on guesses are the
 //! connection's and the listener's too. snow wipes none of its state when it is dropped.
 
-use acklab_core::rudp::Code;
-use acklab_core::rudp::protect::{Agreed, Answer, ClientGreeter, Offer, Protection, ServerGreeter};
+use acklab_rudp::Code;
+use acklab_rudp::protect::{Agreed, Answer, ClientGreeter, Offer, Protection, ServerGreeter};
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 

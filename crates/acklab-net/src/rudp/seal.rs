@@ -8,7 +8,7 @@
 //!
 //! When to update, and how many forged packets are too many, the connection decides.
 
-use acklab_core::rudp::protect::{Phase, Protection, TAG};
+use acklab_rudp::protect::{Phase, Protection, TAG};
 use ring::aead::{self, AES_128_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use zeroize::Zeroizing;
 

@@ -10,9 +10,9 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use acklab_core::rudp::protect::{PlainGreeter, ServerGreeter};
-use acklab_core::rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
 use acklab_core::time::{Span, Time};
+use acklab_rudp::protect::{PlainGreeter, ServerGreeter};
+use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
 
 use super::receiver::printer::Printer;
 use super::receiver::{ReceiveError, Received, Receiver};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use acklab_core::rudp::{Connection, PathState, PathStats};
 use acklab_core::time::{Span, Time};
+use acklab_rudp::{Connection, PathState, PathStats};
 
 /// How often progress is told.
 pub const INTERVAL: Span = Span::from_millis(200);

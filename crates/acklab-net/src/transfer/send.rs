@@ -13,8 +13,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use acklab_core::rudp::{Code, Config};
 use acklab_core::units::BitRate;
+use acklab_rudp::{Code, Config};
 
 use self::sending::attempt;
 use super::report::PathReport;

@@ -1,7 +1,7 @@
 //! [`Bulk`]: as many bytes as the send buffer takes, until the total is written or its time is up.
 
-use acklab_core::tcp::AppEvent;
 use acklab_core::time::Time;
+use acklab_tcp::AppEvent;
 
 use super::{App, Io};
 

@@ -12,8 +12,8 @@ mod source;
 mod stream;
 
 use acklab_core::event::{EventKind, FlowKey, Sink};
-use acklab_core::tcp::{AppEvent, Connection};
 use acklab_core::time::Time;
+use acklab_tcp::{AppEvent, Connection};
 
 pub use bulk::Bulk;
 pub use reader::{Reader, ReaderModel};

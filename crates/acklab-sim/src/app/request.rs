@@ -6,8 +6,8 @@
 
 use acklab_core::event::EventKind;
 use acklab_core::packet::NodeId;
-use acklab_core::tcp::AppEvent;
 use acklab_core::time::{Span, Time};
+use acklab_tcp::AppEvent;
 
 use super::{App, Io};
 

@@ -6,8 +6,8 @@
 //! blocking `write` is; the schedule goes on meanwhile.
 
 use acklab_core::rng::Rng;
-use acklab_core::tcp::AppEvent;
 use acklab_core::time::{Span, Time};
+use acklab_tcp::AppEvent;
 
 use super::{App, Io};
 

@@ -4,8 +4,8 @@
 //! [`Pattern`](crate::arrivals::Pattern). A write that finds too little room is continued when there
 //! is more, as a blocking `write` is; the process goes on meanwhile.
 
-use acklab_core::tcp::AppEvent;
 use acklab_core::time::Time;
+use acklab_tcp::AppEvent;
 
 use super::{App, Io};
 use crate::arrivals::Arrivals;

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use acklab_core::ack::Profile;
 use acklab_core::queue::Discipline;
-use acklab_core::rudp::{Config, Connection, ContentEvent, Event, Listener};
 use acklab_core::time::{Span, Time};
-use acklab_core::wire::rudp::Kind;
+use acklab_rudp::wire::Kind;
+use acklab_rudp::{Config, Connection, ContentEvent, Event, Listener};
 use acklab_sim::road::Road;
 
 use crate::support::{FILE, Transfer, lane, road_of};

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use acklab_core::rng::Rng;
-use acklab_core::rudp::{Code, Config, Connection, Event, Listener, PathState};
 use acklab_core::time::{Span, Time};
-use acklab_core::wire::rudp::{Long, LongBody, Parameters, Writer};
+use acklab_rudp::wire::{Long, LongBody, Parameters, Writer};
+use acklab_rudp::{Code, Config, Connection, Event, Listener, PathState};
 use acklab_sim::road::Road;
 
 use crate::support::{lane, road, road_of};

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use acklab_core::rng::Rng;
-use acklab_core::rudp::protect::{Protection, TAG, Unprotected};
-use acklab_core::rudp::{Code, Connection, Event, Listener};
 use acklab_core::time::{Span, Time};
-use acklab_core::wire::rudp::{Frame, SHORT_HEADER, ShortHeader, Writer, ack};
+use acklab_rudp::protect::{Protection, TAG, Unprotected};
+use acklab_rudp::wire::{Frame, SHORT_HEADER, ShortHeader, Writer, ack};
+use acklab_rudp::{Code, Connection, Event, Listener};
 use acklab_sim::road::{PORT, Road};
 
 use crate::support::{FILE, Transfer, lane, road};

@@ -1,8 +1,8 @@
 //! Paths that die, return, flap and move.
 
 use acklab_core::link::{Duplication, LinkConfig, Packets, Reordering, Share, Shift};
-use acklab_core::rudp::{Connection, Event, Listener};
 use acklab_core::time::{Span, Time};
+use acklab_rudp::{Connection, Event, Listener};
 use acklab_sim::road::{Road, path};
 
 use crate::support::{FILE, Transfer, drive, lane, lane_of, road, road_over};

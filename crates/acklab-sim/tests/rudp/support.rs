@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use acklab_core::link::LinkConfig;
 use acklab_core::queue::Discipline;
 use acklab_core::rng::Rng;
-use acklab_core::rudp::protect::PlainGreeter;
-use acklab_core::rudp::{Config, Connection, ContentEvent, Event, Limits, Listener};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
+use acklab_rudp::protect::PlainGreeter;
+use acklab_rudp::{Config, Connection, ContentEvent, Event, Limits, Listener};
 use acklab_sim::road::{Road, path};
 
 /// The transfer of the table, bytes.

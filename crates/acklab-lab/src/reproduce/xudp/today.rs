@@ -13,13 +13,11 @@ use acklab_core::ack::{AckPolicy, DataSample, Decision, Factory, Profile};
 use acklab_core::link::LinkConfig;
 use acklab_core::queue::{Discipline, Limit};
 use acklab_core::rng::Rng;
-use acklab_core::rudp::protect::PlainGreeter;
-use acklab_core::rudp::{
-    Config, Connection, ContentEvent, DEFAULT_PRIORITY, Event, Limits, Listener,
-};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
-use acklab_core::wire::rudp;
+use acklab_rudp::protect::PlainGreeter;
+use acklab_rudp::wire as rudp;
+use acklab_rudp::{Config, Connection, ContentEvent, DEFAULT_PRIORITY, Event, Limits, Listener};
 use acklab_sim::road::{Ends, Road, path};
 
 use super::experiment::{self, Log};

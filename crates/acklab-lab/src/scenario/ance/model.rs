@@ -19,10 +19,10 @@ use acklab_core::packet::{Addr, NodeId, Packet};
 use acklab_core::queue::drop_tail::Limit;
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
-use acklab_core::tcp::{Config, InitialWindow, LossRecovery};
 use acklab_core::time::{Span, Time};
 use acklab_sim::app::{Bulk, Reader, ReaderModel};
 use acklab_sim::{End, Observer, Topology, World};
+use acklab_tcp::{Config, InitialWindow, LossRecovery};
 
 use super::algorithms::{congestion_control, discipline};
 use crate::parameter::Settings;
@@ -225,7 +225,7 @@ fn start(settings: &Settings, flow: u64, draws: &mut Rng) -> Time {
 }
 
 /// IPv4 and TCP headers without options, bytes.
-const HEADERS: u32 = Packet::IPV4_HEADER + acklab_core::wire::tcp::TcpRepr::HEADER;
+const HEADERS: u32 = Packet::IPV4_HEADER + acklab_core::segment::TcpRepr::HEADER;
 const DATA_PORT: u16 = 5001;
 const CONTROL_PORT: u16 = 5002;
 /// The paper's sampling period h.

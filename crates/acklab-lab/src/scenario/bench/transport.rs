@@ -5,8 +5,8 @@ use acklab_core::cc::reno::Reno;
 use acklab_core::cc::{
     AckSample, Algorithm, CongestionControl, EcnSample, Factory, LossSample, RtoSample, Snapshot,
 };
-use acklab_core::tcp::{Config, InitialWindow, LossRecovery, Nagle};
 use acklab_core::time::Time;
+use acklab_tcp::{Config, InitialWindow, LossRecovery, Nagle};
 
 use crate::parameter::Settings;
 

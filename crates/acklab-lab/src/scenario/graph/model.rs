@@ -3,12 +3,12 @@
 use acklab_core::packet::{Addr, NodeId};
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
-use acklab_core::tcp::Config;
 use acklab_core::time::Span;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel, ReplyingServer, RequestClient, Source};
 use acklab_sim::arrivals::{Arrivals, Pattern};
 use acklab_sim::peer::Datagrams;
 use acklab_sim::{End, Observer, World};
+use acklab_tcp::Config;
 
 use crate::network_file::{Flow, NetworkFile, Traffic};
 use crate::scenario::CapturePoint;

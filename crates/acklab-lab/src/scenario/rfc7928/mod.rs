@@ -15,7 +15,6 @@ use acklab_core::packet::{Addr, NodeId, Packet};
 use acklab_core::queue::Discipline;
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
-use acklab_core::tcp::{Config, InitialWindow};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{
@@ -24,6 +23,7 @@ use acklab_sim::app::{
 use acklab_sim::arrivals::{Arrivals, Pattern};
 use acklab_sim::peer::{DATAGRAM_DELAY_MS, Datagrams};
 use acklab_sim::{Access, Dumbbell, Duplex, End, Observer, Topology, World};
+use acklab_tcp::{Config, InitialWindow};
 
 use self::mixes::{Member, Traffic, members};
 use super::network::{NetworkRecorder, Watched, WatchedSender};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use acklab_core::rudp::protect::{Phase, TAG};
+use acklab_rudp::protect::{Phase, TAG};
 
 use super::*;
 

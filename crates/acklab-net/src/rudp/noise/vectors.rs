@@ -3,7 +3,7 @@
 //! written from that text alone with its own ristretto255, Noise and BLAKE3, which gives the vectors of
 //! CPace's draft too.
 
-use acklab_core::rudp::protect::{Phase, TAG};
+use acklab_rudp::protect::{Phase, TAG};
 
 use super::*;
 use crate::rudp::hex;

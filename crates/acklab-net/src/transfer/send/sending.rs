@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use acklab_core::rudp::protect::{ClientGreeter, Entropy, PlainGreeter};
-use acklab_core::rudp::{Code, Connection, Event, PathAddrs};
 use acklab_core::time::Time;
 use acklab_core::units::BitRate;
+use acklab_rudp::protect::{ClientGreeter, Entropy, PlainGreeter};
+use acklab_rudp::{Code, Connection, Event, PathAddrs};
 
 use super::{Before, End, Errand, ErrandError, News, Outcome, Secret, Status};
 use crate::rudp::OsEntropy;

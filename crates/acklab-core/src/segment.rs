@@ -1,0 +1,153 @@
+//! The TCP segment: RFC 9293 section 3.1, options of RFC 7323 (window scale, timestamps) and
+//! RFC 2018 (SACK).
+
+use crate::seq::Seq;
+
+/// Control bits (RFC 9293 section 3.1, RFC 3168 section 6.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x02);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x04);
+    /// Push function.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgment field is significant.
+    pub const ACK: Self = Self(0x10);
+    /// ECN echo.
+    pub const ECE: Self = Self(0x40);
+    /// Congestion window reduced.
+    pub const CWR: Self = Self(0x80);
+
+    /// Whether all of `bits` are set.
+    pub const fn has(self, bits: Self) -> bool {
+        self.0 & bits.0 == bits.0
+    }
+
+    /// Both sets together.
+    #[must_use]
+    pub const fn with(self, bits: Self) -> Self {
+        Self(self.0 | bits.0)
+    }
+}
+
+/// A block of received bytes, [left, right) (RFC 2018 section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlock {
+    /// First byte of the block.
+    pub left: Seq,
+    /// The byte after its last.
+    pub right: Seq,
+}
+
+/// Up to four SACK blocks, the most recent first; three where a timestamp stands beside them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    blocks: [SackBlock; 4],
+    len: u8,
+}
+
+impl SackBlocks {
+    /// Appends a block; returns false and leaves it out when four are there already.
+    pub fn push(&mut self, block: SackBlock) -> bool {
+        let Some(slot) = self.blocks.get_mut(usize::from(self.len)) else { return false };
+        *slot = block;
+        self.len += 1;
+        true
+    }
+
+    /// The blocks, in order.
+    pub fn as_slice(&self) -> &[SackBlock] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// The timestamp option (RFC 7323 section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timestamp {
+    /// TSval: the sender's clock, in ticks of its own choosing (here 1 ms).
+    pub value: u32,
+    /// TSecr: the peer's TSval echoed.
+    pub echo: u32,
+}
+
+/// Options of a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpOptions {
+    /// Maximum segment size, on SYNs (RFC 9293 section 3.7.1).
+    pub mss: Option<u16>,
+    /// Window scale shift, on SYNs (RFC 7323 section 2).
+    pub window_scale: Option<u8>,
+    /// SACK permitted, on SYNs (RFC 2018 section 2).
+    pub sack_permitted: bool,
+    /// Selective acknowledgments.
+    pub sack: SackBlocks,
+    /// Timestamps.
+    pub timestamp: Option<Timestamp>,
+}
+
+impl TcpOptions {
+    /// Bytes on the wire, padded to a multiple of four. Timestamps and SACK are laid out after two
+    /// NOPs each, as RFC 7323 appendix A and every common stack do.
+    pub const fn wire_len(&self) -> u32 {
+        let mut len = 0;
+        if self.mss.is_some() {
+            len += 4;
+        }
+        if self.window_scale.is_some() {
+            len += 4;
+        }
+        if self.sack_permitted {
+            // Shares the timestamp's padding where there is one.
+            len += if self.timestamp.is_some() { 0 } else { 4 };
+        }
+        if self.timestamp.is_some() {
+            len += 12;
+        }
+        if !self.sack.is_empty() {
+            len += 4 + 8 * self.sack.len as u32;
+        }
+        len
+    }
+}
+
+/// A parsed TCP segment; its payload is a length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpRepr {
+    /// Sequence number of the first byte (of the SYN where set).
+    pub seq: Seq,
+    /// Next byte expected, with [`Flags::ACK`].
+    pub ack: Seq,
+    /// Control bits.
+    pub flags: Flags,
+    /// Window field as on the wire: scaled, except on SYNs.
+    pub window: u16,
+    /// Options.
+    pub options: TcpOptions,
+    /// Payload bytes.
+    pub payload_len: u32,
+}
+
+impl TcpRepr {
+    /// Header without options, bytes.
+    pub const HEADER: u32 = 20;
+
+    /// Header with options, bytes.
+    pub const fn header_len(&self) -> u32 {
+        Self::HEADER + self.options.wire_len()
+    }
+
+    /// Length in sequence space: payload, SYN and FIN (RFC 9293 section 3.4).
+    pub const fn seq_len(&self) -> u32 {
+        self.payload_len + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
+    }
+}

@@ -1,0 +1,48 @@
+//! Reliable UDP: streams and parcels over several paths, sans-IO; docs/rudp.md is its specification.
+//!
+//! The same state machine serves sockets and virtual time: it takes datagrams as bytes with the
+//! addresses they came from and gives datagrams as bytes with the addresses they go to. What protects
+//! them is behind the traits of [`protect`].
+
+mod allowance;
+mod closing;
+mod code;
+mod config;
+mod connection;
+pub mod content;
+mod datagram_size;
+mod delivery;
+mod flow;
+mod handshake;
+mod input;
+mod keys;
+mod life;
+mod listener;
+mod output;
+mod path;
+mod piece;
+mod priority;
+pub mod protect;
+pub mod ranges;
+mod receive_parcels;
+mod receive_stream;
+mod received;
+mod rtt;
+mod scheduler;
+mod send_parcels;
+mod send_stream;
+mod sent;
+mod timing;
+pub mod wire;
+
+pub use code::Code;
+pub use config::Config;
+pub use connection::{Connection, Event, PathStats, Transmit};
+pub use content::Content;
+pub use life::PathState;
+pub use listener::{Handle, Limits, Listener};
+pub use path::PathAddrs;
+pub use piece::{ContentEvent, ControlFrame, Piece, Refused};
+pub use priority::DEFAULT_PRIORITY;
+pub use receive_stream::Block;
+pub use send_parcels::ParcelError;

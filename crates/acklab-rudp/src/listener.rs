@@ -1,0 +1,353 @@
+//! A server: greets clients, bounds what strangers cost, and hands datagrams to its connections
+//! (docs/rudp.md section 3).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+use super::allowance::{self, Allowance, Bucket};
+use super::code::Code;
+use super::config::Config;
+use super::connection::{Connection, Event, Stage, Transmit, random_id};
+use super::handshake::{Answering, repeated};
+use super::path::PathAddrs;
+use super::protect::{Entropy, Offer, ServerGreeter};
+use crate::wire::{
+    INITIAL_LEN, Long, LongBody, LongError, PROLOGUE, Parameters, ShortHeader, TOKEN, Writer,
+};
+use acklab_core::packet::Ecn;
+use acklab_core::time::Time;
+
+/// A connection of a listener; never used for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle(u64);
+
+/// Bounds of a listener.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections open at once.
+    pub connections: usize,
+    /// Handshakes pending at once.
+    pub pending: usize,
+    /// From so many pending ones on, clients must show that they receive what is sent to them.
+    pub retry_pending: usize,
+    /// The same, for those of one address.
+    pub retry_address: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 16, pending: 256, retry_pending: 64, retry_address: 4 }
+    }
+}
+
+/// Answers without a connection that wait to leave, at most.
+const REPLIES: usize = 64;
+/// REFUSE and the like per second.
+const REPLY_RATE: f64 = 100.0;
+
+/// A stateless answer: RETRY or REFUSE.
+enum Reply {
+    Retry([u8; TOKEN]),
+    Refuse(Code),
+}
+
+/// Every connection of a server.
+pub struct Listener {
+    config: Config,
+    entropy: Box<dyn FnMut() -> Box<dyn Entropy> + Send>,
+    greeter: Box<dyn ServerGreeter>,
+    limits: Limits,
+    connections: BTreeMap<Handle, Connection>,
+    /// By the id that this end has chosen.
+    by_id: BTreeMap<u64, Handle>,
+    /// Handshakes pending: the address, and whether it offered a passphrase. One client may
+    /// have several: an INITIAL that was altered on the way must not stand in the way of its copies.
+    pending: BTreeMap<Handle, (SocketAddr, bool)>,
+    allowance: Allowance,
+    reply_rate: Bucket,
+    replies: VecDeque<(PathAddrs, u64, Reply)>,
+    /// Clients that were refused and of whom nobody was told.
+    refused: VecDeque<(SocketAddr, Code)>,
+    /// The ids of clients whose refusal was told.
+    told: VecDeque<u64>,
+    next: u64,
+    /// Whose turn it is to send.
+    turn: Handle,
+}
+
+/// The mode byte of a passphrase.
+const MODE_PASSPHRASE: u8 = 1;
+
+impl Listener {
+    /// A server; `entropy` makes a source for each connection.
+    pub fn new(
+        now: Time,
+        config: Config,
+        entropy: impl FnMut() -> Box<dyn Entropy> + Send + 'static,
+        greeter: Box<dyn ServerGreeter>,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            config,
+            entropy: Box::new(entropy),
+            greeter,
+            limits,
+            connections: BTreeMap::new(),
+            by_id: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            allowance: Allowance::new(now),
+            reply_rate: Bucket::new(now, REPLY_RATE, REPLY_RATE),
+            replies: VecDeque::new(),
+            refused: VecDeque::new(),
+            told: VecDeque::new(),
+            next: 0,
+            turn: Handle(0),
+        }
+    }
+
+    /// A connection, until its end was told.
+    pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
+        self.connections.get_mut(&handle)
+    }
+
+    /// Every connection.
+    pub fn connections(&mut self) -> impl Iterator<Item = (Handle, &mut Connection)> {
+        self.connections.iter_mut().map(|(&handle, connection)| (handle, connection))
+    }
+
+    /// Whether there is none, open or pending.
+    pub fn is_idle(&self) -> bool {
+        self.connections.is_empty()
+    }
+
+    /// What new clients are told in the handshake from now on.
+    pub fn parameters_mut(&mut self) -> &mut Parameters {
+        &mut self.config.parameters
+    }
+
+    /// A client that was refused in the handshake, and why; it may come again and again.
+    pub fn poll_refused(&mut self) -> Option<(SocketAddr, Code)> {
+        self.refused.pop_front()
+    }
+
+    /// The next thing that a connection has to tell.
+    pub fn poll_event(&mut self) -> Option<(Handle, Event)> {
+        let waits = |(&handle, connection): (&Handle, &mut Connection)| {
+            // A client that has not shown its keys is nobody yet.
+            if matches!(connection.stage, Stage::Answering(_)) {
+                return None;
+            }
+            connection.poll_event().map(|event| (handle, event))
+        };
+        if let Some(told) = self.connections.iter_mut().find_map(waits) {
+            return Some(told);
+        }
+        let over = |connection: &Connection| connection.is_closed();
+        self.connections.retain(|_, connection| !over(connection));
+        let connections = &self.connections;
+        self.by_id.retain(|_, handle| connections.contains_key(handle));
+        None
+    }
+
+    /// Takes a datagram that arrived at `now`; its bytes are decrypted in place.
+    pub fn handle_datagram(&mut self, now: Time, from: PathAddrs, ecn: Ecn, datagram: &mut [u8]) {
+        let Some(&first) = datagram.first() else { return };
+        if ShortHeader::is_short(first) {
+            let Ok(header) = ShortHeader::parse(datagram) else { return };
+            let Some(&handle) = self.by_id.get(&header.connection) else { return };
+            self.forward(now, handle, |connection| {
+                connection.handle_datagram(now, from, ecn, datagram);
+            });
+            return;
+        }
+        let packet = match Long::parse(datagram) {
+            Ok(packet) => packet,
+            Err(LongError::OtherVersion { source }) if datagram.len() >= INITIAL_LEN => {
+                self.reply(now, from, source, Reply::Refuse(Code::Version));
+                return;
+            }
+            Err(_) => return,
+        };
+        if let LongBody::Initial { .. } = packet.body {
+            self.on_initial(now, from, &packet, &datagram[..PROLOGUE]);
+        } else if let Some(&handle) = self.by_id.get(&packet.destination) {
+            self.forward(now, handle, |connection| {
+                connection.handle_long(now, from, &packet);
+            });
+        }
+    }
+
+    /// Lets a connection act and looks whether its handshake is over.
+    fn forward(&mut self, now: Time, handle: Handle, act: impl FnOnce(&mut Connection)) {
+        let Some(connection) = self.connections.get_mut(&handle) else { return };
+        act(connection);
+        self.settle(now, handle);
+    }
+
+    fn settle(&mut self, _now: Time, handle: Handle) {
+        let Some(connection) = self.connections.get(&handle) else { return };
+        if matches!(connection.stage, Stage::Answering(_)) {
+            return;
+        }
+        if let Some((from, guess)) = self.pending.remove(&handle) {
+            self.allowance.on_settled(from);
+            if guess && connection.is_open() {
+                self.allowance.give_back(from);
+            }
+        }
+    }
+
+    fn on_initial(&mut self, now: Time, from: PathAddrs, packet: &Long<'_>, prologue: &[u8]) {
+        let LongBody::Initial { mode, ciphers, copy, token, message } = packet.body else { return };
+        let source = packet.source;
+        let initial = [prologue, message].concat();
+        for connection in self.connections.values_mut().filter(|known| known.remote_id == source) {
+            match &mut connection.stage {
+                Stage::Answering(answering) if answering.is_for(&initial) => {
+                    answering.on_copy(copy, from);
+                    return;
+                }
+                // Another message under the same id: one of them was altered on the way.
+                Stage::Answering(_) => {}
+                // A late copy.
+                _ => return,
+            }
+        }
+        let proven = token.is_some_and(|token| {
+            allowance::is_good(&*self.greeter, now, from.remote, source, token)
+        });
+        if !proven
+            && (self.pending.len() >= self.limits.retry_pending
+                || self.allowance.pending(from.remote) >= self.limits.retry_address)
+        {
+            let token = allowance::token(&*self.greeter, now, from.remote, source);
+            self.reply(now, from, source, Reply::Retry(token));
+            return;
+        }
+        if self.pending.len() >= self.limits.pending {
+            return;
+        }
+        if self.connections.len() - self.pending.len() >= self.limits.connections {
+            self.reply(now, from, source, Reply::Refuse(Code::Busy));
+            return;
+        }
+        if self.allowance.take(now, from.remote, mode == MODE_PASSPHRASE) {
+            let offer = Offer { mode, ciphers, prologue, message };
+            self.greet(now, from, (source, copy), &offer);
+        }
+    }
+
+    /// Computes the answer; a client that cannot be answered is told why.
+    fn greet(&mut self, now: Time, from: PathAddrs, (source, copy): (u64, u8), offer: &Offer<'_>) {
+        let mut entropy = (self.entropy)();
+        let local_id = random_id(&mut *entropy);
+        let parameters = self.config.parameters.encode();
+        let mut payload = |cipher| {
+            let mut payload = repeated(source, local_id, cipher).to_vec();
+            payload.extend_from_slice(&parameters);
+            payload
+        };
+        let answer = match self.greeter.greet(offer, &mut payload) {
+            Ok(answer) => answer,
+            // Garbage deserves no answer.
+            Err(Code::Protocol) => return,
+            Err(code) => {
+                // Its copies are refused too, and told of once.
+                if self.refused.len() < REPLIES && !self.told.contains(&source) {
+                    self.refused.push_back((from.remote, code));
+                    self.told.push_back(source);
+                    if self.told.len() > REPLIES {
+                        self.told.pop_front();
+                    }
+                }
+                self.reply(now, from, source, Reply::Refuse(code));
+                return;
+            }
+        };
+        let Ok(parameters) = Parameters::decode(&answer.agreed.payload) else {
+            self.reply(now, from, source, Reply::Refuse(Code::Protocol));
+            return;
+        };
+        let initial = [offer.prologue, offer.message].concat();
+        let answering = Answering::new(now, (answer.cipher, answer.message), initial, (copy, from));
+        let mut config = self.config.clone();
+        config.seed ^= local_id;
+        let mut connection = Connection::new(now, config, entropy, local_id, false, Stage::Closed);
+        connection.answered(now, from, source, (answer.agreed, parameters), answering);
+        let handle = Handle(self.next);
+        self.next += 1;
+        self.connections.insert(handle, connection);
+        self.by_id.insert(local_id, handle);
+        self.pending.insert(handle, (from.remote, offer.mode == MODE_PASSPHRASE));
+        self.allowance.on_pending(from.remote);
+    }
+
+    fn reply(&mut self, now: Time, from: PathAddrs, client: u64, reply: Reply) {
+        if self.replies.len() < REPLIES && self.reply_rate.take(now) {
+            self.replies.push_back((from, client, reply));
+        }
+    }
+
+    /// As [`Connection::poll_transmit`]; connections take turns.
+    pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
+        if let Some((addrs, client, reply)) = self.replies.pop_front() {
+            let body = match &reply {
+                Reply::Retry(token) => LongBody::Retry { token },
+                Reply::Refuse(code) => LongBody::Refuse { code: *code as u8, text: b"" },
+            };
+            let writer = &mut Writer::new(buffer);
+            Long { destination: client, source: 0, body }.emit(writer);
+            let len = writer.position();
+            return Some(Transmit { addrs, ecn: Ecn::NotEct, len, segment: len });
+        }
+        let turn = self.turn;
+        self.transmit_of(now, buffer, most, (turn, Handle(u64::MAX)))
+            .or_else(|| self.transmit_of(now, buffer, most, (Handle(0), turn)))
+    }
+
+    fn transmit_of(
+        &mut self,
+        now: Time,
+        buffer: &mut [u8],
+        most: usize,
+        (from, to): (Handle, Handle),
+    ) -> Option<Transmit> {
+        for (&handle, connection) in self.connections.range_mut(from..to) {
+            if let Some(transmit) = connection.poll_transmit(now, buffer, most) {
+                self.turn = Handle(handle.0 + 1);
+                return Some(transmit);
+            }
+        }
+        None
+    }
+
+    /// When [`Self::handle_timeout`] must be called next, if nothing else happens before.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.connections.values().filter_map(Connection::poll_timeout).min()
+    }
+
+    /// Acts on every deadline that is due at `now`; does nothing where none is.
+    pub fn handle_timeout(&mut self, now: Time) {
+        for connection in self.connections.values_mut() {
+            connection.handle_timeout(now);
+        }
+        let over: Vec<Handle> = self
+            .pending
+            .keys()
+            .copied()
+            .filter(|handle| self.connections.get(handle).is_none_or(Connection::is_closed))
+            .collect();
+        for handle in over {
+            self.settle(now, handle);
+        }
+    }
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listener")
+            .field("connections", &self.connections.len())
+            .field("pending", &self.pending.len())
+            .finish_non_exhaustive()
+    }
+}

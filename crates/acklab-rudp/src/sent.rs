@@ -1,0 +1,399 @@
+//! What one path has sent and not yet forgotten, by packet number, and which of it is lost
+//! (RFC 9002 section 6.1).
+//!
+//! A record names the content of its packet, not its bytes: what was lost goes out again in a packet
+//! of its own number, on any path. A record that was declared lost stays for two probe time-outs, so
+//! that a late acknowledgment is recognised and the thresholds learn from it.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
+use super::piece::{ControlFrame, Piece};
+use acklab_core::delivery_rate::Stamp;
+use acklab_core::time::{Span, Time};
+
+/// One thing that a packet carried and that somebody wants to hear of again.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Item {
+    /// Part of a stream or parcel.
+    Piece(Piece),
+    /// A control frame of streams, parcels or flow control.
+    Control(ControlFrame),
+    /// The request for an ACK frequency on a path.
+    AckFrequency(u8),
+    /// The status of a path.
+    PathStatus(u8),
+    /// The end of a path.
+    RemovePath(u8),
+    /// An address of this end.
+    AddPath(u8),
+}
+
+/// The items of a packet; nearly always one.
+#[derive(Debug, Default)]
+pub(super) enum Items {
+    #[default]
+    None,
+    One(Item),
+    Many(Box<[Item]>),
+}
+
+impl Items {
+    /// Takes over what was gathered while a packet was written.
+    pub(super) fn gathered(items: &mut Vec<Item>) -> Self {
+        match items.as_slice() {
+            [] => Self::None,
+            [item] => {
+                let one = Self::One(*item);
+                items.clear();
+                one
+            }
+            _ => Self::Many(items.drain(..).collect()),
+        }
+    }
+
+    pub(super) fn copied(&self) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::One(item) => Self::One(*item),
+            Self::Many(items) => Self::Many(items.clone()),
+        }
+    }
+
+    pub(super) fn as_slice(&self) -> &[Item] {
+        match self {
+            Self::None => &[],
+            Self::One(item) => std::slice::from_ref(item),
+            Self::Many(items) => items,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Outstanding,
+    Acknowledged,
+    /// Declared lost, when.
+    Lost(Time),
+    /// The number was left out on purpose.
+    Skipped,
+}
+
+/// One packet.
+#[derive(Debug)]
+pub(super) struct Sent {
+    /// Departure.
+    pub(super) at: Time,
+    /// Datagram length, bytes.
+    pub(super) bytes: u32,
+    /// Asks for an acknowledgment; such packets are in flight.
+    pub(super) eliciting: bool,
+    /// Probes for a larger datagram: its loss says nothing about congestion.
+    pub(super) probes_size: bool,
+    /// When a copy of its content last left, and how many have.
+    pub(super) copied: Option<(Time, u8)>,
+    /// For delivery-rate samples.
+    pub(super) stamp: Stamp,
+    /// What it carried.
+    pub(super) items: Items,
+    state: State,
+}
+
+impl Sent {
+    pub(super) const fn new(
+        at: Time,
+        bytes: u32,
+        eliciting: bool,
+        stamp: Stamp,
+        items: Items,
+    ) -> Self {
+        let state = State::Outstanding;
+        Self { at, bytes, eliciting, probes_size: false, copied: None, stamp, items, state }
+    }
+
+    /// In flight: neither acknowledged nor lost.
+    pub(super) fn is_outstanding(&self) -> bool {
+        self.state == State::Outstanding
+    }
+}
+
+/// What an ACK, or the passing of time, brought to light.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// Items newly known to have arrived.
+    pub(super) arrived: Vec<Items>,
+    /// Items that went with lost packets.
+    pub(super) gone: Vec<Items>,
+    /// Bytes newly acknowledged, of packets in flight.
+    pub(super) delivered: u64,
+    /// Bytes newly lost, size probes aside.
+    pub(super) lost: u64,
+    /// The largest number lost.
+    pub(super) largest_lost: Option<u64>,
+    /// The largest number newly acknowledged.
+    pub(super) largest_acknowledged: Option<u64>,
+    /// Something newly acknowledged asked for it.
+    pub(super) eliciting: bool,
+    /// A size probe arrived.
+    pub(super) size_arrived: Option<u32>,
+    /// A size probe was lost.
+    pub(super) size_lost: bool,
+    /// Acknowledged after it had been declared lost, bytes.
+    pub(super) spurious: u64,
+    /// Departure of the packet `largest_acknowledged`.
+    pub(super) sent_at: Option<Time>,
+}
+
+impl News {
+    /// Empties it; the vectors keep their room.
+    pub(super) fn clear(&mut self) {
+        let (mut arrived, mut gone) =
+            (std::mem::take(&mut self.arrived), std::mem::take(&mut self.gone));
+        arrived.clear();
+        gone.clear();
+        *self = Self { arrived, gone, ..Self::default() };
+    }
+}
+
+/// An ACK names a number that was never sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NeverSent;
+
+/// RFC 9002 section 6.1.1: kPacketThreshold.
+const PACKET_THRESHOLD: u64 = 3;
+/// How far the threshold may rise (docs/rudp.md section 4).
+const PACKET_THRESHOLD_MOST: u64 = 64;
+/// How long a raised threshold holds.
+const RAISED_FOR: Span = Span::from_secs(10);
+/// Records of one path, at most (docs/rudp.md section 7, "Memory").
+pub(super) const RECORDS: usize = 32_768;
+
+/// The packets of one path, oldest first.
+#[derive(Debug)]
+pub(super) struct SentPackets {
+    /// Number of the first record.
+    base: u64,
+    records: VecDeque<Sent>,
+    /// Bytes in flight.
+    in_flight: u64,
+    largest_acknowledged: Option<u64>,
+    threshold: u64,
+    raised_until: Time,
+    /// When the oldest overtaken packet will count as lost.
+    loss_at: Option<Time>,
+    last_eliciting: Option<Time>,
+}
+
+impl Default for SentPackets {
+    fn default() -> Self {
+        Self {
+            base: 0,
+            records: VecDeque::new(),
+            in_flight: 0,
+            largest_acknowledged: None,
+            threshold: PACKET_THRESHOLD,
+            raised_until: Time::ZERO,
+            loss_at: None,
+            last_eliciting: None,
+        }
+    }
+}
+
+impl SentPackets {
+    /// The number of the next packet.
+    pub(super) fn next_number(&self) -> u64 {
+        self.base + self.records.len() as u64
+    }
+
+    /// A packet with the next number leaves.
+    pub(super) fn push(&mut self, sent: Sent) {
+        if sent.eliciting {
+            self.in_flight += u64::from(sent.bytes);
+            self.last_eliciting = Some(sent.at);
+        }
+        self.records.push_back(sent);
+    }
+
+    /// The next number is left out: an acknowledgment of it is a lie.
+    pub(super) fn skip(&mut self, stamp: Stamp, now: Time) {
+        let mut sent = Sent::new(now, 0, false, stamp, Items::None);
+        sent.state = State::Skipped;
+        self.records.push_back(sent);
+    }
+
+    /// Bytes on the way.
+    pub(super) const fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Whether there is no room for another record.
+    pub(super) fn is_full(&self) -> bool {
+        self.records.len() >= RECORDS
+    }
+
+    /// When overtaken packets count as lost, if nothing else happens.
+    pub(super) const fn loss_at(&self) -> Option<Time> {
+        self.loss_at
+    }
+
+    /// The last departure of a packet that asks for an acknowledgment, while any such is outstanding.
+    pub(super) fn last_eliciting(&self) -> Option<Time> {
+        self.last_eliciting.filter(|_| self.in_flight > 0)
+    }
+
+    /// Departure of the oldest outstanding packet that asks for an acknowledgment.
+    pub(super) fn oldest_outstanding(&self) -> Option<Time> {
+        if self.in_flight == 0 {
+            return None;
+        }
+        let waits = |sent: &&Sent| sent.eliciting && sent.is_outstanding();
+        self.records.iter().find(waits).map(|sent| sent.at)
+    }
+
+    /// Outstanding records that carry something, oldest first.
+    pub(super) fn outstanding_mut(&mut self) -> impl Iterator<Item = &mut Sent> {
+        let waits = |sent: &&mut Sent| sent.eliciting && sent.is_outstanding();
+        self.records.iter_mut().filter(waits)
+    }
+
+    /// An ACK frame: ranges of numbers that arrived, downwards.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Time,
+        ranges: impl Iterator<Item = RangeInclusive<u64>>,
+        rate: &mut impl FnMut(Stamp),
+        news: &mut News,
+    ) -> Result<(), NeverSent> {
+        let mut first = true;
+        for range in ranges {
+            if *range.end() >= self.next_number() {
+                return Err(NeverSent);
+            }
+            if first {
+                first = false;
+                let largest = self.largest_acknowledged.get_or_insert(*range.end());
+                *largest = (*largest).max(*range.end());
+            }
+            let end = range.end().saturating_add(1).saturating_sub(self.base) as usize;
+            let start = range.start().saturating_sub(self.base) as usize;
+            for index in (start..end).rev() {
+                self.acknowledge(now, index, rate, news)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn acknowledge(
+        &mut self,
+        now: Time,
+        index: usize,
+        rate: &mut impl FnMut(Stamp),
+        news: &mut News,
+    ) -> Result<(), NeverSent> {
+        let number = self.base + index as u64;
+        let record = &mut self.records[index];
+        match record.state {
+            State::Skipped => return Err(NeverSent),
+            State::Acknowledged => return Ok(()),
+            State::Lost(_) => {
+                news.spurious += u64::from(record.bytes);
+                let distance = self.largest_acknowledged.map_or(0, |largest| largest - number);
+                let raised = (distance + 1).min(PACKET_THRESHOLD_MOST);
+                self.threshold = self.threshold.max(raised);
+                self.raised_until = now + RAISED_FOR;
+            }
+            State::Outstanding if record.eliciting => self.in_flight -= u64::from(record.bytes),
+            State::Outstanding => {}
+        }
+        record.state = State::Acknowledged;
+        if record.eliciting {
+            news.delivered += u64::from(record.bytes);
+            rate(record.stamp);
+        }
+        news.eliciting |= record.eliciting;
+        if record.probes_size {
+            news.size_arrived = Some(record.bytes);
+        }
+        if news.largest_acknowledged.is_none_or(|largest| number > largest) {
+            news.largest_acknowledged = Some(number);
+            news.sent_at = Some(record.at);
+        }
+        news.arrived.push(std::mem::take(&mut record.items));
+        Ok(())
+    }
+
+    /// Declares lost what later numbers have overtaken by too much; `loss_delay` is a function of the
+    /// eighths of a round trip that are allowed.
+    pub(super) fn detect_losses(
+        &mut self,
+        now: Time,
+        loss_delay: impl Fn(u64) -> Span,
+        news: &mut News,
+    ) {
+        if now > self.raised_until {
+            self.threshold = PACKET_THRESHOLD;
+        }
+        self.loss_at = None;
+        let Some(largest) = self.largest_acknowledged else { return };
+        let delay = loss_delay(if self.threshold > PACKET_THRESHOLD { 10 } else { 9 });
+        let end = largest.saturating_sub(self.base).min(self.records.len() as u64) as usize;
+        for index in 0..end {
+            let number = self.base + index as u64;
+            let record = &self.records[index];
+            if !record.is_outstanding() {
+                continue;
+            }
+            if largest - number >= self.threshold || now.since(record.at) >= delay {
+                self.lose(now, index, news);
+            } else {
+                // Later ones left later.
+                self.loss_at = Some(record.at + delay);
+                break;
+            }
+        }
+    }
+
+    fn lose(&mut self, now: Time, index: usize, news: &mut News) {
+        let number = self.base + index as u64;
+        let record = &mut self.records[index];
+        record.state = State::Lost(now);
+        if record.eliciting {
+            self.in_flight -= u64::from(record.bytes);
+            if record.probes_size {
+                news.size_lost = true;
+            } else {
+                news.lost += u64::from(record.bytes);
+                news.largest_lost = news.largest_lost.max(Some(number));
+            }
+        }
+        // The record keeps a copy for a late acknowledgment.
+        news.gone.push(record.items.copied());
+    }
+
+    /// The path is dead: all that is outstanding is lost.
+    pub(super) fn lose_all(&mut self, now: Time, news: &mut News) {
+        for index in 0..self.records.len() {
+            if self.records[index].is_outstanding() {
+                self.lose(now, index, news);
+            }
+        }
+        self.loss_at = None;
+    }
+
+    /// Drops records that nobody asks for any more: acknowledged ones, and lost ones after `keep`.
+    pub(super) fn forget(&mut self, now: Time, keep: Span) {
+        while let Some(first) = self.records.front() {
+            let done = match first.state {
+                State::Outstanding => !first.eliciting && now.since(first.at) > keep,
+                State::Acknowledged => true,
+                State::Skipped => self.largest_acknowledged.is_some_and(|top| top > self.base),
+                State::Lost(at) => now.since(at) > keep || self.records.len() > RECORDS / 2,
+            };
+            if !done {
+                break;
+            }
+            self.records.pop_front();
+            self.base += 1;
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! What a connection is set up with: the defaults of the systems that are imitated, and what a
+//! scenario changes about them.
+
+use super::nagle::Nagle;
+use super::system::System;
+use acklab_core::ack;
+use acklab_core::cc;
+use acklab_core::time::Span;
+
+/// A connection's parameters.
+#[expect(clippy::struct_excessive_bools, reason = "each switches an independent extension")]
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Largest segment we accept and, capped by the peer's, send: bytes without options.
+    pub mss: u16,
+    /// Bytes the application may have written and the peer not acknowledged.
+    pub send_buffer: u32,
+    /// Bytes that may wait for the application to read.
+    pub receive_buffer: u32,
+    /// Our window scale shift, 0 to 14; `None`: the option is not offered (RFC 7323 section 2).
+    pub window_scale: Option<u8>,
+    /// Offer SACK (RFC 2018); done only where `recovery` makes use of it.
+    pub sack: bool,
+    /// How lost data is found and sent again.
+    pub recovery: LossRecovery,
+    /// Duplicate ACKs (or, with SACK, segments above) that mean loss: 3 in RFC 5681 and RFC 6675.
+    pub dup_thresh: u32,
+    /// Negotiate ECN (RFC 3168); what an echoed mark does is the congestion control's business.
+    pub ecn: bool,
+    /// Offer timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Nagle's algorithm.
+    pub nagle: Nagle,
+    /// When to acknowledge.
+    pub ack: ack::Profile,
+    /// Where in its period a free-running ACK tick stands at time zero, in [0, 1).
+    pub ack_phase: f64,
+    /// Congestion control.
+    pub congestion: cc::Algorithm,
+    /// Initial congestion window.
+    pub initial_window: InitialWindow,
+    /// Initial slow-start threshold, bytes; `None`: arbitrarily high (RFC 5681 section 3.1).
+    pub initial_ssthresh: Option<u64>,
+    /// What the congestion window counts.
+    pub cwnd_unit: CwndUnit,
+    /// Send new data on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Fall back to the initial window after an idle RTO (RFC 5681 section 4.1).
+    pub idle_restart: bool,
+    /// Retransmission time-out before the first measurement (RFC 6298 section 2.1).
+    pub initial_rto: Span,
+    /// Lower bound of the retransmission time-out (RFC 6298 section 2.4 says 1 s; no system does).
+    pub min_rto: Span,
+    /// Upper bound of the retransmission time-out.
+    pub max_rto: Span,
+    /// Clock granularity G of RFC 6298.
+    pub rto_granularity: Span,
+    /// The lower bound applies to the term 4 x RTTVAR alone, as in Linux, not to the sum.
+    pub min_rto_on_variance: bool,
+    /// Added to a measured time-out: BSD's allowance for the peer's delayed ACK.
+    pub rto_slop: Span,
+    /// Retransmissions of our SYN that leave the initial window as it is. RFC 5681 section 3.1 forgives
+    /// none; Linux (`tcp_init_transfer`) and FreeBSD (`sc_rxmits`) forgive one, since on a path of more
+    /// than a second it is sent twice without a loss.
+    pub forgiven_syns: u32,
+    /// Retransmissions of one segment before the connection is given up.
+    pub retries: u32,
+    /// Retransmissions of a SYN before the connection is given up.
+    pub syn_retries: u32,
+    /// Length of TIME-WAIT, 2 MSL.
+    pub time_wait: Span,
+    /// Keep-alive probes (RFC 9293 section 3.8.4); off by default everywhere.
+    pub keep_alive: Option<KeepAlive>,
+    /// When reading alone makes us announce a larger window.
+    pub window_update: WindowUpdate,
+}
+
+/// The initial congestion window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialWindow {
+    /// RFC 6928: min(10 MSS, max(2 MSS, 14600)).
+    Rfc6928,
+    /// RFC 3390: min(4 MSS, max(2 MSS, 4380)).
+    Rfc3390,
+    /// A number of segments.
+    Segments(u32),
+}
+
+impl InitialWindow {
+    /// Bytes, for segments of `mss` bytes.
+    pub fn bytes(self, mss: u32) -> u64 {
+        let mss = u64::from(mss);
+        match self {
+            Self::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),
+            Self::Rfc3390 => (4 * mss).min((2 * mss).max(4_380)),
+            Self::Segments(n) => u64::from(n.max(1)) * mss,
+        }
+    }
+}
+
+/// What the congestion window counts against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CwndUnit {
+    /// Bytes, as in the RFCs, BSD and Windows.
+    Bytes,
+    /// Segments whatever their size, as in Linux: ten 100-byte messages fill a window of ten.
+    Segments,
+}
+
+/// How the sender finds out what was lost and sends it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossRecovery {
+    /// RFC 6675 where SACK was negotiated, RFC 6582 where not.
+    Sack,
+    /// RFC 6582, without SACK: a partial ACK sends the next hole again.
+    NewReno,
+    /// RFC 5681 section 3.2 and 4.3BSD-Reno, without SACK: the first ACK of new data ends fast
+    /// recovery, so that a second loss of one window needs three duplicates of its own and halves the
+    /// window once more.
+    Reno,
+}
+
+/// Keep-alive probing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Silence before the first probe.
+    pub idle: Span,
+    /// Time between probes.
+    pub interval: Span,
+    /// Unanswered probes before the connection is given up.
+    pub probes: u32,
+}
+
+/// When a read makes us announce a larger window (RFC 9293 section 3.8.6.2.2 bounds it).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowUpdate {
+    /// When it at least doubles and the old one was at most half the buffer (Linux).
+    Doubled,
+    /// When it grew by two segments or half the buffer (4.4BSD and its descendants).
+    TwoSegments,
+}
+
+impl Config {
+    /// The defaults of a system. Sizes that a system tunes while running stand at the ceiling of its
+    /// tuning.
+    pub fn for_system(system: System) -> Self {
+        match system {
+            System::Linux => Self::linux(),
+            System::FreeBsd121 => Self::freebsd(ack::Profile::FREEBSD_12_1),
+            System::FreeBsd122 => Self::freebsd(ack::Profile::FREEBSD_12_2),
+            System::Windows7 => Self::windows_7(ack::Profile::WINDOWS_7),
+            System::Windows7Tick => Self::windows_7(ack::Profile::WINDOWS_7_TICK),
+            System::Windows10 => Self {
+                // The Internet template: MinRto 300, IW 10, 40 ms.
+                ack: ack::Profile::WINDOWS_10,
+                initial_window: InitialWindow::Rfc6928,
+                initial_rto: Span::from_secs(1),
+                ..Self::windows_7(ack::Profile::WINDOWS_10)
+            },
+            System::Qnx70 => Self::qnx(),
+            System::MacOs => Self {
+                // TF_MAXSEGSNT of xnu: after a full segment the tail leaves. Minshall's rule, but for
+                // a small segment that was outstanding before the full one.
+                nagle: Nagle::Minshall,
+                send_buffer: 4 << 20,
+                receive_buffer: 4 << 20,
+                ..Self::freebsd(ack::Profile::MACOS)
+            },
+        }
+    }
+
+    /// TCP as papers and plain simulators have it, with segments of exactly `mss` payload bytes: 960
+    /// gives packets of 1000 bytes and ACKs of 40.
+    ///
+    /// - headers of 40 bytes: no timestamps, no SACK, no window scaling (options on SYNs only);
+    /// - a receive window of 64 segments (at most 65535 bytes) that prompt reading keeps open, without
+    ///   window updates before it is half closed; set `receive_buffer` for another;
+    /// - every segment acknowledged at once, no Nagle, no slow start after idleness;
+    /// - the window counts bytes, starts at one segment and at `initial_ssthresh` (unset: no limit);
+    /// - NewReno (RFC 6582) after three duplicates, no limited transmit;
+    /// - time-outs of RFC 6298 to the letter: 1 s at first and at least, 60 s at most;
+    /// - ECN off: set `ecn` at both ends.
+    pub fn textbook(mss: u16) -> Self {
+        Self {
+            mss,
+            send_buffer: 1 << 20,
+            receive_buffer: (64 * u32::from(mss)).min(u32::from(u16::MAX)),
+            window_scale: None,
+            sack: false,
+            recovery: LossRecovery::NewReno,
+            timestamps: false,
+            nagle: Nagle::Off,
+            ack: ack::Profile::EverySegment,
+            initial_window: InitialWindow::Segments(1),
+            cwnd_unit: CwndUnit::Bytes,
+            limited_transmit: false,
+            idle_restart: false,
+            min_rto: Span::from_secs(1),
+            max_rto: Span::from_secs(60),
+            min_rto_on_variance: false,
+            forgiven_syns: 0,
+            ..Self::linux()
+        }
+    }
+
+    /// Whether our SYN offers SACK.
+    pub(super) fn offers_sack(&self) -> bool {
+        self.sack && self.recovery == LossRecovery::Sack
+    }
+
+    fn linux() -> Self {
+        Self {
+            mss: 1460,
+            // tcp_wmem[2], and half of tcp_rmem[2] (tcp_adv_win_scale = 1).
+            send_buffer: 4 << 20,
+            receive_buffer: 3 << 20,
+            window_scale: Some(7),
+            sack: true,
+            recovery: LossRecovery::Sack,
+            dup_thresh: 3,
+            ecn: false,
+            timestamps: true,
+            nagle: Nagle::Minshall,
+            ack: ack::Profile::Linux(ack::linux::LinuxOptions::default()),
+            ack_phase: 0.0,
+            congestion: cc::Algorithm::Reno,
+            initial_window: InitialWindow::Rfc6928,
+            initial_ssthresh: None,
+            cwnd_unit: CwndUnit::Segments,
+            limited_transmit: true,
+            idle_restart: true,
+            // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX of include/net/tcp.h.
+            initial_rto: Span::from_secs(1),
+            min_rto: Span::from_millis(200),
+            max_rto: Span::from_secs(120),
+            rto_granularity: Span::from_millis(1),
+            min_rto_on_variance: true,
+            rto_slop: Span::ZERO,
+            forgiven_syns: 1,
+            retries: 15,
+            syn_retries: 6,
+            time_wait: Span::from_secs(60),
+            keep_alive: None,
+            window_update: WindowUpdate::Doubled,
+        }
+    }
+
+    fn freebsd(ack: ack::Profile) -> Self {
+        Self {
+            send_buffer: 2 << 20,
+            receive_buffer: 2 << 20,
+            window_scale: Some(6),
+            nagle: Nagle::Bsd,
+            ack,
+            cwnd_unit: CwndUnit::Bytes,
+            // net.inet.tcp.rexmit_min; TCPTV_REXMTMAX.
+            min_rto: Span::from_millis(30),
+            max_rto: Span::from_secs(64),
+            min_rto_on_variance: false,
+            // TCPTV_CPU_VAR, hz/5, in TCPT_RANGESET; xnu: TCP_ADD_REXMTSLOP.
+            rto_slop: Span::from_millis(200),
+            retries: 12,
+            window_update: WindowUpdate::TwoSegments,
+            ..Self::linux()
+        }
+    }
+
+    fn windows_7(ack: ack::Profile) -> Self {
+        Self {
+            send_buffer: 1 << 20,
+            receive_buffer: 1 << 20,
+            window_scale: Some(8),
+            nagle: Nagle::Classic,
+            timestamps: false,
+            initial_window: InitialWindow::Segments(2),
+            initial_rto: Span::from_secs(3),
+            min_rto: Span::from_millis(300),
+            rto_slop: Span::ZERO,
+            forgiven_syns: 0,
+            // TcpMaxDataRetransmissions 5, TcpInitialRtt, TcpTimedWaitDelay.
+            retries: 5,
+            syn_retries: 2,
+            time_wait: Span::from_secs(120),
+            ..Self::freebsd(ack)
+        }
+    }
+
+    fn qnx() -> Self {
+        Self {
+            // NetBSD: tcp_sendspace and tcp_recvspace 32 KiB, TCPTV_MIN 1 s, hz = 100.
+            send_buffer: 32 << 10,
+            receive_buffer: 32 << 10,
+            window_scale: Some(0),
+            initial_window: InitialWindow::Segments(4),
+            min_rto: Span::from_secs(1),
+            rto_slop: Span::ZERO,
+            forgiven_syns: 0,
+            rto_granularity: Span::from_millis(500),
+            ..Self::freebsd(ack::Profile::QNX_7_0)
+        }
+    }
+}
+
+/// Linux's.
+impl Default for Config {
+    fn default() -> Self {
+        Self::linux()
+    }
+}

@@ -1,0 +1,204 @@
+//! What each ACK tells: round trip, delivered and lost bytes, the start of recovery; and the one
+//! [`AckSample`] that the congestion control gets of it.
+//!
+//! An ACK is news if it advances, SACKs something new or, without SACK, is a duplicate by RFC 5681
+//! section 2. Bytes are counted as delivered once: with SACK when they are first reported; without, a
+//! duplicate counts as one segment on account, which the next cumulative ACKs settle (of each of them
+//! one segment, the hole it filled, cannot have been on account). After the peer's SACKs were thrown
+//! away (second time-out in a row) bytes may count twice.
+
+use super::config::LossRecovery;
+use super::connection::{AppEvent, Connection};
+use super::recovery::Phase;
+use super::timers::Timer;
+use acklab_core::cc::{AckSample, CongestionControl, LossSample};
+use acklab_core::event::{EventKind, Sink};
+use acklab_core::segment::TcpRepr;
+use acklab_core::time::{Span, Time};
+
+/// What an ACK said of our data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct News {
+    /// Its acknowledgment number, or our oldest unacknowledged offset where that is later.
+    pub(super) ack: u64,
+    /// Bytes it was the first to SACK.
+    pub(super) sacked: u64,
+    /// It counts towards the threshold of duplicates.
+    pub(super) duplicate: bool,
+}
+
+/// Deliveries that duplicate ACKs showed and no cumulative ACK has confirmed, bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Account(u64);
+
+impl Account {
+    /// A duplicate ACK with `in_flight` bytes unacknowledged; returns what it delivered.
+    fn on_duplicate(&mut self, in_flight: u64, mss: u64) -> u64 {
+        // The segment that is missing is not among them.
+        let delivered = in_flight.saturating_sub(mss + self.0).min(mss);
+        self.0 += delivered;
+        delivered
+    }
+
+    /// `acked` bytes are acknowledged; returns what of it had not been counted.
+    fn on_advance(&mut self, acked: u64, mss: u64) -> u64 {
+        let delivered = acked.saturating_sub(self.0).max(acked.min(mss));
+        self.0 = self.0.saturating_sub(acked - delivered);
+        delivered
+    }
+}
+
+impl Connection {
+    /// An ACK with news.
+    pub(super) fn take_news(&mut self, now: Time, news: News, segment: &TcpRepr, sink: &mut Sink) {
+        let (before, in_flight) = (self.snd.una, self.in_flight());
+        let acked = news.ack - before;
+        let cwnd_limited = self.cwnd_limited || self.uses_half_the_window();
+        let in_fast_recovery = self.recovery.phase == Phase::Fast;
+        let delivered = self.newly_delivered(news);
+        let rtt = if acked > 0 { self.take_rtt_sample(now, news.ack, segment) } else { None };
+        if acked > 0 {
+            self.advance(now, before, news.ack, in_fast_recovery);
+        }
+        let mss = self.terms.full_segment(0);
+        let (una, nxt) = (self.snd.una, self.snd.nxt);
+        let duplicate = news.duplicate && self.returned.covers(una).is_none();
+        let entered = duplicate && self.recovery.on_duplicate(una, nxt, mss).entered;
+        let ece = self.ecn.is_echo(segment);
+        let lost = self.recovery.take_lost(una, nxt, mss);
+        let rate = self.rate.as_mut().and_then(|rate| {
+            rate.on_ack(una, &self.recovery.board, news.sacked > 0);
+            rate.sample(now, (delivered, lost), rtt)
+        });
+        let sample = AckSample {
+            acked,
+            delivered,
+            lost,
+            ece,
+            rate,
+            in_flight,
+            rtt,
+            srtt: self.rtt.srtt(),
+            cwnd_limited,
+            in_fast_recovery,
+        };
+        let cwnd = self.cc.cwnd();
+        self.cc.on_ack(now, &sample);
+        if acked > 0 {
+            self.after_advance(now, news.ack);
+        }
+        if acked > 0 || self.cc.cwnd() != cwnd {
+            self.tell_congestion(now, sink);
+        }
+        if entered {
+            let in_flight = self.lost_flight();
+            self.ecn.on_reduction(nxt);
+            self.cc.on_loss(now, &LossSample { in_flight, ece });
+            sink.record(now, EventKind::Loss { flow: self.flow, timeout: false });
+            self.tell_congestion(now, sink);
+        }
+    }
+
+    /// The flight that a loss halves: RFC 5681's FlightSize or, as 4.3BSD-Reno had it, no more than the
+    /// window, which a second loss of the same flight thus halves again.
+    pub(super) fn lost_flight(&self) -> u64 {
+        match self.config.recovery {
+            LossRecovery::Reno => self.in_flight().min(self.cc.cwnd()),
+            LossRecovery::NewReno | LossRecovery::Sack => self.in_flight(),
+        }
+    }
+
+    /// RFC 7661: in slow start half a window in use is enough to go on growing, as in Linux.
+    fn uses_half_the_window(&self) -> bool {
+        let state = self.cc.snapshot();
+        state.cwnd < state.ssthresh && 2 * self.pipe() > state.cwnd
+    }
+
+    /// Bytes that `news` is the first to report; the scoreboard knows the SACKed ones already and the
+    /// cumulative ones not yet.
+    fn newly_delivered(&mut self, news: News) -> u64 {
+        let (una, mss) = (self.snd.una, u64::from(self.terms.full_segment(0)));
+        if self.terms.sack {
+            news.sacked + self.recovery.board.unmarked(una, news.ack)
+        } else if news.ack > una {
+            self.account.on_advance(news.ack - una, mss)
+        } else {
+            self.account.on_duplicate(self.in_flight(), mss)
+        }
+    }
+
+    /// The cumulative acknowledgment moves.
+    fn advance(&mut self, now: Time, before: u64, ack: u64, in_fast_recovery: bool) {
+        self.snd.una = ack;
+        self.snd.nxt = self.snd.nxt.max(ack);
+        self.attempts = 0;
+        self.returned.advance(ack);
+        let mss = self.terms.full_segment(0);
+        if self.recovery.on_advance(before, ack, mss).left && in_fast_recovery {
+            self.cc.on_recovered(now);
+        }
+    }
+
+    /// The congestion control knows of the advance: the timer (RFC 6298 sections 5.2 and 5.3) and the
+    /// application follow.
+    fn after_advance(&mut self, now: Time, ack: u64) {
+        self.cwnd_limited = false;
+        if self.in_flight() > 0 {
+            self.arm_retransmission(now);
+        } else {
+            self.timers.stop(Timer::Retransmit);
+        }
+        if self.send_buffer.was_full && self.send_buffer.room(ack) > 0 {
+            self.send_buffer.was_full = false;
+            self.notices.add(AppEvent::Writable);
+        }
+    }
+
+    /// Measures the round trip of the newest segment that `ack` covers, where Karn's algorithm or a
+    /// timestamp allows it.
+    pub(super) fn take_rtt_sample(
+        &mut self,
+        now: Time,
+        ack: u64,
+        segment: &TcpRepr,
+    ) -> Option<Span> {
+        let mut newest = None;
+        while let Some(departure) = self.departures.front().filter(|d| d.end <= ack) {
+            newest = Some(departure.at);
+            self.departures.pop_front();
+        }
+        let once = self.snd.una >= self.recovery.karn_below;
+        let rtt = if once {
+            newest.map(|at| now.since(at))
+        } else {
+            segment.options.timestamp.and_then(|ts| self.terms.echoed_rtt(now, ts))
+        };
+        if let Some(rtt) = rtt {
+            self.rtt.on_sample(rtt);
+        }
+        rtt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicates_and_partial_acks_count_every_delivery_once() {
+        // Ten segments of 100, of which the first and the sixth are lost.
+        let mut account = Account::default();
+        let duplicates: u64 = (0..8).map(|_| account.on_duplicate(1000, 100)).sum();
+        assert_eq!(duplicates, 800);
+        assert_eq!(account.on_advance(500, 100), 100, "the hole it filled");
+        assert_eq!(account.on_advance(500, 100), 100, "the rest was on account");
+        assert_eq!(account.on_advance(100, 100), 100, "settled");
+    }
+
+    #[test]
+    fn duplicates_deliver_no_more_than_is_out_but_the_missing_segment() {
+        let mut account = Account::default();
+        let delivered: u64 = (0..50).map(|_| account.on_duplicate(1000, 100)).sum();
+        assert_eq!(delivered, 900);
+    }
+}
