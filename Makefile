@@ -45,7 +45,7 @@ bench: bench-sim bench-trace ## how fast virtual time and the capture reader are
 .PHONY: bench-peers
 bench-peers: deps-rust ## the same workloads on acklab, ns-2 and ns-3: CPU time, memory, delivered, drops
 	@tools/setup peers
-	cargo build --quiet --release --locked -p acklab-lab --example bench_workloads
+	cargo build --quiet --release --locked -p acklab-papers --example bench_workloads
 	@tools/bench-peers/run $(TARGET_DIR)/release/examples/bench_workloads
 
 .PHONY: bench-transport
@@ -113,7 +113,7 @@ deny: deps-rust ## licences, advisories and sources of every dependency (install
 # The parts of bench.
 .PHONY: bench-sim bench-trace
 bench-sim: deps-rust
-	cargo run --quiet --release --locked -p acklab-lab --example bench_sim
+	cargo run --quiet --release --locked -p acklab-papers --example bench_sim
 bench-trace: deps-rust
 	cargo build --quiet --release --locked -p acklab
 	cargo build --quiet --release --locked -p acklab-trace --example bench_trace

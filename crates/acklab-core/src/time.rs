@@ -90,6 +90,11 @@ impl Span {
         self.0 / 1_000
     }
 
+    /// Microseconds as a double.
+    pub fn as_micros_f64(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+
     /// Milliseconds as a double.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6

@@ -12,7 +12,7 @@ use toml::de::DeTable;
 use crate::network_file::{FileMistake, NetworkFile, Place};
 use crate::parameter::{SetError, Settings, Value};
 use crate::plan::Plan;
-use crate::scenario::{self, Graph, Scenario, UnknownScenario};
+use crate::scenario::{self, Catalog, Graph, Scenario, UnknownScenario};
 
 /// A scenario with everything that decides its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,11 +116,11 @@ impl ScenarioFile {
         }
     }
 
-    /// What it asks for.
-    pub fn asked(self) -> Result<Asked, FileError> {
+    /// What it asks for, of the scenarios in `catalog` or of its own network.
+    pub fn asked(self, catalog: Catalog) -> Result<Asked, FileError> {
         match self {
             Self::BuiltIn(file) => {
-                let scenario = scenario::find(&file.scenario)?;
+                let scenario = catalog.find(&file.scenario)?;
                 let mut settings = scenario::defaults(scenario);
                 for (name, value) in &file.set {
                     settings.set(name, value)?;
@@ -138,8 +138,8 @@ impl ScenarioFile {
     }
 
     /// The plan it describes.
-    pub fn plan(self) -> Result<Plan, FileError> {
-        let Asked { scenario, settings, seed, replications, all } = self.asked()?;
+    pub fn plan(self, catalog: Catalog) -> Result<Plan, FileError> {
+        let Asked { scenario, settings, seed, replications, all } = self.asked(catalog)?;
         let build = if all { Plan::all } else { Plan::single };
         Ok(build(scenario, settings, seed, replications)?)
     }
@@ -166,32 +166,4 @@ fn network_values(plan: &Plan) -> Vec<(&'static str, String)> {
         vec![("seed", plan.seed.to_string()), ("replications", plan.replications.to_string())];
     values.extend(set);
     values
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_written_file_gives_the_same_plan_again() {
-        let text =
-            "scenario = \"nagle-delack\"\nseed = 7\nreplications = 3\n[set]\nrtt = \"10ms\"\n";
-        let file = ScenarioFile::parse(text).unwrap();
-        let plan = file.clone().plan().unwrap();
-        assert_eq!(ScenarioFile::of(&plan), file);
-        assert_eq!(ScenarioFile::parse(&file.to_text()).unwrap(), file);
-    }
-
-    #[test]
-    fn mistakes_in_a_file_are_named_with_their_place() {
-        let check = |text: &str, message: &str| {
-            let error = ScenarioFile::parse(text).and_then(ScenarioFile::plan).err().unwrap();
-            assert!(error.to_string().contains(message), "{error}");
-        };
-        check("scenario = \"nagle-delack\"", "missing field `seed`");
-        check("scenario = \"nope\"\nseed = 1", "no scenario is called");
-        check("scenario = \"nagle-delack\"\nseed = 1\n[set]\nrtt = \"x\"", "rtt=x");
-        check("scenario = \"nagle-delack\"\nseed = 1\ncolour = 2", "3:1: unknown field");
-        check("scenario = \"nagle-delack\"\nseed = -1", "2:8: invalid value");
-    }
 }

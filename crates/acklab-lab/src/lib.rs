@@ -6,31 +6,20 @@
 //! doors (command line, Python, browser) call this and compute nothing themselves.
 
 pub mod capture;
-pub mod closed_form;
 pub mod columns;
-pub mod demo;
-#[cfg(target_os = "linux")]
-pub mod emulation;
+pub mod expected;
 pub mod file;
+pub mod held;
 pub mod measured;
 pub mod network_file;
 pub mod output;
 pub mod parameter;
 pub mod plan;
-#[cfg(target_os = "linux")]
-pub mod recording;
 pub mod report;
-pub mod reproduce;
 pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod series;
 pub mod signal;
 pub mod timing;
-#[cfg(target_os = "linux")]
-pub mod transfer;
-pub mod uppaal;
 pub mod verify;
-
-/// Captures and their diagnosis, for the doors, which see this crate alone.
-pub use acklab_trace as trace;

@@ -3,11 +3,12 @@
 use acklab_sim::ResultHash;
 use serde_json::{Map, Value, json};
 
+use crate::expected::Expected;
+use crate::held::HeldExchange;
 use crate::measured::Metrics;
 use crate::parameter::Settings;
 use crate::plan::Plan;
-use crate::report::run::Expected;
-use crate::scenario::{Flow, HeldExchange, Replication};
+use crate::scenario::{Flow, Replication};
 use crate::timing::Timing;
 
 /// The JSON's schema name.

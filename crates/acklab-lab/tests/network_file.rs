@@ -8,6 +8,7 @@ use acklab_lab::network_file::NetworkFile;
 use acklab_lab::plan::Plan;
 use acklab_lab::results::Results;
 use acklab_lab::run;
+use acklab_lab::scenario::Catalog;
 use proptest::prelude::*;
 
 const GOOD: &str = r#"scenario = "network"
@@ -53,7 +54,7 @@ every = "20ms"
 "#;
 
 fn plan(text: &str) -> Plan {
-    ScenarioFile::parse(text).and_then(ScenarioFile::plan).expect("a good file")
+    ScenarioFile::parse(text).and_then(|file| file.plan(Catalog(&[]))).expect("a good file")
 }
 
 fn results(text: &str) -> Results {
@@ -70,7 +71,7 @@ fn with(from: &str, to: &str) -> String {
 fn mistakes_are_told_with_place_reason_and_way_out() {
     for (from, to, message) in MISTAKES {
         let text = with(from, to);
-        let error = ScenarioFile::parse(&text).and_then(ScenarioFile::plan).err();
+        let error = ScenarioFile::parse(&text).and_then(|file| file.plan(Catalog(&[]))).err();
         let error = error.map_or("accepted".to_owned(), |error| error.to_string());
         assert!(error.starts_with(message), "{to}\n{error}\n{message}");
     }
@@ -349,7 +350,7 @@ fn a_network_measures_what_it_declares() {
 fn read(text: &str) {
     match ScenarioFile::parse(text) {
         Ok(file) => {
-            if let Ok(plan) = file.plan() {
+            if let Ok(plan) = file.plan(Catalog(&[])) {
                 let again = ScenarioFile::of(&plan);
                 let reread = ScenarioFile::parse(&again.to_text()).expect("what was written");
                 assert_eq!(reread, again);

@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
-use acklab_lab::demo::{self, Stalls};
 use acklab_lab::output::Folder;
-use acklab_lab::trace::{Diagnosis, Options};
+use acklab_papers::demo::{self, Stalls};
+use acklab_trace::{Diagnosis, Options};
 use clap::Args;
 
 use crate::diagnose::{make_folder, read, write_files};

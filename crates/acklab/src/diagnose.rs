@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use acklab_lab::report::diagnose::diagnose_html;
-use acklab_lab::trace::capture::CaptureError;
-use acklab_lab::trace::check::{Check, METRICS};
-use acklab_lab::trace::{self, Diagnosis, Options};
+use acklab_trace::capture::CaptureError;
+use acklab_trace::check::{Check, METRICS};
+use acklab_trace::{Diagnosis, Options};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -94,7 +94,7 @@ pub(crate) fn read(file: &Path, options: &Options) -> Result<Diagnosis, Failure>
         }
         _ => ProgressBar::hidden(),
     };
-    let diagnosis = trace::diagnose(file, options, |bytes| bar.set_position(bytes));
+    let diagnosis = acklab_trace::diagnose(file, options, |bytes| bar.set_position(bytes));
     bar.finish_and_clear();
     diagnosis.map_err(|error| match error {
         // Names the file already.

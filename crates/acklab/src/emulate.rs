@@ -3,11 +3,14 @@
 use std::ffi::OsString;
 use std::process;
 
-use acklab_lab::emulation::{
-    self, EmulateError, Emulated, Emulation, MAX_PATHS, Outage, Path, Tally, VocabularyError, init,
-    vocabulary,
+use acklab_core::link::Outage;
+use acklab_core::time::Span;
+use acklab_net::emulate::{
+    self, EmulateError, Emulated, Emulation, MAX_PATHS, Path, Tally, init,
+    vocabulary::{self, VocabularyError},
 };
 use clap::Args;
+use serde_json::{Value, json};
 
 use crate::Format;
 use crate::outcome::{Failure, interruption, print, print_json, tell};
@@ -72,14 +75,14 @@ impl Emulate {
             self.max_lateness.parse().map_err(|error| Failure::at("--max-lateness", error))?;
         let emulation = self.emulation()?;
         let interrupted = interruption()?;
-        let emulated = emulation::run(&emulation, &interrupted).map_err(|error| match error {
+        let emulated = emulate::run(&emulation, &interrupted).map_err(|error| match error {
             EmulateError::Paths(_) => Failure::at("--paths", error),
             error => Failure::at("emulate", error),
         })?;
-        let doubts = emulation::doubts(&emulated, max_lateness);
+        let doubts = emulated.doubts(max_lateness);
         match self.format {
             Format::Text => print(&text(&emulated))?,
-            Format::Json => print_json(&emulation::to_json(&emulation, &emulated, max_lateness))?,
+            Format::Json => print_json(&to_json(&emulation, &emulated, max_lateness))?,
         }
         for doubt in &doubts {
             tell(&format!("acklab: emulate: not valid: {doubt}"));
@@ -143,16 +146,15 @@ fn text(emulated: &Emulated) -> String {
         [line("forward", forward), line("reverse", reverse)]
     });
     let lateness = &emulated.lateness;
-    let micros = emulation::micros;
     let summary = format!(
         "command: status {}, {:.3} s{}\n\
          lateness: p50 {:.1} us, p99 {:.1} us, max {:.1} us of {} packets ({})\n",
         emulated.status,
         emulated.seconds,
         if emulated.interrupted { ", interrupted" } else { "" },
-        micros(lateness.quantile(0.5)),
-        micros(lateness.quantile(0.99)),
-        micros(lateness.max()),
+        lateness.quantile(0.5).as_micros_f64(),
+        lateness.quantile(0.99).as_micros_f64(),
+        lateness.max().as_micros_f64(),
         lateness.count(),
         if emulated.fifo { "SCHED_FIFO" } else { "no SCHED_FIFO" },
     );
@@ -175,6 +177,59 @@ fn direction(tally: &Tally) -> String {
         tally.queue.max().as_millis_f64(),
     )
 }
+
+/// The result as one JSON object.
+fn to_json(emulation: &Emulation, emulated: &Emulated, max_lateness: Span) -> Value {
+    let path = |[forward, reverse]: &[Tally; 2]| json!({ "forward": tally_json(forward), "reverse": tally_json(reverse) });
+    let doubts = emulated.doubts(max_lateness);
+    let lateness = &emulated.lateness;
+    json!({
+        "schema": SCHEMA,
+        "seed": emulation.seed,
+        "paths": emulated.paths.iter().map(path).collect::<Vec<_>>(),
+        "lateness_us": {
+            "packets": lateness.count(),
+            "p50": lateness.quantile(0.5).as_micros_f64(),
+            "p99": lateness.quantile(0.99).as_micros_f64(),
+            "max": lateness.max().as_micros_f64(),
+        },
+        "mishaps": emulated.mishaps,
+        "valid": doubts.is_empty(),
+        "doubts": doubts,
+        "command": {
+            "status": emulated.status,
+            "seconds": emulated.seconds,
+            "interrupted": emulated.interrupted,
+        },
+        "server": { "status": emulated.server_status },
+        "timing": {
+            "scheduler": if emulated.fifo { "SCHED_FIFO" } else { "SCHED_OTHER" },
+            "max_lateness_us": max_lateness.as_micros_f64(),
+        },
+    })
+}
+
+fn tally_json(tally: &Tally) -> Value {
+    json!({
+        "packets": tally.packets,
+        "bytes": tally.bytes,
+        "delivered": tally.delivered,
+        "delivered_bytes": tally.delivered_bytes,
+        "dropped": tally.dropped,
+        "lost": tally.lost,
+        "marked": tally.marked,
+        "corrupted": tally.corrupted,
+        "duplicated": tally.duplicated,
+        "queue_ms": {
+            "mean": tally.queue.mean().as_millis_f64(),
+            "p95": tally.queue.quantile(0.95).as_millis_f64(),
+            "max": tally.queue.max().as_millis_f64(),
+        },
+    })
+}
+
+/// Name of the result's form.
+const SCHEMA: &str = "acklab.emulate/1";
 
 const EXAMPLES: &str = "\
 A LINK, in netem's words; every part may be left out:

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use acklab_lab::scenario::{self, Scenario};
-use acklab_lab::uppaal;
+use acklab_papers::scenario::{Ance, SCENARIOS};
+use acklab_uppaal as uppaal;
 use clap::{Args, Subcommand};
 
 use crate::outcome::{Failure, print, tell};
@@ -57,8 +58,8 @@ impl Uppaal {
 
     fn xml(&self) -> Result<String, Failure> {
         let scenario =
-            scenario::find(&self.scenario).map_err(|error| Failure::Unusable(error.to_string()))?;
-        if scenario.name() != scenario::Ance::Dumbbell.name() {
+            SCENARIOS.find(&self.scenario).map_err(|error| Failure::Unusable(error.to_string()))?;
+        if scenario.name() != Ance::Dumbbell.name() {
             return Err(Failure::Unusable(format!(
                 "{} has no timed automata; ance-dumbbell has",
                 scenario.name()

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use acklab_lab::file::{Asked, ScenarioFile};
 use acklab_lab::scenario;
+use acklab_papers::scenario::SCENARIOS;
 
 use crate::outcome::Failure;
 
@@ -12,7 +13,7 @@ use crate::outcome::Failure;
 pub(crate) fn asked(name: &str) -> Result<Asked, Failure> {
     let path = Path::new(name);
     if path.extension().is_none_or(|extension| extension != "toml") {
-        let found = scenario::find(name);
+        let found = SCENARIOS.find(name);
         let scenario = found.map_err(|error| Failure::Unusable(error.to_string()))?;
         let settings = scenario::defaults(scenario);
         return Ok(Asked {
@@ -24,7 +25,7 @@ pub(crate) fn asked(name: &str) -> Result<Asked, Failure> {
         });
     }
     let text = fs::read_to_string(path).map_err(|e| Failure::at(path.display(), e))?;
-    let asked = ScenarioFile::parse(&text).and_then(ScenarioFile::asked);
+    let asked = ScenarioFile::parse(&text).and_then(|file| file.asked(SCENARIOS));
     asked.map_err(|error| match error.place() {
         // The error begins with line and column.
         Some(_) => Failure::Unusable(format!("{}:{error}", path.display())),

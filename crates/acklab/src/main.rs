@@ -1,6 +1,6 @@
 //! acklab: finds, predicts and fixes what acknowledgment timing does to an application.
 //!
-//! A thin door over acklab-lab: each verb has a file here that turns arguments into a call and the
+//! A thin door over the libraries: each verb has a file here that turns arguments into a call and the
 //! result into text or JSON. Exit 0 fine, 1 a check did not hold, 2 unusable input or arguments.
 
 mod completions;
@@ -14,6 +14,8 @@ mod outcome;
 #[cfg(target_os = "linux")]
 mod record;
 #[cfg(target_os = "linux")]
+mod recording;
+#[cfg(target_os = "linux")]
 mod recv;
 mod reproduce;
 mod run;
@@ -23,6 +25,8 @@ mod secret;
 #[cfg(target_os = "linux")]
 mod send;
 mod table;
+#[cfg(target_os = "linux")]
+mod transfer;
 mod verify;
 
 use std::process::ExitCode;

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use acklab_lab::recording::{self, RecordOptions, RecordingError};
+use acklab_net::record::RecordOptions;
+
+use crate::recording::{self, RecordingError};
 use clap::Args;
 use serde_json::json;
 

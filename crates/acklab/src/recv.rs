@@ -4,11 +4,14 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use acklab_lab::transfer::receive::{self as transfer, End, News};
-use acklab_lab::transfer::{
-    self as lab, Config, Directory, Gate, Identity, KnownPeers, Passphrase, PublicKey, Received,
-    Reception, Verdict,
-};
+use acklab_net::rudp::keys::{Identity, PublicKey};
+use acklab_net::rudp::passphrase::Passphrase;
+use acklab_net::rudp::peers::KnownPeers;
+use acklab_net::transfer::receive::{self as transfer, End, News};
+use acklab_net::transfer::receive::{Gate, Reception, Verdict};
+use acklab_net::transfer::receiver::Received;
+use acklab_net::transfer::store::Directory;
+use acklab_rudp::Config;
 use clap::Args;
 use serde_json::json;
 
@@ -16,6 +19,7 @@ use crate::Format;
 use crate::outcome::{Failure, interruption, print, print_line, tell};
 use crate::secret::PassphraseOptions;
 use crate::send::count;
+use crate::transfer as lines;
 
 /// Receive what `acklab send` sends into a folder (Linux)
 ///
@@ -57,7 +61,7 @@ pub(crate) struct Recv {
 impl Recv {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let (gate, shown) = self.gate()?;
-        let listen = self.listen.iter().map(|text| lab::address(text)).collect::<Result<_, _>>();
+        let listen = self.listen.iter().map(|text| lines::address(text)).collect::<Result<_, _>>();
         let reception = Reception {
             directory: self.directory()?,
             listen: listen.map_err(|what| Failure::at("--listen", what))?,
@@ -223,22 +227,22 @@ fn ended(from: SocketAddr, end: &End, received: &Received, seconds: f64) -> Stri
 fn line(news: &News<'_>, shown: &Shown) -> serde_json::Value {
     match news {
         News::Listening(addresses) => json!({
-            "schema": lab::LISTENING,
+            "schema": lines::LISTENING,
             "listen": addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "passphrase": shown.passphrase,
             "key": shown.key.map(|key| key.to_string()),
         }),
         News::Opened { from, key } => json!({
-            "schema": lab::OPENED,
+            "schema": lines::OPENED,
             "from": from.to_string(),
             "key": key.map(|key| PublicKey(key).to_string()),
         }),
-        News::Problem(problem) => json!({ "schema": lab::PROBLEM, "problem": problem }),
+        News::Problem(problem) => json!({ "schema": lines::PROBLEM, "problem": problem }),
         News::Status { from, received, seconds } => {
-            lab::received(lab::PROGRESS, *from, received, *seconds)
+            lines::received(lines::PROGRESS, *from, received, *seconds)
         }
         News::Ended { from, end, received, seconds } => {
-            let mut line = lab::received(lab::RECEIVED, *from, received, *seconds);
+            let mut line = lines::received(lines::RECEIVED, *from, received, *seconds);
             let (state, why) = match end {
                 End::Finished => ("complete", None),
                 End::Broken(error) => ("broken", Some(error.to_string())),
@@ -249,7 +253,7 @@ fn line(news: &News<'_>, shown: &Shown) -> serde_json::Value {
             line
         }
         News::TurnedAway { from, code } => json!({
-            "schema": lab::TURNED_AWAY,
+            "schema": lines::TURNED_AWAY,
             "from": from.to_string(),
             "why": code.to_string(),
         }),

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use acklab_lab::parameter::Parameter;
 use acklab_lab::scenario::{self, Scenario};
+use acklab_papers::scenario::SCENARIOS;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -30,7 +31,7 @@ impl Scenarios {
             (None, Format::Text) => print(&list()),
             (None, Format::Json) => print_json(&json!({
                 "schema": SCHEMA,
-                "scenarios": scenario::ALL.iter().map(|s| describe_json(*s)).collect::<Value>(),
+                "scenarios": SCENARIOS.iter().map(describe_json).collect::<Value>(),
             })),
             (Some(scenario), Format::Text) => print(&describe(scenario)),
             (Some(scenario), Format::Json) => {
@@ -44,7 +45,7 @@ impl Scenarios {
 
 fn list() -> String {
     let rows: Vec<_> =
-        scenario::ALL.iter().map(|s| vec![s.name().to_owned(), s.summary().to_owned()]).collect();
+        SCENARIOS.iter().map(|s| vec![s.name().to_owned(), s.summary().to_owned()]).collect();
     let mut text = lay_out(&["scenario", "what it is"], &rows);
     text.push_str("\n`acklab scenarios NAME` lists parameters, defaults, units and metrics.\n");
     text

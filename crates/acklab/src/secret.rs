@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use acklab_lab::transfer::Passphrase;
+use acklab_net::rudp::passphrase::Passphrase;
 use clap::Args;
 
 use crate::outcome::Failure;

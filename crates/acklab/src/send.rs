@@ -3,16 +3,18 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use acklab_lab::transfer::send::{self as transfer, End, News, Outcome};
-use acklab_lab::transfer::{
-    self as lab, Code, Config, Errand, Identity, Line, PathReport, PublicKey, Secret, Status,
-};
+use acklab_net::rudp::keys::{Identity, PublicKey};
+use acklab_net::transfer::report::PathReport;
+use acklab_net::transfer::send::{self as transfer, End, News, Outcome};
+use acklab_net::transfer::send::{Errand, Secret, Status};
+use acklab_rudp::{Code, Config};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::Format;
 use crate::outcome::{Failure, interruption, print, print_line, tell};
 use crate::secret::PassphraseOptions;
+use crate::transfer::{self as lines, Line};
 
 /// Send files and folders to an `acklab recv`, over lossy links and several paths (Linux)
 ///
@@ -57,7 +59,8 @@ pub(crate) struct Send {
 impl Send {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let mut errand = self.errand()?;
-        let addresses = lab::addresses(&self.to).map_err(|what| Failure::at("ADDR:PORT", what))?;
+        let addresses =
+            lines::addresses(&self.to).map_err(|what| Failure::at("ADDR:PORT", what))?;
         let interrupted = interruption()?;
         let bar = (self.format == Format::Text).then(bar);
         let mut report = |news: News<'_>| match news {
@@ -65,7 +68,7 @@ impl Send {
                 Some(bar) => show(bar, status),
                 // That nobody reads along any more is no reason to stop a transfer.
                 None => {
-                    let _ = print_line(&lab::progress(status));
+                    let _ = print_line(&lines::progress(status));
                 }
             },
             News::Problem(problem) => {
@@ -94,11 +97,11 @@ impl Send {
         if let Some(name) = &self.cc {
             config.algorithm = name.parse().map_err(|error| Failure::at("--cc", error))?;
         }
-        let paths = self.path.iter().map(|path| lab::path(path));
-        let rate = self.rate.as_deref().map(lab::rate).transpose();
+        let paths = self.path.iter().map(|path| lines::path(path));
+        let rate = self.rate.as_deref().map(lines::rate).transpose();
         Ok(Errand {
             what: self.what.clone(),
-            to: lab::address(&self.to).map_err(|what| Failure::at("ADDR:PORT", what))?,
+            to: lines::address(&self.to).map_err(|what| Failure::at("ADDR:PORT", what))?,
             paths: paths.collect::<Result<_, _>>().map_err(|what| Failure::at("--path", what))?,
             secret: self.secret()?,
             rate: rate.map_err(|what| Failure::at("--rate", what))?,
@@ -139,7 +142,7 @@ impl Send {
             End::Closed { code, text, by_peer } => {
                 let said = if text.is_empty() { String::new() } else { format!(": {text}") };
                 let who = if *by_peer { "the receiver ended it: " } else { "" };
-                if lab::is_unusable(*code) {
+                if lines::is_unusable(*code) {
                     return Err(Failure::at(format!("send: {}", self.to), self.mending(*code)));
                 }
                 let what = format!("send: {}: {who}{code}{said}", self.to);

@@ -20,7 +20,7 @@ use acklab_core::event::Sink;
 use acklab_core::link::Link;
 use acklab_core::packet::{Addr, Body, Ecn, Packet};
 use acklab_core::time::{Span, Time};
-use acklab_lab::emulation::vocabulary;
+use acklab_net::emulate::vocabulary;
 use serde_json::Value;
 
 const ACKLAB: &str = env!("CARGO_BIN_EXE_acklab");

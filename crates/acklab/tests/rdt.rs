@@ -11,11 +11,11 @@ use std::sync::atomic::AtomicBool;
 
 use acklab_core::link::{Loss, LossModel, Packets};
 use acklab_core::time::Span;
-use acklab_lab::emulation::EmulateError;
-use acklab_lab::reproduce::rdt::bench::{Bench, BenchError, Course};
-use acklab_lab::reproduce::rdt::emulated::Transfer;
-use acklab_lab::reproduce::rdt::protocol::{Settings, chunks};
-use acklab_lab::reproduce::rdt::simulated::{Network, transfer};
+use acklab_net::emulate::EmulateError;
+use acklab_papers::reproduce::rdt::bench::{Bench, BenchError, Course};
+use acklab_papers::reproduce::rdt::emulated::Transfer;
+use acklab_papers::reproduce::rdt::protocol::{Settings, chunks};
+use acklab_papers::reproduce::rdt::simulated::{Network, transfer};
 
 /// Sixteen packets, the last one short.
 const SIZE: usize = 16 * 512 - 100;

@@ -4,7 +4,7 @@ use acklab_core::event::AckReason;
 use acklab_core::time::Time;
 
 use super::ladder::{Arrow, ArrowKind, CapturePoint, Hold, Host, Ladder, Side};
-use crate::scenario::HeldExchange;
+use crate::held::HeldExchange;
 
 /// Draws an exchange between two hosts of these names. Time zero is the first segment's departure.
 pub fn ladder(exchange: &HeldExchange, sender: String, receiver: String) -> Ladder {

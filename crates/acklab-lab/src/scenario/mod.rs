@@ -1,53 +1,24 @@
 //! Scenarios: experiments with a name, typed parameters and documented metrics.
 //!
 //! A scenario turns settings and a seed into one replication; everything around it (replications,
-//! threads, pooling, JSON, reports, captures) is the laboratory's and the same for all. One file
-//! per scenario; a new one is added to [`ALL`].
+//! threads, pooling, JSON, reports, captures) is the laboratory's and the same for all. [`Graph`] is the
+//! scenario of a network that a file describes; a [`Catalog`] holds those with a name.
 
-mod ance;
-mod bench;
 mod graph;
-mod hold;
-mod motor_loop;
-mod nagle_delack;
-mod network;
-mod network_signals;
-mod path;
-mod recorder;
-mod rfc7928;
-mod system;
-mod write_write_read;
+pub mod network;
+pub mod network_signals;
 
 use acklab_core::packet::Packet;
 use acklab_core::time::Time;
 
+use crate::expected::{Comparison, Expected};
+use crate::held::HeldExchange;
 use crate::measured::{MetricDoc, Metrics};
 use crate::network_file::NetworkFile;
 use crate::parameter::{Parameter, SetError, Settings, nearest};
-use crate::report::run::{Comparison, Expected};
 use crate::signal::{Segment, Signal, Watch};
 
-pub use ance::Ance;
-pub use bench::Bench;
 pub use graph::Graph;
-pub use hold::HeldExchange;
-pub use motor_loop::MotorLoop;
-pub use nagle_delack::{NagleDelack, simulate as simulate_nagle_delack};
-pub use rfc7928::Rfc7928;
-pub use write_write_read::{WriteWriteRead, simulate as simulate_write_write_read};
-
-/// The built-in scenarios, in the order in which they are listed.
-pub const ALL: &[&dyn Scenario] = &[
-    &NagleDelack,
-    &WriteWriteRead,
-    &MotorLoop,
-    &Ance::Daisy,
-    &Ance::Dumbbell,
-    &Rfc7928,
-    &Bench::Reference,
-    &Bench::Hundred,
-    &Bench::Gigabit,
-];
 
 /// An experiment in virtual time.
 pub trait Scenario: Sync {
@@ -192,51 +163,31 @@ pub struct UnknownScenario {
     hint: String,
 }
 
-/// The scenario called `name`.
-pub fn find(name: &str) -> Result<&'static dyn Scenario, UnknownScenario> {
-    ALL.iter().copied().find(|scenario| scenario.name() == name).ok_or_else(|| UnknownScenario {
-        name: name.into(),
-        hint: match name {
-            "network" => {
-                "a network is described in a file, such as scenarios/two-flows.toml; ".into()
-            }
-            _ => nearest(name, ALL.iter().map(|scenario| scenario.name())),
-        },
-    })
+/// The scenarios that a program knows by name.
+#[derive(Clone, Copy)]
+pub struct Catalog(pub &'static [&'static dyn Scenario]);
+
+impl Catalog {
+    /// All of them, in the order in which they are listed.
+    pub fn iter(self) -> impl Iterator<Item = &'static dyn Scenario> {
+        self.0.iter().copied()
+    }
+
+    /// The scenario called `name`.
+    pub fn find(self, name: &str) -> Result<&'static dyn Scenario, UnknownScenario> {
+        self.iter().find(|scenario| scenario.name() == name).ok_or_else(|| UnknownScenario {
+            name: name.into(),
+            hint: match name {
+                "network" => {
+                    "a network is described in a file, such as scenarios/two-flows.toml; ".into()
+                }
+                _ => nearest(name, self.iter().map(Scenario::name)),
+            },
+        })
+    }
 }
 
 /// The default settings of `scenario`.
 pub fn defaults(scenario: &dyn Scenario) -> Settings {
     Settings::defaults(scenario.name(), scenario.parameters())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_scenario_is_declared_without_a_mistake() {
-        for scenario in ALL {
-            let defaults = defaults(*scenario);
-            scenario.check(&defaults).unwrap();
-            for axis in scenario.grid() {
-                for value in axis.values {
-                    defaults.clone().set(axis.parameter, value).unwrap();
-                }
-            }
-            let documented = |name| scenario.metrics().iter().any(|metric| metric.name == name);
-            assert!(documented(scenario.main_metric()), "{}", scenario.name());
-            let replication = scenario.run(&defaults, 1, None);
-            let measured: Vec<_> = replication.metrics.iter().map(|(name, _)| name).collect();
-            let mut declared: Vec<_> = scenario.metrics().iter().map(|m| m.name).collect();
-            declared.sort_unstable();
-            assert_eq!(measured, declared, "{}", scenario.name());
-        }
-    }
-
-    #[test]
-    fn a_mistyped_scenario_is_answered_with_the_nearest() {
-        let error = find("nagle-delak").err().unwrap().to_string();
-        assert!(error.contains("did you mean \"nagle-delack\"?"), "{error}");
-    }
 }

@@ -23,28 +23,28 @@ use crate::measured::{Measured, MetricDoc, Metrics};
 
 /// What to watch.
 #[derive(Clone, Debug)]
-pub(super) struct Watched {
+pub struct Watched {
     /// The bottleneck's index in the world.
-    pub(super) bottleneck: u32,
+    pub bottleneck: u32,
     /// Its rate.
-    pub(super) rate: BitRate,
+    pub rate: BitRate,
     /// The sender of each flow, in the order in which they are reported.
-    pub(super) senders: Vec<WatchedSender>,
+    pub senders: Vec<WatchedSender>,
     /// Sampling period of the control loop, if there is one.
-    pub(super) period: Span,
+    pub period: Span,
 }
 
 /// The sending end of a flow.
 #[derive(Clone, Debug)]
-pub(super) struct WatchedSender {
+pub struct WatchedSender {
     /// Where it is.
-    pub(super) addr: Addr,
+    pub addr: Addr,
     /// The flow's name.
-    pub(super) name: String,
+    pub name: String,
     /// Bytes on the wire for each byte of payload: throughput counts headers.
-    pub(super) wire_factor: f64,
+    pub wire_factor: f64,
     /// Payload of a full segment, bytes: what the window is counted in.
-    pub(super) mss: f64,
+    pub mss: f64,
 }
 
 /// The bottleneck's queue.
@@ -147,7 +147,7 @@ struct Sender {
 }
 
 /// Watches a bottleneck and its flows.
-pub(super) struct NetworkRecorder<'a> {
+pub struct NetworkRecorder<'a> {
     watched: Watched,
     hash: ResultHash,
     queue: Bottleneck,
@@ -163,32 +163,33 @@ pub(super) struct NetworkRecorder<'a> {
 
 /// What changed since [`NetworkRecorder::take_changes`] was last asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Changes(u8);
+pub struct Changes(u8);
 
 impl Changes {
     /// The bottleneck's queue, its drops or marks.
-    pub(super) const QUEUE: Self = Self(1);
+    pub const QUEUE: Self = Self(1);
     /// A sender's window or what it had acknowledged.
-    pub(super) const FLOWS: Self = Self(2);
+    pub const FLOWS: Self = Self(2);
     /// An application's value.
-    pub(super) const APP: Self = Self(4);
+    pub const APP: Self = Self(4);
     /// Nothing.
-    pub(super) const NONE: Self = Self(0);
+    pub const NONE: Self = Self(0);
 
     /// Both sets together.
-    pub(super) const fn with(self, other: Self) -> Self {
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// Whether any of `other` is among them.
-    pub(super) const fn has(self, other: Self) -> bool {
+    pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 }
 
 impl<'a> NetworkRecorder<'a> {
     /// Watches what `watched` names.
-    pub(super) fn new(watched: Watched, tap: Option<Tap<'a>>) -> Self {
+    pub fn new(watched: Watched, tap: Option<Tap<'a>>) -> Self {
         let nodes = watched.senders.iter().map(|sender| usize::from(sender.addr.node.0) + 1).max();
         let mut by_node = vec![Vec::new(); nodes.unwrap_or(0)];
         for (flow, WatchedSender { addr, .. }) in watched.senders.iter().enumerate() {
@@ -208,57 +209,57 @@ impl<'a> NetworkRecorder<'a> {
     }
 
     /// The hash over all events.
-    pub(super) fn hash(&self) -> u64 {
+    pub fn hash(&self) -> u64 {
         self.hash.finish()
     }
 
     /// What changed since the last time.
-    pub(super) fn take_changes(&mut self) -> Changes {
+    pub fn take_changes(&mut self) -> Changes {
         Changes(std::mem::take(&mut self.changed))
     }
 
     /// What the control loop did.
-    pub(super) const fn control(&self) -> &LoopRecord {
+    pub const fn control(&self) -> &LoopRecord {
         &self.control
     }
 
     /// The last value that the loop told under `code`; 0 before the first.
-    pub(super) fn loop_value(&self, code: u32) -> f64 {
+    pub fn loop_value(&self, code: u32) -> f64 {
         self.loop_values.iter().find(|slot| slot.0 == code).map_or(0.0, |slot| slot.1)
     }
 
     /// Packets that wait at the bottleneck.
-    pub(super) const fn queue_packets(&self) -> u32 {
+    pub const fn queue_packets(&self) -> u32 {
         self.queue.packets
     }
 
     /// Bytes that wait at the bottleneck.
-    pub(super) const fn queue_bytes(&self) -> u64 {
+    pub const fn queue_bytes(&self) -> u64 {
         self.queue.bytes
     }
 
     /// Packets dropped and marked at the bottleneck so far.
-    pub(super) const fn drops_and_marks(&self) -> (u64, u64) {
+    pub const fn drops_and_marks(&self) -> (u64, u64) {
         (self.queue.drops, self.queue.marks)
     }
 
     /// The window of a flow, in full segments.
-    pub(super) fn cwnd(&self, flow: usize) -> f64 {
+    pub fn cwnd(&self, flow: usize) -> f64 {
         self.senders[flow].cwnd as f64 / self.watched.senders[flow].mss
     }
 
     /// The slow-start threshold of a flow, in full segments.
-    pub(super) fn ssthresh(&self, flow: usize) -> f64 {
+    pub fn ssthresh(&self, flow: usize) -> f64 {
         self.senders[flow].ssthresh as f64 / self.watched.senders[flow].mss
     }
 
     /// Full segments of a flow that were acknowledged.
-    pub(super) fn acked(&self, flow: usize) -> f64 {
+    pub fn acked(&self, flow: usize) -> f64 {
         self.senders[flow].acked as f64 / self.watched.senders[flow].mss
     }
 
     /// Bits per second acknowledged since time zero, headers included.
-    pub(super) fn throughput(&self, flow: usize, now: Time) -> f64 {
+    pub fn throughput(&self, flow: usize, now: Time) -> f64 {
         let seconds = now.as_secs_f64();
         if seconds == 0.0 {
             return 0.0;
@@ -267,18 +268,18 @@ impl<'a> NetworkRecorder<'a> {
     }
 
     /// The same for all flows together.
-    pub(super) fn total_throughput(&self, now: Time) -> f64 {
+    pub fn total_throughput(&self, now: Time) -> f64 {
         (0..self.senders.len()).map(|flow| self.throughput(flow, now)).sum()
     }
 
     /// Jain's index of the flows' throughput; 1 while none has any.
-    pub(super) fn jain(&self) -> f64 {
+    pub fn jain(&self) -> f64 {
         let shares: Vec<f64> = self.senders.iter().map(|sender| sender.acked as f64).collect();
         jain_index(&shares).unwrap_or(1.0)
     }
 
     /// Ends the recording: the metrics over all flows, and those of each.
-    pub(super) fn finish(&mut self, end: Time) -> (Metrics, Vec<Flow>) {
+    pub fn finish(&mut self, end: Time) -> (Metrics, Vec<Flow>) {
         self.queue.pass(end);
         let one = |value: f64| Measured::Samples(vec![value]);
         let mut metrics = Metrics::default();
@@ -395,7 +396,7 @@ const LOOP_CODES: [u32; 7] = [
 const START: Span = Span::from_secs(5);
 
 /// Metrics that every scenario of queues and flows has.
-pub(super) const NETWORK_METRICS: [MetricDoc; 10] = [
+pub const NETWORK_METRICS: [MetricDoc; 10] = [
     MetricDoc {
         name: "throughput_bps",
         unit: "bit/s",

@@ -12,16 +12,26 @@ use crate::signal::{Segment, Signal, Watch};
 
 /// Where a signal's value comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Source {
+pub enum Source {
+    /// Packets that wait at the watched link.
     QueueLength,
+    /// Bytes that wait there.
     QueueBytes,
+    /// Packets dropped there so far.
     Drops,
+    /// Packets marked there so far.
     Marks,
+    /// Bits per second acknowledged since time 0, all flows.
     Throughput,
+    /// Jain's index of the flows' throughput.
     Jain,
+    /// A flow's congestion window, full segments.
     Cwnd(usize),
+    /// A flow's slow-start threshold, full segments.
     Ssthresh(usize),
+    /// Full segments of a flow acknowledged so far.
     Acked(usize),
+    /// Bits per second of one flow.
     FlowThroughput(usize),
     /// A value that the control loop tells under this code.
     Loop(u32),
@@ -44,7 +54,7 @@ impl Source {
 }
 
 /// The signals of the bottleneck and of all flows together.
-pub(super) fn of_network() -> Vec<(Signal, Source)> {
+pub fn of_network() -> Vec<(Signal, Source)> {
     let signals = NETWORK_SIGNALS.iter();
     let named = signals.map(|&(name, unit, doc, source)| {
         let name = name.to_owned();
@@ -55,7 +65,7 @@ pub(super) fn of_network() -> Vec<(Signal, Source)> {
 
 /// The signals of flows: `flow[N].cwnd` and so on, where N is the flow's number; the recorder's senders
 /// are in the same order.
-pub(super) fn of_flows(numbers: impl IntoIterator<Item = usize>) -> Vec<(Signal, Source)> {
+pub fn of_flows(numbers: impl IntoIterator<Item = usize>) -> Vec<(Signal, Source)> {
     let mut list = Vec::new();
     for (flow, number) in numbers.into_iter().enumerate() {
         let of_flow: [(&str, &str, &str, Source); 4] = [
@@ -78,7 +88,7 @@ pub(super) fn of_flows(numbers: impl IntoIterator<Item = usize>) -> Vec<(Signal,
 
 /// Runs a world along `path` up to `until` and shows the values of `signals` after each change of one of
 /// `wanted`; `open` makes the world of a seed in which events of some classes are told.
-pub(super) fn follow<'a>(
+pub fn follow<'a>(
     signals: &[(Signal, Source)],
     path: &[Segment],
     until: Time,

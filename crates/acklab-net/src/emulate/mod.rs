@@ -31,6 +31,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use acklab_core::link::LinkConfig;
+use acklab_core::time::Span;
 use nix::errno::Errno;
 
 use self::host::{Report, Side};
@@ -86,6 +87,29 @@ pub struct Emulated {
     pub interrupted: bool,
     /// The server's status, if it had a command and ended by itself.
     pub server_status: Option<i32>,
+}
+
+impl Emulated {
+    /// Why the run cannot be trusted, in words; empty: it can. It is valid if the 99th percentile of its
+    /// lateness is within `max_lateness` and the emulator lost no frame itself.
+    pub fn doubts(&self, max_lateness: Span) -> Vec<String> {
+        let mut doubts = Vec::new();
+        let p99 = self.lateness.quantile(0.99);
+        if p99 > max_lateness {
+            doubts.push(format!(
+                "1 % of the packets left more than {:.0} us late, and {:.0} us are allowed: run it on a \
+                 quieter machine{}, or raise --max-lateness",
+                p99.as_micros_f64(),
+                max_lateness.as_micros_f64(),
+                if self.fifo { "" } else { " or where SCHED_FIFO is permitted" },
+            ));
+        }
+        if self.mishaps > 0 {
+            let mishaps = self.mishaps;
+            doubts.push(format!("the emulator itself lost {mishaps} packets; lower the rate"));
+        }
+        doubts
+    }
 }
 
 /// Why nothing was emulated.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use acklab_lab::reproduce::ance::{self, Reproduction, sensitivity};
+use acklab_papers::reproduce::ance::{self, Reproduction, sensitivity};
 use clap::Args;
 
 use crate::Format;

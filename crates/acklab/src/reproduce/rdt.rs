@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use acklab_lab::reproduce::rdt::MeanInterval;
+use acklab_papers::reproduce::rdt::MeanInterval;
 #[cfg(target_os = "linux")]
-use acklab_lab::reproduce::rdt::bench::{self, Bench};
-use acklab_lab::reproduce::rdt::emulated::{self, Measured};
-use acklab_lab::reproduce::rdt::{self, Plan, Reproduction, paper};
+use acklab_papers::reproduce::rdt::bench::{self, Bench};
+use acklab_papers::reproduce::rdt::emulated::{self, Measured};
+use acklab_papers::reproduce::rdt::{self, Plan, Reproduction, paper};
 use clap::Args;
 
 use crate::Format;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use acklab_lab::reproduce::rdt::protocol::{Settings, chunks};
-use acklab_lab::reproduce::rdt::sockets;
+use acklab_papers::reproduce::rdt::protocol::{Settings, chunks};
+use acklab_papers::reproduce::rdt::sockets;
 use clap::{Args, ValueEnum};
 
 use crate::outcome::Failure;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use acklab_lab::reproduce::xudp::experiment::Figures;
-use acklab_lab::reproduce::xudp::{self, Reproduction, paper, parameters};
+use acklab_papers::reproduce::xudp::experiment::Figures;
+use acklab_papers::reproduce::xudp::{self, Reproduction, paper, parameters};
 use clap::Args;
 
 use crate::Format;

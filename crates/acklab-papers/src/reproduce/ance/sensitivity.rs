@@ -1,0 +1,150 @@
+//! What each thing that the paper leaves open does to the order of its table 4.
+//!
+//! Starting from a preset, one parameter at a time takes each of its other values. For each, the share
+//! of runs in which the ITAE passes the paper's threshold, technique by technique, and whether the
+//! paper's order remains: drop tail first, ENCN and ANCE last.
+
+use std::fmt::Write;
+
+use super::configuration::{Exceedance, Measured, TABLE_4, Topology};
+use acklab_lab::parameter::SetError;
+
+/// One parameter and a value that differs from both presets' or from one's.
+const VARIATIONS: &[(&str, &str)] = &[
+    ("actuation", "tick"),
+    ("actuation", "arrival"),
+    ("phase", "fixed"),
+    ("integration", "backward-euler"),
+    ("integration", "tustin"),
+    ("missing", "zero"),
+    ("saturation", "24"),
+    ("ncs_access", "750us"),
+    ("ncs_access", "2ms"),
+    ("ncs_access", "3ms"),
+    ("ncs_early", "drop"),
+    ("rx_access", "2ms"),
+    ("rx_access", "25ms"),
+    ("rx_spread", "8ms"),
+    ("start", "random"),
+    ("start_spread", "100ms"),
+    ("host_jitter", "0"),
+    ("host_jitter", "2ms"),
+    ("recovery", "reno"),
+    ("recovery", "sack"),
+    ("delack", "on"),
+    ("iw", "10"),
+    ("ssthresh", "16"),
+    ("ssthresh", "30"),
+    ("rto_min", "200ms"),
+    ("service", "within"),
+    ("ecn", "off"),
+    ("ecn_echo", "each-ack"),
+    ("red_weight", "0.2"),
+    ("red_count", "uniform"),
+    ("red_above", "mark"),
+    ("red_above", "gentle"),
+    ("codel", "rfc8289"),
+    ("pie", "hpsr2013"),
+    ("pie_target", "15ms"),
+    ("pie_rate", "measured"),
+    ("qmin", "1"),
+    ("qmin", "10"),
+    ("bf_floor", "1"),
+    ("slow_start", "prose"),
+    ("ance_bandwidth", "true"),
+    ("ance_equation_2", "ack-length"),
+    ("ance_equation_2", "literal"),
+    ("ance_spacing", "second-smallest"),
+    ("ance_spacing", "per-round-trip"),
+];
+
+/// A row: what was varied, and the shares.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// `parameter=value`, or the preset itself.
+    pub name: String,
+    /// One per technique of table 4.
+    pub shares: Vec<Exceedance>,
+    /// The mean ITAE of each.
+    pub means: Vec<f64>,
+}
+
+impl Row {
+    fn measure(
+        name: String,
+        sets: &[(&str, &str)],
+        seed: u64,
+        replications: u64,
+    ) -> Result<Self, SetError> {
+        let run =
+            |technique| Measured::run(Topology::Dumbbell, technique, sets, seed, replications);
+        let measured: Vec<Measured> = TABLE_4.into_iter().map(run).collect::<Result<_, _>>()?;
+        Ok(Self {
+            name,
+            shares: measured.iter().map(Measured::exceedance).collect(),
+            means: measured.iter().map(|measured| measured.mean("itae_rad_s")).collect(),
+        })
+    }
+
+    /// Whether drop tail has the highest mean ITAE and ENCN and ANCE the two lowest.
+    pub fn keeps_the_order(&self) -> bool {
+        let [drop_tail, middle @ .., encn, ance] = self.means.as_slice() else { return false };
+        middle.iter().all(|mean| mean < drop_tail && mean > encn && mean > ance)
+    }
+}
+
+/// Every variation of `preset`, told to `progress` as it is done.
+pub fn run(
+    preset: &'static str,
+    seed: u64,
+    replications: u64,
+    mut progress: impl FnMut(&str),
+) -> Result<Vec<Row>, SetError> {
+    let mut rows =
+        vec![Row::measure(format!("preset {preset}"), &[("preset", preset)], seed, replications)?];
+    for (name, value) in VARIATIONS {
+        let sets = [("preset", preset), (*name, *value)];
+        rows.push(Row::measure(format!("{name}={value}"), &sets, seed, replications)?);
+        progress(&format!("{preset}: {name}={value}"));
+    }
+    Ok(rows)
+}
+
+/// The tables of the presets as a Markdown document.
+pub fn markdown(tables: &[(&str, Vec<Row>)], seed: u64, replications: u64) -> String {
+    let mut text = format!(
+        "# What decides the order of the ANCE paper's table 4\n\n\
+         Made by `acklab reproduce ance --sensitivity`; do not edit. Share of {replications} runs (seed \
+         {seed}) of `ance-dumbbell` in which the ITAE passes 8727 rad s within 30 s, in percent, and in \
+         parentheses the mean ITAE in thousands of rad s. Each row changes one thing about the preset; \
+         rows whose value is the preset's own, or changes nothing at all, are left out. `order`: drop tail has the highest mean, \
+         ENCN and ANCE the two lowest. The paper has DT 90 to 100, RED 65 to 75, CoDel 46 to 56, PIE 7 \
+         to 17, ENCN and ANCE 0 to 10.\n"
+    );
+    for (preset, rows) in tables {
+        let _ = write!(text, "\n## {preset}\n\n| change |");
+        for technique in TABLE_4 {
+            let _ = write!(text, " {} |", technique.name);
+        }
+        text.push_str(" order |\n|---|");
+        text.push_str(&"---:|".repeat(TABLE_4.len()));
+        text.push_str("---|\n");
+        let base = rows.first().map(|row| row.means.clone());
+        for (index, row) in rows.iter().enumerate() {
+            if index > 0 && base.as_ref() == Some(&row.means) {
+                continue;
+            }
+            let _ = write!(text, "| {} |", row.name);
+            for (share, mean) in row.shares.iter().zip(&row.means) {
+                let _ = write!(text, " {:.0} ({}) |", 100.0 * share.share(), thousands(*mean));
+            }
+            let _ = writeln!(text, " {} |", if row.keeps_the_order() { "kept" } else { "broken" });
+        }
+    }
+    text
+}
+
+/// Thousands with one decimal; what has run away as such.
+fn thousands(value: f64) -> String {
+    if value > 1e6 { "unstable".to_owned() } else { format!("{:.1}", value / 1000.0) }
+}

@@ -1,0 +1,57 @@
+//! The same stream under the core's other ACK policies: what the timer did in 1997, any timer does that no
+//! count of packets cuts short.
+
+use acklab_core::ack::Profile;
+use acklab_core::time::Span;
+use serde_json::{Value, json};
+
+use super::experiment::{self, Figures};
+use super::{figures_json, stream};
+use acklab_lab::parameter::Settings;
+
+/// The stream under one policy.
+pub struct PolicyRow {
+    /// Which, in words.
+    pub name: &'static str,
+    /// What was measured.
+    pub figures: Figures,
+}
+
+impl PolicyRow {
+    pub(super) fn to_json(&self) -> Value {
+        let mut object = figures_json(&self.figures);
+        object["policy"] = json!(self.name);
+        object
+    }
+}
+
+/// Runs them all, under the window's rules of the first day.
+pub(super) fn run(settings: &Settings, seed: u64) -> Vec<PolicyRow> {
+    let hold = Span::from_millis(100);
+    let alone = |delay| Profile::Delayed { segments: u32::MAX, delay };
+    let profiles = [
+        ("100 ms after the first packet", alone(hold)),
+        (
+            "tick of 100 ms, free-running",
+            Profile::Tick { segments: u32::MAX, period: hold, ticks: 1 },
+        ),
+        ("40 ms after the first packet", alone(Span::from_millis(40))),
+        ("10 ms after the first packet", alone(Span::from_millis(10))),
+        (
+            "tick of 100 ms or every second packet",
+            Profile::Tick { segments: 2, period: hold, ticks: 1 },
+        ),
+        ("FreeBSD 12.1: 100 ms or every second packet", Profile::FREEBSD_12_1),
+        ("Windows 7: 200 ms or every second packet", Profile::WINDOWS_7),
+        ("Linux", Profile::Linux(acklab_core::ack::linux::LinuxOptions::default())),
+        ("every packet at once", Profile::EverySegment),
+    ];
+    profiles
+        .into_iter()
+        .map(|(name, profile)| {
+            let cut = settings.span("cut");
+            let log = experiment::run(settings, &profile, stream(settings), cut, seed);
+            PolicyRow { name, figures: log.figures() }
+        })
+        .collect()
+}

@@ -1,0 +1,111 @@
+//! What each open parameter decides: the stream again with one of them changed.
+
+use std::fmt::Write as _;
+
+use acklab_core::ack::Profile;
+use serde_json::{Value, json};
+
+use super::experiment::{self, Figures};
+use super::{figures_json, stream};
+use acklab_lab::parameter::Settings;
+
+/// One change.
+pub struct Changed {
+    /// `name=value`; empty for the defaults.
+    pub change: String,
+    /// With the timer.
+    pub timer: Figures,
+    /// Without it.
+    pub removed: Figures,
+}
+
+impl Changed {
+    /// How much faster without the timer.
+    pub fn factor(&self) -> f64 {
+        self.removed.rate() / self.timer.rate()
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "change": self.change,
+            "timer": figures_json(&self.timer),
+            "timer_removed": figures_json(&self.removed),
+            "factor": self.factor(),
+        })
+    }
+}
+
+/// Runs the stream with each of [`CHANGES`] on top of `settings`.
+pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Changed> {
+    [""].iter()
+        .chain(CHANGES)
+        .map(|change| {
+            let mut changed = settings.clone();
+            for pair in change.split_whitespace() {
+                changed.set_pair(pair).expect("the changes are settings");
+            }
+            let figures = |profile: &Profile| {
+                let cut = changed.span("cut");
+                experiment::run(&changed, profile, stream(&changed), cut, seed).figures()
+            };
+            Changed {
+                change: (*change).to_owned(),
+                timer: figures(&experiment::timer(&changed)),
+                removed: figures(&Profile::EverySegment),
+            }
+        })
+        .collect()
+}
+
+/// The table as Markdown.
+pub fn markdown(rows: &[Changed]) -> String {
+    let mut text = String::from(
+        "| changed | KB/s with the timer | RTT, ms | window | KB/s without | RTT, ms | window | factor |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    for row in rows {
+        let change = if row.change.is_empty() { "nothing" } else { &row.change };
+        let cells = |figures: &Figures| {
+            let rate = figures.rate() / 1e3;
+            format!("{rate:.2} | {:.1} | {:.1}", figures.rtt_ms, figures.window)
+        };
+        let (timer, removed) = (cells(&row.timer), cells(&row.removed));
+        let _ = writeln!(text, "| {change} | {timer} | {removed} | {:.1} |", row.factor());
+    }
+    text
+}
+
+/// Many parcels under way.
+pub(super) const MANY_AHEAD: &str = "parcels_ahead=64";
+
+/// One or two steps from each default.
+const CHANGES: &[&str] = &[
+    "ack_timer=50ms",
+    "ack_timer=200ms",
+    "timer=tick",
+    "exchange=1",
+    "exchange=2",
+    "exchange=5",
+    "exchange=7",
+    "parcels_ahead=2",
+    "parcels_ahead=4",
+    MANY_AHEAD,
+    "restart=no",
+    "restart=no window_most=11",
+    "window_initial=2",
+    "window_initial=4",
+    "window_most=8",
+    "packet=488",
+    "host=0",
+    "host=475us",
+    "host=1900us",
+    "order=read-first",
+    "rto_least=0",
+    "rto_least=0 rto_deviations=2",
+    "rto_least=1s",
+    "karn=no",
+    "buffer=8",
+    "loss=0.001",
+    "loss=0.01",
+    "delay=1ms",
+];

@@ -1,0 +1,247 @@
+//! Today's reliable UDP (docs/rudp.md) on the same wire, with its own ACK timing and with the timer of 1997
+//! put into it: the same parcels, as they come or one at a time.
+//!
+//! It runs whole, handshake included, with its bytes. Its hosts take no time, so the protocol of 1997
+//! stands beside it with `host=0`. Ethernet's framing is taken off the rate, because the road's links
+//! count IP packets. What the protocol calls its round trip has the peer's reported ACK delay taken off, so
+//! a timer at the receiver does not show in it; it shows in the rate.
+
+use std::ops::ControlFlow;
+
+use acklab_core::ack::tick::Tick;
+use acklab_core::ack::{AckPolicy, DataSample, Decision, Factory, Profile};
+use acklab_core::link::LinkConfig;
+use acklab_core::queue::{Discipline, Limit};
+use acklab_core::rng::Rng;
+use acklab_core::time::{Span, Time};
+use acklab_core::units::BitRate;
+use acklab_rudp::protect::PlainGreeter;
+use acklab_rudp::wire as rudp;
+use acklab_rudp::{Config, Connection, ContentEvent, DEFAULT_PRIORITY, Event, Limits, Listener};
+use acklab_sim::road::{Ends, Road, path};
+
+use super::experiment::{self, Log};
+use super::protocol::application::Application;
+use super::protocol::packet::Kind;
+use super::{FRAMES_CUT, Run, make, paper, stream};
+use acklab_lab::parameter::Settings;
+
+/// With its own ACK timing.
+pub const TODAY: &str = "today";
+/// With its own ACK timing, one parcel at a time.
+pub const TODAY_ONE: &str = "today, one parcel at a time";
+/// With the timer of 1997, and the last fragment of each parcel acknowledged at once all the same.
+pub const TODAY_ENDS: &str = "today with a 100 ms tick, ends of parcels at once";
+/// The same, one parcel at a time.
+pub const TODAY_ENDS_ONE: &str = "the same, one parcel at a time";
+/// With the timer of 1997.
+pub const TODAY_TIMER: &str = "today with a 100 ms tick";
+/// With the timer of 1997, one parcel at a time.
+pub const TODAY_TIMER_ONE: &str = "today with a 100 ms tick, one parcel at a time";
+/// Frames.
+pub const TODAY_FRAMES: &str = "today, 20 frames a second";
+/// The protocol of 1997 on hosts that take no time, with the timer.
+pub const IDLE_TIMER: &str = "1997 with the timer, host=0";
+/// The same without it.
+pub const IDLE_REMOVED: &str = "1997, timer removed, host=0";
+
+/// Everything that today's protocol is asked to do, and that of 1997 on as fast a computer.
+pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Run> {
+    let cut = settings.span("cut");
+    let parcels = settings.count("parcels");
+    let tick = || Profile::Tick { segments: u32::MAX, period: TICK, ticks: 1 };
+    let mut runs: Vec<Run> = [
+        (TODAY, None, MANY),
+        (TODAY_ONE, None, 1),
+        (TODAY_TIMER, Some(tick()), MANY),
+        (TODAY_TIMER_ONE, Some(tick()), 1),
+        (TODAY_ENDS, Some(ends_at_once()), MANY),
+        (TODAY_ENDS_ONE, Some(ends_at_once()), 1),
+    ]
+    .map(|(name, ack, ahead)| {
+        let sender = Sender::new(stream(settings), ahead);
+        make(name, None, parcels, carry(settings, ack, sender, cut, seed))
+    })
+    .into();
+    let life = Span::from_secs(paper::FRAME_LIFE_S);
+    let bytes = paper::FRAME_BYTES;
+    let frames = Application::Frames { bytes, per_second: 20, parcels: 581, life };
+    let log = carry(settings, None, Sender::new(frames, u64::MAX), FRAMES_CUT, seed);
+    runs.push(make(TODAY_FRAMES, None, 581, log));
+    let mut idle = settings.clone();
+    idle.set("host", "0").expect("no time is a time");
+    let timer = experiment::timer(&idle);
+    for (name, policy) in [(IDLE_TIMER, timer), (IDLE_REMOVED, Profile::EverySegment)] {
+        let log = experiment::run(&idle, &policy, stream(&idle), cut, seed);
+        runs.push(make(name, None, parcels, log));
+    }
+    runs
+}
+
+/// A tick that does not hold back what ends a parcel.
+#[derive(Debug)]
+struct EndsAtOnce(Tick);
+
+impl AckPolicy for EndsAtOnce {
+    fn on_data(&mut self, now: Time, sample: &DataSample) -> Decision {
+        let decision = self.0.on_data(now, sample);
+        if sample.push { Decision::Now } else { decision }
+    }
+
+    fn on_ack_sent(&mut self, now: Time) {
+        self.0.on_ack_sent(now);
+    }
+
+    fn handle_timeout(&mut self, now: Time, rto: Span) -> Decision {
+        self.0.handle_timeout(now, rto)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.0.poll_timeout()
+    }
+}
+
+fn ends_at_once() -> Profile {
+    let policy = || EndsAtOnce(Tick::new(u32::MAX, TICK, 1, Span::ZERO));
+    Profile::Custom(Factory::new(move || Box::new(policy())))
+}
+
+/// One connection over the wire until the sender is done or the run is cut off.
+fn carry(
+    settings: &Settings,
+    ack: Option<Profile>,
+    mut sender: Sender,
+    cut: Span,
+    seed: u64,
+) -> Log {
+    let config = Config { ack, seed, ..Config::default() };
+    let entropy = Box::new(Rng::named(seed, "xudp/today/client"));
+    let greeter = Box::new(PlainGreeter);
+    let client = Connection::connect(Time::ZERO, config.clone(), entropy, greeter, &[path(0)]);
+    let mut connections = 0;
+    let server = Listener::new(
+        Time::ZERO,
+        config,
+        move || {
+            connections += 1;
+            Box::new(Rng::named(seed + connections, "xudp/today/server"))
+        },
+        Box::new(PlainGreeter),
+        Limits::default(),
+    );
+    let rate = BitRate::from_bps(UNFRAMED_BPS).unwrap_or(BitRate::INFINITE);
+    let link = LinkConfig::new(rate, settings.span("delay"))
+        .with_queue(Discipline::DropTail(Limit::packets(INTERFACE_QUEUE)))
+        .with_loss(settings.number("loss"));
+    let mut road = Road::new(seed, client, server, &[(link.clone(), link)]);
+    road.run(Time::ZERO + cut, &mut sender);
+    sender.log
+}
+
+/// The program at both ends.
+struct Sender {
+    application: Application,
+    /// Parcels that may be under way.
+    ahead: u64,
+    next: u64,
+    /// Parcels delivered or given up.
+    over: u64,
+    now: Time,
+    log: Log,
+}
+
+impl Sender {
+    fn new(application: Application, ahead: u64) -> Self {
+        let log = Log::default();
+        Self { application, ahead, next: 0, over: 0, now: Time::ZERO, log }
+    }
+
+    /// What is to be said about the connection.
+    fn observe(&mut self, client: &mut Connection) {
+        while let Some(event) = client.poll_event() {
+            match event {
+                Event::Content(ContentEvent::ParcelDelivered { parcel }) => {
+                    let bytes = self.application.parcel(parcel).map_or(0, |(_, p)| p.bytes);
+                    self.log.acknowledged.push((self.now, f64::from(bytes)));
+                    self.over += 1;
+                }
+                Event::Content(ContentEvent::ParcelGone { ours: true, .. }) => self.over += 1,
+                _ => {}
+            }
+        }
+        let Some(stats) = client.path_stats().next() else { return };
+        note(&mut self.log.window, self.now, stats.cwnd as f64 / stats.datagram as f64);
+        if let Some(srtt) = stats.srtt {
+            note(&mut self.log.round_trips, self.now, srtt.as_millis_f64());
+        }
+    }
+
+    fn hand_over(&mut self, client: &mut Connection) {
+        while let Some((at, parcel)) = self.application.parcel(self.next) {
+            if at > self.now || self.next - self.over >= self.ahead || !client.is_open() {
+                break;
+            }
+            let kind = match parcel.kind {
+                Kind::Reliable => rudp::Kind::Reliable,
+                Kind::OneShot => rudp::Kind::OneShot,
+                Kind::Expiring(life) => rudp::Kind::Expiring { life_ms: life.as_micros() / 1000 },
+            };
+            let bytes = vec![parcel.id as u8; parcel.bytes as usize];
+            let content = client.content();
+            if content.send_parcel(self.now, bytes, kind, DEFAULT_PRIORITY, false).is_err() {
+                break;
+            }
+            self.next += 1;
+        }
+    }
+}
+
+impl Ends for Sender {
+    fn on_progress(
+        &mut self,
+        now: Time,
+        client: &mut Connection,
+        server: &mut Listener,
+    ) -> ControlFlow<()> {
+        self.now = now;
+        self.observe(client);
+        self.hand_over(client);
+        while let Some((handle, event)) = server.poll_event() {
+            let Event::Content(ContentEvent::Parcel { .. }) = event else { continue };
+            let Some(connection) = server.connection(handle) else { continue };
+            while let Some((id, bytes)) = connection.content().receive_parcel() {
+                // A parcel counts only if it is the one that was sent.
+                let sent = self.application.parcel(id).map_or(0, |(_, parcel)| parcel.bytes);
+                if bytes.len() == sent as usize && bytes.iter().all(|byte| *byte == id as u8) {
+                    self.log.received.push((now, id));
+                }
+            }
+        }
+        if self.application.parcel(self.next).is_none() && self.over == self.next {
+            self.log.finished = Some((now, 0));
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let (at, _) = self.application.parcel(self.next)?;
+        Some(at).filter(|at| *at > self.now)
+    }
+}
+
+/// Notes a value if it is another than the last.
+fn note(values: &mut Vec<(Time, f64)>, now: Time, value: f64) {
+    if values.last().is_none_or(|(_, last)| last.to_bits() != value.to_bits()) {
+        values.push((now, value));
+    }
+}
+
+/// 10 Mbit/s less the framing of full frames: 1500 bytes of 1538 (IEEE 802.3 clause 3).
+const UNFRAMED_BPS: u64 = 10_000_000 * 1500 / 1538;
+/// Packets that wait for the interface: BSD's `ifq_maxlen`.
+const INTERFACE_QUEUE: u32 = 50;
+/// The timer of 1997.
+const TICK: Span = Span::from_millis(100);
+/// Parcels under way where they come as they are: more than wire and queue hold.
+const MANY: u64 = 16;

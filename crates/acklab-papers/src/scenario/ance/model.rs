@@ -1,0 +1,232 @@
+//! The daisy chain and the dumbbell as topologies, connections and queues.
+//!
+//! ```text
+//! daisy chain    sender A -- R1 == bottleneck == R2 -- receiver A
+//! dumbbell       senders A, B, C -- R1 == bottleneck == R2 -- receivers A, B, C
+//!                plant           -- R1                  R2 -- controller
+//! ```
+//!
+//! Samples of the plant travel with the TCP data, commands with its ACKs (facts the paper leaves open).
+//! Host processing time is jitter on each TCP host's own uplink.
+
+use acklab_control::{
+    Actuation, ControllerPeer, ControllerSetup, Driven, Integration, Missing, PidGains, PlantPeer,
+    PlantSetup, TransferFunction,
+};
+use acklab_core::ack;
+use acklab_core::link::LinkConfig;
+use acklab_core::packet::{Addr, NodeId, Packet};
+use acklab_core::queue::drop_tail::Limit;
+use acklab_core::rng::Rng;
+use acklab_core::seq::Seq;
+use acklab_core::time::{Span, Time};
+use acklab_sim::app::{Bulk, Reader, ReaderModel};
+use acklab_sim::{End, Observer, Topology, World};
+use acklab_tcp::{Config, InitialWindow, LossRecovery};
+
+use super::algorithms::{congestion_control, discipline};
+use acklab_lab::parameter::Settings;
+use acklab_lab::scenario::network::{Watched, WatchedSender};
+
+/// A topology with the roles of its nodes.
+pub(super) struct Model {
+    pub(super) topology: Topology,
+    pub(super) senders: Vec<NodeId>,
+    receivers: Vec<NodeId>,
+    /// Plant and controller, in the dumbbell.
+    pub(super) control: Option<[NodeId; 2]>,
+    /// The bottleneck in the direction of the data.
+    pub(super) bottleneck: u32,
+    /// The routers.
+    pub(super) routers: [NodeId; 2],
+}
+
+impl Model {
+    /// The topology that resolved settings describe; the dumbbell where they have flows.
+    pub(super) fn new(settings: &Settings) -> Self {
+        let mut topology = Topology::default();
+        let routers = [topology.node(), topology.node()];
+        let dumbbell = settings.has("flows");
+        let flows = if dumbbell { settings.count("flows") } else { 1 };
+        let bottleneck_link = LinkConfig::new(settings.rate("rate"), settings.span("delay"))
+            .with_queue(discipline(settings));
+        let bottleneck = topology.link(routers[0], routers[1], bottleneck_link.clone());
+        topology.link(routers[1], routers[0], bottleneck_link);
+        let access = |delay: Span| LinkConfig::new(settings.rate("access_rate"), delay);
+        let mut host = |router: NodeId, delay: Span, jitter: Span| {
+            let node = topology.node();
+            topology.link(node, router, access(delay).with_jitter(jitter));
+            topology.link(router, node, access(delay));
+            node
+        };
+        let jitter = settings.span("host_jitter");
+        let spread = if dumbbell { settings.span("rx_spread") } else { Span::ZERO };
+        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+        for flow in 0..flows {
+            senders.push(host(routers[0], settings.span("tx_access"), jitter));
+            receivers.push(host(routers[1], settings.span("rx_access") + spread * flow, jitter));
+        }
+        let control = dumbbell.then(|| {
+            let delay = settings.span("ncs_access");
+            [routers[0], routers[1]].map(|router| host(router, delay, Span::ZERO))
+        });
+        Self { topology, senders, receivers, control, bottleneck, routers }
+    }
+
+    /// What a recorder watches here.
+    pub(super) fn watched(&self, settings: &Settings) -> Watched {
+        let packet = settings.count("packet") as f64;
+        let mss = f64::from(mss(settings));
+        let names = (b'A'..=b'Z').map(|letter| char::from(letter).to_string());
+        let senders = self.senders.iter().zip(names).map(|(node, name)| WatchedSender {
+            addr: Addr { node: *node, port: DATA_PORT },
+            name,
+            wire_factor: packet / mss,
+            mss,
+        });
+        Watched {
+            bottleneck: self.bottleneck,
+            rate: settings.rate("rate"),
+            senders: senders.collect(),
+            period: PERIOD,
+        }
+    }
+
+    /// Attaches plant and controller, where there are any.
+    pub(super) fn open_control<O: Observer>(
+        &self,
+        world: &mut World<O>,
+        settings: &Settings,
+        draws: &mut Rng,
+    ) {
+        let Some(nodes) = self.control else { return };
+        let [plant, controller] = nodes.map(|node| Addr { node, port: CONTROL_PORT });
+        let phase = match settings.choice("phase") {
+            "random" => Span::from_nanos(draws.below(PERIOD.as_nanos())),
+            _ => Span::ZERO,
+        };
+        let missing = match settings.choice("missing") {
+            "zero" => Missing::Zero,
+            _ => Missing::Hold,
+        };
+        let actuation = match settings.choice("actuation") {
+            "tick" => Actuation::Tick,
+            "arrival" => Actuation::Arrival,
+            _ => Actuation::PeriodEnded,
+        };
+        let integration = match settings.choice("integration") {
+            "backward-euler" => Integration::BackwardEuler,
+            "tustin" => Integration::Tustin,
+            _ => Integration::ForwardEuler,
+        };
+        let limit = settings.number("saturation");
+        let motor = TransferFunction::dc_motor().to_state_space();
+        let plant_setup = PlantSetup {
+            period: PERIOD,
+            actuation,
+            missing,
+            ..PlantSetup::new(motor, plant, controller)
+        };
+        let controller_setup = ControllerSetup {
+            gains: PidGains { integration, limit, ..PidGains::default() },
+            period: PERIOD,
+            phase,
+            driven: Driven::Time,
+            missing,
+            ..ControllerSetup::new(controller, plant)
+        };
+        let peer = PlantPeer::new(plant_setup).expect("the motor has one input and one output");
+        world.attach(plant, Box::new(peer));
+        let peer = ControllerPeer::new(controller_setup).expect("the period is longer than zero");
+        world.attach(controller, Box::new(peer));
+    }
+
+    /// Opens the flows, each at its time.
+    pub(super) fn open_flows<O: Observer>(
+        &self,
+        world: &mut World<O>,
+        settings: &Settings,
+        draws: &mut Rng,
+    ) {
+        let config = tcp(settings);
+        for (flow, (&sender, &receiver)) in (0..).zip(self.senders.iter().zip(&self.receivers)) {
+            let at = start(settings, flow, draws);
+            let isn = [Seq(draws.next_u64() as u32), Seq(draws.next_u64() as u32)];
+            let client = End {
+                addr: Addr { node: sender, port: DATA_PORT },
+                config: config.clone(),
+                isn: isn[0],
+                app: Box::new(Bulk::new(u64::MAX, mss(settings))),
+            };
+            let server = End {
+                addr: Addr { node: receiver, port: DATA_PORT },
+                config: config.clone(),
+                isn: isn[1],
+                app: Box::new(Reader::new(ReaderModel::Promptly, u32::MAX)),
+            };
+            world.connect_at(at, client, server);
+        }
+    }
+}
+
+/// Payload of a full packet, bytes.
+pub(super) fn mss(settings: &Settings) -> u32 {
+    settings.count("packet") as u32 - HEADERS
+}
+
+/// What may wait at each router.
+pub(super) fn limit(settings: &Settings) -> Limit {
+    let packets = settings.count("buffer") as u32;
+    // The queue counts what waits; the packet in service has left it.
+    Limit::packets(if settings.choice("service") == "within" { packets - 1 } else { packets })
+}
+
+/// How both ends of every flow are set up.
+fn tcp(settings: &Settings) -> Config {
+    let mss = mss(settings);
+    let delayed = ack::Profile::Delayed { segments: 2, delay: Span::from_millis(200) };
+    let window = settings.count("rwnd") as u32 * mss;
+    Config {
+        receive_buffer: window,
+        window_scale: (window > u32::from(u16::MAX)).then_some(4),
+        congestion: congestion_control(settings),
+        initial_window: InitialWindow::Segments(settings.count("iw") as u32),
+        initial_ssthresh: Some(ssthresh(settings) * u64::from(mss)),
+        min_rto: settings.span("rto_min"),
+        ack: if settings.choice("delack") == "on" { delayed } else { ack::Profile::EverySegment },
+        recovery: match settings.choice("recovery") {
+            "reno" => LossRecovery::Reno,
+            "sack" => LossRecovery::Sack,
+            _ => LossRecovery::NewReno,
+        },
+        ecn: settings.choice("ecn") == "on",
+        sack: settings.choice("recovery") == "sack",
+        ..Config::textbook(mss as u16)
+    }
+}
+
+/// The initial slow-start threshold in segments.
+fn ssthresh(settings: &Settings) -> u64 {
+    match settings.count("ssthresh") {
+        0 if matches!(settings.choice("cc"), "ance" | "encn") => 16,
+        0 => 30,
+        segments => segments,
+    }
+}
+
+/// When flow number `flow` starts.
+fn start(settings: &Settings, flow: u64, draws: &mut Rng) -> Time {
+    let spread = settings.span("start_spread");
+    Time::ZERO
+        + match settings.choice("start") {
+            "random" => Span::from_nanos(draws.below(spread.as_nanos() + 1)),
+            _ => spread * flow,
+        }
+}
+
+/// IPv4 and TCP headers without options, bytes.
+const HEADERS: u32 = Packet::IPV4_HEADER + acklab_core::segment::TcpRepr::HEADER;
+const DATA_PORT: u16 = 5001;
+const CONTROL_PORT: u16 = 5002;
+/// The paper's sampling period h.
+pub(super) const PERIOD: Span = Span::from_millis(14);

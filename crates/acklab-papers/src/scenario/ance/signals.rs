@@ -1,0 +1,96 @@
+//! What the ANCE scenarios measure of their control loop, and what queries may name.
+
+use acklab_control::LoopRecord;
+
+use crate::scenario::motor_loop::LOOP_SIGNALS;
+use acklab_lab::measured::{Measured, MetricDoc, Metrics};
+use acklab_lab::parameter::Settings;
+use acklab_lab::scenario::network::NETWORK_METRICS;
+use acklab_lab::scenario::network_signals::{self, Source};
+use acklab_lab::signal::Signal;
+
+/// The signals under resolved settings.
+pub(super) fn list(settings: &Settings) -> Vec<(Signal, Source)> {
+    let dumbbell = settings.has("flows");
+    let flows = if dumbbell { settings.count("flows") as usize } else { 1 };
+    let mut list = Vec::new();
+    let mut add = |name: &str, unit, doc, source| {
+        list.push((Signal { name: name.to_owned(), unit, doc }, source));
+    };
+    if dumbbell {
+        for (name, unit, doc, code) in LOOP_SIGNALS {
+            add(name, unit, doc, Source::Loop(*code));
+        }
+    }
+    list.extend(network_signals::of_network());
+    list.extend(network_signals::of_flows(0..flows));
+    list
+}
+
+/// Adds what the loop cost.
+pub(super) fn add_loop_metrics(metrics: &mut Metrics, control: &LoopRecord) {
+    let one = |value: f64| Measured::Samples(vec![value]);
+    let costs = &control.costs;
+    metrics.insert("itae_rad_s", one(costs.s()));
+    metrics.insert("itae", one(costs.itae()));
+    metrics.insert("iae", one(costs.iae()));
+    metrics.insert("ise", one(costs.ise()));
+    metrics.insert("loop_delay_ms", Measured::Samples(control.loop_delay_ms.clone()));
+    metrics.insert("command_age_ms", Measured::Samples(control.command_age_ms.clone()));
+    metrics.insert("missed_commands", one(control.missed_commands as f64));
+    metrics.insert("missed_commands_run", one(control.missed_commands_run as f64));
+}
+
+/// What the dumbbell measures: the network and the loop.
+pub(super) const DUMBBELL_METRICS: &[MetricDoc] = &{
+    let [a, b, c, d, e, f, g, h, i, r] = NETWORK_METRICS;
+    let [j, k, l, m, n, o, p, q] = LOOP_METRICS;
+    [j, k, l, m, n, o, p, q, a, b, c, d, e, f, g, h, i, r]
+};
+
+const LOOP_METRICS: [MetricDoc; 8] = [
+    MetricDoc {
+        name: "itae_rad_s",
+        unit: "rad s",
+        doc: "The paper's ITAE: the sum of t|e| over the sampling instants, which lacks the factor h. \
+              One sample per replication.",
+    },
+    MetricDoc {
+        name: "itae",
+        unit: "rad s^2",
+        doc: "Integral of time times absolute error, h times the sum. One sample per replication.",
+    },
+    MetricDoc {
+        name: "iae",
+        unit: "rad s",
+        doc: "Integral of the absolute error. One sample per replication.",
+    },
+    MetricDoc {
+        name: "ise",
+        unit: "rad^2 s",
+        doc: "Integral of the squared error. One sample per replication.",
+    },
+    MetricDoc {
+        name: "loop_delay_ms",
+        unit: "ms",
+        doc: "From a sample of the motor's position to the instant at which the first command computed \
+              from it acts. One sample per sample that took effect.",
+    },
+    MetricDoc {
+        name: "command_age_ms",
+        unit: "ms",
+        doc: "Age, at each of the motor's ticks, of the sample behind the acting command: age of \
+              information. One sample per tick.",
+    },
+    MetricDoc {
+        name: "missed_commands",
+        unit: "ticks",
+        doc: "Ticks of the motor without a new command since the one before. One sample per \
+              replication.",
+    },
+    MetricDoc {
+        name: "missed_commands_run",
+        unit: "ticks",
+        doc: "The most of them in a row. One sample per replication.",
+    },
+];

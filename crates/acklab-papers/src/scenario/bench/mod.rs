@@ -1,0 +1,264 @@
+//! `bench-ref`, `bench-100m10`, `bench-1g50`: the workloads on which simulators are compared.
+//!
+//! n Reno flows without end through one drop-tail bottleneck, beside an uncontrolled flow of small
+//! packets each way, as a networked control loop sends them. Simulators that are given "the same"
+//! experiment still differ in what they do not call parameters: initial window, delayed ACKs, SACK,
+//! whether the packet in service counts as queued. Each is a parameter here, so that the convention
+//! of each peer can be set (docs/simulator.md has the table). Only drops are watched, since the
+//! scenarios are there to measure how fast virtual time passes.
+
+mod parameters;
+mod transport;
+
+use acklab_core::event::{Event, EventKind, Interest};
+use acklab_core::link::LinkConfig;
+use acklab_core::packet::{Addr, Body, NodeId, Packet};
+use acklab_core::queue::{Discipline, drop_tail::Limit};
+use acklab_core::rng::Rng;
+use acklab_core::seq::Seq;
+use acklab_core::time::{Span, Time};
+use acklab_sim::app::{Bulk, Reader, ReaderModel};
+use acklab_sim::arrivals::{Arrivals, Pattern};
+use acklab_sim::peer::Datagrams;
+use acklab_sim::{Access, Dumbbell, Duplex, End, Observer, ResultHash, Topology, World};
+use acklab_stats::jain_index;
+
+use self::parameters::{GIGABIT, HUNDRED, METRICS, REFERENCE};
+use acklab_lab::measured::{Measured, MetricDoc, Metrics};
+use acklab_lab::parameter::{Parameter, SetError, Settings};
+use acklab_lab::scenario::{Axis, Capture, CapturePoint, Replication, Scenario, Tap};
+
+/// One of the three workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bench {
+    /// 3 flows over 1.5 Mbit/s, 30 s: the daisy chain of networked-control papers.
+    Reference,
+    /// 10 flows over 100 Mbit/s, 10 s.
+    Hundred,
+    /// 50 flows over 1 Gbit/s, 10 s.
+    Gigabit,
+}
+
+impl Scenario for Bench {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Reference => "bench-ref",
+            Self::Hundred => "bench-100m10",
+            Self::Gigabit => "bench-1g50",
+        }
+    }
+
+    fn summary(&self) -> &'static str {
+        match self {
+            Self::Reference => {
+                "simulator benchmark: 3 Reno flows and a control flow, 1.5 Mbit/s, 30 s"
+            }
+            Self::Hundred => "simulator benchmark: 10 Reno flows over 100 Mbit/s, 10 s",
+            Self::Gigabit => "simulator benchmark: 50 Reno flows over 1 Gbit/s, 10 s",
+        }
+    }
+
+    fn doc(&self) -> &'static str {
+        "A dumbbell: each flow has a sending host on the left and a receiving host on the right, with \
+         access links of their own, and all share the bottleneck, whose queue is drop-tail in each \
+         direction. Flows write without end. Without `stagger` nothing in it is random. The defaults \
+         are this simulator's own conventions; docs/simulator.md says which settings are those of \
+         ns-2, ns-3 and htsim."
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        match self {
+            Self::Reference => &REFERENCE,
+            Self::Hundred => &HUNDRED,
+            Self::Gigabit => &GIGABIT,
+        }
+    }
+
+    fn metrics(&self) -> &'static [MetricDoc] {
+        METRICS
+    }
+
+    fn main_metric(&self) -> &'static str {
+        "flow_throughput_bps"
+    }
+
+    fn side_metrics(&self) -> &'static [&'static str] {
+        &["delivered_packets", "drops", "jain"]
+    }
+
+    fn replications(&self) -> u64 {
+        1
+    }
+
+    fn grid(&self) -> &'static [Axis] {
+        &[
+            Axis { parameter: "delack", values: &["off", "on"] },
+            Axis { parameter: "sack", values: &["off", "on"] },
+            Axis { parameter: "iw", values: &["1", "10"] },
+        ]
+    }
+
+    fn terms(&self) -> &'static [&'static str] {
+        &["delayed-ack"]
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), SetError> {
+        if settings.span("control_period").is_zero() {
+            return Err(SetError::BadValue {
+                name: "control_period".into(),
+                text: "0".into(),
+                reason: "must be longer than 0; control=off leaves the control flow out".into(),
+            });
+        }
+        Ok(())
+    }
+
+    fn packets(&self, settings: &Settings) -> u64 {
+        let bits =
+            settings.rate("bottleneck").as_bps() as f64 * settings.span("duration").as_secs_f64();
+        let control =
+            settings.span("duration").as_nanos() / settings.span("control_period").as_nanos();
+        ((bits / (8.0 * settings.count("packet") as f64)) as u64).saturating_add(2 * control)
+    }
+
+    fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
+        let (network, topology) = build(settings);
+        let (at, tap) = capture.map_or((None, None), |Capture { at, tap }| (Some(at), Some(tap)));
+        let interest = Interest::DROPS.with(Interest::MESSAGE);
+        let watch = Watch { tap, ..Watch::default() };
+        let mut world = World::new(&topology, seed, interest, watch);
+        if let Some(node) = at.and_then(|at| node_at(&network, at)) {
+            world.tap(node);
+        }
+        open_flows(&mut world, &network, settings, seed);
+        let end = Time::ZERO + settings.span("duration");
+        world.run_until(end);
+        result(world, settings)
+    }
+}
+
+/// The dumbbell; its last pair of hosts is the control flow's.
+fn build(settings: &Settings) -> (Dumbbell, Topology) {
+    let link = |rate, delay| LinkConfig::new(settings.rate(rate), settings.span(delay));
+    // The limit counts what waits; one that counts the packet in service has room for one less.
+    let counted = u64::from(settings.choice("in_service") == "counted");
+    let waiting = (settings.count("queue") - counted) as u32;
+    let queue = Discipline::DropTail(Limit::packets(waiting));
+    let bottleneck = Duplex::symmetric(link("bottleneck", "delay").with_queue(queue));
+    let flow = Access {
+        left: Duplex::symmetric(link("access", "left")),
+        right: Duplex::symmetric(link("access", "right")),
+    };
+    let mut topology = Topology::default();
+    let flows = settings.count("flows") as usize + 1;
+    (topology.dumbbell(&bottleneck, &vec![flow; flows]), topology)
+}
+
+fn node_at(network: &Dumbbell, point: CapturePoint) -> Option<NodeId> {
+    let &(left, right) = network.pairs.first()?;
+    Some(match point {
+        CapturePoint::Sender => left,
+        CapturePoint::Middle => network.left_router,
+        CapturePoint::Receiver => right,
+    })
+}
+
+fn open_flows(world: &mut World<Watch<'_>>, network: &Dumbbell, settings: &Settings, seed: u64) {
+    let config = transport::config(settings);
+    let mut draws = Rng::named(seed, "bench/start");
+    let Some((&control, flows)) = network.pairs.split_last() else { return };
+    for &(left, right) in flows {
+        let start = Span::from_nanos(draws.below(settings.span("stagger").as_nanos()));
+        let end = |node, port, app| End {
+            addr: Addr { node, port },
+            config: config.clone(),
+            isn: Seq(0),
+            app,
+        };
+        let sender = end(left, SENDER_PORT, Box::new(Bulk::unlimited()) as _);
+        let reader = Reader::new(ReaderModel::Promptly, u32::MAX);
+        let receiver = end(right, RECEIVER_PORT, Box::new(reader) as _);
+        world.connect_at(Time::ZERO + start, sender, receiver);
+    }
+    if settings.choice("control") == "on" {
+        let bytes = settings.count("control_bytes") as u32 - UDP_HEADERS;
+        let pattern = Pattern::Constant { period: settings.span("control_period"), bytes };
+        let [plant, controller] =
+            [control.0, control.1].map(|node| Addr { node, port: CONTROL_PORT });
+        for (from, to, name) in [(plant, controller, "plant"), (controller, plant, "controller")] {
+            let rng = Rng::named(seed, &format!("peer/{name}"));
+            let arrivals = Arrivals::new(pattern.clone(), rng, Time::ZERO, Time::MAX);
+            world.attach(from, Box::new(Datagrams::new(from, to, arrivals)));
+        }
+    }
+}
+
+/// Counts drops, and hashes what it sees.
+#[derive(Default)]
+struct Watch<'a> {
+    hash: ResultHash,
+    drops: u64,
+    control_drops: u64,
+    control_delay_ms: Vec<f64>,
+    tap: Option<Tap<'a>>,
+}
+
+impl Observer for Watch<'_> {
+    fn on_event(&mut self, event: &Event) {
+        self.hash.event(event);
+        match event.kind {
+            EventKind::Dropped { packet, .. } => {
+                self.hash.word(event.time.as_nanos());
+                match packet.body {
+                    Body::Tcp(segment) => {
+                        self.hash.word(u64::from(segment.seq.0));
+                        self.drops += 1;
+                    }
+                    Body::Datagram { .. } => self.control_drops += 1,
+                }
+            }
+            EventKind::App { value, .. } => self.control_delay_ms.push(value),
+            _ => {}
+        }
+    }
+
+    fn on_packet(&mut self, now: Time, _node: NodeId, packet: &Packet) {
+        if let Some(tap) = &mut self.tap {
+            tap(now, packet);
+        }
+    }
+}
+
+fn result(world: World<Watch<'_>>, settings: &Settings) -> Replication {
+    let seconds = settings.span("duration").as_secs_f64();
+    let events = world.events();
+    let mut delivered = 0;
+    let mut throughput = Vec::with_capacity(settings.count("flows") as usize);
+    // Receivers stand before their senders.
+    for receiver in world.connections().step_by(2) {
+        let bytes = receiver.total_read();
+        delivered += bytes / u64::from(receiver.mss());
+        throughput.push(bytes as f64 * 8.0 / seconds);
+    }
+    let mut watch = world.into_observer();
+    for bps in &throughput {
+        watch.hash.word(bps.to_bits());
+    }
+    let mut metrics = Metrics::default();
+    let total: f64 = throughput.iter().sum();
+    metrics.insert("delivered_packets", Measured::Total(delivered));
+    metrics.insert("drops", Measured::Total(watch.drops));
+    metrics.insert("control_drops", Measured::Total(watch.control_drops));
+    metrics.insert("throughput_bps", Measured::Samples(vec![total]));
+    metrics.insert("jain", Measured::Samples(jain_index(&throughput).into_iter().collect()));
+    metrics.insert("flow_throughput_bps", Measured::Samples(throughput));
+    metrics.insert("control_delay_ms", Measured::Samples(watch.control_delay_ms));
+    let hash = watch.hash.finish();
+    Replication { hash, events, metrics, ..Replication::default() }
+}
+
+const SENDER_PORT: u16 = 50_000;
+const RECEIVER_PORT: u16 = 5001;
+const CONTROL_PORT: u16 = 7000;
+/// IPv4 and UDP headers, bytes.
+const UDP_HEADERS: u32 = Packet::IPV4_HEADER + Packet::UDP_HEADER;

@@ -1,0 +1,282 @@
+//! Pages for the browser to load: one of every block, a choice, and hostile names.
+
+use acklab_lab::expected::Expected;
+use acklab_lab::report::run::{RunCase, RunReport};
+use acklab_lab::report::{
+    Arrow, ArrowKind, Block, CapturePoint, Cdf, CdfSeries, Cell, Column, Figure, Fix, Histogram,
+    Hold, Host, Ladder, LineSeries, Lines, Mark, Page, Plot, Row, Section, SegmentKind,
+    SequenceSegment, Side, Table, TimeSequence, Tone, Verdict,
+};
+use acklab_papers::scenario::NAGLE_DELACK_FIGURES;
+
+/// A page with every kind of block, shaped like a diagnosis.
+pub(crate) fn every_block() -> Page {
+    let blocks = vec![
+        Block::Text("How the messages of this direction fared.".into()),
+        Block::Facts(vec![("Round trip".into(), "0.2 ms".into())]),
+        ladder(),
+        figure("Time-sequence", Plot::TimeSequence(time_sequence())),
+        figure("Added delay", Plot::Cdf(cdf(&["192.168.0.60", "192.168.0.241"]))),
+        figure("ACK delay", Plot::Histogram(histogram())),
+        figure("Mean delay", Plot::Lines(lines(false))),
+        figure("Delay of each message", Plot::Lines(lines(true))),
+        Block::Table(table()),
+    ];
+    Page {
+        title: "Why are the messages late?".into(),
+        subject: "sample.pcap: 5 908 packets in 30.0 s, 2 TCP connections".into(),
+        verdict: verdict(),
+        sections: vec![Section { title: "The evidence".into(), choice: None, blocks }],
+        terms: vec!["nagle", "delayed-ack", "interaction", "cdf"],
+        conditions: vec![("Command".into(), "acklab diagnose sample.pcap".into())],
+    }
+}
+
+/// Two sections of which one is shown at a time.
+pub(crate) fn two_choices() -> Page {
+    let section = |key: &str| Section {
+        title: format!("Direction {key}"),
+        choice: Some(key.into()),
+        blocks: vec![figure("Added delay", Plot::Cdf(cdf(&[key])))],
+    };
+    let row = |key: &str| Row {
+        cells: vec![Cell::text(key), Cell::measure(40.0)],
+        choice: Some(key.into()),
+        flagged: false,
+    };
+    let table = Table {
+        caption: "Choose a direction.".into(),
+        columns: vec![Column::text("Direction"), Column::number("Delay", "ms")],
+        rows: vec![row("a"), row("b")],
+        note: None,
+    };
+    let first = Section { title: "All".into(), choice: None, blocks: vec![Block::Table(table)] };
+    Page { sections: vec![first, section("a"), section("b")], ..Page::default() }
+}
+
+/// A page whose every word tries to be more than a word.
+pub(crate) fn hostile() -> Page {
+    let words = "</script><img src=x onerror=\"document.body.dataset.owned=1\"><!--${1}&amp;";
+    let mut page = every_block();
+    page.title = words.into();
+    page.subject = words.into();
+    page.verdict.headline = words.into();
+    let hostile_cdf = Cdf { x_title: words.into(), ..cdf(&[words, "other"]) };
+    page.sections[0].blocks = vec![
+        Block::Text(words.into()),
+        figure(words, Plot::Cdf(hostile_cdf)),
+        Block::Table(Table {
+            rows: vec![Row { cells: vec![Cell::text(words)], ..Row::default() }],
+            columns: vec![Column::text(words)],
+            ..Table::default()
+        }),
+    ];
+    page
+}
+
+fn verdict() -> Verdict {
+    Verdict {
+        tone: Tone::Fault,
+        headline: "Messages from 192.168.0.60 wait up to 39 ms in the sender: Nagle’s algorithm \
+                   meets a delayed ACK."
+            .into(),
+        explanation: vec![
+            "The PMU at 192.168.0.60 does not send a new message until the concentrator at \
+             192.168.0.20 has confirmed the one before, and the concentrator waits up to 40 ms \
+             before it confirms. 833 messages were held, 21.8 s of 30.0 s."
+                .into(),
+        ],
+        fixes: vec![
+            Fix {
+                host: "On the sender, 192.168.0.60".into(),
+                changes: vec!["Switch Nagle’s algorithm off: set `TCP_NODELAY`.".into()],
+            },
+            Fix {
+                host: "On the receiver, 192.168.0.20".into(),
+                changes: vec!["Confirm at once: `ip route change … quickack 1`.".into()],
+            },
+        ],
+    }
+}
+
+fn figure(title: &str, plot: Plot) -> Block {
+    let caption = format!("{title}: how to read it, in a sentence or two.");
+    Block::Figure(Figure { title: title.into(), caption, drawing: plot })
+}
+
+fn ladder() -> Block {
+    let arrow = |from, sent_ms, received_ms, kind, label: &str, frame| Arrow {
+        from,
+        sent_ms,
+        received_ms,
+        label: label.into(),
+        kind,
+        frame: Some(frame),
+    };
+    let ladder = Ladder {
+        left: Host { name: "192.168.0.60:4712".into(), role: "sender, Nagle on".into() },
+        right: Host { name: "192.168.0.20:48212".into(), role: "receiver, Linux".into() },
+        capture: CapturePoint::Right,
+        arrows: vec![
+            arrow(Side::Left, -0.1, 0.0, ArrowKind::Data, "48 B", 101),
+            arrow(Side::Right, 38.5, 38.6, ArrowKind::Ack, "ACK", 102),
+            arrow(Side::Left, 38.7, 38.8, ArrowKind::HeldData, "96 B", 103),
+            arrow(Side::Right, 76.9, 77.0, ArrowKind::Ack, "ACK", 104),
+        ],
+        holds: vec![
+            Hold {
+                side: Side::Left,
+                from_ms: 18.0,
+                to_ms: 38.7,
+                label: "two messages wait for the ACK".into(),
+            },
+            Hold {
+                side: Side::Right,
+                from_ms: 0.0,
+                to_ms: 38.5,
+                label: "delayed-ACK timer runs".into(),
+            },
+        ],
+        notes: vec![
+            (Side::Left, 18.0, "writes 48 B".into()),
+            (Side::Left, 38.0, "writes 48 B".into()),
+        ],
+    };
+    Block::Ladder(Figure {
+        title: "One hold, packet by packet".into(),
+        caption: "Time runs downwards. Long waits are drawn shortened; times are written.".into(),
+        drawing: ladder,
+    })
+}
+
+fn time_sequence() -> TimeSequence {
+    let segment = |index: u32| SequenceSegment {
+        time_s: f64::from(index) * 0.0393,
+        from_byte: f64::from(index) * 96.0,
+        to_byte: f64::from(index + 1) * 96.0,
+        kind: if index % 7 == 3 { SegmentKind::New } else { SegmentKind::Held },
+        frame: Some(u64::from(index) * 2 + 1),
+        held_ms: (index % 7 != 3).then_some(19.5),
+    };
+    TimeSequence {
+        segments: (0..40).map(segment).collect(),
+        sent: vec![],
+        acks: (0..40)
+            .map(|index| (f64::from(index) * 0.0393 + 0.0391, f64::from(index + 1) * 96.0))
+            .collect(),
+    }
+}
+
+fn cdf(names: &[&str]) -> Cdf {
+    let series = names.iter().enumerate().map(|(index, name)| CdfSeries {
+        name: (*name).into(),
+        straight: false,
+        points: (0..=100)
+            .map(|step| {
+                (f64::from(step) * 0.39 / (1.0 + 60.0 * index as f64), f64::from(step) / 100.0)
+            })
+            .collect(),
+    });
+    Cdf {
+        x_title: "added delay (ms)".into(),
+        series: series.collect(),
+        marks: vec![Mark { at: 38.6, label: "p95 = 38.6 ms".into() }],
+    }
+}
+
+fn histogram() -> Histogram {
+    let mut counts = vec![0; 50];
+    (counts[0], counts[4], counts[7]) = (41, 289, 597);
+    Histogram {
+        x_title: "time from data to its ACK (ms)".into(),
+        y_title: "ACKs".into(),
+        edges: (0..=50).map(|edge| f64::from(edge) * 5.0).collect(),
+        counts,
+        marks: vec![
+            Mark { at: 40.0, label: "40 ms: Linux".into() },
+            Mark { at: 200.0, label: "200 ms: Windows, QNX".into() },
+        ],
+    }
+}
+
+fn lines(scatter: bool) -> Lines {
+    let series = ["QNX", "Linux"].iter().enumerate().map(|(index, name)| LineSeries {
+        name: (*name).into(),
+        points: [10.0, 30.0, 100.0, 500.0, 1000.0]
+            .map(|rtt| (rtt, rtt / 2.0 + 100.0 * (1.0 - index as f64)))
+            .into(),
+    });
+    Lines {
+        x_title: "round-trip time (ms)".into(),
+        y_title: "mean delay (ms)".into(),
+        series: series.collect(),
+        scatter,
+        log_x: !scatter,
+        intervals: vec![("Linux".into(), 100.0, 40.0, 60.0)],
+    }
+}
+
+fn table() -> Table {
+    let row = |name: &str, delay: f64, flagged| Row {
+        cells: vec![Cell::text(name), Cell::count(1501), Cell::measure(delay)],
+        choice: None,
+        flagged,
+    };
+    Table {
+        caption: "Both directions of each connection.".into(),
+        columns: vec![
+            Column::text("From"),
+            Column::number("Messages", ""),
+            Column::number("Added delay, p95", "ms"),
+        ],
+        rows: vec![row("192.168.0.60:4712", 38.6, true), row("192.168.0.241:4712", 0.39, false)],
+        note: None,
+    }
+}
+
+/// Delays spread evenly over a cycle that grows with `case`.
+pub(crate) fn uniform_delays(case: usize) -> Vec<f64> {
+    (0..1005).map(|message| f64::from(message) * (case + 1) as f64 * 0.03).collect()
+}
+
+/// A grid of 4 receivers, Nagle on and off, and 5 round trips over `delays`.
+pub(crate) fn grid(delays: &[Vec<f64>]) -> RunReport<'_> {
+    let mut cases = Vec::new();
+    for receiver in ["qnx-7.0", "windows-7", "linux", "freebsd-12.1"] {
+        for nagle in ["on", "off"] {
+            for rtt in ["10ms", "30ms", "100ms", "500ms", "1000ms"] {
+                let samples = &delays[cases.len()];
+                let max = samples.last().copied().unwrap_or(0.0);
+                let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+                cases.push(RunCase {
+                    axes: vec![pair("receiver", receiver), pair("nagle", nagle), pair("rtt", rtt)],
+                    samples,
+                    numbers: vec![1.0 + max / 100.0, 1005.0],
+                    expected: Some(Expected {
+                        mean_low: max / 2.0 - 5.0,
+                        mean_high: max / 2.0,
+                        max,
+                        law: vec![(0.0, 0.0), (max, 1.0)],
+                    }),
+                });
+            }
+        }
+    }
+    RunReport {
+        scenario: "nagle-delack".into(),
+        summary: "small messages at a period".into(),
+        metric: "buffering delay".into(),
+        unit: "ms".into(),
+        numbers: vec![
+            ("Messages per segment".into(), String::new()),
+            ("Segments".into(), String::new()),
+        ],
+        cases,
+        replications: 10,
+        figures: NAGLE_DELACK_FIGURES,
+        courses: vec![],
+        ladder: None,
+        terms: vec!["nagle", "delayed-ack", "cdf"],
+        conditions: vec![("Seed".into(), "1".into())],
+    }
+}

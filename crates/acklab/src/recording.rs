@@ -1,0 +1,74 @@
+//! Recordings of the real kernel (Linux, root): a write-write-read exchange as a pcapng file.
+//!
+//! Joins the recorder, which knows no file format, and the capture writer, which knows no kernel.
+//! The same exchange in virtual time is the scenario `write-write-read`. A file that is there
+//! already is kept until the first frame arrives, so that a recording which is not permitted costs
+//! nobody the last one.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+use acklab_core::time::{Span, Time};
+use acklab_net::record::{RecordError, RecordOptions};
+use acklab_trace::capture::{CaptureWriter, Format, WriterOptions};
+
+/// What was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Recording {
+    /// Frames in the file.
+    pub(crate) frames: u64,
+    /// From the first frame to the last.
+    pub(crate) duration: Span,
+}
+
+/// Why there is no recording, or no whole one.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RecordingError {
+    /// The kernel's exchange could not be recorded.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The file could not be written.
+    #[error(transparent)]
+    File(#[from] io::Error),
+}
+
+/// Records one exchange into the file at `path`; blocks until it is over.
+pub(crate) fn record(path: &Path, options: &RecordOptions) -> Result<Recording, RecordingError> {
+    // Opened before anything is recorded, truncated only when there is something to write.
+    let mut file = Some(OpenOptions::new().write(true).create(true).truncate(false).open(path)?);
+    let mut capture = None;
+    let mut written = Ok(());
+    let (mut frames, mut first, mut last) = (0, Time::ZERO, Time::ZERO);
+    let recorded = acklab_net::record::run(options, &mut |time, frame| {
+        if frames == 0 {
+            first = time;
+            match file.take().map(begin) {
+                Some(Ok(writer)) => capture = Some(writer),
+                Some(Err(error)) => written = Err(error),
+                None => {}
+            }
+        }
+        if let (Some(writer), Ok(())) = (&mut capture, &written) {
+            written = writer.write_frame(time, frame, frame.len() as u32);
+        }
+        (frames, last) = (frames + 1, time);
+    });
+    if frames == 0 && fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
+        fs::remove_file(path)?;
+    }
+    if let (Some(writer), Ok(())) = (capture, &written) {
+        written = writer.finish().map(drop);
+    }
+    recorded?;
+    written?;
+    Ok(Recording { frames, duration: last.since(first) })
+}
+
+fn begin(file: File) -> io::Result<CaptureWriter<BufWriter<File>>> {
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    let options = WriterOptions { format: Format::Pcapng, ..WriterOptions::default() };
+    CaptureWriter::new(BufWriter::new(file), options)
+}
