@@ -9,7 +9,7 @@ use acklab_core::event::{Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
 use acklab_core::math;
 use acklab_core::packet::Addr;
-use acklab_core::queue::{Discipline, DropTail, Factory, drop_tail::Limit};
+use acklab_core::queue::{Discipline, DropTail, Factory, Limit};
 use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;

@@ -4,6 +4,7 @@
 //! same to the bit on every platform: sums run in sorted order and transcendental functions come
 //! from `libm`. Samples must be finite; what is not is refused with `None` rather than carried on.
 
+mod bind;
 mod ecdf;
 mod estimate;
 mod expectation;
@@ -21,6 +22,7 @@ mod sprt;
 mod student;
 mod summary;
 
+pub use bind::BoundQuery;
 pub use ecdf::{Ecdf, ks_critical_value};
 pub use estimate::{Estimate, EstimatePlan, Estimator, StopRule};
 pub use expectation::Expectation;

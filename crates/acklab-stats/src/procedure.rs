@@ -13,11 +13,12 @@
 
 use serde::Serialize;
 
+use crate::bind::BoundQuery;
 use crate::estimate::{Estimate, EstimatePlan, Estimator, StopRule};
 use crate::expectation::Expectation;
 use crate::monitor::{RunOutcome, Trajectory};
 use crate::proportion::{ProportionInterval, ProportionMethod};
-use crate::query::{BoundQuery, Path, Query};
+use crate::query::{Path, Query};
 use crate::reach::ReachCurve;
 use crate::sprt::{Comparison, ComparisonPlan, Decision, ErrorRates, Sprt, SprtPlan};
 

@@ -1,6 +1,6 @@
 //! `acklab completions`: shell completion scripts.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 use crate::outcome::{Failure, print};
@@ -14,9 +14,10 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self) -> Result<(), Failure> {
+    /// Writes the script for `command`.
+    pub(crate) fn run(self, command: &mut Command) -> Result<(), Failure> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut crate::Cli::command(), "acklab", &mut script);
+        clap_complete::generate(self.shell, command, "acklab", &mut script);
         print(&String::from_utf8_lossy(&script))
     }
 }

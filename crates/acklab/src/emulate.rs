@@ -12,8 +12,7 @@ use acklab_net::emulate::{
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::Format;
-use crate::outcome::{Failure, interruption, print, print_json, tell};
+use crate::outcome::{Failure, Format, interruption, print, print_json, tell};
 
 /// Run a command over an emulated link: delay, rate, loss, queues, real packets (Linux, root)
 ///

@@ -31,7 +31,7 @@ mod verify;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Finds, predicts and fixes what acknowledgment timing does to an application.
 #[derive(Parser)]
@@ -67,15 +67,6 @@ enum Verb {
     Completions(completions::Completions),
 }
 
-/// How a result is written to standard output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people.
-    Text,
-    /// Exactly one JSON object.
-    Json,
-}
-
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
         Verb::Diagnose(verb) => verb.run(),
@@ -97,7 +88,7 @@ fn main() -> ExitCode {
         Verb::EmulateInit(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::RdtHost(verb) => verb.run(),
-        Verb::Completions(verb) => verb.run(),
+        Verb::Completions(verb) => verb.run(&mut Cli::command()),
     };
     outcome::exit_code(outcome)
 }

@@ -6,6 +6,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::ValueEnum;
+
+/// How a result is written to standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// Exactly one JSON object.
+    Json,
+}
+
 /// Why a verb did not do what was asked.
 #[derive(Debug)]
 pub(crate) enum Failure {

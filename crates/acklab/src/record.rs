@@ -8,8 +8,7 @@ use crate::recording::{self, RecordingError};
 use clap::Args;
 use serde_json::json;
 
-use crate::Format;
-use crate::outcome::{Failure, print, print_json};
+use crate::outcome::{Failure, Format, print, print_json};
 
 /// Record how this machine's kernel handles a write-write-read exchange (Linux, root)
 ///

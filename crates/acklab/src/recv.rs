@@ -15,8 +15,7 @@ use acklab_rudp::Config;
 use clap::Args;
 use serde_json::json;
 
-use crate::Format;
-use crate::outcome::{Failure, interruption, print, print_line, tell};
+use crate::outcome::{Failure, Format, interruption, print, print_line, tell};
 use crate::secret::PassphraseOptions;
 use crate::send::count;
 use crate::transfer as lines;

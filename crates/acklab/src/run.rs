@@ -14,9 +14,8 @@ use acklab_lab::scenario::CapturePoint;
 use acklab_lab::{capture, run};
 use clap::{Args, ValueEnum};
 
-use crate::Format;
 use crate::file;
-use crate::outcome::{Failure, print, print_json};
+use crate::outcome::{Failure, Format, print, print_json};
 use crate::table::{lay_out, number};
 
 /// Run a scenario and report what it measured

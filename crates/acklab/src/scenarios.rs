@@ -8,9 +8,8 @@ use acklab_papers::scenario::SCENARIOS;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::Format;
 use crate::file::asked;
-use crate::outcome::{Failure, print, print_json};
+use crate::outcome::{Failure, Format, print, print_json};
 use crate::table::lay_out;
 
 /// List the built-in scenarios, or one scenario's parameters and metrics

@@ -11,8 +11,7 @@ use acklab_rudp::{Code, Config};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::Format;
-use crate::outcome::{Failure, interruption, print, print_line, tell};
+use crate::outcome::{Failure, Format, interruption, print, print_line, tell};
 use crate::secret::PassphraseOptions;
 use crate::transfer::{self as lines, Line};
 

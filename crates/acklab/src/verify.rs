@@ -13,9 +13,8 @@ use acklab_lab::verify::{
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::Format;
 use crate::file::asked;
-use crate::outcome::{Failure, print, print_json, tell};
+use crate::outcome::{Failure, Format, print, print_json, tell};
 use crate::table::lay_out;
 
 /// Estimate or test a probability, or a mean, over runs of a scenario

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::drop_tail::Limit;
+use super::limit::Limit;
 use crate::packet::Packet;
 use crate::time::Time;
 

@@ -21,8 +21,14 @@ use super::vega;
 #[error("the report could not be written: {0:#}")]
 pub struct ReportError(#[from] minijinja::Error);
 
-/// Renders `page`.
-pub(super) fn render(page: &Page) -> Result<String, ReportError> {
+impl Page {
+    /// Renders the page as one HTML file.
+    pub fn to_html(&self) -> Result<String, ReportError> {
+        render(self)
+    }
+}
+
+fn render(page: &Page) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_filter("prose", |text: String| Value::from_safe_string(prose(&text)));

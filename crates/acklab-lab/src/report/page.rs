@@ -5,7 +5,6 @@
 
 use serde::Serialize;
 
-use super::html::{self, ReportError};
 use super::ladder::Ladder;
 use super::plot::Plot;
 use super::table::Table;
@@ -25,13 +24,6 @@ pub struct Page {
     pub terms: Vec<&'static str>,
     /// How to get this page again: command, version, seed, scenario, as (name, value).
     pub conditions: Vec<(String, String)>,
-}
-
-impl Page {
-    /// Renders the page as one HTML file.
-    pub fn to_html(&self) -> Result<String, ReportError> {
-        html::render(self)
-    }
 }
 
 /// The answer in plain words.

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use acklab_core::rng;
 use acklab_core::time::{Span, Time};
-use acklab_stats::query::{self, BoundQuery, Query, QueryError};
+use acklab_stats::BoundQuery;
+use acklab_stats::query::{self, Query, QueryError};
 use acklab_stats::{Procedure, RunOutcome, SettingsError};
 use rayon::prelude::*;
 use serde_json::{Value, json};

@@ -39,7 +39,7 @@ pub struct QueryError {
 }
 
 impl QueryError {
-    pub(super) fn new(
+    pub(crate) fn new(
         text: &str,
         span: Span,
         what: impl Into<String>,

@@ -91,7 +91,7 @@ const OPERATORS: [(Binary, &str, &str, u8); 14] = [
 ];
 
 impl Binary {
-    pub(super) fn from_word(word: &str) -> Option<Self> {
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
         let found = OPERATORS.iter().find(|(_, sign, name, _)| word == *sign || word == *name);
         found.map(|(operator, ..)| *operator)
     }
@@ -105,17 +105,17 @@ impl Binary {
         self.row().1
     }
 
-    pub(super) fn level(self) -> u8 {
+    pub(crate) fn level(self) -> u8 {
         self.row().3
     }
 
     /// Takes conditions (or, for equality, either kind).
-    pub(super) fn is_logical(self) -> bool {
+    pub(crate) fn is_logical(self) -> bool {
         self.level() <= 3
     }
 
     /// Gives a number.
-    pub(super) fn is_arithmetic(self) -> bool {
+    pub(crate) fn is_arithmetic(self) -> bool {
         self.level() >= 6
     }
 
@@ -153,7 +153,7 @@ pub enum Function {
 }
 
 impl Function {
-    pub(super) fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "abs" | "fabs" => Self::Abs,
             "min" => Self::Min,
@@ -233,7 +233,7 @@ impl Expression<usize> {
 
 impl<S> Expression<S> {
     /// The same expression over other signals.
-    pub(super) fn try_map<T, E>(
+    pub(crate) fn try_map<T, E>(
         &self,
         signal: &mut impl FnMut(&S) -> Result<T, E>,
     ) -> Result<Expression<T>, E> {

@@ -6,14 +6,12 @@
 //! automaton; parsed, and refused when bound), `under strategy`, nested temporal formulas (MITL).
 //! Beyond UPPAAL: units of time in bounds, and intervals on `<>`, `[]` and `U` inside `Pr[…](…)`.
 
-mod bind;
-mod error;
-mod expression;
+pub(crate) mod error;
+pub(crate) mod expression;
 mod lexer;
 mod parser;
-mod syntax;
+pub(crate) mod syntax;
 
-pub use bind::BoundQuery;
 pub use error::{QueryError, Span};
 pub use expression::{Binary, Expression, Function, SignalName, Unary};
 pub use parser::parse;

@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use acklab_papers::reproduce::ance::{self, Reproduction, sensitivity};
 use clap::Args;
 
-use crate::Format;
-use crate::outcome::{Failure, print, print_json};
+use crate::outcome::{Failure, Format, print, print_json};
 use crate::table::lay_out;
 
 /// Sup, de Moraes, Bauchspiess: Acknowledge-Based Non-Congestion Estimation (2020)

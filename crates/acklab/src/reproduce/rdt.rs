@@ -10,10 +10,9 @@ use acklab_papers::reproduce::rdt::emulated::{self, Measured};
 use acklab_papers::reproduce::rdt::{self, Plan, Reproduction, paper};
 use clap::Args;
 
-use crate::Format;
 #[cfg(target_os = "linux")]
 use crate::outcome::interruption;
-use crate::outcome::{Failure, print, print_json};
+use crate::outcome::{Failure, Format, print, print_json};
 use crate::table::lay_out;
 
 /// Sehlaver, Yalcinkaya: CENG 435 term project part II, a reliable transfer over UDP

@@ -8,8 +8,7 @@ use acklab_papers::reproduce::xudp::experiment::Figures;
 use acklab_papers::reproduce::xudp::{self, Reproduction, paper, parameters};
 use clap::Args;
 
-use crate::Format;
-use crate::outcome::{Failure, print, print_json};
+use crate::outcome::{Failure, Format, print, print_json};
 use crate::table::lay_out;
 
 /// Andrews: XUDP, A Real-Time Multimedia Networking Protocol (1997)

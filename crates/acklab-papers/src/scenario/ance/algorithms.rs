@@ -2,10 +2,9 @@
 
 use acklab_core::cc::{Algorithm, Factory, ance, balance, encn as encn_sender};
 use acklab_core::queue::ecn::{Ect, NotEct, Treatment};
-use acklab_core::queue::{Discipline, codel, encn, jersey, pie, red, threshold};
+use acklab_core::queue::{Discipline, Limit, codel, encn, jersey, pie, red, threshold};
 
 use super::echo::EachAck;
-use super::model::limit;
 use acklab_lab::parameter::Settings;
 
 /// The congestion control of every flow.
@@ -143,4 +142,11 @@ fn treatment(settings: &Settings) -> Treatment {
             NotEct::Drop
         },
     }
+}
+
+/// What may wait at each router.
+fn limit(settings: &Settings) -> Limit {
+    let packets = settings.count("buffer") as u32;
+    // The queue counts what waits; the packet in service has left it.
+    Limit::packets(if settings.choice("service") == "within" { packets - 1 } else { packets })
 }

@@ -16,7 +16,6 @@ use acklab_control::{
 use acklab_core::ack;
 use acklab_core::link::LinkConfig;
 use acklab_core::packet::{Addr, NodeId, Packet};
-use acklab_core::queue::drop_tail::Limit;
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
@@ -172,13 +171,6 @@ impl Model {
 /// Payload of a full packet, bytes.
 pub(super) fn mss(settings: &Settings) -> u32 {
     settings.count("packet") as u32 - HEADERS
-}
-
-/// What may wait at each router.
-pub(super) fn limit(settings: &Settings) -> Limit {
-    let packets = settings.count("buffer") as u32;
-    // The queue counts what waits; the packet in service has left it.
-    Limit::packets(if settings.choice("service") == "within" { packets - 1 } else { packets })
 }
 
 /// How both ends of every flow are set up.

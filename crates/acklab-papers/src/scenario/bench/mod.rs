@@ -13,7 +13,7 @@ mod transport;
 use acklab_core::event::{Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
 use acklab_core::packet::{Addr, Body, NodeId, Packet};
-use acklab_core::queue::{Discipline, drop_tail::Limit};
+use acklab_core::queue::{Discipline, Limit};
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};

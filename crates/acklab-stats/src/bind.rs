@@ -1,9 +1,9 @@
 //! Signals by name become slots of an observation.
 
-use super::error::{QueryError, Span};
-use super::expression::{Expression, SignalName};
-use super::syntax::{Filter, Limit, Measure, Path, Query, Window};
 use crate::monitor::RunMonitor;
+use crate::query::error::{QueryError, Span};
+use crate::query::expression::{Expression, SignalName};
+use crate::query::syntax::{Filter, Limit, Measure, Path, Query, Window};
 
 /// A query whose signals are found.
 #[derive(Clone, Debug, PartialEq)]

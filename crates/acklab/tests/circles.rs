@@ -1,0 +1,355 @@
+//! Goal: no file needs another that needs it, and no folder either, so that every file can be read
+//! after those it stands on.
+//! Method: the imports of every source file, read as text (`use` trees, and paths that begin with
+//! `crate`, `super`, `self` or a module's name), resolved to the files that define the names; tests are
+//! left out. A re-export is followed to the definition and is no need of the file that makes it. Folders:
+//! at every level, a folder beside its neighbours is one room.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A module: its path from the crate's root, such as `["link", "loss"]`.
+type Module = Vec<String>;
+
+/// What a source file says of itself.
+#[derive(Default)]
+struct Source {
+    file: String,
+    /// Names it defines at the top level.
+    defined: BTreeSet<String>,
+    /// Names it passes on: (name here, path).
+    passed_on: Vec<(String, Vec<String>)>,
+    /// Paths it needs.
+    needed: Vec<Vec<String>>,
+}
+
+/// Crates whose circles are still being taken out; a crate leaves this list with its last one.
+const OPEN: &[&str] = &[
+    "acklab",
+    "acklab-core",
+    "acklab-net",
+    "acklab-papers",
+    "acklab-rudp",
+    "acklab-tcp",
+    "acklab-trace",
+];
+
+type Crate = BTreeMap<Module, Source>;
+type Graph = BTreeMap<String, BTreeSet<String>>;
+
+#[test]
+fn no_files_and_no_folders_need_each_other() {
+    let mut circles = Vec::new();
+    let mut files = 0;
+    for root in crates() {
+        let source = read_crate(&root);
+        let graph = needs(&source);
+        files += source.len();
+        circles.extend(circles_of(&graph).into_iter().map(|circle| ("files", circle)));
+        for level in levels(&graph) {
+            let rooms = rooms(&graph, &level);
+            circles.extend(circles_of(&rooms).into_iter().map(|circle| ("folders", circle)));
+        }
+    }
+    assert!(files > 300, "only {files} files were found");
+    let home = |circle: &[String]| circle[0].split('/').next().unwrap_or_default().to_owned();
+    let with_circles: BTreeSet<_> = circles.iter().map(|(_, circle)| home(circle)).collect();
+    let told: Vec<_> = circles
+        .iter()
+        .filter(|(_, circle)| !OPEN.contains(&home(circle).as_str()))
+        .map(|(what, circle)| format!("{what}: {}", circle.join(" <-> ")))
+        .collect();
+    assert!(told.is_empty(), "need each other:\n{}", told.join("\n"));
+    for name in OPEN {
+        assert!(with_circles.contains(*name), "{name} has no circle left: take it off the list");
+    }
+}
+
+#[test]
+fn a_circle_is_found_through_a_re_export_and_not_made_by_one() {
+    let source = |file: &str, text: &str| parse(file, text);
+    let mut house = Crate::new();
+    house.insert(vec![], source("lib.rs", "pub mod a;\npub mod b;\npub use a::A;\n"));
+    house.insert(vec!["a".into()], source("a.rs", "use crate::b::make;\npub struct A;\n"));
+    house.insert(vec!["b".into()], source("b.rs", "pub fn make() -> u8 { 1 }\n"));
+    assert!(circles_of(&needs(&house)).is_empty());
+    house.insert(vec!["b".into()], source("b.rs", "use crate::A;\npub fn make() -> A { A }\n"));
+    assert_eq!(circles_of(&needs(&house)), [["a.rs", "b.rs"]]);
+}
+
+fn crates() -> Vec<PathBuf> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found: Vec<_> = fs::read_dir(crates)
+        .expect("the folder of the crates")
+        .map(|entry| entry.expect("an entry").path().join("src"))
+        .filter(|path| path.is_dir())
+        .collect();
+    found.sort();
+    found
+}
+
+fn read_crate(root: &Path) -> Crate {
+    let mut modules = Crate::new();
+    let mut pending = vec![root.to_path_buf()];
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                pending.push(path);
+                continue;
+            }
+            let relative = path.strip_prefix(root).expect("below the root");
+            let Some(module) = module_of(relative) else { continue };
+            let home = root.parent().and_then(Path::file_name).expect("a crate's folder");
+            let file = Path::new(home).join("src").join(relative).display().to_string();
+            let text = fs::read_to_string(&path).expect("a source file");
+            modules.insert(module, parse(&file, &text));
+        }
+    }
+    modules
+}
+
+/// The module of a source file; `None` for tests and what is no Rust.
+fn module_of(relative: &Path) -> Option<Module> {
+    if relative.extension()? != "rs" {
+        return None;
+    }
+    let mut module: Module = relative
+        .with_extension("")
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect();
+    if matches!(module.last()?.as_str(), "mod" | "lib" | "main") {
+        module.pop();
+    }
+    let of_tests = ["tests", "testbed", "vectors", "hostile"];
+    (!module.iter().any(|part| of_tests.contains(&part.as_str()))).then_some(module)
+}
+
+fn parse(file: &str, text: &str) -> Source {
+    let text = plain(text);
+    let mut source = Source { file: file.to_owned(), ..Source::default() };
+    for line in text.lines().filter(|line| !line.starts_with(' ')) {
+        source.defined.extend(defined_name(line));
+    }
+    let mut rest = text.as_str();
+    let mut body = String::new();
+    while let Some(at) = find_use(rest) {
+        let (before, from) = rest.split_at(at);
+        body.push_str(before);
+        let Some(end) = from.find(';') else { break };
+        let passed_on = before.trim_end().ends_with("pub") || before.trim_end().ends_with(')');
+        let tree = from[4..end].trim();
+        for (path, name) in leaves(tree) {
+            if passed_on {
+                source.passed_on.push((name, path));
+            } else {
+                source.needed.push(path);
+            }
+        }
+        rest = &from[end + 1..];
+    }
+    body.push_str(rest);
+    source.needed.extend(inline_paths(&body));
+    source
+}
+
+/// The text without comments, strings and tests.
+fn plain(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        let mut in_string = false;
+        let mut chars = line.chars().peekable();
+        while let Some(c) = chars.next() {
+            match c {
+                '\\' if in_string => drop(chars.next()),
+                '"' => in_string = !in_string,
+                '/' if !in_string && chars.peek() == Some(&'/') => break,
+                _ if in_string => {}
+                _ => out.push(c),
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn find_use(text: &str) -> Option<usize> {
+    let mut from = 0;
+    while let Some(at) = text[from..].find("use ") {
+        let at = from + at;
+        if at == 0 || matches!(text.as_bytes()[at - 1], b'\n' | b' ') {
+            return Some(at);
+        }
+        from = at + 4;
+    }
+    None
+}
+
+fn defined_name(line: &str) -> Option<String> {
+    let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let kinds =
+        ["struct", "enum", "trait", "fn", "const", "static", "type", "macro_rules", "union"];
+    let at = words.iter().position(|word| kinds.contains(word))?;
+    let skipped = ["const", "fn", "mut", ""];
+    words[at + 1..].iter().find(|word| !skipped.contains(word)).map(|word| (*word).to_owned())
+}
+
+/// The paths of a `use` tree, each with the name it gets.
+fn leaves(tree: &str) -> Vec<(Vec<String>, String)> {
+    let tree = tree.trim();
+    let Some(open) = tree.find('{') else {
+        let (path, alias) = tree.split_once(" as ").map_or((tree, None), |(p, a)| (p, Some(a)));
+        let path: Vec<String> = path.split("::").map(|part| part.trim().to_owned()).collect();
+        let name =
+            alias.unwrap_or_else(|| path.last().map_or("", String::as_str)).trim().to_owned();
+        return vec![(path, name)];
+    };
+    let prefix: Vec<String> = tree[..open]
+        .split("::")
+        .map(|part| part.trim().to_owned())
+        .filter(|part| !part.is_empty())
+        .collect();
+    let inner = tree[open + 1..].trim_end().trim_end_matches('}');
+    let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
+    for (at, c) in inner.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&inner[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&inner[start..]);
+    let mut found = Vec::new();
+    for part in parts.into_iter().map(str::trim).filter(|part| !part.is_empty()) {
+        for (path, name) in leaves(part) {
+            let own = path == ["self"];
+            let whole: Vec<String> =
+                prefix.iter().cloned().chain(path.into_iter().filter(|_| !own)).collect();
+            let name = if own { prefix.last().cloned().unwrap_or_default() } else { name };
+            found.push((whole, name));
+        }
+    }
+    found
+}
+
+/// Paths in the code itself: `crate::a::b`, `super::a`, `a::b`.
+fn inline_paths(body: &str) -> Vec<Vec<String>> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    body.split(|c| !is_part(c))
+        .filter(|word| word.contains("::") && !word.starts_with(':'))
+        .map(|word| word.split("::").map(|part| part.trim_matches(':').to_owned()).collect())
+        .collect()
+}
+
+/// Which file needs which.
+fn needs(house: &Crate) -> Graph {
+    let mut graph = Graph::new();
+    for (module, source) in house {
+        let needed = graph.entry(source.file.clone()).or_default();
+        for path in &source.needed {
+            needed.extend(home_of(house, module, path, 0).filter(|file| *file != source.file));
+        }
+    }
+    graph
+}
+
+/// The file that defines what `path` names as seen from `module`; `None` outside of the crate.
+fn home_of(house: &Crate, module: &Module, path: &[String], depth: u32) -> Option<String> {
+    let mut at = module.clone();
+    let mut steps = path.iter().enumerate();
+    let mut rest = path.len();
+    for (index, step) in steps.by_ref() {
+        match step.as_str() {
+            "crate" => at.clear(),
+            "self" => {}
+            "super" => drop(at.pop()),
+            name => {
+                let mut child = at.clone();
+                child.push(name.to_owned());
+                if !house.contains_key(&child) {
+                    rest = index;
+                    break;
+                }
+                at = child;
+            }
+        }
+    }
+    let own =
+        path.first().is_some_and(|first| matches!(first.as_str(), "crate" | "self" | "super"));
+    if rest == 0 && !own {
+        return None;
+    }
+    let here = house.get(&at)?;
+    let Some(name) = path.get(rest) else {
+        // A module as a whole: its name alone says nothing, what is taken of it stands in the code.
+        return None;
+    };
+    if name == "*" || here.defined.contains(name) || depth > 8 {
+        return Some(here.file.clone());
+    }
+    let passed = here.passed_on.iter().find(|(known, _)| known == name);
+    passed.and_then(|(_, path)| home_of(house, &at, path, depth + 1))
+}
+
+/// Every folder that holds files of the graph.
+fn levels(graph: &Graph) -> BTreeSet<String> {
+    let folders = graph.keys().flat_map(|file| {
+        let parts: Vec<&str> = file.split('/').collect();
+        (2..parts.len()).map(|n| parts[..n].join("/")).collect::<Vec<_>>()
+    });
+    folders.collect()
+}
+
+/// The graph of what stands in a folder: its files, and each folder in it as one room. A folder and the
+/// file of its name are one room; the folder's own door is left out, for it shows what is behind it.
+fn rooms(graph: &Graph, level: &str) -> Graph {
+    let room = |file: &str| -> Option<String> {
+        let inside = file.strip_prefix(level)?.strip_prefix('/')?;
+        let first = inside.split('/').next()?.trim_end_matches(".rs");
+        (!matches!(first, "mod" | "lib" | "main")).then(|| format!("{level}/{first}"))
+    };
+    let mut rooms = Graph::new();
+    for (file, needed) in graph {
+        let Some(from) = room(file) else { continue };
+        let to = needed.iter().filter_map(|file| room(file)).filter(|to| *to != from);
+        rooms.entry(from.clone()).or_default().extend(to.collect::<Vec<_>>());
+    }
+    rooms
+}
+
+/// Groups of more than one that can all reach each other.
+fn circles_of(graph: &Graph) -> Vec<Vec<String>> {
+    let reach = |from: &String| {
+        let mut seen = BTreeSet::new();
+        let mut pending = vec![from];
+        while let Some(at) = pending.pop() {
+            for next in graph.get(at).into_iter().flatten() {
+                if seen.insert(next.clone()) {
+                    pending.push(next);
+                }
+            }
+        }
+        seen
+    };
+    let reached: BTreeMap<&String, BTreeSet<String>> =
+        graph.keys().map(|file| (file, reach(file))).collect();
+    let mut circles = BTreeSet::new();
+    for (file, seen) in &reached {
+        let circle: Vec<String> = seen
+            .iter()
+            .filter(|other| reached.get(other).is_some_and(|back| back.contains(*file)))
+            .cloned()
+            .collect();
+        if circle.len() > 1 {
+            circles.insert(circle);
+        }
+    }
+    circles.into_iter().collect()
+}
