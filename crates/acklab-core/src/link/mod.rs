@@ -11,7 +11,8 @@
 //! or pure ACKs: losses (independent, Gilbert-Elliott, by list), outages, damage, reordering, copies.
 //!
 //! A queue's changes are told with the time they happened, which for a packet that went into service
-//! may lie before the instant at which the link is next looked at.
+//! may lie before the instant at which the link is next looked at. To be told at that time, look at
+//! it then: [`Link::next_departure`], [`Link::advance`].
 
 mod config;
 mod disorder;
@@ -159,8 +160,18 @@ impl Link {
         }
     }
 
-    /// Moves every packet whose turn has come from the queue into the transmitter.
-    fn advance(&mut self, now: Time, sink: &mut Sink) {
+    /// When the next packet leaves a computed queue. The link tells of it no sooner than it is next
+    /// looked at ([`Link::advance`]), which may be a propagation delay later; `None` where nothing
+    /// waits, and behind a managed queue, whose departures are deadlines.
+    pub fn next_departure(&self) -> Option<Time> {
+        match &self.waiting {
+            Waiting::Computed { started, .. } => self.transit.get(*started).map(|next| next.start),
+            Waiting::Managed(_) => None,
+        }
+    }
+
+    /// Moves every packet whose turn has come from the queue into the transmitter, and tells of it.
+    pub fn advance(&mut self, now: Time, sink: &mut Sink) {
         let Waiting::Computed { started, bytes, .. } = &mut self.waiting else {
             self.serve(now, sink);
             return;
