@@ -211,10 +211,17 @@ impl<O: Observer> World<O> {
         self.publish();
     }
 
-    /// From now on the links draw as they would under `seed`: a run that branches.
+    /// From now on links, peers, connections and applications draw as they would under `seed`: a run
+    /// that branches. What was drawn before, such as the next arrival of a process, stays.
     pub fn reseed(&mut self, seed: u64) {
         for slot in &mut self.links {
             slot.link.reseed(seed);
+        }
+        for slot in &mut self.peers {
+            slot.peer.reseed(seed);
+        }
+        for slot in &mut self.sockets {
+            slot.socket.reseed(seed);
         }
     }
 

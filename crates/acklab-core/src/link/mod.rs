@@ -115,19 +115,6 @@ impl Link {
         }
     }
 
-    /// From now on, this link and its queue draw as they would under `seed`: a run that branches.
-    /// What is on its way already keeps its fate.
-    pub fn reseed(&mut self, seed: u64) {
-        let name = format!("link/{}", self.index);
-        self.rng = Rng::named(seed, &name);
-        if let Some(wire) = &mut self.wire {
-            wire.reseed(seed, &name);
-        }
-        if let Waiting::Managed(queue) = &mut self.waiting {
-            queue.reseed(&Setup { rate: self.rate, seed, name: &name });
-        }
-    }
-
     /// Copies made so far.
     pub const fn copies(&self) -> u64 {
         self.copies
@@ -342,6 +329,17 @@ impl Endpoint for Link {
 
     fn poll_event(&mut self) -> Option<Packet> {
         self.returned.pop_front()
+    }
+
+    /// What is on its way already keeps its fate.
+    fn reseed(&mut self, seed: u64) {
+        self.rng.reseed(seed);
+        if let Some(wire) = &mut self.wire {
+            wire.reseed(seed);
+        }
+        if let Waiting::Managed(queue) = &mut self.waiting {
+            queue.reseed(seed);
+        }
     }
 }
 
