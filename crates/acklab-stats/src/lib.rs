@@ -32,7 +32,7 @@ pub use procedure::{Procedure, Report, ReportInterval, Settings, SettingsError};
 pub use proportion::{ProportionInterval, ProportionMethod, okamoto_runs};
 pub use reach::{ReachCurve, ReachPoint};
 pub use splitting::{
-    Passage, Segment, SplitEstimate, SplitPlan, SplitRun, Splittable, choose_levels,
+    Passage, Segment, SplitEstimate, SplitPlan, SplitRun, Splittable, Stuck, choose_levels,
 };
 pub use sprt::{Comparison, ComparisonPlan, Decision, ErrorRates, Sprt, SprtPlan};
 pub use student::t_quantile;

@@ -279,4 +279,4 @@ Queries:
 Examples:
   acklab verify ance-dumbbell 'Pr[<=30](<> itae > 8727)' --set queue=red
   acklab verify ance-dumbbell 'E[<=30; 50](max: itae)' --set cc=ance --format json
-  acklab verify ance-dumbbell 'Pr[<=12](<>[11,12] queue.length > 14)' --set queue=codel --splitting";
+  acklab verify scenarios/poisson.toml 'Pr[<=10](<> queue.length > 16)' --splitting";
