@@ -23,7 +23,7 @@ mod summary;
 
 pub use ecdf::{Ecdf, ks_critical_value};
 pub use estimate::{Estimate, EstimatePlan, Estimator, StopRule};
-pub use expectation::Expectation;
+pub use expectation::{Expectation, HalfWidth, UNSEEN};
 pub use fairness::jain_index;
 pub use histogram::Histogram;
 pub use interval::MeanInterval;
