@@ -17,6 +17,30 @@ pub enum Plot {
     Lines(Lines),
 }
 
+impl From<Cdf> for Plot {
+    fn from(cdf: Cdf) -> Self {
+        Self::Cdf(cdf)
+    }
+}
+
+impl From<TimeSequence> for Plot {
+    fn from(sequence: TimeSequence) -> Self {
+        Self::TimeSequence(sequence)
+    }
+}
+
+impl From<Histogram> for Plot {
+    fn from(histogram: Histogram) -> Self {
+        Self::Histogram(histogram)
+    }
+}
+
+impl From<Lines> for Plot {
+    fn from(lines: Lines) -> Self {
+        Self::Lines(lines)
+    }
+}
+
 /// A reference line with its label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
@@ -116,8 +140,21 @@ pub struct Lines {
     pub scatter: bool,
     /// Logarithmic horizontal axis.
     pub log_x: bool,
-    /// Vertical bars around points: (name of the series, x, low, high).
-    pub intervals: Vec<(String, f64, f64, f64)>,
+    /// Vertical bars around points.
+    pub intervals: Vec<ErrorBar>,
+}
+
+/// A vertical bar of [`Lines`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ErrorBar {
+    /// Name of the line to which it belongs.
+    pub series: String,
+    /// Where it stands on the horizontal axis.
+    pub x: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
 }
 
 /// One line of [`Lines`].

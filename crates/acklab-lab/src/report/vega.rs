@@ -9,7 +9,7 @@
 
 use serde_json::{Value, json};
 
-use super::plot::{Cdf, Histogram, Lines, Mark, Plot, SegmentKind, TimeSequence};
+use super::plot::{Cdf, ErrorBar, Histogram, Lines, Mark, Plot, SegmentKind, TimeSequence};
 
 /// What the page's script needs to draw `plot`: `{"spec": …, "data": {name: columns}}`.
 pub(super) fn drawing(plot: &Plot) -> Value {
@@ -123,12 +123,12 @@ fn lines_drawing(lines: &Lines) -> Value {
     drawing_of(280, &layers, &data)
 }
 
-fn interval_columns(intervals: &[(String, f64, f64, f64)]) -> Value {
-    let names: Vec<&str> = intervals.iter().map(|interval| interval.0.as_str()).collect();
+fn interval_columns(intervals: &[ErrorBar]) -> Value {
+    let names: Vec<&str> = intervals.iter().map(|bar| bar.series.as_str()).collect();
     json!({
-        "x": numbers(intervals.iter().map(|interval| interval.1), 7),
-        "a": numbers(intervals.iter().map(|interval| interval.2), 5),
-        "b": numbers(intervals.iter().map(|interval| interval.3), 5),
+        "x": numbers(intervals.iter().map(|bar| bar.x), 7),
+        "a": numbers(intervals.iter().map(|bar| bar.low), 5),
+        "b": numbers(intervals.iter().map(|bar| bar.high), 5),
         "s": words(&names, names.iter().map(|_| 1)),
     })
 }

@@ -17,8 +17,9 @@ use acklab_core::rng::replication_seed;
 use acklab_core::time::Span;
 use serde_json::Value;
 
-use super::emulated::{Measured, Transfer};
+use super::emulated::{Real, Transfer};
 use super::paper::{ROWS, Row};
+use super::reproduction::Plan;
 use super::simulated::Network;
 use super::today;
 use acklab_net::emulate::{self, EmulateError, Emulated, Emulation};
@@ -41,9 +42,9 @@ pub enum BenchError {
     /// A file on the way.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         source: io::Error,
     },
     /// A host did not do its part.
@@ -76,18 +77,18 @@ pub struct Course {
     pub seed: u64,
 }
 
-/// Emulates the six experiments; `progress` is told what is being done.
+/// Emulates the six experiments as often as `plan` says; `progress` is told what is being done.
 pub fn run(
     bench: &Bench,
-    (size, repetitions, seed): (usize, u64, u64),
+    plan: Plan,
     interrupted: &AtomicBool,
     mut progress: impl FnMut(&str),
-) -> Result<Vec<Measured>, BenchError> {
+) -> Result<Vec<Real>, BenchError> {
     let mut all = Vec::new();
     for paper in ROWS {
-        let mut measured = Measured { paper, course: Vec::new(), today: Vec::new() };
-        for index in 0..repetitions {
-            let seed = replication_seed(seed, index);
+        let mut measured = Real { paper, course: Vec::new(), today: Vec::new() };
+        for index in 0..plan.repetitions {
+            let (size, seed) = (plan.size, replication_seed(plan.seed, index));
             let what =
                 format!("{:.0} % on {} path(s), run {index}", 100.0 * paper.loss, paper.paths);
             progress(&format!("emulating the course protocol, {what}"));
@@ -132,9 +133,8 @@ impl Bench {
             command.push(result.into());
             command
         };
-        let links: Vec<_> = course.links.iter().map(|[f, r]| (f.clone(), r.clone())).collect();
         let commands = [host("send", &sent), host("receive", &received)];
-        let emulated = self.emulate(&links, course.seed, commands, interrupted)?;
+        let emulated = self.emulate(&course.links, course.seed, commands, interrupted)?;
         let (wrote, took) = (result(&sent), result(&received));
         let failed = |what, wrote: &Value| BenchError::Host {
             what,
@@ -186,7 +186,7 @@ impl Bench {
             shell(format!("'{program}' recv in {listen} --once --format json > received.json")),
         ];
         let link = today::link(&Network::new(row.loss));
-        let links = vec![(link.clone(), link); row.paths];
+        let links = vec![[link.clone(), link]; row.paths];
         let emulated = self.emulate(&links, seed, commands, interrupted)?;
         let text = fs::read_to_string(at("sent.json")).unwrap_or_default();
         let last: Value = text
@@ -207,12 +207,12 @@ impl Bench {
 
     fn emulate(
         &self,
-        links: &[(LinkConfig, LinkConfig)],
+        links: &[[LinkConfig; 2]],
         seed: u64,
         [client, server]: [Vec<OsString>; 2],
         interrupted: &AtomicBool,
     ) -> Result<Emulated, BenchError> {
-        let path = |(forward, reverse): &(LinkConfig, LinkConfig)| emulate::Path {
+        let path = |[forward, reverse]: &[LinkConfig; 2]| emulate::Path {
             forward: forward.clone(),
             reverse: reverse.clone(),
         };

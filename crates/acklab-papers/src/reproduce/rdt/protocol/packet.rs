@@ -37,7 +37,7 @@ pub fn encode(header: Header, payload: &[u8]) -> Vec<u8> {
 }
 
 /// A packet's header and payload, and whether the payload has its checksum; `None` where the bytes are
-/// fewer than a header. The length is not looked at, as nobody did.
+/// fewer than a header. The length is not looked at, as in the authors' code.
 pub fn decode(bytes: &[u8]) -> Option<(Header, &[u8], bool)> {
     let (header, payload) = bytes.split_at_checked(HEADER)?;
     let number = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
