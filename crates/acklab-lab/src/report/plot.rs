@@ -17,29 +17,16 @@ pub enum Plot {
     Lines(Lines),
 }
 
-impl From<Cdf> for Plot {
-    fn from(cdf: Cdf) -> Self {
-        Self::Cdf(cdf)
-    }
+macro_rules! plots {
+    ($($kind:ident),*) => {$(
+        impl From<$kind> for Plot {
+            fn from(plot: $kind) -> Self {
+                Self::$kind(plot)
+            }
+        }
+    )*};
 }
-
-impl From<TimeSequence> for Plot {
-    fn from(sequence: TimeSequence) -> Self {
-        Self::TimeSequence(sequence)
-    }
-}
-
-impl From<Histogram> for Plot {
-    fn from(histogram: Histogram) -> Self {
-        Self::Histogram(histogram)
-    }
-}
-
-impl From<Lines> for Plot {
-    fn from(lines: Lines) -> Self {
-        Self::Lines(lines)
-    }
-}
+plots!(Cdf, TimeSequence, Histogram, Lines);
 
 /// A reference line with its label.
 #[derive(Clone, Debug, PartialEq)]

@@ -235,39 +235,24 @@ fn cdf_series(name: String, case: &RunCase<'_>) -> Option<CdfSeries> {
 
 fn table(report: &RunReport<'_>) -> Table {
     let cases = &report.cases;
-    let axes = cases.first().map_or(0, |case| case.axes.len());
-    let mut columns: Vec<Column> = (0..axes)
-        .map(|axis| {
-            let column = Column::text(capitalised(&cases[0].axes[axis].0));
-            column.over(cases, |case| axis_cell(&case.axes[axis].1))
-        })
-        .collect();
-    let summaries: Vec<_> = cases.iter().map(|case| Summary::from_samples(case.samples)).collect();
-    let unit = report.unit.as_str();
-    let measured = |name: &str, pick: fn(&Summary) -> f64| {
-        Column::number(name, unit).over(&summaries, |summary| summary.as_ref().map(pick))
+    let parameter = |(index, (name, _)): (usize, &(String, String))| {
+        Column::text(capitalised(name)).over(cases, |case| axis_cell(&case.axes[index].1))
     };
-    columns.extend([
-        measured("Mean", |summary| summary.mean),
-        measured("p50", |summary| summary.p50),
-        measured("p95", |summary| summary.p95),
-        measured("Maximum", |summary| summary.max),
-    ]);
-    let with_law = cases.iter().any(|case| case.expected.is_some());
-    if with_law {
-        let law = |name: &str, cell: fn(&Expected) -> Cell| {
-            Column::number(name, unit).over(cases, |case| case.expected.as_ref().map(cell))
-        };
-        columns.push(law("Mean by closed form", mean_by_law));
-        columns.push(law("Maximum by closed form", |expected| expected.max.into()));
-    }
-    columns.extend(report.numbers.iter().enumerate().map(|(index, (name, unit))| {
+    let number = |(index, (name, unit)): (usize, &(String, String))| {
         let column = match name.as_str() {
             "" => Column::number(capitalised(unit), ""),
             name => Column::number(capitalised(name), unit.as_str()),
         };
         column.over(cases, |case| case.numbers[index])
-    }));
+    };
+    let parameters = cases.first().map_or(&[][..], |case| &case.axes);
+    let mut columns: Vec<Column> = parameters.iter().enumerate().map(parameter).collect();
+    columns.extend(summaries(report));
+    let with_law = cases.iter().any(|case| case.expected.is_some());
+    if with_law {
+        columns.extend(closed_form(report));
+    }
+    columns.extend(report.numbers.iter().enumerate().map(number));
     let caption = format!(
         "{}, {} replications for each case. Click a heading to sort.",
         capitalised(&report.metric),
@@ -280,10 +265,39 @@ fn table(report: &RunReport<'_>) -> Table {
     }
     table.note(format!(
         "The closed form’s mean is given for ideal and for drifting clocks. Marked rows leave its bounds by \
-         more than {} % and {} {unit}.",
+         more than {} % and {} {}.",
         LAW_SLACK * 100.0,
-        LAW_SLACK_ABSOLUTE
+        LAW_SLACK_ABSOLUTE,
+        report.unit
     ))
+}
+
+/// What was measured of the main metric.
+fn summaries(report: &RunReport<'_>) -> [Column; 4] {
+    let cases = report.cases.iter();
+    let summaries: Vec<_> = cases.map(|case| Summary::from_samples(case.samples)).collect();
+    let column = |name: &str, pick: fn(&Summary) -> f64| {
+        let column = Column::number(name, report.unit.as_str());
+        column.over(&summaries, |summary| summary.as_ref().map(pick))
+    };
+    [
+        column("Mean", |summary| summary.mean),
+        column("p50", |summary| summary.p50),
+        column("p95", |summary| summary.p95),
+        column("Maximum", |summary| summary.max),
+    ]
+}
+
+/// What theory says of it.
+fn closed_form(report: &RunReport<'_>) -> [Column; 2] {
+    let column = |name: &str, cell: fn(&Expected) -> Cell| {
+        let column = Column::number(name, report.unit.as_str());
+        column.over(&report.cases, |case| case.expected.as_ref().map(cell))
+    };
+    [
+        column("Mean by closed form", mean_by_law),
+        column("Maximum by closed form", |expected| expected.max.into()),
+    ]
 }
 
 fn mean_by_law(expected: &Expected) -> Cell {

@@ -105,23 +105,16 @@ impl Cell {
     }
 }
 
-impl From<&str> for Cell {
-    fn from(words: &str) -> Self {
-        Self::Words(words.into())
-    }
+macro_rules! kinds {
+    ($($from:ty => $kind:ident),*) => {$(
+        impl From<$from> for Cell {
+            fn from(value: $from) -> Self {
+                Self::$kind(value.into())
+            }
+        }
+    )*};
 }
-
-impl From<String> for Cell {
-    fn from(words: String) -> Self {
-        Self::Words(words)
-    }
-}
-
-impl From<u64> for Cell {
-    fn from(count: u64) -> Self {
-        Self::Count(count)
-    }
-}
+kinds!(&str => Words, String => Words, u64 => Count, f64 => Measure, bool => Truth, Value => Data);
 
 impl From<usize> for Cell {
     fn from(count: usize) -> Self {
@@ -129,27 +122,9 @@ impl From<usize> for Cell {
     }
 }
 
-impl From<f64> for Cell {
-    fn from(value: f64) -> Self {
-        Self::Measure(value)
-    }
-}
-
-impl From<bool> for Cell {
-    fn from(truth: bool) -> Self {
-        Self::Truth(truth)
-    }
-}
-
 impl From<MeanInterval> for Cell {
     fn from(interval: MeanInterval) -> Self {
         Self::Interval { mean: interval.mean, half_width: interval.half_width }
-    }
-}
-
-impl From<Value> for Cell {
-    fn from(value: Value) -> Self {
-        Self::Data(value)
     }
 }
 
