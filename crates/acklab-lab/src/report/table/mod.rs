@@ -20,6 +20,24 @@ pub use column::Column;
 pub use unit::Unit;
 
 /// A table: columns of equally many cells.
+///
+/// ```
+/// use acklab_lab::report::{Column, Table, Unit};
+///
+/// let runs = [("timer", 9_520.0), ("none", 206_525.0)];
+/// let table = Table::new(
+///     "The stream",
+///     vec![
+///         Column::text("Run").key("run").plain("run", 0).over(runs, |(name, _)| name),
+///         Column::number("Rate", Unit::kilo("KB/s"))
+///             .key("bytes_per_second")
+///             .plain("KB/s", 1)
+///             .over(runs, |(_, rate)| rate),
+///     ],
+/// );
+/// assert_eq!(table.to_text(), "run     KB/s\ntimer    9.5\nnone   206.5\n");
+/// assert_eq!(table.to_json()[0]["bytes_per_second"], 9520.0);
+/// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Table {
