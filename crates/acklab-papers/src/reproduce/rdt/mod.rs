@@ -84,6 +84,7 @@ impl Reproduced for Reproduction {
 
 #[cfg(test)]
 mod tests {
+    use super::emulated::{Real, Transfer};
     use super::*;
 
     fn small() -> Reproduction {
@@ -99,6 +100,29 @@ mod tests {
         let page = one.page().to_html().expect("templates are sound");
         assert!(page.contains("Table 2: transfer time through two routers"));
         assert!(one.claims.iter().all(|claim| page.contains(claim.text)));
+    }
+
+    #[test]
+    fn one_real_transfer_alone_shows_its_time_on_the_page_and_on_the_terminal() {
+        let mut reproduction = small();
+        let transfer = |seconds| Transfer {
+            seconds,
+            wire_bytes: 120_000,
+            packets: 250,
+            log: vec![],
+            lateness_us: 20.0,
+            wake_us: None,
+            doubts: vec![],
+        };
+        let real =
+            |paper| Real { paper, course: vec![transfer(1.25)], today: vec![transfer(1.75)] };
+        reproduction.emulated = paper::ROWS.map(real).into();
+        let page = reproduction.page().to_html().expect("templates are sound");
+        let text = reproduction.text(Path::new("report.html"));
+        for (on_page, on_terminal) in [(">1.25</td>", " 1.25 "), (">1.75</td>", " 1.75\n")] {
+            assert!(page.contains(on_page), "{on_page}");
+            assert!(text.contains(on_terminal), "{text}");
+        }
     }
 
     #[test]
