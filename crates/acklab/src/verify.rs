@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::file::asked;
 use crate::outcome::{Failure, Format, print, print_json, tell};
-use crate::table::lay_out;
+use acklab_lab::report::text::lay_out;
 
 /// Estimate or test a probability, or a mean, over runs of a scenario
 #[derive(Args)]
