@@ -42,8 +42,8 @@ pub(crate) struct Recv {
     /// Neither encrypt nor check who sends: for experiments, and the sender must say so too
     #[arg(long, conflicts_with_all = ["identity"])]
     insecure: bool,
-    /// End after one transfer. A sender that vanishes is waited for; one that does not know the secret
-    /// ends it too
+    /// End after one transfer. A sender that vanishes is waited for; one that does not know the secret is
+    /// told of and changes nothing
     #[arg(long)]
     once: bool,
     /// Refuse files that exist already instead of replacing them
@@ -83,8 +83,6 @@ impl Recv {
             Verdict::Complete => Ok(()),
             Verdict::Interrupted if !self.once && !self.prints() => Ok(()),
             Verdict::Incomplete | Verdict::Interrupted => Err(Failure::Check),
-            // The line was written when it happened.
-            Verdict::TurnedAway => Err(Failure::Refused),
         }
     }
 
@@ -166,8 +164,9 @@ fn say(
         News::Ended { from, end, received, seconds } => {
             print(&ended(*from, end, received, *seconds))
         }
-        News::TurnedAway { from, code } => {
-            tell(&format!("acklab: recv: {from}: {code}"));
+        News::TurnedAway { from, code, count } => {
+            let more = if *count > 1 { format!(" (the last of {count})") } else { String::new() };
+            tell(&format!("acklab: recv: turned away: {from}: {code}{more}"));
             Ok(())
         }
     }
@@ -248,10 +247,11 @@ fn line(news: &News<'_>, shown: &Shown) -> serde_json::Value {
             line["why"] = json!(why);
             line
         }
-        News::TurnedAway { from, code } => json!({
+        News::TurnedAway { from, code, count } => json!({
             "schema": lab::TURNED_AWAY,
             "from": from.to_string(),
             "why": code.to_string(),
+            "count": count,
         }),
     }
 }
@@ -265,4 +265,4 @@ Examples:
   acklab recv - --listen 0.0.0.0:9000 | tar x
 
 Exit status: 0 complete (without --once: stopped by Ctrl-C), 1 with --once or DIR -: it ended early or
-something was refused, 2 unusable arguments, or with --once a sender that did not know the secret.";
+something was refused, 2 unusable arguments.";

@@ -87,12 +87,15 @@ pub enum News<'a> {
         /// Seconds since the sender came.
         seconds: f64,
     },
-    /// A sender was turned away before it came in.
+    /// Senders were turned away before they came in; told at most every 10 s, because anybody can make
+    /// as many of them as it likes.
     TurnedAway {
-        /// From where.
+        /// From where the last of them came.
         from: SocketAddr,
-        /// Why.
+        /// Why it was.
         code: Code,
+        /// How many there were since this was told last.
+        count: u64,
     },
 }
 
@@ -121,8 +124,6 @@ pub enum Verdict {
     Complete,
     /// It was stopped, or something of it was refused.
     Incomplete,
-    /// Whoever came did not know the secret.
-    TurnedAway,
     /// The user stopped it.
     Interrupted,
 }
@@ -141,7 +142,8 @@ pub enum ReceptionError {
     Loop(#[from] io::Error),
 }
 
-/// Receives until `interrupted` becomes true, or one transfer is over if that was asked for.
+/// Receives until `interrupted` becomes true, or one transfer is over if that was asked for. A sender that
+/// has not shown that it has the secret ends nothing.
 pub fn receive(
     reception: &Reception,
     interrupted: &AtomicBool,
@@ -166,8 +168,7 @@ pub fn receive(
         waker: driver.waker(),
         sessions: BTreeMap::new(),
         verdict: None,
-        turned_away: None,
-        leaving: false,
+        turned_away: TurnedAway::default(),
         more: false,
         rhythm: Rhythm::default(),
         interrupted,
@@ -179,7 +180,6 @@ pub fn receive(
     Ok(receiving.verdict.unwrap_or(Verdict::Interrupted))
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "each says another thing")]
 struct Receiving<'a> {
     directory: Option<Directory>,
     waker: Waker,
@@ -188,10 +188,7 @@ struct Receiving<'a> {
     holds: bool,
     sessions: BTreeMap<Handle, Session>,
     verdict: Option<Verdict>,
-    /// Who was turned away last.
-    turned_away: Option<SocketAddr>,
-    /// What is to be said last is leaving.
-    leaving: bool,
+    turned_away: TurnedAway,
     /// There is work that waits for nothing.
     more: bool,
     rhythm: Rhythm,
@@ -209,6 +206,33 @@ struct Session {
     over: bool,
 }
 
+/// Senders that did not come in.
+#[derive(Default)]
+struct TurnedAway {
+    last: Option<(SocketAddr, Code)>,
+    count: u64,
+    next: Time,
+}
+
+impl TurnedAway {
+    fn note(&mut self, from: SocketAddr, code: Code) {
+        self.last = Some((from, code));
+        self.count += 1;
+    }
+
+    /// What is to be told now: the last of them, and how many there were since this was told last.
+    fn poll(&mut self, now: Time) -> Option<(SocketAddr, Code, u64)> {
+        if now < self.next {
+            return None;
+        }
+        let (from, code) = self.last.take()?;
+        self.next = now + TELL_EVERY;
+        Some((from, code, std::mem::take(&mut self.count)))
+    }
+}
+
+/// Senders that were turned away are told of so often.
+const TELL_EVERY: Span = Span::from_secs(10);
 /// The stream that the sender opens: a client's first that goes both ways.
 const STREAM: u64 = 0;
 /// Bytes of a stream that may wait for the disk before the sender is held back.
@@ -223,14 +247,14 @@ impl Application<Listener> for Receiving<'_> {
         listener: &mut Listener,
         _sockets: &mut Sockets,
     ) -> ControlFlow<()> {
-        if self.leaving {
-            return ControlFlow::Break(());
-        }
         while let Some((handle, event)) = listener.poll_event() {
             self.on_event(now, listener, handle, event);
         }
         while let Some((from, code)) = listener.poll_refused() {
-            self.on_turned_away(from, code);
+            self.turned_away.note(from, code);
+        }
+        if let Some((from, code, count)) = self.turned_away.poll(now) {
+            (self.tell)(News::TurnedAway { from, code, count });
         }
         self.more = false;
         let handles: Vec<Handle> = self.sessions.keys().copied().collect();
@@ -241,18 +265,22 @@ impl Application<Listener> for Receiving<'_> {
         if tick {
             self.tell_status(now);
             if self.interrupted.load(Ordering::Relaxed) {
-                for (_, connection) in listener.connections() {
-                    connection.close(now, Code::Stopped, "");
-                }
                 self.verdict = Some(Verdict::Interrupted);
             }
         }
-        self.leaving = self.verdict.is_some();
-        ControlFlow::Continue(())
+        let (code, text) = match self.verdict {
+            None => return ControlFlow::Continue(()),
+            Some(Verdict::Interrupted) => (Code::Stopped, ""),
+            Some(_) => (Code::Refused, "it was to take one transfer, which is over"),
+        };
+        for (_, connection) in listener.connections() {
+            connection.close(now, code, text);
+        }
+        ControlFlow::Break(())
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.leaving || self.more {
+        if self.more {
             return Some(Time::ZERO);
         }
         Some(self.rhythm.next())
@@ -324,7 +352,7 @@ impl Receiving<'_> {
             if let End::Closed { code: code @ (Code::WrongSecret | Code::Mode), .. } = end {
                 let path = listener.connection(handle).and_then(|it| it.path_stats().next());
                 if let Some(from) = path.map(|path| path.addrs.remote) {
-                    self.on_turned_away(from, code);
+                    self.turned_away.note(from, code);
                 }
             }
             return;
@@ -347,16 +375,6 @@ impl Receiving<'_> {
             | End::Broken(ReceiveError::Store(StoreError::Superseded)) => None,
             _ => Some(Verdict::Incomplete),
         };
-    }
-
-    /// Tells it once per sender, which repeats its greeting.
-    fn on_turned_away(&mut self, from: SocketAddr, code: Code) {
-        if self.turned_away.replace(from) != Some(from) {
-            (self.tell)(News::TurnedAway { from, code });
-        }
-        if self.once {
-            self.verdict = Some(Verdict::TurnedAway);
-        }
     }
 
     /// Gives a session's bytes to its receiver and sends what that has to say.

@@ -51,7 +51,6 @@ pub(super) fn attempt(
         began,
         before,
         ended: None,
-        closing: false,
         more: false,
         paths: Paths::default(),
         rhythm: Rhythm::default(),
@@ -105,8 +104,6 @@ struct Sending<'a> {
     began: Time,
     before: &'a Before,
     ended: Option<(End, Time)>,
-    /// CLOSE is to leave before the loop ends.
-    closing: bool,
     /// There is work that waits for nothing.
     more: bool,
     paths: Paths,
@@ -137,9 +134,6 @@ impl Application<Connection> for Sending<'_> {
         connection: &mut Connection,
         _sockets: &mut Sockets,
     ) -> ControlFlow<()> {
-        if self.closing {
-            return ControlFlow::Break(());
-        }
         while let Some(event) = connection.poll_event() {
             self.on_event(now, connection, event);
         }
@@ -161,15 +155,14 @@ impl Application<Connection> for Sending<'_> {
             (self.tell)(News::Status(&status));
         }
         if self.ended.is_some() {
-            self.closing = true;
-            return ControlFlow::Continue(());
+            return ControlFlow::Break(());
         }
         self.write(now, connection);
         ControlFlow::Continue(())
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.closing || (self.more && self.rate.is_none()) {
+        if self.more && self.rate.is_none() {
             return Some(Time::ZERO);
         }
         let due = if self.more { self.limiter.due() } else { Time::MAX };
