@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use acklab_lab::transfer::send::{self as transfer, End, News, Outcome};
+use acklab_lab::transfer::send::{self as transfer, End, ErrandError, News, Outcome};
 use acklab_lab::transfer::{
     self as lab, Code, Config, Errand, Identity, Line, PathReport, PublicKey, Secret, Status,
 };
@@ -75,8 +75,10 @@ impl Send {
         };
         let mut outcome = transfer::send(&errand, &interrupted, &mut report);
         for &next in &addresses[1..] {
-            // A name may have addresses on which nobody listens.
-            if !outcome.as_ref().is_ok_and(is_unanswered) {
+            // A name may have addresses on which nobody listens, or to which no way leads from here.
+            if !matches!(&outcome, Err(ErrandError::Socket(_)))
+                && !outcome.as_ref().is_ok_and(is_unanswered)
+            {
                 break;
             }
             errand.to = next;

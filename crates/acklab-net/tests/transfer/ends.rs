@@ -150,8 +150,8 @@ impl Drop for Receiver {
 pub(crate) struct Sender {
     /// What it complained of, as it came.
     pub(crate) told: Inbox<String>,
-    /// Bytes that the receiver has confirmed.
-    pub(crate) confirmed: Arc<AtomicU64>,
+    /// Bytes that the receiver has confirmed, as they rise.
+    progress: Inbox<u64>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Outcome, ErrandError>>>,
 }
@@ -169,20 +169,27 @@ pub(crate) fn errand(what: &Path, to: SocketAddr) -> Errand {
 
 impl Sender {
     pub(crate) fn new(errand: Errand) -> Self {
-        let (stop, confirmed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (stopped, counted) = (Arc::clone(&stop), Arc::clone(&confirmed));
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let (confirm, progress) = channel();
         let (tell, told) = channel();
         let run = move || {
             send::send(&errand, &stopped, &mut |news| match news {
                 send::News::Status(status) => {
-                    counted.store(status.progress.confirmed, Ordering::SeqCst);
+                    let _ = confirm.send(status.progress.confirmed);
                 }
                 send::News::Problem(problem) => {
                     let _ = tell.send(problem);
                 }
             })
         };
-        Self { told, confirmed, stop, thread: Some(thread::spawn(run)) }
+        Self { told, progress, stop, thread: Some(thread::spawn(run)) }
+    }
+
+    /// Waits until the receiver has confirmed so many bytes.
+    pub(crate) fn wait_for(&self, bytes: u64) {
+        let told = |confirmed: u64| confirmed >= bytes;
+        assert!(self.progress.iter().any(told), "it ended before {bytes} B were confirmed");
     }
 
     pub(crate) fn outcome(&mut self) -> Result<Outcome, ErrandError> {

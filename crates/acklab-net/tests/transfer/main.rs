@@ -6,5 +6,6 @@
 #![cfg(target_os = "linux")]
 
 mod ends;
+mod outages;
 mod relay;
 mod strangers;

@@ -1,7 +1,7 @@
 //! One connection of a transfer's sender, driven by the event loop.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -36,8 +36,9 @@ pub(super) fn attempt(
         let survey = Survey::new(&errand.what).map_err(unreadable)?;
         Some((Walk::new(&errand.what).map_err(unreadable)?, survey))
     };
+    let mut missing = wanted(errand);
     let mut sockets = Sockets::default();
-    let paths = paths(errand, &mut sockets)?;
+    let paths = open(&mut missing, &mut sockets, before.resumed.is_none(), tell)?;
     let mut driver = Driver::new(sockets)?;
     let (began, waker) = (driver.now(), driver.waker());
     let mut connection = connect(errand, began, &paths);
@@ -46,6 +47,7 @@ pub(super) fn attempt(
         origin,
         input: streams.then(|| Input::new(io::stdin(), move || waker.wake())),
         sender: None,
+        missing,
         limiter: Limiter::new(began, errand.rate),
         rate: errand.rate,
         began,
@@ -64,14 +66,40 @@ pub(super) fn attempt(
     Ok(Outcome { end, status })
 }
 
-/// A socket for each path; the first path greets.
-fn paths(errand: &Errand, sockets: &mut Sockets) -> Result<Vec<PathAddrs>, ErrandError> {
-    let mut paths = Vec::new();
-    if errand.paths.iter().all(|&(_, remote): &(_, SocketAddr)| remote != errand.to) {
-        paths.push(sockets.add(None, errand.to)?);
+/// A path: from an address, or from where the routes say, to one of the receiver's.
+type Wanted = (Option<IpAddr>, SocketAddr);
+
+/// The paths that the user wants; the first one greets.
+fn wanted(errand: &Errand) -> Vec<Wanted> {
+    let named = errand.paths.iter().map(|&(local, remote)| (Some(local), remote));
+    let first = named.clone().all(|(_, remote)| remote != errand.to).then_some((None, errand.to));
+    first.into_iter().chain(named).collect()
+}
+
+/// A socket for each path; those that cannot be had stay in `missing` and are told. At the start (`first`) one
+/// is needed.
+fn open(
+    missing: &mut Vec<Wanted>,
+    sockets: &mut Sockets,
+    first: bool,
+    tell: &mut dyn FnMut(News<'_>),
+) -> Result<Vec<PathAddrs>, ErrandError> {
+    let (mut paths, mut errors) = (Vec::new(), Vec::new());
+    for (local, remote) in std::mem::take(missing) {
+        match sockets.add(local, remote) {
+            Ok(path) => paths.push(path),
+            Err(error) if error.may_pass() => {
+                errors.push(error);
+                missing.push((local, remote));
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
-    for &(local, remote) in &errand.paths {
-        paths.push(sockets.add(Some(local), remote)?);
+    if first && paths.is_empty() && !errors.is_empty() {
+        return Err(errors.swap_remove(0).into());
+    }
+    for error in errors {
+        tell(News::Problem(format!("{error}; trying again")));
     }
     Ok(paths)
 }
@@ -99,6 +127,8 @@ struct Sending<'a> {
     origin: Option<(Walk, Survey)>,
     input: Option<Input>,
     sender: Option<(Sender, u64)>,
+    /// Paths that could not be opened yet.
+    missing: Vec<Wanted>,
     limiter: Limiter,
     rate: Option<BitRate>,
     began: Time,
@@ -132,7 +162,7 @@ impl Application<Connection> for Sending<'_> {
         &mut self,
         now: Time,
         connection: &mut Connection,
-        _sockets: &mut Sockets,
+        sockets: &mut Sockets,
     ) -> ControlFlow<()> {
         while let Some(event) = connection.poll_event() {
             self.on_event(now, connection, event);
@@ -150,6 +180,13 @@ impl Application<Connection> for Sending<'_> {
                 connection.close(now, Code::Stopped, "");
                 self.end(now, End::Interrupted);
             }
+            self.missing.retain(|&(local, remote)| match sockets.add(local, remote) {
+                Ok(path) => {
+                    connection.add_path(now, path);
+                    false
+                }
+                Err(_) => true,
+            });
             self.paths.update(connection);
             let status = self.status(now);
             (self.tell)(News::Status(&status));
