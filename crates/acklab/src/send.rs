@@ -140,11 +140,16 @@ impl Send {
             End::Broken(error) => error.to_string(),
             End::Closed { code, text, by_peer } => {
                 let said = if text.is_empty() { String::new() } else { format!(": {text}") };
+                let hint = if *code == Code::Idle && !status.connected && self.peer.is_some() {
+                    " (a receiver whose key is not the --peer given is silent)"
+                } else {
+                    ""
+                };
                 let who = if *by_peer { "the receiver ended it: " } else { "" };
                 if lab::is_unusable(*code) {
                     return Err(Failure::at(format!("send: {}", self.to), self.mending(*code)));
                 }
-                let what = format!("send: {}: {who}{code}{said}", self.to);
+                let what = format!("send: {}: {who}{code}{said}{hint}", self.to);
                 tell(&format!("acklab: {what}; run the same command again to go on"));
                 return Err(Failure::Check);
             }

@@ -176,7 +176,7 @@ fn what_is_received_to_standard_output_is_the_file_and_nothing_else() {
     let address = line.trim().strip_prefix("listening on ").expect("an address");
     // A greeting of a kind that there is not, from anybody: it decides nothing.
     let mut greeting = vec![0; 1200];
-    greeting[..22].copy_from_slice(b"\x80AKL\x01\0\0\0\0\0\0\0\0strangerM");
+    greeting[..22].copy_from_slice(b"\x80AKL\x02\0\0\0\0\0\0\0\0strangerM");
     UdpSocket::bind("127.0.0.1:0").and_then(|it| it.send_to(&greeting, address)).expect("sent");
     let send = Running::start(&mut sender(&file, address, &["--insecure"]));
     let mut arrived = Vec::new();

@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 mod ends;
+mod flood;
 mod marks;
 mod outages;
 mod relay;
