@@ -306,7 +306,8 @@ macro_rules! either {
 impl Receiving<'_> {
     fn taker(&self) -> Taker {
         if let Some(directory) = &self.directory {
-            return Taker::Folder(Box::new(Receiver::new(directory.clone())));
+            let waker = self.waker.clone();
+            return Taker::Folder(Box::new(Receiver::new(directory.clone(), move || waker.wake())));
         }
         let waker = self.waker.clone();
         let output = Output::new(io::stdout(), move || waker.wake());
@@ -423,7 +424,7 @@ impl Session {
             let Some(block) = content.read(now, STREAM) else { break };
             either!(receiver, handle_block(block.into()));
         }
-        let more = either!(receiver, advance())?;
+        let more = either!(receiver, advance(now))?;
         while let Some(block) = either!(receiver, poll_block()) {
             content.write(STREAM, block);
         }

@@ -5,6 +5,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod crashes;
 mod ends;
 mod flood;
 mod marks;

@@ -36,8 +36,6 @@ pub(super) struct Incoming {
     journal: Option<Journal>,
     /// What is on the disk is of this file.
     resumes: bool,
-    /// Its folder may be finished before it is: it was named ahead, or a part of it comes again.
-    late: bool,
     pub(super) values: Values,
     /// Chunks that are written and fit their values.
     pub(super) held: Ranges,
@@ -79,7 +77,6 @@ impl Incoming {
             part: None,
             journal: None,
             resumes: false,
-            late: false,
             values: Values::default(),
             held: Ranges::default(),
             fresh: Ranges::default(),
@@ -110,18 +107,29 @@ impl Incoming {
 
     /// Looks for what an interrupted transfer left.
     pub(super) fn find_left(&mut self, store: &Store) -> io::Result<()> {
-        if !self.has_journal() || !store.has_journal(&self.id) {
+        let Some(len) = store.part_len(&self.id).filter(|&len| len <= self.size) else {
+            return Ok(());
+        };
+        if !self.has_journal() {
+            // All of it was written, and the proof will tell whether it is right.
+            self.resumes = len == self.size && self.holes.is_empty();
+            if self.resumes {
+                self.held.insert(0..1);
+            }
+            return Ok(());
+        }
+        if !store.has_journal(&self.id) {
             return Ok(());
         }
         let journal = store.open_journal(&self.id, false)?;
         let Some((_, values)) = Journal::open(journal, self.id, self.size)? else { return Ok(()) };
-        if store.open_part(&self.id, false)?.metadata()?.len() != self.size {
-            return Ok(());
-        }
-        for (chunk, _) in values.iter().filter(|&(chunk, _)| !self.holes.contains(chunk)) {
+        // A crash of the machine may have lost data of which the journal tells.
+        let end = |chunk: u64| chunk * CHUNK + chunk_len(self.size, chunk);
+        let here = |chunk: u64| !self.holes.contains(chunk) && end(chunk) <= len;
+        for (chunk, value) in values.iter().filter(|&(chunk, _)| here(chunk)) {
             self.held.insert(chunk..chunk + 1);
+            self.values.set(chunk, value);
         }
-        self.values = values;
         self.resumes = true;
         Ok(())
     }
@@ -130,7 +138,9 @@ impl Incoming {
         if self.part.is_none() {
             let fresh = !self.resumes;
             let part = store.open_part(&self.id, fresh)?;
-            if fresh && (self.has_journal() || !self.holes.is_empty()) {
+            // Its length comes with its data, so that a crash leaves nothing that looks complete; but holes
+            // are never written.
+            if !self.holes.is_empty() {
                 part.set_len(self.size)?;
             }
             if self.has_journal() {
@@ -184,11 +194,6 @@ impl Incoming {
         self.journal.as_mut().map_or(Ok(()), |journal| journal.rewrite(size, &self.values))
     }
 
-    /// What is named after it may come before it is complete.
-    pub(super) fn is_late(&mut self) {
-        self.late = true;
-    }
-
     /// What a chunk contributes to the hash of the file.
     pub(super) fn value(&self, chunk: u64) -> Option<Value> {
         self.whole.or_else(|| self.values.of(chunk))
@@ -201,16 +206,23 @@ impl Incoming {
         self.journal.as_mut().map_or(Ok(()), |journal| journal.add(&[(chunk, value)]))
     }
 
-    /// Gives the complete file its name.
-    pub(super) fn place(&mut self, store: &mut Store) -> io::Result<()> {
+    /// It is complete: its data are to be synced.
+    pub(super) fn seal(&mut self, store: &mut Store) -> io::Result<()> {
         self.open(store)?;
-        let (Some(part), Some(name)) = (&self.part, &self.name) else {
-            return Err(io::Error::other("its data are gone"));
-        };
-        let &mut Self { mode, late, .. } = self;
+        let part = self.part.as_ref().ok_or_else(|| io::Error::other("its data are gone"))?;
+        store.unsynced().add(part)?;
+        // There may be hundreds of them.
+        self.close();
+        Ok(())
+    }
+
+    /// Gives the file, whose data are on the disk, its name.
+    pub(super) fn place(&mut self, store: &mut Store) -> io::Result<()> {
+        let name = self.name.as_ref().ok_or_else(|| io::Error::other("its name is gone"))?;
+        let &mut Self { size, mode, .. } = self;
         let mtime = Some(self.mtime).filter(|_| !self.stream);
         let journal = self.has_journal();
-        store.place(&self.id, part, &Finish { name, mode, mtime, journal, late })
+        store.place(&self.id, &Finish { name, size, mode, mtime, journal })
     }
 }
 

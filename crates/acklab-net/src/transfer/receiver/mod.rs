@@ -2,18 +2,24 @@
 //! sender's stream and gives bytes for the stream back.
 //!
 //! Data go into a file under a temporary name; a chunk counts when its value fits, and then stands in
-//! the journal; a file gets its name when its whole hash fits (docs/rudp.md section 10). Long work,
-//! hashing what an interrupted transfer left, goes chunk by chunk in [`Receiver::advance`], so that
-//! the connection is never left alone for long.
+//! the journal; a file gets its name when its whole hash fits and its data are on the disk (docs/rudp.md
+//! section 10). Long work, hashing what an interrupted transfer left, goes chunk by chunk in
+//! [`Receiver::advance`], and the disk is waited for in a thread, so that the connection is never left
+//! alone for long.
 
 mod file;
 pub mod printer;
 mod proof;
+mod ripe;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use acklab_core::time::Time;
 
 use self::file::{Incoming, Writing};
 use self::proof::Proof;
+use self::ripe::Batch;
 use crate::transfer::chunk::{chunk_len, chunks};
 use crate::transfer::inlet::Inlet;
 use crate::transfer::journal::FileId;
@@ -21,6 +27,7 @@ use crate::transfer::name::{Name, shown};
 use crate::transfer::ranges::Ranges;
 use crate::transfer::record::{Broken, Entry, Kind, Record, TransferId, VERSION};
 use crate::transfer::store::{Directory, Store, StoreError, file_id};
+use crate::transfer::sync::Syncing;
 
 /// Files that may be named and not settled; the sender stops at half of it.
 const NAMED_MAX: usize = 2048;
@@ -81,6 +88,13 @@ pub struct Receiver {
     proof: Option<Proof>,
     /// Chunks written since the last CONFIRM.
     confirm: Option<(u64, Ranges)>,
+    /// Complete files that wait for a sync, and those of the sync under way.
+    ripe: Batch,
+    synced: Batch,
+    syncing: Syncing,
+    /// Called when a sync is done.
+    wake: Arc<dyn Fn() + Send + Sync>,
+    now: Time,
     /// Stored since the list of finished files was written.
     stored: Vec<(u64, FileId)>,
     done: bool,
@@ -90,8 +104,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Receives into `directory`.
-    pub fn new(directory: Directory) -> Self {
+    /// Receives into `directory`; `wake` is called from another thread when there is more to do.
+    pub fn new(directory: Directory, wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
             directory,
             store: None,
@@ -105,6 +119,11 @@ impl Receiver {
             gather: Vec::new(),
             proof: None,
             confirm: None,
+            ripe: Batch::default(),
+            synced: Batch::default(),
+            syncing: Syncing::default(),
+            wake: Arc::new(wake),
+            now: Time::ZERO,
             stored: Vec::new(),
             done: false,
             finished: false,
@@ -123,8 +142,10 @@ impl Receiver {
         self.inlet.waiting()
     }
 
-    /// Works for a millisecond or so; true: there is more to do.
-    pub fn advance(&mut self) -> Result<bool, ReceiveError> {
+    /// Works for a millisecond or so; true: there is more to do. It wants to be called after `wake` was, and
+    /// several times a second.
+    pub fn advance(&mut self, now: Time) -> Result<bool, ReceiveError> {
+        self.now = now;
         if let Some(store) = &self.store {
             store.check_owner()?;
         }
@@ -155,6 +176,11 @@ impl Receiver {
         self.finished
     }
 
+    /// Whether the disk is waited for, after which `wake` is called.
+    pub fn is_syncing(&self) -> bool {
+        !self.syncing.is_idle()
+    }
+
     /// What was refused, since the last call, in words.
     pub fn take_problems(&mut self) -> Vec<String> {
         std::mem::take(&mut self.problems)
@@ -175,22 +201,17 @@ impl Receiver {
         Ok(None)
     }
 
-    /// Says what was written and stored. The list of finished files is written first, so that nothing
-    /// that was said is forgotten.
+    /// Says what was written and stored.
     fn report(&mut self) -> Result<(), ReceiveError> {
         if let Some((index, chunks)) = self.confirm.take() {
             Record::Confirm { index, chunks }.put(&mut self.out);
         }
-        if !self.stored.is_empty() {
-            let ids: Vec<FileId> = self.stored.iter().map(|&(_, id)| id).collect();
-            let store = self.store.as_mut().ok_or(NO_HELLO)?;
-            store.note_done(&ids).map_err(|error| store.directory().failed(error))?;
-            for (index, _) in self.stored.drain(..) {
-                Record::Stored { index, held: false }.put(&mut self.out);
-            }
+        if self.store.is_none() || self.finished {
+            return Ok(());
         }
         let settled = self.done && self.files.values().all(|file| file.refused);
-        if settled && !self.finished && self.proof.is_none() && self.writing.is_none() {
+        let drained = settled && self.proof.is_none() && self.writing.is_none();
+        if self.settle(drained)? && drained {
             if let Some(store) = &self.store {
                 store.end().map_err(|error| store.directory().failed(error))?;
             }
@@ -292,13 +313,12 @@ impl Receiver {
             return Ok(());
         }
         if size == 0 {
-            return self.store_file(index, file);
+            return self.ripen(index, file);
         }
         if !self.asked {
             self.files.insert(index, file);
             return Ok(());
         }
-        file.is_late();
         if let Err(error) = file.find_left(store) {
             self.refuse_file(index, file, &error.to_string());
             return Ok(());
@@ -336,19 +356,6 @@ impl Receiver {
         let reason = format!("{}: {why}", &path[start..]);
         self.problems.push(reason.clone());
         Record::Refused { index, reason }.put(&mut self.out);
-    }
-
-    /// A file is complete.
-    fn store_file(&mut self, index: u64, mut file: Incoming) -> Result<(), ReceiveError> {
-        let store = self.store.as_mut().ok_or(NO_HELLO)?;
-        if let Err(error) = file.place(store) {
-            self.refuse_file(index, file, &error.to_string());
-            return Ok(());
-        }
-        self.received.stored += 1;
-        self.received.stored_bytes += file.size;
-        self.stored.push((index, file.id));
-        Ok(())
     }
 }
 

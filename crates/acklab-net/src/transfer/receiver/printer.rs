@@ -4,6 +4,8 @@
 //! Nothing is kept for another try, and what was written stands: a whole whose hash does not fit ends the
 //! transfer with an error.
 
+use acklab_core::time::Time;
+
 use super::{NO_HELLO, ReceiveError, Received, UNKNOWN};
 use crate::transfer::chunk::{CHUNK, ChunkHasher, Tree, Value, chunk_len, chunks};
 use crate::transfer::inlet::Inlet;
@@ -81,7 +83,7 @@ impl Printer {
 
     /// As [`super::Receiver::advance`]; where the reader pauses there is nothing to do until the output
     /// wakes the loop.
-    pub fn advance(&mut self) -> Result<bool, ReceiveError> {
+    pub fn advance(&mut self, _now: Time) -> Result<bool, ReceiveError> {
         let mut budget = super::BUDGET / CHUNK + 64;
         while self.step()? {
             budget -= 1;

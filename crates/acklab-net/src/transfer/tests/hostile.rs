@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use acklab_core::time::{Span, Time};
+
 use crate::transfer::chunk::{CHUNK, chunks};
 use crate::transfer::ranges::Ranges;
 use crate::transfer::receiver::Receiver;
@@ -31,9 +33,20 @@ fn file(index: u64, path: &[u8], bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 fn receive(to: &Path, bytes: Vec<u8>) -> Result<Receiver, String> {
-    let mut receiver = Receiver::new(Directory::open(to, false).expect("a folder"));
+    let (wake, wakes) = std::sync::mpsc::channel();
+    let directory = Directory::open(to, false).expect("a folder");
+    let mut receiver = Receiver::new(directory, move || wake.send(()).unwrap_or_default());
     receiver.handle_block(bytes);
-    while receiver.advance().map_err(|error| error.to_string())? {}
+    let (mut now, mut idle) = (Time::ZERO, 0);
+    // What is complete is stored within a second.
+    while idle < 2 {
+        now += Span::from_secs(1);
+        let more = receiver.advance(now).map_err(|error| error.to_string())?;
+        if receiver.is_syncing() {
+            wakes.recv().expect("the disk");
+        }
+        idle = if more || receiver.is_syncing() { 0 } else { idle + 1 };
+    }
     Ok(receiver)
 }
 

@@ -117,7 +117,7 @@ fn a_sender_that_comes_again_takes_over_from_its_dead_connection() {
     dead.run(5_000_000).expect("half of it");
     let mut pipe = Pipe::into(&from, directory, 2);
     pipe.run(1_000_000).expect("a part of it");
-    assert!(dead.receiver.advance().is_err(), "the old connection may write no more");
+    assert!(dead.receiver.advance(dead.now).is_err(), "the old connection may write no more");
     pipe.finish();
     assert_eq!(fs::read(to.join("x")).expect("a file"), content(9_000_000, 1));
 }
