@@ -42,8 +42,8 @@ pub(crate) struct Recv {
     /// Neither encrypt nor check who sends: for experiments, and the sender must say so too
     #[arg(long, conflicts_with_all = ["identity"])]
     insecure: bool,
-    /// End after one transfer. A sender that vanishes is waited for; one that does not know the secret is
-    /// told of and changes nothing
+    /// End after one transfer. A sender that vanishes is waited for, and so for 10 minutes is one that may not
+    /// have heard that all is stored; one that does not know the secret is told of and changes nothing
     #[arg(long)]
     once: bool,
     /// Refuse files that exist already instead of replacing them
@@ -161,8 +161,8 @@ fn say(
             Ok(())
         }
         News::Status { .. } => Ok(()),
-        News::Ended { from, end, received, seconds } => {
-            print(&ended(*from, end, received, *seconds))
+        News::Ended { from, end, received, seconds, unheard } => {
+            print(&ended(*from, end, received, (*seconds, *unheard)))
         }
         News::TurnedAway { from, code, count } => {
             let more = if *count > 1 { format!(" (the last of {count})") } else { String::new() };
@@ -192,7 +192,12 @@ fn greeting(addresses: &[SocketAddr], shown: &Shown) -> String {
     text
 }
 
-fn ended(from: SocketAddr, end: &End, received: &Received, seconds: f64) -> String {
+fn ended(
+    from: SocketAddr,
+    end: &End,
+    received: &Received,
+    (seconds, unheard): (f64, bool),
+) -> String {
     let Received { stored, stored_bytes, resumed, refused, bytes, .. } = received;
     let rate = *bytes as f64 / 1e6 / seconds.max(1e-9);
     let mut text = match end {
@@ -215,6 +220,11 @@ fn ended(from: SocketAddr, end: &End, received: &Received, seconds: f64) -> Stri
     if *refused > 0 {
         let _ = write!(text, "; {refused} refused");
     }
+    if unheard {
+        text.push_str(
+            "; the sender may not know it yet, and is told if it comes within 10 minutes",
+        );
+    }
     text.push('\n');
     text
 }
@@ -236,7 +246,7 @@ fn line(news: &News<'_>, shown: &Shown) -> serde_json::Value {
         News::Status { from, received, seconds } => {
             lab::received(lab::PROGRESS, *from, received, *seconds)
         }
-        News::Ended { from, end, received, seconds } => {
+        News::Ended { from, end, received, seconds, unheard } => {
             let mut line = lab::received(lab::RECEIVED, *from, received, *seconds);
             let (state, why) = match end {
                 End::Finished => ("complete", None),
@@ -245,6 +255,7 @@ fn line(news: &News<'_>, shown: &Shown) -> serde_json::Value {
             };
             line["end"] = json!(state);
             line["why"] = json!(why);
+            line["unheard"] = json!(unheard);
             line
         }
         News::TurnedAway { from, code, count } => json!({

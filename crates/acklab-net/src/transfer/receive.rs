@@ -4,6 +4,9 @@
 //! each connection's bytes to that connection's [`Receiver`], by the few, so that no transfer stops the
 //! others or the acknowledgments. A connection that is lost leaves what it brought for the next one.
 
+mod remembered;
+mod turned_away;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -12,8 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use acklab_core::rudp::protect::{PlainGreeter, ServerGreeter};
 use acklab_core::rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
-use acklab_core::time::{Span, Time};
+use acklab_core::time::Time;
 
+use self::remembered::Remembered;
+use self::turned_away::TurnedAway;
 use super::receiver::printer::Printer;
 use super::receiver::{ReceiveError, Received, Receiver};
 use super::report::Rhythm;
@@ -86,6 +91,9 @@ pub enum News<'a> {
         received: Received,
         /// Seconds since the sender came.
         seconds: f64,
+        /// It is complete, and the sender may not have heard so: what was stored is remembered for ten
+        /// minutes, and a receiver of one transfer stays for it.
+        unheard: bool,
     },
     /// Senders were turned away before they came in; told at most every 10 s, because anybody can make
     /// as many of them as it likes.
@@ -168,6 +176,8 @@ pub fn receive(
         waker: driver.waker(),
         sessions: BTreeMap::new(),
         verdict: None,
+        remembered: Remembered::default(),
+        unheard: None,
         turned_away: TurnedAway::default(),
         more: false,
         rhythm: Rhythm::default(),
@@ -188,6 +198,9 @@ struct Receiving<'a> {
     holds: bool,
     sessions: BTreeMap<Handle, Session>,
     verdict: Option<Verdict>,
+    remembered: Remembered,
+    /// What one transfer came to whose sender may not know it.
+    unheard: Option<Verdict>,
     turned_away: TurnedAway,
     /// There is work that waits for nothing.
     more: bool,
@@ -203,42 +216,15 @@ struct Session {
     began: Time,
     /// When all was stored.
     finished: Option<Time>,
+    /// The sender has acknowledged the end.
+    heard: bool,
     over: bool,
 }
 
-/// Senders that did not come in.
-#[derive(Default)]
-struct TurnedAway {
-    last: Option<(SocketAddr, Code)>,
-    count: u64,
-    next: Time,
-}
-
-impl TurnedAway {
-    fn note(&mut self, from: SocketAddr, code: Code) {
-        self.last = Some((from, code));
-        self.count += 1;
-    }
-
-    /// What is to be told now: the last of them, and how many there were since this was told last.
-    fn poll(&mut self, now: Time) -> Option<(SocketAddr, Code, u64)> {
-        if now < self.next {
-            return None;
-        }
-        let (from, code) = self.last.take()?;
-        self.next = now + TELL_EVERY;
-        Some((from, code, std::mem::take(&mut self.count)))
-    }
-}
-
-/// Senders that were turned away are told of so often.
-const TELL_EVERY: Span = Span::from_secs(10);
 /// The stream that the sender opens: a client's first that goes both ways.
 const STREAM: u64 = 0;
 /// Bytes of a stream that may wait for the disk before the sender is held back.
 const WAITING_MAX: usize = 1 << 20;
-/// How long a sender that has everything may take to say goodbye.
-const GOODBYE: Span = Span::from_secs(1);
 
 impl Application<Listener> for Receiving<'_> {
     fn on_progress(
@@ -264,8 +250,13 @@ impl Application<Listener> for Receiving<'_> {
         let tick = self.rhythm.is_due(now);
         if tick {
             self.tell_status(now);
-            if self.interrupted.load(Ordering::Relaxed) {
-                self.verdict = Some(Verdict::Interrupted);
+            let expired = self.remembered.expire(now) && self.remembered.is_empty();
+            let interrupted = self.interrupted.load(Ordering::Relaxed);
+            if (expired || interrupted) && self.once && self.sessions.is_empty() {
+                self.verdict = self.verdict.or(self.unheard);
+            }
+            if interrupted {
+                self.verdict.get_or_insert(Verdict::Interrupted);
             }
         }
         let (code, text) = match self.verdict {
@@ -303,6 +294,23 @@ macro_rules! either {
     };
 }
 
+impl Taker {
+    /// The sender knows that all is stored: nothing is kept for its next try.
+    fn dismiss(&self) {
+        if let Self::Folder(receiver) = self {
+            receiver.dismiss();
+        }
+    }
+
+    /// Whether a sender that went silent may come again and go on.
+    fn may_go_on(&self) -> bool {
+        match self {
+            Self::Folder(_) => true,
+            Self::Output(printer) => !printer.has_begun(),
+        }
+    }
+}
+
 impl Receiving<'_> {
     fn taker(&self) -> Taker {
         if let Some(directory) = &self.directory {
@@ -311,12 +319,12 @@ impl Receiving<'_> {
         }
         let waker = self.waker.clone();
         let output = Output::new(io::stdout(), move || waker.wake());
-        Taker::Output(Box::new(Printer::new(output)))
+        Taker::Output(Box::new(Printer::new(output, self.remembered.printed())))
     }
 
     /// Says in the handshake whether something is held here (docs/rudp.md section 10).
     fn announce(&self, listener: &mut Listener) {
-        let held = self.holds || !self.sessions.is_empty();
+        let held = self.holds || !self.sessions.is_empty() || !self.remembered.is_empty();
         listener.parameters_mut().application = vec![u8::from(held)];
     }
 
@@ -330,12 +338,16 @@ impl Receiving<'_> {
                     return;
                 };
                 let receiver = self.taker();
-                let session = Session { receiver, from, began: now, finished: None, over: false };
+                let (finished, heard, over) = (None, false, false);
+                let session = Session { receiver, from, began: now, finished, heard, over };
                 self.sessions.insert(handle, session);
                 self.announce(listener);
                 (self.tell)(News::Opened { from, key });
             }
             Event::Content(ContentEvent::StreamDelivered { stream: STREAM }) => {
+                if let Some(session) = self.sessions.get_mut(&handle) {
+                    session.heard = true;
+                }
                 if let Some(connection) = listener.connection(handle) {
                     connection.close(now, Code::Done, "");
                 }
@@ -358,24 +370,30 @@ impl Receiving<'_> {
             }
             return;
         };
-        let Session { receiver, from, began, finished, .. } = session;
+        let Session { receiver, from, began, finished, heard, .. } = session;
         let received = either!(&receiver, received());
-        drop(receiver);
+        // The same sender has come again, and what it does decides.
+        let superseded = matches!(end, End::Broken(ReceiveError::Store(StoreError::Superseded)));
+        let silent = matches!(end, End::Closed { by_peer: false, code: Code::Idle, .. });
         let end = if finished.is_some() { End::Finished } else { end };
+        let unheard = finished.is_some() && silent && !heard;
+        let waits = superseded || unheard || (silent && finished.is_none() && receiver.may_go_on());
         let seconds = finished.unwrap_or(now).since(began).as_secs_f64();
-        (self.tell)(News::Ended { from, end: &end, received, seconds });
+        (self.tell)(News::Ended { from, end: &end, received, seconds, unheard });
+        let complete = finished.is_some() && received.refused == 0;
+        let verdict = if complete { Verdict::Complete } else { Verdict::Incomplete };
+        if unheard {
+            self.remembered.add(now, receiver);
+            self.unheard = Some(verdict);
+        } else if finished.is_some() {
+            receiver.dismiss();
+        }
         self.holds = self.directory.as_ref().is_some_and(Directory::holds_anything);
         self.announce(listener);
-        if !self.once {
-            return;
+        // Where one transfer is complete already, another that fails changes nothing.
+        if self.once && !waits && (finished.is_some() || self.unheard.is_none()) {
+            self.verdict = Some(verdict);
         }
-        self.verdict = match end {
-            End::Finished if received.refused == 0 => Some(Verdict::Complete),
-            // A sender that went silent may come again and go on.
-            End::Closed { by_peer: false, code: Code::Idle, .. }
-            | End::Broken(ReceiveError::Store(StoreError::Superseded)) => None,
-            _ => Some(Verdict::Incomplete),
-        };
     }
 
     /// Gives a session's bytes to its receiver and sends what that has to say.
@@ -400,9 +418,6 @@ impl Receiving<'_> {
         }
         for problem in either!(&mut session.receiver, take_problems()) {
             (self.tell)(News::Problem(problem));
-        }
-        if session.finished.is_some_and(|at| now.since(at) >= GOODBYE) {
-            connection.close(now, Code::Done, "");
         }
     }
 

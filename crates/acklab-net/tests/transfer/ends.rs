@@ -73,7 +73,7 @@ pub(crate) enum Told {
     Opened,
     Problem(String),
     Status(Received),
-    Ended(String, Received),
+    Ended { end: String, received: Received, unheard: bool },
     TurnedAway(Code, u64),
 }
 
@@ -108,8 +108,8 @@ impl Receiver {
                     receive::News::Opened { .. } => Told::Opened,
                     receive::News::Problem(problem) => Told::Problem(problem),
                     receive::News::Status { received, .. } => Told::Status(received),
-                    receive::News::Ended { end, received, .. } => {
-                        Told::Ended(format!("{end:?}"), received)
+                    receive::News::Ended { end, received, unheard, .. } => {
+                        Told::Ended { end: format!("{end:?}"), received, unheard }
                     }
                     receive::News::TurnedAway { code, count, .. } => Told::TurnedAway(code, count),
                 };

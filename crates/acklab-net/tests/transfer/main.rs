@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 mod crashes;
+mod endings;
 mod ends;
 mod flood;
 mod marks;

@@ -181,6 +181,12 @@ impl Receiver {
         !self.syncing.is_idle()
     }
 
+    /// All is stored or refused, and the sender knows: nothing of the transfer is kept for its next try.
+    pub fn dismiss(&self) {
+        // What cannot be removed is in nobody's way.
+        let _ = self.store.as_ref().map(Store::end);
+    }
+
     /// What was refused, since the last call, in words.
     pub fn take_problems(&mut self) -> Vec<String> {
         std::mem::take(&mut self.problems)
@@ -212,9 +218,6 @@ impl Receiver {
         let settled = self.done && self.files.values().all(|file| file.refused);
         let drained = settled && self.proof.is_none() && self.writing.is_none();
         if self.settle(drained)? && drained {
-            if let Some(store) = &self.store {
-                store.end().map_err(|error| store.directory().failed(error))?;
-            }
             let Received { stored, refused, .. } = self.received;
             Record::Finished { stored, refused }.put(&mut self.out);
             self.finished = true;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use acklab_core::rudp::protect::{ClientGreeter, Entropy, PlainGreeter};
 use acklab_core::rudp::{Code, Connection, Event, PathAddrs};
-use acklab_core::time::Time;
+use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 
 use super::{Before, End, Errand, ErrandError, News, Outcome, Secret, Status};
@@ -120,6 +120,9 @@ fn connect(errand: &Errand, now: Time, paths: &[PathAddrs]) -> Connection {
 /// (docs/rudp.md section 3, "Close, idle, reset").
 const IDLE_MS: u64 = 5000;
 
+/// How long a receiver that has stored everything may take to close.
+const GOODBYE: Span = Span::from_secs(1);
+
 /// The application of the connection.
 struct Sending<'a> {
     totals: Totals,
@@ -172,7 +175,6 @@ impl Application<Connection> for Sending<'_> {
             self.end(now, End::Broken(error));
         }
         if self.sender.as_ref().is_some_and(|(sender, _)| sender.is_finished()) {
-            connection.close(now, Code::Done, "");
             self.end(now, End::Finished);
         }
         if self.rhythm.is_due(now) {
@@ -191,7 +193,15 @@ impl Application<Connection> for Sending<'_> {
             let status = self.status(now);
             (self.tell)(News::Status(&status));
         }
-        if self.ended.is_some() {
+        if let Some((end, at)) = &self.ended {
+            let everything = matches!(end, End::Finished);
+            // Its FIN is acknowledged, however often, until it closes, so that it knows that this end does.
+            if everything && connection.is_open() && now.since(*at) < GOODBYE {
+                return ControlFlow::Continue(());
+            }
+            if everything {
+                connection.close(now, Code::Done, "");
+            }
             return ControlFlow::Break(());
         }
         self.write(now, connection);

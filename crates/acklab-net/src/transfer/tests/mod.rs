@@ -42,6 +42,8 @@ struct Pipe {
     wake: Send<()>,
     /// The sender waits for a thread.
     streams: bool,
+    /// The receiver hears that the sender has heard the end.
+    goodbye: bool,
     now: Time,
 }
 
@@ -74,6 +76,7 @@ impl Pipe {
             wakes,
             wake,
             streams: false,
+            goodbye: true,
             now: Time::ZERO,
         }
     }
@@ -105,6 +108,9 @@ impl Pipe {
                 );
                 self.wakes.recv().expect("a thread says when there is more");
             }
+        }
+        if self.sender.is_finished() && self.goodbye {
+            self.receiver.dismiss();
         }
         Ok(())
     }

@@ -123,6 +123,25 @@ fn a_sender_that_comes_again_takes_over_from_its_dead_connection() {
 }
 
 #[test]
+fn a_sender_that_did_not_hear_the_end_is_told_that_all_is_stored() {
+    let scratch = Scratch::new("unheard");
+    let (from, to) = (scratch.path().join("top"), scratch.path().join("in"));
+    fs::create_dir(&from).expect("a folder");
+    tree(&from);
+    let mut pipe = Pipe::new(&from, &to, 1);
+    pipe.goodbye = false;
+    pipe.finish();
+    drop(pipe);
+    assert!(to.join(PART_FOLDER).exists(), "what was stored is remembered");
+    let mut pipe = Pipe::new(&from, &to, 2);
+    pipe.finish();
+    assert_eq!(pipe.chunks, []);
+    assert_eq!(pipe.sender.progress().resumed, pipe.sender.totals().bytes);
+    same(&from, &to.join("top"));
+    assert!(!to.join(PART_FOLDER).exists());
+}
+
+#[test]
 fn another_process_cannot_take_the_same_transfer() {
     let scratch = Scratch::new("lock");
     let (from, to) = (scratch.path().join("x"), scratch.path().join("in"));
