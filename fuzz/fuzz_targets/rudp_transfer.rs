@@ -120,7 +120,8 @@ fn receive(first: u8, bytes: &[u8]) {
         let mut receiver = Receiver::new(directory, move || wake.send(()).unwrap_or_default());
         let mut now = Time::ZERO;
         let mut hello = Vec::new();
-        Record::Hello { version: VERSION, asks, transfer: [1; 16], count: 1, bytes: 1 }
+        let transfer = [1; 16];
+        Record::Hello { version: VERSION, asks, transfer, count: 1, bytes: 1, data: 1 }
             .put(&mut hello);
         receiver.handle_block(hello);
         'pieces: for piece in bytes.chunks(usize::from(first / 5) * 4000 + 101) {

@@ -408,7 +408,9 @@ impl Receiving<'_> {
                 let code = match error {
                     ReceiveError::Peer(_) => Code::Protocol,
                     ReceiveError::Version(_) => Code::Version,
-                    ReceiveError::Store(_) | ReceiveError::Output(_) => Code::Refused,
+                    ReceiveError::Store(_)
+                    | ReceiveError::NoRoom { .. }
+                    | ReceiveError::Output(_) => Code::Refused,
                 };
                 session.over = true;
                 connection.close(now, code, &error.to_string());

@@ -5,15 +5,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::thread;
 
 use acklab_net::transfer::receive::Verdict;
 use acklab_net::transfer::send::End;
-use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
 
 use crate::ends::{Receiver, Scratch, Sender, Told, errand, same, send_to};
+use crate::mounts::{private, run, text};
 
 /// An ext4 of its own, in the mount namespace of the calling thread.
 struct Disk {
@@ -21,24 +19,10 @@ struct Disk {
     at: PathBuf,
 }
 
-fn run(program: &str, arguments: &[&str]) -> Result<Output, String> {
-    let output = Command::new(program).args(arguments).output();
-    let output = output.map_err(|error| format!("{program}: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    if output.status.success() { Ok(output) } else { Err(format!("{program}: {said}")) }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("UTF-8")
-}
-
 impl Disk {
     /// Or why there can be none.
     fn new(scratch: &Scratch) -> Result<Self, String> {
-        unshare(CloneFlags::CLONE_NEWNS).map_err(|errno| format!("mount namespaces: {errno}"))?;
-        let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
-        mount(None::<&str>, "/", None::<&str>, private, None::<&str>)
-            .map_err(|errno| format!("mounts: {errno}"))?;
+        private()?;
         run("python3", &["-V"])?;
         let disk = Self { image: scratch.join("image"), at: scratch.join("disk") };
         fs::create_dir(&disk.at).expect("a folder");

@@ -6,10 +6,12 @@
 #![cfg(target_os = "linux")]
 
 mod crashes;
+mod disks;
 mod endings;
 mod ends;
 mod flood;
 mod marks;
+mod mounts;
 mod outages;
 mod relay;
 mod strangers;

@@ -13,9 +13,11 @@ mod proof;
 mod ripe;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 use acklab_core::time::Time;
+use nix::errno::Errno;
 
 use self::file::{Incoming, Writing};
 use self::proof::Proof;
@@ -48,6 +50,14 @@ pub enum ReceiveError {
     /// The folder cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The disk is too small for it.
+    #[error("{wanted} bytes do not fit: {free} are free")]
+    NoRoom {
+        /// Bytes that the sender announced, holes aside.
+        wanted: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
     /// Standard output cannot be written.
     #[error("standard output: {0}")]
     Output(#[source] std::io::Error),
@@ -97,6 +107,8 @@ pub struct Receiver {
     now: Time,
     /// Stored since the list of finished files was written.
     stored: Vec<(u64, FileId)>,
+    /// Something could not be written: what there is of the transfer is kept for another try.
+    keeps: bool,
     done: bool,
     finished: bool,
     received: Received,
@@ -125,6 +137,7 @@ impl Receiver {
             wake: Arc::new(wake),
             now: Time::ZERO,
             stored: Vec::new(),
+            keeps: false,
             done: false,
             finished: false,
             received: Received::default(),
@@ -181,10 +194,13 @@ impl Receiver {
         !self.syncing.is_idle()
     }
 
-    /// All is stored or refused, and the sender knows: nothing of the transfer is kept for its next try.
+    /// All is stored or refused, and the sender knows: nothing of the transfer is kept for its next try, unless
+    /// there was no room for some of it, or the disk failed.
     pub fn dismiss(&self) {
-        // What cannot be removed is in nobody's way.
-        let _ = self.store.as_ref().map(Store::end);
+        if !self.keeps {
+            // What cannot be removed is in nobody's way.
+            let _ = self.store.as_ref().map(Store::end);
+        }
     }
 
     /// What was refused, since the last call, in words.
@@ -237,10 +253,11 @@ impl Receiver {
             Record::Hello { version, .. } if version != VERSION => {
                 Err(ReceiveError::Version(version))
             }
-            Record::Hello { asks, transfer, count, bytes, .. } => {
+            Record::Hello { asks, transfer, count, bytes, data, .. } => {
                 self.received.entries = count;
                 self.received.bytes_announced = bytes;
                 let store = self.directory.begin(transfer, asks)?;
+                check_room(&store, data)?;
                 self.asked = asks && store.held();
                 self.transfer = transfer;
                 Record::Welcome { version: VERSION, held: self.asked }.put(&mut self.out);
@@ -307,7 +324,8 @@ impl Receiver {
             return Ok(());
         }
         if let Err(why) = admit(store, &entry, &name, &id, self.asked) {
-            self.refuse_entry(entry, &why);
+            self.keeps |= matches!(why, Unwanted::NoRoom { .. } | Unwanted::Unreadable(_));
+            self.refuse_entry(entry, &why.to_string());
             return Ok(());
         }
         let mut file = Incoming::new(entry, name, id);
@@ -323,7 +341,7 @@ impl Receiver {
             return Ok(());
         }
         if let Err(error) = file.find_left(store) {
-            self.refuse_file(index, file, &error.to_string());
+            self.fail_file(index, file, &error);
             return Ok(());
         }
         let chunks = file.held.clone();
@@ -343,9 +361,13 @@ impl Receiver {
         }
     }
 
-    fn refuse_file(&mut self, index: u64, mut file: Incoming, why: &str) {
+    /// A file cannot be written; what there is of it is kept unless something else in its place is the reason.
+    fn fail_file(&mut self, index: u64, mut file: Incoming, error: &io::Error) {
+        use Errno::{EEXIST, EISDIR, ELOOP, ENOTDIR, ENOTEMPTY};
+        let errno = error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);
+        self.keeps |= ![EEXIST, EISDIR, ELOOP, ENOTDIR, ENOTEMPTY].contains(&errno);
         let path = file.path().to_vec();
-        self.refuse(index, &path, why);
+        self.refuse(index, &path, &error.to_string());
         file.close();
         file.refused = true;
         self.files.insert(index, file);
@@ -362,25 +384,51 @@ impl Receiver {
     }
 }
 
-/// Whether a file may come, else why not.
+/// Whether all of a transfer may come, of which nothing is here.
+fn check_room(store: &Store, data: u64) -> Result<(), ReceiveError> {
+    // What is here takes none, and files that are kept refuse theirs.
+    if store.held() || store.directory().keeps() {
+        return Ok(());
+    }
+    let free = store.free_bytes().map_err(|error| store.directory().failed(error))?;
+    if fits(data, free) {
+        return Ok(());
+    }
+    let _ = store.end();
+    Err(ReceiveError::NoRoom { wanted: data, free })
+}
+
+fn fits(wanted: u64, free: u64) -> bool {
+    wanted <= SPARE || wanted.saturating_add(SPARE) <= free
+}
+
+/// Why a file may not come.
+#[derive(Debug, thiserror::Error)]
+enum Unwanted {
+    #[error("exists already, and --keep was given")]
+    Kept,
+    #[error("{wanted} bytes do not fit: {free} are free")]
+    NoRoom { wanted: u64, free: u64 },
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+}
+
+/// Whether a file may come.
 fn admit(
     store: &mut Store,
     entry: &Entry,
     name: &Name,
     id: &FileId,
     resumes: bool,
-) -> Result<(), String> {
-    if store.directory().keeps() && store.exists(name).map_err(|error| error.to_string())? {
-        return Err("exists already, and --keep was given".to_owned());
+) -> Result<(), Unwanted> {
+    if store.directory().keeps() && store.exists(name)? {
+        return Err(Unwanted::Kept);
     }
     let data = entry.holes.neither(&Ranges::default(), chunks(entry.size)).count();
     let held = if resumes { store.part_bytes(id) } else { 0 };
     let wanted = (data << 20).min(entry.size).saturating_sub(held);
-    let free = store.free_bytes().map_err(|error| error.to_string())?;
-    if wanted > SPARE && wanted + SPARE > free {
-        return Err(format!("{wanted} bytes do not fit: {free} are free"));
-    }
-    Ok(())
+    let free = store.free_bytes()?;
+    if fits(wanted, free) { Ok(()) } else { Err(Unwanted::NoRoom { wanted, free }) }
 }
 
 pub(super) const UNKNOWN: Broken = Broken("a record names a file that was not named or is settled");

@@ -369,8 +369,8 @@ mod tests {
     fn sent(path: &[u8], data: &[u8], held: bool) -> Vec<u8> {
         let (size, hash) = (data.len() as u64, *blake3::hash(data).as_bytes());
         let mut out = Vec::new();
-        Record::Hello { version: VERSION, asks: held, transfer: [7; 16], count: 1, bytes: size }
-            .put(&mut out);
+        let (asks, transfer, count, bytes) = (held, [7; 16], 1, size);
+        Record::Hello { version: VERSION, asks, transfer, count, bytes, data: size }.put(&mut out);
         let (mtime, holes, path) = (FileTime::default(), Ranges::default(), path.to_vec());
         Record::Entry(Entry { index: 0, kind: Kind::File, mode: 0o644, mtime, size, holes, path })
             .put(&mut out);

@@ -41,7 +41,7 @@ impl Receiver {
     pub(super) fn ripen(&mut self, index: u64, mut file: Incoming) -> Result<(), ReceiveError> {
         let store = self.store.as_mut().ok_or(NO_HELLO)?;
         if let Err(error) = file.seal(store) {
-            self.refuse_file(index, file, &error.to_string());
+            self.fail_file(index, file, &error);
             return Ok(());
         }
         if self.ripe.is_empty() {
@@ -86,7 +86,7 @@ impl Receiver {
     fn store_file(&mut self, index: u64, mut file: Incoming) -> Result<(), ReceiveError> {
         let store = self.store.as_mut().ok_or(NO_HELLO)?;
         if let Err(error) = file.place(store) {
-            self.refuse_file(index, file, &error.to_string());
+            self.fail_file(index, file, &error);
             return Ok(());
         }
         self.received.stored += 1;

@@ -13,8 +13,12 @@ use crate::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
 use crate::transfer::scratch::Scratch;
 use crate::transfer::store::Directory;
 
+fn greeting(version: u8, data: u64) -> Record {
+    Record::Hello { version, asks: false, transfer: [1; 16], count: 1, bytes: 1, data }
+}
+
 fn hello() -> Record {
-    Record::Hello { version: VERSION, asks: false, transfer: [1; 16], count: 1, bytes: 1 }
+    greeting(VERSION, 1)
 }
 
 fn entry(index: u64, kind: Kind, path: &[u8], size: u64) -> Record {
@@ -170,7 +174,8 @@ fn whoever_breaks_the_order_of_records_is_told_so_and_leaves_no_name_behind() {
         vec![hello(), Record::Drop { index: 7 }],
         vec![hello(), Record::Done, Record::Done],
         vec![hello(), Record::Stored { index: 0, held: true }],
-        vec![Record::Hello { version: 9, asks: false, transfer: [1; 16], count: 0, bytes: 0 }],
+        vec![greeting(9, 0)],
+        vec![greeting(VERSION, 1 << 50)],
     ];
     for records in cases {
         let scratch = Scratch::new("order");
