@@ -206,7 +206,7 @@ fn relay(server: &str) -> (String, Arc<AtomicBool>) {
     let answers = (front.try_clone().expect("a socket"), back.try_clone().expect("a socket"));
     let (knows, client) = channel();
     thread::spawn(move || {
-        let mut bytes = [0; 65536];
+        let mut bytes = vec![0; 65536];
         while let Ok((len, from)) = front.recv_from(&mut bytes) {
             let _ = knows.send(from);
             if !up.load(Ordering::SeqCst) {
@@ -216,7 +216,7 @@ fn relay(server: &str) -> (String, Arc<AtomicBool>) {
     });
     thread::spawn(move || {
         let (front, back) = answers;
-        let (mut bytes, mut to) = ([0; 65536], client.recv().expect("a client"));
+        let (mut bytes, mut to) = (vec![0; 65536], client.recv().expect("a client"));
         loop {
             // What ICMP says of a server that is gone is no end.
             let Ok(len) = back.recv(&mut bytes) else { continue };

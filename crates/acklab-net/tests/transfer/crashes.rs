@@ -113,7 +113,7 @@ fn power_cut(flags: &'static str, when: When) {
         errand.rate = (when == When::Midway).then(|| "80mbit".parse().expect("a rate"));
         let mut sender = Sender::new(errand);
         let all = if when == When::Midway {
-            let stored = |told| matches!(told, Told::Status(received) if received.stored >= 12);
+            let stored = |told| matches!(told, Told::Status(status) if status.stored >= 12);
             assert!(receiver.told.iter().any(stored), "it ended before");
             disk.cut(flags);
             sender.stop().expect("an outcome");

@@ -12,7 +12,7 @@ use crate::relay::{Relay, Rule, Seen};
 /// Nothing comes back from the server for `outage`, from when `file` has its name there.
 fn silence(file: PathBuf, outage: Span) -> Rule {
     let mut since: Option<Time> = None;
-    Box::new(move |seen: &Seen<'_>| {
+    Box::new(move |seen: &Seen| {
         if since.is_none() && file.exists() {
             since = Some(seen.now);
         }
@@ -57,7 +57,7 @@ fn a_receiver_of_one_transfer_stays_for_a_sender_that_may_not_have_heard_the_end
     let mut receiver = Receiver::new(&folder, true);
     let relay = Relay::new(receiver.address, silence(folder.join("x"), Span::MAX));
     let mut sender = Sender::new(errand(&file, relay.address));
-    let stored = |told| matches!(told, Told::Status(received) if received.stored == 1);
+    let stored = |told| matches!(told, Told::Status(status) if status.stored == 1);
     assert!(receiver.told.iter().any(stored));
     // Both are gone: nobody says goodbye.
     drop(relay);

@@ -71,9 +71,8 @@ pub(crate) fn gate() -> Gate {
 #[derive(Clone, Debug)]
 pub(crate) enum Told {
     Opened,
-    Problem(String),
     Status(Received),
-    Ended { end: String, received: Received, unheard: bool },
+    Ended { unheard: bool },
     TurnedAway(Code, u64),
 }
 
@@ -106,11 +105,9 @@ impl Receiver {
                         return;
                     }
                     receive::News::Opened { .. } => Told::Opened,
-                    receive::News::Problem(problem) => Told::Problem(problem),
+                    receive::News::Problem(_) => return,
                     receive::News::Status { received, .. } => Told::Status(received),
-                    receive::News::Ended { end, received, unheard, .. } => {
-                        Told::Ended { end: format!("{end:?}"), received, unheard }
-                    }
+                    receive::News::Ended { unheard, .. } => Told::Ended { unheard },
                     receive::News::TurnedAway { code, count, .. } => Told::TurnedAway(code, count),
                 };
                 let _ = tell.send(told);

@@ -124,13 +124,13 @@ fn honest(
     let every = Span::from_nanos(1_000_000_000 / per_second);
     let mut flood =
         Flood { to: receiver.address, port, greetings, every, next: Time::ZERO, count: 0 };
-    let (begin, begun) = mpsc::channel();
-    let mut until = Until { over: Arc::clone(&over), begun: Some(begin) };
+    let (tell, floods) = mpsc::channel();
+    let mut until = Until { over: Arc::clone(&over), begun: Some(tell) };
     let flooding = thread::spawn(move || {
         Driver::new(sockets).expect("a loop").run(&mut flood, &mut until).expect("the loop");
         flood.count
     });
-    begun.recv().expect("the flood");
+    floods.recv().expect("the flood");
     let mut senders: Vec<Sender> = (0..8)
         .map(|number| {
             let mut errand = errand(&folder.join(format!("{number}")), receiver.address);
@@ -163,7 +163,7 @@ fn honest_senders_come_in_whatever_greetings_strangers_send() {
     let by_word = Secret::Passphrase(passphrase(PASSPHRASE));
     let guesser = || Box::new(PassphraseClient::new(passphrase("able-baker-cat-dot"))) as Box<_>;
     let unknown = || Box::new(KeysClient::new(Identity::generate(), bob.public())) as Box<_>;
-    let rows: [(&str, Gate, &Secret, Vec<Vec<u8>>, u64); 7] = [
+    let rows = [
         ("garbage, mode 1", gate(), &by_word, garbage(1, 1000), 25),
         ("garbage, mode 1", gate(), &by_word, garbage(1, 1000), 40),
         ("garbage, mode 1", gate(), &by_word, garbage(1, 1000), 100),

@@ -18,7 +18,7 @@ fn a_network_that_drops_marked_datagrams_costs_the_marks_and_not_the_transfer() 
         let mut receiver = Receiver::new(&scratch.join("in"), true);
         let dropped = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&dropped);
-        let rule = move |seen: &Seen<'_>| {
+        let rule = move |seen: &Seen| {
             let drops = seen.ecn != Ecn::NotEct && if seen.to_server { up } else { down };
             count.fetch_add(u64::from(drops), Ordering::SeqCst);
             !drops

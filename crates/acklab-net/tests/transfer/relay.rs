@@ -13,20 +13,12 @@ use acklab_core::time::Time;
 use acklab_net::rudp::driver::{Application, Driver, Machine, Sockets, Waker};
 
 /// A datagram at the relay.
-pub(crate) struct Seen<'a> {
+pub(crate) struct Seen {
     /// When it came, from the relay's start.
     pub(crate) now: Time,
     /// It goes to the server.
     pub(crate) to_server: bool,
     pub(crate) ecn: Ecn,
-    pub(crate) bytes: &'a [u8],
-}
-
-impl Seen<'_> {
-    /// It belongs to a handshake.
-    pub(crate) fn is_long(&self) -> bool {
-        self.bytes.first().is_some_and(|first| first & 0x80 != 0)
-    }
 }
 
 /// Runs until it is dropped.
@@ -39,7 +31,7 @@ pub(crate) struct Relay {
 }
 
 /// What lets a datagram pass.
-pub(crate) type Rule = Box<dyn FnMut(&Seen<'_>) -> bool + Send>;
+pub(crate) type Rule = Box<dyn FnMut(&Seen) -> bool + Send>;
 
 impl Relay {
     pub(crate) fn new(server: SocketAddr, rule: Rule) -> Self {
@@ -85,7 +77,7 @@ impl Machine for Wires {
             let Some(client) = self.client else { return };
             PathAddrs { local: self.front, remote: client }
         };
-        if (self.rule)(&Seen { now, to_server, ecn, bytes: datagram }) {
+        if (self.rule)(&Seen { now, to_server, ecn }) {
             self.queue.push_back((to, ecn, datagram.to_vec()));
         }
     }

@@ -24,7 +24,6 @@ const GATHER: usize = 256 << 10;
 const RESERVED_MAX: u64 = 4 << 30;
 
 /// A file that was named and is not settled.
-#[expect(clippy::struct_excessive_bools, reason = "independent facts, each of its own")]
 pub(super) struct Incoming {
     /// `None` if it was refused for its name.
     name: Option<Name>,

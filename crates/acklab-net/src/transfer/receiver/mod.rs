@@ -82,6 +82,16 @@ pub struct Received {
     pub refused: u64,
 }
 
+/// How far the sender's tree is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Naming,
+    /// DONE has come: everything is named.
+    Named,
+    /// Everything is stored or refused, and FINISHED is said.
+    Finished,
+}
+
 /// The receiver of one transfer.
 pub struct Receiver {
     directory: Directory,
@@ -109,8 +119,7 @@ pub struct Receiver {
     stored: Vec<(u64, FileId)>,
     /// Something could not be written: what there is of the transfer is kept for another try.
     keeps: bool,
-    done: bool,
-    finished: bool,
+    stage: Stage,
     received: Received,
     problems: Vec<String>,
 }
@@ -138,8 +147,7 @@ impl Receiver {
             now: Time::ZERO,
             stored: Vec::new(),
             keeps: false,
-            done: false,
-            finished: false,
+            stage: Stage::Naming,
             received: Received::default(),
             problems: Vec::new(),
         }
@@ -186,7 +194,7 @@ impl Receiver {
 
     /// Whether everything is stored or refused, and the sender will be told.
     pub fn is_finished(&self) -> bool {
-        self.finished
+        self.stage == Stage::Finished
     }
 
     /// Whether the disk is waited for, after which `wake` is called.
@@ -228,15 +236,15 @@ impl Receiver {
         if let Some((index, chunks)) = self.confirm.take() {
             Record::Confirm { index, chunks }.put(&mut self.out);
         }
-        if self.store.is_none() || self.finished {
+        if self.store.is_none() || self.is_finished() {
             return Ok(());
         }
-        let settled = self.done && self.files.values().all(|file| file.refused);
+        let settled = self.stage == Stage::Named && self.files.values().all(|file| file.refused);
         let drained = settled && self.proof.is_none() && self.writing.is_none();
         if self.settle(drained)? && drained {
             let Received { stored, refused, .. } = self.received;
             Record::Finished { stored, refused }.put(&mut self.out);
-            self.finished = true;
+            self.stage = Stage::Finished;
         }
         Ok(())
     }
@@ -246,7 +254,7 @@ impl Receiver {
         if greeting == self.store.is_some() {
             return Err(if greeting { Broken("HELLO came twice") } else { NO_HELLO }.into());
         }
-        if self.finished {
+        if self.is_finished() {
             return Err(Broken("a record came after the end").into());
         }
         match record {
@@ -274,9 +282,9 @@ impl Receiver {
                 }
                 Ok(())
             }
-            Record::Done if self.done => Err(Broken("DONE came twice").into()),
+            Record::Done if self.stage == Stage::Named => Err(Broken("DONE came twice").into()),
             Record::Done => {
-                self.done = true;
+                self.stage = Stage::Named;
                 Ok(())
             }
             _ => Err(Broken("a receiver's record came from the sender").into()),

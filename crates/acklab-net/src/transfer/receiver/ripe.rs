@@ -58,7 +58,9 @@ impl Receiver {
             let synced = std::mem::take(&mut self.synced).files;
             if let (Err(_), Some(store)) = (&outcome, &self.store) {
                 // What could not be written is gone from the cache too, so a resume could not find that out.
-                synced.iter().for_each(|(_, file)| store.remove_part(&file.id));
+                for (_, file) in &synced {
+                    store.remove_part(&file.id);
+                }
             }
             outcome.map_err(|error| self.directory.failed(error))?;
             for (index, file) in synced {
