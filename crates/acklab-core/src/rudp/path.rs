@@ -230,7 +230,8 @@ impl Path {
             self.size.on_silence(now);
         }
         if self.pto_count == PERSISTENT {
-            let sample = RtoSample { in_flight: self.sent.in_flight(), again: false };
+            let (in_flight, recovering) = (self.sent.in_flight(), self.recovery.is_some());
+            let sample = RtoSample { in_flight, again: false, recovering };
             self.cc.on_rto(now, &sample);
         }
     }

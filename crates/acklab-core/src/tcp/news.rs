@@ -7,7 +7,6 @@
 //! one segment, the hole it filled, cannot have been on account). After the peer's SACKs were thrown
 //! away (second time-out in a row) bytes may count twice.
 
-use super::config::LossRecovery;
 use super::connection::{AppEvent, Connection};
 use super::recovery::Phase;
 use super::timers::Timer;
@@ -91,20 +90,10 @@ impl Connection {
             self.tell_congestion(now, sink);
         }
         if entered {
-            let in_flight = self.lost_flight();
             self.ecn.on_reduction(nxt);
-            self.cc.on_loss(now, &LossSample { in_flight, ece });
+            self.cc.on_loss(now, &LossSample { in_flight: nxt - una, ece });
             sink.record(now, EventKind::Loss { flow: self.flow, timeout: false });
             self.tell_congestion(now, sink);
-        }
-    }
-
-    /// The flight that a loss halves: RFC 5681's FlightSize or, as 4.3BSD-Reno had it, no more than the
-    /// window, which a second loss of the same flight thus halves again.
-    pub(super) fn lost_flight(&self) -> u64 {
-        match self.config.recovery {
-            LossRecovery::Reno => self.in_flight().min(self.cc.cwnd()),
-            LossRecovery::NewReno | LossRecovery::Sack => self.in_flight(),
         }
     }
 

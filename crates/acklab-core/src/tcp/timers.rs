@@ -5,6 +5,7 @@
 
 use super::connection::{AppEvent, Connection};
 use super::nagle::CORK_CEILING;
+use super::recovery::Phase;
 use super::state::{Cause, State};
 use crate::cc::{CongestionControl, RtoSample};
 use crate::event::{EventKind, Sink};
@@ -85,7 +86,8 @@ impl Connection {
             self.syn_due = true;
             return;
         }
-        let in_flight = self.lost_flight();
+        let in_flight = self.in_flight();
+        let recovering = self.recovery.phase == Phase::Fast;
         let lost = self.recovery.on_timeout(self.snd.una, self.snd.nxt, again);
         if let Some(rate) = &mut self.rate {
             rate.on_lost(lost);
@@ -93,7 +95,7 @@ impl Connection {
         self.returned.clear();
         self.timers.stop(Timer::Returned);
         self.ecn.on_reduction(self.snd.nxt);
-        self.cc.on_rto(now, &RtoSample { in_flight, again });
+        self.cc.on_rto(now, &RtoSample { in_flight, again, recovering });
         sink.record(now, EventKind::Loss { flow: self.flow, timeout: true });
         self.tell_congestion(now, sink);
     }
