@@ -2,7 +2,7 @@
 
 use acklab_core::contract::{Fate, Pair, Sent, Side};
 use acklab_core::endpoint::Endpoint;
-use acklab_core::event::Sink;
+use acklab_core::event::{EventKind, Sink};
 use acklab_core::packet::{Body, Ecn, Packet};
 use acklab_core::seq::Seq;
 use acklab_core::tcp::{AppEvent, Config, Connection, KeepAlive, State, System};
@@ -151,6 +151,50 @@ fn closing_takes_a_fin_and_an_ack_each_way_and_two_msl() {
             (Side::A, AppEvent::Closed),
         ]
     );
+}
+
+#[test]
+fn only_the_segment_that_contains_the_fin_bears_it() {
+    // FIN-WAIT-2 and TIME-WAIT acknowledge; the FIN lies below what they have sent.
+    let mut pair = established();
+    pair.a.write(pair.time, 500);
+    pair.a.close(pair.time);
+    pair.run(Span::from_millis(50));
+    for _ in 0..3 {
+        pair.b.write(pair.time, 5000);
+        pair.run(Span::from_millis(300));
+    }
+    pair.b.close(pair.time);
+    pair.run(Span::from_millis(50));
+    assert_eq!(states(&pair), (State::TimeWait, State::Closed));
+    for side in [Side::A, Side::B] {
+        let fin = |s: &&Sent| s.from == side && s.segment.flags.has(Flags::FIN);
+        assert_eq!(pair.log.iter().filter(fin).count(), 1, "{side:?}: {:?}", flags_of(&pair));
+    }
+}
+
+#[test]
+fn duplicates_from_a_half_closed_peer_bring_a_fast_retransmission() {
+    // RFC 5681 section 2: a duplicate ACK bears no FIN, or it would not count without SACK.
+    let newreno = Config { sack: false, ..Config::for_system(System::FreeBsd122) };
+    let mut pair = Pair::new(newreno.clone(), newreno, LATENCY);
+    pair.drive(at(100));
+    pair.a.close(pair.time);
+    pair.run(Span::from_millis(100));
+    let start = pair.time;
+    let mut data = 0;
+    pair.filter = Box::new(move |_, sent: &Sent| {
+        data += u32::from(sent.from == Side::B && sent.segment.payload_len > 0);
+        if data == 1 { Fate::Lose } else { Fate::Arrive }
+    });
+    pair.b.write(pair.time, 10_000);
+    pair.run(Span::from_millis(100));
+    assert_eq!(pair.a.total_read(), 10_000);
+    let losses = pair.events.iter().filter_map(|event| match event.kind {
+        EventKind::Loss { timeout, .. } => Some((event.time.since(start), timeout)),
+        _ => None,
+    });
+    assert_eq!(losses.collect::<Vec<_>>(), [(Span::from_millis(20), false)]);
 }
 
 #[test]

@@ -284,7 +284,8 @@ impl Connection {
         let data_end = self.send_buffer.end();
         let len = end.min(data_end).saturating_sub(start) as u32;
         let mut flags = Flags::ACK.with(self.ecn.echo());
-        if end > data_end {
+        // The FIN's place in the sequence space is the one after the data.
+        if self.snd.fin && (start..end).contains(&data_end) {
             flags = flags.with(Flags::FIN);
         }
         if len > 0 && start + u64::from(len) == data_end {
