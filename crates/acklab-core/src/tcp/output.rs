@@ -5,6 +5,7 @@ use super::connection::{Connection, Departure};
 use super::nagle::Nagle;
 use super::recovery::Again;
 use super::state::State;
+use super::timers::Timer;
 use crate::ack::AckPolicy;
 use crate::cc::{CongestionControl, SentSample};
 use crate::event::{AckReason, EventKind, Interest, Release, Sink};
@@ -233,7 +234,9 @@ impl Connection {
         }
         self.note_departure(now, again.start, again.end);
         self.recovery.on_resent(again);
-        if self.timers.deadline(super::timers::Timer::Retransmit).is_none() {
+        // The timer watches the oldest segment: sent again, that has its time anew, as in 4.4BSD and Linux
+        // (RFC 6675 section 6 leaves it to us).
+        if again.start <= self.snd.una || self.timers.deadline(Timer::Retransmit).is_none() {
             self.arm_retransmission(now);
         }
         self.last_sent = Some(now);
