@@ -7,7 +7,7 @@ use acklab_core::packet::{Body, Ecn, Packet};
 use acklab_core::seq::Seq;
 use acklab_core::tcp::{AppEvent, Config, Connection, KeepAlive, State, System};
 use acklab_core::time::{Span, Time};
-use acklab_core::wire::tcp::{Flags, TcpRepr};
+use acklab_core::wire::tcp::{Flags, TcpOptions, TcpRepr, Timestamp};
 
 const LATENCY: Span = Span::from_millis(10);
 
@@ -293,6 +293,21 @@ fn a_segment_with_an_old_timestamp_is_refused() {
     pair.log.clear();
     forge(&mut pair, replayed);
     assert_eq!((pair.a.total_read(), pair.log.len()), (200, 1));
+}
+
+#[test]
+fn a_segment_that_acknowledges_what_was_never_sent_leaves_no_timestamp() {
+    // RFC 5961 section 5.2: nothing of it counts; else PAWS would refuse the peer from here on.
+    let mut pair = established();
+    let segment = expected_from_b(&pair);
+    let options = TcpOptions {
+        timestamp: Some(Timestamp { value: 1 << 30, echo: 1 }),
+        ..TcpOptions::default()
+    };
+    forge(&mut pair, TcpRepr { ack: segment.ack + 5000, options, ..segment });
+    pair.b.write(pair.time, 300);
+    pair.run(Span::from_millis(50));
+    assert_eq!(pair.a.total_read(), 300);
 }
 
 #[test]

@@ -70,10 +70,12 @@ impl Connection {
         }
         self.last_heard = now;
         self.probes = 0;
-        if let Some(ts) = stamp.filter(|_| start <= self.acking.acked() as i64) {
-            self.terms.on_timestamp(now, ts);
-        }
         if self.take_ack(now, segment, sink) {
+            // RFC 7323 section 5.3 (R3) takes it before the ACK field is looked at / we after /
+            // because RFC 5961 lets nothing count of a segment whose ACK field cannot be.
+            if let Some(ts) = stamp.filter(|_| start <= self.acking.acked() as i64) {
+                self.terms.on_timestamp(now, ts);
+            }
             self.take_mark(now, mark, segment, sink);
             self.take_payload(now, start, segment);
             self.take_fin(now, start, segment);
