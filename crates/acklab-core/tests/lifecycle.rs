@@ -95,6 +95,19 @@ fn a_round_trip_beyond_the_first_time_out_costs_linux_no_window() {
 }
 
 #[test]
+fn the_initial_window_of_linux_is_ten_segments_of_any_size() {
+    // TCP_INIT_CWND; FreeBSD and Windows 10 bound it in bytes, as RFC 6928 does.
+    let opened = |system| {
+        let config = Config { mss: 8960, ..Config::for_system(system) };
+        let mut pair = Pair::new(config.clone(), config, LATENCY);
+        pair.drive(at(1000));
+        pair.a.snapshot().cwnd / u64::from(pair.a.mss())
+    };
+    assert_eq!(opened(System::Linux), 10);
+    assert_eq!((opened(System::FreeBsd122), opened(System::Windows10)), (2, 2));
+}
+
+#[test]
 fn a_peer_that_never_answers_is_given_up() {
     let mut pair = pair();
     pair.filter = Box::new(|_, _: &Sent| Fate::Lose);

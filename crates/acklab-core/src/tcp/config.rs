@@ -224,7 +224,8 @@ impl Config {
             ack: ack::Profile::Linux(ack::linux::LinuxOptions::default()),
             ack_phase: 0.0,
             congestion: cc::Algorithm::Reno,
-            initial_window: InitialWindow::Rfc6928,
+            // TCP_INIT_CWND of include/net/tcp.h: whatever their size.
+            initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,
             cwnd_unit: CwndUnit::Segments,
             limited_transmit: true,
@@ -252,6 +253,7 @@ impl Config {
             window_scale: Some(6),
             nagle: Nagle::Bsd,
             ack,
+            initial_window: InitialWindow::Rfc6928,
             cwnd_unit: CwndUnit::Bytes,
             // net.inet.tcp.rexmit_min; TCPTV_REXMTMAX.
             min_rto: Span::from_millis(30),
