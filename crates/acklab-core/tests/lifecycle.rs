@@ -119,6 +119,43 @@ fn a_peer_that_never_answers_is_given_up() {
 }
 
 #[test]
+fn a_client_that_is_gone_after_its_syn_is_given_up_after_five_retransmissions() {
+    // tcp_synack_retries; crossing SYNs count as SYNs (tcp_syn_retries).
+    let linux = || Config::for_system(System::Linux);
+    let mut pair = Pair::new(linux(), linux(), LATENCY);
+    pair.filter = Box::new(|_, sent: &Sent| {
+        if sent.from == Side::B { Fate::Lose } else { Fate::Arrive }
+    });
+    pair.drive(at(1));
+    pair.a.abort(pair.time);
+    pair.drive(at(200_000));
+    assert_eq!(pair.log.iter().filter(|s| s.from == Side::B).count(), 6);
+    let (local, remote) = Pair::addresses();
+    let a = Connection::connect(Time::ZERO, linux(), local, remote, Seq(100));
+    let b = Connection::connect(Time::ZERO, linux(), remote, local, Seq(300));
+    let mut crossing = Pair::of(a, b, LATENCY);
+    crossing.filter = Box::new(|index, _: &Sent| if index < 2 { Fate::Arrive } else { Fate::Lose });
+    crossing.drive(at(200_000));
+    let from_a = crossing.log.iter().filter(|s| s.from == Side::A);
+    // The SYN, its answer as SYN-ACK, and six retransmissions of that.
+    assert_eq!(from_a.count(), 8);
+}
+
+#[test]
+fn no_segment_is_smaller_than_the_least_that_linux_sends() {
+    // tcp_min_snd_mss = 48, options included: 12 bytes of timestamps leave 36.
+    let tiny = |mss| Config { mss, ..Config::for_system(System::Linux) };
+    let payload = |mss| {
+        let mut pair = Pair::new(tiny(1460), tiny(mss), LATENCY);
+        pair.drive(at(1000));
+        pair.a.write(pair.time, 1000);
+        pair.run(Span::from_secs(1));
+        pair.data_from(Side::A)[0].segment.payload_len
+    };
+    assert_eq!([88, 60, 48, 1].map(payload), [76, 48, 36, 36]);
+}
+
+#[test]
 fn syns_that_cross_open_one_connection() {
     let (local, remote) = Pair::addresses();
     let config = Config::for_system(System::Linux);

@@ -67,6 +67,8 @@ pub struct Config {
     pub retries: u32,
     /// Retransmissions of a SYN before the connection is given up.
     pub syn_retries: u32,
+    /// The same for the SYN-ACK of a listener.
+    pub syn_ack_retries: u32,
     /// Length of TIME-WAIT, 2 MSL.
     pub time_wait: Span,
     /// Keep-alive probes (RFC 9293 section 3.8.4); off by default everywhere.
@@ -239,7 +241,9 @@ impl Config {
             rto_slop: Span::ZERO,
             forgiven_syns: 1,
             retries: 15,
+            // tcp_syn_retries, tcp_synack_retries.
             syn_retries: 6,
+            syn_ack_retries: 5,
             time_wait: Span::from_secs(60),
             keep_alive: None,
             window_update: WindowUpdate::Doubled,
@@ -262,6 +266,8 @@ impl Config {
             // TCPTV_CPU_VAR, hz/5, in TCPT_RANGESET; xnu: TCP_ADD_REXMTSLOP.
             rto_slop: Span::from_millis(200),
             retries: 12,
+            // net.inet.tcp.syncache.rexmtlimit.
+            syn_ack_retries: 3,
             window_update: WindowUpdate::TwoSegments,
             ..Self::linux()
         }
@@ -279,9 +285,11 @@ impl Config {
             min_rto: Span::from_millis(300),
             rto_slop: Span::ZERO,
             forgiven_syns: 0,
-            // TcpMaxDataRetransmissions 5, TcpInitialRtt, TcpTimedWaitDelay.
+            // TcpMaxDataRetransmissions 5, TcpMaxConnectRetransmissions and
+            // TcpMaxConnectResponseRetransmissions 2, TcpInitialRtt, TcpTimedWaitDelay.
             retries: 5,
             syn_retries: 2,
+            syn_ack_retries: 2,
             time_wait: Span::from_secs(120),
             ..Self::freebsd(ack)
         }

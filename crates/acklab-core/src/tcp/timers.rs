@@ -73,7 +73,11 @@ impl Connection {
     /// RFC 6298 sections 5.4 to 5.7 and RFC 5681 section 3.1.
     fn on_retransmission_timeout(&mut self, now: Time, sink: &mut Sink) {
         let in_handshake = matches!(self.state, State::SynSent | State::SynReceived);
-        let limit = if in_handshake { self.config.syn_retries } else { self.config.retries };
+        let limit = match self.state {
+            State::SynReceived if self.passive => self.config.syn_ack_retries,
+            State::SynSent | State::SynReceived => self.config.syn_retries,
+            _ => self.config.retries,
+        };
         if self.attempts >= limit {
             self.give_up();
             return;
