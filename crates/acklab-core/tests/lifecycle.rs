@@ -123,9 +123,8 @@ fn a_client_that_is_gone_after_its_syn_is_given_up_after_five_retransmissions() 
     // tcp_synack_retries; crossing SYNs count as SYNs (tcp_syn_retries).
     let linux = || Config::for_system(System::Linux);
     let mut pair = Pair::new(linux(), linux(), LATENCY);
-    pair.filter = Box::new(|_, sent: &Sent| {
-        if sent.from == Side::B { Fate::Lose } else { Fate::Arrive }
-    });
+    pair.filter =
+        Box::new(|_, sent: &Sent| if sent.from == Side::B { Fate::Lose } else { Fate::Arrive });
     pair.drive(at(1));
     pair.a.abort(pair.time);
     pair.drive(at(200_000));

@@ -208,6 +208,15 @@ fn every_system_has_the_variant_of_its_own() {
 }
 
 #[test]
+fn linux_has_cubic_and_the_others_reno() {
+    for (system, _) in System::ALL {
+        let expected = if system == System::Linux { "cubic" } else { "reno" };
+        assert_eq!(Config::for_system(system).congestion.name(), expected, "{system}");
+    }
+    assert_eq!(Config::textbook(960).congestion.name(), "reno");
+}
+
+#[test]
 fn a_full_segment_ends_a_hold() {
     let mut pair = established(Nagle::Classic, Profile::QNX_7_0);
     pair.a.write(pair.time, 100);

@@ -179,7 +179,7 @@ impl Config {
     ///   window updates before it is half closed; set `receive_buffer` for another;
     /// - every segment acknowledged at once, no Nagle, no slow start after idleness;
     /// - the window counts bytes, starts at one segment and at `initial_ssthresh` (unset: no limit);
-    /// - NewReno (RFC 6582) after three duplicates, no limited transmit;
+    /// - Reno, with NewReno's recovery (RFC 6582) after three duplicates, no limited transmit;
     /// - time-outs of RFC 6298 to the letter: 1 s at first and at least, 60 s at most;
     /// - ECN off: set `ecn` at both ends.
     pub fn textbook(mss: u16) -> Self {
@@ -193,6 +193,7 @@ impl Config {
             timestamps: false,
             nagle: Nagle::Off,
             ack: ack::Profile::EverySegment,
+            congestion: cc::Algorithm::Reno,
             initial_window: InitialWindow::Segments(1),
             cwnd_unit: CwndUnit::Bytes,
             limited_transmit: false,
@@ -225,7 +226,7 @@ impl Config {
             nagle: Nagle::Minshall,
             ack: ack::Profile::Linux(ack::linux::LinuxOptions::default()),
             ack_phase: 0.0,
-            congestion: cc::Algorithm::Reno,
+            congestion: cc::Algorithm::Cubic(cc::cubic::Options::default()),
             // TCP_INIT_CWND of include/net/tcp.h: whatever their size.
             initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,
@@ -257,6 +258,7 @@ impl Config {
             window_scale: Some(6),
             nagle: Nagle::Bsd,
             ack,
+            congestion: cc::Algorithm::Reno,
             initial_window: InitialWindow::Rfc6928,
             cwnd_unit: CwndUnit::Bytes,
             // net.inet.tcp.rexmit_min; TCPTV_REXMTMAX.
