@@ -90,9 +90,9 @@ impl Connection {
             self.syn_due = true;
             return;
         }
-        let in_flight = self.in_flight();
+        let in_flight = self.flight_size();
         let recovering = self.recovery.phase == Phase::Fast;
-        let lost = self.recovery.on_timeout(self.snd.una, self.snd.nxt, again);
+        let lost = self.recovery.on_timeout(self.snd.una, self.snd.nxt, again, &self.flight);
         if let Some(rate) = &mut self.rate {
             rate.on_lost(lost);
         }
