@@ -53,7 +53,8 @@ impl Connection {
         let (before, in_flight) = (self.snd.una, self.flight_size());
         let advanced = news.ack > before;
         let acked = self.flight.weigh(before, news.ack);
-        let cwnd_limited = self.usage.is_limited(self.cc.snapshot());
+        let state = self.cc.snapshot();
+        let cwnd_limited = self.usage.is_limited(state);
         let in_fast_recovery = self.recovery.phase == Phase::Fast;
         let delivered = self.newly_delivered(news, acked);
         let rtt = if advanced { self.take_rtt_sample(now, news.ack, segment) } else { None };
@@ -81,12 +82,11 @@ impl Connection {
             cwnd_limited,
             in_fast_recovery,
         };
-        let cwnd = self.cc.cwnd();
         self.cc.on_ack(now, &sample);
         if advanced {
             self.after_advance(now, news.ack);
         }
-        if advanced || self.cc.cwnd() != cwnd {
+        if advanced || self.cc.snapshot() != state {
             self.tell_congestion(now, sink);
         }
         if entered {

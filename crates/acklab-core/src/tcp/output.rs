@@ -244,6 +244,8 @@ impl Connection {
         self.note_departure(now, again.start, again.end);
         self.recovery.on_resent(again);
         self.flight.cut_again(now, again.start, again.end);
+        let weigh = |left, right| self.flight.weigh(left, right);
+        self.recovery.board.weigh_again(again.start, again.end, weigh);
         // The timer watches the oldest segment: sent again, that has its time anew, as in 4.4BSD and Linux
         // (RFC 6675 section 6 leaves it to us).
         if again.start <= self.snd.una || self.timers.deadline(Timer::Retransmit).is_none() {

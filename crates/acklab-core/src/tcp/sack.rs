@@ -81,6 +81,14 @@ impl Scoreboard {
         self.ranges.iter().map(|range| (range.left, range.right))
     }
 
+    /// [from, to) was cut anew: what of it is marked counts what `weigh` says now.
+    pub fn weigh_again(&mut self, from: u64, to: u64, weigh: impl Fn(u64, u64) -> u64) {
+        let first = self.ranges.partition_point(|range| range.right <= from);
+        for range in self.ranges[first..].iter_mut().take_while(|range| range.left < to) {
+            range.weight = weigh(range.left, range.right);
+        }
+    }
+
     /// Whether every stretch counts what `weigh` says of it.
     pub fn is_weighed(&self, weigh: impl Fn(u64, u64) -> u64) -> bool {
         self.ranges.iter().all(|range| range.weight == weigh(range.left, range.right))
