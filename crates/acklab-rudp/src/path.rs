@@ -223,7 +223,8 @@ impl Path {
         if self.pto_count == PERSISTENT {
             self.size.on_silence(now);
             self.ecn.on_silence();
-            let sample = RtoSample { in_flight: self.sent.in_flight(), again: false };
+            let (in_flight, recovering) = (self.sent.in_flight(), self.recovery.is_some());
+            let sample = RtoSample { in_flight, again: false, recovering };
             self.cc.on_rto(now, &sample);
         }
     }
