@@ -208,6 +208,15 @@ fn every_system_has_the_variant_of_its_own() {
 }
 
 #[test]
+fn linux_has_cubic_and_the_others_reno() {
+    for (system, _) in System::ALL {
+        let expected = if system == System::Linux { "cubic" } else { "reno" };
+        assert_eq!(Config::for_system(system).congestion.name(), expected, "{system}");
+    }
+    assert_eq!(Config::textbook(960).congestion.name(), "reno");
+}
+
+#[test]
 fn a_full_segment_ends_a_hold() {
     let mut pair = established(Nagle::Classic, Profile::QNX_7_0);
     pair.a.write(pair.time, 100);
@@ -298,4 +307,29 @@ fn a_linux_host_that_answers_delays_its_acks_by_forty_milliseconds() {
     assert_eq!(times, [Span::ZERO, Span::from_millis(70)]);
     let acks: Vec<_> = pair.bare_from(Side::B).iter().map(|s| s.at.since(start)).collect();
     assert_eq!(acks, [Span::from_millis(55), Span::from_millis(85)]);
+}
+
+#[test]
+fn a_linux_host_that_sends_keeps_its_quick_acks_for_what_arrives() {
+    // `tcp_dec_quickack_mode`: only a segment that answers data spends one of the sixteen.
+    let linux = Profile::Linux(acklab_core::ack::linux::LinuxOptions::default());
+    let mut pair = established(Nagle::Off, linux);
+    pair.reads = [true, false];
+    pair.b.set_nodelay(pair.time, true);
+    let send = |pair: &mut Pair, bytes| {
+        pair.a.write(pair.time, bytes);
+        let start = pair.time;
+        pair.log.clear();
+        pair.run(Span::from_millis(60));
+        let acks = pair.bare_from(Side::B);
+        acks.first().map(|ack| ack.at.since(start))
+    };
+    assert_eq!(send(&mut pair, 100), Some(Span::from_millis(15)));
+    // Twenty segments that acknowledge nothing new, too late after the data to be its answer.
+    for _ in 0..20 {
+        pair.b.write(pair.time, 100);
+        pair.run(Span::from_millis(5));
+    }
+    assert_eq!(pair.data_from(Side::B).len(), 20);
+    assert_eq!(send(&mut pair, 100), Some(Span::from_millis(15)), "not after 40 ms");
 }

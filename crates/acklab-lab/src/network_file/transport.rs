@@ -19,10 +19,17 @@ pub(super) fn read(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
         change(from);
         change(to);
     };
-    let cc = table.take("cc").map_or(Ok("reno"), |field| field.word(Algorithm::NAMES))?;
-    let congestion = cc.parse().unwrap_or_else(|_| Algorithm::default());
-    let ecn = table.take("ecn").map_or(Ok(NEED_MARKS.contains(&cc)), |field| field.flag())?;
-    both(&|end| (end.congestion, end.ecn) = (congestion.clone(), ecn));
+    if let Some(cc) = table.take("cc") {
+        let congestion: Algorithm = cc.word(Algorithm::NAMES)?.parse().unwrap_or_default();
+        both(&|end| {
+            end.congestion = congestion.clone();
+            end.ecn = NEED_MARKS.contains(&congestion.name());
+        });
+    }
+    if let Some(ecn) = table.take("ecn") {
+        let ecn = ecn.flag()?;
+        both(&|end| end.ecn = ecn);
+    }
     if let Some(ack) = table.take("ack") {
         let profile = acknowledgment(&ack, table)?;
         both(&|end| end.ack = profile.clone());

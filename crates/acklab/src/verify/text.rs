@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
+use acklab_lab::report::text::lay_out;
 use acklab_lab::verify::{
     Claim, Decision, Interval, MAX_ROWS, Precision, Report, SplitVerification, Steadiness,
     TooShort, Validity, Verification,
 };
-
-use crate::table::lay_out;
 
 /// The answer to a query.
 pub(super) fn of(verification: &Verification, precision: &Precision) -> String {
