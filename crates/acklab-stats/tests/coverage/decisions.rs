@@ -76,22 +76,22 @@ fn what_a_decision_says_is_wrong_at_most_as_often_as_it_says_whatever_the_probab
 
 #[test]
 fn comparisons_err_at_most_as_often_as_they_say() {
-    let plan = ComparisonPlan {
-        u0: 0.8,
-        u1: 1.25,
-        rates: ErrorRates { alpha: 0.05, beta: 0.05 },
-        epsilon: 0.05,
-        pairs_max: None,
-    };
-    for (left, right) in [
+    for (left, right, epsilon) in [
         // At the edges: odds 1.25 apart.
-        (0.2, 0.2 / (0.2 + 0.8 * 1.25)),
-        (0.4, 0.4 * 1.25 / (0.4 * 1.25 + 0.6)),
-        (0.3, 0.3),
+        (0.2, 0.2 / (0.2 + 0.8 * 1.25), 0.01),
+        (0.4, 0.4 * 1.25 / (0.4 * 1.25 + 0.6), 0.01),
+        (0.3, 0.3, 0.01),
         // Just further apart than epsilon, and rarely disagreeing.
-        (0.0505, 0.0),
-        (0.055, 0.0),
+        (0.0505, 0.0, 0.05),
+        (0.055, 0.0, 0.05),
     ] {
+        let plan = ComparisonPlan {
+            u0: 0.8,
+            u1: 1.25,
+            rates: ErrorRates { alpha: 0.05, beta: 0.05 },
+            epsilon,
+            pairs_max: None,
+        };
         let odds = left * (1.0 - right) / (right * (1.0 - left));
         let mut tally = Tally::default();
         for experiment in 0..experiments() {

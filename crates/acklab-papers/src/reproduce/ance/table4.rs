@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::configuration::{ANCE, CODEL, DROP_TAIL, ENCN, PIE, RED, Technique, Topology, settings};
-use acklab_lab::verify::{Job, Precision, Verification, VerifyError};
+use acklab_lab::verify::{Job, Precision, ProportionMethod, Verification, VerifyError};
 
 /// A row of the paper: the numbers behind its interval follow from sequential Clopper-Pearson with
 /// alpha and epsilon 0.05.
@@ -57,7 +57,9 @@ pub fn run(sets: &[(&str, &str)], seed: u64) -> Result<Vec<Row>, VerifyError> {
     let row = |paper: PaperRow| {
         let topology = Topology::Dumbbell;
         let settings = settings(topology, paper.technique, sets)?;
-        let job = Job::new(topology.scenario(), settings, QUERY, Precision::default(), seed)?;
+        let uppaal = Some(ProportionMethod::ClopperPearson);
+        let precision = Precision { method: uppaal, ..Precision::default() };
+        let job = Job::new(topology.scenario(), settings, QUERY, precision, seed)?;
         Ok(Row { paper, ours: job.run(&AtomicBool::new(false), |_, _| {}) })
     };
     PAPER.into_iter().map(row).collect()
