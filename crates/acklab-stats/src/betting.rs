@@ -145,7 +145,9 @@ mod tests {
     fn a_bet_depends_on_what_came_before_it_alone() {
         let bets = |last: f64| {
             let mut betting = Betting::new(0.05, None);
-            [0.1, 0.9, 0.4, last].into_iter().for_each(|value| betting.push(value));
+            for value in [0.1, 0.9, 0.4, last] {
+                betting.push(value);
+            }
             betting.bets.iter().map(|(_, bet)| bet.to_bits()).collect::<Vec<_>>()
         };
         assert_eq!(bets(0.0), bets(1.0));

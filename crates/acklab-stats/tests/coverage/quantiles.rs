@@ -23,8 +23,8 @@ fn quantiles_are_covered_for_a_number_of_runs_until_narrow_and_at_every_look() {
                     quantile.interval().is_none_or(|interval| interval.covers(law.quantile))
                 };
                 let mut covered = true;
-                while !quantile.push(Some((law.draw)(&mut rng)))
-                    && !(looks && quantile.runs() == 400)
+                while !(quantile.push(Some((law.draw)(&mut rng)))
+                    || looks && quantile.runs() == 400)
                 {
                     let look = looks && quantile.runs().is_multiple_of(20);
                     covered &= !look || covers(&quantile);

@@ -6,7 +6,7 @@ use crate::query::lexer::{Token, tokens};
 /// What is left of a query.
 pub(super) struct Words<'t> {
     text: &'t str,
-    words: Vec<(Token, Span)>,
+    tokens: Vec<(Token, Span)>,
     at: usize,
     depth: usize,
     nodes: usize,
@@ -14,30 +14,30 @@ pub(super) struct Words<'t> {
 
 impl<'t> Words<'t> {
     pub(super) fn of(text: &'t str) -> Result<Self, QueryError> {
-        Ok(Self { text, words: tokens(text)?, at: 0, depth: 0, nodes: 0 })
+        Ok(Self { text, tokens: tokens(text)?, at: 0, depth: 0, nodes: 0 })
     }
 
     pub(super) fn peek(&self) -> &Token {
-        &self.words[self.at].0
+        &self.tokens[self.at].0
     }
 
     pub(super) fn span(&self) -> Span {
-        self.words[self.at].1
+        self.tokens[self.at].1
     }
 
     /// The word after the present one.
     pub(super) fn after(&self) -> Option<&Token> {
-        self.words.get(self.at + 1).map(|(token, _)| token)
+        self.tokens.get(self.at + 1).map(|(token, _)| token)
     }
 
     /// Where the word before the present one ended.
     pub(super) fn end(&self) -> usize {
-        self.words[self.at.saturating_sub(1)].1.end
+        self.tokens[self.at.saturating_sub(1)].1.end
     }
 
     pub(super) fn advance(&mut self) {
         // The last word is the end, and stays.
-        self.at = (self.at + 1).min(self.words.len() - 1);
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
     }
 
     pub(super) fn accept(&mut self, word: &str) -> bool {
