@@ -29,7 +29,8 @@ fn documents() -> Vec<PathBuf> {
     for folder in ["docs", "scenarios"] {
         let entries = std::fs::read_dir(root().join(folder)).expect("a folder");
         let paths = entries.map(|entry| entry.expect("an entry").path());
-        let shows = |path: &PathBuf| path.extension().is_some_and(|end| end == "md" || end == "toml");
+        let shows =
+            |path: &PathBuf| path.extension().is_some_and(|end| end == "md" || end == "toml");
         files.extend(paths.filter(shows));
     }
     files.sort();
