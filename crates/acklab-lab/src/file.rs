@@ -158,7 +158,7 @@ fn is_network(text: &str) -> bool {
 /// What a plan of a network changes at the top level of its file, as TOML.
 fn network_values(plan: &Plan) -> Vec<(&'static str, String)> {
     let set = plan.settings.chosen().map(|(name, value)| match value {
-        Value::Count(_) | Value::Number(_) => (name, value.to_string()),
+        Value::Count(_) | Value::Number(_) | Value::Flag(_) => (name, value.to_string()),
         // None of these has a quote or a backslash in it.
         Value::Span(_) | Value::Rate(_) | Value::Choice(_) => (name, format!("\"{value}\"")),
     });

@@ -4,64 +4,17 @@
 //! file beside a result and the report all read that declaration. A text that does not fit is
 //! refused with the parameter, the reason and the nearest thing that would have been accepted.
 
-use std::fmt;
-
+use acklab_core::options::Options;
+pub use acklab_core::options::{Kind, Parameter, Value};
 use acklab_core::time::Span;
 use acklab_core::units::BitRate;
 
-/// One parameter of a scenario.
-#[derive(Clone, Copy, Debug)]
-pub struct Parameter {
-    /// Name as in `--set name=value`.
-    pub name: &'static str,
-    /// Value where nothing is set, as text.
-    pub default: &'static str,
-    /// What values are allowed.
-    pub kind: Kind,
-    /// What it does, one or two sentences.
-    pub doc: &'static str,
-}
-
-/// The values that a parameter takes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    /// A length of time with its unit: `30ms`, `1.5s`, `0`.
-    Span,
-    /// A rate with its unit: `10mbit`, `infinite`.
-    Rate,
-    /// A whole number from `min` to `max`.
-    Count {
-        /// Least value allowed.
-        min: u64,
-        /// Greatest value allowed.
-        max: u64,
-    },
-    /// A number from `min` to `max`, in `unit`.
-    Number {
-        /// Least value allowed.
-        min: f64,
-        /// Greatest value allowed.
-        max: f64,
-        /// Its unit, as shown.
-        unit: &'static str,
-    },
-    /// One of these words.
-    Choice(&'static [&'static str]),
-}
-
-/// A value of a [`Kind`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
-    /// Of [`Kind::Span`].
-    Span(Span),
-    /// Of [`Kind::Rate`].
-    Rate(BitRate),
-    /// Of [`Kind::Count`].
-    Count(u64),
-    /// Of [`Kind::Number`].
-    Number(f64),
-    /// Of [`Kind::Choice`].
-    Choice(&'static str),
+/// Reads a value of `kind`; a word that is none is answered with the nearest.
+pub fn read(kind: Kind, text: &str) -> Result<Value, String> {
+    kind.parse(text).map_err(|reason| match kind {
+        Kind::Choice(words) => nearest(text, words.iter().copied()) + &reason,
+        _ => reason,
+    })
 }
 
 /// Why a `--set` was refused.
@@ -109,69 +62,6 @@ pub enum SetError {
     },
 }
 
-impl Kind {
-    /// Reads a value of this kind.
-    pub fn parse(self, text: &str) -> Result<Value, String> {
-        match self {
-            Self::Span => match text.parse() {
-                Ok(span) if span <= LONGEST => Ok(Value::Span(span)),
-                Ok(_) => Err(format!("must be at most {LONGEST}")),
-                Err(error) => Err(format!("{error}")),
-            },
-            Self::Rate => text.parse().map(Value::Rate).map_err(|error| format!("{error}")),
-            Self::Count { min, max } => match text.parse() {
-                Ok(count) if (min..=max).contains(&count) => Ok(Value::Count(count)),
-                _ => Err(format!("must be a whole number from {min} to {max}")),
-            },
-            Self::Number { min, max, .. } => match text.parse() {
-                Ok(number) if (min..=max).contains(&number) => Ok(Value::Number(number)),
-                _ => Err(format!("must be a number from {min} to {max}")),
-            },
-            Self::Choice(words) => match words.iter().find(|word| **word == text) {
-                Some(word) => Ok(Value::Choice(word)),
-                None => Err(format!(
-                    "{}must be one of {}",
-                    nearest(text, words.iter().copied()),
-                    words.join(", ")
-                )),
-            },
-        }
-    }
-
-    /// The unit, as `acklab scenarios` shows it; empty for words and counts.
-    pub const fn unit(self) -> &'static str {
-        match self {
-            Self::Span => "time",
-            Self::Rate => "rate",
-            Self::Number { unit, .. } => unit,
-            Self::Count { .. } | Self::Choice(_) => "",
-        }
-    }
-
-    /// The allowed values in words.
-    pub fn allowed(self) -> String {
-        match self {
-            Self::Span => "a time: 30ms, 1.5s, 200us, 0".into(),
-            Self::Rate => "a rate: 10mbit, 100kbit, infinite".into(),
-            Self::Count { min, max } => format!("{min} to {max}"),
-            Self::Number { min, max, .. } => format!("{min} to {max}"),
-            Self::Choice(words) => words.join(" | "),
-        }
-    }
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Span(span) => span.fmt(f),
-            Self::Rate(rate) => rate.fmt(f),
-            Self::Count(count) => count.fmt(f),
-            Self::Number(number) => number.fmt(f),
-            Self::Choice(word) => f.write_str(word),
-        }
-    }
-}
-
 /// The values of all parameters of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -215,13 +105,20 @@ impl Settings {
                 hint: nearest(name, self.entries.iter().map(|entry| entry.name)),
             });
         };
-        entry.value = entry.kind.parse(text).map_err(|reason| SetError::BadValue {
+        entry.value = read(entry.kind, text).map_err(|reason| SetError::BadValue {
             name: name.into(),
             text: text.into(),
             reason,
         })?;
         entry.chosen = true;
         Ok(())
+    }
+
+    /// The values as the struct that declares them; what it does not declare is left out.
+    pub fn read<T: Options + Default>(&self) -> T {
+        let mut read = T::default();
+        self.values().for_each(|(name, value)| drop(read.set(name, value)));
+        read
     }
 
     /// Whether there is a parameter called `name`.
@@ -312,35 +209,19 @@ impl Settings {
     }
 }
 
-/// The longest time a parameter may be, a day: sums of many then stay within what [`Span`] holds.
-const LONGEST: Span = Span::from_secs(86_400);
-
 /// `did you mean "…"? ` for the candidate nearest to `text`, if any is near; else empty.
 pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     candidates
-        .map(|candidate| (edit_distance(text, candidate), candidate))
+        .map(|candidate| {
+            let distance = strsim::levenshtein(&text.to_lowercase(), &candidate.to_lowercase());
+            (distance, candidate)
+        })
         .min()
         .filter(|(distance, candidate)| {
             let shorter = candidate.len().min(text.len());
             *distance <= 1 + shorter / 4 && *distance < shorter
         })
         .map_or_else(String::new, |(_, candidate)| format!("did you mean {candidate:?}? "))
-}
-
-/// Levenshtein's distance over bytes, case ignored.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.to_ascii_lowercase(), b.to_ascii_lowercase());
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, byte_a) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, byte_b) in b.bytes().enumerate() {
-            let substitution = diagonal + usize::from(byte_a != byte_b);
-            diagonal = row[j + 1];
-            row[j + 1] = substitution.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -392,12 +273,5 @@ mod tests {
         check("receiver=windows7", "did you mean \"windows-7\"? must be one of linux, windows-7");
         check("messages=0", "from 1 to 2000");
         check("messages=-1", "from 1 to 2000");
-    }
-
-    #[test]
-    fn distances_count_edits() {
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
-        assert_eq!(edit_distance("", "abc"), 3);
-        assert_eq!(edit_distance("RTT", "rtt"), 0);
     }
 }

@@ -92,7 +92,7 @@ impl Setup {
         };
         let bottleneck = link(BOTTLENECK_BPS, ONE_WAY)
             .with_loss(self.loss)
-            .with_queue(Discipline::DropTail(Limit::packets(self.queue)));
+            .with_queue(Discipline::drop_tail(Limit::packets(self.queue)));
         let bottleneck =
             Duplex { forward: bottleneck, backward: link(1_000_000_000, Span::from_millis(19)) };
         let edge = Duplex::symmetric(link(1_000_000_000, Span::from_micros(250)));
@@ -113,7 +113,7 @@ impl Setup {
                     send_buffer: 4 << 20,
                     receive_buffer: 4 << 20,
                     window_scale: Some(7),
-                    ..Config::for_system(System::Linux)
+                    ..System::Linux.config()
                 },
                 isn: Seq(7),
                 app,

@@ -16,7 +16,7 @@ fn at(millis: u64) -> Time {
 }
 
 fn pair() -> Pair {
-    Pair::new(Config::for_system(System::FreeBsd122), Config::for_system(System::Linux), LATENCY)
+    Pair::new(System::FreeBsd122.config(), System::Linux.config(), LATENCY)
 }
 
 fn established() -> Pair {
@@ -81,8 +81,8 @@ fn a_lost_syn_is_sent_again_after_one_second_and_then_twice_as_late() {
 #[test]
 fn a_round_trip_beyond_the_first_time_out_costs_linux_no_window() {
     // A path of 1.2 s: both send their SYN twice without a loss.
-    let opened = |system| {
-        let config = Config::for_system(system);
+    let opened = |system: System| {
+        let config = system.config();
         let mut pair = Pair::new(config.clone(), config, Span::from_millis(600));
         pair.drive(at(4000));
         let syns = flags_of(&pair).iter().filter(|(_, flags)| flags & Flags::SYN.0 != 0).count();
@@ -108,7 +108,7 @@ fn a_peer_that_never_answers_is_given_up() {
 #[test]
 fn syns_that_cross_open_one_connection() {
     let (local, remote) = Pair::addresses();
-    let config = Config::for_system(System::Linux);
+    let config = System::Linux.config();
     let a = Connection::connect(Time::ZERO, config.clone(), local, remote, Seq(100));
     let b = Connection::connect(Time::ZERO, config, remote, local, Seq(300));
     let mut pair = Pair::of(a, b, LATENCY);
@@ -267,8 +267,8 @@ fn a_segment_to_a_closed_connection_is_answered_with_a_reset() {
 #[test]
 fn a_closed_window_is_probed_with_growing_intervals_and_opens_again() {
     let mut pair = Pair::new(
-        Config::for_system(System::Linux),
-        Config { receive_buffer: 5000, window_scale: None, ..Config::for_system(System::Linux) },
+        System::Linux.config(),
+        Config { receive_buffer: 5000, window_scale: None, ..System::Linux.config() },
         LATENCY,
     );
     pair.drive(at(1000));
@@ -293,8 +293,8 @@ fn a_closed_window_is_probed_with_growing_intervals_and_opens_again() {
 #[test]
 fn a_window_smaller_than_a_segment_does_not_cause_silly_segments() {
     // RFC 9293 section 3.8.6.2: the reader takes 100 bytes at a time out of a full buffer.
-    let config = Config { receive_buffer: 4000, ..Config::for_system(System::Linux) };
-    let mut pair = Pair::new(Config::for_system(System::Linux), config, LATENCY);
+    let config = Config { receive_buffer: 4000, ..System::Linux.config() };
+    let mut pair = Pair::new(System::Linux.config(), config, LATENCY);
     pair.drive(at(1000));
     pair.reads = [true, false];
     pair.a.write(pair.time, 40_000);
@@ -319,8 +319,8 @@ fn a_window_smaller_than_a_segment_does_not_cause_silly_segments() {
 fn a_dead_peer_is_noticed_by_keep_alive() {
     let [idle, interval] = [Span::from_secs(10), Span::from_secs(2)];
     let keep_alive = Some(KeepAlive { idle, interval, probes: 3 });
-    let config = Config { keep_alive, ..Config::for_system(System::Linux) };
-    let mut pair = Pair::new(config, Config::for_system(System::Linux), LATENCY);
+    let config = Config { keep_alive, ..System::Linux.config() };
+    let mut pair = Pair::new(config, System::Linux.config(), LATENCY);
     pair.drive(at(30_000));
     assert_eq!(pair.a.state(), State::Established);
     let dead_from = pair.time;
@@ -334,8 +334,8 @@ fn a_dead_peer_is_noticed_by_keep_alive() {
 
 #[test]
 fn a_full_send_buffer_takes_part_of_a_write_and_tells_when_there_is_room() {
-    let config = Config { send_buffer: 3000, ..Config::for_system(System::Linux) };
-    let mut pair = Pair::new(config, Config::for_system(System::Linux), LATENCY);
+    let config = Config { send_buffer: 3000, ..System::Linux.config() };
+    let mut pair = Pair::new(config, System::Linux.config(), LATENCY);
     pair.drive(at(1000));
     assert_eq!(pair.a.write(pair.time, 5000), 3000);
     assert_eq!(pair.a.write(pair.time, 1), 0);

@@ -23,7 +23,7 @@ fn pair(sack: bool, window: u32) -> Pair {
         initial_window: InitialWindow::Segments(window),
         min_rto: Span::from_millis(200),
         rto_slop: Span::ZERO,
-        ..Config::for_system(System::FreeBsd122)
+        ..System::FreeBsd122.config()
     };
     let mut pair = Pair::new(config.clone(), config, LATENCY);
     pair.drive(at(900));

@@ -13,7 +13,7 @@ pub mod macos;
 mod profile;
 pub mod tick;
 
-pub use profile::{Factory, Policy, Profile, UnknownProfile};
+pub use profile::{Factory, Policy, Profile};
 
 use crate::time::{Span, Time};
 

@@ -160,6 +160,8 @@ macro_rules! options {
             }
 
             fn set(&mut self, name: &str, value: $crate::options::Value) -> bool {
+                // A struct without options would not use them.
+                let _ = (name, value);
                 $(if name == $crate::first!($($key,)? stringify!($field)) {
                     let value = <$Type as $crate::options::Typed>::from_value(value);
                     return value.map(|value| self.$field = value).is_some();

@@ -7,9 +7,11 @@
 
 mod kind;
 mod macros;
+mod registry;
 mod typed;
 
 pub use kind::{Kind, LONGEST, Value, choice, count, number, positive_share, positive_span, share};
+pub(crate) use registry::{dispatched, registry};
 pub use typed::{Typed, Unknown, Word};
 
 /// One thing that can be chosen.

@@ -11,48 +11,45 @@
 
 use std::collections::VecDeque;
 
-use super::codel::{self, Law, Variant};
+use super::codel::{self, Law};
 use super::ecn::Treatment;
 use super::{Fifo, Limit, Queue, Setup, Verdicts};
 use crate::event::DropReason;
 use crate::packet::{Body, Packet};
 use crate::time::{Span, Time};
 
-/// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// How much may wait in all queues together.
-    pub limit: Limit,
-    /// Queues that flows are hashed into: 1024 (RFC 8290 section 5.2.6).
-    pub flows: u32,
-    /// Bytes that a queue may send per round: 1514 (section 5.2.4).
-    pub quantum: u32,
-    /// CoDel's target: 5 ms.
-    pub target: Span,
-    /// CoDel's interval: 100 ms.
-    pub interval: Span,
-    /// What happens to packets that CoDel chooses.
-    pub ecn: Treatment,
+crate::options! {
+    /// Parameters.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// CoDel's target.
+        target: Span as positive_span() = "5ms",
+        /// CoDel's interval.
+        interval: Span as positive_span() = "100ms",
+        /// Queues that flows are hashed into (RFC 8290 section 5.2.6).
+        flows: u32 as count(1, 65_536) = "1024",
+        /// Bytes that a queue may send per round (section 5.2.4).
+        quantum: u32 as count(100, 1_000_000) = "1514",
+        /// What happens to packets that CoDel chooses.
+        ecn: Treatment = "mark",
+    }
+    beside {
+        /// How much may wait in all queues together.
+        limit: Limit = Limit::NONE,
+    }
 }
 
-impl Config {
+impl Options {
     /// RFC 8290 with room for `packets`.
-    pub const fn packets(packets: u32) -> Self {
-        Self {
-            limit: Limit::packets(packets),
-            flows: 1024,
-            quantum: 1514,
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            ecn: Treatment::MARK,
-        }
+    pub fn packets(packets: u32) -> Self {
+        Self { limit: Limit::packets(packets), ..Self::default() }
     }
 }
 
 /// Flow queues under CoDel, in turn.
 #[derive(Clone, Debug)]
 pub struct FqCodel {
-    config: Config,
+    options: Options,
     salt: u64,
     flows: Vec<Flow>,
     /// Queues that have just become busy.
@@ -74,20 +71,14 @@ struct Flow {
 
 impl FqCodel {
     /// Empty queues.
-    pub fn new(config: Config, setup: &Setup<'_>) -> Self {
-        let law = Law::new(codel::Config {
-            limit: Limit::NONE,
-            target: config.target,
-            interval: config.interval,
-            max_packet: None,
-            variant: Variant::Rfc8289,
-            ecn: config.ecn,
-        });
+    pub fn new(options: Options, setup: &Setup<'_>) -> Self {
+        let Options { target, interval, ecn, .. } = options;
+        let law = Law::new(codel::Options { target, interval, ecn, ..codel::Options::default() });
         let flow = Flow { waiting: Fifo::default(), law, deficit: 0, listed: false };
         Self {
-            config,
+            options,
             salt: setup.stream().next_u64(),
-            flows: vec![flow; config.flows.max(1) as usize],
+            flows: vec![flow; options.flows.max(1) as usize],
             new: VecDeque::new(),
             old: VecDeque::new(),
             packets: 0,
@@ -96,7 +87,7 @@ impl FqCodel {
     }
 
     fn over_limit(&self) -> bool {
-        self.packets > self.config.limit.packets || self.bytes > self.config.limit.bytes
+        self.packets > self.options.limit.packets || self.bytes > self.options.limit.bytes
     }
 
     /// Drops the oldest packet of the longest queue.
@@ -133,7 +124,7 @@ impl Queue for FqCodel {
         flow.waiting.push(now, packet);
         if !flow.listed {
             flow.listed = true;
-            flow.deficit = i64::from(self.config.quantum);
+            flow.deficit = i64::from(self.options.quantum);
             self.new.push_back(index as u32);
         }
         self.packets += 1;
@@ -163,7 +154,7 @@ impl Queue for FqCodel {
                     continue;
                 }
             } else {
-                flow.deficit += i64::from(self.config.quantum.max(1));
+                flow.deficit += i64::from(self.options.quantum.max(1));
             }
             // To the end of the old list.
             if from_new {

@@ -29,7 +29,7 @@ pub mod threshold;
 mod verdicts;
 
 pub use codel::Codel;
-pub use discipline::{Discipline, Factory, UnknownDiscipline};
+pub use discipline::{Discipline, Factory};
 pub use drop_tail::DropTail;
 pub use dualpi2::DualPi2;
 pub use edctcp::Edctcp;

@@ -1,7 +1,7 @@
 //! FQ-CoDel between bulk flows and a sparse one: RFC 8290 sections 1.3 and 4.2.
 
 use acklab_core::packet::Ecn;
-use acklab_core::queue::fq_codel::Config;
+use acklab_core::queue::fq_codel::Options;
 use acklab_core::queue::{FqCodel, Queue, Verdict, Verdicts};
 use acklab_core::time::{Span, Time};
 
@@ -13,7 +13,7 @@ const SPARSE: u16 = 4;
 
 #[test]
 fn bulk_flows_share_equally_and_a_sparse_packet_waits_for_one_packet_only() {
-    let mut queue = FqCodel::new(Config::packets(300), &setup());
+    let mut queue = FqCodel::new(Options::packets(300), &setup());
     let mut verdicts = Verdicts::default();
     let mut sent = [0_u64; 5];
     let (mut number, mut sparse_since) = (0, None);
@@ -48,7 +48,7 @@ fn bulk_flows_share_equally_and_a_sparse_packet_waits_for_one_packet_only() {
 
 #[test]
 fn a_full_buffer_takes_from_the_longest_queue() {
-    let mut queue = FqCodel::new(Config::packets(10), &setup());
+    let mut queue = FqCodel::new(Options::packets(10), &setup());
     let mut verdicts = Verdicts::default();
     for number in 0..10 {
         queue.enqueue(Time::ZERO, packet(number, BULK[0], Ecn::NotEct), &mut verdicts);
@@ -63,7 +63,7 @@ fn a_full_buffer_takes_from_the_longest_queue() {
 
 #[test]
 fn every_flow_is_under_codels_law() {
-    let mut queue = FqCodel::new(Config::packets(10_000), &setup());
+    let mut queue = FqCodel::new(Options::packets(10_000), &setup());
     let mut verdicts = Verdicts::default();
     for number in 0..500 {
         queue.enqueue(Time::ZERO, packet(number, BULK[0], Ecn::Ect0), &mut verdicts);

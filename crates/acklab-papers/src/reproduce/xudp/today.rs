@@ -131,7 +131,7 @@ fn carry(
     );
     let rate = BitRate::from_bps(UNFRAMED_BPS).unwrap_or(BitRate::INFINITE);
     let link = LinkConfig::new(rate, settings.span("delay"))
-        .with_queue(Discipline::DropTail(Limit::packets(INTERFACE_QUEUE)))
+        .with_queue(Discipline::drop_tail(Limit::packets(INTERFACE_QUEUE)))
         .with_loss(settings.number("loss"));
     let mut road = Road::new(seed, client, server, &[(link.clone(), link)]);
     road.run(Time::ZERO + cut, &mut sender);

@@ -62,7 +62,7 @@ fn qmin_bytes(settings: &Settings) -> u64 {
 pub(super) fn discipline(settings: &Settings) -> Discipline {
     let limit = limit(settings);
     let discipline = match settings.choice("queue") {
-        "drop-tail" => return Discipline::DropTail(limit),
+        "drop-tail" => return Discipline::drop_tail(limit),
         "red" => Discipline::Red(red(settings)),
         "codel" => Discipline::Codel(codel::Config {
             target: settings.span("codel_target"),

@@ -143,7 +143,7 @@ fn build(settings: &Settings) -> (Dumbbell, Topology) {
     // The limit counts what waits; one that counts the packet in service has room for one less.
     let counted = u64::from(settings.choice("in_service") == "counted");
     let waiting = (settings.count("queue") - counted) as u32;
-    let queue = Discipline::DropTail(Limit::packets(waiting));
+    let queue = Discipline::drop_tail(Limit::packets(waiting));
     let bottleneck = Duplex::symmetric(link("bottleneck", "delay").with_queue(queue));
     let flow = Access {
         left: Duplex::symmetric(link("access", "left")),
