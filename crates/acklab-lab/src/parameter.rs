@@ -4,10 +4,9 @@
 //! file beside a result and the report all read that declaration. A text that does not fit is
 //! refused with the parameter, the reason and the nearest thing that would have been accepted.
 
-use acklab_core::options::Options;
 pub use acklab_core::options::{Kind, Parameter, Value};
+use acklab_core::options::{Options, Typed};
 use acklab_core::time::Span;
-use acklab_core::units::BitRate;
 
 /// Reads a value of `kind`; a word that is none is answered with the nearest.
 pub fn read(kind: Kind, text: &str) -> Result<Value, String> {
@@ -15,6 +14,23 @@ pub fn read(kind: Kind, text: &str) -> Result<Value, String> {
         Kind::Choice(words) => nearest(text, words.iter().copied()) + &reason,
         _ => reason,
     })
+}
+
+acklab_core::words! {
+    /// On or off.
+    pub enum Switch {
+        /// On.
+        On = "on",
+        /// Off.
+        Off = "off",
+    }
+}
+
+impl Switch {
+    /// Whether it is on.
+    pub const fn is_on(self) -> bool {
+        matches!(self, Self::On)
+    }
 }
 
 /// Why a `--set` was refused.
@@ -117,26 +133,10 @@ impl Settings {
     /// The values as the struct that declares them; what it does not declare is left out.
     pub fn read<T: Options + Default>(&self) -> T {
         let mut read = T::default();
-        self.values().for_each(|(name, value)| drop(read.set(name, value)));
-        read
-    }
-
-    /// Whether there is a parameter called `name`.
-    pub fn has(&self, name: &str) -> bool {
-        self.entries.iter().any(|entry| entry.name == name)
-    }
-
-    /// Gives a parameter that was not set the value `text`, without counting as set: what a preset does.
-    ///
-    /// # Panics
-    /// If there is no such parameter or the text does not fit it: a mistake in the preset, which its
-    /// test finds.
-    pub fn assume(&mut self, name: &str, text: &str) {
-        let entry = self.entries.iter_mut().find(|entry| entry.name == name);
-        let entry = entry.expect("a preset names parameters of its scenario");
-        if !entry.chosen {
-            entry.value = entry.kind.parse(text).expect("a preset's value fits its parameter");
+        for (name, value) in self.values() {
+            read.set(name, value);
         }
+        read
     }
 
     /// Sets one parameter from `name=value`.
@@ -145,6 +145,13 @@ impl Settings {
             Some((name, value)) => self.set(name.trim(), value.trim()),
             None => Err(SetError::NoValue { text: pair.into() }),
         }
+    }
+
+    /// What a scenario answers to a value that it cannot use.
+    pub fn refuse(&self, name: &str, reason: impl Into<String>) -> SetError {
+        let value = self.values().find(|(other, _)| *other == name);
+        let text = value.map_or_else(String::new, |(_, value)| value.to_string());
+        SetError::BadValue { name: name.into(), text, reason: reason.into() }
     }
 
     /// Every parameter with its value, in the order of their declaration.
@@ -162,52 +169,21 @@ impl Settings {
         self.chosen().any(|(chosen, _)| chosen == name)
     }
 
-    /// The time called `name`.
-    pub fn span(&self, name: &str) -> Span {
-        match self.value(name) {
-            Value::Span(span) => span,
-            other => unreachable!("{name} is {other:?}, not a time"),
-        }
+    /// The value of the parameter called `name`, if there is one of that name and type: for what asks of
+    /// any scenario. A scenario reads its own as a struct.
+    pub fn get<T: Typed>(&self, name: &str) -> Option<T> {
+        let (_, value) = self.values().find(|(other, _)| *other == name)?;
+        T::from_value(value)
     }
 
-    /// The rate called `name`.
-    pub fn rate(&self, name: &str) -> BitRate {
-        match self.value(name) {
-            Value::Rate(rate) => rate,
-            other => unreachable!("{name} is {other:?}, not a rate"),
-        }
-    }
-
-    /// The count called `name`.
-    pub fn count(&self, name: &str) -> u64 {
-        match self.value(name) {
-            Value::Count(count) => count,
-            other => unreachable!("{name} is {other:?}, not a count"),
-        }
-    }
-
-    /// The number called `name`.
-    pub fn number(&self, name: &str) -> f64 {
-        match self.value(name) {
-            Value::Number(number) => number,
-            other => unreachable!("{name} is {other:?}, not a number"),
-        }
-    }
-
-    /// The word called `name`.
-    pub fn choice(&self, name: &str) -> &'static str {
-        match self.value(name) {
-            Value::Choice(word) => word,
-            other => unreachable!("{name} is {other:?}, not a word"),
-        }
-    }
-
-    fn value(&self, name: &str) -> Value {
-        self.values()
-            .find_map(|(other, value)| (other == name).then_some(value))
-            .unwrap_or_else(|| unreachable!("{} declares no {name}", self.scenario))
+    /// How long a run is: of scenarios whose signals can be watched, and some others.
+    pub fn duration(&self) -> Option<Span> {
+        self.get(DURATION)
     }
 }
+
+/// The parameter of that meaning.
+pub const DURATION: &str = "duration";
 
 /// `did you mean "…"? ` for the candidate nearest to `text`, if any is near; else empty.
 pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> String {
@@ -252,8 +228,11 @@ mod tests {
     fn a_setting_replaces_its_default_and_is_remembered_as_chosen() {
         let mut settings = settings();
         settings.set_pair("rtt = 1.5s").unwrap();
-        assert_eq!(settings.span("rtt"), Span::from_millis(1500));
-        assert_eq!(settings.count("messages"), 1005);
+        assert_eq!(settings.get("rtt"), Some(Span::from_millis(1500)));
+        assert_eq!(
+            (settings.get("messages"), settings.get::<Span>("messages")),
+            (Some(1005_u64), None)
+        );
         let chosen: Vec<_> =
             settings.chosen().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(chosen, ["rtt=1500ms"]);

@@ -13,7 +13,7 @@ use acklab_sim::app::{
     RequestPattern, Schedule,
 };
 use acklab_sim::{End, Observer, ResultHash, Topology, World};
-use acklab_tcp::{Config, System};
+use acklab_tcp::System;
 
 #[derive(Default)]
 struct Diary {

@@ -75,13 +75,9 @@ fn a_lone_segment_is_acknowledged_when_each_profile_says() {
 
 #[test]
 fn every_second_segment_of_any_size_is_acknowledged_at_once() {
-    for name in [
-        System::FreeBsd121,
-        System::FreeBsd122,
-        System::Windows7,
-        System::Windows10,
-        System::Qnx70,
-    ] {
+    for name in
+        [System::FreeBsd121, System::FreeBsd122, System::Windows7, System::Windows10, System::Qnx70]
+    {
         let mut pair = established(Nagle::Off, name.config().ack);
         for _ in 0..4 {
             pair.a.write(pair.time, 10);
@@ -184,8 +180,7 @@ fn bsd_holds_a_second_small_write_as_classic_does() {
 fn bsd_sends_half_of_a_small_window_without_waiting() {
     let sent_at_once = |nagle| {
         let sender = Config { nagle, ..System::Qnx70.config() };
-        let receiver =
-            Config { receive_buffer: 400, window_scale: None, ..System::Qnx70.config() };
+        let receiver = Config { receive_buffer: 400, window_scale: None, ..System::Qnx70.config() };
         let mut pair = Pair::new(sender, receiver, Span::from_millis(15));
         pair.drive(at(1000));
         pair.a.write(pair.time, 100);

@@ -63,8 +63,7 @@ use controllers;
 impl Algorithm {
     /// Whether it is nothing without marks: those that want to hear of each.
     pub fn needs_marks(&self) -> bool {
-        let start =
-            Start { mss: 1000, initial_window: 1000, initial_ssthresh: u64::MAX, seed: 0 };
+        let start = Start { mss: 1000, initial_window: 1000, initial_ssthresh: u64::MAX, seed: 0 };
         self.controller(&start).ecn_feedback() == EcnFeedback::PerAck
     }
 }

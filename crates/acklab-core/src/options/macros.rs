@@ -131,9 +131,12 @@ macro_rules! options {
 
             /// Every option with its default, groups last.
             $vis const PARAMETERS: &'static [$crate::options::Parameter] =
-                &$crate::options::concat::<{
+                &$crate::options::joined::<_, {
                     Self::OWN.len() $($(+ <$Group>::PARAMETERS.len())*)?
-                }>(&[Self::OWN, $($(<$Group>::PARAMETERS,)*)?]);
+                }>($crate::options::Parameter::NONE, &[
+                    Self::OWN,
+                    $($(<$Group>::PARAMETERS,)*)?
+                ]);
         }
 
         impl Default for $Name {

@@ -27,6 +27,11 @@ pub struct Parameter<D = &'static str> {
     pub doc: &'static str,
 }
 
+impl Parameter {
+    /// A place for one, in a constant.
+    pub const NONE: Self = Self { name: "", kind: Kind::Flag, default: "", doc: "" };
+}
+
 impl<D> Parameter<D> {
     /// The same with another default.
     pub fn with_default<E>(&self, default: E) -> Parameter<E> {
@@ -57,23 +62,23 @@ pub trait Options {
     }
 }
 
-/// The parameter lists of several groups as one.
+/// Several lists as one, in a constant; `fill` is overwritten.
 ///
 /// # Panics
-/// If `N` is not the sum of their lengths: a declaration that does not compile, where this is a constant.
-pub const fn concat<const N: usize>(groups: &[&[Parameter]]) -> [Parameter; N] {
-    let mut all = [Parameter { name: "", kind: Kind::Flag, default: "", doc: "" }; N];
-    let (mut at, mut group) = (0, 0);
-    while group < groups.len() {
+/// If `N` is not the sum of their lengths: a declaration that does not compile.
+pub const fn joined<T: Copy, const N: usize>(fill: T, lists: &[&[T]]) -> [T; N] {
+    let mut all = [fill; N];
+    let (mut at, mut list) = (0, 0);
+    while list < lists.len() {
         let mut index = 0;
-        while index < groups[group].len() {
-            all[at] = groups[group][index];
+        while index < lists[list].len() {
+            all[at] = lists[list][index];
             at += 1;
             index += 1;
         }
-        group += 1;
+        list += 1;
     }
-    assert!(at == N, "as many places as parameters");
+    assert!(at == N, "as many places as there are in the lists");
     all
 }
 
@@ -85,7 +90,7 @@ pub const fn with_defaults<const N: usize>(
     parameters: &[Parameter],
     defaults: &[(&str, &'static str)],
 ) -> [Parameter; N] {
-    let mut all = concat::<N>(&[parameters]);
+    let mut all = joined(Parameter::NONE, &[parameters]);
     let mut next = 0;
     while next < defaults.len() {
         let mut index = 0;
@@ -95,26 +100,6 @@ pub const fn with_defaults<const N: usize>(
         all[index].default = defaults[next].1;
         next += 1;
     }
-    all
-}
-
-/// Words before others: `auto` before the names of a registry.
-///
-/// # Panics
-/// If `N` is not the sum of their numbers: a declaration that does not compile, where this is a constant.
-pub const fn words<const N: usize>(groups: &[&[&'static str]]) -> [&'static str; N] {
-    let mut all = [""; N];
-    let (mut at, mut group) = (0, 0);
-    while group < groups.len() {
-        let mut index = 0;
-        while index < groups[group].len() {
-            all[at] = groups[group][index];
-            at += 1;
-            index += 1;
-        }
-        group += 1;
-    }
-    assert!(at == N, "as many places as words");
     all
 }
 

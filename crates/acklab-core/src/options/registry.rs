@@ -111,6 +111,27 @@ macro_rules! registry {
             }
         }
 
+        /// `None` is `auto`: what fits the rest.
+        impl $crate::options::Typed for Option<$Choice> {
+            const KIND: $crate::options::Kind = {
+                const AUTO: [&str; $Choice::NAMES.len() + 1] =
+                    $crate::options::joined("", &[&["auto"], $Choice::NAMES]);
+                $crate::options::Kind::Choice(&AUTO)
+            };
+
+            fn from_value(value: $crate::options::Value) -> Option<Self> {
+                match value {
+                    $crate::options::Value::Choice("auto") => Some(None),
+                    _ => <$Choice as $crate::options::Typed>::from_value(value).map(Some),
+                }
+            }
+
+            fn to_value(&self) -> $crate::options::Value {
+                let name = self.as_ref().map_or("auto", |choice| choice.name());
+                $crate::options::Value::Choice(name)
+            }
+        }
+
         $build! {
             $Choice from $context: $Context;
             $($(#[doc = $doc])* $Variant $(($options: $Options))? => $State;)+

@@ -124,8 +124,8 @@ fn texts_are_read_within_their_bounds() {
 
 #[test]
 fn lists_are_joined_and_their_defaults_replaced() {
-    const BOTH: [Parameter; 7] = concat(&[Inner::PARAMETERS, Outer::PARAMETERS]);
+    const BOTH: [Parameter; 7] = joined(Parameter::NONE, &[Inner::PARAMETERS, Outer::PARAMETERS]);
     const OTHER: [Parameter; 7] = with_defaults(&BOTH, &[("w", "50%"), ("depth", "9")]);
     assert_eq!((OTHER[0].default, OTHER[3].default, OTHER[4].default), ("9", "50%", "true"));
-    assert_eq!(words::<3>(&[&["auto"], Colour::NAMES]), ["auto", "red", "green"]);
+    assert_eq!(joined::<_, 3>("", &[&["auto"], Colour::NAMES]), ["auto", "red", "green"]);
 }

@@ -2,7 +2,7 @@
 
 use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
-use acklab_core::options::{self, Word};
+use acklab_core::options::{Word, joined};
 use acklab_tcp::{Config, InitialWindow, LossRecovery, Nagle, System};
 
 use super::flows::Ends;
@@ -114,7 +114,7 @@ fn acknowledgment(field: &Field<'_>, table: &mut Fields<'_>) -> Result<Profile, 
 }
 
 /// A system's TCP, or that of papers (`Config::textbook`).
-const SYSTEMS: [&str; System::NAMES.len() + 1] = options::words(&[System::NAMES, &["textbook"]]);
+const SYSTEMS: [&str; System::NAMES.len() + 1] = joined("", &[System::NAMES, &["textbook"]]);
 /// IPv4 and TCP headers without options, bytes.
 const HEADERS: u16 = 40;
 const LEAST_MSS: u16 = 536;

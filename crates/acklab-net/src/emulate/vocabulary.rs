@@ -246,8 +246,8 @@ impl<'a> Words<'a> {
             let value = self.following(option.name, &option.default.to_string())?;
             let text = value.text;
             let read = option.kind.parse(text);
-            let read =
-                read.map_err(|reason| value.error(format!("\"{text}\": {} {reason}", option.name)))?;
+            let read = read
+                .map_err(|reason| value.error(format!("\"{text}\": {} {reason}", option.name)))?;
             options.set(option.name, read);
         }
         options.check().map_err(|conflict| name.error(conflict.reason))?;
@@ -348,7 +348,11 @@ mod tests {
         for mut queue in Discipline::all() {
             let name = queue.name();
             for option in queue.options().map(|own| own.list()).unwrap_or_default() {
-                assert!(!keywords.contains(&option.name), "{name}: {} begins a phrase", option.name);
+                assert!(
+                    !keywords.contains(&option.name),
+                    "{name}: {} begins a phrase",
+                    option.name
+                );
             }
         }
     }

@@ -22,6 +22,7 @@ use acklab_lab::parameter::Settings;
 use acklab_lab::timing::{Stopwatch, Timing};
 use experiment::{Figures, Log};
 use paper::Printed;
+use parameters::Set;
 use protocol::application::Application;
 
 pub use page::html;
@@ -173,16 +174,14 @@ fn figures_json(figures: &Figures) -> Value {
 
 /// The program of section 8.1.
 fn stream(settings: &Settings) -> Application {
-    Application::Stream {
-        bytes: settings.count("parcel") as u32,
-        parcels: settings.count("parcels"),
-    }
+    let Set { parcel: bytes, parcels, .. } = settings.read();
+    Application::Stream { bytes, parcels }
 }
 
 /// The settings under the window's rules of the second day.
 fn tweaked(settings: &Settings) -> Settings {
     let mut tweaked = settings.clone();
-    let most = settings.count("tweaked_window").to_string();
+    let most = settings.read::<Set>().tweaked_window.to_string();
     for (name, value) in [("restart", "no"), ("window_most", most.as_str())] {
         tweaked.set(name, value).expect("both limits are the same");
     }
@@ -201,8 +200,7 @@ fn stream_runs(settings: &Settings, seed: u64) -> Vec<Run> {
     ]
     .map(|(name, settings, policy, printed)| {
         let application = stream(settings);
-        let cut = settings.span("cut");
-        let total = settings.count("parcels");
+        let Set { cut, parcels: total, .. } = settings.read();
         make(name, printed, total, experiment::run(settings, policy, application, cut, seed))
     })
     .into()
@@ -215,7 +213,7 @@ fn frame_runs(settings: &Settings, seed: u64) -> Vec<Run> {
         changed.set("host", time).expect("times as this one prints them");
         changed
     };
-    let loaded = host(&settings.span("loaded_host").to_string());
+    let loaded = host(&settings.read::<Set>().loaded_host.to_string());
     let idle = host("0");
     [
         ("10 frames a second", &march, 10, 291, Some(paper::TABLE_8_5)),

@@ -6,6 +6,7 @@ use acklab_core::ack::Profile;
 use serde_json::{Value, json};
 
 use super::experiment::{self, Figures};
+use super::parameters::Set;
 use super::{figures_json, stream};
 use acklab_lab::parameter::Settings;
 
@@ -45,7 +46,7 @@ pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Changed> {
                 changed.set_pair(pair).expect("the changes are settings");
             }
             let figures = |profile: &Profile| {
-                let cut = changed.span("cut");
+                let cut = changed.read::<Set>().cut;
                 experiment::run(&changed, profile, stream(&changed), cut, seed).figures()
             };
             Changed {
