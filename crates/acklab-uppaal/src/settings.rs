@@ -43,6 +43,7 @@ impl Model {
     pub fn from_settings(settings: &Settings) -> Result<Self, ExportError> {
         let set = Ance::Dumbbell.resolve(settings);
         refuse_what_is_not_modelled(&set)?;
+        let queue = discipline(&set)?;
         let congestion = congestion(&set)?;
         let ssthresh = match (set.tcp.ssthresh, congestion) {
             (0, Congestion::Reno) => 30,
@@ -74,7 +75,7 @@ impl Model {
             host_jitter: tcp.host_jitter,
             ecn: tcp.ecn.is_on(),
             ncs_exempt: control.ncs_early == Treatment::Exempt,
-            queue: discipline(&set)?,
+            queue,
             congestion,
             qmin: balance.qmin,
             bf_floor: balance.bf_floor,

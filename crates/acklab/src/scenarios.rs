@@ -112,7 +112,8 @@ fn choices(registry: Registry) -> String {
     let mut text = String::new();
     for Choice { name, doc, ack, options } in registry.choices() {
         let ack = ack.map_or(String::new(), |ack| format!(" Its ACK policy is {ack}:"));
-        let _ = writeln!(text, "{}", fill(&format!("{name}: {doc}{ack}"), 0));
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let _ = writeln!(text, "{gap}{}", fill(&format!("{name}: {doc}{ack}"), 0));
         options.iter().for_each(|option| describe_parameter(&mut text, option));
     }
     text

@@ -15,7 +15,7 @@ crate::options! {
     #[derive(Copy, PartialEq, Eq)]
     pub struct Options {
         /// After how many segments an ACK leaves at once.
-        segments: u32 as count(1, u32::MAX as u64) = "2",
+        segments: u32 as count(1, 1_000_000) = "2",
         /// How long after its arrival a lone segment is acknowledged.
         delay: Span as positive_span() = "200ms",
     }

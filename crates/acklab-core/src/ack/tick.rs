@@ -14,7 +14,7 @@ crate::options! {
     #[derive(Copy, PartialEq, Eq)]
     pub struct Options {
         /// After how many segments an ACK leaves at once.
-        segments: u32 as count(1, u32::MAX as u64) = "2",
+        segments: u32 as count(1, 1_000_000) = "2",
         /// From one tick to the next.
         period: Span as positive_span() = "200ms",
         /// At which tick after its arrival a lone segment is acknowledged; 1 is the next.
