@@ -164,6 +164,7 @@ impl Scenario for Graph {
         model::open_flows(&mut world, &self.file, seed);
         let end = Time::ZERO + self.duration(settings);
         world.run_until(end);
+        world.tell_departures(watched, end);
         let events = world.events();
         world.into_observer().finish(end, events)
     }

@@ -128,6 +128,7 @@ impl Scenario for Ance {
         let end = Time::ZERO + set.duration;
         world.run_until(end);
         let events = world.events();
+        world.tell_departures(world.observer().bottleneck(), end);
         let recorder = world.observer_mut();
         let (mut metrics, flows) = recorder.finish(end);
         if set.dumbbell {
