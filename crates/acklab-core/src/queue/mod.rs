@@ -20,6 +20,7 @@ pub mod ecn;
 pub mod edctcp;
 pub mod encn;
 mod fifo;
+mod flows;
 pub mod fq_codel;
 pub mod jersey;
 mod limit;

@@ -107,9 +107,16 @@ impl Options {
 /// First in, first out, under a PI controller.
 #[derive(Clone, Debug)]
 pub struct Pie {
-    options: Options,
+    limit: Limit,
     waiting: Fifo,
+    law: Law,
     rng: Rng,
+}
+
+/// PIE's law over one queue: whom it chooses on arrival.
+#[derive(Clone, Debug)]
+pub(super) struct Law {
+    options: Options,
     rate: BitRate,
     control: Control,
     accumulated: f64,
@@ -158,11 +165,23 @@ impl Meter {
 impl Pie {
     /// An empty queue; the first update is one period from the beginning of the world.
     pub fn new(options: Options, setup: &Setup<'_>) -> Self {
+        let (limit, law) = (options.limit, Law::new(options, setup.rate));
+        Self { limit, waiting: Fifo::default(), law, rng: setup.stream() }
+    }
+
+    /// The drop probability as of the last update before `now`.
+    pub fn probability(&mut self, now: Time) -> f64 {
+        self.law.catch_up(now, &self.waiting);
+        self.law.control.probability
+    }
+}
+
+impl Law {
+    /// The law over a queue that is empty.
+    pub(super) fn new(options: Options, rate: BitRate) -> Self {
         Self {
             options,
-            waiting: Fifo::default(),
-            rng: setup.stream(),
-            rate: setup.rate,
+            rate,
             control: Control { probability: 0.0, delay: 0.0, burst: options.max_burst },
             accumulated: 0.0,
             next_update: Time::ZERO + options.update,
@@ -171,17 +190,50 @@ impl Pie {
         }
     }
 
-    /// The drop probability as of the last update before `now`.
-    pub fn probability(&mut self, now: Time) -> f64 {
-        self.catch_up(now);
-        self.control.probability
+    /// A packet arrives at the queue that waits, which has room: the packet, perhaps marked, if it stays.
+    pub(super) fn admit(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        waiting: &Fifo,
+        rng: &mut Rng,
+        verdicts: &mut Verdicts,
+    ) -> Option<Packet> {
+        self.catch_up(now, waiting);
+        let treatment = self.options.ecn;
+        if treatment.exempts(&packet) || !self.chooses(waiting, rng) {
+            return Some(packet);
+        }
+        if self.control.probability > self.options.mark_ceiling {
+            verdicts.drop(packet, DropReason::Early);
+            return None;
+        }
+        treatment.choose(packet, verdicts)
+    }
+
+    /// A packet found no room.
+    pub(super) fn overflow(&mut self, packet: Packet, verdicts: &mut Verdicts) {
+        self.accumulated = 0.0;
+        verdicts.drop(packet, DropReason::Overflow);
+    }
+
+    /// Takes the oldest packet out.
+    pub(super) fn dequeue(&mut self, now: Time, waiting: &mut Fifo) -> Option<Packet> {
+        self.catch_up(now, waiting);
+        let backlog = waiting.bytes();
+        let (came, packet) = waiting.pop()?;
+        self.sojourn = now.since(came);
+        if self.options.delay == Delay::Departures {
+            self.meter.on_departure(now, backlog, packet.size(), self.options.dq_threshold);
+        }
+        Some(packet)
     }
 
     /// Every update that was due: the queue has not changed since the last call.
-    fn catch_up(&mut self, now: Time) {
+    fn catch_up(&mut self, now: Time, waiting: &Fifo) {
         while self.next_update <= now {
             let before = self.control;
-            self.control = self.updated();
+            self.control = self.updated(waiting);
             let missed =
                 now.since(self.next_update).as_nanos() / self.options.update.as_nanos().max(1);
             let settled = before == self.control;
@@ -194,10 +246,10 @@ impl Pie {
     }
 
     /// The controller after one update: RFC 8033 section 4.2.
-    fn updated(&self) -> Control {
+    fn updated(&self, waiting: &Fifo) -> Control {
         let Control { probability: old, delay: old_delay, burst } = self.control;
         let options = &self.options;
-        let delay = self.delay();
+        let delay = self.delay(waiting);
         let target = options.target.as_secs_f64();
         let mut step = options.alpha * (delay - target) + options.beta * (delay - old_delay);
         step /= options.tuning.divisor(old);
@@ -220,19 +272,19 @@ impl Pie {
     }
 
     /// The queueing delay, s.
-    fn delay(&self) -> f64 {
-        let bytes = self.waiting.bytes() as f64;
+    fn delay(&self, waiting: &Fifo) -> f64 {
+        let bytes = waiting.bytes() as f64;
         match self.options.delay {
             Delay::KnownRate if self.rate == BitRate::INFINITE => 0.0,
             Delay::KnownRate => bytes * 8.0 / self.rate.as_bps() as f64,
-            Delay::TimeStamps if self.waiting.is_empty() => 0.0,
+            Delay::TimeStamps if waiting.is_empty() => 0.0,
             Delay::TimeStamps => self.sojourn.as_secs_f64(),
             Delay::Departures => bytes * self.meter.average / f64::from(self.options.dq_threshold),
         }
     }
 
     /// Whether this arrival is chosen: sections 4.1, 4.4 and 5.4.
-    fn chooses(&mut self) -> bool {
+    fn chooses(&mut self, waiting: &Fifo, rng: &mut Rng) -> bool {
         let Control { probability, delay, burst } = self.control;
         let options = &self.options;
         if !burst.is_zero() {
@@ -240,13 +292,13 @@ impl Pie {
         }
         if options.safeguards {
             let short_delay = delay < options.target.as_secs_f64() / 2.0 && probability < 0.2;
-            let short = self.waiting.bytes() <= 2 * u64::from(options.mean_packet);
+            let short = waiting.bytes() <= 2 * u64::from(options.mean_packet);
             if short_delay || short {
                 return false;
             }
         }
         if !options.derandomised {
-            return probability > 0.0 && self.rng.chance(probability);
+            return probability > 0.0 && rng.chance(probability);
         }
         if probability <= 0.0 {
             self.accumulated = 0.0;
@@ -255,7 +307,7 @@ impl Pie {
         if self.accumulated < 0.85 {
             return false;
         }
-        let chosen = self.accumulated >= 8.5 || self.rng.chance(probability);
+        let chosen = self.accumulated >= 8.5 || rng.chance(probability);
         if chosen {
             self.accumulated = 0.0;
         }
@@ -283,29 +335,16 @@ impl Tuning {
 
 impl Queue for Pie {
     fn enqueue(&mut self, now: Time, packet: Packet, verdicts: &mut Verdicts) {
-        self.catch_up(now);
-        let treatment = self.options.ecn;
-        if !self.waiting.admits(&self.options.limit, &packet) {
-            self.accumulated = 0.0;
-            verdicts.drop(packet, DropReason::Overflow);
-        } else if treatment.exempts(&packet) || !self.chooses() {
-            self.waiting.push(now, packet);
-        } else if self.control.probability > self.options.mark_ceiling {
-            verdicts.drop(packet, DropReason::Early);
-        } else if let Some(packet) = treatment.choose(packet, verdicts) {
-            self.waiting.push(now, packet);
+        let Self { limit, waiting, law, rng } = self;
+        if !waiting.admits(limit, &packet) {
+            law.overflow(packet, verdicts);
+        } else if let Some(packet) = law.admit(now, packet, waiting, rng, verdicts) {
+            waiting.push(now, packet);
         }
     }
 
     fn dequeue(&mut self, now: Time, _verdicts: &mut Verdicts) -> Option<Packet> {
-        self.catch_up(now);
-        let backlog = self.waiting.bytes();
-        let (came, packet) = self.waiting.pop()?;
-        self.sojourn = now.since(came);
-        if self.options.delay == Delay::Departures {
-            self.meter.on_departure(now, backlog, packet.size(), self.options.dq_threshold);
-        }
-        Some(packet)
+        self.law.dequeue(now, &mut self.waiting)
     }
 
     fn packets(&self) -> u32 {
