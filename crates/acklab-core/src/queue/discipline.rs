@@ -2,8 +2,8 @@
 
 use super::ecn::Treatment;
 use super::{
-    Limit, Queue, Setup, codel, drop_tail, dualpi2, edctcp, encn, fq_codel, jersey, pie, red,
-    threshold,
+    Limit, Queue, Setup, codel, drop_tail, dualpi2, edctcp, encn, fq_codel, fq_pie, jersey, pie,
+    red, threshold,
 };
 use crate::options::{Typed, Unknown};
 
@@ -21,6 +21,8 @@ crate::options::registry! {
     "pie" Pie(options: pie::Options) => pie::Pie;
     /// Flow queues under CoDel, in turn: RFC 8290.
     "fq-codel" FqCodel(options: fq_codel::Options) => fq_codel::FqCodel;
+    /// Flow queues under PIE, in turn: RFC 8033 and 8290, Linux's fq_pie.
+    "fq-pie" FqPie(options: fq_pie::Options) => fq_pie::FqPie;
     /// A mark while fewer than Qmin wait: CE means that there is *no* congestion.
     "encn" Encn(options: encn::Options) => encn::Encn;
     /// TCP-Jersey's warning: a mark for all while the average is above a threshold.
