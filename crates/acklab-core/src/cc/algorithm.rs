@@ -2,8 +2,8 @@
 
 use super::{
     AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
-    SentSample, Snapshot, Start, ance, bbr, cubic, dctcp, edctcp, encn, jersey, lossy, reno, vegas,
-    westwood,
+    SentSample, Snapshot, Start, ance, bbr, cdg, cubic, dctcp, edctcp, encn, jersey, lossy, reno,
+    vegas, westwood,
 };
 use crate::time::{Span, Time};
 use crate::units::BitRate;
@@ -35,6 +35,9 @@ crate::options::registry! {
     /// Westwood+, after a loss what the path was measured to carry: Grieco and Mascolo, CCR 34(2), 2004.
     /// Needs delivered bytes, round trips and losses.
     "westwood" Westwood(options: westwood::Options) => westwood::Westwood;
+    /// Windows that shrink by chance as round trips grow: CDG, Hayes and Armitage, IFIP Networking 2011. Needs
+    /// round trips and losses.
+    "cdg" Cdg(options: cdg::Options) => cdg::Cdg;
     /// BBR version 1, a model of the path rather than losses: draft-cardwell-iccrg-bbr-congestion-control-00.
     /// Needs rate samples and round trips; paces.
     "bbr1" Bbr1 => bbr::v1::BbrV1;
