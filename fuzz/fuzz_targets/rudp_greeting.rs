@@ -12,7 +12,7 @@ use acklab_net::rudp::noise::{KeysClient, KeysServer, PassphraseClient, Passphra
 use acklab_net::rudp::peers::KnownPeers;
 use libfuzzer_sys::fuzz_target;
 
-const PROLOGUE: &[u8] = b"\x80AKL\x01\0\0\0\0\0\0\0\0\0client_id\x01\x03";
+const PROLOGUE: &[u8] = b"\x80AKL\x02\0\0\0\0\0\0\0\0\0client_id\x01\x03";
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&[choice, ciphers, mode], input)) = bytes.split_first_chunk() else { return };
@@ -90,6 +90,7 @@ fn greet(
     offer: &Offer<'_>,
     payload: &[u8],
 ) -> Result<Answer, Code> {
+    server.inspect(offer)?;
     server.greet(offer, &mut |_| payload.to_vec())
 }
 

@@ -4,7 +4,9 @@
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
+use std::sync::mpsc::channel;
 
+use acklab_core::time::{Span, Time};
 use acklab_net::transfer::chunk::{CHUNK, ChunkHasher, Tree, chunk_len, chunks};
 use acklab_net::transfer::journal;
 use acklab_net::transfer::name::Name;
@@ -114,16 +116,21 @@ fn receive(first: u8, bytes: &[u8]) {
     let folder = GUARD.join("in");
     for asks in [false, true] {
         let Ok(directory) = Directory::open(&folder, first & 64 != 0) else { return };
-        let mut receiver = Receiver::new(directory);
+        let (wake, wakes) = channel();
+        let mut receiver = Receiver::new(directory, move || wake.send(()).unwrap_or_default());
+        let mut now = Time::ZERO;
         let mut hello = Vec::new();
-        Record::Hello { version: VERSION, asks, transfer: [1; 16], count: 1, bytes: 1 }
+        let transfer = [1; 16];
+        Record::Hello { version: VERSION, asks, transfer, count: 1, bytes: 1, data: 1 }
             .put(&mut hello);
         receiver.handle_block(hello);
         'pieces: for piece in bytes.chunks(usize::from(first / 5) * 4000 + 101) {
             receiver.handle_block(piece.to_vec());
             loop {
-                match receiver.advance() {
+                now += Span::from_secs(1);
+                match receiver.advance(now) {
                     Ok(true) => {}
+                    Ok(false) if receiver.is_syncing() => wakes.recv().expect("the disk"),
                     Ok(false) => break,
                     Err(_) => break 'pieces,
                 }

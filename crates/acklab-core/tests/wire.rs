@@ -134,3 +134,27 @@ fn lies_are_named() {
     check(33, 0xff, ParseError::Checksum);
     assert_eq!(parse_ipv4(&good[..19], node), Err(ParseError::Truncated));
 }
+
+#[test]
+fn the_options_of_a_syn_stand_in_the_order_of_linux() {
+    // MSS 1460, SACK permitted with timestamps 1 and 0, window scale 7; what is missing leaves NOPs.
+    let check = |sack_permitted, stamps: bool, expected: &[u8]| {
+        let options = TcpOptions {
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted,
+            timestamp: stamps.then_some(Timestamp { value: 1, echo: 0 }),
+            ..TcpOptions::default()
+        };
+        let body = Body::Tcp(TcpRepr { flags: Flags::SYN, options, ..TcpRepr::default() });
+        let addr = Addr::default();
+        let packet = Packet { src: addr, dst: addr, ecn: Ecn::NotEct, returned: false, body };
+        assert_eq!(&emit_ipv4(&packet, 0, address)[40..], expected);
+    };
+    let (mss, scale) = ([2, 4, 5, 180], [1, 3, 3, 7]);
+    let stamps = [8, 10, 0, 0, 0, 1, 0, 0, 0, 0];
+    check(true, true, &[&mss[..], &[4, 2], &stamps, &scale].concat());
+    check(false, true, &[&mss[..], &[1, 1], &stamps, &scale].concat());
+    check(true, false, &[&mss[..], &[1, 1, 4, 2], &scale].concat());
+    check(false, false, &[mss, scale].concat());
+}

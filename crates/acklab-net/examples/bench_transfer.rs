@@ -9,7 +9,9 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::mpsc::channel;
 
+use acklab_core::time::Time;
 use acklab_net::transfer::receiver::Receiver;
 use acklab_net::transfer::sender::{BLOCK, Next, Sender};
 use acklab_net::transfer::store::Directory;
@@ -31,15 +33,21 @@ fn timed(what: &str, bytes: u64, act: impl FnOnce()) {
 fn transfer(from: &Path, to: &Path) {
     let survey = Survey::new(from).expect("a survey");
     let mut sender = Sender::new(Walk::new(from).expect("a walk"), survey, false);
-    let mut receiver = Receiver::new(Directory::open(to, false).expect("a folder"));
+    let directory = Directory::open(to, false).expect("a folder");
+    let (wake, wakes) = channel();
+    let mut receiver = Receiver::new(directory, move || wake.send(()).expect("the receiver waits"));
     while !sender.is_finished() {
-        if let Next::Block(block) = sender.poll_block(BLOCK) {
+        let next = sender.poll_block(BLOCK);
+        if next == Next::Waiting && receiver.is_syncing() {
+            wakes.recv().expect("the disk");
+        }
+        if let Next::Block(block) = next {
             // The connection's blocks: 64 KiB, which do not begin where the sender's do.
             for piece in block.chunks(64 << 10) {
                 receiver.handle_block(piece.to_vec());
             }
         }
-        while receiver.advance().expect("the receiver works") {}
+        while receiver.advance(Time::ZERO).expect("the receiver works") {}
         if let Some(back) = receiver.poll_block() {
             sender.handle_block(back).expect("the sender works");
         }

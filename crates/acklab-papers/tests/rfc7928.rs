@@ -1,11 +1,14 @@
 //! Goal: the mixes of RFC 7928 show what each section is there to show.
 //! Method: one replication of 30 s per claim; the claims are about order and clear distance, which
-//! follow from what the disciplines are, not about levels.
+//! follow from what the disciplines are, not about levels; where a level is meant, another simulator
+//! has it.
 
+use acklab_lab::plan::Plan;
+use acklab_lab::run;
 use acklab_lab::scenario::{self, Replication, Scenario};
 use acklab_papers::scenario::SCENARIOS;
 
-fn run(pairs: &[&str]) -> Replication {
+fn replicate(pairs: &[&str]) -> Replication {
     let scenario = SCENARIOS.find("rfc7928").expect("it is built in");
     let mut settings = scenario::defaults(scenario);
     for pair in pairs {
@@ -22,7 +25,7 @@ fn throughput_of(replication: &Replication, kind: &str) -> f64 {
 
 #[test]
 fn a_full_drop_tail_queue_delays_more_than_a_managed_one() {
-    let delay = |queue| run(&[queue]).metrics.number("queue_delay_ms");
+    let delay = |queue| replicate(&[queue]).metrics.number("queue_delay_ms");
     let (drop_tail, codel, fq_codel) =
         (delay("queue=drop-tail"), delay("queue=codel"), delay("queue=fq-codel"));
     assert!(drop_tail > 3.0 * codel && codel > 2.0 * fq_codel, "{drop_tail} {codel} {fq_codel}");
@@ -31,8 +34,24 @@ fn a_full_drop_tail_queue_delays_more_than_a_managed_one() {
 }
 
 #[test]
+fn reno_under_red_loses_and_carries_what_it_does_in_ns_3() {
+    // ns-3.37, the same set-up (LinuxReno, SACK, PRR, least time-out 1 s, RedQueueDisc with Wait off,
+    // which is the 1993 paper's spacing of drops), mean of ten runs: 9.22 Mbit/s, 285 drops, Jain 0.98.
+    let scenario: &dyn Scenario = SCENARIOS.find("rfc7928").unwrap();
+    let mut settings = scenario::defaults(scenario);
+    settings.set_pair("queue=red").unwrap();
+    let results = run::run(&Plan::single(scenario, settings, 1, Some(5)).unwrap());
+    let metrics = &results.cases[0].metrics;
+    let of = |name| metrics.number(name);
+    let (throughput, drops, jain) = (of("throughput_bps"), of("drops"), of("jain"));
+    assert!((throughput / 9.22e6 - 1.0).abs() < 0.05, "{throughput} bit/s");
+    assert!(drops <= 1.5 * 285.0, "{drops} drops");
+    assert!(jain > 0.95, "Jain {jain}");
+}
+
+#[test]
 fn flow_queueing_protects_from_a_sender_that_does_not_respond() {
-    let tcp = |queue| run(&["mix=unresponsive", queue]).metrics.number("throughput_bps");
+    let tcp = |queue| replicate(&["mix=unresponsive", queue]).metrics.number("throughput_bps");
     let (shared, apart) = (tcp("queue=drop-tail"), tcp("queue=fq-codel"));
     // The datagrams take their 5 Mbit/s of a shared queue, and a fifth of 10 Mbit/s of their own.
     assert!(shared < 5.1e6, "{shared}");
@@ -42,7 +61,7 @@ fn flow_queueing_protects_from_a_sender_that_does_not_respond() {
 #[test]
 fn a_delay_based_sender_yields_in_a_long_queue_and_shares_a_short_one() {
     let of = |queue| {
-        let replication = run(&["mix=background", queue]);
+        let replication = replicate(&["mix=background", queue]);
         let vegas = throughput_of(&replication, "vegas");
         vegas / replication.metrics.number("throughput_bps")
     };
@@ -53,7 +72,7 @@ fn a_delay_based_sender_yields_in_a_long_queue_and_shares_a_short_one() {
 #[test]
 fn a_short_round_trip_wins_at_a_shared_queue_and_not_at_flow_queues() {
     let of = |queue| {
-        let replication = run(&["mix=rtt", queue]);
+        let replication = replicate(&["mix=rtt", queue]);
         throughput_of(&replication, "other") / replication.metrics.number("throughput_bps")
     };
     let (shared, apart) = (of("queue=codel"), of("queue=fq-codel"));
@@ -62,11 +81,12 @@ fn a_short_round_trip_wins_at_a_shared_queue_and_not_at_flow_queues() {
 
 #[test]
 fn flows_of_the_middle_third_send_then_only() {
-    let replication = run(&["mix=varying-load"]);
+    let replication = replicate(&["mix=varying-load"]);
     let share =
         throughput_of(&replication, "middle") / replication.metrics.number("throughput_bps");
-    // Half of the flows, a third of the time: a sixth of the whole, less their slow start.
-    assert!((0.08..0.25).contains(&share), "{share}");
+    // Half of the flows, a third of the time: a sixth of the whole, less their slow start, and what was
+    // left in their send buffers: 4 MiB each are 0.23 of what 10 Mbit/s carry in 30 s.
+    assert!((0.08..0.17 + 0.23).contains(&share), "{share}");
 }
 
 #[test]
@@ -78,7 +98,7 @@ fn every_mix_runs_the_same_way_twice_and_measures_the_probe() {
         let pairs =
             [format!("mix={mix}"), "duration=3s".into(), "ecn=on".into(), "queue=codel".into()];
         let pairs: Vec<&str> = pairs.iter().map(String::as_str).collect();
-        let (first, second) = (run(&pairs), run(&pairs));
+        let (first, second) = (replicate(&pairs), replicate(&pairs));
         assert_eq!(first.hash, second.hash, "{mix}");
         let probes = first.metrics.samples("queue_delay_ms").len() as f64;
         let lost = first.metrics.number("probes_lost");

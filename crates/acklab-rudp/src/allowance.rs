@@ -1,5 +1,9 @@
 //! What strangers may cost (docs/rudp.md section 3, "Addresses, floods, bounds"): token buckets per
 //! address and for all of them, and the tokens of RETRY.
+//!
+//! Half of every bucket is kept for clients that have shown, by a token, that they receive what is sent to
+//! their address. Whoever forges addresses cannot show that, so a flood of its greetings costs the others
+//! one round trip and never their turn.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -28,14 +32,19 @@ impl Bucket {
         self.at = now;
     }
 
+    /// Whether one may be taken: `proven` clients may take the last one, the others leave half.
+    fn allows(&mut self, now: Time, proven: bool) -> bool {
+        self.refill(now);
+        self.level >= if proven { 1.0 } else { self.most / 2.0 }
+    }
+
     /// Takes one; false where none is left.
     pub(super) fn take(&mut self, now: Time) -> bool {
-        self.refill(now);
-        if self.level < 1.0 {
-            return false;
+        let left = self.allows(now, true);
+        if left {
+            self.level -= 1.0;
         }
-        self.level -= 1.0;
-        true
+        left
     }
 
     /// Gives one back.
@@ -52,8 +61,9 @@ impl Bucket {
 /// Guesses of a passphrase: 10 for an address, then one per second; 100 for all, then 20 per second.
 const ADDRESS_GUESSES: (f64, f64) = (10.0, 1.0);
 const ALL_GUESSES: (f64, f64) = (100.0, 20.0);
-/// Handshakes computed per second.
-const COMPUTED: f64 = 500.0;
+/// Handshakes computed: for an address, and for all.
+const ADDRESS_COMPUTED: (f64, f64) = (20.0, 10.0);
+const ALL_COMPUTED: (f64, f64) = (500.0, 500.0);
 /// Addresses remembered at most.
 const ADDRESSES: usize = 1024;
 
@@ -65,12 +75,31 @@ fn holder(address: IpAddr) -> u128 {
     }
 }
 
+/// What may be computed, and guessed of a passphrase.
+#[derive(Clone, Copy, Debug)]
+struct Purse {
+    computed: Bucket,
+    guesses: Bucket,
+}
+
+impl Purse {
+    const fn new(now: Time, computed: (f64, f64), guesses: (f64, f64)) -> Self {
+        Self {
+            computed: Bucket::new(now, computed.0, computed.1),
+            guesses: Bucket::new(now, guesses.0, guesses.1),
+        }
+    }
+
+    fn allows(&mut self, now: Time, guess: bool, proven: bool) -> bool {
+        self.computed.allows(now, proven) && (!guess || self.guesses.allows(now, proven))
+    }
+}
+
 /// What a server lets strangers do.
 #[derive(Debug)]
 pub(super) struct Allowance {
-    computed: Bucket,
-    all_guesses: Bucket,
-    guesses: BTreeMap<u128, Bucket>,
+    all: Purse,
+    holders: BTreeMap<u128, Purse>,
     /// Handshakes pending, by address.
     pending: BTreeMap<u128, u32>,
 }
@@ -78,38 +107,55 @@ pub(super) struct Allowance {
 impl Allowance {
     pub(super) const fn new(now: Time) -> Self {
         Self {
-            computed: Bucket::new(now, COMPUTED, COMPUTED),
-            all_guesses: Bucket::new(now, ALL_GUESSES.0, ALL_GUESSES.1),
-            guesses: BTreeMap::new(),
+            all: Purse::new(now, ALL_COMPUTED, ALL_GUESSES),
+            holders: BTreeMap::new(),
             pending: BTreeMap::new(),
         }
     }
 
-    /// Whether a handshake from there may be computed now; `guess`: it offers a passphrase.
-    pub(super) fn take(&mut self, now: Time, from: SocketAddr, guess: bool) -> bool {
-        if !self.computed.take(now) {
+    /// Whether a handshake from there may be computed now; `guess`: it offers a passphrase. Nothing is taken.
+    pub(super) fn allows(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        guess: bool,
+        proven: bool,
+    ) -> bool {
+        if !self.all.allows(now, guess, proven) {
             return false;
         }
-        if !guess {
-            return true;
+        let full = |purse: &mut Purse| purse.computed.is_full(now) && purse.guesses.is_full(now);
+        if self.holders.len() >= ADDRESSES {
+            self.holders.retain(|_, purse| !full(purse));
         }
-        if self.guesses.len() >= ADDRESSES {
-            self.guesses.retain(|_, bucket| !bucket.is_full(now));
+        match self.holders.get_mut(&holder(from.ip())) {
+            Some(purse) => purse.allows(now, guess, proven),
+            None => self.holders.len() < ADDRESSES,
         }
-        let key = holder(from.ip());
-        if self.guesses.len() >= ADDRESSES && !self.guesses.contains_key(&key) {
-            return false;
-        }
-        let (most, rate) = ADDRESS_GUESSES;
-        let bucket = self.guesses.entry(key).or_insert(Bucket::new(now, most, rate));
-        bucket.take(now) && self.all_guesses.take(now)
+    }
+
+    fn of(&mut self, now: Time, from: SocketAddr) -> &mut Purse {
+        let new = Purse::new(now, ADDRESS_COMPUTED, ADDRESS_GUESSES);
+        self.holders.entry(holder(from.ip())).or_insert(new)
+    }
+
+    /// A handshake from there is computed.
+    pub(super) fn on_computed(&mut self, now: Time, from: SocketAddr) {
+        self.all.computed.take(now);
+        self.of(now, from).computed.take(now);
+    }
+
+    /// It was answered, which lets the client try a passphrase.
+    pub(super) fn on_guess(&mut self, now: Time, from: SocketAddr) {
+        self.all.guesses.take(now);
+        self.of(now, from).guesses.take(now);
     }
 
     /// The guess was right.
     pub(super) fn give_back(&mut self, from: SocketAddr) {
-        self.all_guesses.give();
-        if let Some(bucket) = self.guesses.get_mut(&holder(from.ip())) {
-            bucket.give();
+        self.all.guesses.give();
+        if let Some(purse) = self.holders.get_mut(&holder(from.ip())) {
+            purse.guesses.give();
         }
     }
 
@@ -180,26 +226,81 @@ mod tests {
     use super::*;
     use crate::protect::PlainGreeter;
 
+    fn address(text: &str) -> SocketAddr {
+        text.parse().expect("an address")
+    }
+
+    /// How many guesses from there are answered at once, of 200.
+    fn guesses(allowance: &mut Allowance, now: Time, from: SocketAddr, proven: bool) -> usize {
+        let mut guess = || {
+            let allowed = allowance.allows(now, from, true, proven);
+            if allowed {
+                allowance.on_computed(now, from);
+                allowance.on_guess(now, from);
+            }
+            allowed
+        };
+        (0..200).filter(|_| guess()).count()
+    }
+
     #[test]
     fn an_address_has_ten_guesses_and_one_per_second_and_right_ones_are_free() {
         let now = Time::ZERO;
         let mut allowance = Allowance::new(now);
-        let from: SocketAddr = "192.0.2.1:5".parse().expect("an address");
-        let taken = (0..20).filter(|_| allowance.take(now, from, true)).count();
-        assert_eq!(taken, 10);
+        let from = address("192.0.2.1:5");
+        assert_eq!(guesses(&mut allowance, now, from, true), 10);
         allowance.give_back(from);
-        assert!(allowance.take(now, from, true) && !allowance.take(now, from, true));
-        assert!(allowance.take(now + Span::from_secs(1), from, true));
-        assert!(allowance.take(now, "192.0.2.2:5".parse().expect("an address"), true));
+        assert_eq!(guesses(&mut allowance, now, from, true), 1);
+        assert_eq!(guesses(&mut allowance, now + Span::from_secs(1), from, true), 1);
+        assert_eq!(guesses(&mut allowance, now, address("192.0.2.2:5"), true), 10);
+    }
+
+    #[test]
+    fn half_of_everything_is_kept_for_those_that_showed_their_address() {
+        let now = Time::ZERO;
+        let mut allowance = Allowance::new(now);
+        let from = address("192.0.2.1:5");
+        assert_eq!(guesses(&mut allowance, now, from, false), 6);
+        // In the name of others, as many as there are.
+        let forged = |n: u32| SocketAddr::new(IpAddr::V4((0x0a00_0000 + n).into()), 1);
+        let all = (0..1000).map(|n| guesses(&mut allowance, now, forged(n), false)).sum::<usize>();
+        assert_eq!(all, 51 - 6);
+        assert_eq!(guesses(&mut allowance, now, from, true), 4);
+        for millis in 0..10_000 {
+            let now = now + Span::from_millis(millis);
+            guesses(&mut allowance, now, forged(millis as u32 + 1000), false);
+        }
+        let later = now + Span::from_secs(10);
+        assert_eq!(guesses(&mut allowance, later, address("192.0.2.2:5"), true), 10);
+    }
+
+    #[test]
+    fn no_address_has_all_that_may_be_computed() {
+        let now = Time::ZERO;
+        let mut allowance = Allowance::new(now);
+        let (from, other) = (address("192.0.2.1:5"), address("192.0.2.2:5"));
+        let mut computed = 0;
+        while allowance.allows(now, from, false, true) {
+            allowance.on_computed(now, from);
+            computed += 1;
+        }
+        assert_eq!(computed, 20);
+        assert!(allowance.allows(now, other, false, false));
     }
 
     #[test]
     fn a_flood_of_addresses_is_remembered_within_bounds() {
-        let mut allowance = Allowance::new(Time::ZERO);
-        for n in 0..20_000_u32 {
-            let from = SocketAddr::new(IpAddr::V4(n.into()), 1);
-            allowance.take(Time::ZERO + Span::from_millis(n.into()), from, true);
-            assert!(allowance.guesses.len() <= ADDRESSES);
+        for proven in [false, true] {
+            let mut allowance = Allowance::new(Time::ZERO);
+            for n in 0..20_000_u32 {
+                let from = SocketAddr::new(IpAddr::V4(n.into()), 1);
+                let now = Time::ZERO + Span::from_micros(u64::from(n) * 100);
+                guesses(&mut allowance, now, from, proven);
+                if allowance.allows(now, from, false, proven) {
+                    allowance.on_computed(now, from);
+                }
+                assert!(allowance.holders.len() <= ADDRESSES);
+            }
         }
     }
 

@@ -154,7 +154,8 @@ pub struct Connection {
 pub(super) const PATHS: usize = 8;
 
 impl Connection {
-    /// Opens a connection over `paths`, whose first is the one that greets.
+    /// Opens a connection over `paths`, whose first is the one that greets. Without any it waits for one to
+    /// be added.
     pub fn connect(
         now: Time,
         config: Config,
@@ -166,9 +167,8 @@ impl Connection {
         let greeting = Box::new(Greeting::new(now, greeter, local_id, &config.parameters));
         let mut connection =
             Self::new(now, config, entropy, local_id, true, Stage::Greeting(greeting));
-        if let Some((&first, others)) = paths.split_first() {
-            connection.open_path(now, first, Life::active(now));
-            connection.to_open = others.to_vec();
+        for &addrs in paths {
+            connection.add_path(now, addrs);
         }
         connection
     }
@@ -247,8 +247,19 @@ impl Connection {
     }
 
     /// Opens another path; its id, or `None` where there are as many as allowed. A client's addresses
-    /// are tried at once; a server does not open paths.
+    /// are tried at once, and while it greets, it greets over them too; a server does not open paths.
     pub fn add_path(&mut self, now: Time, addrs: PathAddrs) -> Option<u8> {
+        if let Stage::Greeting(greeting) = &mut self.stage {
+            if self.paths.is_empty() {
+                greeting.begin(now);
+                return Some(self.open_path(now, addrs, Life::active(now)));
+            }
+            let id = self.next_path_id + 2 * self.to_open.len() as u8;
+            return (self.paths.len() + self.to_open.len() < PATHS).then(|| {
+                self.to_open.push(addrs);
+                id
+            });
+        }
         let most = self.peer.as_ref().map_or(PATHS, |peer| (peer.paths_max as usize).min(PATHS));
         if !self.is_open()
             || !self.client

@@ -36,6 +36,7 @@ pub(super) struct Greeting {
     /// Departures of the copies.
     copies: Vec<Time>,
     started: Time,
+    /// When the next copy leaves; never while there is no path.
     next_at: Time,
     /// Why it will fail if nothing better comes until then.
     doubt: Option<(Code, String, Time)>,
@@ -68,10 +69,16 @@ impl Greeting {
             token: None,
             copies: Vec::new(),
             started: now,
-            next_at: now,
+            next_at: Time::MAX,
             doubt: None,
             refusals: None,
         }
+    }
+
+    /// There is a path to greet on.
+    pub(super) const fn begin(&mut self, now: Time) {
+        self.started = now;
+        self.next_at = now;
     }
 
     pub(super) fn deadline(&self) -> Time {

@@ -12,6 +12,7 @@ mod connection;
 pub mod content;
 mod datagram_size;
 mod delivery;
+mod ecn;
 mod flow;
 mod handshake;
 mod input;

@@ -41,9 +41,11 @@ impl Default for Limits {
 }
 
 /// Answers without a connection that wait to leave, at most.
-const REPLIES: usize = 64;
-/// REFUSE and the like per second.
-const REPLY_RATE: f64 = 100.0;
+const REPLIES: usize = 1024;
+/// Clients that were refused and are to be told of, at most.
+const REFUSED: usize = 64;
+/// REFUSE per second. RETRY has no limit: it is a twentieth of what it answers, and the way in.
+const REFUSE_RATE: f64 = 100.0;
 
 /// A stateless answer: RETRY or REFUSE.
 enum Reply {
@@ -64,7 +66,7 @@ pub struct Listener {
     /// have several: an INITIAL that was altered on the way must not stand in the way of its copies.
     pending: BTreeMap<Handle, (SocketAddr, bool)>,
     allowance: Allowance,
-    reply_rate: Bucket,
+    refuse_rate: Bucket,
     replies: VecDeque<(PathAddrs, u64, Reply)>,
     /// Clients that were refused and of whom nobody was told.
     refused: VecDeque<(SocketAddr, Code)>,
@@ -73,6 +75,8 @@ pub struct Listener {
     next: u64,
     /// Whose turn it is to send.
     turn: Handle,
+    /// The last datagram was an answer without a connection.
+    replied: bool,
 }
 
 /// The mode byte of a passphrase.
@@ -96,12 +100,13 @@ impl Listener {
             by_id: BTreeMap::new(),
             pending: BTreeMap::new(),
             allowance: Allowance::new(now),
-            reply_rate: Bucket::new(now, REPLY_RATE, REPLY_RATE),
+            refuse_rate: Bucket::new(now, REFUSE_RATE, REFUSE_RATE),
             replies: VecDeque::new(),
             refused: VecDeque::new(),
             told: VecDeque::new(),
             next: 0,
             turn: Handle(0),
+            replied: false,
         }
     }
 
@@ -163,7 +168,7 @@ impl Listener {
         let packet = match Long::parse(datagram) {
             Ok(packet) => packet,
             Err(LongError::OtherVersion { source }) if datagram.len() >= INITIAL_LEN => {
-                self.reply(now, from, source, Reply::Refuse(Code::Version));
+                self.refuse(now, from, source, Code::Version);
                 return;
             }
             Err(_) => return,
@@ -213,32 +218,37 @@ impl Listener {
                 _ => return,
             }
         }
+        let offer = Offer { mode, ciphers, prologue, message };
+        if let Err(code) = self.greeter.inspect(&offer) {
+            self.turn_away(now, from, source, code);
+            return;
+        }
         let proven = token.is_some_and(|token| {
             allowance::is_good(&*self.greeter, now, from.remote, source, token)
         });
-        if !proven
-            && (self.pending.len() >= self.limits.retry_pending
-                || self.allowance.pending(from.remote) >= self.limits.retry_address)
-        {
+        let guess = mode == MODE_PASSPHRASE;
+        let allowed = self.allowance.allows(now, from.remote, guess, proven);
+        let crowded = self.pending.len() >= self.limits.retry_pending
+            || self.allowance.pending(from.remote) >= self.limits.retry_address;
+        if !proven && (crowded || !allowed) {
+            // Before it has cost anything: who receives this comes first from now on.
             let token = allowance::token(&*self.greeter, now, from.remote, source);
-            self.reply(now, from, source, Reply::Retry(token));
+            self.reply(from, source, Reply::Retry(token));
             return;
         }
-        if self.pending.len() >= self.limits.pending {
+        if !allowed || self.pending.len() >= self.limits.pending {
             return;
         }
         if self.connections.len() - self.pending.len() >= self.limits.connections {
-            self.reply(now, from, source, Reply::Refuse(Code::Busy));
+            self.refuse(now, from, source, Code::Busy);
             return;
         }
-        if self.allowance.take(now, from.remote, mode == MODE_PASSPHRASE) {
-            let offer = Offer { mode, ciphers, prologue, message };
-            self.greet(now, from, (source, copy), &offer);
-        }
+        self.greet(now, from, (source, copy), &offer);
     }
 
     /// Computes the answer; a client that cannot be answered is told why.
     fn greet(&mut self, now: Time, from: PathAddrs, (source, copy): (u64, u8), offer: &Offer<'_>) {
+        self.allowance.on_computed(now, from.remote);
         let mut entropy = (self.entropy)();
         let local_id = random_id(&mut *entropy);
         let parameters = self.config.parameters.encode();
@@ -249,25 +259,18 @@ impl Listener {
         };
         let answer = match self.greeter.greet(offer, &mut payload) {
             Ok(answer) => answer,
-            // Garbage deserves no answer.
-            Err(Code::Protocol) => return,
             Err(code) => {
-                // Its copies are refused too, and told of once.
-                if self.refused.len() < REPLIES && !self.told.contains(&source) {
-                    self.refused.push_back((from.remote, code));
-                    self.told.push_back(source);
-                    if self.told.len() > REPLIES {
-                        self.told.pop_front();
-                    }
-                }
-                self.reply(now, from, source, Reply::Refuse(code));
+                self.turn_away(now, from, source, code);
                 return;
             }
         };
         let Ok(parameters) = Parameters::decode(&answer.agreed.payload) else {
-            self.reply(now, from, source, Reply::Refuse(Code::Protocol));
+            self.refuse(now, from, source, Code::Protocol);
             return;
         };
+        if offer.mode == MODE_PASSPHRASE {
+            self.allowance.on_guess(now, from.remote);
+        }
         let initial = [offer.prologue, offer.message].concat();
         let answering = Answering::new(now, (answer.cipher, answer.message), initial, (copy, from));
         let mut config = self.config.clone();
@@ -282,24 +285,60 @@ impl Listener {
         self.allowance.on_pending(from.remote);
     }
 
-    fn reply(&mut self, now: Time, from: PathAddrs, client: u64, reply: Reply) {
-        if self.replies.len() < REPLIES && self.reply_rate.take(now) {
+    /// A client cannot be answered. Garbage deserves no word.
+    fn turn_away(&mut self, now: Time, from: PathAddrs, source: u64, code: Code) {
+        if code == Code::Protocol {
+            return;
+        }
+        // Its copies are refused too, and told of once.
+        if self.refused.len() < REFUSED && !self.told.contains(&source) {
+            self.refused.push_back((from.remote, code));
+            self.told.push_back(source);
+            if self.told.len() > REFUSED {
+                self.told.pop_front();
+            }
+        }
+        self.refuse(now, from, source, code);
+    }
+
+    fn refuse(&mut self, now: Time, from: PathAddrs, client: u64, code: Code) {
+        if self.refuse_rate.take(now) {
+            self.reply(from, client, Reply::Refuse(code));
+        }
+    }
+
+    fn reply(&mut self, from: PathAddrs, client: u64, reply: Reply) {
+        if self.replies.len() < REPLIES {
             self.replies.push_back((from, client, reply));
         }
     }
 
-    /// As [`Connection::poll_transmit`]; connections take turns.
+    /// As [`Connection::poll_transmit`]; connections take turns, and each second turn is theirs however
+    /// many strangers are to be answered.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
-        if let Some((addrs, client, reply)) = self.replies.pop_front() {
-            let body = match &reply {
-                Reply::Retry(token) => LongBody::Retry { token },
-                Reply::Refuse(code) => LongBody::Refuse { code: *code as u8, text: b"" },
-            };
-            let writer = &mut Writer::new(buffer);
-            Long { destination: client, source: 0, body }.emit(writer);
-            let len = writer.position();
-            return Some(Transmit { addrs, ecn: Ecn::NotEct, len, segment: len });
+        if !self.replied
+            && let Some(transmit) = self.transmit_reply(buffer)
+        {
+            self.replied = true;
+            return Some(transmit);
         }
+        self.replied = false;
+        self.transmit_turn(now, buffer, most).or_else(|| self.transmit_reply(buffer))
+    }
+
+    fn transmit_reply(&mut self, buffer: &mut [u8]) -> Option<Transmit> {
+        let (addrs, client, reply) = self.replies.pop_front()?;
+        let body = match &reply {
+            Reply::Retry(token) => LongBody::Retry { token },
+            Reply::Refuse(code) => LongBody::Refuse { code: *code as u8, text: b"" },
+        };
+        let writer = &mut Writer::new(buffer);
+        Long { destination: client, source: 0, body }.emit(writer);
+        let len = writer.position();
+        Some(Transmit { addrs, ecn: Ecn::NotEct, len, segment: len })
+    }
+
+    fn transmit_turn(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
         let turn = self.turn;
         self.transmit_of(now, buffer, most, (turn, Handle(u64::MAX)))
             .or_else(|| self.transmit_of(now, buffer, most, (Handle(0), turn)))

@@ -168,7 +168,8 @@ impl Connection {
         (most, load): (usize, Load),
     ) -> Option<Transmit> {
         let addrs = self.paths[index].addrs;
-        let ecn = self.paths[index].ecn();
+        let (ecn, markable) = self.paths[index].ecn.mark(now);
+        let most = most.min(markable);
         let (mut len, mut segment, mut count) = (0, 0, 0);
         let quantum = self.paths[index].batch();
         loop {
@@ -183,6 +184,9 @@ impl Connection {
                 segment = written;
             }
             let path = &mut self.paths[index];
+            if ecn != Ecn::NotEct {
+                path.on_marked(now);
+            }
             let full = written == segment && written as u64 == path.mss();
             let goes_on = load == Load::Content
                 && full

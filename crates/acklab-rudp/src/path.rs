@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use super::config::{Config, INITIAL_RTT};
 use super::datagram_size::DatagramSize;
+use super::ecn::EcnCheck;
 use super::life::Life;
 use super::received::{FIRST_DELAY, Received};
 use super::rtt::Rtt;
@@ -17,7 +18,6 @@ use acklab_core::cc::{
 };
 use acklab_core::delivery_rate::Estimator;
 use acklab_core::pacing::{Pacer, quantum};
-use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 
@@ -114,19 +114,12 @@ pub(super) struct Path {
     pub(super) spare_here: bool,
     pub(super) status_heard: Option<u64>,
     asked_at: Time,
-    ecn: EcnCheck,
+    pub(super) ecn: EcnCheck,
     /// The share of lost bytes, over about the last 100 packets.
     loss_share: f64,
     initial_window: u64,
     algorithm: acklab_core::cc::Algorithm,
     seed: u64,
-}
-
-/// Whether the path tells of marks (RFC 9000 section 13.4.2).
-#[derive(Clone, Copy, Debug, Default)]
-struct EcnCheck {
-    off: bool,
-    counts: EcnCounts,
 }
 
 impl Path {
@@ -201,6 +194,7 @@ impl Path {
         self.probes = 0;
         self.recovery = None;
         self.recovered_to = self.sent.next_number();
+        self.ecn.restart();
         self.on_news(now);
     }
 
@@ -228,9 +222,9 @@ impl Path {
         self.pto_fired = now;
         if self.pto_count == PERSISTENT {
             self.size.on_silence(now);
-        }
-        if self.pto_count == PERSISTENT {
-            let sample = RtoSample { in_flight: self.sent.in_flight(), again: false };
+            self.ecn.on_silence();
+            let (in_flight, recovering) = (self.sent.in_flight(), self.recovery.is_some());
+            let sample = RtoSample { in_flight, again: false, recovering };
             self.cc.on_rto(now, &sample);
         }
     }
@@ -332,6 +326,12 @@ impl Path {
         self.cc.on_sent(now, &SentSample { bytes, in_flight, retransmission: false });
     }
 
+    /// The packet that has just left bears a mark.
+    pub(super) fn on_marked(&mut self, now: Time) {
+        self.sent.mark_last();
+        self.ecn.on_sent(now, self.pto());
+    }
+
     /// Leaves a number out.
     pub(super) fn skip_number(&mut self, now: Time) {
         let in_flight = self.sent.in_flight();
@@ -349,6 +349,7 @@ impl Path {
         news: &mut News,
     ) -> Result<(), NeverSent> {
         let in_flight = self.sent.in_flight();
+        let before = self.sent.largest_acknowledged();
         let rate = &mut self.rate;
         self.sent.on_ack(now, ranges, &mut |stamp| rate.on_delivered(stamp), news)?;
         let Some(largest) = news.largest_acknowledged else { return Ok(()) };
@@ -363,7 +364,8 @@ impl Path {
         self.pto_count = 0;
         self.probes = 0;
         self.detect_losses(now, news);
-        let marked = self.check_ecn(ecn, news);
+        let newest = self.sent.largest_acknowledged() > before;
+        let marked = self.ecn.on_ack(ecn, news.marked, newest);
         self.tell_congestion_control(now, (in_flight, largest), rtt, marked, news);
         self.counters.acknowledged += news.delivered;
         self.counters.lost = self.counters.lost.saturating_sub(news.spurious);
@@ -440,33 +442,6 @@ impl Path {
             self.recovered_to = self.sent.next_number();
             self.cc.on_ecn(now, &EcnSample { in_flight: self.sent.in_flight() });
         }
-    }
-
-    /// Whether the counters tell of a new mark; counters that cannot be true turn ECN off.
-    fn check_ecn(&mut self, counts: Option<EcnCounts>, news: &News) -> bool {
-        if self.ecn.off {
-            return false;
-        }
-        let Some(counts) = counts else {
-            // Nothing told of marks though packets that could carry them arrived.
-            self.ecn.off = news.delivered > 0;
-            return false;
-        };
-        let before = self.ecn.counts;
-        if counts.ect0 < before.ect0
-            || counts.ce < before.ce
-            || counts.ect0 + counts.ce > self.sent.next_number()
-        {
-            self.ecn.off = counts.ect0 + counts.ce > self.sent.next_number();
-            return false;
-        }
-        self.ecn.counts = counts;
-        counts.ce > before.ce
-    }
-
-    /// The mark that packets on this path bear.
-    pub(super) const fn ecn(&self) -> Ecn {
-        if self.ecn.off { Ecn::NotEct } else { Ecn::Ect0 }
     }
 
     /// Asks for another ACK frequency when what it should be is a quarter off (docs/rudp.md section 5).

@@ -96,7 +96,11 @@ pub struct Answer {
 
 /// The server's end of the handshake; one serves all clients.
 pub trait ServerGreeter: Send {
-    /// Answers an INITIAL; `payload` makes the payload of the answer from the cipher chosen.
+    /// Refuses what can be refused for the price of a hash: another mode, no common cipher, what is not
+    /// addressed to this server. [`Code::Protocol`] deserves no answer.
+    fn inspect(&mut self, offer: &Offer<'_>) -> Result<(), Code>;
+
+    /// Answers an INITIAL that passed [`Self::inspect`]; `payload` makes the payload of the answer from the cipher chosen.
     fn greet(
         &mut self,
         offer: &Offer<'_>,
@@ -229,14 +233,15 @@ impl ClientGreeter for PlainGreeter {
 }
 
 impl ServerGreeter for PlainGreeter {
+    fn inspect(&mut self, offer: &Offer<'_>) -> Result<(), Code> {
+        if offer.mode == MODE_INSECURE { Ok(()) } else { Err(Code::Mode) }
+    }
+
     fn greet(
         &mut self,
         offer: &Offer<'_>,
         payload: &mut dyn FnMut(u8) -> Vec<u8>,
     ) -> Result<Answer, Code> {
-        if offer.mode != MODE_INSECURE {
-            return Err(Code::Mode);
-        }
         Ok(Answer { cipher: 0, message: payload(0), agreed: Self::agreed(offer.message) })
     }
 

@@ -90,6 +90,8 @@ pub(super) struct Sent {
     pub(super) eliciting: bool,
     /// Probes for a larger datagram: its loss says nothing about congestion.
     pub(super) probes_size: bool,
+    /// It bears an ECN mark.
+    marked: bool,
     /// When a copy of its content last left, and how many have.
     pub(super) copied: Option<(Time, u8)>,
     /// For delivery-rate samples.
@@ -108,7 +110,8 @@ impl Sent {
         items: Items,
     ) -> Self {
         let state = State::Outstanding;
-        Self { at, bytes, eliciting, probes_size: false, copied: None, stamp, items, state }
+        let (probes_size, marked, copied) = (false, false, None);
+        Self { at, bytes, eliciting, probes_size, marked, copied, stamp, items, state }
     }
 
     /// In flight: neither acknowledged nor lost.
@@ -132,6 +135,8 @@ pub(super) struct News {
     pub(super) largest_lost: Option<u64>,
     /// The largest number newly acknowledged.
     pub(super) largest_acknowledged: Option<u64>,
+    /// Packets newly acknowledged that bear an ECN mark.
+    pub(super) marked: u64,
     /// Something newly acknowledged asked for it.
     pub(super) eliciting: bool,
     /// A size probe arrived.
@@ -219,6 +224,18 @@ impl SentPackets {
         let mut sent = Sent::new(now, 0, false, stamp, Items::None);
         sent.state = State::Skipped;
         self.records.push_back(sent);
+    }
+
+    /// The last packet bears an ECN mark.
+    pub(super) fn mark_last(&mut self) {
+        if let Some(last) = self.records.back_mut() {
+            last.marked = true;
+        }
+    }
+
+    /// The largest number that was acknowledged.
+    pub(super) const fn largest_acknowledged(&self) -> Option<u64> {
+        self.largest_acknowledged
     }
 
     /// Bytes on the way.
@@ -311,6 +328,7 @@ impl SentPackets {
             rate(record.stamp);
         }
         news.eliciting |= record.eliciting;
+        news.marked += u64::from(record.marked);
         if record.probes_size {
             news.size_arrived = Some(record.bytes);
         }

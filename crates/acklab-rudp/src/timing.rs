@@ -119,6 +119,7 @@ impl Connection {
             Some(Verdict::Suspect) => self.copy_elsewhere(index),
             Some(Verdict::Dead) => {
                 let id = path.id;
+                path.ecn.on_silence();
                 self.lose_path(now, index);
                 self.notices.push_back(Item::PathStatus(id));
             }

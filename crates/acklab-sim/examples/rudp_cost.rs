@@ -57,6 +57,10 @@ impl ClientGreeter for Nothing {
 }
 
 impl ServerGreeter for Nothing {
+    fn inspect(&mut self, _: &Offer<'_>) -> Result<(), Code> {
+        Ok(())
+    }
+
     fn greet(
         &mut self,
         offer: &Offer<'_>,

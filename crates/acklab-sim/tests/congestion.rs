@@ -78,12 +78,14 @@ struct Setup {
     queue: u32,
     loss: f64,
     initial_ssthresh: Option<u64>,
+    seed: u64,
 }
 
 impl Setup {
     fn of(name: &str, flows: usize) -> Self {
         let algorithm: Algorithm = name.parse().expect("a known name");
-        Self { flows: vec![algorithm; flows], queue: 70, loss: 0.0, initial_ssthresh: None }
+        let flows = vec![algorithm; flows];
+        Self { flows, queue: 70, loss: 0.0, initial_ssthresh: None, seed: 3 }
     }
 
     fn build(&self) -> World<Watch> {
@@ -102,7 +104,7 @@ impl Setup {
         let sender = Addr { node: dumbbell.pairs[0].0, port: 50_000 };
         let watch = Watch { link: dumbbell.forward, sender, ..Watch::default() };
         let interest = Interest::CONGESTION.with(Interest::TRANSPORT).with(Interest::QUEUE);
-        let mut world = World::new(&topology, 3, interest, watch);
+        let mut world = World::new(&topology, self.seed, interest, watch);
         for (index, algorithm) in self.flows.iter().enumerate() {
             let (left, right) = dumbbell.pairs[index];
             let end = |node, port, app: Box<dyn App>| End {
@@ -217,10 +219,12 @@ fn lossy_shares_with_its_like_and_with_those_who_fill_the_queue() {
 
 #[test]
 fn lossy_holds_its_rate_where_random_loss_starves_others() {
+    // At 5 % what a seed gives depends on when retransmissions are lost (time-outs): 0.50 to 0.81.
     for (loss, bar) in [(0.01, 0.9), (0.05, 0.65)] {
-        let figures = measure(&mut Setup { loss, ..Setup::of("lossy", 1) }.build(), 0, 20);
-        println!("{loss}: {}", figures.utilisation);
-        assert!(figures.utilisation > bar * (1.0 - loss), "{loss}: {figures:?}");
+        let of = |seed| measure(&mut Setup { loss, seed, ..Setup::of("lossy", 1) }.build(), 0, 20);
+        let mean = (1..=8).map(|seed| of(seed).utilisation).sum::<f64>() / 8.0;
+        println!("{loss}: {mean}");
+        assert!(mean > bar * (1.0 - loss), "{loss}: {mean}");
     }
 }
 

@@ -66,6 +66,8 @@ pub struct Config {
     pub retries: u32,
     /// Retransmissions of a SYN before the connection is given up.
     pub syn_retries: u32,
+    /// The same for the SYN-ACK of a listener.
+    pub syn_ack_retries: u32,
     /// Length of TIME-WAIT, 2 MSL.
     pub time_wait: Span,
     /// Keep-alive probes (RFC 9293 section 3.8.4); off by default everywhere.
@@ -149,7 +151,7 @@ impl Config {
     ///   window updates before it is half closed; set `receive_buffer` for another;
     /// - every segment acknowledged at once, no Nagle, no slow start after idleness;
     /// - the window counts bytes, starts at one segment and at `initial_ssthresh` (unset: no limit);
-    /// - NewReno (RFC 6582) after three duplicates, no limited transmit;
+    /// - Reno, with NewReno's recovery (RFC 6582) after three duplicates, no limited transmit;
     /// - time-outs of RFC 6298 to the letter: 1 s at first and at least, 60 s at most;
     /// - ECN off: set `ecn` at both ends.
     pub fn textbook(mss: u16) -> Self {
@@ -163,6 +165,7 @@ impl Config {
             timestamps: false,
             nagle: Nagle::Off,
             ack: ack::Profile::EverySegment,
+            congestion: cc::Algorithm::Reno,
             initial_window: InitialWindow::Segments(1),
             cwnd_unit: CwndUnit::Bytes,
             limited_transmit: false,
@@ -195,8 +198,9 @@ impl Config {
             nagle: Nagle::Minshall,
             ack: ack::Profile::Linux(ack::linux::Options::default()),
             ack_phase: 0.0,
-            congestion: cc::Algorithm::Reno,
-            initial_window: InitialWindow::Rfc6928,
+            congestion: cc::Algorithm::Cubic(cc::cubic::Options::default()),
+            // TCP_INIT_CWND of include/net/tcp.h: whatever their size.
+            initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,
             cwnd_unit: CwndUnit::Segments,
             limited_transmit: true,
@@ -210,7 +214,9 @@ impl Config {
             rto_slop: Span::ZERO,
             forgiven_syns: 1,
             retries: 15,
+            // tcp_syn_retries, tcp_synack_retries.
             syn_retries: 6,
+            syn_ack_retries: 5,
             time_wait: Span::from_secs(60),
             keep_alive: None,
             window_update: WindowUpdate::Doubled,
@@ -224,6 +230,8 @@ impl Config {
             window_scale: Some(6),
             nagle: Nagle::Bsd,
             ack,
+            congestion: cc::Algorithm::Reno,
+            initial_window: InitialWindow::Rfc6928,
             cwnd_unit: CwndUnit::Bytes,
             // net.inet.tcp.rexmit_min; TCPTV_REXMTMAX.
             min_rto: Span::from_millis(30),
@@ -232,6 +240,8 @@ impl Config {
             // TCPTV_CPU_VAR, hz/5, in TCPT_RANGESET; xnu: TCP_ADD_REXMTSLOP.
             rto_slop: Span::from_millis(200),
             retries: 12,
+            // net.inet.tcp.syncache.rexmtlimit.
+            syn_ack_retries: 3,
             window_update: WindowUpdate::TwoSegments,
             ..Self::linux()
         }
@@ -249,9 +259,11 @@ impl Config {
             min_rto: Span::from_millis(300),
             rto_slop: Span::ZERO,
             forgiven_syns: 0,
-            // TcpMaxDataRetransmissions 5, TcpInitialRtt, TcpTimedWaitDelay.
+            // TcpMaxDataRetransmissions 5, TcpMaxConnectRetransmissions and
+            // TcpMaxConnectResponseRetransmissions 2, TcpInitialRtt, TcpTimedWaitDelay.
             retries: 5,
             syn_retries: 2,
+            syn_ack_retries: 2,
             time_wait: Span::from_secs(120),
             ..Self::freebsd(ack)
         }

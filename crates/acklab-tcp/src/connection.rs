@@ -5,22 +5,22 @@
 //! calls: OPEN is [`Connection::connect`], [`Connection::listen`] and [`Connection::accept`], SEND
 //! is [`Connection::write`], RECEIVE [`Connection::read`], CLOSE and ABORT have their names.
 
-use std::collections::VecDeque;
-
 use super::acking::{Acking, Surroundings};
-use super::config::{Config, CwndUnit};
+use super::config::Config;
 use super::ecn::EcnState;
+use super::flight::Flight;
 use super::nagle::{Holding, Nagle};
 use super::news::Account;
 use super::options::Terms;
 use super::rate::RateSampler;
 use super::receive_buffer::ReceiveBuffer;
-use super::recovery::{Phase, Recovery};
+use super::recovery::Recovery;
 use super::returned::Returned;
 use super::rto::RtoEstimator;
 use super::send_buffer::SendBuffer;
 use super::state::{Cause, State};
 use super::timers::{Timer, Timers};
+use super::usage::Usage;
 use acklab_core::ack::AckPolicy;
 use acklab_core::cc::{CongestionControl as _, Controller, Start};
 use acklab_core::endpoint::Endpoint;
@@ -113,13 +113,6 @@ impl SendSpace {
     }
 }
 
-/// When a segment left for the first time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Departure {
-    pub(super) end: u64,
-    pub(super) at: Time,
-}
-
 /// One end of a TCP connection.
 #[expect(
     clippy::struct_excessive_bools,
@@ -136,7 +129,7 @@ pub struct Connection {
     pub(super) snd: SendSpace,
     pub(super) send_buffer: SendBuffer,
     pub(super) rcv: ReceiveBuffer,
-    pub(super) departures: VecDeque<Departure>,
+    pub(super) flight: Flight,
     pub(super) rtt: RtoEstimator,
     pub(super) recovery: Recovery,
     pub(super) cc: Controller,
@@ -146,8 +139,7 @@ pub struct Connection {
     pub(super) pacer: Pacer,
     /// Only for a congestion control that asks for it.
     pub(super) rate: Option<Box<RateSampler>>,
-    /// The congestion window held something back since the last ACK.
-    pub(super) cwnd_limited: bool,
+    pub(super) usage: Usage,
     pub(super) last_sent: Option<Time>,
     pub(super) last_heard: Time,
     pub(super) acking: Acking,
@@ -233,7 +225,7 @@ impl Connection {
             },
             send_buffer: SendBuffer::new(config.send_buffer),
             rcv: ReceiveBuffer::new(config.receive_buffer),
-            departures: VecDeque::new(),
+            flight: Flight::new(config.cwnd_unit, terms.full_segment(0)),
             rtt: RtoEstimator::new(&config),
             recovery: Recovery::new(&config),
             account: Account::default(),
@@ -242,7 +234,7 @@ impl Connection {
             pacer: Pacer::default(),
             rate: None,
             cc,
-            cwnd_limited: false,
+            usage: Usage::default(),
             last_sent: None,
             last_heard: now,
             acking: Acking::new(config.ack.policy(config.ack_phase)),
@@ -400,23 +392,21 @@ impl Connection {
         }
     }
 
-    /// Bytes on the way, as the congestion window counts them.
+    /// What is on the way, as the congestion window counts it.
     pub(super) fn pipe(&self) -> u64 {
-        let mss = self.terms.full_segment(0);
-        if self.config.cwnd_unit == CwndUnit::Segments
-            && self.recovery.phase == Phase::Open
-            && self.recovery.board.is_empty()
-        {
-            return self.departures.len() as u64 * u64::from(mss);
-        }
-        let pipe = self.recovery.pipe(self.snd.una, self.snd.nxt, mss);
+        let pipe = self.recovery.pipe(self.snd.una, self.snd.nxt, &self.flight);
         if self.returned.is_empty() {
             return pipe;
         }
         let board = &self.recovery.board;
-        self.returned.correct(pipe, |offset| {
-            self.recovery.is_in_pipe(offset, mss) || board.unmarked(offset, offset + 1) == 0
+        self.returned.correct(pipe, &self.flight, |offset| {
+            self.recovery.is_in_pipe(offset, &self.flight) || board.holds(offset, offset + 1)
         })
+    }
+
+    /// What was sent and not acknowledged (RFC 5681's FlightSize), as the congestion window counts it.
+    pub(super) fn flight_size(&self) -> u64 {
+        self.flight.weigh_all(self.snd.una, self.snd.nxt)
     }
 }
 

@@ -93,7 +93,7 @@ impl Connection {
         }
         self.ecn.on_reduction(self.snd.nxt);
         if self.ecn.feedback == EcnFeedback::PerWindow {
-            let in_flight = self.in_flight();
+            let in_flight = self.flight_size();
             self.cc.on_ecn(now, &EcnSample { in_flight });
             self.tell_congestion(now, sink);
         }

@@ -70,10 +70,12 @@ impl Connection {
         }
         self.last_heard = now;
         self.probes = 0;
-        if let Some(ts) = stamp.filter(|_| start <= self.acking.acked() as i64) {
-            self.terms.on_timestamp(now, ts);
-        }
         if self.take_ack(now, segment, sink) {
+            // RFC 7323 section 5.3 (R3) takes it before the ACK field is looked at / we after /
+            // because RFC 5961 lets nothing count of a segment whose ACK field cannot be.
+            if let Some(ts) = stamp.filter(|_| start <= self.acking.acked() as i64) {
+                self.terms.on_timestamp(now, ts);
+            }
             self.take_mark(now, mark, segment, sink);
             self.take_payload(now, start, segment);
             self.take_fin(now, start, segment);
@@ -139,10 +141,10 @@ impl Connection {
         }
         let una = self.snd.una;
         let window_changed = self.take_window(ack, segment);
-        let sacked = self.take_sack(segment, ack);
+        let (sack_news, sacked) = self.take_sack(segment, ack);
         // RFC 5681 section 2; with SACK what counts is news (RFC 6675 section 2).
         let duplicate = if self.terms.sack {
-            sacked > 0
+            sack_news
         } else {
             ack == una as i64 && segment.seq_len() == 0 && !window_changed && self.snd.nxt > una
         };
@@ -170,20 +172,28 @@ impl Connection {
         changed
     }
 
-    /// SACK blocks; returns how many bytes were news. Blocks outside what was sent are ignored.
-    fn take_sack(&mut self, segment: &TcpRepr, ack: i64) -> u64 {
+    /// SACK blocks; returns whether they bring news, and what it weighs. Blocks outside what was sent are
+    /// ignored.
+    fn take_sack(&mut self, segment: &TcpRepr, ack: i64) -> (bool, u64) {
+        let (mut news, mut weight) = (false, 0);
         if !self.terms.sack || segment.options.sack.is_empty() {
-            return 0;
+            return (news, weight);
         }
         let floor = ack.max(self.snd.una as i64);
-        let mut news = 0;
         for block in segment.options.sack.as_slice() {
             let (left, right) = (self.snd.offset(block.left), self.snd.offset(block.right));
             if left > floor && left < right && right <= self.snd.nxt as i64 {
-                news += self.recovery.board.mark(left as u64, right as u64);
+                let (left, right) = (left as u64, right as u64);
+                let (board, flight) = (&mut self.recovery.board, &self.flight);
+                if !board.holds(left, right) {
+                    let weigh = |left, right| flight.weigh(left, right);
+                    weight += board.unmarked(left, right, weigh);
+                    board.mark(left, right, weigh);
+                    news = true;
+                }
             }
         }
-        news
+        (news, weight)
     }
 
     /// What an acknowledged FIN of ours means; false where nothing is left to process.

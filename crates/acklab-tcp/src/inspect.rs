@@ -119,10 +119,14 @@ impl Connection {
             ),
             (self.recovery.board.total() <= nxt - una, "SACK below flight"),
             (!self.state.is_synchronised() || self.cc.cwnd() >= mss, "cwnd of one MSS at least"),
-            (self.pipe() <= (nxt - una) * 2 + mss * 2048, "pipe within flight"),
+            (self.pipe() <= 2 * self.flight_size(), "pipe within flight"),
+            (
+                self.recovery.board.is_weighed(|left, right| self.flight.weigh(left, right)),
+                "what is SACKed weighs what its segments do",
+            ),
             (self.returned.is_within(una, nxt), "what came back is in flight"),
             (self.rcv.total_read() <= self.rcv.nxt, "read no more than arrived"),
-            (self.departures.iter().all(|d| d.end > una && d.end <= max), "departures in flight"),
+            (self.flight.is_within(una, max), "segments in flight"),
             (
                 una == nxt
                     || !self.state.may_send()

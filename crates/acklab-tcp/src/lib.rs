@@ -7,6 +7,7 @@
 //! - `output`: what may leave now; `timers`: what a deadline does;
 //! - `send_buffer`, `receive_buffer`: lengths only, see below; `options`: what was negotiated;
 //! - `nagle`, `rto`, `sack`, `recovery`, `ecn`: the algorithms, each by its RFC;
+//! - `flight`: the segments that are out and what they weigh in the window; `usage`: whether it was full;
 //! - `news`: what the congestion control is told of each ACK; `rate`, `pacing`: the same of
 //!   delivery rates, and departures at the rate it asks for; `returned`: segments sent back.
 //!
@@ -22,6 +23,7 @@ mod acking;
 mod config;
 mod connection;
 mod ecn;
+mod flight;
 pub mod harness;
 mod input;
 mod inspect;
@@ -41,6 +43,7 @@ mod send_buffer;
 mod state;
 mod system;
 mod timers;
+mod usage;
 
 pub use config::{Config, CwndUnit, InitialWindow, KeepAlive, LossRecovery, WindowUpdate};
 pub use connection::{AppEvent, Connection};

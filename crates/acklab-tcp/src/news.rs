@@ -2,12 +2,11 @@
 //! [`AckSample`] that the congestion control gets of it.
 //!
 //! An ACK is news if it advances, SACKs something new or, without SACK, is a duplicate by RFC 5681
-//! section 2. Bytes are counted as delivered once: with SACK when they are first reported; without, a
+//! section 2. What arrived is counted once, in what the window counts ([`super::flight`]): with SACK when they are first reported; without, a
 //! duplicate counts as one segment on account, which the next cumulative ACKs settle (of each of them
 //! one segment, the hole it filled, cannot have been on account). After the peer's SACKs were thrown
 //! away (second time-out in a row) bytes may count twice.
 
-use super::config::LossRecovery;
 use super::connection::{AppEvent, Connection};
 use super::recovery::Phase;
 use super::timers::Timer;
@@ -21,18 +20,18 @@ use acklab_core::time::{Span, Time};
 pub(super) struct News {
     /// Its acknowledgment number, or our oldest unacknowledged offset where that is later.
     pub(super) ack: u64,
-    /// Bytes it was the first to SACK.
+    /// What it was the first to SACK, as the window counts it.
     pub(super) sacked: u64,
     /// It counts towards the threshold of duplicates.
     pub(super) duplicate: bool,
 }
 
-/// Deliveries that duplicate ACKs showed and no cumulative ACK has confirmed, bytes.
+/// Deliveries that duplicate ACKs showed and no cumulative ACK has confirmed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Account(u64);
 
 impl Account {
-    /// A duplicate ACK with `in_flight` bytes unacknowledged; returns what it delivered.
+    /// A duplicate ACK with `in_flight` unacknowledged; returns what it delivered.
     fn on_duplicate(&mut self, in_flight: u64, mss: u64) -> u64 {
         // The segment that is missing is not among them.
         let delivered = in_flight.saturating_sub(mss + self.0).min(mss);
@@ -40,7 +39,7 @@ impl Account {
         delivered
     }
 
-    /// `acked` bytes are acknowledged; returns what of it had not been counted.
+    /// `acked` is acknowledged; returns what of it had not been counted.
     fn on_advance(&mut self, acked: u64, mss: u64) -> u64 {
         let delivered = acked.saturating_sub(self.0).max(acked.min(mss));
         self.0 = self.0.saturating_sub(acked - delivered);
@@ -51,23 +50,24 @@ impl Account {
 impl Connection {
     /// An ACK with news.
     pub(super) fn take_news(&mut self, now: Time, news: News, segment: &TcpRepr, sink: &mut Sink) {
-        let (before, in_flight) = (self.snd.una, self.in_flight());
-        let acked = news.ack - before;
-        let cwnd_limited = self.cwnd_limited || self.uses_half_the_window();
+        let (before, in_flight) = (self.snd.una, self.flight_size());
+        let advanced = news.ack > before;
+        let acked = self.flight.weigh(before, news.ack);
+        let state = self.cc.snapshot();
+        let cwnd_limited = self.usage.is_limited(state);
         let in_fast_recovery = self.recovery.phase == Phase::Fast;
-        let delivered = self.newly_delivered(news);
-        let rtt = if acked > 0 { self.take_rtt_sample(now, news.ack, segment) } else { None };
-        if acked > 0 {
-            self.advance(now, before, news.ack, in_fast_recovery);
+        let delivered = self.newly_delivered(news, acked);
+        let rtt = if advanced { self.take_rtt_sample(now, news.ack, segment) } else { None };
+        if advanced {
+            self.advance(now, news.ack, acked, in_fast_recovery);
         }
-        let mss = self.terms.full_segment(0);
         let (una, nxt) = (self.snd.una, self.snd.nxt);
         let duplicate = news.duplicate && self.returned.covers(una).is_none();
-        let entered = duplicate && self.recovery.on_duplicate(una, nxt, mss).entered;
+        let entered = duplicate && self.recovery.on_duplicate(una, nxt, &self.flight).entered;
         let ece = self.ecn.is_echo(segment);
-        let lost = self.recovery.take_lost(una, nxt, mss);
+        let lost = self.recovery.take_lost(una, nxt, &self.flight);
         let rate = self.rate.as_mut().and_then(|rate| {
-            rate.on_ack(una, &self.recovery.board, news.sacked > 0);
+            rate.on_ack(una, &self.recovery.board, news.duplicate);
             rate.sample(now, (delivered, lost), rtt)
         });
         let sample = AckSample {
@@ -82,59 +82,44 @@ impl Connection {
             cwnd_limited,
             in_fast_recovery,
         };
-        let cwnd = self.cc.cwnd();
         self.cc.on_ack(now, &sample);
-        if acked > 0 {
+        if advanced {
             self.after_advance(now, news.ack);
         }
-        if acked > 0 || self.cc.cwnd() != cwnd {
+        if advanced || self.cc.snapshot() != state {
             self.tell_congestion(now, sink);
         }
         if entered {
-            let in_flight = self.lost_flight();
             self.ecn.on_reduction(nxt);
-            self.cc.on_loss(now, &LossSample { in_flight, ece });
+            self.cc.on_loss(now, &LossSample { in_flight: self.flight_size(), ece });
             sink.record(now, EventKind::Loss { flow: self.flow, timeout: false });
             self.tell_congestion(now, sink);
         }
     }
 
-    /// The flight that a loss halves: RFC 5681's FlightSize or, as 4.3BSD-Reno had it, no more than the
-    /// window, which a second loss of the same flight thus halves again.
-    pub(super) fn lost_flight(&self) -> u64 {
-        match self.config.recovery {
-            LossRecovery::Reno => self.in_flight().min(self.cc.cwnd()),
-            LossRecovery::NewReno | LossRecovery::Sack => self.in_flight(),
-        }
-    }
-
-    /// RFC 7661: in slow start half a window in use is enough to go on growing, as in Linux.
-    fn uses_half_the_window(&self) -> bool {
-        let state = self.cc.snapshot();
-        state.cwnd < state.ssthresh && 2 * self.pipe() > state.cwnd
-    }
-
-    /// Bytes that `news` is the first to report; the scoreboard knows the SACKed ones already and the
-    /// cumulative ones not yet.
-    fn newly_delivered(&mut self, news: News) -> u64 {
-        let (una, mss) = (self.snd.una, u64::from(self.terms.full_segment(0)));
-        if self.terms.sack {
-            news.sacked + self.recovery.board.unmarked(una, news.ack)
+    /// What `news` is the first to report, cumulatively `acked` of it; the scoreboard knows the SACKed
+    /// part already and the cumulative one not yet.
+    fn newly_delivered(&mut self, news: News, acked: u64) -> u64 {
+        let (una, flight, board) = (self.snd.una, &self.flight, &self.recovery.board);
+        if self.terms.sack && board.is_empty() {
+            acked
+        } else if self.terms.sack {
+            let weigh = |left, right| flight.weigh(left, right);
+            news.sacked + board.unmarked(una, news.ack, weigh)
         } else if news.ack > una {
-            self.account.on_advance(news.ack - una, mss)
+            self.account.on_advance(acked, flight.mss)
         } else {
-            self.account.on_duplicate(self.in_flight(), mss)
+            self.account.on_duplicate(self.flight_size(), self.flight.mss)
         }
     }
 
     /// The cumulative acknowledgment moves.
-    fn advance(&mut self, now: Time, before: u64, ack: u64, in_fast_recovery: bool) {
+    fn advance(&mut self, now: Time, ack: u64, acked: u64, in_fast_recovery: bool) {
         self.snd.una = ack;
         self.snd.nxt = self.snd.nxt.max(ack);
         self.attempts = 0;
         self.returned.advance(ack);
-        let mss = self.terms.full_segment(0);
-        if self.recovery.on_advance(before, ack, mss).left && in_fast_recovery {
+        if self.recovery.on_advance(ack, acked, &self.flight).left && in_fast_recovery {
             self.cc.on_recovered(now);
         }
     }
@@ -142,7 +127,6 @@ impl Connection {
     /// The congestion control knows of the advance: the timer (RFC 6298 sections 5.2 and 5.3) and the
     /// application follow.
     fn after_advance(&mut self, now: Time, ack: u64) {
-        self.cwnd_limited = false;
         if self.in_flight() > 0 {
             self.arm_retransmission(now);
         } else {
@@ -162,11 +146,7 @@ impl Connection {
         ack: u64,
         segment: &TcpRepr,
     ) -> Option<Span> {
-        let mut newest = None;
-        while let Some(departure) = self.departures.front().filter(|d| d.end <= ack) {
-            newest = Some(departure.at);
-            self.departures.pop_front();
-        }
+        let newest = self.flight.acknowledge(ack);
         let once = self.snd.una >= self.recovery.karn_below;
         let rtt = if once {
             newest.map(|at| now.since(at))

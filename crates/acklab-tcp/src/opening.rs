@@ -68,6 +68,7 @@ impl Connection {
     /// The peer's SYN: its sequence number, options and window.
     fn take_syn(&mut self, now: Time, segment: &TcpRepr) {
         self.terms.on_syn(now, &self.config, &segment.options);
+        self.flight.mss = u64::from(self.terms.full_segment(0));
         self.recovery.use_sack(self.terms.sack);
         self.ecn.on_syn(self.config.ecn, segment.flags);
         self.rcv.on_syn(segment.seq);
@@ -116,7 +117,7 @@ impl Connection {
         let answering = self.state == State::SynReceived;
         if self.snd.max == 0 {
             (self.snd.nxt, self.snd.max) = (1, 1);
-            self.departures.push_back(super::connection::Departure { end: 1, at: now });
+            self.flight.push(1, now);
         } else if self.attempts > 0 {
             self.recovery.karn_below = 1;
         }

@@ -123,7 +123,7 @@ fn clock(now: Time) -> u32 {
 
 /// RFC 9293 section 3.7.1.
 const DEFAULT_MSS: u32 = 536;
-/// Linux `TCP_MIN_MSS`: leaves room for 40 bytes of options and some data, against a hostile SYN.
-const MIN_MSS: u32 = 88;
+/// Linux `TCP_MIN_SND_MSS`: leaves room for 40 bytes of options and 8 of data, against a hostile SYN.
+const MIN_MSS: u32 = 48;
 /// RFC 7323 section 5.5.
 const PAWS_IDLE: Span = Span::from_secs(24 * 24 * 3600);

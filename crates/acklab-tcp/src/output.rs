@@ -1,10 +1,11 @@
 //! What may leave now: retransmissions, new data under the peer's window, the congestion window,
 //! Nagle and sender SWS avoidance (RFC 9293 section 3.8.6.2.1), probes and bare ACKs, in that order.
 
-use super::connection::{Connection, Departure};
+use super::connection::Connection;
 use super::nagle::Nagle;
 use super::recovery::Again;
 use super::state::State;
+use super::timers::Timer;
 use acklab_core::ack::AckPolicy;
 use acklab_core::cc::{CongestionControl, SentSample};
 use acklab_core::event::{AckReason, EventKind, Interest, Release, Sink};
@@ -87,7 +88,7 @@ impl Connection {
             self.on_returned_resent(now, again);
             return Some(packet);
         }
-        while let Some(lost) = self.recovery.next_lost(una, nxt, mss) {
+        while let Some(lost) = self.recovery.next_lost(una, nxt, mss, &self.flight) {
             match self.returned.covers(lost.start) {
                 Some(end) => self.recovery.pass_over(end),
                 None => return self.resend_if_room(now, lost, sink),
@@ -102,10 +103,10 @@ impl Connection {
                 self.note_app_limited();
                 self.hold(now, sink);
             }
-            Next::Congestion => self.cwnd_limited = true,
             Next::Nothing => self.note_app_limited(),
-            Next::Window => {}
+            Next::Congestion | Next::Window => {}
         }
+        self.note_usage(fresh == Next::Congestion);
         loop {
             let doubtful = self.recovery.next_doubtful(una, nxt, mss)?;
             match self.returned.covers(doubtful.start) {
@@ -135,7 +136,7 @@ impl Connection {
         let early =
             if self.config.limited_transmit { self.recovery.limited_transmit(mss) } else { 0 };
         let limit = self.cc.cwnd() + early;
-        if len > 0 && self.pipe() + len > limit {
+        if len > 0 && self.pipe() + self.flight.weigh_one(len) > limit {
             return Next::Congestion;
         }
         let fin = self.snd.fin && takes_all;
@@ -178,7 +179,7 @@ impl Connection {
         self.note_departure(now, start, end);
         self.snd.nxt = end;
         self.snd.max = self.snd.max.max(end);
-        self.departures.push_back(Departure { end, at: now });
+        self.flight.push(end, now);
         self.last_sent = Some(now);
         self.tell_sent_messages(now, sink);
         let mut packet = self.emit(now, start, end, false, sink);
@@ -189,11 +190,20 @@ impl Connection {
     /// For the delivery rate, before the stretch counts as being on the way.
     fn note_departure(&mut self, now: Time, start: u64, end: u64) {
         if self.rate.is_some() {
-            let pipe = self.pipe();
+            let (pipe, weight) = (self.pipe(), self.flight.weigh_one(end - start));
             if let Some(rate) = &mut self.rate {
-                rate.on_sent(now, (start, end), pipe);
+                rate.on_sent(now, (start, end), weight, pipe);
             }
         }
+    }
+
+    /// Nothing more leaves now: `blocked` by the congestion window, or by something else.
+    fn note_usage(&mut self, blocked: bool) {
+        if self.snd.una == self.snd.nxt {
+            return;
+        }
+        let limited = blocked || self.pipe() >= self.cc.cwnd();
+        self.usage.note(limited, self.flight_size(), (self.snd.una, self.snd.nxt));
     }
 
     fn tell_sent_messages(&mut self, now: Time, sink: &mut Sink) {
@@ -223,9 +233,9 @@ impl Connection {
     }
 
     fn resend_if_room(&mut self, now: Time, again: Again, sink: &mut Sink) -> Option<Packet> {
-        let len = again.end - again.start;
-        if !again.is_forced() && self.pipe() + len > self.cc.cwnd() {
-            self.cwnd_limited = true;
+        let weight = self.flight.weigh_one(again.end - again.start);
+        if !again.is_forced() && self.pipe() + weight > self.cc.cwnd() {
+            self.note_usage(true);
             return None;
         }
         if self.must_wait(now) {
@@ -233,7 +243,12 @@ impl Connection {
         }
         self.note_departure(now, again.start, again.end);
         self.recovery.on_resent(again);
-        if self.timers.deadline(super::timers::Timer::Retransmit).is_none() {
+        self.flight.cut_again(now, again.start, again.end);
+        let weigh = |left, right| self.flight.weigh(left, right);
+        self.recovery.board.weigh_again(again.start, again.end, weigh);
+        // The timer watches the oldest segment: sent again, that has its time anew, as in 4.4BSD and Linux
+        // (RFC 6675 section 6 leaves it to us).
+        if again.start <= self.snd.una || self.timers.deadline(Timer::Retransmit).is_none() {
             self.arm_retransmission(now);
         }
         self.last_sent = Some(now);
@@ -284,7 +299,8 @@ impl Connection {
         let data_end = self.send_buffer.end();
         let len = end.min(data_end).saturating_sub(start) as u32;
         let mut flags = Flags::ACK.with(self.ecn.echo());
-        if end > data_end {
+        // The FIN's place in the sequence space is the one after the data.
+        if self.snd.fin && (start..end).contains(&data_end) {
             flags = flags.with(Flags::FIN);
         }
         if len > 0 && start + u64::from(len) == data_end {
@@ -321,8 +337,8 @@ impl Connection {
         if len > 0 {
             self.acking.policy.on_data_sent(now);
             self.pace(now, len);
-            let in_flight = self.in_flight();
-            self.cc.on_sent(now, &SentSample { bytes: len, in_flight, retransmission: again });
+            let (bytes, in_flight) = (self.flight.weigh_one(len.into()) as u32, self.flight_size());
+            self.cc.on_sent(now, &SentSample { bytes, in_flight, retransmission: again });
         }
         if !sink.wants(Interest::TRANSPORT) {
             return;

@@ -32,9 +32,9 @@ impl RateSampler {
         Self { segments: VecDeque::new(), path: Estimator::new(now) }
     }
 
-    /// The stretch [start, end) leaves; `pipe` bytes were on the way before it.
-    pub(super) fn on_sent(&mut self, now: Time, (start, end): (u64, u64), pipe: u64) {
-        let stamp = self.path.on_sent(now, end - start, pipe);
+    /// The stretch [start, end) of that weight leaves; `pipe` was on the way before it.
+    pub(super) fn on_sent(&mut self, now: Time, (start, end): (u64, u64), weight: u64, pipe: u64) {
+        let stamp = self.path.on_sent(now, weight, pipe);
         if self.segments.back().is_none_or(|last| last.end < end) {
             self.segments.push_back(Segment { end, stamp: Some(stamp) });
             return;
@@ -61,7 +61,7 @@ impl RateSampler {
         if !sacked {
             return;
         }
-        for &(left, right) in board.ranges() {
+        for (left, right) in board.ranges() {
             let first = self.segments.partition_point(|segment| segment.end <= left);
             let mut index = first;
             while let Some(segment) = self.segments.get_mut(index).filter(|s| s.end <= right) {
@@ -116,7 +116,7 @@ mod tests {
         let mut rate = RateSampler::new(Time::ZERO);
         for (number, &ms) in times.iter().enumerate() {
             let start = 1 + 1000 * number as u64;
-            rate.on_sent(at(ms), (start, start + 1000), 1000 * number as u64);
+            rate.on_sent(at(ms), (start, start + 1000), 1000, 1000 * number as u64);
         }
         rate
     }
@@ -135,7 +135,7 @@ mod tests {
             samples.push((sample.delivered, sample.interval.as_micros() / 1000));
             assert_eq!(sample.total_delivered, 1000 * (number + 1));
             let start = 10_001 + 1000 * number;
-            rate.on_sent(at(now), (start, start + 1000), 9000);
+            rate.on_sent(at(now), (start, start + 1000), 1000, 9000);
         }
         assert_eq!((samples[0], samples[9]), ((1000, 100), (10_000, 190)), "since the burst");
         // The eleventh left at 100 ms, when one was delivered; the burst before it at 0.
@@ -147,7 +147,7 @@ mod tests {
     fn sacked_segments_make_samples_once_and_losses_are_counted() {
         let mut rate = sent(&[0; 4]);
         let mut board = Scoreboard::default();
-        board.mark(1001, 3001);
+        board.mark(1001, 3001, |left, right| right - left);
         rate.on_ack(1, &board, true);
         let sample = rate.sample(at(50), (2000, 1000), None).expect("a sample");
         assert_eq!((sample.delivered, sample.lost, sample.tx_in_flight), (2000, 1000, 3000));
@@ -162,13 +162,13 @@ mod tests {
     fn a_pause_of_the_application_marks_what_leaves_until_its_pipe_is_delivered() {
         let mut rate = sent(&[0]);
         rate.path.on_app_limited(1000);
-        rate.on_sent(at(10), (1001, 2001), 1000);
+        rate.on_sent(at(10), (1001, 2001), 1000, 1000);
         let board = Scoreboard::default();
         rate.on_ack(1001, &board, false);
         assert!(!rate.sample(at(20), (1000, 0), None).expect("a sample").app_limited);
         rate.on_ack(2001, &board, false);
         assert!(rate.sample(at(30), (1000, 0), None).expect("a sample").app_limited);
-        rate.on_sent(at(40), (2001, 3001), 0);
+        rate.on_sent(at(40), (2001, 3001), 1000, 0);
         rate.on_ack(3001, &board, false);
         assert!(!rate.sample(at(50), (1000, 0), None).expect("a sample").app_limited);
     }

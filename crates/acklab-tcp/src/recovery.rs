@@ -16,6 +16,7 @@
 //! (RFC 2018 section 8). Left out: F-RTO, DSACK undo, RACK.
 
 use super::config::{Config, LossRecovery};
+use super::flight::Flight;
 use super::sack::Scoreboard;
 
 /// What the sender is doing about loss.
@@ -136,21 +137,30 @@ impl Recovery {
         self.convention == LossRecovery::Reno
     }
 
-    /// Bytes on the way (RFC 6675 `pipe`; FlightSize less inflation without SACK).
-    pub(super) fn pipe(&self, una: u64, nxt: u64, mss: u32) -> u64 {
-        let flight = nxt - una;
+    /// What is on the way (RFC 6675 `pipe`; FlightSize less inflation without SACK), as the window
+    /// counts it.
+    pub(super) fn pipe(&self, una: u64, nxt: u64, flight: &Flight) -> u64 {
+        let unmarked = |from, to| self.unmarked(from, to, flight);
         match self.phase {
             Phase::Timeout => {
                 let point = self.point.clamp(una, nxt);
-                self.board.unmarked(una, self.high_rxt.min(point)) + self.board.unmarked(point, nxt)
+                unmarked(una, self.high_rxt.min(point)) + unmarked(point, nxt)
             }
-            _ if self.board.is_empty() => flight.saturating_sub(self.inflation),
+            _ if self.board.is_empty() => flight.weigh_all(una, nxt).saturating_sub(self.inflation),
             phase => {
-                let lost = self.board.lost_below(mss, self.dup_thresh).max(una);
+                let lost = self.lost_below(flight).max(una);
                 let again = if phase == Phase::Fast { self.high_rxt } else { una };
-                self.board.unmarked(lost, nxt) + self.board.unmarked(una, again.min(nxt))
+                unmarked(lost, nxt) + unmarked(una, again.min(nxt))
             }
         }
+    }
+
+    fn unmarked(&self, from: u64, to: u64, flight: &Flight) -> u64 {
+        self.board.unmarked(from, to, |left, right| flight.weigh(left, right))
+    }
+
+    fn lost_below(&self, flight: &Flight) -> u64 {
+        self.board.lost_below(flight.mss, self.dup_thresh)
     }
 
     /// Extra bytes that limited transmit allows (RFC 3042; with SACK the pipe has it already).
@@ -162,9 +172,9 @@ impl Recovery {
         }
     }
 
-    /// The cumulative ACK moved from `before` to `una`.
-    pub(super) fn on_advance(&mut self, before: u64, una: u64, mss: u32) -> Outcome {
-        self.board.advance(una);
+    /// The cumulative ACK moved to `una`, by so much as the window counts it.
+    pub(super) fn on_advance(&mut self, una: u64, acked: u64, flight: &Flight) -> Outcome {
+        self.board.advance(una, |left, right| flight.weigh(left, right));
         self.dup_acks = 0;
         self.high_rxt = self.high_rxt.max(una);
         if self.phase == Phase::Open {
@@ -181,23 +191,23 @@ impl Recovery {
             // RFC 6582 section 3.2, step 3: a partial ACK. Send the next hole again, deflate by the
             // amount acknowledged and add back one segment.
             self.forced = true;
-            self.untold += u64::from(mss);
-            let acked = una - before;
+            let mss = flight.mss;
+            self.untold += mss;
             self.inflation = self.inflation.saturating_sub(acked);
-            if acked >= u64::from(mss) {
-                self.inflation += u64::from(mss);
+            if acked >= mss {
+                self.inflation += mss;
             }
         }
         Outcome::default()
     }
 
     /// A duplicate ACK came: without SACK by RFC 5681's definition, with SACK one that brought news.
-    pub(super) fn on_duplicate(&mut self, una: u64, nxt: u64, mss: u32) -> Outcome {
+    pub(super) fn on_duplicate(&mut self, una: u64, nxt: u64, flight: &Flight) -> Outcome {
         self.dup_acks = self.dup_acks.saturating_add(1);
         match self.phase {
-            Phase::Fast if !self.sack() => self.inflation += u64::from(mss),
-            Phase::Open if self.is_loss(una, mss) => {
-                self.enter_fast(una, nxt, mss);
+            Phase::Fast if !self.sack() => self.inflation += flight.mss,
+            Phase::Open if self.is_loss(una, flight) => {
+                self.enter_fast(una, nxt, flight.mss);
                 return Outcome { entered: true, ..Outcome::default() };
             }
             _ => {}
@@ -206,13 +216,13 @@ impl Recovery {
     }
 
     /// RFC 6675 section 5, steps 1 and 2; RFC 6582 section 3.2, step 2.
-    fn is_loss(&self, una: u64, mss: u32) -> bool {
-        let enough = self.dup_acks >= self.dup_thresh
-            || (self.sack() && self.board.lost_below(mss, self.dup_thresh) > una);
+    fn is_loss(&self, una: u64, flight: &Flight) -> bool {
+        let enough =
+            self.dup_acks >= self.dup_thresh || (self.sack() && self.lost_below(flight) > una);
         enough && (self.is_classic() || self.point == 0 || una >= self.point)
     }
 
-    fn enter_fast(&mut self, una: u64, nxt: u64, mss: u32) {
+    fn enter_fast(&mut self, una: u64, nxt: u64, mss: u64) {
         self.phase = Phase::Fast;
         self.point = nxt;
         self.high_rxt = una;
@@ -220,15 +230,15 @@ impl Recovery {
         self.rescued = false;
         self.entry = una;
         if !self.sack() {
-            self.untold += u64::from(mss);
-            self.inflation = u64::from(self.dup_thresh) * u64::from(mss);
+            self.untold += mss;
+            self.inflation = u64::from(self.dup_thresh) * mss;
         }
     }
 
     /// The retransmission timer expired (RFC 6298 section 5.4); `again`: not for the first time.
-    /// Returns how many bytes it is the first to call lost.
-    pub(super) fn on_timeout(&mut self, una: u64, nxt: u64, again: bool) -> u64 {
-        let lost = self.board.unmarked(self.counted.max(una), nxt);
+    /// Returns how much it is the first to call lost.
+    pub(super) fn on_timeout(&mut self, una: u64, nxt: u64, again: bool, flight: &Flight) -> u64 {
+        let lost = self.unmarked(self.counted.max(una), nxt, flight);
         self.counted = self.counted.max(nxt);
         if again {
             self.board.clear();
@@ -243,25 +253,25 @@ impl Recovery {
         lost
     }
 
-    /// Bytes inferred lost since the last call: with SACK what the scoreboard shows (`IsLost`), without
+    /// What was inferred lost since the last call: with SACK what the scoreboard shows (`IsLost`), without
     /// one segment for each that is sent again. A time-out counts all that is out.
-    pub(super) fn take_lost(&mut self, una: u64, nxt: u64, mss: u32) -> u64 {
-        let mut lost = std::mem::take(&mut self.untold).min(nxt - una);
+    pub(super) fn take_lost(&mut self, una: u64, nxt: u64, flight: &Flight) -> u64 {
+        let mut lost = std::mem::take(&mut self.untold).min(flight.weigh_all(una, nxt));
         if !self.board.is_empty() {
-            let below = self.board.lost_below(mss, self.dup_thresh).min(nxt);
-            lost += self.board.unmarked(self.counted.max(una), below);
+            let below = self.lost_below(flight).min(nxt);
+            lost += self.unmarked(self.counted.max(una), below, flight);
             self.counted = self.counted.max(below);
         }
         lost
     }
 
     /// Whether [`Recovery::pipe`] counts the unmarked byte at `offset`.
-    pub(super) fn is_in_pipe(&self, offset: u64, mss: u32) -> bool {
+    pub(super) fn is_in_pipe(&self, offset: u64, flight: &Flight) -> bool {
         match self.phase {
             Phase::Timeout => offset < self.high_rxt || offset >= self.point,
             _ if self.board.is_empty() => true,
             phase => {
-                offset >= self.board.lost_below(mss, self.dup_thresh)
+                offset >= self.lost_below(flight)
                     || (phase == Phase::Fast && offset < self.high_rxt)
             }
         }
@@ -274,7 +284,7 @@ impl Recovery {
     }
 
     /// What to send again next, at most `mss` bytes. Offered before new data: forced, rule 1.
-    pub(super) fn next_lost(&self, una: u64, nxt: u64, mss: u32) -> Option<Again> {
+    pub(super) fn next_lost(&self, una: u64, nxt: u64, mss: u32, flight: &Flight) -> Option<Again> {
         if self.phase == Phase::Open || una >= nxt {
             return None;
         }
@@ -288,7 +298,7 @@ impl Recovery {
         }
         let limit = match self.phase {
             Phase::Timeout => self.point,
-            _ if self.sack() => self.board.lost_below(mss, self.dup_thresh),
+            _ if self.sack() => self.lost_below(flight),
             _ => 0,
         };
         let hole = self.board.next_hole(self.high_rxt.max(una), limit.min(nxt))?;

@@ -10,6 +10,7 @@
 //! Returned SYNs, ACKs without data and window probes are left to the timers that stand behind them.
 
 use super::connection::Connection;
+use super::flight::Flight;
 use super::recovery::Again;
 use super::timers::Timer;
 use acklab_core::cc::{CongestionControl, ReturnedSample};
@@ -108,9 +109,9 @@ impl Returned {
 
     /// `pipe` with the segments that keep their place although loss recovery does not count them;
     /// `counted` says whether it does, by an offset, or whether they arrived.
-    pub(super) fn correct(&self, pipe: u64, counted: impl Fn(u64) -> bool) -> u64 {
+    pub(super) fn correct(&self, pipe: u64, flight: &Flight, counted: impl Fn(u64) -> bool) -> u64 {
         let missing = self.segments.iter().filter(|comeback| !counted(comeback.start));
-        pipe + missing.map(|comeback| comeback.end - comeback.start).sum::<u64>()
+        pipe + missing.map(|comeback| flight.weigh(comeback.start, comeback.end)).sum::<u64>()
     }
 
     /// Whether every segment lies in (una, nxt].
@@ -130,11 +131,11 @@ impl Connection {
             return;
         }
         let end = end as u64;
-        if self.recovery.board.unmarked(start, end) == 0 {
+        if self.recovery.board.holds(start, end) {
             return;
         }
         let Some(times) = self.returned.take(start, end, now) else { return };
-        let (in_flight, srtt) = (self.in_flight(), self.rtt.srtt());
+        let (in_flight, srtt) = (self.flight_size(), self.rtt.srtt());
         let wait = self.cc.on_returned(now, &ReturnedSample { in_flight, times, srtt });
         self.returned.postpone(start, now + wait);
         self.timers.set(Timer::Retransmit, now + wait + self.rtt.rto());
@@ -146,7 +147,7 @@ impl Connection {
     /// The segment that came back and goes again now.
     pub(super) fn next_returned(&mut self, now: Time, mss: u32) -> Option<Again> {
         while let Some((start, end)) = self.returned.next(now, mss) {
-            if self.recovery.board.unmarked(start, end) > 0 {
+            if !self.recovery.board.holds(start, end) {
                 return Some(Again::returned(start, end));
             }
             // It arrived after all.

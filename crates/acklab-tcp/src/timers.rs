@@ -5,6 +5,7 @@
 
 use super::connection::{AppEvent, Connection};
 use super::nagle::CORK_CEILING;
+use super::recovery::Phase;
 use super::state::{Cause, State};
 use acklab_core::cc::{CongestionControl, RtoSample};
 use acklab_core::event::{EventKind, Sink};
@@ -72,7 +73,11 @@ impl Connection {
     /// RFC 6298 sections 5.4 to 5.7 and RFC 5681 section 3.1.
     fn on_retransmission_timeout(&mut self, now: Time, sink: &mut Sink) {
         let in_handshake = matches!(self.state, State::SynSent | State::SynReceived);
-        let limit = if in_handshake { self.config.syn_retries } else { self.config.retries };
+        let limit = match self.state {
+            State::SynReceived if self.passive => self.config.syn_ack_retries,
+            State::SynSent | State::SynReceived => self.config.syn_retries,
+            _ => self.config.retries,
+        };
         if self.attempts >= limit {
             self.give_up();
             return;
@@ -85,15 +90,16 @@ impl Connection {
             self.syn_due = true;
             return;
         }
-        let in_flight = self.lost_flight();
-        let lost = self.recovery.on_timeout(self.snd.una, self.snd.nxt, again);
+        let in_flight = self.flight_size();
+        let recovering = self.recovery.phase == Phase::Fast;
+        let lost = self.recovery.on_timeout(self.snd.una, self.snd.nxt, again, &self.flight);
         if let Some(rate) = &mut self.rate {
             rate.on_lost(lost);
         }
         self.returned.clear();
         self.timers.stop(Timer::Returned);
         self.ecn.on_reduction(self.snd.nxt);
-        self.cc.on_rto(now, &RtoSample { in_flight, again });
+        self.cc.on_rto(now, &RtoSample { in_flight, again, recovering });
         sink.record(now, EventKind::Loss { flow: self.flow, timeout: true });
         self.tell_congestion(now, sink);
     }

@@ -1,9 +1,9 @@
 //! Opening, closing, resetting and the edges of RFC 9293's state machine, between two connections.
 
 use acklab_core::endpoint::Endpoint;
-use acklab_core::event::Sink;
+use acklab_core::event::{EventKind, Sink};
 use acklab_core::packet::{Body, Ecn, Packet};
-use acklab_core::segment::{Flags, TcpRepr};
+use acklab_core::segment::{Flags, TcpOptions, TcpRepr, Timestamp};
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 use acklab_tcp::harness::{Fate, Pair, Sent, Side};
@@ -95,6 +95,19 @@ fn a_round_trip_beyond_the_first_time_out_costs_linux_no_window() {
 }
 
 #[test]
+fn the_initial_window_of_linux_is_ten_segments_of_any_size() {
+    // TCP_INIT_CWND; FreeBSD and Windows 10 bound it in bytes, as RFC 6928 does.
+    let opened = |system: System| {
+        let config = Config { mss: 8960, ..system.config() };
+        let mut pair = Pair::new(config.clone(), config, LATENCY);
+        pair.drive(at(1000));
+        pair.a.snapshot().cwnd / u64::from(pair.a.mss())
+    };
+    assert_eq!(opened(System::Linux), 10);
+    assert_eq!((opened(System::FreeBsd122), opened(System::Windows10)), (2, 2));
+}
+
+#[test]
 fn a_peer_that_never_answers_is_given_up() {
     let mut pair = pair();
     pair.filter = Box::new(|_, _: &Sent| Fate::Lose);
@@ -103,6 +116,42 @@ fn a_peer_that_never_answers_is_given_up() {
     assert_eq!(pair.notices.last().map(|n| n.2), Some(AppEvent::TimedOut));
     // The SYN and tcp_syn_retries = 6.
     assert_eq!(pair.log.len(), 7);
+}
+
+#[test]
+fn a_client_that_is_gone_after_its_syn_is_given_up_after_five_retransmissions() {
+    // tcp_synack_retries; crossing SYNs count as SYNs (tcp_syn_retries).
+    let linux = || System::Linux.config();
+    let mut pair = Pair::new(linux(), linux(), LATENCY);
+    pair.filter =
+        Box::new(|_, sent: &Sent| if sent.from == Side::B { Fate::Lose } else { Fate::Arrive });
+    pair.drive(at(1));
+    pair.a.abort(pair.time);
+    pair.drive(at(200_000));
+    assert_eq!(pair.log.iter().filter(|s| s.from == Side::B).count(), 6);
+    let (local, remote) = Pair::addresses();
+    let a = Connection::connect(Time::ZERO, linux(), local, remote, Seq(100));
+    let b = Connection::connect(Time::ZERO, linux(), remote, local, Seq(300));
+    let mut crossing = Pair::of(a, b, LATENCY);
+    crossing.filter = Box::new(|index, _: &Sent| if index < 2 { Fate::Arrive } else { Fate::Lose });
+    crossing.drive(at(200_000));
+    let from_a = crossing.log.iter().filter(|s| s.from == Side::A);
+    // The SYN, its answer as SYN-ACK, and six retransmissions of that.
+    assert_eq!(from_a.count(), 8);
+}
+
+#[test]
+fn no_segment_is_smaller_than_the_least_that_linux_sends() {
+    // tcp_min_snd_mss = 48, options included: 12 bytes of timestamps leave 36.
+    let tiny = |mss| Config { mss, ..System::Linux.config() };
+    let payload = |mss| {
+        let mut pair = Pair::new(tiny(1460), tiny(mss), LATENCY);
+        pair.drive(at(1000));
+        pair.a.write(pair.time, 1000);
+        pair.run(Span::from_secs(1));
+        pair.data_from(Side::A)[0].segment.payload_len
+    };
+    assert_eq!([88, 60, 48, 1].map(payload), [76, 48, 36, 36]);
 }
 
 #[test]
@@ -151,6 +200,50 @@ fn closing_takes_a_fin_and_an_ack_each_way_and_two_msl() {
             (Side::A, AppEvent::Closed),
         ]
     );
+}
+
+#[test]
+fn only_the_segment_that_contains_the_fin_bears_it() {
+    // FIN-WAIT-2 and TIME-WAIT acknowledge; the FIN lies below what they have sent.
+    let mut pair = established();
+    pair.a.write(pair.time, 500);
+    pair.a.close(pair.time);
+    pair.run(Span::from_millis(50));
+    for _ in 0..3 {
+        pair.b.write(pair.time, 5000);
+        pair.run(Span::from_millis(300));
+    }
+    pair.b.close(pair.time);
+    pair.run(Span::from_millis(50));
+    assert_eq!(states(&pair), (State::TimeWait, State::Closed));
+    for side in [Side::A, Side::B] {
+        let fin = |s: &&Sent| s.from == side && s.segment.flags.has(Flags::FIN);
+        assert_eq!(pair.log.iter().filter(fin).count(), 1, "{side:?}: {:?}", flags_of(&pair));
+    }
+}
+
+#[test]
+fn duplicates_from_a_half_closed_peer_bring_a_fast_retransmission() {
+    // RFC 5681 section 2: a duplicate ACK bears no FIN, or it would not count without SACK.
+    let newreno = Config { sack: false, ..System::FreeBsd122.config() };
+    let mut pair = Pair::new(newreno.clone(), newreno, LATENCY);
+    pair.drive(at(100));
+    pair.a.close(pair.time);
+    pair.run(Span::from_millis(100));
+    let start = pair.time;
+    let mut data = 0;
+    pair.filter = Box::new(move |_, sent: &Sent| {
+        data += u32::from(sent.from == Side::B && sent.segment.payload_len > 0);
+        if data == 1 { Fate::Lose } else { Fate::Arrive }
+    });
+    pair.b.write(pair.time, 10_000);
+    pair.run(Span::from_millis(100));
+    assert_eq!(pair.a.total_read(), 10_000);
+    let losses = pair.events.iter().filter_map(|event| match event.kind {
+        EventKind::Loss { timeout, .. } => Some((event.time.since(start), timeout)),
+        _ => None,
+    });
+    assert_eq!(losses.collect::<Vec<_>>(), [(Span::from_millis(20), false)]);
 }
 
 #[test]
@@ -249,6 +342,21 @@ fn a_segment_with_an_old_timestamp_is_refused() {
     pair.log.clear();
     forge(&mut pair, replayed);
     assert_eq!((pair.a.total_read(), pair.log.len()), (200, 1));
+}
+
+#[test]
+fn a_segment_that_acknowledges_what_was_never_sent_leaves_no_timestamp() {
+    // RFC 5961 section 5.2: nothing of it counts; else PAWS would refuse the peer from here on.
+    let mut pair = established();
+    let segment = expected_from_b(&pair);
+    let options = TcpOptions {
+        timestamp: Some(Timestamp { value: 1 << 30, echo: 1 }),
+        ..TcpOptions::default()
+    };
+    forge(&mut pair, TcpRepr { ack: segment.ack + 5000, options, ..segment });
+    pair.b.write(pair.time, 300);
+    pair.run(Span::from_millis(50));
+    assert_eq!(pair.a.total_read(), 300);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use acklab_core::ack::Profile;
 use acklab_core::event::{AckReason, EventKind, Release};
+use acklab_core::options::Word as _;
 use acklab_core::time::{Span, Time};
 use acklab_tcp::harness::{Pair, Side};
 use acklab_tcp::{Config, Nagle, State, System};
@@ -210,6 +211,15 @@ fn every_system_has_the_variant_of_its_own() {
 }
 
 #[test]
+fn linux_has_cubic_and_the_others_reno() {
+    for system in System::ALL.iter().copied() {
+        let expected = if system == System::Linux { "cubic" } else { "reno" };
+        assert_eq!(system.config().congestion.name(), expected, "{system}");
+    }
+    assert_eq!(Config::textbook(960).congestion.name(), "reno");
+}
+
+#[test]
 fn a_full_segment_ends_a_hold() {
     let mut pair = established(Nagle::Classic, System::Qnx70.config().ack);
     pair.a.write(pair.time, 100);
@@ -300,4 +310,29 @@ fn a_linux_host_that_answers_delays_its_acks_by_forty_milliseconds() {
     assert_eq!(times, [Span::ZERO, Span::from_millis(70)]);
     let acks: Vec<_> = pair.bare_from(Side::B).iter().map(|s| s.at.since(start)).collect();
     assert_eq!(acks, [Span::from_millis(55), Span::from_millis(85)]);
+}
+
+#[test]
+fn a_linux_host_that_sends_keeps_its_quick_acks_for_what_arrives() {
+    // `tcp_dec_quickack_mode`: only a segment that answers data spends one of the sixteen.
+    let linux = Profile::Linux(acklab_core::ack::linux::Options::default());
+    let mut pair = established(Nagle::Off, linux);
+    pair.reads = [true, false];
+    pair.b.set_nodelay(pair.time, true);
+    let send = |pair: &mut Pair, bytes| {
+        pair.a.write(pair.time, bytes);
+        let start = pair.time;
+        pair.log.clear();
+        pair.run(Span::from_millis(60));
+        let acks = pair.bare_from(Side::B);
+        acks.first().map(|ack| ack.at.since(start))
+    };
+    assert_eq!(send(&mut pair, 100), Some(Span::from_millis(15)));
+    // Twenty segments that acknowledge nothing new, too late after the data to be its answer.
+    for _ in 0..20 {
+        pair.b.write(pair.time, 100);
+        pair.run(Span::from_millis(5));
+    }
+    assert_eq!(pair.data_from(Side::B).len(), 20);
+    assert_eq!(send(&mut pair, 100), Some(Span::from_millis(15)), "not after 40 ms");
 }

@@ -174,6 +174,26 @@ fn the_retransmission_timer_restarts_with_every_ack_of_new_data() {
 }
 
 #[test]
+fn the_retransmission_timer_restarts_when_the_oldest_segment_is_sent_again() {
+    // A round trip of 300 ms and a time-out of 500 ms. The burst after idleness loses its head: the
+    // duplicates bring it again after 300 ms, and its ACK is due at 600 ms.
+    let config = Config { nagle: Nagle::Off, ..System::Linux.config() };
+    let mut pair = Pair::new(config.clone(), config, Span::from_millis(150));
+    pair.drive(at(1000));
+    for _ in 0..40 {
+        pair.a.write(pair.time, 1000);
+        pair.run(Span::from_millis(400));
+    }
+    assert_eq!(pair.a.snapshot().rto, Span::from_millis(500));
+    lose(&mut pair, &[0]);
+    let before = pair.data_from(Side::A).len();
+    pair.a.write(pair.time, 8 * pair.a.mss());
+    pair.run(Span::from_secs(3));
+    assert_eq!(losses(&pair), [false]);
+    assert_eq!(pair.data_from(Side::A).len() - before, 9);
+}
+
+#[test]
 fn after_a_time_out_everything_lost_is_sent_again_in_slow_start() {
     for sack in [false, true] {
         let mut pair = pair(sack, 10);

@@ -24,9 +24,6 @@ pub(crate) enum Failure {
     Check,
     /// Unusable input or arguments: exit 2 with this message.
     Unusable(String),
-    /// The peer was turned away, which was told already: exit 2.
-    #[cfg(target_os = "linux")]
-    Refused,
     /// The reader of our output went away: nothing to say, nobody to say it to.
     ReaderGone,
 }
@@ -78,8 +75,6 @@ pub(crate) fn exit_code(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::Check) => ExitCode::from(1),
-        #[cfg(target_os = "linux")]
-        Err(Failure::Refused) => ExitCode::from(2),
         Err(Failure::Unusable(message)) => {
             tell(&format!("acklab: {message}"));
             ExitCode::from(2)

@@ -45,8 +45,8 @@ pub(crate) struct Recv {
     /// Neither encrypt nor check who sends: for experiments, and the sender must say so too
     #[arg(long, conflicts_with_all = ["identity"])]
     insecure: bool,
-    /// End after one transfer. A sender that vanishes is waited for; one that does not know the secret
-    /// ends it too
+    /// End after one transfer. A sender that vanishes is waited for, and so for 10 minutes is one that may not
+    /// have heard that all is stored; one that does not know the secret is told of and changes nothing
     #[arg(long)]
     once: bool,
     /// Refuse files that exist already instead of replacing them
@@ -86,8 +86,6 @@ impl Recv {
             Verdict::Complete => Ok(()),
             Verdict::Interrupted if !self.once && !self.prints() => Ok(()),
             Verdict::Incomplete | Verdict::Interrupted => Err(Failure::Check),
-            // The line was written when it happened.
-            Verdict::TurnedAway => Err(Failure::Refused),
         }
     }
 
@@ -166,11 +164,12 @@ fn say(
             Ok(())
         }
         News::Status { .. } => Ok(()),
-        News::Ended { from, end, received, seconds } => {
-            print(&ended(*from, end, received, *seconds))
+        News::Ended { from, end, received, seconds, unheard } => {
+            print(&ended(*from, end, received, (*seconds, *unheard)))
         }
-        News::TurnedAway { from, code } => {
-            tell(&format!("acklab: recv: {from}: {code}"));
+        News::TurnedAway { from, code, count } => {
+            let more = if *count > 1 { format!(" (the last of {count})") } else { String::new() };
+            tell(&format!("acklab: recv: turned away: {from}: {code}{more}"));
             Ok(())
         }
     }
@@ -196,7 +195,12 @@ fn greeting(addresses: &[SocketAddr], shown: &Shown) -> String {
     text
 }
 
-fn ended(from: SocketAddr, end: &End, received: &Received, seconds: f64) -> String {
+fn ended(
+    from: SocketAddr,
+    end: &End,
+    received: &Received,
+    (seconds, unheard): (f64, bool),
+) -> String {
     let Received { stored, stored_bytes, resumed, refused, bytes, .. } = received;
     let rate = *bytes as f64 / 1e6 / seconds.max(1e-9);
     let mut text = match end {
@@ -219,6 +223,11 @@ fn ended(from: SocketAddr, end: &End, received: &Received, seconds: f64) -> Stri
     if *refused > 0 {
         let _ = write!(text, "; {refused} refused");
     }
+    if unheard {
+        text.push_str(
+            "; the sender may not know it yet, and is told if it comes within 10 minutes",
+        );
+    }
     text.push('\n');
     text
 }
@@ -240,7 +249,7 @@ fn line(news: &News<'_>, shown: &Shown) -> serde_json::Value {
         News::Status { from, received, seconds } => {
             lines::received(lines::PROGRESS, *from, received, *seconds)
         }
-        News::Ended { from, end, received, seconds } => {
+        News::Ended { from, end, received, seconds, unheard } => {
             let mut line = lines::received(lines::RECEIVED, *from, received, *seconds);
             let (state, why) = match end {
                 End::Finished => ("complete", None),
@@ -249,12 +258,14 @@ fn line(news: &News<'_>, shown: &Shown) -> serde_json::Value {
             };
             line["end"] = json!(state);
             line["why"] = json!(why);
+            line["unheard"] = json!(unheard);
             line
         }
-        News::TurnedAway { from, code } => json!({
+        News::TurnedAway { from, code, count } => json!({
             "schema": lines::TURNED_AWAY,
             "from": from.to_string(),
             "why": code.to_string(),
+            "count": count,
         }),
     }
 }
@@ -268,4 +279,4 @@ Examples:
   acklab recv - --listen 0.0.0.0:9000 | tar x
 
 Exit status: 0 complete (without --once: stopped by Ctrl-C), 1 with --once or DIR -: it ended early or
-something was refused, 2 unusable arguments, or with --once a sender that did not know the secret.";
+something was refused, 2 unusable arguments.";

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use acklab_net::rudp::keys::{Identity, PublicKey};
 use acklab_net::transfer::report::PathReport;
-use acklab_net::transfer::send::{self as transfer, End, News, Outcome};
+use acklab_net::transfer::send::{self as transfer, End, ErrandError, News, Outcome};
 use acklab_net::transfer::send::{Errand, Secret, Status};
 use acklab_rudp::{Code, Config};
 use clap::Args;
@@ -77,8 +77,10 @@ impl Send {
         };
         let mut outcome = transfer::send(&errand, &interrupted, &mut report);
         for &next in &addresses[1..] {
-            // A name may have addresses on which nobody listens.
-            if !outcome.as_ref().is_ok_and(is_unanswered) {
+            // A name may have addresses on which nobody listens, or to which no way leads from here.
+            if !matches!(&outcome, Err(ErrandError::Socket(_)))
+                && !outcome.as_ref().is_ok_and(is_unanswered)
+            {
                 break;
             }
             errand.to = next;
@@ -140,11 +142,16 @@ impl Send {
             End::Broken(error) => error.to_string(),
             End::Closed { code, text, by_peer } => {
                 let said = if text.is_empty() { String::new() } else { format!(": {text}") };
+                let hint = if *code == Code::Idle && !status.connected && self.peer.is_some() {
+                    " (a receiver whose key is not the --peer given is silent)"
+                } else {
+                    ""
+                };
                 let who = if *by_peer { "the receiver ended it: " } else { "" };
                 if lines::is_unusable(*code) {
                     return Err(Failure::at(format!("send: {}", self.to), self.mending(*code)));
                 }
-                let what = format!("send: {}: {who}{code}{said}", self.to);
+                let what = format!("send: {}: {who}{code}{said}{hint}", self.to);
                 tell(&format!("acklab: {what}; run the same command again to go on"));
                 return Err(Failure::Check);
             }

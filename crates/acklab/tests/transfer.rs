@@ -6,8 +6,13 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
 
 use acklab_core::rng::Rng;
 use serde_json::Value;
@@ -173,14 +178,82 @@ fn what_is_received_to_standard_output_is_the_file_and_nothing_else() {
     let mut line = String::new();
     said.read_line(&mut line).expect("it says where it listens");
     let address = line.trim().strip_prefix("listening on ").expect("an address");
+    // A greeting of a kind that there is not, from anybody: it decides nothing.
+    let mut greeting = vec![0; 1200];
+    greeting[..22].copy_from_slice(b"\x80AKL\x02\0\0\0\0\0\0\0\0strangerM");
+    UdpSocket::bind("127.0.0.1:0").and_then(|it| it.send_to(&greeting, address)).expect("sent");
     let send = Running::start(&mut sender(&file, address, &["--insecure"]));
     let mut arrived = Vec::new();
     recv.out.read_to_end(&mut arrived).expect("the file");
     assert!(arrived == bytes, "{} B of {}", arrived.len(), bytes.len());
-    let (last, status, said) = send.end();
-    assert_eq!((status, said.as_str()), (0, ""));
+    let (last, status, complaints) = send.end();
+    assert_eq!((status, complaints.as_str()), (0, ""));
     assert_eq!(last.expect("a last line")["bytes"], 5_500_000);
     assert_eq!(recv.child.wait().expect("an end").code(), Some(0));
+    let mut told = String::new();
+    said.read_to_string(&mut told).expect("its words");
+    assert!(told.contains("turned away"), "{told}");
+}
+
+/// Carries datagrams between a client and a server on the loopback interface until it is blocked.
+fn relay(server: &str) -> (String, Arc<AtomicBool>) {
+    let front = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let back = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    back.connect(server).expect("a server");
+    let address = front.local_addr().expect("its address").to_string();
+    let blocked = Arc::new(AtomicBool::new(false));
+    let (up, down) = (Arc::clone(&blocked), Arc::clone(&blocked));
+    let answers = (front.try_clone().expect("a socket"), back.try_clone().expect("a socket"));
+    let (knows, client) = channel();
+    thread::spawn(move || {
+        let mut bytes = vec![0; 65536];
+        while let Ok((len, from)) = front.recv_from(&mut bytes) {
+            let _ = knows.send(from);
+            if !up.load(Ordering::SeqCst) {
+                let _ = back.send(&bytes[..len]);
+            }
+        }
+    });
+    thread::spawn(move || {
+        let (front, back) = answers;
+        let (mut bytes, mut to) = (vec![0; 65536], client.recv().expect("a client"));
+        loop {
+            // What ICMP says of a server that is gone is no end.
+            let Ok(len) = back.recv(&mut bytes) else { continue };
+            to = client.try_iter().last().unwrap_or(to);
+            if !down.load(Ordering::SeqCst) {
+                let _ = front.send_to(&bytes[..len], to);
+            }
+        }
+    });
+    (address, blocked)
+}
+
+#[test]
+fn what_was_begun_on_standard_output_is_not_begun_again() {
+    let scratch = Scratch::new("again-stdout");
+    let (file, bytes) = (scratch.join("x"), content(8_000_000, 11));
+    fs::write(&file, &bytes).expect("a file");
+    let mut command = acklab();
+    command.args(["recv", "-", "--listen", "127.0.0.1:0", "--insecure"]);
+    let mut recv = Running::start(&mut command);
+    let mut said = BufReader::new(recv.child.stderr.take().expect("stderr"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says where it listens");
+    let (address, blocked) = relay(line.trim().strip_prefix("listening on ").expect("an address"));
+    let mut send =
+        Running::start(&mut sender(&file, &address, &["--insecure", "--rate", "2mbyte"]));
+    let mut arrived = vec![0; 1 << 20];
+    recv.out.read_exact(&mut arrived).expect("a part of it");
+    blocked.store(true, Ordering::SeqCst);
+    let mut complaints = BufReader::new(send.child.stderr.take().expect("stderr"));
+    line.clear();
+    complaints.read_line(&mut line).expect("it greets anew");
+    blocked.store(false, Ordering::SeqCst);
+    recv.out.read_to_end(&mut arrived).expect("the rest");
+    assert!(bytes.starts_with(&arrived), "{} B are not the file's first", arrived.len());
+    assert_eq!(recv.child.wait().expect("an end").code(), Some(1));
+    send.kill();
 }
 
 /// The most memory that a process has had, kB.
@@ -224,7 +297,8 @@ fn ten_gigabytes_of_sparse_file_take_less_than_64_megabytes_at_either_end() {
 }
 
 #[test]
-fn a_wrong_secret_is_one_clear_line_on_both_sides_and_exit_2() {
+fn a_wrong_secret_is_one_clear_line_on_both_sides_exit_2_at_the_sender_and_no_end_of_the_receiver()
+{
     let scratch = Scratch::new("wrong");
     let file = scratch.join("x");
     fs::write(&file, b"x").expect("a file");
@@ -257,11 +331,12 @@ fn a_wrong_secret_is_one_clear_line_on_both_sides_and_exit_2() {
         assert_eq!(status, 2, "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
         assert!(said.contains(words), "{said}");
-        let (last, status, said) = recv.end();
-        assert_eq!(status, 2, "{said}");
-        let last = last.expect("a line");
-        assert_eq!(last["schema"], "acklab.transfer-turned-away/1");
-        assert!(last["why"].as_str().expect("words").contains(words), "{last}");
+        let line = recv.line().expect("a line");
+        assert_eq!(line["schema"], "acklab.transfer-turned-away/1");
+        assert!(line["why"].as_str().expect("words").contains(words), "{line}");
+        assert_eq!(line["count"], 1);
+        assert!(recv.child.try_wait().expect("its state").is_none(), "it waits on");
+        recv.kill();
     }
     assert!(!scratch.join("in/x").exists());
 }

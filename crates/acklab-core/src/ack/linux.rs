@@ -193,6 +193,7 @@ impl AckPolicy for Linux {
     }
 
     fn on_disorder(&mut self, _now: Time, window: u32) {
+        self.ack_scheduled = true;
         // `tcp_enter_quickack_mode`: after loss the sender needs every ACK.
         self.refill_quick(window);
         self.pingpong = 0;
@@ -219,10 +220,13 @@ impl AckPolicy for Linux {
     }
 
     fn on_ack_sent(&mut self, _now: Time) {
-        if self.quick == 1 {
-            self.ato = ATO_MIN;
+        // `tcp_dec_quickack_mode`: a segment that answers nothing costs none of the budget.
+        if self.ack_scheduled {
+            if self.quick == 1 {
+                self.ato = ATO_MIN;
+            }
+            self.quick = self.quick.saturating_sub(1);
         }
-        self.quick = self.quick.saturating_sub(1);
         self.ack_scheduled = false;
         self.pushed = false;
         self.pushed_twice = false;

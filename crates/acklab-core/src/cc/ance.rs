@@ -176,7 +176,7 @@ impl CongestionControl for Ance {
     }
 
     fn on_rto(&mut self, _now: Time, sample: &RtoSample) {
-        self.window.on_rto(sample.in_flight, sample.again);
+        self.window.on_rto(sample);
     }
 
     fn on_idle(&mut self, _now: Time) {
@@ -284,7 +284,7 @@ mod tests {
         ack(&mut ance, 0, 50_000);
         ack(&mut ance, 5_000, 60_000);
         assert_eq!(ance.rtt_min(), Span::from_millis(50));
-        ance.on_rto(Time::ZERO, &RtoSample { in_flight: 1920, again: false });
+        ance.on_rto(Time::ZERO, &RtoSample { in_flight: 1920, ..RtoSample::default() });
         ack(&mut ance, 1_000_000, 70_000);
         assert_eq!(ance.rtt_min(), Span::from_millis(70));
         // Without a sample (Karn) the last round trip stands.

@@ -12,7 +12,7 @@
 //! - BF is kept as a fraction, with a floor, and rounded where it is compared;
 //! - loss and time-out do as in RFC 5681, and avoidance begins with BF = W.
 
-use super::{AckSample, Snapshot, Start};
+use super::{AckSample, RtoSample, Snapshot, Start};
 
 crate::options! {
     /// What the paper leaves open about the window.
@@ -146,20 +146,24 @@ impl Balance {
         (self.free, self.congested) = (0, 0);
     }
 
-    /// RFC 5681 equation 4; the window never rises by it.
+    /// RFC 5681 equation 4, as in [`super::reno`]; the window never rises by it.
     pub(super) fn on_loss(&mut self, in_flight: u64) {
-        self.ssthresh = (in_flight / 2).max(2 * self.mss);
+        self.ssthresh = self.half(in_flight);
         self.cwnd = self.cwnd.min(self.ssthresh);
         self.avoid();
     }
 
     /// RFC 5681 section 3.1.
-    pub(super) fn on_rto(&mut self, in_flight: u64, again: bool) {
-        if !again {
-            self.ssthresh = (in_flight / 2).max(2 * self.mss);
+    pub(super) fn on_rto(&mut self, sample: &RtoSample) {
+        if !sample.keeps_threshold() {
+            self.ssthresh = self.half(sample.in_flight);
         }
         self.cwnd = self.mss;
         self.avoiding = false;
+    }
+
+    fn half(&self, in_flight: u64) -> u64 {
+        (in_flight.min(self.cwnd) / 2).max(2 * self.mss)
     }
 
     /// RFC 5681 section 4.1.
@@ -277,10 +281,19 @@ mod tests {
         acks(&mut balance, false, 15);
         balance.on_loss(16 * u64::from(MSS));
         assert_eq!((balance.segments(), balance.bf()), (8, 8.0));
-        balance.on_rto(8 * u64::from(MSS), false);
+        balance.on_rto(&RtoSample { in_flight: 8 * u64::from(MSS), ..RtoSample::default() });
         assert_eq!(balance.snapshot(), Snapshot { cwnd: 960, ssthresh: 4 * 960 });
         assert!(!balance.avoiding);
-        balance.on_rto(u64::from(MSS), true);
+        let in_flight = u64::from(MSS);
+        balance.on_rto(&RtoSample { in_flight, again: true, ..RtoSample::default() });
         assert_eq!(balance.snapshot().ssthresh, 4 * 960);
+        // A flight above the window, and a recovery that has answered for it.
+        acks(&mut balance, false, 7);
+        balance.on_rto(&RtoSample { in_flight: 90 * 960, recovering: true, again: false });
+        assert_eq!(balance.snapshot().ssthresh, 4 * 960);
+        acks(&mut balance, false, 6);
+        assert_eq!(balance.segments(), 5);
+        balance.on_rto(&RtoSample { in_flight: 90 * 960, ..RtoSample::default() });
+        assert_eq!(balance.snapshot().ssthresh, 5 * 960 / 2);
     }
 }

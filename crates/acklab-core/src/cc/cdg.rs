@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn a_time_out_ends_the_shadow_and_leaves_one_segment() {
         let mut cdg = cdg(plain(), 1, 1);
-        cdg.on_rto(Time::ZERO, &RtoSample { in_flight: 40_000, again: false });
+        cdg.on_rto(Time::ZERO, &RtoSample { in_flight: 40_000, ..RtoSample::default() });
         assert_eq!((cdg.snapshot(), cdg.shadow), (Snapshot { cwnd: 1000, ssthresh: 20_000 }, 0));
     }
 }

@@ -206,7 +206,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_rto(&mut self, _now: Time, sample: &RtoSample) {
-        if !sample.again {
+        if !sample.keeps_threshold() {
             self.cwnd_prior = self.cwnd;
             let reduced = self.segments(sample.in_flight).min(self.cwnd) * BETA;
             self.ssthresh = reduced.max(SSTHRESH_MIN);

@@ -191,7 +191,7 @@ mod tests {
         dctcp.on_loss(Time::ZERO, &LossSample { in_flight: 20 * MSS, ece: true });
         window(&mut dctcp, 19, 19);
         assert_eq!(dctcp.cwnd(), 10 * MSS);
-        dctcp.on_rto(Time::ZERO, &RtoSample { in_flight: 10 * MSS, again: false });
+        dctcp.on_rto(Time::ZERO, &RtoSample { in_flight: 10 * MSS, ..RtoSample::default() });
         assert_eq!(dctcp.snapshot(), Snapshot { cwnd: MSS, ssthresh: 5 * MSS });
     }
 

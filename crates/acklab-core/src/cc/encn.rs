@@ -59,7 +59,7 @@ impl CongestionControl for Encn {
     fn on_ecn(&mut self, _now: Time, _sample: &EcnSample) {}
 
     fn on_rto(&mut self, _now: Time, sample: &RtoSample) {
-        self.window.on_rto(sample.in_flight, sample.again);
+        self.window.on_rto(sample);
     }
 
     fn on_idle(&mut self, _now: Time) {

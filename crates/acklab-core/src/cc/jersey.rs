@@ -132,8 +132,9 @@ impl CongestionControl for Jersey {
         self.control();
     }
 
+    /// Fast recovery without a warning has left the window as it was.
     fn on_rto(&mut self, now: Time, sample: &RtoSample) {
-        self.reno.on_rto(now, sample);
+        self.reno.on_rto(now, &RtoSample { recovering: false, ..*sample });
     }
 
     fn on_idle(&mut self, now: Time) {
@@ -222,8 +223,17 @@ mod tests {
         assert_eq!(jersey.snapshot(), before);
         jersey.on_loss(Time::ZERO, &LossSample { in_flight: 30_000, ece: true });
         assert_eq!(jersey.cwnd(), 9_999);
-        jersey.on_rto(Time::ZERO, &RtoSample { in_flight: 9_000, again: false });
+        jersey.on_rto(Time::ZERO, &RtoSample { in_flight: 9_000, ..RtoSample::default() });
         assert_eq!(jersey.snapshot(), Snapshot { cwnd: 1000, ssthresh: 4500 });
+    }
+
+    #[test]
+    fn a_time_out_in_a_recovery_that_left_the_window_lowers_the_threshold() {
+        let mut jersey = jersey(30_000, Options::default());
+        jersey.on_loss(Time::ZERO, &LossSample { in_flight: 30_000, ece: false });
+        let timed_out = RtoSample { in_flight: 30_000, recovering: true, again: false };
+        jersey.on_rto(Time::ZERO, &timed_out);
+        assert_eq!(jersey.snapshot(), Snapshot { cwnd: 1000, ssthresh: 15_000 });
     }
 
     #[test]
@@ -234,7 +244,7 @@ mod tests {
         for i in 0..300 {
             ack(&mut jersey, 1000 + 10 * i, 1000, false);
         }
-        jersey.on_rto(Time::ZERO, &RtoSample { in_flight: 2000, again: false });
+        jersey.on_rto(Time::ZERO, &RtoSample { in_flight: 2000, ..RtoSample::default() });
         ack(&mut jersey, 5000, 1000, true);
         assert_eq!(jersey.cwnd(), 1000);
     }

@@ -116,8 +116,18 @@ pub struct EcnSample {
 pub struct RtoSample {
     /// FlightSize, bytes.
     pub in_flight: u64,
-    /// Not the first time for this segment: ssthresh stays (RFC 5681 section 3.1).
+    /// Not the first time for this segment.
     pub again: bool,
+    /// Fast recovery was under way: it has answered for a loss of this window of data.
+    pub recovering: bool,
+}
+
+impl RtoSample {
+    /// Whether ssthresh stays: RFC 5681 section 3.1 lowers it at the first time-out of a segment, and
+    /// one window of data is answered for once (`tcp_enter_loss` of Linux).
+    pub const fn keeps_threshold(&self) -> bool {
+        self.again || self.recovering
+    }
 }
 
 /// A switch sent one of our segments back for want of room (E-DCTCP).

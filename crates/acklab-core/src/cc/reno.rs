@@ -43,9 +43,10 @@ impl Reno {
         self.cwnd = cwnd.max(2 * self.mss);
     }
 
-    /// RFC 5681 equation 4.
+    /// RFC 5681 equation 4, for "no more than" what the window let out: the flight also counts what
+    /// arrived above a hole (SACK), and what limited transmit added (RFC 3042).
     fn half(&self, in_flight: u64) -> u64 {
-        (in_flight / 2).max(2 * self.mss)
+        (in_flight.min(self.cwnd) / 2).max(2 * self.mss)
     }
 }
 
@@ -67,7 +68,6 @@ impl CongestionControl for Reno {
         }
     }
 
-    /// The flight may exceed the window, where a time-out shrank it: a loss never raises it.
     fn on_loss(&mut self, _now: Time, sample: &LossSample) {
         self.reduce_to(self.half(sample.in_flight));
     }
@@ -78,7 +78,7 @@ impl CongestionControl for Reno {
     }
 
     fn on_rto(&mut self, _now: Time, sample: &RtoSample) {
-        if !sample.again {
+        if !sample.keeps_threshold() {
             self.ssthresh = self.half(sample.in_flight);
         }
         self.cwnd = self.mss;
@@ -132,12 +132,27 @@ mod tests {
         acks(&mut reno, 19);
         reno.on_loss(Time::ZERO, &LossSample { in_flight: 18 * MSS, ece: false });
         assert_eq!(reno.snapshot(), Snapshot { cwnd: 9 * MSS, ssthresh: 9 * MSS });
-        reno.on_rto(Time::ZERO, &RtoSample { in_flight: 8 * MSS, again: false });
+        reno.on_rto(Time::ZERO, &RtoSample { in_flight: 8 * MSS, ..RtoSample::default() });
         assert_eq!(reno.snapshot(), Snapshot { cwnd: MSS, ssthresh: 4 * MSS });
         // A second time-out leaves the threshold, and a late mark does not raise the window.
-        reno.on_rto(Time::ZERO, &RtoSample { in_flight: MSS, again: true });
+        reno.on_rto(Time::ZERO, &RtoSample { in_flight: MSS, again: true, ..RtoSample::default() });
         reno.on_ecn(Time::ZERO, &EcnSample { in_flight: 20 * MSS });
         assert_eq!(reno.snapshot(), Snapshot { cwnd: MSS, ssthresh: 2 * MSS });
+    }
+
+    #[test]
+    fn a_flight_above_the_window_raises_no_threshold_and_one_window_is_answered_for_once() {
+        // With SACK what arrived above a hole is in the flight and not on the way.
+        let mut reno = reno(u64::MAX);
+        acks(&mut reno, 19);
+        let flight = RtoSample { in_flight: 90 * MSS, ..RtoSample::default() };
+        let mut alone = reno;
+        alone.on_rto(Time::ZERO, &flight);
+        assert_eq!(alone.snapshot(), Snapshot { cwnd: MSS, ssthresh: 10 * MSS });
+        reno.on_loss(Time::ZERO, &LossSample { in_flight: 22 * MSS, ece: false });
+        assert_eq!(reno.snapshot(), Snapshot { cwnd: 10 * MSS, ssthresh: 10 * MSS });
+        reno.on_rto(Time::ZERO, &RtoSample { recovering: true, ..flight });
+        assert_eq!(reno.snapshot(), Snapshot { cwnd: MSS, ssthresh: 10 * MSS });
     }
 
     #[test]

@@ -231,7 +231,7 @@ mod tests {
         let mut vegas = vegas(40_000, 1);
         vegas.on_loss(Time::ZERO, &LossSample { in_flight: 40_000, ..LossSample::default() });
         assert_eq!(vegas.snapshot(), Snapshot { cwnd: 20_000, ssthresh: 20_000 });
-        vegas.on_rto(Time::ZERO, &RtoSample { in_flight: 20_000, again: false });
+        vegas.on_rto(Time::ZERO, &RtoSample { in_flight: 20_000, ..RtoSample::default() });
         assert_eq!(vegas.snapshot(), Snapshot { cwnd: 1000, ssthresh: 10_000 });
     }
 }

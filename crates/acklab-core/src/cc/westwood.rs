@@ -113,7 +113,7 @@ impl CongestionControl for Westwood {
     }
 
     fn on_rto(&mut self, now: Time, sample: &RtoSample) {
-        if let Some(pipe) = self.pipe().filter(|_| !sample.again) {
+        if let Some(pipe) = self.pipe().filter(|_| !sample.keeps_threshold()) {
             self.reno.reduce_to(pipe);
             self.reno.on_rto(now, &RtoSample { again: true, ..*sample });
         } else {
@@ -200,7 +200,7 @@ mod tests {
     fn a_timeout_keeps_the_measured_threshold() {
         let (mut westwood, mut now) = (westwood(), Time::ZERO);
         acks(&mut westwood, &mut now, 400, Span::from_millis(1), 40_000);
-        westwood.on_rto(now, &RtoSample { in_flight: 40_000, again: false });
+        westwood.on_rto(now, &RtoSample { in_flight: 40_000, ..RtoSample::default() });
         let Snapshot { cwnd, ssthresh } = westwood.snapshot();
         assert_eq!(cwnd, 1000);
         assert!((19_800..=20_200).contains(&ssthresh), "{ssthresh} bytes");

@@ -29,7 +29,10 @@ pub fn attack_congestion_control(cc: &mut impl CongestionControl, mss: u32, byte
         let rtt = choices.flip().then(|| Span::from_micros(u64::from(choices.word())));
         match choices.below(9) {
             0 => cc.on_loss(now, &LossSample { in_flight, ece: choices.flip() }),
-            1 => cc.on_rto(now, &RtoSample { in_flight, again: choices.flip() }),
+            1 => {
+                let [again, recovering] = [choices.flip(), choices.flip()];
+                cc.on_rto(now, &RtoSample { in_flight, again, recovering });
+            }
             2 => cc.on_ecn(now, &EcnSample { in_flight }),
             3 => cc.on_recovered(now),
             4 => cc.on_idle(now),

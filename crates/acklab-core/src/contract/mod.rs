@@ -23,8 +23,8 @@ use crate::event::Sink;
 use crate::packet::Packet;
 use crate::time::Time;
 
-/// Packets that one input may set free at one instant; more is a busy loop. A window of 16 MB in
-/// segments of 88 bytes is 190,000.
+/// Packets that one input may set free at one instant; more is a busy loop. A window of 8 MB in the
+/// smallest segments, of 8 bytes, is as many.
 pub const MAX_BURST: usize = 1 << 20;
 
 /// Takes everything out of an endpoint at `now`: packets first, then events.

@@ -283,10 +283,11 @@ impl<'a, C: CongestionControl> Sender<'a, C> {
 
     fn time_out(&mut self) {
         self.count_lost();
-        self.recovering = 0;
+        let recovering = std::mem::take(&mut self.recovering) > 0;
         let again = self.timeouts > 0;
         self.timeouts += 1;
-        self.cc.on_rto(self.now, &RtoSample { in_flight: self.in_flight(), again });
+        let in_flight = self.in_flight();
+        self.cc.on_rto(self.now, &RtoSample { in_flight, again, recovering });
         self.send_oldest_again();
     }
 

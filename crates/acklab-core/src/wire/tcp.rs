@@ -26,13 +26,11 @@ pub(super) fn fill(first: u32, len: u32, bytes: &mut Vec<u8>) {
     bytes.extend((0..len).map(|i| b'0' + (first.wrapping_add(i) % 64) as u8));
 }
 
+/// In the order of Linux (`tcp_options_write`): fingerprints read it.
 fn emit_options(options: &TcpOptions, bytes: &mut Vec<u8>) {
     if let Some(mss) = options.mss {
         bytes.extend([KIND_MSS, 4]);
         bytes.extend(mss.to_be_bytes());
-    }
-    if let Some(shift) = options.window_scale {
-        bytes.extend([NOP, KIND_WINDOW_SCALE, 3, shift]);
     }
     match (options.sack_permitted, options.timestamp.is_some()) {
         (true, true) => bytes.extend([KIND_SACK_PERMITTED, 2]),
@@ -44,6 +42,9 @@ fn emit_options(options: &TcpOptions, bytes: &mut Vec<u8>) {
         bytes.extend([KIND_TIMESTAMP, 10]);
         bytes.extend(stamp.value.to_be_bytes());
         bytes.extend(stamp.echo.to_be_bytes());
+    }
+    if let Some(shift) = options.window_scale {
+        bytes.extend([NOP, KIND_WINDOW_SCALE, 3, shift]);
     }
     let blocks = options.sack.as_slice();
     if !blocks.is_empty() {

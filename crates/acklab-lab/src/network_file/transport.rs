@@ -19,9 +19,15 @@ pub(super) fn read(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
         change(from);
         change(to);
     };
-    let congestion = table.take("cc").map_or(Ok(Algorithm::Reno), |field| algorithm(&field))?;
-    let ecn = table.take("ecn").map_or(Ok(congestion.needs_marks()), |field| field.flag())?;
-    both(&|end| (end.congestion, end.ecn) = (congestion.clone(), ecn));
+    if let Some(cc) = table.take("cc") {
+        let congestion = algorithm(&cc)?;
+        let ecn = congestion.needs_marks();
+        both(&|end| (end.congestion, end.ecn) = (congestion.clone(), ecn));
+    }
+    if let Some(ecn) = table.take("ecn") {
+        let ecn = ecn.flag()?;
+        both(&|end| end.ecn = ecn);
+    }
     if let Some(ack) = table.take("ack") {
         let profile = acknowledgment(&ack, table)?;
         both(&|end| end.ack = profile.clone());

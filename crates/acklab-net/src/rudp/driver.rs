@@ -86,8 +86,8 @@ impl Machine for Listener {
 /// Who uses the machine.
 pub trait Application<M> {
     /// Called after every batch, after timeouts and calls from outside: takes the machine's events and
-    /// data, writes more; may add sockets for new paths. `Break` ends the loop at once, so a
-    /// connection is to be closed first and its end awaited.
+    /// data, writes more; may add sockets for new paths. `Break` ends the loop once what the machine
+    /// wants to send has left, so what is said last, such as CLOSE, is said before.
     fn on_progress(&mut self, now: Time, machine: &mut M, sockets: &mut Sockets)
     -> ControlFlow<()>;
 
@@ -210,6 +210,7 @@ impl Driver {
                 machine.handle_timeout(now);
             }
             if application.on_progress(now, machine, &mut self.sockets).is_break() {
+                while self.transmit(machine) {}
                 return Ok(());
             }
             busy |= self.transmit(machine);

@@ -3,7 +3,9 @@
 //! Mode 1, a passphrase: CPace and `Noise_NNpsk2` side by side. The client's message is session id,
 //! CPace share, Noise 1; the server's is CPace share, Noise 2, whose psk is what CPace agreed upon.
 //! Mode 2, keys: `Noise_IK`; the client knows the server's key before, the server looks the client's
-//! up among the known peers.
+//! up among the known peers. Behind the client's message stands a MAC under a key made of the server's
+//! public one, as WireGuard's mac1 (its paper, section 5.3): who does not know whom it talks to gets no
+//! answer and costs no computation on a curve.
 //!
 //! The traffic secrets are Noise's raw Split. What the prologue binds comes from the connection, and
 //! the payloads pass through unread: transport parameters, and in an ANSWER the 21 header bytes that
@@ -147,6 +149,10 @@ impl PassphraseServer {
 }
 
 impl ServerGreeter for PassphraseServer {
+    fn inspect(&mut self, offer: &Offer<'_>) -> Result<(), Code> {
+        usable(offer, MODE_PASSPHRASE).map(|_| ())
+    }
+
     /// [`Code::Protocol`] is garbage that deserves no answer. A wrong passphrase does not show here:
     /// the client finds it out, and after it the server, to which no packet authenticates.
     fn greet(
@@ -154,10 +160,7 @@ impl ServerGreeter for PassphraseServer {
         offer: &Offer<'_>,
         payload: &mut dyn FnMut(u8) -> Vec<u8>,
     ) -> Result<Answer, Code> {
-        if offer.mode != MODE_PASSPHRASE {
-            return Err(Code::Mode);
-        }
-        let cipher = Cipher::choose(offer.ciphers).ok_or(Code::Version)?;
+        let cipher = usable(offer, MODE_PASSPHRASE)?;
         let (session, rest) = offer.message.split_first_chunk::<SESSION>().ok_or(Code::Protocol)?;
         let (share, message) = rest.split_first_chunk::<SHARE>().ok_or(Code::Protocol)?;
         let prologue = [offer.prologue, session, share].concat();
@@ -209,7 +212,10 @@ impl ClientGreeter for KeysClient {
             .and_then(|builder| builder.remote_public_key(&self.server.0))
             .and_then(Builder::build_initiator);
         self.agreement = None;
-        write(self.begun.insert(noise.expect(OUR_OWN)), parameters)
+        let mut message = write(self.begun.insert(noise.expect(OUR_OWN)), parameters);
+        let mac = first_mac(&mac_key(&self.server), prologue, &message);
+        message.extend_from_slice(&mac);
+        message
     }
 
     fn answer(&mut self, cipher: u8, message: &[u8]) -> Result<Agreed, Code> {
@@ -230,33 +236,39 @@ pub struct KeysServer {
     identity: Identity,
     peers: KnownPeers,
     digests: Secret,
+    mac_key: [u8; 32],
 }
 
 impl KeysServer {
     /// A server that is `identity` and takes connections from `peers` alone.
     pub fn new(identity: Identity, peers: KnownPeers) -> Self {
         let digests = derive(CONTEXT_DIGEST, identity.private());
-        Self { identity, peers, digests }
+        let mac_key = mac_key(&identity.public());
+        Self { identity, peers, digests, mac_key }
     }
 }
 
 impl ServerGreeter for KeysServer {
-    /// [`Code::WrongSecret`]: the message is for another key than this server's, or damaged.
+    /// [`Code::Protocol`]: the message is for another key than this server's, or damaged.
+    fn inspect(&mut self, offer: &Offer<'_>) -> Result<(), Code> {
+        usable(offer, MODE_KEYS)?;
+        let (message, mac) = offer.message.split_last_chunk::<MAC>().ok_or(Code::Protocol)?;
+        let right = first_mac(&self.mac_key, offer.prologue, message);
+        // In a time that does not tell where they differ.
+        let differ = right.iter().zip(mac).fold(0, |differ, (a, b)| differ | (a ^ b));
+        if differ == 0 { Ok(()) } else { Err(Code::Protocol) }
+    }
+
     fn greet(
         &mut self,
         offer: &Offer<'_>,
         payload: &mut dyn FnMut(u8) -> Vec<u8>,
     ) -> Result<Answer, Code> {
-        if offer.mode != MODE_KEYS {
-            return Err(Code::Mode);
-        }
-        let cipher = Cipher::choose(offer.ciphers).ok_or(Code::Version)?;
-        if offer.message.len() < SHORTEST_IK {
-            return Err(Code::Protocol);
-        }
+        let cipher = usable(offer, MODE_KEYS)?;
+        let (message, _) = offer.message.split_last_chunk::<MAC>().ok_or(Code::Protocol)?;
         let noise = builder(IK, offer.prologue).local_private_key(self.identity.private());
         let mut noise = noise.and_then(Builder::build_responder).expect(OUR_OWN);
-        let parameters = read(&mut noise, offer.message).ok_or(Code::WrongSecret)?;
+        let parameters = read(&mut noise, message).ok_or(Code::Protocol)?;
         let peer = noise.get_remote_static().and_then(|key| key.try_into().ok()).map(PublicKey);
         let peer = peer.ok_or(Code::Internal)?;
         if self.peers.name(&peer).is_none() {
@@ -272,6 +284,25 @@ impl ServerGreeter for KeysServer {
     fn digest(&self, data: &[u8]) -> [u8; 32] {
         *blake3::keyed_hash(&self.digests, data).as_bytes()
     }
+}
+
+/// The cipher for an INITIAL of the server's mode.
+fn usable(offer: &Offer<'_>, mode: u8) -> Result<Cipher, Code> {
+    if offer.mode != mode {
+        return Err(Code::Mode);
+    }
+    Cipher::choose(offer.ciphers).ok_or(Code::Version)
+}
+
+fn mac_key(server: &PublicKey) -> [u8; 32] {
+    blake3::derive_key(CONTEXT_MAC, &server.0)
+}
+
+fn first_mac(key: &[u8; 32], prologue: &[u8], message: &[u8]) -> [u8; MAC] {
+    let hash = blake3::Hasher::new_keyed(key).update(prologue).update(message).finalize();
+    let mut mac = [0; MAC];
+    mac.copy_from_slice(&hash.as_bytes()[..MAC]);
+    mac
 }
 
 fn cpace_inputs<'a>(passphrase: &'a Passphrase, session: &'a [u8; SESSION]) -> Inputs<'a> {
@@ -318,13 +349,14 @@ const SESSION: usize = 16;
 const CHANNEL: &[u8] = b"acklab rudp 1";
 const CONTEXT_PSK: &str = "acklab rudp 1 psk";
 const CONTEXT_DIGEST: &str = "acklab rudp 1 digest";
+const CONTEXT_MAC: &str = "acklab rudp 2 mac";
+/// Length of the MAC behind a message of mode 2, bytes.
+const MAC: usize = 16;
 /// Answers that a client of mode 1 reads for one INITIAL. One would do among honest ends; the others
 /// keep a stranger's from ending the connection, and few of them from guessing.
 const TRIES: usize = 4;
-/// Key, encrypted key and its tag, the payload's tag.
-const SHORTEST_IK: usize = 32 + 48 + 16;
-/// The longest of what Noise puts around a payload, which is [`SHORTEST_IK`].
-const MOST_AROUND_PAYLOAD: usize = SHORTEST_IK;
+/// The longest of what Noise puts around a payload, IK's first: key, encrypted key and its tag, the payload's tag.
+const MOST_AROUND_PAYLOAD: usize = 32 + 48 + 16;
 const OUR_OWN: &str = "pattern, keys and lengths are our own";
 
 #[cfg(test)]

@@ -60,6 +60,13 @@ pub enum SocketError {
     TooMany(usize),
 }
 
+impl SocketError {
+    /// Whether it may be otherwise when the machine's interfaces, addresses and routes are.
+    pub const fn may_pass(&self) -> bool {
+        matches!(self, Self::Bind { .. } | Self::Route { .. })
+    }
+}
+
 /// What became of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {

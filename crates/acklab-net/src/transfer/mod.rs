@@ -23,6 +23,7 @@ pub mod source;
 pub mod stdin;
 pub mod stdout;
 pub mod store;
+pub mod sync;
 #[cfg(test)]
 mod tests;
 pub mod walk;

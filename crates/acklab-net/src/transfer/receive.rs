@@ -4,16 +4,21 @@
 //! each connection's bytes to that connection's [`Receiver`], by the few, so that no transfer stops the
 //! others or the acknowledgments. A connection that is lost leaves what it brought for the next one.
 
+mod remembered;
+mod turned_away;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use acklab_core::time::{Span, Time};
+use acklab_core::time::Time;
 use acklab_rudp::protect::{PlainGreeter, ServerGreeter};
 use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
 
+use self::remembered::Remembered;
+use self::turned_away::TurnedAway;
 use super::receiver::printer::Printer;
 use super::receiver::{ReceiveError, Received, Receiver};
 use super::report::Rhythm;
@@ -86,13 +91,19 @@ pub enum News<'a> {
         received: Received,
         /// Seconds since the sender came.
         seconds: f64,
+        /// It is complete, and the sender may not have heard so: what was stored is remembered for ten
+        /// minutes, and a receiver of one transfer stays for it.
+        unheard: bool,
     },
-    /// A sender was turned away before it came in.
+    /// Senders were turned away before they came in; told at most every 10 s, because anybody can make
+    /// as many of them as it likes.
     TurnedAway {
-        /// From where.
+        /// From where the last of them came.
         from: SocketAddr,
-        /// Why.
+        /// Why it was.
         code: Code,
+        /// How many there were since this was told last.
+        count: u64,
     },
 }
 
@@ -121,8 +132,6 @@ pub enum Verdict {
     Complete,
     /// It was stopped, or something of it was refused.
     Incomplete,
-    /// Whoever came did not know the secret.
-    TurnedAway,
     /// The user stopped it.
     Interrupted,
 }
@@ -141,7 +150,8 @@ pub enum ReceptionError {
     Loop(#[from] io::Error),
 }
 
-/// Receives until `interrupted` becomes true, or one transfer is over if that was asked for.
+/// Receives until `interrupted` becomes true, or one transfer is over if that was asked for. A sender that
+/// has not shown that it has the secret ends nothing.
 pub fn receive(
     reception: &Reception,
     interrupted: &AtomicBool,
@@ -166,8 +176,9 @@ pub fn receive(
         waker: driver.waker(),
         sessions: BTreeMap::new(),
         verdict: None,
-        turned_away: None,
-        leaving: false,
+        remembered: Remembered::default(),
+        unheard: None,
+        turned_away: TurnedAway::default(),
         more: false,
         rhythm: Rhythm::default(),
         interrupted,
@@ -179,7 +190,6 @@ pub fn receive(
     Ok(receiving.verdict.unwrap_or(Verdict::Interrupted))
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "each says another thing")]
 struct Receiving<'a> {
     directory: Option<Directory>,
     waker: Waker,
@@ -188,10 +198,10 @@ struct Receiving<'a> {
     holds: bool,
     sessions: BTreeMap<Handle, Session>,
     verdict: Option<Verdict>,
-    /// Who was turned away last.
-    turned_away: Option<SocketAddr>,
-    /// What is to be said last is leaving.
-    leaving: bool,
+    remembered: Remembered,
+    /// What one transfer came to whose sender may not know it.
+    unheard: Option<Verdict>,
+    turned_away: TurnedAway,
     /// There is work that waits for nothing.
     more: bool,
     rhythm: Rhythm,
@@ -206,6 +216,8 @@ struct Session {
     began: Time,
     /// When all was stored.
     finished: Option<Time>,
+    /// The sender has acknowledged the end.
+    heard: bool,
     over: bool,
 }
 
@@ -213,8 +225,6 @@ struct Session {
 const STREAM: u64 = 0;
 /// Bytes of a stream that may wait for the disk before the sender is held back.
 const WAITING_MAX: usize = 1 << 20;
-/// How long a sender that has everything may take to say goodbye.
-const GOODBYE: Span = Span::from_secs(1);
 
 impl Application<Listener> for Receiving<'_> {
     fn on_progress(
@@ -223,14 +233,14 @@ impl Application<Listener> for Receiving<'_> {
         listener: &mut Listener,
         _sockets: &mut Sockets,
     ) -> ControlFlow<()> {
-        if self.leaving {
-            return ControlFlow::Break(());
-        }
         while let Some((handle, event)) = listener.poll_event() {
             self.on_event(now, listener, handle, event);
         }
         while let Some((from, code)) = listener.poll_refused() {
-            self.on_turned_away(from, code);
+            self.turned_away.note(from, code);
+        }
+        if let Some((from, code, count)) = self.turned_away.poll(now) {
+            (self.tell)(News::TurnedAway { from, code, count });
         }
         self.more = false;
         let handles: Vec<Handle> = self.sessions.keys().copied().collect();
@@ -240,19 +250,28 @@ impl Application<Listener> for Receiving<'_> {
         let tick = self.rhythm.is_due(now);
         if tick {
             self.tell_status(now);
-            if self.interrupted.load(Ordering::Relaxed) {
-                for (_, connection) in listener.connections() {
-                    connection.close(now, Code::Stopped, "");
-                }
-                self.verdict = Some(Verdict::Interrupted);
+            let expired = self.remembered.expire(now) && self.remembered.is_empty();
+            let interrupted = self.interrupted.load(Ordering::Relaxed);
+            if (expired || interrupted) && self.once && self.sessions.is_empty() {
+                self.verdict = self.verdict.or(self.unheard);
+            }
+            if interrupted {
+                self.verdict.get_or_insert(Verdict::Interrupted);
             }
         }
-        self.leaving = self.verdict.is_some();
-        ControlFlow::Continue(())
+        let (code, text) = match self.verdict {
+            None => return ControlFlow::Continue(()),
+            Some(Verdict::Interrupted) => (Code::Stopped, ""),
+            Some(_) => (Code::Refused, "it was to take one transfer, which is over"),
+        };
+        for (_, connection) in listener.connections() {
+            connection.close(now, code, text);
+        }
+        ControlFlow::Break(())
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.leaving || self.more {
+        if self.more {
             return Some(Time::ZERO);
         }
         Some(self.rhythm.next())
@@ -275,19 +294,37 @@ macro_rules! either {
     };
 }
 
+impl Taker {
+    /// The sender knows that all is stored: nothing is kept for its next try.
+    fn dismiss(&self) {
+        if let Self::Folder(receiver) = self {
+            receiver.dismiss();
+        }
+    }
+
+    /// Whether a sender that went silent may come again and go on.
+    fn may_go_on(&self) -> bool {
+        match self {
+            Self::Folder(_) => true,
+            Self::Output(printer) => !printer.has_begun(),
+        }
+    }
+}
+
 impl Receiving<'_> {
     fn taker(&self) -> Taker {
         if let Some(directory) = &self.directory {
-            return Taker::Folder(Box::new(Receiver::new(directory.clone())));
+            let waker = self.waker.clone();
+            return Taker::Folder(Box::new(Receiver::new(directory.clone(), move || waker.wake())));
         }
         let waker = self.waker.clone();
         let output = Output::new(io::stdout(), move || waker.wake());
-        Taker::Output(Box::new(Printer::new(output)))
+        Taker::Output(Box::new(Printer::new(output, self.remembered.printed())))
     }
 
     /// Says in the handshake whether something is held here (docs/rudp.md section 10).
     fn announce(&self, listener: &mut Listener) {
-        let held = self.holds || !self.sessions.is_empty();
+        let held = self.holds || !self.sessions.is_empty() || !self.remembered.is_empty();
         listener.parameters_mut().application = vec![u8::from(held)];
     }
 
@@ -301,12 +338,16 @@ impl Receiving<'_> {
                     return;
                 };
                 let receiver = self.taker();
-                let session = Session { receiver, from, began: now, finished: None, over: false };
+                let (finished, heard, over) = (None, false, false);
+                let session = Session { receiver, from, began: now, finished, heard, over };
                 self.sessions.insert(handle, session);
                 self.announce(listener);
                 (self.tell)(News::Opened { from, key });
             }
             Event::Content(ContentEvent::StreamDelivered { stream: STREAM }) => {
+                if let Some(session) = self.sessions.get_mut(&handle) {
+                    session.heard = true;
+                }
                 if let Some(connection) = listener.connection(handle) {
                     connection.close(now, Code::Done, "");
                 }
@@ -324,38 +365,34 @@ impl Receiving<'_> {
             if let End::Closed { code: code @ (Code::WrongSecret | Code::Mode), .. } = end {
                 let path = listener.connection(handle).and_then(|it| it.path_stats().next());
                 if let Some(from) = path.map(|path| path.addrs.remote) {
-                    self.on_turned_away(from, code);
+                    self.turned_away.note(from, code);
                 }
             }
             return;
         };
-        let Session { receiver, from, began, finished, .. } = session;
+        let Session { receiver, from, began, finished, heard, .. } = session;
         let received = either!(&receiver, received());
-        drop(receiver);
+        // The same sender has come again, and what it does decides.
+        let superseded = matches!(end, End::Broken(ReceiveError::Store(StoreError::Superseded)));
+        let silent = matches!(end, End::Closed { by_peer: false, code: Code::Idle, .. });
         let end = if finished.is_some() { End::Finished } else { end };
+        let unheard = finished.is_some() && silent && !heard;
+        let waits = superseded || unheard || (silent && finished.is_none() && receiver.may_go_on());
         let seconds = finished.unwrap_or(now).since(began).as_secs_f64();
-        (self.tell)(News::Ended { from, end: &end, received, seconds });
+        (self.tell)(News::Ended { from, end: &end, received, seconds, unheard });
+        let complete = finished.is_some() && received.refused == 0;
+        let verdict = if complete { Verdict::Complete } else { Verdict::Incomplete };
+        if unheard {
+            self.remembered.add(now, receiver);
+            self.unheard = Some(verdict);
+        } else if finished.is_some() {
+            receiver.dismiss();
+        }
         self.holds = self.directory.as_ref().is_some_and(Directory::holds_anything);
         self.announce(listener);
-        if !self.once {
-            return;
-        }
-        self.verdict = match end {
-            End::Finished if received.refused == 0 => Some(Verdict::Complete),
-            // A sender that went silent may come again and go on.
-            End::Closed { by_peer: false, code: Code::Idle, .. }
-            | End::Broken(ReceiveError::Store(StoreError::Superseded)) => None,
-            _ => Some(Verdict::Incomplete),
-        };
-    }
-
-    /// Tells it once per sender, which repeats its greeting.
-    fn on_turned_away(&mut self, from: SocketAddr, code: Code) {
-        if self.turned_away.replace(from) != Some(from) {
-            (self.tell)(News::TurnedAway { from, code });
-        }
-        if self.once {
-            self.verdict = Some(Verdict::TurnedAway);
+        // Where one transfer is complete already, another that fails changes nothing.
+        if self.once && !waits && (finished.is_some() || self.unheard.is_none()) {
+            self.verdict = Some(verdict);
         }
     }
 
@@ -371,7 +408,9 @@ impl Receiving<'_> {
                 let code = match error {
                     ReceiveError::Peer(_) => Code::Protocol,
                     ReceiveError::Version(_) => Code::Version,
-                    ReceiveError::Store(_) | ReceiveError::Output(_) => Code::Refused,
+                    ReceiveError::Store(_)
+                    | ReceiveError::NoRoom { .. }
+                    | ReceiveError::Output(_) => Code::Refused,
                 };
                 session.over = true;
                 connection.close(now, code, &error.to_string());
@@ -381,9 +420,6 @@ impl Receiving<'_> {
         }
         for problem in either!(&mut session.receiver, take_problems()) {
             (self.tell)(News::Problem(problem));
-        }
-        if session.finished.is_some_and(|at| now.since(at) >= GOODBYE) {
-            connection.close(now, Code::Done, "");
         }
     }
 
@@ -405,7 +441,7 @@ impl Session {
             let Some(block) = content.read(now, STREAM) else { break };
             either!(receiver, handle_block(block.into()));
         }
-        let more = either!(receiver, advance())?;
+        let more = either!(receiver, advance(now))?;
         while let Some(block) = either!(receiver, poll_block()) {
             content.write(STREAM, block);
         }

@@ -10,7 +10,7 @@ use super::name::{PATH_MAX, shown};
 use super::ranges::Ranges;
 
 /// The version that is spoken.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Longest fields of a record, bytes. An ENTRY with as many holes as are told stays below it.
 pub const RECORD_MAX: u64 = 1 << 20;
 /// Longest reason for a refusal, bytes.
@@ -80,6 +80,8 @@ pub enum Record {
         count: u64,
         /// Bytes in all.
         bytes: u64,
+        /// Bytes of these that take room, at least: holes aside.
+        data: u64,
     },
     /// Names a file.
     Entry(Entry),
@@ -189,11 +191,10 @@ impl Record {
 
     fn put_fields(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Hello { version, asks, transfer, count, bytes } => {
+            Self::Hello { version, asks, transfer, count, bytes, data } => {
                 out.extend_from_slice(&[*version, u8::from(*asks)]);
                 out.extend_from_slice(transfer);
-                put_varint(out, *count);
-                put_varint(out, *bytes);
+                put_varints(out, [*count, *bytes, *data]);
             }
             Self::Entry(entry) => entry.put(out),
             Self::Chunk { index, chunk, len } => {
@@ -259,6 +260,7 @@ impl Record {
                 transfer: take_array(input)?,
                 count: take_varint(input)?,
                 bytes: take_varint(input)?,
+                data: take_varint(input)?,
             },
             2 => Self::Entry(Entry::take(input)?),
             3 => Self::Chunk {
@@ -408,6 +410,7 @@ mod tests {
                 transfer: [7; 16],
                 count: 70_000,
                 bytes: 1 << 61,
+                data: 1 << 40,
             },
             Record::Entry(entry),
             Record::Chunk { index: 1, chunk: 63, len: CHUNKS_MAX },

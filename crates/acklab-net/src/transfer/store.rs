@@ -25,6 +25,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use super::journal::FileId;
 use super::name::{Name, PART_FOLDER};
 use super::record::{FileTime, TransferId};
+use super::sync::Unsynced;
 
 /// DIR, shared by the transfers that come in.
 #[derive(Clone, Debug)]
@@ -123,7 +124,19 @@ impl Directory {
         let held = held && resume;
         let done = read_list(&list, held).map_err(|error| self.failed(error))?;
         let directory = self.clone();
-        Ok(Store { directory, session, transfer, parts, folder, list, done, parent: None, held })
+        let (parent, unsynced) = (None, Unsynced::default());
+        Ok(Store {
+            directory,
+            session,
+            transfer,
+            parts,
+            folder,
+            list,
+            done,
+            parent,
+            unsynced,
+            held,
+        })
     }
 }
 
@@ -139,6 +152,7 @@ pub struct Store {
     done: BTreeSet<FileId>,
     /// The folder that was used last.
     parent: Option<(Vec<u8>, OwnedFd)>,
+    unsynced: Unsynced,
     held: bool,
 }
 
@@ -161,6 +175,16 @@ impl Store {
         }
     }
 
+    /// What has changed since the last sync.
+    pub fn unsynced(&mut self) -> &mut Unsynced {
+        &mut self.unsynced
+    }
+
+    /// The same, to be synced, and a folder of the same file system.
+    pub fn take_unsynced(&mut self) -> io::Result<(Unsynced, OwnedFd)> {
+        Ok((std::mem::take(&mut self.unsynced), self.directory.0.root.try_clone()?))
+    }
+
     /// Bytes that are free for this user.
     pub fn free_bytes(&self) -> io::Result<u64> {
         let stat = fstatvfs(&self.directory.0.root)?;
@@ -172,16 +196,25 @@ impl Store {
         self.within(name, |parent, last| {
             let folder = folder_at(parent, last)?;
             open_up(&folder).map(|_| ())
-        })
+        })?;
+        self.parent_changed()
     }
 
     /// Sets a folder's permissions and time, when what it holds is there.
     pub fn finish_folder(&mut self, name: &Name, mode: u32, mtime: FileTime) -> io::Result<()> {
-        self.within(name, |parent, last| {
+        let folder = self.within(name, |parent, last| {
             let folder = folder_at(parent, last)?;
             fchmod(&folder, permissions(mode))?;
-            set_time(&folder, mtime)
-        })
+            set_time(&folder, mtime)?;
+            Ok(folder)
+        })?;
+        self.unsynced.add(folder)
+    }
+
+    /// Names in the folder that was used last have changed.
+    fn parent_changed(&mut self) -> io::Result<()> {
+        let parent = self.parent.as_ref().map_or(&self.directory.0.root, |(_, folder)| folder);
+        self.unsynced.add(parent)
     }
 
     /// Whether a name is taken.
@@ -215,6 +248,12 @@ impl Store {
         Ok(file_at(&self.folder, OsStr::new(&hex(id)), fresh)?.into())
     }
 
+    /// Length of an unfinished file's data, where there are any.
+    pub fn part_len(&self, id: &FileId) -> Option<u64> {
+        let stat = fstatat(&self.folder, hex(id).as_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
+        stat.ok().map(|stat| stat.st_size as u64)
+    }
+
     /// Whether a file has a journal.
     pub fn has_journal(&self, id: &FileId) -> bool {
         fstatat(&self.folder, journal_name(id).as_str(), AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
@@ -238,15 +277,21 @@ impl Store {
         }
     }
 
-    /// Gives complete data its permissions, time and name. `late`: its folder may have been
-    /// finished before, and stays as it is.
-    pub fn place(&mut self, id: &FileId, file: &File, as_what: &Finish<'_>) -> io::Result<()> {
-        let &Finish { name, mode, mtime, journal, late } = as_what;
-        fchmod(file, permissions(mode))?;
-        mtime.map_or(Ok(()), |mtime| set_time(file, mtime))?;
+    /// Gives complete data, which are on the disk, permissions, time and name. A folder of the transfer's may
+    /// have been finished before, and stays as it is.
+    pub fn place(&mut self, id: &FileId, as_what: &Finish<'_>) -> io::Result<()> {
+        let &Finish { name, size, mode, mtime, journal } = as_what;
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let file = openat(&self.folder, hex(id).as_str(), flags, Mode::empty())?;
+        if fstat(&file)?.st_size != size as i64 {
+            return Err(io::Error::other("its data were altered"));
+        }
+        fchmod(&file, permissions(mode))?;
+        mtime.map_or(Ok(()), |mtime| set_time(&file, mtime))?;
+        let named = !name.parent().is_empty();
         let (folder, part, keep) = (self.folder.try_clone()?, hex(id), self.directory.keeps());
         self.within(name, |parent, last| {
-            let before = if late { Some(open_up(parent)?) } else { None };
+            let before = if named { Some(open_up(parent)?) } else { None };
             let outcome = if keep {
                 renameat2(&folder, part.as_str(), parent, last, RenameFlags::RENAME_NOREPLACE)
             } else {
@@ -255,6 +300,7 @@ impl Store {
             before.map_or(Ok(()), |stat| close_again(parent, &stat))?;
             outcome
         })?;
+        self.parent_changed()?;
         if journal {
             let _ = unlinkat(&self.folder, journal_name(id).as_str(), UnlinkatFlags::NoRemoveDir);
         }
@@ -264,7 +310,8 @@ impl Store {
     /// Notes files as finished.
     pub fn note_done(&mut self, ids: &[FileId]) -> io::Result<()> {
         let bytes: Vec<u8> = ids.iter().flat_map(list_record).collect();
-        (&*self.list).write_all(&bytes)
+        (&*self.list).write_all(&bytes)?;
+        self.unsynced.add(&*self.list)
     }
 
     /// The transfer is over: nothing of it stays in the folder of unfinished files.
@@ -314,14 +361,14 @@ impl Drop for Store {
 pub struct Finish<'a> {
     /// Its name.
     pub name: &'a Name,
+    /// Its length, bytes.
+    pub size: u64,
     /// Its permissions.
     pub mode: u32,
     /// When it was changed; `None`: now.
     pub mtime: Option<FileTime>,
     /// Whether it had a journal.
     pub journal: bool,
-    /// Whether its folder may have got its time already.
-    pub late: bool,
 }
 
 /// Lets this process write into a folder of ours that was finished; gives what it was.

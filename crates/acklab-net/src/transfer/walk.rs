@@ -49,6 +49,8 @@ pub struct Item {
     pub kind: Kind,
     /// And more.
     pub facts: Facts,
+    /// Bytes that are not holes, as far as the file system says.
+    pub data: u64,
 }
 
 /// What a step through the tree finds.
@@ -71,6 +73,8 @@ pub struct Totals {
     pub files: u64,
     /// Bytes of the files, holes included.
     pub bytes: u64,
+    /// The same without holes, as far as file systems say.
+    pub data: u64,
 }
 
 /// A walk through a file or folder.
@@ -106,6 +110,7 @@ impl Survey {
             totals.entries += 1;
             totals.files += u64::from(item.kind == Kind::File);
             totals.bytes += item.facts.size;
+            totals.data += item.data;
         }
         let mut hasher = blake3::Hasher::new_derive_key("acklab transfer 1");
         hasher.update(&fs::read("/etc/machine-id").unwrap_or_default());
@@ -134,7 +139,8 @@ impl Walk {
         };
         let facts = Facts::new(&metadata);
         if metadata.is_file() {
-            return Found::Item(Item { path, name, kind: Kind::File, facts });
+            let data = facts.size.min(metadata.blocks() * 512);
+            return Found::Item(Item { path, name, kind: Kind::File, facts, data });
         }
         if !metadata.is_dir() {
             let link = metadata.is_symlink();
@@ -148,7 +154,7 @@ impl Walk {
             Err(error) => return Found::Unreadable(path, error),
         };
         names.sort_unstable_by(|a, b| b.cmp(a));
-        let item = Item { path, name, kind: Kind::Directory, facts };
+        let item = Item { path, name, kind: Kind::Directory, facts, data: 0 };
         self.levels.push(Level { item: item.clone(), names });
         Found::Item(item)
     }

@@ -26,7 +26,7 @@ B3_QUARTERS = [
     (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
     (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14),
 ]  # fmt: skip
-CHUNK_START, CHUNK_END, ROOT, CONTEXT, MATERIAL = 1, 2, 8, 32, 64
+CHUNK_START, CHUNK_END, ROOT, KEYED, CONTEXT, MATERIAL = 1, 2, 8, 16, 32, 64
 
 
 def words(data: bytes) -> list[int]:
@@ -240,7 +240,7 @@ def agree(private: bytes, peer: bytes) -> bytes:
 
 # --- docs/rudp.md section 3
 
-PROLOGUE = b"\x80AKL\x01" + bytes(8) + b"\0client_id\x01\x03"
+PROLOGUE = b"\x80AKL\x02" + bytes(8) + b"\0client_id\x01\x03"
 PARAMETERS = b"what the client can take"
 PAYLOAD = b"21 bytes of the headerwhat the server can take"
 EPHEMERAL_A, EPHEMERAL_B = b"\x31" * 32, b"\x32" * 32
@@ -286,6 +286,8 @@ def keys_handshake() -> tuple[bytes, bytes, list[bytes]]:
     shown = noise.encrypt(public(client))
     noise.mix_key(agree(client, public(server)))
     initial = e_a + shown + noise.encrypt(PARAMETERS)
+    mac_key = words(derive("acklab rudp 2 mac", public(server)))
+    initial += blake3(PROLOGUE + initial, mac_key, KEYED)[:16]
     noise.mix_hash(e_b)
     noise.mix_key(agree(EPHEMERAL_B, e_a))
     noise.mix_key(agree(EPHEMERAL_B, public(client)))

@@ -21,8 +21,8 @@ pub const TOKEN: usize = 40;
 /// Length of a RESET token, bytes.
 pub const RESET_TOKEN: usize = 16;
 
-/// "AKL", version 1.
-const VERSION: [u8; 4] = [0x41, 0x4b, 0x4c, 0x01];
+/// "AKL", version 2.
+const VERSION: [u8; 4] = [0x41, 0x4b, 0x4c, 0x02];
 
 const LONG: u8 = 0x80;
 
@@ -253,7 +253,7 @@ mod tests {
     fn another_version_is_told_apart_from_garbage() {
         let body = LongBody::Refuse { code: 6, text: b"" };
         let mut bytes = emitted(&Long { destination: 0, source: 77, body });
-        bytes[4] = 2;
+        bytes[4] = 1;
         assert_eq!(Long::parse(&bytes), Err(LongError::OtherVersion { source: 77 }));
         bytes[3] = 2;
         assert_eq!(Long::parse(&bytes), Err(LongError::Malformed));

@@ -4,7 +4,8 @@
 //! anything, so what must hold is the contract itself and [`Connection::check`].
 //! [`attack_pair`] puts an adversarial network between two honest ends. There bytes are conserved:
 //! nothing is read that was not written, and once the network relents everything arrives and both
-//! ends close, unless one gave up.
+//! ends close, unless one gave up. And no time-out leaves a sender a slow-start threshold above the
+//! window that it had.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,7 +16,7 @@ use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
 use acklab_core::contract::{Choices, check_quiet, drain, expire};
 use acklab_core::endpoint::Endpoint;
-use acklab_core::event::{Interest, Sink};
+use acklab_core::event::{EventKind, Interest, Sink};
 use acklab_core::options::Word;
 use acklab_core::packet::{Body, Ecn, Packet};
 use acklab_core::segment::{Flags, SackBlock, TcpOptions, TcpRepr, Timestamp};
@@ -108,7 +109,10 @@ impl Attack {
 pub fn attack_pair(bytes: &[u8]) -> u64 {
     let mut choices = Choices::new(bytes);
     let latency = Span::from_micros(u64::from(choices.word()) * 5);
-    let mut pair = Pair::new(config(&mut choices), config(&mut choices), latency);
+    let configs = [config(&mut choices), config(&mut choices)];
+    let measured = configs.each_ref().map(|c| c.congestion.name() == "westwood");
+    let [a, b] = configs;
+    let mut pair = Pair::new(a, b, latency);
     let hostile = Rc::new(Cell::new(true));
     let fates = choices.take(48).to_vec();
     pair.filter = network(fates, Rc::clone(&hostile));
@@ -120,6 +124,7 @@ pub fn attack_pair(bytes: &[u8]) -> u64 {
     }
     hostile.set(false);
     finish(&mut pair);
+    check_thresholds(&pair, measured);
     digest(&pair)
 }
 
@@ -208,6 +213,33 @@ fn check_both(pair: &Pair) {
     }
     assert!(pair.b.total_read() <= pair.a.total_written(), "B read more than A wrote");
     assert!(pair.a.total_read() <= pair.b.total_written(), "A read more than B wrote");
+}
+
+/// RFC 5681 equation 4: a time-out leaves the threshold as it is, or sets it to no more than the window
+/// was, or to two segments. Only Westwood+ (`measured`) sets it to what the path was measured to carry.
+fn check_thresholds(pair: &Pair, measured: [bool; 2]) {
+    for (end, measured) in [&pair.a, &pair.b].into_iter().zip(measured) {
+        let mut before: Option<(u64, u64)> = None;
+        let mut timed_out = false;
+        for event in &pair.events {
+            match event.kind {
+                EventKind::Loss { flow, timeout: true } if flow == end.flow() => timed_out = true,
+                EventKind::Congestion { flow, cwnd, ssthresh, .. } if flow == end.flow() => {
+                    let least = 2 * u64::from(end.mss());
+                    if let Some((window, threshold)) = before.filter(|_| timed_out && !measured) {
+                        assert!(
+                            ssthresh == threshold || ssthresh <= window.max(least),
+                            "a time-out at {} set ssthresh from {threshold} to {ssthresh} with a \
+                             window of {window}",
+                            event.time
+                        );
+                    }
+                    (before, timed_out) = (Some((cwnd, ssthresh)), false);
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 /// FNV-1a over times and segments.

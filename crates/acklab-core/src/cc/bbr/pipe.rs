@@ -73,7 +73,7 @@ mod tests {
     fn after_a_timeout_only_what_was_sent_again_is_on_the_way() {
         let mut pipe = Pipe::default();
         (1..=10).for_each(|count| send(&mut pipe, count * 1000, false));
-        pipe.on_rto(&RtoSample { in_flight: 10_000, again: false });
+        pipe.on_rto(&RtoSample { in_flight: 10_000, ..RtoSample::default() });
         assert_eq!(pipe.bytes(), 0);
         send(&mut pipe, 10_000, true);
         send(&mut pipe, 10_000, true);

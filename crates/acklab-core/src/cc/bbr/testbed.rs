@@ -233,6 +233,6 @@ impl Path {
         assert_eq!(given_up, in_flight);
         self.in_flight = 0;
         self.recovery_end = None;
-        cc.on_rto(self.now, &RtoSample { in_flight, again: false });
+        cc.on_rto(self.now, &RtoSample { in_flight, ..RtoSample::default() });
     }
 }

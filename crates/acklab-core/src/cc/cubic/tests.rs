@@ -124,7 +124,8 @@ fn a_timeout_slow_starts_to_seven_tenths_and_goes_on_convexly() {
     let mut path = Path::new(Cubic::new(&start(100, 1), Options::default()));
     path.cubic.on_rto(path.now, &RtoSample { in_flight: 100_000, ..RtoSample::default() });
     assert_eq!(path.cubic.snapshot(), Snapshot { cwnd: 1000, ssthresh: 70_000 });
-    path.cubic.on_rto(path.now, &RtoSample { in_flight: 1000, again: true });
+    path.cubic
+        .on_rto(path.now, &RtoSample { in_flight: 1000, again: true, ..RtoSample::default() });
     assert_eq!(path.cubic.snapshot(), Snapshot { cwnd: 1000, ssthresh: 70_000 });
     while path.cubic.cwnd() < 70_000 {
         path.ack(true);

@@ -8,7 +8,7 @@ use acklab_rudp::protect::{Phase, TAG};
 use super::*;
 
 /// As the connection would make it: INITIAL bytes 0 to 22.
-const PROLOGUE: &[u8] = b"\x80AKL\x01\0\0\0\0\0\0\0\0\0client_id\x01\x03";
+const PROLOGUE: &[u8] = b"\x80AKL\x02\0\0\0\0\0\0\0\0\0client_id\x01\x03";
 const PARAMETERS: &[u8] = b"what the client can take";
 const PAYLOAD: &[u8] = b"21 bytes of the headerwhat the server can take";
 
@@ -45,10 +45,20 @@ fn both_modes() -> [Pair; 2] {
     [passphrases("bada-kilo-nuta-sida", " bada-kilo-nuta-sida\n"), keys()]
 }
 
+/// As a listener asks.
+fn greet(
+    server: &mut dyn ServerGreeter,
+    offer: &Offer<'_>,
+    payload: &[u8],
+) -> Result<Answer, Code> {
+    server.inspect(offer)?;
+    server.greet(offer, &mut |_| payload.to_vec())
+}
+
 impl Pair {
     fn greet(&mut self, mode: u8, prologue: &[u8], message: &[u8]) -> Result<Answer, Code> {
         let offer = Offer { mode, ciphers: self.client.ciphers(), prologue, message };
-        self.server.greet(&offer, &mut |_| PAYLOAD.to_vec())
+        greet(&mut *self.server, &offer, PAYLOAD)
     }
 
     fn initial(&mut self) -> Vec<u8> {
@@ -157,7 +167,7 @@ fn an_offer_without_a_known_cipher_is_another_version() {
             prologue: PROLOGUE,
             message: &message,
         };
-        assert_eq!(refusal(pair.server.greet(&offer, &mut |_| Vec::new())), Some(Code::Version));
+        assert_eq!(refusal(greet(&mut *pair.server, &offer, PAYLOAD)), Some(Code::Version));
     }
 }
 
@@ -173,14 +183,14 @@ fn a_wrong_passphrase_shows_at_the_client_and_never_opens_a_packet() {
 }
 
 #[test]
-fn another_servers_key_and_an_unknown_client_are_refused_by_the_server() {
+fn another_servers_key_gets_no_answer_and_an_unknown_client_is_refused() {
     let (alice, bob, mallory) = (identity(1), identity(2), identity(3));
     let mut pair = Pair {
         client: Box::new(KeysClient::new(alice.clone(), mallory.public())),
         server: Box::new(KeysServer::new(bob.clone(), knowing(&alice))),
     };
     let initial = pair.initial();
-    assert_eq!(refusal(pair.greet(MODE_KEYS, PROLOGUE, &initial)), Some(Code::WrongSecret));
+    assert_eq!(refusal(pair.greet(MODE_KEYS, PROLOGUE, &initial)), Some(Code::Protocol));
 
     pair.client = Box::new(KeysClient::new(mallory, bob.public()));
     let initial = pair.initial();

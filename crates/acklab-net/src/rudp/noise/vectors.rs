@@ -8,7 +8,7 @@ use acklab_rudp::protect::{Phase, TAG};
 use super::*;
 use crate::rudp::hex;
 
-const PROLOGUE: &[u8] = b"\x80AKL\x01\0\0\0\0\0\0\0\0\0client_id\x01\x03";
+const PROLOGUE: &[u8] = b"\x80AKL\x02\0\0\0\0\0\0\0\0\0client_id\x01\x03";
 const PARAMETERS: &[u8] = b"what the client can take";
 const PAYLOAD: &[u8] = b"21 bytes of the headerwhat the server can take";
 
@@ -49,7 +49,9 @@ fn keys_client() -> KeysClient {
     let noise = builder(IK, PROLOGUE).fixed_ephemeral_key_for_testing_only(&EPHEMERAL);
     let noise = noise.local_private_key(client.private()).unwrap();
     let mut noise = noise.remote_public_key(&server.0).unwrap().build_initiator().unwrap();
-    assert_eq!(hex::text(&write(&mut noise, PARAMETERS)), KEYS_INITIAL);
+    let message = write(&mut noise, PARAMETERS);
+    let mac = first_mac(&mac_key(&server), PROLOGUE, &message);
+    assert_eq!(hex::text(&[&message[..], &mac].concat()), KEYS_INITIAL);
     KeysClient { identity: client, server, begun: Some(noise), agreement: None }
 }
 
@@ -57,6 +59,7 @@ fn check(client: &mut dyn ClientGreeter, server: &mut dyn ServerGreeter, vector:
     let [initial, answer, up, down] = vector;
     let message = hex::bytes(initial);
     let offer = Offer { mode: client.mode(), ciphers: 3, prologue: PROLOGUE, message: &message };
+    assert_eq!(server.inspect(&offer), Ok(()));
     let greeted = server.greet(&offer, &mut |_| PAYLOAD.to_vec()).ok().unwrap();
     assert_eq!(greeted.agreed.payload, PARAMETERS);
 
@@ -72,14 +75,14 @@ fn check(client: &mut dyn ClientGreeter, server: &mut dyn ServerGreeter, vector:
 }
 
 #[test]
-fn the_handshake_with_a_passphrase_is_that_of_version_1() {
+fn the_handshake_with_a_passphrase_is_that_of_version_2() {
     let mut server = PassphraseServer::new(passphrase());
     let vector = [PASS_INITIAL, PASS_ANSWER, PASS_UP, PASS_DOWN];
     check(&mut passphrase_client(), &mut server, vector);
 }
 
 #[test]
-fn the_handshake_with_keys_is_that_of_version_1() {
+fn the_handshake_with_keys_is_that_of_version_2() {
     let mut peers = KnownPeers::default();
     peers.insert(identity(1).public(), "client");
     let mut server = KeysServer::new(identity(2), peers);
@@ -88,18 +91,19 @@ fn the_handshake_with_keys_is_that_of_version_1() {
 
 const PASS_INITIAL: &str = "0505050505050505050505050505050520b8ea57001fd29f4e5d258bab75c31e7156cd996dd83ebc\
     d612635277be694e04f5f29162c31a8defa18e6e742224ee806fc1718a278be859ba5620402b8f3a\
-    2116a80822afb3cf654d0a6052c3370ee3d1b705bca738b9baaaace3cf861e1a500b39793775e0e3";
+    2116a80822afb3cf654d0a6052c3370ee3d1b705bca738b9a2ac98a4ac26e1d09ccc4beed2fa0c29";
 const PASS_ANSWER: &str = "16e9d23a728b52237a89e4649c292c547cd5929e48fda66ad5f153af4c65572359d9225473451eff\
     fe6b36dbcaefdbf7b1895de62084509a7f5b58bf01d064184136147e34adebe873e495f857fb3813\
-    93d5fc2d7374a0ea658ff7644b1810b48176dd0369fbc8b2812344efa9869de49e7d2aec1d05875f\
-    2f9e68ae977a";
+    93d5fc2d7374a0ea658ff7644b1810b48176dd0369fbc8b2812344efa98621cbfbab826e2c8434a8\
+    650778811061";
 const PASS_UP: &str = "86ad6d3628c00bba3dae8b745ebb45859425";
 const PASS_DOWN: &str = "e2cb2401f49bb50200a5dde789465fdcdf156c52";
 const KEYS_INITIAL: &str = "04f5f29162c31a8defa18e6e742224ee806fc1718a278be859ba5620402b8f3a43f4b2a6aaf1f46b\
-    a5cc3dc383105ffc7ffca068cc93adb9bc665b6fd0b48d1b87ba5abb653109111b6dad50a69d9da5\
-    a092cbc02ac61674c5d287297ec0472eec6fa1bc53ad68518c4abeb93cfefc1a19ff678477b4197b";
+    a5cc3dc383105ffc7ffca068cc93adb9bc665b6fd0b48d1bdfee72d15969300b1d6718852e780a2b\
+    a092cbc02ac61674c5d287297ec0472eec6fa1bc53ad6851685c4a5fe797bd4f3e5058311790e12b\
+    36b9675e6638a8e3e3c96700d4b417f7";
 const KEYS_ANSWER: &str = "59d9225473451efffe6b36dbcaefdbf7b1895de62084509a7f5b58bf01d06418e0dbfa5c341b321f\
-    d07bb88295f8f3ccc30ae8f34a062202df3ca7686679c6b3afaa38238b4c53bfcf4ad2b2058f5d34\
-    3c20b62830cebc2ef124d867bd56";
+    d07bb88295f8f3ccc30ae8f34a062202df3ca7686679c6b3afaa38238b4c53bfcf4ad2b2058fffb1\
+    37d802a51665783291980c5dc92a";
 const KEYS_UP: &str = "6016108afb41a241cac8015f535253da660c";
 const KEYS_DOWN: &str = "0dc2050e434d0dd1d13ff27111f90b4a49c1dd88";

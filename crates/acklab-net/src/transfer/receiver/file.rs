@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
+
 use super::{NO_HELLO, ReceiveError, Receiver, UNKNOWN};
 use crate::transfer::chunk::{CHUNK, ChunkHasher, Value, Values, chunk_len, chunks};
 use crate::transfer::journal::{FileId, Journal};
@@ -16,8 +19,11 @@ use crate::transfer::store::{Finish, Store};
 /// work on all lanes; that is worth the copy.
 const GATHER: usize = 256 << 10;
 
+/// So much room of a file is reserved at its start. It takes next to no time but on a tmpfs, which fills it with
+/// zeros, in a second.
+const RESERVED_MAX: u64 = 4 << 30;
+
 /// A file that was named and is not settled.
-#[expect(clippy::struct_excessive_bools, reason = "independent facts, each of its own")]
 pub(super) struct Incoming {
     /// `None` if it was refused for its name.
     name: Option<Name>,
@@ -36,8 +42,6 @@ pub(super) struct Incoming {
     journal: Option<Journal>,
     /// What is on the disk is of this file.
     resumes: bool,
-    /// Its folder may be finished before it is: it was named ahead, or a part of it comes again.
-    late: bool,
     pub(super) values: Values,
     /// Chunks that are written and fit their values.
     pub(super) held: Ranges,
@@ -79,7 +83,6 @@ impl Incoming {
             part: None,
             journal: None,
             resumes: false,
-            late: false,
             values: Values::default(),
             held: Ranges::default(),
             fresh: Ranges::default(),
@@ -110,18 +113,29 @@ impl Incoming {
 
     /// Looks for what an interrupted transfer left.
     pub(super) fn find_left(&mut self, store: &Store) -> io::Result<()> {
-        if !self.has_journal() || !store.has_journal(&self.id) {
+        let Some(len) = store.part_len(&self.id).filter(|&len| len <= self.size) else {
+            return Ok(());
+        };
+        if !self.has_journal() {
+            // All of it was written, and the proof will tell whether it is right.
+            self.resumes = len == self.size && self.holes.is_empty();
+            if self.resumes {
+                self.held.insert(0..1);
+            }
+            return Ok(());
+        }
+        if !store.has_journal(&self.id) {
             return Ok(());
         }
         let journal = store.open_journal(&self.id, false)?;
         let Some((_, values)) = Journal::open(journal, self.id, self.size)? else { return Ok(()) };
-        if store.open_part(&self.id, false)?.metadata()?.len() != self.size {
-            return Ok(());
-        }
-        for (chunk, _) in values.iter().filter(|&(chunk, _)| !self.holes.contains(chunk)) {
+        // A crash of the machine may have lost data of which the journal tells.
+        let end = |chunk: u64| chunk * CHUNK + chunk_len(self.size, chunk);
+        let here = |chunk: u64| !self.holes.contains(chunk) && end(chunk) <= len;
+        for (chunk, value) in values.iter().filter(|&(chunk, _)| here(chunk)) {
             self.held.insert(chunk..chunk + 1);
+            self.values.set(chunk, value);
         }
-        self.values = values;
         self.resumes = true;
         Ok(())
     }
@@ -130,7 +144,12 @@ impl Incoming {
         if self.part.is_none() {
             let fresh = !self.resumes;
             let part = store.open_part(&self.id, fresh)?;
-            if fresh && (self.has_journal() || !self.holes.is_empty()) {
+            if fresh && self.has_journal() && self.holes.is_empty() {
+                reserve(&part, self.size)?;
+            }
+            // Its length comes with its data, so that a crash leaves nothing that looks complete; but holes
+            // are never written.
+            if !self.holes.is_empty() {
                 part.set_len(self.size)?;
             }
             if self.has_journal() {
@@ -184,11 +203,6 @@ impl Incoming {
         self.journal.as_mut().map_or(Ok(()), |journal| journal.rewrite(size, &self.values))
     }
 
-    /// What is named after it may come before it is complete.
-    pub(super) fn is_late(&mut self) {
-        self.late = true;
-    }
-
     /// What a chunk contributes to the hash of the file.
     pub(super) fn value(&self, chunk: u64) -> Option<Value> {
         self.whole.or_else(|| self.values.of(chunk))
@@ -201,16 +215,36 @@ impl Incoming {
         self.journal.as_mut().map_or(Ok(()), |journal| journal.add(&[(chunk, value)]))
     }
 
-    /// Gives the complete file its name.
-    pub(super) fn place(&mut self, store: &mut Store) -> io::Result<()> {
+    /// It is complete: its data are to be synced.
+    pub(super) fn seal(&mut self, store: &mut Store) -> io::Result<()> {
         self.open(store)?;
-        let (Some(part), Some(name)) = (&self.part, &self.name) else {
-            return Err(io::Error::other("its data are gone"));
-        };
-        let &mut Self { mode, late, .. } = self;
+        let part = self.part.as_ref().ok_or_else(|| io::Error::other("its data are gone"))?;
+        store.unsynced().add(part)?;
+        // There may be hundreds of them.
+        self.close();
+        Ok(())
+    }
+
+    /// Gives the file, whose data are on the disk, its name.
+    pub(super) fn place(&mut self, store: &mut Store) -> io::Result<()> {
+        let name = self.name.as_ref().ok_or_else(|| io::Error::other("its name is gone"))?;
+        let &mut Self { size, mode, .. } = self;
         let mtime = Some(self.mtime).filter(|_| !self.stream);
         let journal = self.has_journal();
-        store.place(&self.id, part, &Finish { name, mode, mtime, journal, late })
+        store.place(&self.id, &Finish { name, size, mode, mtime, journal })
+    }
+}
+
+/// Keeps the room for a file's data, without its length, where the file system can.
+fn reserve(part: &File, size: u64) -> io::Result<()> {
+    let len = size.min(RESERVED_MAX) as i64;
+    match fallocate(part, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, len) {
+        Err(errno @ (Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG)) => {
+            // What was reserved is given back.
+            part.set_len(0)?;
+            Err(errno.into())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -327,7 +361,7 @@ impl Receiver {
             writing.skip = true;
         }
         let file = self.files.remove(&index).ok_or(UNKNOWN)?;
-        self.refuse_file(index, file, &error.to_string());
+        self.fail_file(index, file, error);
         Ok(())
     }
 }

@@ -2,18 +2,26 @@
 //! sender's stream and gives bytes for the stream back.
 //!
 //! Data go into a file under a temporary name; a chunk counts when its value fits, and then stands in
-//! the journal; a file gets its name when its whole hash fits (docs/rudp.md section 10). Long work,
-//! hashing what an interrupted transfer left, goes chunk by chunk in [`Receiver::advance`], so that
-//! the connection is never left alone for long.
+//! the journal; a file gets its name when its whole hash fits and its data are on the disk (docs/rudp.md
+//! section 10). Long work, hashing what an interrupted transfer left, goes chunk by chunk in
+//! [`Receiver::advance`], and the disk is waited for in a thread, so that the connection is never left
+//! alone for long.
 
 mod file;
 pub mod printer;
 mod proof;
+mod ripe;
 
 use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use acklab_core::time::Time;
+use nix::errno::Errno;
 
 use self::file::{Incoming, Writing};
 use self::proof::Proof;
+use self::ripe::Batch;
 use crate::transfer::chunk::{chunk_len, chunks};
 use crate::transfer::inlet::Inlet;
 use crate::transfer::journal::FileId;
@@ -21,6 +29,7 @@ use crate::transfer::name::{Name, shown};
 use crate::transfer::ranges::Ranges;
 use crate::transfer::record::{Broken, Entry, Kind, Record, TransferId, VERSION};
 use crate::transfer::store::{Directory, Store, StoreError, file_id};
+use crate::transfer::sync::Syncing;
 
 /// Files that may be named and not settled; the sender stops at half of it.
 const NAMED_MAX: usize = 2048;
@@ -41,6 +50,14 @@ pub enum ReceiveError {
     /// The folder cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The disk is too small for it.
+    #[error("{wanted} bytes do not fit: {free} are free")]
+    NoRoom {
+        /// Bytes that the sender announced, holes aside.
+        wanted: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
     /// Standard output cannot be written.
     #[error("standard output: {0}")]
     Output(#[source] std::io::Error),
@@ -65,6 +82,16 @@ pub struct Received {
     pub refused: u64,
 }
 
+/// How far the sender's tree is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Naming,
+    /// DONE has come: everything is named.
+    Named,
+    /// Everything is stored or refused, and FINISHED is said.
+    Finished,
+}
+
 /// The receiver of one transfer.
 pub struct Receiver {
     directory: Directory,
@@ -81,17 +108,25 @@ pub struct Receiver {
     proof: Option<Proof>,
     /// Chunks written since the last CONFIRM.
     confirm: Option<(u64, Ranges)>,
+    /// Complete files that wait for a sync, and those of the sync under way.
+    ripe: Batch,
+    synced: Batch,
+    syncing: Syncing,
+    /// Called when a sync is done.
+    wake: Arc<dyn Fn() + Send + Sync>,
+    now: Time,
     /// Stored since the list of finished files was written.
     stored: Vec<(u64, FileId)>,
-    done: bool,
-    finished: bool,
+    /// Something could not be written: what there is of the transfer is kept for another try.
+    keeps: bool,
+    stage: Stage,
     received: Received,
     problems: Vec<String>,
 }
 
 impl Receiver {
-    /// Receives into `directory`.
-    pub fn new(directory: Directory) -> Self {
+    /// Receives into `directory`; `wake` is called from another thread when there is more to do.
+    pub fn new(directory: Directory, wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
             directory,
             store: None,
@@ -105,9 +140,14 @@ impl Receiver {
             gather: Vec::new(),
             proof: None,
             confirm: None,
+            ripe: Batch::default(),
+            synced: Batch::default(),
+            syncing: Syncing::default(),
+            wake: Arc::new(wake),
+            now: Time::ZERO,
             stored: Vec::new(),
-            done: false,
-            finished: false,
+            keeps: false,
+            stage: Stage::Naming,
             received: Received::default(),
             problems: Vec::new(),
         }
@@ -123,8 +163,10 @@ impl Receiver {
         self.inlet.waiting()
     }
 
-    /// Works for a millisecond or so; true: there is more to do.
-    pub fn advance(&mut self) -> Result<bool, ReceiveError> {
+    /// Works for a millisecond or so; true: there is more to do. It wants to be called after `wake` was, and
+    /// several times a second.
+    pub fn advance(&mut self, now: Time) -> Result<bool, ReceiveError> {
+        self.now = now;
         if let Some(store) = &self.store {
             store.check_owner()?;
         }
@@ -152,7 +194,21 @@ impl Receiver {
 
     /// Whether everything is stored or refused, and the sender will be told.
     pub fn is_finished(&self) -> bool {
-        self.finished
+        self.stage == Stage::Finished
+    }
+
+    /// Whether the disk is waited for, after which `wake` is called.
+    pub fn is_syncing(&self) -> bool {
+        !self.syncing.is_idle()
+    }
+
+    /// All is stored or refused, and the sender knows: nothing of the transfer is kept for its next try, unless
+    /// there was no room for some of it, or the disk failed.
+    pub fn dismiss(&self) {
+        if !self.keeps {
+            // What cannot be removed is in nobody's way.
+            let _ = self.store.as_ref().map(Store::end);
+        }
     }
 
     /// What was refused, since the last call, in words.
@@ -175,28 +231,20 @@ impl Receiver {
         Ok(None)
     }
 
-    /// Says what was written and stored. The list of finished files is written first, so that nothing
-    /// that was said is forgotten.
+    /// Says what was written and stored.
     fn report(&mut self) -> Result<(), ReceiveError> {
         if let Some((index, chunks)) = self.confirm.take() {
             Record::Confirm { index, chunks }.put(&mut self.out);
         }
-        if !self.stored.is_empty() {
-            let ids: Vec<FileId> = self.stored.iter().map(|&(_, id)| id).collect();
-            let store = self.store.as_mut().ok_or(NO_HELLO)?;
-            store.note_done(&ids).map_err(|error| store.directory().failed(error))?;
-            for (index, _) in self.stored.drain(..) {
-                Record::Stored { index, held: false }.put(&mut self.out);
-            }
+        if self.store.is_none() || self.is_finished() {
+            return Ok(());
         }
-        let settled = self.done && self.files.values().all(|file| file.refused);
-        if settled && !self.finished && self.proof.is_none() && self.writing.is_none() {
-            if let Some(store) = &self.store {
-                store.end().map_err(|error| store.directory().failed(error))?;
-            }
+        let settled = self.stage == Stage::Named && self.files.values().all(|file| file.refused);
+        let drained = settled && self.proof.is_none() && self.writing.is_none();
+        if self.settle(drained)? && drained {
             let Received { stored, refused, .. } = self.received;
             Record::Finished { stored, refused }.put(&mut self.out);
-            self.finished = true;
+            self.stage = Stage::Finished;
         }
         Ok(())
     }
@@ -206,17 +254,18 @@ impl Receiver {
         if greeting == self.store.is_some() {
             return Err(if greeting { Broken("HELLO came twice") } else { NO_HELLO }.into());
         }
-        if self.finished {
+        if self.is_finished() {
             return Err(Broken("a record came after the end").into());
         }
         match record {
             Record::Hello { version, .. } if version != VERSION => {
                 Err(ReceiveError::Version(version))
             }
-            Record::Hello { asks, transfer, count, bytes, .. } => {
+            Record::Hello { asks, transfer, count, bytes, data, .. } => {
                 self.received.entries = count;
                 self.received.bytes_announced = bytes;
                 let store = self.directory.begin(transfer, asks)?;
+                check_room(&store, data)?;
                 self.asked = asks && store.held();
                 self.transfer = transfer;
                 Record::Welcome { version: VERSION, held: self.asked }.put(&mut self.out);
@@ -233,9 +282,9 @@ impl Receiver {
                 }
                 Ok(())
             }
-            Record::Done if self.done => Err(Broken("DONE came twice").into()),
+            Record::Done if self.stage == Stage::Named => Err(Broken("DONE came twice").into()),
             Record::Done => {
-                self.done = true;
+                self.stage = Stage::Named;
                 Ok(())
             }
             _ => Err(Broken("a receiver's record came from the sender").into()),
@@ -283,7 +332,8 @@ impl Receiver {
             return Ok(());
         }
         if let Err(why) = admit(store, &entry, &name, &id, self.asked) {
-            self.refuse_entry(entry, &why);
+            self.keeps |= matches!(why, Unwanted::NoRoom { .. } | Unwanted::Unreadable(_));
+            self.refuse_entry(entry, &why.to_string());
             return Ok(());
         }
         let mut file = Incoming::new(entry, name, id);
@@ -292,15 +342,14 @@ impl Receiver {
             return Ok(());
         }
         if size == 0 {
-            return self.store_file(index, file);
+            return self.ripen(index, file);
         }
         if !self.asked {
             self.files.insert(index, file);
             return Ok(());
         }
-        file.is_late();
         if let Err(error) = file.find_left(store) {
-            self.refuse_file(index, file, &error.to_string());
+            self.fail_file(index, file, &error);
             return Ok(());
         }
         let chunks = file.held.clone();
@@ -320,9 +369,13 @@ impl Receiver {
         }
     }
 
-    fn refuse_file(&mut self, index: u64, mut file: Incoming, why: &str) {
+    /// A file cannot be written; what there is of it is kept unless something else in its place is the reason.
+    fn fail_file(&mut self, index: u64, mut file: Incoming, error: &io::Error) {
+        use Errno::{EEXIST, EISDIR, ELOOP, ENOTDIR, ENOTEMPTY};
+        let errno = error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);
+        self.keeps |= ![EEXIST, EISDIR, ELOOP, ENOTDIR, ENOTEMPTY].contains(&errno);
         let path = file.path().to_vec();
-        self.refuse(index, &path, why);
+        self.refuse(index, &path, &error.to_string());
         file.close();
         file.refused = true;
         self.files.insert(index, file);
@@ -337,40 +390,53 @@ impl Receiver {
         self.problems.push(reason.clone());
         Record::Refused { index, reason }.put(&mut self.out);
     }
-
-    /// A file is complete.
-    fn store_file(&mut self, index: u64, mut file: Incoming) -> Result<(), ReceiveError> {
-        let store = self.store.as_mut().ok_or(NO_HELLO)?;
-        if let Err(error) = file.place(store) {
-            self.refuse_file(index, file, &error.to_string());
-            return Ok(());
-        }
-        self.received.stored += 1;
-        self.received.stored_bytes += file.size;
-        self.stored.push((index, file.id));
-        Ok(())
-    }
 }
 
-/// Whether a file may come, else why not.
+/// Whether all of a transfer may come, of which nothing is here.
+fn check_room(store: &Store, data: u64) -> Result<(), ReceiveError> {
+    // What is here takes none, and files that are kept refuse theirs.
+    if store.held() || store.directory().keeps() {
+        return Ok(());
+    }
+    let free = store.free_bytes().map_err(|error| store.directory().failed(error))?;
+    if fits(data, free) {
+        return Ok(());
+    }
+    let _ = store.end();
+    Err(ReceiveError::NoRoom { wanted: data, free })
+}
+
+fn fits(wanted: u64, free: u64) -> bool {
+    wanted <= SPARE || wanted.saturating_add(SPARE) <= free
+}
+
+/// Why a file may not come.
+#[derive(Debug, thiserror::Error)]
+enum Unwanted {
+    #[error("exists already, and --keep was given")]
+    Kept,
+    #[error("{wanted} bytes do not fit: {free} are free")]
+    NoRoom { wanted: u64, free: u64 },
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+}
+
+/// Whether a file may come.
 fn admit(
     store: &mut Store,
     entry: &Entry,
     name: &Name,
     id: &FileId,
     resumes: bool,
-) -> Result<(), String> {
-    if store.directory().keeps() && store.exists(name).map_err(|error| error.to_string())? {
-        return Err("exists already, and --keep was given".to_owned());
+) -> Result<(), Unwanted> {
+    if store.directory().keeps() && store.exists(name)? {
+        return Err(Unwanted::Kept);
     }
     let data = entry.holes.neither(&Ranges::default(), chunks(entry.size)).count();
     let held = if resumes { store.part_bytes(id) } else { 0 };
     let wanted = (data << 20).min(entry.size).saturating_sub(held);
-    let free = store.free_bytes().map_err(|error| error.to_string())?;
-    if wanted > SPARE && wanted + SPARE > free {
-        return Err(format!("{wanted} bytes do not fit: {free} are free"));
-    }
-    Ok(())
+    let free = store.free_bytes()?;
+    if fits(wanted, free) { Ok(()) } else { Err(Unwanted::NoRoom { wanted, free }) }
 }
 
 pub(super) const UNKNOWN: Broken = Broken("a record names a file that was not named or is settled");

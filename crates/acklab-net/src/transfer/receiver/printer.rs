@@ -4,21 +4,36 @@
 //! Nothing is kept for another try, and what was written stands: a whole whose hash does not fit ends the
 //! transfer with an error.
 
+use acklab_core::time::Time;
+
 use super::{NO_HELLO, ReceiveError, Received, UNKNOWN};
 use crate::transfer::chunk::{CHUNK, ChunkHasher, Tree, Value, chunk_len, chunks};
 use crate::transfer::inlet::Inlet;
+use crate::transfer::journal::FileId;
 use crate::transfer::ranges::Ranges;
-use crate::transfer::record::{Broken, Entry, Kind, Record, VERSION};
+use crate::transfer::record::{Broken, Entry, Kind, Record, TransferId, VERSION};
 use crate::transfer::stdout::Output;
+use crate::transfer::store::file_id;
+
+/// A file that went to standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Printed {
+    transfer: TransferId,
+    id: FileId,
+}
 
 /// The receiver of one file or stream.
 pub struct Printer {
     output: Output,
     inlet: Inlet,
     out: Vec<u8>,
+    /// What went to the output before, of which the sender may not know.
+    before: Option<Printed>,
+    printed: Option<Printed>,
+    transfer: TransferId,
     greeted: bool,
     next_index: u64,
-    file: Option<Printed>,
+    file: Option<Current>,
     /// Bytes that the output has not taken yet.
     waiting: Option<Vec<u8>>,
     /// Bytes that it has.
@@ -30,8 +45,9 @@ pub struct Printer {
 }
 
 /// The file that is printed.
-struct Printed {
+struct Current {
     index: u64,
+    id: FileId,
     size: u64,
     stream: bool,
     holes: Ranges,
@@ -51,10 +67,13 @@ struct Printing {
 }
 
 impl Printer {
-    /// Prints to `output`.
-    pub fn new(output: Output) -> Self {
+    /// Prints to `output`, unless that has taken something before, which is not printed again.
+    pub fn new(output: Output, before: Option<Printed>) -> Self {
         Self {
             output,
+            before,
+            printed: before,
+            transfer: TransferId::default(),
             inlet: Inlet::default(),
             out: Vec::new(),
             greeted: false,
@@ -81,7 +100,7 @@ impl Printer {
 
     /// As [`super::Receiver::advance`]; where the reader pauses there is nothing to do until the output
     /// wakes the loop.
-    pub fn advance(&mut self) -> Result<bool, ReceiveError> {
+    pub fn advance(&mut self, _now: Time) -> Result<bool, ReceiveError> {
         let mut budget = super::BUDGET / CHUNK + 64;
         while self.step()? {
             budget -= 1;
@@ -105,6 +124,16 @@ impl Printer {
     /// As [`super::Receiver::is_finished`].
     pub fn is_finished(&self) -> bool {
         self.finished
+    }
+
+    /// What has gone to the output as a whole.
+    pub fn printed(&self) -> Option<Printed> {
+        self.printed
+    }
+
+    /// Whether a part of something has gone there.
+    pub fn has_begun(&self) -> bool {
+        self.given > 0
     }
 
     /// What was refused, since the last call.
@@ -157,11 +186,13 @@ impl Printer {
             Record::Hello { version, .. } if version != VERSION => {
                 return Err(ReceiveError::Version(version));
             }
-            Record::Hello { count, bytes, .. } => {
+            Record::Hello { asks, transfer, count, bytes, .. } => {
                 self.greeted = true;
+                self.transfer = transfer;
                 self.received.entries = count;
                 self.received.bytes_announced = bytes;
-                Record::Welcome { version: VERSION, held: false }.put(&mut self.out);
+                let held = asks && self.before.is_some();
+                Record::Welcome { version: VERSION, held }.put(&mut self.out);
             }
             Record::Entry(entry) => self.on_entry(entry)?,
             Record::Chunk { index, chunk, len } => {
@@ -188,7 +219,7 @@ impl Printer {
     }
 
     fn on_entry(&mut self, entry: Entry) -> Result<(), ReceiveError> {
-        let Entry { index, kind, size, holes, path, .. } = entry;
+        let Entry { index, kind, size, mtime, holes, path, .. } = entry;
         if index != self.next_index {
             return Err(Broken("entries are out of order").into());
         }
@@ -196,12 +227,23 @@ impl Printer {
         if index > 0 || !matches!(kind, Kind::File | Kind::Stream) {
             return Err(Broken("standard output takes one file or stream, and no folder").into());
         }
-        let _ = path;
+        let id = file_id(&self.transfer, &path, size, mtime);
+        if let Some(before) = self.before {
+            if before != (Printed { transfer: self.transfer, id }) {
+                let taken = std::io::Error::other("it has taken another file already");
+                return Err(ReceiveError::Output(taken));
+            }
+            self.received.stored = 1;
+            self.received.stored_bytes = size;
+            self.received.resumed = size;
+            Record::Stored { index, held: true }.put(&mut self.out);
+            return Ok(());
+        }
         let stream = kind == Kind::Stream;
         let (tree, root) =
             (Tree::default(), (size == 0 && !stream).then(|| Tree::default().root()));
         self.file =
-            Some(Printed { index, size, stream, holes, tree, whole: None, chunk: None, root });
+            Some(Current { index, id, size, stream, holes, tree, whole: None, chunk: None, root });
         Ok(())
     }
 
@@ -238,13 +280,14 @@ impl Printer {
         }
         self.received.stored = 1;
         self.received.stored_bytes = file.size;
+        self.printed = Some(Printed { transfer: self.transfer, id: file.id });
         Record::Stored { index: file.index, held: false }.put(&mut self.out);
         self.file = None;
         Ok(true)
     }
 }
 
-impl Printed {
+impl Current {
     fn chunks(&self) -> u64 {
         chunks(self.size)
     }
@@ -297,5 +340,86 @@ impl Printed {
         }
         self.tree.push(actual);
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+    use crate::transfer::record::FileTime;
+
+    /// What is written goes to the test.
+    struct Paper(Sender<Vec<u8>>);
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.send(bytes.to_vec()).map_err(std::io::Error::other)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A sender's bytes: HELLO, a file of that name, its data unless they are `held`, DONE.
+    fn sent(path: &[u8], data: &[u8], held: bool) -> Vec<u8> {
+        let (size, hash) = (data.len() as u64, *blake3::hash(data).as_bytes());
+        let mut out = Vec::new();
+        let (asks, transfer, count, bytes) = (held, [7; 16], 1, size);
+        Record::Hello { version: VERSION, asks, transfer, count, bytes, data: size }.put(&mut out);
+        let (mtime, holes, path) = (FileTime::default(), Ranges::default(), path.to_vec());
+        Record::Entry(Entry { index: 0, kind: Kind::File, mode: 0o644, mtime, size, holes, path })
+            .put(&mut out);
+        if !held {
+            Record::Chunk { index: 0, chunk: 0, len: size }.put(&mut out);
+            out.extend_from_slice(data);
+            out.extend_from_slice(&hash);
+            Record::Root { index: 0, size, hash }.put(&mut out);
+        }
+        Record::Done.put(&mut out);
+        out
+    }
+
+    /// What a printer came to, and what it has printed.
+    fn print(before: Option<Printed>, bytes: Vec<u8>) -> Result<(Printer, Vec<u8>), ReceiveError> {
+        let (paper, pages) = channel();
+        let (wake, woken) = channel();
+        let output = Output::new(Paper(paper), move || wake.send(()).unwrap_or_default());
+        let mut printer = Printer::new(output, before);
+        printer.handle_block(bytes);
+        loop {
+            if !printer.advance(Time::ZERO)? {
+                if printer.is_finished() {
+                    break;
+                }
+                woken.recv().expect("the thread that prints");
+            }
+        }
+        Ok((printer, pages.try_iter().flatten().collect()))
+    }
+
+    #[test]
+    fn what_was_printed_is_not_printed_again_for_a_sender_that_did_not_hear_of_it() {
+        let (first, pages) = print(None, sent(b"x", b"words", false)).expect("printed");
+        assert_eq!((pages.as_slice(), first.has_begun()), (&b"words"[..], true));
+        let before = first.printed();
+        assert!(before.is_some());
+        let (mut second, pages) = print(before, sent(b"x", b"words", true)).expect("remembered");
+        assert_eq!((pages.len(), second.printed()), (0, before));
+        let mut replies = Inlet::default();
+        replies.push(second.poll_block().expect("replies"));
+        let replies = std::iter::from_fn(|| replies.record().expect("records"));
+        let expected = [
+            Record::Welcome { version: VERSION, held: true },
+            Record::Stored { index: 0, held: true },
+            Record::Finished { stored: 1, refused: 0 },
+        ];
+        assert_eq!(replies.collect::<Vec<_>>(), expected);
+        let other = print(before, sent(b"y", b"words", true)).err().expect("one file is all");
+        assert!(other.to_string().contains("another file"), "{other}");
     }
 }

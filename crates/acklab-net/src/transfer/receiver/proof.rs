@@ -3,8 +3,8 @@
 //! Chunks that came over this connection were hashed as they were written. What the journal of an
 //! interrupted transfer vouches for is hashed anew from the disk, so that whatever happened to it in
 //! between (a crash of the machine, a stranger's hand) is found: what does not fit its journal comes
-//! again. If everything fits and the whole does not, the file changed at the sender behind its time,
-//! and all that was left comes again.
+//! again. If everything fits and the whole does not, the file changed at the sender behind its time, or
+//! it has one chunk and no journal: all that was left comes again.
 
 use super::file::Incoming;
 use super::{NO_HELLO, ReceiveError, Receiver, UNKNOWN};
@@ -41,7 +41,6 @@ impl Receiver {
             let (tree, bad) = (Tree::default(), Ranges::default());
             self.proof = Some(Proof { index, hash, tree, bad });
         } else {
-            file.is_late();
             Record::Bad { index, chunks: missing }.put(&mut self.out);
         }
         Ok(())
@@ -64,7 +63,7 @@ impl Receiver {
                     Ok(zeros(chunk, chunk_len(file.size, chunk), count))
                 }
                 (_, expected) => file.hash(store, chunk, &mut self.gather).inspect(|value| {
-                    if expected != Some(*value) {
+                    if expected.is_some_and(|expected| expected != *value) {
                         proof.bad.insert(chunk..chunk + 1);
                     }
                 }),
@@ -87,7 +86,7 @@ impl Receiver {
         let Proof { index, hash, tree, mut bad } = proof;
         if bad.is_empty() && tree.root() == hash {
             let file = self.files.remove(&index).ok_or(UNKNOWN)?;
-            return self.store_file(index, file);
+            return self.ripen(index, file);
         }
         let file = self.files.get_mut(&index).ok_or(UNKNOWN)?;
         if bad.is_empty() {
@@ -99,7 +98,6 @@ impl Receiver {
         if bad.is_empty() {
             return Err(Broken("a file of holes has another hash than its zeros").into());
         }
-        file.is_late();
         if let Err(error) = file.forget(&bad) {
             return self.give_up(index, &error);
         }

@@ -1,11 +1,11 @@
 //! One connection of a transfer's sender, driven by the event loop.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use acklab_core::time::Time;
+use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_rudp::protect::{ClientGreeter, Entropy, PlainGreeter};
 use acklab_rudp::{Code, Connection, Event, PathAddrs};
@@ -36,8 +36,9 @@ pub(super) fn attempt(
         let survey = Survey::new(&errand.what).map_err(unreadable)?;
         Some((Walk::new(&errand.what).map_err(unreadable)?, survey))
     };
+    let mut missing = wanted(errand);
     let mut sockets = Sockets::default();
-    let paths = paths(errand, &mut sockets)?;
+    let paths = open(&mut missing, &mut sockets, before.resumed.is_none(), tell)?;
     let mut driver = Driver::new(sockets)?;
     let (began, waker) = (driver.now(), driver.waker());
     let mut connection = connect(errand, began, &paths);
@@ -46,12 +47,12 @@ pub(super) fn attempt(
         origin,
         input: streams.then(|| Input::new(io::stdin(), move || waker.wake())),
         sender: None,
+        missing,
         limiter: Limiter::new(began, errand.rate),
         rate: errand.rate,
         began,
         before,
         ended: None,
-        closing: false,
         more: false,
         paths: Paths::default(),
         rhythm: Rhythm::default(),
@@ -65,14 +66,40 @@ pub(super) fn attempt(
     Ok(Outcome { end, status })
 }
 
-/// A socket for each path; the first path greets.
-fn paths(errand: &Errand, sockets: &mut Sockets) -> Result<Vec<PathAddrs>, ErrandError> {
-    let mut paths = Vec::new();
-    if errand.paths.iter().all(|&(_, remote): &(_, SocketAddr)| remote != errand.to) {
-        paths.push(sockets.add(None, errand.to)?);
+/// A path: from an address, or from where the routes say, to one of the receiver's.
+type Wanted = (Option<IpAddr>, SocketAddr);
+
+/// The paths that the user wants; the first one greets.
+fn wanted(errand: &Errand) -> Vec<Wanted> {
+    let named = errand.paths.iter().map(|&(local, remote)| (Some(local), remote));
+    let first = named.clone().all(|(_, remote)| remote != errand.to).then_some((None, errand.to));
+    first.into_iter().chain(named).collect()
+}
+
+/// A socket for each path; those that cannot be had stay in `missing` and are told. At the start (`first`) one
+/// is needed.
+fn open(
+    missing: &mut Vec<Wanted>,
+    sockets: &mut Sockets,
+    first: bool,
+    tell: &mut dyn FnMut(News<'_>),
+) -> Result<Vec<PathAddrs>, ErrandError> {
+    let (mut paths, mut errors) = (Vec::new(), Vec::new());
+    for (local, remote) in std::mem::take(missing) {
+        match sockets.add(local, remote) {
+            Ok(path) => paths.push(path),
+            Err(error) if error.may_pass() => {
+                errors.push(error);
+                missing.push((local, remote));
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
-    for &(local, remote) in &errand.paths {
-        paths.push(sockets.add(Some(local), remote)?);
+    if first && paths.is_empty() && !errors.is_empty() {
+        return Err(errors.swap_remove(0).into());
+    }
+    for error in errors {
+        tell(News::Problem(format!("{error}; trying again")));
     }
     Ok(paths)
 }
@@ -93,6 +120,9 @@ fn connect(errand: &Errand, now: Time, paths: &[PathAddrs]) -> Connection {
 /// (docs/rudp.md section 3, "Close, idle, reset").
 const IDLE_MS: u64 = 5000;
 
+/// How long a receiver that has stored everything may take to close.
+const GOODBYE: Span = Span::from_secs(1);
+
 /// The application of the connection.
 struct Sending<'a> {
     totals: Totals,
@@ -100,13 +130,13 @@ struct Sending<'a> {
     origin: Option<(Walk, Survey)>,
     input: Option<Input>,
     sender: Option<(Sender, u64)>,
+    /// Paths that could not be opened yet.
+    missing: Vec<Wanted>,
     limiter: Limiter,
     rate: Option<BitRate>,
     began: Time,
     before: &'a Before,
     ended: Option<(End, Time)>,
-    /// CLOSE is to leave before the loop ends.
-    closing: bool,
     /// There is work that waits for nothing.
     more: bool,
     paths: Paths,
@@ -135,11 +165,8 @@ impl Application<Connection> for Sending<'_> {
         &mut self,
         now: Time,
         connection: &mut Connection,
-        _sockets: &mut Sockets,
+        sockets: &mut Sockets,
     ) -> ControlFlow<()> {
-        if self.closing {
-            return ControlFlow::Break(());
-        }
         while let Some(event) = connection.poll_event() {
             self.on_event(now, connection, event);
         }
@@ -148,7 +175,6 @@ impl Application<Connection> for Sending<'_> {
             self.end(now, End::Broken(error));
         }
         if self.sender.as_ref().is_some_and(|(sender, _)| sender.is_finished()) {
-            connection.close(now, Code::Done, "");
             self.end(now, End::Finished);
         }
         if self.rhythm.is_due(now) {
@@ -156,20 +182,34 @@ impl Application<Connection> for Sending<'_> {
                 connection.close(now, Code::Stopped, "");
                 self.end(now, End::Interrupted);
             }
+            self.missing.retain(|&(local, remote)| match sockets.add(local, remote) {
+                Ok(path) => {
+                    connection.add_path(now, path);
+                    false
+                }
+                Err(_) => true,
+            });
             self.paths.update(connection);
             let status = self.status(now);
             (self.tell)(News::Status(&status));
         }
-        if self.ended.is_some() {
-            self.closing = true;
-            return ControlFlow::Continue(());
+        if let Some((end, at)) = &self.ended {
+            let everything = matches!(end, End::Finished);
+            // Its FIN is acknowledged, however often, until it closes, so that it knows that this end does.
+            if everything && connection.is_open() && now.since(*at) < GOODBYE {
+                return ControlFlow::Continue(());
+            }
+            if everything {
+                connection.close(now, Code::Done, "");
+            }
+            return ControlFlow::Break(());
         }
         self.write(now, connection);
         ControlFlow::Continue(())
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.closing || (self.more && self.rate.is_none()) {
+        if self.more && self.rate.is_none() {
             return Some(Time::ZERO);
         }
         let due = if self.more { self.limiter.due() } else { Time::MAX };

@@ -158,7 +158,7 @@ impl Sender {
 
     /// Sends a stream of unknown length, which is called `name` at the receiver.
     pub fn of_stream(input: Input, name: &str, transfer: TransferId) -> Self {
-        let totals = Totals { entries: 1, files: 1, bytes: 0 };
+        let totals = Totals { entries: 1, files: 1, ..Totals::default() };
         let mut sender = Self::with(None, Survey { totals, transfer }, false);
         sender.stream = Some(Stream::new(input, name.as_bytes().to_vec()));
         sender
@@ -214,8 +214,8 @@ impl Sender {
         if !self.greeted {
             self.greeted = true;
             let &mut Self { asks, transfer, totals, .. } = self;
-            let (count, bytes) = (totals.entries, totals.bytes);
-            Record::Hello { version: VERSION, asks, transfer, count, bytes }.put(block);
+            let Totals { entries: count, bytes, data, .. } = totals;
+            Record::Hello { version: VERSION, asks, transfer, count, bytes, data }.put(block);
             return Step::Wrote;
         }
         let within = self.current.as_ref().is_some_and(|current| current.chunk.is_some())

@@ -57,7 +57,8 @@ impl Sender {
         self.next_index = INDEX + 1;
         let facts = Facts { mode: 0o644, mtime: FileTime::default(), size: 0, inode: (0, 0) };
         let name = stream.name.clone();
-        let item = Item { path: PathBuf::from("-"), name: name.clone(), kind: Kind::Stream, facts };
+        let (path, kind) = (PathBuf::from("-"), Kind::Stream);
+        let item = Item { path, name: name.clone(), kind, facts, data: 0 };
         let (holes, todo) = (Ranges::default(), Some(Ranges::default()));
         let source = None;
         self.named.insert(

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use acklab_core::time::{Span, Time};
+
 use crate::transfer::chunk::{CHUNK, chunks};
 use crate::transfer::ranges::Ranges;
 use crate::transfer::receiver::Receiver;
@@ -11,8 +13,12 @@ use crate::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
 use crate::transfer::scratch::Scratch;
 use crate::transfer::store::Directory;
 
+fn greeting(version: u8, data: u64) -> Record {
+    Record::Hello { version, asks: false, transfer: [1; 16], count: 1, bytes: 1, data }
+}
+
 fn hello() -> Record {
-    Record::Hello { version: VERSION, asks: false, transfer: [1; 16], count: 1, bytes: 1 }
+    greeting(VERSION, 1)
 }
 
 fn entry(index: u64, kind: Kind, path: &[u8], size: u64) -> Record {
@@ -31,9 +37,20 @@ fn file(index: u64, path: &[u8], bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 fn receive(to: &Path, bytes: Vec<u8>) -> Result<Receiver, String> {
-    let mut receiver = Receiver::new(Directory::open(to, false).expect("a folder"));
+    let (wake, wakes) = std::sync::mpsc::channel();
+    let directory = Directory::open(to, false).expect("a folder");
+    let mut receiver = Receiver::new(directory, move || wake.send(()).unwrap_or_default());
     receiver.handle_block(bytes);
-    while receiver.advance().map_err(|error| error.to_string())? {}
+    let (mut now, mut idle) = (Time::ZERO, 0);
+    // What is complete is stored within a second.
+    while idle < 2 {
+        now += Span::from_secs(1);
+        let more = receiver.advance(now).map_err(|error| error.to_string())?;
+        if receiver.is_syncing() {
+            wakes.recv().expect("the disk");
+        }
+        idle = if more || receiver.is_syncing() { 0 } else { idle + 1 };
+    }
     Ok(receiver)
 }
 
@@ -157,7 +174,8 @@ fn whoever_breaks_the_order_of_records_is_told_so_and_leaves_no_name_behind() {
         vec![hello(), Record::Drop { index: 7 }],
         vec![hello(), Record::Done, Record::Done],
         vec![hello(), Record::Stored { index: 0, held: true }],
-        vec![Record::Hello { version: 9, asks: false, transfer: [1; 16], count: 0, bytes: 0 }],
+        vec![greeting(9, 0)],
+        vec![greeting(VERSION, 1 << 50)],
     ];
     for records in cases {
         let scratch = Scratch::new("order");

@@ -9,9 +9,11 @@ mod resume;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::sync::mpsc::{Receiver as Receive, Sender as Send, channel};
 use std::time::{Duration, SystemTime};
 
 use acklab_core::rng::Rng;
+use acklab_core::time::Time;
 
 use super::inlet::Inlet;
 use super::receiver::{ReceiveError, Receiver};
@@ -35,8 +37,14 @@ struct Pipe {
     body: usize,
     /// Bytes that an end of `run` cut off.
     rest: Vec<u8>,
-    /// Told when a stream has something new.
-    wakes: Option<std::sync::mpsc::Receiver<()>>,
+    /// Told when a stream has something new, or the disk has.
+    wakes: Receive<()>,
+    wake: Send<()>,
+    /// The sender waits for a thread.
+    streams: bool,
+    /// The receiver hears that the sender has heard the end.
+    goodbye: bool,
+    now: Time,
 }
 
 #[derive(Debug)]
@@ -54,16 +62,22 @@ impl Pipe {
         let survey = Survey::new(from).expect("a survey");
         let walk = Walk::new(from).expect("a walk");
         let asks = directory.holds_anything();
+        let (wake, wakes) = channel();
+        let woken = wake.clone();
         Self {
             sender: Sender::new(walk, survey, asks),
-            receiver: Receiver::new(directory),
+            receiver: Receiver::new(directory, move || woken.send(()).unwrap_or_default()),
             rng: Rng::named(seed, "pipe"),
             carried: 0,
             chunks: Vec::new(),
             watch: Inlet::default(),
             body: 0,
             rest: Vec::new(),
-            wakes: None,
+            wakes,
+            wake,
+            streams: false,
+            goodbye: true,
+            now: Time::ZERO,
         }
     }
 
@@ -80,7 +94,7 @@ impl Pipe {
                 Next::Busy => {}
                 Next::Waiting => idle = true,
             }
-            while self.receiver.advance().map_err(Fault::Receiver)? {}
+            while self.receiver.advance(self.now).map_err(Fault::Receiver)? {}
             while let Some(back) = self.receiver.poll_block() {
                 idle = false;
                 for piece in self.cut(&back) {
@@ -88,9 +102,15 @@ impl Pipe {
                 }
             }
             if idle {
-                let wakes = self.wakes.as_ref().expect("both ends wait for each other");
-                wakes.recv().expect("the stream's thread says when there is more");
+                assert!(
+                    self.receiver.is_syncing() || self.streams,
+                    "both ends wait for each other"
+                );
+                self.wakes.recv().expect("a thread says when there is more");
             }
+        }
+        if self.sender.is_finished() && self.goodbye {
+            self.receiver.dismiss();
         }
         Ok(())
     }
@@ -302,12 +322,12 @@ fn a_stream_of_any_length_arrives_whole() {
     for (seed, len) in [0, 5, MIB - 1, MIB, MIB + 1, 3 * MIB, 5_000_000].into_iter().enumerate() {
         let scratch = Scratch::new("stream");
         let bytes = content(len, 1);
-        let (wake, wakes) = std::sync::mpsc::channel();
-        let from = std::io::Cursor::new(bytes.clone());
-        let input = Input::new(from, move || wake.send(()).unwrap_or_default());
-        let sender = Sender::of_stream(input, "stdin", [seed as u8; 16]);
         let mut pipe = Pipe::new(scratch.path(), scratch.path(), seed as u64);
-        (pipe.sender, pipe.wakes) = (sender, Some(wakes));
+        let from = std::io::Cursor::new(bytes.clone());
+        let wake = pipe.wake.clone();
+        let input = Input::new(from, move || wake.send(()).unwrap_or_default());
+        pipe.sender = Sender::of_stream(input, "stdin", [seed as u8; 16]);
+        pipe.streams = true;
         pipe.finish();
         assert_eq!(fs::read(scratch.path().join("stdin")).expect("a file"), bytes);
         assert_eq!(pipe.sender.progress().stored_bytes, len as u64);

@@ -117,9 +117,28 @@ fn a_sender_that_comes_again_takes_over_from_its_dead_connection() {
     dead.run(5_000_000).expect("half of it");
     let mut pipe = Pipe::into(&from, directory, 2);
     pipe.run(1_000_000).expect("a part of it");
-    assert!(dead.receiver.advance().is_err(), "the old connection may write no more");
+    assert!(dead.receiver.advance(dead.now).is_err(), "the old connection may write no more");
     pipe.finish();
     assert_eq!(fs::read(to.join("x")).expect("a file"), content(9_000_000, 1));
+}
+
+#[test]
+fn a_sender_that_did_not_hear_the_end_is_told_that_all_is_stored() {
+    let scratch = Scratch::new("unheard");
+    let (from, to) = (scratch.path().join("top"), scratch.path().join("in"));
+    fs::create_dir(&from).expect("a folder");
+    tree(&from);
+    let mut pipe = Pipe::new(&from, &to, 1);
+    pipe.goodbye = false;
+    pipe.finish();
+    drop(pipe);
+    assert!(to.join(PART_FOLDER).exists(), "what was stored is remembered");
+    let mut pipe = Pipe::new(&from, &to, 2);
+    pipe.finish();
+    assert_eq!(pipe.chunks, []);
+    assert_eq!(pipe.sender.progress().resumed, pipe.sender.totals().bytes);
+    same(&from, &to.join("top"));
+    assert!(!to.join(PART_FOLDER).exists());
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_timeout_leaves_one_segment_and_the_model() {
     let mut bbr = BbrV1::new(&start());
     path.run(&mut bbr, 2.0, |_, _| {});
     let bandwidth = bbr.bandwidth();
-    bbr.on_rto(path.now, &RtoSample { in_flight: 100_000, again: false });
+    bbr.on_rto(path.now, &RtoSample { in_flight: 100_000, ..RtoSample::default() });
     assert_eq!(bbr.cwnd(), u64::from(MSS));
     assert_eq!(bbr.bandwidth().to_bits(), bandwidth.to_bits());
 }

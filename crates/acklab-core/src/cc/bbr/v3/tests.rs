@@ -108,7 +108,7 @@ fn a_timeout_leaves_one_segment_and_the_model() {
     let mut path = Path::new(20, 40, 400_000, 0.0);
     let mut bbr = BbrV3::new(&start());
     path.run(&mut bbr, 2.0, |_, _| {});
-    bbr.on_rto(path.now, &RtoSample { in_flight: 100_000, again: false });
+    bbr.on_rto(path.now, &RtoSample { in_flight: 100_000, ..RtoSample::default() });
     assert_eq!(bbr.cwnd(), u64::from(MSS));
     assert!(bbr.max_bandwidth() * 8.0 > 19e6);
 }

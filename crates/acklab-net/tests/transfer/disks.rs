@@ -1,0 +1,103 @@
+//! The receiver's disk is full, at the start or midway.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use acklab_net::transfer::send::End;
+use acklab_rudp::Code;
+
+use crate::ends::{Receiver, Scratch, Sender, content, errand, same, send_to};
+use crate::mounts;
+
+/// Calls `test` with a scratch folder and a disk of 30 MB.
+fn on_a_small_disk(test: impl FnOnce(&Scratch, PathBuf) + Send + 'static) {
+    let run = move || {
+        let scratch = Scratch::new("full");
+        match mounts::private().and_then(|()| mounts::small(scratch.join("disk"), 30_000_000)) {
+            Ok(disk) => test(&scratch, disk),
+            Err(why) => eprintln!("SKIPPED: a full disk: {why}: not permitted here"),
+        }
+    };
+    thread::spawn(run).join().expect("the test");
+}
+
+/// Another program takes all the room that is left.
+fn fill(disk: &Path) -> PathBuf {
+    let path = disk.join("filler");
+    let mut file = File::create(&path).expect("a file");
+    while file.write_all(&[1; 4096]).is_ok() {}
+    path
+}
+
+#[test]
+fn what_came_before_a_disk_was_full_is_kept_and_the_rest_comes_when_there_is_room() {
+    on_a_small_disk(|scratch, disk| {
+        // With a hole, so that no room is reserved for it.
+        let file = scratch.file("x", 0, 0);
+        let source = File::options().write(true).open(&file).expect("the file");
+        source.write_all_at(&content(24_000_000, 1), 1 << 20).expect("data behind a hole");
+        let folder = disk.join("in");
+        let mut receiver = Receiver::new(&folder, false);
+        let mut errand = errand(&file, receiver.address);
+        errand.rate = "120mbit".parse().ok();
+        let mut sender = Sender::new(errand);
+        sender.wait_for(12_000_000);
+        let filler = fill(&disk);
+        let outcome = sender.outcome().expect("an outcome");
+        assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
+        assert_eq!(outcome.status.failures, 1);
+        assert!(folder.join(".acklab-part").exists(), "its chunks stay");
+        fs::remove_file(filler).expect("room");
+        let outcome = send_to(&file, receiver.address);
+        assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
+        assert_eq!(outcome.status.failures, 0);
+        assert!(outcome.status.progress.resumed >= 12_000_000, "{outcome:?}");
+        assert!(same(&file, &folder.join("x")));
+        receiver.stop();
+        assert!(!folder.join(".acklab-part").exists());
+    });
+}
+
+#[test]
+fn the_room_for_a_file_that_has_begun_is_its_own() {
+    on_a_small_disk(|scratch, disk| {
+        let file = scratch.file("x", 20_000_000, 2);
+        let receiver = Receiver::new(&disk.join("in"), false);
+        let mut errand = errand(&file, receiver.address);
+        errand.rate = "120mbit".parse().ok();
+        let mut sender = Sender::new(errand);
+        sender.wait_for(3_000_000);
+        fill(&disk);
+        let outcome = sender.outcome().expect("an outcome");
+        assert_eq!(outcome.status.failures, 0, "{outcome:?}");
+        assert!(same(&file, &disk.join("in/x")));
+    });
+}
+
+#[test]
+fn a_transfer_for_which_there_is_no_room_is_refused_before_anything_is_sent() {
+    on_a_small_disk(|scratch, disk| {
+        for number in 0..10 {
+            scratch.file(&format!("top/{number}"), 5_000_000, number);
+        }
+        // A file of holes takes none.
+        File::create(scratch.join("top/hole")).and_then(|it| it.set_len(1 << 30)).expect("a hole");
+        let folder = disk.join("in");
+        let receiver = Receiver::new(&folder, false);
+        let outcome = send_to(&scratch.join("top"), receiver.address);
+        let End::Closed { code: Code::Refused, text, by_peer: true } = &outcome.end else {
+            panic!("{outcome:?}");
+        };
+        assert!(text.contains("bytes do not fit"), "{text}");
+        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 0, "nothing is left");
+        for number in 4..10 {
+            fs::remove_file(scratch.join(&format!("top/{number}"))).expect("removed");
+        }
+        let outcome = send_to(&scratch.join("top"), receiver.address);
+        assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
+        assert_eq!((outcome.status.failures, outcome.status.progress.stored), (0, 5));
+    });
+}

@@ -1,0 +1,141 @@
+//! The network goes away at the sender's end: no interface, no address, a path that cannot be opened.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+
+use acklab_net::transfer::receive::Verdict;
+use acklab_net::transfer::send::{End, Outcome};
+use acklab_rudp::PathState;
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::gettid;
+
+use crate::ends::{Receiver, Scratch, Sender, errand, gate, same};
+
+const LOCAL: &str = "10.77.0.1";
+const SPARE: &str = "10.77.0.9";
+const REMOTE: &str = "10.77.0.2";
+
+/// Runs `ip` in the namespace of the calling thread.
+fn ip(words: &str) {
+    let status = Command::new("ip").args(words.split(' ')).status().expect("ip runs");
+    assert!(status.success(), "ip {words}: {status}");
+}
+
+/// Why there can be no namespaces here.
+fn not_permitted() -> Option<String> {
+    if Command::new("ip").arg("-V").stdout(Stdio::null()).status().is_err() {
+        return Some("the program `ip` is not here".to_owned());
+    }
+    let tried = thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET)).join().expect("no panic");
+    tried.err().map(|errno| format!("network namespaces: {errno}: not permitted here"))
+}
+
+/// Calls `test` in a namespace with an interface `near`, with the address of a receiver in another namespace
+/// at the other end of the cable, which must complete one transfer.
+fn across_a_cable(folder: &Path, test: impl FnOnce(SocketAddr) + Send + 'static) {
+    if let Some(why) = not_permitted() {
+        eprintln!("SKIPPED: an outage at the sender: {why}");
+        return;
+    }
+    let folder = folder.to_owned();
+    let run = move || {
+        unshare(CloneFlags::CLONE_NEWNET).expect("a namespace");
+        ip("link add near type veth peer name far");
+        let (ready, far_side) = channel();
+        let (go, plugged) = channel();
+        let other = thread::spawn(move || {
+            unshare(CloneFlags::CLONE_NEWNET).expect("a namespace");
+            ready.send(gettid()).expect("somebody waits");
+            plugged.recv().expect("the cable");
+            ip(&format!("addr add {REMOTE}/24 dev far"));
+            ip("link set far up");
+            Receiver::with(&folder, true, gate(), &format!("{REMOTE}:0"))
+        });
+        let tid = far_side.recv().expect("the other side");
+        ip(&format!("link set far netns {tid}"));
+        ip(&format!("addr add {LOCAL}/24 dev near"));
+        ip("link set near up");
+        go.send(()).expect("it waits");
+        let mut receiver = other.join().expect("a receiver");
+        test(receiver.address);
+        assert_eq!(receiver.verdict().expect("a verdict"), Verdict::Complete);
+    };
+    thread::spawn(run).join().expect("the test");
+}
+
+/// Waits until the sender complains in these words.
+fn hear(sender: &Sender, words: &str) {
+    assert!(sender.told.iter().any(|told| told.contains(words)), "it ended before \"{words}\"");
+}
+
+fn finish(sender: &mut Sender) -> Outcome {
+    let outcome = sender.outcome().expect("an outcome");
+    assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
+    outcome
+}
+
+/// Takes the network from a sender in the middle, until it has found out that it can open no path.
+fn interrupted(down: &'static str, up: &'static str, named: bool) {
+    let scratch = Scratch::new("outage");
+    let file = scratch.file("x", 12_000_000, 1);
+    let from = file.clone();
+    across_a_cable(&scratch.join("in"), move |to| {
+        let mut errand = errand(&from, to);
+        errand.rate = "40mbit".parse().ok();
+        if named {
+            errand.paths = vec![(LOCAL.parse().expect("an address"), to)];
+        }
+        let mut sender = Sender::new(errand);
+        sender.wait_for(3_000_000);
+        ip(down);
+        hear(&sender, "greeting it anew");
+        hear(&sender, "trying again");
+        ip(up);
+        let outcome = finish(&mut sender);
+        assert!(outcome.status.progress.sent < 16_000_000, "{outcome:?}");
+        assert!(same(&from, &from.parent().expect("a folder").join("in/x")));
+    });
+}
+
+#[test]
+fn a_sender_whose_interface_is_down_for_a_while_goes_on_when_it_is_back() {
+    interrupted("link set near down", "link set near up", false);
+}
+
+#[test]
+fn a_sender_whose_address_is_gone_for_a_while_goes_on_when_it_is_back() {
+    interrupted("addr del 10.77.0.1/24 dev near", "addr add 10.77.0.1/24 dev near", true);
+}
+
+#[test]
+fn a_path_that_cannot_be_opened_is_told_and_used_when_it_can() {
+    let scratch = Scratch::new("late");
+    let file = scratch.file("x", 8_000_000, 2);
+    across_a_cable(&scratch.join("in"), move |to| {
+        let mut errand = errand(&file, to);
+        errand.rate = "40mbit".parse().ok();
+        errand.paths = [LOCAL, SPARE].map(|ip| (ip.parse().expect("an address"), to)).to_vec();
+        let mut sender = Sender::new(errand);
+        hear(&sender, SPARE);
+        sender.wait_for(1_000_000);
+        ip("addr add 10.77.0.9/24 dev near");
+        let outcome = finish(&mut sender);
+        let late: IpAddr = SPARE.parse().expect("an address");
+        let path = outcome.status.paths.iter().find(|path| path.local.ip() == late);
+        assert!(path.is_some_and(|path| path.state == PathState::Active), "{outcome:?}");
+    });
+}
+
+#[test]
+fn a_sender_without_any_path_says_so_at_once() {
+    let scratch = Scratch::new("nowhere");
+    let file = scratch.file("x", 1000, 3);
+    let mut errand = errand(&file, "127.0.0.1:9".parse().expect("an address"));
+    // TEST-NET-1, RFC 5737: nobody has it.
+    errand.paths = vec![("192.0.2.1".parse().expect("an address"), errand.to)];
+    let error = Sender::new(errand).outcome().expect_err("no path").to_string();
+    assert!(error.contains("192.0.2.1"), "{error}");
+}
