@@ -11,6 +11,7 @@ pub mod every_segment;
 pub mod linux;
 pub mod macos;
 mod profile;
+pub mod solaris;
 pub mod tick;
 
 pub use profile::{Factory, Policy, Profile};

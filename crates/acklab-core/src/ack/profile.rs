@@ -2,7 +2,8 @@
 //! whole system with its numbers is that of its TCP (`acklab_tcp::System`).
 
 use super::{
-    AckPolicy, DataSample, Decision, ReadSample, delayed, every_segment, linux, macos, tick,
+    AckPolicy, DataSample, Decision, ReadSample, delayed, every_segment, linux, macos, solaris,
+    tick,
 };
 use crate::time::{Span, Time};
 
@@ -20,6 +21,8 @@ crate::options::registry! {
     "linux" Linux(options: linux::Options) => linux::Linux;
     /// macOS (xnu): a segment with PSH at once, others delayed, streams stretched.
     "macos" MacOs(options: macos::Options) => macos::MacOs;
+    /// Solaris and illumos: every n-th segment, n growing to a maximum that sinks where delaying did harm.
+    "solaris" Solaris(options: solaris::Options) => solaris::Solaris;
 }
 
 /// Each builds the state of one connection.
