@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_gradient_of_g_shrinks_the_window_with_probability_1_minus_1_over_e() {
-        let share = |gradient: u64| {
+        let cut = |gradient: u64| {
             let backs_off = |seed| {
                 let mut cdg = cdg(plain(), 1, seed);
                 round(&mut cdg, 100, 100);
@@ -278,15 +278,15 @@ mod tests {
                 round(&mut cdg, 100 + gradient, 100 + gradient);
                 cdg.cwnd() < before
             };
-            (0..4000).filter(|&seed| backs_off(seed)).count() as f64 / 4000.0
+            (0..4000).filter(|&seed| backs_off(seed)).count()
         };
         for (gradient, expected) in [(1, 0.2835), (3, 0.6321), (9, 0.9502)] {
-            let share = share(gradient);
+            let share = cut(gradient) as f64 / 4000.0;
             // Three standard deviations of 4000 coins.
             let sd = (expected * (1.0_f64 - expected) / 4000.0).sqrt();
             assert!((share - expected).abs() < 3.0 * sd, "{gradient} ms: {share}");
         }
-        assert_eq!(share(0), 0.0);
+        assert_eq!(cut(0), 0);
     }
 
     #[test]
@@ -295,7 +295,9 @@ mod tests {
         let options = Options { scale: Span::from_secs(10_000), ..plain() };
         let check = |rounds: [(u64, u64); 4], options, queue, left: u64| {
             let mut cdg = cdg(options, 1, 1);
-            rounds.iter().for_each(|&(least, greatest)| round(&mut cdg, least, greatest));
+            for (least, greatest) in rounds {
+                round(&mut cdg, least, greatest);
+            }
             assert_eq!(cdg.queue, queue);
             cdg.shadow = 0;
             let before = cdg.cwnd();

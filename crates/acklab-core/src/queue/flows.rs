@@ -17,7 +17,7 @@ pub(super) struct Flows<L> {
     salt: u64,
     /// Bytes that a queue may send per round.
     quantum: i64,
-    flows: Vec<Flow<L>>,
+    queues: Vec<Flow<L>>,
     /// Queues that have just become busy.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -42,7 +42,7 @@ impl<L: Clone> Flows<L> {
         Self {
             salt,
             quantum: i64::from(quantum.max(1)),
-            flows: vec![flow; count.max(1) as usize],
+            queues: vec![flow; count.max(1) as usize],
             new: VecDeque::new(),
             old: VecDeque::new(),
             packets: 0,
@@ -71,7 +71,7 @@ impl<L: Clone> Flows<L> {
         let index = self.queue_of(&packet);
         self.act(index, |law, waiting| act(law, waiting, packet));
         let quantum = self.quantum;
-        let flow = &mut self.flows[index as usize];
+        let flow = &mut self.queues[index as usize];
         if !flow.listed && !flow.waiting.is_empty() {
             flow.listed = true;
             flow.deficit = quantum;
@@ -87,9 +87,9 @@ impl<L: Clone> Flows<L> {
         loop {
             let from_new = !self.new.is_empty();
             let index = *self.new.front().or(self.old.front())?;
-            if self.flows[index as usize].deficit > 0 {
+            if self.queues[index as usize].deficit > 0 {
                 let packet = self.act(index, &mut leave);
-                let flow = &mut self.flows[index as usize];
+                let flow = &mut self.queues[index as usize];
                 if let Some(packet) = packet {
                     flow.deficit -= i64::from(packet.size());
                     return Some(packet);
@@ -100,7 +100,7 @@ impl<L: Clone> Flows<L> {
                     continue;
                 }
             } else {
-                self.flows[index as usize].deficit += self.quantum;
+                self.queues[index as usize].deficit += self.quantum;
             }
             // To the end of the old list.
             if from_new {
@@ -115,7 +115,7 @@ impl<L: Clone> Flows<L> {
     /// Takes the oldest packet out of the queue with the most bytes.
     pub(super) fn pop_from_longest(&mut self) -> Option<Packet> {
         let busy = self.new.iter().chain(&self.old);
-        let length = |&&index: &&u32| self.flows[index as usize].waiting.bytes();
+        let length = |&&index: &&u32| self.queues[index as usize].waiting.bytes();
         // The first of equals, so that the order of the lists decides.
         let longest = *busy.rev().max_by_key(length)?;
         self.act(longest, |_, waiting| waiting.pop()).map(|(_, packet)| packet)
@@ -123,7 +123,7 @@ impl<L: Clone> Flows<L> {
 
     /// Acts on one queue and counts what came and went.
     fn act<T>(&mut self, index: u32, act: impl FnOnce(&mut L, &mut Fifo) -> T) -> T {
-        let Flow { law, waiting, .. } = &mut self.flows[index as usize];
+        let Flow { law, waiting, .. } = &mut self.queues[index as usize];
         let before = (waiting.packets(), waiting.bytes());
         let result = act(law, waiting);
         self.packets = self.packets - before.0 + waiting.packets();
@@ -141,6 +141,6 @@ impl<L: Clone> Flows<L> {
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^= mixed >> 31;
-        (mixed % self.flows.len() as u64) as u32
+        (mixed % self.queues.len() as u64) as u32
     }
 }
