@@ -12,7 +12,6 @@ pub mod flow;
 pub mod frame;
 pub mod framing;
 pub mod infer;
-pub mod quantiles;
 pub mod read;
 pub mod segment;
 pub mod stall;

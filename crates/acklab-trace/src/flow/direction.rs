@@ -228,7 +228,6 @@ impl<O: DirectionObserver> Direction<O> {
         let mss = self.stream.mss();
         let per_ack = |n: f64| (counted.pure_acks > 0).then(|| n / counted.pure_acks as f64);
         let delays = &self.measured.ack_delay;
-        let quantile = |q| delays.quantile(q).unwrap_or(Span::ZERO);
         let (first_frame, first_time) = counted.first.unwrap_or_default();
         DirectionFacts {
             from: self.from,
@@ -249,9 +248,9 @@ impl<O: DirectionObserver> Direction<O> {
             segments_per_ack: per_ack(counted.segments as f64),
             mss_per_ack: per_ack(self.stream.bytes() as f64 / f64::from(mss.bytes())),
             ack_delay: (delays.count() > 0).then(|| Spread {
-                p50: quantile(0.5),
-                p95: quantile(0.95),
-                max: quantile(1.0),
+                p50: delays.quantile(0.5),
+                p95: delays.quantile(0.95),
+                max: delays.quantile(1.0),
                 samples: delays.count(),
             }),
             ack_delay_bins_1ms: delays.bins(Span::from_millis(1), DELAY_BINS),
