@@ -12,7 +12,7 @@ use acklab_core::time::Time;
 use acklab_trace::diagnose::Analyst;
 use acklab_trace::diagnosis::{Direction, Mechanism};
 use acklab_trace::flow::FlowTable;
-use acklab_trace::segment::{Endpoint, Flags, Options, Segment};
+use acklab_trace::segment::{Endpoint, Flags, SeenOptions, Segment};
 
 const MSS: u64 = 1_460;
 
@@ -268,7 +268,7 @@ impl World {
         let [first, second] = self.path;
         let syn = [
             (900_000, 0, Flags::SYN, 0),
-            (900_000 + 2 * second + 20, 1, Flags::SYN | Flags::ACK, 0),
+            (900_000 + 2 * second + 20, 1, Flags::SYN.with(Flags::ACK), 0),
             (900_000 + 2 * (first + second) + 40, 0, Flags::ACK, 0),
         ];
         let mut frame = 0;
@@ -278,8 +278,14 @@ impl World {
         }
         for &(time, host, offset, len, ack) in &self.seen {
             frame += 1;
-            let push = if len > 0 { Flags::PSH } else { 0 };
-            table.on_segment(&segment(frame, time, host, Flags::ACK | push, (offset, len, ack)));
+            let push = if len > 0 { Flags::PSH } else { Flags::default() };
+            table.on_segment(&segment(
+                frame,
+                time,
+                host,
+                Flags::ACK.with(push),
+                (offset, len, ack),
+            ));
         }
         let flow = table.finish().flows.remove(0);
         let [direction, _] = flow.directions;
@@ -291,11 +297,11 @@ fn segment(
     frame: u64,
     micros: u64,
     host: usize,
-    flags: u8,
+    flags: Flags,
     (offset, len, ack): (u64, u64, u64),
 ) -> Segment<'static> {
     let end = |h: usize| Endpoint { addr: [10, 0, 0, 1 + h as u8].into(), port: 5_000 };
-    let syn = flags & Flags::SYN != 0;
+    let syn = flags.has(Flags::SYN);
     Segment {
         frame,
         time: Time::from_nanos(micros * 1_000),
@@ -303,9 +309,9 @@ fn segment(
         dst: end(1 - host),
         seq: (offset as u32).wrapping_add(1_000),
         ack: 1_000 + ack as u32,
-        flags: Flags(flags),
+        flags,
         window: 60_000,
-        options: Options { mss: syn.then_some(MSS as u16), ..Options::default() },
+        options: SeenOptions { mss: syn.then_some(MSS as u16), ..SeenOptions::default() },
         payload_len: len as u32,
         payload: &[],
         ttl: 64,

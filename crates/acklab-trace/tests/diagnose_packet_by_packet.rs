@@ -9,14 +9,14 @@ use acklab_core::time::Time;
 use acklab_trace::diagnose::Analyst;
 use acklab_trace::diagnosis::{Direction, Mechanism, NagleState};
 use acklab_trace::flow::FlowTable;
-use acklab_trace::segment::{Endpoint, Flags, Options, Segment};
+use acklab_trace::segment::{Endpoint, Flags, SeenOptions, Segment};
 
 const MSS: u16 = 1_448;
 
 /// A capture of one connection; times in milliseconds, offsets and ACKs as stream offsets.
 #[derive(Default)]
 struct Tape {
-    packets: Vec<(f64, usize, u8, u64, u32, u64)>,
+    packets: Vec<(f64, usize, Flags, u64, u32, u64)>,
 }
 
 impl Tape {
@@ -24,13 +24,13 @@ impl Tape {
     fn with_handshake(near: f64, far: f64) -> Self {
         let mut tape = Self::default();
         tape.packets.push((0.0, 0, Flags::SYN, 0, 0, 0));
-        tape.packets.push((far, 1, Flags::SYN | Flags::ACK, 0, 0, 0));
+        tape.packets.push((far, 1, Flags::SYN.with(Flags::ACK), 0, 0, 0));
         tape.packets.push((far + near, 0, Flags::ACK, 0, 0, 0));
         tape
     }
 
     fn data(&mut self, ms: f64, host: usize, offset: u64, len: u32, ack: u64) {
-        self.packets.push((ms, host, Flags::ACK | Flags::PSH, offset, len, ack));
+        self.packets.push((ms, host, Flags::ACK.with(Flags::PSH), offset, len, ack));
     }
 
     fn ack(&mut self, ms: f64, host: usize, ack: u64) {
@@ -44,7 +44,7 @@ impl Tape {
         let mut next = [0u64; 2];
         let mut table = FlowTable::<Analyst>::default();
         for (i, &(ms, host, flags, offset, len, ack)) in self.packets.iter().enumerate() {
-            let syn = flags & Flags::SYN != 0;
+            let syn = flags.has(Flags::SYN);
             // A pure ACK carries the next sequence number of its sender.
             let at = if len > 0 { offset } else { next[host] };
             next[host] = next[host].max(at + u64::from(len));
@@ -55,9 +55,9 @@ impl Tape {
                 dst: end(1 - host),
                 seq: if syn { 999 } else { 1_000 + at as u32 },
                 ack: 1_000 + ack as u32,
-                flags: Flags(flags),
+                flags,
                 window: 60_000,
-                options: Options { mss: syn.then_some(MSS), ..Options::default() },
+                options: SeenOptions { mss: syn.then_some(MSS), ..SeenOptions::default() },
                 payload_len: len,
                 payload: &[],
                 ttl: 64,

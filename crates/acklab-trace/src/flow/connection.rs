@@ -11,8 +11,7 @@ use super::vantage;
 use crate::segment::{Flags, Segment};
 
 /// How a connection came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Both sides sent FIN and had it acknowledged.
     Closed,
@@ -56,7 +55,7 @@ impl<O: DirectionObserver> Connection<O> {
     /// A connection that begins with `segment`, which is yet to be handled.
     pub(super) fn open(id: u64, segment: &Segment<'_>) -> Self {
         // A capture that begins with the SYN-ACK has seen the server first.
-        let syn_ack = segment.flags.has(Flags::SYN) && segment.flags.has(Flags::ACK);
+        let syn_ack = segment.flags.has(Flags::SYN.with(Flags::ACK));
         let (client, server) =
             if syn_ack { (segment.dst, segment.src) } else { (segment.src, segment.dst) };
         Self {

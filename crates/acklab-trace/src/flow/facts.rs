@@ -1,15 +1,14 @@
 //! The facts of one direction: what was counted and measured, before anything is inferred.
 //!
 //! A *direction* is the data from one endpoint to the other, with the acknowledgments that the
-//! other sends back for it. Times are spans here and milliseconds in JSON.
+//! other sends back for it.
 
 use acklab_core::time::{Span, Time};
-use serde::{Serialize, Serializer};
 
 use crate::segment::Endpoint;
 
 /// What was counted and measured of one direction.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct DirectionFacts {
     /// The data sender.
     pub from: Endpoint,
@@ -75,59 +74,47 @@ pub struct DirectionFacts {
     /// See `first_frame`.
     pub last_frame: u64,
     /// Time of the first frame with data.
-    #[serde(rename = "first_time_s", serialize_with = "time_s")]
     pub first_time: Time,
     /// Time of the last.
-    #[serde(rename = "last_time_s", serialize_with = "time_s")]
     pub last_time: Time,
 }
 
 /// Quantiles of a distribution of times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
     /// Median.
-    #[serde(rename = "p50_ms", serialize_with = "span_ms")]
     pub p50: Span,
     /// 95th percentile.
-    #[serde(rename = "p95_ms", serialize_with = "span_ms")]
     pub p95: Span,
     /// Largest.
-    #[serde(rename = "max_ms", serialize_with = "span_ms")]
     pub max: Span,
     /// How many were measured.
     pub samples: u64,
 }
 
 /// Round-trip time of the path, put together from its two parts at the capture point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rtt {
     /// Least: the least of both parts.
-    #[serde(rename = "min_ms", serialize_with = "span_ms")]
     pub min: Span,
     /// Median.
-    #[serde(rename = "p50_ms", serialize_with = "span_ms")]
     pub p50: Span,
     /// 95th percentile.
-    #[serde(rename = "p95_ms", serialize_with = "span_ms")]
     pub p95: Span,
     /// Largest.
-    #[serde(rename = "max_ms", serialize_with = "span_ms")]
     pub max: Span,
     /// Samples behind the quantiles; 0 where the handshake alone is known.
     pub samples: u64,
     /// What the quantiles were measured on.
     pub basis: RttBasis,
     /// Least time from the capture point to the receiver and back.
-    #[serde(rename = "to_receiver_min_ms", serialize_with = "option_ms")]
     pub to_receiver_min: Option<Span>,
     /// Least time from the capture point to the sender and back.
-    #[serde(rename = "to_sender_min_ms", serialize_with = "option_ms")]
     pub to_sender_min: Option<Span>,
 }
 
 /// What the quantiles of an [`Rtt`] were measured on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RttBasis {
     /// ACKs that no delayed-ACK timer held: each covers two full segments or more.
     ForcedAcks,
@@ -141,7 +128,7 @@ pub enum RttBasis {
 }
 
 /// What one side offered in its SYN.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handshake {
     /// Maximum segment size, bytes.
     pub mss: Option<u16>,
@@ -154,7 +141,7 @@ pub struct Handshake {
 }
 
 /// Smallest and largest advertised window, bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowRange {
     /// Smallest.
     pub min: u64,
@@ -163,8 +150,7 @@ pub struct WindowRange {
 }
 
 /// Where a capture was made, seen from a direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapturePoint {
     /// On the data sender, or next to it.
     Sender,
@@ -176,22 +162,4 @@ pub enum CapturePoint {
     Between,
     /// It cannot be told.
     Unknown,
-}
-
-/// Serialises a span as milliseconds.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-pub(crate) fn span_ms<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(span.as_millis_f64())
-}
-
-/// Serialises an optional span as milliseconds or null.
-#[expect(clippy::ref_option, reason = "serde's signature")]
-fn option_ms<S: Serializer>(span: &Option<Span>, serializer: S) -> Result<S::Ok, S::Error> {
-    span.map(Span::as_millis_f64).serialize(serializer)
-}
-
-/// Serialises an instant as seconds.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-pub(crate) fn time_s<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(time.as_secs_f64())
 }

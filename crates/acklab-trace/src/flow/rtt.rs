@@ -23,7 +23,7 @@ use acklab_core::time::{Span, Time};
 
 use super::facts::{Rtt, RttBasis};
 use super::observe::AckSeen;
-use crate::segment::Segment;
+use crate::segment::{Segment, Timestamp};
 
 /// What a direction's ACKs tell.
 #[derive(Debug, Default)]
@@ -146,7 +146,7 @@ impl EchoClock {
     /// A packet of the receiver carries a timestamp value towards the sender.
     #[inline]
     pub(super) fn on_value(&mut self, segment: &Segment<'_>) {
-        let Some((value, _)) = segment.options.timestamp else { return };
+        let Some(Timestamp { value, .. }) = segment.options.timestamp else { return };
         if self.newest.is_some_and(|newest| value.wrapping_sub(newest) as i32 <= 0) {
             return;
         }
@@ -159,7 +159,7 @@ impl EchoClock {
     /// A packet of the sender may echo it; `full` if it carries a full segment of new data.
     #[inline]
     pub(super) fn on_echo(&mut self, segment: &Segment<'_>, full: bool) {
-        let Some((_, echo)) = segment.options.timestamp else { return };
+        let Some(Timestamp { echo, .. }) = segment.options.timestamp else { return };
         let mut sent = None;
         while let Some(&(value, time)) = self.pending.front() {
             if (echo.wrapping_sub(value) as i32) < 0 {

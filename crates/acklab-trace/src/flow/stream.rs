@@ -129,7 +129,7 @@ impl Stream {
     /// Whether a segment without payload probes the peer: a keep-alive (RFC 9293 section 3.8.4)
     /// or Linux's zero-window probe, one below what is next.
     pub(super) fn is_probe(&self, segment: &Segment<'_>) -> bool {
-        let special = segment.flags.has(Flags::SYN | Flags::FIN | Flags::RST);
+        let special = [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|f| segment.flags.has(*f));
         let position = self.place(segment.seq);
         self.started
             && segment.payload_len <= 1

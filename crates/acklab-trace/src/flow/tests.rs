@@ -10,7 +10,7 @@ use super::observe::DataKind::{
 };
 use super::observe::{AckSeen, DataSeen};
 use super::*;
-use crate::segment::{Endpoint, Flags, Options, Segment};
+use crate::segment::{Endpoint, Flags, SeenOptions, Segment, Timestamp};
 
 /// An observer that keeps everything.
 #[derive(Default)]
@@ -81,15 +81,15 @@ impl Script {
         }
     }
 
-    /// A packet from `from`: bits, relative sequence and acknowledgment number, payload length.
-    fn packet(&mut self, from: usize, bits: u8, seq: u32, ack: u32, len: u32) -> &mut Self {
-        self.packet_with(from, bits, seq, ack, len, |_| {})
+    /// A packet from `from`: flags, relative sequence and acknowledgment number, payload length.
+    fn packet(&mut self, from: usize, flags: Flags, seq: u32, ack: u32, len: u32) -> &mut Self {
+        self.packet_with(from, flags, seq, ack, len, |_| {})
     }
 
     fn packet_with(
         &mut self,
         from: usize,
-        bits: u8,
+        flags: Flags,
         seq: u32,
         ack: u32,
         len: u32,
@@ -101,7 +101,7 @@ impl Script {
         };
         self.frame += 1;
         self.ip_id[from] = self.ip_id[from].wrapping_add(1);
-        let syn = bits & Flags::SYN != 0;
+        let syn = flags.has(Flags::SYN);
         let ms = self.ms as u32;
         let relative = |side: usize, n: u32| self.isn[side].wrapping_add(n).wrapping_add(1);
         let mut segment = Segment {
@@ -111,15 +111,15 @@ impl Script {
             dst: end(1 - from),
             seq: if syn { self.isn[from] } else { relative(from, seq) },
             ack: relative(1 - from, ack),
-            flags: Flags(bits),
+            flags,
             window: 1_000,
-            options: Options {
+            options: SeenOptions {
                 mss: syn.then_some(1_460),
                 window_scale: syn.then_some(2),
                 sack_permitted: syn,
-                timestamp: self.timestamps.then_some((ms, ms)),
+                timestamp: self.timestamps.then_some(Timestamp { value: ms, echo: ms }),
                 cut: self.options_cut,
-                ..Options::default()
+                ..SeenOptions::default()
             },
             payload_len: len,
             payload: &[],
@@ -139,12 +139,12 @@ impl Script {
     /// SYN, SYN-ACK after 30 ms, ACK after 0.05 ms: captured at the client.
     fn handshake(&mut self) -> &mut Self {
         self.packet(0, Flags::SYN, 0, 0, 0).wait(30.0);
-        self.packet(1, Flags::SYN | Flags::ACK, 0, 0, 0).wait(0.05);
+        self.packet(1, Flags::SYN.with(Flags::ACK), 0, 0, 0).wait(0.05);
         self.packet(0, Flags::ACK, 0, 0, 0).wait(1.0)
     }
 
     fn data(&mut self, seq: u32, len: u32) -> &mut Self {
-        self.packet(0, Flags::ACK | Flags::PSH, seq, 0, len)
+        self.packet(0, Flags::ACK.with(Flags::PSH), seq, 0, len)
     }
 
     fn ack(&mut self, ack: u32) -> &mut Self {
@@ -313,7 +313,7 @@ fn duplicate_acks_need_data_in_flight_and_an_unchanged_window() {
     script.handshake().data(0, 100).data(200, 100).wait(30.0).ack(100).ack(100);
     script.packet_with(1, Flags::ACK, 0, 100, 0, |s| s.window = 2_000);
     script.packet_with(1, Flags::ACK, 0, 100, 0, |s| {
-        (s.window, s.options.sack_blocks, s.options.sack_first) = (2_500, 1, Some((200, 300)));
+        (s.window, s.options.sack_blocks) = (2_500, 1);
     });
     let forward = script.data(100, 100).wait(30.0).ack(300).forward();
     let duplicates: Vec<bool> = forward.observed.acks.iter().map(|a| a.duplicate).collect();
@@ -335,7 +335,7 @@ fn a_pure_ack_captured_twice_counts_once() {
 #[test]
 fn fin_closes_both_ways_and_a_new_syn_begins_a_new_connection() {
     let mut script = Script::new();
-    let fin = Flags::FIN | Flags::ACK;
+    let fin = Flags::FIN.with(Flags::ACK);
     script.handshake().data(0, 100).packet(0, fin, 100, 0, 0).wait(30.0);
     script.packet(1, fin, 0, 101, 0).wait(0.1).packet(0, Flags::ACK, 101, 1, 0);
     script.isn = [5_000_000, 6_000_000];
@@ -373,7 +373,7 @@ fn timestamps_that_return_time_the_senders_half_at_the_receiver() {
         script.wait(0.02).ack(sent).wait(50.0);
         let stamp = script.ms as u32;
         script.packet_with(0, Flags::ACK, sent, 0, 1_448, |s| {
-            s.options.timestamp = Some((stamp, echo));
+            s.options.timestamp = Some(Timestamp { value: stamp, echo });
         });
         sent += 1_448;
         script.ack(sent).wait(1.0);

@@ -10,14 +10,11 @@
 //! passed over. Checksums are not looked at: captures at the sender precede the offload that fills
 //! them in. Left out: 802.11, MPLS, tunnels (the outer packet is no TCP then).
 
-mod encode;
 mod ip;
 mod tcp;
 
 use crate::capture::{Frame, LinkType};
 use crate::segment::Segment;
-
-pub use encode::encode;
 
 /// Why a frame gives no segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,5 +142,7 @@ fn ppp(bytes: &[u8]) -> Result<(usize, Version), Skip> {
 /// More tags than any network stacks.
 const VLAN_TAGS_MAX: usize = 4;
 
+#[cfg(test)]
+mod made;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 use super::Skip;
 use super::ip::Packet;
 use crate::capture::Frame;
-use crate::segment::{Endpoint, Flags, Options, Segment};
+use crate::segment::{Endpoint, Flags, SeenOptions, Segment, Timestamp};
 
 /// Parses the segment in an IP packet.
 #[expect(clippy::inline_always, reason = "a segment returned through memory costs 10 % of a run")]
@@ -44,14 +44,13 @@ pub(super) fn parse<'a>(frame: &Frame<'a>, packet: &Packet<'a>) -> Result<Segmen
 
 /// Parses options; malformed or cut ones end the list, as a receiver would have it.
 #[inline]
-fn parse_options(mut bytes: &[u8]) -> Options {
-    let mut options = Options::default();
+fn parse_options(mut bytes: &[u8]) -> SeenOptions {
+    let mut options = SeenOptions::default();
     // What Linux, BSD and Windows send on every segment: NOP, NOP, timestamps.
     if let [1, 1, 8, 10, value @ ..] = bytes
-        && let [a, b, c, d, e, f, g, h] = *value
+        && let &[_, _, _, _, _, _, _, _] = value
     {
-        options.timestamp =
-            Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
+        options.timestamp = Some(timestamp(value));
         return options;
     }
     while let [kind, rest @ ..] = bytes {
@@ -69,18 +68,20 @@ fn parse_options(mut bytes: &[u8]) -> Options {
     options
 }
 
-fn read_option(options: &mut Options, kind: u8, value: &[u8]) {
-    let word =
-        |at: usize| u32::from_be_bytes([value[at], value[at + 1], value[at + 2], value[at + 3]]);
+fn read_option(options: &mut SeenOptions, kind: u8, value: &[u8]) {
     match (kind, value.len()) {
         (2, 2) => options.mss = Some(u16::from_be_bytes([value[0], value[1]])),
         (3, 1) => options.window_scale = Some(value[0]),
         (4, 0) => options.sack_permitted = true,
-        (5, len) if len >= 8 && len % 8 == 0 => {
-            options.sack_blocks = (len / 8) as u8;
-            options.sack_first = Some((word(0), word(4)));
-        }
-        (8, 8) => options.timestamp = Some((word(0), word(4))),
+        (5, len) if len >= 8 && len % 8 == 0 => options.sack_blocks = (len / 8) as u8,
+        (8, 8) => options.timestamp = Some(timestamp(value)),
         _ => {}
     }
+}
+
+/// The timestamps in 8 bytes.
+fn timestamp(value: &[u8]) -> Timestamp {
+    let word =
+        |at: usize| u32::from_be_bytes([value[at], value[at + 1], value[at + 2], value[at + 3]]);
+    Timestamp { value: word(0), echo: word(4) }
 }
