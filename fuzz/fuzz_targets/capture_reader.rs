@@ -32,6 +32,6 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(rtt.p50 <= rtt.p95 && rtt.p95 <= rtt.max);
             assert!(rtt.max >= rtt.min || rtt.max == Span::ZERO);
         }
-        assert!(facts.in_flight_max <= facts.bytes);
+        assert!(facts.stream.in_flight_max <= facts.stream.bytes);
     }
 });

@@ -101,7 +101,7 @@ pub(super) fn judge(
     let log = recorder.log.as_deref();
     let delays = Delays::of(log.map_or(&[][..], |l| &l.acks), &recorder.counts, &path);
     let (receiver_policy, timer) = receiver::infer(&delays, &path);
-    let decision = holds::decide(recorder, facts.mss, &path);
+    let decision = holds::decide(recorder, facts.stream.mss, &path);
     let mut messages = Messages::of(log, decision.holds.len());
     if !messages.coalesced() {
         messages.beat = None;
@@ -119,7 +119,7 @@ pub(super) fn judge(
     let message_bytes = messages.unit.bytes();
     let broken = decision.violations;
     let (filled, _) =
-        fill::filled(recorder, message_bytes, facts.mss, &path, broken, &held).unzip();
+        fill::filled(recorder, message_bytes, facts.stream.mss, &path, broken, &held).unzip();
     let filled = filled.unwrap_or_default();
     let nagle = nagle::infer(&decision, &recorder.counts, by_ack, filled.len());
     held.extend(filled);
@@ -131,17 +131,17 @@ pub(super) fn judge(
     for stall in &mut stalls {
         share.scale(stall, span_s);
     }
-    let estimate = estimated(&held, &messages, facts.segments);
-    let stamped = in_band(&held, &messages, log, facts.segments);
+    let estimate = estimated(&held, &messages, facts.packets.segments);
+    let stamped = in_band(&held, &messages, log, facts.packets.segments);
     let estimated_too = stamped.is_some().then_some(estimate.0);
     let (added_delay_ms, cdf) = stamped.unwrap_or(estimate);
     let confident = if nagle.state == NagleState::Off && by_ack == 0 { Vec::new() } else { stalls };
     Direction {
         from: facts.from.to_string(),
         to: facts.to.to_string(),
-        bytes: facts.bytes,
-        segments: facts.segments,
-        mss: facts.mss,
+        bytes: facts.stream.bytes,
+        segments: facts.packets.segments,
+        mss: facts.stream.mss,
         rtt_ms: facts.rtt.map(|r| Quantiles {
             min: r.min.as_millis_f64(),
             p50: r.p50.as_millis_f64(),
@@ -150,10 +150,10 @@ pub(super) fn judge(
         rtt_to_receiver_ms: path.near_ms,
         rtt_to_sender_ms: path.far_ms,
         acks: ack_facts(facts),
-        retransmissions: facts.retransmissions,
-        reordered: facts.reordered,
-        duplicates: facts.duplicates,
-        zero_windows: facts.zero_windows,
+        retransmissions: facts.packets.retransmissions,
+        reordered: facts.packets.reordered,
+        duplicates: facts.packets.duplicates,
+        zero_windows: facts.packets.zero_windows,
         nagle,
         receiver_policy,
         writes: writes_of(&messages, &held, recorder.counts.segments),
@@ -200,14 +200,14 @@ impl Share {
 }
 
 fn ack_facts(facts: &DirectionFacts) -> AckFacts {
-    let progress = facts.pure_acks + facts.acks_on_data;
+    let progress = facts.packets.pure_acks + facts.packets.acks_on_data;
     let per = |n: f64, d: u64| (d > 0).then(|| n / d as f64);
     AckFacts {
-        pure: facts.pure_acks,
-        segments_per_ack: per(facts.segments as f64, facts.pure_acks),
-        segments_per_ack_or_data: per(facts.segments as f64, progress),
-        mss_per_ack: facts.mss_per_ack,
-        delay_ms: facts.ack_delay.map(|d| Quantiles {
+        pure: facts.packets.pure_acks,
+        segments_per_ack: per(facts.packets.segments as f64, facts.packets.pure_acks),
+        segments_per_ack_or_data: per(facts.packets.segments as f64, progress),
+        mss_per_ack: facts.mss_per_ack(),
+        delay_ms: facts.ack_delay.as_ref().map(|d| Quantiles {
             min: 0.0,
             p50: d.p50.as_millis_f64(),
             p95: d.p95.as_millis_f64(),

@@ -90,7 +90,7 @@ fn seconds(flow: &Flow) -> f64 {
 fn flow_of(report: FlowReport<Box<crate::diagnosis::Direction>>, origin_s: f64) -> Flow {
     let [a, b] = &report.directions;
     let endpoints = report.endpoints.map(|e| e.to_string());
-    let handshake = match (a.facts.handshake, b.facts.handshake) {
+    let handshake = match (a.facts.stream.handshake, b.facts.stream.handshake) {
         (Some(client), Some(server)) => Some(Handshake {
             rtt_ms: a.facts.rtt.map_or(0.0, |r| r.min.as_millis_f64()),
             mss: [client.mss, server.mss],
@@ -100,7 +100,7 @@ fn flow_of(report: FlowReport<Box<crate::diagnosis::Direction>>, origin_s: f64) 
         }),
         _ => None,
     };
-    let captured_near = match a.facts.capture_point {
+    let captured_near = match a.facts.vantage.point {
         CapturePoint::Sender => Some(endpoints[0].clone()),
         CapturePoint::Receiver => Some(endpoints[1].clone()),
         CapturePoint::Loopback => Some("both".into()),

@@ -26,7 +26,7 @@ pub(super) fn of(
         points
     };
     let mut histogram = Points::default();
-    for (bin, count) in facts.ack_delay_bins_1ms.iter().enumerate() {
+    for (bin, count) in facts.ack_delay.iter().flat_map(|d| &d.bins_1ms).enumerate() {
         histogram.push(bin as f64 + 1.0, *count as f64);
     }
     Plots {

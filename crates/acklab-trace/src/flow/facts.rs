@@ -9,13 +9,52 @@ use crate::segment::Endpoint;
 
 /// What was counted and measured of one direction.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DirectionFacts {
     /// The data sender.
     pub from: Endpoint,
     /// The data receiver, which acknowledges.
     pub to: Endpoint,
-    /// Stream bytes seen or acknowledged, each once.
-    pub bytes: u64,
+    /// Packets by kind.
+    pub packets: PacketCounts,
+    /// The stream of bytes.
+    pub stream: StreamFacts,
+    /// How long pure ACKs waited at the receiver after the oldest segment that they newly
+    /// acknowledge had come; a queue on the path is not counted in.
+    pub ack_delay: Option<AckDelay>,
+    /// Round-trip time of the whole path.
+    pub rtt: Option<Rtt>,
+    /// Smallest and largest window that `to` advertised after the handshake, bytes; where the
+    /// scale is unknown, as it stands.
+    pub window: Option<WindowRange>,
+    /// Time to live of `from`'s packets; the lowest seen.
+    pub ttl: Option<u8>,
+    /// Where the capture was made, seen from this direction.
+    pub vantage: Vantage,
+    /// Time of the first frame with data.
+    pub first_time: Time,
+}
+
+impl DirectionFacts {
+    /// Data segments per pure ACK.
+    pub fn segments_per_ack(&self) -> Option<f64> {
+        self.per_ack(self.packets.segments as f64)
+    }
+
+    /// Bytes per pure ACK, in units of the MSS.
+    pub fn mss_per_ack(&self) -> Option<f64> {
+        self.per_ack(self.stream.bytes as f64 / f64::from(self.stream.mss))
+    }
+
+    fn per_ack(&self, n: f64) -> Option<f64> {
+        (self.packets.pure_acks > 0).then(|| n / self.packets.pure_acks as f64)
+    }
+}
+
+/// Packets of one direction by kind: data from the sender, acknowledgments from the receiver.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct PacketCounts {
     /// Segments with payload, those sent again included, frames captured twice not.
     pub segments: u64,
     /// Segments (and FINs) whose bytes had been sent before.
@@ -26,70 +65,49 @@ pub struct DirectionFacts {
     pub duplicates: u64,
     /// Keep-alives and zero-window probes.
     pub probes: u64,
+    /// Packets from the receiver that only acknowledge.
+    pub pure_acks: u64,
+    /// Packets from the receiver that acknowledge new data on top of data of their own.
+    pub acks_on_data: u64,
+    /// Duplicate ACKs (RFC 5681 section 2) and those with SACK blocks.
+    pub duplicate_acks: u64,
+    /// Packets from the receiver with SACK blocks.
+    pub sack_acks: u64,
+    /// Packets from the receiver that advertise a window of zero.
+    pub zero_windows: u64,
+}
+
+/// What is known of one direction's stream of bytes.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct StreamFacts {
+    /// Bytes seen or acknowledged, each once.
+    pub bytes: u64,
     /// Times the stream jumped: lost before the capture point, or by the capture itself.
     pub gaps: u64,
     /// Bytes acknowledged that the capture does not hold.
     pub unseen_bytes: u64,
-    /// Packets from `to` that only acknowledge.
-    pub pure_acks: u64,
-    /// Packets from `to` that acknowledge new data on top of data of their own.
-    pub acks_on_data: u64,
-    /// Duplicate ACKs (RFC 5681 section 2) and those with SACK blocks.
-    pub duplicate_acks: u64,
-    /// Packets from `to` with SACK blocks.
-    pub sack_acks: u64,
-    /// Packets from `to` that advertise a window of zero.
-    pub zero_windows: u64,
-    /// Data segments per pure ACK.
-    pub segments_per_ack: Option<f64>,
-    /// Bytes per pure ACK, in units of the MSS.
-    pub mss_per_ack: Option<f64>,
-    /// How long pure ACKs waited at the receiver after the oldest segment that they newly
-    /// acknowledge had come; a queue on the path is not counted in.
-    pub ack_delay: Option<Spread>,
-    /// The same in bins of 1 ms from 0, trimmed; the last of 500 holds what lies beyond.
-    pub ack_delay_bins_1ms: Vec<u64>,
-    /// Round-trip time of the whole path.
-    pub rtt: Option<Rtt>,
-    /// What `from` offered in its SYN, where the capture holds it.
-    pub handshake: Option<Handshake>,
+    /// The most bytes in flight as seen at the capture point.
+    pub in_flight_max: u64,
     /// The effective MSS: the lesser of the two offered, less the timestamp option, or what the
     /// path forced it down to; else by the largest segment seen, at least 536.
     pub mss: u32,
-    /// The longest payload seen, which is above the MSS where offload was captured.
-    pub segment_max: u32,
-    /// Smallest and largest window that `to` advertised after the handshake, bytes; where the
-    /// scale is unknown, as it stands.
-    pub window: Option<WindowRange>,
-    /// The most bytes in flight as seen at the capture point.
-    pub in_flight_max: u64,
-    /// Time to live of `from`'s packets; the lowest seen.
-    pub ttl: Option<u8>,
-    /// Where the capture was made, seen from this direction.
-    pub capture_point: CapturePoint,
-    /// How sure that is, 0 to 1.
-    pub capture_point_confidence: f64,
-    /// First and last frame with data of this direction, 0 if none.
-    pub first_frame: u64,
-    /// See `first_frame`.
-    pub last_frame: u64,
-    /// Time of the first frame with data.
-    pub first_time: Time,
-    /// Time of the last.
-    pub last_time: Time,
+    /// What the sender offered in its SYN, where the capture holds it.
+    pub handshake: Option<Handshake>,
 }
 
-/// Quantiles of a distribution of times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spread {
+/// How long pure ACKs waited at the receiver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AckDelay {
     /// Median.
     pub p50: Span,
     /// 95th percentile.
     pub p95: Span,
     /// Largest.
     pub max: Span,
-    /// How many were measured.
-    pub samples: u64,
+    /// Counts in bins of 1 ms from 0, trimmed; the last of 500 holds what lies beyond.
+    pub bins_1ms: Vec<u64>,
 }
 
 /// Round-trip time of the path, put together from its two parts at the capture point.
@@ -147,6 +165,15 @@ pub struct WindowRange {
     pub min: u64,
     /// Largest.
     pub max: u64,
+}
+
+/// Where a capture was made, and how sure that is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Vantage {
+    /// Where.
+    pub point: CapturePoint,
+    /// From 0 to 1.
+    pub confidence: f64,
 }
 
 /// Where a capture was made, seen from a direction.

@@ -89,16 +89,12 @@ pub struct DataSeen<'a> {
     /// Bytes of this direction sent and not acknowledged, as seen at the capture point, before this
     /// segment.
     pub in_flight: u64,
-    /// Of these, whether any was sent in a segment below the MSS.
-    pub small_in_flight: bool,
     /// Bytes the receiver's window left open before this segment; `None` where the scale is unknown
     /// (the capture missed the handshake).
     pub window_left: Option<u64>,
     /// The effective MSS of this direction: from the handshake less the timestamp option, else the
     /// largest segment seen so far.
     pub mss: u32,
-    /// Acknowledgment number progress that this very packet carried for the opposite direction.
-    pub acked_opposite: u64,
     /// From the capture point to the data's sender and back, as short as seen by now, if the
     /// handshake was seen.
     pub to_sender: Option<Span>,

@@ -27,7 +27,7 @@ use crate::segment::{Segment, Timestamp};
 
 /// What a direction's ACKs tell.
 #[derive(Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct AckTimes {
     handshake: Option<Span>,
     /// Newest data to ACK, where the ACK covers two full segments.
     forced: Quantiles,
@@ -44,7 +44,7 @@ pub(super) struct Halves {
     pub(super) to_sender: Option<Span>,
 }
 
-impl Measured {
+impl AckTimes {
     /// The receiver's half, by the handshake.
     pub(super) fn on_handshake(&mut self, half: Span) {
         self.handshake = Some(self.handshake.map_or(half, |known| known.min(half)));

@@ -10,7 +10,7 @@
 
 use acklab_core::time::{Span, Time};
 
-use super::facts::Handshake;
+use super::facts::{Handshake, StreamFacts};
 use super::mss::Mss;
 use super::observe::DataKind;
 use super::outstanding::{Acked, Holes, Outstanding, Sent};
@@ -31,9 +31,9 @@ pub(super) struct Stream {
     holes: Holes,
     pub(super) handshake: Option<Handshake>,
     mss: Mss,
-    pub(super) unseen_bytes: u64,
-    pub(super) gaps: u64,
-    pub(super) in_flight_max: u64,
+    unseen_bytes: u64,
+    gaps: u64,
+    in_flight_max: u64,
     /// Segments in a row that lie outside of any window.
     strays: u32,
 }
@@ -44,7 +44,6 @@ pub(super) struct Placed {
     pub(super) kind: DataKind,
     pub(super) offset: u64,
     pub(super) in_flight: u64,
-    pub(super) small_in_flight: bool,
     pub(super) window_left: Option<u64>,
 }
 
@@ -101,6 +100,18 @@ impl Stream {
 
     pub(super) fn in_flight(&self) -> u64 {
         self.next - self.acked
+    }
+
+    /// What is known of the stream.
+    pub(super) fn facts(&self) -> StreamFacts {
+        StreamFacts {
+            bytes: self.bytes(),
+            gaps: self.gaps,
+            unseen_bytes: self.unseen_bytes,
+            in_flight_max: self.in_flight_max,
+            mss: self.mss.bytes(),
+            handshake: self.handshake,
+        }
     }
 
     /// Stream bytes seen or acknowledged.
@@ -162,7 +173,6 @@ impl Stream {
             kind,
             offset: start.saturating_sub(stream.start),
             in_flight: stream.in_flight(),
-            small_in_flight: stream.outstanding.any_small(),
             window_left: window_edge.map(|edge| edge.saturating_sub(stream.next)),
         };
         let result = if self.is_probe(segment) {
@@ -225,7 +235,6 @@ impl Stream {
         if resent {
             self.outstanding.mark_resent(start, end);
         }
-        let small = segment.payload_len < self.mss.bytes();
         let below = end.min(self.next);
         if below > self.acked {
             // Only where it fills a hole does this find a place.
@@ -235,7 +244,6 @@ impl Stream {
                 time: segment.time,
                 ip_id: segment.ip_id,
                 resent,
-                small,
             });
         }
         if end > self.next {
@@ -252,7 +260,6 @@ impl Stream {
             time: segment.time,
             ip_id: segment.ip_id,
             resent,
-            small: segment.payload_len < self.mss.bytes(),
         });
         self.next = end;
         self.in_flight_max = self.in_flight_max.max(self.in_flight());

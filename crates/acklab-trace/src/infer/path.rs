@@ -34,10 +34,10 @@ const PROMPT_MS: f64 = 8.0;
 impl Path {
     /// From the facts of the direction and of the opposite one.
     pub fn of(facts: &DirectionFacts, opposite: &DirectionFacts) -> Self {
-        let handshake = facts.handshake.is_some() && opposite.handshake.is_some();
+        let handshake = facts.stream.handshake.is_some() && opposite.stream.handshake.is_some();
         let near = facts.rtt.and_then(|r| r.to_receiver_min).map(Span::as_millis_f64);
-        let usual = facts.ack_delay.map_or(0.0, |d| d.p50.as_millis_f64());
-        let slow = facts.ack_delay.map_or(0.0, |d| d.p95.as_millis_f64());
+        let usual = facts.ack_delay.as_ref().map_or(0.0, |d| d.p50.as_millis_f64());
+        let slow = facts.ack_delay.as_ref().map_or(0.0, |d| d.p95.as_millis_f64());
         let known = |ms: &f64| {
             let share = *ms * SLOWER_SHARE;
             let like_a_timer = TIMERS_MS.iter().any(|(low, high)| (*low..=*high).contains(ms));
@@ -45,7 +45,7 @@ impl Path {
         };
         let far = facts.rtt.and_then(|r| r.to_sender_min).map(Span::as_millis_f64);
         let local = |at: CapturePoint| {
-            facts.capture_point == at || facts.capture_point == CapturePoint::Loopback
+            facts.vantage.point == at || facts.vantage.point == CapturePoint::Loopback
         };
         Self {
             near_ms: near.filter(known).or_else(|| local(CapturePoint::Receiver).then_some(0.0)),
