@@ -4,7 +4,7 @@
 
 use acklab_core::time::Span;
 use acklab_trace::capture::CaptureReader;
-use acklab_trace::diagnose::Analyst;
+use acklab_trace::Analyst;
 use acklab_trace::flow::{FlowTable, TableOptions};
 use acklab_trace::read::read_capture;
 use libfuzzer_sys::fuzz_target;

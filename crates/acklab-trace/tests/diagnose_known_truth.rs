@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use acklab_core::time::Time;
-use acklab_trace::diagnose::Analyst;
+use acklab_trace::Analyst;
 use acklab_trace::diagnosis::{Direction, Mechanism};
 use acklab_trace::flow::FlowTable;
 use acklab_trace::segment::{Endpoint, Flags, SeenOptions, Segment};
@@ -67,7 +67,7 @@ struct Host {
     told: u64,
     waiting: u64,
     timer: u64,
-    held: BTreeMap<&'static str, u64>,
+    held: BTreeMap<Mechanism, u64>,
 }
 
 struct World {
@@ -182,12 +182,12 @@ impl World {
                 }
             }
             if self.now - written >= 10_000 {
-                let name = match cause {
-                    None => Mechanism::MssFilled.name(),
-                    Some(Cause::Timer) => Mechanism::DelayedAckTimer.name(),
-                    Some(_) => Mechanism::AckClocked.name(),
+                let mechanism = match cause {
+                    None => Mechanism::MssFilled,
+                    Some(Cause::Timer) => Mechanism::DelayedAckTimer,
+                    Some(_) => Mechanism::AckClocked,
                 };
-                *own.held.entry(name).or_default() += 1;
+                *own.held.entry(mechanism).or_default() += 1;
             }
             self.send(host, len, Cause::Data);
         }
@@ -319,7 +319,7 @@ fn segment(
     }
 }
 
-fn largest(counts: &BTreeMap<&'static str, u64>) -> Option<&'static str> {
+fn largest(counts: &BTreeMap<Mechanism, u64>) -> Option<Mechanism> {
     counts.iter().max_by_key(|c| c.1).map(|c| *c.0)
 }
 
@@ -329,8 +329,8 @@ fn check(acks: Acks, app: App, nagle: bool, rtt: u64, point: u64) -> Result<(), 
     let found = world.diagnose();
     let truth = &world.hosts[0].held;
     let total: u64 = truth.values().sum();
-    let counted: BTreeMap<&'static str, u64> =
-        found.stalls.iter().map(|s| (s.mechanism.name(), s.count)).collect();
+    let counted: BTreeMap<Mechanism, u64> =
+        found.stalls.iter().map(|s| (s.mechanism, s.count)).collect();
     let case = format!(
         "{acks:?} {app:?} nagle={nagle} rtt={rtt} point={point}: truth {truth:?}, found {counted:?}"
     );
@@ -383,10 +383,10 @@ fn segments_that_fill_up_are_counted_alike_at_every_capture_point() {
         let mut world = World::new(Acks::Immediate, App::Periodic(100, 2_090), true, 72_000, point);
         let found = world.diagnose();
         for mechanism in [Mechanism::MssFilled, Mechanism::AckClocked] {
-            let truth = world.hosts[0].held[mechanism.name()];
+            let truth = world.hosts[0].held[&mechanism];
             let stall = found.stalls.iter().find(|s| s.mechanism == mechanism);
             let count = stall.map_or(0, |s| s.count);
-            let case = format!("point {point}, {}: {count} of {truth}", mechanism.name());
+            let case = format!("point {point}, {mechanism:?}: {count} of {truth}");
             assert!(count.abs_diff(truth) * 10 <= truth, "{case} {:?}", found.nagle.evidence);
         }
     }

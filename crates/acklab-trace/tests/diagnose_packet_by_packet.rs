@@ -6,7 +6,7 @@
 //! as the capture point saw them.
 
 use acklab_core::time::Time;
-use acklab_trace::diagnose::Analyst;
+use acklab_trace::Analyst;
 use acklab_trace::diagnosis::{Direction, Mechanism, NagleState};
 use acklab_trace::flow::FlowTable;
 use acklab_trace::segment::{Endpoint, Flags, SeenOptions, Segment};

@@ -9,6 +9,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::LinkType;
+use super::record::CAPTURED_MAX;
 
 /// Nothing of the capture can be reported.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +101,7 @@ impl fmt::Display for DamageKind {
                 "the record claims {length} bytes, more than any snap length ({}): the file is \
                  damaged from here on; copy it again in binary mode, or save the part before with \
                  `editcap -r FILE OUT 1-N`",
-                super::CAPTURED_MAX
+                CAPTURED_MAX
             ),
             Self::Block(what) => write!(
                 f,

@@ -1,13 +1,13 @@
 //! Writing captures: pcap and pcapng, any byte order and resolution that the reader reads.
 //!
-//! The caller gives the frame's bytes ([`crate::frame::encode`] makes them from a segment). The
-//! defaults are what tcpdump writes on a PC, with nanoseconds.
+//! The caller gives the frame's bytes. The defaults are what tcpdump writes on a PC, with nanoseconds.
 
 use std::io::{self, Write};
 
 use acklab_core::time::Time;
 
-use super::{CAPTURED_MAX, LinkType, pcap, pcapng};
+use super::record::CAPTURED_MAX;
+use super::{LinkType, pcap, pcapng};
 
 /// The two capture formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
