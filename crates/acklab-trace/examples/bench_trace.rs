@@ -87,7 +87,7 @@ fn make(path: &Path, snap_len: u32, bytes: u64) -> io::Result<()> {
     let options =
         WriterOptions { snap_len, nanos: false, link: LinkType::ETHERNET, ..Default::default() };
     let sink = BufWriter::with_capacity(1 << 20, File::create(path)?);
-    let mut tape = Tape {
+    let mut output = Output {
         writer: CaptureWriter::new(sink, options)?,
         frame: ETHERNET.to_vec(),
         snap_len,
@@ -96,13 +96,13 @@ fn make(path: &Path, snap_len: u32, bytes: u64) -> io::Result<()> {
     let mut talks: Vec<Talk> = (0..TALKS).map(Talk::new).collect();
     let mut due: BinaryHeap<_> = (0..TALKS).map(|i| Reverse((START + i * 37_000, i))).collect();
     while let Some(Reverse((at, i))) = due.pop() {
-        let pause = talks[i as usize].step(Time::from_nanos(at), &mut tape)?;
+        let pause = talks[i as usize].step(Time::from_nanos(at), &mut output)?;
         due.push(Reverse((at + pause.as_nanos(), i)));
-        if tape.written >= bytes {
+        if output.written >= bytes {
             break;
         }
     }
-    tape.writer.finish()?.flush()
+    output.writer.finish()?.flush()
 }
 
 /// Writes the capture again and again until the file has `bytes`. Ports move by one with each copy
@@ -148,7 +148,7 @@ fn move_ports(link: LinkType, frame: &mut [u8]) {
     }
 }
 
-struct Tape {
+struct Output {
     writer: CaptureWriter<BufWriter<File>>,
     /// Begins with the Ethernet header.
     frame: Vec<u8>,
@@ -156,7 +156,7 @@ struct Tape {
     written: u64,
 }
 
-impl Tape {
+impl Output {
     fn put(&mut self, at: Time, packet: &Packet, ip_id: u16) -> io::Result<()> {
         self.frame.truncate(ETHERNET.len());
         // Hosts 0 to 599 are clients in 10.1.0.0/16, the others servers in 10.2.0.0/16.
@@ -217,7 +217,7 @@ impl Talk {
 
     fn put(
         &mut self,
-        tape: &mut Tape,
+        output: &mut Output,
         at: Time,
         from: usize,
         flags: Flags,
@@ -244,72 +244,72 @@ impl Talk {
         self.next[from] = self.next[from].wrapping_add(segment.seq_len());
         let (src, dst, body) = (self.ends[from], self.ends[1 - from], Body::Tcp(segment));
         let packet = Packet { src, dst, ecn: Ecn::NotEct, returned: false, body };
-        tape.put(at, &packet, self.ip_id[from])
+        output.put(at, &packet, self.ip_id[from])
     }
 
     /// Sends the next packet of the cycle; how long until the one after it.
-    fn step(&mut self, at: Time, tape: &mut Tape) -> io::Result<Span> {
+    fn step(&mut self, at: Time, output: &mut Output) -> io::Result<Span> {
         const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
         let phase = self.phase;
         self.phase += 1;
         match phase {
-            0 => self.put(tape, at, 0, Flags::SYN, 0).map(|()| Span::from_millis(2)),
-            1 => self.put(tape, at, 1, SYN_ACK, 0).map(|()| Span::from_micros(50)),
-            2 => self.put(tape, at, 0, Flags::ACK, 0).map(|()| Span::from_millis(5)),
+            0 => self.put(output, at, 0, Flags::SYN, 0).map(|()| Span::from_millis(2)),
+            1 => self.put(output, at, 1, SYN_ACK, 0).map(|()| Span::from_micros(50)),
+            2 => self.put(output, at, 0, Flags::ACK, 0).map(|()| Span::from_millis(5)),
             _ => match self.kind {
-                Kind::Messages => self.step_messages(at, tape),
-                Kind::Requests => self.step_requests(at, tape),
-                Kind::Bulk => self.step_bulk(at, tape),
+                Kind::Messages => self.step_messages(at, output),
+                Kind::Requests => self.step_requests(at, output),
+                Kind::Bulk => self.step_bulk(at, output),
             },
         }
     }
 
     /// Small data, its ACK some 38 ms later, the data held until then, and so on.
-    fn step_messages(&mut self, at: Time, tape: &mut Tape) -> io::Result<Span> {
+    fn step_messages(&mut self, at: Time, output: &mut Output) -> io::Result<Span> {
         if self.phase.is_multiple_of(2) {
-            self.put(tape, at, 0, Flags::ACK.with(Flags::PSH), 96)?;
+            self.put(output, at, 0, Flags::ACK.with(Flags::PSH), 96)?;
             return Ok(Span::from_micros(36_000 + u64::from(self.random(4_000))));
         }
         self.acked[0] = self.next[0];
-        self.put(tape, at, 1, Flags::ACK, 0)?;
+        self.put(output, at, 1, Flags::ACK, 0)?;
         Ok(Span::from_micros(200 + u64::from(self.random(50))))
     }
 
     /// A request, its response, an ACK, a pause.
-    fn step_requests(&mut self, at: Time, tape: &mut Tape) -> io::Result<Span> {
+    fn step_requests(&mut self, at: Time, output: &mut Output) -> io::Result<Span> {
         let jitter = Span::from_micros(u64::from(self.random(500)));
         Ok(match self.phase % 3 {
             0 => {
-                self.put(tape, at, 0, Flags::ACK.with(Flags::PSH), 60)?;
+                self.put(output, at, 0, Flags::ACK.with(Flags::PSH), 60)?;
                 Span::from_millis(2) + jitter
             }
             1 => {
                 self.acked[0] = self.next[0];
                 let len = 100 + self.random(400);
-                self.put(tape, at, 1, Flags::ACK.with(Flags::PSH), len)?;
+                self.put(output, at, 1, Flags::ACK.with(Flags::PSH), len)?;
                 Span::from_micros(100) + jitter
             }
             _ => {
                 self.acked[1] = self.next[1];
-                self.put(tape, at, 0, Flags::ACK, 0)?;
+                self.put(output, at, 0, Flags::ACK, 0)?;
                 Span::from_millis(8) + jitter
             }
         })
     }
 
     /// Two full segments, an ACK that trails 20 of them; every 400th is sent again.
-    fn step_bulk(&mut self, at: Time, tape: &mut Tape) -> io::Result<Span> {
+    fn step_bulk(&mut self, at: Time, output: &mut Output) -> io::Result<Span> {
         if self.phase.is_multiple_of(3) {
             let trail = 20 * 1_448;
             if self.next[0].wrapping_sub(self.acked[0]) > trail {
                 self.acked[0] = self.next[0].wrapping_sub(trail);
             }
-            self.put(tape, at, 1, Flags::ACK, 0)?;
+            self.put(output, at, 1, Flags::ACK, 0)?;
         } else {
             if self.random(400) == 0 {
                 self.next[0] = self.next[0].wrapping_sub(1_448);
             }
-            self.put(tape, at, 0, Flags::ACK, 1_448)?;
+            self.put(output, at, 0, Flags::ACK, 1_448)?;
         }
         Ok(Span::from_micros(300 + u64::from(self.random(200))))
     }

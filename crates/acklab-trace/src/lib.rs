@@ -1,10 +1,12 @@
-//! Captures: reading and writing, flow reconstruction, policy inference, stall diagnosis.
+#![doc = include_str!("../README.md")]
 //!
-//! The road of a packet: [`capture`] bytes -> dissector -> [`segment::Segment`] -> [`flow`] table, which
-//! tells each direction's observer where it belongs ([`read::read_capture`] drives it). For a
-//! diagnosis three floors stand on that, and none knows of those above it: what was noted of a
-//! direction while the capture was read, what is inferred of the notes when it is over, and what is
-//! judged ([`diagnosis`]).
+//! ## The road of a packet
+//!
+//! Capture bytes ([`capture`]) -> dissector -> [`segment::Segment`] -> [`flow`] table, which tells each
+//! direction's observer where the segment belongs; [`read::read_capture`] drives it. For a diagnosis
+//! three floors stand on that, and none knows of those above it: what was noted of a direction while
+//! the capture was read, what is inferred of the notes when it is over, and what is judged
+//! ([`diagnosis`]).
 
 pub mod capture;
 mod diagnose;
@@ -28,6 +30,6 @@ pub mod diagnosis {
     };
     pub use crate::judged::{
         AckFacts, Capture, Diagnosis, Direction, Finding, Flow, Handshake, Ladder, Plots, Points,
-        Quantiles, Rung, SCHEMA, Stall, Verdict,
+        Rung, Spread, Stall, Verdict,
     };
 }

@@ -121,21 +121,8 @@ impl<'r> CaptureReader<'r> {
         self.damage.as_ref()
     }
 
-    /// Frames read so far.
-    pub fn frames(&self) -> u64 {
-        self.frames
-    }
-
     /// Bytes taken from the source so far; packed ones where it is gzipped.
     pub fn source_bytes(&self) -> u64 {
         self.input.source_bytes()
-    }
-
-    /// `pcap` or `pcapng`.
-    pub fn format(&self) -> Format {
-        match self.parser {
-            Parser::Pcap(_) => Format::Pcap,
-            Parser::Pcapng(_) => Format::Pcapng,
-        }
     }
 }

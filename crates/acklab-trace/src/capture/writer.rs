@@ -47,6 +47,19 @@ impl Default for WriterOptions {
 }
 
 /// Writes a capture to any sink; give it a `BufWriter` or a `Vec`.
+///
+/// ```
+/// use acklab_core::time::Time;
+/// use acklab_trace::capture::{CaptureReader, CaptureWriter, WriterOptions};
+///
+/// let mut writer = CaptureWriter::new(Vec::new(), WriterOptions::default())?;
+/// writer.write_frame(Time::from_nanos(1_700_000_000_000_000_000), &[0xff; 60], 60)?;
+/// let capture = writer.finish()?;
+/// let mut reader = CaptureReader::new(&capture[..])?;
+/// let frame = reader.next_frame()?.expect("one frame");
+/// assert_eq!((frame.number, frame.bytes), (1, &[0xff; 60][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct CaptureWriter<W: Write> {
     sink: W,
     options: WriterOptions,

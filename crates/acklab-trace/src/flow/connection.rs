@@ -4,7 +4,7 @@
 use acklab_core::time::Time;
 
 use super::direction::Direction;
-use super::facts::Handshake;
+use super::facts::Offer;
 use super::observe::DirectionObserver;
 use super::report::{DirectionReport, Ending, FlowReport};
 use super::vantage;
@@ -60,7 +60,7 @@ impl<O: DirectionObserver> Connection<O> {
             return self.directions.iter().any(|d| d.stream.is_elsewhere());
         }
         let stream = &self.directions[self.sender(segment)].stream;
-        let known = stream.handshake.is_some();
+        let known = stream.offer.is_some();
         !stream.is_own_syn(segment.seq) && (known || self.is_over() || stream.bytes() > 0)
     }
 
@@ -116,11 +116,11 @@ impl<O: DirectionObserver> Connection<O> {
             self.syn_time = Some(segment.time);
             self.syns += 1;
         }
-        if let (Some(ours), Some(theirs)) = (own.stream.handshake, peer.stream.handshake) {
+        if let (Some(ours), Some(theirs)) = (own.stream.offer, peer.stream.offer) {
             own.stream.agree(theirs);
             peer.stream.agree(ours);
             let scaled = ours.window_scale.is_some() && theirs.window_scale.is_some();
-            let scale = |h: Handshake| {
+            let scale = |h: Offer| {
                 Some(if scaled { h.window_scale.unwrap_or(0).min(WINDOW_SCALE_MAX) } else { 0 })
             };
             own.window.scale = scale(theirs);

@@ -93,7 +93,7 @@ pub struct StreamFacts {
     /// path forced it down to; else by the largest segment seen, at least 536.
     pub mss: u32,
     /// What the sender offered in its SYN, where the capture holds it.
-    pub handshake: Option<Handshake>,
+    pub offer: Option<Offer>,
 }
 
 /// How long pure ACKs waited at the receiver.
@@ -112,6 +112,7 @@ pub struct AckDelay {
 
 /// Round-trip time of the path, put together from its two parts at the capture point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Rtt {
     /// Least: the least of both parts.
     pub min: Span,
@@ -133,6 +134,7 @@ pub struct Rtt {
 
 /// What the quantiles of an [`Rtt`] were measured on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RttBasis {
     /// ACKs that no delayed-ACK timer held: each covers two full segments or more.
     ForcedAcks,
@@ -147,7 +149,8 @@ pub enum RttBasis {
 
 /// What one side offered in its SYN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Handshake {
+#[non_exhaustive]
+pub struct Offer {
     /// Maximum segment size, bytes.
     pub mss: Option<u16>,
     /// Window scale, as a shift.
@@ -169,6 +172,7 @@ pub struct WindowRange {
 
 /// Where a capture was made, and how sure that is.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Vantage {
     /// Where.
     pub point: CapturePoint,

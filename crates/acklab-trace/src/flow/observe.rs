@@ -21,6 +21,43 @@ use crate::segment::Endpoint;
 /// [`DataSeen`] with `len` 0; a segment that overlaps old data and brings new bytes too is
 /// [`DataKind::Retransmission`] with `offset + len` beyond the highest seen; the handshake itself
 /// (SYN, SYN-ACK) is not told, its outcome stands in `mss`, `window_left` and the facts.
+///
+/// ```
+/// use acklab_core::time::Span;
+/// use acklab_trace::capture::CaptureReader;
+/// use acklab_trace::flow::observe::{AckSeen, DataSeen};
+/// use acklab_trace::flow::{DirectionFacts, DirectionObserver, FlowTable};
+/// use acklab_trace::read::read_capture;
+/// use acklab_trace::segment::Endpoint;
+///
+/// /// The shortest segment of a direction.
+/// struct Shortest(u32);
+///
+/// impl DirectionObserver for Shortest {
+///     type Report = u32;
+///
+///     fn open(_from: Endpoint, _to: Endpoint) -> Self {
+///         Self(u32::MAX)
+///     }
+///     fn on_data(&mut self, seen: &DataSeen<'_>) {
+///         self.0 = if seen.len > 0 { self.0.min(seen.len) } else { self.0 };
+///     }
+///     fn on_ack(&mut self, _seen: &AckSeen) {}
+///     fn finish(self, _facts: &DirectionFacts, _opposite: &DirectionFacts) -> u32 {
+///         self.0
+///     }
+///     fn stalled(_report: &u32) -> Span {
+///         Span::ZERO
+///     }
+/// }
+///
+/// let mut reader = CaptureReader::open("../../demo/nagle-linux.pcapng".as_ref())?;
+/// let mut table = FlowTable::<Shortest>::default();
+/// read_capture(&mut reader, &mut table, |_bytes_read| {})?;
+/// let flow = &table.finish().flows[0];
+/// assert_eq!(flow.directions[0].observed, 10);
+/// # Ok::<(), acklab_trace::capture::CaptureError>(())
+/// ```
 pub trait DirectionObserver {
     /// What remains of the direction once it is over.
     type Report;
@@ -70,6 +107,7 @@ impl DirectionObserver for () {
 
 /// A segment with payload (or FIN) of this direction.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct DataSeen<'a> {
     /// Frame number, from 1.
     pub frame: u64,
@@ -119,6 +157,7 @@ pub enum DataKind {
 
 /// An acknowledgment of this direction's data, travelling against it.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct AckSeen {
     /// Frame number, from 1.
     pub frame: u64,

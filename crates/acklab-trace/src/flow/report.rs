@@ -7,6 +7,7 @@ use crate::segment::Endpoint;
 
 /// A connection that is over.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FlowReport<R> {
     /// Its number in the order of first packets, from 1.
     pub id: u64,
@@ -35,6 +36,7 @@ impl<R> FlowReport<R> {
 
 /// What is left of the connections that are not reported in detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Others {
     /// Their number.
     pub flows: u64,
@@ -48,6 +50,7 @@ pub struct Others {
 
 /// Everything that a capture held.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FlowReports<R> {
     /// The detailed reports, in order of first packets.
     pub flows: Vec<FlowReport<R>>,
@@ -61,6 +64,7 @@ pub struct FlowReports<R> {
 
 /// What is left of a direction.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DirectionReport<R> {
     /// What was counted and measured.
     pub facts: DirectionFacts,
@@ -70,6 +74,7 @@ pub struct DirectionReport<R> {
 
 /// How a connection came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ending {
     /// Both sides sent FIN and had it acknowledged.
     Closed,

@@ -10,7 +10,7 @@
 
 use acklab_core::time::{Span, Time};
 
-use super::facts::{Handshake, StreamFacts};
+use super::facts::{Offer, StreamFacts};
 use super::mss::Mss;
 use super::observe::DataKind;
 use super::outstanding::{Acked, Holes, Outstanding, Sent};
@@ -29,7 +29,7 @@ pub(super) struct Stream {
     fin: Option<u64>,
     outstanding: Outstanding,
     holes: Holes,
-    pub(super) handshake: Option<Handshake>,
+    pub(super) offer: Option<Offer>,
     mss: Mss,
     unseen_bytes: u64,
     gaps: u64,
@@ -63,7 +63,7 @@ impl Stream {
     /// as if the capture had begun after it.
     pub(super) fn on_syn(&mut self, segment: &Segment<'_>) {
         let options = &segment.options;
-        self.handshake = (!options.cut).then_some(Handshake {
+        self.offer = (!options.cut).then_some(Offer {
             mss: options.mss,
             window_scale: options.window_scale,
             sack_permitted: options.sack_permitted,
@@ -87,10 +87,10 @@ impl Stream {
     }
 
     /// What both SYNs agreed on.
-    pub(super) fn agree(&mut self, peer: Handshake) {
-        let Some(own) = self.handshake else { return };
+    pub(super) fn agree(&mut self, peer: Offer) {
+        let Some(own) = self.offer else { return };
         let timestamps = if own.timestamps && peer.timestamps { TIMESTAMP_OPTION } else { 0 };
-        let (own, peer) = (mss_offer(own), mss_offer(peer));
+        let (own, peer) = (mss_of(own), mss_of(peer));
         self.mss.agree(own.min(peer).saturating_sub(timestamps));
     }
 
@@ -110,7 +110,7 @@ impl Stream {
             unseen_bytes: self.unseen_bytes,
             in_flight_max: self.in_flight_max,
             mss: self.mss.bytes(),
-            handshake: self.handshake,
+            offer: self.offer,
         }
     }
 
@@ -306,8 +306,8 @@ impl Stream {
     }
 }
 
-fn mss_offer(handshake: Handshake) -> u32 {
-    handshake.mss.map_or(super::mss::DEFAULT, u32::from)
+fn mss_of(offer: Offer) -> u32 {
+    offer.mss.map_or(super::mss::DEFAULT, u32::from)
 }
 
 /// Added to positions so that segments before the first one seen have one too.

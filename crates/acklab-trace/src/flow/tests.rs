@@ -14,12 +14,12 @@ use crate::segment::{Endpoint, Flags, SeenOptions, Segment, Timestamp};
 
 /// An observer that keeps everything.
 #[derive(Default)]
-struct Recorder {
+struct Witness {
     data: Vec<(DataKind, u64, u32, u64, Option<u64>)>,
     acks: Vec<AckSeen>,
 }
 
-impl DirectionObserver for Recorder {
+impl DirectionObserver for Witness {
     type Report = Self;
 
     fn open(_from: Endpoint, _to: Endpoint) -> Self {
@@ -55,7 +55,7 @@ impl DirectionObserver for Recorder {
 /// A conversation between a client (0) and a server (1): times in ms, sequence numbers relative to
 /// each side's first byte.
 struct Script {
-    table: FlowTable<Recorder>,
+    table: FlowTable<Witness>,
     frame: u64,
     ms: f64,
     isn: [u32; 2],
@@ -151,12 +151,12 @@ impl Script {
         self.packet(1, Flags::ACK, 0, ack, 0)
     }
 
-    fn finish(&mut self) -> FlowReports<Recorder> {
+    fn finish(&mut self) -> FlowReports<Witness> {
         std::mem::take(&mut self.table).finish()
     }
 
     /// The only flow's client-to-server direction.
-    fn forward(&mut self) -> DirectionReport<Recorder> {
+    fn forward(&mut self) -> DirectionReport<Witness> {
         let mut reports = self.finish();
         assert_eq!(reports.flows.len(), 1);
         let [a, b] = reports.flows.remove(0).directions;
@@ -164,7 +164,7 @@ impl Script {
     }
 }
 
-fn kinds(report: &DirectionReport<Recorder>) -> Vec<DataKind> {
+fn kinds(report: &DirectionReport<Witness>) -> Vec<DataKind> {
     report.observed.data.iter().map(|d| d.0).collect()
 }
 
@@ -179,7 +179,7 @@ fn the_handshake_gives_rtt_mss_window_and_capture_point() {
     assert_eq!(rtt.min, Span::from_micros(30_050));
     assert_eq!((rtt.samples, rtt.basis), (0, RttBasis::Handshake));
     assert_eq!(facts.stream.mss, 1_448);
-    assert_eq!(facts.stream.handshake.unwrap().window_scale, Some(2));
+    assert_eq!(facts.stream.offer.unwrap().window_scale, Some(2));
     assert_eq!(facts.vantage.point, CapturePoint::Sender);
     // The SYN-ACK's window is not scaled.
     assert_eq!(forward.observed.data, [(New, 0, 100, 0, Some(1_000))]);
@@ -214,7 +214,7 @@ fn a_syn_with_cut_options_leaves_window_and_mss_open() {
     // The SYN-ACK's own window is never scaled; those after it may be.
     assert_eq!(forward.observed.data[0], (New, 0, 100, 0, Some(1_000)));
     assert_eq!(forward.observed.data[1], (New, 100, 100, 0, None));
-    assert!(forward.facts.stream.handshake.is_none());
+    assert!(forward.facts.stream.offer.is_none());
     assert!(forward.facts.rtt.is_some());
 }
 

@@ -11,6 +11,7 @@ use crate::noted::Notes;
 
 /// Distribution of a delay over messages, milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AddedDelay {
     /// Messages counted.
     pub messages: u64,
@@ -24,8 +25,8 @@ pub struct AddedDelay {
     pub p99: f64,
     /// Largest.
     pub max: f64,
-    /// `in_band` (time stamps in the data), `period` (the writes are periodic) or `upper_bound`
-    /// (time since the previous segment).
+    /// `in_band` (time stamps in the data), `period` (the writes are periodic), `upper_bound` (time
+    /// since the previous segment) or `none` (nothing was held).
     pub source: &'static str,
 }
 
@@ -42,7 +43,7 @@ impl Delays {
         holds: &[Hold],
         messages: &Messages<'_>,
     ) -> Option<Self> {
-        let values = &notes.messages.stamped_delays_ms;
+        let values = &notes.content.stamped_delays_ms;
         let all = values.len() as u64 * 10 >= messages.total(notes.facts.packets.segments) * 9;
         (!holds.is_empty() && all).then(|| Self::all(values.clone(), "in_band"))
     }

@@ -19,6 +19,15 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
+    /// The name used in the JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DelayedAckTimer => "delayed_ack_timer",
+            Self::MssFilled => "mss_filled",
+            Self::AckClocked => "ack_clocked",
+        }
+    }
+
     /// What ended `hold`, if the receiver has such a timer.
     pub(crate) fn of(hold: &Hold, timer: Timer) -> Self {
         if hold.filled {

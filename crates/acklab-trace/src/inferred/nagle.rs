@@ -12,11 +12,12 @@ use crate::noted::values::Counts;
 
 /// Whether the sender holds small segments back.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Nagle {
     /// The finding.
     pub state: NagleState,
-    /// `classic` (any unacknowledged byte blocks), `minshall` (only a small segment blocks, as in
-    /// Linux), `None` where it cannot be told.
+    /// `minshall` (only a small unacknowledged segment blocks, as in Linux), `None` where it cannot be
+    /// told from the classic one (any unacknowledged byte blocks).
     pub variant: Option<&'static str>,
     /// How sure, 0 to 1.
     pub confidence: f64,

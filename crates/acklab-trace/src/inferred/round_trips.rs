@@ -35,7 +35,7 @@ const PROMPT_MS: f64 = 8.0;
 impl RoundTrips {
     /// From the facts of the direction and of the opposite one.
     pub(crate) fn of(facts: &DirectionFacts, opposite: &DirectionFacts) -> Self {
-        let handshake = facts.stream.handshake.is_some() && opposite.stream.handshake.is_some();
+        let handshake = facts.stream.offer.is_some() && opposite.stream.offer.is_some();
         let near = facts.rtt.and_then(|r| r.to_receiver_min).map(Span::as_millis_f64);
         let usual = facts.ack_delay.as_ref().map_or(0.0, |d| d.p50.as_millis_f64());
         let slow = facts.ack_delay.as_ref().map_or(0.0, |d| d.p95.as_millis_f64());

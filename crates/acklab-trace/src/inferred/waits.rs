@@ -9,6 +9,7 @@ use crate::noted::values::{Pause, Silence};
 
 /// Waits that are not Nagle's.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Wait {
     /// The cause.
     pub cause: WaitCause,

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// What the capture file held.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Capture {
     /// Packets in the file.
     pub packets: u64,

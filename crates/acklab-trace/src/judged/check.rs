@@ -20,6 +20,15 @@ pub const METRICS: [(&str, &str); 9] = [
 ];
 
 /// One comparison.
+///
+/// ```
+/// use acklab_trace::check::Check;
+///
+/// let demo = "../../demo/nodelay-linux.pcapng".as_ref();
+/// let diagnosis = acklab_trace::diagnose(demo, &acklab_trace::Options::default(), |_| {})?;
+/// assert!(Check::parse("stalls==0, p99_ms<1")?.iter().all(|check| check.apply(&diagnosis).holds));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     metric: &'static str,
@@ -29,6 +38,7 @@ pub struct Check {
 
 /// What became of a check.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The check as written, normalised.
     pub check: String,
@@ -60,6 +70,7 @@ const SIGNS: [(&str, Comparison); 6] = [
 
 /// Why an expression is no check.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CheckError {
     /// No comparison sign.
     #[error("check `{0}` has no comparison: write for example `stalls==0` (==, !=, <, <=, >, >=)")]
@@ -165,9 +176,9 @@ mod tests {
     #[test]
     fn an_empty_diagnosis_has_no_stalls() {
         let diagnosis = Diagnosis {
-            schema: crate::diagnosis::SCHEMA,
-            capture: crate::diagnosis::Capture::default(),
-            verdict: crate::diagnosis::Verdict::default(),
+            schema: crate::judged::SCHEMA,
+            capture: crate::judged::Capture::default(),
+            verdict: crate::judged::Verdict::default(),
             flows: Vec::new(),
             flows_not_listed: 0,
         };

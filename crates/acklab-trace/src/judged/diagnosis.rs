@@ -8,12 +8,13 @@ use super::flow::Flow;
 use super::verdict::Verdict;
 
 /// Name and version of the JSON form.
-pub const SCHEMA: &str = "acklab.diagnose/1";
+pub(crate) const SCHEMA: &str = "acklab.diagnose/1";
 
 /// The diagnosis of one capture.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Diagnosis {
-    /// Always [`SCHEMA`].
+    /// Always `acklab.diagnose/1`.
     pub schema: &'static str,
     /// What the file held.
     pub capture: Capture,

@@ -12,6 +12,7 @@ use crate::noted::Notes;
 
 /// The data from one end to the other, and the acknowledgments it got.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Direction {
     /// Data sender, `ip:port`.
     pub from: String,
@@ -24,7 +25,7 @@ pub struct Direction {
     /// Largest segment that may leave (effective MSS), bytes.
     pub mss: u32,
     /// Round trip of the whole path as the capture shows it, milliseconds.
-    pub rtt_ms: Option<Quantiles>,
+    pub rtt_ms: Option<Spread>,
     /// Round trip from the capture point to the receiver and back, milliseconds, least seen.
     pub rtt_to_receiver_ms: Option<f64>,
     /// Round trip from the capture point to the sender and back, milliseconds, least seen.
@@ -78,7 +79,7 @@ impl Direction {
             bytes: stream.bytes,
             segments: packets.segments,
             mss: stream.mss,
-            rtt_ms: notes.facts.rtt.map(|r| Quantiles::of([r.min, r.p50, r.p95])),
+            rtt_ms: notes.facts.rtt.map(|r| Spread::of([r.min, r.p50, r.p95])),
             rtt_to_receiver_ms: round_trips.near_ms,
             rtt_to_sender_ms: round_trips.far_ms,
             acks: AckFacts::of(notes.facts),
@@ -117,7 +118,9 @@ impl Direction {
 
 /// Least, middle and high value of a distribution, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Quantiles {
+#[schemars(rename = "Quantiles")]
+#[non_exhaustive]
+pub struct Spread {
     /// Least.
     pub min: f64,
     /// Median.
@@ -126,7 +129,7 @@ pub struct Quantiles {
     pub p95: f64,
 }
 
-impl Quantiles {
+impl Spread {
     fn of(times: [Span; 3]) -> Self {
         let [min, p50, p95] = times.map(Span::as_millis_f64);
         Self { min, p50, p95 }
@@ -135,6 +138,7 @@ impl Quantiles {
 
 /// Acknowledgments of a direction's data.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AckFacts {
     /// Packets that only acknowledge.
     pub pure: u64,
@@ -146,7 +150,7 @@ pub struct AckFacts {
     pub mss_per_ack: Option<f64>,
     /// How long pure ACKs waited at the receiver, from the arrival of the oldest segment that they
     /// acknowledge, milliseconds.
-    pub delay_ms: Option<Quantiles>,
+    pub delay_ms: Option<Spread>,
 }
 
 impl AckFacts {
@@ -160,7 +164,7 @@ impl AckFacts {
             segments_per_ack_or_data: (progress > 0)
                 .then(|| packets.segments as f64 / progress as f64),
             mss_per_ack: facts.mss_per_ack(),
-            delay_ms: delay.map(|d| Quantiles::of([Span::ZERO, d.p50, d.p95])),
+            delay_ms: delay.map(|d| Spread::of([Span::ZERO, d.p50, d.p95])),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::inferred::Mechanism;
 
 /// One stalled direction in words.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Finding {
     /// The flow's number.
     pub flow: u64,

@@ -31,6 +31,7 @@ pub struct Flow {
 
 /// What the handshake agreed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Handshake {
     /// Round trip of the whole path, milliseconds.
     pub rtt_ms: f64,
@@ -49,7 +50,7 @@ impl Flow {
     pub(crate) fn of(report: FlowReport<Box<Direction>>, origin_s: f64) -> Self {
         let [a, b] = &report.directions;
         let endpoints = report.endpoints.map(|e| e.to_string());
-        let (client, server) = (a.facts.stream.handshake, b.facts.stream.handshake);
+        let (client, server) = (a.facts.stream.offer, b.facts.stream.offer);
         let handshake = client.zip(server).map(|(client, server)| Handshake {
             rtt_ms: a.facts.rtt.map_or(0.0, |r| r.min.as_millis_f64()),
             mss: [client.mss, server.mss],

@@ -15,6 +15,7 @@ use crate::noted::scenes::{Passing, Scene};
 
 /// The packets around one hold, in capture order.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Ladder {
     /// The data sender, drawn on the left.
     pub left: String,
@@ -26,6 +27,7 @@ pub struct Ladder {
 
 /// One packet of a ladder.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Rung {
     /// Frame number.
     pub frame: u64,

@@ -20,8 +20,9 @@ mod text;
 mod verdict;
 
 pub use capture::Capture;
-pub use diagnosis::{Diagnosis, SCHEMA};
-pub use direction::{AckFacts, Direction, Quantiles};
+pub use diagnosis::Diagnosis;
+pub(crate) use diagnosis::SCHEMA;
+pub use direction::{AckFacts, Direction, Spread};
 pub use finding::Finding;
 pub use flow::{Flow, Handshake};
 pub use ladder::{Ladder, Rung};

@@ -7,8 +7,9 @@ use super::ladder::Ladder;
 use crate::inferred::{Hold, Sample};
 use crate::noted::{Line, Notes};
 
-/// Data for the figures of the report; times in seconds from the first packet of the connection.
+/// Data for the figures of the report; times in seconds from the first data of the direction.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Plots {
     /// The packets around one typical or the worst hold.
     pub ladder: Option<Ladder>,
@@ -18,13 +19,14 @@ pub struct Plots {
     pub acks: Points,
     /// Added delay per message: value in milliseconds, and the share of messages at or below it.
     pub delay_cdf: Points,
-    /// Delay of pure acknowledgments after the newest segment they acknowledge: upper edge of each
-    /// bin in milliseconds, and how many.
+    /// How long pure acknowledgments waited at the receiver after the oldest segment they acknowledge:
+    /// upper edge of each bin in milliseconds, and how many.
     pub ack_delay_histogram: Points,
 }
 
 /// A list of points as two columns of the same length.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Points {
     /// Horizontal values.
     pub x: Vec<f64>,

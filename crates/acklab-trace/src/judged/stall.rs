@@ -10,6 +10,7 @@ use crate::noted::Notes;
 
 /// The holds of one mechanism in one direction.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Stall {
     /// What ended them.
     pub mechanism: Mechanism,

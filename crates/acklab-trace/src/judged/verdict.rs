@@ -13,6 +13,7 @@ use crate::inferred::{NagleState, WaitCause};
 
 /// The answer in words, with what stands behind it.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Verdict {
     /// Whether writes were held in a sender by Nagle's algorithm.
     pub stalled: bool,

@@ -4,7 +4,7 @@ use acklab_core::time::{Span, Time};
 
 use super::Line;
 use super::framing::{FrameReader, Piece};
-use super::notes::{Drawings, Messages, Notes};
+use super::notes::{Content, Drawings, Notes};
 use super::scenes::Scenes;
 use super::tape::Tape;
 use super::values::{
@@ -183,7 +183,7 @@ impl Log {
         notes.violations = self.violations;
         notes.fills = self.fills;
         notes.silences = self.silences;
-        notes.messages = Messages {
+        notes.content = Content {
             framing: self.frames.framing(),
             stamped_delays_ms: self.frames.stamped_delays_ms(),
         };

@@ -30,15 +30,15 @@ pub(crate) struct Notes<'a> {
     pub(crate) arrivals: Vec<Arrival>,
     /// Silences of the sender.
     pub(crate) silences: Vec<Silence>,
-    /// Message boundaries.
-    pub(crate) messages: Messages,
+    /// What its bytes said.
+    pub(crate) content: Content,
     /// For the figures.
     pub(crate) drawings: Drawings,
 }
 
 /// What the bytes of the stream said.
 #[derive(Default)]
-pub(crate) struct Messages {
+pub(crate) struct Content {
     /// The protocol whose framing fits.
     pub(crate) framing: Option<Framing>,
     /// Delay of each message above the least of all, by time stamps in the data, milliseconds; empty

@@ -7,7 +7,7 @@
 use acklab_core::time::{Span, Time};
 
 use super::log::Log;
-use super::notes::{Drawings, Messages, Notes};
+use super::notes::{Content, Drawings, Notes};
 use super::sender::{Clear, Sender};
 use super::values::{AckRecord, Candidate, Counts, Fill, Marks, Silence, Violation};
 use super::way::Way;
@@ -251,7 +251,7 @@ impl Recorder {
             acks: Vec::new(),
             arrivals: Vec::new(),
             silences: Vec::new(),
-            messages: Messages::default(),
+            content: Content::default(),
             drawings: Drawings::default(),
         };
         if let Some(log) = self.log {

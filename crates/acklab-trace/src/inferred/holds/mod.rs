@@ -27,7 +27,7 @@ use acklab_core::time::Time;
 
 use self::breaks::Breaks;
 use self::limits::SLOPE_POINTS;
-use self::window::Window;
+use self::window::GapWindow;
 use super::hold::{Hold, SMALL_HOLD_MS};
 use super::{RoundTrips, Sample};
 use crate::noted::Notes;
@@ -76,7 +76,7 @@ pub(super) fn decide(notes: &Notes<'_>, trips: &RoundTrips) -> Decision {
     let late = window::late_reactions(&waited_long, &held, window);
     let let_go = |c: &&&Candidate| {
         let late = if waited(c) { late } else { 0.0 };
-        Window { high: window.high + late, ..window }.holds(c.gap_ms())
+        GapWindow { high: window.high + late, ..window }.holds(c.gap_ms())
     };
     let released = |c: &&Candidate| Hold::released(c, trips);
     decision.holds = tested.iter().filter(let_go).map(released).collect();

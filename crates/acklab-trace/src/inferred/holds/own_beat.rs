@@ -7,7 +7,7 @@
 //! has reached the sender, which a beat of its own does by the width of a hair.
 
 use super::limits::SLOPE_POINTS;
-use super::window::Window;
+use super::window::GapWindow;
 use crate::inferred::hold::SMALL_HOLD_MS;
 use crate::inferred::sample::robust_slope;
 use crate::inferred::writes::{UNIT_MIN, gcd};
@@ -31,7 +31,7 @@ pub(super) fn may_be_its_own(
 }
 
 /// Slope of the gap on the wait, over releases and what lies shortly beyond them.
-pub(super) fn pacing_slope(long: &[&Candidate], window: Window) -> Option<f64> {
+pub(super) fn pacing_slope(long: &[&Candidate], window: GapWindow) -> Option<f64> {
     let points: Vec<(f64, f64)> = long
         .iter()
         .filter(|c| c.gap_ms() <= window.high + SMALL_HOLD_MS)

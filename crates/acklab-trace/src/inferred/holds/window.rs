@@ -9,19 +9,19 @@ use crate::noted::values::Candidate;
 
 /// Gaps from `low` to `high`, milliseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
+pub(super) struct GapWindow {
     pub(super) low: f64,
     pub(super) high: f64,
 }
 
-impl Window {
+impl GapWindow {
     pub(super) fn holds(self, gap_ms: f64) -> bool {
         (self.low..=self.high).contains(&gap_ms)
     }
 }
 
 /// The window of gaps in which a release lies.
-pub(super) fn find(long: &[&Candidate], trips: &RoundTrips) -> Option<Window> {
+pub(super) fn find(long: &[&Candidate], trips: &RoundTrips) -> Option<GapWindow> {
     let gaps = Sample::new(long.iter().map(|c| c.gap_ms()).collect());
     let at_far = trips.far_ms.and_then(|far| window_at(far, &gaps, long));
     if at_far.is_some() || trips.handshake || gaps.is_empty() {
@@ -30,11 +30,11 @@ pub(super) fn find(long: &[&Candidate], trips: &RoundTrips) -> Option<Window> {
     // Without a handshake a cluster of its own can show where far lies.
     let (first, count) = gaps.densest(REACTION_MS);
     (count >= 3 && count * 2 >= gaps.len())
-        .then(|| Window { low: (first - REACTION_MS).max(0.0), high: first + REACTION_MS })
+        .then(|| GapWindow { low: (first - REACTION_MS).max(0.0), high: first + REACTION_MS })
 }
 
 /// The window at a known round trip to the sender.
-fn window_at(far: f64, gaps: &Sample, long: &[&Candidate]) -> Option<Window> {
+fn window_at(far: f64, gaps: &Sample, long: &[&Candidate]) -> Option<GapWindow> {
     let width = REACTION_MS + JITTER_SHARE * far;
     let near: Vec<f64> = gaps.values().iter().copied().filter(|g| *g <= far + width).collect();
     if near.is_empty() {
@@ -45,7 +45,7 @@ fn window_at(far: f64, gaps: &Sample, long: &[&Candidate]) -> Option<Window> {
     // host may have taken a millisecond longer.
     let low = (far * EARLY_SHARE - REACTION_MS).max(0.0);
     if long.len() < SLOPE_POINTS {
-        return Some(Window { low, high: far + width });
+        return Some(GapWindow { low, high: far + width });
     }
     // A path that jitters by more than its share spreads the releases further, without a gap.
     let mut high = first.max(far) + width;
@@ -56,12 +56,12 @@ fn window_at(far: f64, gaps: &Sample, long: &[&Candidate]) -> Option<Window> {
         }
         high += width;
     }
-    Some(Window { low, high })
+    Some(GapWindow { low, high })
 }
 
 /// How much later than the window a loaded host may have reacted: once most segments have been
 /// shown to wait for their ACK and few others follow within three times as long, so did these.
-pub(super) fn late_reactions(long: &[&Candidate], held: &[&Candidate], window: Window) -> f64 {
+pub(super) fn late_reactions(long: &[&Candidate], held: &[&Candidate], window: GapWindow) -> f64 {
     let soon = |within: f64| long.iter().filter(|c| c.gap_ms() <= window.high + within).count();
     let sure = held.len() >= SLOPE_POINTS && held.len() * 2 >= long.len();
     let apart = soon(LOADED_MS * 3.0) == soon(LOADED_MS);
@@ -81,7 +81,7 @@ fn expected(long: &[&Candidate], width: f64) -> f64 {
 pub(super) fn by_chance(
     long: &[&Candidate],
     held: &[&Candidate],
-    window: Window,
+    window: GapWindow,
     trips: &RoundTrips,
 ) -> Option<f64> {
     let gaps = Sample::new(held.iter().map(|c| c.gap_ms()).collect());

@@ -13,6 +13,7 @@ pub(crate) struct Receiver {
 
 /// How the receiver times its acknowledgments.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReceiverPolicy {
     /// The likeliest system profile.
     pub profile: Option<&'static str>,

@@ -18,6 +18,7 @@ use crate::noted::values::Arrival;
 
 /// What the application wrote.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Writes {
     /// Bytes of one message where one size dominates.
     pub message_bytes: Option<u32>,
@@ -25,7 +26,7 @@ pub struct Writes {
     pub period_ms: Option<f64>,
     /// Messages counted.
     pub messages: Option<u64>,
-    /// Where boundaries come from: `framing`, `sizes`, `segments` or `unknown`.
+    /// Where boundaries come from: `framing`, `sizes` or `segments` (each counts as one).
     pub source: &'static str,
     /// The protocol whose framing fits.
     pub protocol: Option<&'static str>,
@@ -57,7 +58,7 @@ impl<'n> Messages<'n> {
 
     fn with_any_beat(notes: &'n Notes<'_>, holds: usize) -> Self {
         let arrivals = &notes.arrivals[..];
-        let unit = Unit::of(arrivals, notes.messages.framing);
+        let unit = Unit::of(arrivals, notes.content.framing);
         if holds >= HOLDS_SHOWN
             && !matches!(unit, Unit::Framing(_))
             && let Some(gathered) = Self::gathered(arrivals)
