@@ -87,7 +87,8 @@ impl Outstanding {
     #[inline]
     pub(super) fn acknowledge(&mut self, acked_to: u64) -> Acked {
         let mut acked = Acked::default();
-        while let Some(sent) = self.sent.pop_front_if(|s| s.end <= acked_to) {
+        while let Some(&sent) = self.sent.front().filter(|s| s.end <= acked_to) {
+            self.sent.pop_front();
             acked.segments += 1;
             acked.resent |= sent.resent;
             acked.oldest = Some(acked.oldest.map_or(sent.time, |t| t.min(sent.time)));

@@ -140,13 +140,13 @@ impl Stream {
     /// Whether a segment without payload probes the peer: a keep-alive (RFC 9293 section 3.8.4)
     /// or Linux's zero-window probe, one below what is next.
     pub(super) fn is_probe(&self, segment: &Segment<'_>) -> bool {
-        let special = [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|f| segment.flags.has(*f));
-        let position = self.place(segment.seq);
+        let is_special =
+            || [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|flag| segment.flags.has(*flag));
         self.started
             && segment.payload_len <= 1
-            && !special
-            && position + 1 == self.next
             && self.acked == self.next
+            && self.place(segment.seq) + 1 == self.next
+            && !is_special()
     }
 
     /// Puts a segment with payload or FIN in its place. `window_edge` is the position that the

@@ -48,7 +48,7 @@ fn parse_options(mut bytes: &[u8]) -> SeenOptions {
     let mut options = SeenOptions::default();
     // What Linux, BSD and Windows send on every segment: NOP, NOP, timestamps.
     if let [1, 1, 8, 10, value @ ..] = bytes
-        && let &[_, _, _, _, _, _, _, _] = value
+        && let Ok(value) = value.try_into()
     {
         options.timestamp = Some(timestamp(value));
         return options;
@@ -69,19 +69,21 @@ fn parse_options(mut bytes: &[u8]) -> SeenOptions {
 }
 
 fn read_option(options: &mut SeenOptions, kind: u8, value: &[u8]) {
-    match (kind, value.len()) {
-        (2, 2) => options.mss = Some(u16::from_be_bytes([value[0], value[1]])),
-        (3, 1) => options.window_scale = Some(value[0]),
-        (4, 0) => options.sack_permitted = true,
-        (5, len) if len >= 8 && len % 8 == 0 => options.sack_blocks = (len / 8) as u8,
-        (8, 8) => options.timestamp = Some(timestamp(value)),
+    match *value {
+        [high, low] if kind == 2 => options.mss = Some(u16::from_be_bytes([high, low])),
+        [shift] if kind == 3 => options.window_scale = Some(shift),
+        [] if kind == 4 => options.sack_permitted = true,
+        [_, ..] if kind == 5 && value.len().is_multiple_of(8) => {
+            options.sack_blocks = (value.len() / 8) as u8;
+        }
+        _ if kind == 8 => options.timestamp = value.try_into().ok().map(timestamp),
         _ => {}
     }
 }
 
-/// The timestamps in 8 bytes.
-fn timestamp(value: &[u8]) -> Timestamp {
-    let word =
-        |at: usize| u32::from_be_bytes([value[at], value[at + 1], value[at + 2], value[at + 3]]);
-    Timestamp { value: word(0), echo: word(4) }
+/// The timestamps in the option's 8 bytes.
+#[inline]
+fn timestamp(value: [u8; 8]) -> Timestamp {
+    let both = u64::from_be_bytes(value);
+    Timestamp { value: (both >> 32) as u32, echo: both as u32 }
 }
