@@ -29,10 +29,10 @@ pub const METRICS: [(&str, &str); 9] = [
 /// assert!(Check::parse("stalls==0, p99_ms<1")?.iter().all(|check| check.apply(&diagnosis).holds));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Check {
     metric: &'static str,
-    comparison: Comparison,
+    sign: Sign,
     limit: f64,
 }
 
@@ -48,24 +48,17 @@ pub struct Outcome {
     pub holds: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
-    Equal,
-    NotEqual,
-    LessOrEqual,
-    GreaterOrEqual,
-    Less,
-    Greater,
-}
+/// A sign and what it means.
+type Sign = (&'static str, fn(f64, f64) -> bool);
 
 /// The longer signs first, so that `<=` is not read as `<`.
-const SIGNS: [(&str, Comparison); 6] = [
-    ("==", Comparison::Equal),
-    ("!=", Comparison::NotEqual),
-    ("<=", Comparison::LessOrEqual),
-    (">=", Comparison::GreaterOrEqual),
-    ("<", Comparison::Less),
-    (">", Comparison::Greater),
+const SIGNS: [Sign; 6] = [
+    ("==", |value, limit| (value - limit).abs() < f64::EPSILON),
+    ("!=", |value, limit| (value - limit).abs() >= f64::EPSILON),
+    ("<=", |value, limit| value <= limit),
+    (">=", |value, limit| value >= limit),
+    ("<", |value, limit| value < limit),
+    (">", |value, limit| value > limit),
 ];
 
 /// Why an expression is no check.
@@ -105,33 +98,26 @@ impl Check {
 
     fn parse_one(text: &str) -> Result<Self, CheckError> {
         let text = text.trim();
-        let (at, (sign, comparison)) = SIGNS
+        let (at, sign) = SIGNS
             .iter()
             .filter_map(|s| text.find(s.0).map(|at| (at, *s)))
             .min_by_key(|(at, s)| (*at, std::cmp::Reverse(s.0.len())))
             .ok_or_else(|| CheckError::NoComparison(text.to_owned()))?;
-        let (name, number) = (text[..at].trim(), text[at + sign.len()..].trim());
+        let (name, number) = (text[..at].trim(), text[at + sign.0.len()..].trim());
         let metric = METRICS.iter().find(|m| m.0 == name).map(|m| m.0).ok_or_else(|| {
             CheckError::UnknownMetric { expression: text.to_owned(), metric: name.to_owned() }
         })?;
         let limit = number.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| {
             CheckError::NotANumber { expression: text.to_owned(), number: number.to_owned() }
         })?;
-        Ok(Self { metric, comparison, limit })
+        Ok(Self { metric, sign, limit })
     }
 
     /// Holds the diagnosis to the check.
     pub fn apply(&self, diagnosis: &Diagnosis) -> Outcome {
         let value = measure(diagnosis, self.metric);
-        let holds = match self.comparison {
-            Comparison::Equal => (value - self.limit).abs() < f64::EPSILON,
-            Comparison::NotEqual => (value - self.limit).abs() >= f64::EPSILON,
-            Comparison::LessOrEqual => value <= self.limit,
-            Comparison::GreaterOrEqual => value >= self.limit,
-            Comparison::Less => value < self.limit,
-            Comparison::Greater => value > self.limit,
-        };
-        let sign = SIGNS.iter().find(|s| s.1 == self.comparison).map_or("", |s| s.0);
+        let (sign, compare) = self.sign;
+        let holds = compare(value, self.limit);
         Outcome { check: format!("{}{sign}{}", self.metric, self.limit), value, holds }
     }
 }
@@ -161,8 +147,8 @@ mod tests {
     fn checks_are_a_metric_a_comparison_and_a_number() {
         let checks = Check::parse("stalls==0, p99_ms <= 50.5,stalled_s<1").expect("parses");
         assert_eq!(checks.len(), 3);
-        assert_eq!(checks[1].comparison, Comparison::LessOrEqual);
-        assert_eq!((checks[1].metric, checks[1].limit), ("p99_ms", 50.5));
+        let Check { metric, sign, limit } = checks[1];
+        assert_eq!((metric, sign.0, limit), ("p99_ms", "<=", 50.5));
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl<'n> Messages<'n> {
         let again = holds.windows(2).filter(|w| !w[1].filled && w[1].before > w[0].release);
         let split = again.count() + usize::from(holds.first().is_some_and(|h| !h.filled));
         let (protocol, confidence) = match self.unit {
-            Unit::Framing(f) => (Some(f.protocol.name()), f.confidence),
+            Unit::Framing(f) => (Some(f.protocol), f.confidence),
             Unit::Size(_) => (None, 0.8),
             Unit::Segment => (None, 0.0),
         };

@@ -1,6 +1,6 @@
 //! Message boundaries in a byte stream, by the framing of length-prefixed protocols.
 //!
-//! A [`FrameReader`] follows every protocol of [`Protocol::ALL`] through the stream at once: each
+//! A [`FrameReader`] follows every protocol of the table [`PROTOCOLS`] through the stream at once: each
 //! reads the header where it expects one, jumps by the length it finds there, and drops out at the
 //! first header that is not valid. What remains after a few frames is the protocol. Payload that
 //! was not captured (snapped frames) may be jumped over, a header may not. Only in-order new data
@@ -9,12 +9,10 @@
 mod in_band;
 mod protocols;
 
-pub(crate) use protocols::Protocol;
-
 use acklab_core::time::Time;
 
 use in_band::InBand;
-use protocols::{HEADER_MAX, Header};
+use protocols::{HEADER_MAX, Header, PROTOCOLS, Protocol};
 
 /// Frames in a row that make a protocol believable.
 const FRAMES_MIN: u64 = 3;
@@ -26,7 +24,7 @@ const SIZES_MAX: usize = 8;
 /// One protocol's way through the stream.
 #[derive(Clone, Debug)]
 struct Track {
-    protocol: Protocol,
+    protocol: &'static Protocol,
     /// Where the next header begins.
     boundary: u64,
     header: [u8; HEADER_MAX],
@@ -68,8 +66,8 @@ pub(crate) struct Piece<'a> {
 /// What framing says of a direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Framing {
-    /// The protocol.
-    pub(crate) protocol: Protocol,
+    /// Name of the protocol.
+    pub(crate) protocol: &'static str,
     /// Complete frames.
     pub(crate) frames: u64,
     /// The frame size that dominates (60 % or more), bytes.
@@ -83,11 +81,11 @@ impl FrameReader {
     pub(crate) fn on_data(&mut self, piece: Piece<'_>) -> u64 {
         if !self.started {
             self.started = true;
-            self.tracks = Protocol::ALL.iter().map(|p| Track::new(*p, piece.offset)).collect();
+            self.tracks = PROTOCOLS.iter().map(|p| Track::new(p, piece.offset)).collect();
         }
-        let lead_before = self.lead().map(|t| t.protocol);
+        let lead_before = self.lead().map(|t| t.protocol.name);
         for track in &mut self.tracks {
-            let leads = lead_before.is_none_or(|lead| lead == track.protocol);
+            let leads = lead_before.is_none_or(|lead| lead == track.protocol.name);
             track.on_data(piece, leads.then_some(&mut self.found));
         }
         self.tracks.retain(|t| t.alive || t.restarts < RESTARTS_MAX);
@@ -112,7 +110,7 @@ impl FrameReader {
         let total: u64 = sizes.iter().map(|s| s.1).sum();
         let size = sizes.iter().max_by_key(|s| s.1).filter(|s| s.1 * 10 >= total * 6).map(|s| s.0);
         let confidence = lead.frames as f64 / (lead.frames as f64 + 1.0);
-        Some(Framing { protocol: lead.protocol, frames: lead.frames, size, confidence })
+        Some(Framing { protocol: lead.protocol.name, frames: lead.frames, size, confidence })
     }
 
     fn lead(&self) -> Option<&Track> {
@@ -124,10 +122,10 @@ impl Track {
     /// Whether frames end where segments end: what an application sends at once it writes whole.
     /// Headers with several fields to check need no such support.
     fn is_aligned(&self) -> bool {
-        self.protocol.is_telling() || self.aligned * 2 >= self.segments.min(self.frames)
+        self.protocol.telling || self.aligned * 2 >= self.segments.min(self.frames)
     }
 
-    fn new(protocol: Protocol, boundary: u64) -> Self {
+    fn new(protocol: &'static Protocol, boundary: u64) -> Self {
         Self {
             protocol,
             boundary,
@@ -163,7 +161,7 @@ impl Track {
             };
             self.header[usize::from(self.have)] = *byte;
             self.have += 1;
-            match self.protocol.header(&self.header[..usize::from(self.have)]) {
+            match (self.protocol.header)(&self.header[..usize::from(self.have)]) {
                 Header::More => {}
                 Header::Invalid => {
                     self.alive = false;
@@ -173,7 +171,7 @@ impl Track {
                     if let Some(found) = &mut found {
                         let header = &self.header[..usize::from(self.have)];
                         count_size(&mut found.sizes, total);
-                        found.in_band.on_header(self.protocol, time, header);
+                        found.in_band.on_header(self.protocol.name, time, header);
                     }
                     self.boundary += u64::from(total);
                     self.have = 0;
@@ -218,7 +216,7 @@ mod tests {
             offset += piece.len() as u64;
         }
         let framing = reader.framing().expect("fits");
-        assert_eq!(framing.protocol.name(), "modbus_tcp");
+        assert_eq!(framing.protocol, "modbus_tcp");
         assert_eq!((framing.frames, framing.size), (50, Some(26)));
     }
 

@@ -8,31 +8,32 @@
 pub(super) const HEADER_MAX: usize = 40;
 
 /// A protocol with length-prefixed messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
-    /// IEEE C37.118 synchrophasors.
-    C37118,
-    /// Modbus/TCP (MBAP header).
-    ModbusTcp,
-    /// IEC 60870-5-104 APDUs.
-    Iec104,
-    /// DNP3 link frames (IEEE 1815).
-    Dnp3,
-    /// ISO transport over TCP (RFC 1006), as under S7comm.
-    Tpkt,
-    /// EtherNet/IP encapsulation.
-    EtherNetIp,
-    /// OPC UA Connection Protocol.
-    OpcUa,
-    /// Beckhoff AMS/TCP (ADS).
-    Ams,
-    /// OpenFlow.
-    OpenFlow,
-    /// TLS records (RFC 8446 section 5.1).
-    Tls,
-    /// MQTT 3.1.1 and 5.0 control packets.
-    Mqtt,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Protocol {
+    /// The name used in results.
+    pub(crate) name: &'static str,
+    /// Whether other bytes hardly ever look like a row of its headers.
+    pub(super) telling: bool,
+    pub(super) header: fn(&[u8]) -> Header,
 }
+
+/// Every protocol, the most telling headers first.
+pub(super) static PROTOCOLS: [Protocol; 11] = [
+    Protocol { name: C37118, telling: true, header: c37118 },
+    Protocol { name: "dnp3", telling: true, header: dnp3 },
+    Protocol { name: "opc_ua", telling: true, header: opc_ua },
+    Protocol { name: "ads_ams", telling: true, header: ams },
+    Protocol { name: "modbus_tcp", telling: true, header: modbus },
+    Protocol { name: "iec_60870_5_104", telling: true, header: iec104 },
+    Protocol { name: "tpkt", telling: true, header: tpkt },
+    Protocol { name: "ethernet_ip", telling: true, header: ethernet_ip },
+    Protocol { name: "openflow", telling: false, header: openflow },
+    Protocol { name: "tls", telling: true, header: tls },
+    Protocol { name: "mqtt", telling: false, header: mqtt },
+];
+
+/// IEEE C37.118, the one whose messages carry time stamps.
+pub(super) const C37118: &str = "c37.118";
 
 /// What a header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,61 +44,6 @@ pub(super) enum Header {
     Frame(u32),
     /// Not a header of this protocol.
     Invalid,
-}
-
-impl Protocol {
-    /// Every protocol, the most telling headers first.
-    pub(crate) const ALL: [Self; 11] = [
-        Self::C37118,
-        Self::Dnp3,
-        Self::OpcUa,
-        Self::Ams,
-        Self::ModbusTcp,
-        Self::Iec104,
-        Self::Tpkt,
-        Self::EtherNetIp,
-        Self::OpenFlow,
-        Self::Tls,
-        Self::Mqtt,
-    ];
-
-    /// The name used in results.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::C37118 => "c37.118",
-            Self::ModbusTcp => "modbus_tcp",
-            Self::Iec104 => "iec_60870_5_104",
-            Self::Dnp3 => "dnp3",
-            Self::Tpkt => "tpkt",
-            Self::EtherNetIp => "ethernet_ip",
-            Self::OpcUa => "opc_ua",
-            Self::Ams => "ads_ams",
-            Self::OpenFlow => "openflow",
-            Self::Tls => "tls",
-            Self::Mqtt => "mqtt",
-        }
-    }
-
-    /// Whether other bytes hardly ever look like a row of its headers.
-    pub(super) const fn is_telling(self) -> bool {
-        !matches!(self, Self::Mqtt | Self::OpenFlow)
-    }
-
-    pub(super) fn header(self, bytes: &[u8]) -> Header {
-        match self {
-            Self::C37118 => c37118(bytes),
-            Self::ModbusTcp => modbus(bytes),
-            Self::Iec104 => iec104(bytes),
-            Self::Dnp3 => dnp3(bytes),
-            Self::Tpkt => tpkt(bytes),
-            Self::EtherNetIp => ethernet_ip(bytes),
-            Self::OpcUa => opc_ua(bytes),
-            Self::Ams => ams(bytes),
-            Self::OpenFlow => openflow(bytes),
-            Self::Tls => tls(bytes),
-            Self::Mqtt => mqtt(bytes),
-        }
-    }
 }
 
 fn be16(bytes: &[u8], at: usize) -> u32 {
@@ -120,8 +66,8 @@ fn complete(bytes: &[u8], need: usize, lawful: bool) -> Option<Header> {
     (bytes.len() < need).then_some(Header::More)
 }
 
-/// C37.118.2 section 6.2: SYNC, FRAMESIZE, IDCODE, SOC, FRACSEC; a configuration frame is read as
-/// far as its TIME_BASE.
+/// Synchrophasors, C37.118.2 section 6.2: SYNC, FRAMESIZE, IDCODE, SOC, FRACSEC; a configuration
+/// frame is read as far as its TIME_BASE.
 fn c37118(b: &[u8]) -> Header {
     let sync = b[0] == 0xAA;
     let kind = b.get(1).map_or(0, |v| v >> 4);
@@ -149,7 +95,7 @@ fn modbus(b: &[u8]) -> Header {
     }
 }
 
-/// IEC 60870-5-104 section 5: start 68h, length, control field of I, S or U format.
+/// APDUs of IEC 60870-5-104 section 5: start 68h, length, control field of I, S or U format.
 fn iec104(b: &[u8]) -> Header {
     if let Some(answer) =
         complete(b, 6, b[0] == 0x68 && b.get(1).is_none_or(|l| (4..=253).contains(l)))
@@ -163,7 +109,8 @@ fn iec104(b: &[u8]) -> Header {
     if s_format || u_format || i_format { Header::Frame(2 + len) } else { Header::Invalid }
 }
 
-/// IEEE 1815 section 9.2: 0564h, length, control, addresses, CRC; a CRC after every 16 bytes.
+/// DNP3 link frames, IEEE 1815 section 9.2: 0564h, length, control, addresses, CRC; a CRC after every
+/// 16 bytes.
 fn dnp3(b: &[u8]) -> Header {
     let start =
         b[0] == 0x05 && b.get(1).is_none_or(|v| *v == 0x64) && b.get(2).is_none_or(|l| *l >= 5);
@@ -189,7 +136,7 @@ fn dnp3_crc(bytes: &[u8]) -> u16 {
     !crc
 }
 
-/// RFC 1006 section 6: version 3, reserved 0, length.
+/// ISO transport over TCP, as under S7comm, RFC 1006 section 6: version 3, reserved 0, length.
 fn tpkt(b: &[u8]) -> Header {
     if let Some(answer) = complete(b, 6, b[0] == 3 && b.get(1).is_none_or(|v| *v == 0)) {
         return answer;
@@ -202,7 +149,7 @@ fn tpkt(b: &[u8]) -> Header {
     }
 }
 
-/// CIP volume 2 section 2-3: command, length, session, status.
+/// EtherNet/IP encapsulation, CIP volume 2 section 2-3: command, length, session, status.
 fn ethernet_ip(b: &[u8]) -> Header {
     let known = b.len() < 2
         || matches!(le16(b, 0), 0 | 0x04 | 0x63 | 0x64 | 0x65 | 0x66 | 0x6F | 0x70 | 0x72 | 0x73);
@@ -255,7 +202,7 @@ fn openflow(b: &[u8]) -> Header {
     }
 }
 
-/// RFC 8446 section 5.1 and RFC 5246 section 6.2: type, version, length.
+/// TLS records, RFC 8446 section 5.1 and RFC 5246 section 6.2: type, version, length.
 fn tls(b: &[u8]) -> Header {
     let lawful = (20..=24).contains(&b[0])
         && b.get(1).is_none_or(|v| *v == 3)
@@ -302,48 +249,48 @@ fn mqtt(b: &[u8]) -> Header {
 mod tests {
     use super::*;
 
-    fn check(protocol: Protocol, bytes: &[u8], expect: Header) {
+    fn check(header: fn(&[u8]) -> Header, bytes: &[u8], expect: Header) {
         let answer = (1..=bytes.len())
-            .map(|n| protocol.header(&bytes[..n]))
+            .map(|n| header(&bytes[..n]))
             .find(|h| *h != Header::More)
             .unwrap_or(Header::More);
-        assert_eq!(answer, expect, "{protocol:?} {bytes:02x?}");
+        assert_eq!(answer, expect, "{bytes:02x?}");
     }
 
     #[test]
     fn headers_give_the_length_of_their_frame() {
-        let dnp3 = [0x05, 0x64, 0x05, 0xC0, 0x01, 0x00, 0x00, 0x04, 0xE9, 0x21];
-        check(Protocol::Dnp3, &dnp3, Header::Frame(10));
+        let link_frame = [0x05, 0x64, 0x05, 0xC0, 0x01, 0x00, 0x00, 0x04, 0xE9, 0x21];
+        check(dnp3, &link_frame, Header::Frame(10));
         let mut c37 = vec![0xAA, 0x01, 0x00, 0x36];
         c37.resize(14, 1);
-        check(Protocol::C37118, &c37, Header::Frame(54));
-        check(Protocol::ModbusTcp, &[0, 1, 0, 0, 0, 6, 1, 3], Header::Frame(12));
-        check(Protocol::Iec104, &[0x68, 4, 1, 0, 8, 0], Header::Frame(6));
-        check(Protocol::Iec104, &[0x68, 14, 2, 0, 8, 0], Header::Frame(16));
-        check(Protocol::Tls, &[23, 3, 3, 1, 0], Header::Frame(261));
-        check(Protocol::OpcUa, b"MSGF\x40\0\0\0", Header::Frame(64));
-        check(Protocol::Mqtt, &[0x30, 0x82, 0x01], Header::Frame(133));
-        check(Protocol::Mqtt, &[0xC0, 0], Header::Frame(2));
-        check(Protocol::Tpkt, &[3, 0, 0, 31, 2, 0xF0], Header::Frame(31));
-        check(Protocol::OpenFlow, &[1, 0, 0, 8, 0, 0, 0, 1], Header::Frame(8));
-        let mut ams = vec![0, 0, 44, 0, 0, 0];
-        ams.resize(38, 0);
-        (ams[22], ams[26]) = (2, 12);
-        check(Protocol::Ams, &ams, Header::Frame(50));
+        check(c37118, &c37, Header::Frame(54));
+        check(modbus, &[0, 1, 0, 0, 0, 6, 1, 3], Header::Frame(12));
+        check(iec104, &[0x68, 4, 1, 0, 8, 0], Header::Frame(6));
+        check(iec104, &[0x68, 14, 2, 0, 8, 0], Header::Frame(16));
+        check(tls, &[23, 3, 3, 1, 0], Header::Frame(261));
+        check(opc_ua, b"MSGF\x40\0\0\0", Header::Frame(64));
+        check(mqtt, &[0x30, 0x82, 0x01], Header::Frame(133));
+        check(mqtt, &[0xC0, 0], Header::Frame(2));
+        check(tpkt, &[3, 0, 0, 31, 2, 0xF0], Header::Frame(31));
+        check(openflow, &[1, 0, 0, 8, 0, 0, 0, 1], Header::Frame(8));
+        let mut read = vec![0, 0, 44, 0, 0, 0];
+        read.resize(38, 0);
+        (read[22], read[26]) = (2, 12);
+        check(ams, &read, Header::Frame(50));
         let mut enip = vec![0x6F, 0, 4, 0, 1];
         enip.resize(24, 0);
-        check(Protocol::EtherNetIp, &enip, Header::Frame(28));
+        check(ethernet_ip, &enip, Header::Frame(28));
     }
 
     #[test]
     fn bytes_that_break_a_rule_are_refused() {
-        check(Protocol::Dnp3, &[0x05, 0x64, 0x05, 0xC0, 0x01, 0, 0, 4, 0, 0], Header::Invalid);
-        check(Protocol::C37118, &[0xAB], Header::Invalid);
-        check(Protocol::ModbusTcp, &[0, 1, 0, 1], Header::Invalid);
-        check(Protocol::Iec104, &[0x68, 3], Header::Invalid);
-        check(Protocol::Tls, b"HTTP/", Header::Invalid);
-        check(Protocol::OpcUa, b"MSX", Header::Invalid);
-        check(Protocol::Mqtt, &[0x30, 0xFF, 0xFF, 0xFF, 0xFF], Header::Invalid);
-        check(Protocol::OpenFlow, &[1, 0, 0, 7, 0, 0, 0, 1], Header::Invalid);
+        check(dnp3, &[0x05, 0x64, 0x05, 0xC0, 0x01, 0, 0, 4, 0, 0], Header::Invalid);
+        check(c37118, &[0xAB], Header::Invalid);
+        check(modbus, &[0, 1, 0, 1], Header::Invalid);
+        check(iec104, &[0x68, 3], Header::Invalid);
+        check(tls, b"HTTP/", Header::Invalid);
+        check(opc_ua, b"MSX", Header::Invalid);
+        check(mqtt, &[0x30, 0xFF, 0xFF, 0xFF, 0xFF], Header::Invalid);
+        check(openflow, &[1, 0, 0, 7, 0, 0, 0, 1], Header::Invalid);
     }
 }
