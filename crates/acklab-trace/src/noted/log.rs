@@ -10,6 +10,7 @@ use super::tape::Tape;
 use super::values::{
     AckRecord, Arrival, Candidate, Counts, Fill, Pause, RECORDS_MAX, Silence, Violation,
 };
+use crate::flow::DirectionFacts;
 use crate::flow::observe::{AckSeen, DataSeen};
 
 /// The notes of one direction.
@@ -172,26 +173,36 @@ impl Log {
         }
     }
 
-    /// Hands the lists over to `notes`.
-    pub(super) fn fill_in(self, notes: &mut Notes<'_>) {
+    /// The notes, with the facts of the direction and of the opposite one.
+    pub(super) fn into_notes(
+        self,
+        [facts, opposite]: [&DirectionFacts; 2],
+        span: Option<[Time; 2]>,
+        counts: Counts,
+    ) -> Notes<'_> {
         let lists = self.tape.unroll();
-        notes.candidates = lists.candidates;
-        notes.acks = lists.acks;
-        if self.arrivals != Arrivals::Useless {
-            notes.arrivals = lists.arrivals;
+        let useless = self.arrivals == Arrivals::Useless;
+        Notes {
+            facts,
+            opposite,
+            span,
+            counts,
+            candidates: lists.candidates,
+            violations: self.violations,
+            fills: self.fills,
+            acks: lists.acks,
+            arrivals: if useless { Vec::new() } else { lists.arrivals },
+            silences: self.silences,
+            content: Content {
+                framing: self.frames.framing(),
+                stamped_delays_ms: self.frames.stamped_delays_ms(),
+            },
+            drawings: Drawings {
+                scenes: self.scenes.into_kept(),
+                data_line: self.data_line,
+                ack_line: self.ack_line,
+            },
         }
-        notes.violations = self.violations;
-        notes.fills = self.fills;
-        notes.silences = self.silences;
-        notes.content = Content {
-            framing: self.frames.framing(),
-            stamped_delays_ms: self.frames.stamped_delays_ms(),
-        };
-        notes.drawings = Drawings {
-            scenes: self.scenes.into_kept(),
-            data_line: self.data_line,
-            ack_line: self.ack_line,
-        };
     }
 }
 

@@ -37,7 +37,6 @@ pub(crate) struct Notes<'a> {
 }
 
 /// What the bytes of the stream said.
-#[derive(Default)]
 pub(crate) struct Content {
     /// The protocol whose framing fits.
     pub(crate) framing: Option<Framing>,
@@ -47,7 +46,6 @@ pub(crate) struct Content {
 }
 
 /// What can be drawn.
-#[derive(Default)]
 pub(crate) struct Drawings {
     /// Packets around possible holds.
     pub(crate) scenes: Vec<Scene>,

@@ -7,8 +7,8 @@
 use acklab_core::time::{Span, Time};
 
 use super::log::Log;
-use super::notes::{Content, Drawings, Notes};
-use super::sender::{Clear, Sender};
+use super::notes::Notes;
+use super::sender::Sender;
 use super::values::{AckRecord, Candidate, Counts, Fill, Marks, Silence, Violation};
 use super::way::Way;
 use crate::flow::DirectionFacts;
@@ -47,7 +47,7 @@ impl Recorder {
             DataKind::Retransmission | DataKind::Reordered => {
                 let again = seen.kind == DataKind::Retransmission && seen.len > 0;
                 if let Some(log) = self.log.as_mut().filter(|_| again) {
-                    log.note_repair(self.sender.acked());
+                    log.note_repair(self.sender.acked);
                 }
                 self.sender.on_old(end, again);
                 return;
@@ -92,18 +92,12 @@ impl Recorder {
         log.note_arrival(seen, end, &self.counts);
     }
 
-    /// The ACK that may have let go what leaves after `last`.
-    #[inline]
-    fn clear_since(&self, last: Time) -> Option<&Clear> {
-        self.sender.clear().filter(|c| self.way.end(c.time) >= last)
-    }
-
     fn on_small(&mut self, seen: &DataSeen<'_>, end: u64, last: Time) {
         let log = self.log.get_or_insert_with(Box::default);
         let sender = &self.sender;
         if sender.has_small_out() {
             self.counts.violations += 1;
-            let heard = sender.last_ack().map_or(last, |ack| ack.max(last));
+            let heard = sender.last_ack.map_or(last, |ack| ack.max(last));
             log.note_violation(Violation {
                 time: seen.time,
                 end,
@@ -112,7 +106,7 @@ impl Recorder {
             });
             return;
         }
-        let Some(clear) = sender.clear().filter(|c| self.way.end(c.time) >= last) else {
+        let Some(clear) = sender.clear_since(last, &self.way) else {
             if sender.has_out_below(seen.offset) && !sender.is_in_recovery() {
                 self.counts.small_after_full += 1;
             }
@@ -126,7 +120,7 @@ impl Recorder {
             ack: clear.time,
             ack_age: clear.age,
             oldest_age: clear.oldest,
-            peer_after: sender.peer_after(),
+            peer_after: sender.peer_after,
             end,
             len: seen.len,
             flight_before: clear.flight_before,
@@ -143,7 +137,7 @@ impl Recorder {
 
     fn on_lone_full(&mut self, seen: &DataSeen<'_>, end: u64, last: Time) {
         let waits = self.sender.has_out_below(seen.offset) && !self.sender.is_in_recovery();
-        if !waits || self.clear_since(last).is_some() {
+        if !waits || self.sender.clear_since(last, &self.way).is_some() {
             return;
         }
         self.counts.fills += 1;
@@ -163,7 +157,8 @@ impl Recorder {
 
     fn close_fill(&mut self, pause: Span) {
         self.fill_open = false;
-        let cleared = self.last.is_some_and(|last| self.clear_since(last).is_some());
+        let clear = self.last.and_then(|last| self.sender.clear_since(last, &self.way));
+        let cleared = clear.is_some();
         if let Some(log) = self.log.as_mut().filter(|_| pause < BURST && !cleared) {
             log.note_burst();
         }
@@ -240,24 +235,8 @@ impl Recorder {
         facts: &'a DirectionFacts,
         opposite: &'a DirectionFacts,
     ) -> Notes<'a> {
-        let mut notes = Notes {
-            facts,
-            opposite,
-            span: self.first.zip(self.last).map(|(first, last)| [first, last]),
-            counts: self.counts,
-            candidates: Vec::new(),
-            violations: Vec::new(),
-            fills: Vec::new(),
-            acks: Vec::new(),
-            arrivals: Vec::new(),
-            silences: Vec::new(),
-            content: Content::default(),
-            drawings: Drawings::default(),
-        };
-        if let Some(log) = self.log {
-            log.fill_in(&mut notes);
-        }
-        notes
+        let span = self.first.zip(self.last).map(|(first, last)| [first, last]);
+        self.log.unwrap_or_default().into_notes([facts, opposite], span, self.counts)
     }
 }
 

@@ -7,6 +7,7 @@
 
 use acklab_core::time::{Span, Time};
 
+use super::way::Way;
 use crate::flow::observe::AckSeen;
 
 /// The sender's knowledge. Offsets are those of the stream.
@@ -15,7 +16,7 @@ pub(super) struct Sender {
     /// One past the highest byte sent.
     next: u64,
     /// One past the highest byte acknowledged.
-    acked: u64,
+    pub(super) acked: u64,
     /// End of the last small segment.
     small_end: u64,
     /// Bytes below this were sent when loss recovery began.
@@ -23,10 +24,10 @@ pub(super) struct Sender {
     /// Where the receiver's window ends.
     edge: Option<u64>,
     flight_max: u64,
-    last_ack: Option<Time>,
+    pub(super) last_ack: Option<Time>,
     clear: Option<Clear>,
     /// First data of the peer since `clear`.
-    peer_after: Option<Time>,
+    pub(super) peer_after: Option<Time>,
 }
 
 /// The ACK that left nothing small, or nothing at all, unacknowledged.
@@ -48,11 +49,6 @@ pub(super) struct Clear {
 }
 
 impl Sender {
-    /// One past the highest byte acknowledged.
-    pub(super) fn acked(&self) -> u64 {
-        self.acked
-    }
-
     /// Whether a small segment was unacknowledged.
     #[inline]
     pub(super) fn has_small_out(&self) -> bool {
@@ -82,25 +78,15 @@ impl Sender {
         self.recovery_end > self.acked.saturating_sub(u64::from(clear.flight_before))
     }
 
-    /// The ACK that let go what leaves next, if one did.
+    /// The ACK that let go what leaves next, if one can have come `way` since the segment at `last`.
     #[inline]
-    pub(super) fn clear(&self) -> Option<&Clear> {
-        self.clear.as_ref()
+    pub(super) fn clear_since(&self, last: Time, way: &Way) -> Option<&Clear> {
+        self.clear.as_ref().filter(|clear| way.end(clear.time) >= last)
     }
 
-    /// When the last ACK came.
-    pub(super) fn last_ack(&self) -> Option<Time> {
-        self.last_ack
-    }
-
-    /// Time since then, ns; `u64::MAX` without one.
+    /// Time since the last ACK, ns; `u64::MAX` without one.
     pub(super) fn since_ack(&self, now: Time) -> u64 {
         self.last_ack.map_or(u64::MAX, |t| now.since(t).as_nanos())
-    }
-
-    /// First data of the peer since the ACK that let go what leaves next.
-    pub(super) fn peer_after(&self) -> Option<Time> {
-        self.peer_after
     }
 
     /// The largest flight so far, bytes.
