@@ -23,9 +23,8 @@ use crate::segment::Endpoint;
 /// (SYN, SYN-ACK) is not told, its outcome stands in `mss`, `window_left` and the facts.
 ///
 /// ```
-/// use acklab_core::time::Span;
 /// use acklab_trace::capture::CaptureReader;
-/// use acklab_trace::flow::observe::{AckSeen, DataSeen};
+/// use acklab_trace::flow::observe::DataSeen;
 /// use acklab_trace::flow::{DirectionFacts, DirectionObserver, FlowTable};
 /// use acklab_trace::read::read_capture;
 /// use acklab_trace::segment::Endpoint;
@@ -42,12 +41,8 @@ use crate::segment::Endpoint;
 ///     fn on_data(&mut self, seen: &DataSeen<'_>) {
 ///         self.0 = if seen.len > 0 { self.0.min(seen.len) } else { self.0 };
 ///     }
-///     fn on_ack(&mut self, _seen: &AckSeen) {}
 ///     fn finish(self, _facts: &DirectionFacts, _opposite: &DirectionFacts) -> u32 {
 ///         self.0
-///     }
-///     fn stalled(_report: &u32) -> Span {
-///         Span::ZERO
 ///     }
 /// }
 ///
@@ -66,10 +61,10 @@ pub trait DirectionObserver {
     fn open(from: Endpoint, to: Endpoint) -> Self;
 
     /// A segment with payload or FIN, or a probe, of this direction.
-    fn on_data(&mut self, seen: &DataSeen<'_>);
+    fn on_data(&mut self, _seen: &DataSeen<'_>) {}
 
     /// An acknowledgment of this direction, told before the data of the same packet.
-    fn on_ack(&mut self, seen: &AckSeen);
+    fn on_ack(&mut self, _seen: &AckSeen) {}
 
     /// Bytes of memory that the observer holds beyond its own size, roughly.
     fn held_bytes(&self) -> usize {
@@ -83,9 +78,11 @@ pub trait DirectionObserver {
     /// The direction is over. `facts` are its own, `opposite` those of the other direction.
     fn finish(self, facts: &DirectionFacts, opposite: &DirectionFacts) -> Self::Report;
 
-    /// Seconds this direction lost in stalls: of all flows, the table keeps the most stalled in
-    /// detail and counts the rest.
-    fn stalled(report: &Self::Report) -> Span;
+    /// Time this direction lost in stalls: of all flows, the table keeps the most stalled in detail and
+    /// counts the rest.
+    fn stalled(_report: &Self::Report) -> Span {
+        Span::ZERO
+    }
 }
 
 /// The observer that sees nothing, for facts alone.
@@ -94,15 +91,7 @@ impl DirectionObserver for () {
 
     fn open(_from: Endpoint, _to: Endpoint) -> Self {}
 
-    fn on_data(&mut self, _seen: &DataSeen<'_>) {}
-
-    fn on_ack(&mut self, _seen: &AckSeen) {}
-
     fn finish(self, _facts: &DirectionFacts, _opposite: &DirectionFacts) -> Self::Report {}
-
-    fn stalled((): &Self::Report) -> Span {
-        Span::ZERO
-    }
 }
 
 /// A segment with payload (or FIN) of this direction.

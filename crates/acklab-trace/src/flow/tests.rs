@@ -46,10 +46,6 @@ impl DirectionObserver for Witness {
     fn finish(self, _facts: &DirectionFacts, _opposite: &DirectionFacts) -> Self {
         self
     }
-
-    fn stalled(_report: &Self) -> Span {
-        Span::ZERO
-    }
 }
 
 /// A conversation between a client (0) and a server (1): times in ms, sequence numbers relative to

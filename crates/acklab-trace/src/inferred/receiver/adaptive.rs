@@ -11,7 +11,7 @@ pub(super) fn of(acks: &LateAcks, trips: &RoundTrips) -> Receiver {
     let (low, high) = (sample.quantile(0.1), sample.quantile(0.95));
     let evidence = format!("{} delayed ACKs spread from {low:.1} to {high:.1} ms", sample.len());
     let linux = (35.0..=50.0).contains(&low) && high <= 210.0;
-    let mut policy = ReceiverPolicy::unknown();
+    let mut policy = ReceiverPolicy::default();
     policy.evidence.push(evidence);
     if linux {
         policy.profile = Some("linux");

@@ -32,7 +32,7 @@ fn immediate(prompt: u64) -> ReceiverPolicy {
 }
 
 fn candidates(acks: &LateAcks) -> ReceiverPolicy {
-    let mut policy = ReceiverPolicy::unknown();
+    let mut policy = ReceiverPolicy::default();
     if acks.delays.is_empty() {
         return policy;
     }

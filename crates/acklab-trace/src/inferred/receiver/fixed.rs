@@ -70,7 +70,7 @@ pub(super) fn find(acks: &LateAcks, trips: &RoundTrips) -> Option<Receiver> {
 
 /// The round trip, not a timer.
 fn network(median: f64) -> Receiver {
-    let mut policy = ReceiverPolicy::unknown();
+    let mut policy = ReceiverPolicy::default();
     policy.evidence.push(format!(
         "ACKs came {median:.1} ms after the data, which no known timer does: the round trip"
     ));

@@ -57,7 +57,7 @@ pub(super) fn may_be_tick(acks: &LateAcks) -> Option<&'static str> {
 /// What a chain in step shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lockstep {
-    /// A clock of its own, by the mean interval and the correlation of successive ones.
+    /// A free-running clock, by the mean interval and the correlation of successive ones.
     Clock { mean_ms: f64, correlation: f64 },
     /// It could be either.
     Open,

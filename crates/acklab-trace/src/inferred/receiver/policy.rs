@@ -12,7 +12,7 @@ pub(crate) struct Receiver {
 }
 
 /// How the receiver times its acknowledgments.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ReceiverPolicy {
     /// The likeliest system profile.
@@ -31,7 +31,7 @@ pub struct ReceiverPolicy {
 }
 
 /// How a delayed-ACK timer runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyKind {
     /// A fixed time after the data arrived.
@@ -43,21 +43,8 @@ pub enum PolicyKind {
     /// No delay seen.
     Immediate,
     /// Too little seen.
+    #[default]
     Unknown,
-}
-
-impl ReceiverPolicy {
-    /// Nothing known.
-    pub(crate) fn unknown() -> Self {
-        Self {
-            profile: None,
-            candidates: Vec::new(),
-            timer_ms: None,
-            kind: PolicyKind::Unknown,
-            confidence: 0.0,
-            evidence: Vec::new(),
-        }
-    }
 }
 
 /// Rule of succession, capped.

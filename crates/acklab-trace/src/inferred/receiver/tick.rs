@@ -8,7 +8,7 @@ use super::profiles::{PROFILES, TICKS};
 use super::timer::Timer;
 use crate::inferred::Sample;
 
-/// A clock of its own: instants on a lattice, delays spread over the tick. Known ticks first, then
+/// A free-running clock: instants on a lattice, delays spread over the tick. Known ticks first, then
 /// any other.
 pub(super) fn find(acks: &LateAcks) -> Option<Receiver> {
     let steps: Vec<f64> = acks.instants.windows(2).map(|w| w[1] - w[0]).collect();
