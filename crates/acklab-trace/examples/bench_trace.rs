@@ -8,7 +8,7 @@
 //! periodic messages held by Nagle's algorithm and answered by 40 ms ACKs, a third requests and
 //! responses, a third bulk data with an ACK for every other segment, now and then a retransmission.
 //! With `--snap 80` a record has some 90 bytes, as of `tcpdump -s 80`. `repeat` writes a real capture
-//! again and again, each time later and with port numbers of its own, so that every copy is a new
+//! again and again, each time later and with other port numbers, so that every copy is a new
 //! connection.
 
 use std::cmp::Reverse;

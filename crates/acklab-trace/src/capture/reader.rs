@@ -35,7 +35,7 @@ impl<'r> CaptureReader<'r> {
         CaptureReader::new(file)
     }
 
-    /// Reads a capture from any stream, which needs no buffer of its own.
+    /// Reads a capture from any stream; it need not be buffered.
     pub fn new(source: impl Read + 'r) -> Result<Self, CaptureError> {
         let mut input = Input::new(Box::new(source));
         let parser = match Self::recognise(&mut input)? {

@@ -85,7 +85,8 @@ impl Delays {
     }
 
     /// `delays_ms` among `total` messages, of which the rest waited not at all. A capture may hold
-    /// billions of messages: beyond [`SAMPLE_MAX`] the sample is thinned evenly, its largest value kept.
+    /// billions of messages: beyond [`SAMPLE_MAX`] the sample is thinned evenly, its largest value
+    /// kept.
     fn among(mut delays_ms: Vec<f64>, total: u64, source: &'static str) -> Self {
         let total = total.max(delays_ms.len() as u64);
         let delayed = delays_ms.iter().filter(|d| **d >= DELAYED_MS).count() as u64;

@@ -1,6 +1,6 @@
 //! One stalled direction in words: what happens, on which host, how bad it is, and what to change.
 //!
-//! Written for someone who runs a plant or a service and never heard of Nagle. Every sentence is
+//! Written for readers who run a plant or a service and never heard of Nagle. Every sentence is
 //! made from numbers in the result; the remedies stand in [`super::remedy`].
 
 use schemars::JsonSchema;

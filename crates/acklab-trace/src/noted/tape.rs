@@ -3,7 +3,8 @@
 //! Some hundred thousand records of a thousand connections are written in turn, so each one is a
 //! miss in every cache and, in lists of plain structs, some 100 bytes long. Written as differences
 //! from the record before, in numbers of 1 to 9 bytes, candidate, ACK and arrival take some 40 bytes
-//! together, and one cache line. Nothing is rounded. When the direction is over, [`Tape::unroll`] gives the lists back.
+//! together, and one cache line. Nothing is rounded. When the direction is over, [`Tape::unroll`] gives
+//! the lists back.
 
 use acklab_core::time::Time;
 
@@ -331,8 +332,9 @@ const CANDIDATE: u8 = 2;
 const ANSWERED: u8 = 3;
 const KIND_BITS: u8 = 2;
 const KIND_MASK: u8 = 3;
-/// Two bytes, 11 numbers of at most 9 bytes, and the rest of a word.
-const ENTRY_MAX: usize = 109;
+/// Two bytes, 11 numbers of at most 9 bytes, and the rest of a word; rounded up, so that the tape
+/// doubles to sizes that allocators have.
+const ENTRY_MAX: usize = 128;
 /// Less is not worth cutting.
 const CUT_MIN: usize = 1_024;
 

@@ -7,7 +7,7 @@
 //!
 //! 1. Small segments sent while a small one was unacknowledged prove Nagle off; holds are then
 //!    looked for only before the first of them (TCP_NODELAY set mid-way).
-//! 2. Of the pure ACKs that came 10 ms or later and that the peer followed with no data of its own
+//! 2. Of the pure ACKs that came 10 ms or later and that no data of the peer followed
 //!    (to which the segment could be the answer), those count whose gap lies in the window at far.
 //! 3. They must be many more than chance puts there, and the gap must not shrink as the ACK gets
 //!    later (slope -1 is an application that keeps its own beat).

@@ -1,10 +1,10 @@
-//! A sender with a beat of its own, whose segments only seem to wait for ACKs.
+//! An application's beat that is not held: its segments only seem to wait for ACKs.
 //!
 //! Where the period of the writes happens to be that of data, ACK and round trip together, every
 //! segment follows an ACK, held or not. An unbroken chain of equal segments at equal intervals with
 //! equal waits could be either. Two things tell: a chain of holds carries two messages in some
 //! segment sooner or later (it is slower than the writes), and a release cannot come before the ACK
-//! has reached the sender, which a beat of its own does by the width of a hair.
+//! has reached the sender, which the beat of an application does by the width of a hair.
 
 use super::limits::SLOPE_POINTS;
 use super::window::GapWindow;

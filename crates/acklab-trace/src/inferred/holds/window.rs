@@ -27,7 +27,7 @@ pub(super) fn find(long: &[&Candidate], trips: &RoundTrips) -> Option<GapWindow>
     if at_far.is_some() || trips.handshake || gaps.is_empty() {
         return at_far;
     }
-    // Without a handshake a cluster of its own can show where far lies.
+    // Without a handshake a cluster can show where far lies.
     let (first, count) = gaps.densest(REACTION_MS);
     (count >= 3 && count * 2 >= gaps.len())
         .then(|| GapWindow { low: (first - REACTION_MS).max(0.0), high: first + REACTION_MS })
