@@ -189,8 +189,8 @@ impl LoopRun {
 
     /// Draws the losses from here on from streams under another seed.
     pub fn reseed(&mut self, seed: u64) {
-        self.to_controller.draws = Rng::named(seed, SAMPLES);
-        self.to_plant.draws = Rng::named(seed, COMMANDS);
+        self.to_controller.draws.reseed(seed);
+        self.to_plant.draws.reseed(seed);
     }
 
     /// When something happens next; `None` at the end.

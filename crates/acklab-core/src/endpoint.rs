@@ -1,4 +1,5 @@
-//! The contract: five verbs that everything which takes packets answers to.
+//! The contract: five verbs that everything which takes packets answers to, and a sixth for runs that
+//! branch.
 //!
 //! `now` is always an argument. After any mutation the caller drains [`Endpoint::poll_transmit`],
 //! then [`Endpoint::poll_event`], then reads [`Endpoint::poll_timeout`] once. A spurious timeout is
@@ -28,4 +29,8 @@ pub trait Endpoint {
 
     /// The next thing the layer above should know.
     fn poll_event(&mut self) -> Option<Self::AppEvent>;
+
+    /// From now on, whatever it draws comes from its streams under `seed`: a run that branches. What
+    /// was drawn before stays as it is. Those that draw nothing ignore it.
+    fn reseed(&mut self, _seed: u64) {}
 }

@@ -10,6 +10,8 @@ use crate::math;
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: [u64; 4],
+    /// Hash of the stream's name.
+    name: u64,
 }
 
 impl Rng {
@@ -20,9 +22,17 @@ impl Rng {
         let name_hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
-        let mut mix = seed;
-        let mut mixed = split_mix(&mut mix) ^ name_hash;
-        Self { state: std::array::from_fn(|_| split_mix(&mut mixed)) }
+        Self::of(seed, name_hash)
+    }
+
+    fn of(mut seed: u64, name: u64) -> Self {
+        let mut mixed = split_mix(&mut seed) ^ name;
+        Self { state: std::array::from_fn(|_| split_mix(&mut mixed)), name }
+    }
+
+    /// From now on, this is the stream of the same name under another seed.
+    pub fn reseed(&mut self, seed: u64) {
+        *self = Self::of(seed, self.name);
     }
 
     /// 64 random bits.
@@ -104,7 +114,7 @@ mod tests {
     #[test]
     fn the_generator_matches_its_reference_vector() {
         // xoshiro256++ from state 1, 2, 3, 4: the authors' reference implementation.
-        let mut rng = Rng { state: [1, 2, 3, 4] };
+        let mut rng = Rng { state: [1, 2, 3, 4], name: 0 };
         let drawn: Vec<u64> = (0..5).map(|_| rng.next_u64()).collect();
         assert_eq!(
             drawn,
@@ -123,6 +133,14 @@ mod tests {
         let first = |seed, name| Rng::named(seed, name).next_u64();
         assert_ne!(first(1, "link/0/loss"), first(1, "link/1/loss"));
         assert_ne!(first(1, "link/0/loss"), first(2, "link/0/loss"));
+    }
+
+    #[test]
+    fn a_stream_keeps_its_name_under_another_seed() {
+        let mut rng = Rng::named(1, "link/0/loss");
+        rng.next_u64();
+        rng.reseed(2);
+        assert_eq!(rng.next_u64(), Rng::named(2, "link/0/loss").next_u64());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::columns::{Column, Columns, ColumnsError};
 use crate::file::ScenarioFile;
 use crate::plan::Plan;
 use crate::report::run::{RunCase, RunReport, run_html};
-use crate::report::{Figure, Ladder, LineSeries, Lines, Plot, ReportError, exchange};
+use crate::report::{self, Figure, Ladder, LineSeries, Lines, Plot, ReportError, exchange};
 use crate::results::{Results, hex};
 use crate::series::{self, Series};
 
@@ -66,7 +66,7 @@ impl Folder {
         let mut parquet = Vec::new();
         samples(results).write_parquet(&mut parquet)?;
         self.write_file("samples.parquet", &parquet)?;
-        self.write_file("report.html", report(results)?.as_bytes())
+        self.write_file("report.html", page(results)?.as_bytes())
     }
 
     fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), OutputError> {
@@ -110,7 +110,7 @@ fn samples(results: &Results) -> Columns {
 }
 
 /// The report's HTML.
-fn report(results: &Results) -> Result<String, ReportError> {
+fn page(results: &Results) -> Result<String, ReportError> {
     let plan = &results.plan;
     let scenario = plan.scenario;
     let doc = |name: &str| scenario.metrics().iter().find(|metric| metric.name == name);
@@ -191,12 +191,8 @@ fn conditions(results: &Results) -> Vec<(String, String)> {
         command.push_str(" --all");
     }
     let _ = write!(command, " --seed {} --reps {}", plan.seed, plan.replications);
-    let mut conditions = vec![
-        ("command".to_owned(), command),
-        ("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
-        ("world".to_owned(), "virtual time".to_owned()),
-        ("result hash".to_owned(), hex(results.hash)),
-    ];
+    let mut conditions = report::conditions(command);
+    conditions.push(("result hash".to_owned(), hex(results.hash)));
     let defaults = plan.settings.values().map(|(name, value)| format!("{name}={value}"));
     conditions.push(("parameters".to_owned(), defaults.collect::<Vec<_>>().join(" ")));
     conditions

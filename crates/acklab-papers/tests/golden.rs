@@ -45,4 +45,5 @@ fn the_example_networks_have_their_golden_hashes() {
     };
     check("two-flows.toml", "caa4b715535cfefd");
     check("parking-lot.toml", "22efd737c30e9fc2");
+    check("poisson.toml", "65e6f2aefd31d9e8");
 }

@@ -126,6 +126,11 @@ impl Arrivals {
         Some(bytes)
     }
 
+    /// Draws from its stream under another seed from now on. The next arrival stays when it is.
+    pub fn reseed(&mut self, seed: u64) {
+        self.rng.reseed(seed);
+    }
+
     fn after(&mut self, at: Time) -> Option<(Time, u32)> {
         match &self.pattern {
             Pattern::Constant { period, bytes } => Some((at + at_least_a_tick(*period), *bytes)),

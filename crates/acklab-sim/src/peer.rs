@@ -73,4 +73,10 @@ impl Endpoint for Datagrams {
     fn poll_event(&mut self) -> Option<Infallible> {
         None
     }
+
+    fn reseed(&mut self, seed: u64) {
+        if let Some((_, arrivals)) = &mut self.sending {
+            arrivals.reseed(seed);
+        }
+    }
 }

@@ -64,6 +64,12 @@ impl Socket {
         }
     }
 
+    /// Both draw from streams under another seed from now on.
+    pub(crate) fn reseed(&mut self, seed: u64) {
+        self.connection.reseed(seed);
+        self.app.reseed(seed);
+    }
+
     /// The earlier of the two deadlines.
     #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Time> {

@@ -198,10 +198,30 @@ impl<O: Observer> World<O> {
         self.publish();
     }
 
-    /// From now on the links draw as they would under `seed`: a run that branches.
+    /// When the next packet leaves the queue of link `index` without a turn that tells of it
+    /// ([`Link::next_departure`]).
+    pub fn next_departure(&self, index: u32) -> Option<Time> {
+        self.links[index as usize].link.next_departure()
+    }
+
+    /// Tells the observer of every packet that has left the queue of link `index` by `until`, which is
+    /// no later than the next turn or the end of the run. Nothing else changes.
+    pub fn tell_departures(&mut self, index: u32, until: Time) {
+        self.links[index as usize].link.advance(until, &mut self.sink);
+        self.publish();
+    }
+
+    /// From now on links, peers, connections and applications draw as they would under `seed`: a run
+    /// that branches. What was drawn before, such as the next arrival of a process, stays.
     pub fn reseed(&mut self, seed: u64) {
         for slot in &mut self.links {
             slot.link.reseed(seed);
+        }
+        for slot in &mut self.peers {
+            slot.peer.reseed(seed);
+        }
+        for slot in &mut self.sockets {
+            slot.socket.reseed(seed);
         }
     }
 

@@ -24,7 +24,7 @@ mod summary;
 pub use bind::BoundQuery;
 pub use ecdf::{Ecdf, ks_critical_value};
 pub use estimate::{Estimate, EstimatePlan, Estimator, StopRule};
-pub use expectation::Expectation;
+pub use expectation::{Expectation, HalfWidth, UNSEEN};
 pub use fairness::jain_index;
 pub use interval::MeanInterval;
 pub use monitor::{RunMonitor, RunOutcome, Trajectory, Verdict};
@@ -32,7 +32,7 @@ pub use procedure::{Procedure, Report, ReportInterval, Settings, SettingsError};
 pub use proportion::{ProportionInterval, ProportionMethod, okamoto_runs};
 pub use reach::{ReachCurve, ReachPoint};
 pub use splitting::{
-    Passage, Segment, SplitEstimate, SplitPlan, SplitRun, Splittable, choose_levels,
+    Passage, Segment, SplitEstimate, SplitPlan, SplitRun, Splittable, Stuck, choose_levels,
 };
 pub use sprt::{Comparison, ComparisonPlan, Decision, ErrorRates, Sprt, SprtPlan};
 pub use student::t_quantile;

@@ -47,7 +47,7 @@ pub struct Trajectory {
     pub kept: bool,
 }
 
-/// The judge of one run; see [`BoundQuery::monitor`](crate::query::BoundQuery::monitor).
+/// The judge of one run; see [`BoundQuery::monitor`](crate::BoundQuery::monitor).
 #[derive(Clone, Debug)]
 pub struct RunMonitor {
     limit: Limit<usize>,

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::bind::BoundQuery;
 use crate::estimate::{Estimate, EstimatePlan, Estimator, StopRule};
-use crate::expectation::Expectation;
+use crate::expectation::{Expectation, HalfWidth};
 use crate::monitor::{RunOutcome, Trajectory};
 use crate::proportion::{ProportionInterval, ProportionMethod};
 use crate::query::{Path, Query};
@@ -31,6 +31,8 @@ pub struct Settings {
     pub beta: f64,
     /// Half the width of an interval; of a mean, relative to it.
     pub epsilon: f64,
+    /// Of a mean: half the width in its own unit, in place of `epsilon`.
+    pub epsilon_abs: Option<f64>,
     /// Indifference below a tested probability.
     pub delta_minus: f64,
     /// Indifference above a tested probability.
@@ -54,6 +56,7 @@ impl Default for Settings {
             alpha: 0.05,
             beta: 0.05,
             epsilon: 0.05,
+            epsilon_abs: None,
             delta_minus: 0.01,
             delta_plus: 0.01,
             u0: 0.9,
@@ -95,6 +98,8 @@ impl Settings {
                 "epsilon = {} is not a half-width: write one above 0, at most 0.5",
                 self.epsilon
             )
+        } else if self.epsilon_abs.is_some_and(|width| !(width > 0.0 && width.is_finite())) {
+            "the absolute epsilon is no half-width: write one above 0".to_owned()
         } else if !(inside(self.delta_minus) && inside(self.delta_plus)) {
             format!(
                 "delta = -{} +{} is no region of indifference: write both above 0, below 1",
@@ -161,6 +166,10 @@ pub struct Report {
     /// Of an expectation: runs in which the expression never had a finite value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs_without_value: Option<u64>,
+    /// Of an expectation whose runs all gave one value, which has no interval: how probable another
+    /// value is at most, with confidence 1 - alpha.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differing_at_most: Option<f64>,
 }
 
 /// An interval and how it was made.
@@ -172,7 +181,7 @@ pub struct ReportInterval {
     pub high: f64,
     /// 1 - alpha.
     pub confidence: f64,
-    /// `clopper-pearson`, …, `student-t`.
+    /// `clopper-pearson`, …, `student-t`, `chow-robbins`.
     pub method: &'static str,
 }
 
@@ -192,6 +201,12 @@ impl Procedure {
         settings.check()?;
         let query = query.query();
         let window_runs = query.windows().filter_map(|window| window.runs).min();
+        let narrows = matches!(query, Query::Expectation { .. }) && window_runs.is_none();
+        if settings.epsilon_abs.is_some() && !narrows {
+            let message = "an absolute epsilon says where a mean without a number of runs ends: write \
+                           E[<=30](max: …), or leave it out";
+            return Err(SettingsError { message: message.to_owned() });
+        }
         let rates = ErrorRates { alpha: settings.alpha, beta: settings.beta };
         let task = match query {
             Query::Probability(_) => Estimator::new(EstimatePlan {
@@ -220,8 +235,9 @@ impl Procedure {
             })
             .map(Task::Comparison),
             Query::Expectation { .. } => {
-                Expectation::new(window_runs, settings.alpha, settings.epsilon)
-                    .map(Task::Expectation)
+                let relative = HalfWidth::Relative(settings.epsilon);
+                let half_width = settings.epsilon_abs.map_or(relative, HalfWidth::Absolute);
+                Expectation::new(window_runs, settings.alpha, half_width).map(Task::Expectation)
             }
             Query::Simulation { filter, .. } => Some(Task::Simulation {
                 kept: Vec::new(),
@@ -325,6 +341,7 @@ impl Procedure {
             decision: None,
             sides: None,
             runs_without_value: None,
+            differing_at_most: None,
         };
         let mut proportion = None;
         match &self.task {
@@ -339,13 +356,13 @@ impl Procedure {
             }
             Task::Expectation(expectation) => {
                 report.runs_without_value = Some(expectation.runs_without_value());
-                let interval = expectation.interval();
-                report.estimate = interval.map(|interval| interval.mean);
-                report.interval = interval.map(|interval| ReportInterval {
+                report.estimate = expectation.mean();
+                report.differing_at_most = expectation.differing_at_most();
+                report.interval = expectation.interval().map(|interval| ReportInterval {
                     low: interval.low,
                     high: interval.high,
                     confidence: interval.confidence,
-                    method: "student-t",
+                    method: expectation.method(),
                 });
             }
             Task::Simulation { kept, filtered: true, .. } => {
@@ -465,6 +482,9 @@ mod tests {
         assert_eq!(compared.sides.expect("two sides").map(|side| side.successes), [0, 30]);
         let mean = carry_out("E[<=2; 4](max: x)", 3, |run| [1.0, 3.0][run as usize % 2]).report();
         assert_eq!((mean.runs, mean.estimate), (4, Some(2.0)));
+        let alike = carry_out("E[<=2](max: x)", 8, |_| 1.0).report();
+        assert_eq!((alike.runs, alike.estimate, alike.interval), (299, Some(1.0), None));
+        assert!((alike.differing_at_most.expect("alike") - 0.01).abs() < 1e-4, "{alike:?}");
     }
 
     #[test]
@@ -480,6 +500,9 @@ mod tests {
             Settings { alpha: 0.0, ..settings },
             Settings { beta: 0.99, ..settings },
             Settings { epsilon: f64::NAN, ..settings },
+            Settings { epsilon_abs: Some(0.0), ..settings },
+            // Of a mean without a number of runs alone.
+            Settings { epsilon_abs: Some(0.1), ..settings },
             Settings { delta_plus: -0.1, ..settings },
             Settings { u1: 0.5, ..settings },
             Settings { runs_max: Some(0), ..settings },

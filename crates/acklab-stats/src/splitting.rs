@@ -136,17 +136,18 @@ fn mix(key: u64, word: u64) -> u64 {
 /// `share` of `effort` trajectories reached from the level before (Cérou and Guyader's adaptive
 /// splitting, Stoch. Anal. Appl. 25, 2007). Use another seed for the estimate than for the pilot.
 ///
-/// `None` if a stage does not rise above its start (the event may be impossible, or the effort too
-/// small), or if `share` is not inside 0..1.
+/// # Errors
+/// A stage does not rise above its start: the effort is too small, or nothing random is left there, or
+/// the event is impossible. So it is at once without effort, or with a `share` that is not inside 0..1.
 pub fn choose_levels(
     model: &mut impl Splittable,
     goal: f64,
     effort: u32,
     share: f64,
     seed: u64,
-) -> Option<Vec<f64>> {
+) -> Result<Vec<f64>, Stuck> {
     if !(share > 0.0 && share < 1.0) || effort == 0 {
-        return None;
+        return Err(Stuck { best: f64::NEG_INFINITY, paths: Vec::new() });
     }
     let mut levels: Vec<f64> = Vec::new();
     let mut entrances: Vec<Vec<Segment>> = vec![Vec::new()];
@@ -162,10 +163,11 @@ pub fn choose_levels(
         let below =
             levels.last().copied().unwrap_or(if least < goal { least } else { f64::NEG_INFINITY });
         // Where the importance has few values, the quantile may be the level below: go up from it.
-        let level = best[..wanted].iter().rev().copied().find(|level| *level > below)?;
+        let level = best[..wanted].iter().rev().copied().find(|level| *level > below);
+        let Some(level) = level else { return Err(Stuck { best: best[0], paths }) };
         levels.push(level);
         if level >= goal {
-            return Some(levels);
+            return Ok(levels);
         }
         entrances = paths
             .into_iter()
@@ -176,6 +178,15 @@ pub fn choose_levels(
             })
             .collect();
     }
+}
+
+/// A pilot stage none of whose trajectories rose above its start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stuck {
+    /// The largest importance of them; negative infinity where none had any.
+    pub best: f64,
+    /// The trajectories. Those that differ in their last seed alone branch from one state.
+    pub paths: Vec<Vec<Segment>>,
 }
 
 /// The mean of independent replications.

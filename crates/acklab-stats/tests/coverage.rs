@@ -1,15 +1,17 @@
 //! Goal: intervals cover and tests err as often as they say.
 //! Method: not by drawing but exactly. For a success probability p, every state (runs, successes) of a
 //! procedure has a probability that follows from those one run before; summed over the states in
-//! which it ends, they give its coverage, its error rate and its mean number of runs.
+//! which it ends, they give its coverage, its error rate and its mean number of runs. Means and
+//! comparisons have too many states for that; they are drawn.
 //!
 //! The figures in docs/verification.md are printed by `cargo test -p acklab-stats --test coverage --
 //! --nocapture`.
 
+use acklab_core::math;
 use acklab_core::rng::Rng;
 use acklab_stats::{
     Comparison, ComparisonPlan, Decision, ErrorRates, Estimate, EstimatePlan, Estimator,
-    ProportionMethod, Sprt, SprtPlan, StopRule,
+    Expectation, HalfWidth, ProportionMethod, Sprt, SprtPlan, StopRule,
 };
 
 const ALPHA: f64 = 0.05;
@@ -219,5 +221,68 @@ fn comparisons_err_at_most_as_often_as_they_say() {
         println!("{left} >= {right:.3} (odds 1.25 apart): {wrong} of {experiments} wrong");
         // 20 expected at the very edge; 34 or more have probability 0.2 %.
         assert!(wrong <= 33, "{left} {right}: {wrong}");
+    }
+}
+
+/// A law with its mean.
+struct Law {
+    name: &'static str,
+    mean: f64,
+    draw: fn(&mut Rng) -> f64,
+}
+
+fn jump(rng: &mut Rng) -> f64 {
+    if rng.chance(0.02) { 20.0 } else { 0.0 }
+}
+
+#[test]
+fn means_without_a_number_of_runs_are_covered_or_have_no_interval() {
+    let jumps = Law { name: "2 % jumps of 20", mean: 0.4, draw: jump };
+    let beside_one = Law { name: "1 and 2 % jumps of 20", mean: 1.4, draw: |rng| 1.0 + jump(rng) };
+    let noisy = Law {
+        name: "normal(1, 0.01) and 2 % jumps of 20",
+        mean: 1.4,
+        draw: |rng| rng.normal(1.0, 0.01) + jump(rng),
+    };
+    let normal = Law { name: "normal(10, 3)", mean: 10.0, draw: |rng| rng.normal(10.0, 3.0) };
+    let exponential = Law { name: "exponential(1)", mean: 1.0, draw: |rng| rng.exponential(1.0) };
+    let lognormal = Law {
+        name: "lognormal(0, 1)",
+        mean: math::exp(0.5),
+        draw: |rng| math::exp(rng.normal(0.0, 1.0)),
+    };
+    let (relative, absolute) = (HalfWidth::Relative, HalfWidth::Absolute);
+    println!(
+        "means until narrow, alpha = 0.05, 1000 experiments: covered of those with an interval"
+    );
+    for (law, half_width) in [
+        (&jumps, relative(0.2)),
+        (&jumps, absolute(0.1)),
+        (&jumps, absolute(0.2)),
+        (&jumps, absolute(0.3)),
+        (&jumps, absolute(1.0)),
+        (&beside_one, relative(0.1)),
+        (&beside_one, relative(0.2)),
+        (&noisy, relative(0.1)),
+        (&normal, relative(0.02)),
+        (&normal, relative(0.05)),
+        (&exponential, relative(0.05)),
+        (&exponential, relative(0.1)),
+        (&lognormal, relative(0.1)),
+    ] {
+        let (mut given, mut covered, mut runs) = (0, 0, 0);
+        for experiment in 0..1000 {
+            let mut rng = Rng::named(experiment, law.name);
+            let mut mean = Expectation::new(None, ALPHA, half_width).expect("usable");
+            while !mean.push(Some((law.draw)(&mut rng))) {}
+            runs += mean.runs();
+            if let Some(interval) = mean.interval() {
+                given += 1;
+                covered += u32::from((interval.low..=interval.high).contains(&law.mean));
+            }
+        }
+        let (share, runs) = (f64::from(covered) / f64::from(given), runs as f64 / 1000.0);
+        println!("{}, {half_width:?}: {share:.3} of {given}; {runs:.0} runs", law.name);
+        assert!(share >= 0.93 && given > 900, "{}, {half_width:?}: {share} of {given}", law.name);
     }
 }

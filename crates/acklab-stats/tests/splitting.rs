@@ -167,5 +167,7 @@ fn what_cannot_be_estimated_is_not() {
     let runs = replicate(&plan, &mut model, 3, 0);
     assert!(runs.iter().all(|run| run.reached.last() == Some(&0)));
     assert_eq!(SplitEstimate::from_runs(&runs, 0.95), None);
-    assert_eq!(choose_levels(&mut Gambler { up: 0.0 }, 5.0, 10, 0.3, 0), None);
+    let stuck = choose_levels(&mut Gambler { up: 0.0 }, 5.0, 10, 0.3, 0).expect_err("impossible");
+    assert!((stuck.best - 1.0).abs() < 1e-15 && stuck.paths.len() == 10, "{stuck:?}");
+    assert!(choose_levels(&mut model, 5.0, 10, 1.0, 0).is_err_and(|stuck| stuck.paths.is_empty()));
 }

@@ -24,7 +24,7 @@ mod scenarios;
 mod secret;
 #[cfg(target_os = "linux")]
 mod send;
-mod table;
+
 #[cfg(target_os = "linux")]
 mod transfer;
 mod verify;

@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum};
 
 use crate::file;
 use crate::outcome::{Failure, Format, print, print_json};
-use crate::table::{lay_out, number};
+use acklab_lab::report::text::{lay_out, number};
 
 /// Run a scenario and report what it measured
 #[derive(Args)]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::file::asked;
 use crate::outcome::{Failure, Format, print, print_json};
-use crate::table::lay_out;
+use acklab_lab::report::text::lay_out;
 
 /// List the built-in scenarios, or one scenario's parameters and metrics
 #[derive(Args)]

@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::file::asked;
 use crate::outcome::{Failure, Format, print, print_json, tell};
-use crate::table::lay_out;
+use acklab_lab::report::text::lay_out;
 
 /// Estimate or test a probability, or a mean, over runs of a scenario
 #[derive(Args)]
@@ -40,6 +40,9 @@ pub(crate) struct Verify {
     /// Half the width of the interval to reach; of a mean, relative to it
     #[arg(long, default_value_t = 0.05)]
     epsilon: f64,
+    /// Of a mean: half the width to reach in the mean's own unit, in place of the relative one
+    #[arg(long, conflicts_with = "epsilon")]
+    epsilon_abs: Option<f64>,
     /// Half the width of a test's region of indifference
     #[arg(long, default_value_t = 0.01)]
     delta: f64,
@@ -115,6 +118,7 @@ impl Verify {
             alpha: self.alpha,
             beta: self.beta,
             epsilon: self.epsilon,
+            epsilon_abs: self.epsilon_abs,
             delta_minus: self.delta,
             delta_plus: self.delta,
             u0: self.u0,
@@ -136,7 +140,7 @@ impl Verify {
         let verification = run_with_progress(&job);
         match self.format {
             Format::Json => print_json(&verification.to_json()),
-            Format::Text => print(&text(&verification)),
+            Format::Text => print(&text(&verification, self.alpha)),
         }?;
         let refuted = verification.report.decision == Some(Decision::Rejected);
         if refuted { Err(Failure::Check) } else { Ok(()) }
@@ -173,7 +177,7 @@ fn known(report: &Report, all: Option<u64>) -> String {
     line
 }
 
-fn text(verification: &Verification) -> String {
+fn text(verification: &Verification, alpha: f64) -> String {
     let report = &verification.report;
     let mut text = format!("{}: {}\n\n", verification.scenario, verification.query);
     if let Some(decision) = report.decision {
@@ -193,6 +197,14 @@ fn text(verification: &Verification) -> String {
             interval.high,
             100.0 * interval.confidence,
             interval.method
+        );
+    }
+    if let (Some(estimate), Some(at_most)) = (report.estimate, report.differing_at_most) {
+        let _ = writeln!(
+            text,
+            "  {estimate:.6} in every run: without any spread the mean has no interval\n  another value \
+             has a probability of at most {at_most:.4}, {:.0} % confidence",
+            100.0 * (1.0 - alpha)
         );
     }
     for (side, estimate) in ["left", "right"].iter().zip(report.sides.iter().flatten()) {
@@ -278,4 +290,4 @@ Queries:
 Examples:
   acklab verify ance-dumbbell 'Pr[<=30](<> itae > 8727)' --set queue=red
   acklab verify ance-dumbbell 'E[<=30; 50](max: itae)' --set cc=ance --format json
-  acklab verify ance-dumbbell 'Pr[<=12](<>[11,12] queue.length > 14)' --set queue=codel --splitting";
+  acklab verify scenarios/poisson.toml 'Pr[<=10](<> queue.length > 16)' --splitting";

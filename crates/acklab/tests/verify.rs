@@ -48,6 +48,23 @@ fn every_kind_of_query_is_answered_in_its_own_kind() {
 }
 
 #[test]
+fn a_mean_narrows_to_an_absolute_width_and_without_spread_has_no_interval() {
+    let answer = json(&["E[<=0.3](max: throughput)", "--epsilon-abs", "20000"]);
+    let interval = &answer["interval"];
+    assert_eq!(interval["method"], "chow-robbins");
+    let [low, high] = ["low", "high"].map(|end| interval[end].as_f64().expect("a number"));
+    assert!(high > low && high - low <= 40_000.0, "{interval}");
+
+    // Nothing is dropped in so short a time.
+    let query = "E[<=0.01](max: drops)";
+    let answer = json(&[query]);
+    assert_eq!((&answer["runs"], &answer["interval"]), (&299.into(), &Value::Null));
+    assert!((answer["differing_at_most"].as_f64().expect("a bound") - 0.01).abs() < 1e-4);
+    let text = String::from_utf8(verify(&[query]).stdout).expect("text");
+    assert!(text.contains("has no interval") && text.contains("at most 0.0100, 95 %"), "{text}");
+}
+
+#[test]
 fn a_refuted_hypothesis_exits_1_and_a_query_behind_the_settings_is_found() {
     let refuted = verify(&["--set", "cc=ance", "flows=2", "Pr[<=1](<> drops < 0) >= 0.5"]);
     assert_eq!(refuted.status.code(), Some(1));
@@ -62,6 +79,11 @@ fn bad_queries_and_options_exit_2_and_say_where() {
         (&["--set", "queue=red"], "what is the query?"),
         (&["Pr[<=1](<> drops > 0)", "--alpha", "2"], "alpha"),
         (&["Pr[<=1](<> drops > 0)", "--method", "guess"], "clopper-pearson"),
+        (&["Pr[<=1](<> drops > 0)", "--epsilon-abs", "0.1"], "E[<=30](max: …)"),
+        (&["E[<=1; 9](max: drops)", "--epsilon-abs", "0.1"], "E[<=30](max: …)"),
+        (&["E[<=1](max: drops)", "--epsilon-abs", "0"], "above 0"),
+        (&["E[<=1](max: drops)", "--epsilon-abs", "1", "--epsilon", "0.1"], "--epsilon"),
+        (&["Pr[itae<=30](<> drops > 1)", "--splitting"], "bounded by time"),
         (&["Pr[<=1](<> drops > 0)", "--set", "rate=-1"], "a rate is a positive number"),
         (&["E[<=1; 5](max: drops)", "--splitting"], "splitting needs a query"),
     ] {

@@ -78,13 +78,13 @@ pub(super) struct Wire {
 
 impl Wire {
     pub(super) fn new(config: Impairments, seed: u64, name: &str) -> Self {
-        let stream = |what| stream(seed, name, what);
+        let stream = |what| Rng::named(seed, &format!("{name}/{what}"));
         Self {
-            losses: config.loss.map(|loss| Losses::new(loss, stream(LOSS))),
+            losses: config.loss.map(|loss| Losses::new(loss, stream("loss"))),
             outages: config.outages,
-            corruptor: config.corruption.map(|config| Corruptor::new(config, stream(CORRUPTION))),
-            reorderer: config.reordering.map(|config| Reorderer::new(config, stream(REORDERING))),
-            copier: config.duplication.map(|config| Copier::new(config, stream(DUPLICATION))),
+            corruptor: config.corruption.map(|config| Corruptor::new(config, stream("corruption"))),
+            reorderer: config.reordering.map(|config| Reorderer::new(config, stream("reordering"))),
+            copier: config.duplication.map(|config| Copier::new(config, stream("duplication"))),
         }
     }
 
@@ -105,28 +105,13 @@ impl Wire {
     }
 
     /// Draws as under another seed from now on.
-    pub(super) fn reseed(&mut self, seed: u64, name: &str) {
-        let stream = |what| stream(seed, name, what);
-        if let Some(losses) = &mut self.losses {
-            losses.rng = stream(LOSS);
-        }
-        if let Some(corruptor) = &mut self.corruptor {
-            corruptor.rng = stream(CORRUPTION);
-        }
-        if let Some(reorderer) = &mut self.reorderer {
-            reorderer.coin.rng = stream(REORDERING);
-        }
-        if let Some(copier) = &mut self.copier {
-            copier.coin.rng = stream(DUPLICATION);
+    pub(super) fn reseed(&mut self, seed: u64) {
+        let losses = self.losses.as_mut().map(|losses| &mut losses.rng);
+        let corruptor = self.corruptor.as_mut().map(|corruptor| &mut corruptor.rng);
+        let reorderer = self.reorderer.as_mut().map(|reorderer| &mut reorderer.coin.rng);
+        let copier = self.copier.as_mut().map(|copier| &mut copier.coin.rng);
+        for rng in [losses, corruptor, reorderer, copier].into_iter().flatten() {
+            rng.reseed(seed);
         }
     }
 }
-
-fn stream(seed: u64, name: &str, what: &str) -> Rng {
-    Rng::named(seed, &format!("{name}/{what}"))
-}
-
-const LOSS: &str = "loss";
-const CORRUPTION: &str = "corruption";
-const REORDERING: &str = "reordering";
-const DUPLICATION: &str = "duplication";

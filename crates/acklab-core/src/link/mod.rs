@@ -11,7 +11,8 @@
 //! or pure ACKs: losses (independent, Gilbert-Elliott, by list), outages, damage, reordering, copies.
 //!
 //! A queue's changes are told with the time they happened, which for a packet that went into service
-//! may lie before the instant at which the link is next looked at.
+//! may lie before the instant at which the link is next looked at. To be told at that time, look at
+//! it then: [`Link::next_departure`], [`Link::advance`].
 
 mod config;
 mod disorder;
@@ -114,19 +115,6 @@ impl Link {
         }
     }
 
-    /// From now on, this link and its queue draw as they would under `seed`: a run that branches.
-    /// What is on its way already keeps its fate.
-    pub fn reseed(&mut self, seed: u64) {
-        let name = format!("link/{}", self.index);
-        self.rng = Rng::named(seed, &name);
-        if let Some(wire) = &mut self.wire {
-            wire.reseed(seed, &name);
-        }
-        if let Waiting::Managed(queue) = &mut self.waiting {
-            queue.reseed(&Setup { rate: self.rate, seed, name: &name });
-        }
-    }
-
     /// Copies made so far.
     pub const fn copies(&self) -> u64 {
         self.copies
@@ -159,8 +147,18 @@ impl Link {
         }
     }
 
-    /// Moves every packet whose turn has come from the queue into the transmitter.
-    fn advance(&mut self, now: Time, sink: &mut Sink) {
+    /// When the next packet leaves a computed queue. The link tells of it no sooner than it is next
+    /// looked at ([`Link::advance`]), which may be a propagation delay later; `None` where nothing
+    /// waits, and behind a managed queue, whose departures are deadlines.
+    pub fn next_departure(&self) -> Option<Time> {
+        match &self.waiting {
+            Waiting::Computed { started, .. } => self.transit.get(*started).map(|next| next.start),
+            Waiting::Managed(_) => None,
+        }
+    }
+
+    /// Moves every packet whose turn has come from the queue into the transmitter, and tells of it.
+    pub fn advance(&mut self, now: Time, sink: &mut Sink) {
         let Waiting::Computed { started, bytes, .. } = &mut self.waiting else {
             self.serve(now, sink);
             return;
@@ -331,6 +329,17 @@ impl Endpoint for Link {
 
     fn poll_event(&mut self) -> Option<Packet> {
         self.returned.pop_front()
+    }
+
+    /// What is on its way already keeps its fate.
+    fn reseed(&mut self, seed: u64) {
+        self.rng.reseed(seed);
+        if let Some(wire) = &mut self.wire {
+            wire.reseed(seed);
+        }
+        if let Waiting::Managed(queue) = &mut self.waiting {
+            queue.reseed(seed);
+        }
     }
 }
 

@@ -65,9 +65,9 @@ pub trait Queue {
     /// Bytes waiting, as the IP layer counts them.
     fn bytes(&self) -> u64;
 
-    /// From now on, coins fall as they would under the seed of `setup`: a run that branches. Those
-    /// that flip none ignore it.
-    fn reseed(&mut self, _setup: &Setup<'_>) {}
+    /// From now on, coins fall as they would under `seed`: a run that branches. Those that flip none
+    /// ignore it.
+    fn reseed(&mut self, _seed: u64) {}
 }
 
 /// What a link tells the discipline that it builds.

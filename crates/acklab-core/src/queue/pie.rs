@@ -325,7 +325,7 @@ impl Queue for Pie {
         self.waiting.bytes()
     }
 
-    fn reseed(&mut self, setup: &Setup<'_>) {
-        self.rng = setup.stream();
+    fn reseed(&mut self, seed: u64) {
+        self.rng.reseed(seed);
     }
 }

@@ -293,7 +293,7 @@ impl Queue for Red {
         self.waiting.bytes()
     }
 
-    fn reseed(&mut self, setup: &Setup<'_>) {
-        self.rng = setup.stream();
+    fn reseed(&mut self, seed: u64) {
+        self.rng.reseed(seed);
     }
 }

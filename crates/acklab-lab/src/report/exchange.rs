@@ -3,7 +3,7 @@
 use acklab_core::event::AckReason;
 use acklab_core::time::Time;
 
-use super::ladder::{Arrow, ArrowKind, CapturePoint, Hold, Host, Ladder, Side};
+use super::ladder::{Arrow, ArrowKind, CapturePoint, Hold, Host, Ladder, Note, Side};
 use crate::held::HeldExchange;
 
 /// Draws an exchange between two hosts of these names. Time zero is the first segment's departure.
@@ -57,14 +57,15 @@ pub fn ladder(exchange: &HeldExchange, sender: String, receiver: String) -> Ladd
 }
 
 /// The writes; where there are many, the first and the last stand for all.
-fn notes(exchange: &HeldExchange, ms: impl Fn(Time) -> f64) -> Vec<(Side, f64, String)> {
+fn notes(exchange: &HeldExchange, ms: impl Fn(Time) -> f64) -> Vec<Note> {
+    let note = |at: &Time, label: String| Note { side: Side::Left, at_ms: ms(*at), label };
     let words = "message written";
     match exchange.written.as_slice() {
         [first, .., last] if exchange.written.len() > NOTES_MAX => vec![
-            (Side::Left, ms(*first), format!("first of {} {words}", exchange.written.len())),
-            (Side::Left, ms(*last), format!("last {words}")),
+            note(first, format!("first of {} {words}", exchange.written.len())),
+            note(last, format!("last {words}")),
         ],
-        few => few.iter().map(|at| (Side::Left, ms(*at), words.into())).collect(),
+        few => few.iter().map(|at| note(at, words.into())).collect(),
     }
 }
 

@@ -78,8 +78,8 @@ fn block(block: &Block) -> Value {
         },
         Block::Table(table) => context! {
             kind => "table",
-            chooses => table.rows.iter().any(|row| row.choice.is_some()),
-            table => Value::from(Serde(table)),
+            chooses => table.chooses(),
+            table => Value::from(Serde(table.on_page())),
         },
     }
 }
@@ -118,9 +118,7 @@ const RUNTIME: &str = include_str!("../../assets/vega-runtime.js.gz.b64");
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{
-        Cdf, CdfSeries, Cell, Column, Figure, Fix, Ladder, Plot, Row, Table, Tone, Verdict,
-    };
+    use crate::report::{Cdf, CdfSeries, Column, Figure, Fix, Ladder, Table, Tone, Verdict};
 
     const HOSTILE: &str = "</script><script>alert('x')</script>&\"<!--";
 
@@ -128,19 +126,13 @@ mod tests {
         let words = || HOSTILE.to_owned();
         let series =
             CdfSeries { name: words(), points: vec![(0.0, 0.5), (1.0, 1.0)], straight: false };
-        let plot = Plot::Cdf(Cdf { x_title: words(), series: vec![series], marks: vec![] });
-        let figure = Figure { title: words(), caption: words(), drawing: plot };
+        let plot = Cdf { x_title: words(), series: vec![series], marks: vec![] };
+        let figure = Block::plot(HOSTILE, HOSTILE, plot);
         let ladder = Figure { title: words(), caption: words(), drawing: Ladder::default() };
-        let table = Table {
-            caption: words(),
-            columns: vec![Column::text(HOSTILE)],
-            rows: vec![Row {
-                cells: vec![Cell::text(HOSTILE)],
-                choice: Some(words()),
-                flagged: true,
-            }],
-            note: Some(words()),
-        };
+        let table = Table::new(HOSTILE, vec![Column::text(HOSTILE).over([HOSTILE], |words| words)])
+            .flag([true])
+            .choose([Some(words())])
+            .note(HOSTILE);
         let fix = Fix { host: words(), changes: vec![words()] };
         Page {
             title: words(),
@@ -157,9 +149,9 @@ mod tests {
                 blocks: vec![
                     Block::Text(words()),
                     Block::Facts(vec![(words(), words())]),
-                    Block::Figure(figure),
+                    figure,
                     Block::Ladder(ladder),
-                    Block::Table(table),
+                    table.into(),
                 ],
             }],
             terms: vec!["nagle"],

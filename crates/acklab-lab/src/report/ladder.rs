@@ -1,7 +1,7 @@
 //! The ladder diagram: two hosts, time downwards, packets as arrows, waits as shaded bands.
 //!
 //! Drawn as SVG here rather than with Vega-Lite, because it must be readable without a script and
-//! because its time axis is its own: gaps between events are drawn at least [`GAP_MIN_PX`] and at
+//! because its time axis is not linear: gaps between events are drawn at least [`GAP_MIN_PX`] and at
 //! most [`GAP_MAX_PX`] apart, so that a 0.1 ms path and a 200 ms wait fit one picture. Times are
 //! therefore written beside every event.
 //!
@@ -23,8 +23,8 @@ pub struct Ladder {
     pub arrows: Vec<Arrow>,
     /// Waits.
     pub holds: Vec<Hold>,
-    /// What happened inside a host, such as an application's write: (host, ms, words).
-    pub notes: Vec<(Side, f64, String)>,
+    /// What happened inside a host.
+    pub notes: Vec<Note>,
 }
 
 /// A host of a [`Ladder`].
@@ -100,6 +100,17 @@ pub struct Hold {
     pub label: String,
 }
 
+/// What happened inside a host, such as an application's write.
+#[derive(Clone, Debug)]
+pub struct Note {
+    /// The host.
+    pub side: Side,
+    /// When, in ms from the ladder's origin.
+    pub at_ms: f64,
+    /// What happened.
+    pub label: String,
+}
+
 impl Ladder {
     /// The drawing as an SVG element; `alt` is its text alternative.
     pub(super) fn to_svg(&self, alt: &str) -> String {
@@ -121,11 +132,11 @@ impl Ladder {
         svg
     }
 
-    /// All instants that need a height of their own.
+    /// All instants that stand at different heights.
     fn instants(&self) -> Vec<f64> {
         let arrows = self.arrows.iter().flat_map(|arrow| [arrow.sent_ms, arrow.received_ms]);
         let holds = self.holds.iter().flat_map(|hold| [hold.from_ms, hold.to_ms]);
-        let notes = self.notes.iter().map(|note| note.1);
+        let notes = self.notes.iter().map(|note| note.at_ms);
         arrows.chain(holds).chain(notes).collect()
     }
 
@@ -153,16 +164,13 @@ impl Ladder {
     /// none where it would touch the one above.
     fn draw_times(&self, svg: &mut String, axis: &TimeAxis) {
         for side in [Side::Left, Side::Right] {
-            let mut events: Vec<(f64, &str)> = Vec::new();
-            for arrow in &self.arrows {
-                let at = if arrow.from == side { arrow.sent_ms } else { arrow.received_ms };
-                events.push((at, ""));
-            }
-            for (note_side, at, words) in &self.notes {
-                if *note_side == side {
-                    events.push((*at, words));
-                }
-            }
+            let ends = self
+                .arrows
+                .iter()
+                .map(|arrow| if arrow.from == side { arrow.sent_ms } else { arrow.received_ms });
+            let mut events: Vec<(f64, &str)> = ends.map(|at| (at, "")).collect();
+            let notes = self.notes.iter().filter(|note| note.side == side);
+            events.extend(notes.map(|note| (note.at_ms, note.label.as_str())));
             events.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.len().cmp(&a.1.len())));
             let (x, anchor) = match side {
                 Side::Left => (LEFT_X - 20.0, "end"),
@@ -399,7 +407,7 @@ mod tests {
                 to_ms: 40.25,
                 label: "96 B held by Nagle until the ACK".into(),
             }],
-            notes: vec![(Side::Left, 20.0, "writes 48 B".into())],
+            notes: vec![Note { side: Side::Left, at_ms: 20.0, label: "writes 48 B".into() }],
         }
     }
 

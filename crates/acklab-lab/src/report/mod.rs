@@ -3,7 +3,8 @@
 //! A report is a [`Page`]: a verdict in plain words, then [`Section`]s made of [`Block`]s (text,
 //! facts, [`Figure`]s, [`Table`]s), then the conditions under which it holds. The same blocks serve
 //! every verb: `diagnose` and `run` have their builders here ([`diagnose`], [`run`]); others assemble a
-//! [`Page`] themselves and call [`Page::to_html`].
+//! [`Page`] themselves and call [`Page::to_html`]. A [`Table`], and a paper's [`Claim`]s as one, are data
+//! once: JSON and the terminal are made from the same columns as the page.
 //!
 //! Plots are Vega-Lite specifications drawn as SVG by the Vega runtime that the page carries
 //! (compressed, once); the ladder diagram is SVG made here, so that verdict, ladder and tables are
@@ -12,6 +13,7 @@
 //!
 //! Left out: fonts, images and anything else that would have to be fetched; PDF (browsers print).
 
+mod claim;
 pub mod diagnose;
 pub mod exchange;
 mod glossary;
@@ -21,14 +23,16 @@ mod page;
 mod plot;
 pub mod run;
 mod table;
+pub mod text;
 mod vega;
 
+pub use claim::{Claim, Outcome};
 pub use glossary::{Term, terms};
 pub use html::ReportError;
-pub use ladder::{Arrow, ArrowKind, CapturePoint, Hold, Host, Ladder, Side};
-pub use page::{Block, Figure, Fix, Page, Section, Tone, Verdict};
+pub use ladder::{Arrow, ArrowKind, CapturePoint, Hold, Host, Ladder, Note, Side};
+pub use page::{Block, Figure, Fix, Page, Section, Tone, Verdict, conditions};
 pub use plot::{
-    Cdf, CdfSeries, Histogram, LineSeries, Lines, Mark, Plot, SegmentKind, SequenceSegment,
-    TimeSequence,
+    Cdf, CdfSeries, ErrorBar, Histogram, LineSeries, Lines, Mark, Plot, SegmentKind,
+    SequenceSegment, TimeSequence,
 };
-pub use table::{Align, Cell, Column, Row, Table};
+pub use table::{Cell, Column, Table, Unit};

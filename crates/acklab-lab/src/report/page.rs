@@ -1,7 +1,8 @@
 //! What a report says, before it is HTML: the verdict, its sections and their blocks.
 //!
 //! Plain data: a builder fills it, [`Page::to_html`] turns it into a file. Text fields are plain
-//! text, which the renderer escapes; in sentences, `words between backticks` are set as code. The order of the fields is the order on the page.
+//! text, which the renderer escapes; in sentences, `words between backticks` are set as code. The order of
+//! the fields is the order on the page.
 
 use serde::Serialize;
 
@@ -63,6 +64,13 @@ pub struct Fix {
     pub changes: Vec<String>,
 }
 
+/// How to get a page of a simulation again: its command and version, and the world of its results.
+pub fn conditions(command: String) -> Vec<(String, String)> {
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let pairs = [("command", command), ("version", version), ("world", "virtual time".to_owned())];
+    pairs.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
 /// A heading with blocks under it.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
@@ -73,6 +81,13 @@ pub struct Section {
     pub choice: Option<String>,
     /// Content in order.
     pub blocks: Vec<Block>,
+}
+
+impl Section {
+    /// A section that is always shown.
+    pub fn new(title: impl Into<String>, blocks: Vec<Block>) -> Self {
+        Self { title: title.into(), choice: None, blocks }
+    }
 }
 
 /// One piece of a section.
@@ -88,6 +103,24 @@ pub enum Block {
     Ladder(Figure<Ladder>),
     /// A table.
     Table(Table),
+}
+
+impl Block {
+    /// A plot with its heading and how to read it.
+    pub fn plot(
+        title: impl Into<String>,
+        caption: impl Into<String>,
+        drawing: impl Into<Plot>,
+    ) -> Self {
+        let drawing = drawing.into();
+        Self::Figure(Figure { title: title.into(), caption: caption.into(), drawing })
+    }
+}
+
+impl From<Table> for Block {
+    fn from(table: Table) -> Self {
+        Self::Table(table)
+    }
 }
 
 /// A drawing with its words.

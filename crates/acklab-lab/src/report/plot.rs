@@ -17,6 +17,17 @@ pub enum Plot {
     Lines(Lines),
 }
 
+macro_rules! plots {
+    ($($kind:ident),*) => {$(
+        impl From<$kind> for Plot {
+            fn from(plot: $kind) -> Self {
+                Self::$kind(plot)
+            }
+        }
+    )*};
+}
+plots!(Cdf, TimeSequence, Histogram, Lines);
+
 /// A reference line with its label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
@@ -116,8 +127,21 @@ pub struct Lines {
     pub scatter: bool,
     /// Logarithmic horizontal axis.
     pub log_x: bool,
-    /// Vertical bars around points: (name of the series, x, low, high).
-    pub intervals: Vec<(String, f64, f64, f64)>,
+    /// Vertical bars around points.
+    pub intervals: Vec<ErrorBar>,
+}
+
+/// A vertical bar of [`Lines`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ErrorBar {
+    /// Name of the line to which it belongs.
+    pub series: String,
+    /// Where it stands on the horizontal axis.
+    pub x: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
 }
 
 /// One line of [`Lines`].

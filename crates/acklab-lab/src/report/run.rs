@@ -2,17 +2,18 @@
 //!
 //! Input is plain: names, samples and numbers, so that any scenario can be reported. With one case
 //! the page shows its distribution, the metric of each message in turn, and a ladder if there is
-//! one; with a grid, one table row per case and the figures that the scenario asks for
-//! . Where the scenario knows a closed form, the table and the plot show it beside what was
-//! simulated, and a row that leaves its bounds is marked.
+//! one; with a grid, one table row per case and the figures that the scenario asks for. Where the scenario
+//! knows a closed form, the table and the plot show it beside what was simulated, and a row that leaves
+//! its bounds is marked.
 
 use acklab_stats::{Ecdf, Summary};
 
 use super::html::ReportError;
 use super::ladder::Ladder;
-use super::page::{Block, Figure, Page, Section, Tone, Verdict};
+use super::page::{Block, Figure, Page, Section, Verdict};
 use super::plot::{Cdf, CdfSeries, LineSeries, Lines, Plot};
-use super::table::{Cell, Column, Row, Table, measure};
+use super::table::{Cell, Column, Table, measure};
+use super::text::capitalised;
 use crate::expected::{Comparison, Expected};
 
 /// What a run gave, ready to be told.
@@ -79,12 +80,11 @@ pub fn page(report: &RunReport<'_>) -> Page {
             drawing: ladder.clone(),
         }));
     }
-    let section = |title: &str, blocks| Section { title: title.into(), choice: None, blocks };
     let courses = report.courses.iter().cloned().map(Block::Figure).collect();
     let mut sections = vec![
-        section("Over time", courses),
-        section("Distributions", evidence),
-        section("Numbers", vec![Block::Table(table(report))]),
+        Section::new("Over time", courses),
+        Section::new("Distributions", evidence),
+        Section::new("Numbers", vec![table(report).into()]),
     ];
     sections.retain(|section| !section.blocks.is_empty());
     Page {
@@ -133,7 +133,7 @@ fn verdict(report: &RunReport<'_>) -> Verdict {
         }
     };
     explanation.extend(agreement(report));
-    Verdict { tone: Tone::Neutral, headline, explanation, fixes: vec![] }
+    Verdict { headline, explanation, ..Verdict::default() }
 }
 
 /// One sentence on how the cases keep to their closed form, if they have one.
@@ -158,80 +158,74 @@ fn agreement(report: &RunReport<'_>) -> Option<String> {
 fn keeps_to_the_law(case: &RunCase<'_>) -> Option<bool> {
     let expected = case.expected.as_ref()?;
     let summary = Summary::from_samples(case.samples)?;
-    let slack = |value: f64| LAW_SLACK * value + LAW_SLACK_MS;
+    let slack = |value: f64| LAW_SLACK * value + LAW_SLACK_ABSOLUTE;
     let mean_fits = summary.mean >= expected.mean_low - slack(expected.mean_low)
         && summary.mean <= expected.mean_high + slack(expected.mean_high);
     Some(mean_fits && summary.max <= expected.max + slack(expected.max))
 }
 
 fn single_case(report: &RunReport<'_>, case: &RunCase<'_>) -> Vec<Block> {
-    let title = axis_title(report);
-    let mut series: Vec<CdfSeries> = cdf_series("simulated".into(), case).into_iter().collect();
-    if let Some(law) = case.expected.as_ref().map(|expected| &expected.law)
-        && !law.is_empty()
-    {
-        series.push(CdfSeries { name: "closed form".into(), points: law.clone(), straight: true });
-    }
-    let cdf = Cdf { x_title: title.clone(), series, marks: vec![] };
-    let one = case.samples.len() / usize::try_from(report.replications.max(1)).unwrap_or(1);
-    let first = &case.samples[..one.min(POINTS_OF_A_SERIES)];
-    let points = first.iter().enumerate().map(|(index, sample)| (index as f64, *sample)).collect();
-    let lines = Lines {
-        x_title: "message".into(),
-        y_title: title,
-        series: vec![LineSeries { name: "first replication".into(), points }],
-        scatter: true,
-        ..Lines::default()
-    };
+    let of_one = case.samples.len() / usize::try_from(report.replications.max(1)).unwrap_or(1);
     // One value has no distribution, and one per replication no order.
     let mut figures = Vec::new();
     if case.samples.len() > 1 {
-        figures.push(Block::Figure(Figure {
-            title: format!("Distribution of the {}", report.metric),
-            caption: format!(
-                "{} samples from {} replications.{}",
-                case.samples.len(),
-                report.replications,
-                match &case.expected {
-                    Some(expected) if expected.mean_low < expected.mean_high => {
-                        " The closed form is that of drifting clocks, a straight line; ideal clocks \
-                         give steps about it."
-                    }
-                    _ => "",
-                }
-            ),
-            drawing: Plot::Cdf(cdf),
-        }));
+        figures.push(distribution(report, case));
     }
-    if one > 1 {
-        figures.push(Block::Figure(Figure {
-            title: format!("{} of each message", capitalised(&report.metric)),
-            caption: "The first replication, in the order in which the messages were written."
-                .into(),
-            drawing: Plot::Lines(lines),
-        }));
+    if of_one > 1 {
+        figures.push(message_by_message(report, &case.samples[..of_one.min(POINTS_OF_A_SERIES)]));
     }
     figures
 }
 
+fn distribution(report: &RunReport<'_>, case: &RunCase<'_>) -> Block {
+    let mut series: Vec<CdfSeries> = cdf_series("simulated".into(), case).into_iter().collect();
+    let law = case.expected.as_ref().map(|expected| &expected.law).filter(|law| !law.is_empty());
+    series.extend(law.map(|law| CdfSeries {
+        name: "closed form".into(),
+        points: law.clone(),
+        straight: true,
+    }));
+    let drifting = case.expected.as_ref().is_some_and(|law| law.mean_low < law.mean_high);
+    Block::plot(
+        format!("Distribution of the {}", report.metric),
+        format!(
+            "{} samples from {} replications.{}",
+            case.samples.len(),
+            report.replications,
+            if drifting { DRIFTING } else { "" }
+        ),
+        Cdf { x_title: axis_title(report), series, marks: vec![] },
+    )
+}
+
+fn message_by_message(report: &RunReport<'_>, first: &[f64]) -> Block {
+    let points = first.iter().enumerate().map(|(index, sample)| (index as f64, *sample)).collect();
+    Block::plot(
+        format!("{} of each message", capitalised(&report.metric)),
+        "The first replication, in the order in which the messages were written.",
+        Lines {
+            x_title: "message".into(),
+            y_title: axis_title(report),
+            series: vec![LineSeries { name: "first replication".into(), points }],
+            scatter: true,
+            ..Lines::default()
+        },
+    )
+}
+
 fn grid(report: &RunReport<'_>) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    for comparison in report.figures {
+    let figure = |comparison: &Comparison| {
         let series: Vec<CdfSeries> = report
             .cases
             .iter()
             .filter(|case| comparison.fixed.iter().all(|(name, value)| axis(case, name) == *value))
             .filter_map(|case| cdf_series(axis(case, comparison.series).to_owned(), case))
             .collect();
-        if !series.is_empty() {
-            blocks.push(Block::Figure(Figure {
-                title: comparison.title.into(),
-                caption: comparison.caption.into(),
-                drawing: Plot::Cdf(Cdf { x_title: axis_title(report), series, marks: vec![] }),
-            }));
-        }
-    }
-    blocks
+        let drawing = Cdf { x_title: axis_title(report), series, marks: vec![] };
+        let drawn = !drawing.series.is_empty();
+        drawn.then(|| Block::plot(comparison.title, comparison.caption, drawing))
+    };
+    report.figures.iter().filter_map(figure).collect()
 }
 
 fn cdf_series(name: String, case: &RunCase<'_>) -> Option<CdfSeries> {
@@ -240,75 +234,87 @@ fn cdf_series(name: String, case: &RunCase<'_>) -> Option<CdfSeries> {
 }
 
 fn table(report: &RunReport<'_>) -> Table {
-    let with_law = report.cases.iter().any(|case| case.expected.is_some());
-    let mut columns: Vec<Column> = report.cases.first().map_or(vec![], |case| {
-        case.axes.iter().map(|(name, _)| Column::text(&capitalised(name))).collect()
-    });
-    for name in ["Mean", "p50", "p95", "Maximum"] {
-        columns.push(Column::number(name, &report.unit));
-    }
+    let cases = &report.cases;
+    let parameter = |(index, (name, _)): (usize, &(String, String))| {
+        Column::text(capitalised(name)).over(cases, |case| axis_cell(&case.axes[index].1))
+    };
+    let number = |(index, (name, unit)): (usize, &(String, String))| {
+        let column = match name.as_str() {
+            "" => Column::number(capitalised(unit), ""),
+            name => Column::number(capitalised(name), unit.as_str()),
+        };
+        column.over(cases, |case| case.numbers[index])
+    };
+    let parameters = cases.first().map_or(&[][..], |case| &case.axes);
+    let mut columns: Vec<Column> = parameters.iter().enumerate().map(parameter).collect();
+    columns.extend(summaries(report));
+    let with_law = cases.iter().any(|case| case.expected.is_some());
     if with_law {
-        columns.push(Column::number("Mean by closed form", &report.unit));
-        columns.push(Column::number("Maximum by closed form", &report.unit));
+        columns.extend(closed_form(report));
     }
-    for (name, unit) in &report.numbers {
-        columns.push(match name.as_str() {
-            "" => Column::number(&capitalised(unit), ""),
-            name => Column::number(&capitalised(name), unit),
-        });
-    }
-    let rows = report.cases.iter().map(|case| row(case, with_law)).collect();
-    let note = with_law.then(|| {
-        format!(
-            "The closed form’s mean is given for ideal and for drifting clocks. Marked rows leave \
-             its bounds by more than {} % and {} ms.",
-            LAW_SLACK * 100.0,
-            LAW_SLACK_MS
-        )
-    });
+    columns.extend(report.numbers.iter().enumerate().map(number));
     let caption = format!(
         "{}, {} replications for each case. Click a heading to sort.",
         capitalised(&report.metric),
         report.replications
     );
-    Table { caption, columns, rows, note }
-}
-
-fn row(case: &RunCase<'_>, with_law: bool) -> Row {
-    let summary = Summary::from_samples(case.samples);
-    let measured = |pick: fn(&Summary) -> f64| Cell::measure_or_dash(summary.as_ref().map(pick));
-    let mut cells: Vec<Cell> = case.axes.iter().map(|(_, value)| axis_cell(value)).collect();
-    cells.extend([
-        measured(|summary| summary.mean),
-        measured(|summary| summary.p50),
-        measured(|summary| summary.p95),
-        measured(|summary| summary.max),
-    ]);
-    if with_law {
-        cells.extend(law_cells(case.expected.as_ref()));
+    let table = Table::new(caption, columns)
+        .flag(cases.iter().map(|case| keeps_to_the_law(case) == Some(false)));
+    if !with_law {
+        return table;
     }
-    cells.extend(case.numbers.iter().map(|number| Cell::measure(*number)));
-    Row { cells, choice: None, flagged: keeps_to_the_law(case) == Some(false) }
+    table.note(format!(
+        "The closed form’s mean is given for ideal and for drifting clocks. Marked rows leave its bounds by \
+         more than {} % and {} {}.",
+        LAW_SLACK * 100.0,
+        LAW_SLACK_ABSOLUTE,
+        report.unit
+    ))
 }
 
-fn law_cells(expected: Option<&Expected>) -> [Cell; 2] {
-    let Some(expected) = expected else {
-        return [Cell::measure(f64::NAN), Cell::measure(f64::NAN)];
+/// What was measured of the main metric.
+fn summaries(report: &RunReport<'_>) -> [Column; 4] {
+    let cases = report.cases.iter();
+    let summaries: Vec<_> = cases.map(|case| Summary::from_samples(case.samples)).collect();
+    let column = |name: &str, pick: fn(&Summary) -> f64| {
+        let column = Column::number(name, report.unit.as_str());
+        column.over(&summaries, |summary| summary.as_ref().map(pick))
     };
+    [
+        column("Mean", |summary| summary.mean),
+        column("p50", |summary| summary.p50),
+        column("p95", |summary| summary.p95),
+        column("Maximum", |summary| summary.max),
+    ]
+}
+
+/// What theory says of it.
+fn closed_form(report: &RunReport<'_>) -> [Column; 2] {
+    let column = |name: &str, cell: fn(&Expected) -> Cell| {
+        let column = Column::number(name, report.unit.as_str());
+        column.over(&report.cases, |case| case.expected.as_ref().map(cell))
+    };
+    [
+        column("Mean by closed form", mean_by_law),
+        column("Maximum by closed form", |expected| expected.max.into()),
+    ]
+}
+
+fn mean_by_law(expected: &Expected) -> Cell {
     let (low, high) = (measure(expected.mean_low), measure(expected.mean_high));
-    let text = if low == high { low } else { format!("{low} to {high}") };
-    [Cell { text, value: Some(expected.mean_high) }, Cell::measure(expected.max)]
+    let words = if low == high { low } else { format!("{low} to {high}") };
+    Cell::Ranked { words, value: expected.mean_high }
 }
 
 /// A parameter's value; one that begins with a number sorts by it.
 fn axis_cell(value: &str) -> Cell {
     let digits = value.trim_end_matches(|letter: char| !letter.is_ascii_digit());
-    let number = if value.starts_with(|first: char| first.is_ascii_digit()) {
-        digits.parse().ok()
-    } else {
-        None
-    };
-    Cell { text: value.into(), value: number }
+    match digits.parse() {
+        Ok(number) if value.starts_with(|first: char| first.is_ascii_digit()) => {
+            Cell::Ranked { words: value.into(), value: number }
+        }
+        _ => value.into(),
+    }
 }
 
 fn axis<'case>(case: &'case RunCase<'_>, name: &str) -> &'case str {
@@ -325,25 +331,22 @@ fn axis_title(report: &RunReport<'_>) -> String {
     format!("{} ({})", report.metric, report.unit)
 }
 
-fn capitalised(words: &str) -> String {
-    if words == "rtt" {
-        return "RTT".into();
-    }
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// Points of a distribution's line: finer than a pixel of the plot's height.
 const POINTS_OF_A_CDF: usize = 320;
 /// Messages drawn one by one.
 const POINTS_OF_A_SERIES: usize = 2000;
+/// What the caption says of a law whose clocks drift.
+const DRIFTING: &str = " The closed form is that of drifting clocks, a straight line; ideal clocks give steps \
+                        about it.";
 /// How far a case may leave its closed form before it is marked: 5 % ...
 const LAW_SLACK: f64 = 0.05;
 /// ... and this much, in the metric's unit.
-const LAW_SLACK_MS: f64 = 1.0;
+const LAW_SLACK_ABSOLUTE: f64 = 1.0;
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn case<'a>(receiver: &str, rtt: &str, samples: &'a [f64], max: f64) -> RunCase<'a> {
@@ -398,9 +401,11 @@ mod tests {
         let figures = page.sections[0].blocks.len();
         assert_eq!(figures, 1, "only figure 1 has cases");
         let Block::Table(table) = &page.sections[1].blocks[0] else { panic!("no table") };
-        assert_eq!((table.rows.len(), table.columns.len()), (2, 3 + 4 + 2 + 1));
-        assert!(table.rows.iter().all(|row| row.cells.len() == table.columns.len()));
-        assert_eq!(table.rows[0].cells[2], Cell { text: "30ms".into(), value: Some(30.0) });
+        let table = serde_json::to_value(table.on_page()).expect("a table");
+        let length = |part: &serde_json::Value| part.as_array().map(Vec::len);
+        assert_eq!(length(&table["rows"]), Some(2));
+        assert_eq!(length(&table["columns"]), Some(3 + 4 + 2 + 1));
+        assert_eq!(table["rows"][0]["cells"][2], json!({"text": "30ms", "value": 30.0}));
         assert!(page.verdict.explanation[0].contains("receiver = qnx-7.0"));
         assert!(page.verdict.explanation[2].contains("in all 2 cases"));
     }
@@ -413,7 +418,8 @@ mod tests {
             case("linux", "30ms", &[0.0, 0.0], 0.0),
         ]);
         let Block::Table(table) = &page(&report).sections[1].blocks[0] else { panic!("no table") };
-        assert_eq!(table.rows.iter().map(|row| row.flagged).collect::<Vec<_>>(), [true, false]);
+        let table = serde_json::to_value(table.on_page()).expect("a table");
+        assert_eq!([0, 1].map(|row| &table["rows"][row]["flagged"]), [true, false]);
     }
 
     #[test]

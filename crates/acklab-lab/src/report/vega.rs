@@ -9,7 +9,7 @@
 
 use serde_json::{Value, json};
 
-use super::plot::{Cdf, Histogram, Lines, Mark, Plot, SegmentKind, TimeSequence};
+use super::plot::{Cdf, ErrorBar, Histogram, Lines, Mark, Plot, SegmentKind, TimeSequence};
 
 /// What the page's script needs to draw `plot`: `{"spec": …, "data": {name: columns}}`.
 pub(super) fn drawing(plot: &Plot) -> Value {
@@ -78,17 +78,6 @@ fn lines_drawing(lines: &Lines) -> Value {
     let points = || lines.series.iter().flat_map(|series| &series.points);
     let names: Vec<&str> = lines.series.iter().map(|series| series.name.as_str()).collect();
     let lengths = lines.series.iter().map(|series| series.points.len());
-    let mark = if lines.scatter {
-        json!({"type": "point", "filled": true, "size": 14, "opacity": 0.7, "tooltip": true})
-    } else if lines.series.iter().any(|series| series.points.len() > MOST_MARKS) {
-        json!({"type": "line", "strokeWidth": 1.6, "tooltip": true})
-    } else {
-        // Points show where a line of few was measured, and hide a line of many.
-        let few = lines.series.iter().all(|series| series.points.len() <= MARKED_POINTS);
-        let point = if few { json!({"size": 40}) } else { json!(false) };
-        let width = if few { 2.2 } else { 1.5 };
-        json!({"type": "line", "strokeWidth": width, "point": point})
-    };
     let mut encoding = json!({
         "x": {"field": "x", "type": "quantitative", "title": lines.x_title, "scale": {"zero": false}},
         "y": {"field": "y", "type": "quantitative", "title": lines.y_title},
@@ -119,22 +108,32 @@ fn lines_drawing(lines: &Lines) -> Value {
             },
         }));
     }
-    layers.push(json!({"data": {"name": "points"}, "mark": mark, "encoding": encoding}));
+    layers
+        .push(json!({"data": {"name": "points"}, "mark": lines_mark(lines), "encoding": encoding}));
     drawing_of(280, &layers, &data)
 }
 
-fn interval_columns(intervals: &[(String, f64, f64, f64)]) -> Value {
-    let names: Vec<&str> = intervals.iter().map(|interval| interval.0.as_str()).collect();
+/// Points show where a line of few was measured, and hide a line of many.
+fn lines_mark(lines: &Lines) -> Value {
+    match lines.series.iter().map(|series| series.points.len()).max() {
+        _ if lines.scatter => {
+            json!({"type": "point", "filled": true, "size": 14, "opacity": 0.7, "tooltip": true})
+        }
+        Some(101..) => json!({"type": "line", "strokeWidth": 1.6, "tooltip": true}),
+        Some(61..) => json!({"type": "line", "strokeWidth": 1.5, "point": false}),
+        _ => json!({"type": "line", "strokeWidth": 2.2, "point": {"size": 40}}),
+    }
+}
+
+fn interval_columns(intervals: &[ErrorBar]) -> Value {
+    let names: Vec<&str> = intervals.iter().map(|bar| bar.series.as_str()).collect();
     json!({
-        "x": numbers(intervals.iter().map(|interval| interval.1), 7),
-        "a": numbers(intervals.iter().map(|interval| interval.2), 5),
-        "b": numbers(intervals.iter().map(|interval| interval.3), 5),
+        "x": numbers(intervals.iter().map(|bar| bar.x), 7),
+        "a": numbers(intervals.iter().map(|bar| bar.low), 5),
+        "b": numbers(intervals.iter().map(|bar| bar.high), 5),
         "s": words(&names, names.iter().map(|_| 1)),
     })
 }
-
-/// A line of more points is drawn without them.
-const MARKED_POINTS: usize = 60;
 
 fn histogram_drawing(histogram: &Histogram) -> Value {
     let counts = &histogram.counts;
@@ -240,20 +239,20 @@ fn legend_entries(sequence: &TimeSequence) -> Vec<&'static str> {
 
 fn sequence_columns(sequence: &TimeSequence) -> Value {
     let segments = &sequence.segments;
-    let optional = |value: Option<f64>| value.map_or(Value::Null, |value| number(value, 9));
+    let optional = |values: &mut dyn Iterator<Item = Option<f64>>, digits| -> Vec<Value> {
+        values.map(|value| value.map_or(Value::Null, |value| number(value, digits))).collect()
+    };
+    let held = || segments.iter().map(|segment| segment.held_ms);
+    let times = || segments.iter().map(|segment| segment.time_s);
     let kinds: Vec<&str> = segments.iter().map(|segment| kind_name(segment.kind)).collect();
     json!({
         "segments": {
-            "t": numbers(segments.iter().map(|segment| segment.time_s), 9),
-            "w": segments.iter()
-                .map(|segment| optional(segment.held_ms.map(|held| segment.time_s - held / 1e3)))
-                .collect::<Vec<_>>(),
+            "t": numbers(times(), 9),
+            "w": optional(&mut held().zip(times()).map(|(held, time)| Some(time - held? / 1e3)), 9),
             "a": numbers(segments.iter().map(|segment| segment.from_byte), 15),
             "b": numbers(segments.iter().map(|segment| segment.to_byte), 15),
             "n": numbers(segments.iter().map(|segment| segment.to_byte - segment.from_byte), 15),
-            "h": segments.iter()
-                .map(|segment| segment.held_ms.map_or(Value::Null, |held| number(held, 4)))
-                .collect::<Vec<_>>(),
+            "h": optional(&mut held(), 4),
             "f": segments.iter().map(|segment| segment.frame).collect::<Vec<_>>(),
             "k": words(&kinds, kinds.iter().map(|_| 1)),
         },
@@ -279,25 +278,22 @@ fn line_columns(points: &[(f64, f64)]) -> Value {
 }
 
 fn series_colour(names: &[&str]) -> Value {
-    let colours: Vec<String> = (0..names.len())
-        .map(|index| format!("var(--series-{})", index % SERIES_COLOURS + 1))
-        .collect();
-    let mut colour = json!({"field": "s", "type": "nominal", "title": null, "sort": null,
-                            "scale": {"domain": names, "range": colours}});
-    if names.len() < 2 {
-        colour["legend"] = Value::Null;
-    }
-    colour
+    by_series(names, |index| json!(format!("var(--series-{})", index % SERIES_COLOURS + 1)))
 }
 
 fn series_dash(names: &[&str]) -> Value {
-    let dashes: Vec<&[u8]> = (0..names.len()).map(|index| DASHES[index % DASHES.len()]).collect();
-    let mut dash = json!({"field": "s", "type": "nominal", "title": null, "sort": null,
-                          "scale": {"domain": names, "range": dashes}});
+    by_series(names, |index| json!(DASHES[index % DASHES.len()]))
+}
+
+/// What tells the series apart; one alone needs no legend.
+fn by_series(names: &[&str], look: impl Fn(usize) -> Value) -> Value {
+    let range: Vec<Value> = (0..names.len()).map(look).collect();
+    let mut encoding = json!({"field": "s", "type": "nominal", "title": null, "sort": null,
+                              "scale": {"domain": names, "range": range}});
     if names.len() < 2 {
-        dash["legend"] = Value::Null;
+        encoding["legend"] = Value::Null;
     }
-    dash
+    encoding
 }
 
 fn mark_columns(marks: &[Mark], x_max: f64) -> Value {
@@ -415,9 +411,6 @@ const DECADES: [u64; 14] =
 const SERIES_COLOURS: usize = 7;
 /// Dash patterns that stay apart in black and white.
 const DASHES: [&[u8]; 5] = [&[1, 0], &[8, 4], &[2, 3], &[10, 3, 2, 3], &[5, 2]];
-
-/// Points of a line that are marked; with more, marks hide the line.
-const MOST_MARKS: usize = 100;
 
 #[cfg(test)]
 mod tests {

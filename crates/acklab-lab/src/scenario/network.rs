@@ -228,6 +228,11 @@ impl<'a> NetworkRecorder<'a> {
         self.loop_values.iter().find(|slot| slot.0 == code).map_or(0.0, |slot| slot.1)
     }
 
+    /// The bottleneck's index in the world.
+    pub const fn bottleneck(&self) -> u32 {
+        self.watched.bottleneck
+    }
+
     /// Packets that wait at the bottleneck.
     pub const fn queue_packets(&self) -> u32 {
         self.queue.packets

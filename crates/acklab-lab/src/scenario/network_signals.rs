@@ -114,11 +114,20 @@ pub fn follow<'a>(
         return;
     }
     let mut rest = rest.iter().peekable();
-    while let Some(at) = world.next_time().filter(|at| *at <= until) {
-        while let Some(segment) = rest.next_if(|segment| segment.from <= at) {
-            world.reseed(segment.seed);
+    let link = world.observer().bottleneck();
+    loop {
+        let departure = world.next_departure(link).filter(|_| changes.has(Changes::QUEUE));
+        let next = departure.into_iter().chain(world.next_time()).min();
+        let Some(at) = next.filter(|at| *at <= until) else { return };
+        if departure == Some(at) {
+            // Before a turn at the same instant, as a managed queue lets it leave.
+            world.tell_departures(link, at);
+        } else {
+            while let Some(segment) = rest.next_if(|segment| segment.from <= at) {
+                world.reseed(segment.seed);
+            }
+            world.step();
         }
-        world.step();
         let wanted_one = world.observer_mut().take_changes().has(changes);
         if wanted_one && show(&world, at) == ControlFlow::Break(()) {
             return;

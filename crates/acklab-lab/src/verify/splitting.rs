@@ -1,18 +1,23 @@
 //! Rare events: [`Job::split`] answers `Pr[<=T](<> x > c)` by importance splitting.
 //!
 //! The importance is the query's own x, which rises towards c. An x that only adds up, such as itae, is a
-//! poor one: whoever comes near does so at the end, when no time is left to come nearer. Levels come from a pilot under another
-//! seed. A trajectory that splits off is the run from its beginning up to the instant at which the level
-//! was reached, computed again, and after it the scenario's links draw from another seed; so what is
-//! drawn at the start (when flows begin, where a clock stands) is the past's. It gains where what
-//! happens on the way decides, such as early drops and jitter, and nothing where the start decides all.
+//! poor one: whatever comes near does so at the end, when no time is left to come nearer. Levels come
+//! from a pilot under another seed. A trajectory that splits off is the run from its beginning up to the
+//! instant at which the level was reached, computed again, and after it everything that draws does so
+//! from another seed; what was drawn before (when flows begin, where a clock stands, when the next
+//! arrival comes) is the past's. It gains where what happens on the way decides, such as arrivals, early
+//! drops and jitter, and nothing where the start decides all.
+//!
+//! In `<>[a,b]` only the times from a to b count, at which x may just be holding its value, as for plain
+//! runs ([`acklab_stats`]'s monitor).
 
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::ControlFlow;
 
-use acklab_core::time::Time;
-use acklab_stats::query::{Binary, Expression, Path, Query};
+use acklab_core::time::{Span, Time};
+use acklab_sim::ResultHash;
+use acklab_stats::query::{Binary, Expression, Limit, Path, Query, Within};
 use acklab_stats::{
-    Passage, Segment as Split, SplitEstimate, SplitPlan, SplitRun, Splittable, choose_levels,
+    Passage, Segment as Split, SplitEstimate, SplitPlan, SplitRun, Splittable, Stuck, choose_levels,
 };
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -31,7 +36,7 @@ pub struct Effort {
 }
 
 /// Why a query cannot be answered by splitting.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SplitError {
     /// Its form.
     #[error(
@@ -39,12 +44,30 @@ pub enum SplitError {
          and an x that rises towards it, such as Pr[<=30](<>[10,30] queue.length > 12)"
     )]
     Form,
+    /// Its runs are bounded by a signal.
+    #[error(
+        "splitting needs runs that are bounded by time, as by Pr[<=30](...): ask about runs that are \
+         bounded by a signal without --splitting"
+    )]
+    Bound,
+    /// At the times that count, x has no value.
+    #[error(
+        "x has no value at the times that count: they lie beyond the end of the run, or x is not a number \
+         there. The event is impossible"
+    )]
+    NoValue,
+    /// What happens from a level on is not random.
+    #[error(
+        "from x = {0} on, nothing is random that x depends on: there is nothing to split. Ask without \
+         --splitting"
+    )]
+    Decided(f64),
     /// No trajectory of a pilot stage came nearer to the event.
     #[error(
-        "no pilot trajectory came nearer to the event than the stage before: it may be impossible, or \
-         more --effort is needed"
+        "of the pilot's trajectories that came to x = {0}, none came nearer to the event: more --effort is \
+         needed. If x cannot go beyond, as where a buffer is full, the event is impossible"
     )]
-    Stuck,
+    Stuck(f64),
     /// No replication reached the event.
     #[error("no replication reached the event: more --effort is needed")]
     Never,
@@ -68,13 +91,13 @@ impl Job {
     /// Answers the query by splitting.
     pub fn split(&self, effort: Effort) -> Result<SplitVerification, SplitError> {
         let watch = Stopwatch::start();
-        let importance = Importance::of(self.query.query()).ok_or(SplitError::Form)?;
+        let importance = Importance::of(self.query.query())?;
         let mut model = Model { job: self, importance: &importance };
         let goal = importance.goal;
         let levels = choose_levels(&mut model, goal, effort.trajectories, PASS, self.seed)
-            .ok_or(SplitError::Stuck)?;
+            .map_err(|stuck| model.why(&stuck))?;
         let plan =
-            SplitPlan::new(levels, effort.trajectories, self.seed).ok_or(SplitError::Stuck)?;
+            SplitPlan::new(levels, effort.trajectories, self.seed).ok_or(SplitError::Never)?;
         let replications = 0..u64::from(effort.replications);
         let runs: Vec<SplitRun> = replications
             .into_par_iter()
@@ -132,19 +155,20 @@ impl SplitVerification {
 
 /// What rises towards the event: `sign` times an expression, until `goal`, at the times that count.
 struct Importance {
-    counts: RangeInclusive<f64>,
+    within: Within,
     expression: Expression<usize>,
     sign: f64,
     goal: f64,
 }
 
 impl Importance {
-    fn of(query: &Query<usize>) -> Option<Self> {
-        let Query::Probability(measure) = query else { return None };
+    fn of(query: &Query<usize>) -> Result<Self, SplitError> {
+        let Query::Probability(measure) = query else { return Err(SplitError::Form) };
         let Path::Eventually(within, Expression::Binary(operator, left, right)) = &measure.path
         else {
-            return None;
+            return Err(SplitError::Form);
         };
+        let Limit::Time(_) = measure.window.limit else { return Err(SplitError::Bound) };
         // What needs no signal is a number.
         let bound = right.evaluate(&[]);
         let (sign, strict) = match operator {
@@ -152,16 +176,58 @@ impl Importance {
             Binary::GreaterEqual => (1.0, false),
             Binary::Less => (-1.0, true),
             Binary::LessEqual => (-1.0, false),
-            _ => return None,
+            _ => return Err(SplitError::Form),
         };
         let goal = sign * bound;
         let goal = if strict { goal.next_up() } else { goal };
-        bound.is_finite().then(|| Self {
-            expression: (**left).clone(),
-            sign,
-            goal,
-            counts: within.map_or(0.0..=f64::INFINITY, |within| within.from..=within.to),
-        })
+        let within = within.unwrap_or(Within { from: f64::NEG_INFINITY, to: f64::INFINITY });
+        let importance = Self { expression: (**left).clone(), sign, goal, within };
+        if bound.is_finite() { Ok(importance) } else { Err(SplitError::Form) }
+    }
+}
+
+/// The importance of one run as it goes, until it reaches a level.
+struct Climb<'a> {
+    importance: &'a Importance,
+    level: f64,
+    /// The importance of the last state, as long as that lies before the times that count.
+    held: Option<f64>,
+    passage: Passage,
+}
+
+impl Climb<'_> {
+    /// Takes the signals' values from `now` on.
+    fn observe(&mut self, now: Time, values: &[f64]) -> ControlFlow<()> {
+        let Importance { within: Within { from, to }, expression, sign, .. } = self.importance;
+        let (at, value) = (now.as_secs_f64(), sign * expression.evaluate(values));
+        if at < *from {
+            self.held = Some(value);
+            return ControlFlow::Continue(());
+        }
+        let held = self.held.take().filter(|_| at > *from);
+        if let Some(held) = held {
+            self.reach(Time::ZERO + Span::from_secs_f64(*from), held)?;
+        }
+        if at > *to { ControlFlow::Break(()) } else { self.reach(now, value) }
+    }
+
+    fn reach(&mut self, at: Time, value: f64) -> ControlFlow<()> {
+        self.passage.best = self.passage.best.max(value);
+        if value < self.level || value.is_nan() {
+            return ControlFlow::Continue(());
+        }
+        self.passage.reached = Some(at.as_nanos());
+        ControlFlow::Break(())
+    }
+
+    /// The run ended at `end`, its signals having kept their values up to there.
+    fn finish(mut self, end: Time) -> Passage {
+        let from = self.importance.within.from;
+        if let Some(held) = self.held.filter(|_| end.as_secs_f64() >= from) {
+            // Whether that is enough stands in the passage.
+            let _ = self.reach(Time::ZERO + Span::from_secs_f64(from), held);
+        }
+        self.passage
     }
 }
 
@@ -171,8 +237,8 @@ struct Model<'a> {
     importance: &'a Importance,
 }
 
-impl Splittable for Model<'_> {
-    fn run(&mut self, path: &[Split], level: f64) -> Passage {
+impl Model<'_> {
+    fn watch(&self, path: &[Split], mut each: impl FnMut(Time, &[f64]) -> ControlFlow<()>) {
         // A scenario draws anew before the events of a segment's time, a trajectory after those that
         // reached its level: one nanosecond lies between, or the replay would miss the level.
         let segment = |(index, split): (usize, &Split)| Segment {
@@ -180,21 +246,56 @@ impl Splittable for Model<'_> {
             seed: split.seed,
         };
         let segments: Vec<Segment> = path.iter().enumerate().map(segment).collect();
-        let mut passage = Passage { reached: None, best: f64::NEG_INFINITY };
         let Job { scenario, settings, until, wanted, .. } = self.job;
-        scenario.watch(settings, &segments, *until, wanted, &mut |now, values| {
-            if !self.importance.counts.contains(&now.as_secs_f64()) {
-                return ControlFlow::Continue(());
+        scenario.watch(settings, &segments, *until, wanted, &mut each);
+    }
+
+    /// Why a pilot stage did not rise.
+    fn why(&self, stuck: &Stuck) -> SplitError {
+        let level = stuck.best * self.importance.sign;
+        if stuck.best == f64::NEG_INFINITY {
+            SplitError::NoValue
+        } else if self.is_decided(&stuck.paths) {
+            SplitError::Decided(level)
+        } else {
+            SplitError::Stuck(level)
+        }
+    }
+
+    /// Whether trajectories that branch from one state all have one course.
+    fn is_decided(&self, paths: &[Vec<Split>]) -> bool {
+        let mut courses: Vec<(&[Split], u64)> = Vec::new();
+        let mut compared = false;
+        for path in paths {
+            let Some((_, past)) = path.split_last() else { continue };
+            let course = self.course(path);
+            match courses.iter().find(|(other, _)| *other == past) {
+                Some((_, other)) if *other != course => return false,
+                Some(_) => compared = true,
+                None => courses.push((past, course)),
             }
-            let value = self.importance.sign * self.importance.expression.evaluate(values);
-            passage.best = passage.best.max(value);
-            if value >= level {
-                passage.reached = Some(now.as_nanos());
-                return ControlFlow::Break(());
-            }
+        }
+        compared
+    }
+
+    /// A hash of all values of x and their times.
+    fn course(&self, path: &[Split]) -> u64 {
+        let mut hash = ResultHash::default();
+        self.watch(path, |now, values| {
+            hash.word(now.as_nanos());
+            hash.word(self.importance.expression.evaluate(values).to_bits());
             ControlFlow::Continue(())
         });
-        passage
+        hash.finish()
+    }
+}
+
+impl Splittable for Model<'_> {
+    fn run(&mut self, path: &[Split], level: f64) -> Passage {
+        let passage = Passage { reached: None, best: f64::NEG_INFINITY };
+        let mut climb = Climb { importance: self.importance, level, held: None, passage };
+        self.watch(path, |now, values| climb.observe(now, values));
+        climb.finish(self.job.until)
     }
 }
 

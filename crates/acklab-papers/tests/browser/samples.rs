@@ -3,8 +3,8 @@
 use acklab_lab::expected::Expected;
 use acklab_lab::report::run::{RunCase, RunReport};
 use acklab_lab::report::{
-    Arrow, ArrowKind, Block, CapturePoint, Cdf, CdfSeries, Cell, Column, Figure, Fix, Histogram,
-    Hold, Host, Ladder, LineSeries, Lines, Mark, Page, Plot, Row, Section, SegmentKind,
+    Arrow, ArrowKind, Block, CapturePoint, Cdf, CdfSeries, Column, ErrorBar, Figure, Fix,
+    Histogram, Hold, Host, Ladder, LineSeries, Lines, Mark, Note, Page, Plot, Section, SegmentKind,
     SequenceSegment, Side, Table, TimeSequence, Tone, Verdict,
 };
 use acklab_papers::scenario::NAGLE_DELACK_FIGURES;
@@ -15,18 +15,18 @@ pub(crate) fn every_block() -> Page {
         Block::Text("How the messages of this direction fared.".into()),
         Block::Facts(vec![("Round trip".into(), "0.2 ms".into())]),
         ladder(),
-        figure("Time-sequence", Plot::TimeSequence(time_sequence())),
-        figure("Added delay", Plot::Cdf(cdf(&["192.168.0.60", "192.168.0.241"]))),
-        figure("ACK delay", Plot::Histogram(histogram())),
-        figure("Mean delay", Plot::Lines(lines(false))),
-        figure("Delay of each message", Plot::Lines(lines(true))),
-        Block::Table(table()),
+        figure("Time-sequence", time_sequence()),
+        figure("Added delay", cdf(&["192.168.0.60", "192.168.0.241"])),
+        figure("ACK delay", histogram()),
+        figure("Mean delay", lines(false)),
+        figure("Delay of each message", lines(true)),
+        table().into(),
     ];
     Page {
         title: "Why are the messages late?".into(),
         subject: "sample.pcap: 5 908 packets in 30.0 s, 2 TCP connections".into(),
         verdict: verdict(),
-        sections: vec![Section { title: "The evidence".into(), choice: None, blocks }],
+        sections: vec![Section::new("The evidence", blocks)],
         terms: vec!["nagle", "delayed-ack", "interaction", "cdf"],
         conditions: vec![("Command".into(), "acklab diagnose sample.pcap".into())],
     }
@@ -37,20 +37,18 @@ pub(crate) fn two_choices() -> Page {
     let section = |key: &str| Section {
         title: format!("Direction {key}"),
         choice: Some(key.into()),
-        blocks: vec![figure("Added delay", Plot::Cdf(cdf(&[key])))],
+        blocks: vec![figure("Added delay", cdf(&[key]))],
     };
-    let row = |key: &str| Row {
-        cells: vec![Cell::text(key), Cell::measure(40.0)],
-        choice: Some(key.into()),
-        flagged: false,
-    };
-    let table = Table {
-        caption: "Choose a direction.".into(),
-        columns: vec![Column::text("Direction"), Column::number("Delay", "ms")],
-        rows: vec![row("a"), row("b")],
-        note: None,
-    };
-    let first = Section { title: "All".into(), choice: None, blocks: vec![Block::Table(table)] };
+    let keys = ["a", "b"];
+    let table = Table::new(
+        "Choose a direction.",
+        vec![
+            Column::text("Direction").over(keys, |key| key),
+            Column::number("Delay", "ms").over(keys, |_| 40.0),
+        ],
+    )
+    .choose(keys.map(|key| Some(key.to_owned())));
+    let first = Section::new("All", vec![table.into()]);
     Page { sections: vec![first, section("a"), section("b")], ..Page::default() }
 }
 
@@ -64,12 +62,8 @@ pub(crate) fn hostile() -> Page {
     let hostile_cdf = Cdf { x_title: words.into(), ..cdf(&[words, "other"]) };
     page.sections[0].blocks = vec![
         Block::Text(words.into()),
-        figure(words, Plot::Cdf(hostile_cdf)),
-        Block::Table(Table {
-            rows: vec![Row { cells: vec![Cell::text(words)], ..Row::default() }],
-            columns: vec![Column::text(words)],
-            ..Table::default()
-        }),
+        figure(words, hostile_cdf),
+        Table::new("", vec![Column::text(words).over([words], |words| words)]).into(),
     ];
     page
 }
@@ -99,9 +93,8 @@ fn verdict() -> Verdict {
     }
 }
 
-fn figure(title: &str, plot: Plot) -> Block {
-    let caption = format!("{title}: how to read it, in a sentence or two.");
-    Block::Figure(Figure { title: title.into(), caption, drawing: plot })
+fn figure(title: &str, plot: impl Into<Plot>) -> Block {
+    Block::plot(title, format!("{title}: how to read it, in a sentence or two."), plot)
 }
 
 fn ladder() -> Block {
@@ -137,10 +130,9 @@ fn ladder() -> Block {
                 label: "delayed-ACK timer runs".into(),
             },
         ],
-        notes: vec![
-            (Side::Left, 18.0, "writes 48 B".into()),
-            (Side::Left, 38.0, "writes 48 B".into()),
-        ],
+        notes: [18.0, 38.0]
+            .map(|at_ms| Note { side: Side::Left, at_ms, label: "writes 48 B".into() })
+            .into(),
     };
     Block::Ladder(Figure {
         title: "One hold, packet by packet".into(),
@@ -212,26 +204,19 @@ fn lines(scatter: bool) -> Lines {
         series: series.collect(),
         scatter,
         log_x: !scatter,
-        intervals: vec![("Linux".into(), 100.0, 40.0, 60.0)],
+        intervals: vec![ErrorBar { series: "Linux".into(), x: 100.0, low: 40.0, high: 60.0 }],
     }
 }
 
 fn table() -> Table {
-    let row = |name: &str, delay: f64, flagged| Row {
-        cells: vec![Cell::text(name), Cell::count(1501), Cell::measure(delay)],
-        choice: None,
-        flagged,
-    };
-    Table {
-        caption: "Both directions of each connection.".into(),
-        columns: vec![
-            Column::text("From"),
-            Column::number("Messages", ""),
-            Column::number("Added delay, p95", "ms"),
-        ],
-        rows: vec![row("192.168.0.60:4712", 38.6, true), row("192.168.0.241:4712", 0.39, false)],
-        note: None,
-    }
+    let rows = [("192.168.0.60:4712", 38.6, true), ("192.168.0.241:4712", 0.39, false)];
+    let columns = vec![
+        Column::text("From").over(rows, |(name, ..)| name),
+        Column::number("Messages", "").over(rows, |_| 1501_u64),
+        Column::number("Added delay, p95", "ms").over(rows, |(_, delay, _)| delay),
+    ];
+    Table::new("Both directions of each connection.", columns)
+        .flag(rows.map(|(.., flagged)| flagged))
 }
 
 /// Delays spread evenly over a cycle that grows with `case`.

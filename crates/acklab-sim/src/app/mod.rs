@@ -31,6 +31,10 @@ pub trait App: Send {
 
     /// When [`App::handle_timeout`] must be called next.
     fn poll_timeout(&self) -> Option<Time>;
+
+    /// From now on, whatever it draws comes from its streams under `seed`: a run that branches. Those
+    /// that draw nothing ignore it.
+    fn reseed(&mut self, _seed: u64) {}
 }
 
 /// What an application may do, now.

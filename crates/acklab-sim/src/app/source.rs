@@ -92,4 +92,8 @@ impl App for MessageSource {
     fn poll_timeout(&self) -> Option<Time> {
         self.next
     }
+
+    fn reseed(&mut self, seed: u64) {
+        self.rng.reseed(seed);
+    }
 }

@@ -64,4 +64,8 @@ impl App for Source {
     fn poll_timeout(&self) -> Option<Time> {
         self.arrivals.next_time().filter(|_| self.connected)
     }
+
+    fn reseed(&mut self, seed: u64) {
+        self.arrivals.reseed(seed);
+    }
 }

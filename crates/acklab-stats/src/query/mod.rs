@@ -1,7 +1,7 @@
 //! The query language of UPPAAL SMC over a scenario's signals.
 //!
 //! [`parse`] reads one query; [`Query::bind`] finds its signals among those that the scenario has and
-//! gives a [`BoundQuery`], whose [`monitor`](BoundQuery::monitor) judges one run. The grammar is in
+//! gives a [`BoundQuery`](crate::BoundQuery), whose [`monitor`](crate::BoundQuery::monitor) judges one run. The grammar is in
 //! docs/verification.md. Left out, because a trace of packets has no such thing: `#<=N` (steps of an
 //! automaton; parsed, and refused when bound), `under strategy`, nested temporal formulas (MITL).
 //! Beyond UPPAAL: units of time in bounds, and intervals on `<>`, `[]` and `U` inside `Pr[…](…)`.

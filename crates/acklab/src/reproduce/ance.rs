@@ -1,14 +1,13 @@
 //! `acklab reproduce ance`: the figures, table 4 and claims of the ANCE paper.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use acklab_papers::reproduce::ance::{self, Reproduction, sensitivity};
+use acklab_papers::reproduce::ance::{Reproduction, sensitivity};
 use clap::Args;
 
-use crate::outcome::{Failure, Format, print, print_json};
-use crate::table::lay_out;
+use super::delivery::{deliver, folder, spinner};
+use crate::outcome::{Failure, Format};
 
 /// Sup, de Moraes, Bauchspiess: Acknowledge-Based Non-Congestion Estimation (2020)
 #[derive(Args)]
@@ -33,7 +32,7 @@ pub(crate) struct Ance {
 
 impl Ance {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let bar = super::spinner();
+        let bar = spinner();
         let progress = |what: &str| bar.set_message(what.to_owned());
         if let Some(path) = &self.sensitivity {
             // Whatever cannot be written is refused before anything is computed; what is there stays
@@ -49,59 +48,11 @@ impl Ance {
             let text = sensitivity::markdown(&tables, self.seed, self.reps);
             return fs::write(path, text).map_err(|error| Failure::at(path.display(), error));
         }
-        super::folder(&self.out)?;
+        folder(&self.out)?;
         let reproduction = Reproduction::run(self.seed, self.reps, progress)
             .map_err(|error| Failure::Unusable(error.to_string()))?;
         bar.finish_and_clear();
-        let json = reproduction.to_json();
-        super::write(&self.out, ance::html(&reproduction), &json)?;
-        match self.format {
-            Format::Json => print_json(&json),
-            Format::Text => print(&self.text(&reproduction)),
-        }
-    }
-
-    fn text(&self, reproduction: &Reproduction) -> String {
-        let mut text = String::new();
-        let first = &reproduction.presets[0];
-        let rows: Vec<Vec<String>> = (0..first.claims.len())
-            .map(|index| {
-                let claim = first.claims[index].claim;
-                let outcomes = reproduction.presets.iter().map(|p| p.claims[index].outcome.word());
-                let mut row = vec![claim.text.to_owned()];
-                row.extend(outcomes.map(str::to_owned));
-                row
-            })
-            .collect();
-        let mut headings = vec!["claim"];
-        headings.extend(ance::PRESETS);
-        text.push_str(&lay_out(&headings, &rows));
-        for preset in &reproduction.presets {
-            let rows: Vec<Vec<String>> = preset
-                .table4
-                .iter()
-                .map(|row| {
-                    let ((low, high), report) = (row.interval(), &row.ours.report);
-                    vec![
-                        row.paper.technique.name.to_owned(),
-                        format!("{} to {}", row.paper.interval.0, row.paper.interval.1),
-                        format!("{low:.3} to {high:.3}"),
-                        format!("{} of {}", report.successes.unwrap_or(0), report.runs),
-                        if row.overlaps() { "yes" } else { "no" }.to_owned(),
-                    ]
-                })
-                .collect();
-            let _ = writeln!(text, "\ntable 4, preset {}", preset.name);
-            text.push_str(&lay_out(&["technique", "paper", "here", "runs", "overlap"], &rows));
-        }
-        let _ = writeln!(
-            text,
-            "\n{} replications of each configuration, {:.1} CPU s; the report with all figures: {}",
-            reproduction.replications,
-            reproduction.timing.cpu_s,
-            self.out.join("report.html").display()
-        );
-        text
+        deliver(&reproduction, &self.out, self.format)
     }
 }
 

@@ -1,19 +1,13 @@
 //! `acklab reproduce`: a paper's experiments, all of them, in one report. One paper, one file.
 
 mod ance;
+mod delivery;
 mod rdt;
 #[cfg(target_os = "linux")]
 mod rdt_host;
 mod xudp;
 
-use std::fs;
-use std::path::Path;
-use std::time::Duration;
-
-use acklab_lab::report::ReportError;
 use clap::{Args, Subcommand};
-use indicatif::ProgressBar;
-use serde_json::Value;
 
 use crate::outcome::Failure;
 #[cfg(target_os = "linux")]
@@ -41,26 +35,4 @@ impl Reproduce {
             Paper::Rdt(paper) => paper.run(),
         }
     }
-}
-
-/// Tells on standard error what is being done.
-fn spinner() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    bar.enable_steady_tick(Duration::from_millis(100));
-    bar
-}
-
-/// Makes the folder of a report: whatever cannot be written is refused before anything is computed.
-fn folder(out: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(out).map_err(|error| Failure::at(out.display(), error))
-}
-
-/// Writes `report.html` and `result.json` into `out`.
-fn write(out: &Path, html: Result<String, ReportError>, json: &Value) -> Result<(), Failure> {
-    let html = html.map_err(|error| Failure::at(out.join("report.html").display(), error))?;
-    for (name, text) in [("report.html", html), ("result.json", format!("{json:#}\n"))] {
-        let path = out.join(name);
-        fs::write(&path, text).map_err(|error| Failure::at(path.display(), error))?;
-    }
-    Ok(())
 }

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use crate::outcome::Failure;
 
-/// One end of the course protocol: `acklab reproduce rdt` starts it, nobody else does.
+/// One end of the course protocol, started by `acklab reproduce rdt` alone.
 #[derive(Args)]
 pub(crate) struct RdtHost {
     role: Role,

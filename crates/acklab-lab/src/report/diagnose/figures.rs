@@ -7,10 +7,10 @@
 
 use acklab_trace::diagnosis::{self as found, Direction, Flow, Rung};
 
-use crate::report::ladder::{Arrow, ArrowKind, CapturePoint, Hold, Host, Ladder, Side};
+use crate::report::ladder::{Arrow, ArrowKind, CapturePoint, Hold, Host, Ladder, Note, Side};
 use crate::report::page::{Block, Figure};
 use crate::report::plot::{
-    Cdf, CdfSeries, Histogram, Mark, Plot, SegmentKind, SequenceSegment, TimeSequence,
+    Cdf, CdfSeries, Histogram, Mark, SegmentKind, SequenceSegment, TimeSequence,
 };
 use crate::report::table::measure;
 
@@ -38,7 +38,8 @@ pub(super) fn draw_ladder(flow: &Flow, direction: &Direction) -> Option<Ladder> 
     for (index, rung) in rungs.iter().enumerate() {
         let Some(held_ms) = rung.held_ms else { continue };
         let leaves = at(rung) - shift.to_left_ms;
-        notes.push((Side::Left, leaves - held_ms, format!("{} bytes written", rung.len)));
+        let label = format!("{} bytes written", rung.len);
+        notes.push(Note { side: Side::Left, at_ms: leaves - held_ms, label });
         holds.push(Hold {
             side: Side::Left,
             from_ms: leaves - held_ms,
@@ -163,32 +164,29 @@ pub(super) fn close_up(direction: &Direction) -> Option<Block> {
     let acks = rungs.iter().filter_map(|rung| Some((seconds(rung), rung.ack? as f64)));
     let sequence =
         TimeSequence { segments: segments.collect(), sent: vec![], acks: acks.collect() };
-    Some(Block::Figure(Figure {
-        title: "The same hold as a time-sequence plot".into(),
-        caption: "Each upright bar is a packet of data; the stepped line is what has been \
-                  acknowledged. The flat bar is the time for which the data waited in the sender: it \
-                  leaves as the line steps up."
-            .into(),
-        drawing: Plot::TimeSequence(sequence),
-    }))
+    Some(Block::plot(
+        "The same hold as a time-sequence plot",
+        "Each upright bar is a packet of data; the stepped line is what has been acknowledged. The flat bar \
+         is the time for which the data waited in the sender: it leaves as the line steps up.",
+        sequence,
+    ))
 }
 
 /// The whole connection over time.
 pub(super) fn overview(direction: &Direction) -> Option<Block> {
-    let points = |points: &found::Points| -> Vec<(f64, f64)> {
-        points.x.iter().copied().zip(points.y.iter().copied()).collect()
-    };
     let (sent, acks) = (points(&direction.plots.data), points(&direction.plots.acks));
     (sent.len() > 2).then(|| {
-        Block::Figure(Figure {
-            title: "The whole stream over time".into(),
-            caption:
-                "Bytes sent and bytes acknowledged, thinned to a few hundred points. Drag to move, \
-                      hold Shift and turn the wheel to zoom, double-click for the whole."
-                    .into(),
-            drawing: Plot::TimeSequence(TimeSequence { segments: vec![], sent, acks }),
-        })
+        Block::plot(
+            "The whole stream over time",
+            "Bytes sent and bytes acknowledged, thinned to a few hundred points. Drag to move, hold Shift and \
+             turn the wheel to zoom, double-click for the whole.",
+            TimeSequence { segments: vec![], sent, acks },
+        )
     })
+}
+
+fn points(found: &found::Points) -> Vec<(f64, f64)> {
+    found.x.iter().copied().zip(found.y.iter().copied()).collect()
 }
 
 /// The distribution of the delay that holding added to each message.
@@ -197,7 +195,7 @@ pub(super) fn added_delay(direction: &Direction) -> Option<Block> {
     if found.x.len() < 2 || direction.stalls.is_empty() {
         return None;
     }
-    let points: Vec<(f64, f64)> = found.x.iter().copied().zip(found.y.iter().copied()).collect();
+    let points = points(found);
     let delay = &direction.added_delay_ms;
     let source = match delay.source {
         "in_band" => "read from the time stamps that the messages carry",
@@ -205,19 +203,19 @@ pub(super) fn added_delay(direction: &Direction) -> Option<Block> {
         _ => "taken as the most it can have been, the time since the packet before",
     };
     let mark = |at: f64, name: &str| Mark { at, label: format!("{name} = {} ms", measure(at)) };
-    Some(Block::Figure(Figure {
-        title: "Delay added in the sender".into(),
-        caption: format!(
-            "How many of the {} messages were late by at most so much, {source}. Without \
-             Nagle’s algorithm the line would stand upright at the left.",
+    Some(Block::plot(
+        "Delay added in the sender",
+        format!(
+            "How many of the {} messages were late by at most so much, {source}. Without Nagle’s algorithm the \
+             line would stand upright at the left.",
             delay.messages
         ),
-        drawing: Plot::Cdf(Cdf {
+        Cdf {
             x_title: "added delay (ms)".into(),
             series: vec![CdfSeries { name: "messages".into(), points, straight: false }],
             marks: vec![mark(delay.p50, "p50"), mark(delay.p95, "p95")],
-        }),
-    }))
+        },
+    ))
 }
 
 /// How long the receiver took to acknowledge.
@@ -238,15 +236,12 @@ pub(super) fn ack_delay(direction: &Direction) -> Option<Block> {
             Mark { at: 200.0, label: "200 ms: Windows 7, QNX".into() },
         ],
     };
-    Some(Block::Figure(Figure {
-        title: "How long the receiver waits before it acknowledges".into(),
-        caption:
-            "Pure acknowledgments, as seen at the capture point. A heap just below 40 or 200 ms is \
-                  the mark of a delayed-ACK timer; the dashed lines show where common systems have \
-                  theirs."
-                .into(),
-        drawing: Plot::Histogram(histogram),
-    }))
+    Some(Block::plot(
+        "How long the receiver waits before it acknowledges",
+        "Pure acknowledgments, as seen at the capture point. A heap just below 40 or 200 ms is the mark of a \
+         delayed-ACK timer; the dashed lines show where common systems have theirs.",
+        histogram,
+    ))
 }
 
 /// One way's share of the quickest answer: less than a half, since the host takes some time too.

@@ -10,13 +10,13 @@ mod figures;
 
 use acklab_trace::Diagnosis;
 use acklab_trace::diagnosis::{
-    Direction, Finding, Flow, Mechanism, NagleState, PolicyKind, WaitCause,
+    Direction, Finding, Flow, Mechanism, NagleState, PolicyKind, Stall, WaitCause,
 };
 
 use super::html::ReportError;
 use super::ladder::Ladder;
 use super::page::{Block, Fix, Page, Section, Tone, Verdict};
-use super::table::{Cell, Column, Row, Table, grouped, measure};
+use super::table::{Column, Table, Unit, grouped, measure};
 
 /// The report as one HTML file. `file` names the capture as the user did; `conditions` are the
 /// command, version and the like as (name, value).
@@ -35,18 +35,12 @@ pub fn page(diagnosis: &Diagnosis, file: &str, conditions: Vec<(String, String)>
     let shown = &directions[..directions.len().min(DIRECTIONS_SHOWN)];
     let mut sections: Vec<Section> =
         shown.iter().map(|(flow, direction)| evidence(diagnosis, flow, direction)).collect();
-    sections.push(Section {
-        title: "All connections".into(),
-        choice: None,
-        blocks: vec![Block::Table(connections(diagnosis, &directions))],
-    });
+    let connections = connections(diagnosis, &directions);
+    sections.push(Section::new("All connections", vec![connections.into()]));
     let limits = [&diagnosis.verdict.limits[..], &capture.notes[..]].concat();
     if !limits.is_empty() {
-        sections.push(Section {
-            title: "What this capture cannot tell".into(),
-            choice: None,
-            blocks: limits.into_iter().map(Block::Text).collect(),
-        });
+        let limits = limits.into_iter().map(Block::Text).collect();
+        sections.push(Section::new("What this capture cannot tell", limits));
     }
     Page {
         title: "Are messages held back in the sender?".into(),
@@ -273,40 +267,31 @@ fn receiver(direction: &Direction) -> String {
 }
 
 fn stalls(direction: &Direction) -> Table {
-    let ms = |name| Column::number(name, "ms");
-    let columns = vec![
-        Column::text("Released by"),
-        Column::number("Holds", ""),
-        Column::number("Time lost", "s"),
-        Column::number("Share of time", "%"),
-        ms("Added delay, p50"),
-        ms("p95"),
-        ms("Worst"),
-        Column::text("Worst frames"),
-    ];
-    let row = |stall: &acklab_trace::diagnosis::Stall| {
-        let frames: Vec<String> =
-            stall.worst_frames.iter().take(5).map(ToString::to_string).collect();
-        let cells = vec![
-            Cell::text(mechanism(stall.mechanism)),
-            Cell::count(stall.count),
-            Cell::measure(stall.seconds),
-            Cell::measure(stall.share_of_time * 100.0),
-            Cell::measure(stall.added_delay_ms.p50),
-            Cell::measure(stall.added_delay_ms.p95),
-            Cell::measure(stall.added_delay_ms.max),
-            Cell::text(frames.join(", ")),
-        ];
-        Row { cells, ..Row::default() }
+    let stalls = &direction.stalls;
+    let frames = |stall: &Stall| {
+        let worst = stall.worst_frames.iter().take(5).map(ToString::to_string);
+        worst.collect::<Vec<_>>().join(", ")
     };
-    let note = (direction.small_holds > 0).then(|| {
-        format!("{} holds shorter than 10 ms are not counted here.", grouped(direction.small_holds))
-    });
-    Table {
-        caption: "Messages held back, by what let them go at last.".into(),
-        columns,
-        rows: direction.stalls.iter().map(row).collect(),
-        note,
+    let delay = |name: &str, pick: fn(&Stall) -> f64| Column::number(name, "ms").over(stalls, pick);
+    let table = Table::new(
+        "Messages held back, by what let them go at last.",
+        vec![
+            Column::text("Released by").over(stalls, |stall| mechanism(stall.mechanism)),
+            Column::number("Holds", "").over(stalls, |stall| stall.count),
+            Column::number("Time lost", "s").over(stalls, |stall| stall.seconds),
+            Column::number("Share of time", Unit::percent("%"))
+                .over(stalls, |stall| stall.share_of_time),
+            delay("Added delay, p50", |stall| stall.added_delay_ms.p50),
+            delay("p95", |stall| stall.added_delay_ms.p95),
+            delay("Worst", |stall| stall.added_delay_ms.max),
+            Column::text("Worst frames").over(stalls, frames),
+        ],
+    );
+    match direction.small_holds {
+        0 => table,
+        few => {
+            table.note(format!("{} holds shorter than 10 ms are not counted here.", grouped(few)))
+        }
     }
 }
 
@@ -319,61 +304,63 @@ fn mechanism(mechanism: Mechanism) -> &'static str {
 }
 
 fn connections(diagnosis: &Diagnosis, directions: &[(&Flow, &Direction)]) -> Table {
+    let shown = &directions[..directions.len().min(ROWS_SHOWN)];
+    let rows = || shown.iter().map(|(_, direction)| *direction);
     let columns = vec![
-        Column::text("From"),
-        Column::text("To"),
-        Column::number("Data", "bytes"),
-        Column::number("Segments", ""),
-        Column::number("RTT, p50", "ms"),
-        Column::text("Nagle"),
-        Column::number("Holds", ""),
-        Column::number("Time lost", "s"),
-        Column::number("Added delay, p95", "ms"),
+        Column::text("From").over(rows(), |direction| direction.from.as_str()),
+        Column::text("To").over(rows(), |direction| direction.to.as_str()),
+        Column::number("Data", "bytes").over(rows(), |direction| direction.bytes),
+        Column::number("Segments", "").over(rows(), |direction| direction.segments),
+        Column::number("RTT, p50", "ms")
+            .over(rows(), |direction| direction.rtt_ms.map(|rtt| rtt.p50)),
+        Column::text("Nagle").over(rows(), |direction| match direction.nagle.state {
+            NagleState::On => "on",
+            NagleState::Off => "off",
+            NagleState::Unknown => "–",
+        }),
+        Column::number("Holds", "").over(rows(), held),
+        Column::number("Time lost", "s").over(rows(), stalled_s),
+        Column::number("Added delay, p95", "ms").over(rows(), |direction| {
+            (held(direction) > 0).then_some(direction.added_delay_ms.p95)
+        }),
     ];
-    let row = |(index, (flow, direction)): (usize, &(&Flow, &Direction))| {
-        let held: u64 = direction.stalls.iter().map(|stall| stall.count).sum();
-        let delay = &direction.added_delay_ms;
-        let cells = vec![
-            Cell::text(&direction.from),
-            Cell::text(&direction.to),
-            Cell::count(direction.bytes),
-            Cell::count(direction.segments),
-            Cell::measure_or_dash(direction.rtt_ms.map(|rtt| rtt.p50)),
-            Cell::text(match direction.nagle.state {
-                NagleState::On => "on",
-                NagleState::Off => "off",
-                NagleState::Unknown => "–",
-            }),
-            Cell::count(held),
-            Cell::measure(stalled_s(direction)),
-            Cell::measure_or_dash((held > 0).then_some(delay.p95)),
-        ];
-        let choice = (index < DIRECTIONS_SHOWN).then(|| key(flow, direction));
-        Row { cells, choice, flagged: held > 0 }
+    let choice = |(index, (flow, direction)): (usize, &(&Flow, &Direction))| {
+        (index < DIRECTIONS_SHOWN).then(|| key(flow, direction))
     };
-    let rows: Vec<Row> = directions.iter().take(ROWS_SHOWN).enumerate().map(row).collect();
-    let left_out = directions.len().saturating_sub(ROWS_SHOWN) as u64;
+    let table = Table::new(
+        "Both directions of each connection, the most stalled first. Choose a row to see its figures; click a \
+         heading to sort.",
+        columns,
+    )
+    .choose(shown.iter().enumerate().map(choice))
+    .flag(rows().map(|direction| held(direction) > 0));
+    match left_out(diagnosis, directions.len()) {
+        notes if notes.is_empty() => table,
+        notes => table.note(notes.join(" ")),
+    }
+}
+
+/// What the table and the figures do not show.
+fn left_out(diagnosis: &Diagnosis, directions: usize) -> Vec<String> {
     let mut notes = Vec::new();
-    if directions.len() > DIRECTIONS_SHOWN {
+    if directions > DIRECTIONS_SHOWN {
         notes.push(format!("Figures are shown for the first {DIRECTIONS_SHOWN} rows."));
     }
-    if left_out > 0 || diagnosis.flows_not_listed > 0 {
+    let rows = directions.saturating_sub(ROWS_SHOWN) as u64;
+    if rows > 0 || diagnosis.flows_not_listed > 0 {
         notes.push(format!(
             "Left out: {} directions here, and {} connections that were counted but not kept in \
              detail.",
-            grouped(left_out),
+            grouped(rows),
             grouped(diagnosis.flows_not_listed)
         ));
     }
-    Table {
-        caption:
-            "Both directions of each connection, the most stalled first. Choose a row to see its \
-                  figures; click a heading to sort."
-                .into(),
-        columns,
-        rows,
-        note: (!notes.is_empty()).then(|| notes.join(" ")),
-    }
+    notes
+}
+
+/// How often the direction's sender held data back.
+fn held(direction: &Direction) -> u64 {
+    direction.stalls.iter().map(|stall| stall.count).sum()
 }
 
 fn stalled_s(direction: &Direction) -> f64 {

@@ -182,6 +182,7 @@ impl Scenario for Graph {
         model::open_flows(&mut world, &self.file, seed);
         let end = Time::ZERO + settings.span("duration");
         world.run_until(end);
+        world.tell_departures(watched, end);
         let events = world.events();
         world.into_observer().finish(end, events)
     }

@@ -11,7 +11,8 @@ use super::configuration::{
 };
 use super::table4;
 use acklab_lab::parameter::SetError;
-use acklab_lab::report::{Block, Cdf, CdfSeries, Figure, LineSeries, Lines, Plot};
+use acklab_lab::report::text::capitalised;
+use acklab_lab::report::{Block, Cdf, CdfSeries, LineSeries, Lines};
 use acklab_lab::series::{self, Series};
 
 /// One run of one configuration, its signals over time.
@@ -53,148 +54,136 @@ const DUMBBELL_SIGNALS: &[&str] = &[
 
 /// Every figure, in the paper's order.
 pub fn blocks(traces: &[Trace], table: &[table4::Row]) -> Vec<Block> {
-    let drawing = Drawing { traces };
-    let mut blocks = Vec::new();
-    for technique in [RED, CODEL, PIE, ENCN] {
-        blocks.push(drawing.of_one(2, "bottleneck queue", Topology::Daisy, technique, QUEUE));
-    }
-    blocks.push(drawing.of_one(3, "congestion window", Topology::Daisy, ANCE, WINDOW));
-    blocks.push(drawing.of_one(4, "bottleneck queue", Topology::Daisy, ANCE, QUEUE));
-    let throughput = "Throughput";
-    blocks.push(drawing.of_all(5, throughput, Topology::Daisy, &DAISY, THROUGHPUT));
-    for (number, technique) in (10..).zip(TABLE_4) {
-        let title = "throughput of each flow";
-        blocks.push(drawing.of_one(number, title, Topology::Dumbbell, technique, FLOWS));
-    }
-    let (dumbbell, total) = (Topology::Dumbbell, "Total TCP throughput");
-    blocks.push(drawing.of_all(16, total, dumbbell, &TABLE_4, THROUGHPUT));
-    blocks.push(drawing.of_all(17, "Jain's index of the flows", dumbbell, &TABLE_4, JAIN));
-    for (number, technique) in (18..).zip(TABLE_4) {
-        blocks.push(drawing.of_one(number, "motor position", dumbbell, technique, POSITION));
-    }
-    for (number, technique) in (24..).zip(TABLE_4) {
-        blocks.push(drawing.of_one(number, "bottleneck queue", dumbbell, technique, QUEUE));
-    }
-    blocks.push(drawing.of_all(30, "ITAE of the motor", dumbbell, &TABLE_4, ITAE));
+    use Topology::{Daisy, Dumbbell};
+    let one = |number, topology, technique, quantity| {
+        Drawing { traces, number, topology, quantity }.of_one(technique)
+    };
+    let all = |number, topology, techniques, quantity| {
+        Drawing { traces, number, topology, quantity }.of_all(techniques)
+    };
+    let each = |first: u32, quantity: &'static Quantity| {
+        let numbered = (first..).zip(TABLE_4);
+        numbered.map(move |(number, technique)| one(number, Dumbbell, technique, quantity))
+    };
+    let ecn = &[JERSEY, EDCTCP, ANCE];
+    let mut blocks: Vec<Block> =
+        [RED, CODEL, PIE, ENCN].map(|technique| one(2, Daisy, technique, &QUEUE)).into();
+    blocks.push(one(3, Daisy, ANCE, &WINDOW));
+    blocks.push(one(4, Daisy, ANCE, &QUEUE));
+    blocks.push(all(5, Daisy, &DAISY, &THROUGHPUT));
+    blocks.extend(each(10, &FLOWS));
+    blocks.push(all(16, Dumbbell, &TABLE_4, &TOTAL));
+    blocks.push(all(17, Dumbbell, &TABLE_4, &JAIN));
+    blocks.extend(each(18, &POSITION));
+    blocks.extend(each(24, &QUEUE));
+    blocks.push(all(30, Dumbbell, &TABLE_4, &ITAE));
     blocks.push(figure_31(table));
-    let ecn = [JERSEY, EDCTCP, ANCE];
-    blocks.push(drawing.of_all(32, total, dumbbell, &ecn, THROUGHPUT));
-    blocks.push(drawing.of_all(33, "ITAE of the motor", dumbbell, &ecn, ITAE));
-    blocks.push(drawing.of_one(34, "bottleneck queue", dumbbell, EDCTCP, QUEUE));
-    blocks.push(drawing.of_one(35, "bottleneck queue", dumbbell, JERSEY, QUEUE));
+    blocks.push(all(32, Dumbbell, ecn, &TOTAL));
+    blocks.push(all(33, Dumbbell, ecn, &ITAE));
+    blocks.push(one(34, Dumbbell, EDCTCP, &QUEUE));
+    blocks.push(one(35, Dumbbell, JERSEY, &QUEUE));
     blocks
 }
 
-/// What is drawn: signals with their names in the legend, the axis, and a factor.
-#[derive(Clone, Copy)]
+/// What is drawn.
 struct Quantity {
+    /// What it is, in the title.
+    title: &'static str,
+    /// Signals, with their names in the legend.
     signals: &'static [(&'static str, &'static str)],
+    /// The axis with its unit.
     axis: &'static str,
+    /// What makes that unit of the signal's.
     factor: f64,
 }
 
-const QUEUE: Quantity =
-    Quantity { signals: &[("queue.length", "waiting")], axis: "waiting packets", factor: 1.0 };
-const WINDOW: Quantity = Quantity {
+static QUEUE: Quantity = Quantity {
+    title: "bottleneck queue",
+    signals: &[("queue.length", "waiting")],
+    axis: "waiting packets",
+    factor: 1.0,
+};
+static WINDOW: Quantity = Quantity {
+    title: "congestion window",
     signals: &[("flow[0].cwnd", "window")],
     axis: "congestion window (packets)",
     factor: 1.0,
 };
-const THROUGHPUT: Quantity = Quantity {
+static THROUGHPUT: Quantity = Quantity {
+    title: "Throughput",
     signals: &[("throughput", "total")],
     axis: "acknowledged since time 0 (Mbit/s)",
     factor: 1e-6,
 };
-const FLOWS: Quantity = Quantity {
+static TOTAL: Quantity = Quantity { title: "Total TCP throughput", ..THROUGHPUT };
+static FLOWS: Quantity = Quantity {
+    title: "throughput of each flow",
     signals: &[
         ("flow[0].throughput", "A"),
         ("flow[1].throughput", "B"),
         ("flow[2].throughput", "C"),
     ],
-    axis: "acknowledged since time 0 (Mbit/s)",
-    factor: 1e-6,
+    ..THROUGHPUT
 };
-const JAIN: Quantity =
-    Quantity { signals: &[("jain", "index")], axis: "Jain's index", factor: 1.0 };
-const POSITION: Quantity = Quantity {
+static JAIN: Quantity = Quantity {
+    title: "Jain's index of the flows",
+    signals: &[("jain", "index")],
+    axis: "Jain's index",
+    factor: 1.0,
+};
+static POSITION: Quantity = Quantity {
+    title: "motor position",
     signals: &[("reference", "reference"), ("position", "position")],
     axis: "position (rad)",
     factor: 1.0,
 };
-const ITAE: Quantity =
-    Quantity { signals: &[("itae", "itae")], axis: "sum of t|e| (rad s)", factor: 1.0 };
+static ITAE: Quantity = Quantity {
+    title: "ITAE of the motor",
+    signals: &[("itae", "itae")],
+    axis: "sum of t|e| (rad s)",
+    factor: 1.0,
+};
 
+/// A figure of the paper.
 struct Drawing<'a> {
     traces: &'a [Trace],
+    number: u32,
+    topology: Topology,
+    quantity: &'static Quantity,
 }
 
 impl Drawing<'_> {
-    fn points(
-        &self,
-        topology: Topology,
-        technique: Technique,
-        signal: &str,
-        factor: f64,
-    ) -> Vec<(f64, f64)> {
-        let trace = self.traces.iter().find(|t| t.topology == topology && t.technique == technique);
-        let series = trace.and_then(|trace| trace.series.iter().find(|s| s.name == signal));
-        series.map_or(vec![], |series| {
-            series.points.iter().map(|(time, value)| (*time, value * factor)).collect()
-        })
-    }
-
     /// One technique, a line for each signal.
-    fn of_one(
-        &self,
-        number: u32,
-        title: &str,
-        topology: Topology,
-        technique: Technique,
-        quantity: Quantity,
-    ) -> Block {
-        let line = |(signal, name): &(&str, &str)| LineSeries {
-            name: (*name).to_owned(),
-            points: self.points(topology, technique, signal, quantity.factor),
-        };
-        let title = format!("Figure {number}: {title} for {}", technique.name);
-        lines(title, quantity, quantity.signals.iter().map(line).collect())
+    fn of_one(&self, technique: Technique) -> Block {
+        let line = |(signal, name): &(&str, &str)| self.line(name, technique, signal);
+        let title =
+            format!("Figure {}: {} for {}", self.number, self.quantity.title, technique.name);
+        self.lines(title, self.quantity.signals.iter().map(line).collect())
     }
 
     /// One signal, a line for each technique.
-    fn of_all(
-        &self,
-        number: u32,
-        title: &str,
-        topology: Topology,
-        techniques: &[Technique],
-        quantity: Quantity,
-    ) -> Block {
-        let (signal, _) = quantity.signals[0];
-        let line = |technique: &Technique| LineSeries {
-            name: technique.name.to_owned(),
-            points: self.points(topology, *technique, signal, quantity.factor),
-        };
-        lines(format!("Figure {number}: {title}"), quantity, techniques.iter().map(line).collect())
+    fn of_all(&self, techniques: &[Technique]) -> Block {
+        let (signal, _) = self.quantity.signals[0];
+        let line = |technique: &Technique| self.line(technique.name, *technique, signal);
+        let title = format!("Figure {}: {}", self.number, self.quantity.title);
+        self.lines(title, techniques.iter().map(line).collect())
     }
-}
 
-fn lines(title: String, quantity: Quantity, series: Vec<LineSeries>) -> Block {
-    Block::Figure(Figure {
-        caption: format!("{} over simulated time, one run.", capitalised(quantity.axis)),
-        title,
-        drawing: Plot::Lines(Lines {
-            x_title: "time (s)".into(),
-            y_title: quantity.axis.into(),
-            series,
-            scatter: false,
-            ..Lines::default()
-        }),
-    })
-}
+    fn line(&self, name: &str, technique: Technique, signal: &str) -> LineSeries {
+        let mut traces = self.traces.iter();
+        let trace = traces.find(|t| t.topology == self.topology && t.technique == technique);
+        let series = trace.and_then(|trace| trace.series.iter().find(|s| s.name == signal));
+        let points = series.map_or(&[][..], |series| &series.points);
+        let points = points.iter().map(|(time, value)| (*time, value * self.quantity.factor));
+        LineSeries { name: name.to_owned(), points: points.collect() }
+    }
 
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    fn lines(&self, title: String, series: Vec<LineSeries>) -> Block {
+        let axis = self.quantity.axis;
+        let caption = format!("{} over simulated time, one run.", capitalised(axis));
+        let (x_title, y_title) = ("time (s)".into(), axis.into());
+        Block::plot(title, caption, Lines { x_title, y_title, series, ..Lines::default() })
+    }
 }
 
 /// When the ITAE passes the threshold, over the runs of table 4.
@@ -207,16 +196,14 @@ fn figure_31(table: &[table4::Row]) -> Block {
         let points = first.into_iter().chain(rise).chain(last).collect();
         Some(CdfSeries { name: row.paper.technique.name.to_owned(), points, straight: false })
     };
-    Block::Figure(Figure {
-        title: "Figure 31: cumulative probability that the ITAE has passed 8727 rad s".into(),
-        caption:
-            "Share of the runs of table 4 in which it had, by simulated time. A technique with \
-                  no such run has no curve."
-                .into(),
-        drawing: Plot::Cdf(Cdf {
+    Block::plot(
+        "Figure 31: cumulative probability that the ITAE has passed 8727 rad s",
+        "Share of the runs of table 4 in which it had, by simulated time. A technique with no such run has no \
+         curve.",
+        Cdf {
             x_title: "time (s)".into(),
             series: table.iter().filter_map(curve).filter(|s| s.points.len() > 2).collect(),
             marks: vec![],
-        }),
-    })
+        },
+    )
 }

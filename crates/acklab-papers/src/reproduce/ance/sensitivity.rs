@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use super::configuration::{Exceedance, Measured, TABLE_4, Topology};
 use acklab_lab::parameter::SetError;
+use acklab_lab::report::{Column, Table};
 
 /// One parameter and a value that differs from both presets' or from one's.
 const VARIATIONS: &[(&str, &str)] = &[
@@ -122,26 +123,28 @@ pub fn markdown(tables: &[(&str, Vec<Row>)], seed: u64, replications: u64) -> St
          to 17, ENCN and ANCE 0 to 10.\n"
     );
     for (preset, rows) in tables {
-        let _ = write!(text, "\n## {preset}\n\n| change |");
-        for technique in TABLE_4 {
-            let _ = write!(text, " {} |", technique.name);
-        }
-        text.push_str(" order |\n|---|");
-        text.push_str(&"---:|".repeat(TABLE_4.len()));
-        text.push_str("---|\n");
-        let base = rows.first().map(|row| row.means.clone());
-        for (index, row) in rows.iter().enumerate() {
-            if index > 0 && base.as_ref() == Some(&row.means) {
-                continue;
-            }
-            let _ = write!(text, "| {} |", row.name);
-            for (share, mean) in row.shares.iter().zip(&row.means) {
-                let _ = write!(text, " {:.0} ({}) |", 100.0 * share.share(), thousands(*mean));
-            }
-            let _ = writeln!(text, " {} |", if row.keeps_the_order() { "kept" } else { "broken" });
-        }
+        let _ = write!(text, "\n## {preset}\n\n{}", table(rows).to_markdown());
     }
     text
+}
+
+fn table(rows: &[Row]) -> Table {
+    let preset = rows.first().map(|row| &row.means);
+    let changed =
+        rows.iter().enumerate().filter(|(index, row)| *index == 0 || preset != Some(&row.means));
+    let rows: Vec<&Row> = changed.map(|(_, row)| row).collect();
+    let mut columns =
+        vec![Column::text("").plain("change", 0).over(&rows, |row| row.name.as_str())];
+    columns.extend(TABLE_4.iter().enumerate().map(|(index, technique)| {
+        let column = Column::number("", "").plain(technique.name, 0);
+        column.over(&rows, |row| {
+            let share = 100.0 * row.shares[index].share();
+            format!("{share:.0} ({})", thousands(row.means[index]))
+        })
+    }));
+    let kept = |row: &&Row| if row.keeps_the_order() { "kept" } else { "broken" };
+    columns.push(Column::text("").plain("order", 0).over(&rows, kept));
+    Table::new("", columns)
 }
 
 /// Thousands with one decimal; what has run away as such.

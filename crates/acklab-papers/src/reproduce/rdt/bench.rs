@@ -17,8 +17,9 @@ use acklab_core::rng::replication_seed;
 use acklab_core::time::Span;
 use serde_json::Value;
 
-use super::emulated::{Measured, Transfer};
+use super::emulated::{Real, Transfer};
 use super::paper::{ROWS, Row};
+use super::reproduction::Plan;
 use super::simulated::Network;
 use super::today;
 use acklab_net::emulate::{self, EmulateError, Emulated, Emulation};
@@ -41,9 +42,9 @@ pub enum BenchError {
     /// A file on the way.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         source: io::Error,
     },
     /// A host did not do its part.
@@ -76,18 +77,18 @@ pub struct Course {
     pub seed: u64,
 }
 
-/// Emulates the six experiments; `progress` is told what is being done.
+/// Emulates the six experiments as often as `plan` says; `progress` is told what is being done.
 pub fn run(
     bench: &Bench,
-    (size, repetitions, seed): (usize, u64, u64),
+    plan: Plan,
     interrupted: &AtomicBool,
     mut progress: impl FnMut(&str),
-) -> Result<Vec<Measured>, BenchError> {
+) -> Result<Vec<Real>, BenchError> {
     let mut all = Vec::new();
     for paper in ROWS {
-        let mut measured = Measured { paper, course: Vec::new(), today: Vec::new() };
-        for index in 0..repetitions {
-            let seed = replication_seed(seed, index);
+        let mut measured = Real { paper, course: Vec::new(), today: Vec::new() };
+        for index in 0..plan.repetitions {
+            let (size, seed) = (plan.size, replication_seed(plan.seed, index));
             let what =
                 format!("{:.0} % on {} path(s), run {index}", 100.0 * paper.loss, paper.paths);
             progress(&format!("emulating the course protocol, {what}"));
@@ -117,24 +118,11 @@ impl Bench {
     ) -> Result<Transfer, BenchError> {
         self.make_scratch()?;
         let [sent, received] = ["sent.json", "received.json"].map(|name| self.scratch.join(name));
-        let host = |role: &str, result: &Path| -> Vec<OsString> {
-            let words = [
-                "rdt-host".to_owned(),
-                role.to_owned(),
-                format!("--size={}", course.size),
-                format!("--cpu={}", course.cpu),
-                format!("--initial-timeout={}", course.initial_timeout),
-            ];
-            let program = self.program.clone().into_os_string();
-            let mut command = vec![program];
-            command.extend(words.map(OsString::from));
-            command.push("--result".into());
-            command.push(result.into());
-            command
+        let hosts = Hosts {
+            client: self.host("send", course, &sent),
+            server: self.host("receive", course, &received),
         };
-        let links: Vec<_> = course.links.iter().map(|[f, r]| (f.clone(), r.clone())).collect();
-        let commands = [host("send", &sent), host("receive", &received)];
-        let emulated = self.emulate(&links, course.seed, commands, interrupted)?;
+        let emulated = self.emulate(&course.links, course.seed, hosts, interrupted)?;
         let (wrote, took) = (result(&sent), result(&received));
         let failed = |what, wrote: &Value| BenchError::Host {
             what,
@@ -156,6 +144,21 @@ impl Bench {
         Ok(transfer)
     }
 
+    /// The command of one of the course protocol's hosts.
+    fn host(&self, role: &str, course: &Course, result: &Path) -> Vec<OsString> {
+        let words = [
+            "rdt-host".to_owned(),
+            role.to_owned(),
+            format!("--size={}", course.size),
+            format!("--cpu={}", course.cpu),
+            format!("--initial-timeout={}", course.initial_timeout),
+        ];
+        let mut command = vec![self.program.clone().into_os_string()];
+        command.extend(words.map(OsString::from));
+        command.extend(["--result".into(), result.into()]);
+        command
+    }
+
     /// One transfer by `acklab send`.
     fn today(
         &self,
@@ -169,25 +172,9 @@ impl Bench {
         let file = at("file");
         let bytes: Vec<u8> = (0..size).map(today::byte).collect();
         fs::write(&file, &bytes).map_err(|source| BenchError::File { path: file, source })?;
-        let program = self.program.display();
-        let each =
-            |word: &dyn Fn(usize) -> String| (0..row.paths).map(word).collect::<Vec<_>>().join(" ");
-        let listen = each(&|path| format!("--listen 10.77.{path}.2:7000"));
-        let paths = each(&|path| format!("--path 10.77.{path}.1,10.77.{path}.2:7000"));
-        let shell = |line: String| -> Vec<OsString> {
-            let line =
-                format!("cd '{}' && ACKLAB_PASSPHRASE={PASSPHRASE} {line}", self.scratch.display());
-            vec!["sh".into(), "-c".into(), line.into()]
-        };
-        let commands = [
-            shell(format!(
-                "'{program}' send file 10.77.0.2:7000 {paths} --format json > sent.json"
-            )),
-            shell(format!("'{program}' recv in {listen} --once --format json > received.json")),
-        ];
         let link = today::link(&Network::new(row.loss));
-        let links = vec![(link.clone(), link); row.paths];
-        let emulated = self.emulate(&links, seed, commands, interrupted)?;
+        let links = vec![[link.clone(), link]; row.paths];
+        let emulated = self.emulate(&links, seed, self.send_and_receive(row.paths), interrupted)?;
         let text = fs::read_to_string(at("sent.json")).unwrap_or_default();
         let last: Value = text
             .lines()
@@ -205,14 +192,32 @@ impl Bench {
         Ok(account(seconds, &emulated))
     }
 
+    /// `acklab send` and `acklab recv` over so many paths.
+    fn send_and_receive(&self, paths: usize) -> Hosts {
+        let (program, scratch) = (self.program.display(), self.scratch.display());
+        let each =
+            |word: &dyn Fn(usize) -> String| (0..paths).map(word).collect::<Vec<_>>().join(" ");
+        let listen = each(&|path| format!("--listen 10.77.{path}.2:7000"));
+        let ways = each(&|path| format!("--path 10.77.{path}.1,10.77.{path}.2:7000"));
+        let shell = |words: String| -> Vec<OsString> {
+            let line =
+                format!("cd '{scratch}' && ACKLAB_PASSPHRASE={PASSPHRASE} '{program}' {words}");
+            vec!["sh".into(), "-c".into(), line.into()]
+        };
+        Hosts {
+            client: shell(format!("send file 10.77.0.2:7000 {ways} --format json > sent.json")),
+            server: shell(format!("recv in {listen} --once --format json > received.json")),
+        }
+    }
+
     fn emulate(
         &self,
-        links: &[(LinkConfig, LinkConfig)],
+        links: &[[LinkConfig; 2]],
         seed: u64,
-        [client, server]: [Vec<OsString>; 2],
+        hosts: Hosts,
         interrupted: &AtomicBool,
     ) -> Result<Emulated, BenchError> {
-        let path = |(forward, reverse): &(LinkConfig, LinkConfig)| emulate::Path {
+        let path = |[forward, reverse]: &[LinkConfig; 2]| emulate::Path {
             forward: forward.clone(),
             reverse: reverse.clone(),
         };
@@ -220,8 +225,8 @@ impl Bench {
         let emulation = Emulation {
             paths: links.iter().map(path).collect(),
             seed,
-            client,
-            server: Some(server),
+            client: hosts.client,
+            server: Some(hosts.server),
             quiet: true,
             init: vec![program, "emulate-init".into(), process::id().to_string().into()],
         };
@@ -243,6 +248,12 @@ impl Bench {
         fs::remove_dir_all(&self.scratch)
             .map_err(|source| BenchError::File { path: path(), source })
     }
+}
+
+/// The commands of both hosts.
+struct Hosts {
+    client: Vec<OsString>,
+    server: Vec<OsString>,
 }
 
 /// What a host wrote; null if it wrote nothing.

@@ -3,29 +3,17 @@
 //! What compares times is decided under each reading of the hosts' costs, by 95 % intervals over
 //! repetitions with the same seeds; what is about statistics or dead links has one answer.
 
+use acklab_lab::report::{Claim, Outcome};
 use acklab_stats::MeanInterval;
 
+use super::campaigns::Stopping;
+use super::dead_path::DeadPath;
 use super::experiment::{Experiments, MACHINES};
 use super::paper::{LOSSES, ROWS, row};
-use super::{DeadPath, Stopping};
-use crate::reproduce::ance::claims::Outcome;
-use crate::reproduce::rdt::stopping::Rule;
+use super::stopping::Rule;
 
-/// A sentence and what became of it.
-#[derive(Clone, Debug)]
-pub struct Judged {
-    /// Where it stands.
-    pub place: &'static str,
-    /// What it says.
-    pub text: &'static str,
-    /// Under each of [`MACHINES`].
-    pub outcomes: [Outcome; MACHINES.len()],
-    /// The figures it rests on.
-    pub figures: String,
-}
-
-/// Judges every claim.
-pub fn judge(experiments: &[Experiments], stopping: &[Stopping], dead: &[DeadPath]) -> Vec<Judged> {
+/// Judges every claim under each of [`MACHINES`].
+pub fn judge(experiments: &[Experiments], stopping: &[Stopping], dead: &[DeadPath]) -> Vec<Claim> {
     vec![
         more_loss(experiments),
         two_paths(experiments),
@@ -39,12 +27,8 @@ pub fn judge(experiments: &[Experiments], stopping: &[Stopping], dead: &[DeadPat
 }
 
 /// An outcome under each machine.
-fn each<T>(machines: &[T], decide: impl Fn(&T) -> Outcome) -> [Outcome; MACHINES.len()] {
-    let mut outcomes = [Outcome::Open; MACHINES.len()];
-    for (outcome, machine) in outcomes.iter_mut().zip(machines) {
-        *outcome = decide(machine);
-    }
-    outcomes
+fn each<T>(machines: &[T], decide: impl Fn(&T) -> Outcome) -> Vec<Outcome> {
+    machines.iter().map(decide).collect()
 }
 
 /// A figure under each machine.
@@ -53,77 +37,80 @@ fn tell(experiments: &[Experiments], figure: impl Fn(&Experiments) -> String) ->
     words.collect::<Vec<_>>().join("; ")
 }
 
-fn more_loss(experiments: &[Experiments]) -> Judged {
+fn more_loss(experiments: &[Experiments]) -> Claim {
     let ratio = |e: &Experiments| e.at(2, 1).mean() / e.at(0, 1).mean();
-    Judged {
+    Claim {
         place: "abstract, IV",
         text: "in both experiments more loss makes the transfer considerably longer",
-        outcomes: each(experiments, |e| all([1, 2].map(|paths| rises(e, paths)))),
-        figures: tell(experiments, |e| format!("28 % takes {:.1} times as long as 5 %", ratio(e))),
+        outcomes: each(experiments, |e| Outcome::all([1, 2].map(|paths| rises(e, paths)))),
+        figures: vec![tell(experiments, |e| {
+            format!("28 % takes {:.1} times as long as 5 %", ratio(e))
+        })],
     }
 }
 
-fn two_paths(experiments: &[Experiments]) -> Judged {
+fn two_paths(experiments: &[Experiments]) -> Claim {
     let ours = tell(experiments, |e| times(&ratios(e)));
-    Judged {
+    Claim {
         place: "IV C",
         text: "two paths are faster than one, at every loss",
-        outcomes: each(experiments, |e| all([0, 1, 2].map(|loss| above_zero(e.gain(loss))))),
-        figures: format!("paper {}; {ours}", times(&paper_ratios())),
+        outcomes: each(experiments, gains_at_every_loss),
+        figures: vec![format!("paper {}; {ours}", times(&paper_ratios()))],
     }
 }
 
-fn steady_gain(experiments: &[Experiments]) -> Judged {
+fn steady_gain(experiments: &[Experiments]) -> Claim {
     let paper = paper_gains();
     let ours = tell(experiments, |e| seconds(&gains(e)));
-    Judged {
+    Claim {
         place: "IV C",
         text: "what two paths gain is almost the same at every loss (here: within 10 % of its mean), so that it \
                does not depend on loss",
         outcomes: each(experiments, |e| steady(&gains(e))),
-        figures: format!(
+        figures: vec![format!(
             "paper {}: {} by its own tables; {ours}",
             seconds(&paper),
             steady(&paper).word()
-        ),
+        )],
     }
 }
 
-fn more_links(ideal: &Experiments) -> Judged {
-    Judged {
+fn more_links(ideal: &Experiments) -> Claim {
+    Claim {
         place: "V",
         text: "the file is faster on two paths because more links are used (with hosts that cost nothing, links \
                are all there is)",
-        outcomes: [all([0, 1, 2].map(|loss| above_zero(ideal.gain(loss)))); MACHINES.len()],
-        figures: format!("{}: {}", ideal.machine.name, times(&ratios(ideal))),
+        outcomes: vec![gains_at_every_loss(ideal); MACHINES.len()],
+        figures: vec![format!("{}: {}", ideal.machine.name, times(&ratios(ideal)))],
     }
 }
 
-fn whole(experiments: &[Experiments]) -> Judged {
+fn whole(experiments: &[Experiments]) -> Claim {
     let delivered = |e: &Experiments| {
         let mut transfers = e.measured.iter().flat_map(|measured| &measured.transfers);
-        holds(transfers.all(|transfer| transfer.seconds.is_some()))
+        Outcome::of(transfers.all(|transfer| transfer.seconds.is_some()))
     };
-    Judged {
+    Claim {
         place: "II",
         text: "the file arrives whole, whatever is lost",
         outcomes: each(experiments, delivered),
-        figures: format!("{} transfers", runs(experiments)),
+        figures: vec![format!("{} transfers", runs(experiments))],
     }
 }
 
-fn dead_router(dead: &[DeadPath]) -> Judged {
-    let words = dead.iter().map(|dead| format!("{}: {:.1} s", dead.machine.name, dead.wait));
-    Judged {
+fn dead_router(dead: &[DeadPath]) -> Claim {
+    let words =
+        dead.iter().map(|dead| format!("{}: {:.1} s", dead.machine.name, dead.longest_wait_s));
+    Claim {
         place: "II",
         text: "when a router dies, its traffic is redirected so that the transfer is not interrupted (here: no \
                second without an ACK)",
-        outcomes: each(dead, |dead| holds(dead.wait < 1.0)),
-        figures: format!("{} without an ACK", words.collect::<Vec<_>>().join("; ")),
+        outcomes: each(dead, |dead| Outcome::of(dead.longest_wait_s < 1.0)),
+        figures: vec![format!("{} without an ACK", words.collect::<Vec<_>>().join("; "))],
     }
 }
 
-fn precision(stopping: &[Stopping]) -> Judged {
+fn precision(stopping: &[Stopping]) -> Claim {
     let code: Vec<f64> = stopping
         .iter()
         .filter(|stopping| stopping.rule == Rule::Code)
@@ -131,30 +118,30 @@ fn precision(stopping: &[Stopping]) -> Judged {
         .collect();
     let worst = code.iter().copied().fold(100.0, f64::min);
     let words: Vec<String> = code.iter().map(|share| format!("{share:.0}")).collect();
-    Judged {
+    Claim {
         place: "I, II",
         text: "runs are repeated until the margin is right with 95 % confidence (here: the code’s interval \
                holds the mean in at least 93 % of campaigns)",
-        outcomes: [holds(worst >= 93.0); MACHINES.len()],
-        figures: format!("{} % of campaigns, experiment by experiment", words.join(", ")),
+        outcomes: vec![Outcome::of(worst >= 93.0); MACHINES.len()],
+        figures: vec![format!("{} % of campaigns, experiment by experiment", words.join(", "))],
     }
 }
 
 /// Follows from the authors' code alone: it compares seconds, and the tables print them as percent.
-fn printed() -> Judged {
+fn printed() -> Claim {
     let relative: Vec<f64> =
         ROWS.iter().map(|row| 100.0 * row.margin_seconds() / row.mean).collect();
     let agree =
         ROWS.iter().zip(&relative).all(|(row, real)| (row.printed_margin - real).abs() < 0.1);
-    Judged {
+    Claim {
         place: "IV, tables",
         text: "the tables give margins of error in percent",
-        outcomes: [holds(agree); MACHINES.len()],
-        figures: format!(
+        outcomes: vec![Outcome::of(agree); MACHINES.len()],
+        figures: vec![format!(
             "printed 1.57 to 10.00 %; of the means they are {:.3} to {:.3} %",
             relative.iter().copied().fold(f64::INFINITY, f64::min),
             relative.iter().copied().fold(0.0, f64::max),
-        ),
+        )],
     }
 }
 
@@ -166,7 +153,11 @@ fn rises(experiments: &Experiments, paths: usize) -> Outcome {
         [Some(less), Some(more)] if more.high < less.low => Outcome::Fails,
         _ => Outcome::Open,
     });
-    all(pairs)
+    Outcome::all(pairs)
+}
+
+fn gains_at_every_loss(experiments: &Experiments) -> Outcome {
+    Outcome::all([0, 1, 2].map(|loss| above_zero(experiments.gain(loss))))
 }
 
 fn above_zero(gain: Option<MeanInterval>) -> Outcome {
@@ -181,20 +172,7 @@ fn above_zero(gain: Option<MeanInterval>) -> Outcome {
 /// Whether all lie within 10 % of their mean.
 fn steady(gains: &[f64]) -> Outcome {
     let mean = gains.iter().sum::<f64>() / gains.len() as f64;
-    holds(gains.iter().all(|gain| (gain - mean).abs() <= 0.1 * mean.abs()))
-}
-
-fn holds(it: bool) -> Outcome {
-    if it { Outcome::Holds } else { Outcome::Fails }
-}
-
-/// Fails if one fails, is open if one is open.
-fn all(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
-    outcomes.into_iter().fold(Outcome::Holds, |so_far, outcome| match (so_far, outcome) {
-        (Outcome::Fails, _) | (_, Outcome::Fails) => Outcome::Fails,
-        (Outcome::Open, _) | (_, Outcome::Open) => Outcome::Open,
-        _ => Outcome::Holds,
-    })
+    Outcome::of(gains.iter().all(|gain| (gain - mean).abs() <= 0.1 * mean.abs()))
 }
 
 fn gains(experiments: &Experiments) -> [f64; LOSSES.len()] {

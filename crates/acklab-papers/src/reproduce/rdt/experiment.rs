@@ -51,18 +51,36 @@ impl Machine {
     pub const fn settings(&self, chunks: u16, paths: usize) -> Settings {
         Settings { cpu: self.sender, ..Settings::new(chunks, paths) }
     }
+
+    /// One transfer of an experiment.
+    pub fn transfer(&self, chunks: u16, row: Row, seed: u64) -> Transfer {
+        transfer(&self.network(row.loss), self.settings(chunks, row.paths), seed, false)
+    }
+}
+
+/// Repeats each row of the paper on all cores, under the seeds that follow from `seed`.
+pub fn repeated<T: Send>(
+    repetitions: u64,
+    seed: u64,
+    run: impl Fn(Row, u64) -> T + Sync,
+) -> Vec<(Row, Vec<T>)> {
+    let repeat = |row: Row| {
+        let indices = (0..repetitions).into_par_iter();
+        (row, indices.map(|index| run(row, replication_seed(seed, index))).collect())
+    };
+    ROWS.into_par_iter().map(repeat).collect()
 }
 
 /// Repetitions of one experiment.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct Experiment {
     /// The paper's row.
     pub paper: Row,
     /// Each repetition, in the order of the seeds.
     pub transfers: Vec<Transfer>,
 }
 
-impl Measured {
+impl Experiment {
     /// Transfer times, seconds; NaN where one did not end.
     pub fn seconds(&self) -> Vec<f64> {
         self.transfers.iter().map(|transfer| transfer.seconds.unwrap_or(f64::NAN)).collect()
@@ -84,18 +102,22 @@ impl Measured {
         sent as f64 / (self.transfers.len() as f64 * f64::from(chunks))
     }
 
-    /// Share of the transfers whose end packet was never answered, and how long the sender tried, seconds
-    /// on average.
-    pub fn vain_ends(&self) -> (f64, f64) {
-        let vain: Vec<f64> = self
-            .transfers
-            .iter()
-            .filter(|transfer| !transfer.end_answered)
-            .filter_map(|transfer| transfer.end_seconds)
-            .collect();
-        let share = vain.len() as f64 / self.transfers.len() as f64;
-        let mean = if vain.is_empty() { 0.0 } else { vain.iter().sum::<f64>() / vain.len() as f64 };
-        (share, mean)
+    /// Share of the transfers whose end packet was never answered.
+    pub fn vain_ends(&self) -> f64 {
+        self.vain_end_times().count() as f64 / self.transfers.len() as f64
+    }
+
+    /// How long the sender of such a transfer went on trying, seconds on average.
+    pub fn vain_end_seconds(&self) -> f64 {
+        match self.vain_end_times().count() {
+            0 => 0.0,
+            count => self.vain_end_times().sum::<f64>() / count as f64,
+        }
+    }
+
+    fn vain_end_times(&self) -> impl Iterator<Item = f64> {
+        let vain = self.transfers.iter().filter(|transfer| !transfer.end_answered);
+        vain.filter_map(|transfer| transfer.end_seconds)
     }
 }
 
@@ -107,28 +129,22 @@ pub struct Experiments {
     /// Packets of the file.
     pub chunks: u16,
     /// The experiments.
-    pub measured: Vec<Measured>,
+    pub measured: Vec<Experiment>,
 }
 
 impl Experiments {
     /// Repeats each under the seeds that follow from `seed`.
     pub fn run(machine: Machine, chunks: u16, repetitions: u64, seed: u64) -> Self {
-        let jobs: Vec<(Row, u64)> =
-            ROWS.iter().flat_map(|row| (0..repetitions).map(|index| (*row, index))).collect();
-        let transfers: Vec<Transfer> = jobs
-            .into_par_iter()
-            .map(|(row, index)| repetition(machine, chunks, row, seed, index))
+        let run = |row, seed| machine.transfer(chunks, row, seed);
+        let measured = repeated(repetitions, seed, run)
+            .into_iter()
+            .map(|(paper, transfers)| Experiment { paper, transfers })
             .collect();
-        let mut transfers = transfers.into_iter();
-        let measured = ROWS.map(|paper| Measured {
-            paper,
-            transfers: transfers.by_ref().take(repetitions as usize).collect(),
-        });
-        Self { machine, chunks, measured: measured.into() }
+        Self { machine, chunks, measured }
     }
 
     /// An experiment by the number of its loss in [`LOSSES`] and its paths.
-    pub fn at(&self, loss: usize, paths: usize) -> &Measured {
+    pub fn at(&self, loss: usize, paths: usize) -> &Experiment {
         &self.measured[loss + LOSSES.len() * (paths - 1)]
     }
 
@@ -138,12 +154,6 @@ impl Experiments {
         let gains: Vec<f64> = one.iter().zip(&two).map(|(one, two)| one - two).collect();
         MeanInterval::from_replications(&gains, 0.95)
     }
-}
-
-/// One transfer of an experiment.
-pub fn repetition(machine: Machine, chunks: u16, row: Row, seed: u64, index: u64) -> Transfer {
-    let settings = machine.settings(chunks, row.paths);
-    transfer(&machine.network(row.loss), settings, replication_seed(seed, index), false)
 }
 
 #[cfg(test)]
@@ -156,7 +166,7 @@ mod tests {
     fn means(machine: Machine) -> Vec<f64> {
         let chunks = chunks(SIZE).expect("5 MB");
         let experiments = Experiments::run(machine, chunks, 5, 1);
-        experiments.measured.iter().map(Measured::mean).collect()
+        experiments.measured.iter().map(Experiment::mean).collect()
     }
 
     #[track_caller]

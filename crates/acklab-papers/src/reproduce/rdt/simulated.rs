@@ -74,58 +74,55 @@ pub struct Transfer {
 pub fn transfer(network: &Network, settings: Settings, seed: u64, log: bool) -> Transfer {
     let mut topology = Topology::default();
     let (source, destination) = (topology.node(), topology.node());
-    let address = |node: NodeId| Addr { node, port: PORT };
-    let mut routers = Vec::new();
-    if let Some(link) = &network.direct {
-        topology.duplex(source, destination, link);
-    } else {
-        let mut interface =
-            LinkConfig::new(BitRate::INFINITE, network.delay).with_loss(network.loss);
-        for path in 0..settings.paths {
-            let outage = network.outage.filter(|_| path == 1);
-            interface.impairments.outages.extend(outage);
-            let router = topology.node();
-            topology.duplex(source, router, &interface);
-            topology.duplex(router, destination, &interface);
-            routers.push(router);
-        }
-    }
-    let first_hops = match routers.as_slice() {
+    let routers = connect(&mut topology, network, settings.paths, [source, destination]);
+    let first_hops: Vec<Addr> = match routers.as_slice() {
         [] => vec![address(destination)],
         routers => routers.iter().map(|router| address(*router)).collect(),
     };
     let observer = Account { source, first_hops: first_hops.clone(), log, ..Account::default() };
     let mut world = World::new(&topology, seed, Interest::MESSAGE, observer);
     world.tap(source);
-    world.attach(
-        address(destination),
-        Box::new(Destination {
-            local: address(destination),
-            receiver: Receiver::new(settings.chunks),
-            answer: None,
-        }),
-    );
-    for &router in &routers {
+    let local = address(destination);
+    let receiver = Receiver::new(settings.chunks);
+    world.attach(local, Box::new(Destination { local, receiver, answer: None }));
+    for local in routers.into_iter().map(address) {
         let ends = [address(source), address(destination)];
-        let cpu = network.router_cpu;
-        let local = address(router);
-        world.attach(
-            local,
-            Box::new(Router { local, ends, cpu, free_at: Time::ZERO, held: VecDeque::new() }),
-        );
+        let (cpu, free_at, held) = (network.router_cpu, Time::ZERO, VecDeque::new());
+        world.attach(local, Box::new(Router { local, ends, cpu, free_at, held }));
     }
-    world.attach(
-        address(source),
-        Box::new(Source {
-            local: address(source),
-            first_hops,
-            sender: Sender::new(Time::ZERO, settings),
-            stage: Stage::Sending,
-            links_down: 0,
-        }),
-    );
+    let local = address(source);
+    let sender = Sender::new(Time::ZERO, settings);
+    let host = Source { local, first_hops, sender, stage: Stage::Sending, links_down: 0 };
+    world.attach(local, Box::new(host));
     world.run_until(LIMIT);
     world.into_observer().transfer
+}
+
+/// Links between the ends; the routers on the way, one for each path.
+fn connect(
+    topology: &mut Topology,
+    network: &Network,
+    paths: usize,
+    ends: [NodeId; 2],
+) -> Vec<NodeId> {
+    let [source, destination] = ends;
+    if let Some(link) = &network.direct {
+        topology.duplex(source, destination, link);
+        return Vec::new();
+    }
+    let mut interface = LinkConfig::new(BitRate::INFINITE, network.delay).with_loss(network.loss);
+    let mut router = |path| {
+        interface.impairments.outages.extend(network.outage.filter(|_| path == 1));
+        let router = topology.node();
+        topology.duplex(source, router, &interface);
+        topology.duplex(router, destination, &interface);
+        router
+    };
+    (0..paths).map(&mut router).collect()
+}
+
+const fn address(node: NodeId) -> Addr {
+    Addr { node, port: PORT }
 }
 
 /// A transfer that takes longer is given up: ten times the longest of the paper.

@@ -1,7 +1,7 @@
 //! The course protocol on UDP sockets: the same machines, with bytes and a clock (Linux).
 //!
 //! One thread waits in `ppoll(2)` for a packet or the machine's next deadline. Both ends know the file,
-//! which has no contents of its own ([`super::today::byte`]), so that the receiver can say whether every
+//! whose contents follow from the offset ([`super::today::byte`]), so that the receiver can say whether every
 //! byte is right.
 
 use std::io;

@@ -9,16 +9,16 @@ use std::ops::ControlFlow;
 
 use acklab_core::link::LinkConfig;
 use acklab_core::queue::{Discipline, Limit};
-use acklab_core::rng::{Rng, replication_seed};
+use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_rudp::protect::PlainGreeter;
 use acklab_rudp::{Config, Connection, ContentEvent, Event, Limits, Listener};
 use acklab_sim::road::{Road, path};
 use acklab_stats::{MeanInterval, quantile_of_sorted};
-use rayon::prelude::*;
 
-use super::paper::{ROWS, Row};
+use super::experiment::repeated;
+use super::paper::Row;
 use super::simulated::Network;
 
 /// Rate of each direction of a path.
@@ -40,7 +40,7 @@ pub struct Transfer {
 
 /// Repetitions of one experiment.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct Today {
     /// The paper's row.
     pub paper: Row,
     /// Each repetition, in the order of the seeds; `None` where it did not end within [`LIMIT`], or
@@ -48,18 +48,26 @@ pub struct Measured {
     pub transfers: Vec<Option<Transfer>>,
 }
 
-impl Measured {
+impl Today {
     /// The mean time with its 95 % interval; `None` where a transfer failed.
     pub fn interval(&self) -> Option<MeanInterval> {
         MeanInterval::from_replications(&self.seconds()?, 0.95)
     }
 
-    /// The median and the longest time: a few opening packets that are lost in a row make the mean say
-    /// little.
-    pub fn median_and_longest(&self) -> Option<(f64, f64)> {
+    /// The median time: a few opening packets that are lost in a row make the mean say little.
+    pub fn median(&self) -> Option<f64> {
+        Some(quantile_of_sorted(&self.sorted()?, 0.5))
+    }
+
+    /// The longest time.
+    pub fn longest(&self) -> Option<f64> {
+        self.sorted()?.last().copied()
+    }
+
+    fn sorted(&self) -> Option<Vec<f64>> {
         let mut seconds = self.seconds()?;
         seconds.sort_by(f64::total_cmp);
-        Some((quantile_of_sorted(&seconds, 0.5), *seconds.last()?))
+        Some(seconds)
     }
 
     fn seconds(&self) -> Option<Vec<f64>> {
@@ -73,20 +81,10 @@ impl Measured {
     }
 }
 
-/// The six experiments, in the order of [`ROWS`].
-pub fn run(size: usize, repetitions: u64, seed: u64) -> Vec<Measured> {
-    let jobs: Vec<(Row, u64)> =
-        ROWS.iter().flat_map(|row| (0..repetitions).map(|index| (*row, index))).collect();
-    let transfers: Vec<Option<Transfer>> = jobs
-        .into_par_iter()
-        .map(|(row, index)| transfer(row, size, replication_seed(seed, index)))
-        .collect();
-    let mut transfers = transfers.into_iter();
-    let measured = |paper| Measured {
-        paper,
-        transfers: transfers.by_ref().take(repetitions as usize).collect(),
-    };
-    ROWS.map(measured).into()
+/// The six experiments, in the order of the paper.
+pub fn run(size: usize, repetitions: u64, seed: u64) -> Vec<Today> {
+    let measured = repeated(repetitions, seed, |row, seed| transfer(row, size, seed));
+    measured.into_iter().map(|(paper, transfers)| Today { paper, transfers }).collect()
 }
 
 /// A direction of a path.
@@ -185,6 +183,7 @@ const LIMIT: Time = Time::from_nanos(300_000_000_000);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reproduce::rdt::paper::ROWS;
 
     #[test]
     fn the_file_arrives_in_a_fraction_of_the_course_protocols_time_and_always_the_same() {

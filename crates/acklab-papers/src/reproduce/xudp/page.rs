@@ -1,38 +1,40 @@
 //! The report: the answer, tables 8.1 and 8.2, the three graphs of each run, frames, policies, sensitivity.
 
-use super::experiment::Figures;
-use super::today::{TODAY, TODAY_ENDS, TODAY_ENDS_ONE, TODAY_ONE, TODAY_TIMER, TODAY_TIMER_ONE};
-use super::{
-    REMOVED, Reproduction, Run, TIMER, TIMER_TWEAKED, TWEAKED, paper, sensitivity, tables,
-};
-use acklab_lab::report::{
-    Block, Figure, LineSeries, Lines, Page, Plot, ReportError, Section, Tone, Verdict,
-};
+use acklab_lab::report::{Block, LineSeries, Lines, Page, Section, Verdict, conditions};
 
-/// The report as one HTML file.
-pub fn html(reproduction: &Reproduction) -> Result<String, ReportError> {
+use super::experiment::Figures;
+use super::reproduction::Reproduction;
+use super::runs::{REMOVED, Run, TIMER, TIMER_TWEAKED, TWEAKED};
+use super::today::{TODAY, TODAY_ENDS, TODAY_ENDS_ONE, TODAY_ONE, TODAY_TIMER, TODAY_TIMER_ONE};
+use super::{paper, sensitivity, tables};
+
+/// The report.
+pub(super) fn page(reproduction: &Reproduction) -> Page {
     let stream = vec![
-        Block::Table(tables::stream(reproduction)),
-        Block::Table(tables::totals(reproduction)),
-        Block::Figure(together(reproduction)),
+        tables::stream(reproduction).into(),
+        tables::totals(reproduction).into(),
+        together(reproduction),
     ];
-    let mut sections = vec![section("Tables 8.1 and 8.2", stream)];
-    for run in &reproduction.stream {
-        if run.name != TIMER_TWEAKED {
-            sections.push(section(&format!("The three graphs: {}", run.name), graphs(run)));
-        }
-    }
-    sections.push(section("Today’s protocol on the same wire", today_blocks(&reproduction.today)));
-    sections
-        .push(section("Other ACK policies", vec![Block::Table(tables::policies(reproduction))]));
-    let mut frames = vec![Block::Table(tables::frames(&reproduction.frames))];
-    frames.extend(reproduction.frames.iter().map(|run| Block::Figure(received(run))));
-    sections.push(section("Frames: tables 8.5 and 8.7", frames));
-    let open =
-        [tables::changes(reproduction), tables::one_at_a_time(), tables::parameters(reproduction)];
-    let open = open.map(Block::Table).into();
-    sections.push(section("What the thesis leaves open", open));
-    let page = Page {
+    let mut sections = vec![Section::new("Tables 8.1 and 8.2", stream)];
+    let thesis = reproduction.stream.iter().filter(|run| run.name != TIMER_TWEAKED);
+    sections.extend(
+        thesis.map(|run| Section::new(format!("The three graphs: {}", run.name), graphs(run))),
+    );
+    let mut frames = vec![tables::frames(&reproduction.frames).into()];
+    frames.extend(reproduction.frames.iter().map(received));
+    let open = vec![
+        tables::changes(&reproduction.sensitivity).into(),
+        tables::one_at_a_time().into(),
+        tables::parameters(reproduction).into(),
+    ];
+    let policies = vec![tables::policies(&reproduction.policies).into()];
+    sections.extend([
+        Section::new("Today’s protocol on the same wire", today(&reproduction.today)),
+        Section::new("Other ACK policies", policies),
+        Section::new("Frames: tables 8.5 and 8.7", frames),
+        Section::new("What the thesis leaves open", open),
+    ]);
+    Page {
         title: "acklab reproduce xudp".into(),
         subject: "Andrews: XUDP, A Real-Time Multimedia Networking Protocol (1997), sections 8.1, 8.2, 8.5, \
                   8.6"
@@ -40,17 +42,8 @@ pub fn html(reproduction: &Reproduction) -> Result<String, ReportError> {
         verdict: verdict(reproduction),
         sections,
         terms: vec!["delayed-ack", "rtt"],
-        conditions: vec![
-            ("command".into(), command(reproduction)),
-            ("version".into(), env!("CARGO_PKG_VERSION").into()),
-            ("world".into(), "virtual time".into()),
-        ],
-    };
-    page.to_html()
-}
-
-fn section(title: &str, blocks: Vec<Block>) -> Section {
-    Section { title: title.into(), choice: None, blocks }
+        conditions: conditions(command(reproduction)),
+    }
 }
 
 fn command(reproduction: &Reproduction) -> String {
@@ -63,7 +56,6 @@ fn verdict(reproduction: &Reproduction) -> Verdict {
         [TIMER, REMOVED, TWEAKED, TIMER_TWEAKED].map(|name| reproduction.stream_run(name).figures);
     let kilobytes = |figures: Figures| figures.rate() / 1e3;
     Verdict {
-        tone: Tone::Neutral,
         headline: format!(
             "Removing the 100 ms acknowledgment timer, and nothing else, makes the stream {:.1} times as fast: \
              {:.2} becomes {:.1} KB/s.",
@@ -96,7 +88,7 @@ fn verdict(reproduction: &Reproduction) -> Verdict {
             ),
             words_on_today(reproduction),
         ],
-        fixes: vec![],
+        ..Verdict::default()
     }
 }
 
@@ -124,85 +116,88 @@ fn many_ahead(reproduction: &Reproduction) -> String {
     })
 }
 
-fn figure(
-    title: String,
-    caption: &str,
-    y_title: &str,
-    series: Vec<LineSeries>,
-    scatter: bool,
-) -> Figure<Plot> {
-    let x_title = "time (ms)".into();
-    let lines = Lines { x_title, y_title: y_title.into(), series, scatter, ..Lines::default() };
-    Figure { title, caption: caption.into(), drawing: Plot::Lines(lines) }
-}
-
 fn kilobytes(run: &Run) -> LineSeries {
     let points = run.log.progress().into_iter().map(|(at, bytes)| (at, bytes / 1e3)).collect();
     LineSeries { name: run.name.into(), points }
 }
 
-fn together(reproduction: &Reproduction) -> Figure<Plot> {
+fn together(reproduction: &Reproduction) -> Block {
     let today = [TODAY, TODAY_TIMER_ONE].map(|name| reproduction.today_run(name));
-    figure(
-        "Acknowledged bytes of all runs".into(),
+    let series = reproduction.stream.iter().chain(today).map(kilobytes).collect();
+    Block::plot(
+        "Acknowledged bytes of all runs",
         "The steeper, the faster. Without the timer the stream is over when the others have hardly begun.",
-        "acknowledged (KB)",
-        reproduction.stream.iter().chain(today).map(kilobytes).collect(),
-        false,
+        Lines { series, ..over_time("acknowledged (KB)") },
     )
 }
 
 /// The three graphs of a run of the protocol of 1997.
 fn graphs(run: &Run) -> Vec<Block> {
-    let captions = [
-        "Sum of the parcels’ bytes acknowledged, each 20 ms, as in figures 8.1 and 8.4.",
-        "Each packet: from its departure to its acknowledgment, over the 20 ms step in which that came, as in \
-         figures 8.2 and 8.5.",
-        "The window, each 20 ms, as in figures 8.3 and 8.6.",
-    ];
-    three_graphs(run, captions)
+    three_graphs(
+        run,
+        &Captions {
+            acknowledged: "Sum of the parcels’ bytes acknowledged, each 20 ms, as in figures 8.1 and 8.4.",
+            round_trips: "Each packet: from its departure to its acknowledgment, over the 20 ms step in which that \
+                          came, as in figures 8.2 and 8.5.",
+            window: "The window, each 20 ms, as in figures 8.3 and 8.6.",
+        },
+    )
 }
 
 /// The same of today's protocol, which tells other things.
 fn graphs_of_today(run: &Run) -> Vec<Block> {
-    let captions = [
-        "Sum of the bytes of parcels acknowledged whole, each 20 ms.",
-        "The smoothed round trip whenever it changed, over the 20 ms step in which it did.",
-        "The congestion window in full datagrams, each 20 ms.",
-    ];
-    three_graphs(run, captions)
+    three_graphs(
+        run,
+        &Captions {
+            acknowledged: "Sum of the bytes of parcels acknowledged whole, each 20 ms.",
+            round_trips: "The smoothed round trip whenever it changed, over the 20 ms step in which it did.",
+            window: "The congestion window in full datagrams, each 20 ms.",
+        },
+    )
 }
 
-fn three_graphs(run: &Run, [acknowledged, round_trips, window]: [&str; 3]) -> Vec<Block> {
-    let one = |points| vec![LineSeries { name: run.name.into(), points }];
-    let of = |what: &str| format!("{what}: {}", run.name);
-    let (title, axis) = (of("Bytes acknowledged"), "acknowledged (KB)");
-    let bytes = figure(title, acknowledged, axis, vec![kilobytes(run)], false);
-    let (title, axis) = (of("Round trip times"), "round trip (ms)");
-    let times = figure(title, round_trips, axis, one(run.log.scatter()), true);
-    let (title, axis) = (of("Packets in network"), "window (packets)");
-    let windows = figure(title, window, axis, one(run.log.windows()), false);
-    [bytes, times, windows].map(Block::Figure).into()
+/// How to read the three graphs of a run.
+struct Captions {
+    acknowledged: &'static str,
+    round_trips: &'static str,
+    window: &'static str,
+}
+
+fn three_graphs(run: &Run, captions: &Captions) -> Vec<Block> {
+    let series = |points| vec![LineSeries { name: run.name.into(), points }];
+    let bytes = Lines { series: vec![kilobytes(run)], ..over_time("acknowledged (KB)") };
+    let round_trips =
+        Lines { series: series(run.log.scatter()), scatter: true, ..over_time("round trip (ms)") };
+    let window = Lines { series: series(run.log.windows()), ..over_time("window (packets)") };
+    let title = |what: &str| format!("{what}: {}", run.name);
+    vec![
+        Block::plot(title("Bytes acknowledged"), captions.acknowledged, bytes),
+        Block::plot(title("Round trip times"), captions.round_trips, round_trips),
+        Block::plot(title("Packets in network"), captions.window, window),
+    ]
 }
 
 /// The stream over today's protocol, with the graphs of two of its runs.
-fn today_blocks(runs: &[Run]) -> Vec<Block> {
-    let mut blocks = vec![Block::Table(tables::today(runs))];
-    for run in runs.iter().filter(|run| [TODAY, TODAY_TIMER_ONE].contains(&run.name)) {
-        blocks.extend(graphs_of_today(run));
-    }
+fn today(runs: &[Run]) -> Vec<Block> {
+    let mut blocks = vec![tables::today(runs).into()];
+    let drawn = runs.iter().filter(|run| [TODAY, TODAY_TIMER_ONE].contains(&run.name));
+    blocks.extend(drawn.flat_map(graphs_of_today));
     blocks
 }
 
-fn received(run: &Run) -> Figure<Plot> {
+fn received(run: &Run) -> Block {
     let points =
         run.log.received.iter().map(|(at, id)| (at.as_secs_f64() * 1e3, *id as f64)).collect();
-    figure(
+    let series = vec![LineSeries { name: run.name.into(), points }];
+    Block::plot(
         format!("Parcels received: {}", run.name),
         "Number of each parcel over the time at which the receiver had all of it; gaps are parcels whose two \
          seconds ran out.",
-        "parcel number",
-        vec![LineSeries { name: run.name.into(), points }],
-        true,
+        Lines { series, scatter: true, ..over_time("parcel number") },
     )
+}
+
+/// An empty graph over time.
+fn over_time(y_title: &str) -> Lines {
+    Lines { x_title: "time (ms)".into(), y_title: y_title.into(), ..Lines::default() }
 }

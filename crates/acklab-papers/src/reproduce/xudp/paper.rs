@@ -5,7 +5,7 @@ use serde::Serialize;
 /// A table of section 8; KB are 1000 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Printed {
-    /// Which.
+    /// Its number.
     pub table: &'static str,
     /// Total data acknowledged, KB.
     pub kilobytes: f64,

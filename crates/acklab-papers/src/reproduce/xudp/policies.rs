@@ -3,26 +3,17 @@
 
 use acklab_core::ack::Profile;
 use acklab_core::time::Span;
-use serde_json::{Value, json};
 
-use super::experiment::{self, Figures};
-use super::{figures_json, stream};
+use super::experiment::Figures;
+use super::runs::stream_log;
 use acklab_lab::parameter::Settings;
 
 /// The stream under one policy.
 pub struct PolicyRow {
-    /// Which, in words.
+    /// The policy in words.
     pub name: &'static str,
     /// What was measured.
     pub figures: Figures,
-}
-
-impl PolicyRow {
-    pub(super) fn to_json(&self) -> Value {
-        let mut object = figures_json(&self.figures);
-        object["policy"] = json!(self.name);
-        object
-    }
 }
 
 /// Runs them all, under the window's rules of the first day.
@@ -48,10 +39,9 @@ pub(super) fn run(settings: &Settings, seed: u64) -> Vec<PolicyRow> {
     ];
     profiles
         .into_iter()
-        .map(|(name, profile)| {
-            let cut = settings.span("cut");
-            let log = experiment::run(settings, &profile, stream(settings), cut, seed);
-            PolicyRow { name, figures: log.figures() }
+        .map(|(name, profile)| PolicyRow {
+            name,
+            figures: stream_log(settings, &profile, seed).figures(),
         })
         .collect()
 }

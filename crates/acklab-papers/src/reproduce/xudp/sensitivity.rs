@@ -1,12 +1,9 @@
 //! What each open parameter decides: the stream again with one of them changed.
 
-use std::fmt::Write as _;
-
 use acklab_core::ack::Profile;
-use serde_json::{Value, json};
 
 use super::experiment::{self, Figures};
-use super::{figures_json, stream};
+use super::runs::stream_log;
 use acklab_lab::parameter::Settings;
 
 /// One change.
@@ -24,15 +21,6 @@ impl Changed {
     pub fn factor(&self) -> f64 {
         self.removed.rate() / self.timer.rate()
     }
-
-    pub(super) fn to_json(&self) -> Value {
-        json!({
-            "change": self.change,
-            "timer": figures_json(&self.timer),
-            "timer_removed": figures_json(&self.removed),
-            "factor": self.factor(),
-        })
-    }
 }
 
 /// Runs the stream with each of [`CHANGES`] on top of `settings`.
@@ -44,10 +32,7 @@ pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Changed> {
             for pair in change.split_whitespace() {
                 changed.set_pair(pair).expect("the changes are settings");
             }
-            let figures = |profile: &Profile| {
-                let cut = changed.span("cut");
-                experiment::run(&changed, profile, stream(&changed), cut, seed).figures()
-            };
+            let figures = |profile| stream_log(&changed, profile, seed).figures();
             Changed {
                 change: (*change).to_owned(),
                 timer: figures(&experiment::timer(&changed)),
@@ -55,24 +40,6 @@ pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Changed> {
             }
         })
         .collect()
-}
-
-/// The table as Markdown.
-pub fn markdown(rows: &[Changed]) -> String {
-    let mut text = String::from(
-        "| changed | KB/s with the timer | RTT, ms | window | KB/s without | RTT, ms | window | factor |\n\
-         |---|---|---|---|---|---|---|---|\n",
-    );
-    for row in rows {
-        let change = if row.change.is_empty() { "nothing" } else { &row.change };
-        let cells = |figures: &Figures| {
-            let rate = figures.rate() / 1e3;
-            format!("{rate:.2} | {:.1} | {:.1}", figures.rtt_ms, figures.window)
-        };
-        let (timer, removed) = (cells(&row.timer), cells(&row.removed));
-        let _ = writeln!(text, "| {change} | {timer} | {removed} | {:.1} |", row.factor());
-    }
-    text
 }
 
 /// Many parcels under way.

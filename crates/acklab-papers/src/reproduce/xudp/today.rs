@@ -23,7 +23,7 @@ use acklab_sim::road::{Ends, Road, path};
 use super::experiment::{self, Log};
 use super::protocol::application::Application;
 use super::protocol::packet::Kind;
-use super::{FRAMES_CUT, Run, make, paper, stream};
+use super::runs::{FRAMES_CUT, Run, frames, stream, stream_log};
 use acklab_lab::parameter::Settings;
 
 /// With its own ACK timing.
@@ -60,20 +60,17 @@ pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Run> {
     ]
     .map(|(name, ack, ahead)| {
         let sender = Sender::new(stream(settings), ahead);
-        make(name, None, parcels, carry(settings, ack, sender, cut, seed))
+        Run::new(name, parcels, carry(settings, ack, sender, cut, seed))
     })
     .into();
-    let life = Span::from_secs(paper::FRAME_LIFE_S);
-    let bytes = paper::FRAME_BYTES;
-    let frames = Application::Frames { bytes, per_second: 20, parcels: 581, life };
-    let log = carry(settings, None, Sender::new(frames, u64::MAX), FRAMES_CUT, seed);
-    runs.push(make(TODAY_FRAMES, None, 581, log));
+    let sender = Sender::new(frames(20, 581), u64::MAX);
+    let log = carry(settings, None, sender, FRAMES_CUT, seed);
+    runs.push(Run::new(TODAY_FRAMES, 581, log));
     let mut idle = settings.clone();
     idle.set("host", "0").expect("no time is a time");
     let timer = experiment::timer(&idle);
     for (name, policy) in [(IDLE_TIMER, timer), (IDLE_REMOVED, Profile::EverySegment)] {
-        let log = experiment::run(&idle, &policy, stream(&idle), cut, seed);
-        runs.push(make(name, None, parcels, log));
+        runs.push(Run::new(name, parcels, stream_log(&idle, &policy, seed)));
     }
     runs
 }

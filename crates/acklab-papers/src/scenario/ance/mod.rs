@@ -207,6 +207,7 @@ fn run(settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replicat
     let end = Time::ZERO + settings.span("duration");
     world.run_until(end);
     let events = world.events();
+    world.tell_departures(world.observer().bottleneck(), end);
     let recorder = world.observer_mut();
     let (mut metrics, flows) = recorder.finish(end);
     if settings.has("flows") {

@@ -128,6 +128,7 @@ impl Scenario for Rfc7928 {
         open_probe(&mut world, &network, seed);
         let end = Time::ZERO + settings.span("duration");
         world.run_until(end);
+        world.tell_departures(network.forward, end);
         let events = world.events();
         world.into_observer().finish(end, events)
     }

@@ -2,14 +2,12 @@
 //!
 //! The two ends are machines without sockets: [`Sender`] and [`Receiver`] say what goes out, are told
 //! what came in, and know the time from their arguments. The same machines run in virtual time
-//! ([`super::simulated`]) and on UDP ([`super::sockets`]). [`packet`] makes the bytes, with the [`md5`]
-//! that the paper uses as its checksum.
+//! ([`super::simulated`]) and on UDP ([`super::sockets`]). [`packet`] makes the bytes.
 //!
 //! Nothing is improved. What is odd in it (time-outs without Karn's rule, minimum or back-off, one
 //! window for both paths, an end that may be waited for in vain) is what the experiments measured.
 //! Left out: the byte order of the file on disk, threads; a thread that sleeps is a deadline here.
 
-pub mod md5;
 pub mod packet;
 mod receiver;
 mod sender;

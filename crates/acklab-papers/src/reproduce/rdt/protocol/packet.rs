@@ -5,7 +5,9 @@
 //! checksum covers the payload and nothing else, so damage to the numbers goes unseen; and whoever reads
 //! ACKs does not look at it at all, for their payload is empty.
 
-use super::{PAYLOAD, md5};
+use md5::{Digest as _, Md5};
+
+use super::PAYLOAD;
 
 /// Bytes before the payload.
 pub const HEADER: usize = 38;
@@ -31,18 +33,23 @@ pub fn encode(header: Header, payload: &[u8]) -> Vec<u8> {
     for number in [header.seq, header.ack, length] {
         bytes.extend(number.to_be_bytes());
     }
-    bytes.extend(md5::hex(payload));
+    bytes.extend(checksum(payload).as_bytes());
     bytes.extend(payload);
     bytes
 }
 
 /// A packet's header and payload, and whether the payload has its checksum; `None` where the bytes are
-/// fewer than a header. The length is not looked at, as nobody did.
+/// fewer than a header. The length is not looked at, as in the authors' code.
 pub fn decode(bytes: &[u8]) -> Option<(Header, &[u8], bool)> {
     let (header, payload) = bytes.split_at_checked(HEADER)?;
     let number = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-    let intact = md5::hex(payload) == header[6..];
+    let intact = checksum(payload).as_bytes() == &header[6..];
     Some((Header { seq: number(0), ack: number(2) }, payload, intact))
+}
+
+/// 32 lower-case hexadecimal digits.
+fn checksum(payload: &[u8]) -> String {
+    format!("{:x}", Md5::digest(payload))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Each packet whose payload has its checksum is acknowledged by its number, a second copy too. The end
 //! packet is answered once, without repetition, and then the receiver is gone: if that answer is lost,
-//! nobody is left to give another (paper, section II).
+//! there is no other (paper, section II).
 
 use super::Header;
 

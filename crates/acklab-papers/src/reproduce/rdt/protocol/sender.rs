@@ -130,7 +130,7 @@ impl Sender {
         sender
     }
 
-    /// Takes a packet from the receiver; its checksum is nobody's business.
+    /// Takes a packet from the receiver; its checksum is not looked at.
     pub fn handle_packet(&mut self, now: Time, header: Header) {
         match header.ack.checked_sub(1) {
             Some(index) if index < self.settings.chunks => self.on_ack(now, index),

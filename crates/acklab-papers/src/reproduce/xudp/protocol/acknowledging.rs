@@ -49,7 +49,7 @@ impl Acknowledging {
         self.due |= self.policy.on_data(now, &sample) == Decision::Now;
     }
 
-    /// A packet of its own may leave for the commands.
+    /// A packet may leave for the commands alone.
     pub(super) fn is_due(&self) -> bool {
         self.due && !self.commands.is_empty()
     }

@@ -5,8 +5,8 @@
 //! window in packets with slow start, a time stamp per packet, a time-out from the round trip's variance,
 //! acknowledgments of packets and of parcels as commands behind the header of the next outgoing packet,
 //! and the timer that held them back. Not told: the layout of the header, every constant, what a server
-//! does in which order. Those are [`super::parameters`]; nothing here has a constant of its own that the
-//! thesis lacks, but the sizes in [`packet`].
+//! does in which order. Those are [`super::parameters`]; no other constant here is missing in the thesis
+//! but the sizes in [`packet`].
 //!
 //! Left out: connection set-up, version, checksum, several connections on one server.
 

@@ -1,7 +1,7 @@
-//! Text tables: words to the left, numbers to the right.
+//! Words in rows: tables for a terminal, and the small things that all text needs.
 
 /// Lays out rows under a heading; a column whose cells are all numbers stands to the right.
-pub(crate) fn lay_out(heading: &[&str], rows: &[Vec<String>]) -> String {
+pub fn lay_out(heading: &[&str], rows: &[Vec<String>]) -> String {
     let numeric = |column: usize| {
         rows.iter().all(|row| {
             row[column].parse::<f64>().is_ok() || matches!(row[column].as_str(), "" | DASH)
@@ -34,12 +34,21 @@ pub(crate) fn lay_out(heading: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// A number with `digits` decimals, or a dash where there is none.
-pub(crate) fn number(value: f64, digits: usize) -> String {
+pub fn number(value: f64, digits: usize) -> String {
     if value.is_finite() { format!("{value:.digits$}") } else { DASH.into() }
 }
 
+/// Words as the beginning of a sentence.
+pub fn capitalised(words: &str) -> String {
+    if words == "rtt" {
+        return "RTT".into();
+    }
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// What stands for a value that could not be measured.
-const DASH: &str = "-";
+pub(super) const DASH: &str = "-";
 
 #[cfg(test)]
 mod tests {
