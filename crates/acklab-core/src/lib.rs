@@ -17,6 +17,7 @@ pub mod math;
 pub mod options;
 pub mod pacing;
 pub mod packet;
+pub mod quantiles;
 pub mod queue;
 pub mod rng;
 pub mod segment;

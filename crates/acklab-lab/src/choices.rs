@@ -51,7 +51,7 @@ impl Registry {
             Self::Queues => listed!(Discipline::all()).collect(),
             Self::CongestionControls => listed!(Algorithm::all()).collect(),
             Self::Acks => listed!(Profile::all()).collect(),
-            Self::Systems => System::ALL.iter().map(of_system).collect(),
+            Self::Systems => System::ALL.iter().copied().map(of_system).collect(),
         }
     }
 
@@ -69,7 +69,7 @@ impl Registry {
     }
 }
 
-fn of_system(system: &System) -> Choice {
+fn of_system(system: System) -> Choice {
     let mut policy = system.config().ack;
     let (name, doc, ack) = (system.name(), system.doc(), Some(policy.name()));
     Choice { name, doc, ack, options: list(policy.options()) }

@@ -7,7 +7,7 @@
 //! on [0, JITTER], and keeps the order; a reordered packet leaves out the delay, as there, but not the
 //! transmission; the limit is that of the queue, not of what is on its way; correlations are left out.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use acklab_core::link::{
@@ -90,7 +90,8 @@ impl<'a> Phrases<'a> {
                 if let Some(options) = self.queue.options() {
                     let names: Vec<_> = options.list().iter().map(|option| option.name).collect();
                     if !names.is_empty() {
-                        what += &format!("; the options of queue {queue} are {}", names.join(", "));
+                        let names = names.join(", ");
+                        let _ = write!(what, "; the options of queue {queue} are {names}");
                     }
                 }
                 return Err(word.error(what));
