@@ -114,7 +114,9 @@ fn choices(registry: Registry) -> String {
         let ack = ack.map_or(String::new(), |ack| format!(" Its ACK policy is {ack}:"));
         let gap = if text.is_empty() { "" } else { "\n" };
         let _ = writeln!(text, "{gap}{}", fill(&format!("{name}: {doc}{ack}"), 0));
-        options.iter().for_each(|option| describe_parameter(&mut text, option));
+        for option in &options {
+            describe_parameter(&mut text, option);
+        }
     }
     text
 }

@@ -79,12 +79,12 @@ impl Scenario for NagleDelack {
 
     fn packets(&self, settings: &Settings) -> u64 {
         let set: Set = settings.read();
-        let sent = set.messages.saturating_mul(1 + u64::from(set.message) / SMALLEST_MSS);
+        let full = set.messages.saturating_mul(1 + u64::from(set.message) / SMALLEST_MSS);
         if set.reads != Reads::Every {
-            return sent;
+            return full;
         }
         let end = set.end_of_time(&set.schedule(Span::ZERO, 0.0));
-        sent.saturating_add(end.as_nanos() / set.reads_delay.as_nanos().max(1))
+        full.saturating_add(end.as_nanos() / set.reads_delay.as_nanos().max(1))
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {

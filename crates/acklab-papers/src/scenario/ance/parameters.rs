@@ -399,8 +399,12 @@ mod tests {
             let throughput = replication.metrics.number("throughput_bps");
             assert!((3e5..1.5e6).contains(&throughput), "{name}={word}: {throughput}");
         };
-        Discipline::NAMES.iter().for_each(|word| run("queue", word));
-        Algorithm::NAMES.iter().for_each(|word| run("cc", word));
+        for word in Discipline::NAMES {
+            run("queue", word);
+        }
+        for word in Algorithm::NAMES {
+            run("cc", word);
+        }
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub(super) fn members(set: &Set) -> Vec<Member> {
             member.start = Time::ZERO + third;
             member.stop = Time::ZERO + third * 2;
         }),
-        Mix::Mix => plus(others(&|_| {}), plus(bursts(set, end), mixed(set, end))),
+        Mix::Together => plus(others(&|_| {}), plus(bursts(set, end), mixed(set, end))),
         Mix::Bidirectional => plus(
             others(&|_| {}),
             (0..flows)

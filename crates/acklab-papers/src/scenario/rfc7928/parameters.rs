@@ -21,7 +21,7 @@ acklab_core::words! {
         Rtt = "rtt",
         Bursts = "bursts",
         VaryingLoad = "varying-load",
-        Mix = "mix",
+        Together = "mix",
         Bidirectional = "bidirectional",
     }
 }
