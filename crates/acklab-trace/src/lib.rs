@@ -3,6 +3,8 @@
 //! The road of a packet: [`capture`] bytes -> [`frame`] -> [`segment::Segment`] -> [`flow`]
 //! tracker -> per-direction observations ([`flow::observe`]) -> facts, inference, stalls ->
 //! report. [`read::read_capture`] drives it.
+//!
+#![doc = include_str!("../README.md")]
 
 pub mod capture;
 pub mod check;
