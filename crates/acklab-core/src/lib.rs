@@ -18,6 +18,7 @@ pub mod link;
 pub mod math;
 pub mod pacing;
 pub mod packet;
+pub mod quantiles;
 pub mod queue;
 pub mod rng;
 pub mod segment;

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::io;
 
 use acklab_core::link::LinkConfig;
+use acklab_core::quantiles::Quantiles;
 use acklab_core::time::Span;
 use nix::errno::Errno;
 
 use super::direction::Tally;
-use super::quantiles::Quantiles;
 
 /// Paths that one emulation may have; the third byte of their addresses counts them.
 pub const MAX_PATHS: u8 = 8;

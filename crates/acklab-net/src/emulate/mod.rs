@@ -15,14 +15,13 @@ mod frame;
 mod host;
 pub mod init;
 mod kernel;
-mod quantiles;
 mod relay;
 mod session;
 pub mod vocabulary;
 
+pub use acklab_core::quantiles::Quantiles;
 pub use direction::{Direction, Tally};
 pub use emulation::{EmulateError, Emulated, Emulation, MAX_PATHS, Path};
-pub use quantiles::Quantiles;
 
 use std::fs::File;
 use std::os::unix::net::UnixStream;
