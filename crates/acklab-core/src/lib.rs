@@ -16,6 +16,7 @@ pub mod endpoint;
 pub mod event;
 pub mod link;
 pub mod math;
+pub mod options;
 pub mod pacing;
 pub mod packet;
 pub mod quantiles;
