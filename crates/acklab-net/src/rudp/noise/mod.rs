@@ -105,7 +105,7 @@ impl PassphraseBegun {
 }
 
 /// What a client has read in an answer; kept, because the same message may have to be read again: the
-/// first time it may have come under a header that somebody had altered.
+/// first time it may have come under a header that an attacker had altered.
 struct Agreement {
     answer: blake3::Hash,
     payload: Vec<u8>,
@@ -353,7 +353,7 @@ const CONTEXT_MAC: &str = "acklab rudp 2 mac";
 /// Length of the MAC behind a message of mode 2, bytes.
 const MAC: usize = 16;
 /// Answers that a client of mode 1 reads for one INITIAL. One would do among honest ends; the others
-/// keep a stranger's from ending the connection, and few of them from guessing.
+/// keep an attacker's from ending the connection, and few of them from guessing.
 const TRIES: usize = 4;
 /// The longest of what Noise puts around a payload, IK's first: key, encrypted key and its tag, the payload's tag.
 const MOST_AROUND_PAYLOAD: usize = 32 + 48 + 16;

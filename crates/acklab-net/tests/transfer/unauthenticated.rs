@@ -19,19 +19,19 @@ fn initial(mode: u8, source: u64, message: &[u8]) -> Vec<u8> {
 
 /// Sends each kind of greeting that a receiver can make nothing of.
 fn knock(at: SocketAddr) {
-    let stranger = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let attacker = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     for (source, mode) in [255, 0, 1, 2, 77].into_iter().enumerate() {
         for message in [&[][..], &[9; 96], &[9; 300]] {
             let initial = initial(mode, source as u64 + 1, message);
-            stranger.send_to(&initial, at).expect("sent");
+            attacker.send_to(&initial, at).expect("sent");
         }
     }
-    stranger.send_to(&[0x80; 1200], at).expect("sent");
+    attacker.send_to(&[0x80; 1200], at).expect("sent");
 }
 
 #[test]
-fn nobody_without_the_secret_ends_a_receiver_that_waits_for_one_transfer() {
-    let scratch = Scratch::new("knock");
+fn no_host_without_the_secret_ends_a_receiver_that_waits_for_one_transfer() {
+    let scratch = Scratch::new();
     let file = scratch.file("x", 300_000, 1);
     let mut receiver = Receiver::new(&scratch.join("in"), true);
     knock(receiver.address);
@@ -45,12 +45,12 @@ fn nobody_without_the_secret_ends_a_receiver_that_waits_for_one_transfer() {
     assert!(same(&file, &scratch.join("in/x")));
     let turned_away =
         receiver.said().iter().any(|told| matches!(told, Told::TurnedAway(Code::Mode, 1..)));
-    assert!(turned_away, "it is told that somebody knocked");
+    assert!(turned_away, "it is told that a sender was turned away");
 }
 
 #[test]
-fn nobody_without_the_secret_ends_a_transfer_that_runs() {
-    let scratch = Scratch::new("disturb");
+fn no_host_without_the_secret_ends_a_transfer_that_runs() {
+    let scratch = Scratch::new();
     let file = scratch.file("x", 12_000_000, 2);
     let mut receiver = Receiver::new(&scratch.join("in"), true);
     let mut errand = errand(&file, receiver.address);
@@ -73,7 +73,7 @@ fn nobody_without_the_secret_ends_a_transfer_that_runs() {
 
 #[test]
 fn a_receiver_that_leaves_says_so_to_every_sender() {
-    let scratch = Scratch::new("leaves");
+    let scratch = Scratch::new();
     let (small, large) = (scratch.file("small", 1000, 3), scratch.file("large", 50_000_000, 4));
     let mut receiver = Receiver::new(&scratch.join("in"), true);
     let mut others: Vec<Sender> = Vec::new();

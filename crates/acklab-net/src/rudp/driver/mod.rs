@@ -1,6 +1,6 @@
 //! The event loop of reliable UDP: one thread between sockets and a state machine (docs/rudp.md section 9).
 //!
-//! A turn: wait for a datagram, for the machine's next deadline or for somebody who calls; hand over what
+//! A turn: wait for a datagram, for the machine's next deadline or for a [`Waker`]; hand over what
 //! arrived; let the machine's timers run; let the application read and write; send what the machine wants to
 //! send. The clock is read once per turn and once per train of datagrams, and nothing is allocated. The
 //! wait is `ppoll(2)` with a timer slack of 1 ns, so that paced trains leave within tens of microseconds of
@@ -284,7 +284,7 @@ impl Driver {
             Err(error) => return Err(error.into()),
         }
         if fds[0].any().unwrap_or(false) {
-            // Resets the counter; that nobody called after all is no matter.
+            // Resets the counter; that there was no call after all does no harm.
             let _ = self.calls.read();
         }
         let mut ready = 0;

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use curve25519_dalek::montgomery::MontgomeryPoint;
-use zeroize::{Zeroize as _, Zeroizing};
+use data_encoding::{BASE32_NOPAD_NOCASE, HEXLOWER};
+use zeroize::Zeroizing;
 
 use super::entropy::random;
-use super::hex;
 
 /// Length of a key, bytes.
 pub const KEY: usize = 32;
@@ -43,7 +43,7 @@ pub enum KeyError {
         "`{character}` in column {column} is in no key: they have the letters a to z and 2 to 7"
     )]
     Character {
-        /// The stranger.
+        /// The character.
         character: char,
         /// Where, in characters from 1.
         column: usize,
@@ -51,7 +51,7 @@ pub enum KeyError {
     /// The check does not fit.
     #[error("the key's last characters do not fit the others: it was mistyped; copy it again")]
     Check,
-    /// A point that agrees on nothing with anybody.
+    /// A point with which every exchange gives zero.
     #[error("this is no key that anybody can have: ask the peer for its own")]
     Weak,
 }
@@ -59,10 +59,10 @@ pub enum KeyError {
 impl PublicKey {
     /// For reading aloud: 16 hex digits.
     pub fn fingerprint(&self) -> String {
-        hex::text(&blake3::hash(&self.0).as_bytes()[..8])
+        HEXLOWER.encode(&blake3::hash(&self.0).as_bytes()[..8])
     }
 
-    /// Of so small an order that any exchange with it gives zero, which everybody knows.
+    /// Of so small an order that any exchange with it gives zero.
     fn is_weak(&self) -> bool {
         MontgomeryPoint(self.0).mul_clamped([0; KEY]).0 == [0; KEY]
     }
@@ -197,10 +197,10 @@ impl Identity {
         Ok(Self::from_private(private))
     }
 
-    /// Writes beside and links into place, so that nobody ever sees half of it and none is replaced.
+    /// Writes beside and links into place, so that no reader ever sees half of it and none is replaced.
     fn make(path: &Path) -> io::Result<()> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}", hex::text(&random::<8>())));
+        name.push(format!(".{}", HEXLOWER.encode(&random::<8>())));
         let beside = path.with_file_name(name);
         let line = Zeroizing::new(format!("{PRIVATE}{}\n", *encode(Self::generate().private())));
         let written = for_the_owner()
@@ -249,35 +249,23 @@ fn encode(key: &[u8; KEY]) -> Zeroizing<String> {
     let mut bytes = Zeroizing::new([0; KEY + CHECK]);
     bytes[..KEY].copy_from_slice(key);
     bytes[KEY..].copy_from_slice(&check(key));
-    let mut text = Zeroizing::new(String::with_capacity(TEXT));
-    for five in bytes.as_chunks::<5>().0 {
-        let bits = five.iter().fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
-        for place in (0..8).rev() {
-            text.push(char::from(BASE32[(bits >> (5 * place)) as usize % 32]));
-        }
-    }
-    text
+    let mut text = Zeroizing::new([0; TEXT]);
+    BASE32_NOPAD_NOCASE.encode_mut(&bytes[..], &mut text[..]);
+    text.make_ascii_lowercase();
+    Zeroizing::new(text.iter().copied().map(char::from).collect())
 }
 
 fn decode(prefix: &str, text: &str) -> Result<Zeroizing<[u8; KEY]>, KeyError> {
     let rest = text.strip_prefix(prefix).ok_or(KeyError::Prefix)?;
-    let mut bytes = Zeroizing::new([0; KEY + CHECK]);
-    let mut count = 0;
-    let mut bits = 0_u64;
-    for (at, character) in rest.chars().enumerate() {
-        let value = BASE32.iter().position(|of| char::from(*of) == character.to_ascii_lowercase());
-        let column = prefix.len() + at + 1;
-        let value = value.ok_or(KeyError::Character { character, column })?;
-        bits = bits << 5 | value as u64;
-        if at < TEXT && at % 8 == 7 {
-            bytes[at / 8 * 5..][..5].copy_from_slice(&bits.to_be_bytes()[3..]);
-            bits = 0;
-        }
-        count = at + 1;
+    let foreign = |character: &char| !matches!(character, 'a'..='z' | 'A'..='Z' | '2'..='7');
+    if let Some((at, character)) = rest.chars().enumerate().find(|(_, it)| foreign(it)) {
+        return Err(KeyError::Character { character, column: prefix.len() + at + 1 });
     }
-    bits.zeroize();
-    if count != TEXT {
-        return Err(KeyError::Length(count));
+    let mut bytes = Zeroizing::new([0; KEY + CHECK]);
+    if rest.len() != TEXT
+        || BASE32_NOPAD_NOCASE.decode_mut(rest.as_bytes(), &mut bytes[..]).is_err()
+    {
+        return Err(KeyError::Length(rest.len()));
     }
     let mut key = Zeroizing::new([0; KEY]);
     key.copy_from_slice(&bytes[..KEY]);
@@ -295,8 +283,6 @@ const PRIVATE: &str = "acklab-private-1";
 const CHECK: usize = 3;
 /// Characters of a key and its check.
 const TEXT: usize = (KEY + CHECK) / 5 * 8;
-/// RFC 4648 section 6, in lower case.
-const BASE32: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 /// Bytes of an identity's file that are looked at.
 const LONGEST_FILE: usize = 256;
 

@@ -5,6 +5,7 @@
 //! others or the acknowledgments. A connection that is lost leaves what it brought for the next one.
 
 mod remembered;
+mod taker;
 mod turned_away;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use acklab_rudp::protect::{PlainGreeter, ServerGreeter};
 use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
 
 use self::remembered::Remembered;
+use self::taker::Taker;
 use self::turned_away::TurnedAway;
 use super::receiver::printer::Printer;
 use super::receiver::{ReceiveError, Received, Receiver};
@@ -35,11 +37,11 @@ use crate::rudp::socket::SocketError;
 /// How a receiver knows who may send.
 #[derive(Clone, Debug)]
 pub enum Gate {
-    /// Whoever knows this.
+    /// Peers that know this.
     Passphrase(Passphrase),
-    /// Whoever has one of these keys.
+    /// Peers that have one of these keys.
     Keys(Identity, KnownPeers),
-    /// Anybody: for experiments.
+    /// Every host: for experiments.
     Insecure,
 }
 
@@ -95,7 +97,7 @@ pub enum News<'a> {
         /// minutes, and a receiver of one transfer stays for it.
         unheard: bool,
     },
-    /// Senders were turned away before they came in; told at most every 10 s, because anybody can make
+    /// Senders were turned away before they came in; told at most every 10 s, because any host can make
     /// as many of them as it likes.
     TurnedAway {
         /// From where the last of them came.
@@ -278,39 +280,6 @@ impl Application<Listener> for Receiving<'_> {
     }
 }
 
-/// Who takes what a connection brings.
-enum Taker {
-    Folder(Box<Receiver>),
-    Output(Box<Printer>),
-}
-
-/// Calls the same method of either.
-macro_rules! either {
-    ($taker:expr, $method:ident($($argument:expr),*)) => {
-        match $taker {
-            Taker::Folder(receiver) => receiver.$method($($argument),*),
-            Taker::Output(printer) => printer.$method($($argument),*),
-        }
-    };
-}
-
-impl Taker {
-    /// The sender knows that all is stored: nothing is kept for its next try.
-    fn dismiss(&self) {
-        if let Self::Folder(receiver) = self {
-            receiver.dismiss();
-        }
-    }
-
-    /// Whether a sender that went silent may come again and go on.
-    fn may_go_on(&self) -> bool {
-        match self {
-            Self::Folder(_) => true,
-            Self::Output(printer) => !printer.has_begun(),
-        }
-    }
-}
-
 impl Receiving<'_> {
     fn taker(&self) -> Taker {
         if let Some(directory) = &self.directory {
@@ -371,7 +340,7 @@ impl Receiving<'_> {
             return;
         };
         let Session { receiver, from, began, finished, heard, .. } = session;
-        let received = either!(&receiver, received());
+        let received = receiver.received();
         // The same sender has come again, and what it does decides.
         let superseded = matches!(end, End::Broken(ReceiveError::Store(StoreError::Superseded)));
         let silent = matches!(end, End::Closed { by_peer: false, code: Code::Idle, .. });
@@ -418,14 +387,14 @@ impl Receiving<'_> {
                 return;
             }
         }
-        for problem in either!(&mut session.receiver, take_problems()) {
+        for problem in session.receiver.take_problems() {
             (self.tell)(News::Problem(problem));
         }
     }
 
     fn tell_status(&mut self, now: Time) {
         for session in self.sessions.values() {
-            let (from, received) = (session.from, either!(&session.receiver, received()));
+            let (from, received) = (session.from, session.receiver.received());
             let seconds = now.since(session.began).as_secs_f64();
             (self.tell)(News::Status { from, received, seconds });
         }
@@ -437,15 +406,15 @@ impl Session {
     fn go_on(&mut self, now: Time, connection: &mut Connection) -> Result<bool, ReceiveError> {
         let content = connection.content();
         let receiver = &mut self.receiver;
-        while either!(receiver, waiting()) < WAITING_MAX {
+        while receiver.waiting() < WAITING_MAX {
             let Some(block) = content.read(now, STREAM) else { break };
-            either!(receiver, handle_block(block.into()));
+            receiver.handle_block(block.into());
         }
-        let more = either!(receiver, advance(now))?;
-        while let Some(block) = either!(receiver, poll_block()) {
+        let more = receiver.advance(now)?;
+        while let Some(block) = receiver.poll_block() {
             content.write(STREAM, block);
         }
-        if either!(receiver, is_finished()) && self.finished.is_none() {
+        if receiver.is_finished() && self.finished.is_none() {
             self.finished = Some(now);
             content.finish(STREAM);
         }

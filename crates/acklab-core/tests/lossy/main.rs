@@ -2,7 +2,6 @@
 //! Method: one sender over links of the core in virtual time, through a carrier that feeds it as the
 //! reliable UDP connection does; the shares and bounds are those of docs/rudp.md section 1.
 
-#[path = "lossy/carrier.rs"]
 mod carrier;
 
 use acklab_core::cc::Algorithm;
