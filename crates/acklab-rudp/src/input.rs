@@ -139,7 +139,7 @@ impl Connection {
             len: len as u32,
             mss: u32::MAX,
             ecn: arrived.ecn,
-            srtt: path.rtt.is_measured().then(|| path.rtt.smoothed()),
+            srtt: path.rtt.measured(),
             pto: path.pto(),
         };
         path.received.on_packet(now, &arrival);

@@ -47,7 +47,7 @@ impl Connection {
     fn transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
         self.update_keys(now);
         for path in &mut self.paths {
-            path.paced = false;
+            path.paced = None;
         }
         for index in 0..self.paths.len() {
             if self.control_waits(now, index) {

@@ -12,14 +12,9 @@ use super::received::{FIRST_DELAY, Received};
 use super::rtt::Rtt;
 use super::sent::{Items, NeverSent, News, Sent, SentPackets};
 use crate::wire::{EcnCounts, PathStatus};
-use acklab_core::cc::{
-    AckSample, CongestionControl, Controller, EcnFeedback, EcnSample, LossSample, RtoSample,
-    SentSample, Start,
-};
-use acklab_core::delivery_rate::Estimator;
-use acklab_core::pacing::{Pacer, quantum};
+use acklab_core::cc::{Controller, EcnFeedback, LossSample, RtoSample, Start};
+use acklab_core::congestion::{Acked, Congestion, Departure};
 use acklab_core::time::{Span, Time};
-use acklab_core::units::BitRate;
 
 /// The two ends of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,10 +74,7 @@ pub(super) struct Path {
     pub(super) received: Received,
     pub(super) size: DatagramSize,
     pub(super) counters: Counters,
-    pub(super) cc: Controller,
-    pub(super) rate: Estimator,
-    pacer: Pacer,
-    start_rate: Option<BitRate>,
+    congestion: Congestion,
     /// Time-outs in a row without an answer, and probes that may leave past the window.
     pub(super) pto_count: u32,
     pub(super) probes: u32,
@@ -92,10 +84,8 @@ pub(super) struct Path {
     recovered_to: u64,
     /// Lost between ACKs, to be told with the next one.
     lost_untold: u64,
-    /// When window or pacing last held data back.
-    limited_at: Option<Time>,
-    /// Data waited for pacing when this path was last asked.
-    pub(super) paced: bool,
+    /// Until when pacing held data back when this path was last asked.
+    pub(super) paced: Option<Time>,
     /// The last ACK with news, or the departure that ended a silence.
     last_news: Time,
     /// Packets sent since then that ask for an answer.
@@ -117,7 +107,7 @@ pub(super) struct Path {
     pub(super) ecn: EcnCheck,
     /// The share of lost bytes, over about the last 100 packets.
     loss_share: f64,
-    initial_window: u64,
+    initial_window: u32,
     algorithm: acklab_core::cc::Algorithm,
     seed: u64,
 }
@@ -126,7 +116,7 @@ impl Path {
     pub(super) fn new(now: Time, id: u8, addrs: PathAddrs, config: &Config, life: Life) -> Self {
         let size = DatagramSize::new(config.largest_datagram, addrs.remote);
         let seed = config.seed ^ (u64::from(id) << 56);
-        let mut path = Self {
+        Self {
             id,
             addrs,
             life,
@@ -134,18 +124,17 @@ impl Path {
             sent: SentPackets::default(),
             received: Received::new(config.ack.as_ref()),
             counters: Counters::default(),
-            cc: controller(&config.algorithm, size.current(), config.initial_window, seed),
-            rate: Estimator::new(now),
-            pacer: Pacer::default(),
-            start_rate: None,
+            congestion: Congestion::new(
+                now,
+                controller(&config.algorithm, size.current(), config.initial_window, seed),
+            ),
             pto_count: 0,
             probes: 0,
             pto_fired: Time::ZERO,
             recovery: None,
             recovered_to: 0,
             lost_untold: 0,
-            limited_at: None,
-            paced: false,
+            paced: None,
             last_news: now,
             unanswered: 0,
             last_heard: now,
@@ -159,22 +148,10 @@ impl Path {
             asked_at: Time::ZERO,
             ecn: EcnCheck::default(),
             loss_share: 0.0,
-            initial_window: u64::from(config.initial_window),
+            initial_window: config.initial_window,
             algorithm: config.algorithm.clone(),
             seed,
             size,
-        };
-        path.pace_the_start();
-        path
-    }
-
-    /// The initial window leaves over one round trip, where the congestion control has no rate yet.
-    fn pace_the_start(&mut self) {
-        if let Some(rtt) = self.rtt.least() {
-            let bits = self.initial_window * self.mss() * 8;
-            let nanos = rtt.as_nanos().max(1);
-            let bps = u128::from(bits) * 1_000_000_000 / u128::from(nanos);
-            self.start_rate = BitRate::from_bps(bps.min(u128::from(u64::MAX / 2)) as u64);
         }
     }
 
@@ -186,9 +163,9 @@ impl Path {
 
     /// Begins anew after the path was dead (docs/rudp.md section 6, "Back").
     pub(super) fn restart(&mut self, now: Time) {
-        self.cc =
-            controller(&self.algorithm, self.size.current(), self.initial_window as u32, self.seed);
-        self.pacer = Pacer::default();
+        let window = self.initial_window;
+        let fresh = controller(&self.algorithm, self.size.current(), window, self.seed);
+        self.congestion.restart(fresh);
         self.rtt.forget_least();
         self.pto_count = 0;
         self.probes = 0;
@@ -225,7 +202,7 @@ impl Path {
             self.ecn.on_silence();
             let (in_flight, recovering) = (self.sent.in_flight(), self.recovery.is_some());
             let sample = RtoSample { in_flight, again: false, recovering };
-            self.cc.on_rto(now, &sample);
+            self.congestion.on_rto(now, &sample, 0);
         }
     }
 
@@ -245,42 +222,29 @@ impl Path {
 
     /// Whether window and pacing let a packet of content leave now.
     pub(super) fn may_send(&mut self, now: Time) -> bool {
-        self.paced = false;
         if self.probes > 0 {
+            self.paced = None;
             return true;
         }
-        if self.sent.is_full()
-            || self.sent.in_flight() + self.mss() > self.cc.cwnd().max(self.mss())
-        {
-            self.limited_at = Some(now);
-            return false;
+        let room = self.congestion.has_room(self.sent.in_flight(), self.mss());
+        let blocked = self.sent.is_full() || !room;
+        self.paced = (!blocked).then(|| self.congestion.pace_at(now)).flatten();
+        let held = blocked || self.paced.is_some();
+        if held {
+            self.congestion.on_held(now);
         }
-        if self.pacing_rate().is_some() && self.pacer.next() > now {
-            self.paced = true;
-            self.limited_at = Some(now);
-            return false;
-        }
-        true
-    }
-
-    fn pacing_rate(&self) -> Option<BitRate> {
-        self.cc.pacing_rate().or(self.start_rate.filter(|_| self.counters.acknowledged == 0))
-    }
-
-    /// When pacing lets the next packet leave, if something waits for that.
-    pub(super) fn pace_at(&self) -> Option<Time> {
-        self.paced.then(|| self.pacer.next())
+        !held
     }
 
     /// How many bytes one batch may hold, so that it does not burst.
     pub(super) fn batch(&self) -> u64 {
-        self.pacing_rate().map_or(64 << 10, |rate| quantum(rate, self.mss() as u32))
+        self.congestion.quantum(self.mss() as u32).unwrap_or(64 << 10)
     }
 
     /// What the path carries in a round trip, bytes: the scheduler's window.
     pub(super) fn window(&self) -> u64 {
-        let cwnd = self.cc.cwnd();
-        self.cc.pacing_rate().map_or(cwnd, |rate| {
+        let cwnd = self.congestion.cwnd();
+        self.congestion.pacing_rate().map_or(cwnd, |rate| {
             let bytes = rate.as_bps() as f64 / 8.0 * self.rtt.smoothed().as_secs_f64();
             cwnd.min(bytes as u64)
         })
@@ -289,8 +253,8 @@ impl Path {
     /// Nothing waits to be sent here though, perhaps, something could be.
     pub(super) fn on_nothing_to_send(&mut self) {
         let in_flight = self.sent.in_flight();
-        if !self.paced && in_flight + self.mss() <= self.cc.cwnd() {
-            self.rate.on_app_limited(in_flight);
+        if self.paced.is_none() && in_flight + self.mss() <= self.congestion.cwnd() {
+            self.congestion.on_app_limited(in_flight);
         }
     }
 
@@ -308,7 +272,7 @@ impl Path {
             self.on_news(self.last_news.max(now));
         }
         self.unanswered += u32::from(eliciting);
-        let stamp = self.rate.on_sent(now, u64::from(bytes), in_flight);
+        let stamp = self.congestion.stamp(now, u64::from(bytes), in_flight);
         let mut sent = Sent::new(now, bytes, eliciting, stamp, items);
         sent.probes_size = probes_size;
         self.sent.push(sent);
@@ -319,11 +283,9 @@ impl Path {
             return;
         }
         self.probes = self.probes.saturating_sub(1);
-        if let Some(rate) = self.pacing_rate() {
-            self.pacer.on_sent(now, bytes, rate, self.mss() as u32);
-        }
-        let in_flight = self.sent.in_flight();
-        self.cc.on_sent(now, &SentSample { bytes, in_flight, retransmission: false });
+        let mss = self.mss() as u32;
+        let departure = Departure { mss, ..Departure::new(bytes, self.sent.in_flight()) };
+        self.congestion.on_sent(now, &departure);
     }
 
     /// The packet that has just left bears a mark.
@@ -334,9 +296,7 @@ impl Path {
 
     /// Leaves a number out.
     pub(super) fn skip_number(&mut self, now: Time) {
-        let in_flight = self.sent.in_flight();
-        let stamp = self.rate.on_sent(now, 0, in_flight.max(1));
-        self.sent.skip(stamp, now);
+        self.sent.skip(now);
     }
 
     /// An ACK frame for this path; `delay` as the peer told it, `indirect` if it came by another path.
@@ -350,15 +310,12 @@ impl Path {
     ) -> Result<(), NeverSent> {
         let in_flight = self.sent.in_flight();
         let before = self.sent.largest_acknowledged();
-        let rate = &mut self.rate;
-        self.sent.on_ack(now, ranges, &mut |stamp| rate.on_delivered(stamp), news)?;
+        let congestion = &mut self.congestion;
+        self.sent.on_ack(now, ranges, &mut |stamp| congestion.on_delivered(stamp), news)?;
         let Some(largest) = news.largest_acknowledged else { return Ok(()) };
         let rtt = news.sent_at.filter(|_| news.eliciting).map(|at| now.since(at));
         if let Some(sample) = rtt {
             self.rtt.on_sample(now, sample, delay.min(self.asked.delay), indirect);
-            if self.start_rate.is_none() {
-                self.pace_the_start();
-            }
         }
         self.on_news(now);
         self.pto_count = 0;
@@ -400,7 +357,7 @@ impl Path {
             self.recovered_to = self.sent.next_number();
             self.recovery = Some(self.recovered_to);
             let in_flight = self.sent.in_flight() + news.lost;
-            self.cc.on_loss(now, &LossSample { in_flight, ece: false });
+            self.congestion.on_loss(now, &LossSample { in_flight, ece: false });
         }
     }
 
@@ -418,29 +375,28 @@ impl Path {
             let weight = (total / (100.0 * self.mss() as f64)).min(1.0);
             self.loss_share += weight * (lost as f64 / total - self.loss_share);
         }
-        let rate = self.rate.sample(now, (news.delivered, lost), rtt);
-        let per_ack = self.cc.ecn_feedback() == EcnFeedback::PerAck;
-        if self.recovery.is_some_and(|from| largest >= from) {
+        let per_ack = self.congestion.ecn_feedback() == EcnFeedback::PerAck;
+        let recovered = self.recovery.is_some_and(|from| largest >= from);
+        if recovered {
             self.recovery = None;
-            self.cc.on_recovered(now);
         }
-        let cwnd_limited = self.limited_at.is_some_and(|at| now.since(at) <= self.rtt.smoothed());
-        let sample = AckSample {
-            acked: news.delivered,
-            delivered: news.delivered,
-            lost,
-            ece: marked && per_ack,
-            rate,
-            in_flight,
-            rtt,
-            srtt: self.rtt.is_measured().then(|| self.rtt.smoothed()),
-            cwnd_limited,
-            in_fast_recovery: self.recovery.is_some(),
-        };
-        self.cc.on_ack(now, &sample);
+        self.congestion.on_ack(
+            now,
+            &Acked {
+                acked: news.delivered,
+                delivered: news.delivered,
+                lost,
+                ece: marked && per_ack,
+                in_flight,
+                rtt,
+                srtt: self.rtt.measured(),
+                in_fast_recovery: self.recovery.is_some(),
+                recovered,
+            },
+        );
         if marked && !per_ack && largest >= self.recovered_to {
             self.recovered_to = self.sent.next_number();
-            self.cc.on_ecn(now, &EcnSample { in_flight: self.sent.in_flight() });
+            self.congestion.on_ecn(now, self.sent.in_flight());
         }
     }
 
@@ -452,7 +408,7 @@ impl Path {
         }
         let delay = Span::from_nanos(least.as_nanos() / 5)
             .clamp(Span::from_millis(1), Span::from_millis(8));
-        let packets = (self.cc.cwnd() / self.mss() / 8).clamp(2, 64);
+        let packets = (self.congestion.cwnd() / self.mss() / 8).clamp(2, 64);
         let reordering = if self.loss_share > 0.01 { 0 } else { 3 };
         let off = |new: u64, old: u64| new.abs_diff(old) * 4 > old;
         let differs = off(packets, self.asked.packets)
@@ -488,10 +444,10 @@ impl Path {
             content: self.counters.content,
             lost: self.counters.lost,
             in_flight: self.sent.in_flight(),
-            srtt: self.rtt.is_measured().then(|| self.rtt.smoothed()),
+            srtt: self.rtt.measured(),
             least_rtt: self.rtt.least(),
-            cwnd: self.cc.cwnd(),
-            rate: self.cc.pacing_rate(),
+            cwnd: self.congestion.cwnd(),
+            rate: self.congestion.pacing_rate(),
             datagram: self.size.current(),
         }
     }

@@ -95,7 +95,7 @@ pub(super) struct Sent {
     /// When a copy of its content last left, and how many have.
     pub(super) copied: Option<(Time, u8)>,
     /// For delivery-rate samples.
-    pub(super) stamp: Stamp,
+    pub(super) stamp: Option<Stamp>,
     /// What it carried.
     pub(super) items: Items,
     state: State,
@@ -106,7 +106,7 @@ impl Sent {
         at: Time,
         bytes: u32,
         eliciting: bool,
-        stamp: Stamp,
+        stamp: Option<Stamp>,
         items: Items,
     ) -> Self {
         let state = State::Outstanding;
@@ -220,8 +220,8 @@ impl SentPackets {
     }
 
     /// The next number is left out: an acknowledgment of it is a lie.
-    pub(super) fn skip(&mut self, stamp: Stamp, now: Time) {
-        let mut sent = Sent::new(now, 0, false, stamp, Items::None);
+    pub(super) fn skip(&mut self, now: Time) {
+        let mut sent = Sent::new(now, 0, false, None, Items::None);
         sent.state = State::Skipped;
         self.records.push_back(sent);
     }
@@ -325,7 +325,7 @@ impl SentPackets {
         record.state = State::Acknowledged;
         if record.eliciting {
             news.delivered += u64::from(record.bytes);
-            rate(record.stamp);
+            record.stamp.into_iter().for_each(rate);
         }
         news.eliciting |= record.eliciting;
         news.marked += u64::from(record.marked);

@@ -25,7 +25,7 @@ impl Connection {
     fn path_deadline(&self, index: usize) -> Option<Time> {
         let path = &self.paths[index];
         let life = path.life.deadline(self.silent_since(index), path.pto());
-        [path.sent.loss_at(), path.pto_at(), path.received.deadline(), path.pace_at(), life]
+        [path.sent.loss_at(), path.pto_at(), path.received.deadline(), path.paced, life]
             .into_iter()
             .flatten()
             .min()
