@@ -51,6 +51,23 @@ pub(super) struct Arrival {
     pub(super) pto: Span,
 }
 
+impl Arrival {
+    /// A packet of which only number and mark are known yet.
+    pub(super) const fn new(number: u64, ecn: Ecn) -> Self {
+        Self {
+            number,
+            eliciting: false,
+            at_once: false,
+            last: false,
+            len: 0,
+            mss: u32::MAX,
+            ecn,
+            srtt: None,
+            pto: Span::ZERO,
+        }
+    }
+}
+
 /// The receiving side of a path.
 #[derive(Debug)]
 pub(super) struct Received {

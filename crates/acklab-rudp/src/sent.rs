@@ -93,11 +93,11 @@ pub(super) struct Sent {
     /// It bears an ECN mark.
     marked: bool,
     /// When a copy of its content last left, and how many have.
-    pub(super) copied: Option<(Time, u8)>,
+    copied: Option<(Time, u8)>,
     /// For delivery-rate samples.
-    pub(super) stamp: Option<Stamp>,
+    stamp: Option<Stamp>,
     /// What it carried.
-    pub(super) items: Items,
+    items: Items,
     state: State,
 }
 
@@ -168,6 +168,8 @@ pub(super) struct NeverSent;
 const PACKET_THRESHOLD: u64 = 3;
 /// How far the threshold may rise (docs/rudp.md section 4).
 const PACKET_THRESHOLD_MOST: u64 = 64;
+/// Copies of any content at the end of a transfer, at most (docs/rudp.md section 4).
+const COPIES: u8 = 4;
 /// How long a raised threshold holds.
 const RAISED_FOR: Span = Span::from_secs(10);
 /// Records of one path, at most (docs/rudp.md section 7, "Memory").
@@ -267,10 +269,41 @@ impl SentPackets {
         self.records.iter().find(waits).map(|sent| sent.at)
     }
 
-    /// Outstanding records that carry something, oldest first.
-    pub(super) fn outstanding_mut(&mut self) -> impl Iterator<Item = &mut Sent> {
-        let waits = |sent: &&mut Sent| sent.eliciting && sent.is_outstanding();
-        self.records.iter_mut().filter(waits)
+    /// What outstanding packets carry, oldest first.
+    pub(super) fn outstanding(&self) -> impl Iterator<Item = &Items> {
+        let waits = |sent: &&Sent| sent.eliciting && sent.is_outstanding();
+        self.records.iter().filter(waits).map(|sent| &sent.items)
+    }
+
+    /// Of the packets whose items `fit`, the number of the one that left longest ago, and when: it or its
+    /// last copy, at least `pause` ago and not too often; without a `pause` any that left before `now`.
+    pub(super) fn ripest(
+        &self,
+        now: Time,
+        pause: Option<Span>,
+        fit: impl Fn(&Items) -> bool,
+    ) -> Option<(Time, u64)> {
+        let mut best: Option<(Time, u64)> = None;
+        for (record, number) in self.records.iter().zip(self.base..) {
+            if !(record.eliciting && record.is_outstanding()) {
+                continue;
+            }
+            let (left, copies) = record.copied.unwrap_or((record.at, 0));
+            let ripe = pause.is_none_or(|pause| copies < COPIES && now.since(left) >= pause);
+            let older = best.is_none_or(|(oldest, _)| left < oldest);
+            if ripe && older && left < now && fit(&record.items) {
+                best = Some((left, number));
+            }
+        }
+        best
+    }
+
+    /// A copy of that packet's items leaves.
+    pub(super) fn copy(&mut self, now: Time, number: u64) -> Items {
+        let record = &mut self.records[(number - self.base) as usize];
+        let copies = record.copied.map_or(0, |(_, copies)| copies);
+        record.copied = Some((now, copies.saturating_add(1)));
+        record.items.copied()
     }
 
     /// An ACK frame: ranges of numbers that arrived, downwards.
