@@ -114,6 +114,7 @@ impl Paths {
     /// Whether a packet of a client with that unknown path id may open a path at its server.
     pub(super) fn may_open(&self, id: u8) -> bool {
         self.list.len() < PATHS
+            && id <= LAST_PATH_ID
             && id.is_multiple_of(2)
             && id > self.list.iter().map(Path::id).max().unwrap_or(0)
             && id >= self.next_id
@@ -224,3 +225,28 @@ impl Paths {
 /// Fills the places of paths that are not in use.
 const NO_PATH: Candidate =
     Candidate { index: usize::MAX, srtt: Span::MAX, variation: Span::ZERO, window: 0, open: false };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peers_path_ids_rise_and_end_where_ours_do() {
+        let addrs = PathAddrs {
+            local: "10.0.0.1:7".parse().expect("an address"),
+            remote: "10.0.0.2:7".parse().expect("an address"),
+        };
+        let mut paths = Paths::default();
+        let open = |paths: &mut Paths, id| {
+            paths.push(Time::ZERO, id, addrs, &Config::default(), Life::active(Time::ZERO));
+        };
+        open(&mut paths, 0);
+        assert!(paths.may_open(2) && !paths.may_open(3), "even ones are the client's");
+        open(&mut paths, 6);
+        assert!(!paths.may_open(4) && paths.may_open(8));
+        // The id after 254 would be none.
+        assert!(paths.may_open(252) && !paths.may_open(254));
+        open(&mut paths, 252);
+        assert_eq!(paths.next_id(), None);
+    }
+}
