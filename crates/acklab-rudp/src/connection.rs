@@ -451,7 +451,7 @@ impl Connection {
 
     /// Passes on what `self.news` says about the fate of items.
     pub(super) fn settle(&mut self) {
-        for items in self.news.arrived.drain(..) {
+        for items in self.news.arrived_items.drain(..) {
             for item in items.as_slice() {
                 match item {
                     Item::Piece(piece) => self.content.on_acked(piece),
@@ -460,7 +460,7 @@ impl Connection {
                 }
             }
         }
-        for items in self.news.gone.drain(..) {
+        for items in self.news.lost_items.drain(..) {
             for item in items.as_slice() {
                 match *item {
                     Item::Piece(piece) => self.content.on_lost(&piece),

@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 
 use super::config::INITIAL_RTT;
+use super::protect::Entropy;
 use super::rtt::Rtt;
 use super::sent::{Items, NeverSent, News, Sent, SentPackets};
 use acklab_core::delivery_rate::Stamp;
@@ -21,6 +22,9 @@ const LOSSY_SHARE: f64 = 0.005;
 /// of loss in both directions \[ours\].
 const EVIDENCE: u32 = 10;
 
+/// Numbers left out are so far apart at most; half of it on average.
+const SKIP_SPAN: u16 = 2048;
+
 /// An ACK that newly acknowledges something.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heard {
@@ -36,6 +40,8 @@ pub(super) struct Heard {
 #[derive(Debug)]
 pub(super) struct LossDetection {
     sent: SentPackets,
+    /// The next number to be left out.
+    skip_at: u64,
     rtt: Rtt,
     /// Time-outs in a row without an answer, and probes that may leave past the window.
     timeouts: u32,
@@ -55,6 +61,7 @@ impl LossDetection {
     pub(super) fn new(now: Time) -> Self {
         Self {
             sent: SentPackets::default(),
+            skip_at: 0,
             rtt: Rtt::new(INITIAL_RTT),
             timeouts: 0,
             probes: 0,
@@ -138,6 +145,20 @@ impl LossDetection {
         Some(if weak { silent.max(last_heard) } else { silent })
     }
 
+    /// The number of the next packet. Now and then one is left out, with `skips`: an acknowledgment of it
+    /// is a lie.
+    pub(super) fn next_number(&mut self, now: Time, skips: Option<&mut dyn Entropy>) -> u64 {
+        let number = self.sent.next_number();
+        let Some(entropy) = skips.filter(|_| number >= self.skip_at) else { return number };
+        if self.skip_at > 0 {
+            self.sent.skip(now);
+        }
+        let mut random = [0; 2];
+        entropy.fill(&mut random);
+        self.skip_at = number + 1 + u64::from(u16::from_be_bytes(random) % SKIP_SPAN);
+        self.sent.next_number()
+    }
+
     /// A packet leaves.
     pub(super) fn on_sent(&mut self, now: Time, sent: Sent) {
         if sent.eliciting {
@@ -161,8 +182,9 @@ impl LossDetection {
     ) -> Result<Option<Heard>, NeverSent> {
         let before = self.sent.largest_acknowledged();
         self.sent.on_ack(now, ranges, stamps, news)?;
-        let Some(largest) = news.largest_acknowledged else { return Ok(None) };
-        let rtt = news.sent_at.filter(|_| news.eliciting).map(|at| now.since(at));
+        let told = news.tally();
+        let Some(largest) = told.largest_acknowledged else { return Ok(None) };
+        let rtt = told.sent_at.filter(|_| told.eliciting).map(|at| now.since(at));
         if let Some(sample) = rtt {
             self.rtt.on_sample(now, sample, delay, indirect);
         }
@@ -176,10 +198,10 @@ impl LossDetection {
     /// Packets overtaken for too long are lost; bytes of them. Records are kept for `keep`.
     pub(super) fn detect(&mut self, now: Time, keep: Span, news: &mut News) -> u64 {
         let rtt = &self.rtt;
-        let before = news.lost;
+        let before = news.tally().lost;
         self.sent.detect_losses(now, |eighths| rtt.loss_delay(eighths), news);
         self.sent.forget(now, keep);
-        let lost = news.lost - before;
+        let lost = news.tally().lost - before;
         self.untold += lost;
         lost
     }

@@ -115,7 +115,7 @@ impl Output<'_> {
     /// Whether the path has something to say besides content.
     fn control_waits(&self, index: usize) -> bool {
         let path = &self.paths[index];
-        if !path.may_speak(self.now) {
+        if !path.life().may_speak(self.now) {
             return false;
         }
         let own = path.must_speak(self.now) || self.notices.responds_on(path.id());

@@ -4,28 +4,20 @@
 use super::ack_requests::{AckRequests, Conditions};
 use super::config::Config;
 use super::congestion::{AckNews, PathCongestion, controller};
-use super::datagram_size::{BASE, DatagramSize};
+use super::datagram_size::DatagramSize;
 use super::ecn::EcnCheck;
 use super::life::{Life, PathState, Verdict};
 use super::loss::LossDetection;
 use super::path_status::Agreement;
-use super::protect::{Entropy, TAG};
+use super::protect::Entropy;
 use super::received::{Arrival, Received};
 use super::report::{PathAddrs, PathStats};
 use super::sent::{Item, Items, NeverSent, News, Sent};
-use crate::wire::{
-    AckFrame, EcnCounts, Frame, PathStatus, SHORT_HEADER, ShortHeader, Writer, ack, expand,
-};
+use crate::wire::{AckFrame, Frame, PathStatus, ShortHeader, Writer, expand};
 use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
 use acklab_core::timer::{TimerKind, TimerTable};
 
-/// Datagrams that announce or probe a path are so long (docs/rudp.md section 2).
-const PADDED: usize = BASE;
-/// A packet with a challenge and nothing else, bytes.
-const SMALL: u64 = 64;
-/// Numbers left out are so far apart at most; half of it on average.
-const SKIP_SPAN: u16 = 2048;
 /// A peer that asks for slower ACKs than this gets this, us.
 const MOST_ACK_DELAY_US: u64 = 1_000_000;
 
@@ -86,8 +78,6 @@ pub(super) struct Path {
     last_heard: Time,
     /// Numbers from this one on were sent under the present key.
     key_from: u64,
-    /// The next number to be left out.
-    skip_at: u64,
 }
 
 /// A packet that was written, ready to leave.
@@ -117,7 +107,6 @@ impl Path {
             counters: Counters::default(),
             last_heard: now,
             key_from: 0,
-            skip_at: 0,
         }
     }
 
@@ -247,11 +236,6 @@ impl Path {
         self.life.challenge_is_due(now) || self.loss.probes() > 0
     }
 
-    /// Whether a datagram that announces or probes a path may leave here.
-    pub(super) fn may_speak(&self, now: Time) -> bool {
-        self.life.may_send(PADDED as u64) || self.life.challenge_is_due(now)
-    }
-
     /// Whether the request for an ACK frequency waits.
     pub(super) const fn asks(&self) -> bool {
         self.requests.is_due()
@@ -271,19 +255,13 @@ impl Path {
     /// An ACK of what arrived here, if it is due or, where `news` is, if it would tell anything; on
     /// whichever path `writer` writes.
     pub(super) fn write_ack(&mut self, now: Time, news: bool, writer: &mut Writer<'_>) {
-        if !self.received.is_due() && !(news && self.received.has_news()) {
-            return;
-        }
-        let ranges = self.received.ranges().map(|range| *range.start()..*range.end() + 1);
-        let delay = self.received.delay(now).as_micros();
-        let ecn = Some(self.received.ecn()).filter(|&ecn| ecn != EcnCounts::default());
-        if ack::emit(writer, self.id, ranges, delay, ecn) {
-            self.received.on_ack_sent(now);
+        if self.received.is_due() || (news && self.received.has_news()) {
+            self.received.write_ack(now, self.id, writer);
         }
     }
 
-    /// A challenge, if one is due; whether it was written. A new path's is as long as a datagram that
-    /// every path must carry, unless content fills it.
+    /// A challenge, if one is due; whether it was written. Where content fills the datagram anyway, it is
+    /// not padded.
     pub(super) fn write_challenge(
         &mut self,
         now: Time,
@@ -291,22 +269,7 @@ impl Path {
         entropy: &mut dyn Entropy,
         writer: &mut Writer<'_>,
     ) -> bool {
-        let random = || {
-            let mut bytes = [0; 8];
-            entropy.fill(&mut bytes);
-            bytes
-        };
-        let Some(data) = self.life.poll_challenge(now, random) else { return false };
-        if writer.remaining() < 9 || !self.life.may_send(SMALL) {
-            return false;
-        }
-        Frame::PathChallenge(data).emit(writer);
-        let announces = self.life.state() != PathState::Dead && self.life.may_send(PADDED as u64);
-        if announces && !content_fills() {
-            let padding = (PADDED - SHORT_HEADER - TAG).saturating_sub(writer.position());
-            Frame::Padding(padding.min(writer.remaining())).emit(writer);
-        }
-        true
+        self.life.write_challenge(now, content_fills, entropy, writer)
     }
 
     /// Content of so many bytes was written.
@@ -323,17 +286,9 @@ impl Path {
         ready.then_some(size)
     }
 
-    /// The number of the next packet. Now and then one is left out: an acknowledgment of it is a lie.
+    /// The number of the next packet.
     pub(super) fn next_number(&mut self, now: Time, skips: Option<&mut dyn Entropy>) -> u64 {
-        let number = self.loss.sent().next_number();
-        let Some(entropy) = skips.filter(|_| number >= self.skip_at) else { return number };
-        if self.skip_at > 0 {
-            self.loss.sent_mut().skip(now);
-        }
-        let mut random = [0; 2];
-        entropy.fill(&mut random);
-        self.skip_at = number + 1 + u64::from(u16::from_be_bytes(random) % SKIP_SPAN);
-        self.loss.sent().next_number()
+        self.loss.next_number(now, skips)
     }
 
     /// A packet leaves.
@@ -445,12 +400,13 @@ impl Path {
         let heard = self.loss.on_ack(now, ack.ranges(), (delay, indirect), stamps, news)?;
         let Some(heard) = heard else { return Ok(false) };
         self.detect_losses(now, news);
-        let lost = self.loss.take_lost(news.delivered, self.mss());
+        let sums = news.tally();
+        let lost = self.loss.take_lost(sums.delivered, self.mss());
         let told = AckNews {
             largest: heard.largest,
             next_number: self.loss.sent().next_number(),
-            marked: self.ecn.on_ack(ack.ecn, news.marked, heard.newest),
-            delivered: news.delivered,
+            marked: self.ecn.on_ack(ack.ecn, sums.marked, heard.newest),
+            delivered: sums.delivered,
             lost,
             before,
             in_flight: self.loss.sent().in_flight(),
@@ -458,7 +414,7 @@ impl Path {
             srtt: self.loss.rtt().measured(),
         };
         self.congestion.on_ack(now, &told);
-        self.counters.lost = self.counters.lost.saturating_sub(news.spurious);
+        self.counters.lost = self.counters.lost.saturating_sub(sums.spurious);
         self.ask_for_acks(now);
         self.life.on_news(now);
         Ok(heard.largest >= self.key_from)
@@ -479,17 +435,18 @@ impl Path {
         let keep = Span::from_nanos(2 * self.pto().as_nanos());
         let lost = self.loss.detect(now, keep, news);
         self.counters.lost += lost;
-        if news.size_lost {
+        let sums = news.tally();
+        if sums.size_lost {
             self.size.on_lost(now);
         }
-        if let Some(size) = news.size_arrived {
+        if let Some(size) = sums.size_arrived {
             self.size.on_arrived(size);
         }
         if lost > 0
-            && let Some(largest) = news.largest_lost
+            && let Some(largest) = sums.largest_lost
         {
             let sent = self.loss.sent();
-            let in_flight = sent.in_flight() + news.lost;
+            let in_flight = sent.in_flight() + sums.lost;
             self.congestion.on_loss(now, largest, sent.next_number(), in_flight);
         }
     }

@@ -120,13 +120,19 @@ impl Sent {
     }
 }
 
-/// What an ACK, or the passing of time, brought to light.
+/// What an ACK, or the passing of time, brought to light: the fate of items, and the sums of it.
 #[derive(Debug, Default)]
 pub(super) struct News {
     /// Items newly known to have arrived.
-    pub(super) arrived: Vec<Items>,
+    pub(super) arrived_items: Vec<Items>,
     /// Items that went with lost packets.
-    pub(super) gone: Vec<Items>,
+    pub(super) lost_items: Vec<Items>,
+    tally: Tally,
+}
+
+/// The sums.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
     /// Bytes newly acknowledged, of packets in flight.
     pub(super) delivered: u64,
     /// Bytes newly lost, size probes aside.
@@ -152,11 +158,14 @@ pub(super) struct News {
 impl News {
     /// Empties it; the vectors keep their room.
     pub(super) fn clear(&mut self) {
-        let (mut arrived, mut gone) =
-            (std::mem::take(&mut self.arrived), std::mem::take(&mut self.gone));
-        arrived.clear();
-        gone.clear();
-        *self = Self { arrived, gone, ..Self::default() };
+        self.arrived_items.clear();
+        self.lost_items.clear();
+        self.tally = Tally::default();
+    }
+
+    /// The sums so far.
+    pub(super) const fn tally(&self) -> Tally {
+        self.tally
     }
 }
 
@@ -346,7 +355,7 @@ impl SentPackets {
             State::Skipped => return Err(NeverSent),
             State::Acknowledged => return Ok(()),
             State::Lost(_) => {
-                news.spurious += u64::from(record.bytes);
+                news.tally.spurious += u64::from(record.bytes);
                 let distance = self.largest_acknowledged.map_or(0, |largest| largest - number);
                 let raised = (distance + 1).min(PACKET_THRESHOLD_MOST);
                 self.threshold = self.threshold.max(raised);
@@ -357,19 +366,19 @@ impl SentPackets {
         }
         record.state = State::Acknowledged;
         if record.eliciting {
-            news.delivered += u64::from(record.bytes);
+            news.tally.delivered += u64::from(record.bytes);
             record.stamp.into_iter().for_each(rate);
         }
-        news.eliciting |= record.eliciting;
-        news.marked += u64::from(record.marked);
+        news.tally.eliciting |= record.eliciting;
+        news.tally.marked += u64::from(record.marked);
         if record.probes_size {
-            news.size_arrived = Some(record.bytes);
+            news.tally.size_arrived = Some(record.bytes);
         }
-        if news.largest_acknowledged.is_none_or(|largest| number > largest) {
-            news.largest_acknowledged = Some(number);
-            news.sent_at = Some(record.at);
+        if news.tally.largest_acknowledged.is_none_or(|largest| number > largest) {
+            news.tally.largest_acknowledged = Some(number);
+            news.tally.sent_at = Some(record.at);
         }
-        news.arrived.push(std::mem::take(&mut record.items));
+        news.arrived_items.push(std::mem::take(&mut record.items));
         Ok(())
     }
 
@@ -411,14 +420,14 @@ impl SentPackets {
         if record.eliciting {
             self.in_flight -= u64::from(record.bytes);
             if record.probes_size {
-                news.size_lost = true;
+                news.tally.size_lost = true;
             } else {
-                news.lost += u64::from(record.bytes);
-                news.largest_lost = news.largest_lost.max(Some(number));
+                news.tally.lost += u64::from(record.bytes);
+                news.tally.largest_lost = news.tally.largest_lost.max(Some(number));
             }
         }
         // The record keeps a copy for a late acknowledgment.
-        news.gone.push(record.items.copied());
+        news.lost_items.push(record.items.copied());
     }
 
     /// The path is dead: all that is outstanding is lost.
