@@ -5,6 +5,8 @@
 //! [`time::Time`] (nanoseconds since the start of the world), randomness comes from named streams
 //! ([`rng::Rng`]), transcendental functions from [`math`], and whatever a component has to tell is
 //! a typed [`event::Event`] in the caller's [`event::Sink`].
+//!
+#![doc = include_str!("../README.md")]
 
 pub mod ack;
 pub mod cc;

@@ -3,6 +3,8 @@
 //! The same state machine serves sockets and virtual time: it takes datagrams as bytes with the
 //! addresses they came from and gives datagrams as bytes with the addresses they go to. What protects
 //! them is behind the traits of [`protect`].
+//!
+#![doc = include_str!("../README.md")]
 
 mod ack_requests;
 mod allowance;
