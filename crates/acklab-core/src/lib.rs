@@ -10,6 +10,7 @@
 
 pub mod ack;
 pub mod cc;
+pub mod congestion;
 pub mod contract;
 pub mod delivery_rate;
 pub mod endpoint;

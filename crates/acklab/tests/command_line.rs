@@ -102,7 +102,9 @@ fn a_run_leaves_a_folder_with_which_it_can_be_repeated() {
     let folder = scratch.path();
     let out = folder.to_str().expect("a plain path");
     let first = json(&[&QUICK[..], &["json", "--seed", "5", "--out", out]].concat());
-    for file in ["result.json", "samples.parquet", "report.html", "scenario.toml"] {
+    for file in
+        ["result.json", "samples.parquet", "replications.parquet", "report.html", "scenario.toml"]
+    {
         assert!(fs::metadata(folder.join(file)).expect(file).len() > 0, "{file} is empty");
     }
     let written = fs::read_to_string(folder.join("result.json")).expect("result.json");

@@ -1,5 +1,7 @@
 //! `acklab verify`: a query about a scenario, with an interval.
 
+mod text;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,23 +9,21 @@ use std::time::Duration;
 
 use acklab_lab::file::Asked;
 use acklab_lab::verify::{
-    Decision, Effort, Job, MAX_ROWS, Precision, ProportionMethod, Report, SplitVerification,
-    StopRule, Verification,
+    Decision, Effort, Job, Precision, ProportionMethod, Report, StopRule, Verification,
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::file::asked;
 use crate::outcome::{Failure, Format, print, print_json, tell};
-use acklab_lab::report::text::lay_out;
 
-/// Estimate or test a probability, or a mean, over runs of a scenario
+/// Estimate or test a probability, a mean, a quantile or a steady state over runs of a scenario
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Verify {
     /// A built-in scenario with signals (see `acklab scenarios NAME`), or a file as `acklab run` takes it
     scenario: String,
-    /// The query, in the language of UPPAAL SMC; times in seconds unless they carry a unit
+    /// The query, in the language of UPPAAL SMC and beyond; times in seconds unless they carry a unit
     query: Option<String>,
     /// Set parameters; `acklab scenarios NAME` lists them
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
@@ -37,10 +37,10 @@ pub(crate) struct Verify {
     /// Of a test, the probability of accepting what fails
     #[arg(long, default_value_t = 0.05)]
     beta: f64,
-    /// Half the width of the interval to reach; of a mean, relative to it
+    /// Half the width of the interval to reach; of a mean (of a share: absolute) or quantile, relative
     #[arg(long, default_value_t = 0.05)]
     epsilon: f64,
-    /// Of a mean: half the width to reach in the mean's own unit, in place of the relative one
+    /// Of a mean or quantile: half the width to reach in its own unit, in place of the relative one
     #[arg(long, conflicts_with = "epsilon")]
     epsilon_abs: Option<f64>,
     /// Half the width of a test's region of indifference
@@ -52,9 +52,11 @@ pub(crate) struct Verify {
     /// Of a comparison: ratio of odds at which the left is the larger
     #[arg(long, default_value_t = 1.1)]
     u1: f64,
-    /// The interval: clopper-pearson, wilson, okamoto, bayes or jeffreys
-    #[arg(long, default_value = "clopper-pearson", value_parser = method)]
-    method: ProportionMethod,
+    /// A probability's interval: beta-binomial, which holds whenever one looks; clopper-pearson (as
+    /// UPPAAL), wilson, okamoto, bayes or jeffreys, which are for a number of runs fixed ahead [default:
+    /// beta-binomial, and clopper-pearson for a number of runs]
+    #[arg(long, value_parser = method)]
+    method: Option<ProportionMethod>,
     /// When it is narrow enough: width (at most 2 epsilon wide) or each-side (both ends within epsilon)
     #[arg(long, default_value = "width", value_parser = stop)]
     stop: StopRule,
@@ -76,8 +78,9 @@ pub(crate) struct Verify {
 }
 
 fn method(name: &str) -> Result<ProportionMethod, String> {
-    ProportionMethod::from_name(name)
-        .ok_or_else(|| "write clopper-pearson, wilson, okamoto, bayes or jeffreys".to_owned())
+    ProportionMethod::from_name(name).ok_or_else(|| {
+        "write beta-binomial, clopper-pearson, wilson, okamoto, bayes or jeffreys".to_owned()
+    })
 }
 
 fn stop(name: &str) -> Result<StopRule, String> {
@@ -89,7 +92,9 @@ impl Verify {
     /// found among them.
     fn query_and_sets(&self) -> Result<(&str, impl Iterator<Item = &String>), Failure> {
         let is_query = |text: &str| {
-            ["Pr[", "Pr ", "E[", "E ", "simulate"].iter().any(|word| text.starts_with(word))
+            ["Pr[", "Pr ", "E[", "E ", "S[", "S ", "quantile", "simulate"]
+                .iter()
+                .any(|word| text.starts_with(word))
         };
         let behind = self.sets.iter().position(|set| is_query(set));
         let query = match (&self.query, behind) {
@@ -134,13 +139,13 @@ impl Verify {
             let split = job.split(effort).map_err(|error| unusable(&error))?;
             return match self.format {
                 Format::Json => print_json(&split.to_json()),
-                Format::Text => print(&split_text(query, &split)),
+                Format::Text => print(&text::of_splitting(query, &split)),
             };
         }
         let verification = run_with_progress(&job);
         match self.format {
             Format::Json => print_json(&verification.to_json()),
-            Format::Text => print(&text(&verification, self.alpha)),
+            Format::Text => print(&text::of(&verification, &precision)),
         }?;
         let refuted = verification.report.decision == Some(Decision::Rejected);
         if refuted { Err(Failure::Check) } else { Ok(()) }
@@ -177,104 +182,6 @@ fn known(report: &Report, all: Option<u64>) -> String {
     line
 }
 
-fn text(verification: &Verification, alpha: f64) -> String {
-    let report = &verification.report;
-    let mut text = format!("{}: {}\n\n", verification.scenario, verification.query);
-    if let Some(decision) = report.decision {
-        let words = match decision {
-            Decision::Accepted => "holds",
-            Decision::Rejected => "does not hold",
-            Decision::Indistinguishable => "the two are as good as equal",
-            Decision::Undecided => "undecided",
-        };
-        let _ = writeln!(text, "  {words}");
-    }
-    if let (Some(estimate), Some(interval)) = (report.estimate, report.interval) {
-        let _ = writeln!(
-            text,
-            "  {estimate:.6} in [{:.6}, {:.6}], {:.0} % confidence, {}",
-            interval.low,
-            interval.high,
-            100.0 * interval.confidence,
-            interval.method
-        );
-    }
-    if let (Some(estimate), Some(at_most)) = (report.estimate, report.differing_at_most) {
-        let _ = writeln!(
-            text,
-            "  {estimate:.6} in every run: without any spread the mean has no interval\n  another value \
-             has a probability of at most {at_most:.4}, {:.0} % confidence",
-            100.0 * (1.0 - alpha)
-        );
-    }
-    for (side, estimate) in ["left", "right"].iter().zip(report.sides.iter().flatten()) {
-        let interval = estimate.interval;
-        let _ = writeln!(
-            text,
-            "  {side}: {:.6} in [{:.6}, {:.6}], {} of {} runs",
-            estimate.estimate, interval.low, interval.high, estimate.successes, estimate.runs
-        );
-    }
-    match report.successes {
-        Some(successes) => {
-            let _ = writeln!(text, "  {successes} of {} runs", report.runs);
-        }
-        None => {
-            let _ = writeln!(text, "  {} runs", report.runs);
-        }
-    }
-    for (number, run) in verification.trajectories.iter().enumerate() {
-        let mut headings = vec!["time"];
-        headings.extend(verification.columns.iter().map(String::as_str));
-        let rows: Vec<Vec<String>> = run
-            .rows
-            .iter()
-            .map(|(time, values)| {
-                std::iter::once(time).chain(values).map(|value| format!("{value:.6}")).collect()
-            })
-            .collect();
-        let _ = write!(text, "\nrun {number}\n{}", lay_out(&headings, &rows));
-    }
-    if !report.complete {
-        let why = if report.kind == "simulation" {
-            format!(
-                "interrupted, or at the limit of {MAX_ROWS} rows; ask for fewer runs or a shorter time"
-            )
-        } else {
-            "more runs are needed for the precision asked for".into()
-        };
-        let _ = writeln!(text, "\n  not complete: {why}");
-    }
-    let timing = verification.timing;
-    let _ = writeln!(text, "\n{:.2} CPU s, {:.2} s", timing.cpu_s, timing.wall_s);
-    text
-}
-
-fn split_text(query: &str, split: &SplitVerification) -> String {
-    let estimate = split.estimate;
-    let mut text = format!(
-        "{query}\n\n  {:.3e} in [{:.3e}, {:.3e}], {:.0} % confidence, importance splitting\n  {} \
-         trajectories in {} replications\n\n",
-        estimate.estimate,
-        estimate.low,
-        estimate.high,
-        100.0 * estimate.confidence,
-        estimate.trajectories,
-        estimate.replications
-    );
-    let last = split.levels.len().saturating_sub(1);
-    let stages = split.levels.iter().zip(&split.passed).enumerate();
-    let rows: Vec<Vec<String>> = stages
-        .map(|(stage, (level, passed))| {
-            let level = if stage == last { "the event".into() } else { format!("{level:.3}") };
-            vec![level, format!("{:.1} %", 100.0 * passed)]
-        })
-        .collect();
-    text.push_str(&lay_out(&["level", "trajectories that reached it"], &rows));
-    let _ = writeln!(text, "\n{:.2} CPU s, {:.2} s", split.timing.cpu_s, split.timing.wall_s);
-    text
-}
-
 const EXAMPLES: &str = "\
 Queries:
   Pr[<=30](<> itae > 8727)              how probable is it that itae exceeds 8727 within 30 s?
@@ -283,7 +190,11 @@ Queries:
   Pr[<=30](<> itae > 8727) >= 0.5       is it that probable? (exit 1 where it is not)
   Pr[<=30](<> itae > 8727) >= Pr[<=20](<> itae > 4000)
                                         is the left the more probable one?
-  E[<=30; 100](max: queue.length)       the mean over 100 runs of the longest queue
+  E[<=30; 100](max: queue.length)       the mean over 100 runs of the longest queue (min, last, avg, sum)
+  E[<=30](share: queue.length > 9) <= 0.1
+                                        is the mean share of the time with a long queue that small?
+  quantile[<=30; 200](0.95, max: itae)  what do 95 % of the runs stay below?
+  S[<=600](avg: queue.length)           the average in the long run, without the warm-up
   simulate [<=2; 1] {position, flow[0].cwnd}
                                         values over time
 
