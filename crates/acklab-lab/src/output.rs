@@ -14,6 +14,7 @@ use acklab_core::time::Time;
 use crate::columns::{Column, Columns, ColumnsError};
 use crate::file::ScenarioFile;
 use crate::plan::Plan;
+use crate::report::network::NetworkReport;
 use crate::report::run::{RunCase, RunReport, run_html};
 use crate::report::{self, Figure, Ladder, LineSeries, Lines, Plot, ReportError, exchange};
 use crate::results::{Results, hex};
@@ -113,6 +114,16 @@ fn samples(results: &Results) -> Columns {
 fn page(results: &Results) -> Result<String, ReportError> {
     let plan = &results.plan;
     let scenario = plan.scenario;
+    if let Some(network) = results.looked() {
+        let report = NetworkReport {
+            title: format!("acklab run {}", scenario.name()),
+            summary: scenario.summary().into(),
+            network,
+            terms: scenario.terms().to_vec(),
+            conditions: conditions(results),
+        };
+        return report.page().to_html();
+    }
     let doc = |name: &str| scenario.metrics().iter().find(|metric| metric.name == name);
     let words = |name: &str| {
         let unit = doc(name).map_or("", |metric| metric.unit);

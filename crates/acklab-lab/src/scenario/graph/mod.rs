@@ -3,6 +3,7 @@
 //! [`crate::network_file`] reads and checks the file, [`model`] makes a world of it, [`recorder`]
 //! measures what the shared recorder of queues and flows does not: messages, exchanges, datagrams.
 
+mod closely;
 mod model;
 mod recorder;
 
@@ -10,13 +11,15 @@ use std::fmt;
 
 use acklab_core::event::Interest;
 use acklab_core::time::Time;
-use acklab_sim::World;
+use acklab_sim::{Observer, World};
 
+use self::closely::Closely;
 use self::recorder::GraphRecorder;
 use super::network::NetworkRecorder;
 use super::network_signals::{Source, follow, of_flows, of_network};
 use super::{Axis, Capture, Replication, Scenario};
 use crate::measured::MetricDoc;
+use crate::monitor::{NetworkMonitor, NetworkRecord};
 use crate::network_file::{NetworkFile, Traffic};
 use crate::parameter::{Kind, Parameter, SetError, Settings};
 use crate::signal::{Segment, Signal, Watch};
@@ -79,6 +82,29 @@ impl Graph {
     fn watched(&self, settings: &Settings) -> u32 {
         let name = settings.choice("watch");
         self.links.iter().position(|link| *link == name).unwrap_or_default() as u32
+    }
+
+    /// Every link to look at closer: the file's, or the one that was set.
+    fn all_watched(&self, settings: &Settings) -> Vec<u32> {
+        if settings.is_chosen("watch") {
+            return vec![self.watched(settings)];
+        }
+        self.file.all_watched().to_vec()
+    }
+
+    fn end(&self, settings: &Settings) -> Time {
+        Time::ZERO + settings.span("duration")
+    }
+
+    /// Lets the flows run up to `end`, and tells of every packet that has left one of `links` by then;
+    /// returns the number of events.
+    fn play<O: Observer>(&self, world: &mut World<O>, seed: u64, end: Time, links: &[u32]) -> u64 {
+        model::open_flows(world, &self.file, seed);
+        world.run_until(end);
+        for link in links {
+            world.tell_departures(*link, end);
+        }
+        world.events()
     }
 }
 
@@ -179,11 +205,30 @@ impl Scenario for Graph {
         for node in model::tapped(&self.file).chain(at) {
             world.tap(node);
         }
-        model::open_flows(&mut world, &self.file, seed);
-        let end = Time::ZERO + settings.span("duration");
-        world.run_until(end);
-        world.tell_departures(watched, end);
-        let events = world.events();
+        let end = self.end(settings);
+        let events = self.play(&mut world, seed, end, &[watched]);
         world.into_observer().finish(end, events)
+    }
+
+    fn run_closely(
+        &self,
+        settings: &Settings,
+        seed: u64,
+        with_courses: bool,
+    ) -> Option<(Replication, NetworkRecord)> {
+        let (end, links) = (self.end(settings), self.all_watched(settings));
+        let network = NetworkRecorder::new(model::watched(&self.file, links[0]), None);
+        let recorder = GraphRecorder::new(network, &self.file, None);
+        let flows = model::watched_flows(&self.file);
+        let senders: Vec<_> = flows.iter().map(|flow| flow.sender.node).collect();
+        let watched = model::watched_links(&self.file, &links);
+        let monitor = NetworkMonitor::new(flows, watched, end, with_courses);
+        let observer = Closely::new(recorder, monitor);
+        let mut world = World::new(self.file.topology(), seed, NetworkMonitor::INTEREST, observer);
+        for node in model::tapped(&self.file).chain(senders) {
+            world.tap(node);
+        }
+        let events = self.play(&mut world, seed, end, &links);
+        Some(world.into_observer().finish(end, events))
     }
 }
