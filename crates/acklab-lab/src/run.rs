@@ -66,7 +66,7 @@ fn pool(
         .map(|case| {
             let mut result = CaseResult::new(case.clone());
             for replication in remaining.by_ref().take(plan.replications as usize) {
-                result.pool(&replication, plan.scenario.main_metric());
+                result.pool(&replication, plan.scenario.declaration().main_metric);
             }
             result
         })

@@ -155,8 +155,10 @@ impl FlowMonitor {
         if let Some(mut courses) = self.courses {
             courses.window.pass(end);
             record.throughput = courses.delivered.rates(8.0 * wire_factor);
-            let segments = |(at, bytes): (f64, f64)| (at, bytes / mss);
-            record.window = courses.window.means().into_iter().map(segments).collect();
+            if record.over_tcp {
+                let segments = |(at, bytes): (f64, f64)| (at, bytes / mss);
+                record.window = courses.window.means().into_iter().map(segments).collect();
+            }
             record.round_trip = courses.round_trip.means();
         }
         record

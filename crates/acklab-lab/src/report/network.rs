@@ -121,8 +121,8 @@ impl Network<'_> {
                 .plain_percent("share", 1)
                 .over(means(), |mean| mean / all),
             trip("RTT, least", "rtt_min_ms", "RTT min, ms", None),
-            trip("RTT, median", "rtt_p50_ms", "median", Some(0.5)),
-            trip("RTT, p99", "rtt_p99_ms", "p99", Some(0.99)),
+            trip("RTT, median", "rtt_p50_ms", "RTT p50", Some(0.5)),
+            trip("RTT, p99", "rtt_p99_ms", "RTT p99", Some(0.99)),
             Column::number("Sent again", "segments")
                 .key("retransmissions")
                 .plain("sent again", 1)
@@ -178,12 +178,12 @@ impl Network<'_> {
                 .plain("queue", 1)
                 .over(links, |link| link.packet_seconds / self.record.seconds()),
             wait("Wait, mean", "wait_mean_ms", "wait, ms", None),
-            wait("Wait, median", "wait_p50_ms", "median", Some(0.5)),
-            wait("Wait, p95", "wait_p95_ms", "p95", Some(0.95)),
-            wait("Wait, p99", "wait_p99_ms", "p99", Some(0.99)),
+            wait("Wait, median", "wait_p50_ms", "wait p50", Some(0.5)),
+            wait("Wait, p95", "wait_p95_ms", "wait p95", Some(0.95)),
+            wait("Wait, p99", "wait_p99_ms", "wait p99", Some(0.99)),
             Column::number("Wait, most", "ms")
                 .key("wait_max_ms")
-                .plain("max", 1)
+                .plain("wait max", 1)
                 .over(links, |link| link.waits.max_ms()),
             count("Dropped", "drops", |link| link.drops),
             count("Marked", "marks", |link| link.marks),
@@ -276,7 +276,7 @@ impl Network<'_> {
             }
         };
         Some(format!(
-            "Before {}, packets wait {} ms on average, {} ms at p95, {} ms at most; {lost} there.",
+            "In the queue of `{}` packets wait {} ms on average, {} ms at p95, {} ms at most; {lost} there.",
             link.name,
             measure(mean),
             measure(p95),
@@ -295,7 +295,7 @@ impl Network<'_> {
         let value = |bps: f64| format!("{} {}", measure(unit.of(bps)), unit.name());
         (means.len() > 1).then(|| {
             format!(
-                "Of the flows over TCP {} has the most, {}, and {} the least, {}.",
+                "Of the flows over TCP, `{}` has the most, {}, and `{}` the least, {}.",
                 most.0,
                 value(most.1),
                 least.0,

@@ -13,90 +13,117 @@ type Course = fn(&FlowRecord) -> &Points;
 
 /// The first replication.
 pub(super) fn over_time(network: &Network<'_>) -> Vec<Block> {
-    let record = network.record;
-    let drawn = &record.flows[..record.flows.len().min(MOST_DRAWN)];
-    let left_out = match record.flows.len() - drawn.len() {
-        0 => String::new(),
-        more => format!(" The first {MOST_DRAWN} flows; {more} more are in the table."),
-    };
+    let drawn = drawn(network);
     let most = drawn.iter().flat_map(|flow| &flow.throughput).map(|point| point.1);
     let unit = bits_unit(most.fold(0.0, f64::max));
     let plain = Unit::from("");
-    let of_flows = |title: &str, y_title: String, unit: &Unit, of: Course, words: &str| {
+    let left_out = match network.record.flows.len() - drawn.len() {
+        0 => String::new(),
+        more => format!(" {more} more flows are in the table."),
+    };
+    let of_flows = |title: &str, y_title: &str, unit: &Unit, of: Course, words: &str| {
+        let with_any = drawn.iter().filter(|flow| !of(flow).is_empty());
+        let widest = with_any.max_by_key(|flow| of(flow).len())?;
         let scaled = |points: &Points| points.iter().map(|(at, y)| (*at, unit.of(*y))).collect();
-        let series = drawn.iter().map(|flow| (flow.name.clone(), scaled(of(flow))));
-        let caption = format!("{}{left_out}", caption(words, of(&drawn[0])));
-        lines(title, y_title, series, caption)
+        // Those over TCP come first and all of them are there, so that a flow keeps its colour.
+        let shown = drawn.iter().filter(|flow| flow.over_tcp || !of(flow).is_empty());
+        let series = shown.map(|flow| (flow.name.clone(), scaled(of(flow))));
+        let caption = format!("{}{left_out}", caption(words, of(widest)));
+        Some(lines(title, y_title, 0, series, caption))
     };
     let throughput = of_flows(
         "Throughput of the flows",
-        format!("throughput ({})", unit.name()),
+        &format!("throughput ({})", unit.name()),
         &unit,
         |flow| &flow.throughput,
         "What was acknowledged or, of datagrams, arrived, headers included",
     );
-    let mut blocks: Vec<Block> = throughput.into_iter().collect();
-    blocks.extend(of_flows(
+    let window = of_flows(
         "Congestion windows",
-        "window (segments)".into(),
+        "window (segments)",
         &plain,
         |flow| &flow.window,
         "In full segments",
-    ));
-    blocks.extend(of_flows(
+    );
+    let round_trip = of_flows(
         "Round trips of the flows",
-        "round trip (ms)".into(),
+        "round trip (ms)",
         &plain,
         |flow| &flow.round_trip,
         "From a segment’s departure to its acknowledgment",
-    ));
-    blocks.extend(record.links.iter().filter(|link| rate_bps(link).is_some()).flat_map(of_link));
+    );
+    let mut blocks: Vec<Block> = [throughput, window, round_trip].into_iter().flatten().collect();
+    blocks.extend(queues(network).flat_map(of_link));
     blocks
 }
 
-/// Queue, waiting time, drops and marks of a link.
-fn of_link(link: &LinkRecord) -> impl Iterator<Item = Block> {
-    let name = &link.name;
-    let two = |mean: &Points, peak: &Points| {
-        [("longest", peak), ("mean", mean)].map(|(name, points)| (name.to_owned(), points.clone()))
-    };
-    let queue = lines(
-        &format!("Queue before {name}"),
-        "queue (packets)".into(),
-        two(&link.queue, &link.queue_peak),
-        caption("Packets that wait, without the one in transmission", &link.queue),
-    );
-    let wait = lines(
-        &format!("Waiting time before {name}"),
-        "waiting time (ms)".into(),
-        two(&link.wait, &link.wait_peak),
-        caption("How long packets had waited when their transmission began", &link.queue),
-    );
-    let happened = [("dropped", &link.drop_rate), ("marked", &link.mark_rate)];
-    let happened = happened
-        .into_iter()
-        .filter(|(_, rates)| rates.iter().any(|rate| rate.1 > 0.0))
-        .map(|(name, rates)| (name.to_owned(), rates.clone()));
-    let lost = lines(
-        &format!("Drops and marks before {name}"),
-        "packets per second".into(),
-        happened,
-        caption("What the queue dropped and marked", &link.drop_rate),
-    );
-    queue.into_iter().chain(wait).chain(lost)
+/// The flows that are drawn, those over TCP first.
+fn drawn<'n>(network: &'n Network<'_>) -> Vec<&'n FlowRecord> {
+    let mut flows: Vec<_> = network.record.flows.iter().take(MOST_DRAWN).collect();
+    flows.sort_by_key(|flow| !flow.over_tcp);
+    flows
 }
 
-/// A figure of the series that have points; none where none has.
+/// The links where packets can wait.
+fn queues<'n>(network: &'n Network<'_>) -> impl Iterator<Item = &'n LinkRecord> {
+    network.record.links.iter().filter(|link| rate_bps(link).is_some())
+}
+
+/// Queue, waiting time, drops and marks of a link.
+fn of_link(link: &LinkRecord) -> Vec<Block> {
+    let name = &link.name;
+    let two = |most: &str, peak: &Points, mean: &Points| {
+        [(most, peak), ("mean", mean)].map(|(name, points)| (name.to_owned(), points.clone()))
+    };
+    let mut blocks = vec![
+        lines(
+            &format!("Queue of {name}"),
+            "queue (packets)",
+            1,
+            two("most", &link.queue_peak, &link.queue),
+            caption("Packets that wait, without the one in transmission", &link.queue),
+        ),
+        lines(
+            &format!("Waiting time in the queue of {name}"),
+            "waiting time (ms)",
+            1,
+            two("longest", &link.wait_peak, &link.wait),
+            caption("How long packets had waited when their transmission began", &link.queue),
+        ),
+    ];
+    let happened = [("dropped", "Drops", &link.drop_rate), ("marked", "Marks", &link.mark_rate)];
+    let happened: Vec<_> =
+        happened.iter().filter(|(.., rates)| rates.iter().any(|rate| rate.1 > 0.0)).collect();
+    if let [(_, first, rates), rest @ ..] = happened.as_slice() {
+        let title = if rest.is_empty() { *first } else { "Drops and marks" };
+        blocks.push(lines(
+            &format!("{title} in the queue of {name}"),
+            "packets per second",
+            0,
+            happened.iter().map(|(name, _, rates)| ((*name).to_owned(), (*rates).clone())),
+            caption("What the queue does to packets", rates),
+        ));
+    }
+    blocks
+}
+
 fn lines(
     title: &str,
-    y_title: String,
+    y_title: &str,
+    areas: usize,
     series: impl IntoIterator<Item = (String, Points)>,
     caption: String,
-) -> Option<Block> {
-    let series = series.into_iter().filter(|(_, points)| !points.is_empty());
-    let series: Vec<_> = series.map(|(name, points)| LineSeries { name, points }).collect();
-    let drawing = Lines { x_title: "time (s)".into(), y_title, series, ..Lines::default() };
-    (!drawing.series.is_empty()).then(|| Block::plot(title, caption, drawing))
+) -> Block {
+    let series = series.into_iter().map(|(name, points)| LineSeries { name, points });
+    let drawing = Lines {
+        x_title: "time (s)".into(),
+        y_title: y_title.into(),
+        series: series.collect(),
+        solid: true,
+        areas,
+        ..Lines::default()
+    };
+    Block::plot(title, caption, drawing)
 }
 
 /// What a figure shows, and how wide its cells are.
@@ -115,22 +142,22 @@ fn caption(words: &str, points: &Points) -> String {
 
 /// All replications.
 pub(super) fn distributions(network: &Network<'_>) -> Vec<Block> {
-    let record = network.record;
-    let of_flows = record.flows.iter().take(MOST_DRAWN);
+    let of_flows = drawn(network).into_iter().filter(|flow| flow.over_tcp);
     let trips = of_flows.map(|flow| (flow.name.clone(), flow.round_trips.distribution(POINTS)));
-    let waiting = record.links.iter().filter(|link| rate_bps(link).is_some());
-    let waits = waiting.map(|link| (link.name.clone(), link.waits.distribution(POINTS)));
+    let waits = queues(network).map(|link| (link.name.clone(), link.waits.distribution(POINTS)));
     let delays = network.delays().take(MOST_DRAWN);
     let delays = delays
         .map(|(flow, what, delays)| (format!("{}: {what}", flow.name), delays.points(POINTS)));
-    let replications = record.replications;
-    let each =
-        format!("Of every acknowledgment that tells a round trip, {replications} replications.");
+    let of_all = match network.record.replications {
+        1 => String::new(),
+        many => format!(" of {many} replications"),
+    };
     let mut blocks: Vec<Block> = over_replications(network).into_iter().collect();
+    let each = format!("All acknowledgments{of_all} that tell a round trip.");
     blocks.extend(cdf("Distribution of the round trips", "round trip (ms)", trips, &each));
-    let each = format!("Of every packet, {replications} replications.");
+    let each = format!("All packets{of_all}.");
     blocks.extend(cdf("Distribution of the waiting times", "waiting time (ms)", waits, &each));
-    let each = format!("Of every message, exchange or datagram, {replications} replications.");
+    let each = format!("All messages, exchanges and datagrams{of_all}.");
     blocks.extend(cdf("Distribution of the delays", "delay (ms)", delays, &each));
     blocks
 }
@@ -140,10 +167,12 @@ fn over_replications(network: &Network<'_>) -> Option<Block> {
     if network.record.replications < 2 {
         return None;
     }
-    let flows = network.each_flow().take(MOST_DRAWN);
-    let samples: Vec<_> = flows
-        .map(|(flow, metrics)| (flow.name.clone(), Network::throughputs(flow, metrics)))
-        .collect();
+    let mut flows: Vec<_> = network.each_flow().take(MOST_DRAWN).collect();
+    flows.sort_by_key(|(flow, _)| !flow.over_tcp);
+    let samples = flows
+        .into_iter()
+        .map(|(flow, metrics)| (flow.name.clone(), Network::throughputs(flow, metrics)));
+    let samples: Vec<_> = samples.collect();
     let most = samples.iter().flat_map(|(_, samples)| *samples).copied().fold(0.0, f64::max);
     let unit = bits_unit(most);
     let series = samples.into_iter().map(|(name, samples)| {
@@ -162,11 +191,11 @@ fn cdf(
     series: impl Iterator<Item = (String, Points)>,
     caption: &str,
 ) -> Option<Block> {
-    let series = series.filter(|(_, points)| !points.is_empty());
     let series: Vec<_> =
         series.map(|(name, points)| CdfSeries { name, points, straight: false }).collect();
+    let any = series.iter().any(|series| !series.points.is_empty());
     let drawing = Cdf { x_title: x_title.into(), series, marks: vec![] };
-    (!drawing.series.is_empty()).then(|| Block::plot(title, caption, drawing))
+    any.then(|| Block::plot(title, caption, drawing))
 }
 
 /// Points of a distribution.

@@ -204,6 +204,8 @@ fn lines(scatter: bool) -> Lines {
         series: series.collect(),
         scatter,
         log_x: !scatter,
+        solid: false,
+        areas: usize::from(!scatter),
         intervals: vec![ErrorBar { series: "Linux".into(), x: 100.0, low: 40.0, high: 60.0 }],
     }
 }
