@@ -156,8 +156,9 @@ impl FlowMonitor {
             courses.window.pass(end);
             record.throughput = courses.delivered.rates(8.0 * wire_factor);
             if record.over_tcp {
-                let segments = |(at, bytes): (f64, f64)| (at, bytes / mss);
-                record.window = courses.window.means().into_iter().map(segments).collect();
+                // There is none before the connection begins.
+                let open = courses.window.means().into_iter().skip_while(|point| point.1 <= 0.0);
+                record.window = open.map(|(at, bytes)| (at, bytes / mss)).collect();
             }
             record.round_trip = courses.round_trip.means();
         }

@@ -27,26 +27,26 @@ pub(super) fn over_time(network: &Network<'_>) -> Vec<Block> {
         let scaled = |points: &Points| points.iter().map(|(at, y)| (*at, unit.of(*y))).collect();
         // Those over TCP come first and all of them are there, so that a flow keeps its colour.
         let shown = drawn.iter().filter(|flow| flow.over_tcp || !of(flow).is_empty());
-        let series = shown.map(|flow| (flow.name.clone(), scaled(of(flow))));
+        let series: Vec<_> = shown.map(|flow| (flow.name.clone(), scaled(of(flow)))).collect();
         let caption = format!("{}{left_out}", caption(words, of(widest)));
-        Some(lines(title, y_title, 0, series, caption))
+        Some(lines(&whose(title, &series), y_title, 0, series, caption))
     };
     let throughput = of_flows(
-        "Throughput of the flows",
+        "Throughput",
         &format!("throughput ({})", unit.name()),
         &unit,
         |flow| &flow.throughput,
         "What was acknowledged or, of datagrams, arrived, headers included",
     );
     let window = of_flows(
-        "Congestion windows",
+        "Congestion window",
         "window (segments)",
         &plain,
         |flow| &flow.window,
         "In full segments",
     );
     let round_trip = of_flows(
-        "Round trips of the flows",
+        "Round trips",
         "round trip (ms)",
         &plain,
         |flow| &flow.round_trip,
@@ -107,6 +107,14 @@ fn of_link(link: &LinkRecord) -> Vec<Block> {
     blocks
 }
 
+/// A title for one series or many; one alone has no legend.
+fn whose(title: &str, series: &[(String, Points)]) -> String {
+    match series {
+        [(name, _)] => format!("{title}: {name}"),
+        _ => title.to_owned(),
+    }
+}
+
 fn lines(
     title: &str,
     y_title: &str,
@@ -154,11 +162,11 @@ pub(super) fn distributions(network: &Network<'_>) -> Vec<Block> {
     };
     let mut blocks: Vec<Block> = over_replications(network).into_iter().collect();
     let each = format!("All acknowledgments{of_all} that tell a round trip.");
-    blocks.extend(cdf("Distribution of the round trips", "round trip (ms)", trips, &each));
+    blocks.extend(cdf("Distribution of round trips", "round trip (ms)", trips, &each));
     let each = format!("All packets{of_all}.");
-    blocks.extend(cdf("Distribution of the waiting times", "waiting time (ms)", waits, &each));
+    blocks.extend(cdf("Distribution of waiting times", "waiting time (ms)", waits, &each));
     let each = format!("All messages, exchanges and datagrams{of_all}.");
-    blocks.extend(cdf("Distribution of the delays", "delay (ms)", delays, &each));
+    blocks.extend(cdf("Distribution of delays", "delay (ms)", delays, &each));
     blocks
 }
 
@@ -191,8 +199,10 @@ fn cdf(
     series: impl Iterator<Item = (String, Points)>,
     caption: &str,
 ) -> Option<Block> {
-    let series: Vec<_> =
-        series.map(|(name, points)| CdfSeries { name, points, straight: false }).collect();
+    let series: Vec<_> = series.collect();
+    let title = whose(title, &series);
+    let line = |(name, points)| CdfSeries { name, points, straight: false };
+    let series: Vec<_> = series.into_iter().map(line).collect();
     let any = series.iter().any(|series| !series.points.is_empty());
     let drawing = Cdf { x_title: x_title.into(), series, marks: vec![] };
     any.then(|| Block::plot(title, caption, drawing))
