@@ -33,7 +33,9 @@ pub(super) struct SendBuffer {
     /// Messages at the tail of `unsent` that were not announced as written yet.
     unannounced: usize,
     /// A write found no room, or not enough.
-    pub(super) was_full: bool,
+    was_full: bool,
+    /// The application closed: a FIN follows the last byte.
+    closed: bool,
 }
 
 impl SendBuffer {
@@ -46,6 +48,7 @@ impl SendBuffer {
             missing: 0,
             unannounced: 0,
             was_full: false,
+            closed: false,
         }
     }
 
@@ -74,6 +77,23 @@ impl SendBuffer {
         self.unsent.push_back(Message { id: self.next_id, end: self.end, bytes, written_at: now });
         self.next_id += 1;
         self.unannounced += 1;
+    }
+
+    /// A FIN follows the last byte.
+    pub(super) const fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Whether a FIN follows the last byte.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether a write that found too little room would find some again, for the first time.
+    pub(super) fn makes_room(&mut self, una: u64) -> bool {
+        let makes = self.was_full && self.room(una) > 0;
+        self.was_full &= !makes;
+        makes
     }
 
     /// Offset after the last byte written.

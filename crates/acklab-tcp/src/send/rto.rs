@@ -3,12 +3,12 @@
 //! Measured from the send time of the newest segment an ACK covers, and only where nothing below it
 //! was sent twice (Karn's algorithm, section 3); with timestamps an echo serves where Karn forbids.
 
-use super::config::Config;
+use crate::config::Config;
 use acklab_core::time::Span;
 
 /// SRTT, RTTVAR and the time-out with its back-off.
 #[derive(Clone, Copy, Debug)]
-pub struct RtoEstimator {
+pub(super) struct RtoEstimator {
     initial: Span,
     min: Span,
     max: Span,
@@ -17,6 +17,8 @@ pub struct RtoEstimator {
     min_on_variance: bool,
     measured: Option<Measured>,
     backoffs: u32,
+    /// Expiries since the last progress.
+    attempts: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +29,7 @@ struct Measured {
 
 impl RtoEstimator {
     /// Nothing measured yet: the initial time-out holds (section 2.1).
-    pub const fn new(config: &Config) -> Self {
+    pub(super) const fn new(config: &Config) -> Self {
         Self {
             initial: config.initial_rto,
             min: config.min_rto,
@@ -37,11 +39,12 @@ impl RtoEstimator {
             min_on_variance: config.min_rto_on_variance,
             measured: None,
             backoffs: 0,
+            attempts: 0,
         }
     }
 
     /// A round trip was measured (sections 2.2 and 2.3); it ends the back-off.
-    pub fn on_sample(&mut self, rtt: Span) {
+    pub(super) fn on_sample(&mut self, rtt: Span) {
         self.backoffs = 0;
         let r = rtt.as_nanos();
         self.measured = Some(match self.measured {
@@ -57,33 +60,34 @@ impl RtoEstimator {
     }
 
     /// The timer expired: twice the time-out from now on (section 5.5).
-    pub fn on_timeout(&mut self) {
+    pub(super) fn on_timeout(&mut self) {
         self.backoffs = self.backoffs.saturating_add(1);
+        self.attempts += 1;
+    }
+
+    /// The peer acknowledged something new.
+    pub(super) const fn on_progress(&mut self) {
+        self.attempts = 0;
+    }
+
+    /// Expiries since the last progress.
+    pub(super) const fn attempts(&self) -> u32 {
+        self.attempts
     }
 
     /// The SYN had to be sent again: the initial time-out is 3 s once data flows (section 5.7).
-    pub fn on_syn_timeout(&mut self) {
+    pub(super) fn on_syn_timeout(&mut self) {
         self.initial = self.initial.max(Span::from_secs(3));
         self.backoffs = 0;
     }
 
     /// The smoothed round trip.
-    pub fn srtt(&self) -> Option<Span> {
+    pub(super) fn srtt(&self) -> Option<Span> {
         self.measured.map(|m| m.srtt)
     }
 
-    /// The round trip's mean deviation.
-    pub fn rttvar(&self) -> Option<Span> {
-        self.measured.map(|m| m.rttvar)
-    }
-
-    /// Consecutive expiries so far.
-    pub const fn backoffs(&self) -> u32 {
-        self.backoffs
-    }
-
     /// The time-out in force.
-    pub fn rto(&self) -> Span {
+    pub(super) fn rto(&self) -> Span {
         let base = match self.measured {
             None => self.initial,
             Some(m) => {
@@ -130,7 +134,7 @@ mod tests {
         assert_eq!((rto.srtt(), rto.rto()), (Some(Span::from_millis(80)), Span::from_millis(240)));
         // RFC 6298 (2.3): RTTVAR = 3/4 * 40 + 1/4 * |80 - 160|, SRTT = 7/8 * 80 + 1/8 * 160.
         rto.on_sample(Span::from_millis(160));
-        assert_eq!(rto.rttvar(), Some(Span::from_millis(50)));
+        assert_eq!(rto.measured.map(|m| m.rttvar), Some(Span::from_millis(50)));
         assert_eq!((rto.srtt(), rto.rto()), (Some(Span::from_millis(90)), Span::from_millis(290)));
     }
 
@@ -167,7 +171,7 @@ mod tests {
         }
         assert_eq!(seen, [1000, 2000, 4000, 5000]);
         rto.on_sample(Span::from_millis(10));
-        assert_eq!((rto.backoffs(), rto.rto()), (0, Span::from_millis(30)));
+        assert_eq!((rto.backoffs, rto.rto()), (0, Span::from_millis(30)));
     }
 
     #[test]

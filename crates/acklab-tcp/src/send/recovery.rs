@@ -12,12 +12,16 @@
 //! first partial ACK and take only bytes sent once, because until then the tail's own SACK is still on
 //! its way.
 //!
+//! What arrived is counted once, in what the window counts ([`super::queue`]): with SACK when it is first
+//! reported; without, a duplicate counts as one segment on account, which the next cumulative ACKs settle
+//! (of each of them one segment, the hole it filled, cannot have been on account). After the peer's SACKs
+//! were thrown away bytes may count twice.
+//!
 //! After a second time-out in a row the scoreboard is thrown away, since the peer may have reneged
 //! (RFC 2018 section 8). Left out: F-RTO, DSACK undo, RACK.
 
-use super::config::{Config, LossRecovery};
-use super::flight::Flight;
-use super::sack::Scoreboard;
+use super::queue::Queue;
+use crate::config::{Config, LossRecovery};
 
 /// What the sender is doing about loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +78,7 @@ pub(super) struct Outcome {
 /// The sender's recovery state.
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
-    pub(super) phase: Phase,
-    pub(super) board: Scoreboard,
+    phase: Phase,
     /// `Sack` only where it was negotiated.
     convention: LossRecovery,
     dup_thresh: u32,
@@ -97,14 +100,16 @@ pub(super) struct Recovery {
     /// Lost without SACK's word for it and not told yet, bytes.
     untold: u64,
     /// No RTT is measured below (Karn's algorithm): highest offset sent twice.
-    pub(super) karn_below: u64,
+    karn_below: u64,
+    /// New data leaves on the first two duplicate ACKs (RFC 3042).
+    limited_transmit: bool,
+    account: Account,
 }
 
 impl Recovery {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             phase: Phase::Open,
-            board: Scoreboard::default(),
             convention: config.recovery,
             dup_thresh: config.dup_thresh.max(1),
             point: 0,
@@ -117,6 +122,8 @@ impl Recovery {
             counted: 0,
             untold: 0,
             karn_below: 0,
+            limited_transmit: config.limited_transmit,
+            account: Account::default(),
         }
     }
 
@@ -137,44 +144,63 @@ impl Recovery {
         self.convention == LossRecovery::Reno
     }
 
+    /// What the sender is doing about loss.
+    pub(super) const fn phase(&self) -> Phase {
+        self.phase
+    }
+
     /// What is on the way (RFC 6675 `pipe`; FlightSize less inflation without SACK), as the window
-    /// counts it.
-    pub(super) fn pipe(&self, una: u64, nxt: u64, flight: &Flight) -> u64 {
-        let unmarked = |from, to| self.unmarked(from, to, flight);
-        match self.phase {
+    /// counts it; what came back keeps its place.
+    pub(super) fn pipe(&self, queue: &Queue) -> u64 {
+        let (una, nxt) = (queue.una(), queue.nxt());
+        let pipe = match self.phase {
             Phase::Timeout => {
                 let point = self.point.clamp(una, nxt);
-                unmarked(una, self.high_rxt.min(point)) + unmarked(point, nxt)
+                queue.unmarked(una, self.high_rxt.min(point)) + queue.unmarked(point, nxt)
             }
-            _ if self.board.is_empty() => flight.weigh_all(una, nxt).saturating_sub(self.inflation),
+            _ if queue.is_unmarked() => queue.flight_size().saturating_sub(self.inflation),
             phase => {
-                let lost = self.lost_below(flight).max(una);
+                let lost = queue.lost_below(self.dup_thresh).max(una);
                 let again = if phase == Phase::Fast { self.high_rxt } else { una };
-                unmarked(lost, nxt) + unmarked(una, again.min(nxt))
+                queue.unmarked(lost, nxt) + queue.unmarked(una, again.min(nxt))
             }
-        }
-    }
-
-    fn unmarked(&self, from: u64, to: u64, flight: &Flight) -> u64 {
-        self.board.unmarked(from, to, |left, right| flight.weigh(left, right))
-    }
-
-    fn lost_below(&self, flight: &Flight) -> u64 {
-        self.board.lost_below(flight.mss, self.dup_thresh)
+        };
+        pipe + queue.weigh_returned(|offset| self.is_in_pipe(offset, queue))
     }
 
     /// Extra bytes that limited transmit allows (RFC 3042; with SACK the pipe has it already).
     pub(super) fn limited_transmit(&self, mss: u32) -> u64 {
-        if self.phase == Phase::Open && !self.sack() {
+        if self.limited_transmit && self.phase == Phase::Open && !self.sack() {
             u64::from(self.dup_acks.min(2)) * u64::from(mss)
         } else {
             0
         }
     }
 
-    /// The cumulative ACK moved to `una`, by so much as the window counts it.
-    pub(super) fn on_advance(&mut self, una: u64, acked: u64, flight: &Flight) -> Outcome {
-        self.board.advance(una, |left, right| flight.weigh(left, right));
+    /// What an ACK up to `ack` is the first to report, `acked` of it cumulatively and `sacked` by blocks that
+    /// the queue knows already, while it knows nothing of the advance.
+    pub(super) fn newly_delivered(
+        &mut self,
+        ack: u64,
+        acked: u64,
+        sacked: u64,
+        queue: &Queue,
+    ) -> u64 {
+        let una = queue.una();
+        if self.sack() && queue.is_unmarked() {
+            acked
+        } else if self.sack() {
+            sacked + queue.unmarked(una, ack)
+        } else if ack > una {
+            self.account.on_advance(acked, queue.mss())
+        } else {
+            self.account.on_duplicate(queue.flight_size(), queue.mss())
+        }
+    }
+
+    /// The cumulative ACK moved, by so much as the window counts it.
+    pub(super) fn on_advance(&mut self, acked: u64, queue: &Queue) -> Outcome {
+        let una = queue.una();
         self.dup_acks = 0;
         self.high_rxt = self.high_rxt.max(una);
         if self.phase == Phase::Open {
@@ -191,7 +217,7 @@ impl Recovery {
             // RFC 6582 section 3.2, step 3: a partial ACK. Send the next hole again, deflate by the
             // amount acknowledged and add back one segment.
             self.forced = true;
-            let mss = flight.mss;
+            let mss = queue.mss();
             self.untold += mss;
             self.inflation = self.inflation.saturating_sub(acked);
             if acked >= mss {
@@ -202,12 +228,12 @@ impl Recovery {
     }
 
     /// A duplicate ACK came: without SACK by RFC 5681's definition, with SACK one that brought news.
-    pub(super) fn on_duplicate(&mut self, una: u64, nxt: u64, flight: &Flight) -> Outcome {
+    pub(super) fn on_duplicate(&mut self, queue: &Queue) -> Outcome {
         self.dup_acks = self.dup_acks.saturating_add(1);
         match self.phase {
-            Phase::Fast if !self.sack() => self.inflation += flight.mss,
-            Phase::Open if self.is_loss(una, flight) => {
-                self.enter_fast(una, nxt, flight.mss);
+            Phase::Fast if !self.sack() => self.inflation += queue.mss(),
+            Phase::Open if self.is_loss(queue) => {
+                self.enter_fast(queue);
                 return Outcome { entered: true, ..Outcome::default() };
             }
             _ => {}
@@ -216,32 +242,34 @@ impl Recovery {
     }
 
     /// RFC 6675 section 5, steps 1 and 2; RFC 6582 section 3.2, step 2.
-    fn is_loss(&self, una: u64, flight: &Flight) -> bool {
-        let enough =
-            self.dup_acks >= self.dup_thresh || (self.sack() && self.lost_below(flight) > una);
+    fn is_loss(&self, queue: &Queue) -> bool {
+        let una = queue.una();
+        let enough = self.dup_acks >= self.dup_thresh
+            || (self.sack() && queue.lost_below(self.dup_thresh) > una);
         enough && (self.is_classic() || self.point == 0 || una >= self.point)
     }
 
-    fn enter_fast(&mut self, una: u64, nxt: u64, mss: u64) {
+    fn enter_fast(&mut self, queue: &Queue) {
         self.phase = Phase::Fast;
-        self.point = nxt;
-        self.high_rxt = una;
+        self.point = queue.nxt();
+        self.high_rxt = queue.una();
         self.forced = true;
         self.rescued = false;
-        self.entry = una;
+        self.entry = queue.una();
         if !self.sack() {
-            self.untold += mss;
-            self.inflation = u64::from(self.dup_thresh) * mss;
+            self.untold += queue.mss();
+            self.inflation = u64::from(self.dup_thresh) * queue.mss();
         }
     }
 
     /// The retransmission timer expired (RFC 6298 section 5.4); `again`: not for the first time.
     /// Returns how much it is the first to call lost.
-    pub(super) fn on_timeout(&mut self, una: u64, nxt: u64, again: bool, flight: &Flight) -> u64 {
-        let lost = self.unmarked(self.counted.max(una), nxt, flight);
+    pub(super) fn on_timeout(&mut self, again: bool, queue: &mut Queue) -> u64 {
+        let (una, nxt) = (queue.una(), queue.nxt());
+        let lost = queue.unmarked(self.counted.max(una), nxt);
         self.counted = self.counted.max(nxt);
         if again {
-            self.board.clear();
+            queue.forget_marks();
         }
         self.phase = Phase::Timeout;
         self.point = nxt;
@@ -255,36 +283,68 @@ impl Recovery {
 
     /// What was inferred lost since the last call: with SACK what the scoreboard shows (`IsLost`), without
     /// one segment for each that is sent again. A time-out counts all that is out.
-    pub(super) fn take_lost(&mut self, una: u64, nxt: u64, flight: &Flight) -> u64 {
-        let mut lost = std::mem::take(&mut self.untold).min(flight.weigh_all(una, nxt));
-        if !self.board.is_empty() {
-            let below = self.lost_below(flight).min(nxt);
-            lost += self.unmarked(self.counted.max(una), below, flight);
+    pub(super) fn take_lost(&mut self, queue: &Queue) -> u64 {
+        let mut lost = std::mem::take(&mut self.untold).min(queue.flight_size());
+        if !queue.is_unmarked() {
+            let below = queue.lost_below(self.dup_thresh).min(queue.nxt());
+            lost += queue.unmarked(self.counted.max(queue.una()), below);
             self.counted = self.counted.max(below);
         }
         lost
     }
 
-    /// Whether [`Recovery::pipe`] counts the unmarked byte at `offset`.
-    pub(super) fn is_in_pipe(&self, offset: u64, flight: &Flight) -> bool {
+    /// Whether [`Recovery::pipe`] counts the unmarked byte at `offset`, had it not come back.
+    fn is_in_pipe(&self, offset: u64, queue: &Queue) -> bool {
         match self.phase {
             Phase::Timeout => offset < self.high_rxt || offset >= self.point,
-            _ if self.board.is_empty() => true,
+            _ if queue.is_unmarked() => true,
             phase => {
-                offset >= self.lost_below(flight)
+                offset >= queue.lost_below(self.dup_thresh)
                     || (phase == Phase::Fast && offset < self.high_rxt)
             }
         }
     }
 
-    /// The hole in front of `end` is somebody else's to fill.
-    pub(super) fn pass_over(&mut self, end: u64) {
+    /// The retransmission timer or a probe sends [.., end) a second time.
+    pub(super) fn on_sent_twice(&mut self, end: u64) {
+        self.karn_below = self.karn_below.max(end);
+    }
+
+    /// Whether everything from `una` on left once, so that its round trip can be measured (Karn's algorithm).
+    pub(super) const fn left_once(&self, una: u64) -> bool {
+        una >= self.karn_below
+    }
+
+    /// What to send again next, at most `mss` bytes, before new data: forced, rule 1.
+    pub(super) fn next_lost(&mut self, mss: u32, queue: &Queue) -> Option<Again> {
+        while let Some(lost) = self.find_lost(mss, queue) {
+            match queue.returned_until(lost.start) {
+                Some(end) => self.pass_over(end),
+                None => return Some(lost),
+            }
+        }
+        None
+    }
+
+    /// What to send again when there is no new data to send: `NextSeg` rules 3 and 4.
+    pub(super) fn next_doubtful(&mut self, mss: u32, queue: &Queue) -> Option<Again> {
+        while let Some(doubtful) = self.find_doubtful(mss, queue) {
+            match queue.returned_until(doubtful.start) {
+                Some(end) => self.pass_over(end),
+                None => return Some(doubtful),
+            }
+        }
+        None
+    }
+
+    /// The hole in front of `end` is filled by a segment that came back.
+    fn pass_over(&mut self, end: u64) {
         self.forced = false;
         self.high_rxt = self.high_rxt.max(end);
     }
 
-    /// What to send again next, at most `mss` bytes. Offered before new data: forced, rule 1.
-    pub(super) fn next_lost(&self, una: u64, nxt: u64, mss: u32, flight: &Flight) -> Option<Again> {
+    fn find_lost(&self, mss: u32, queue: &Queue) -> Option<Again> {
+        let (una, nxt) = (queue.una(), queue.nxt());
         if self.phase == Phase::Open || una >= nxt {
             return None;
         }
@@ -294,37 +354,36 @@ impl Recovery {
             rule,
         };
         if self.forced {
-            return Some(bounded(self.board.next_hole(una, nxt)?, Rule::Forced));
+            return Some(bounded(queue.next_hole(una, nxt)?, Rule::Forced));
         }
         let limit = match self.phase {
             Phase::Timeout => self.point,
-            _ if self.sack() => self.lost_below(flight),
+            _ if self.sack() => queue.lost_below(self.dup_thresh),
             _ => 0,
         };
-        let hole = self.board.next_hole(self.high_rxt.max(una), limit.min(nxt))?;
+        let hole = queue.next_hole(self.high_rxt.max(una), limit.min(nxt))?;
         Some(bounded(hole, Rule::Hole))
     }
 
-    /// What to send again when there is no new data to send: `NextSeg` rules 3 and 4.
-    pub(super) fn next_doubtful(&self, una: u64, nxt: u64, mss: u32) -> Option<Again> {
+    fn find_doubtful(&self, mss: u32, queue: &Queue) -> Option<Again> {
         if self.phase != Phase::Fast || !self.sack() {
             return None;
         }
-        let mss = u64::from(mss);
-        let limit = self.board.highest().unwrap_or(0).min(nxt);
-        if let Some((start, end)) = self.board.next_hole(self.high_rxt.max(una), limit) {
+        let (una, nxt, mss) = (queue.una(), queue.nxt(), u64::from(mss));
+        let limit = queue.highest_marked().unwrap_or(0).min(nxt);
+        if let Some((start, end)) = queue.next_hole(self.high_rxt.max(una), limit) {
             return Some(Again { start, end: end.min(start + mss), rule: Rule::Hole });
         }
         if self.rescued || una == self.entry {
             return None;
         }
-        let (start, end) = self.board.last_hole(self.high_rxt.max(una), self.point.min(nxt))?;
+        let (start, end) = queue.last_hole(self.high_rxt.max(una), self.point.min(nxt))?;
         Some(Again { start: start.max(end.saturating_sub(mss)), end, rule: Rule::Rescue })
     }
 
     /// A stretch was sent again.
     pub(super) fn on_resent(&mut self, sent: Again) {
-        self.karn_below = self.karn_below.max(sent.end);
+        self.on_sent_twice(sent.end);
         match sent.rule {
             Rule::Rescue => self.rescued = true,
             Rule::Returned => {}
@@ -333,5 +392,49 @@ impl Recovery {
                 self.high_rxt = self.high_rxt.max(sent.end);
             }
         }
+    }
+}
+
+/// Deliveries that duplicate ACKs showed and no cumulative ACK has confirmed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Account(u64);
+
+impl Account {
+    /// A duplicate ACK with `in_flight` unacknowledged; returns what it delivered.
+    fn on_duplicate(&mut self, in_flight: u64, mss: u64) -> u64 {
+        // The segment that is missing is not among them.
+        let delivered = in_flight.saturating_sub(mss + self.0).min(mss);
+        self.0 += delivered;
+        delivered
+    }
+
+    /// `acked` is acknowledged; returns what of it had not been counted.
+    fn on_advance(&mut self, acked: u64, mss: u64) -> u64 {
+        let delivered = acked.saturating_sub(self.0).max(acked.min(mss));
+        self.0 = self.0.saturating_sub(acked - delivered);
+        delivered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicates_and_partial_acks_count_every_delivery_once() {
+        // Ten segments of 100, of which the first and the sixth are lost.
+        let mut account = Account::default();
+        let duplicates: u64 = (0..8).map(|_| account.on_duplicate(1000, 100)).sum();
+        assert_eq!(duplicates, 800);
+        assert_eq!(account.on_advance(500, 100), 100, "the hole it filled");
+        assert_eq!(account.on_advance(500, 100), 100, "the rest was on account");
+        assert_eq!(account.on_advance(100, 100), 100, "settled");
+    }
+
+    #[test]
+    fn duplicates_deliver_no_more_than_is_out_but_the_missing_segment() {
+        let mut account = Account::default();
+        let delivered: u64 = (0..50).map(|_| account.on_duplicate(1000, 100)).sum();
+        assert_eq!(delivered, 900);
     }
 }
