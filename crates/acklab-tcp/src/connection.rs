@@ -12,7 +12,7 @@ use crate::input::Arrival;
 use crate::life::{AppEvent, Life};
 use crate::output::{self, Output};
 use crate::receive::Receiver;
-use crate::send::{Expiry, Patience, Sender};
+use crate::send::{Expiry, Sender};
 use crate::state::{Cause, State};
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::{FlowKey, Sink};
@@ -93,11 +93,12 @@ impl Connection {
 
     fn new(now: Time, config: Config, flow: FlowKey, isn: Seq, passive: bool) -> Self {
         let tx = Sender::new(now, &config, flow, isn);
+        let rx = Receiver::new(now, &config, tx.ecn_feedback());
         Self {
             flow,
-            life: Life::new(now, &config, passive),
-            rx: Receiver::new(&config, tx.ecn_feedback()),
+            life: Life::new(&config, rx.contact(), passive),
             tx,
+            rx,
             reply: None,
             output_due: false,
             config,
@@ -108,7 +109,7 @@ impl Connection {
     /// full: [`AppEvent::Writable`] follows, and the rest, which the next write brings, belongs to the
     /// same message. None where the state does not allow writing.
     pub fn write(&mut self, now: Time, bytes: u32) -> u32 {
-        if !self.life.state().may_write() || self.tx.is_closed() {
+        if !self.life.state.may_write() || self.tx.is_closed() {
             return 0;
         }
         self.output_due = true;
@@ -119,7 +120,7 @@ impl Connection {
     /// `poll_transmit`.
     pub fn read(&mut self, now: Time, max: u32) -> u32 {
         let copied = self.rx.read(max);
-        if copied > 0 && self.life.state().may_receive() {
+        if copied > 0 && self.life.state.may_receive() {
             self.rx.on_read(now, copied);
             self.output_due |= self.rx.is_ack_due();
         }
@@ -140,14 +141,14 @@ impl Connection {
     /// TCP_QUICKACK: a hint to the policy to stop delaying; `always` is the route's quickack metric,
     /// which lasts.
     pub fn set_quickack(&mut self, now: Time, on: bool, always: bool) {
-        let synchronised = self.life.state().is_synchronised();
+        let synchronised = self.life.state.is_synchronised();
         self.output_due |= self.rx.set_quickack(now, on, always, synchronised);
     }
 
     /// Closes our direction: a FIN follows what was written. Unread data may still be read.
     pub fn close(&mut self, _now: Time) {
         self.output_due = true;
-        match self.life.state() {
+        match self.life.state {
             State::Listen | State::SynSent => {
                 self.life.go(Cause::Close);
                 self.life.end(AppEvent::Closed);
@@ -165,7 +166,7 @@ impl Connection {
 
     /// Aborts: an RST leaves where the peer knows of us, and nothing more.
     pub fn abort(&mut self, _now: Time) {
-        let state = self.life.state();
+        let state = self.life.state;
         if state == State::Closed {
             return;
         }
@@ -185,7 +186,7 @@ impl Connection {
 
     /// Once the connection is over, neither side has anything to do.
     fn follow_end(&mut self) {
-        if self.life.state() == State::Closed {
+        if self.life.state == State::Closed {
             self.tx.end();
             self.rx.end();
         }
@@ -198,7 +199,7 @@ impl Endpoint for Connection {
     /// A packet that is not of this connection is ignored.
     fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
         let Body::Tcp(segment) = &packet.body else { return };
-        let before = self.life.state();
+        let before = self.life.state;
         if packet.returned {
             let ours = (packet.src, packet.dst) == (self.flow.local, self.flow.remote);
             if ours && before.is_synchronised() {
@@ -219,6 +220,7 @@ impl Endpoint for Connection {
             now,
             flow: self.flow,
             config: &self.config,
+            state: before,
             mark: packet.ecn,
             segment,
             life: &mut self.life,
@@ -228,7 +230,7 @@ impl Endpoint for Connection {
             reply: &mut self.reply,
         };
         arrival.take();
-        if before != State::Listen && self.life.state() == State::Listen {
+        if before != State::Listen && self.life.state == State::Listen {
             *self = Self::listen(self.config.clone(), self.flow.local, self.tx.seq(0));
         }
         self.follow_end();
@@ -237,12 +239,12 @@ impl Endpoint for Connection {
     fn handle_timeout(&mut self, now: Time, sink: &mut Sink) {
         self.rx.handle_timeout(now, self.tx.rto());
         self.output_due |= self.rx.is_ack_due();
-        match self.tx.on_timeout(now, self.patience(), sink) {
+        match self.tx.on_timeout(now, self.life.limit(), sink) {
             Expiry::Nothing => {}
             Expiry::Output => self.output_due = true,
             Expiry::GiveUp => self.life.give_up(),
         }
-        self.output_due |= self.life.on_timeout(now, self.tx.in_flight() > 0);
+        self.output_due |= self.life.on_timeout(now, self.rx.contact(), self.tx.in_flight() > 0);
         self.follow_end();
     }
 
@@ -258,6 +260,7 @@ impl Endpoint for Connection {
             now,
             flow: self.flow,
             config: &self.config,
+            state: self.life.state,
             life: &mut self.life,
             tx: &mut self.tx,
             rx: &mut self.rx,
@@ -266,7 +269,7 @@ impl Endpoint for Connection {
         let packet = output.next();
         if packet.is_none() {
             self.output_due = false;
-            if self.life.state() != State::Closed {
+            if self.life.state != State::Closed {
                 self.tx.settle(now);
                 self.life.settle(now, self.tx.is_blocked(), self.tx.rto());
             }
@@ -286,19 +289,9 @@ impl Endpoint for Connection {
 
 /// What can be asked.
 impl Connection {
-    /// How often what is out now is sent again.
-    fn patience(&self) -> Patience {
-        let (retries, opening) = match self.life.state() {
-            State::SynReceived if self.life.is_passive() => (self.config.syn_ack_retries, true),
-            State::SynSent | State::SynReceived => (self.config.syn_retries, true),
-            _ => (self.config.retries, false),
-        };
-        Patience { retries, opening }
-    }
-
     /// The state.
     pub const fn state(&self) -> State {
-        self.life.state()
+        self.life.state
     }
 
     /// Both ends.

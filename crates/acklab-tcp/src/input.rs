@@ -24,6 +24,8 @@ pub(super) struct Arrival<'a> {
     pub(super) now: Time,
     pub(super) flow: FlowKey,
     pub(super) config: &'a Config,
+    /// The state in which it finds the connection.
+    pub(super) state: State,
     pub(super) mark: Ecn,
     pub(super) segment: &'a TcpRepr,
     pub(super) life: &'a mut Life,
@@ -38,7 +40,7 @@ pub(super) struct Arrival<'a> {
 impl Arrival<'_> {
     /// Takes the segment.
     pub(super) fn take(&mut self) {
-        match self.life.state() {
+        match self.state {
             State::Closed => self.in_closed(),
             State::Listen => self.in_listen(),
             State::SynSent => self.in_syn_sent(),
@@ -78,8 +80,7 @@ impl Arrival<'_> {
         }
         if self.has(Flags::RST) {
             if acks {
-                self.life.go(Cause::Reset);
-                self.life.end(AppEvent::Reset);
+                self.life.on_reset();
             }
             return;
         }
@@ -137,7 +138,7 @@ impl Arrival<'_> {
         if !self.has(Flags::ACK) {
             return;
         }
-        self.life.on_heard(now);
+        self.rx.on_heard(now);
         if self.take_ack() {
             self.take_payload();
         }
@@ -159,17 +160,13 @@ impl Arrival<'_> {
         if self.segment.seq != self.rx.next_expected() {
             return self.rx.challenge(self.now);
         }
-        if self.life.state() == State::SynReceived && self.life.is_passive() {
-            return self.life.go(Cause::ResetOfPassiveOpen);
-        }
-        self.life.go(Cause::Reset);
-        self.life.end(AppEvent::Reset);
+        self.life.on_reset();
     }
 
     /// The ACK field; false where the segment must be dropped.
     fn take_ack(&mut self) -> bool {
         let (now, segment) = (self.now, self.segment);
-        if self.life.state() == State::SynReceived {
+        if self.state == State::SynReceived {
             if !self.tx.is_syn_acked(segment) {
                 *self.reply = Some(reset_for(segment));
                 return false;
@@ -183,7 +180,8 @@ impl Arrival<'_> {
         if outcome.writable {
             self.life.notify(AppEvent::Writable);
         }
-        !outcome.finished || self.life.on_fin_acked(now)
+        let closing = matches!(self.state, State::FinWait1 | State::Closing | State::LastAck);
+        !closing || !self.tx.is_finished() || self.life.on_fin_acked(now)
     }
 
     /// Timestamp, mark, payload and FIN.

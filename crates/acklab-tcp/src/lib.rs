@@ -32,7 +32,10 @@ mod send;
 mod state;
 mod system;
 
-pub use config::{Config, CwndUnit, InitialWindow, KeepAlive, LossRecovery, WindowUpdate};
+pub use config::{
+    Config, CwndUnit, InitialWindow, KeepAlive, Loss, LossRecovery, Patience, Rto, Window,
+    WindowUpdate,
+};
 pub use connection::{Connection, Snapshot};
 pub use life::AppEvent;
 pub use nagle::{Nagle, Unacked, UnknownNagle};

@@ -4,7 +4,9 @@
 //! 4.2.3.4), and keep-alive probes (RFC 9293 section 3.8.4) count together: a peer that is heard of answers
 //! to both.
 
-use crate::config::{Config, KeepAlive};
+use crate::config::{Config, Patience};
+use crate::receive::Contact;
+use crate::send::Limit;
 use crate::state::{Cause, State};
 use acklab_core::time::{Span, Time};
 use acklab_core::timer::{TimerKind, TimerTable};
@@ -92,11 +94,12 @@ pub(super) enum Probe {
 /// A connection's life.
 #[derive(Debug)]
 pub(super) struct Life {
-    state: State,
+    pub(super) state: State,
     /// It began in LISTEN.
     passive: bool,
-    last_heard: Time,
-    /// Probes of both kinds since then.
+    /// The peer, when it was last asked after.
+    contact: Contact,
+    /// Probes of both kinds since it was last heard.
     probes: u32,
     /// Doublings of the persist timer.
     persist_backoffs: u32,
@@ -104,43 +107,47 @@ pub(super) struct Life {
     keep_alive_due: bool,
     timers: TimerTable<Timer, 3>,
     notices: Notices,
-    /// Window probes before the connection is given up.
-    retries: u32,
+    patience: Patience,
     max_rto: Span,
-    time_wait: Span,
-    keep_alive: Option<KeepAlive>,
 }
 
 impl Life {
     /// It begins with an active open, or with a passive one.
-    pub(super) fn new(now: Time, config: &Config, passive: bool) -> Self {
+    pub(super) fn new(config: &Config, contact: Contact, passive: bool) -> Self {
         let mut life = Self {
             state: State::Closed,
             passive,
-            last_heard: now,
+            contact,
             probes: 0,
             persist_backoffs: 0,
             window_probe_due: false,
             keep_alive_due: false,
             timers: TimerTable::default(),
             notices: Notices::default(),
-            retries: config.retries,
-            max_rto: config.max_rto,
-            time_wait: config.time_wait,
-            keep_alive: config.keep_alive,
+            patience: config.patience,
+            max_rto: config.rto.max,
         };
         life.go(if passive { Cause::PassiveOpen } else { Cause::ActiveOpen });
         life
     }
 
-    /// The state.
-    pub(super) const fn state(&self) -> State {
-        self.state
+    /// How often what is out now is sent again.
+    pub(super) const fn limit(&self) -> Limit {
+        let Patience { retries, syn_retries, syn_ack_retries, .. } = self.patience;
+        match self.state {
+            State::SynReceived if self.passive => Limit { retries: syn_ack_retries, opening: true },
+            State::SynSent | State::SynReceived => Limit { retries: syn_retries, opening: true },
+            _ => Limit { retries, opening: false },
+        }
     }
 
-    /// Whether it began in LISTEN.
-    pub(super) const fn is_passive(&self) -> bool {
-        self.passive
+    /// A reset arrived; it returns a listener to LISTEN before it is established.
+    pub(super) fn on_reset(&mut self) {
+        if self.state == State::SynReceived && self.passive {
+            return self.go(Cause::ResetOfPassiveOpen);
+        }
+        self.go(Cause::Reset);
+        self.end(AppEvent::Reset);
     }
 
     /// Moves along the transition table; a pair that is not in it leaves the state as it is, which
@@ -165,19 +172,13 @@ impl Life {
     /// Our SYN is acknowledged; `closed`: the application closed before. Keep-alive may watch from now on.
     pub(super) fn establish(&mut self, now: Time, cause: Cause, closed: bool) {
         self.go(cause);
-        if let Some(keep_alive) = self.keep_alive {
+        if let Some(keep_alive) = self.patience.keep_alive {
             self.timers.set(Timer::KeepAlive, now + keep_alive.idle);
         }
         self.notify(AppEvent::Connected);
         if closed {
             self.go(Cause::Close);
         }
-    }
-
-    /// A segment of the peer's came.
-    pub(super) const fn on_heard(&mut self, now: Time) {
-        self.last_heard = now;
-        self.probes = 0;
     }
 
     /// The peer's FIN arrived in order.
@@ -206,7 +207,7 @@ impl Life {
     /// TIME-WAIT begins, or begins anew.
     pub(super) fn wait_if_over(&mut self, now: Time) {
         if self.state == State::TimeWait {
-            self.timers.set(Timer::TimeWait, now + self.time_wait);
+            self.timers.set(Timer::TimeWait, now + self.patience.time_wait);
         }
     }
 
@@ -229,7 +230,11 @@ impl Life {
 impl Life {
     /// Acts on every deadline that has come; `waiting`: data is out, which the retransmission timer
     /// watches. Returns whether something may leave for it.
-    pub(super) fn on_timeout(&mut self, now: Time, waiting: bool) -> bool {
+    pub(super) fn on_timeout(&mut self, now: Time, contact: Contact, waiting: bool) -> bool {
+        if contact.count != self.contact.count {
+            self.probes = 0;
+        }
+        self.contact = contact;
         let mut output = false;
         if self.timers.take_expired(Timer::Persist, now) {
             output |= self.on_persist();
@@ -245,7 +250,7 @@ impl Life {
     }
 
     fn on_persist(&mut self) -> bool {
-        if self.probes >= self.retries {
+        if self.probes >= self.patience.retries {
             self.give_up();
             return false;
         }
@@ -256,8 +261,8 @@ impl Life {
     }
 
     fn on_keep_alive(&mut self, now: Time, waiting: bool) -> bool {
-        let Some(keep_alive) = self.keep_alive else { return false };
-        let silent_since = self.last_heard + keep_alive.idle;
+        let Some(keep_alive) = self.patience.keep_alive else { return false };
+        let silent_since = self.contact.at + keep_alive.idle;
         let mut next = now + keep_alive.interval;
         if self.probes == 0 && now < silent_since {
             next = silent_since;

@@ -16,6 +16,7 @@ pub(super) struct Output<'a> {
     pub(super) now: Time,
     pub(super) flow: FlowKey,
     pub(super) config: &'a Config,
+    pub(super) state: State,
     pub(super) life: &'a mut Life,
     pub(super) tx: &'a mut Sender,
     pub(super) rx: &'a mut Receiver,
@@ -26,7 +27,7 @@ impl Output<'_> {
     /// The next packet, if any may leave.
     pub(super) fn next(&mut self) -> Option<Packet> {
         self.tx.begin_pass(self.sink);
-        match self.life.state() {
+        match self.state {
             State::Closed | State::Listen => None,
             State::SynSent => self.next_syn(),
             State::SynReceived => self.next_syn().or_else(|| self.bare_ack()),
@@ -36,7 +37,7 @@ impl Output<'_> {
 
     fn next_segment(&mut self) -> Option<Packet> {
         let blocks = self.rx.sack_blocks().as_slice().len() as u32;
-        if self.life.state().may_send()
+        if self.state.may_send()
             && let Some(stretch) = self.tx.next(self.now, blocks, self.sink)
         {
             return Some(self.emit(stretch));
@@ -56,7 +57,7 @@ impl Output<'_> {
     /// Our SYN or SYN-ACK.
     fn next_syn(&mut self) -> Option<Packet> {
         let again = self.tx.next_syn(self.now)?;
-        let answering = self.life.state() == State::SynReceived;
+        let answering = self.state == State::SynReceived;
         let terms = *self.rx.terms();
         // Not scaled here (RFC 7323 section 2.2), but the buffer is what it is.
         let window = self.rx.window_of_syn(self.config.mss);

@@ -51,6 +51,13 @@ pub(super) struct AckSent {
     pub(super) delay: Span,
 }
 
+/// When the peer was last heard, and how often so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contact {
+    pub(super) at: Time,
+    pub(super) count: u32,
+}
+
 /// What a segment brought.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heard {
@@ -84,11 +91,12 @@ pub(super) struct Receiver {
     announced_zero: bool,
     /// When the last challenge or duplicate ACK without data left (RFC 5961 section 7).
     last_challenge: Option<Time>,
+    contact: Contact,
 }
 
 /// What arrives.
 impl Receiver {
-    pub(super) fn new(config: &Config, feedback: EcnFeedback) -> Self {
+    pub(super) fn new(now: Time, config: &Config, feedback: EcnFeedback) -> Self {
         Self {
             buffer: ReceiveBuffer::new(config.receive_buffer),
             policy: config.ack.policy(config.ack_phase),
@@ -103,6 +111,7 @@ impl Receiver {
             oldest: None,
             announced_zero: false,
             last_challenge: None,
+            contact: Contact { at: now, count: 0 },
         }
     }
 
@@ -140,6 +149,16 @@ impl Receiver {
             (0, _) => nxt <= start && start <= nxt + window,
             _ => start < nxt + window && start + len > nxt,
         }
+    }
+
+    /// An acceptable segment with an ACK field came: the peer lives.
+    pub(super) const fn on_heard(&mut self, now: Time) {
+        self.contact = Contact { at: now, count: self.contact.count.wrapping_add(1) };
+    }
+
+    /// When the peer was last heard.
+    pub(super) const fn contact(&self) -> Contact {
+        self.contact
     }
 
     /// A challenge or other reply to a segment that was not acceptable: limited in rate, lest two

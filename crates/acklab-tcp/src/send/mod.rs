@@ -10,12 +10,13 @@ mod holding;
 mod next;
 mod queue;
 mod recovery;
-mod rto;
 mod scoreboard;
+#[cfg(test)]
+mod tests;
 
 use crate::config::Config;
 use crate::options::Terms;
-use acklab_core::cc::{EcnFeedback, LossSample, ReturnedSample, RtoSample, Snapshot, Start};
+use acklab_core::cc::{EcnFeedback, LossSample, ReturnedSample, Snapshot, Start};
 use acklab_core::congestion::{Acked, Congestion};
 use acklab_core::event::{EventKind, FlowKey, Interest, Sink};
 use acklab_core::segment::{Flags, TcpRepr};
@@ -25,8 +26,7 @@ use acklab_core::timer::{TimerKind, TimerTable};
 use buffer::SendBuffer;
 use holding::Holding;
 use queue::Queue;
-use recovery::{Phase, Recovery};
-use rto::RtoEstimator;
+use recovery::{Phase, Recovery, RtoEstimator};
 
 pub(super) use next::Stretch;
 
@@ -79,13 +79,18 @@ struct Reaction {
     cwr_due: bool,
 }
 
+/// Whether idleness begins slow start anew (RFC 5681 section 4.1).
+#[derive(Debug)]
+struct Idleness {
+    restarts: bool,
+    last_sent: Option<Time>,
+}
+
 /// What an ACK did beyond the sending side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
     /// There is room again for a write that found too little.
     pub(super) writable: bool,
-    /// Our FIN is acknowledged.
-    pub(super) finished: bool,
 }
 
 /// What a deadline did.
@@ -101,7 +106,7 @@ pub(super) enum Expiry {
 
 /// How often something is sent again before the connection is given up.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct Limit {
     /// So often.
     pub(super) retries: u32,
     /// It is our SYN.
@@ -122,9 +127,9 @@ pub(super) struct Sender {
     reaction: Reaction,
     holding: Holding,
     timers: TimerTable<Timer, 4>,
-    /// When data last left; kept only where idleness begins slow start anew.
-    last_sent: Option<Time>,
-    idle_restart: bool,
+    idleness: Idleness,
+    /// A write found no room, or not enough.
+    write_waits: bool,
     /// The peer's window, not ours, keeps data from leaving.
     window_blocked: bool,
     syn_due: bool,
@@ -134,22 +139,22 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(now: Time, config: &Config, flow: FlowKey, isn: Seq) -> Self {
         let terms = Terms::new(config);
-        let start = start(config, terms.mss, config.initial_window.bytes(terms.mss), isn);
+        let start = start(config, terms.mss, config.window.initial.bytes(terms.mss), isn);
         let congestion = Congestion::new(now, config.congestion.controller(&start));
         Self {
             flow,
             terms,
             space: Space { isn, max: 0, wnd: 0, max_wnd: 0, wl1: Seq(0), wl2: 0 },
             buffer: SendBuffer::new(config.send_buffer),
-            queue: Queue::new(config.cwnd_unit, terms.mss),
-            recovery: Recovery::new(config),
-            rto: RtoEstimator::new(config),
+            queue: Queue::new(config.window.unit, terms.mss),
+            recovery: Recovery::new(config.loss),
+            rto: RtoEstimator::new(config.rto),
             reaction: Reaction { feedback: congestion.ecn_feedback(), reacted: 0, cwr_due: false },
             congestion,
             holding: Holding::new(config.nagle),
             timers: TimerTable::default(),
-            last_sent: None,
-            idle_restart: config.idle_restart,
+            idleness: Idleness { restarts: config.window.idle_restart, last_sent: None },
+            write_waits: false,
             window_blocked: false,
             syn_due: false,
         }
@@ -170,6 +175,11 @@ impl Sender {
         self.space = Space { wnd, max_wnd: wnd, wl1: segment.seq, wl2: 0, ..self.space };
     }
 
+    /// Whether our SYN left.
+    pub(super) const fn is_opened(&self) -> bool {
+        self.space.max > 0
+    }
+
     /// Whether `segment` acknowledges our SYN, and nothing that was not sent.
     pub(super) const fn is_syn_acked(&self, segment: &TcpRepr) -> bool {
         let ack = self.offset(segment.ack);
@@ -188,9 +198,9 @@ impl Sender {
         self.timers.stop(Timer::Retransmit);
         let mss = self.terms.mss;
         // RFC 5681 section 3.1: one segment where the SYN or its answer was lost, or seems so.
-        let forgiven = attempts <= config.forgiven_syns;
+        let forgiven = attempts <= config.window.forgiven_syns;
         let initial_window =
-            if forgiven { config.initial_window.bytes(mss) } else { u64::from(mss) };
+            if forgiven { config.window.initial.bytes(mss) } else { u64::from(mss) };
         let start = start(config, mss, initial_window, self.space.isn);
         self.congestion = Congestion::new(now, config.congestion.controller(&start));
         if self.congestion.wants_stamps() {
@@ -201,7 +211,7 @@ impl Sender {
 }
 
 fn start(config: &Config, mss: u32, initial_window: u64, isn: Seq) -> Start {
-    let initial_ssthresh = config.initial_ssthresh.unwrap_or(u64::MAX);
+    let initial_ssthresh = config.window.ssthresh.unwrap_or(u64::MAX);
     Start { mss, initial_window, initial_ssthresh, seed: u64::from(isn.0) }
 }
 
@@ -237,10 +247,9 @@ impl Sender {
             );
         }
         self.take_echo(now, segment, sink);
-        Some(Outcome {
-            writable: ack > una && self.buffer.makes_room(ack),
-            finished: self.buffer.is_closed() && self.queue.una() > self.buffer.end(),
-        })
+        let writable = self.write_waits && self.room() > 0;
+        self.write_waits &= !writable;
+        Some(Outcome { writable })
     }
 
     /// The send window; returns whether it changed (RFC 9293 section 3.10.7.4, fifth check).
@@ -293,10 +302,10 @@ impl Sender {
         if advanced {
             rtt = self.take_rtt_sample(now, news.ack, segment);
             self.rto.on_progress();
-            recovered = self.recovery.on_advance(acked, &self.queue).left && in_fast_recovery;
+            recovered = self.recovery.on_advance(acked, &self.queue) && in_fast_recovery;
         }
         let duplicate = news.duplicate && self.queue.returned_until(self.queue.una()).is_none();
-        let entered = duplicate && self.recovery.on_duplicate(&self.queue).entered;
+        let entered = duplicate && self.recovery.on_duplicate(&self.queue);
         let ece = self.is_echo(segment);
         let lost = self.recovery.take_lost(&self.queue);
         if news.duplicate {
@@ -405,52 +414,11 @@ struct News {
     duplicate: bool,
 }
 
-/// What time brings.
+/// What both ways need.
 impl Sender {
-    /// Acts on every deadline that has come.
-    pub(super) fn on_timeout(&mut self, now: Time, patience: Patience, sink: &mut Sink) -> Expiry {
-        let mut output = false;
-        if self.timers.take_expired(Timer::Retransmit, now) {
-            if self.rto.attempts() >= patience.retries {
-                return Expiry::GiveUp;
-            }
-            self.on_retransmission_timeout(now, patience.opening, sink);
-            output = true;
-        }
-        if self.timers.take_expired(Timer::Cork, now) {
-            self.holding.flush(self.buffer.end(), true);
-            output = true;
-        }
-        output |= self.timers.take_expired(Timer::Pace, now);
-        output |= self.timers.take_expired(Timer::Returned, now);
-        if output { Expiry::Output } else { Expiry::Nothing }
-    }
-
-    /// RFC 6298 sections 5.4 to 5.7 and RFC 5681 section 3.1.
-    fn on_retransmission_timeout(&mut self, now: Time, opening: bool, sink: &mut Sink) {
-        let again = self.rto.attempts() > 0;
-        self.rto.on_timeout();
-        if opening {
-            self.syn_due = true;
-            return;
-        }
-        let in_flight = self.queue.flight_size();
-        let recovering = self.recovery.phase() == Phase::Fast;
-        let lost = self.recovery.on_timeout(again, &mut self.queue);
-        self.queue.forget_returns();
-        self.timers.stop(Timer::Returned);
-        self.on_reduction();
-        self.congestion.on_rto(now, &RtoSample { in_flight, again, recovering }, lost);
-        sink.record(now, EventKind::Loss { flow: self.flow, timeout: true });
-        self.tell_congestion(now, sink);
-    }
-
-    /// Output found nothing more to send: the retransmission timer watches what is out.
-    pub(super) fn settle(&mut self, now: Time) {
-        self.holding.end_pass();
-        if self.in_flight() > 0 && self.timers.deadline(Timer::Retransmit).is_none() {
-            self.arm_retransmission(now);
-        }
+    /// Whether our FIN is acknowledged.
+    pub(super) const fn is_finished(&self) -> bool {
+        self.buffer.is_closed() && self.queue.una() > self.buffer.end()
     }
 
     /// The connection is over: no deadline, nothing to send.
@@ -461,26 +429,6 @@ impl Sender {
         self.syn_due = false;
     }
 
-    /// The next deadline.
-    pub(super) fn poll_timeout(&self) -> Option<Time> {
-        self.timers.next()
-    }
-
-    /// RFC 6298 sections 5.1 and 5.3.
-    fn arm_retransmission(&mut self, now: Time) {
-        self.timers.set(Timer::Retransmit, now + self.rto.rto());
-    }
-
-    fn arm_returned(&mut self, now: Time) {
-        match self.queue.earliest_return().filter(|&at| at > now) {
-            Some(at) => self.timers.set(Timer::Returned, at),
-            None => self.timers.stop(Timer::Returned),
-        }
-    }
-}
-
-/// What can be asked.
-impl Sender {
     /// The sequence number of `offset`.
     pub(super) const fn seq(&self, offset: u64) -> Seq {
         Seq(self.space.isn.0.wrapping_add(offset as u32))
@@ -496,21 +444,6 @@ impl Sender {
         self.queue.nxt() - self.queue.una()
     }
 
-    /// Whether anything that left, probes included, is not acknowledged.
-    pub(super) const fn is_waited_for(&self) -> bool {
-        self.space.max > self.queue.una()
-    }
-
-    /// Whether only the peer's window keeps data from leaving, and nothing is out that would tell of it.
-    pub(super) const fn is_blocked(&self) -> bool {
-        self.window_blocked && self.in_flight() == 0
-    }
-
-    /// Whether Nagle's algorithm or CORK holds data back now.
-    pub(super) const fn is_holding(&self) -> bool {
-        self.holding.is_holding()
-    }
-
     /// Smoothed round trip.
     pub(super) fn srtt(&self) -> Option<Span> {
         self.rto.srtt()
@@ -521,54 +454,16 @@ impl Sender {
         self.rto.rto()
     }
 
-    /// Payload of a full segment, bytes.
-    pub(super) const fn mss(&self) -> u32 {
-        self.terms.mss
+    /// RFC 6298 sections 5.1 and 5.3.
+    fn arm_retransmission(&mut self, now: Time) {
+        self.timers.set(Timer::Retransmit, now + self.rto.rto());
     }
 
-    /// Window the peer announced, bytes.
-    pub(super) const fn peer_window(&self) -> u64 {
-        self.space.wnd
-    }
-
-    /// Whether loss recovery is under way.
-    pub(super) fn is_recovering(&self) -> bool {
-        self.recovery.phase() != Phase::Open
-    }
-
-    /// State of the congestion control.
-    pub(super) fn congestion(&self) -> Snapshot {
-        self.congestion.snapshot()
-    }
-
-    /// The sequence number of the oldest byte unacknowledged.
-    pub(super) const fn oldest(&self) -> Seq {
-        self.seq(self.queue.una())
-    }
-
-    /// The sequence number of the next byte to send for the first time.
-    pub(super) const fn next_to_send(&self) -> Seq {
-        self.seq(self.queue.nxt())
-    }
-
-    /// The sequence number after all that ever left.
-    pub(super) const fn highest(&self) -> Seq {
-        self.seq(self.space.max)
-    }
-
-    /// Whether our SYN left.
-    pub(super) const fn is_opened(&self) -> bool {
-        self.space.max > 0
-    }
-
-    /// How marks are to come back.
-    pub(super) const fn ecn_feedback(&self) -> EcnFeedback {
-        self.reaction.feedback
-    }
-
-    /// What is on the way, as the congestion window counts it.
-    fn pipe(&self) -> u64 {
-        self.recovery.pipe(&self.queue)
+    fn arm_returned(&mut self, now: Time) {
+        match self.queue.earliest_return().filter(|&at| at > now) {
+            Some(at) => self.timers.set(Timer::Returned, at),
+            None => self.timers.stop(Timer::Returned),
+        }
     }
 
     /// Tells the congestion state to whoever listens.
@@ -579,27 +474,5 @@ impl Sender {
         let Snapshot { cwnd, ssthresh } = self.congestion.snapshot();
         let (flow, in_flight, acked) = (self.flow, self.in_flight(), self.queue.una());
         sink.record(now, EventKind::Congestion { flow, cwnd, ssthresh, in_flight, acked });
-    }
-
-    /// What must hold between any two calls, when it is `synchronised`, and when data may leave and has
-    /// (`settled`).
-    pub(super) fn check(&self, synchronised: bool, settled: bool) -> Result<(), &'static str> {
-        let max = self.space.max;
-        let fin_end = self.buffer.end() + u64::from(self.buffer.is_closed());
-        let watched = self.timers.deadline(Timer::Retransmit).is_some();
-        let rules = [
-            (max <= fin_end || max <= 1, "nothing beyond the FIN was sent"),
-            (
-                !synchronised || self.congestion.cwnd() >= self.queue.mss(),
-                "cwnd of one MSS at least",
-            ),
-            (self.pipe() <= 2 * self.queue.flight_size(), "pipe within flight"),
-            (
-                self.in_flight() == 0 || !settled || watched,
-                "the retransmission timer runs while data is out",
-            ),
-        ];
-        let broken = rules.iter().find(|(holds, _)| !holds);
-        broken.map_or(self.queue.check(max), |&(_, rule)| Err(rule))
     }
 }

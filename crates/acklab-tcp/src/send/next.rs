@@ -5,12 +5,14 @@
 //! retransmissions, window probes and segments without data do not (RFC 3168 section 6.1.5).
 
 use super::holding::CORK_CEILING;
-use super::recovery::Again;
-use super::{Sender, Timer};
+use super::recovery::{Again, Phase};
+use super::{Expiry, Limit, Sender, Timer};
+use acklab_core::cc::{EcnFeedback, RtoSample, Snapshot};
 use acklab_core::congestion::Departure;
 use acklab_core::delivery_rate::Stamp;
 use acklab_core::event::{EventKind, Sink};
 use acklab_core::segment::{Flags, TcpRepr};
+use acklab_core::seq::Seq;
 use acklab_core::time::Time;
 
 /// A stretch [start, end) of our sequence space that leaves as one segment.
@@ -43,7 +45,9 @@ enum Next {
 impl Sender {
     /// Takes up to `bytes` of a message; returns how many.
     pub(crate) fn write(&mut self, now: Time, bytes: u32) -> u32 {
-        self.buffer.write(now, bytes, self.queue.una())
+        let taken = self.buffer.write(now, bytes, self.queue.una());
+        self.write_waits |= taken < bytes;
+        taken
     }
 
     /// A FIN follows what was written.
@@ -190,8 +194,9 @@ impl Sender {
     /// New data, or the FIN, leaves.
     fn send_new(&mut self, now: Time, end: u64, full: bool, sink: &mut Sink) -> Stretch {
         let (start, data_end) = (self.queue.nxt(), self.buffer.end());
-        if start == self.queue.una() && self.idle_restart {
-            let silent = self.last_sent.is_some_and(|last| now.since(last) > self.rto.rto());
+        if start == self.queue.una() && self.idleness.restarts {
+            let silent =
+                self.idleness.last_sent.is_some_and(|last| now.since(last) > self.rto.rto());
             if silent {
                 self.congestion.on_idle(now);
             }
@@ -207,7 +212,7 @@ impl Sender {
         let stamp = self.stamp(now, end - start);
         self.queue.push(now, end, stamp);
         self.space.max = self.space.max.max(end);
-        self.last_sent = Some(now);
+        self.idleness.last_sent = Some(now);
         self.tell_sent_messages(now, sink);
         Stretch { start, end, again: false, fresh: true }
     }
@@ -231,7 +236,7 @@ impl Sender {
         if start <= self.queue.una() || self.timers.deadline(Timer::Retransmit).is_none() {
             self.arm_retransmission(now);
         }
-        self.last_sent = Some(now);
+        self.idleness.last_sent = Some(now);
         Some(Stretch { start, end, again: true, fresh: false })
     }
 
@@ -308,7 +313,9 @@ impl Sender {
     /// Whether pacing holds the next segment back; its timer runs then.
     fn must_wait(&mut self, now: Time) -> bool {
         let at = self.congestion.pace_at(now);
-        at.into_iter().for_each(|at| self.timers.set(Timer::Pace, at));
+        if let Some(at) = at {
+            self.timers.set(Timer::Pace, at);
+        }
         at.is_some()
     }
 
@@ -347,5 +354,144 @@ impl Sender {
         if self.holding.is_corked() && self.timers.deadline(Timer::Cork).is_none() {
             self.timers.set(Timer::Cork, now + CORK_CEILING);
         }
+    }
+}
+
+/// What can be asked.
+impl Sender {
+    /// Whether anything that left, probes included, is not acknowledged.
+    pub(crate) const fn is_waited_for(&self) -> bool {
+        self.space.max > self.queue.una()
+    }
+
+    /// Whether only the peer's window keeps data from leaving, and nothing is out that would tell of it.
+    pub(crate) const fn is_blocked(&self) -> bool {
+        self.window_blocked && self.in_flight() == 0
+    }
+
+    /// Whether Nagle's algorithm or CORK holds data back now.
+    pub(crate) const fn is_holding(&self) -> bool {
+        self.holding.is_holding()
+    }
+
+    /// Payload of a full segment, bytes.
+    pub(crate) const fn mss(&self) -> u32 {
+        self.terms.mss
+    }
+
+    /// Window the peer announced, bytes.
+    pub(crate) const fn peer_window(&self) -> u64 {
+        self.space.wnd
+    }
+
+    /// Whether loss recovery is under way.
+    pub(crate) fn is_recovering(&self) -> bool {
+        self.recovery.phase() != Phase::Open
+    }
+
+    /// State of the congestion control.
+    pub(crate) fn congestion(&self) -> Snapshot {
+        self.congestion.snapshot()
+    }
+
+    /// The sequence number of the oldest byte unacknowledged.
+    pub(crate) const fn oldest(&self) -> Seq {
+        self.seq(self.queue.una())
+    }
+
+    /// The sequence number of the next byte to send for the first time.
+    pub(crate) const fn next_to_send(&self) -> Seq {
+        self.seq(self.queue.nxt())
+    }
+
+    /// The sequence number after all that ever left.
+    pub(crate) const fn highest(&self) -> Seq {
+        self.seq(self.space.max)
+    }
+
+    /// How marks are to come back.
+    pub(crate) const fn ecn_feedback(&self) -> EcnFeedback {
+        self.reaction.feedback
+    }
+
+    /// What is on the way, as the congestion window counts it.
+    fn pipe(&self) -> u64 {
+        self.recovery.pipe(&self.queue)
+    }
+
+    /// What must hold between any two calls, when it is `synchronised`, and when data may leave and has
+    /// (`settled`).
+    pub(crate) fn check(&self, synchronised: bool, settled: bool) -> Result<(), &'static str> {
+        let max = self.space.max;
+        let fin_end = self.buffer.end() + u64::from(self.buffer.is_closed());
+        let watched = self.timers.deadline(Timer::Retransmit).is_some();
+        let rules = [
+            (max <= fin_end || max <= 1, "nothing beyond the FIN was sent"),
+            (
+                !synchronised || self.congestion.cwnd() >= self.queue.mss(),
+                "cwnd of one MSS at least",
+            ),
+            (self.pipe() <= 2 * self.queue.flight_size(), "pipe within flight"),
+            (
+                self.in_flight() == 0 || !settled || watched,
+                "the retransmission timer runs while data is out",
+            ),
+        ];
+        let broken = rules.iter().find(|(holds, _)| !holds);
+        broken.map_or(self.queue.check(max), |&(_, rule)| Err(rule))
+    }
+}
+
+/// What time brings.
+impl Sender {
+    /// Acts on every deadline that has come.
+    pub(crate) fn on_timeout(&mut self, now: Time, limit: Limit, sink: &mut Sink) -> Expiry {
+        let mut output = false;
+        if self.timers.take_expired(Timer::Retransmit, now) {
+            if self.rto.attempts() >= limit.retries {
+                return Expiry::GiveUp;
+            }
+            self.on_retransmission_timeout(now, limit.opening, sink);
+            output = true;
+        }
+        if self.timers.take_expired(Timer::Cork, now) {
+            self.holding.flush(self.buffer.end(), true);
+            output = true;
+        }
+        output |= self.timers.take_expired(Timer::Pace, now);
+        output |= self.timers.take_expired(Timer::Returned, now);
+        if output { Expiry::Output } else { Expiry::Nothing }
+    }
+
+    /// RFC 6298 sections 5.4 to 5.7 and RFC 5681 section 3.1.
+    fn on_retransmission_timeout(&mut self, now: Time, opening: bool, sink: &mut Sink) {
+        let again = self.rto.attempts() > 0;
+        self.rto.on_timeout();
+        if opening {
+            self.syn_due = true;
+            return;
+        }
+        let in_flight = self.queue.flight_size();
+        let recovering = self.recovery.phase() == Phase::Fast;
+        let lost = self.recovery.on_timeout(again, &mut self.queue);
+        self.queue.forget_returns();
+        self.timers.stop(Timer::Returned);
+        self.on_reduction();
+        self.congestion.on_rto(now, &RtoSample { in_flight, again, recovering }, lost);
+        sink.record(now, EventKind::Loss { flow: self.flow, timeout: true });
+        self.tell_congestion(now, sink);
+    }
+
+    /// Output found nothing more to send: the retransmission timer watches what is out.
+    pub(crate) fn settle(&mut self, now: Time) {
+        self.holding.end_pass();
+        if self.in_flight() > 0 && self.timers.deadline(Timer::Retransmit).is_none() {
+            self.arm_retransmission(now);
+        }
+    }
+
+    /// The next deadline.
+    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+        self.timers.next()
     }
 }

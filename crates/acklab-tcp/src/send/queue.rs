@@ -6,10 +6,10 @@
 //! then weighs one MSS. Whatever is compared with the window or moves it is weighed here: what may
 //! leave, the pipe, what is SACKed, lost and acknowledged, and the flight that a loss halves.
 //!
-//! A segment that came back (E-DCTCP) certainly did not arrive, so its sender need not guess: it waits as
-//! long as the congestion control says and goes again. Until the cumulative ACK passes it, duplicate ACKs
-//! for it do not begin fast recovery, and recovery from other losses passes over it. A copy that is not
-//! one of the segments as they were cut last is stale and left to the timers.
+//! A segment that came back (E-DCTCP) certainly did not arrive: it waits as long as the congestion control
+//! says and goes again. Until the cumulative ACK passes it, duplicate ACKs for it begin no fast recovery,
+//! and recovery from other losses passes over it. A copy that is not one of the segments as they were cut
+//! last is stale and left to the timers.
 
 use std::collections::VecDeque;
 
@@ -49,8 +49,8 @@ pub(super) struct Queue {
     /// Next to send for the first time.
     nxt: u64,
     flight: Flight,
-    /// What the peer holds beyond `una`.
-    board: Scoreboard,
+    /// What the peer holds beyond `una`, where it does.
+    board: Option<Scoreboard>,
     /// Segments that came back.
     returned: usize,
     /// For each segment what the delivery rate needs of its latest departure, until it is delivered; empty
@@ -66,7 +66,7 @@ impl Queue {
             una: 0,
             nxt: 0,
             flight: Flight { unit, mss: mss as u64, segments: VecDeque::new() },
-            board: Scoreboard::new(),
+            board: None,
             returned: 0,
             stamps: VecDeque::new(),
             stamped: false,
@@ -78,7 +78,7 @@ impl Queue {
         self.flight.mss = mss as u64;
     }
 
-    /// From now on departures carry a stamp.
+    /// Departures carry a stamp from now on.
     pub(super) fn keep_stamps(&mut self) {
         self.stamped = true;
         self.stamps.resize(self.flight.segments.len(), None);
@@ -134,8 +134,9 @@ impl Queue {
             None => segments.insert(from, Segment { end, at: now, returns, due: Time::MAX }),
         }
         self.returned += usize::from(returns > 0);
-        let flight = &self.flight;
-        self.board.weigh_again(start, end, |left, right| flight.weigh(left, right));
+        if let Some(board) = &mut self.board {
+            board.weigh_again(start, end, |left, right| self.flight.weigh(left, right));
+        }
     }
 
     /// Everything below `ack` is acknowledged, and tells its stamps; returns when the newest segment of it
@@ -155,8 +156,12 @@ impl Queue {
         }
         self.una = self.una.max(ack);
         self.nxt = self.nxt.max(ack);
-        let flight = &self.flight;
-        self.board.advance(self.una, |left, right| flight.weigh(left, right));
+        if let Some(board) = &mut self.board {
+            board.advance(self.una, |left, right| self.flight.weigh(left, right));
+            if board.is_empty() {
+                self.board = None;
+            }
+        }
         newest
     }
 }
@@ -186,7 +191,11 @@ impl Queue {
 
     /// What of [from, to) the peer did not report weighs.
     pub(super) fn unmarked(&self, from: u64, to: u64) -> u64 {
-        self.board.unmarked(from, to, |left, right| self.flight.weigh(left, right))
+        let weigh = |left, right| self.flight.weigh(left, right);
+        match &self.board {
+            Some(board) => board.unmarked(from, to, weigh),
+            None => weigh(from, to),
+        }
     }
 }
 
@@ -229,12 +238,12 @@ impl Flight {
 impl Queue {
     /// The peer holds [left, right); returns what of it is news, `None` where nothing is.
     pub(super) fn mark(&mut self, left: u64, right: u64) -> Option<u64> {
-        if self.board.holds(left, right) {
+        if self.holds(left, right) {
             return None;
         }
         let news = self.unmarked(left, right);
-        let flight = &self.flight;
-        self.board.mark(left, right, |left, right| flight.weigh(left, right));
+        let board = self.board.get_or_insert_default();
+        board.mark(left, right, |left, right| self.flight.weigh(left, right));
         Some(news)
     }
 
@@ -243,7 +252,7 @@ impl Queue {
         if !self.stamped {
             return;
         }
-        for (left, right) in self.board.ranges() {
+        for (left, right) in self.board.iter().flat_map(Scoreboard::ranges) {
             let marked = self.flight.count_to(left)..self.flight.count_to(right);
             for stamp in self.stamps.range_mut(marked) {
                 stamp.take().into_iter().for_each(&mut delivered);
@@ -253,37 +262,43 @@ impl Queue {
 
     /// The peer may have reneged (RFC 2018 section 8).
     pub(super) fn forget_marks(&mut self) {
-        self.board.clear();
+        self.board = None;
     }
 
-    /// Whether the peer reported nothing.
+    /// Whether it reported nothing.
     pub(super) fn is_unmarked(&self) -> bool {
-        self.board.is_empty()
+        self.board.is_none()
     }
 
     /// Whether the peer holds every byte of [from, to).
     pub(super) fn holds(&self, from: u64, to: u64) -> bool {
-        self.board.holds(from, to)
+        self.board.as_ref().is_some_and(|board| board.holds(from, to))
     }
 
     /// Every unmarked byte below this offset is lost (`IsLost`).
     pub(super) fn lost_below(&self, dup_thresh: u32) -> u64 {
-        self.board.lost_below(self.flight.mss, dup_thresh)
+        self.board.as_ref().map_or(0, |board| board.lost_below(self.flight.mss, dup_thresh))
     }
 
     /// The offset after the highest byte marked, where there is one.
     pub(super) fn highest_marked(&self) -> Option<u64> {
-        self.board.highest()
+        self.board.as_ref().and_then(Scoreboard::highest)
     }
 
     /// The first unmarked stretch at or after `from` and before `limit`.
     pub(super) fn next_hole(&self, from: u64, limit: u64) -> Option<(u64, u64)> {
-        self.board.next_hole(from, limit)
+        match &self.board {
+            Some(board) => board.next_hole(from, limit),
+            None => (from < limit).then_some((from, limit)),
+        }
     }
 
     /// The last unmarked stretch in [from, limit).
     pub(super) fn last_hole(&self, from: u64, limit: u64) -> Option<(u64, u64)> {
-        self.board.last_hole(from, limit)
+        match &self.board {
+            Some(board) => board.last_hole(from, limit),
+            None => (from < limit).then_some((from, limit)),
+        }
     }
 }
 
@@ -372,8 +387,7 @@ impl Queue {
     }
 
     fn start_of(&self, index: usize) -> u64 {
-        let before = index.checked_sub(1).and_then(|index| self.flight.segments.get(index));
-        before.map_or(self.una, |segment| segment.end)
+        if index == 0 { self.una } else { self.flight.segments[index - 1].end }
     }
 }
 
@@ -385,9 +399,9 @@ impl Queue {
         let returned = segments.iter().filter(|segment| segment.returns > 0).count();
         let rules = [
             (una <= nxt && nxt <= max, "una <= nxt <= max"),
-            (self.board.highest().is_none_or(|top| top <= max), "SACK within what was sent"),
-            (self.board.total() <= nxt - una, "SACK below flight"),
-            (self.board.is_weighed(weigh), "what is SACKed weighs what its segments do"),
+            (self.highest_marked().is_none_or(|top| top <= max), "SACK within what was sent"),
+            (self.board.as_ref().map_or(0, Scoreboard::total) <= nxt - una, "SACK below flight"),
+            (self.board.iter().all(|b| b.is_weighed(weigh)), "SACKed segments weigh what they do"),
             (segments.iter().all(|s| una < s.end && s.end <= max), "segments in flight"),
             (segments.iter().is_sorted_by_key(|s| s.end), "segments in order"),
             (returned == self.returned, "as many came back as are counted"),
@@ -451,10 +465,8 @@ mod tests {
         queue.cut_again(at(50), 1001, 1201, None);
         assert_eq!((queue.next_returned(at(99)), queue.earliest_return()), (None, None));
         assert_eq!(queue.take_back(at(60), 201, 1001), Some(2));
-        assert_eq!(
-            [200, 201, 1001, 1201].map(|o| queue.returned_until(o)),
-            [None, Some(1001), Some(1201), None]
-        );
+        let ends = [200, 201, 1001, 1201].map(|offset| queue.returned_until(offset));
+        assert_eq!(ends, [None, Some(1001), Some(1201), None]);
         assert_eq!((queue.weigh_returned(|_| false), queue.check(1301)), (2000, Ok(())));
         queue.acknowledge(1001, drop);
         assert_eq!(queue.weigh_returned(|_| false), 1000);

@@ -1,4 +1,4 @@
-//! Loss recovery: which bytes are sent again, and how much counts as being on the way.
+//! Loss: when data is taken for lost, which of it is sent again, and how much counts as being on the way.
 //!
 //! - with SACK: RFC 6675, its `pipe`, `NextSeg` rules 1 to 4 and the rescue retransmission;
 //! - without: fast retransmit and NewReno (RFC 6582), where duplicate ACKs inflate the window. The
@@ -6,11 +6,14 @@
 //! - classic Reno (RFC 5681 section 3.2, 4.3BSD-Reno): the same up to the first ACK of new data, which
 //!   ends recovery; nothing keeps the duplicates of one window from beginning another;
 //! - after a time-out: everything unacknowledged counts as lost and is sent again as the window
-//!   allows (RFC 5681 section 3.1), skipping what SACK reported (RFC 6675 section 5.1).
+//!   allows (RFC 5681 section 3.1), but for what SACK reported (RFC 6675 section 5.1).
 //!
-//! RFC 6675 lets the rescue leave at once and even if its bytes were sent again already; we wait for the
-//! first partial ACK and take only bytes sent once, because until then the tail's own SACK is still on
-//! its way.
+//! RFC 6675 lets the rescue leave at once and even if its bytes were sent again already; we wait for the first
+//! partial ACK and take only bytes sent once, for until then the tail's own SACK is still on its way.
+//!
+//! The time-out is RFC 6298's. Round trips are measured from the send time of the newest segment that an ACK
+//! covers, and only where nothing below it was sent twice (Karn's algorithm, its section 3); with timestamps
+//! an echo serves where Karn forbids.
 //!
 //! What arrived is counted once, in what the window counts ([`super::queue`]): with SACK when it is first
 //! reported; without, a duplicate counts as one segment on account, which the next cumulative ACKs settle
@@ -21,7 +24,8 @@
 //! (RFC 2018 section 8). Left out: F-RTO, DSACK undo, RACK.
 
 use super::queue::Queue;
-use crate::config::{Config, LossRecovery};
+use crate::config::{Loss, LossRecovery, Rto};
+use acklab_core::time::Span;
 
 /// What the sender is doing about loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,15 +70,6 @@ enum Rule {
     Returned,
 }
 
-/// What an ACK did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Outcome {
-    /// Fast recovery begins.
-    pub(super) entered: bool,
-    /// Recovery ended.
-    pub(super) left: bool,
-}
-
 /// The sender's recovery state.
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
@@ -107,7 +102,7 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(config: Loss) -> Self {
         Self {
             phase: Phase::Open,
             convention: config.recovery,
@@ -198,20 +193,20 @@ impl Recovery {
         }
     }
 
-    /// The cumulative ACK moved, by so much as the window counts it.
-    pub(super) fn on_advance(&mut self, acked: u64, queue: &Queue) -> Outcome {
+    /// The cumulative ACK moved, by so much as the window counts it; returns whether recovery ended.
+    pub(super) fn on_advance(&mut self, acked: u64, queue: &Queue) -> bool {
         let una = queue.una();
         self.dup_acks = 0;
         self.high_rxt = self.high_rxt.max(una);
         if self.phase == Phase::Open {
             self.inflation = 0;
-            return Outcome::default();
+            return false;
         }
         if una >= self.point || (self.is_classic() && self.phase == Phase::Fast) {
             self.phase = Phase::Open;
             self.inflation = 0;
             self.forced = false;
-            return Outcome { left: true, ..Outcome::default() };
+            return true;
         }
         if self.phase == Phase::Fast && !self.sack() {
             // RFC 6582 section 3.2, step 3: a partial ACK. Send the next hole again, deflate by the
@@ -224,21 +219,22 @@ impl Recovery {
                 self.inflation += mss;
             }
         }
-        Outcome::default()
+        false
     }
 
     /// A duplicate ACK came: without SACK by RFC 5681's definition, with SACK one that brought news.
-    pub(super) fn on_duplicate(&mut self, queue: &Queue) -> Outcome {
+    /// Returns whether fast recovery begins.
+    pub(super) fn on_duplicate(&mut self, queue: &Queue) -> bool {
         self.dup_acks = self.dup_acks.saturating_add(1);
         match self.phase {
             Phase::Fast if !self.sack() => self.inflation += queue.mss(),
             Phase::Open if self.is_loss(queue) => {
                 self.enter_fast(queue);
-                return Outcome { entered: true, ..Outcome::default() };
+                return true;
             }
             _ => {}
         }
-        Outcome::default()
+        false
     }
 
     /// RFC 6675 section 5, steps 1 and 2; RFC 6582 section 3.2, step 2.
@@ -401,7 +397,7 @@ pub(super) struct Account(u64);
 
 impl Account {
     /// A duplicate ACK with `in_flight` unacknowledged; returns what it delivered.
-    fn on_duplicate(&mut self, in_flight: u64, mss: u64) -> u64 {
+    pub(super) fn on_duplicate(&mut self, in_flight: u64, mss: u64) -> u64 {
         // The segment that is missing is not among them.
         let delivered = in_flight.saturating_sub(mss + self.0).min(mss);
         self.0 += delivered;
@@ -409,32 +405,92 @@ impl Account {
     }
 
     /// `acked` is acknowledged; returns what of it had not been counted.
-    fn on_advance(&mut self, acked: u64, mss: u64) -> u64 {
+    pub(super) fn on_advance(&mut self, acked: u64, mss: u64) -> u64 {
         let delivered = acked.saturating_sub(self.0).max(acked.min(mss));
         self.0 = self.0.saturating_sub(acked - delivered);
         delivered
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The retransmission time-out (RFC 6298): SRTT, RTTVAR and the back-off.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RtoEstimator {
+    bounds: Rto,
+    measured: Option<Measured>,
+    backoffs: u32,
+    /// Expiries since the last progress.
+    attempts: u32,
+}
 
-    #[test]
-    fn duplicates_and_partial_acks_count_every_delivery_once() {
-        // Ten segments of 100, of which the first and the sixth are lost.
-        let mut account = Account::default();
-        let duplicates: u64 = (0..8).map(|_| account.on_duplicate(1000, 100)).sum();
-        assert_eq!(duplicates, 800);
-        assert_eq!(account.on_advance(500, 100), 100, "the hole it filled");
-        assert_eq!(account.on_advance(500, 100), 100, "the rest was on account");
-        assert_eq!(account.on_advance(100, 100), 100, "settled");
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    srtt: Span,
+    rttvar: Span,
+}
+
+impl RtoEstimator {
+    /// Nothing measured yet: the initial time-out holds (section 2.1).
+    pub(super) const fn new(bounds: Rto) -> Self {
+        Self { bounds, measured: None, backoffs: 0, attempts: 0 }
     }
 
-    #[test]
-    fn duplicates_deliver_no_more_than_is_out_but_the_missing_segment() {
-        let mut account = Account::default();
-        let delivered: u64 = (0..50).map(|_| account.on_duplicate(1000, 100)).sum();
-        assert_eq!(delivered, 900);
+    /// A round trip was measured (sections 2.2 and 2.3); it ends the back-off.
+    pub(super) fn on_sample(&mut self, rtt: Span) {
+        self.backoffs = 0;
+        let r = rtt.as_nanos();
+        self.measured = Some(match self.measured {
+            None => Measured { srtt: rtt, rttvar: rtt / 2 },
+            Some(m) => {
+                let (srtt, rttvar) = (m.srtt.as_nanos(), m.rttvar.as_nanos());
+                // alpha = 1/8, beta = 1/4; RTTVAR first, with the old SRTT.
+                let rttvar = rttvar - rttvar / 4 + srtt.abs_diff(r) / 4;
+                let srtt = srtt - srtt / 8 + r / 8;
+                Measured { srtt: Span::from_nanos(srtt), rttvar: Span::from_nanos(rttvar) }
+            }
+        });
+    }
+
+    /// The timer expired: twice the time-out from now on (section 5.5).
+    pub(super) fn on_timeout(&mut self) {
+        self.backoffs = self.backoffs.saturating_add(1);
+        self.attempts += 1;
+    }
+
+    /// The peer acknowledged something new.
+    pub(super) const fn on_progress(&mut self) {
+        self.attempts = 0;
+    }
+
+    /// Expiries since the last progress.
+    pub(super) const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// The SYN had to be sent again: the initial time-out is 3 s once data flows (section 5.7).
+    pub(super) fn on_syn_timeout(&mut self) {
+        self.bounds.initial = self.bounds.initial.max(Span::from_secs(3));
+        self.backoffs = 0;
+    }
+
+    /// The smoothed round trip.
+    pub(super) fn srtt(&self) -> Option<Span> {
+        self.measured.map(|m| m.srtt)
+    }
+
+    /// The time-out in force (sections 2.3, 2.4 and 5.5).
+    pub(super) fn rto(&self) -> Span {
+        let bounds = &self.bounds;
+        let base = match self.measured {
+            None => bounds.initial,
+            Some(m) => {
+                let mut variance = bounds.granularity.max(m.rttvar * 4);
+                if bounds.min_on_variance {
+                    variance = variance.max(bounds.min);
+                }
+                (m.srtt + variance + bounds.slop).max(bounds.min)
+            }
+        };
+        let factor = 1_u64 << self.backoffs.min(40);
+        (base * factor).min(bounds.max)
     }
 }

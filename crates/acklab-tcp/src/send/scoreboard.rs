@@ -15,7 +15,7 @@ struct Range {
 
 /// What the peer reported beyond the cumulative acknowledgment. `weigh` says what a stretch counts: its
 /// bytes, or segments.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Scoreboard {
     /// Ascending, neither touching nor overlapping.
     ranges: Vec<Range>,
@@ -23,10 +23,6 @@ pub(super) struct Scoreboard {
 }
 
 impl Scoreboard {
-    pub(super) const fn new() -> Self {
-        Self { ranges: Vec::new(), total: 0 }
-    }
-
     /// Marks [left, right) as held by the peer; returns how many bytes of it are news.
     pub(super) fn mark(&mut self, left: u64, right: u64, weigh: impl Fn(u64, u64) -> u64) -> u64 {
         if left >= right {
@@ -67,12 +63,6 @@ impl Scoreboard {
             range.left = una;
             range.weight = weigh(una, range.right);
         }
-    }
-
-    /// Forgets everything: the peer may have reneged (RFC 2018 section 8).
-    pub(super) fn clear(&mut self) {
-        self.ranges.clear();
-        self.total = 0;
     }
 
     /// Whether nothing is marked.
@@ -183,7 +173,7 @@ mod tests {
     }
 
     fn board(ranges: &[(u64, u64)]) -> Scoreboard {
-        let mut board = Scoreboard::new();
+        let mut board = Scoreboard::default();
         for &(l, r) in ranges {
             board.mark(l, r, bytes);
         }
@@ -192,7 +182,7 @@ mod tests {
 
     #[test]
     fn marks_merge_and_count_their_news_once() {
-        let mut b = Scoreboard::new();
+        let mut b = Scoreboard::default();
         assert_eq!(b.mark(200, 300, bytes), 100);
         assert_eq!(b.mark(250, 350, bytes), 50);
         assert_eq!(b.mark(400, 500, bytes), 100);

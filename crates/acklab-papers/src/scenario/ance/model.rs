@@ -178,23 +178,23 @@ fn tcp(settings: &Settings) -> Config {
     let mss = mss(settings);
     let delayed = ack::Profile::Delayed { segments: 2, delay: Span::from_millis(200) };
     let window = settings.count("rwnd") as u32 * mss;
-    Config {
+    let mut config = Config {
         receive_buffer: window,
         window_scale: (window > u32::from(u16::MAX)).then_some(4),
         congestion: congestion_control(settings),
-        initial_window: InitialWindow::Segments(settings.count("iw") as u32),
-        initial_ssthresh: Some(ssthresh(settings) * u64::from(mss)),
-        min_rto: settings.span("rto_min"),
         ack: if settings.choice("delack") == "on" { delayed } else { ack::Profile::EverySegment },
-        recovery: match settings.choice("recovery") {
-            "reno" => LossRecovery::Reno,
-            "sack" => LossRecovery::Sack,
-            _ => LossRecovery::NewReno,
-        },
         ecn: settings.choice("ecn") == "on",
-        sack: settings.choice("recovery") == "sack",
         ..Config::textbook(mss as u16)
-    }
+    };
+    config.window.initial = InitialWindow::Segments(settings.count("iw") as u32);
+    config.window.ssthresh = Some(ssthresh(settings) * u64::from(mss));
+    config.rto.min = settings.span("rto_min");
+    config.loss.recovery = match settings.choice("recovery") {
+        "reno" => LossRecovery::Reno,
+        "sack" => LossRecovery::Sack,
+        _ => LossRecovery::NewReno,
+    };
+    config
 }
 
 /// The initial slow-start threshold in segments.

@@ -14,23 +14,14 @@ use acklab_lab::parameter::Settings;
 pub(super) fn config(settings: &Settings) -> Config {
     let defaults = Config::default();
     let every_second = ack::Profile::Delayed { segments: 2, delay: settings.span("delack_timer") };
-    Config {
+    let mut config = Config {
         mss: settings.count("packet") as u16 - TCP_HEADERS,
-        initial_window: InitialWindow::Segments(settings.count("iw") as u32),
         ack: match settings.choice("delack") {
             "off" => ack::Profile::EverySegment,
             "on" => every_second,
             _ => defaults.ack,
         },
-        sack: settings.choice("sack") == "on",
-        recovery: match (settings.choice("sack"), settings.choice("recovery")) {
-            ("on", _) => LossRecovery::Sack,
-            (_, "reno") => LossRecovery::Reno,
-            _ => LossRecovery::NewReno,
-        },
         timestamps: settings.choice("timestamps") == "on",
-        limited_transmit: settings.choice("limited_transmit") == "on",
-        min_rto: settings.span("min_rto"),
         congestion: match settings.choice("growth") {
             "acks" => Algorithm::Custom(Factory::new(|start| {
                 Box::new(PerAck { reno: Reno::new(start), mss: u64::from(start.mss) })
@@ -39,7 +30,16 @@ pub(super) fn config(settings: &Settings) -> Config {
         },
         nagle: Nagle::Off,
         ..defaults
-    }
+    };
+    config.window.initial = InitialWindow::Segments(settings.count("iw") as u32);
+    config.loss.recovery = match (settings.choice("sack"), settings.choice("recovery")) {
+        ("on", _) => LossRecovery::Sack,
+        (_, "reno") => LossRecovery::Reno,
+        _ => LossRecovery::NewReno,
+    };
+    config.loss.limited_transmit = settings.choice("limited_transmit") == "on";
+    config.rto.min = settings.span("min_rto");
+    config
 }
 
 /// Reno whose window grows by ACKs: one that acknowledges two segments counts as one that
