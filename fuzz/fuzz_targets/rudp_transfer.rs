@@ -10,7 +10,7 @@ use acklab_core::time::{Span, Time};
 use acklab_net::transfer::chunk::{CHUNK, ChunkHasher, Tree, chunk_len, chunks};
 use acklab_net::transfer::journal;
 use acklab_net::transfer::name::Name;
-use acklab_net::transfer::ranges::Ranges;
+use acklab_rudp::ranges::RangeSet;
 use acklab_net::transfer::receiver::Receiver;
 use acklab_net::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
 use acklab_net::transfer::store::Directory;
@@ -79,7 +79,7 @@ fn script(bytes: &[u8]) -> Vec<u8> {
                 let kind = kind[usize::from(what / 6 % 4)];
                 let size = if kind == Kind::File { size } else { 0 };
                 let (mode, mtime) = (u32::from(how) << 4, FileTime::default());
-                let mut holes = Ranges::default();
+                let mut holes = RangeSet::new();
                 holes.insert(0..u64::from(how >> 7).min(chunks(size)));
                 let (index, path) = (sizes.len() as u64, NAMES[usize::from(which % 8)].to_vec());
                 sizes.push(size);

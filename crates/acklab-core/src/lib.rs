@@ -5,6 +5,8 @@
 //! [`time::Time`] (nanoseconds since the start of the world), randomness comes from named streams
 //! ([`rng::Rng`]), transcendental functions from [`math`], and whatever a component has to tell is
 //! a typed [`event::Event`] in the caller's [`event::Sink`].
+//!
+#![doc = include_str!("../README.md")]
 
 pub mod ack;
 pub mod cc;
@@ -15,8 +17,10 @@ pub mod endpoint;
 pub mod event;
 pub mod link;
 pub mod math;
+pub mod options;
 pub mod pacing;
 pub mod packet;
+pub mod quantiles;
 pub mod queue;
 pub mod rng;
 pub mod segment;

@@ -6,6 +6,7 @@
 //! doors (command line, Python, browser) call this and compute nothing themselves.
 
 pub mod capture;
+pub mod choices;
 pub mod columns;
 pub mod expected;
 pub mod file;
@@ -15,6 +16,7 @@ pub mod network_file;
 pub mod output;
 pub mod parameter;
 pub mod plan;
+pub mod replications;
 pub mod report;
 pub mod results;
 pub mod run;

@@ -8,6 +8,7 @@ use crate::held::HeldExchange;
 use crate::measured::Metrics;
 use crate::parameter::Settings;
 use crate::plan::Plan;
+use crate::replications::Replications;
 use crate::scenario::{Flow, Replication};
 use crate::timing::Timing;
 
@@ -42,6 +43,8 @@ pub struct CaseResult {
     pub flows: Vec<FlowResult>,
     /// How many samples of the main metric each replication gave.
     pub sample_counts: Vec<usize>,
+    /// What each replication measured.
+    pub replications: Replications,
     /// The first replication's exchange in which a message waited longest, if any did.
     pub longest_hold: Option<HeldExchange>,
     hash: ResultHash,
@@ -82,6 +85,7 @@ impl CaseResult {
             metrics: Metrics::default(),
             flows: Vec::new(),
             sample_counts: Vec::new(),
+            replications: Replications::default(),
             longest_hold: None,
             hash: ResultHash::default(),
         }
@@ -93,6 +97,8 @@ impl CaseResult {
         }
         self.hash.word(replication.hash);
         self.sample_counts.push(replication.metrics.samples(main_metric).len());
+        let flows = replication.flows.iter().map(|flow| (flow.id.as_str(), &flow.metrics));
+        self.replications.push(&replication.metrics, flows);
         self.metrics.pool(&replication.metrics);
         for Flow { id, metrics } in &replication.flows {
             FlowResult::pool_one(&mut self.flows, id, metrics);
@@ -110,6 +116,7 @@ impl CaseResult {
             "name": self.name(plan),
             "hash": hex(self.hash()),
             "metrics": self.metrics.to_json(),
+            "intervals": self.replications.to_json(),
         });
         if let Some(expected) = plan.scenario.expected(&self.settings) {
             object["closed_form"] = closed_form(&expected);
@@ -120,7 +127,9 @@ impl CaseResult {
     /// What tells this case from the others: the parameters of the grid with their values; without
     /// a grid, the parameters that were set.
     pub fn axes(&self, plan: &Plan) -> Vec<(&'static str, String)> {
-        let shown = |name| !plan.all || plan.scenario.grid().iter().any(|a| a.parameter == name);
+        let shown = |name| {
+            !plan.all || plan.scenario.declaration().grid.iter().any(|a| a.parameter == name)
+        };
         self.settings
             .chosen()
             .filter(|(name, _)| shown(*name))
@@ -142,7 +151,7 @@ impl Results {
         let mut object = Map::new();
         let mut add = |key: &str, value: Value| object.insert(key.to_owned(), value);
         add("schema", json!(SCHEMA));
-        add("scenario", json!(self.plan.scenario.name()));
+        add("scenario", json!(self.plan.scenario.declaration().name));
         add("sets", sets(&self.plan.settings));
         add("seed", json!(self.plan.seed));
         add("replications", json!(self.plan.replications));
@@ -150,6 +159,9 @@ impl Results {
         add("hash", json!(hex(self.hash)));
         add("metrics", self.metrics.to_json());
         add("flows", self.flows.iter().map(FlowResult::to_json).collect());
+        if let ([only], false) = (self.cases.as_slice(), self.plan.all) {
+            add("intervals", only.replications.to_json());
+        }
         if let ([only], false) = (self.cases.as_slice(), self.plan.all)
             && let Some(expected) = self.plan.scenario.expected(&only.settings)
         {

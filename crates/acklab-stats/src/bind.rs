@@ -3,7 +3,7 @@
 use crate::monitor::RunMonitor;
 use crate::query::error::{QueryError, Span};
 use crate::query::expression::{Expression, SignalName};
-use crate::query::syntax::{Filter, Limit, Measure, Path, Query, Window};
+use crate::query::syntax::{Filter, Limit, Measure, Path, Query, Value, Window};
 
 /// A query whose signals are found.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,9 +85,10 @@ impl BoundQuery {
             Query::Comparison { left, right } => {
                 RunMonitor::of_measure(if run.is_multiple_of(2) { left } else { right })
             }
-            Query::Expectation { window, extreme, value } => {
-                RunMonitor::of_extreme(window, *extreme, value)
+            Query::Expectation { window, value, .. } | Query::Quantile { window, value, .. } => {
+                RunMonitor::of_value(window, value)
             }
+            Query::SteadyState { window, value } => RunMonitor::of_steady_state(window, value),
             Query::Simulation { window, values, filter } => {
                 RunMonitor::of_simulation(window, values, filter.as_ref())
             }
@@ -103,7 +104,10 @@ impl<S> Query<S> {
                 (&measure.window, None)
             }
             Self::Comparison { left, right } => (&left.window, Some(&right.window)),
-            Self::Expectation { window, .. } | Self::Simulation { window, .. } => (window, None),
+            Self::Expectation { window, .. }
+            | Self::Quantile { window, .. }
+            | Self::SteadyState { window, .. }
+            | Self::Simulation { window, .. } => (window, None),
         };
         std::iter::once(first).chain(second)
     }
@@ -111,17 +115,24 @@ impl<S> Query<S> {
     fn try_map<T, E>(&self, signal: &mut impl FnMut(&S) -> Result<T, E>) -> Result<Query<T>, E> {
         Ok(match self {
             Self::Probability(measure) => Query::Probability(measure.try_map(signal)?),
-            Self::Hypothesis { measure, at_least, threshold } => Query::Hypothesis {
-                measure: measure.try_map(signal)?,
-                at_least: *at_least,
-                threshold: *threshold,
-            },
+            Self::Hypothesis { measure, bound } => {
+                Query::Hypothesis { measure: measure.try_map(signal)?, bound: *bound }
+            }
             Self::Comparison { left, right } => {
                 Query::Comparison { left: left.try_map(signal)?, right: right.try_map(signal)? }
             }
-            Self::Expectation { window, extreme, value } => Query::Expectation {
+            Self::Expectation { window, value, bound } => Query::Expectation {
                 window: window.try_map(signal)?,
-                extreme: *extreme,
+                value: value.try_map(signal)?,
+                bound: *bound,
+            },
+            Self::Quantile { window, p, value } => Query::Quantile {
+                window: window.try_map(signal)?,
+                p: *p,
+                value: value.try_map(signal)?,
+            },
+            Self::SteadyState { window, value } => Query::SteadyState {
+                window: window.try_map(signal)?,
                 value: value.try_map(signal)?,
             },
             Self::Simulation { window, values, filter } => {
@@ -154,6 +165,15 @@ impl<S> Measure<S> {
     }
 }
 
+impl<S> Value<S> {
+    fn try_map<T, E>(&self, signal: &mut impl FnMut(&S) -> Result<T, E>) -> Result<Value<T>, E> {
+        let Self { reduction, within, per, expression } = self;
+        let per = per.as_ref().map(&mut *signal).transpose()?;
+        let expression = expression.try_map(signal)?;
+        Ok(Value { reduction: *reduction, within: *within, per, expression })
+    }
+}
+
 impl<S> Window<S> {
     fn try_map<T, E>(&self, signal: &mut impl FnMut(&S) -> Result<T, E>) -> Result<Window<T>, E> {
         let limit = match &self.limit {
@@ -168,7 +188,9 @@ impl<S> Window<S> {
 fn unknown_signal(text: &str, signal: &SignalName, names: &[impl AsRef<str>]) -> QueryError {
     let what = format!("there is no signal `{}` here", signal.name);
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    let distances = names.iter().map(|name| (edit_distance(&signal.name, name), *name));
+    let wanted = signal.name.to_lowercase();
+    let distance = |name: &str| strsim::levenshtein(&wanted, &name.to_lowercase());
+    let distances = names.iter().map(|name| (distance(name), *name));
     // A third of the letters may be wrong; beyond that the guess would mislead.
     let near = distances.min().filter(|(distance, _)| *distance * 3 <= signal.name.len().max(3));
     let guess = near.map_or(String::new(), |(_, name)| format!("did you mean `{name}`? "));
@@ -178,20 +200,4 @@ fn unknown_signal(text: &str, signal: &SignalName, names: &[impl AsRef<str>]) ->
         count => format!("the signals are {} and {} more", names[..12].join(", "), count - 12),
     };
     QueryError::new(text, signal.span, what, format!("{guess}{list}"))
-}
-
-/// How many letters to insert, delete or replace (Levenshtein), case aside.
-fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (above, letter) in left.to_lowercase().chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = above + 1;
-        for (column, other) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
 }

@@ -20,7 +20,7 @@ fn pair(congestion: &str, unit: CwndUnit) -> Pair {
         congestion,
         nagle: Nagle::Off,
         ack: Profile::EverySegment,
-        ..Config::for_system(System::Linux)
+        ..System::Linux.config()
     };
     (config.window.unit, config.window.initial) = (unit, InitialWindow::Segments(10));
     let mut pair = Pair::new(config.clone(), config, LATENCY);
@@ -130,7 +130,7 @@ fn messages_over_a_lossy_path_wait_for_less_than_a_sixth_of_a_round_trip() {
         let config = Config {
             congestion: "reno".parse().expect("a known name"),
             nagle: Nagle::Off,
-            ..Config::for_system(System::Linux)
+            ..System::Linux.config()
         };
         let mut pair = Pair::new(config.clone(), config, Span::from_millis(50));
         pair.drive(Time::ZERO + Span::from_secs(1));

@@ -65,7 +65,7 @@ impl Send {
         let mut report = |news: News<'_>| match news {
             News::Status(status) => match &bar {
                 Some(bar) => show(bar, status),
-                // That nobody reads along any more is no reason to stop a transfer.
+                // That no program reads along any more is no reason to stop a transfer.
                 None => {
                     let _ = print_line(&lines::progress(status));
                 }
@@ -77,7 +77,7 @@ impl Send {
         };
         let mut outcome = transfer::send(&errand, &interrupted, &mut report);
         for &next in &addresses[1..] {
-            // A name may have addresses on which nobody listens, or to which no way leads from here.
+            // A name may have addresses on which no receiver listens, or to which no way leads from here.
             if !matches!(&outcome, Err(ErrandError::Socket(_)))
                 && !outcome.as_ref().is_ok_and(is_unanswered)
             {

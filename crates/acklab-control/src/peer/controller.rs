@@ -1,6 +1,6 @@
 //! [`ControllerPeer`]: the controller's host (algorithm 3).
 //!
-//! Driven by time, it computes a command at every tick of its own clock from the newest sample, and
+//! Driven by time, it computes a command at every tick of its clock from the newest sample, and
 //! from the plant's output at rest, zero, before the first one; driven by events, it computes when
 //! a sample arrives. The set point is its own. The integral takes every computation as one period.
 
@@ -19,14 +19,16 @@ use crate::plant::ModelError;
 use crate::record::code;
 use crate::reference::SquareWave;
 
-/// What makes the controller compute.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Driven {
-    /// Its own clock, once per period (the ANCE article's algorithm 3).
-    #[default]
-    Time,
-    /// The arrival of a sample newer than all before.
-    Event,
+acklab_core::words! {
+    /// What makes the controller compute.
+    #[derive(Default)]
+    pub enum Driven {
+        /// Its own clock, once per period (the ANCE article's algorithm 3).
+        #[default]
+        Time = "time-driven",
+        /// The arrival of a sample newer than all before.
+        Event = "event-driven",
+    }
 }
 
 /// A controller.

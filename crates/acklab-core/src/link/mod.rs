@@ -32,7 +32,7 @@ use self::impair::{Fate, Passage, Wire};
 use crate::endpoint::Endpoint;
 use crate::event::{DropReason, EventKind, Interest, Sink};
 use crate::packet::Packet;
-use crate::queue::{Discipline, Limit, Queue, Setup, Verdict, Verdicts};
+use crate::queue::{Discipline, Limit, Queue, Setup, Verdict, Verdicts, drop_tail};
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
@@ -85,7 +85,7 @@ impl Link {
         let name = format!("link/{index}");
         let disturbs_order = config.impairments.disturbs_order();
         let waiting = match config.queue {
-            Discipline::DropTail(limit) if !disturbs_order => {
+            Discipline::DropTail(drop_tail::Options { limit }) if !disturbs_order => {
                 Waiting::Computed { limit, started: 0, bytes: 0 }
             }
             managed => {
@@ -120,25 +120,7 @@ impl Link {
         self.copies
     }
 
-    /// Packets that wait for the transmitter at `now`.
-    pub fn queued_packets(&mut self, now: Time) -> u32 {
-        self.advance(now, &mut Sink::default());
-        match &self.waiting {
-            Waiting::Computed { started, .. } => (self.transit.len() - started) as u32,
-            Waiting::Managed(queue) => queue.packets(),
-        }
-    }
-
-    /// Bytes that wait for the transmitter at `now`.
-    pub fn queued_bytes(&mut self, now: Time) -> u64 {
-        self.advance(now, &mut Sink::default());
-        match &self.waiting {
-            Waiting::Computed { bytes, .. } => *bytes,
-            Waiting::Managed(queue) => queue.bytes(),
-        }
-    }
-
-    /// Brings the queue up to `now` where somebody is told of it, or it is a managed one; a computed
+    /// Brings the queue up to `now` where an observer is told of it, or it is a managed one; a computed
     /// one can wait until it is asked for its length.
     #[inline]
     fn keep_up(&mut self, now: Time, sink: &mut Sink) {

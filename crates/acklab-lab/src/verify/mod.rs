@@ -28,7 +28,10 @@ use crate::timing::{Stopwatch, Timing};
 
 /// How sure and how precise an answer is to be.
 pub use acklab_stats::Settings as Precision;
-pub use acklab_stats::{Decision, ProportionMethod, ReachCurve, Report, StopRule, Trajectory};
+pub use acklab_stats::{
+    Claim, Decision, Interval, ProportionMethod, ReachCurve, Report, Steadiness, StopRule,
+    TooShort, Trajectory, Validity,
+};
 pub use splitting::{Effort, SplitError, SplitVerification};
 
 /// The JSON's schema name.
@@ -108,7 +111,7 @@ impl Job {
         scenario.check(&settings)?;
         let signals = scenario.signals(&settings);
         if signals.is_empty() {
-            return Err(VerifyError::NoSignals(scenario.name()));
+            return Err(VerifyError::NoSignals(scenario.declaration().name));
         }
         let names: Vec<_> = signals.iter().map(|signal| signal.name.as_str()).collect();
         let query = query::parse(text)?.bind(text, &names)?;
@@ -117,7 +120,8 @@ impl Job {
         for slot in query.signals() {
             wanted[*slot] = true;
         }
-        let seconds = query.duration_s().unwrap_or_else(|| settings.span("duration").as_secs_f64());
+        let seconds = query.duration_s();
+        let seconds = seconds.unwrap_or(settings.duration().unwrap_or_default().as_secs_f64());
         if seconds > LONGEST_S {
             return Err(VerifyError::TooLong { seconds, limit: LONGEST_S });
         }
@@ -163,7 +167,7 @@ impl Job {
         }
         let trajectories = procedure.trajectories().to_vec();
         Verification {
-            scenario: self.scenario.name(),
+            scenario: self.scenario.declaration().name,
             settings: self.settings.clone(),
             query: self.query.text().to_owned(),
             seed: self.seed,

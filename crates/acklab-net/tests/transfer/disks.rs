@@ -15,7 +15,7 @@ use crate::mounts;
 /// Calls `test` with a scratch folder and a disk of 30 MB.
 fn on_a_small_disk(test: impl FnOnce(&Scratch, PathBuf) + Send + 'static) {
     let run = move || {
-        let scratch = Scratch::new("full");
+        let scratch = Scratch::new();
         match mounts::private().and_then(|()| mounts::small(scratch.join("disk"), 30_000_000)) {
             Ok(disk) => test(&scratch, disk),
             Err(why) => eprintln!("SKIPPED: a full disk: {why}: not permitted here"),

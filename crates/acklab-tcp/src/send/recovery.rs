@@ -103,10 +103,11 @@ pub(super) struct Recovery {
 
 impl Recovery {
     pub(super) fn new(config: Loss) -> Self {
+        let Loss { recovery, dup_thresh, limited_transmit } = config;
         Self {
             phase: Phase::Open,
-            convention: config.recovery,
-            dup_thresh: config.dup_thresh.max(1),
+            convention: recovery,
+            dup_thresh: dup_thresh.max(1),
             point: 0,
             high_rxt: 0,
             forced: false,
@@ -117,7 +118,7 @@ impl Recovery {
             counted: 0,
             untold: 0,
             karn_below: 0,
-            limited_transmit: config.limited_transmit,
+            limited_transmit,
             account: Account::default(),
         }
     }

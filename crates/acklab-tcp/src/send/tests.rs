@@ -42,7 +42,7 @@ fn the_lower_bound_is_on_the_sum_or_on_the_variance() {
 
 #[test]
 fn bsd_leaves_the_peers_delayed_ack_its_time() {
-    let mut rto = RtoEstimator::new(Config::for_system(System::FreeBsd122).rto);
+    let mut rto = RtoEstimator::new(System::FreeBsd122.config().rto);
     for _ in 0..200 {
         rto.on_sample(Span::from_millis(30));
     }

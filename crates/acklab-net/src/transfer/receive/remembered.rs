@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use acklab_core::time::{Span, Time};
 
-use super::Taker;
+use super::taker::Taker;
 use crate::transfer::receiver::printer::Printed;
 
 /// How long: ten times a sender's patience.
@@ -49,9 +49,6 @@ impl Remembered {
 
     /// What has gone to standard output.
     pub(super) fn printed(&self) -> Option<Printed> {
-        self.0.iter().find_map(|(_, taker)| match taker {
-            Taker::Output(printer) => printer.printed(),
-            Taker::Folder(_) => None,
-        })
+        self.0.iter().find_map(|(_, taker)| taker.printed())
     }
 }

@@ -5,12 +5,12 @@
 //! transfer with an error.
 
 use acklab_core::time::Time;
+use acklab_rudp::ranges::RangeSet;
 
-use super::{NO_HELLO, ReceiveError, Received, UNKNOWN};
+use super::replies::{NO_HELLO, ReceiveError, Received, Replies, UNKNOWN};
 use crate::transfer::chunk::{CHUNK, ChunkHasher, Tree, Value, chunk_len, chunks};
 use crate::transfer::inlet::Inlet;
 use crate::transfer::journal::FileId;
-use crate::transfer::ranges::Ranges;
 use crate::transfer::record::{Broken, Entry, Kind, Record, TransferId, VERSION};
 use crate::transfer::stdout::Output;
 use crate::transfer::store::file_id;
@@ -26,7 +26,7 @@ pub struct Printed {
 pub struct Printer {
     output: Output,
     inlet: Inlet,
-    out: Vec<u8>,
+    replies: Replies,
     /// What went to the output before, of which the sender may not know.
     before: Option<Printed>,
     printed: Option<Printed>,
@@ -40,8 +40,6 @@ pub struct Printer {
     given: u64,
     done: bool,
     finished: bool,
-    received: Received,
-    problems: Vec<String>,
 }
 
 /// The file that is printed.
@@ -50,7 +48,7 @@ struct Current {
     id: FileId,
     size: u64,
     stream: bool,
-    holes: Ranges,
+    holes: RangeSet,
     tree: Tree,
     /// The hash of a stream that has no second chunk.
     whole: Option<Value>,
@@ -75,7 +73,7 @@ impl Printer {
             printed: before,
             transfer: TransferId::default(),
             inlet: Inlet::default(),
-            out: Vec::new(),
+            replies: Replies::default(),
             greeted: false,
             next_index: 0,
             file: None,
@@ -83,8 +81,6 @@ impl Printer {
             given: 0,
             done: false,
             finished: false,
-            received: Received::default(),
-            problems: Vec::new(),
         }
     }
 
@@ -113,12 +109,12 @@ impl Printer {
 
     /// As [`super::Receiver::poll_block`].
     pub fn poll_block(&mut self) -> Option<Vec<u8>> {
-        Some(std::mem::take(&mut self.out)).filter(|out| !out.is_empty())
+        self.replies.poll_block()
     }
 
     /// How far it is.
     pub fn received(&self) -> Received {
-        self.received
+        self.replies.received()
     }
 
     /// As [`super::Receiver::is_finished`].
@@ -138,7 +134,7 @@ impl Printer {
 
     /// What was refused, since the last call.
     pub fn take_problems(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.problems)
+        self.replies.take_problems()
     }
 
     /// Does one thing; false where there is nothing to do.
@@ -171,8 +167,7 @@ impl Printer {
             return Ok(true);
         }
         if self.done && self.file.is_none() && !self.finished {
-            let Received { stored, refused, .. } = self.received;
-            Record::Finished { stored, refused }.put(&mut self.out);
+            self.replies.finish();
             self.finished = true;
         }
         Ok(false)
@@ -189,10 +184,9 @@ impl Printer {
             Record::Hello { asks, transfer, count, bytes, .. } => {
                 self.greeted = true;
                 self.transfer = transfer;
-                self.received.entries = count;
-                self.received.bytes_announced = bytes;
+                self.replies.note_announced(count, bytes);
                 let held = asks && self.before.is_some();
-                Record::Welcome { version: VERSION, held }.put(&mut self.out);
+                self.replies.put(&Record::Welcome { version: VERSION, held });
             }
             Record::Entry(entry) => self.on_entry(entry)?,
             Record::Chunk { index, chunk, len } => {
@@ -233,10 +227,7 @@ impl Printer {
                 let taken = std::io::Error::other("it has taken another file already");
                 return Err(ReceiveError::Output(taken));
             }
-            self.received.stored = 1;
-            self.received.stored_bytes = size;
-            self.received.resumed = size;
-            Record::Stored { index, held: true }.put(&mut self.out);
+            self.replies.held(index, size);
             return Ok(());
         }
         let stream = kind == Kind::Stream;
@@ -261,7 +252,7 @@ impl Printer {
         chunk.value.extend_from_slice(data);
         if chunk.value.len() == 32 {
             let bytes = file.end_chunk()?;
-            self.received.bytes += bytes.len() as u64;
+            self.replies.count(bytes.len() as u64);
             self.waiting = Some(bytes);
         }
         Ok(true)
@@ -278,10 +269,9 @@ impl Printer {
         if self.output.written().map_err(ReceiveError::Output)? < self.given {
             return Ok(false);
         }
-        self.received.stored = 1;
-        self.received.stored_bytes = file.size;
+        self.replies.count_stored(file.size);
         self.printed = Some(Printed { transfer: self.transfer, id: file.id });
-        Record::Stored { index: file.index, held: false }.put(&mut self.out);
+        self.replies.put(&Record::Stored { index: file.index, held: false });
         self.file = None;
         Ok(true)
     }
@@ -371,7 +361,7 @@ mod tests {
         let mut out = Vec::new();
         let (asks, transfer, count, bytes) = (held, [7; 16], 1, size);
         Record::Hello { version: VERSION, asks, transfer, count, bytes, data: size }.put(&mut out);
-        let (mtime, holes, path) = (FileTime::default(), Ranges::default(), path.to_vec());
+        let (mtime, holes, path) = (FileTime::default(), RangeSet::new(), path.to_vec());
         Record::Entry(Entry { index: 0, kind: Kind::File, mode: 0o644, mtime, size, holes, path })
             .put(&mut out);
         if !held {

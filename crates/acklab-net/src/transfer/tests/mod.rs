@@ -18,7 +18,6 @@ use acklab_core::time::Time;
 use super::inlet::Inlet;
 use super::receiver::{ReceiveError, Receiver};
 use super::record::Record;
-use super::scratch::Scratch;
 use super::sender::{BLOCK, Next, SendError, Sender};
 use super::stdin::Input;
 use super::store::Directory;
@@ -158,7 +157,7 @@ impl Pipe {
     }
 }
 
-/// Bytes that nobody mistakes for others.
+/// Random bytes.
 fn content(len: usize, seed: u64) -> Vec<u8> {
     let mut rng = Rng::named(seed, "content");
     let mut bytes = Vec::with_capacity(len + 8);
@@ -237,7 +236,7 @@ fn tree(root: &Path) {
 #[test]
 fn a_tree_arrives_with_its_contents_permissions_and_times_however_the_bytes_are_cut() {
     for seed in 0..4 {
-        let scratch = Scratch::new("tree");
+        let scratch = tempfile::tempdir().expect("a folder");
         let (from, to) = (scratch.path().join("top"), scratch.path().join("in"));
         fs::create_dir(&from).expect("a folder");
         tree(&from);
@@ -253,7 +252,7 @@ fn a_tree_arrives_with_its_contents_permissions_and_times_however_the_bytes_are_
 
 #[test]
 fn holes_are_neither_sent_nor_written() {
-    let scratch = Scratch::new("holes");
+    let scratch = tempfile::tempdir().expect("a folder");
     let from = scratch.path().join("sparse");
     let file = fs::File::create(&from).expect("a file");
     file.set_len(64 << 20).expect("a hole");
@@ -272,7 +271,7 @@ fn holes_are_neither_sent_nor_written() {
 
 #[test]
 fn a_sender_that_need_not_ask_says_everything_without_an_answer() {
-    let scratch = Scratch::new("alone");
+    let scratch = tempfile::tempdir().expect("a folder");
     let from = scratch.path().join("top");
     fs::create_dir(&from).expect("a folder");
     for name in ["a", "b", "c"] {
@@ -302,7 +301,7 @@ fn a_sender_that_need_not_ask_says_everything_without_an_answer() {
 
 #[test]
 fn a_file_whose_name_is_a_folders_is_refused_and_the_others_arrive() {
-    let scratch = Scratch::new("occupied");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (from, to) = (scratch.path().join("top"), scratch.path().join("in"));
     fs::create_dir(&from).expect("a folder");
     fs::create_dir_all(to.join("top/b")).expect("folders");
@@ -320,7 +319,7 @@ fn a_file_whose_name_is_a_folders_is_refused_and_the_others_arrive() {
 fn a_stream_of_any_length_arrives_whole() {
     const MIB: usize = 1 << 20;
     for (seed, len) in [0, 5, MIB - 1, MIB, MIB + 1, 3 * MIB, 5_000_000].into_iter().enumerate() {
-        let scratch = Scratch::new("stream");
+        let scratch = tempfile::tempdir().expect("a folder");
         let bytes = content(len, 1);
         let mut pipe = Pipe::new(scratch.path(), scratch.path(), seed as u64);
         let from = std::io::Cursor::new(bytes.clone());
@@ -336,7 +335,7 @@ fn a_stream_of_any_length_arrives_whole() {
 
 #[test]
 fn a_file_that_is_one_hole_arrives_without_a_chunk() {
-    let scratch = Scratch::new("large");
+    let scratch = tempfile::tempdir().expect("a folder");
     let from = scratch.path().join("large");
     let file = fs::File::create(&from).expect("a file");
     file.set_len(300 << 20).expect("a hole");
@@ -349,7 +348,7 @@ fn a_file_that_is_one_hole_arrives_without_a_chunk() {
 
 #[test]
 fn a_file_that_is_there_is_replaced_when_the_new_one_is_complete_and_kept_with_keep() {
-    let scratch = Scratch::new("replace");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (from, to) = (scratch.path().join("x"), scratch.path().join("in"));
     fs::create_dir(&to).expect("a folder");
     fs::write(&from, content(3_000_000, 1)).expect("a file");
@@ -372,7 +371,7 @@ fn a_file_that_is_there_is_replaced_when_the_new_one_is_complete_and_kept_with_k
 
 #[test]
 fn a_file_that_changes_while_it_is_read_is_sent_again_and_given_up_after_three_times() {
-    let scratch = Scratch::new("changing");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (from, to) = (scratch.path().join("x"), scratch.path().join("in"));
     fs::write(&from, content(4_000_000, 1)).expect("a file");
     let mut pipe = Pipe::new(&from, &to, 1);

@@ -8,7 +8,7 @@
 
 use std::ops::ControlFlow;
 
-use acklab_core::ack::tick::Tick;
+use acklab_core::ack::tick::{self, Tick};
 use acklab_core::ack::{AckPolicy, DataSample, Decision, Factory, Profile};
 use acklab_core::link::LinkConfig;
 use acklab_core::queue::{Discipline, Limit};
@@ -21,6 +21,7 @@ use acklab_rudp::{Config, Connection, ContentEvent, DEFAULT_PRIORITY, Event, Lim
 use acklab_sim::road::{Ends, Road, path};
 
 use super::experiment::{self, Log};
+use super::parameters::Set;
 use super::protocol::application::Application;
 use super::protocol::packet::Kind;
 use super::runs::{FRAMES_CUT, Run, frames, stream, stream_log};
@@ -47,9 +48,8 @@ pub const IDLE_REMOVED: &str = "1997, timer removed, host=0";
 
 /// Everything that today's protocol is asked to do, and that of 1997 on as fast a computer.
 pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Run> {
-    let cut = settings.span("cut");
-    let parcels = settings.count("parcels");
-    let tick = || Profile::Tick { segments: u32::MAX, period: TICK, ticks: 1 };
+    let Set { cut, parcels, .. } = settings.read();
+    let tick = || Profile::tick(u32::MAX, TICK, 1);
     let mut runs: Vec<Run> = [
         (TODAY, None, MANY),
         (TODAY_ONE, None, 1),
@@ -99,8 +99,8 @@ impl AckPolicy for EndsAtOnce {
 }
 
 fn ends_at_once() -> Profile {
-    let policy = || EndsAtOnce(Tick::new(u32::MAX, TICK, 1, Span::ZERO));
-    Profile::Custom(Factory::new(move || Box::new(policy())))
+    let options = tick::Options { segments: u32::MAX, period: TICK, ticks: 1 };
+    Profile::Custom(Factory::new(move |_| Box::new(EndsAtOnce(Tick::new(0.0, options)))))
 }
 
 /// One connection over the wire until the sender is done or the run is cut off.
@@ -126,10 +126,11 @@ fn carry(
         Box::new(PlainGreeter),
         Limits::default(),
     );
+    let Set { delay, loss, .. } = settings.read();
     let rate = BitRate::from_bps(UNFRAMED_BPS).unwrap_or(BitRate::INFINITE);
-    let link = LinkConfig::new(rate, settings.span("delay"))
-        .with_queue(Discipline::DropTail(Limit::packets(INTERFACE_QUEUE)))
-        .with_loss(settings.number("loss"));
+    let link = LinkConfig::new(rate, delay)
+        .with_queue(Discipline::drop_tail(Limit::packets(INTERFACE_QUEUE)))
+        .with_loss(loss);
     let mut road = Road::new(seed, client, server, &[(link.clone(), link)]);
     road.run(Time::ZERO + cut, &mut sender);
     sender.log

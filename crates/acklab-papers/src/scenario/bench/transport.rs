@@ -8,37 +8,32 @@ use acklab_core::cc::{
 use acklab_core::time::Time;
 use acklab_tcp::{Config, InitialWindow, LossRecovery, Nagle};
 
-use acklab_lab::parameter::Settings;
+use super::parameters::{Delack, Growth, Set};
 
 /// Reno with the conventions that were set.
-pub(super) fn config(settings: &Settings) -> Config {
+pub(super) fn config(set: &Set) -> Config {
     let defaults = Config::default();
-    let every_second = ack::Profile::Delayed { segments: 2, delay: settings.span("delack_timer") };
     let mut config = Config {
-        mss: settings.count("packet") as u16 - TCP_HEADERS,
-        ack: match settings.choice("delack") {
-            "off" => ack::Profile::EverySegment,
-            "on" => every_second,
-            _ => defaults.ack,
+        mss: set.packet as u16 - TCP_HEADERS,
+        ack: match set.delack {
+            Delack::Off => ack::Profile::EverySegment,
+            Delack::On => ack::Profile::delayed(2, set.delack_timer),
+            Delack::Linux => defaults.ack,
         },
-        timestamps: settings.choice("timestamps") == "on",
-        congestion: match settings.choice("growth") {
-            "acks" => Algorithm::Custom(Factory::new(|start| {
+        timestamps: set.timestamps.is_on(),
+        congestion: match set.growth {
+            Growth::Acks => Algorithm::Custom(Factory::new(|start| {
                 Box::new(PerAck { reno: Reno::new(start), mss: u64::from(start.mss) })
             })),
-            _ => Algorithm::Reno,
+            Growth::Bytes => Algorithm::Reno,
         },
         nagle: Nagle::Off,
         ..defaults
     };
-    config.window.initial = InitialWindow::Segments(settings.count("iw") as u32);
-    config.loss.recovery = match (settings.choice("sack"), settings.choice("recovery")) {
-        ("on", _) => LossRecovery::Sack,
-        (_, "reno") => LossRecovery::Reno,
-        _ => LossRecovery::NewReno,
-    };
-    config.loss.limited_transmit = settings.choice("limited_transmit") == "on";
-    config.rto.min = settings.span("min_rto");
+    config.window.initial = InitialWindow::Segments(set.iw);
+    config.loss.recovery = if set.sack.is_on() { LossRecovery::Sack } else { set.recovery };
+    config.loss.limited_transmit = set.limited_transmit.is_on();
+    config.rto.min = set.min_rto;
     config
 }
 
