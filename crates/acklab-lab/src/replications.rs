@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::columns::{Column, Columns};
 use crate::measured::Metrics;
-use crate::results::Results;
 
 /// What every replication of one case measured.
 #[derive(Clone, Debug, Default)]
@@ -74,14 +73,13 @@ impl Replications {
     }
 }
 
-/// All values of all cases: one row per case, flow, replication and metric. The flow is empty for what was
-/// measured over all flows.
-pub(crate) fn columns(results: &Results) -> Columns {
+/// All values of the cases, by name: one row per case, flow, replication and metric. The flow is empty for
+/// what was measured over all flows.
+pub(crate) fn columns<'a>(of_cases: impl Iterator<Item = (String, &'a Replications)>) -> Columns {
     let (mut cases, mut flows, mut names) = (Words::default(), Words::default(), Words::default());
     let (mut numbers, mut values) = (Vec::new(), Vec::new());
-    for case in &results.cases {
-        let name = case.name(&results.plan);
-        for (flow, number, metric, value) in &case.replications.rows {
+    for (name, replications) in of_cases {
+        for (flow, number, metric, value) in &replications.rows {
             cases.push(&name);
             flows.push(flow.as_deref().unwrap_or(""));
             names.push(metric);
