@@ -2,7 +2,7 @@
 //!
 //! A component records into the [`Sink`] that its caller hands it; the world drains the sink after
 //! each step and feeds whatever subscribed: metrics, a result hash, qlog, plots. A class of events
-//! that nobody is interested in costs one test of a bit.
+//! that no observer wants costs one test of a bit.
 
 use crate::packet::{Addr, NodeId, Packet};
 use crate::time::{Span, Time};
@@ -212,7 +212,7 @@ pub enum EventKind {
         /// The packet.
         packet: Packet,
     },
-    /// The application at a node says something of its own, by a number it chose.
+    /// The application at a node tells a value, by a number that it chose.
     App {
         /// Host.
         node: NodeId,
@@ -279,13 +279,13 @@ impl Sink {
         Self { interest, events: Vec::new() }
     }
 
-    /// Whether somebody wants events of `class`: ask before computing what is costly to tell.
+    /// Whether an observer wants events of `class`: ask before computing what is costly to tell.
     #[inline]
     pub const fn wants(&self, class: Interest) -> bool {
         self.interest.has(class)
     }
 
-    /// Records an event if somebody wants its class.
+    /// Records an event if an observer wants its class.
     #[inline]
     pub fn record(&mut self, time: Time, kind: EventKind) {
         if self.interest.has(kind.class()) {

@@ -17,6 +17,7 @@ pub mod network_file;
 pub mod output;
 pub mod parameter;
 pub mod plan;
+pub mod replications;
 pub mod report;
 pub mod results;
 pub mod run;

@@ -1,7 +1,7 @@
 //! The folder that a run writes.
 //!
 //! `result.json` (the contract's JSON), `samples.parquet` (one row per sample of the main metric),
-//! `report.html`, and `scenario.toml`, with which the run can be repeated. The scenario is written
+//! `replications.parquet` (every metric of every replication), `report.html`, and `scenario.toml`, with which the run can be repeated. The scenario is written
 //! first, before anything is computed, so that a folder that cannot be written is told at once.
 
 use std::fmt::Write;
@@ -14,6 +14,7 @@ use acklab_core::time::Time;
 use crate::columns::{Column, Columns, ColumnsError};
 use crate::file::ScenarioFile;
 use crate::plan::Plan;
+use crate::replications;
 use crate::report::network::NetworkReport;
 use crate::report::run::{RunCase, RunReport, run_html};
 use crate::report::{self, Figure, Ladder, LineSeries, Lines, Plot, ReportError, exchange};
@@ -67,6 +68,9 @@ impl Folder {
         let mut parquet = Vec::new();
         samples(results).write_parquet(&mut parquet)?;
         self.write_file("samples.parquet", &parquet)?;
+        let mut parquet = Vec::new();
+        replications::columns(results).write_parquet(&mut parquet)?;
+        self.write_file("replications.parquet", &parquet)?;
         self.write_file("report.html", page(results)?.as_bytes())
     }
 

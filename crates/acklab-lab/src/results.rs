@@ -9,6 +9,7 @@ use crate::measured::Metrics;
 use crate::monitor::NetworkRecord;
 use crate::parameter::Settings;
 use crate::plan::Plan;
+use crate::replications::Replications;
 use crate::report::network::Network;
 use crate::scenario::{Flow, Replication};
 use crate::timing::Timing;
@@ -46,6 +47,8 @@ pub struct CaseResult {
     pub flows: Vec<FlowResult>,
     /// How many samples of the main metric each replication gave.
     pub sample_counts: Vec<usize>,
+    /// What each replication measured.
+    pub replications: Replications,
     /// The first replication's exchange in which a message waited longest, if any did.
     pub longest_hold: Option<HeldExchange>,
     hash: ResultHash,
@@ -86,6 +89,7 @@ impl CaseResult {
             metrics: Metrics::default(),
             flows: Vec::new(),
             sample_counts: Vec::new(),
+            replications: Replications::default(),
             longest_hold: None,
             hash: ResultHash::default(),
         }
@@ -97,6 +101,8 @@ impl CaseResult {
         }
         self.hash.word(replication.hash);
         self.sample_counts.push(replication.metrics.samples(main_metric).len());
+        let flows = replication.flows.iter().map(|flow| (flow.id.as_str(), &flow.metrics));
+        self.replications.push(&replication.metrics, flows);
         self.metrics.pool(&replication.metrics);
         for Flow { id, metrics } in &replication.flows {
             FlowResult::pool_one(&mut self.flows, id, metrics);
@@ -114,6 +120,7 @@ impl CaseResult {
             "name": self.name(plan),
             "hash": hex(self.hash()),
             "metrics": self.metrics.to_json(),
+            "intervals": self.replications.to_json(),
         });
         if let Some(expected) = plan.scenario.expected(&self.settings) {
             object["closed_form"] = closed_form(&expected);
@@ -163,6 +170,9 @@ impl Results {
         add("hash", json!(hex(self.hash)));
         add("metrics", self.metrics.to_json());
         add("flows", self.flows.iter().map(FlowResult::to_json).collect());
+        if let ([only], false) = (self.cases.as_slice(), self.plan.all) {
+            add("intervals", only.replications.to_json());
+        }
         if let ([only], false) = (self.cases.as_slice(), self.plan.all)
             && let Some(expected) = self.plan.scenario.expected(&only.settings)
         {

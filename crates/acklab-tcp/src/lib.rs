@@ -18,6 +18,8 @@
 //! [`Connection::inbound_range`] which bytes of the stream a segment stands for.
 //!
 //! Left out so far: urgent data, accurate ECN and L4S (RFC 9768, RFC 9331), fast open, RACK-TLP (RFC 8985).
+//!
+#![doc = include_str!("../README.md")]
 
 mod acking;
 mod config;

@@ -44,7 +44,8 @@ pub(crate) struct Run {
     /// Where to run it
     #[arg(long, value_enum, default_value = "sim")]
     world: World,
-    /// Write result.json, samples.parquet, report.html and scenario.toml into this folder
+    /// Write result.json, samples.parquet, replications.parquet, report.html and scenario.toml into this
+    /// folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Write the packets of the first replication into this pcapng file

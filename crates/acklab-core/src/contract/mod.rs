@@ -5,7 +5,7 @@
 //! - [`check_quiet`] asserts that a spurious timeout does nothing;
 //! - [`attack_congestion_control`], [`attack_ack_policy`], [`attack_queue`] and [`attack_link`] turn
 //!   bytes into hostile samples for one algorithm, so that a new one gets its property test by being in its registry;
-//! - [`vary`] gives an algorithm other options, so that those are attacked, too;
+//! - [`vary()`] gives an algorithm other options, so that those are attacked, too;
 //! - [`operate_congestion_control`] is a model sender, for what holds only of samples that fit together.
 
 mod algorithms;

@@ -120,25 +120,7 @@ impl Link {
         self.copies
     }
 
-    /// Packets that wait for the transmitter at `now`.
-    pub fn queued_packets(&mut self, now: Time) -> u32 {
-        self.advance(now, &mut Sink::default());
-        match &self.waiting {
-            Waiting::Computed { started, .. } => (self.transit.len() - started) as u32,
-            Waiting::Managed(queue) => queue.packets(),
-        }
-    }
-
-    /// Bytes that wait for the transmitter at `now`.
-    pub fn queued_bytes(&mut self, now: Time) -> u64 {
-        self.advance(now, &mut Sink::default());
-        match &self.waiting {
-            Waiting::Computed { bytes, .. } => *bytes,
-            Waiting::Managed(queue) => queue.bytes(),
-        }
-    }
-
-    /// Brings the queue up to `now` where somebody is told of it, or it is a managed one; a computed
+    /// Brings the queue up to `now` where an observer is told of it, or it is a managed one; a computed
     /// one can wait until it is asked for its length.
     #[inline]
     fn keep_up(&mut self, now: Time, sink: &mut Sink) {

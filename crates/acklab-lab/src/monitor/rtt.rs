@@ -49,7 +49,7 @@ impl RoundTrips {
         }
         let covered = self.sent.partition_point(|sent| !sent.end.after(tcp.ack));
         let again = self.sent.iter().take(covered).any(|sent| sent.again);
-        let last = self.sent.drain(..covered).last()?;
+        let last = self.sent.drain(..covered).next_back()?;
         (!again).then(|| now.since(last.at))
     }
 }
