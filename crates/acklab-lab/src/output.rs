@@ -69,7 +69,9 @@ impl Folder {
         samples(results).write_parquet(&mut parquet)?;
         self.write_file("samples.parquet", &parquet)?;
         let mut parquet = Vec::new();
-        replications::columns(results).write_parquet(&mut parquet)?;
+        let cases = results.cases.iter();
+        let each = cases.map(|case| (case.name(&results.plan), &case.replications));
+        replications::columns(each).write_parquet(&mut parquet)?;
         self.write_file("replications.parquet", &parquet)?;
         self.write_file("report.html", page(results)?.as_bytes())
     }
