@@ -149,9 +149,12 @@ impl Link {
         while let Some(next) = self.transit.get(*started).filter(|next| next.start <= now) {
             *started += 1;
             *bytes -= u64::from(next.packet.size());
-            let (link, packet) = (self.index, next.packet);
+            let link = self.index;
             let (packets, bytes) = ((self.transit.len() - *started) as u32, *bytes);
-            sink.record(next.start, EventKind::Served { link, packet });
+            // Nothing is copied for those who did not ask.
+            if sink.wants(Interest::PASSAGE) {
+                sink.record(next.start, EventKind::Served { link, packet: next.packet });
+            }
             sink.record(next.start, EventKind::Queue { link, packets, bytes });
         }
     }
@@ -168,7 +171,9 @@ impl Link {
             let packet = queue.dequeue(start, &mut self.verdicts);
             self.tell_queue(start, sink);
             let Some(packet) = packet else { return };
-            sink.record(start, EventKind::Served { link: self.index, packet });
+            if sink.wants(Interest::PASSAGE) {
+                sink.record(start, EventKind::Served { link: self.index, packet });
+            }
             self.transmit(start, &packet);
         }
     }
@@ -250,7 +255,9 @@ impl Endpoint for Link {
             Waiting::Computed { limit: Limit::NONE, .. } => self.keep_up(now, sink),
             _ => self.advance(now, sink),
         }
-        sink.record(now, EventKind::Offered { link: self.index, packet });
+        if sink.wants(Interest::PASSAGE) {
+            sink.record(now, EventKind::Offered { link: self.index, packet });
+        }
         match &mut self.waiting {
             Waiting::Computed { limit, started, bytes } => {
                 let waiting = (self.transit.len() - *started) as u32;
