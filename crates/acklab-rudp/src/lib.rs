@@ -3,11 +3,15 @@
 //! The same state machine serves sockets and virtual time: it takes datagrams as bytes with the
 //! addresses they came from and gives datagrams as bytes with the addresses they go to. What protects
 //! them is behind the traits of [`protect`].
+//!
+#![doc = include_str!("../README.md")]
 
+mod ack_requests;
 mod allowance;
 mod closing;
 mod code;
 mod config;
+mod congestion;
 mod connection;
 pub mod content;
 mod datagram_size;
@@ -15,12 +19,17 @@ mod delivery;
 mod ecn;
 mod flow;
 mod handshake;
+mod idle;
 mod input;
 mod keys;
 mod life;
 mod listener;
+mod loss;
+mod notices;
 mod output;
 mod path;
+mod path_status;
+mod paths;
 mod piece;
 mod priority;
 pub mod protect;
@@ -28,22 +37,23 @@ pub mod ranges;
 mod receive_parcels;
 mod receive_stream;
 mod received;
+mod report;
 mod rtt;
 mod scheduler;
 mod send_parcels;
 mod send_stream;
 mod sent;
-mod timing;
+mod session;
 pub mod wire;
 
 pub use code::Code;
 pub use config::Config;
-pub use connection::{Connection, Event, PathStats, Transmit};
+pub use connection::Connection;
 pub use content::Content;
 pub use life::PathState;
 pub use listener::{Handle, Limits, Listener};
-pub use path::PathAddrs;
 pub use piece::{ContentEvent, ControlFrame, Piece, Refused};
 pub use priority::DEFAULT_PRIORITY;
 pub use receive_stream::Block;
+pub use report::{Event, PathAddrs, PathStats, Transmit};
 pub use send_parcels::ParcelError;

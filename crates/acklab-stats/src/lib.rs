@@ -3,6 +3,8 @@
 //! Everything takes slices of `f64` and returns small frozen values that serialise. Results are the
 //! same to the bit on every platform: sums run in sorted order and transcendental functions come
 //! from `libm`. Samples must be finite; what is not is refused with `None` rather than carried on.
+//!
+#![doc = include_str!("../README.md")]
 
 mod betting;
 mod bind;
