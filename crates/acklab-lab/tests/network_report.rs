@@ -163,6 +163,24 @@ fn a_parking_lot_has_plots_of_every_watched_link() {
 }
 
 #[test]
+fn of_many_flows_twelve_are_drawn_and_all_are_in_the_table() {
+    let more = (0..12).map(|number| {
+        format!(
+            "[[flow]]\nname = \"more {number}\"\nfrom = \"b\"\nto = \"server\"\nkind = \"bulk\"\n"
+        )
+    });
+    let text = format!("{TWO_FLOWS}\n{}", more.collect::<String>());
+    let results = run::run_closely(&plan(&text, &[], &["duration=6s"]));
+    assert_eq!(results.to_json()["network"]["flows"].as_array().unwrap().len(), 14);
+    let folder = tempfolder(&results.plan);
+    folder.write(&results).unwrap();
+    let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    std::fs::remove_dir_all(folder.path()).unwrap();
+    assert_eq!(html.matches("2 more flows are in the table.").count(), 2 * 3, "caption and label");
+    assert_eq!(names(&figures(&results)[0].1).len(), 12);
+}
+
+#[test]
 fn a_closer_look_changes_nothing_that_was_measured() {
     for text in [TWO_FLOWS, PARKING_LOT, POISSON] {
         let plan = plan(text, &[], &["duration=6s"]);

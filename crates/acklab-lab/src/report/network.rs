@@ -233,7 +233,7 @@ impl Network<'_> {
         let others = self.record.links.iter().skip(1).map(|link| self.carried(link));
         let others: Vec<_> = others.collect();
         if !others.is_empty() {
-            explanation.push(format!("{}.", others.join("; ")));
+            explanation.push(format!("Beside it, {}.", others.join("; ")));
         }
         explanation.extend(first.and_then(|link| self.queue_words(link)));
         explanation.extend(self.extremes());

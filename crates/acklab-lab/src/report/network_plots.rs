@@ -101,7 +101,7 @@ fn of_link(link: &LinkRecord) -> Vec<Block> {
             "packets per second",
             0,
             happened.iter().map(|(name, _, rates)| ((*name).to_owned(), (*rates).clone())),
-            caption("What the queue does to packets", rates),
+            caption("Packets that the queue dropped or marked", rates),
         ));
     }
     blocks
