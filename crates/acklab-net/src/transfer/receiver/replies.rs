@@ -1,6 +1,6 @@
 //! What a receiver has to say: records for the sender, problems in words, and how far it is.
 
-use acklab_rudp::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 
 use crate::transfer::name::shown;
 use crate::transfer::record::{Broken, Record, VERSION};
