@@ -73,14 +73,14 @@ impl Replications {
     }
 }
 
-/// All values of the cases, by name: one row per case, flow, replication and metric. The flow is empty for
-/// what was measured over all flows.
-pub(crate) fn columns<'a>(of_cases: impl Iterator<Item = (String, &'a Replications)>) -> Columns {
+/// All values of all cases: one row per case, flow, replication and metric. The flow is empty for what was
+/// measured over all flows.
+pub(crate) fn columns<'a>(each: impl Iterator<Item = (String, &'a Replications)>) -> Columns {
     let (mut cases, mut flows, mut names) = (Words::default(), Words::default(), Words::default());
     let (mut numbers, mut values) = (Vec::new(), Vec::new());
-    for (name, replications) in of_cases {
+    for (case, replications) in each {
         for (flow, number, metric, value) in &replications.rows {
-            cases.push(&name);
+            cases.push(&case);
             flows.push(flow.as_deref().unwrap_or(""));
             names.push(metric);
             numbers.push(*number);

@@ -15,8 +15,8 @@ struct Range {
 
 /// What the peer reported beyond the cumulative acknowledgment. `weigh` says what a stretch counts: its
 /// bytes, or segments.
-#[derive(Clone, Debug, Default)]
-pub struct Scoreboard {
+#[derive(Debug, Default)]
+pub(super) struct Scoreboard {
     /// Ascending, neither touching nor overlapping.
     ranges: Vec<Range>,
     total: u64,
@@ -24,7 +24,7 @@ pub struct Scoreboard {
 
 impl Scoreboard {
     /// Marks [left, right) as held by the peer; returns how many bytes of it are news.
-    pub fn mark(&mut self, left: u64, right: u64, weigh: impl Fn(u64, u64) -> u64) -> u64 {
+    pub(super) fn mark(&mut self, left: u64, right: u64, weigh: impl Fn(u64, u64) -> u64) -> u64 {
         if left >= right {
             return 0;
         }
@@ -48,7 +48,7 @@ impl Scoreboard {
     }
 
     /// Forgets everything below the cumulative acknowledgment `una`.
-    pub fn advance(&mut self, una: u64, weigh: impl Fn(u64, u64) -> u64) {
+    pub(super) fn advance(&mut self, una: u64, weigh: impl Fn(u64, u64) -> u64) {
         if self.ranges.is_empty() {
             return;
         }
@@ -65,24 +65,18 @@ impl Scoreboard {
         }
     }
 
-    /// Forgets everything: the peer may have reneged (RFC 2018 section 8).
-    pub fn clear(&mut self) {
-        self.ranges.clear();
-        self.total = 0;
-    }
-
     /// Whether nothing is marked.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
     /// What is marked, ascending.
-    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub(super) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
         self.ranges.iter().map(|range| (range.left, range.right))
     }
 
     /// [from, to) was cut anew: what of it is marked counts what `weigh` says now.
-    pub fn weigh_again(&mut self, from: u64, to: u64, weigh: impl Fn(u64, u64) -> u64) {
+    pub(super) fn weigh_again(&mut self, from: u64, to: u64, weigh: impl Fn(u64, u64) -> u64) {
         let first = self.ranges.partition_point(|range| range.right <= from);
         for range in self.ranges[first..].iter_mut().take_while(|range| range.left < to) {
             range.weight = weigh(range.left, range.right);
@@ -90,23 +84,23 @@ impl Scoreboard {
     }
 
     /// Whether every stretch counts what `weigh` says of it.
-    pub fn is_weighed(&self, weigh: impl Fn(u64, u64) -> u64) -> bool {
+    pub(super) fn is_weighed(&self, weigh: impl Fn(u64, u64) -> u64) -> bool {
         self.ranges.iter().all(|range| range.weight == weigh(range.left, range.right))
     }
 
     /// Bytes marked.
-    pub const fn total(&self) -> u64 {
+    pub(super) const fn total(&self) -> u64 {
         self.total
     }
 
     /// The offset after the highest byte marked.
-    pub fn highest(&self) -> Option<u64> {
+    pub(super) fn highest(&self) -> Option<u64> {
         self.ranges.last().map(|range| range.right)
     }
 
     /// Every unmarked byte below this offset is lost (`IsLost` of RFC 6675 section 4), where a full
     /// segment counts `mss`.
-    pub fn lost_below(&self, mss: u64, dup_thresh: u32) -> u64 {
+    pub(super) fn lost_below(&self, mss: u64, dup_thresh: u32) -> u64 {
         let needed = u64::from(dup_thresh.saturating_sub(1)) * mss;
         let mut above = 0;
         for (count, range) in self.ranges.iter().rev().enumerate() {
@@ -119,7 +113,7 @@ impl Scoreboard {
     }
 
     /// What the unmarked part of [from, to) counts.
-    pub fn unmarked(&self, from: u64, to: u64, weigh: impl Fn(u64, u64) -> u64) -> u64 {
+    pub(super) fn unmarked(&self, from: u64, to: u64, weigh: impl Fn(u64, u64) -> u64) -> u64 {
         if from >= to {
             return 0;
         }
@@ -135,13 +129,13 @@ impl Scoreboard {
     }
 
     /// Whether the peer holds every byte of [from, to).
-    pub fn holds(&self, from: u64, to: u64) -> bool {
+    pub(super) fn holds(&self, from: u64, to: u64) -> bool {
         let place = self.ranges.partition_point(|range| range.right <= from);
         self.ranges.get(place).is_some_and(|range| range.left <= from && to <= range.right)
     }
 
     /// The first unmarked stretch at or after `from` and before `limit`.
-    pub fn next_hole(&self, from: u64, limit: u64) -> Option<(u64, u64)> {
+    pub(super) fn next_hole(&self, from: u64, limit: u64) -> Option<(u64, u64)> {
         let mut start = from;
         let index = self.ranges.partition_point(|range| range.right <= from);
         for range in &self.ranges[index..] {
@@ -156,7 +150,7 @@ impl Scoreboard {
     }
 
     /// The last unmarked stretch in [from, limit).
-    pub fn last_hole(&self, from: u64, limit: u64) -> Option<(u64, u64)> {
+    pub(super) fn last_hole(&self, from: u64, limit: u64) -> Option<(u64, u64)> {
         let mut end = limit;
         let mut start = from;
         for range in self.ranges.iter().rev() {

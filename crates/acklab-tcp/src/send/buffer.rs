@@ -32,8 +32,8 @@ pub(super) struct SendBuffer {
     missing: u32,
     /// Messages at the tail of `unsent` that were not announced as written yet.
     unannounced: usize,
-    /// A write found no room, or not enough.
-    pub(super) was_full: bool,
+    /// The application closed: a FIN follows the last byte.
+    closed: bool,
 }
 
 impl SendBuffer {
@@ -45,7 +45,7 @@ impl SendBuffer {
             next_id: 0,
             missing: 0,
             unannounced: 0,
-            was_full: false,
+            closed: false,
         }
     }
 
@@ -53,7 +53,6 @@ impl SendBuffer {
     pub(super) fn write(&mut self, now: Time, bytes: u32, una: u64) -> u32 {
         let held = self.end - una.clamp(1, self.end);
         let taken = u64::from(bytes).min(self.capacity.saturating_sub(held)) as u32;
-        self.was_full |= taken < bytes;
         let rest = bytes.min(self.missing);
         let continued = taken.min(rest);
         self.end += u64::from(continued);
@@ -74,6 +73,16 @@ impl SendBuffer {
         self.unsent.push_back(Message { id: self.next_id, end: self.end, bytes, written_at: now });
         self.next_id += 1;
         self.unannounced += 1;
+    }
+
+    /// A FIN follows the last byte.
+    pub(super) const fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Whether a FIN follows the last byte.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Offset after the last byte written.
@@ -116,12 +125,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_buffer_takes_part_of_a_write_and_says_so() {
+    fn a_full_buffer_takes_part_of_a_write() {
         let mut buffer = SendBuffer::new(1000);
         assert_eq!(buffer.write(Time::ZERO, 700, 1), 700);
-        assert!(!buffer.was_full);
         assert_eq!(buffer.write(Time::ZERO, 700, 1), 300);
-        assert!(buffer.was_full);
         assert_eq!((buffer.write(Time::ZERO, 1, 1), buffer.room(501)), (0, 500));
     }
 

@@ -6,7 +6,7 @@
 //! the most recently changed range first (RFC 2018 section 4). The window opens at 64 kB and grows with
 //! what arrives up to the buffer, as automatic tuning does.
 
-use super::config::WindowUpdate;
+use crate::config::WindowUpdate;
 use acklab_core::segment::{SackBlock, SackBlocks};
 use acklab_core::seq::Seq;
 
@@ -17,17 +17,24 @@ pub(super) struct Arrival {
     pub(super) advanced: u64,
     /// Bytes of it that we had already, or had no room for.
     pub(super) refused: u64,
-    /// There is, or was before, a gap: acknowledge at once (RFC 5681 section 4.2).
+    /// There is, or was before, a gap.
     pub(super) gap: bool,
+}
+
+impl Arrival {
+    /// New bytes alone, and all in order; others are acknowledged at once (RFC 5681 section 4.2).
+    pub(super) const fn is_in_order(&self) -> bool {
+        self.advanced > 0 && self.refused == 0 && !self.gap
+    }
 }
 
 /// One direction's receive state; offsets count from the peer's SYN.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveBuffer {
     /// The peer's initial sequence number.
-    pub(super) irs: Seq,
+    irs: Seq,
     /// Next byte expected.
-    pub(super) nxt: u64,
+    nxt: u64,
     /// Right edge announced.
     edge: u64,
     capacity: u64,
@@ -42,7 +49,7 @@ pub(super) struct ReceiveBuffer {
     /// A byte of each of the last ranges that changed, the latest first.
     recent: [u64; 4],
     /// Offset of the peer's FIN, once seen.
-    pub(super) fin: Option<u64>,
+    fin: Option<u64>,
 }
 
 impl ReceiveBuffer {
@@ -78,6 +85,11 @@ impl ReceiveBuffer {
         self.nxt as i64 + seq.distance(self.seq(self.nxt)) as i64
     }
 
+    /// The offset of the next byte expected.
+    pub(super) const fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
     /// Bytes that the peer may still send.
     pub(super) const fn window(&self) -> u64 {
         self.edge.saturating_sub(self.nxt)
@@ -101,14 +113,37 @@ impl ReceiveBuffer {
         bytes as u32
     }
 
-    /// The offset after the highest byte held.
-    pub(super) fn highest(&self) -> u64 {
-        self.ranges.last().map_or(self.nxt, |&(_, right)| right)
-    }
-
     /// Whether bytes wait beyond a gap.
     pub(super) fn has_gap(&self) -> bool {
         !self.ranges.is_empty()
+    }
+
+    /// A segment's `len` bytes from `start` on arrived.
+    pub(super) fn take_in(&mut self, start: i64, len: u32) -> Arrival {
+        let limit = self.fin.map_or(i64::MAX, |fin| fin as i64);
+        let (from, to) = (start.max(self.nxt as i64), (start + i64::from(len)).min(limit));
+        let arrival = self.insert(from as u64, to.max(from) as u64);
+        Arrival { refused: arrival.refused + (from - start) as u64, ..arrival }
+    }
+
+    /// The peer's stream ends at `fin`, unless its end is known or bytes beyond it arrived.
+    pub(super) fn note_fin(&mut self, fin: i64) {
+        let highest = self.ranges.last().map_or(self.nxt, |&(_, right)| right);
+        if self.fin.is_none() && fin >= highest as i64 {
+            self.fin = Some(fin as u64);
+        }
+    }
+
+    /// Passes over the FIN, once everything before it has arrived; returns whether it did.
+    pub(super) fn take_fin(&mut self) -> bool {
+        let is_next = self.fin == Some(self.nxt);
+        self.nxt += u64::from(is_next);
+        is_next
+    }
+
+    /// Whether the FIN was taken: nothing follows.
+    pub(super) fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| fin < self.nxt)
     }
 
     /// Takes the bytes [start, end), already trimmed on the left to what is not yet received in
