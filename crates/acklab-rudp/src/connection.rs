@@ -437,7 +437,7 @@ impl Connection {
     /// Everything outstanding on the path is lost, and no congestion told of it.
     fn lose_path(&mut self, now: Time, index: usize) {
         self.news.clear();
-        self.paths[index].lose_all(now, &mut self.news);
+        self.paths[index].loss_mut().sent_mut().lose_all(now, &mut self.news);
         self.settle();
     }
 

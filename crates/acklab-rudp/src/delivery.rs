@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 
 /// The state of a sequence of bytes at its sender.
 #[derive(Clone, Debug, Default)]

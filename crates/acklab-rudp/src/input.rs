@@ -112,7 +112,7 @@ impl Connection {
             return;
         };
         if let Some(rtt) = rtt {
-            first.on_handshake_rtt(now, rtt);
+            first.loss_mut().on_handshake_rtt(now, rtt);
         }
         let (addrs, others) = greeting.into_paths(first.addrs(), from);
         first.set_addrs(addrs);

@@ -33,7 +33,6 @@ mod paths;
 mod piece;
 mod priority;
 pub mod protect;
-pub mod ranges;
 mod receive_parcels;
 mod receive_stream;
 mod received;

@@ -259,7 +259,7 @@ impl Output<'_> {
         let responded = self.notices.write_responses(path.id(), writer);
         let (content, now) = (&*self.content, self.now);
         let fills = || content.has_lost() || content.has_new(now);
-        responded | path.write_challenge(now, fills, self.entropy, writer)
+        responded | path.life_mut().write_challenge(now, fills, self.entropy, writer)
     }
 
     /// What concerns paths, limits, and the ends of streams and parcels.

@@ -9,7 +9,6 @@ use super::ecn::EcnCheck;
 use super::life::{Life, PathState, Verdict};
 use super::loss::LossDetection;
 use super::path_status::Agreement;
-use super::protect::Entropy;
 use super::received::{Arrival, Received};
 use super::report::{PathAddrs, PathStats};
 use super::sent::{Item, Items, NeverSent, News, Sent};
@@ -127,8 +126,16 @@ impl Path {
         &self.life
     }
 
+    pub(super) const fn life_mut(&mut self) -> &mut Life {
+        &mut self.life
+    }
+
     pub(super) const fn loss(&self) -> &LossDetection {
         &self.loss
+    }
+
+    pub(super) const fn loss_mut(&mut self) -> &mut LossDetection {
+        &mut self.loss
     }
 
     pub(super) const fn received(&self) -> &Received {
@@ -260,18 +267,6 @@ impl Path {
         }
     }
 
-    /// A challenge, if one is due; whether it was written. Where content fills the datagram anyway, it is
-    /// not padded.
-    pub(super) fn write_challenge(
-        &mut self,
-        now: Time,
-        content_fills: impl FnOnce() -> bool,
-        entropy: &mut dyn Entropy,
-        writer: &mut Writer<'_>,
-    ) -> bool {
-        self.life.write_challenge(now, content_fills, entropy, writer)
-    }
-
     /// Content of so many bytes was written.
     pub(super) const fn on_content(&mut self, bytes: u64) {
         self.counters.content += bytes;
@@ -284,11 +279,6 @@ impl Path {
             && self.life.may_send(size as u64)
             && self.loss.sent().in_flight() + size as u64 <= self.window();
         ready.then_some(size)
-    }
-
-    /// The number of the next packet.
-    pub(super) fn next_number(&mut self, now: Time, skips: Option<&mut dyn Entropy>) -> u64 {
-        self.loss.next_number(now, skips)
     }
 
     /// A packet leaves.
@@ -322,11 +312,6 @@ impl Path {
         self.ecn.on_sent(now, self.pto());
     }
 
-    /// A copy of what that packet carries leaves.
-    pub(super) fn copy(&mut self, now: Time, number: u64) -> Items {
-        self.loss.sent_mut().copy(now, number)
-    }
-
     /// What leaves from now on does so under another key.
     pub(super) fn on_key_update(&mut self) {
         self.key_from = self.loss.sent().next_number();
@@ -335,11 +320,6 @@ impl Path {
 
 /// What arrives, and what time does.
 impl Path {
-    /// The handshake took so long.
-    pub(super) fn on_handshake_rtt(&mut self, now: Time, rtt: Span) {
-        self.loss.on_handshake_rtt(now, rtt);
-    }
-
     /// The number that a header means, if no such packet arrived yet, and whether it is the largest.
     pub(super) fn number_of(&self, header: &ShortHeader) -> Option<(u64, bool)> {
         let number = expand(header.number32, self.received.expected());
@@ -449,11 +429,6 @@ impl Path {
             let in_flight = sent.in_flight() + sums.lost;
             self.congestion.on_loss(now, largest, sent.next_number(), in_flight);
         }
-    }
-
-    /// Everything outstanding is lost, and no congestion told of it.
-    pub(super) fn lose_all(&mut self, now: Time, news: &mut News) {
-        self.loss.sent_mut().lose_all(now, news);
     }
 
     /// A response to a challenge; true if it fits. A path that was dead begins anew.
