@@ -2,10 +2,10 @@
 
 use acklab_stats::Ecdf;
 
-use super::network::{Network, bits_unit, rate_bps};
-use super::page::Block;
-use super::plot::{Cdf, CdfSeries, LineSeries, Lines};
-use super::table::{Unit, measure};
+use super::tables::{Network, bits_unit, rate_bps};
+use crate::report::page::Block;
+use crate::report::plot::{Cdf, CdfSeries, LineSeries, Lines};
+use crate::report::table::{Unit, measure};
 use crate::monitor::{FlowRecord, LinkRecord, MOST_DRAWN, Points};
 
 /// What is drawn of a flow.
