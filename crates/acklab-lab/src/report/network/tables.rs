@@ -155,7 +155,7 @@ impl Network<'_> {
     }
 
     /// Delays of messages, exchanges and datagrams, where flows have them.
-    fn delay_table(&self) -> Option<Table> {
+    pub(super) fn delay_table(&self) -> Option<Table> {
         let rows: Vec<_> = self.delays().collect();
         let column = |name, of: fn(&Ecdf) -> f64| {
             Column::number(name, "ms").over(&rows, move |(.., delays)| of(delays))
@@ -187,7 +187,7 @@ impl Network<'_> {
         8.0 * link.carried_bytes as f64 / self.record.seconds()
     }
 
-    fn verdict(&self) -> Verdict {
+    pub(super) fn verdict(&self) -> Verdict {
         let jain = self.jain().map(|jain| format!(", Jain {jain:.3}"));
         let first = self.record.links.first();
         let headline =
