@@ -1,8 +1,8 @@
 //! A network's report as a page.
 
-use crate::report::page::{Page, Section};
 use super::plots::{distributions, over_time};
 use super::tables::Network;
+use crate::report::page::{Page, Section};
 
 /// A network's report, ready to be told.
 #[derive(Clone, Debug)]

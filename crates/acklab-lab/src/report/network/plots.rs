@@ -3,10 +3,10 @@
 use acklab_stats::Ecdf;
 
 use super::tables::{Network, bits_unit, rate_bps};
+use crate::monitor::{FlowRecord, LinkRecord, MOST_DRAWN, Points};
 use crate::report::page::Block;
 use crate::report::plot::{Cdf, CdfSeries, LineSeries, Lines};
 use crate::report::table::{Unit, measure};
-use crate::monitor::{FlowRecord, LinkRecord, MOST_DRAWN, Points};
 
 /// What is drawn of a flow.
 type Course = fn(&FlowRecord) -> &Points;

@@ -5,10 +5,10 @@
 use acklab_core::units::BitRate;
 use acklab_stats::{Ecdf, MeanInterval};
 
-use crate::report::page::Verdict;
-use crate::report::table::{Cell, Column, Table, Unit, measure};
 use crate::measured::Metrics;
 use crate::monitor::{FlowRecord, LinkRecord, NetworkRecord};
+use crate::report::page::Verdict;
+use crate::report::table::{Cell, Column, Table, Unit, measure};
 
 /// What a closer look at a network saw, with what else was measured.
 #[derive(Clone, Debug)]
