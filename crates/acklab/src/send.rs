@@ -136,8 +136,10 @@ impl Send {
             Format::Text => print(&summary(status))?,
         }
         let why = match &outcome.end {
-            End::Finished if status.failures == 0 => return Ok(()),
-            End::Finished => format!("{} not sent", count(status.failures, "file or folder")),
+            End::Finished if status.progress.failures == 0 => return Ok(()),
+            End::Finished => {
+                format!("{} not sent", count(status.progress.failures, "file or folder"))
+            }
             End::Interrupted => "stopped; run the same command again to go on".to_owned(),
             End::Broken(error) => error.to_string(),
             End::Closed { code, text, by_peer } => {
@@ -235,8 +237,8 @@ fn summary(status: &Status) -> String {
     if progress.resumed > 0 {
         let _ = write!(text, "; {} B were there before", progress.resumed);
     }
-    if status.skipped > 0 {
-        let _ = write!(text, "; {} left out", count(status.skipped, "link or device"));
+    if status.progress.skipped > 0 {
+        let _ = write!(text, "; {} left out", count(status.progress.skipped, "link or device"));
     }
     text.push('\n');
     for path in &status.paths {

@@ -5,7 +5,6 @@
 //! others or the acknowledgments. A connection that is lost leaves what it brought for the next one.
 
 mod remembered;
-mod taker;
 mod turned_away;
 
 use std::collections::BTreeMap;
@@ -19,10 +18,9 @@ use acklab_rudp::protect::{PlainGreeter, ServerGreeter};
 use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
 
 use self::remembered::Remembered;
-use self::taker::Taker;
 use self::turned_away::TurnedAway;
 use super::receiver::printer::Printer;
-use super::receiver::{ReceiveError, Received, Receiver};
+use super::receiver::{Destination, ReceiveError, Received, Receiver};
 use super::report::Rhythm;
 use super::stdout::Output;
 use super::store::{Directory, StoreError};
@@ -213,7 +211,7 @@ struct Receiving<'a> {
 
 /// A connection that is open.
 struct Session {
-    receiver: Taker,
+    receiver: Box<dyn Destination>,
     from: SocketAddr,
     began: Time,
     /// When all was stored.
@@ -281,14 +279,14 @@ impl Application<Listener> for Receiving<'_> {
 }
 
 impl Receiving<'_> {
-    fn taker(&self) -> Taker {
+    fn destination(&self) -> Box<dyn Destination> {
         if let Some(directory) = &self.directory {
             let waker = self.waker.clone();
-            return Taker::Folder(Box::new(Receiver::new(directory.clone(), move || waker.wake())));
+            return Box::new(Receiver::new(directory.clone(), move || waker.wake()));
         }
         let waker = self.waker.clone();
         let output = Output::new(io::stdout(), move || waker.wake());
-        Taker::Output(Box::new(Printer::new(output, self.remembered.printed())))
+        Box::new(Printer::new(output, self.remembered.printed()))
     }
 
     /// Says in the handshake whether something is held here (docs/rudp.md section 10).
@@ -306,7 +304,7 @@ impl Receiving<'_> {
                 else {
                     return;
                 };
-                let receiver = self.taker();
+                let receiver = self.destination();
                 let (finished, heard, over) = (None, false, false);
                 let session = Session { receiver, from, began: now, finished, heard, over };
                 self.sessions.insert(handle, session);

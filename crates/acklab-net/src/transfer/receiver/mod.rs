@@ -4,13 +4,13 @@
 //! Data go into a file under a temporary name; a chunk counts when its value fits, and then stands in
 //! the journal; a file gets its name when its whole hash fits and its data are on the disk (docs/rudp.md
 //! section 10). Long work, hashing what an interrupted transfer left, goes chunk by chunk in
-//! [`Receiver::advance`], and the disk is waited for in a thread, so that the connection is never left
+//! [`Destination::advance`], and the disk is waited for in a thread, so that the connection is never left
 //! alone for long.
 
+mod destination;
 mod incoming;
 pub mod printer;
 mod proof;
-mod replies;
 mod ripe;
 mod writing;
 
@@ -20,14 +20,13 @@ use std::io;
 use acklab_core::time::Time;
 use nix::errno::Errno;
 
+pub use self::destination::{Destination, Dialogue, Printed, ReceiveError, Received};
+use self::destination::{NO_HELLO, UNKNOWN};
 use self::incoming::Incoming;
 use self::proof::Proof;
-use self::replies::{NO_HELLO, Replies, UNKNOWN};
-pub use self::replies::{ReceiveError, Received};
 use self::ripe::Ripe;
 use self::writing::Writing;
 use super::chunk::{CHUNK, Value, chunk_len, chunks, outside};
-use super::inlet::Inlet;
 use super::journal::FileId;
 use super::name::Name;
 use super::record::{Broken, Entry, Kind, Record, VERSION};
@@ -35,7 +34,7 @@ use super::store::{Directory, Store, file_id};
 
 /// Files that may be named and not settled; the sender stops at half of it.
 const NAMED_MAX: usize = 2048;
-/// Work in one call of [`Receiver::advance`]: bytes written and hashed.
+/// Work in one call of [`Destination::advance`]: bytes written and hashed.
 const BUDGET: u64 = 1 << 20;
 /// Bytes of free space that are left alone.
 const SPARE: u64 = 1 << 20;
@@ -57,8 +56,7 @@ pub struct Receiver {
     store: Option<Store>,
     /// The sender waits for what is held of each file.
     asked: bool,
-    inlet: Inlet,
-    replies: Replies,
+    dialogue: Dialogue,
     files: BTreeMap<u64, Incoming>,
     next_index: u64,
     writing: Writing,
@@ -77,8 +75,7 @@ impl Receiver {
             directory,
             store: None,
             asked: false,
-            inlet: Inlet::default(),
-            replies: Replies::default(),
+            dialogue: Dialogue::default(),
             files: BTreeMap::new(),
             next_index: 0,
             writing: Writing::default(),
@@ -90,67 +87,9 @@ impl Receiver {
         }
     }
 
-    /// Takes bytes of the sender's stream. [`Receiver::advance`] works on them.
-    pub fn handle_block(&mut self, block: Vec<u8>) {
-        self.inlet.push(block);
-    }
-
-    /// Bytes that were taken and not worked on; above a few MiB no more should be given.
-    pub fn waiting(&self) -> usize {
-        self.inlet.waiting()
-    }
-
-    /// Works for a millisecond or so; true: there is more to do. It wants to be called after `wake` was, and
-    /// several times a second.
-    pub fn advance(&mut self, now: Time) -> Result<bool, ReceiveError> {
-        self.now = now;
-        if let Some(store) = &self.store {
-            store.check_owner()?;
-        }
-        let mut budget = BUDGET;
-        let more = loop {
-            if budget == 0 {
-                break true;
-            }
-            let Some(cost) = self.step()? else { break false };
-            budget = budget.saturating_sub(cost);
-        };
-        self.report()?;
-        Ok(more)
-    }
-
-    /// Bytes for the stream back to the sender.
-    pub fn poll_block(&mut self) -> Option<Vec<u8>> {
-        self.replies.poll_block()
-    }
-
-    /// How far it is.
-    pub fn received(&self) -> Received {
-        self.replies.received()
-    }
-
-    /// Whether everything is stored or refused, and the sender will be told.
-    pub fn is_finished(&self) -> bool {
-        self.stage == Stage::Finished
-    }
-
     /// Whether the disk is waited for, after which `wake` is called.
     pub fn is_syncing(&self) -> bool {
         self.ripe.is_syncing()
-    }
-
-    /// All is stored or refused, and the sender knows: nothing of the transfer is kept for its next try, unless
-    /// there was no room for some of it, or the disk failed.
-    pub fn dismiss(&self) {
-        if !self.keeps {
-            // What cannot be removed does no harm.
-            let _ = self.store.as_ref().map(Store::end);
-        }
-    }
-
-    /// What was refused, since the last call, in words.
-    pub fn take_problems(&mut self) -> Vec<String> {
-        self.replies.take_problems()
     }
 
     /// One thing, and what it cost in bytes; `None` where there is nothing to do.
@@ -161,7 +100,7 @@ impl Receiver {
         if let Some(index) = self.writing.index() {
             return self.write(index);
         }
-        if let Some(record) = self.inlet.record()? {
+        if let Some(record) = self.dialogue.record()? {
             self.on_record(record)?;
             return Ok(Some(512));
         }
@@ -170,14 +109,14 @@ impl Receiver {
 
     /// Says what was written and stored.
     fn report(&mut self) -> Result<(), ReceiveError> {
-        self.replies.tell_confirmed();
+        self.dialogue.tell_confirmed();
         if self.store.is_none() || self.is_finished() {
             return Ok(());
         }
         let settled = self.stage == Stage::Named && self.files.values().all(Incoming::is_refused);
         let drained = settled && self.proof.is_none() && self.writing.index().is_none();
         if self.settle(drained)? && drained {
-            self.replies.finish();
+            self.dialogue.finish();
             self.stage = Stage::Finished;
         }
         Ok(())
@@ -203,7 +142,7 @@ impl Receiver {
                 self.fail_file(file, &error);
                 continue;
             }
-            self.replies.count_stored(file.size());
+            self.dialogue.count_stored(file.size());
             stored.push((file.index(), *file.id()));
         }
         let (indices, ids): (Vec<u64>, Vec<FileId>) = stored.into_iter().unzip();
@@ -212,7 +151,7 @@ impl Receiver {
             store.note_done(&ids).map_err(|error| self.directory.failed(error))?;
         }
         for index in indices {
-            self.replies.put(&Record::Stored { index, held: false });
+            self.dialogue.put(&Record::Stored { index, held: false });
         }
         Ok(())
     }
@@ -230,11 +169,11 @@ impl Receiver {
                 Err(ReceiveError::Version(version))
             }
             Record::Hello { asks, transfer, count, bytes, data, .. } => {
-                self.replies.note_announced(count, bytes);
+                self.dialogue.note_announced(count, bytes);
                 let store = self.directory.begin(transfer, asks)?;
                 check_room(&store, data)?;
                 self.asked = asks && store.held();
-                self.replies.put(&Record::Welcome { version: VERSION, held: self.asked });
+                self.dialogue.put(&Record::Welcome { version: VERSION, held: self.asked });
                 self.store = Some(store);
                 Ok(())
             }
@@ -279,7 +218,7 @@ impl Receiver {
         match outcome {
             Ok(()) => Ok(()),
             Err(error) => {
-                self.replies.refuse(index, path, &error.to_string());
+                self.dialogue.refuse(index, path, &error.to_string());
                 Ok(())
             }
         }
@@ -291,7 +230,7 @@ impl Receiver {
         let store = self.store.as_mut().ok_or(NO_HELLO)?;
         let id = file_id(store.transfer(), name.as_bytes(), size, mtime);
         if self.asked && store.is_done(&id, &name, size, mtime) {
-            self.replies.held(index, size);
+            self.dialogue.held(index, size);
             return Ok(());
         }
         if let Err(why) = admit(store, &entry, &name, &id, self.asked) {
@@ -310,7 +249,7 @@ impl Receiver {
             }
             let chunks = file.held().clone();
             let bytes = chunks.iter().flatten().map(|chunk| chunk_len(size, chunk)).sum();
-            self.replies.have(index, chunks, bytes);
+            self.dialogue.have(index, chunks, bytes);
         }
         self.files.insert(index, file);
         Ok(())
@@ -332,7 +271,7 @@ impl Receiver {
     /// Takes bytes of the chunk that is coming, of file `index`.
     fn write(&mut self, index: u64) -> Result<Option<u64>, ReceiveError> {
         let part = self.files.get(&index).and_then(Incoming::part);
-        let cost = match self.writing.take(&mut self.inlet, part) {
+        let cost = match self.writing.take(&mut self.dialogue, part) {
             Ok(cost) => cost,
             Err(error) => {
                 self.give_up(index, &error)?;
@@ -344,10 +283,10 @@ impl Receiver {
         let accepted = file.accept(&chunk);
         let confirms = file.has_journal();
         if !matches!(accepted, Ok(false)) {
-            self.replies.count(chunk.len);
+            self.dialogue.count(chunk.len);
         }
         match accepted {
-            Ok(true) if confirms => self.replies.confirm(index, chunk.number),
+            Ok(true) if confirms => self.dialogue.confirm(index, chunk.number),
             Ok(_) => {}
             Err(error) => self.give_up(index, &error)?,
         }
@@ -366,7 +305,7 @@ impl Receiver {
         if chunks.is_empty() {
             self.proof = Some(Proof::new(index, hash));
         } else {
-            self.replies.put(&Record::Bad { index, chunks });
+            self.dialogue.put(&Record::Bad { index, chunks });
         }
         Ok(())
     }
@@ -394,7 +333,7 @@ impl Receiver {
         } else if let Err(error) = file.forget(&chunks) {
             self.give_up(index, &error)?;
         } else {
-            self.replies.put(&Record::Bad { index, chunks });
+            self.dialogue.put(&Record::Bad { index, chunks });
         }
         Ok(CHUNK / 8)
     }
@@ -410,7 +349,7 @@ impl Receiver {
     }
 
     fn refuse_entry(&mut self, entry: Entry, why: &str) {
-        self.replies.refuse(entry.index, &entry.path, why);
+        self.dialogue.refuse(entry.index, &entry.path, why);
         if matches!(entry.kind, Kind::File | Kind::Stream) {
             // Its data may be on their way.
             self.files.insert(entry.index, Incoming::refused(entry));
@@ -430,9 +369,47 @@ impl Receiver {
         use Errno::{EEXIST, EISDIR, ELOOP, ENOTDIR, ENOTEMPTY};
         let errno = error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);
         self.keeps |= ![EEXIST, EISDIR, ELOOP, ENOTDIR, ENOTEMPTY].contains(&errno);
-        self.replies.refuse(file.index(), file.path(), &error.to_string());
+        self.dialogue.refuse(file.index(), file.path(), &error.to_string());
         file.refuse();
         self.files.insert(file.index(), file);
+    }
+}
+
+impl Destination for Receiver {
+    fn dialogue(&self) -> &Dialogue {
+        &self.dialogue
+    }
+
+    fn dialogue_mut(&mut self) -> &mut Dialogue {
+        &mut self.dialogue
+    }
+
+    fn advance(&mut self, now: Time) -> Result<bool, ReceiveError> {
+        self.now = now;
+        if let Some(store) = &self.store {
+            store.check_owner()?;
+        }
+        let mut budget = BUDGET;
+        let more = loop {
+            if budget == 0 {
+                break true;
+            }
+            let Some(cost) = self.step()? else { break false };
+            budget = budget.saturating_sub(cost);
+        };
+        self.report()?;
+        Ok(more)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.stage == Stage::Finished
+    }
+
+    fn dismiss(&self) {
+        if !self.keeps {
+            // What cannot be removed does no harm.
+            let _ = self.store.as_ref().map(Store::end);
+        }
     }
 }
 

@@ -7,26 +7,17 @@
 use acklab_core::time::Time;
 use acklab_rudp::ranges::RangeSet;
 
-use super::replies::{NO_HELLO, ReceiveError, Received, Replies, UNKNOWN};
+use super::destination::{Destination, Dialogue, NO_HELLO, Printed, ReceiveError, UNKNOWN};
 use crate::transfer::chunk::{CHUNK, ChunkHasher, Tree, Value, chunk_len, chunks};
-use crate::transfer::inlet::Inlet;
 use crate::transfer::journal::FileId;
 use crate::transfer::record::{Broken, Entry, Kind, Record, TransferId, VERSION};
 use crate::transfer::stdout::Output;
 use crate::transfer::store::file_id;
 
-/// A file that went to standard output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Printed {
-    transfer: TransferId,
-    id: FileId,
-}
-
 /// The receiver of one file or stream.
 pub struct Printer {
     output: Output,
-    inlet: Inlet,
-    replies: Replies,
+    dialogue: Dialogue,
     /// What went to the output before, of which the sender may not know.
     before: Option<Printed>,
     printed: Option<Printed>,
@@ -72,8 +63,7 @@ impl Printer {
             before,
             printed: before,
             transfer: TransferId::default(),
-            inlet: Inlet::default(),
-            replies: Replies::default(),
+            dialogue: Dialogue::default(),
             greeted: false,
             next_index: 0,
             file: None,
@@ -82,59 +72,6 @@ impl Printer {
             done: false,
             finished: false,
         }
-    }
-
-    /// As [`super::Receiver::handle_block`].
-    pub fn handle_block(&mut self, block: Vec<u8>) {
-        self.inlet.push(block);
-    }
-
-    /// As [`super::Receiver::waiting`].
-    pub fn waiting(&self) -> usize {
-        self.inlet.waiting()
-    }
-
-    /// As [`super::Receiver::advance`]; where the reader pauses there is nothing to do until the output
-    /// wakes the loop.
-    pub fn advance(&mut self, _now: Time) -> Result<bool, ReceiveError> {
-        let mut budget = super::BUDGET / CHUNK + 64;
-        while self.step()? {
-            budget -= 1;
-            if budget == 0 {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// As [`super::Receiver::poll_block`].
-    pub fn poll_block(&mut self) -> Option<Vec<u8>> {
-        self.replies.poll_block()
-    }
-
-    /// How far it is.
-    pub fn received(&self) -> Received {
-        self.replies.received()
-    }
-
-    /// As [`super::Receiver::is_finished`].
-    pub fn is_finished(&self) -> bool {
-        self.finished
-    }
-
-    /// What has gone to the output as a whole.
-    pub fn printed(&self) -> Option<Printed> {
-        self.printed
-    }
-
-    /// Whether a part of something has gone there.
-    pub fn has_begun(&self) -> bool {
-        self.given > 0
-    }
-
-    /// What was refused, since the last call.
-    pub fn take_problems(&mut self) -> Vec<String> {
-        self.replies.take_problems()
     }
 
     /// Does one thing; false where there is nothing to do.
@@ -162,12 +99,12 @@ impl Printer {
                 return self.take_data();
             }
         }
-        if let Some(record) = self.inlet.record()? {
+        if let Some(record) = self.dialogue.record()? {
             self.on_record(record)?;
             return Ok(true);
         }
         if self.done && self.file.is_none() && !self.finished {
-            self.replies.finish();
+            self.dialogue.finish();
             self.finished = true;
         }
         Ok(false)
@@ -184,9 +121,9 @@ impl Printer {
             Record::Hello { asks, transfer, count, bytes, .. } => {
                 self.greeted = true;
                 self.transfer = transfer;
-                self.replies.note_announced(count, bytes);
+                self.dialogue.note_announced(count, bytes);
                 let held = asks && self.before.is_some();
-                self.replies.put(&Record::Welcome { version: VERSION, held });
+                self.dialogue.put(&Record::Welcome { version: VERSION, held });
             }
             Record::Entry(entry) => self.on_entry(entry)?,
             Record::Chunk { index, chunk, len } => {
@@ -227,7 +164,7 @@ impl Printer {
                 let taken = std::io::Error::other("it has taken another file already");
                 return Err(ReceiveError::Output(taken));
             }
-            self.replies.held(index, size);
+            self.dialogue.held(index, size);
             return Ok(());
         }
         let stream = kind == Kind::Stream;
@@ -244,7 +181,7 @@ impl Printer {
         let Some(chunk) = &mut file.chunk else { return Ok(false) };
         let left = chunk.len - chunk.bytes.len();
         let most = if left > 0 { left } else { 32 - chunk.value.len() };
-        let Some(data) = self.inlet.data(most) else { return Ok(false) };
+        let Some(data) = self.dialogue.data(most) else { return Ok(false) };
         if left > 0 {
             chunk.bytes.extend_from_slice(data);
             return Ok(true);
@@ -252,7 +189,7 @@ impl Printer {
         chunk.value.extend_from_slice(data);
         if chunk.value.len() == 32 {
             let bytes = file.end_chunk()?;
-            self.replies.count(bytes.len() as u64);
+            self.dialogue.count(bytes.len() as u64);
             self.waiting = Some(bytes);
         }
         Ok(true)
@@ -269,11 +206,45 @@ impl Printer {
         if self.output.written().map_err(ReceiveError::Output)? < self.given {
             return Ok(false);
         }
-        self.replies.count_stored(file.size);
+        self.dialogue.count_stored(file.size);
         self.printed = Some(Printed { transfer: self.transfer, id: file.id });
-        self.replies.put(&Record::Stored { index: file.index, held: false });
+        self.dialogue.put(&Record::Stored { index: file.index, held: false });
         self.file = None;
         Ok(true)
+    }
+}
+
+impl Destination for Printer {
+    fn dialogue(&self) -> &Dialogue {
+        &self.dialogue
+    }
+
+    fn dialogue_mut(&mut self) -> &mut Dialogue {
+        &mut self.dialogue
+    }
+
+    /// Where the reader pauses there is nothing to do until the output wakes the loop.
+    fn advance(&mut self, _now: Time) -> Result<bool, ReceiveError> {
+        let mut budget = super::BUDGET / CHUNK + 64;
+        while self.step()? {
+            budget -= 1;
+            if budget == 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.given == 0
+    }
+
+    fn printed(&self) -> Option<Printed> {
+        self.printed
     }
 }
 
@@ -339,6 +310,7 @@ mod tests {
     use std::sync::mpsc::{Sender, channel};
 
     use super::*;
+    use crate::transfer::inlet::Inlet;
     use crate::transfer::record::FileTime;
 
     /// What is written goes to the test.
@@ -395,7 +367,7 @@ mod tests {
     #[test]
     fn what_was_printed_is_not_printed_again_for_a_sender_that_did_not_hear_of_it() {
         let (first, pages) = print(None, sent(b"x", b"words", false)).expect("printed");
-        assert_eq!((pages.as_slice(), first.has_begun()), (&b"words"[..], true));
+        assert_eq!((pages.as_slice(), first.may_go_on()), (&b"words"[..], false));
         let before = first.printed();
         assert!(before.is_some());
         let (mut second, pages) = print(before, sent(b"x", b"words", true)).expect("remembered");

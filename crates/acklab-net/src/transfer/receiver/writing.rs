@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use super::destination::Dialogue;
 use crate::transfer::chunk::{CHUNK, ChunkHasher};
-use crate::transfer::inlet::Inlet;
 
 /// Bytes that are hashed and written at once. BLAKE3 needs many, from a multiple of their number on, to
 /// work on all lanes; that is worth the copy.
@@ -53,20 +53,20 @@ impl Writing {
     /// Takes what has come and writes it to `part`; what that cost in bytes, `None` where nothing has come.
     pub(super) fn take(
         &mut self,
-        inlet: &mut Inlet,
+        dialogue: &mut Dialogue,
         part: Option<&File>,
     ) -> io::Result<Option<u64>> {
         let Some(chunk) = &mut self.chunk else { return Ok(None) };
         let left = chunk.len - chunk.at;
         if left == 0 {
-            let data = inlet.data(32 - chunk.value.len());
+            let data = dialogue.data(32 - chunk.value.len());
             return Ok(data.map(|data| {
                 chunk.value.extend_from_slice(data);
                 512
             }));
         }
         let most = left.min((GATHER - self.gather.len()) as u64) as usize;
-        let Some(data) = inlet.data(most) else { return Ok(None) };
+        let Some(data) = dialogue.data(most) else { return Ok(None) };
         let count = data.len() as u64;
         chunk.at += count;
         if chunk.skip {

@@ -289,8 +289,6 @@ impl Sending<'_> {
             totals: self.totals,
             progress: sender.map(Sender::progress).unwrap_or_default(),
             seconds: now.since(self.began).as_secs_f64(),
-            failures: sender.map_or(0, Sender::failures),
-            skipped: sender.map_or(0, Sender::skipped),
             paths: self.paths.to_vec(),
         })
     }

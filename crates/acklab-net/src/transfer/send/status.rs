@@ -46,10 +46,6 @@ pub struct Status {
     pub progress: Progress,
     /// Seconds since the first datagram.
     pub seconds: f64,
-    /// Files and folders that could not be read or were refused.
-    pub failures: u64,
-    /// Links, devices and the like that were left out.
-    pub skipped: u64,
     /// Every path there was.
     pub paths: Vec<PathReport>,
 }

@@ -35,6 +35,10 @@ pub struct Progress {
     pub stored: u64,
     /// Bytes of these.
     pub stored_bytes: u64,
+    /// Files and folders that could not be read, or that the receiver refused.
+    pub failures: u64,
+    /// Links, devices and the like that were left out.
+    pub skipped: u64,
 }
 
 /// What a step came to.
@@ -55,8 +59,6 @@ pub(super) struct Ledger {
     drops: Vec<u64>,
     progress: Progress,
     problems: Vec<String>,
-    failures: u64,
-    skipped: u64,
 }
 
 /// A file that is named and not settled.
@@ -82,8 +84,6 @@ impl Ledger {
             drops: Vec::new(),
             progress: Progress::default(),
             problems: Vec::new(),
-            failures: 0,
-            skipped: 0,
         }
     }
 
@@ -93,14 +93,6 @@ impl Ledger {
 
     pub(super) const fn progress(&self) -> Progress {
         self.progress
-    }
-
-    pub(super) const fn failures(&self) -> u64 {
-        self.failures
-    }
-
-    pub(super) const fn skipped(&self) -> u64 {
-        self.skipped
     }
 
     pub(super) fn take_problems(&mut self) -> Vec<String> {
@@ -147,7 +139,7 @@ impl Ledger {
         match found {
             Found::Item(item) => return self.name(item, 0, block),
             Found::Skipped(path, what) => {
-                self.skipped += 1;
+                self.progress.skipped += 1;
                 self.tell(&path, &format!("skipped: it is {what}"));
             }
             Found::Unreadable(path, error) => self.fail(&path, &error),
@@ -249,7 +241,7 @@ impl Ledger {
             Record::Stored { index, held } => self.on_stored(index, held),
             Record::Bad { index, chunks } => self.on_bad(index, chunks),
             Record::Refused { index, reason } => {
-                self.failures += 1;
+                self.progress.failures += 1;
                 self.problems.push(format!("refused: {reason}"));
                 if self.forget(index).is_some() {
                     self.drops.push(index);
@@ -357,7 +349,7 @@ impl Ledger {
 
     /// An entry will not be at the receiver.
     fn fail(&mut self, path: &Path, why: &dyn Display) {
-        self.failures += 1;
+        self.progress.failures += 1;
         self.tell(path, why);
     }
 

@@ -116,16 +116,6 @@ impl Sender {
         self.ledger.take_problems()
     }
 
-    /// Files and folders that could not be read, or that the receiver refused.
-    pub fn failures(&self) -> u64 {
-        self.ledger.failures()
-    }
-
-    /// Links, devices and the like that were left out.
-    pub fn skipped(&self) -> u64 {
-        self.ledger.skipped()
-    }
-
     /// The next bytes for the stream, about `room` of them.
     pub fn poll_block(&mut self, room: usize) -> Next {
         let limit = room.min(BLOCK);

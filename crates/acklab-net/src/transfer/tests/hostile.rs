@@ -7,7 +7,7 @@ use std::path::Path;
 use acklab_core::time::{Span, Time};
 
 use crate::transfer::chunk::{CHUNK, chunks};
-use crate::transfer::receiver::Receiver;
+use crate::transfer::receiver::{Destination as _, Receiver};
 use crate::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
 use crate::transfer::store::Directory;
 use acklab_rudp::ranges::RangeSet;

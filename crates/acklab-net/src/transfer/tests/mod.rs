@@ -16,7 +16,7 @@ use acklab_core::rng::Rng;
 use acklab_core::time::Time;
 
 use super::inlet::Inlet;
-use super::receiver::{ReceiveError, Receiver};
+use super::receiver::{Destination as _, ReceiveError, Receiver};
 use super::record::Record;
 use super::sender::{BLOCK, Next, SendError, Sender};
 use super::stdin::Input;
@@ -153,7 +153,7 @@ impl Pipe {
 
     fn finish(&mut self) {
         self.run(u64::MAX).expect("a transfer");
-        assert_eq!(self.sender.failures(), 0, "{:?}", self.sender.take_problems());
+        assert_eq!(self.sender.progress().failures, 0, "{:?}", self.sender.take_problems());
     }
 }
 
@@ -243,7 +243,7 @@ fn a_tree_arrives_with_its_contents_permissions_and_times_however_the_bytes_are_
         let mut pipe = Pipe::new(&from, &to, seed);
         pipe.finish();
         same(&from, &to.join("top"));
-        assert_eq!(pipe.sender.skipped(), 1);
+        assert_eq!(pipe.sender.progress().skipped, 1);
         assert_eq!(pipe.sender.progress().stored, 306);
         assert_eq!(pipe.sender.progress().stored_bytes, pipe.sender.totals().bytes);
         assert_eq!(fs::read_dir(&to).expect("DIR").count(), 1, "nothing but the tree is left");
@@ -310,7 +310,7 @@ fn a_file_whose_name_is_a_folders_is_refused_and_the_others_arrive() {
     }
     let mut pipe = Pipe::new(&from, &to, 1);
     pipe.run(u64::MAX).expect("a transfer");
-    assert_eq!((pipe.sender.failures(), pipe.sender.progress().stored), (1, 2));
+    assert_eq!((pipe.sender.progress().failures, pipe.sender.progress().stored), (1, 2));
     assert!(pipe.sender.take_problems()[0].contains("top/b"));
     assert!(to.join("top/a").is_file() && to.join("top/b").is_dir() && to.join("top/c").is_file());
 }
@@ -356,7 +356,7 @@ fn a_file_that_is_there_is_replaced_when_the_new_one_is_complete_and_kept_with_k
     let keep = Directory::open(&to, true).expect("a folder");
     let mut pipe = Pipe::into(&from, keep, 1);
     pipe.run(u64::MAX).expect("a transfer");
-    assert_eq!(pipe.sender.failures(), 1);
+    assert_eq!(pipe.sender.progress().failures, 1);
     assert!(pipe.sender.take_problems()[0].contains("--keep"));
     assert_eq!(fs::read(to.join("x")).expect("a file"), b"old");
     drop(pipe);
@@ -386,7 +386,7 @@ fn a_file_that_changes_while_it_is_read_is_sent_again_and_given_up_after_three_t
         pipe.run(at).expect("a part of it");
         fs::write(&from, content(4_000_000 + at as usize % 1000, at)).expect("a file");
     }
-    assert_eq!(pipe.sender.failures(), 1);
+    assert_eq!(pipe.sender.progress().failures, 1);
     assert!(pipe.sender.take_problems().last().expect("a problem").contains("three times"));
     assert_eq!(fs::read(to.join("x")).expect("a file"), content(4_100_000, 2), "the old one stays");
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use super::{Pipe, content, same, tree};
 use crate::transfer::name::PART_FOLDER;
+use crate::transfer::receiver::Destination as _;
 use crate::transfer::store::Directory;
 
 #[test]

@@ -21,7 +21,7 @@ use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 use acklab_sim::app::{Bulk, Reader, ReaderModel};
 use acklab_sim::{End, Observer, Topology, World};
-use acklab_tcp::{Config, InitialWindow, LossRecovery};
+use acklab_tcp::{Config, InitialWindow};
 
 use super::algorithms::{congestion_control, discipline};
 use super::parameters::{Control, Phase, Set, Start};

@@ -1,9 +1,12 @@
-//! What a receiver has to say: records for the sender, problems in words, and how far it is.
+//! What a receiver and its sender say to each other, and where a sender's stream may go.
 
+use acklab_core::time::Time;
 use acklab_rudp::ranges::RangeSet;
 
+use crate::transfer::inlet::Inlet;
+use crate::transfer::journal::FileId;
 use crate::transfer::name::shown;
-use crate::transfer::record::{Broken, Record, VERSION};
+use crate::transfer::record::{Broken, Record, TransferId, VERSION};
 use crate::transfer::store::StoreError;
 
 /// Why a transfer cannot go on.
@@ -53,8 +56,72 @@ pub struct Received {
 pub(super) const UNKNOWN: Broken = Broken("a record names a file that was not named or is settled");
 pub(super) const NO_HELLO: Broken = Broken("the first record is not HELLO");
 
+/// Where a sender's stream goes, sans-IO as far as the network goes: a folder, or standard output.
+pub trait Destination {
+    /// What its sender and it have said.
+    fn dialogue(&self) -> &Dialogue;
+
+    /// The same.
+    fn dialogue_mut(&mut self) -> &mut Dialogue;
+
+    /// Works for a millisecond or so; true: there is more to do. It wants to be called after `wake` was, and
+    /// several times a second.
+    fn advance(&mut self, now: Time) -> Result<bool, ReceiveError>;
+
+    /// Whether everything is stored or refused, and the sender will be told.
+    fn is_finished(&self) -> bool;
+
+    /// All is stored or refused, and the sender knows: nothing of the transfer is kept for its next try, unless
+    /// there was no room for some of it, or the disk failed.
+    fn dismiss(&self) {}
+
+    /// Whether a sender that went silent may come again and go on.
+    fn may_go_on(&self) -> bool {
+        true
+    }
+
+    /// What has gone to standard output as a whole.
+    fn printed(&self) -> Option<Printed> {
+        None
+    }
+
+    /// Takes bytes of the sender's stream. [`Destination::advance`] works on them.
+    fn handle_block(&mut self, block: Vec<u8>) {
+        self.dialogue_mut().inlet.push(block);
+    }
+
+    /// Bytes that were taken and not worked on; above a few MiB no more should be given.
+    fn waiting(&self) -> usize {
+        self.dialogue().inlet.waiting()
+    }
+
+    /// Bytes for the stream back to the sender.
+    fn poll_block(&mut self) -> Option<Vec<u8>> {
+        Some(std::mem::take(&mut self.dialogue_mut().out)).filter(|out| !out.is_empty())
+    }
+
+    /// What was refused, since the last call, in words.
+    fn take_problems(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.dialogue_mut().problems)
+    }
+
+    /// How far it is.
+    fn received(&self) -> Received {
+        self.dialogue().received
+    }
+}
+
+/// A file that went to standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Printed {
+    pub(super) transfer: TransferId,
+    pub(super) id: FileId,
+}
+
+/// What has come from a sender and goes back to it.
 #[derive(Default)]
-pub(super) struct Replies {
+pub struct Dialogue {
+    inlet: Inlet,
     out: Vec<u8>,
     /// Chunks written since the last CONFIRM, and of which file.
     confirm: Option<(u64, RangeSet)>,
@@ -62,18 +129,15 @@ pub(super) struct Replies {
     problems: Vec<String>,
 }
 
-impl Replies {
-    /// Bytes for the stream back to the sender.
-    pub(super) fn poll_block(&mut self) -> Option<Vec<u8>> {
-        Some(std::mem::take(&mut self.out)).filter(|out| !out.is_empty())
+impl Dialogue {
+    /// The next record, if it is there as a whole.
+    pub(super) fn record(&mut self) -> Result<Option<Record>, Broken> {
+        self.inlet.record()
     }
 
-    pub(super) fn take_problems(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.problems)
-    }
-
-    pub(super) const fn received(&self) -> Received {
-        self.received
+    /// At most `most` of the bytes that follow the last record.
+    pub(super) fn data(&mut self, most: usize) -> Option<&[u8]> {
+        self.inlet.data(most)
     }
 
     pub(super) fn put(&mut self, record: &Record) {
