@@ -24,8 +24,11 @@ impl Interest {
     pub const QUEUE: Self = Self(8);
     /// Of the queues' events only packets dropped and marked: far fewer than all.
     pub const DROPS: Self = Self(16);
-    /// Everything.
-    pub const ALL: Self = Self(0xff);
+    /// Each packet's way through the links: far more than all others, so that it is told only where
+    /// it is asked for by name.
+    pub const PASSAGE: Self = Self(32);
+    /// Everything but [`Interest::PASSAGE`].
+    pub const ALL: Self = Self(31);
 
     /// Both sets together.
     #[must_use]
@@ -188,6 +191,20 @@ pub enum EventKind {
         /// The packet.
         packet: Packet,
     },
+    /// A packet came to a link.
+    Offered {
+        /// Link index in the world.
+        link: u32,
+        /// The packet.
+        packet: Packet,
+    },
+    /// A packet left the queue: its transmission begins.
+    Served {
+        /// Link index in the world.
+        link: u32,
+        /// The packet.
+        packet: Packet,
+    },
     /// A queue marked a packet congestion-experienced (or, ENCN, not congested).
     Marked {
         /// Link index in the world.
@@ -235,6 +252,7 @@ impl EventKind {
             Self::Congestion { .. } => Interest::CONGESTION,
             Self::Queue { .. } => Interest::QUEUE,
             Self::Dropped { .. } | Self::Marked { .. } => Interest::QUEUE.with(Interest::DROPS),
+            Self::Offered { .. } | Self::Served { .. } => Interest::PASSAGE,
         }
     }
 }

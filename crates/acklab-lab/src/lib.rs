@@ -12,6 +12,7 @@ pub mod expected;
 pub mod file;
 pub mod held;
 pub mod measured;
+pub mod monitor;
 pub mod network_file;
 pub mod output;
 pub mod parameter;

@@ -15,6 +15,7 @@ use crate::columns::{Column, Columns, ColumnsError};
 use crate::file::ScenarioFile;
 use crate::plan::Plan;
 use crate::replications;
+use crate::report::network::NetworkReport;
 use crate::report::run::{RunCase, RunReport, run_html};
 use crate::report::{self, Figure, Ladder, LineSeries, Lines, Plot, ReportError, exchange};
 use crate::results::{Results, hex};
@@ -68,7 +69,9 @@ impl Folder {
         samples(results).write_parquet(&mut parquet)?;
         self.write_file("samples.parquet", &parquet)?;
         let mut parquet = Vec::new();
-        replications::columns(results).write_parquet(&mut parquet)?;
+        let cases = results.cases.iter();
+        let each = cases.map(|case| (case.name(&results.plan), &case.replications));
+        replications::columns(each).write_parquet(&mut parquet)?;
         self.write_file("replications.parquet", &parquet)?;
         self.write_file("report.html", page(results)?.as_bytes())
     }
@@ -117,6 +120,16 @@ fn samples(results: &Results) -> Columns {
 fn page(results: &Results) -> Result<String, ReportError> {
     let plan = &results.plan;
     let scenario = plan.scenario;
+    if let Some(network) = results.looked() {
+        let report = NetworkReport {
+            title: format!("acklab run {}", scenario.declaration().name),
+            summary: scenario.declaration().summary.into(),
+            network,
+            terms: scenario.declaration().terms.to_vec(),
+            conditions: conditions(results),
+        };
+        return report.page().to_html();
+    }
     let doc = |name: &str| scenario.declaration().metrics.iter().find(|metric| metric.name == name);
     let words = |name: &str| {
         let unit = doc(name).map_or("", |metric| metric.unit);

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::columns::{Column, Columns};
 use crate::measured::Metrics;
-use crate::results::Results;
 
 /// What every replication of one case measured.
 #[derive(Clone, Debug, Default)]
@@ -76,13 +75,12 @@ impl Replications {
 
 /// All values of all cases: one row per case, flow, replication and metric. The flow is empty for what was
 /// measured over all flows.
-pub(crate) fn columns(results: &Results) -> Columns {
+pub(crate) fn columns<'a>(each: impl Iterator<Item = (String, &'a Replications)>) -> Columns {
     let (mut cases, mut flows, mut names) = (Words::default(), Words::default(), Words::default());
     let (mut numbers, mut values) = (Vec::new(), Vec::new());
-    for case in &results.cases {
-        let name = case.name(&results.plan);
-        for (flow, number, metric, value) in &case.replications.rows {
-            cases.push(&name);
+    for (case, replications) in each {
+        for (flow, number, metric, value) in &replications.rows {
+            cases.push(&case);
             flows.push(flow.as_deref().unwrap_or(""));
             names.push(metric);
             numbers.push(*number);

@@ -6,9 +6,11 @@ use serde_json::{Map, Value, json};
 use crate::expected::Expected;
 use crate::held::HeldExchange;
 use crate::measured::Metrics;
+use crate::monitor::NetworkRecord;
 use crate::parameter::Settings;
 use crate::plan::Plan;
 use crate::replications::Replications;
+use crate::report::network::Network;
 use crate::scenario::{Flow, Replication};
 use crate::timing::Timing;
 
@@ -28,6 +30,8 @@ pub struct Results {
     pub flows: Vec<FlowResult>,
     /// Each case, in the plan's order.
     pub cases: Vec<CaseResult>,
+    /// A closer look at flows and links, where one was asked for.
+    pub network: Option<NetworkRecord>,
     /// What it cost.
     pub timing: Timing,
 }
@@ -146,6 +150,13 @@ impl CaseResult {
 }
 
 impl Results {
+    /// The closer look with the metrics that belong to it, where there is one.
+    pub fn looked(&self) -> Option<Network<'_>> {
+        let record = self.network.as_ref()?;
+        let flows = self.flows.iter().map(|flow| &flow.metrics).collect();
+        Some(Network { record, metrics: &self.metrics, flows })
+    }
+
     /// The contract's JSON; with a grid, `cases` stands beside the contract's keys.
     pub fn to_json(&self) -> Value {
         let mut object = Map::new();
@@ -169,6 +180,11 @@ impl Results {
         }
         if self.plan.all {
             add("cases", self.cases.iter().map(|case| case.to_json(&self.plan)).collect());
+        }
+        if let Some(network) = self.looked() {
+            let tables = [("flows", network.flow_table()), ("links", network.link_table())];
+            let tables = tables.map(|(name, table)| (name.to_owned(), table.to_json()));
+            add("network", Value::Object(tables.into_iter().collect()));
         }
         add("timing", self.timing.to_json());
         Value::Object(object)

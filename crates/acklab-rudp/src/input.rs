@@ -126,22 +126,19 @@ impl Connection {
 impl Connection {
     fn handle_short(&mut self, now: Time, addrs: PathAddrs, ecn: Ecn, datagram: &mut [u8]) {
         let Ok(header) = ShortHeader::parse(datagram) else { return };
-        let Some(session) = &mut self.session else { return };
         if header.connection != self.local_id || matches!(self.stage, Stage::Closed) {
             return;
         }
         let path = header.path;
         let known = self.paths.index_of(path);
-        let may_open = !self.client
-            && matches!(self.stage, Stage::Open | Stage::Answering(_))
-            && self.paths.may_open(path);
         let number = match known {
             Some(index) => self.paths[index].number_of(&header),
-            None => may_open.then(|| (expand(header.number32, 0), true)),
+            None => self.may_open(path).then(|| (expand(header.number32, 0), true)),
         };
         let Some((number, newest)) = number else { return };
         let keep = Span::from_nanos(3 * self.paths.slowest_pto().as_nanos());
         let sealed = Sealed { path, number, phase: header.key_phase, newest, keep };
+        let Some(session) = &mut self.session else { return };
         if !session.open(now, &sealed, datagram) {
             if session.is_worn() {
                 self.close(now, Code::AeadLimit, "");
@@ -155,6 +152,13 @@ impl Connection {
         let arrived = Arrived { index, number, newest, addrs, ecn, bytes: datagram.len() };
         let frames = &datagram[SHORT_HEADER..datagram.len() - TAG];
         self.handle_authentic(now, arrived, frames);
+    }
+
+    /// Whether a packet with that unknown path id may open a path here.
+    fn may_open(&self, path: u8) -> bool {
+        !self.client
+            && matches!(self.stage, Stage::Open | Stage::Answering(_))
+            && self.paths.may_open(path)
     }
 
     fn handle_authentic(&mut self, now: Time, arrived: Arrived, frames: &[u8]) {

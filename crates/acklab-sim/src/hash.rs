@@ -53,6 +53,8 @@ impl ResultHash {
             EventKind::Congestion { .. }
             | EventKind::Queue { .. }
             | EventKind::Dropped { .. }
+            | EventKind::Offered { .. }
+            | EventKind::Served { .. }
             | EventKind::Marked { .. } => return,
         };
         self.word(event.time.as_nanos());

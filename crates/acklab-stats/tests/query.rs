@@ -1,11 +1,11 @@
 //! Goal: queries are read as the grammar says, errors say where and how to mend, no text panics.
 //! Method: tables of queries and errors; arbitrary texts; printing and parsing again.
 
-use acklab_stats::Verdict;
 use acklab_stats::query::{
     Binary, Bound, Expression, Filter, Function, Limit, Measure, Path, Query, Reduction,
     SignalName, Span, Unary, Value, Window, Within, parse,
 };
+use acklab_stats::{Procedure, Settings, Verdict};
 use proptest::prelude::*;
 
 /// The canonical text of a query.
@@ -384,6 +384,30 @@ proptest! {
         let text = query.to_string();
         let parsed = parse(&text);
         prop_assert_eq!(parsed.map_err(|error| error.to_string()), Ok(query));
+    }
+
+    #[test]
+    fn no_query_panics_on_any_run(query in query(), runs in prop::collection::vec(
+        prop::collection::vec((0.0..2.0_f64, prop::num::f64::ANY), 0..6), 1..5))
+    {
+        let text = query.to_string();
+        let names = ["x", "itae", "queue.length", "flow[2].cwnd", "a.b[0]", "max", "E", "_s1"];
+        let bound = query.bind(&text, &names);
+        if let Ok(bound) = bound
+            && let Ok(mut procedure) = Procedure::new(&bound, &Settings::default())
+        {
+            for (number, run) in (0..).zip(&runs) {
+                let mut monitor = bound.monitor(number);
+                let mut time = 0.0;
+                for (step, value) in run {
+                    time += step;
+                    monitor.observe(time, &[*value; 8]);
+                }
+                procedure.push(monitor.finish(time + 1.0));
+                let interval = procedure.report().interval;
+                prop_assert!(interval.is_none_or(|found| found.low <= found.high), "{text}");
+            }
+        }
     }
 
     #[test]

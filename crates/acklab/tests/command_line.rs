@@ -272,6 +272,37 @@ fn completions_are_written_for_common_shells() {
 }
 
 #[test]
+fn several_links_of_a_network_are_looked_at_closer() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml");
+    let file = file.to_str().expect("a plain path");
+    let plain = ["run", file, "--set", "duration=6s"];
+    let links = ["--watch", "r1 -> r2", "--watch", "r2->server"];
+    let output = acklab(&[&plain[..], &links].concat());
+    let text = String::from_utf8_lossy(&output.stdout);
+    for word in ["a → server  bulk, cubic", "RTT p99", "r2 -> server  100.00", "wait max"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let closely = json(&[&plain[..], &links, &["--format", "json"]].concat());
+    let names = |list: &str, key: &str| -> Vec<String> {
+        let rows = closely["network"][list].as_array().expect("rows").iter();
+        rows.map(|row| row[key].as_str().expect("a name").to_owned()).collect()
+    };
+    assert_eq!(names("flows", "flow"), ["A", "B"]);
+    assert_eq!(names("links", "link"), ["r1 -> r2", "r2 -> server"]);
+    let plain = json(&[&plain[..], &["--format", "json"]].concat());
+    assert_eq!((&plain["hash"], &plain["metrics"]), (&closely["hash"], &closely["metrics"]));
+    assert!(plain.get("network").is_none(), "looked at without being asked");
+
+    let (code, errors) = failure(&["run", file, "--watch", "r1 -> r7"]);
+    assert!(
+        code == 2 && errors.contains("--watch: no link has that name; did you mean"),
+        "{errors}"
+    );
+    let (code, errors) = failure(&["run", "rfc7928", "--watch", "r1 -> r2"]);
+    assert!(code == 2 && errors.contains("rfc7928 is built in"), "{errors}");
+}
+
+#[test]
 fn a_networks_file_is_run_asked_listed_and_its_mistakes_are_placed() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml");
     let text = fs::read_to_string(&file).expect("the example is there");

@@ -95,7 +95,7 @@ impl House {
                     path.file_stem().is_some_and(|stem| stem == "tests" || stem == "hostile");
                 if path.is_dir() {
                     pending.push(path);
-                } else if name.ends_with(".rs") && !of_tests {
+                } else if path.extension().is_some_and(|end| end == "rs") && !of_tests {
                     house.add(&name, &fs::read_to_string(&path).expect("a source file"));
                 }
             }
@@ -145,7 +145,9 @@ impl House {
         let mut reached: BTreeMap<(String, String), BTreeSet<&str>> = BTreeMap::new();
         for (file, items) in &self.files {
             let mut reader = Reader { house: self, file, me: None, found: BTreeSet::new() };
-            items.iter().for_each(|item| reader.visit_item(item));
+            for item in items {
+                reader.visit_item(item);
+            }
             for field in reader.found {
                 reached.entry(field).or_default().insert(file);
             }
@@ -203,7 +205,7 @@ impl Reader<'_> {
             return;
         }
         // The files of a folder see what its mod.rs keeps to itself.
-        let sees = |known: &Struct| {
+        let is_visible = |known: &Struct| {
             let folder = known.file.strip_suffix("mod.rs").filter(|folder| !folder.is_empty());
             known.file == self.file
                 || folder.is_some_and(|folder| self.file.starts_with(folder))
@@ -211,7 +213,7 @@ impl Reader<'_> {
         };
         let candidates =
             self.house.structs.iter().filter(|(_, known)| known.fields.contains_key(field));
-        let seen = candidates.filter(|(_, known)| sees(known));
+        let seen = candidates.filter(|(_, known)| is_visible(known));
         let found: Vec<_> = seen.map(|(name, _)| (name.clone(), field.to_owned())).collect();
         self.found.extend(found);
     }

@@ -124,7 +124,8 @@ impl Link {
     /// one can wait until it is asked for its length.
     #[inline]
     fn keep_up(&mut self, now: Time, sink: &mut Sink) {
-        if sink.wants(Interest::QUEUE) || matches!(self.waiting, Waiting::Managed(_)) {
+        let told = sink.wants(Interest::QUEUE.with(Interest::PASSAGE));
+        if told || matches!(self.waiting, Waiting::Managed(_)) {
             self.advance(now, sink);
         }
     }
@@ -148,8 +149,10 @@ impl Link {
         while let Some(next) = self.transit.get(*started).filter(|next| next.start <= now) {
             *started += 1;
             *bytes -= u64::from(next.packet.size());
+            let (link, packet) = (self.index, next.packet);
             let (packets, bytes) = ((self.transit.len() - *started) as u32, *bytes);
-            sink.record(next.start, EventKind::Queue { link: self.index, packets, bytes });
+            sink.record(next.start, EventKind::Served { link, packet });
+            sink.record(next.start, EventKind::Queue { link, packets, bytes });
         }
     }
 
@@ -165,6 +168,7 @@ impl Link {
             let packet = queue.dequeue(start, &mut self.verdicts);
             self.tell_queue(start, sink);
             let Some(packet) = packet else { return };
+            sink.record(start, EventKind::Served { link: self.index, packet });
             self.transmit(start, &packet);
         }
     }
@@ -246,6 +250,7 @@ impl Endpoint for Link {
             Waiting::Computed { limit: Limit::NONE, .. } => self.keep_up(now, sink),
             _ => self.advance(now, sink),
         }
+        sink.record(now, EventKind::Offered { link: self.index, packet });
         match &mut self.waiting {
             Waiting::Computed { limit, started, bytes } => {
                 let waiting = (self.transit.len() - *started) as u32;
