@@ -193,6 +193,45 @@ impl Connection {
     }
 }
 
+/// What leaves.
+impl Connection {
+    /// Most calls find nothing due: this stays out of their way.
+    #[inline(never)]
+    fn next_packet(&mut self, now: Time, sink: &mut Sink) -> Option<Packet> {
+        if let Some(reply) = self.reply.take() {
+            output::tell(now, self.flow, &reply, false, sink);
+            return Some(output::packet(self.flow, reply));
+        }
+        let mut output = Output {
+            now,
+            flow: self.flow,
+            config: &self.config,
+            state: self.life.state,
+            life: &mut self.life,
+            tx: &mut self.tx,
+            rx: &mut self.rx,
+            sink,
+        };
+        let packet = output.next();
+        if packet.is_none() {
+            self.output_due = false;
+            if self.life.state != State::Closed {
+                self.tx.settle(now);
+                self.life.settle(now, self.tx.is_blocked().then(|| self.tx.rto()));
+            }
+        }
+        packet
+    }
+}
+
+const fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(a), Some(b)) => Some(if a.as_nanos() <= b.as_nanos() { a } else { b }),
+        (Some(at), None) | (None, Some(at)) => Some(at),
+        (None, None) => None,
+    }
+}
+
 impl Endpoint for Connection {
     type AppEvent = AppEvent;
 
@@ -249,37 +288,14 @@ impl Endpoint for Connection {
     }
 
     fn poll_transmit(&mut self, now: Time, sink: &mut Sink) -> Option<Packet> {
-        if let Some(reply) = self.reply.take() {
-            output::tell(now, self.flow, &reply, false, sink);
-            return Some(output::packet(self.flow, reply));
-        }
-        if !self.output_due {
+        if self.reply.is_none() && !self.output_due {
             return None;
         }
-        let mut output = Output {
-            now,
-            flow: self.flow,
-            config: &self.config,
-            state: self.life.state,
-            life: &mut self.life,
-            tx: &mut self.tx,
-            rx: &mut self.rx,
-            sink,
-        };
-        let packet = output.next();
-        if packet.is_none() {
-            self.output_due = false;
-            if self.life.state != State::Closed {
-                self.tx.settle(now);
-                self.life.settle(now, self.tx.is_blocked(), self.tx.rto());
-            }
-        }
-        packet
+        self.next_packet(now, sink)
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let deadlines = [self.tx.poll_timeout(), self.rx.poll_timeout(), self.life.poll_timeout()];
-        deadlines.into_iter().flatten().min()
+        earlier(self.tx.poll_timeout(), earlier(self.rx.poll_timeout(), self.life.poll_timeout()))
     }
 
     fn poll_event(&mut self) -> Option<AppEvent> {

@@ -9,7 +9,6 @@
 use crate::config::Config;
 use crate::life::{AppEvent, Life};
 use crate::options::Terms;
-use crate::output;
 use crate::receive::{Receiver, Timing};
 use crate::send::Sender;
 use crate::state::{Cause, State};
@@ -203,8 +202,7 @@ impl Arrival<'_> {
 
     /// A bare ACK for what arrived before the present segment.
     fn acknowledge_pending(&mut self) {
-        let nothing = self.tx.segment(self.tx.nothing(false));
-        let ack = output::carry(nothing, self.rx.offer(self.now));
+        let ack = self.rx.segment(self.now, self.tx.next_to_send(), Flags(0), 0);
         if let Some(sent) = self.rx.on_sent(self.now, &ack) {
             let (flow, reason, delay) = (self.flow, AckReason::Policy, sent.delay);
             self.sink.record(self.now, EventKind::AckSent { flow, reason, delay });

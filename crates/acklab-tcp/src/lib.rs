@@ -2,14 +2,14 @@
 //!
 //! [`Connection`] answers to the five verbs of [`acklab_core::endpoint::Endpoint`] and to the
 //! application's verbs (write, read, close, the socket options). Which file does what:
-//! - `state`: the states, one transition table; `connection`: the block and the application's verbs;
-//! - `input`: segment arrival in the order of RFC 9293 section 3.10.7; `opening`: the SYN states;
-//! - `output`: what may leave now; `timers`: what a deadline does;
-//! - `send_buffer`, `receive_buffer`: lengths only, see below; `options`: what was negotiated;
-//! - `nagle`, `rto`, `sack`, `recovery`, `ecn`: the algorithms, each by its RFC;
-//! - `flight`: the segments that are out and what they weigh in the window; `usage`: whether it was full;
-//! - `news`: what the congestion control is told of each ACK; `rate`, `pacing`: the same of
-//!   delivery rates, and departures at the rate it asks for; `returned`: segments sent back.
+//! - `connection`: the verbs, which ask the three owners: `life` (the states of `state`'s table, probes,
+//!   TIME-WAIT), `send` and `receive`;
+//! - `input`: segment arrival in the order of RFC 9293 section 3.10.7; `output`: segments of ours; both own
+//!   nothing;
+//! - `send`: what each ACK tells; `send::next`: what may leave; `send::queue`: the segments that are out;
+//!   `send::recovery`: what is lost and sent again, and the time-out; `send::scoreboard`: SACK;
+//! - `receive`: what arrives and is owed for it; buffers on both sides hold lengths only, see below;
+//! - `options`: what the SYNs agree on; `config`, `system`, `nagle`: what a connection is set up with.
 //!
 //! Internally every position in a direction is a 64-bit offset from the initial sequence number
 //! (SYN at 0, first byte at 1, FIN after the last byte), so nothing inside wraps; `Seq` appears only

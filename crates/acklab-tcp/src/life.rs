@@ -286,12 +286,14 @@ impl Life {
     }
 
     /// Output found nothing more to send; `blocked`: only the peer's window keeps data from leaving. Probes
-    /// begin after one time-out, then wait twice as long each time up to the ceiling.
-    pub(super) fn settle(&mut self, now: Time, blocked: bool, rto: Span) {
-        if !blocked || !self.state.may_send() {
+    /// begin after that time-out, then wait twice as long each time up to the ceiling.
+    pub(super) fn settle(&mut self, now: Time, blocked: Option<Span>) {
+        let Some(rto) = blocked.filter(|_| self.state.may_send()) else {
             self.timers.stop(Timer::Persist);
             self.persist_backoffs = 0;
-        } else if self.timers.deadline(Timer::Persist).is_none() {
+            return;
+        };
+        if self.timers.deadline(Timer::Persist).is_none() {
             let factor = 1_u64 << self.persist_backoffs.min(40);
             self.timers.set(Timer::Persist, now + (rto * factor).min(self.max_rto));
         }

@@ -3,12 +3,12 @@
 
 use crate::config::Config;
 use crate::life::{Life, Probe};
-use crate::receive::{Offer, Receiver};
+use crate::receive::Receiver;
 use crate::send::{Sender, Stretch};
 use crate::state::State;
 use acklab_core::event::{EventKind, FlowKey, Interest, Sink};
 use acklab_core::packet::{Body, Ecn, Packet};
-use acklab_core::segment::{Flags, TcpOptions, TcpRepr};
+use acklab_core::segment::{Flags, TcpRepr};
 use acklab_core::time::Time;
 
 /// An output pass, and whom it asks.
@@ -80,7 +80,8 @@ impl Output<'_> {
     /// The segment of a stretch leaves; the ACK policy, the congestion control and the listeners know.
     fn emit(&mut self, stretch: Stretch) -> Packet {
         let (now, flow) = (self.now, self.flow);
-        let segment = carry(self.tx.segment(stretch), self.rx.offer(now));
+        let (start, flags, len) = (stretch.start, self.tx.flags(stretch), self.tx.payload(stretch));
+        let segment = self.rx.segment(now, self.tx.seq(start), flags, len);
         let sent = self.rx.on_sent(now, &segment);
         self.tx.on_sent(now, stretch, &segment);
         if self.sink.wants(Interest::TRANSPORT) {
@@ -97,21 +98,6 @@ impl Output<'_> {
             }
             None => packet(flow, segment),
         }
-    }
-}
-
-/// A segment of ours with what rides on it.
-pub(super) fn carry(segment: TcpRepr, offer: Offer) -> TcpRepr {
-    TcpRepr {
-        ack: offer.ack,
-        flags: segment.flags.with(offer.flags),
-        window: offer.window,
-        options: TcpOptions {
-            sack: offer.sack,
-            timestamp: offer.timestamp,
-            ..TcpOptions::default()
-        },
-        ..segment
     }
 }
 

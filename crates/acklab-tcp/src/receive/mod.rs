@@ -17,7 +17,7 @@ use acklab_core::ack::{AckPolicy, DataSample, Decision, Policy, ReadSample};
 use acklab_core::cc::EcnFeedback;
 use acklab_core::event::AckReason;
 use acklab_core::packet::Ecn;
-use acklab_core::segment::{Flags, SackBlocks, TcpRepr, Timestamp};
+use acklab_core::segment::{Flags, SackBlocks, TcpOptions, TcpRepr, Timestamp};
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 use buffer::ReceiveBuffer;
@@ -29,17 +29,6 @@ pub(super) struct Timing {
     pub(super) srtt: Option<Span>,
     /// Retransmission time-out.
     pub(super) rto: Span,
-}
-
-/// What rides on every segment of ours.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Offer {
-    pub(super) ack: Seq,
-    pub(super) window: u16,
-    /// ACK, and ECE where a mark is echoed.
-    pub(super) flags: Flags,
-    pub(super) sack: SackBlocks,
-    pub(super) timestamp: Option<Timestamp>,
 }
 
 /// An ACK left that something waited for.
@@ -356,14 +345,26 @@ impl Receiver {
         }
     }
 
-    /// What rides on a segment that leaves now; the window it announces is announced.
-    pub(super) fn offer(&mut self, now: Time) -> Offer {
-        Offer {
+    /// The segment that leaves now with `payload_len` bytes from `seq` on, and what rides on it: the window
+    /// that it announces is announced.
+    pub(super) fn segment(
+        &mut self,
+        now: Time,
+        seq: Seq,
+        flags: Flags,
+        payload_len: u32,
+    ) -> TcpRepr {
+        TcpRepr {
+            seq,
             ack: self.next_expected(),
+            flags: flags.with(if self.echo { Flags::ACK.with(Flags::ECE) } else { Flags::ACK }),
             window: self.buffer.announce(self.terms.mss, self.terms.our_scale),
-            flags: if self.echo { Flags::ACK.with(Flags::ECE) } else { Flags::ACK },
-            sack: self.sack_blocks(),
-            timestamp: self.terms.timestamps.then(|| self.stamp(now)),
+            options: TcpOptions {
+                sack: self.sack_blocks(),
+                timestamp: self.terms.timestamps.then(|| self.stamp(now)),
+                ..TcpOptions::default()
+            },
+            payload_len,
         }
     }
 

@@ -294,7 +294,7 @@ impl Sender {
         let (una, in_flight) = (self.queue.una(), self.queue.flight_size());
         let advanced = news.ack > una;
         let acked = self.queue.weigh(una, news.ack);
-        let state = self.congestion.snapshot();
+        let before = (!advanced).then(|| self.congestion.snapshot());
         let in_fast_recovery = self.recovery.phase() == Phase::Fast;
         let delivered = self.recovery.newly_delivered(news.ack, acked, news.sacked, &self.queue);
         let mut rtt = None;
@@ -329,7 +329,7 @@ impl Sender {
         } else if advanced {
             self.timers.stop(Timer::Retransmit);
         }
-        if advanced || self.congestion.snapshot() != state {
+        if advanced || before != Some(self.congestion.snapshot()) {
             self.tell_congestion(now, sink);
         }
         if entered {
@@ -474,5 +474,10 @@ impl Sender {
         let Snapshot { cwnd, ssthresh } = self.congestion.snapshot();
         let (flow, in_flight, acked) = (self.flow, self.in_flight(), self.queue.una());
         sink.record(now, EventKind::Congestion { flow, cwnd, ssthresh, in_flight, acked });
+    }
+
+    /// The next deadline.
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        self.timers.next()
     }
 }

@@ -126,6 +126,11 @@ impl Sender {
     /// Lost data first, then new data, then what is only perhaps lost (RFC 6675 `NextSeg`), in a segment
     /// that carries `sack_blocks`.
     pub(crate) fn next(&mut self, now: Time, sack_blocks: u32, sink: &mut Sink) -> Option<Stretch> {
+        if self.in_flight() == 0 && !self.has_new() {
+            self.window_blocked = false;
+            self.note_app_limited();
+            return None;
+        }
         let mss = self.terms.full_segment(sack_blocks);
         if let Some((start, end)) = self.queue.next_returned(now) {
             let again = Again::returned(start, end.min(start + u64::from(mss)));
@@ -153,10 +158,16 @@ impl Sender {
         self.resend_if_room(now, doubtful)
     }
 
+    /// Whether data, or the FIN, waits to be sent for the first time.
+    const fn has_new(&self) -> bool {
+        let (nxt, data_end) = (self.queue.nxt(), self.buffer.end());
+        nxt < data_end || (nxt == data_end && self.buffer.is_closed())
+    }
+
     /// Decides about new data.
     fn next_new(&self, mss: u32) -> Next {
         let (una, nxt, data_end) = (self.queue.una(), self.queue.nxt(), self.buffer.end());
-        if nxt > data_end || (nxt == data_end && !self.buffer.is_closed()) {
+        if !self.has_new() {
             return Next::Nothing;
         }
         let pending = data_end - nxt;
@@ -186,7 +197,6 @@ impl Sender {
         Next::Send { end: nxt + len + u64::from(fin), full }
     }
 
-    /// Bytes that the peer's window lets pass.
     const fn usable(&self) -> u64 {
         (self.queue.una() + self.space.wnd).saturating_sub(self.queue.nxt())
     }
@@ -263,20 +273,18 @@ impl Sender {
         Stretch { start: at, end: at, again: false, fresh: false }
     }
 
-    /// The segment of a stretch, without what rides on it.
-    pub(crate) fn segment(&self, stretch: Stretch) -> TcpRepr {
+    /// Payload bytes of a stretch.
+    pub(crate) fn payload(&self, stretch: Stretch) -> u32 {
+        stretch.end.min(self.buffer.end()).saturating_sub(stretch.start) as u32
+    }
+
+    /// FIN and PSH of a stretch's segment. The FIN's place in the sequence space is the one after the data.
+    pub(crate) fn flags(&self, stretch: Stretch) -> Flags {
         let Stretch { start, end, .. } = stretch;
         let data_end = self.buffer.end();
-        let len = end.min(data_end).saturating_sub(start) as u32;
-        let mut flags = Flags(0);
-        // The FIN's place in the sequence space is the one after the data.
-        if self.buffer.is_closed() && (start..end).contains(&data_end) {
-            flags = flags.with(Flags::FIN);
-        }
-        if len > 0 && start + u64::from(len) == data_end {
-            flags = flags.with(Flags::PSH);
-        }
-        TcpRepr { seq: self.seq(start), flags, payload_len: len, ..TcpRepr::default() }
+        let push = if start < data_end && data_end <= end { Flags::PSH } else { Flags(0) };
+        let fin = self.buffer.is_closed() && start <= data_end && data_end < end;
+        if fin { push.with(Flags::FIN) } else { push }
     }
 
     /// A segment left.
@@ -488,10 +496,5 @@ impl Sender {
         if self.in_flight() > 0 && self.timers.deadline(Timer::Retransmit).is_none() {
             self.arm_retransmission(now);
         }
-    }
-
-    /// The next deadline.
-    pub(crate) fn poll_timeout(&self) -> Option<Time> {
-        self.timers.next()
     }
 }

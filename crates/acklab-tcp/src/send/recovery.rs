@@ -5,20 +5,18 @@
 //!   inflation is kept apart from cwnd and taken off the pipe, which is the same inequality;
 //! - classic Reno (RFC 5681 section 3.2, 4.3BSD-Reno): the same up to the first ACK of new data, which
 //!   ends recovery; nothing keeps the duplicates of one window from beginning another;
-//! - after a time-out: everything unacknowledged counts as lost and is sent again as the window
-//!   allows (RFC 5681 section 3.1), but for what SACK reported (RFC 6675 section 5.1).
+//! - after a time-out: all but what SACK reported (RFC 6675 section 5.1) counts as lost and is sent again
+//!   as the window allows (RFC 5681 section 3.1).
 //!
 //! RFC 6675 lets the rescue leave at once and even if its bytes were sent again already; we wait for the first
 //! partial ACK and take only bytes sent once, for until then the tail's own SACK is still on its way.
 //!
-//! The time-out is RFC 6298's. Round trips are measured from the send time of the newest segment that an ACK
-//! covers, and only where nothing below it was sent twice (Karn's algorithm, its section 3); with timestamps
-//! an echo serves where Karn forbids.
+//! The time-out is RFC 6298's. Round trips are those of the newest segment that an ACK covers, where nothing
+//! below it was sent twice (Karn's algorithm, its section 3); a timestamp's echo serves where Karn forbids.
 //!
-//! What arrived is counted once, in what the window counts ([`super::queue`]): with SACK when it is first
-//! reported; without, a duplicate counts as one segment on account, which the next cumulative ACKs settle
-//! (of each of them one segment, the hole it filled, cannot have been on account). After the peer's SACKs
-//! were thrown away bytes may count twice.
+//! What arrived is counted once, as the window counts it: with SACK when it is first reported; without, a
+//! duplicate counts as one segment on account, which the next cumulative ACKs settle (of each of them one
+//! segment, the hole it filled, was not). Once SACKs were thrown away bytes may count twice.
 //!
 //! After a second time-out in a row the scoreboard is thrown away, since the peer may have reneged
 //! (RFC 2018 section 8). Left out: F-RTO, DSACK undo, RACK.
@@ -53,7 +51,7 @@ impl Again {
     }
 
     /// Whether it leaves whatever the window.
-    pub(super) fn is_forced(&self) -> bool {
+    pub(super) const fn is_forced(&self) -> bool {
         matches!(self.rule, Rule::Forced | Rule::Returned)
     }
 }
@@ -66,7 +64,7 @@ enum Rule {
     Hole,
     /// `NextSeg` rule 4.
     Rescue,
-    /// None of ours: a switch sent it back.
+    /// A switch sent it back.
     Returned,
 }
 
@@ -302,12 +300,12 @@ impl Recovery {
         }
     }
 
-    /// The retransmission timer or a probe sends [.., end) a second time.
+    /// What ends at `end` leaves a second time, or may.
     pub(super) fn on_sent_twice(&mut self, end: u64) {
         self.karn_below = self.karn_below.max(end);
     }
 
-    /// Whether everything from `una` on left once, so that its round trip can be measured (Karn's algorithm).
+    /// Whether everything from `una` on left once (Karn's algorithm).
     pub(super) const fn left_once(&self, una: u64) -> bool {
         una >= self.karn_below
     }
@@ -316,7 +314,7 @@ impl Recovery {
     pub(super) fn next_lost(&mut self, mss: u32, queue: &Queue) -> Option<Again> {
         while let Some(lost) = self.find_lost(mss, queue) {
             match queue.returned_until(lost.start) {
-                Some(end) => self.pass_over(end),
+                Some(end) => self.on_filled(end),
                 None => return Some(lost),
             }
         }
@@ -327,17 +325,11 @@ impl Recovery {
     pub(super) fn next_doubtful(&mut self, mss: u32, queue: &Queue) -> Option<Again> {
         while let Some(doubtful) = self.find_doubtful(mss, queue) {
             match queue.returned_until(doubtful.start) {
-                Some(end) => self.pass_over(end),
+                Some(end) => self.on_filled(end),
                 None => return Some(doubtful),
             }
         }
         None
-    }
-
-    /// The hole in front of `end` is filled by a segment that came back.
-    fn pass_over(&mut self, end: u64) {
-        self.forced = false;
-        self.high_rxt = self.high_rxt.max(end);
     }
 
     fn find_lost(&self, mss: u32, queue: &Queue) -> Option<Again> {
@@ -378,17 +370,19 @@ impl Recovery {
         Some(Again { start: start.max(end.saturating_sub(mss)), end, rule: Rule::Rescue })
     }
 
-    /// A stretch was sent again.
     pub(super) fn on_resent(&mut self, sent: Again) {
         self.on_sent_twice(sent.end);
         match sent.rule {
             Rule::Rescue => self.rescued = true,
             Rule::Returned => {}
-            Rule::Forced | Rule::Hole => {
-                self.forced = false;
-                self.high_rxt = self.high_rxt.max(sent.end);
-            }
+            Rule::Forced | Rule::Hole => self.on_filled(sent.end),
         }
+    }
+
+    /// What is missing below `end` left again, or is for a segment that came back to bring.
+    fn on_filled(&mut self, end: u64) {
+        self.forced = false;
+        self.high_rxt = self.high_rxt.max(end);
     }
 }
 
@@ -421,6 +415,8 @@ pub(super) struct RtoEstimator {
     backoffs: u32,
     /// Expiries since the last progress.
     attempts: u32,
+    /// In force.
+    rto: Span,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -431,8 +427,9 @@ struct Measured {
 
 impl RtoEstimator {
     /// Nothing measured yet: the initial time-out holds (section 2.1).
-    pub(super) const fn new(bounds: Rto) -> Self {
-        Self { bounds, measured: None, backoffs: 0, attempts: 0 }
+    pub(super) fn new(bounds: Rto) -> Self {
+        let rto = bounds.initial.min(bounds.max);
+        Self { bounds, measured: None, backoffs: 0, attempts: 0, rto }
     }
 
     /// A round trip was measured (sections 2.2 and 2.3); it ends the back-off.
@@ -449,12 +446,14 @@ impl RtoEstimator {
                 Measured { srtt: Span::from_nanos(srtt), rttvar: Span::from_nanos(rttvar) }
             }
         });
+        self.update();
     }
 
     /// The timer expired: twice the time-out from now on (section 5.5).
     pub(super) fn on_timeout(&mut self) {
         self.backoffs = self.backoffs.saturating_add(1);
         self.attempts += 1;
+        self.update();
     }
 
     /// The peer acknowledged something new.
@@ -471,6 +470,7 @@ impl RtoEstimator {
     pub(super) fn on_syn_timeout(&mut self) {
         self.bounds.initial = self.bounds.initial.max(Span::from_secs(3));
         self.backoffs = 0;
+        self.update();
     }
 
     /// The smoothed round trip.
@@ -478,8 +478,13 @@ impl RtoEstimator {
         self.measured.map(|m| m.srtt)
     }
 
-    /// The time-out in force (sections 2.3, 2.4 and 5.5).
-    pub(super) fn rto(&self) -> Span {
+    /// The time-out in force.
+    pub(super) const fn rto(&self) -> Span {
+        self.rto
+    }
+
+    /// Sections 2.3, 2.4 and 5.5.
+    fn update(&mut self) {
         let bounds = &self.bounds;
         let base = match self.measured {
             None => bounds.initial,
@@ -492,6 +497,6 @@ impl RtoEstimator {
             }
         };
         let factor = 1_u64 << self.backoffs.min(40);
-        (base * factor).min(bounds.max)
+        self.rto = (base * factor).min(bounds.max);
     }
 }
