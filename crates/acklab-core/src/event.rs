@@ -22,7 +22,7 @@ impl Interest {
     pub const CONGESTION: Self = Self(4);
     /// Queues and links: enqueued, dropped, marked.
     pub const QUEUE: Self = Self(8);
-    /// Of the queues' events only packets dropped and marked: far fewer than all.
+    /// Of the links' events only packets dropped, marked and copied: far fewer than all.
     pub const DROPS: Self = Self(16);
     /// Everything.
     pub const ALL: Self = Self(0xff);
@@ -188,6 +188,13 @@ pub enum EventKind {
         /// The packet.
         packet: Packet,
     },
+    /// A link made a second packet of one: both are on their way from now on.
+    Copied {
+        /// Link index in the world.
+        link: u32,
+        /// The packet.
+        packet: Packet,
+    },
     /// A queue marked a packet congestion-experienced (or, ENCN, not congested).
     Marked {
         /// Link index in the world.
@@ -220,7 +227,7 @@ pub enum Release {
 }
 
 impl EventKind {
-    /// The class it belongs to; drops and marks belong to two.
+    /// The class it belongs to; drops, marks and copies belong to two.
     pub const fn class(&self) -> Interest {
         match self {
             Self::MessageWritten { .. }
@@ -234,7 +241,9 @@ impl EventKind {
             | Self::Loss { .. } => Interest::TRANSPORT,
             Self::Congestion { .. } => Interest::CONGESTION,
             Self::Queue { .. } => Interest::QUEUE,
-            Self::Dropped { .. } | Self::Marked { .. } => Interest::QUEUE.with(Interest::DROPS),
+            Self::Dropped { .. } | Self::Copied { .. } | Self::Marked { .. } => {
+                Interest::QUEUE.with(Interest::DROPS)
+            }
         }
     }
 }
@@ -259,6 +268,11 @@ impl Sink {
     /// A sink for the classes in `interest`; with [`Interest::NONE`] it records nothing.
     pub const fn new(interest: Interest) -> Self {
         Self { interest, events: Vec::new() }
+    }
+
+    /// From now on it takes the classes in `interest`.
+    pub const fn listen(&mut self, interest: Interest) {
+        self.interest = interest;
     }
 
     /// Whether somebody wants events of `class`: ask before computing what is costly to tell.

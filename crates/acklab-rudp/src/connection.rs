@@ -19,6 +19,7 @@ use super::piece::{ContentEvent, Piece};
 use super::protect::{ClientGreeter, Entropy};
 use super::scheduler::Scheduler;
 use super::sent::{Item, Items, News};
+use super::telling::Telling;
 use crate::wire::Parameters;
 use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
@@ -56,15 +57,15 @@ pub enum Event {
 
 /// A batch of datagrams of one length, of which the last may be shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transmit {
+pub(super) struct Transmit {
     /// From where to where.
-    pub addrs: PathAddrs,
+    pub(super) addrs: PathAddrs,
     /// ECN field of all.
-    pub ecn: Ecn,
+    pub(super) ecn: Ecn,
     /// Bytes in all.
-    pub len: usize,
+    pub(super) len: usize,
     /// Bytes of each but the last.
-    pub segment: usize,
+    pub(super) segment: usize,
 }
 
 /// What there is to say about a path.
@@ -148,6 +149,9 @@ pub struct Connection {
     /// Room that is used again and again while packets are written and read.
     pub(super) news: News,
     pub(super) items: Vec<Item>,
+    /// Where batches are made, at a client; a listener has one for all its connections.
+    pub(super) buffer: Vec<u8>,
+    pub(super) telling: Telling,
 }
 
 /// At most so many paths at once (docs/rudp.md section 6).
@@ -208,6 +212,8 @@ impl Connection {
             forged: 0,
             news: News::default(),
             items: Vec::new(),
+            buffer: Vec::new(),
+            telling: Telling::default(),
         }
     }
 
@@ -237,7 +243,7 @@ impl Connection {
     }
 
     /// The next thing the layer above should know.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub(super) fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front().or_else(|| self.content.poll_event().map(Event::Content))
     }
 

@@ -223,6 +223,7 @@ impl Connection {
             }
             _ => return None,
         };
+        self.telling.greeting(now, addrs.flow());
         let path = self.paths.first_mut()?;
         path.counters.packets += 1;
         path.counters.bytes += len as u64;

@@ -31,7 +31,13 @@ struct Arrived {
 
 impl Connection {
     /// Takes a datagram that arrived at `now`; its bytes are decrypted in place.
-    pub fn handle_datagram(&mut self, now: Time, from: PathAddrs, ecn: Ecn, datagram: &mut [u8]) {
+    pub(super) fn on_datagram(
+        &mut self,
+        now: Time,
+        from: PathAddrs,
+        ecn: Ecn,
+        datagram: &mut [u8],
+    ) {
         match datagram.first() {
             Some(&first) if ShortHeader::is_short(first) => {
                 self.handle_short(now, from, ecn, datagram);
@@ -210,7 +216,9 @@ impl Connection {
                 self.events.push_back(Event::Path { id: ack.path, state });
             }
         }
+        let before = self.content.acknowledged();
         self.settle();
+        self.paths[index].counters.delivered += self.content.acknowledged() - before;
         let best = self.paths.iter().map(|path| path.rtt.smoothed()).min();
         self.content.on_rtt(best.unwrap_or_default(), self.slowest_pto());
         Ok(())

@@ -33,18 +33,18 @@ enum Load {
 }
 
 impl Connection {
-    /// Fills `buffer` with up to `most` datagrams for one path; `None` when all that may leave now has
-    /// left. The buffer must hold at least one datagram of the largest size.
-    pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
+    /// Fills `buffer` with datagrams for one path; `None` when all that may leave now has left. The
+    /// buffer must hold at least one datagram of the largest size.
+    pub(super) fn transmit_into(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         match self.stage {
             Stage::Greeting(_) | Stage::Answering(_) => self.transmit_handshake(now, buffer),
-            Stage::Open => self.transmit(now, buffer, most),
+            Stage::Open => self.transmit(now, buffer),
             Stage::Ending(_) => self.transmit_close(now, buffer),
             Stage::Closed => None,
         }
     }
 
-    fn transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
+    fn transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         self.update_keys(now);
         for path in &mut self.paths {
             path.paced = false;
@@ -66,7 +66,8 @@ impl Connection {
             return Some(transmit);
         }
         if let Some(index) = self.choose_path(now)
-            && let Some(transmit) = self.batch(now, index, buffer, (most, Load::Content))
+            && let Some(transmit) =
+                self.batch(now, index, buffer, (self.config.batch, Load::Content))
         {
             return Some(transmit);
         }
@@ -228,6 +229,7 @@ impl Connection {
         let room = buffer.get_mut(SHORT_HEADER..limit.checked_sub(TAG)?)?;
         let mut writer = Writer::new(room);
         self.items.clear();
+        let left = self.content.first_sent();
         let eliciting = frames(self, index, &mut writer);
         let len = SHORT_HEADER + writer.position() + TAG;
         if writer.position() == 0 {
@@ -242,7 +244,11 @@ impl Connection {
         if let Some(keys) = &mut self.keys {
             keys.seal(path.id, number, &mut buffer[..len]);
         }
+        let fresh = self.content.first_sent() - left;
+        let (flow, control) = (self.paths[index].addrs.flow(), eliciting || !self.is_open());
+        self.telling.packet(now, flow, &self.items, fresh, control);
         let items = Items::gathered(&mut self.items);
+        let path = &mut self.paths[index];
         path.on_sent(now, len as u32, eliciting, items, size > path.size.current());
         self.last_sent = now;
         Some(len)
@@ -310,6 +316,7 @@ impl Connection {
             let delay = path.received.delay(now).as_micros();
             let ecn = Some(path.received.ecn()).filter(|&ecn| ecn != EcnCounts::default());
             if ack::emit(writer, path.id, ranges, delay, ecn) {
+                self.telling.ack(now, path.addrs.flow(), &path.received);
                 self.paths[other].received.on_ack_sent(now);
             }
         }

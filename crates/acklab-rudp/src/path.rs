@@ -17,6 +17,7 @@ use acklab_core::cc::{
     SentSample, Start,
 };
 use acklab_core::delivery_rate::Estimator;
+use acklab_core::event::FlowKey;
 use acklab_core::pacing::{Pacer, quantum};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
@@ -28,6 +29,13 @@ pub struct PathAddrs {
     pub local: SocketAddr,
     /// Where it sends to.
     pub remote: SocketAddr,
+}
+
+impl PathAddrs {
+    /// The flow as which the event stream knows a path with these ends.
+    pub fn flow(&self) -> FlowKey {
+        FlowKey { local: self.local.into(), remote: self.remote.into() }
+    }
 }
 
 /// What a path has done.
@@ -42,8 +50,12 @@ pub(super) struct Counters {
     /// Bytes acknowledged, bytes declared lost and not acknowledged since.
     pub(super) acknowledged: u64,
     pub(super) lost: u64,
-    /// Bytes of content sent, copies included.
+    /// Bytes of content sent, copies included, and acknowledged for the first time.
     pub(super) content: u64,
+    pub(super) delivered: u64,
+    /// Recoveries begun, and probe time-outs that expired.
+    pub(super) recoveries: u64,
+    pub(super) timeouts: u64,
 }
 
 /// Longest probe time-out, back-off included (docs/rudp.md section 4).
@@ -218,6 +230,7 @@ impl Path {
     /// The probe time-out expired: probes leave, whatever the window says.
     pub(super) fn on_pto(&mut self, now: Time) {
         self.pto_count += 1;
+        self.counters.timeouts += 1;
         self.probes = PROBES;
         self.pto_fired = now;
         if self.pto_count == PERSISTENT {
@@ -399,6 +412,7 @@ impl Path {
         if new {
             self.recovered_to = self.sent.next_number();
             self.recovery = Some(self.recovered_to);
+            self.counters.recoveries += 1;
             let in_flight = self.sent.in_flight() + news.lost;
             self.cc.on_loss(now, &LossSample { in_flight, ece: false });
         }

@@ -7,8 +7,8 @@ use super::sent::Item;
 use acklab_core::time::{Span, Time};
 
 impl Connection {
-    /// When [`Self::handle_timeout`] must be called next, if nothing else happens before.
-    pub fn poll_timeout(&self) -> Option<Time> {
+    /// When [`Self::on_timeout`] must be called next, if nothing else happens before.
+    pub(super) fn next_deadline(&self) -> Option<Time> {
         match &self.stage {
             Stage::Greeting(greeting) => Some(greeting.deadline()),
             Stage::Answering(answering) => Some(answering.deadline()),
@@ -56,7 +56,7 @@ impl Connection {
     }
 
     /// Acts on every deadline that is due at `now`; does nothing where none is.
-    pub fn handle_timeout(&mut self, now: Time) {
+    pub(super) fn on_timeout(&mut self, now: Time) {
         match &self.stage {
             Stage::Greeting(greeting) => {
                 if let Some((code, text)) = greeting.failed(now) {

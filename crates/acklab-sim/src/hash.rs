@@ -53,6 +53,7 @@ impl ResultHash {
             EventKind::Congestion { .. }
             | EventKind::Queue { .. }
             | EventKind::Dropped { .. }
+            | EventKind::Copied { .. }
             | EventKind::Marked { .. } => return,
         };
         self.word(event.time.as_nanos());

@@ -411,6 +411,8 @@ impl Connection {
 }
 
 impl Endpoint for Connection {
+    type Arrival<'a> = Packet;
+    type Departure<'a> = Packet;
     type AppEvent = AppEvent;
 
     fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
