@@ -4,7 +4,7 @@
 
 use acklab_core::time::Span;
 use acklab_trace::capture::CaptureReader;
-use acklab_trace::diagnose::Analyst;
+use acklab_trace::Analyst;
 use acklab_trace::flow::{FlowTable, TableOptions};
 use acklab_trace::read::read_capture;
 use libfuzzer_sys::fuzz_target;
@@ -32,6 +32,6 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(rtt.p50 <= rtt.p95 && rtt.p95 <= rtt.max);
             assert!(rtt.max >= rtt.min || rtt.max == Span::ZERO);
         }
-        assert!(facts.in_flight_max <= facts.bytes);
+        assert!(facts.stream.in_flight_max <= facts.stream.bytes);
     }
 });

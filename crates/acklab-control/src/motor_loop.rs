@@ -24,16 +24,18 @@ use crate::plant::{ModelError, StateSpace, TransferFunction};
 use crate::record::LoopRecord;
 use crate::reference::SquareWave;
 
-/// How the loop's delay is divided between the two ways.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Split {
-    /// Half each; of an odd number of ticks the larger part to the actuator.
-    #[default]
-    Half,
-    /// All from sensor to controller.
-    Sensor,
-    /// All from controller to actuator.
-    Actuator,
+acklab_core::words! {
+    /// How the loop's delay is divided between the two ways.
+    #[derive(Default)]
+    pub enum Split {
+        /// Half each; of an odd number of ticks the larger part to the actuator.
+        #[default]
+        Half = "half",
+        /// All from sensor to controller.
+        Sensor = "sensor",
+        /// All from controller to actuator.
+        Actuator = "actuator",
+    }
 }
 
 /// A loop over fixed delays.

@@ -11,16 +11,18 @@ use acklab_core::time::Span;
 /// Bound on every command where no other is set: far above any motor, far below infinity.
 pub const COMMAND_CAP: f64 = 1e6;
 
-/// How the integral is discretised.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Integration {
-    /// u(k) = Kp e(k) + I(k), then I(k+1) = I(k) + Ki h e(k).
-    #[default]
-    ForwardEuler,
-    /// I(k) = I(k-1) + Ki h e(k), then u(k) = Kp e(k) + I(k).
-    BackwardEuler,
-    /// As backward Euler, with the mean of e(k) and e(k-1).
-    Tustin,
+acklab_core::words! {
+    /// How the integral is discretised.
+    #[derive(Default)]
+    pub enum Integration {
+        /// u(k) = Kp e(k) + I(k), then I(k+1) = I(k) + Ki h e(k).
+        #[default]
+        ForwardEuler = "forward-euler",
+        /// I(k) = I(k-1) + Ki h e(k), then u(k) = Kp e(k) + I(k).
+        BackwardEuler = "backward-euler",
+        /// As backward Euler, with the mean of e(k) and e(k-1).
+        Tustin = "tustin",
+    }
 }
 
 /// What happens to the integral while the command is at its limit.

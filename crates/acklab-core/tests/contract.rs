@@ -4,23 +4,24 @@
 use acklab_core::ack::Profile;
 use acklab_core::cc::{Algorithm, Start, ance, balance, encn, jersey};
 use acklab_core::contract::{
-    attack_ack_policy, attack_congestion_control, attack_link, attack_queue,
-    operate_congestion_control,
+    Choices, attack_ack_policy, attack_congestion_control, attack_link, attack_queue,
+    operate_congestion_control, vary,
 };
 use acklab_core::link::{
     Corruption, Duplication, ErrorRate, GilbertElliott, Impairments, Link, LinkConfig, Loss,
     LossModel, Outage, Packets, Reordering, Share, Shift,
 };
-use acklab_core::queue::ecn::Treatment;
-use acklab_core::queue::{Discipline, DropTail, Factory, Limit, Setup};
+use acklab_core::queue::{Discipline, DropTail, Factory, Limit, Setup, drop_tail};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use proptest::prelude::*;
 
-/// Every built-in one with its defaults, and the readings of ANCE, ENCN and Jersey that behave otherwise.
-fn algorithms() -> Vec<Algorithm> {
-    let mut algorithms: Vec<Algorithm> =
-        Algorithm::NAMES.iter().map(|name| name.parse().expect("a known name")).collect();
+/// Every built-in one with options that the bytes choose, and the readings of ANCE, ENCN and Jersey that
+/// behave otherwise.
+fn algorithms(variation: &[u8]) -> Vec<Algorithm> {
+    let mut algorithms = Algorithm::all();
+    let mut choices = Choices::new(variation);
+    algorithms.iter_mut().filter_map(Algorithm::options).for_each(|own| vary(own, &mut choices));
     let window = balance::Options {
         slow_start: balance::SlowStart::Prose,
         min_window: 3,
@@ -48,8 +49,7 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..600),
         mss in 88_u32..9000,
     ) {
-        for name in Algorithm::NAMES {
-            let algorithm: Algorithm = name.parse().unwrap();
+        for algorithm in Algorithm::all() {
             let start = Start { mss, initial_window: 10 * u64::from(mss), initial_ssthresh: u64::MAX, seed: 1 };
             let run = || attack_congestion_control(&mut algorithm.controller(&start), mss, &bytes);
             prop_assert_eq!(run(), run());
@@ -62,12 +62,13 @@ proptest! {
         mss in 88_u32..9000,
         (initial_window, ssthresh) in (1_u64..12, 2_u64..100),
         seed in any::<u64>(),
+        variation in proptest::collection::vec(any::<u8>(), 0..100),
     ) {
         let mss_bytes = u64::from(mss);
         for initial_ssthresh in [u64::MAX, ssthresh * mss_bytes] {
             let initial_window = initial_window * mss_bytes;
             let start = Start { mss, initial_window, initial_ssthresh, seed };
-            for algorithm in algorithms() {
+            for algorithm in algorithms(&variation) {
                 let run = || {
                     operate_congestion_control(&mut algorithm.controller(&start), mss, &bytes)
                 };
@@ -80,14 +81,15 @@ proptest! {
     fn every_ack_policy_acknowledges_within_500_ms_and_is_deterministic(
         bytes in proptest::collection::vec(any::<u8>(), 0..600),
         phase in 0.0..1.0,
+        variation in proptest::collection::vec(any::<u8>(), 0..40),
     ) {
-        for name in [
-            "linux", "freebsd-12.1", "freebsd-12.2", "windows-7", "windows-7-tick", "windows-10",
-            "qnx-7.0", "macos", "4.4bsd", "every-segment", "fixed-timer:73ms", "tick:150ms",
-        ] {
-            let profile: Profile = name.parse().unwrap();
+        let mut choices = Choices::new(&variation);
+        for mut profile in Profile::all() {
+            if let Some(options) = profile.options() {
+                vary(options, &mut choices);
+            }
             let run = || attack_ack_policy(&mut profile.policy(phase), &bytes);
-            prop_assert_eq!(run(), run(), "{}", name);
+            prop_assert_eq!(run(), run(), "{:?}", profile);
         }
     }
 
@@ -97,17 +99,19 @@ proptest! {
         packets in 1_u32..40,
         limit in 1_000_u64..40_000,
         bps in 10_000_u64..100_000_000,
-        treatment in 0..3_usize,
+        variation in proptest::collection::vec(any::<u8>(), 0..150),
     ) {
         let rate = BitRate::from_bps(bps).unwrap();
-        let treatment = [Treatment::MARK, Treatment::DROP, Treatment::EXEMPT][treatment];
-        for name in Discipline::NAMES {
+        let mut choices = Choices::new(&variation);
+        for mut discipline in Discipline::all().iter().map(|each| each.for_packets(packets)) {
+            if let Some(options) = discipline.options() {
+                vary(options, &mut choices);
+            }
             let setup = Setup { rate, seed: 1, name: "link/0" };
             for limit in [Limit::packets(packets), Limit { packets, bytes: limit }] {
-                let discipline =
-                    Discipline::by_name(name, packets).unwrap().with_limit(limit).with_ecn(treatment);
+                let discipline = discipline.clone().with_limit(limit);
                 let run = || attack_queue(&mut *discipline.build(&setup), &bytes);
-                prop_assert_eq!(run(), run(), "{}", name);
+                prop_assert_eq!(run(), run(), "{:?}", discipline);
             }
         }
     }
@@ -125,9 +129,9 @@ proptest! {
         let plain = LinkConfig::new(rate, Span::from_micros(delay_us))
             .with_jitter(Span::from_micros(jitter_us))
             .with_loss(loss)
-            .with_queue(Discipline::DropTail(limit));
-        let managed = plain.clone().with_queue(Discipline::Custom(Factory::new(move |_| {
-            Box::new(DropTail::new(limit))
+            .with_queue(Discipline::drop_tail(limit));
+        let managed = plain.clone().with_queue(Discipline::Custom(Factory::new(move |setup| {
+            Box::new(DropTail::new(drop_tail::Options { limit }, setup))
         })));
         for config in [plain, managed] {
             let arrived = attack_link(&mut Link::new(0, 7, config.clone()), &bytes);
@@ -157,8 +161,9 @@ proptest! {
             duplication: Some(Duplication { share, packets }),
         };
         let config = LinkConfig::new(rate, by).with_impairments(impairments);
-        for name in Discipline::NAMES {
-            let config = config.clone().with_queue(Discipline::by_name(name, 10).unwrap());
+        for discipline in Discipline::all() {
+            let name = discipline.name();
+            let config = config.clone().with_queue(discipline.for_packets(10));
             let run = || attack_link(&mut Link::new(0, 7, config.clone()), &bytes);
             prop_assert_eq!(run(), run(), "{}", name);
         }

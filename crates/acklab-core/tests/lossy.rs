@@ -19,7 +19,7 @@ fn algorithm() -> Algorithm {
 fn link(mbps: u64, delay_ms: u64, loss: f64) -> LinkConfig {
     let rate = BitRate::from_bps(mbps * 1_000_000).expect("not zero");
     // 100 ms of queue.
-    let queue = Discipline::DropTail(Limit::bytes(mbps * 12_500));
+    let queue = Discipline::drop_tail(Limit::bytes(mbps * 12_500));
     LinkConfig::new(rate, Span::from_millis(delay_ms)).with_loss(loss).with_queue(queue)
 }
 
@@ -143,9 +143,9 @@ fn bursts_of_loss_and_managed_and_short_queues_leave_the_link_busy() {
         let loss = Some(Loss { model, packets: Packets::All });
         link(20, 20, 0.0).with_impairments(Impairments { loss, ..Impairments::default() })
     };
-    let short = |bytes| link(20, 20, 0.0).with_queue(Discipline::DropTail(Limit::bytes(bytes)));
+    let short = |bytes| link(20, 20, 0.0).with_queue(Discipline::drop_tail(Limit::bytes(bytes)));
     let codel =
-        |loss| link(20, 20, loss).with_queue(Discipline::Codel(codel::Config::packets(1000)));
+        |loss| link(20, 20, loss).with_queue(Discipline::Codel(codel::Options::packets(1000)));
     for (what, road, loss, bar, wire) in [
         ("5 % in bursts of 4", bursts(0.05 / 0.95 / 4.0, 0.25), 0.05, 0.95, 1.05),
         ("15 % in bursts of 4", bursts(0.15 / 0.85 / 4.0, 0.25), 0.15, 0.95, 1.05),

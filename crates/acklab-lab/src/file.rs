@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
-use crate::network_file::{FileMistake, NetworkFile, Place};
+use crate::network_file::{self, FileMistake, NetworkFile, Place};
 use crate::parameter::{SetError, Settings, Value};
 use crate::plan::Plan;
 use crate::scenario::{self, Catalog, Graph, Scenario, UnknownScenario};
@@ -88,7 +88,7 @@ impl ScenarioFile {
         }
         let set = plan.settings.chosen();
         Self::BuiltIn(BuiltIn {
-            scenario: plan.scenario.name().into(),
+            scenario: plan.scenario.declaration().name.into(),
             seed: plan.seed,
             replications: Some(plan.replications),
             all: plan.all,
@@ -151,14 +151,15 @@ fn is_network(text: &str) -> bool {
     DeTable::parse(text).is_ok_and(|root| {
         let root = root.get_ref();
         let named = root.get("scenario").and_then(|scenario| scenario.get_ref().as_str());
-        named == Some("network") || ["link", "flow"].iter().any(|key| root.contains_key(*key))
+        named == Some(network_file::SCENARIO)
+            || ["link", "flow"].iter().any(|key| root.contains_key(*key))
     })
 }
 
 /// What a plan of a network changes at the top level of its file, as TOML.
 fn network_values(plan: &Plan) -> Vec<(&'static str, String)> {
     let set = plan.settings.chosen().map(|(name, value)| match value {
-        Value::Count(_) | Value::Number(_) => (name, value.to_string()),
+        Value::Count(_) | Value::Number(_) | Value::Flag(_) => (name, value.to_string()),
         // None of these has a quote or a backslash in it.
         Value::Span(_) | Value::Rate(_) | Value::Choice(_) => (name, format!("\"{value}\"")),
     });

@@ -6,6 +6,7 @@
 //! doors (command line, Python, browser) call this and compute nothing themselves.
 
 pub mod capture;
+pub mod choices;
 pub mod columns;
 pub mod expected;
 pub mod file;

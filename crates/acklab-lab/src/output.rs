@@ -78,7 +78,7 @@ impl Folder {
 /// One row per sample of the main metric: the case's parameters, replication, count, value.
 fn samples(results: &Results) -> Columns {
     let plan = &results.plan;
-    let main = plan.scenario.main_metric();
+    let main = plan.scenario.declaration().main_metric;
     let counts: Vec<usize> = results.cases.iter().map(|c| c.sample_counts.iter().sum()).collect();
     let names = results.cases.first().map(|case| case.axes(plan)).unwrap_or_default();
     let mut columns = Columns::default();
@@ -113,33 +113,38 @@ fn samples(results: &Results) -> Columns {
 fn page(results: &Results) -> Result<String, ReportError> {
     let plan = &results.plan;
     let scenario = plan.scenario;
-    let doc = |name: &str| scenario.metrics().iter().find(|metric| metric.name == name);
+    let doc = |name: &str| scenario.declaration().metrics.iter().find(|metric| metric.name == name);
     let words = |name: &str| {
         let unit = doc(name).map_or("", |metric| metric.unit);
         // A unit of several words has underscores in the name.
         let bare = name.strip_suffix(&unit.replace(' ', "_")).unwrap_or(name).trim_end_matches('_');
         (bare.replace('_', " "), if bare == name { String::new() } else { unit.to_owned() })
     };
-    let main = scenario.main_metric();
+    let main = scenario.declaration().main_metric;
     let (metric, unit) = words(main);
     let cases = results.cases.iter().map(|case| RunCase {
         axes: case.axes(plan).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         samples: case.metrics.samples(main),
-        numbers: scenario.side_metrics().iter().map(|name| case.metrics.number(name)).collect(),
+        numbers: scenario
+            .declaration()
+            .side_metrics
+            .iter()
+            .map(|name| case.metrics.number(name))
+            .collect(),
         expected: scenario.expected(&case.settings),
     });
     run_html(&RunReport {
-        scenario: scenario.name().into(),
-        summary: scenario.summary().into(),
+        scenario: scenario.declaration().name.into(),
+        summary: scenario.declaration().summary.into(),
         metric,
         unit,
-        numbers: scenario.side_metrics().iter().map(|name| words(name)).collect(),
+        numbers: scenario.declaration().side_metrics.iter().map(|name| words(name)).collect(),
         cases: cases.collect(),
         replications: plan.replications,
-        figures: if plan.all { scenario.figures() } else { &[] },
+        figures: if plan.all { scenario.declaration().figures } else { &[] },
         courses: courses(results),
         ladder: ladder(results),
-        terms: scenario.terms().to_vec(),
+        terms: scenario.declaration().terms.to_vec(),
         conditions: conditions(results),
     })
 }
@@ -149,7 +154,7 @@ fn courses(results: &Results) -> Vec<Figure<Plot>> {
     let plan = &results.plan;
     let ([case], false) = (results.cases.as_slice(), plan.all) else { return Vec::new() };
     let figure = |(title, names): &(&str, &[&str])| {
-        let until = Time::ZERO + case.settings.span("duration");
+        let until = Time::ZERO + case.settings.duration().unwrap_or_default();
         let drawn = series::record(plan.scenario, &case.settings, plan.seed, until, names);
         let unit = drawn.first().map_or("", |series| series.unit);
         let line = |series: Series| LineSeries { name: series.name, points: series.points };
@@ -164,7 +169,7 @@ fn courses(results: &Results) -> Vec<Figure<Plot>> {
             }),
         }
     };
-    plan.scenario.courses().iter().map(figure).collect()
+    plan.scenario.declaration().courses.iter().map(figure).collect()
 }
 
 /// The longest hold of the first replication, for a plan of one case.
@@ -182,7 +187,7 @@ fn ladder(results: &Results) -> Option<Ladder> {
 fn conditions(results: &Results) -> Vec<(String, String)> {
     let plan = &results.plan;
     let file = plan.scenario.network_file().map(|_| "scenario.toml");
-    let mut command = format!("acklab run {}", file.unwrap_or(plan.scenario.name()));
+    let mut command = format!("acklab run {}", file.unwrap_or(plan.scenario.declaration().name));
     for (index, (name, value)) in plan.settings.chosen().enumerate().filter(|_| file.is_none()) {
         let separator = if index == 0 { " --set " } else { " " };
         command.extend([separator, name, "=", &value.to_string()]);

@@ -45,7 +45,9 @@ impl Plan {
         replications: Option<u64>,
     ) -> Result<Self, SetError> {
         let mut cases = vec![settings.clone()];
-        for axis in scenario.grid().iter().filter(|axis| !settings.is_chosen(axis.parameter)) {
+        for axis in
+            scenario.declaration().grid.iter().filter(|axis| !settings.is_chosen(axis.parameter))
+        {
             let mut varied = Vec::with_capacity(cases.len() * axis.values.len());
             for case in &cases {
                 for value in axis.values {
@@ -68,7 +70,7 @@ impl Plan {
         replications: Option<u64>,
     ) -> Result<Self, SetError> {
         cases.iter().try_for_each(|case| scenario.check(case))?;
-        let replications = replications.unwrap_or(scenario.replications());
+        let replications = replications.unwrap_or(scenario.declaration().replications);
         let of_one = cases.iter().map(|case| u128::from(scenario.packets(case))).sum::<u128>();
         let packets = of_one * u128::from(replications);
         if packets > MAX_PACKETS {

@@ -120,7 +120,9 @@ impl CaseResult {
     /// What tells this case from the others: the parameters of the grid with their values; without
     /// a grid, the parameters that were set.
     pub fn axes(&self, plan: &Plan) -> Vec<(&'static str, String)> {
-        let shown = |name| !plan.all || plan.scenario.grid().iter().any(|a| a.parameter == name);
+        let shown = |name| {
+            !plan.all || plan.scenario.declaration().grid.iter().any(|a| a.parameter == name)
+        };
         self.settings
             .chosen()
             .filter(|(name, _)| shown(*name))
@@ -142,7 +144,7 @@ impl Results {
         let mut object = Map::new();
         let mut add = |key: &str, value: Value| object.insert(key.to_owned(), value);
         add("schema", json!(SCHEMA));
-        add("scenario", json!(self.plan.scenario.name()));
+        add("scenario", json!(self.plan.scenario.declaration().name));
         add("sets", sets(&self.plan.settings));
         add("seed", json!(self.plan.seed));
         add("replications", json!(self.plan.replications));

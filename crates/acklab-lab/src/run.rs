@@ -28,7 +28,7 @@ pub fn run(plan: &Plan) -> Results {
         .map(|case| {
             let mut result = CaseResult::new(case.clone());
             for replication in remaining.by_ref().take(plan.replications as usize) {
-                result.pool(&replication, plan.scenario.main_metric());
+                result.pool(&replication, plan.scenario.declaration().main_metric);
             }
             result
         })

@@ -341,7 +341,8 @@ fn a_network_measures_what_it_declares() {
     let plan = plan(GOOD);
     let replication = plan.scenario.run(&plan.settings, 1, None);
     let measured: Vec<_> = replication.metrics.iter().map(|(name, _)| name).collect();
-    let mut declared: Vec<_> = plan.scenario.metrics().iter().map(|metric| metric.name).collect();
+    let mut declared: Vec<_> =
+        plan.scenario.declaration().metrics.iter().map(|metric| metric.name).collect();
     declared.sort_unstable();
     assert_eq!(measured, declared);
 }

@@ -49,7 +49,7 @@ fn answer(Asked { scenario, settings, seed, .. }: Asked, query: &str) -> Verific
 /// The metrics of a run, and the signals of the same run as (second, values) after each change.
 fn both(text: &str, signals: &str) -> (Metrics, Vec<(f64, Vec<f64>)>, f64) {
     let Asked { scenario, settings, seed, .. } = asked(text);
-    let seconds = settings.span("duration").as_secs_f64();
+    let seconds = settings.duration().expect("one of a network").as_secs_f64();
     let plan = Plan::single(scenario, settings, seed, Some(1)).expect("a plan");
     let metrics = run::run(&plan).metrics;
     let query = format!("simulate [<={seconds}; 1] {{{signals}}}");

@@ -1,5 +1,6 @@
 //! Plans of built-in scenarios: how many cases, under which seeds, and when one is refused.
 
+use acklab_core::time::Span;
 use acklab_lab::plan::Plan;
 use acklab_papers::scenario::NagleDelack;
 
@@ -17,7 +18,7 @@ fn a_parameter_that_was_set_is_not_varied() {
     settings.set_pair("rtt=30ms").unwrap();
     let plan = Plan::all(&NagleDelack, settings, 1, None).unwrap();
     assert_eq!(plan.cases.len(), 8);
-    assert!(plan.cases.iter().all(|case| case.span("rtt").as_nanos() == 30_000_000));
+    assert!(plan.cases.iter().all(|case| case.get("rtt") == Some(Span::from_millis(30))));
 }
 
 #[test]

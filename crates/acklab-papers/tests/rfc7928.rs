@@ -92,7 +92,7 @@ fn flows_of_the_middle_third_send_then_only() {
 #[test]
 fn every_mix_runs_the_same_way_twice_and_measures_the_probe() {
     let scenario = SCENARIOS.find("rfc7928").unwrap();
-    let mixes = scenario.grid()[0].values;
+    let mixes = scenario.declaration().grid[0].values;
     assert_eq!(mixes.len(), 10);
     for mix in mixes {
         let pairs =

@@ -15,7 +15,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use acklab_core::ack::Profile;
 use acklab_core::event::{AckReason, Event, EventKind, Release};
+use acklab_core::options::Word;
 use acklab_core::packet::{Addr, NodeId, Packet};
 use acklab_core::time::{Span, Time};
 use acklab_lab::capture::CaptureFile;
@@ -23,21 +25,12 @@ use acklab_lab::parameter::Settings;
 use acklab_lab::scenario::{self, CapturePoint};
 use acklab_papers::scenario::SCENARIOS;
 use acklab_sim::Observer;
+use acklab_tcp::System;
 use acklab_trace::capture::CaptureReader;
 use acklab_trace::diagnosis::{Direction, Mechanism, PolicyKind};
 use acklab_trace::{Diagnosis, Options, diagnose_reader};
 use rayon::prelude::*;
 
-const SYSTEMS: [&str; 8] = [
-    "linux",
-    "freebsd-12.1",
-    "freebsd-12.2",
-    "windows-7",
-    "windows-7-tick",
-    "windows-10",
-    "qnx-7.0",
-    "macos",
-];
 const RTTS: [&str; 6] = ["1ms", "10ms", "30ms", "100ms", "500ms", "1000ms"];
 const POINTS: [CapturePoint; 3] =
     [CapturePoint::Sender, CapturePoint::Middle, CapturePoint::Receiver];
@@ -161,7 +154,7 @@ fn judge(scenario_name: &str, receiver: &str, pairs: &str, point: CapturePoint) 
     for pair in pairs.split_whitespace() {
         settings.set_pair(pair).expect("a valid setting");
     }
-    let one_way = settings.span("rtt") / 2;
+    let one_way = settings.get::<Span>("rtt").expect("a round trip") / 2;
     let witness = |sender| Witness::new(sender, one_way);
     let simulate = match scenario_name {
         "nagle-delack" => acklab_papers::scenario::simulate_nagle_delack,
@@ -204,13 +197,20 @@ fn is_timer_of(receiver: &str, constant_ms: Option<f64>, direction: &Direction) 
     let policy = &direction.receiver_policy;
     let Some(timer_ms) = policy.timer_ms else { return false };
     let near = |ms: f64| (timer_ms - ms).abs() <= 0.1 * ms;
-    match receiver {
-        "freebsd-12.2" | "windows-10" => policy.kind != PolicyKind::Tick && near(40.0),
-        "freebsd-12.1" | "macos" => policy.kind == PolicyKind::Fixed && near(100.0),
-        "windows-7" | "qnx-7.0" => policy.kind == PolicyKind::Fixed && near(200.0),
-        "windows-7-tick" if policy.kind == PolicyKind::Tick => near(100.0) || near(200.0),
-        "windows-7-tick" => policy.kind == PolicyKind::Fixed && constant_ms.is_some_and(near),
-        _ => policy.kind != PolicyKind::Tick && (39.0..=205.0).contains(&timer_ms),
+    let is_fixed = policy.kind == PolicyKind::Fixed;
+    let is_tick = policy.kind == PolicyKind::Tick;
+    let system = System::named(receiver).expect("a system");
+    match system.config().ack {
+        // Linux's may be 40 ms, too.
+        Profile::Delayed(own) if own.delay == Span::from_millis(40) => !is_tick && near(40.0),
+        Profile::Delayed(own) => is_fixed && near(own.delay.as_millis_f64()),
+        Profile::MacOs(own) => is_fixed && near(own.delay.as_millis_f64()),
+        Profile::Tick(own) if is_tick => {
+            let period = own.period.as_millis_f64();
+            near(period) || near(period * f64::from(own.ticks))
+        }
+        Profile::Tick(_) => is_fixed && constant_ms.is_some_and(near),
+        _ => !is_tick && (39.0..=205.0).contains(&timer_ms),
     }
 }
 
@@ -219,7 +219,7 @@ type CaseSpec = (&'static str, &'static str, String, CapturePoint);
 
 fn small_messages() -> Vec<CaseSpec> {
     let mut cases = Vec::new();
-    for receiver in SYSTEMS {
+    for receiver in System::NAMES.iter().copied() {
         for nagle in ["on", "off"] {
             for rtt in RTTS {
                 for point in POINTS {

@@ -28,8 +28,7 @@ fn server(kind: u8, wire: &Wire) -> Server {
             life: Span::from_millis(300),
         },
     ];
-    let policies =
-        [Profile::EverySegment, Profile::FREEBSD_12_1, Profile::BSD_4_4, Profile::WINDOWS_7];
+    let policies = Profile::all();
     Server::new(Setup {
         local: LOCAL,
         remote: REMOTE,
@@ -47,7 +46,7 @@ fn server(kind: u8, wire: &Wire) -> Server {
             drop_begun: kind % 4 < 2,
             karn: kind % 8 < 4,
         },
-        policy: policies[usize::from(kind / 8) % 4].policy(0.5),
+        policy: policies[usize::from(kind / 8) % policies.len()].policy(0.5),
         per_packet: Span::from_micros(u64::from(kind % 5) * 400),
         buffer: 4,
         reads_first: kind % 16 < 8,

@@ -78,7 +78,7 @@ impl Received {
     pub(super) fn new(profile: Option<&Profile>) -> Self {
         let timing = match profile {
             Some(profile) => Timing::Profile(profile.policy(0.0)),
-            None => Timing::Asked(Delayed::new(FIRST_PACKETS, FIRST_DELAY)),
+            None => Timing::Asked(Delayed::every(FIRST_PACKETS, FIRST_DELAY)),
         };
         Self {
             window: Box::new([0; WORDS]),

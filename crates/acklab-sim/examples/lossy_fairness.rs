@@ -59,7 +59,7 @@ impl Row {
         };
         // 250 us on each of four edges.
         let delay = Span::from_micros(self.rtt_ms * 500 - 500);
-        let queue = Discipline::DropTail(Limit::bytes(self.buffer.1));
+        let queue = Discipline::drop_tail(Limit::bytes(self.buffer.1));
         let bottleneck = Duplex {
             forward: link(RATE_BPS, delay).with_queue(queue).with_loss(self.loss),
             backward: link(1_000_000_000, delay),
@@ -82,7 +82,7 @@ impl Row {
                     send_buffer: 4 << 20,
                     receive_buffer: 4 << 20,
                     window_scale: Some(7),
-                    ..Config::for_system(System::Linux)
+                    ..System::Linux.config()
                 },
                 isn: Seq(7),
                 app,

@@ -94,7 +94,7 @@ impl Setup {
         };
         let bottleneck = link(BOTTLENECK_BPS, ONE_WAY)
             .with_loss(self.loss)
-            .with_queue(Discipline::DropTail(Limit::packets(self.queue)));
+            .with_queue(Discipline::drop_tail(Limit::packets(self.queue)));
         let bottleneck =
             Duplex { forward: bottleneck, backward: link(1_000_000_000, Span::from_millis(19)) };
         let edge = Duplex::symmetric(link(1_000_000_000, Span::from_micros(250)));
@@ -115,7 +115,7 @@ impl Setup {
                     send_buffer: 4 << 20,
                     receive_buffer: 4 << 20,
                     window_scale: Some(7),
-                    ..Config::for_system(System::Linux)
+                    ..System::Linux.config()
                 },
                 isn: Seq(7),
                 app,
@@ -171,7 +171,7 @@ fn measure(world: &mut World<Watch>, from: u64, until: u64) -> Figures {
 
 #[test]
 fn every_algorithm_fills_the_path() {
-    for name in ["reno", "cubic", "vegas", "westwood", "bbr1", "bbr3", "lossy"] {
+    for name in ["reno", "cubic", "vegas", "westwood", "cdg", "bbr1", "bbr3", "lossy"] {
         let figures = measure(&mut Setup::of(name, 1).build(), 0, 20);
         assert!(figures.utilisation >= 0.9, "{name}: {figures:?}");
     }
@@ -184,7 +184,7 @@ fn those_that_look_at_delay_keep_the_queue_short_and_those_that_look_at_loss_fil
     let vegas = steady("vegas", 200);
     assert!((1.0..6.0).contains(&vegas.queue), "alpha 2 to beta 4: {vegas:?}");
     assert_eq!(vegas.drops, 0);
-    for model in ["bbr1", "bbr3", "lossy"] {
+    for model in ["bbr1", "bbr3", "lossy", "cdg"] {
         let figures = steady(model, 200);
         assert!(figures.queue < 0.25 * BDP_PACKETS, "{model}: {figures:?}");
     }

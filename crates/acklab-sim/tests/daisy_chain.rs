@@ -85,7 +85,7 @@ fn algorithm(name: &str, bf_floor: f64) -> (Algorithm, Discipline) {
     let plain = encn::Options::default();
     if name == "encn" {
         let window = balance::Options { bf_floor, ..plain.window };
-        (Algorithm::Encn(encn::Options { window }), Discipline::Encn(router::Config::packets(17)))
+        (Algorithm::Encn(encn::Options { window }), Discipline::Encn(router::Options::packets(17)))
     } else {
         let window = balance::Options { bf_floor, ..balance::Options::default() };
         let options = ance::Options { window, ..ance::Options::default() };

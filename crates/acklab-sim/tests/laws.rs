@@ -112,7 +112,7 @@ impl Path {
         let delay = Span::from_millis(self.rtt_ms.min(200));
         let ack = match self.b {
             1 => Profile::EverySegment,
-            segments => Profile::Delayed { segments, delay },
+            segments => Profile::delayed(segments, delay),
         };
         Config {
             ack,

@@ -9,7 +9,7 @@ use acklab_core::event::{Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
 use acklab_core::math;
 use acklab_core::packet::Addr;
-use acklab_core::queue::{Discipline, DropTail, Factory, Limit};
+use acklab_core::queue::{Discipline, DropTail, Factory, drop_tail};
 use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
@@ -111,6 +111,8 @@ fn the_waiting_time_of_poisson_arrivals_is_that_of_m_d_1() {
 
 #[test]
 fn a_managed_queue_waits_as_long_as_a_computed_one() {
-    let managed = Discipline::Custom(Factory::new(|_| Box::new(DropTail::new(Limit::NONE))));
+    let managed = Discipline::Custom(Factory::new(|setup| {
+        Box::new(DropTail::new(drop_tail::Options::default(), setup))
+    }));
     assert_eq!(waits(0.9, managed, 1), waits(0.9, Discipline::default(), 1));
 }

@@ -168,7 +168,9 @@ impl<S> Window<S> {
 fn unknown_signal(text: &str, signal: &SignalName, names: &[impl AsRef<str>]) -> QueryError {
     let what = format!("there is no signal `{}` here", signal.name);
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    let distances = names.iter().map(|name| (edit_distance(&signal.name, name), *name));
+    let wanted = signal.name.to_lowercase();
+    let distance = |name: &str| strsim::levenshtein(&wanted, &name.to_lowercase());
+    let distances = names.iter().map(|name| (distance(name), *name));
     // A third of the letters may be wrong; beyond that the guess would mislead.
     let near = distances.min().filter(|(distance, _)| *distance * 3 <= signal.name.len().max(3));
     let guess = near.map_or(String::new(), |(_, name)| format!("did you mean `{name}`? "));
@@ -178,20 +180,4 @@ fn unknown_signal(text: &str, signal: &SignalName, names: &[impl AsRef<str>]) ->
         count => format!("the signals are {} and {} more", names[..12].join(", "), count - 12),
     };
     QueryError::new(text, signal.span, what, format!("{guess}{list}"))
-}
-
-/// How many letters to insert, delete or replace (Levenshtein), case aside.
-fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (above, letter) in left.to_lowercase().chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = above + 1;
-        for (column, other) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
 }

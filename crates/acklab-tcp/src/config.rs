@@ -2,7 +2,6 @@
 //! scenario changes about them.
 
 use super::nagle::Nagle;
-use super::system::System;
 use acklab_core::ack;
 use acklab_core::cc;
 use acklab_core::time::Span;
@@ -109,17 +108,18 @@ pub enum CwndUnit {
     Segments,
 }
 
-/// How the sender finds out what was lost and sends it again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LossRecovery {
-    /// RFC 6675 where SACK was negotiated, RFC 6582 where not.
-    Sack,
-    /// RFC 6582, without SACK: a partial ACK sends the next hole again.
-    NewReno,
-    /// RFC 5681 section 3.2 and 4.3BSD-Reno, without SACK: the first ACK of new data ends fast
-    /// recovery, so that a second loss of one window needs three duplicates of its own and halves the
-    /// window once more.
-    Reno,
+acklab_core::words! {
+    /// How the sender finds out what was lost and sends it again.
+    pub enum LossRecovery {
+        /// RFC 6675 where SACK was negotiated, RFC 6582 where not.
+        Sack = "sack",
+        /// RFC 6582, without SACK: a partial ACK sends the next hole again.
+        NewReno = "newreno",
+        /// RFC 5681 section 3.2 and 4.3BSD-Reno, without SACK: the first ACK of new data ends fast
+        /// recovery, so that a second loss of one window needs three duplicates of its own and halves the
+        /// window once more.
+        Reno = "reno",
+    }
 }
 
 /// Keep-alive probing.
@@ -143,34 +143,6 @@ pub enum WindowUpdate {
 }
 
 impl Config {
-    /// The defaults of a system. Sizes that a system tunes while running stand at the ceiling of its
-    /// tuning.
-    pub fn for_system(system: System) -> Self {
-        match system {
-            System::Linux => Self::linux(),
-            System::FreeBsd121 => Self::freebsd(ack::Profile::FREEBSD_12_1),
-            System::FreeBsd122 => Self::freebsd(ack::Profile::FREEBSD_12_2),
-            System::Windows7 => Self::windows_7(ack::Profile::WINDOWS_7),
-            System::Windows7Tick => Self::windows_7(ack::Profile::WINDOWS_7_TICK),
-            System::Windows10 => Self {
-                // The Internet template: MinRto 300, IW 10, 40 ms.
-                ack: ack::Profile::WINDOWS_10,
-                initial_window: InitialWindow::Rfc6928,
-                initial_rto: Span::from_secs(1),
-                ..Self::windows_7(ack::Profile::WINDOWS_10)
-            },
-            System::Qnx70 => Self::qnx(),
-            System::MacOs => Self {
-                // TF_MAXSEGSNT of xnu: after a full segment the tail leaves. Minshall's rule, but for
-                // a small segment that was outstanding before the full one.
-                nagle: Nagle::Minshall,
-                send_buffer: 4 << 20,
-                receive_buffer: 4 << 20,
-                ..Self::freebsd(ack::Profile::MACOS)
-            },
-        }
-    }
-
     /// TCP as papers and plain simulators have it, with segments of exactly `mss` payload bytes: 960
     /// gives packets of 1000 bytes and ACKs of 40.
     ///
@@ -211,7 +183,7 @@ impl Config {
         self.sack && self.recovery == LossRecovery::Sack
     }
 
-    fn linux() -> Self {
+    pub(super) fn linux() -> Self {
         Self {
             mss: 1460,
             // tcp_wmem[2], and half of tcp_rmem[2] (tcp_adv_win_scale = 1).
@@ -224,7 +196,7 @@ impl Config {
             ecn: false,
             timestamps: true,
             nagle: Nagle::Minshall,
-            ack: ack::Profile::Linux(ack::linux::LinuxOptions::default()),
+            ack: ack::Profile::Linux(ack::linux::Options::default()),
             ack_phase: 0.0,
             congestion: cc::Algorithm::Cubic(cc::cubic::Options::default()),
             // TCP_INIT_CWND of include/net/tcp.h: whatever their size.
@@ -251,7 +223,7 @@ impl Config {
         }
     }
 
-    fn freebsd(ack: ack::Profile) -> Self {
+    pub(super) fn freebsd(ack: ack::Profile) -> Self {
         Self {
             send_buffer: 2 << 20,
             receive_buffer: 2 << 20,
@@ -275,7 +247,7 @@ impl Config {
         }
     }
 
-    fn windows_7(ack: ack::Profile) -> Self {
+    pub(super) fn windows_7(ack: ack::Profile) -> Self {
         Self {
             send_buffer: 1 << 20,
             receive_buffer: 1 << 20,
@@ -297,7 +269,7 @@ impl Config {
         }
     }
 
-    fn qnx() -> Self {
+    pub(super) fn qnx(ack: ack::Profile) -> Self {
         Self {
             // NetBSD: tcp_sendspace and tcp_recvspace 32 KiB, TCPTV_MIN 1 s, hz = 100.
             send_buffer: 32 << 10,
@@ -308,7 +280,7 @@ impl Config {
             rto_slop: Span::ZERO,
             forgiven_syns: 0,
             rto_granularity: Span::from_millis(500),
-            ..Self::freebsd(ack::Profile::QNX_7_0)
+            ..Self::freebsd(ack)
         }
     }
 }

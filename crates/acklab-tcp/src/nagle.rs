@@ -14,22 +14,20 @@
 //! Left out: `TF_LASTIDLE`, which carries BSD's idleness over the parts of a write that did not fit the
 //! send buffer at once, and Linux's autocorking, which needs a queue in the host.
 
-use std::fmt;
-use std::str::FromStr;
-
 use acklab_core::time::{Span, Time};
 
-/// When a segment below one MSS waits for the ACK of earlier data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Nagle {
-    /// Never: TCP_NODELAY.
-    Off,
-    /// While anything is unacknowledged.
-    Classic,
-    /// While anything was unacknowledged when the output pass began.
-    Bsd,
-    /// While a small segment is unacknowledged.
-    Minshall,
+acklab_core::words! {
+    /// When a segment below one MSS waits for the ACK of earlier data.
+    pub enum Nagle {
+        /// Never: TCP_NODELAY.
+        Off = "off",
+        /// While anything is unacknowledged.
+        Classic = "classic",
+        /// While anything was unacknowledged when the output pass began.
+        Bsd = "bsd",
+        /// While a small segment is unacknowledged.
+        Minshall = "minshall",
+    }
 }
 
 /// What is unacknowledged when a small segment could leave.
@@ -51,43 +49,6 @@ impl Nagle {
             Self::Classic => unacked.any,
             Self::Bsd => unacked.any && unacked.before_this_pass,
             Self::Minshall => unacked.small,
-        }
-    }
-}
-
-impl fmt::Display for Nagle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Off => "off",
-            Self::Classic => "classic",
-            Self::Bsd => "bsd",
-            Self::Minshall => "minshall",
-        })
-    }
-}
-
-/// No variant of that name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownNagle(String);
-
-impl fmt::Display for UnknownNagle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown Nagle variant \"{}\"; known are off, classic, bsd, minshall", self.0)
-    }
-}
-
-impl std::error::Error for UnknownNagle {}
-
-impl FromStr for Nagle {
-    type Err = UnknownNagle;
-
-    fn from_str(text: &str) -> Result<Self, UnknownNagle> {
-        match text {
-            "off" => Ok(Self::Off),
-            "classic" => Ok(Self::Classic),
-            "bsd" => Ok(Self::Bsd),
-            "minshall" => Ok(Self::Minshall),
-            _ => Err(UnknownNagle(text.to_owned())),
         }
     }
 }

@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn bsd_leaves_the_peers_delayed_ack_its_time() {
-        let mut rto = estimator(&Config::for_system(crate::System::FreeBsd122));
+        let mut rto = estimator(&crate::System::FreeBsd122.config());
         for _ in 0..200 {
             rto.on_sample(Span::from_millis(30));
         }

@@ -187,7 +187,7 @@ fn feedback_per_ack_tells_exactly_the_marked_bytes() {
 fn delayed_acks_are_cut_where_marks_begin_and_end() {
     // RFC 8257 section 3.2, figure 1: segments 3 to 5 are marked, every fourth is acknowledged.
     let delayed = |config: &mut Config| {
-        config.ack = Profile::Delayed { segments: 4, delay: Span::from_millis(100) };
+        config.ack = Profile::delayed(4, Span::from_millis(100));
     };
     let (mut pair, diary) = pair(EcnFeedback::PerAck, [true, true], delayed);
     treat(&mut pair, &[2, 3, 4], Fate::Mark);

@@ -16,7 +16,7 @@ fn at(millis: u64) -> Time {
 }
 
 fn pair() -> Pair {
-    Pair::new(Config::for_system(System::FreeBsd122), Config::for_system(System::Linux), LATENCY)
+    Pair::new(System::FreeBsd122.config(), System::Linux.config(), LATENCY)
 }
 
 fn established() -> Pair {
@@ -81,8 +81,8 @@ fn a_lost_syn_is_sent_again_after_one_second_and_then_twice_as_late() {
 #[test]
 fn a_round_trip_beyond_the_first_time_out_costs_linux_no_window() {
     // A path of 1.2 s: both send their SYN twice without a loss.
-    let opened = |system| {
-        let config = Config::for_system(system);
+    let opened = |system: System| {
+        let config = system.config();
         let mut pair = Pair::new(config.clone(), config, Span::from_millis(600));
         pair.drive(at(4000));
         let syns = flags_of(&pair).iter().filter(|(_, flags)| flags & Flags::SYN.0 != 0).count();
@@ -97,8 +97,8 @@ fn a_round_trip_beyond_the_first_time_out_costs_linux_no_window() {
 #[test]
 fn the_initial_window_of_linux_is_ten_segments_of_any_size() {
     // TCP_INIT_CWND; FreeBSD and Windows 10 bound it in bytes, as RFC 6928 does.
-    let opened = |system| {
-        let config = Config { mss: 8960, ..Config::for_system(system) };
+    let opened = |system: System| {
+        let config = Config { mss: 8960, ..system.config() };
         let mut pair = Pair::new(config.clone(), config, LATENCY);
         pair.drive(at(1000));
         pair.a.snapshot().cwnd / u64::from(pair.a.mss())
@@ -121,7 +121,7 @@ fn a_peer_that_never_answers_is_given_up() {
 #[test]
 fn a_client_that_is_gone_after_its_syn_is_given_up_after_five_retransmissions() {
     // tcp_synack_retries; crossing SYNs count as SYNs (tcp_syn_retries).
-    let linux = || Config::for_system(System::Linux);
+    let linux = || System::Linux.config();
     let mut pair = Pair::new(linux(), linux(), LATENCY);
     pair.filter =
         Box::new(|_, sent: &Sent| if sent.from == Side::B { Fate::Lose } else { Fate::Arrive });
@@ -143,7 +143,7 @@ fn a_client_that_is_gone_after_its_syn_is_given_up_after_five_retransmissions() 
 #[test]
 fn no_segment_is_smaller_than_the_least_that_linux_sends() {
     // tcp_min_snd_mss = 48, options included: 12 bytes of timestamps leave 36.
-    let tiny = |mss| Config { mss, ..Config::for_system(System::Linux) };
+    let tiny = |mss| Config { mss, ..System::Linux.config() };
     let payload = |mss| {
         let mut pair = Pair::new(tiny(1460), tiny(mss), LATENCY);
         pair.drive(at(1000));
@@ -157,7 +157,7 @@ fn no_segment_is_smaller_than_the_least_that_linux_sends() {
 #[test]
 fn syns_that_cross_open_one_connection() {
     let (local, remote) = Pair::addresses();
-    let config = Config::for_system(System::Linux);
+    let config = System::Linux.config();
     let a = Connection::connect(Time::ZERO, config.clone(), local, remote, Seq(100));
     let b = Connection::connect(Time::ZERO, config, remote, local, Seq(300));
     let mut pair = Pair::of(a, b, LATENCY);
@@ -225,7 +225,7 @@ fn only_the_segment_that_contains_the_fin_bears_it() {
 #[test]
 fn duplicates_from_a_half_closed_peer_bring_a_fast_retransmission() {
     // RFC 5681 section 2: a duplicate ACK bears no FIN, or it would not count without SACK.
-    let newreno = Config { sack: false, ..Config::for_system(System::FreeBsd122) };
+    let newreno = Config { sack: false, ..System::FreeBsd122.config() };
     let mut pair = Pair::new(newreno.clone(), newreno, LATENCY);
     pair.drive(at(100));
     pair.a.close(pair.time);
@@ -375,8 +375,8 @@ fn a_segment_to_a_closed_connection_is_answered_with_a_reset() {
 #[test]
 fn a_closed_window_is_probed_with_growing_intervals_and_opens_again() {
     let mut pair = Pair::new(
-        Config::for_system(System::Linux),
-        Config { receive_buffer: 5000, window_scale: None, ..Config::for_system(System::Linux) },
+        System::Linux.config(),
+        Config { receive_buffer: 5000, window_scale: None, ..System::Linux.config() },
         LATENCY,
     );
     pair.drive(at(1000));
@@ -401,8 +401,8 @@ fn a_closed_window_is_probed_with_growing_intervals_and_opens_again() {
 #[test]
 fn a_window_smaller_than_a_segment_does_not_cause_silly_segments() {
     // RFC 9293 section 3.8.6.2: the reader takes 100 bytes at a time out of a full buffer.
-    let config = Config { receive_buffer: 4000, ..Config::for_system(System::Linux) };
-    let mut pair = Pair::new(Config::for_system(System::Linux), config, LATENCY);
+    let config = Config { receive_buffer: 4000, ..System::Linux.config() };
+    let mut pair = Pair::new(System::Linux.config(), config, LATENCY);
     pair.drive(at(1000));
     pair.reads = [true, false];
     pair.a.write(pair.time, 40_000);
@@ -427,8 +427,8 @@ fn a_window_smaller_than_a_segment_does_not_cause_silly_segments() {
 fn a_dead_peer_is_noticed_by_keep_alive() {
     let [idle, interval] = [Span::from_secs(10), Span::from_secs(2)];
     let keep_alive = Some(KeepAlive { idle, interval, probes: 3 });
-    let config = Config { keep_alive, ..Config::for_system(System::Linux) };
-    let mut pair = Pair::new(config, Config::for_system(System::Linux), LATENCY);
+    let config = Config { keep_alive, ..System::Linux.config() };
+    let mut pair = Pair::new(config, System::Linux.config(), LATENCY);
     pair.drive(at(30_000));
     assert_eq!(pair.a.state(), State::Established);
     let dead_from = pair.time;
@@ -442,8 +442,8 @@ fn a_dead_peer_is_noticed_by_keep_alive() {
 
 #[test]
 fn a_full_send_buffer_takes_part_of_a_write_and_tells_when_there_is_room() {
-    let config = Config { send_buffer: 3000, ..Config::for_system(System::Linux) };
-    let mut pair = Pair::new(config, Config::for_system(System::Linux), LATENCY);
+    let config = Config { send_buffer: 3000, ..System::Linux.config() };
+    let mut pair = Pair::new(config, System::Linux.config(), LATENCY);
     pair.drive(at(1000));
     assert_eq!(pair.a.write(pair.time, 5000), 3000);
     assert_eq!(pair.a.write(pair.time, 1), 0);

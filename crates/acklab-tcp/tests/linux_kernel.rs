@@ -38,7 +38,7 @@ impl Receiver {
             // tcp_rmem[1] / 2: tuning enlarges the buffer only for data that is read.
             receive_buffer: 65_536,
             nagle: acklab_tcp::Nagle::Off,
-            ..Config::for_system(System::Linux)
+            ..System::Linux.config()
         };
         let connection = Connection::listen(config, SERVER, Seq(5000));
         let mut receiver = Self { connection, reads, sent: 0, acks: Vec::new() };

@@ -2,6 +2,7 @@
 
 use acklab_core::ack::Profile;
 use acklab_core::event::{AckReason, EventKind, Release};
+use acklab_core::options::Word as _;
 use acklab_core::time::{Span, Time};
 use acklab_tcp::harness::{Pair, Side};
 use acklab_tcp::{Config, Nagle, State, System};
@@ -13,8 +14,8 @@ fn at(millis: u64) -> Time {
 /// A sender of the given variant to a receiver of the given system, 30 ms apart and back, both
 /// established; returns at 1 s.
 fn established(nagle: Nagle, ack: Profile) -> Pair {
-    let sender = Config { nagle, ..Config::for_system(System::Qnx70) };
-    let receiver = Config { ack, ..Config::for_system(System::Linux) };
+    let sender = Config { nagle, ..System::Qnx70.config() };
+    let receiver = Config { ack, ..System::Linux.config() };
     let mut pair = Pair::new(sender, receiver, Span::from_millis(15));
     pair.drive(at(1000));
     assert_eq!((pair.a.state(), pair.b.state()), (State::Established, State::Established));
@@ -32,10 +33,10 @@ fn sizes_and_times(pair: &Pair, side: Side) -> Vec<(u32, u64)> {
 
 #[test]
 fn a_lone_segment_is_acknowledged_when_each_profile_says() {
-    let check = |name: &str, phase: f64, expect: Span| {
-        let ack: Profile = name.parse().unwrap();
-        let sender = Config { nagle: Nagle::Off, ..Config::for_system(System::Qnx70) };
-        let receiver = Config { ack, ack_phase: phase, ..Config::for_system(System::Linux) };
+    let check = |ack: Profile, phase: f64, expect: Span| {
+        let name = format!("{ack:?}");
+        let sender = Config { nagle: Nagle::Off, ..System::Qnx70.config() };
+        let receiver = Config { ack, ack_phase: phase, ..System::Linux.config() };
         let mut pair = Pair::new(sender, receiver, Span::from_millis(15));
         pair.reads = [false, false];
         pair.drive(at(1000));
@@ -56,26 +57,29 @@ fn a_lone_segment_is_acknowledged_when_each_profile_says() {
             "{name}"
         );
     };
-    check("every-segment", 0.0, Span::ZERO);
-    check("freebsd-12.1", 0.0, Span::from_millis(100));
-    check("freebsd-12.2", 0.0, Span::from_millis(40));
-    check("windows-7", 0.0, Span::from_millis(200));
-    check("windows-10", 0.0, Span::from_millis(40));
-    check("qnx-7.0", 0.0, Span::from_millis(200));
-    check("fixed-timer:73ms", 0.0, Span::from_millis(73));
+    check(Profile::EverySegment, 0.0, Span::ZERO);
+    check(System::FreeBsd121.config().ack, 0.0, Span::from_millis(100));
+    check(System::FreeBsd122.config().ack, 0.0, Span::from_millis(40));
+    check(System::Windows7.config().ack, 0.0, Span::from_millis(200));
+    check(System::Windows10.config().ack, 0.0, Span::from_millis(40));
+    check(System::Qnx70.config().ack, 0.0, Span::from_millis(200));
+    check(Profile::delayed(2, Span::from_millis(73)), 0.0, Span::from_millis(73));
     // PSH is acknowledged at once.
-    check("macos", 0.0, Span::ZERO);
+    check(System::MacOs.config().ack, 0.0, Span::ZERO);
     // The segment arrives at 15,015 ms: ticks of 100 ms, the second after it.
-    check("windows-7-tick", 0.0, Span::from_millis(185));
-    check("windows-7-tick", 0.2, Span::from_millis(105));
-    check("windows-7-tick", 0.15, Span::from_millis(200));
-    check("4.4bsd", 0.0, Span::from_millis(185));
+    check(System::Windows7Tick.config().ack, 0.0, Span::from_millis(185));
+    check(System::Windows7Tick.config().ack, 0.2, Span::from_millis(105));
+    check(System::Windows7Tick.config().ack, 0.15, Span::from_millis(200));
+    // 4.4BSD.
+    check(Profile::tick(2, Span::from_millis(200), 1), 0.0, Span::from_millis(185));
 }
 
 #[test]
 fn every_second_segment_of_any_size_is_acknowledged_at_once() {
-    for name in ["freebsd-12.1", "freebsd-12.2", "windows-7", "windows-10", "qnx-7.0"] {
-        let mut pair = established(Nagle::Off, name.parse().unwrap());
+    for name in
+        [System::FreeBsd121, System::FreeBsd122, System::Windows7, System::Windows10, System::Qnx70]
+    {
+        let mut pair = established(Nagle::Off, name.config().ack);
         for _ in 0..4 {
             pair.a.write(pair.time, 10);
             pair.run(Span::from_millis(1));
@@ -89,7 +93,7 @@ fn every_second_segment_of_any_size_is_acknowledged_at_once() {
 #[test]
 fn nagle_and_a_delayed_ack_hold_the_second_write_for_a_round_trip_and_the_delay() {
     for nagle in [Nagle::Classic, Nagle::Bsd, Nagle::Minshall] {
-        let mut pair = established(nagle, Profile::QNX_7_0);
+        let mut pair = established(nagle, System::Qnx70.config().ack);
         pair.a.write(pair.time, 100);
         pair.run(Span::from_millis(100));
         pair.a.write(pair.time, 100);
@@ -116,7 +120,7 @@ fn nagle_and_a_delayed_ack_hold_the_second_write_for_a_round_trip_and_the_delay(
 
 #[test]
 fn with_nagle_off_every_write_leaves_at_once() {
-    let mut pair = established(Nagle::Off, Profile::QNX_7_0);
+    let mut pair = established(Nagle::Off, System::Qnx70.config().ack);
     for _ in 0..3 {
         pair.a.write(pair.time, 100);
         pair.run(Span::from_millis(10));
@@ -128,13 +132,13 @@ fn with_nagle_off_every_write_leaves_at_once() {
 fn the_tail_of_a_write_beyond_one_mss_tells_the_variants_apart() {
     // On an idle connection, and 10 ms after 100 bytes that are not acknowledged yet.
     let idle = |nagle| {
-        let mut pair = established(nagle, Profile::QNX_7_0);
+        let mut pair = established(nagle, System::Qnx70.config().ack);
         pair.a.write(pair.time, 1448 + 100);
         pair.run(Span::from_millis(1000));
         sizes_and_times(&pair, Side::A)
     };
     let busy = |nagle| {
-        let mut pair = established(nagle, Profile::QNX_7_0);
+        let mut pair = established(nagle, System::Qnx70.config().ack);
         pair.a.write(pair.time, 1448);
         pair.run(Span::from_millis(10));
         pair.a.write(pair.time, 1448 + 100);
@@ -160,7 +164,7 @@ fn the_tail_of_a_write_beyond_one_mss_tells_the_variants_apart() {
 #[test]
 fn bsd_holds_a_second_small_write_as_classic_does() {
     for nagle in [Nagle::Classic, Nagle::Bsd, Nagle::Minshall] {
-        let mut pair = established(nagle, Profile::QNX_7_0);
+        let mut pair = established(nagle, System::Qnx70.config().ack);
         pair.a.write(pair.time, 1448 + 100);
         pair.run(Span::from_millis(1000));
         pair.log.clear();
@@ -176,9 +180,8 @@ fn bsd_holds_a_second_small_write_as_classic_does() {
 #[test]
 fn bsd_sends_half_of_a_small_window_without_waiting() {
     let sent_at_once = |nagle| {
-        let sender = Config { nagle, ..Config::for_system(System::Qnx70) };
-        let receiver =
-            Config { receive_buffer: 400, window_scale: None, ..Config::for_system(System::Qnx70) };
+        let sender = Config { nagle, ..System::Qnx70.config() };
+        let receiver = Config { receive_buffer: 400, window_scale: None, ..System::Qnx70.config() };
         let mut pair = Pair::new(sender, receiver, Span::from_millis(15));
         pair.drive(at(1000));
         pair.a.write(pair.time, 100);
@@ -196,7 +199,7 @@ fn bsd_sends_half_of_a_small_window_without_waiting() {
 
 #[test]
 fn every_system_has_the_variant_of_its_own() {
-    let check = |system, nagle| assert_eq!(Config::for_system(system).nagle, nagle, "{system}");
+    let check = |system: System, nagle| assert_eq!(system.config().nagle, nagle, "{system}");
     check(System::Linux, Nagle::Minshall);
     check(System::FreeBsd121, Nagle::Bsd);
     check(System::FreeBsd122, Nagle::Bsd);
@@ -209,16 +212,16 @@ fn every_system_has_the_variant_of_its_own() {
 
 #[test]
 fn linux_has_cubic_and_the_others_reno() {
-    for (system, _) in System::ALL {
+    for system in System::ALL.iter().copied() {
         let expected = if system == System::Linux { "cubic" } else { "reno" };
-        assert_eq!(Config::for_system(system).congestion.name(), expected, "{system}");
+        assert_eq!(system.config().congestion.name(), expected, "{system}");
     }
     assert_eq!(Config::textbook(960).congestion.name(), "reno");
 }
 
 #[test]
 fn a_full_segment_ends_a_hold() {
-    let mut pair = established(Nagle::Classic, Profile::QNX_7_0);
+    let mut pair = established(Nagle::Classic, System::Qnx70.config().ack);
     pair.a.write(pair.time, 100);
     for _ in 0..15 {
         pair.run(Span::from_millis(1));
@@ -235,7 +238,7 @@ fn a_full_segment_ends_a_hold() {
 
 #[test]
 fn setting_nodelay_releases_what_is_held() {
-    let mut pair = established(Nagle::Classic, Profile::QNX_7_0);
+    let mut pair = established(Nagle::Classic, System::Qnx70.config().ack);
     pair.a.write(pair.time, 100);
     pair.a.write(pair.time, 100);
     pair.run(Span::from_millis(5));
@@ -250,7 +253,7 @@ fn setting_nodelay_releases_what_is_held() {
 
 #[test]
 fn cork_holds_for_two_hundred_milliseconds_at_most() {
-    let mut pair = established(Nagle::Off, Profile::QNX_7_0);
+    let mut pair = established(Nagle::Off, System::Qnx70.config().ack);
     pair.a.set_cork(pair.time, true);
     pair.a.write(pair.time, 100);
     pair.run(Span::from_millis(50));
@@ -267,7 +270,7 @@ fn cork_holds_for_two_hundred_milliseconds_at_most() {
 
 #[test]
 fn a_linux_reader_acknowledges_small_segments_as_it_reads() {
-    let linux = Profile::Linux(acklab_core::ack::linux::LinuxOptions::default());
+    let linux = System::Linux.config().ack;
     let mut pair = established(Nagle::Classic, linux);
     for _ in 0..40 {
         pair.a.write(pair.time, 100);
@@ -288,7 +291,7 @@ fn a_linux_reader_acknowledges_small_segments_as_it_reads() {
 
 #[test]
 fn a_linux_host_that_answers_delays_its_acks_by_forty_milliseconds() {
-    let linux = Profile::Linux(acklab_core::ack::linux::LinuxOptions::default());
+    let linux = System::Linux.config().ack;
     let mut pair = established(Nagle::Classic, linux);
     // A request and its answer make the conversation ping-pong.
     pair.a.write(pair.time, 100);
@@ -312,7 +315,7 @@ fn a_linux_host_that_answers_delays_its_acks_by_forty_milliseconds() {
 #[test]
 fn a_linux_host_that_sends_keeps_its_quick_acks_for_what_arrives() {
     // `tcp_dec_quickack_mode`: only a segment that answers data spends one of the sixteen.
-    let linux = Profile::Linux(acklab_core::ack::linux::LinuxOptions::default());
+    let linux = Profile::Linux(acklab_core::ack::linux::Options::default());
     let mut pair = established(Nagle::Off, linux);
     pair.reads = [true, false];
     pair.b.set_nodelay(pair.time, true);

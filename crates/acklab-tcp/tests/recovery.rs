@@ -23,7 +23,7 @@ fn pair(sack: bool, window: u32) -> Pair {
         initial_window: InitialWindow::Segments(window),
         min_rto: Span::from_millis(200),
         rto_slop: Span::ZERO,
-        ..Config::for_system(System::FreeBsd122)
+        ..System::FreeBsd122.config()
     };
     let mut pair = Pair::new(config.clone(), config, LATENCY);
     pair.drive(at(900));
@@ -177,7 +177,7 @@ fn the_retransmission_timer_restarts_with_every_ack_of_new_data() {
 fn the_retransmission_timer_restarts_when_the_oldest_segment_is_sent_again() {
     // A round trip of 300 ms and a time-out of 500 ms. The burst after idleness loses its head: the
     // duplicates bring it again after 300 ms, and its ACK is due at 600 ms.
-    let config = Config { nagle: Nagle::Off, ..Config::for_system(System::Linux) };
+    let config = Config { nagle: Nagle::Off, ..System::Linux.config() };
     let mut pair = Pair::new(config.clone(), config, Span::from_millis(150));
     pair.drive(at(1000));
     for _ in 0..40 {

@@ -22,7 +22,7 @@ fn pair(congestion: &str, cwnd_unit: CwndUnit) -> Pair {
         nagle: Nagle::Off,
         ack: Profile::EverySegment,
         initial_window: InitialWindow::Segments(10),
-        ..Config::for_system(System::Linux)
+        ..System::Linux.config()
     };
     let mut pair = Pair::new(config.clone(), config, LATENCY);
     pair.drive(Time::ZERO + Span::from_millis(100));
@@ -131,7 +131,7 @@ fn messages_over_a_lossy_path_wait_for_less_than_a_sixth_of_a_round_trip() {
         let config = Config {
             congestion: "reno".parse().expect("a known name"),
             nagle: Nagle::Off,
-            ..Config::for_system(System::Linux)
+            ..System::Linux.config()
         };
         let mut pair = Pair::new(config.clone(), config, Span::from_millis(50));
         pair.drive(Time::ZERO + Span::from_secs(1));

@@ -8,23 +8,25 @@
 //! periodic messages held by Nagle's algorithm and answered by 40 ms ACKs, a third requests and
 //! responses, a third bulk data with an ACK for every other segment, now and then a retransmission.
 //! With `--snap 80` a record has some 90 bytes, as of `tcpdump -s 80`. `repeat` writes a real capture
-//! again and again, each time later and with port numbers of its own, so that every copy is a new
+//! again and again, each time later and with other port numbers, so that every copy is a new
 //! connection.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::net::IpAddr;
+use std::net::Ipv4Addr;
 use std::path::Path;
 
+use acklab_core::packet::{Addr, Body, Ecn, NodeId, Packet};
+use acklab_core::segment::{Flags, TcpOptions, TcpRepr, Timestamp};
+use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
+use acklab_core::wire::emit_ipv4;
 use acklab_trace::capture::{CaptureReader, CaptureWriter, LinkType, WriterOptions};
 use acklab_trace::diagnose_reader;
 use acklab_trace::flow::FlowTable;
-use acklab_trace::frame::encode;
 use acklab_trace::read::read_capture;
-use acklab_trace::segment::{Endpoint, Flags, Options, Segment};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -85,22 +87,22 @@ fn make(path: &Path, snap_len: u32, bytes: u64) -> io::Result<()> {
     let options =
         WriterOptions { snap_len, nanos: false, link: LinkType::ETHERNET, ..Default::default() };
     let sink = BufWriter::with_capacity(1 << 20, File::create(path)?);
-    let mut tape = Tape {
+    let mut output = Output {
         writer: CaptureWriter::new(sink, options)?,
-        frame: Vec::new(),
+        frame: ETHERNET.to_vec(),
         snap_len,
         written: 24,
     };
     let mut talks: Vec<Talk> = (0..TALKS).map(Talk::new).collect();
     let mut due: BinaryHeap<_> = (0..TALKS).map(|i| Reverse((START + i * 37_000, i))).collect();
     while let Some(Reverse((at, i))) = due.pop() {
-        let pause = talks[i as usize].step(Time::from_nanos(at), &mut tape)?;
+        let pause = talks[i as usize].step(Time::from_nanos(at), &mut output)?;
         due.push(Reverse((at + pause.as_nanos(), i)));
-        if tape.written >= bytes {
+        if output.written >= bytes {
             break;
         }
     }
-    tape.writer.finish()?.flush()
+    output.writer.finish()?.flush()
 }
 
 /// Writes the capture again and again until the file has `bytes`. Ports move by one with each copy
@@ -146,19 +148,25 @@ fn move_ports(link: LinkType, frame: &mut [u8]) {
     }
 }
 
-struct Tape {
+struct Output {
     writer: CaptureWriter<BufWriter<File>>,
+    /// Begins with the Ethernet header.
     frame: Vec<u8>,
     snap_len: u32,
     written: u64,
 }
 
-impl Tape {
-    fn put(&mut self, segment: &Segment<'_>) -> io::Result<()> {
-        self.frame.clear();
-        let wire_len = encode(LinkType::ETHERNET, segment, &mut self.frame);
-        self.written += 16 + u64::from(wire_len.min(self.snap_len));
-        self.writer.write_frame(segment.time, &self.frame, wire_len)
+impl Output {
+    fn put(&mut self, at: Time, packet: &Packet, ip_id: u16) -> io::Result<()> {
+        self.frame.truncate(ETHERNET.len());
+        // Hosts 0 to 599 are clients in 10.1.0.0/16, the others servers in 10.2.0.0/16.
+        self.frame.extend(emit_ipv4(packet, ip_id, |node| {
+            let (net, host) = (node.0 / TALKS as u16 + 1, node.0 % TALKS as u16);
+            let [high, low] = host.to_be_bytes();
+            Ipv4Addr::new(10, net as u8, high, low)
+        }));
+        self.written += 16 + (self.frame.len() as u64).min(u64::from(self.snap_len));
+        self.writer.write_frame(at, &self.frame, self.frame.len() as u32)
     }
 }
 
@@ -172,7 +180,7 @@ enum Kind {
 /// One connection: where it stands in its cycle.
 struct Talk {
     kind: Kind,
-    ends: [Endpoint; 2],
+    ends: [Addr; 2],
     next: [u32; 2],
     acked: [u32; 2],
     phase: u32,
@@ -187,12 +195,12 @@ impl Talk {
             1..=9 => Kind::Requests,
             _ => Kind::Messages,
         };
-        let [.., c, d] = (number as u32).to_be_bytes();
-        let end = |addr: [u8; 4], port| Endpoint { addr: IpAddr::from(addr), port };
+        let client = Addr { node: NodeId(number as u16), port: 40_000 + number as u16 };
+        let server = Addr { node: NodeId((TALKS + number % 16) as u16), port: 4_712 };
         let seq = (number as u32).wrapping_mul(0x9e37_79b9);
         Self {
             kind,
-            ends: [end([10, 1, c, d], 40_000 + number as u16), end([10, 2, 0, d % 16], 4_712)],
+            ends: [client, server],
             next: [seq, !seq],
             acked: [seq.wrapping_add(1), (!seq).wrapping_add(1)],
             phase: 0,
@@ -209,111 +217,106 @@ impl Talk {
 
     fn put(
         &mut self,
-        tape: &mut Tape,
+        output: &mut Output,
         at: Time,
         from: usize,
-        bits: u8,
-        len: u32,
+        flags: Flags,
+        payload_len: u32,
     ) -> io::Result<()> {
-        static PAYLOAD: [u8; 1_448] = [0xaa; 1_448];
         let ms = (at.as_nanos() / 1_000_000) as u32;
         let timestamps = !matches!(self.kind, Kind::Messages);
-        let syn = bits & Flags::SYN != 0;
-        let ack = if bits == Flags::SYN { 0 } else { self.acked[1 - from] };
+        let syn = flags.has(Flags::SYN);
         self.ip_id[from] = self.ip_id[from].wrapping_add(1).max(1);
-        let segment = Segment {
-            frame: 0,
-            time: at,
-            src: self.ends[from],
-            dst: self.ends[1 - from],
-            seq: self.next[from],
-            ack,
-            flags: Flags(bits),
+        let segment = TcpRepr {
+            seq: Seq(self.next[from]),
+            ack: Seq(self.acked[1 - from]),
+            flags,
             window: 0x2000,
-            options: Options {
+            options: TcpOptions {
                 mss: syn.then_some(1_460),
                 window_scale: syn.then_some(7),
                 sack_permitted: syn,
-                timestamp: timestamps.then_some((ms, ms.wrapping_sub(1))),
-                ..Options::default()
+                timestamp: timestamps.then_some(Timestamp { value: ms, echo: ms.wrapping_sub(1) }),
+                ..TcpOptions::default()
             },
-            payload_len: len,
-            payload: &PAYLOAD[..len as usize],
-            ttl: 64 - from as u8,
-            ip_id: self.ip_id[from],
+            payload_len,
         };
-        self.next[from] = self.next[from].wrapping_add(segment.sequence_len());
-        tape.put(&segment)
+        self.next[from] = self.next[from].wrapping_add(segment.seq_len());
+        let (src, dst, body) = (self.ends[from], self.ends[1 - from], Body::Tcp(segment));
+        let packet = Packet { src, dst, ecn: Ecn::NotEct, returned: false, body };
+        output.put(at, &packet, self.ip_id[from])
     }
 
     /// Sends the next packet of the cycle; how long until the one after it.
-    fn step(&mut self, at: Time, tape: &mut Tape) -> io::Result<Span> {
-        const SYN_ACK: u8 = Flags::SYN | Flags::ACK;
+    fn step(&mut self, at: Time, output: &mut Output) -> io::Result<Span> {
+        const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
         let phase = self.phase;
         self.phase += 1;
         match phase {
-            0 => self.put(tape, at, 0, Flags::SYN, 0).map(|()| Span::from_millis(2)),
-            1 => self.put(tape, at, 1, SYN_ACK, 0).map(|()| Span::from_micros(50)),
-            2 => self.put(tape, at, 0, Flags::ACK, 0).map(|()| Span::from_millis(5)),
+            0 => self.put(output, at, 0, Flags::SYN, 0).map(|()| Span::from_millis(2)),
+            1 => self.put(output, at, 1, SYN_ACK, 0).map(|()| Span::from_micros(50)),
+            2 => self.put(output, at, 0, Flags::ACK, 0).map(|()| Span::from_millis(5)),
             _ => match self.kind {
-                Kind::Messages => self.step_messages(at, tape),
-                Kind::Requests => self.step_requests(at, tape),
-                Kind::Bulk => self.step_bulk(at, tape),
+                Kind::Messages => self.step_messages(at, output),
+                Kind::Requests => self.step_requests(at, output),
+                Kind::Bulk => self.step_bulk(at, output),
             },
         }
     }
 
     /// Small data, its ACK some 38 ms later, the data held until then, and so on.
-    fn step_messages(&mut self, at: Time, tape: &mut Tape) -> io::Result<Span> {
+    fn step_messages(&mut self, at: Time, output: &mut Output) -> io::Result<Span> {
         if self.phase.is_multiple_of(2) {
-            self.put(tape, at, 0, Flags::ACK | Flags::PSH, 96)?;
+            self.put(output, at, 0, Flags::ACK.with(Flags::PSH), 96)?;
             return Ok(Span::from_micros(36_000 + u64::from(self.random(4_000))));
         }
         self.acked[0] = self.next[0];
-        self.put(tape, at, 1, Flags::ACK, 0)?;
+        self.put(output, at, 1, Flags::ACK, 0)?;
         Ok(Span::from_micros(200 + u64::from(self.random(50))))
     }
 
     /// A request, its response, an ACK, a pause.
-    fn step_requests(&mut self, at: Time, tape: &mut Tape) -> io::Result<Span> {
+    fn step_requests(&mut self, at: Time, output: &mut Output) -> io::Result<Span> {
         let jitter = Span::from_micros(u64::from(self.random(500)));
         Ok(match self.phase % 3 {
             0 => {
-                self.put(tape, at, 0, Flags::ACK | Flags::PSH, 60)?;
+                self.put(output, at, 0, Flags::ACK.with(Flags::PSH), 60)?;
                 Span::from_millis(2) + jitter
             }
             1 => {
                 self.acked[0] = self.next[0];
                 let len = 100 + self.random(400);
-                self.put(tape, at, 1, Flags::ACK | Flags::PSH, len)?;
+                self.put(output, at, 1, Flags::ACK.with(Flags::PSH), len)?;
                 Span::from_micros(100) + jitter
             }
             _ => {
                 self.acked[1] = self.next[1];
-                self.put(tape, at, 0, Flags::ACK, 0)?;
+                self.put(output, at, 0, Flags::ACK, 0)?;
                 Span::from_millis(8) + jitter
             }
         })
     }
 
     /// Two full segments, an ACK that trails 20 of them; every 400th is sent again.
-    fn step_bulk(&mut self, at: Time, tape: &mut Tape) -> io::Result<Span> {
+    fn step_bulk(&mut self, at: Time, output: &mut Output) -> io::Result<Span> {
         if self.phase.is_multiple_of(3) {
             let trail = 20 * 1_448;
             if self.next[0].wrapping_sub(self.acked[0]) > trail {
                 self.acked[0] = self.next[0].wrapping_sub(trail);
             }
-            self.put(tape, at, 1, Flags::ACK, 0)?;
+            self.put(output, at, 1, Flags::ACK, 0)?;
         } else {
             if self.random(400) == 0 {
                 self.next[0] = self.next[0].wrapping_sub(1_448);
             }
-            self.put(tape, at, 0, Flags::ACK, 1_448)?;
+            self.put(output, at, 0, Flags::ACK, 1_448)?;
         }
         Ok(Span::from_micros(300 + u64::from(self.random(200))))
     }
 }
 
+/// Ethernet's header with made-up addresses, and the type of IPv4.
+const ETHERNET: [u8; 14] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00];
 /// Connections at a time.
 const TALKS: u64 = 600;
 /// The first packet: an instant in November 2023, nanoseconds.

@@ -23,27 +23,13 @@ fn main() -> Result<(), CaptureError> {
 }
 
 fn print_facts(facts: &DirectionFacts) {
-    let DirectionFacts { from, to, bytes, segments, pure_acks, mss, .. } = facts;
-    println!("  {from} -> {to}: {bytes} B in {segments} segments, mss {mss}");
-    println!("    {pure_acks} pure ACKs, {:.2?} segments per ACK", facts.segments_per_ack);
-    println!(
-        "    retransmitted {} reordered {} twice {} probes {} gaps {} unseen {} zero windows {}",
-        facts.retransmissions,
-        facts.reordered,
-        facts.duplicates,
-        facts.probes,
-        facts.gaps,
-        facts.unseen_bytes,
-        facts.zero_windows
-    );
+    let DirectionFacts { from, to, packets, stream, window, ttl, vantage, .. } = facts;
+    println!("  {from} -> {to}: {:.2?} segments per ACK", facts.segments_per_ack());
+    println!("    {packets:?}");
+    println!("    {stream:?}");
     println!("    rtt {:?}", facts.rtt);
-    println!("    ack delay {:?}", facts.ack_delay);
-    println!(
-        "    captured at {:?} ({:.2}), ttl {:?}, {:?}, window {:?}",
-        facts.capture_point,
-        facts.capture_point_confidence,
-        facts.ttl,
-        facts.handshake,
-        facts.window
-    );
+    if let Some(delay) = &facts.ack_delay {
+        println!("    ACKs after {}, 95 % within {}", delay.p50, delay.p95);
+    }
+    println!("    captured at {vantage:?}, ttl {ttl:?}, window {window:?}");
 }

@@ -1,22 +1,35 @@
-//! Captures: reading and writing, flow reconstruction, policy inference, stall diagnosis.
+#![doc = include_str!("../README.md")]
 //!
-//! The road of a packet: [`capture`] bytes -> [`frame`] -> [`segment::Segment`] -> [`flow`]
-//! tracker -> per-direction observations ([`flow::observe`]) -> facts, inference, stalls ->
-//! report. [`read::read_capture`] drives it.
+//! ## The road of a packet
+//!
+//! Capture bytes ([`capture`]) -> dissector -> [`segment::Segment`] -> [`flow`] table, which tells each
+//! direction's observer where the segment belongs; [`read::read_capture`] drives it. For a diagnosis
+//! three floors stand on that, and none knows of those above it: what was noted of a direction while
+//! the capture was read, what is inferred of the notes when it is over, and what is judged
+//! ([`diagnosis`]).
 
 pub mod capture;
-pub mod check;
-pub mod diagnose;
-pub mod diagnosis;
+mod diagnose;
 pub mod flow;
-pub mod frame;
-pub mod framing;
-pub mod infer;
-pub mod quantiles;
+mod frame;
+mod inferred;
+mod judged;
+mod noted;
 pub mod read;
 pub mod segment;
-pub mod stall;
-pub mod verdict;
 
-pub use diagnose::{Options, diagnose, diagnose_reader};
-pub use diagnosis::Diagnosis;
+pub use diagnose::{Analyst, Options, diagnose, diagnose_reader};
+pub use judged::{Diagnosis, check};
+
+/// What a diagnosis says. Times are milliseconds unless the name says otherwise; frame numbers count
+/// from 1 as in Wireshark.
+pub mod diagnosis {
+    pub use crate::inferred::{
+        AddedDelay, Mechanism, Nagle, NagleState, PolicyKind, ReceiverPolicy, Wait, WaitCause,
+        Writes,
+    };
+    pub use crate::judged::{
+        AckFacts, Capture, Diagnosis, Direction, Finding, Flow, Handshake, Ladder, Plots, Points,
+        Rung, Spread, Stall, Verdict,
+    };
+}

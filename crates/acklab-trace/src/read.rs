@@ -1,6 +1,6 @@
 //! A whole capture through the reader, the dissector and the flow table.
 //!
-//! What cannot be read is counted with the first frame that it befell, so a warning can name it;
+//! What cannot be read is counted with the first such frame, so that a warning can name it;
 //! the reading goes on. Only a capture of which nothing can be read is an error.
 
 use acklab_core::time::Time;
@@ -11,31 +11,28 @@ use crate::frame::{Skip, dissect};
 
 /// What a capture held, beside its connections.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct CaptureSummary {
     /// Frames read.
     pub frames: u64,
     /// Frames that gave a TCP segment.
     pub tcp_frames: u64,
-    /// Bytes captured.
-    pub captured_bytes: u64,
-    /// Bytes on the wire.
-    pub wire_bytes: u64,
     /// Frames that are no IP.
     pub not_ip: u64,
     /// Frames that are IP, but no TCP.
     pub not_tcp: u64,
     /// IP fragments after the first, which are passed over.
-    pub fragments: Befallen,
+    pub fragments: Occurrences,
     /// Frames cut off within the headers: the snap length is too short.
-    pub snapped_headers: Befallen,
+    pub snapped_headers: Occurrences,
     /// Frames whose IP or TCP header contradicts itself.
-    pub malformed: Befallen,
+    pub malformed: Occurrences,
     /// Frames whose IP length lies; the length of the frame was used.
-    pub length_lies: Befallen,
+    pub length_lies: Occurrences,
     /// Frames earlier than one before them.
-    pub backward_times: Befallen,
+    pub backward_times: Occurrences,
     /// Frames of a link type that is not understood, and the first such type.
-    pub unsupported_link: Befallen,
+    pub unsupported_link: Occurrences,
     /// The first link type that is not understood.
     pub unsupported_link_type: Option<LinkType>,
     /// Least time of a frame.
@@ -46,16 +43,16 @@ pub struct CaptureSummary {
     pub damage: Option<Damage>,
 }
 
-/// How many frames something befell, and which was the first.
+/// How many frames something was found in, and which was the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Befallen {
+pub struct Occurrences {
     /// How many.
     pub frames: u64,
     /// The first, 0 if none.
     pub first_frame: u64,
 }
 
-impl Befallen {
+impl Occurrences {
     #[cold]
     fn add(&mut self, frame: u64) {
         if self.frames == 0 {
@@ -79,8 +76,6 @@ pub fn read_capture<O: DirectionObserver>(
         }
         let Some(frame) = reader.next_frame()? else { break };
         summary.frames += 1;
-        summary.captured_bytes += frame.bytes.len() as u64;
-        summary.wire_bytes += u64::from(frame.original_len);
         summary.on_time(frame.number, frame.time);
         match dissect(&frame) {
             Ok(dissected) => {
@@ -127,13 +122,13 @@ impl CaptureSummary {
         }
     }
 
-    /// One sentence for each thing that a reader of the report should know, with the first frame
-    /// it befell and what to do.
+    /// One sentence for each thing that a reader of the report should know, with the first such frame
+    /// and what to do.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        let mut warn = |befallen: Befallen, what: &str| {
-            if befallen.frames > 0 {
-                let Befallen { frames, first_frame } = befallen;
+        let mut warn = |occurred: Occurrences, what: &str| {
+            if occurred.frames > 0 {
+                let Occurrences { frames, first_frame } = occurred;
                 warnings.push(format!("frame {first_frame} (of {frames} such): {what}"));
             }
         };

@@ -4,7 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use acklab_core::time::Time;
-use serde::{Serialize, Serializer};
+
+pub use acklab_core::segment::{Flags, Timestamp};
 
 /// An address and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,12 +20,6 @@ pub struct Endpoint {
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         SocketAddr::new(self.addr, self.port).fmt(f)
-    }
-}
-
-impl Serialize for Endpoint {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 
@@ -48,7 +43,7 @@ pub struct Segment<'a> {
     /// The window field as it stands, unscaled.
     pub window: u16,
     /// Options that bear on timing.
-    pub options: Options,
+    pub options: SeenOptions,
     /// Payload bytes on the wire by the IP header (a GSO super-frame counts whole), of which
     /// `payload` holds those that were captured.
     pub payload_len: u32,
@@ -60,31 +55,9 @@ pub struct Segment<'a> {
     pub ip_id: u16,
 }
 
-/// TCP control bits, as on the wire (RFC 9293 section 3.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(pub u8);
-
-impl Flags {
-    /// No more data from the sender.
-    pub const FIN: u8 = 0x01;
-    /// Synchronise sequence numbers.
-    pub const SYN: u8 = 0x02;
-    /// Reset the connection.
-    pub const RST: u8 = 0x04;
-    /// Push function.
-    pub const PSH: u8 = 0x08;
-    /// The acknowledgment field is significant.
-    pub const ACK: u8 = 0x10;
-
-    /// Whether any of `bits` is set.
-    pub const fn has(self, bits: u8) -> bool {
-        self.0 & bits != 0
-    }
-}
-
 /// The TCP options that bear on timing; absent ones are `None` or zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct SeenOptions {
     /// Maximum segment size (kind 2).
     pub mss: Option<u16>,
     /// Window scale (kind 3).
@@ -93,10 +66,8 @@ pub struct Options {
     pub sack_permitted: bool,
     /// Number of SACK blocks carried (kind 5).
     pub sack_blocks: u8,
-    /// The first SACK block: left and right edge.
-    pub sack_first: Option<(u32, u32)>,
     /// Timestamp value and echo reply (kind 8).
-    pub timestamp: Option<(u32, u32)>,
+    pub timestamp: Option<Timestamp>,
     /// The capture's snap length cut the options: those absent here may have been on the wire.
     pub cut: bool,
 }

@@ -9,10 +9,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use acklab_core::time::Time;
-use acklab_trace::diagnose::Analyst;
+use acklab_trace::Analyst;
 use acklab_trace::diagnosis::{Direction, Mechanism};
 use acklab_trace::flow::FlowTable;
-use acklab_trace::segment::{Endpoint, Flags, Options, Segment};
+use acklab_trace::segment::{Endpoint, Flags, SeenOptions, Segment};
 
 const MSS: u64 = 1_460;
 
@@ -67,7 +67,7 @@ struct Host {
     told: u64,
     waiting: u64,
     timer: u64,
-    held: BTreeMap<&'static str, u64>,
+    held: BTreeMap<Mechanism, u64>,
 }
 
 struct World {
@@ -182,12 +182,12 @@ impl World {
                 }
             }
             if self.now - written >= 10_000 {
-                let name = match cause {
-                    None => Mechanism::MssFilled.name(),
-                    Some(Cause::Timer) => Mechanism::DelayedAckTimer.name(),
-                    Some(_) => Mechanism::AckClocked.name(),
+                let mechanism = match cause {
+                    None => Mechanism::MssFilled,
+                    Some(Cause::Timer) => Mechanism::DelayedAckTimer,
+                    Some(_) => Mechanism::AckClocked,
                 };
-                *own.held.entry(name).or_default() += 1;
+                *own.held.entry(mechanism).or_default() += 1;
             }
             self.send(host, len, Cause::Data);
         }
@@ -268,7 +268,7 @@ impl World {
         let [first, second] = self.path;
         let syn = [
             (900_000, 0, Flags::SYN, 0),
-            (900_000 + 2 * second + 20, 1, Flags::SYN | Flags::ACK, 0),
+            (900_000 + 2 * second + 20, 1, Flags::SYN.with(Flags::ACK), 0),
             (900_000 + 2 * (first + second) + 40, 0, Flags::ACK, 0),
         ];
         let mut frame = 0;
@@ -278,8 +278,14 @@ impl World {
         }
         for &(time, host, offset, len, ack) in &self.seen {
             frame += 1;
-            let push = if len > 0 { Flags::PSH } else { 0 };
-            table.on_segment(&segment(frame, time, host, Flags::ACK | push, (offset, len, ack)));
+            let push = if len > 0 { Flags::PSH } else { Flags::default() };
+            table.on_segment(&segment(
+                frame,
+                time,
+                host,
+                Flags::ACK.with(push),
+                (offset, len, ack),
+            ));
         }
         let flow = table.finish().flows.remove(0);
         let [direction, _] = flow.directions;
@@ -291,11 +297,11 @@ fn segment(
     frame: u64,
     micros: u64,
     host: usize,
-    flags: u8,
+    flags: Flags,
     (offset, len, ack): (u64, u64, u64),
 ) -> Segment<'static> {
     let end = |h: usize| Endpoint { addr: [10, 0, 0, 1 + h as u8].into(), port: 5_000 };
-    let syn = flags & Flags::SYN != 0;
+    let syn = flags.has(Flags::SYN);
     Segment {
         frame,
         time: Time::from_nanos(micros * 1_000),
@@ -303,9 +309,9 @@ fn segment(
         dst: end(1 - host),
         seq: (offset as u32).wrapping_add(1_000),
         ack: 1_000 + ack as u32,
-        flags: Flags(flags),
+        flags,
         window: 60_000,
-        options: Options { mss: syn.then_some(MSS as u16), ..Options::default() },
+        options: SeenOptions { mss: syn.then_some(MSS as u16), ..SeenOptions::default() },
         payload_len: len as u32,
         payload: &[],
         ttl: 64,
@@ -313,7 +319,7 @@ fn segment(
     }
 }
 
-fn largest(counts: &BTreeMap<&'static str, u64>) -> Option<&'static str> {
+fn largest(counts: &BTreeMap<Mechanism, u64>) -> Option<Mechanism> {
     counts.iter().max_by_key(|c| c.1).map(|c| *c.0)
 }
 
@@ -323,8 +329,8 @@ fn check(acks: Acks, app: App, nagle: bool, rtt: u64, point: u64) -> Result<(), 
     let found = world.diagnose();
     let truth = &world.hosts[0].held;
     let total: u64 = truth.values().sum();
-    let counted: BTreeMap<&'static str, u64> =
-        found.stalls.iter().map(|s| (s.mechanism.name(), s.count)).collect();
+    let counted: BTreeMap<Mechanism, u64> =
+        found.stalls.iter().map(|s| (s.mechanism, s.count)).collect();
     let case = format!(
         "{acks:?} {app:?} nagle={nagle} rtt={rtt} point={point}: truth {truth:?}, found {counted:?}"
     );
@@ -377,10 +383,10 @@ fn segments_that_fill_up_are_counted_alike_at_every_capture_point() {
         let mut world = World::new(Acks::Immediate, App::Periodic(100, 2_090), true, 72_000, point);
         let found = world.diagnose();
         for mechanism in [Mechanism::MssFilled, Mechanism::AckClocked] {
-            let truth = world.hosts[0].held[mechanism.name()];
+            let truth = world.hosts[0].held[&mechanism];
             let stall = found.stalls.iter().find(|s| s.mechanism == mechanism);
             let count = stall.map_or(0, |s| s.count);
-            let case = format!("point {point}, {}: {count} of {truth}", mechanism.name());
+            let case = format!("point {point}, {mechanism:?}: {count} of {truth}");
             assert!(count.abs_diff(truth) * 10 <= truth, "{case} {:?}", found.nagle.evidence);
         }
     }

@@ -2,35 +2,35 @@
 //! Nagle's rule and a plain timer (loss probes, retransmissions that a slow ACK provokes, captures
 //! that begin late), each as it was first seen in a capture.
 //!
-//! Goal: one case per way in which a judgement once went wrong. Method: [`Tape`] takes the packets
+//! Goal: one case per way in which a judgement once went wrong. Method: [`Exchange`] takes the packets
 //! as the capture point saw them.
 
 use acklab_core::time::Time;
-use acklab_trace::diagnose::Analyst;
+use acklab_trace::Analyst;
 use acklab_trace::diagnosis::{Direction, Mechanism, NagleState};
 use acklab_trace::flow::FlowTable;
-use acklab_trace::segment::{Endpoint, Flags, Options, Segment};
+use acklab_trace::segment::{Endpoint, Flags, SeenOptions, Segment};
 
 const MSS: u16 = 1_448;
 
 /// A capture of one connection; times in milliseconds, offsets and ACKs as stream offsets.
 #[derive(Default)]
-struct Tape {
-    packets: Vec<(f64, usize, u8, u64, u32, u64)>,
+struct Exchange {
+    packets: Vec<(f64, usize, Flags, u64, u32, u64)>,
 }
 
-impl Tape {
+impl Exchange {
     /// Begins with a handshake at time 0, seen `near` ms from the client and `far` from the server.
     fn with_handshake(near: f64, far: f64) -> Self {
-        let mut tape = Self::default();
-        tape.packets.push((0.0, 0, Flags::SYN, 0, 0, 0));
-        tape.packets.push((far, 1, Flags::SYN | Flags::ACK, 0, 0, 0));
-        tape.packets.push((far + near, 0, Flags::ACK, 0, 0, 0));
-        tape
+        let mut exchange = Self::default();
+        exchange.packets.push((0.0, 0, Flags::SYN, 0, 0, 0));
+        exchange.packets.push((far, 1, Flags::SYN.with(Flags::ACK), 0, 0, 0));
+        exchange.packets.push((far + near, 0, Flags::ACK, 0, 0, 0));
+        exchange
     }
 
     fn data(&mut self, ms: f64, host: usize, offset: u64, len: u32, ack: u64) {
-        self.packets.push((ms, host, Flags::ACK | Flags::PSH, offset, len, ack));
+        self.packets.push((ms, host, Flags::ACK.with(Flags::PSH), offset, len, ack));
     }
 
     fn ack(&mut self, ms: f64, host: usize, ack: u64) {
@@ -44,7 +44,7 @@ impl Tape {
         let mut next = [0u64; 2];
         let mut table = FlowTable::<Analyst>::default();
         for (i, &(ms, host, flags, offset, len, ack)) in self.packets.iter().enumerate() {
-            let syn = flags & Flags::SYN != 0;
+            let syn = flags.has(Flags::SYN);
             // A pure ACK carries the next sequence number of its sender.
             let at = if len > 0 { offset } else { next[host] };
             next[host] = next[host].max(at + u64::from(len));
@@ -55,9 +55,9 @@ impl Tape {
                 dst: end(1 - host),
                 seq: if syn { 999 } else { 1_000 + at as u32 },
                 ack: 1_000 + ack as u32,
-                flags: Flags(flags),
+                flags,
                 window: 60_000,
-                options: Options { mss: syn.then_some(MSS), ..Options::default() },
+                options: SeenOptions { mss: syn.then_some(MSS), ..SeenOptions::default() },
                 payload_len: len,
                 payload: &[],
                 ttl: 64,
@@ -76,26 +76,26 @@ fn count(direction: &Direction, mechanism: Mechanism) -> u64 {
 /// segment, and after 230 ms of silence a tail loss probe carries what has gathered.
 #[test]
 fn a_loss_probe_says_nothing_against_nagle() {
-    let mut tape = Tape::with_handshake(0.02, 30.0);
+    let mut exchange = Exchange::with_handshake(0.02, 30.0);
     let (mut now, mut sent, mut written) = (40.0, 0u64, 1u64);
     let mut held = 0;
     for i in 0..200 {
         let len = (written * 100 - sent) as u32;
-        tape.data(now, 0, sent, len, 0);
+        exchange.data(now, 0, sent, len, 0);
         let lost = i % 10 == 9;
         if lost {
             let gathered = ((now + 230.0 - 40.0) / 20.0) as u64 + 1;
             let probe = (gathered * 100 - sent) as u32 - len;
-            tape.data(now + 230.0, 0, sent + u64::from(len), probe, 0);
-            tape.ack(now + 260.0, 1, sent);
-            tape.data(now + 260.05, 0, sent, len, 0);
+            exchange.data(now + 230.0, 0, sent + u64::from(len), probe, 0);
+            exchange.ack(now + 260.0, 1, sent);
+            exchange.data(now + 260.05, 0, sent, len, 0);
             now += 290.1;
             sent = gathered * 100;
         } else {
             now += 30.05;
             sent += u64::from(len);
         }
-        tape.ack(now, 1, sent);
+        exchange.ack(now, 1, sent);
         now += 0.03;
         written = ((now - 40.0) / 20.0) as u64 + 1;
         if written * 100 == sent {
@@ -105,7 +105,7 @@ fn a_loss_probe_says_nothing_against_nagle() {
             held += 1;
         }
     }
-    let [found, _] = tape.diagnose();
+    let [found, _] = exchange.diagnose();
     assert_eq!(found.nagle.state, NagleState::On, "{:?}", found.nagle.evidence);
     assert_eq!(found.nagle.variant, None);
     let by_ack = count(&found, Mechanism::AckClocked);
@@ -116,18 +116,18 @@ fn a_loss_probe_says_nothing_against_nagle() {
 /// the capture, at the sender, begins late.
 #[test]
 fn without_a_handshake_the_fastest_ack_shows_the_round_trip() {
-    let mut tape = Tape::default();
+    let mut exchange = Exchange::default();
     for i in 0..50u64 {
         let (at, sent) = (f64::from(i as u32) * 170.0, i * 110);
         let delayed = at + 71.0 + (i % 3) as f64 * 0.7;
-        tape.data(at, 0, sent, 10, i * 20);
-        tape.ack(delayed, 1, sent + 10);
-        tape.data(delayed + 0.05, 0, sent + 10, 100, i * 20);
-        tape.ack(delayed + 30.1, 1, sent + 110);
-        tape.data(delayed + 30.2, 1, i * 20, 20, sent + 110);
-        tape.ack(delayed + 30.25, 0, i * 20 + 20);
+        exchange.data(at, 0, sent, 10, i * 20);
+        exchange.ack(delayed, 1, sent + 10);
+        exchange.data(delayed + 0.05, 0, sent + 10, 100, i * 20);
+        exchange.ack(delayed + 30.1, 1, sent + 110);
+        exchange.data(delayed + 30.2, 1, i * 20, 20, sent + 110);
+        exchange.ack(delayed + 30.25, 0, i * 20 + 20);
     }
-    let [found, _] = tape.diagnose();
+    let [found, _] = exchange.diagnose();
     assert_eq!(count(&found, Mechanism::DelayedAckTimer), 50, "{:?}", found.receiver_policy);
     assert_eq!(found.receiver_policy.timer_ms, Some(40.0));
     assert!(found.receiver_policy.confidence < 0.8);
@@ -137,16 +137,16 @@ fn without_a_handshake_the_fastest_ack_shows_the_round_trip() {
 #[test]
 fn holds_beyond_what_is_kept_on_record_are_scaled_up() {
     let exchanges = 140_000u64;
-    let mut tape = Tape::with_handshake(0.02, 0.3);
+    let mut exchange = Exchange::with_handshake(0.02, 0.3);
     for i in 0..exchanges {
         let (at, sent) = (10.0 + i as f64 * 100.0 + (i * 7_919 % 31) as f64, i * 110);
         let delayed = at + 40.0 + (i % 5) as f64 * 0.7;
-        tape.data(at, 0, sent, 10, i * 20);
-        tape.ack(delayed, 1, sent + 10);
-        tape.data(delayed + 0.05, 0, sent + 10, 100, i * 20);
-        tape.data(delayed + 0.5, 1, i * 20, 20, sent + 110);
+        exchange.data(at, 0, sent, 10, i * 20);
+        exchange.ack(delayed, 1, sent + 10);
+        exchange.data(delayed + 0.05, 0, sent + 10, 100, i * 20);
+        exchange.data(delayed + 0.5, 1, i * 20, 20, sent + 110);
     }
-    let [found, _] = tape.diagnose();
+    let [found, _] = exchange.diagnose();
     let count = count(&found, Mechanism::DelayedAckTimer);
     assert!(found.sampled);
     assert!(count.abs_diff(exchanges) * 50 <= exchanges, "{count}");

@@ -29,7 +29,7 @@ fn read(name: &str) -> Option<(CaptureSummary, FlowReports<()>)> {
 /// The direction of the whole capture that carries most bytes.
 fn biggest(reports: &FlowReports<()>) -> &DirectionFacts {
     let directions = reports.flows.iter().flat_map(|flow| &flow.directions);
-    &directions.max_by_key(|d| d.facts.bytes).expect("a flow").facts
+    &directions.max_by_key(|d| d.facts.stream.bytes).expect("a flow").facts
 }
 
 fn direction<'a>(reports: &'a FlowReports<()>, from: &str) -> &'a DirectionFacts {
@@ -47,13 +47,13 @@ fn spindump_upload_has_7_24_segments_per_ack_and_a_loaded_rtt() {
     let Some((summary, reports)) = read("trace_tcp_medium_snap80.pcap") else { return };
     assert_eq!((summary.frames, summary.tcp_frames), (41_316, 41_316));
     let facts = biggest(&reports);
-    assert_eq!((facts.segments, facts.pure_acks), (35_277, 4_873));
-    assert!((facts.segments_per_ack.unwrap() / 7.24 - 1.0).abs() < 0.02);
-    assert_eq!(facts.capture_point, CapturePoint::Sender);
+    assert_eq!((facts.packets.segments, facts.packets.pure_acks), (35_277, 4_873));
+    assert!((facts.segments_per_ack().unwrap() / 7.24 - 1.0).abs() < 0.02);
+    assert_eq!(facts.vantage.point, CapturePoint::Sender);
     let rtt = facts.rtt.unwrap();
     within(rtt.p50, 40.0, 46.0);
     within(rtt.p95, 88.0, 100.0);
-    assert_eq!((facts.retransmissions, facts.gaps), (0, 0));
+    assert_eq!((facts.packets.retransmissions, facts.stream.gaps), (0, 0));
     assert_eq!(reports.flows[0].ending, Ending::Closed);
 }
 
@@ -61,8 +61,11 @@ fn spindump_upload_has_7_24_segments_per_ack_and_a_loaded_rtt() {
 fn timestamp_download_shows_the_path_although_captured_at_the_receiver() {
     let Some((summary, reports)) = read("timestamp.pcap") else { return };
     let facts = biggest(&reports);
-    assert_eq!((facts.bytes, facts.segments, facts.pure_acks), (1_000_000, 691, 183));
-    assert_eq!(facts.capture_point, CapturePoint::Receiver);
+    assert_eq!(
+        (facts.stream.bytes, facts.packets.segments, facts.packets.pure_acks),
+        (1_000_000, 691, 183)
+    );
+    assert_eq!(facts.vantage.point, CapturePoint::Receiver);
     let rtt = facts.rtt.unwrap();
     within(rtt.min, 50.9, 51.1);
     within(rtt.p50, 51.0, 55.0);
@@ -75,13 +78,16 @@ fn pmu_streams_differ_in_segments_and_agree_in_ack_delay() {
     let Some((_, reports)) = read("C37.118_2PMUsInSync_TCP.pcap") else { return };
     let held = direction(&reports, "192.168.0.60:4712");
     // 609 x 96 B, 274 x 48 B, 3 x 144 B, and the configuration frame.
-    assert_eq!((held.segments, held.bytes), (887, 72_422));
+    assert_eq!((held.packets.segments, held.stream.bytes), (887, 72_422));
     let free = direction(&reports, "192.168.0.241:4712");
-    assert_eq!(free.segments, 1_502);
+    assert_eq!(free.packets.segments, 1_502);
     for facts in [held, free] {
-        assert_eq!(facts.capture_point, CapturePoint::Receiver);
-        assert_eq!((facts.retransmissions, facts.gaps, facts.zero_windows), (0, 0, 0));
-        within(facts.ack_delay.unwrap().p50, 36.0, 40.0);
+        assert_eq!(facts.vantage.point, CapturePoint::Receiver);
+        assert_eq!(
+            (facts.packets.retransmissions, facts.stream.gaps, facts.packets.zero_windows),
+            (0, 0, 0)
+        );
+        within(facts.ack_delay.as_ref().unwrap().p50, 36.0, 40.0);
         within(facts.rtt.unwrap().min, 0.5, 1.0);
     }
 }
@@ -97,7 +103,7 @@ fn loopback_and_short_captures_read_whole() {
         let Some((summary, reports)) = read(name) else { continue };
         assert_eq!((summary.tcp_frames, reports.total), (frames, flows), "{name}");
         assert!(summary.warnings().is_empty(), "{name}: {:?}", summary.warnings());
-        let loopback = biggest(&reports).capture_point == CapturePoint::Loopback;
+        let loopback = biggest(&reports).vantage.point == CapturePoint::Loopback;
         assert_eq!(loopback, name.contains("bdat") || name.contains("open62541"), "{name}");
     }
 }

@@ -1,7 +1,10 @@
 //! What is exported: the dumbbell's numbers and the readings of what the paper leaves open.
 
+pub use acklab_core::cc::balance::SlowStart;
+pub use acklab_core::queue::codel::Variant as CoDelVariant;
 use acklab_core::time::Span;
 use acklab_core::units::BitRate;
+pub use acklab_papers::scenario::ance::parameters::{Integration, Phase};
 
 use super::automata;
 
@@ -117,15 +120,6 @@ pub enum Discipline {
     Encn,
 }
 
-/// CoDel's control law.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CoDelVariant {
-    /// Of the article of 2012.
-    Article2012,
-    /// Of RFC 8289.
-    Rfc8289,
-}
-
 /// Congestion control of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Congestion {
@@ -140,24 +134,6 @@ pub enum Congestion {
     Encn,
 }
 
-/// What ends slow start of ANCE and ENCN: the paper says both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SlowStart {
-    /// Congestion, as its Algorithm 1 has it.
-    Algorithm1,
-    /// The absence of congestion, as its prose has it.
-    Prose,
-}
-
-/// When the controller ticks, between two ticks of the plant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// At a time drawn for each run.
-    Random,
-    /// With the plant.
-    Fixed,
-}
-
 /// Which command acts on the motor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actuation {
@@ -165,17 +141,6 @@ pub enum Actuation {
     PeriodEnded,
     /// At each tick the newest, on the period that begins.
     Tick,
-}
-
-/// How the controller integrates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Integration {
-    /// Adds to the integral after using it.
-    ForwardEuler,
-    /// Adds to the integral before using it.
-    BackwardEuler,
-    /// Trapezoids.
-    Tustin,
 }
 
 impl Default for Model {

@@ -1,12 +1,17 @@
 //! From a scenario's settings to a model, or why not.
 
+use acklab_core::cc::Algorithm;
+use acklab_core::options::{Options, Parameter, Value, Word};
+use acklab_core::queue::ecn::Treatment;
+use acklab_core::queue::{self, red};
 use acklab_core::units::BitRate;
 
-use super::model::{
-    Actuation, CoDelVariant, Congestion, Discipline, Integration, Model, Phase, Recovery, SlowStart,
-};
+use super::model::{Actuation, Congestion, Discipline, Model, Recovery, SlowStart};
 use acklab_lab::parameter::Settings;
 use acklab_papers::scenario::Ance;
+use acklab_papers::scenario::ance::parameters::{
+    self, Above, Bandwidth, Service, Set, SlowStartChoice,
+};
 
 /// Why settings cannot be exported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,64 +41,56 @@ pub enum ExportError {
 impl Model {
     /// The model of settings of `ance-dumbbell`.
     pub fn from_settings(settings: &Settings) -> Result<Self, ExportError> {
-        let settings = &Ance::resolved(settings);
-        refuse_what_is_not_modelled(settings)?;
-        let queue = discipline(settings)?;
-        let congestion = congestion(settings)?;
-        let count = |name| settings.count(name) as u32;
-        let within = settings.choice("service") == "within";
-        let ssthresh = match (count("ssthresh"), congestion) {
+        let set = Ance::Dumbbell.resolve(settings);
+        refuse_what_is_not_modelled(&set)?;
+        let queue = discipline(&set)?;
+        let congestion = congestion(&set)?;
+        let ssthresh = match (set.tcp.ssthresh, congestion) {
             (0, Congestion::Reno) => 30,
             (0, _) => 16,
-            (segments, _) => segments,
+            (segments, _) => segments as u32,
         };
+        let Set { network, tcp, balance, control, .. } = &set;
         let model = Self {
-            duration: settings.span("duration"),
-            flows: count("flows"),
-            rate: settings.rate("rate"),
-            delay: settings.span("delay"),
-            buffer: count("buffer") - u32::from(within),
-            access_rate: settings.rate("access_rate"),
-            tx_access: settings.span("tx_access"),
-            rx_access: settings.span("rx_access"),
-            rx_spread: settings.span("rx_spread"),
-            ncs_access: settings.span("ncs_access"),
-            packet: count("packet"),
-            rwnd: count("rwnd"),
-            iw: count("iw"),
+            duration: set.duration,
+            flows: control.flows as u32,
+            rate: network.rate,
+            delay: network.delay,
+            buffer: network.buffer - u32::from(network.service == Service::Within),
+            access_rate: network.access_rate,
+            tx_access: network.tx_access,
+            rx_access: network.rx_access,
+            rx_spread: control.rx_spread,
+            ncs_access: control.ncs_access,
+            packet: tcp.packet,
+            rwnd: tcp.rwnd,
+            iw: tcp.iw,
             ssthresh,
-            recovery: match settings.choice("recovery") {
+            recovery: match tcp.recovery.name() {
                 "reno" => Recovery::Reno,
                 _ => Recovery::NewReno,
             },
-            rto_min: settings.span("rto_min"),
-            start_spread: settings.span("start_spread"),
-            host_jitter: settings.span("host_jitter"),
-            ecn: settings.choice("ecn") == "on",
-            ncs_exempt: settings.choice("ncs_early") == "exempt",
+            rto_min: tcp.rto_min,
+            start_spread: tcp.start_spread,
+            host_jitter: tcp.host_jitter,
+            ecn: tcp.ecn.is_on(),
+            ncs_exempt: control.ncs_early == Treatment::Exempt,
             queue,
             congestion,
-            qmin: settings.number("qmin"),
-            bf_floor: settings.number("bf_floor"),
-            slow_start: match settings.choice("slow_start") {
-                "prose" => SlowStart::Prose,
-                "auto" if congestion == Congestion::Encn => SlowStart::Prose,
-                _ => SlowStart::Algorithm1,
+            qmin: balance.qmin,
+            bf_floor: balance.bf_floor,
+            slow_start: match balance.slow_start {
+                SlowStartChoice::Prose => SlowStart::Prose,
+                SlowStartChoice::Auto if congestion == Congestion::Encn => SlowStart::Prose,
+                SlowStartChoice::Auto | SlowStartChoice::Algorithm1 => SlowStart::Algorithm1,
             },
-            actuation: match settings.choice("actuation") {
-                "tick" => Actuation::Tick,
+            actuation: match control.actuation {
+                parameters::Actuation::Tick => Actuation::Tick,
                 _ => Actuation::PeriodEnded,
             },
-            phase: match settings.choice("phase") {
-                "fixed" => Phase::Fixed,
-                _ => Phase::Random,
-            },
-            integration: match settings.choice("integration") {
-                "backward-euler" => Integration::BackwardEuler,
-                "tustin" => Integration::Tustin,
-                _ => Integration::ForwardEuler,
-            },
-            saturation: settings.number("saturation"),
+            phase: control.phase,
+            integration: control.integration,
+            saturation: control.saturation,
         };
         model.check()?;
         Ok(model)
@@ -137,7 +134,7 @@ impl Model {
 }
 
 /// The choices for which there is no automaton.
-fn refuse_what_is_not_modelled(settings: &Settings) -> Result<(), ExportError> {
+fn refuse_what_is_not_modelled(set: &Set) -> Result<(), ExportError> {
     let refused = [
         ("delack", "on", "delack=off"),
         ("recovery", "sack", "recovery=reno and recovery=newreno"),
@@ -152,54 +149,58 @@ fn refuse_what_is_not_modelled(settings: &Settings) -> Result<(), ExportError> {
         ("actuation", "arrival", "actuation=period-ended and actuation=tick"),
         ("missing", "zero", "missing=hold"),
     ];
+    let chosen = set.list();
     for (name, value, supported) in refused {
-        if settings.choice(name) == value {
+        let is_chosen = |option: &Parameter<Value>| {
+            option.name == name && option.default == Value::Choice(value)
+        };
+        if chosen.iter().any(is_chosen) {
             return Err(ExportError::NotModelled { name, value: value.into(), supported });
         }
     }
     Ok(())
 }
 
-fn discipline(settings: &Settings) -> Result<Discipline, ExportError> {
-    Ok(match settings.choice("queue") {
-        "drop-tail" => Discipline::DropTail,
-        "encn" => Discipline::Encn,
-        "red" => Discipline::Red {
-            weight: settings.number("red_weight"),
-            p_max: settings.number("red_pmax"),
-            min: settings.number("red_min"),
-            max: settings.number("red_max"),
-            counts: settings.choice("red_count") == "uniform",
-            marks_above: settings.choice("red_above") == "mark",
+fn discipline(set: &Set) -> Result<Discipline, ExportError> {
+    let own = &set.queues;
+    Ok(match set.queue() {
+        queue::Discipline::DropTail(_) => Discipline::DropTail,
+        queue::Discipline::Encn(_) => Discipline::Encn,
+        queue::Discipline::Red(_) => Discipline::Red {
+            weight: own.red_weight,
+            p_max: own.red_pmax,
+            min: own.red_min,
+            max: own.red_max,
+            counts: own.red_count == red::Spacing::Uniform,
+            marks_above: own.red_above == Above::Mark,
         },
-        "codel" => Discipline::CoDel {
-            variant: match settings.choice("codel") {
-                "rfc8289" => CoDelVariant::Rfc8289,
-                _ => CoDelVariant::Article2012,
-            },
-            target: settings.span("codel_target"),
-            interval: settings.span("codel_interval"),
+        queue::Discipline::Codel(_) => Discipline::CoDel {
+            variant: own.codel,
+            target: own.codel_target,
+            interval: own.codel_interval,
         },
-        "pie" => Discipline::Pie { target: settings.span("pie_target") },
+        queue::Discipline::Pie(_) => Discipline::Pie { target: own.pie_target },
         other => {
             return Err(ExportError::NotModelled {
                 name: "queue",
-                value: other.into(),
+                value: other.name().into(),
                 supported: "drop-tail, red, codel, pie and encn",
             });
         }
     })
 }
 
-fn congestion(settings: &Settings) -> Result<Congestion, ExportError> {
-    Ok(match settings.choice("cc") {
-        "reno" => Congestion::Reno,
-        "encn" => Congestion::Encn,
-        "ance" => Congestion::Ance { true_bandwidth: settings.choice("ance_bandwidth") == "true" },
+fn congestion(set: &Set) -> Result<Congestion, ExportError> {
+    Ok(match set.cc() {
+        Algorithm::Reno => Congestion::Reno,
+        Algorithm::Encn(_) => Congestion::Encn,
+        Algorithm::Ance(_) => {
+            Congestion::Ance { true_bandwidth: set.balance.ance_bandwidth == Bandwidth::True }
+        }
         other => {
             return Err(ExportError::NotModelled {
                 name: "cc",
-                value: other.into(),
+                value: other.name().into(),
                 supported: "reno, ance and encn",
             });
         }

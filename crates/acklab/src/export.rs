@@ -59,10 +59,10 @@ impl Uppaal {
     fn xml(&self) -> Result<String, Failure> {
         let scenario =
             SCENARIOS.find(&self.scenario).map_err(|error| Failure::Unusable(error.to_string()))?;
-        if scenario.name() != Ance::Dumbbell.name() {
+        let name = scenario.declaration().name;
+        if name != Ance::Dumbbell.declaration().name {
             return Err(Failure::Unusable(format!(
-                "{} has no timed automata; ance-dumbbell has",
-                scenario.name()
+                "{name} has no timed automata; ance-dumbbell has"
             )));
         }
         let mut settings = scenario::defaults(scenario);

@@ -140,10 +140,10 @@ fn create(path: &Path) -> Result<BufWriter<fs::File>, Failure> {
 
 fn text(results: &Results, folder: Option<&Path>) -> String {
     let plan = &results.plan;
-    let main = plan.scenario.main_metric();
+    let main = plan.scenario.declaration().main_metric;
     let mut text = format!(
         "{}: {} case(s) of {} replication(s), seed {}\n\n",
-        plan.scenario.name(),
+        plan.scenario.declaration().name,
         plan.cases.len(),
         plan.replications,
         plan.seed
@@ -172,7 +172,7 @@ fn text(results: &Results, folder: Option<&Path>) -> String {
 }
 
 fn cases_table(results: &Results, main: &str) -> String {
-    let sides = results.plan.scenario.side_metrics();
+    let sides = results.plan.scenario.declaration().side_metrics;
     let rows: Vec<_> = results
         .cases
         .iter()

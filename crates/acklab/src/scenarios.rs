@@ -1,23 +1,29 @@
 //! `acklab scenarios`: what can be run, set and measured.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
-use acklab_lab::parameter::Parameter;
-use acklab_lab::scenario::{self, Scenario};
+use acklab_core::options::Word;
+use acklab_lab::choices::{Choice, Registry};
+use acklab_lab::parameter::{Kind, Parameter};
+use acklab_lab::scenario::{Declaration, Scenario};
 use acklab_papers::scenario::SCENARIOS;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 
 use crate::file::asked;
 use crate::outcome::{Failure, Format, print, print_json};
 use acklab_lab::report::text::lay_out;
 
-/// List the built-in scenarios, or one scenario's parameters and metrics
+/// List the built-in scenarios, one scenario's parameters and metrics, or what can be chosen in them
 #[derive(Args)]
-#[command(after_help = "Examples:\n  acklab scenarios\n  acklab scenarios nagle-delack")]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Scenarios {
     /// The scenario to describe, or a network's file; all are listed where none is named
     name: Option<String>,
+    /// List what can be chosen by name, with its options, instead
+    #[arg(long, value_name = "WHAT", conflicts_with = "name", value_parser = registry())]
+    list: Option<Registry>,
     /// How to write it
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -25,6 +31,12 @@ pub(crate) struct Scenarios {
 
 impl Scenarios {
     pub(crate) fn run(self) -> Result<(), Failure> {
+        if let Some(registry) = self.list {
+            return match self.format {
+                Format::Text => print(&choices(registry)),
+                Format::Json => print_json(&choices_json(registry)),
+            };
+        }
         let one = self.name.as_deref().map(asked).transpose()?.map(|asked| asked.scenario);
         match (one, self.format) {
             (None, Format::Text) => print(&list()),
@@ -42,55 +54,84 @@ impl Scenarios {
     }
 }
 
+/// The lists that there are.
+fn registry() -> impl TypedValueParser<Value = Registry> {
+    PossibleValuesParser::new(Registry::NAMES).try_map(|name| name.parse::<Registry>())
+}
+
 fn list() -> String {
-    let rows: Vec<_> =
-        SCENARIOS.iter().map(|s| vec![s.name().to_owned(), s.summary().to_owned()]).collect();
+    let row = |of: &Declaration| vec![of.name.to_owned(), of.summary.to_owned()];
+    let rows: Vec<_> = SCENARIOS.iter().map(|scenario| row(scenario.declaration())).collect();
     let mut text = lay_out(&["scenario", "what it is"], &rows);
     text.push_str("\n`acklab scenarios NAME` lists parameters, defaults, units and metrics.\n");
     text
 }
 
 fn describe(scenario: &dyn Scenario) -> String {
-    let mut text = format!("{}: {}\n\n", scenario.name(), scenario.summary());
-    let _ = writeln!(text, "{}\n\nParameters (--set name=value):", fill(scenario.doc(), 0));
-    for parameter in scenario.parameters() {
-        let Parameter { name, default, kind, doc } = parameter;
-        let _ = writeln!(text, "  {name} = {default}  ({})", kind_words(parameter));
-        let _ = writeln!(text, "{}", fill(doc, 6));
-        if let acklab_lab::parameter::Kind::Choice(words) = kind {
-            let _ = writeln!(text, "{}", fill(&format!("one of: {}", words.join(", ")), 6));
-        }
-    }
+    let Declaration { name, summary, doc, parameters, metrics, grid, replications, .. } =
+        scenario.declaration();
+    let mut text = format!("{name}: {summary}\n\n");
+    let _ = writeln!(text, "{}\n\nParameters (--set name=value):", fill(doc, 0));
+    parameters.iter().for_each(|parameter| describe_parameter(&mut text, parameter));
     text.push_str("\nMetrics:\n");
-    for metric in scenario.metrics() {
+    for metric in *metrics {
         let _ = writeln!(text, "  {}  ({})\n{}", metric.name, metric.unit, fill(metric.doc, 6));
     }
-    let signals = scenario.signals(&scenario::defaults(scenario));
+    let signals = scenario.signals(&scenario.declaration().defaults());
     if !signals.is_empty() {
         text.push_str("\nSignals, for the queries of `acklab verify`:\n");
         for signal in signals {
             let _ = writeln!(text, "  {}  ({}): {}", signal.name, signal.unit, signal.doc);
         }
     }
-    if !scenario.grid().is_empty() {
+    if !grid.is_empty() {
         text.push_str("\nVaried by --all:\n");
-        for axis in scenario.grid() {
+        for axis in *grid {
             let _ = writeln!(text, "  {} = {}", axis.parameter, axis.values.join(", "));
         }
     }
-    let _ =
-        writeln!(text, "\nReplications: {} unless --reps says otherwise.", scenario.replications());
+    let _ = writeln!(text, "\nReplications: {replications} unless --reps says otherwise.");
     text
 }
 
-fn kind_words(parameter: &Parameter) -> String {
-    match parameter.kind {
-        acklab_lab::parameter::Kind::Choice(_) => "a word".into(),
-        acklab_lab::parameter::Kind::Number { unit, .. } => {
-            format!("{unit}, {}", parameter.kind.allowed())
-        }
+fn describe_parameter<D: Display>(text: &mut String, parameter: &Parameter<D>) {
+    let Parameter { name, default, kind, doc } = parameter;
+    let allowed = match kind {
+        Kind::Choice(_) => "a word".into(),
+        Kind::Number { unit, .. } if !unit.is_empty() => format!("{unit}, {}", kind.allowed()),
         kind => kind.allowed(),
+    };
+    let _ = writeln!(text, "  {name} = {default}  ({allowed})\n{}", fill(doc, 6));
+    if let Kind::Choice(words) = kind {
+        let _ = writeln!(text, "{}", fill(&format!("one of: {}", words.join(", ")), 6));
     }
+}
+
+/// What can be chosen, and what can be set of each.
+fn choices(registry: Registry) -> String {
+    let mut text = String::new();
+    for Choice { name, doc, ack, options } in registry.choices() {
+        let ack = ack.map_or(String::new(), |ack| format!(" Its ACK policy is {ack}:"));
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let _ = writeln!(text, "{gap}{}", fill(&format!("{name}: {doc}{ack}"), 0));
+        for option in &options {
+            describe_parameter(&mut text, option);
+        }
+    }
+    text
+}
+
+fn choices_json(registry: Registry) -> Value {
+    let choice = |Choice { name, doc, ack, options }: Choice| {
+        let options: Value = options.iter().map(parameter_json).collect();
+        let mut object = json!({ "name": name, "doc": doc, "options": options });
+        if let Some(ack) = ack {
+            object["ack"] = json!(ack);
+        }
+        object
+    };
+    let choices: Value = registry.choices().into_iter().map(choice).collect();
+    json!({ "schema": CHOICES_SCHEMA, "list": registry.name(), "choices": choices })
 }
 
 /// Breaks text at spaces into lines of at most 88 columns, indented.
@@ -112,33 +153,34 @@ fn fill(text: &str, indent: usize) -> String {
 }
 
 fn describe_json(scenario: &dyn Scenario) -> Value {
+    let declared = scenario.declaration();
     json!({
-        "name": scenario.name(),
-        "summary": scenario.summary(),
-        "doc": scenario.doc(),
-        "replications": scenario.replications(),
-        "parameters": scenario.parameters().iter().map(parameter_json).collect::<Value>(),
-        "metrics": scenario.metrics().iter().map(|metric| json!({
+        "name": declared.name,
+        "summary": declared.summary,
+        "doc": declared.doc,
+        "replications": declared.replications,
+        "parameters": declared.parameters.iter().map(parameter_json).collect::<Value>(),
+        "metrics": declared.metrics.iter().map(|metric| json!({
             "name": metric.name, "unit": metric.unit, "doc": metric.doc,
         })).collect::<Value>(),
-        "signals": scenario.signals(&scenario::defaults(scenario)).iter().map(|signal| json!({
+        "signals": scenario.signals(&declared.defaults()).iter().map(|signal| json!({
             "name": signal.name, "unit": signal.unit, "doc": signal.doc,
         })).collect::<Value>(),
-        "grid": scenario.grid().iter().map(|axis| json!({
+        "grid": declared.grid.iter().map(|axis| json!({
             "parameter": axis.parameter, "values": axis.values,
         })).collect::<Value>(),
     })
 }
 
-fn parameter_json(parameter: &Parameter) -> Value {
+fn parameter_json<D: Display>(parameter: &Parameter<D>) -> Value {
     let mut object = json!({
         "name": parameter.name,
-        "default": parameter.default,
+        "default": parameter.default.to_string(),
         "unit": parameter.kind.unit(),
         "allowed": parameter.kind.allowed(),
         "doc": parameter.doc,
     });
-    if let acklab_lab::parameter::Kind::Choice(words) = parameter.kind {
+    if let Kind::Choice(words) = parameter.kind {
         object["choices"] = json!(words);
     }
     object
@@ -146,3 +188,11 @@ fn parameter_json(parameter: &Parameter) -> Value {
 
 /// The JSON's schema name.
 const SCHEMA: &str = "acklab.scenarios/1";
+/// That of a list of what can be chosen.
+const CHOICES_SCHEMA: &str = "acklab.choices/1";
+
+const EXAMPLES: &str = "\
+Examples:
+  acklab scenarios
+  acklab scenarios nagle-delack
+  acklab scenarios --list queues                   names and options, for files and `acklab emulate`";

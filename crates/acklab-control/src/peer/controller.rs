@@ -19,14 +19,16 @@ use crate::plant::ModelError;
 use crate::record::code;
 use crate::reference::SquareWave;
 
-/// What makes the controller compute.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Driven {
-    /// Its own clock, once per period (the ANCE article's algorithm 3).
-    #[default]
-    Time,
-    /// The arrival of a sample newer than all before.
-    Event,
+acklab_core::words! {
+    /// What makes the controller compute.
+    #[derive(Default)]
+    pub enum Driven {
+        /// Its own clock, once per period (the ANCE article's algorithm 3).
+        #[default]
+        Time = "time-driven",
+        /// The arrival of a sample newer than all before.
+        Event = "event-driven",
+    }
 }
 
 /// A controller.

@@ -28,14 +28,16 @@ pub const PAYLOAD: u32 = 48 - Packet::IPV4_HEADER - Packet::UDP_HEADER;
 /// such values gets there.
 const LARGEST: f64 = 1e100;
 
-/// What stands in for a sample or command that did not come since the last tick.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Missing {
-    /// The last one that came.
-    #[default]
-    Hold,
-    /// Zero.
-    Zero,
+acklab_core::words! {
+    /// What stands in for a sample or command that did not come since the last tick.
+    #[derive(Default)]
+    pub enum Missing {
+        /// The last one that came.
+        #[default]
+        Hold = "hold",
+        /// Zero.
+        Zero = "zero",
+    }
 }
 
 /// Which of the article's two locations a peer is in.

@@ -19,19 +19,21 @@ use crate::record::code;
 use crate::reference::SquareWave;
 use crate::zoh::Zoh;
 
-/// When an arrived command begins to act.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Actuation {
-    /// y(k) is computed at tick k with the command that has arrived by then, as if it had acted over
-    /// the period just ended. This is what an automaton does that calls ComputePosition with its
-    /// latest u, as the ANCE article's figure 8, and the reading under which its table 4 comes out.
-    #[default]
-    PeriodEnded,
-    /// The command latched at tick k acts from tick k to tick k + 1: a time-driven actuator. One that
-    /// arrives at the very instant of the tick is latched.
-    Tick,
-    /// A command acts from the instant of its arrival: an event-driven actuator.
-    Arrival,
+acklab_core::words! {
+    /// When an arrived command begins to act.
+    #[derive(Default)]
+    pub enum Actuation {
+        /// y(k) is computed at tick k with the command that has arrived by then, as if it had acted over
+        /// the period just ended. This is what an automaton does that calls ComputePosition with its
+        /// latest u, as the ANCE article's figure 8, and the reading under which its table 4 comes out.
+        #[default]
+        PeriodEnded = "period-ended",
+        /// The command latched at tick k acts from tick k to tick k + 1: a time-driven actuator. One that
+        /// arrives at the very instant of the tick is latched.
+        Tick = "tick",
+        /// A command acts from the instant of its arrival: an event-driven actuator.
+        Arrival = "arrival",
+    }
 }
 
 /// A plant with its sensor and actuator.

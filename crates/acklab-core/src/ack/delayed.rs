@@ -10,6 +10,17 @@
 use super::{AckPolicy, DataSample, Decision};
 use crate::time::{Span, Time};
 
+crate::options! {
+    /// The numbers of a system.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct Options {
+        /// After how many segments an ACK leaves at once.
+        segments: u32 as count(1, 1_000_000) = "2",
+        /// How long after its arrival a lone segment is acknowledged.
+        delay: Span as positive_span() = "200ms",
+    }
+}
+
 /// Every n-th segment, or `delay` after the first unacknowledged one.
 #[derive(Clone, Copy, Debug)]
 pub struct Delayed {
@@ -19,8 +30,13 @@ pub struct Delayed {
 }
 
 impl Delayed {
+    /// A fresh connection.
+    pub const fn new(_phase: f64, options: Options) -> Self {
+        Self::every(options.segments, options.delay)
+    }
+
     /// Acknowledges every `segments`-th segment, and a lone one after `delay`.
-    pub const fn new(segments: u32, delay: Span) -> Self {
+    pub const fn every(segments: u32, delay: Span) -> Self {
         Self { segments, delay, deadline: None }
     }
 

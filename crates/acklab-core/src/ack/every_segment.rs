@@ -8,6 +8,13 @@ use crate::time::{Span, Time};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EverySegment;
 
+impl EverySegment {
+    /// A fresh connection.
+    pub const fn new(_phase: f64) -> Self {
+        Self
+    }
+}
+
 impl AckPolicy for EverySegment {
     fn on_data(&mut self, _now: Time, _sample: &DataSample) -> Decision {
         Decision::Now

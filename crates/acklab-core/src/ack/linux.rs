@@ -14,26 +14,22 @@
 //! (`SO_RCVLOWAT`), compressed and backlog-deferred ACKs (6.7).
 
 use super::delayed::expire;
-use super::tick::next_tick;
+use super::tick::{next_tick, shifted};
 use super::{AckPolicy, DataSample, Decision, ReadSample};
 use crate::time::{Span, Time};
 
-/// What differs between versions and builds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinuxOptions {
-    /// The kernel's jiffy; timers then expire on this grid (4 ms where HZ = 250). `None`: exact.
-    pub jiffy: Option<Span>,
-    /// Replies within `ato` of data that make the conversation ping-pong: 1, but 3 in 5.1 to 5.18
-    /// (commits 4a41f453, 4d8f24ee; a sysctl from 6.7).
-    pub pingpong_threshold: u8,
-    /// Before 6.6 (commit 4720852ed9af) a full-sized segment with PSH did not count as pushed, so
-    /// that a write of exactly one MSS waited for the timer.
-    pub full_segment_push: bool,
-}
-
-impl Default for LinuxOptions {
-    fn default() -> Self {
-        Self { jiffy: None, pingpong_threshold: 1, full_segment_push: true }
+crate::options! {
+    /// What differs between versions and builds.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct Options {
+        /// The kernel's jiffy; timers then expire on this grid (4 ms where HZ is 250). 0: exact.
+        jiffy: Option<Span> = "0",
+        /// Replies within ato of data that make the conversation ping-pong: 1, but 3 in 5.1 to 5.18
+        /// (commits 4a41f453, 4d8f24ee; a sysctl from 6.7).
+        pingpong_threshold: u8 as count(1, 255) = "1",
+        /// Before 6.6 (commit 4720852ed9af) a full-sized segment with PSH did not count as pushed, so
+        /// that a write of exactly one MSS waited for the timer.
+        full_segment_push: bool = "true",
     }
 }
 
@@ -44,7 +40,7 @@ impl Default for LinuxOptions {
 )]
 #[derive(Clone, Copy, Debug)]
 pub struct Linux {
-    options: LinuxOptions,
+    options: Options,
     phase: Span,
     /// ACKs left to be sent at once.
     quick: u32,
@@ -61,11 +57,11 @@ pub struct Linux {
 }
 
 impl Linux {
-    /// A fresh connection; `phase` shifts the jiffy grid.
-    pub const fn new(options: LinuxOptions, phase: Span) -> Self {
+    /// A fresh connection; `phase`, in [0, 1), shifts the jiffy grid.
+    pub fn new(phase: f64, options: Options) -> Self {
         Self {
             options,
-            phase,
+            phase: options.jiffy.map_or(Span::ZERO, |jiffy| shifted(jiffy, phase)),
             quick: 0,
             pingpong: 0,
             ato: Span::ZERO,

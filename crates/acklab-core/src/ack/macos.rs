@@ -10,6 +10,17 @@ use super::delayed::expire;
 use super::{AckPolicy, DataSample, Decision};
 use crate::time::{Span, Time};
 
+crate::options! {
+    /// Its numbers.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct Options {
+        /// How long a segment without PSH waits.
+        delay: Span as positive_span() = "100ms",
+        /// Segments per ACK in a stream.
+        stretch: u32 as count(1, 1000) = "8",
+    }
+}
+
 /// PSH at once, streams stretched.
 #[derive(Clone, Copy, Debug)]
 pub struct MacOs {
@@ -21,8 +32,8 @@ pub struct MacOs {
 }
 
 impl MacOs {
-    /// Delays by `delay` where PSH is not set; in a stream acknowledges every `stretch`-th segment.
-    pub const fn new(delay: Span, stretch: u32) -> Self {
+    /// A fresh connection.
+    pub const fn new(_phase: f64, Options { delay, stretch }: Options) -> Self {
         Self { delay, stretch, streak: 0, last_data: None, deadline: None }
     }
 }

@@ -11,9 +11,10 @@ pub mod every_segment;
 pub mod linux;
 pub mod macos;
 mod profile;
+pub mod solaris;
 pub mod tick;
 
-pub use profile::{Factory, Policy, Profile, UnknownProfile};
+pub use profile::{Factory, Policy, Profile};
 
 use crate::time::{Span, Time};
 

@@ -9,6 +9,19 @@ use super::delayed::{expire, is_due};
 use super::{AckPolicy, DataSample, Decision};
 use crate::time::{Span, Time};
 
+crate::options! {
+    /// The numbers of a system.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct Options {
+        /// After how many segments an ACK leaves at once.
+        segments: u32 as count(1, 1_000_000) = "2",
+        /// From one tick to the next.
+        period: Span as positive_span() = "200ms",
+        /// At which tick after its arrival a lone segment is acknowledged; 1 is the next.
+        ticks: u32 as count(1, 1000) = "1",
+    }
+}
+
 /// Every n-th segment, or the `ticks`-th tick after the first unacknowledged one.
 #[derive(Clone, Copy, Debug)]
 pub struct Tick {
@@ -20,17 +33,22 @@ pub struct Tick {
 }
 
 impl Tick {
-    /// Ticks come at `phase`, `phase + period`, ...; the phase is taken modulo the period, which
-    /// must not be zero.
-    pub fn new(segments: u32, period: Span, ticks: u32, phase: Span) -> Self {
+    /// Ticks come at `phase` times the period, and a period after that, ...; `phase` is in [0, 1).
+    pub fn new(phase: f64, options: Options) -> Self {
+        let Options { segments, period, ticks } = options;
         let period = Span::from_nanos(period.as_nanos().max(1));
-        let phase = Span::from_nanos(phase.as_nanos() % period.as_nanos());
+        let phase = shifted(period, phase);
         Self { segments, period, ticks: ticks.max(1), phase, deadline: None }
     }
 
     fn after(&self, now: Time) -> Time {
         next_tick(now, self.period, self.phase, self.ticks)
     }
+}
+
+/// Where in a clock's period a `phase` in [0, 1) is.
+pub(super) fn shifted(period: Span, phase: f64) -> Span {
+    Span::from_nanos((period.as_nanos() as f64 * phase) as u64 % period.as_nanos().max(1))
 }
 
 /// The `ticks`-th tick strictly after `now`.

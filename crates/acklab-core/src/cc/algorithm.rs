@@ -1,154 +1,74 @@
 //! Congestion controls by name: what a scenario chooses and a connection builds.
 
-use std::fmt;
-use std::str::FromStr;
-use std::sync::Arc;
-
 use super::{
     AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
-    SentSample, Snapshot, Start, ance, bbr, cubic, dctcp, edctcp, encn, jersey, lossy, reno, vegas,
-    westwood,
+    SentSample, Snapshot, Start, ance, bbr, cdg, cubic, dctcp, edctcp, encn, jersey, lossy, reno,
+    vegas, westwood,
 };
 use crate::time::{Span, Time};
 use crate::units::BitRate;
 
-type Build = dyn Fn(&Start) -> Box<dyn CongestionControl + Send> + Send + Sync;
+crate::options::registry! {
+    /// Which congestion control a connection gets.
+    pub enum Algorithm, a "congestion control", built by controllers: dyn CongestionControl
+        from start: &Start;
 
-/// Builds a user's own congestion control for each connection.
-#[derive(Clone)]
-pub struct Factory(Arc<Build>);
-
-impl Factory {
-    /// A factory from a closure.
-    pub fn new(
-        build: impl Fn(&Start) -> Box<dyn CongestionControl + Send> + Send + Sync + 'static,
-    ) -> Self {
-        Self(Arc::new(build))
-    }
+    /// RFC 5681, byte counting with L = 1. Needs losses or RFC 3168 marks.
+    "reno" Reno => reno::Reno;
+    /// RFC 9438, with HyStart++ (RFC 9406). Needs losses or RFC 3168 marks, and round trips.
+    "cubic" Cubic(options: cubic::Options) => cubic::Cubic;
+    /// Queue kept at a threshold by the sender's own estimate: Sup, Moraes and Bauchspiess, algorithm 1.
+    /// Needs round trips and the spacing of ACKs.
+    "ance" Ance(options: ance::Options) => ance::Ance;
+    /// Queue kept at a threshold by routers that mark the absence of congestion: the same authors, INDIN
+    /// 2016, as ANCE's paper describes it. Needs marks per ACK.
+    "encn" Encn(options: encn::Options) => encn::Encn;
+    /// Bandwidth estimated from ACKs, congestion warned of by routers: Xu, Tian and Ansari, JSAC 22(4)
+    /// 2004. Needs round trips, and warnings per ACK.
+    "jersey" Jersey(options: jersey::Options) => jersey::Jersey;
+    /// RFC 8257. Needs marks per ACK.
+    "dctcp" Dctcp(options: dctcp::Options) => dctcp::Dctcp;
+    /// DCTCP with packets that a full switch hands back: Huang and Hu, ICC 2015 (abstract).
+    "edctcp" Edctcp(options: edctcp::Options) => edctcp::Edctcp;
+    /// A few segments kept in the queue: Brakmo and Peterson, JSAC 13(8), 1995. Needs round trips and losses.
+    "vegas" Vegas(options: vegas::Options) => vegas::Vegas;
+    /// Westwood+, after a loss what the path was measured to carry: Grieco and Mascolo, CCR 34(2), 2004.
+    /// Needs delivered bytes, round trips and losses.
+    "westwood" Westwood(options: westwood::Options) => westwood::Westwood;
+    /// Windows that shrink by chance as round trips grow: CDG, Hayes and Armitage, IFIP Networking 2011. Needs
+    /// round trips and losses.
+    "cdg" Cdg(options: cdg::Options) => cdg::Cdg;
+    /// BBR version 1, a model of the path rather than losses: draft-cardwell-iccrg-bbr-congestion-control-00.
+    /// Needs rate samples and round trips; paces.
+    "bbr1" Bbr1 => bbr::v1::BbrV1;
+    /// BBR version 3, bounded by loss: draft-ietf-ccwg-bbr-06. Needs rate samples, round trips, losses, RFC
+    /// 3168 marks; paces.
+    "bbr3" Bbr3 => bbr::v3::BbrV3;
+    /// For links that lose without being full, rate from what was served, by delay beside its like: ours,
+    /// docs/rudp.md section 8. Needs rate samples, round trips, losses, RFC 3168 marks; paces.
+    "lossy" Lossy => lossy::Lossy;
 }
 
-impl fmt::Debug for Factory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Factory")
-    }
-}
-
-/// No algorithm of that name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownAlgorithm(String);
-
-impl fmt::Display for UnknownAlgorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "unknown congestion control \"{}\"; known: {}",
-            self.0,
-            Algorithm::NAMES.join(", ")
-        )
-    }
-}
-
-impl std::error::Error for UnknownAlgorithm {}
-
-/// One line per algorithm: its documentation, its name, its variant with the options it takes, and its
-/// state, which `new(&Start)` or `new(&Start, Options)` builds. Options are `Copy + Default`.
-macro_rules! algorithms {
-    ($($(#[$doc:meta])* $name:literal $variant:ident $(($options:ident: $kind:ty))? => $state:ty;)+) => {
-        /// Which congestion control a connection gets.
-        #[derive(Clone, Debug)]
-        pub enum Algorithm {
-            $($(#[$doc])* $variant $(($kind))?,)+
-            /// A user's own.
-            Custom(Factory),
-        }
-
-        impl Algorithm {
-            /// The names of the built-in ones.
-            pub const NAMES: &'static [&'static str] = &[$($name),+];
-
-            /// Its name.
-            pub const fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$variant { .. } => $name,)+
-                    Self::Custom(_) => "custom",
-                }
-            }
-
-            /// Builds the controller of one connection.
-            pub fn controller(&self, start: &Start) -> Controller {
-                match self {
-                    $(Self::$variant $(($options))? => Controller::$variant(
-                        <$state>::new(start $(, *$options)?)
-                    ),)+
-                    Self::Custom(factory) => Controller::Custom((factory.0)(start)),
-                }
-            }
-        }
-
-        /// By name, with the default options.
-        impl FromStr for Algorithm {
-            type Err = UnknownAlgorithm;
-
-            fn from_str(text: &str) -> Result<Self, UnknownAlgorithm> {
-                match text {
-                    $($name => Ok(Self::$variant $((<$kind>::default()))?),)+
-                    _ => Err(UnknownAlgorithm(text.to_owned())),
-                }
-            }
-        }
-
-        /// The congestion control of one connection; built-ins are dispatched without a pointer.
-        pub enum Controller {
-            $($(#[$doc])* $variant($state),)+
-            /// A user's own.
-            Custom(Box<dyn CongestionControl + Send>),
-        }
-
-        impl fmt::Debug for Controller {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $(Self::$variant(cc) => cc.fmt(f),)+
-                    Self::Custom(_) => f.write_str("Custom"),
-                }
-            }
-        }
-
-        macro_rules! each {
-            ($controller:expr, $inner:ident => $call:expr) => {
-                match $controller {
-                    $(Controller::$variant($inner) => $call,)+
-                    Controller::Custom($inner) => $call,
-                }
-            };
+/// Each builds the state of one connection.
+macro_rules! controllers {
+    ($Choice:ident from $context:ident: $Context:ty; $($line:tt)+) => {
+        crate::options::dispatched! {
+            $Choice =>
+            /// The congestion control of one connection; built-ins are dispatched without a pointer.
+            Controller: dyn CongestionControl, controller from $context: $Context;
+            $($line)+
         }
     };
 }
 
-algorithms! {
-    /// RFC 5681.
-    "reno" Reno => reno::Reno;
-    /// RFC 9438, with HyStart++ (RFC 9406).
-    "cubic" Cubic(options: cubic::Options) => cubic::Cubic;
-    /// Queue kept at a threshold by the sender's own estimate.
-    "ance" Ance(options: ance::Options) => ance::Ance;
-    /// Queue kept at a threshold by routers that mark the absence of congestion.
-    "encn" Encn(options: encn::Options) => encn::Encn;
-    /// Bandwidth estimated from ACKs, congestion warned of by routers.
-    "jersey" Jersey(options: jersey::Options) => jersey::Jersey;
-    /// RFC 8257.
-    "dctcp" Dctcp(options: dctcp::Options) => dctcp::Dctcp;
-    /// DCTCP with packets that a full switch hands back.
-    "edctcp" Edctcp(options: edctcp::Options) => edctcp::Edctcp;
-    /// A few segments kept in the queue, by round-trip times.
-    "vegas" Vegas(options: vegas::Options) => vegas::Vegas;
-    /// Westwood+: after a loss, what the path was measured to carry.
-    "westwood" Westwood(options: westwood::Options) => westwood::Westwood;
-    /// BBR version 1: a model of the path rather than losses.
-    "bbr1" Bbr1 => bbr::v1::BbrV1;
-    /// BBR version 3: bounded by loss.
-    "bbr3" Bbr3 => bbr::v3::BbrV3;
-    /// For links that lose without being full: rate from what was served, by delay beside its like.
-    "lossy" Lossy => lossy::Lossy;
+use controllers;
+
+impl Algorithm {
+    /// Whether it is nothing without marks: those that want to hear of each.
+    pub fn needs_marks(&self) -> bool {
+        let start = Start { mss: 1000, initial_window: 1000, initial_ssthresh: u64::MAX, seed: 0 };
+        self.controller(&start).ecn_feedback() == EcnFeedback::PerAck
+    }
 }
 
 #[expect(clippy::derivable_impls, reason = "the table has no place for #[default]")]

@@ -16,21 +16,28 @@ use super::{AckSample, CongestionControl, EcnSample, LossSample, RtoSample, Snap
 use crate::time::{Span, Time};
 use crate::units::BitRate;
 
-/// What the paper leaves open, and its constants.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// Qmin, bytes on the wire.
-    pub queue_min: u64,
-    /// Where B comes from.
-    pub bandwidth: Bandwidth,
-    /// Which spacing of ACKs counts.
-    pub spacing: Spacing,
-    /// How equation 2 is read.
-    pub equation2: Equation2,
-    /// Headers of one segment, bytes on the wire.
-    pub header: u32,
-    /// The window.
-    pub window: balance::Options,
+crate::options! {
+    /// What the paper leaves open, and its constants: its Qmin of 3 kB and literal `ta_min`, with equation 2
+    /// corrected.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// Qmin, bytes on the wire.
+        queue_min: u64 as count(0, 1_000_000_000) = "3000",
+        /// Which spacing of ACKs counts.
+        spacing: Spacing = "smallest",
+        /// How equation 2 is read.
+        equation2: Equation2 = "corrected",
+        /// Headers of one segment, bytes on the wire.
+        header: u32 as count(0, 1000) = "40",
+    }
+    beside {
+        /// Where B comes from.
+        bandwidth: Bandwidth = Bandwidth::Estimated,
+    }
+    within {
+        /// The window.
+        window: balance::Options,
+    }
 }
 
 /// The bottleneck's bandwidth B.
@@ -42,45 +49,33 @@ pub enum Bandwidth {
     Oracle(BitRate),
 }
 
-/// The shortest time between two ACKs, `ta_min`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spacing {
-    /// The smallest since the beginning, as written: one pair of compressed ACKs spoils it for ever.
-    Smallest,
-    /// The second smallest since the beginning: one such pair does no harm.
-    SecondSmallest,
-    /// The smallest of the last full round trip: harm passes, but among several flows B becomes this
-    /// flow's share of the bottleneck.
-    PerRoundTrip,
+crate::words! {
+    /// The shortest time between two ACKs, `ta_min`.
+    pub enum Spacing {
+        /// The smallest since the beginning, as written: one pair of compressed ACKs spoils it for ever.
+        Smallest = "smallest",
+        /// The second smallest since the beginning: one such pair does no harm.
+        SecondSmallest = "second-smallest",
+        /// The smallest of the last full round trip: harm passes, but among several flows B becomes this
+        /// flow's share of the bottleneck.
+        PerRoundTrip = "per-round-trip",
+    }
 }
 
-/// Readings of equation 2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Equation2 {
-    /// Bytes that the last ACK acknowledged, over `ta_min`.
-    Corrected,
-    /// Length of an ACK packet, over `ta_min`: the unit is right, the bandwidth far too small.
-    AckLength,
-    /// Length of an ACK packet, times `ta_min`: as printed; the queue is never found congested.
-    Literal,
+crate::words! {
+    /// Readings of equation 2.
+    pub enum Equation2 {
+        /// Bytes that the last ACK acknowledged, over `ta_min`.
+        Corrected = "corrected",
+        /// Length of an ACK packet, over `ta_min`: the unit is right, the bandwidth far too small.
+        AckLength = "ack-length",
+        /// Length of an ACK packet, times `ta_min`: as printed; the queue is never found congested.
+        Literal = "literal",
+    }
 }
 
 /// Length of an ACK without options, bytes: 20 of IPv4 and 20 of TCP.
 const ACK_LENGTH: f64 = 40.0;
-
-impl Default for Options {
-    /// The paper's Qmin of 3 kB and literal `ta_min`, with equation 2 corrected.
-    fn default() -> Self {
-        Self {
-            queue_min: 3000,
-            bandwidth: Bandwidth::Estimated,
-            spacing: Spacing::Smallest,
-            equation2: Equation2::Corrected,
-            header: 40,
-            window: balance::Options::default(),
-        }
-    }
-}
 
 impl Options {
     /// The paper's results from an estimated bandwidth: BF of three ACKs at least, without which the

@@ -14,33 +14,28 @@
 
 use super::{AckSample, RtoSample, Snapshot, Start};
 
-/// What the paper leaves open about the window.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// When slow start ends.
-    pub slow_start: SlowStart,
-    /// BF never falls below it.
-    pub bf_floor: f64,
-    /// W never shrinks below it, segments; at least 1.
-    pub min_window: u32,
-    /// The receiver's advertised window in `min(rwnd, Ssthr)`, segments.
-    pub rwnd: u32,
+crate::options! {
+    /// What the paper leaves open about the window.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// When slow start ends.
+        slow_start: SlowStart = "algorithm-1",
+        /// BF never falls below it.
+        bf_floor: f64 as number(0.0, 1000.0, "ACKs") = "1",
+        /// W never shrinks below it, segments.
+        min_window: u32 as count(1, 64) = "1",
+        /// The receiver's advertised window in min(rwnd, Ssthr), segments.
+        rwnd: u32 as count(1, 1_000_000) = "64",
+    }
 }
 
-/// The paper contradicts itself about what ends slow start by setting W to min(rwnd, Ssthr).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SlowStart {
-    /// Algorithm 1: a congested path does; a free one goes on in slow start.
-    Algorithm1,
-    /// The prose of its section 2: a free path does; a congested one goes on as Reno would.
-    Prose,
-}
-
-impl Default for Options {
-    /// Algorithm 1 with BF of one ACK at least, W of one segment at least, and the paper's window of
-    /// 64 packets.
-    fn default() -> Self {
-        Self { slow_start: SlowStart::Algorithm1, bf_floor: 1.0, min_window: 1, rwnd: 64 }
+crate::words! {
+    /// The paper contradicts itself about what ends slow start by setting W to min(rwnd, Ssthr).
+    pub enum SlowStart {
+        /// Algorithm 1: a congested path does; a free one goes on in slow start.
+        Algorithm1 = "algorithm-1",
+        /// The prose of its section 2: a free path does; a congested one goes on as Reno would.
+        Prose = "prose",
     }
 }
 

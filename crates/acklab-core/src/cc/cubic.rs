@@ -22,20 +22,16 @@ use super::{
 use crate::math;
 use crate::time::{Span, Time};
 
-/// What a user may switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// RFC 9406 for the first slow start; else RFC 5681's.
-    pub hystart: bool,
-    /// Section 4.7: a flow whose window shrinks makes room for newcomers.
-    pub fast_convergence: bool,
-    /// Section 4.3: never slower than Reno would be.
-    pub reno_friendly: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { hystart: true, fast_convergence: true, reno_friendly: true }
+crate::options! {
+    /// What may be switched.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct Options {
+        /// HyStart++ (RFC 9406) for the first slow start; else RFC 5681's.
+        hystart: bool = "true",
+        /// Section 4.7: a flow whose window shrinks makes room for newcomers.
+        fast_convergence: bool = "true",
+        /// Section 4.3: never slower than Reno would be.
+        reno_friendly: bool = "true",
     }
 }
 

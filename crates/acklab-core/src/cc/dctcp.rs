@@ -16,19 +16,14 @@ use super::{
 };
 use crate::time::{Span, Time};
 
-/// DCTCP's parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// Weight g of the newest window in alpha, in (0, 1].
-    pub gain: f64,
-    /// alpha before the first window, in [0, 1].
-    pub initial_alpha: f64,
-}
-
-impl Default for Options {
-    /// RFC 8257 section 3.3 (alpha) and section 4.2 (g).
-    fn default() -> Self {
-        Self { gain: 1.0 / 16.0, initial_alpha: 1.0 }
+crate::options! {
+    /// DCTCP's parameters.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// Weight g of the newest window in alpha (RFC 8257 section 4.2).
+        gain: f64 as positive_share() = "0.0625",
+        /// alpha before the first window (section 3.3).
+        initial_alpha: f64 as share() = "1",
     }
 }
 

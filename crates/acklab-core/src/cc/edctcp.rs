@@ -14,18 +14,16 @@ use super::{
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 
-/// E-DCTCP's parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// DCTCP's.
-    pub dctcp: dctcp::Options,
-    /// Largest exponent k of the back-off, at most 32.
-    pub exponent_max: u32,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { dctcp: dctcp::Options::default(), exponent_max: 6 }
+crate::options! {
+    /// E-DCTCP's parameters.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// Largest exponent k of the back-off.
+        exponent_max: u32 as count(0, 32) = "6",
+    }
+    within {
+        /// DCTCP's.
+        dctcp: dctcp::Options,
     }
 }
 

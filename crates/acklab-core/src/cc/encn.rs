@@ -15,17 +15,16 @@ use super::{
 };
 use crate::time::Time;
 
-/// What the descriptions leave open.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// The window.
-    pub window: balance::Options,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        let slow_start = SlowStart::Prose;
-        Self { window: balance::Options { slow_start, ..balance::Options::default() } }
+crate::options! {
+    /// What the descriptions leave open.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {}
+    within {
+        /// The window.
+        window: balance::Options = balance::Options {
+            slow_start: SlowStart::Prose,
+            ..balance::Options::default()
+        },
     }
 }
 

@@ -21,27 +21,24 @@ use super::{
 };
 use crate::time::{Span, Time};
 
-/// What may be chosen about TCP-Jersey.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// K: the estimator's memory, round trips.
-    pub memory: f64,
-    /// The round trip that turns the bandwidth into a window.
-    pub rtt: OwndRtt,
+crate::options! {
+    /// What may be chosen about TCP-Jersey.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// K: the estimator's memory.
+        memory: f64 as number(0.0, 1000.0, "round trips") = "1",
+        /// The round trip that turns the bandwidth into a window.
+        rtt: OwndRtt = "smallest",
+    }
 }
 
-/// The round trip in ownd = R RTT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OwndRtt {
-    /// The smallest seen, as in the paper: the window leaves no queue.
-    Smallest,
-    /// The latest: the window keeps the queue that there is (the NITK port to ns-3).
-    Latest,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { memory: 1.0, rtt: OwndRtt::Smallest }
+crate::words! {
+    /// The round trip in ownd = R RTT.
+    pub enum OwndRtt {
+        /// The smallest seen, as in the paper: the window leaves no queue.
+        Smallest = "smallest",
+        /// The latest: the window keeps the queue that there is (the NITK port to ns-3).
+        Latest = "latest",
     }
 }
 

@@ -8,6 +8,7 @@ mod algorithm;
 pub mod ance;
 pub mod balance;
 pub mod bbr;
+pub mod cdg;
 pub mod cubic;
 pub mod dctcp;
 pub mod edctcp;

@@ -19,21 +19,16 @@ use super::round::Rounds;
 use super::{AckSample, CongestionControl, EcnSample, LossSample, RtoSample, Snapshot, Start};
 use crate::time::{Span, Time};
 
-/// Thresholds of what waits in queues, segments.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// Fewer: grow.
-    pub alpha: f64,
-    /// More: shrink.
-    pub beta: f64,
-    /// More: slow start ends.
-    pub gamma: f64,
-}
-
-impl Default for Options {
-    /// Section 3.2 (alpha and beta of Vegas-2,4) and section 3.3 (one buffer).
-    fn default() -> Self {
-        Self { alpha: 2.0, beta: 4.0, gamma: 1.0 }
+crate::options! {
+    /// Thresholds of what waits in queues: section 3.2 (Vegas-2,4) and section 3.3 (one buffer).
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// Fewer: grow.
+        alpha: f64 as number(0.0, 1e6, "segments") = "2",
+        /// More: shrink.
+        beta: f64 as number(0.0, 1e6, "segments") = "4",
+        /// More: slow start ends.
+        gamma: f64 as number(0.0, 1e6, "segments") = "1",
     }
 }
 

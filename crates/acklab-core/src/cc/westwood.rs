@@ -16,17 +16,12 @@ use super::{
 };
 use crate::time::{Span, Time};
 
-/// Westwood+'s parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// What the filter keeps of the old estimate, in [0, 1).
-    pub memory: f64,
-}
-
-impl Default for Options {
-    /// Grieco and Mascolo 2004, section 2.1.
-    fn default() -> Self {
-        Self { memory: 7.0 / 8.0 }
+crate::options! {
+    /// Westwood+'s parameter.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// What the filter keeps of the old estimate (Grieco and Mascolo 2004, section 2.1).
+        memory: f64 as share() = "0.875",
     }
 }
 

@@ -43,6 +43,11 @@ impl<'a> Choices<'a> {
         self.byte() % bound.max(1)
     }
 
+    /// One of `all`, of which there is at least one, by one byte.
+    pub fn one_of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[usize::from(self.byte()) % all.len()].clone()
+    }
+
     /// True every other time.
     pub fn flip(&mut self) -> bool {
         self.byte() & 1 == 1

@@ -4,16 +4,19 @@
 //! - [`drain`] drives one endpoint as every world must, and panics where it is busy for ever;
 //! - [`check_quiet`] asserts that a spurious timeout does nothing;
 //! - [`attack_congestion_control`], [`attack_ack_policy`], [`attack_queue`] and [`attack_link`] turn
-//!   bytes into hostile samples for one algorithm, so that a new one gets its property test with one line;
+//!   bytes into hostile samples for one algorithm, so that a new one gets its property test by being in its registry;
+//! - [`vary()`] gives an algorithm other options, so that those are attacked, too;
 //! - [`operate_congestion_control`] is a model sender, for what holds only of samples that fit together.
 
 mod algorithms;
 mod choices;
 mod operations;
+mod vary;
 
 pub use algorithms::{attack_ack_policy, attack_congestion_control, attack_link, attack_queue};
 pub use choices::Choices;
 pub use operations::operate_congestion_control;
+pub use vary::vary;
 
 use crate::endpoint::Endpoint;
 use crate::event::Sink;

@@ -32,7 +32,7 @@ use self::impair::{Fate, Passage, Wire};
 use crate::endpoint::Endpoint;
 use crate::event::{DropReason, EventKind, Interest, Sink};
 use crate::packet::Packet;
-use crate::queue::{Discipline, Limit, Queue, Setup, Verdict, Verdicts};
+use crate::queue::{Discipline, Limit, Queue, Setup, Verdict, Verdicts, drop_tail};
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
@@ -85,7 +85,7 @@ impl Link {
         let name = format!("link/{index}");
         let disturbs_order = config.impairments.disturbs_order();
         let waiting = match config.queue {
-            Discipline::DropTail(limit) if !disturbs_order => {
+            Discipline::DropTail(drop_tail::Options { limit }) if !disturbs_order => {
                 Waiting::Computed { limit, started: 0, bytes: 0 }
             }
             managed => {

@@ -37,10 +37,10 @@ fn arrivals(link: &mut Link, count: u16, gap: Span) -> Vec<(u16, Time)> {
 
 fn both_kinds(rate: BitRate, limit: Limit) -> [Link; 2] {
     let plain =
-        LinkConfig::new(rate, Span::from_millis(10)).with_queue(Discipline::DropTail(limit));
-    let managed = plain
-        .clone()
-        .with_queue(Discipline::Custom(Factory::new(move |_| Box::new(DropTail::new(limit)))));
+        LinkConfig::new(rate, Span::from_millis(10)).with_queue(Discipline::drop_tail(limit));
+    let managed = plain.clone().with_queue(Discipline::Custom(Factory::new(move |setup| {
+        Box::new(DropTail::new(drop_tail::Options { limit }, setup))
+    })));
     [Link::new(0, 1, plain), Link::new(0, 1, managed)]
 }
 

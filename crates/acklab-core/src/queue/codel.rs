@@ -14,49 +14,47 @@
 //! place. An exempt packet passes without moving the law.
 
 use super::ecn::Treatment;
-use super::{Fifo, Limit, Queue, Verdicts};
+use super::{Fifo, Limit, Queue, Setup, Verdicts};
 use crate::event::DropReason;
 use crate::packet::Packet;
 use crate::time::{Span, Time};
 
-/// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// How much may wait.
-    pub limit: Limit,
-    /// Standing delay that is fine: 5 ms (RFC 8289 section 4.3).
-    pub target: Span,
-    /// A round trip of the longer kind: 100 ms (RFC 8289 section 4.2).
-    pub interval: Span,
-    /// With no more bytes than this left, nothing is chosen: the MTU. `None`: the largest packet that
-    /// came so far (RFC 8289 section 5.4, `maxpacket_`).
-    pub max_packet: Option<u32>,
+crate::options! {
+    /// Parameters.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// Standing delay that is fine (RFC 8289 section 4.3).
+        target: Span as positive_span() = "5ms",
+        /// A round trip of the longer kind (RFC 8289 section 4.2).
+        interval: Span as positive_span() = "100ms",
+        /// With no more bytes than this left, nothing is chosen: the MTU; 0: the largest packet that came
+        /// so far (RFC 8289 section 5.4, maxpacket_).
+        max_packet: Option<u32> as count(0, 65_535) = "0",
+        /// Which control law.
+        variant: Variant = "rfc8289",
+        /// What happens to chosen packets.
+        ecn: Treatment = "mark",
+    }
+    beside {
+        /// How much may wait.
+        limit: Limit = Limit::NONE,
+    }
+}
+
+crate::words! {
     /// Which control law.
-    pub variant: Variant,
-    /// What happens to chosen packets.
-    pub ecn: Treatment,
+    pub enum Variant {
+        /// RFC 8289 section 5.
+        Rfc8289 = "rfc8289",
+        /// ACM Queue, May 2012, appendix.
+        Article2012 = "article-2012",
+    }
 }
 
-/// Which control law.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
-    /// RFC 8289 section 5.
-    Rfc8289,
-    /// ACM Queue, May 2012, appendix.
-    Article2012,
-}
-
-impl Config {
+impl Options {
     /// RFC 8289 with room for `packets`.
-    pub const fn packets(packets: u32) -> Self {
-        Self {
-            limit: Limit::packets(packets),
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            max_packet: None,
-            variant: Variant::Rfc8289,
-            ecn: Treatment::MARK,
-        }
+    pub fn packets(packets: u32) -> Self {
+        Self { limit: Limit::packets(packets), ..Self::default() }
     }
 }
 
@@ -70,8 +68,8 @@ pub struct Codel {
 
 impl Codel {
     /// An empty queue.
-    pub fn new(config: Config) -> Self {
-        Self { limit: config.limit, waiting: Fifo::default(), law: Law::new(config) }
+    pub fn new(options: Options, _setup: &Setup<'_>) -> Self {
+        Self { limit: options.limit, waiting: Fifo::default(), law: Law::new(options) }
     }
 }
 
@@ -117,14 +115,14 @@ pub(super) struct Law {
 }
 
 impl Law {
-    pub(super) fn new(config: Config) -> Self {
+    pub(super) fn new(options: Options) -> Self {
         Self {
-            target: config.target,
-            interval: config.interval,
-            fixed_max_packet: config.max_packet.is_some(),
-            max_packet: config.max_packet.unwrap_or(0),
-            variant: config.variant,
-            ecn: config.ecn,
+            target: options.target,
+            interval: options.interval,
+            fixed_max_packet: options.max_packet.is_some(),
+            max_packet: options.max_packet.unwrap_or(0),
+            variant: options.variant,
+            ecn: options.ecn,
             first_above: None,
             dropping: false,
             drop_next: Time::ZERO,

@@ -1,167 +1,106 @@
 //! Disciplines by name: what a scenario chooses and a link builds.
 
-use std::fmt;
-use std::sync::Arc;
-
 use super::ecn::Treatment;
 use super::{
-    Codel, DropTail, DualPi2, Edctcp, Encn, FqCodel, Jersey, Limit, Pie, Queue, Red, Setup,
-    Threshold, codel, dualpi2, encn, fq_codel, jersey, pie, red, threshold,
+    Limit, Queue, Setup, codel, drop_tail, dualpi2, edctcp, encn, fq_codel, fq_pie, jersey, pie,
+    red, threshold,
 };
+use crate::options::{Typed, Unknown};
 
-/// Which discipline a link gets.
-#[derive(Clone, Debug)]
-pub enum Discipline {
-    /// First in, first out, up to a limit.
-    DropTail(Limit),
-    /// Random early detection.
-    Red(red::Config),
-    /// Controlled delay.
-    Codel(codel::Config),
-    /// Proportional integral controller, enhanced.
-    Pie(pie::Config),
-    /// Flow queues under CoDel, in turn.
-    FqCodel(fq_codel::Config),
-    /// The coupled dual queue of L4S.
-    DualPi2(dualpi2::Config),
-    /// A mark below Qmin.
-    Encn(encn::Config),
-    /// A warning above an average.
-    Jersey(jersey::Config),
-    /// A mark above a threshold, and what does not fit goes back to its sender.
-    Edctcp(threshold::Config),
-    /// A mark above a threshold.
-    Threshold(threshold::Config),
-    /// A user's own.
-    Custom(Factory),
+crate::options::registry! {
+    /// Which discipline a link gets.
+    pub enum Discipline, a "queue", built by queues: dyn Queue from setup: &Setup<'_>;
+
+    /// First in, first out.
+    "drop-tail" DropTail(options: drop_tail::Options) => drop_tail::DropTail;
+    /// Random early detection: Floyd and Jacobson 1993.
+    "red" Red(options: red::Options) => red::Red;
+    /// Controlled delay: RFC 8289.
+    "codel" Codel(options: codel::Options) => codel::Codel;
+    /// Proportional integral controller, enhanced: RFC 8033.
+    "pie" Pie(options: pie::Options) => pie::Pie;
+    /// Flow queues under CoDel, in turn: RFC 8290.
+    "fq-codel" FqCodel(options: fq_codel::Options) => fq_codel::FqCodel;
+    /// Flow queues under PIE, in turn: RFC 8033 and 8290, Linux's fq_pie.
+    "fq-pie" FqPie(options: fq_pie::Options) => fq_pie::FqPie;
+    /// A mark while fewer than Qmin wait: CE means that there is *no* congestion.
+    "encn" Encn(options: encn::Options) => encn::Encn;
+    /// TCP-Jersey's warning: a mark for all while the average is above a threshold.
+    "jersey" Jersey(options: jersey::Options) => jersey::Jersey;
+    /// A mark above a threshold, and a segment that has no room goes back to its sender: E-DCTCP's switch.
+    "edctcp" Edctcp(options: threshold::Options) => edctcp::Edctcp;
+    /// A mark above a threshold: the switch of RFC 8257.
+    "threshold" Threshold(options: threshold::Options) => threshold::Threshold;
+    /// The coupled dual queue of L4S: RFC 9332.
+    "dualpi2" DualPi2(options: dualpi2::Options) => dualpi2::DualPi2;
 }
+
+/// What every discipline has: room, and a queue to be built.
+macro_rules! queues {
+    (
+        $Choice:ident from $setup:ident: $Setup:ty;
+        $($(#[$doc:meta])* $Variant:ident ($options:ident: $Options:ty) => $State:ty;)+
+    ) => {
+        impl $Choice {
+            /// The same discipline with its default options, those that follow the room among them, and
+            /// room for `packets` (`u32::MAX`: no limit). A user's own stays as it is.
+            #[must_use]
+            pub fn for_packets(&self, packets: u32) -> Self {
+                match self {
+                    $(Self::$Variant(_) => Self::$Variant(<$Options>::packets(packets)),)+
+                    Self::Custom(factory) => Self::Custom(factory.clone()),
+                }
+            }
+
+            /// With another limit. A user's own keeps what it was built with.
+            #[must_use]
+            pub fn with_limit(mut self, limit: Limit) -> Self {
+                match &mut self {
+                    $(Self::$Variant(options) => options.limit = limit,)+
+                    Self::Custom(_) => {}
+                }
+                self
+            }
+
+            /// An empty queue of this discipline.
+            pub fn build(&self, $setup: $Setup) -> Box<dyn Queue + Send> {
+                match self {
+                    $(Self::$Variant($options) => Box::new(<$State>::new(*$options, $setup)),)+
+                    Self::Custom(factory) => factory.build($setup),
+                }
+            }
+        }
+    };
+}
+
+use queues;
 
 /// Drop-tail without a limit.
 impl Default for Discipline {
     fn default() -> Self {
-        Self::DropTail(Limit::NONE)
+        Self::drop_tail(Limit::NONE)
     }
 }
 
 impl Discipline {
-    /// The names of the built-in ones.
-    pub const NAMES: &'static [&'static str] = &[
-        "drop-tail",
-        "red",
-        "codel",
-        "pie",
-        "fq-codel",
-        "encn",
-        "jersey",
-        "edctcp",
-        "threshold",
-        "dualpi2",
-    ];
-
-    /// The discipline called `name` with its default parameters and room for `packets`
-    /// (`u32::MAX`: no limit).
-    pub fn by_name(name: &str, packets: u32) -> Result<Self, UnknownDiscipline> {
-        Ok(match name {
-            "drop-tail" => Self::DropTail(Limit::packets(packets)),
-            "red" => Self::Red(red::Config::packets(packets)),
-            "codel" => Self::Codel(codel::Config::packets(packets)),
-            "pie" => Self::Pie(pie::Config::packets(packets)),
-            "fq-codel" => Self::FqCodel(fq_codel::Config::packets(packets)),
-            "dualpi2" => Self::DualPi2(dualpi2::Config::packets(packets)),
-            "encn" => Self::Encn(encn::Config::packets(packets)),
-            "jersey" => Self::Jersey(jersey::Config::packets(packets)),
-            "edctcp" => Self::Edctcp(threshold::Config::packets(packets)),
-            "threshold" => Self::Threshold(threshold::Config::packets(packets)),
-            _ => return Err(UnknownDiscipline(name.to_owned())),
-        })
+    /// First in, first out, up to a limit.
+    pub const fn drop_tail(limit: Limit) -> Self {
+        Self::DropTail(drop_tail::Options { limit })
     }
 
-    /// With another limit. A user's own keeps what it was built with.
-    #[must_use]
-    pub fn with_limit(mut self, limit: Limit) -> Self {
-        match &mut self {
-            Self::DropTail(own) => *own = limit,
-            Self::Red(config) => config.limit = limit,
-            Self::Codel(config) => config.limit = limit,
-            Self::Pie(config) => config.limit = limit,
-            Self::FqCodel(config) => config.limit = limit,
-            Self::DualPi2(config) => config.limit = limit,
-            Self::Encn(config) => config.limit = limit,
-            Self::Jersey(config) => config.limit = limit,
-            Self::Edctcp(config) | Self::Threshold(config) => config.limit = limit,
-            Self::Custom(_) => {}
-        }
-        self
+    /// The discipline called `name` with its default options and room for `packets` (`u32::MAX`: no
+    /// limit).
+    pub fn by_name(name: &str, packets: u32) -> Result<Self, Unknown> {
+        name.parse::<Self>().map(|discipline| discipline.for_packets(packets))
     }
 
     /// With another treatment of chosen packets, where the discipline chooses any.
     #[must_use]
     pub fn with_ecn(mut self, ecn: Treatment) -> Self {
-        match &mut self {
-            Self::Red(config) => config.ecn = ecn,
-            Self::Codel(config) => config.ecn = ecn,
-            Self::Pie(config) => config.ecn = ecn,
-            Self::FqCodel(config) => config.ecn = ecn,
-            Self::DualPi2(config) => config.ecn = ecn,
-            Self::Edctcp(config) | Self::Threshold(config) => config.ecn = ecn,
-            Self::DropTail(_) | Self::Encn(_) | Self::Jersey(_) | Self::Custom(_) => {}
+        if let Some(options) = self.options() {
+            options.set("ecn", ecn.to_value());
         }
         self
-    }
-
-    /// An empty queue of this discipline.
-    pub fn build(&self, setup: &Setup<'_>) -> Box<dyn Queue + Send> {
-        match *self {
-            Self::DropTail(limit) => Box::new(DropTail::new(limit)),
-            Self::Red(config) => Box::new(Red::new(config, setup)),
-            Self::Codel(config) => Box::new(Codel::new(config)),
-            Self::Pie(config) => Box::new(Pie::new(config, setup)),
-            Self::FqCodel(config) => Box::new(FqCodel::new(config, setup)),
-            Self::DualPi2(config) => Box::new(DualPi2::new(config)),
-            Self::Encn(config) => Box::new(Encn::new(config)),
-            Self::Jersey(config) => Box::new(Jersey::new(config)),
-            Self::Edctcp(config) => Box::new(Edctcp::new(config)),
-            Self::Threshold(config) => Box::new(Threshold::new(config)),
-            Self::Custom(ref factory) => factory.build(setup),
-        }
-    }
-}
-
-/// No discipline of that name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownDiscipline(String);
-
-impl fmt::Display for UnknownDiscipline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown queue \"{}\"; known: {}", self.0, Discipline::NAMES.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownDiscipline {}
-
-type Build = dyn Fn(&Setup<'_>) -> Box<dyn Queue + Send> + Send + Sync;
-
-/// Builds a user's own discipline for each link.
-#[derive(Clone)]
-pub struct Factory(Arc<Build>);
-
-impl Factory {
-    /// A factory from a closure.
-    pub fn new(
-        build: impl Fn(&Setup<'_>) -> Box<dyn Queue + Send> + Send + Sync + 'static,
-    ) -> Self {
-        Self(Arc::new(build))
-    }
-
-    /// A fresh queue.
-    pub fn build(&self, setup: &Setup<'_>) -> Box<dyn Queue + Send> {
-        (self.0)(setup)
-    }
-}
-
-impl fmt::Debug for Factory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Factory")
     }
 }
 
@@ -172,7 +111,10 @@ mod tests {
     #[test]
     fn every_name_builds_and_another_is_refused_with_the_list() {
         for name in Discipline::NAMES {
-            assert!(Discipline::by_name(name, 17).is_ok(), "{name}");
+            assert!(
+                Discipline::by_name(name, 17).is_ok_and(|queue| queue.name() == *name),
+                "{name}"
+            );
         }
         let refused = Discipline::by_name("reed", 17).unwrap_err().to_string();
         assert!(refused.contains("\"reed\"") && refused.contains("codel"), "{refused}");

@@ -1,9 +1,26 @@
 //! Drop-tail: first in, first out; what does not fit is dropped on arrival.
 
-use super::{Fifo, Limit, Queue, Verdicts};
+use super::{Fifo, Limit, Queue, Setup, Verdicts};
 use crate::event::DropReason;
 use crate::packet::Packet;
 use crate::time::Time;
+
+crate::options! {
+    /// Nothing but room.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {}
+    beside {
+        /// How much may wait.
+        limit: Limit = Limit::NONE,
+    }
+}
+
+impl Options {
+    /// Room for `packets`.
+    pub fn packets(packets: u32) -> Self {
+        Self { limit: Limit::packets(packets) }
+    }
+}
 
 /// First in, first out, up to a limit.
 #[derive(Clone, Debug)]
@@ -14,7 +31,7 @@ pub struct DropTail {
 
 impl DropTail {
     /// An empty queue.
-    pub fn new(limit: Limit) -> Self {
+    pub fn new(Options { limit }: Options, _setup: &Setup<'_>) -> Self {
         Self { limit, waiting: Fifo::default() }
     }
 }

@@ -11,35 +11,39 @@
 //! Left out: Curvy RED (appendix B), drop on saturated buffers beyond tail drop.
 
 use super::ecn::Treatment;
-use super::{Fifo, Limit, Queue, Verdicts};
+use super::{Fifo, Limit, Queue, Setup, Verdicts};
 use crate::event::DropReason;
 use crate::packet::{Ecn, Packet};
 use crate::time::{Span, Time};
 
-/// Parameters; defaults are those of RFC 9332 appendix A.1 with RTT_max = 100 ms, RTT_typ = 15 ms.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// How much may wait in both queues together.
-    pub limit: Limit,
-    /// Delay of the C queue that is aimed at: 15 ms.
-    pub target: Span,
-    /// Tupdate: min(target, RTT_max / 3) = 15 ms.
-    pub update: Span,
-    /// Integral gain, per second and update: 0.1 Tupdate / RTT_max^2 = 0.15 Hz.
-    pub alpha: f64,
-    /// Proportional gain: 0.3 / RTT_max = 3 Hz.
-    pub beta: f64,
-    /// k, the coupling: 2.
-    pub coupling: f64,
-    /// The L queue's own AQM.
-    pub laqm: Laqm,
-    /// The L queue's own AQM is silent unless more packets than this wait there, the one that leaves
-    /// counted: Th_len = 1.
-    pub l_packets: u32,
-    /// Which queue goes next.
-    pub scheduler: Scheduler,
-    /// What happens to chosen packets of the C queue.
-    pub ecn: Treatment,
+crate::options! {
+    /// Parameters; defaults are those of RFC 9332 appendix A.1 with RTT_max = 100 ms, RTT_typ = 15 ms.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// Delay of the C queue that is aimed at.
+        target: Span as positive_span() = "15ms",
+        /// Tupdate: min(target, RTT_max / 3).
+        update: Span as positive_span() = "15ms",
+        /// Integral gain, per second and update: 0.1 Tupdate / RTT_max^2.
+        alpha: f64 as number(0.0, 1e6, "Hz") = "0.15",
+        /// Proportional gain: 0.3 / RTT_max.
+        beta: f64 as number(0.0, 1e6, "Hz") = "3",
+        /// k: how much the L queue's marks go beyond the C queue's.
+        coupling: f64 as number(0.0, 1000.0, "") = "2",
+        /// The L queue's own AQM is silent unless more packets than this wait there, the one that leaves
+        /// counted: Th_len.
+        l_packets: u32 = "1",
+        /// What happens to chosen packets of the C queue.
+        ecn: Treatment = "mark",
+    }
+    beside {
+        /// How much may wait in both queues together.
+        limit: Limit = Limit::NONE,
+        /// The L queue's own AQM.
+        laqm: Laqm = Laqm::Ramp { min: Span::from_micros(800), range: Span::from_micros(400) },
+        /// Which queue goes next.
+        scheduler: Scheduler = Scheduler::Weighted { classic: 1.0 / 16.0 },
+    }
 }
 
 /// The L queue's own AQM: its marking probability as a function of a packet's delay.
@@ -74,28 +78,17 @@ pub enum Scheduler {
     },
 }
 
-impl Config {
+impl Options {
     /// RFC 9332 appendix A.1 with room for `packets`.
-    pub const fn packets(packets: u32) -> Self {
-        Self {
-            limit: Limit::packets(packets),
-            target: Span::from_millis(15),
-            update: Span::from_millis(15),
-            alpha: 0.15,
-            beta: 3.0,
-            coupling: 2.0,
-            laqm: Laqm::Ramp { min: Span::from_micros(800), range: Span::from_micros(400) },
-            l_packets: 1,
-            scheduler: Scheduler::Weighted { classic: 1.0 / 16.0 },
-            ecn: Treatment::MARK,
-        }
+    pub fn packets(packets: u32) -> Self {
+        Self { limit: Limit::packets(packets), ..Self::default() }
     }
 }
 
 /// Two queues, one controller.
 #[derive(Clone, Debug)]
 pub struct DualPi2 {
-    config: Config,
+    options: Options,
     low: Lane,
     classic: Lane,
     /// p'.
@@ -132,14 +125,14 @@ impl Lane {
 
 impl DualPi2 {
     /// Empty queues.
-    pub fn new(config: Config) -> Self {
+    pub fn new(options: Options, _setup: &Setup<'_>) -> Self {
         Self {
-            config,
+            options,
             low: Lane::default(),
             classic: Lane::default(),
             base: 0.0,
             delay: 0.0,
-            next_update: Time::ZERO + config.update,
+            next_update: Time::ZERO + options.update,
             credit: 0.0,
         }
     }
@@ -157,12 +150,12 @@ impl DualPi2 {
 
     /// p_CL, with which L packets are marked at least.
     pub fn coupled_probability(&self) -> f64 {
-        self.config.coupling * self.base
+        self.options.coupling * self.base
     }
 
     /// Every update that was due.
     fn catch_up(&mut self, now: Time) {
-        let Config { update, target, alpha, beta, .. } = self.config;
+        let Options { update, target, alpha, beta, .. } = self.options;
         while self.next_update <= now && !update.is_zero() {
             let delay = self.classic.age(self.next_update).as_secs_f64();
             let step = alpha * (delay - target.as_secs_f64()) + beta * (delay - self.delay);
@@ -179,7 +172,7 @@ impl DualPi2 {
         if self.classic.waiting.is_empty() || self.low.waiting.is_empty() {
             return self.classic.waiting.is_empty();
         }
-        match self.config.scheduler {
+        match self.options.scheduler {
             Scheduler::Weighted { .. } => self.credit <= 0.0,
             Scheduler::TimeShifted { shift } => self.low.age(now) + shift >= self.classic.age(now),
         }
@@ -187,7 +180,7 @@ impl DualPi2 {
 
     /// Books `size` bytes sent for the weighted round robin.
     fn book(&mut self, low: bool, size: u32) {
-        let Scheduler::Weighted { classic } = self.config.scheduler else { return };
+        let Scheduler::Weighted { classic } = self.options.scheduler else { return };
         let both = !self.classic.waiting.is_empty() && !self.low.waiting.is_empty();
         self.credit = match (both, low) {
             (false, _) => 0.0,
@@ -209,7 +202,7 @@ impl DualPi2 {
     }
 
     fn leave_classic(&mut self, packet: Packet, verdicts: &mut Verdicts) -> Option<Packet> {
-        if self.config.ecn.exempts(&packet) {
+        if self.options.ecn.exempts(&packet) {
             return Some(packet);
         }
         if !self.classic.recurs(self.classic_probability()) {
@@ -219,7 +212,7 @@ impl DualPi2 {
             verdicts.drop(packet, DropReason::Early);
             return None;
         }
-        self.config.ecn.choose(packet, verdicts)
+        self.options.ecn.choose(packet, verdicts)
     }
 }
 
@@ -239,7 +232,7 @@ impl Laqm {
 impl Queue for DualPi2 {
     fn enqueue(&mut self, now: Time, packet: Packet, verdicts: &mut Verdicts) {
         self.catch_up(now);
-        if !self.config.limit.admits(self.packets(), self.bytes(), packet.size()) {
+        if !self.options.limit.admits(self.packets(), self.bytes(), packet.size()) {
             verdicts.drop(packet, DropReason::Overflow);
         } else if matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce) {
             self.low.waiting.push(now, packet);
@@ -256,9 +249,9 @@ impl Queue for DualPi2 {
             let lane = if low { &mut self.low } else { &mut self.classic };
             let (came, packet) = lane.waiting.pop()?;
             let left = if low {
-                let speaks = length > self.config.l_packets;
+                let speaks = length > self.options.l_packets;
                 let delay = now.since(came);
-                let own = if speaks { self.config.laqm.probability(delay) } else { 0.0 };
+                let own = if speaks { self.options.laqm.probability(delay) } else { 0.0 };
                 self.leave_low(packet, own, verdicts)
             } else {
                 self.leave_classic(packet, verdicts)

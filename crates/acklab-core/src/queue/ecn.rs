@@ -2,8 +2,8 @@
 //!
 //! RFC 3168 section 5: an ECN-capable packet is marked where another would be dropped, and a packet
 //! that is not ECN-capable is dropped. Both halves are options here, because papers differ: an
-//! experiment may drop everything ([`Treatment::DROP`]), or let traffic that cannot answer a mark
-//! pass until the queue overflows ([`Treatment::EXEMPT`]), such as the samples of a control loop or
+//! experiment may drop everything ([`Treatment::Drop`]), or let traffic that cannot answer a mark
+//! pass until the queue overflows ([`Treatment::Exempt`]), such as the samples of a control loop or
 //! pure ACKs (not ECT by RFC 3168 section 6.1.4). An exempt packet takes its place in the queue and
 //! in its averages, but no discipline ever chooses it.
 
@@ -11,56 +11,29 @@ use super::Verdicts;
 use crate::event::DropReason;
 use crate::packet::{Ecn, Packet};
 
-/// What happens to chosen packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Treatment {
-    /// To those that are ECN-capable.
-    pub ect: Ect,
-    /// To the others.
-    pub not_ect: NotEct,
-}
-
-/// What happens to a chosen ECN-capable packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ect {
-    /// It is marked congestion-experienced and stays.
-    Mark,
-    /// It is dropped.
-    Drop,
-}
-
-/// What happens to a packet that is not ECN-capable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotEct {
-    /// It is dropped where another would be marked.
-    Drop,
-    /// It is never chosen; only a full queue drops it.
-    Exempt,
-}
-
-/// As RFC 3168 has it.
-impl Default for Treatment {
-    fn default() -> Self {
-        Self::MARK
+crate::words! {
+    /// What happens to chosen packets.
+    #[derive(Default)]
+    pub enum Treatment {
+        /// RFC 3168: ECN-capable packets are marked, the others dropped.
+        #[default]
+        Mark = "mark",
+        /// A router without ECN: all are dropped.
+        Drop = "drop",
+        /// ECN-capable packets are marked, the others never chosen; only a full queue drops them.
+        Exempt = "exempt",
     }
 }
 
 impl Treatment {
-    /// RFC 3168: ECN-capable packets are marked, the others dropped.
-    pub const MARK: Self = Self { ect: Ect::Mark, not_ect: NotEct::Drop };
-    /// A router without ECN: all are dropped.
-    pub const DROP: Self = Self { ect: Ect::Drop, not_ect: NotEct::Drop };
-    /// ECN-capable packets are marked, the others left alone.
-    pub const EXEMPT: Self = Self { ect: Ect::Mark, not_ect: NotEct::Exempt };
-
     /// Whether `packet` is never chosen.
     pub fn exempts(&self, packet: &Packet) -> bool {
-        self.not_ect == NotEct::Exempt && packet.ecn == Ecn::NotEct
+        *self == Self::Exempt && packet.ecn == Ecn::NotEct
     }
 
     /// Whether `packet`, chosen, would be marked rather than dropped.
     pub fn marks(&self, packet: &Packet) -> bool {
-        self.ect == Ect::Mark && packet.ecn != Ecn::NotEct
+        *self != Self::Drop && packet.ecn != Ecn::NotEct
     }
 
     /// Marks or drops a chosen packet; returns it where it lives on.
@@ -73,15 +46,17 @@ impl Treatment {
     }
 }
 
-/// When a discipline that compares the queue with a threshold looks at it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Moment {
-    /// When the packet arrives: the queue that it finds.
-    #[default]
-    Arrival,
-    /// When the packet goes into service: the queue that it leaves behind. The mark is younger by
-    /// the time the packet waited.
-    Departure,
+crate::words! {
+    /// When a discipline that compares the queue with a threshold looks at it.
+    #[derive(Default)]
+    pub enum Moment {
+        /// When the packet arrives: the queue that it finds.
+        #[default]
+        Arrival = "arrival",
+        /// When the packet goes into service: the queue that it leaves behind. The mark is younger by
+        /// the time the packet waited.
+        Departure = "departure",
+    }
 }
 
 #[cfg(test)]
@@ -99,13 +74,13 @@ mod tests {
             body: Body::Datagram { len: 0, words: [0; 2] },
         };
         let cases = [
-            (Treatment::MARK, Ecn::NotEct, None, false),
-            (Treatment::MARK, Ecn::Ect0, Some(Ecn::Ce), false),
-            (Treatment::MARK, Ecn::Ect1, Some(Ecn::Ce), false),
-            (Treatment::MARK, Ecn::Ce, Some(Ecn::Ce), false),
-            (Treatment::DROP, Ecn::Ect0, None, false),
-            (Treatment::EXEMPT, Ecn::NotEct, None, true),
-            (Treatment::EXEMPT, Ecn::Ect0, Some(Ecn::Ce), false),
+            (Treatment::Mark, Ecn::NotEct, None, false),
+            (Treatment::Mark, Ecn::Ect0, Some(Ecn::Ce), false),
+            (Treatment::Mark, Ecn::Ect1, Some(Ecn::Ce), false),
+            (Treatment::Mark, Ecn::Ce, Some(Ecn::Ce), false),
+            (Treatment::Drop, Ecn::Ect0, None, false),
+            (Treatment::Exempt, Ecn::NotEct, None, true),
+            (Treatment::Exempt, Ecn::Ect0, Some(Ecn::Ce), false),
         ];
         for (treatment, ecn, left, exempt) in cases {
             let mut verdicts = Verdicts::default();

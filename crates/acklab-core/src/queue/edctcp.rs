@@ -6,8 +6,8 @@
 //! dropped like anywhere else: nobody would know what to do with it. Only the abstract of the paper was
 //! at hand; which queue a returned packet joins on its way back is the topology's affair here.
 
-use super::threshold::{Config, Threshold};
-use super::{Queue, Verdicts};
+use super::threshold::{Options, Threshold};
+use super::{Queue, Setup, Verdicts};
 use crate::event::DropReason;
 use crate::packet::{Body, Packet};
 use crate::time::Time;
@@ -18,8 +18,8 @@ pub struct Edctcp(Threshold);
 
 impl Edctcp {
     /// An empty queue.
-    pub fn new(config: Config) -> Self {
-        Self(Threshold::new(config))
+    pub fn new(options: Options, setup: &Setup<'_>) -> Self {
+        Self(Threshold::new(options, setup))
     }
 }
 

@@ -6,52 +6,51 @@
 //! overflow, and packets that are not ECN-capable pass unmarked, which their sender reads as congestion.
 
 use super::ecn::Moment;
-use super::{Fifo, Limit, Queue, Unit, Verdicts};
+use super::{Fifo, Limit, Queue, Setup, Unit, Verdicts};
 use crate::event::DropReason;
 use crate::packet::{Ecn, Packet};
 use crate::time::Time;
 
-/// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// How much may wait.
-    pub limit: Limit,
-    /// What Qmin is counted in.
-    pub unit: Unit,
-    /// Qmin: a packet is marked while less than this waits.
-    pub q_min: f64,
-    /// When the queue is compared with it.
-    pub moment: Moment,
+crate::options! {
+    /// Parameters.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// Qmin: a packet is marked while less than this waits (INDIN 2017: 3 kB of 1 kB packets).
+        q_min "threshold": f64 as number(0.0, 1e9, "packets") = "3",
+        /// When the queue is compared with it.
+        moment: Moment = "arrival",
+        /// What Qmin is counted in.
+        unit: Unit = "packets",
+    }
+    beside {
+        /// How much may wait.
+        limit: Limit = Limit::NONE,
+    }
 }
 
-impl Config {
-    /// Qmin = 3 packets (INDIN 2017: 3 kB of 1 kB packets).
+impl Options {
+    /// Room for `packets`.
     pub fn packets(packets: u32) -> Self {
-        Self {
-            limit: Limit::packets(packets),
-            unit: Unit::Packets,
-            q_min: 3.0,
-            moment: Moment::Arrival,
-        }
+        Self { limit: Limit::packets(packets), ..Self::default() }
     }
 }
 
 /// First in, first out, with a mark below Qmin.
 #[derive(Clone, Debug)]
 pub struct Encn {
-    config: Config,
+    options: Options,
     waiting: Fifo,
 }
 
 impl Encn {
     /// An empty queue.
-    pub fn new(config: Config) -> Self {
-        Self { config, waiting: Fifo::default() }
+    pub fn new(options: Options, _setup: &Setup<'_>) -> Self {
+        Self { options, waiting: Fifo::default() }
     }
 
     fn mark(&self, moment: Moment, packet: Packet, verdicts: &mut Verdicts) -> Packet {
-        let short = self.config.unit.length(&self.waiting) < self.config.q_min;
-        if short && self.config.moment == moment && packet.ecn != Ecn::NotEct {
+        let short = self.options.unit.length(&self.waiting) < self.options.q_min;
+        if short && self.options.moment == moment && packet.ecn != Ecn::NotEct {
             verdicts.mark(packet)
         } else {
             packet
@@ -61,7 +60,7 @@ impl Encn {
 
 impl Queue for Encn {
     fn enqueue(&mut self, now: Time, packet: Packet, verdicts: &mut Verdicts) {
-        if self.waiting.admits(&self.config.limit, &packet) {
+        if self.waiting.admits(&self.options.limit, &packet) {
             let packet = self.mark(Moment::Arrival, packet, verdicts);
             self.waiting.push(now, packet);
         } else {

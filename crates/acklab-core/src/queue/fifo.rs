@@ -59,14 +59,16 @@ impl Fifo {
     }
 }
 
-/// What a queue's length is counted in. The packet in service is not part of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unit {
-    /// Packets of any size.
-    #[default]
-    Packets,
-    /// Bytes, as the IP layer counts them.
-    Bytes,
+crate::words! {
+    /// What a queue's length is counted in. The packet in service is not part of it.
+    #[derive(Default)]
+    pub enum Unit {
+        /// Packets of any size.
+        #[default]
+        Packets = "packets",
+        /// Bytes, as the IP layer counts them.
+        Bytes = "bytes",
+    }
 }
 
 impl Unit {

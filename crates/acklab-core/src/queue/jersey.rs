@@ -7,53 +7,54 @@
 //! paper's runs are unknown; the defaults are ours.
 
 use super::ecn::Moment;
-use super::{Fifo, Limit, Queue, Unit, Verdicts};
+use super::{Fifo, Limit, Queue, Setup, Unit, Verdicts};
 use crate::event::DropReason;
 use crate::packet::{Ecn, Packet};
 use crate::time::Time;
 
-/// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// How much may wait.
-    pub limit: Limit,
-    /// What the threshold is counted in.
-    pub unit: Unit,
-    /// Packets are marked while the average is above this.
-    pub threshold: f64,
-    /// Weight of the present length in the average; 1: no averaging.
-    pub weight: f64,
-    /// When the average is compared with the threshold.
-    pub moment: Moment,
+crate::options! {
+    /// Parameters; the defaults are ours.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// Packets are marked while the average is above this; a third of the room where there is a limit.
+        threshold: f64 as number(0.0, 1e9, "packets") = "5",
+        /// Weight of the present length in the average; 1: no averaging. RED's 0.002 would take 2.7 s at 187
+        /// packets/s, too long for a warning.
+        weight: f64 as positive_share() = "0.2",
+        /// When the average is compared with the threshold.
+        moment: Moment = "arrival",
+        /// What the threshold is counted in.
+        unit: Unit = "packets",
+    }
+    beside {
+        /// How much may wait.
+        limit: Limit = Limit::NONE,
+    }
 }
 
-impl Config {
-    /// A third of `packets` (5 without a limit), weight 0.2: RED's 0.002 would take 2.7 s at 187
-    /// packets/s, too long for a warning.
+impl Options {
+    /// Room for `packets`, with the threshold at a third of it.
     pub fn packets(packets: u32) -> Self {
-        let threshold = if packets == u32::MAX { 5.0 } else { f64::from(packets) / 3.0 };
-        Self {
-            limit: Limit::packets(packets),
-            unit: Unit::Packets,
-            threshold,
-            weight: 0.2,
-            moment: Moment::Arrival,
+        let plain = Self { limit: Limit::packets(packets), ..Self::default() };
+        if packets == u32::MAX {
+            return plain;
         }
+        Self { threshold: f64::from(packets) / 3.0, ..plain }
     }
 }
 
 /// First in, first out, with a warning above an average.
 #[derive(Clone, Debug)]
 pub struct Jersey {
-    config: Config,
+    options: Options,
     waiting: Fifo,
     average: f64,
 }
 
 impl Jersey {
     /// An empty queue.
-    pub fn new(config: Config) -> Self {
-        Self { config, waiting: Fifo::default(), average: 0.0 }
+    pub fn new(options: Options, _setup: &Setup<'_>) -> Self {
+        Self { options, waiting: Fifo::default(), average: 0.0 }
     }
 
     /// The average queue, in the unit of the threshold.
@@ -62,16 +63,16 @@ impl Jersey {
     }
 
     fn mark(&self, moment: Moment, packet: Packet, verdicts: &mut Verdicts) -> Packet {
-        let warns = self.average > self.config.threshold && self.config.moment == moment;
+        let warns = self.average > self.options.threshold && self.options.moment == moment;
         if warns && packet.ecn != Ecn::NotEct { verdicts.mark(packet) } else { packet }
     }
 }
 
 impl Queue for Jersey {
     fn enqueue(&mut self, now: Time, packet: Packet, verdicts: &mut Verdicts) {
-        let length = self.config.unit.length(&self.waiting);
-        self.average += self.config.weight * (length - self.average);
-        if self.waiting.admits(&self.config.limit, &packet) {
+        let length = self.options.unit.length(&self.waiting);
+        self.average += self.options.weight * (length - self.average);
+        if self.waiting.admits(&self.options.limit, &packet) {
             let packet = self.mark(Moment::Arrival, packet, verdicts);
             self.waiting.push(now, packet);
         } else {

@@ -8,7 +8,7 @@
 //!
 //! The delay comes from the link's rate, from time stamps, or from measured departures (5.2):
 //! [`Delay`]. Updates happen at the multiples of `update`, exactly as if by a timer; see
-//! [`super`]. [`Config::hpsr_2013`] is the first paper (Pan et al., HPSR 2013): other constants, three
+//! [`super`]. [`Options::hpsr_2013`] is the first paper (Pan et al., HPSR 2013): other constants, three
 //! tuning bands, none of the RFC's later safeguards.
 //!
 //! Left out: switching itself off below a share of the buffer (5.3), probability by packet size.
@@ -21,86 +21,77 @@ use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
 
-/// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// How much may wait.
-    pub limit: Limit,
-    /// QDELAY_REF: 15 ms.
-    pub target: Span,
-    /// T_UPDATE: 15 ms.
-    pub update: Span,
-    /// Gain of the delay's distance from the target: 1/8 per second.
-    pub alpha: f64,
-    /// Gain of the delay's growth since the last update: 5/4 per second.
-    pub beta: f64,
-    /// MAX_BURST: 150 ms without a choice after a calm.
-    pub max_burst: Span,
-    /// How small probabilities shrink the step.
-    pub tuning: Tuning,
-    /// The RFC's safeguards: no choice while the last delay was below half the target and the
-    /// probability below 0.2, or with at most two packets of `mean_packet` waiting (4.1); a step is at
-    /// most 0.02 from a probability of 0.1 on (5.5); 0.02 more above 250 ms; decay when idle (4.2).
-    pub safeguards: bool,
-    /// Choices are spread by accumulated probability: none below 0.85, one for certain from 8.5 (5.4).
-    pub derandomised: bool,
-    /// MEAN_PKTSIZE, bytes.
-    pub mean_packet: u32,
-    /// mark_ecnth: above this probability ECN-capable packets are dropped instead of marked: 0.1.
-    pub mark_ceiling: f64,
+crate::options! {
+    /// Parameters.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// QDELAY_REF.
+        target: Span as positive_span() = "15ms",
+        /// T_UPDATE.
+        update: Span as positive_span() = "15ms",
+        /// Gain of the delay's distance from the target.
+        alpha: f64 as number(0.0, 1e6, "1/s") = "0.125",
+        /// Gain of the delay's growth since the last update.
+        beta: f64 as number(0.0, 1e6, "1/s") = "1.25",
+        /// MAX_BURST: how long nothing is chosen after a calm.
+        max_burst: Span = "150ms",
+        /// How small probabilities shrink the step.
+        tuning: Tuning = "rfc8033",
+        /// The RFC's safeguards: no choice while the last delay was below half the target and the
+        /// probability below 0.2, or with at most two packets of mean_packet waiting (4.1); a step is at
+        /// most 0.02 from a probability of 0.1 on (5.5); 0.02 more above 250 ms; decay when idle (4.2).
+        safeguards: bool = "true",
+        /// Choices are spread by accumulated probability: none below 0.85, one for certain from 8.5 (5.4).
+        derandomised: bool = "true",
+        /// MEAN_PKTSIZE, bytes.
+        mean_packet: u32 as count(1, 65_535) = "1000",
+        /// mark_ecnth: above this probability ECN-capable packets are dropped instead of marked.
+        mark_ceiling: f64 as share() = "0.1",
+        /// Where the queueing delay comes from.
+        delay "delay_from": Delay = "known-rate",
+        /// DQ_THRESHOLD, bytes, of delay_from = departures (section 5.2). A queue that never holds as much
+        /// is never measured, and PIE then never acts.
+        dq_threshold: u32 as count(1, 1_000_000_000) = "16384",
+        /// What happens to chosen packets.
+        ecn: Treatment = "mark",
+    }
+    beside {
+        /// How much may wait.
+        limit: Limit = Limit::NONE,
+    }
+}
+
+crate::words! {
+    /// How the step shrinks with the probability itself.
+    pub enum Tuning {
+        /// RFC 8033 section 4.2: halved below 0.1, and by 4 more with each decade down to 1e-6.
+        Rfc8033 = "rfc8033",
+        /// HPSR 2013, section IV: over 8 below 0.01, over 2 below 0.1.
+        Hpsr2013 = "hpsr2013",
+    }
+}
+
+crate::words! {
     /// Where the queueing delay comes from.
-    pub delay: Delay,
-    /// What happens to chosen packets.
-    pub ecn: Treatment,
+    pub enum Delay {
+        /// Bytes waiting over the link's rate.
+        KnownRate = "known-rate",
+        /// How long the last packet that left had waited; zero once the queue is empty.
+        TimeStamps = "time-stamps",
+        /// Bytes waiting over the measured departure rate (section 5.2): each time so many bytes have left
+        /// a queue that was at least as long. Until the first measurement the delay counts as zero.
+        Departures = "departures",
+    }
 }
 
-/// How the step shrinks with the probability itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tuning {
-    /// RFC 8033 section 4.2: halved below 0.1, and by 4 more with each decade down to 1e-6.
-    Rfc8033,
-    /// HPSR 2013, section IV: over 8 below 0.01, over 2 below 0.1.
-    Hpsr2013,
-}
-
-/// Where the queueing delay comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delay {
-    /// Bytes waiting over the link's rate.
-    KnownRate,
-    /// How long the last packet that left had waited; zero once the queue is empty.
-    TimeStamps,
-    /// Bytes waiting over the measured departure rate (section 5.2): each time `threshold` bytes have
-    /// left a queue that was at least as long. Until the first measurement the delay counts as zero.
-    Departures {
-        /// DQ_THRESHOLD: 16,384 bytes in the RFC. A queue that never holds as much is never measured,
-        /// and PIE then never acts.
-        threshold: u32,
-    },
-}
-
-impl Config {
+impl Options {
     /// RFC 8033 with room for `packets`, behind a known rate.
-    pub const fn packets(packets: u32) -> Self {
-        Self {
-            limit: Limit::packets(packets),
-            target: Span::from_millis(15),
-            update: Span::from_millis(15),
-            alpha: 0.125,
-            beta: 1.25,
-            max_burst: Span::from_millis(150),
-            tuning: Tuning::Rfc8033,
-            safeguards: true,
-            derandomised: true,
-            mean_packet: 1000,
-            mark_ceiling: 0.1,
-            delay: Delay::KnownRate,
-            ecn: Treatment::MARK,
-        }
+    pub fn packets(packets: u32) -> Self {
+        Self { limit: Limit::packets(packets), ..Self::default() }
     }
 
     /// The paper of 2013: target 20 ms, update 30 ms, burst 100 ms, plain coins.
-    pub const fn hpsr_2013(packets: u32) -> Self {
+    pub fn hpsr_2013(packets: u32) -> Self {
         Self {
             target: Span::from_millis(20),
             update: Span::from_millis(30),
@@ -116,9 +107,16 @@ impl Config {
 /// First in, first out, under a PI controller.
 #[derive(Clone, Debug)]
 pub struct Pie {
-    config: Config,
+    limit: Limit,
     waiting: Fifo,
+    law: Law,
     rng: Rng,
+}
+
+/// PIE's law over one queue: whom it chooses on arrival.
+#[derive(Clone, Debug)]
+pub(super) struct Law {
+    options: Options,
     rate: BitRate,
     control: Control,
     accumulated: f64,
@@ -166,51 +164,96 @@ impl Meter {
 
 impl Pie {
     /// An empty queue; the first update is one period from the beginning of the world.
-    pub fn new(config: Config, setup: &Setup<'_>) -> Self {
+    pub fn new(options: Options, setup: &Setup<'_>) -> Self {
+        let (limit, law) = (options.limit, Law::new(options, setup.rate));
+        Self { limit, waiting: Fifo::default(), law, rng: setup.stream() }
+    }
+
+    /// The drop probability as of the last update before `now`.
+    pub fn probability(&mut self, now: Time) -> f64 {
+        self.law.catch_up(now, &self.waiting);
+        self.law.control.probability
+    }
+}
+
+impl Law {
+    /// The law over a queue that is empty.
+    pub(super) fn new(options: Options, rate: BitRate) -> Self {
         Self {
-            config,
-            waiting: Fifo::default(),
-            rng: setup.stream(),
-            rate: setup.rate,
-            control: Control { probability: 0.0, delay: 0.0, burst: config.max_burst },
+            options,
+            rate,
+            control: Control { probability: 0.0, delay: 0.0, burst: options.max_burst },
             accumulated: 0.0,
-            next_update: Time::ZERO + config.update,
+            next_update: Time::ZERO + options.update,
             sojourn: Span::ZERO,
             meter: Meter::default(),
         }
     }
 
-    /// The drop probability as of the last update before `now`.
-    pub fn probability(&mut self, now: Time) -> f64 {
-        self.catch_up(now);
-        self.control.probability
+    /// A packet arrives at the queue that waits, which has room: the packet, perhaps marked, if it stays.
+    pub(super) fn admit(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        waiting: &Fifo,
+        rng: &mut Rng,
+        verdicts: &mut Verdicts,
+    ) -> Option<Packet> {
+        self.catch_up(now, waiting);
+        let treatment = self.options.ecn;
+        if treatment.exempts(&packet) || !self.chooses(waiting, rng) {
+            return Some(packet);
+        }
+        if self.control.probability > self.options.mark_ceiling {
+            verdicts.drop(packet, DropReason::Early);
+            return None;
+        }
+        treatment.choose(packet, verdicts)
+    }
+
+    /// A packet found no room.
+    pub(super) fn overflow(&mut self, packet: Packet, verdicts: &mut Verdicts) {
+        self.accumulated = 0.0;
+        verdicts.drop(packet, DropReason::Overflow);
+    }
+
+    /// Takes the oldest packet out.
+    pub(super) fn dequeue(&mut self, now: Time, waiting: &mut Fifo) -> Option<Packet> {
+        self.catch_up(now, waiting);
+        let backlog = waiting.bytes();
+        let (came, packet) = waiting.pop()?;
+        self.sojourn = now.since(came);
+        if self.options.delay == Delay::Departures {
+            self.meter.on_departure(now, backlog, packet.size(), self.options.dq_threshold);
+        }
+        Some(packet)
     }
 
     /// Every update that was due: the queue has not changed since the last call.
-    fn catch_up(&mut self, now: Time) {
+    fn catch_up(&mut self, now: Time, waiting: &Fifo) {
         while self.next_update <= now {
             let before = self.control;
-            self.control = self.updated();
+            self.control = self.updated(waiting);
             let missed =
-                now.since(self.next_update).as_nanos() / self.config.update.as_nanos().max(1);
+                now.since(self.next_update).as_nanos() / self.options.update.as_nanos().max(1);
             let settled = before == self.control;
             let periods = if settled { missed + 1 } else { 1 };
-            self.next_update += self.config.update * periods;
-            if self.config.update.is_zero() {
+            self.next_update += self.options.update * periods;
+            if self.options.update.is_zero() {
                 return;
             }
         }
     }
 
     /// The controller after one update: RFC 8033 section 4.2.
-    fn updated(&self) -> Control {
+    fn updated(&self, waiting: &Fifo) -> Control {
         let Control { probability: old, delay: old_delay, burst } = self.control;
-        let config = &self.config;
-        let delay = self.delay();
-        let target = config.target.as_secs_f64();
-        let mut step = config.alpha * (delay - target) + config.beta * (delay - old_delay);
-        step /= config.tuning.divisor(old);
-        if config.safeguards {
+        let options = &self.options;
+        let delay = self.delay(waiting);
+        let target = options.target.as_secs_f64();
+        let mut step = options.alpha * (delay - target) + options.beta * (delay - old_delay);
+        step /= options.tuning.divisor(old);
+        if options.safeguards {
             if old >= 0.1 {
                 step = step.min(0.02);
             }
@@ -219,43 +262,43 @@ impl Pie {
             }
         }
         let mut probability = old + step;
-        if config.safeguards && delay <= 0.0 && old_delay <= 0.0 {
+        if options.safeguards && delay <= 0.0 && old_delay <= 0.0 {
             probability *= 1.0 - 1.0 / 64.0;
         }
         let probability = probability.clamp(0.0, 1.0);
         let calm = probability <= 0.0 && delay < target / 2.0 && old_delay < target / 2.0;
-        let burst = if calm { config.max_burst } else { burst.saturating_sub(config.update) };
+        let burst = if calm { options.max_burst } else { burst.saturating_sub(options.update) };
         Control { probability, delay, burst }
     }
 
     /// The queueing delay, s.
-    fn delay(&self) -> f64 {
-        let bytes = self.waiting.bytes() as f64;
-        match self.config.delay {
+    fn delay(&self, waiting: &Fifo) -> f64 {
+        let bytes = waiting.bytes() as f64;
+        match self.options.delay {
             Delay::KnownRate if self.rate == BitRate::INFINITE => 0.0,
             Delay::KnownRate => bytes * 8.0 / self.rate.as_bps() as f64,
-            Delay::TimeStamps if self.waiting.is_empty() => 0.0,
+            Delay::TimeStamps if waiting.is_empty() => 0.0,
             Delay::TimeStamps => self.sojourn.as_secs_f64(),
-            Delay::Departures { threshold } => bytes * self.meter.average / f64::from(threshold),
+            Delay::Departures => bytes * self.meter.average / f64::from(self.options.dq_threshold),
         }
     }
 
     /// Whether this arrival is chosen: sections 4.1, 4.4 and 5.4.
-    fn chooses(&mut self) -> bool {
+    fn chooses(&mut self, waiting: &Fifo, rng: &mut Rng) -> bool {
         let Control { probability, delay, burst } = self.control;
-        let config = &self.config;
+        let options = &self.options;
         if !burst.is_zero() {
             return false;
         }
-        if config.safeguards {
-            let short_delay = delay < config.target.as_secs_f64() / 2.0 && probability < 0.2;
-            let short = self.waiting.bytes() <= 2 * u64::from(config.mean_packet);
+        if options.safeguards {
+            let short_delay = delay < options.target.as_secs_f64() / 2.0 && probability < 0.2;
+            let short = waiting.bytes() <= 2 * u64::from(options.mean_packet);
             if short_delay || short {
                 return false;
             }
         }
-        if !config.derandomised {
-            return probability > 0.0 && self.rng.chance(probability);
+        if !options.derandomised {
+            return probability > 0.0 && rng.chance(probability);
         }
         if probability <= 0.0 {
             self.accumulated = 0.0;
@@ -264,7 +307,7 @@ impl Pie {
         if self.accumulated < 0.85 {
             return false;
         }
-        let chosen = self.accumulated >= 8.5 || self.rng.chance(probability);
+        let chosen = self.accumulated >= 8.5 || rng.chance(probability);
         if chosen {
             self.accumulated = 0.0;
         }
@@ -292,29 +335,16 @@ impl Tuning {
 
 impl Queue for Pie {
     fn enqueue(&mut self, now: Time, packet: Packet, verdicts: &mut Verdicts) {
-        self.catch_up(now);
-        let treatment = self.config.ecn;
-        if !self.waiting.admits(&self.config.limit, &packet) {
-            self.accumulated = 0.0;
-            verdicts.drop(packet, DropReason::Overflow);
-        } else if treatment.exempts(&packet) || !self.chooses() {
-            self.waiting.push(now, packet);
-        } else if self.control.probability > self.config.mark_ceiling {
-            verdicts.drop(packet, DropReason::Early);
-        } else if let Some(packet) = treatment.choose(packet, verdicts) {
-            self.waiting.push(now, packet);
+        let Self { limit, waiting, law, rng } = self;
+        if !waiting.admits(limit, &packet) {
+            law.overflow(packet, verdicts);
+        } else if let Some(packet) = law.admit(now, packet, waiting, rng, verdicts) {
+            waiting.push(now, packet);
         }
     }
 
     fn dequeue(&mut self, now: Time, _verdicts: &mut Verdicts) -> Option<Packet> {
-        self.catch_up(now);
-        let backlog = self.waiting.bytes();
-        let (came, packet) = self.waiting.pop()?;
-        self.sojourn = now.since(came);
-        if let Delay::Departures { threshold } = self.config.delay {
-            self.meter.on_departure(now, backlog, packet.size(), threshold);
-        }
-        Some(packet)
+        self.law.dequeue(now, &mut self.waiting)
     }
 
     fn packets(&self) -> u32 {

@@ -18,60 +18,78 @@ use super::ecn::Treatment;
 use super::{Fifo, Limit, Queue, Setup, Unit, Verdicts};
 use crate::event::DropReason;
 use crate::math;
+use crate::options::Conflict;
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
 
-/// Parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// How much may wait.
-    pub limit: Limit,
-    /// What the thresholds and the average are counted in.
-    pub unit: Unit,
-    /// Average below which no packet is chosen.
-    pub min_threshold: f64,
-    /// Average from which every packet is chosen, unless `gentle`.
-    pub max_threshold: f64,
-    /// p_b at `max_threshold`.
-    pub max_probability: f64,
-    /// w_q, the weight of the present length in the average.
-    pub weight: f64,
-    /// Size of a typical packet in bytes: how many could have passed in an idle time, and the size
-    /// that `by_size` scales to.
-    pub mean_packet: u32,
+crate::options! {
+    /// Parameters. The defaults are those of a queue without a limit (5 and 15 packets, as in the 1993
+    /// paper's simulations); [`Options::packets`] has others.
+    #[derive(Copy, PartialEq)]
+    pub struct Options {
+        /// Average below which no packet is chosen; a quarter of the room where there is a limit.
+        min_threshold "min": f64 as number(0.0, 1e9, "packets") = "5",
+        /// Average from which every packet is chosen, unless gentle; three quarters of the room.
+        max_threshold "max": f64 as number(0.0, 1e9, "packets") = "15",
+        /// p_b at max: RFC 2309's usual one.
+        max_probability "probability": f64 as positive_share() = "0.1",
+        /// w_q, the weight of the present length in the average: the 1993 paper's.
+        weight: f64 as positive_share() = "0.002",
+        /// p_b goes on from its probability at max to 1 at twice max.
+        gentle: bool = "false",
+        /// Size of a typical packet in bytes: how many could have passed in an idle time, and the size
+        /// that by_size scales to.
+        mean_packet: u32 as count(1, 65_535) = "1000",
+        /// How choices are spaced.
+        spacing: Spacing = "uniform",
+        /// What happens above max.
+        above_max: AboveMax = "drop",
+        /// p_b is multiplied by packet size over mean_packet.
+        by_size: bool = "false",
+        /// What the thresholds and the average are counted in.
+        unit: Unit = "packets",
+        /// What happens to chosen packets.
+        ecn: Treatment = "mark",
+    }
+    beside {
+        /// How much may wait.
+        limit: Limit = Limit::NONE,
+        /// `max_probability` follows the average.
+        adaptive: Option<Adaptive> = None,
+    }
+    check min_below_max
+}
+
+fn min_below_max(options: &Options) -> Result<(), Conflict> {
+    let Options { min_threshold: min, max_threshold: max, .. } = options;
+    if min < max {
+        return Ok(());
+    }
+    let reason = format!("min is {min} and max is {max}: min must be less than max");
+    Err(Conflict { name: "max", reason })
+}
+
+crate::words! {
     /// How choices are spaced.
-    pub spacing: Spacing,
-    /// What happens above `max_threshold`.
-    pub above_max: AboveMax,
-    /// p_b goes on from `max_probability` to 1 between one and two times `max_threshold`.
-    pub gentle: bool,
-    /// p_b is multiplied by packet size over `mean_packet`.
-    pub by_size: bool,
-    /// `max_probability` follows the average.
-    pub adaptive: Option<Adaptive>,
-    /// What happens to chosen packets.
-    pub ecn: Treatment,
+    pub enum Spacing {
+        /// Uniform: the paper's method 2, by its figure 2, which counts a packet before it asks. The gap
+        /// is then uniform on 1..=1/p_b - 1, one less than the text derives.
+        Uniform = "uniform",
+        /// Independent coins (method 1).
+        Geometric = "geometric",
+    }
 }
 
-/// How choices are spaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spacing {
-    /// Uniform: the paper's method 2, by its figure 2, which counts a packet before it asks. The gap
-    /// is then uniform on 1..=1/p_b - 1, one less than the text derives.
-    Uniform,
-    /// Independent coins (method 1).
-    Geometric,
-}
-
-/// What happens to packets chosen above `max_threshold`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AboveMax {
-    /// They are dropped, ECN-capable or not (RFC 3168 section 7).
-    Drop,
-    /// They are treated like any chosen packet (the paper, section 4).
-    Mark,
+crate::words! {
+    /// What happens to packets chosen above `max_threshold`.
+    pub enum AboveMax {
+        /// They are dropped, ECN-capable or not (RFC 3168 section 7).
+        Drop = "drop",
+        /// They are treated like any chosen packet (the paper, section 4).
+        Mark = "mark",
+    }
 }
 
 /// How `max_probability` follows the average: the 2001 report, section 4.
@@ -97,27 +115,15 @@ impl Default for Adaptive {
     }
 }
 
-impl Config {
-    /// Thresholds at a quarter and three quarters of `packets` (INDIN 2017's setting), weight 0.002 and
-    /// probability 0.1 (the 1993 paper's weight; RFC 2309's usual probability). Without a limit
-    /// (`u32::MAX`): 5 and 15 packets, as in the 1993 paper's simulations.
+impl Options {
+    /// Room for `packets` with thresholds at a quarter and three quarters of it (INDIN 2017's setting).
     pub fn packets(packets: u32) -> Self {
-        let buffer = if packets == u32::MAX { 20.0 } else { f64::from(packets) };
-        Self {
-            limit: Limit::packets(packets),
-            unit: Unit::Packets,
-            min_threshold: buffer / 4.0,
-            max_threshold: buffer * 3.0 / 4.0,
-            max_probability: 0.1,
-            weight: 0.002,
-            mean_packet: 1000,
-            spacing: Spacing::Uniform,
-            above_max: AboveMax::Drop,
-            gentle: false,
-            by_size: false,
-            adaptive: None,
-            ecn: Treatment::MARK,
+        let plain = Self { limit: Limit::packets(packets), ..Self::default() };
+        if packets == u32::MAX {
+            return plain;
         }
+        let room = f64::from(packets);
+        Self { min_threshold: room / 4.0, max_threshold: room * 3.0 / 4.0, ..plain }
     }
 
     /// Adaptive RED that sets itself up for a mean delay of `target` behind `rate` (the 2001 report,
@@ -142,7 +148,7 @@ impl Config {
 /// Random early detection.
 #[derive(Clone, Debug)]
 pub struct Red {
-    config: Config,
+    options: Options,
     waiting: Fifo,
     rng: Rng,
     /// Time to transmit a typical packet.
@@ -160,18 +166,18 @@ pub struct Red {
 
 impl Red {
     /// An empty queue.
-    pub fn new(config: Config, setup: &Setup<'_>) -> Self {
-        let interval = config.adaptive.map_or(Span::MAX, |adaptive| adaptive.interval);
+    pub fn new(options: Options, setup: &Setup<'_>) -> Self {
+        let interval = options.adaptive.map_or(Span::MAX, |adaptive| adaptive.interval);
         Self {
-            config,
+            options,
             waiting: Fifo::default(),
             rng: setup.stream(),
-            typical: setup.rate.serialisation(u64::from(config.mean_packet)),
+            typical: setup.rate.serialisation(u64::from(options.mean_packet)),
             rate: setup.rate,
             average: 0.0,
             count: -1,
             idle_from: Time::ZERO,
-            max_probability: config.max_probability,
+            max_probability: options.max_probability,
             next_step: Time::ZERO + interval,
         }
     }
@@ -188,12 +194,12 @@ impl Red {
 
     /// p_b for the present average.
     pub fn probability(&self) -> f64 {
-        let Config { min_threshold: min, max_threshold: max, .. } = self.config;
+        let Options { min_threshold: min, max_threshold: max, .. } = self.options;
         if self.average < min {
             0.0
         } else if self.average < max {
             self.max_probability * (self.average - min) / (max - min)
-        } else if self.config.gentle && self.average < 2.0 * max {
+        } else if self.options.gentle && self.average < 2.0 * max {
             self.max_probability + (1.0 - self.max_probability) * (self.average - max) / max
         } else {
             1.0
@@ -201,7 +207,7 @@ impl Red {
     }
 
     fn update_average(&mut self, now: Time) {
-        let weight = self.config.weight;
+        let weight = self.options.weight;
         if self.waiting.is_empty() && now > self.idle_from {
             let idle = now.since(self.idle_from);
             let missed = if self.typical.is_zero() {
@@ -211,7 +217,7 @@ impl Red {
             };
             self.average *= math::pow(1.0 - weight, missed);
         } else {
-            self.average += weight * (self.config.unit.length(&self.waiting) - self.average);
+            self.average += weight * (self.options.unit.length(&self.waiting) - self.average);
         }
     }
 
@@ -223,10 +229,10 @@ impl Red {
             return false;
         }
         self.count += 1;
-        if self.config.by_size && probability < 1.0 {
-            probability *= f64::from(packet.size()) / f64::from(self.config.mean_packet);
+        if self.options.by_size && probability < 1.0 {
+            probability *= f64::from(packet.size()) / f64::from(self.options.mean_packet);
         }
-        if probability < 1.0 && self.config.spacing == Spacing::Uniform {
+        if probability < 1.0 && self.options.spacing == Spacing::Uniform {
             let left = 1.0 - self.count as f64 * probability;
             probability = if left > probability { probability / left } else { 1.0 };
         }
@@ -240,8 +246,8 @@ impl Red {
     /// Every step of `max_probability` that was due. The average changes on arrivals only, so that the
     /// steps since the last one all see the same.
     fn adapt(&mut self, now: Time) {
-        let Some(adaptive) = self.config.adaptive else { return };
-        let Config { min_threshold: min, max_threshold: max, .. } = self.config;
+        let Some(adaptive) = self.options.adaptive else { return };
+        let Options { min_threshold: min, max_threshold: max, .. } = self.options;
         let (low, high) = (min + 0.4 * (max - min), min + 0.6 * (max - min));
         while self.next_step <= now {
             let before = self.max_probability;
@@ -261,15 +267,15 @@ impl Queue for Red {
     fn enqueue(&mut self, now: Time, packet: Packet, verdicts: &mut Verdicts) {
         self.adapt(now);
         self.update_average(now);
-        let config = &self.config;
-        if !self.waiting.admits(&config.limit, &packet) {
+        let options = &self.options;
+        if !self.waiting.admits(&options.limit, &packet) {
             // The paper's gateway has room; ns-2's restarts the count where it has not.
             self.count = 0;
             verdicts.drop(packet, DropReason::Overflow);
             return;
         }
-        let treatment = config.ecn;
-        let above = config.above_max == AboveMax::Drop && self.average >= config.max_threshold;
+        let treatment = options.ecn;
+        let above = options.above_max == AboveMax::Drop && self.average >= options.max_threshold;
         if treatment.exempts(&packet) || !self.chooses(&packet) {
             self.waiting.push(now, packet);
         } else if above {

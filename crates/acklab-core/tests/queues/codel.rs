@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
-use acklab_core::queue::codel::{Config, Variant};
+use acklab_core::queue::codel::{Options, Variant};
 use acklab_core::queue::{Codel, Limit};
 
-use crate::drive::{Ours, Server, drive, overload_steps, short_overloads};
+use crate::drive::{Ours, Server, drive, overload_steps, setup, short_overloads};
 
 const TARGET: f64 = 0.005;
 const INTERVAL: f64 = 0.1;
@@ -105,8 +105,8 @@ impl Server for Oracle {
 }
 
 fn drops_of_both(variant: Variant, arrivals: &[u64]) -> (Vec<(u64, u64)>, Oracle) {
-    let config = Config { limit: Limit::NONE, variant, ..Config::packets(0) };
-    let mut ours = Ours::new(Codel::new(config), |_, _| 0.0);
+    let config = Options { limit: Limit::NONE, variant, ..Options::packets(0) };
+    let mut ours = Ours::new(Codel::new(config, &setup()), |_, _| 0.0);
     drive(&mut ours, arrivals, u64::MAX);
     let mut oracle = Oracle { article: variant == Variant::Article2012, ..Oracle::default() };
     drive(&mut oracle, arrivals, u64::MAX);
@@ -137,7 +137,8 @@ fn first_drops_of_a_standing_queue_come_at_the_square_root_law() {
     // A queue that is always long: the first drop one interval after the delay passed the target, the
     // k-th 100 ms / sqrt(k) after the one before. At one packet per 0.1 ms the grid is fine enough.
     let limit = Limit::NONE;
-    let mut ours = Ours::new(Codel::new(Config { limit, ..Config::packets(0) }), |_, _| 0.0);
+    let mut ours =
+        Ours::new(Codel::new(Options { limit, ..Options::packets(0) }, &setup()), |_, _| 0.0);
     for id in 0..20_000 {
         ours.arrive(0, id);
     }

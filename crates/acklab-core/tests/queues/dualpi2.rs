@@ -1,11 +1,11 @@
 //! DualPI2's controller, its coupling and its scheduler against RFC 9332 appendix A.
 
 use acklab_core::packet::Ecn;
-use acklab_core::queue::dualpi2::{Config, Laqm, Scheduler};
+use acklab_core::queue::dualpi2::{Laqm, Options, Scheduler};
 use acklab_core::queue::{DualPi2, Queue, Verdict, Verdicts};
 use acklab_core::time::{Span, Time};
 
-use crate::drive::{SERVICE, packet};
+use crate::drive::{SERVICE, packet, setup};
 
 /// Packets of either kind that left and how many of them were chosen, with the sum of the probabilities
 /// that they should have been chosen with.
@@ -17,8 +17,8 @@ struct Tally {
 }
 
 /// Both queues hold a few packets all the time; returns the tallies of C and L.
-fn run(config: Config, slots: u64, classic: Ecn) -> [Tally; 2] {
-    let mut queue = DualPi2::new(config);
+fn run(config: Options, slots: u64, classic: Ecn) -> [Tally; 2] {
+    let mut queue = DualPi2::new(config, &setup());
     let mut verdicts = Verdicts::default();
     let mut tallies = [Tally::default(), Tally::default()];
     let at = |slot| Time::from_nanos(slot * SERVICE);
@@ -51,9 +51,9 @@ fn classic_marks_come_with_the_square_of_half_the_scalable_ones() {
     let silent = Laqm::Step { threshold: Span::MAX };
     let target = Span::from_nanos(0);
     let scheduler = Scheduler::Weighted { classic: 0.5 };
-    let mut config = Config { laqm: silent, target, scheduler, ..Config::packets(100_000) };
+    let mut config = Options { laqm: silent, target, scheduler, ..Options::packets(100_000) };
     (config.alpha, config.beta) = (0.01, 0.0);
-    let mut queue = DualPi2::new(config);
+    let mut queue = DualPi2::new(config, &setup());
     let mut verdicts = Verdicts::default();
     for number in 0..40 {
         queue.enqueue(Time::ZERO, packet(number, 0, Ecn::Ect0), &mut verdicts);
@@ -86,8 +86,8 @@ fn classic_marks_come_with_the_square_of_half_the_scalable_ones() {
 
 #[test]
 fn the_base_probability_follows_the_controller_of_appendix_a() {
-    let config = Config::packets(100_000);
-    let mut queue = DualPi2::new(config);
+    let config = Options::packets(100_000);
+    let mut queue = DualPi2::new(config, &setup());
     let mut verdicts = Verdicts::default();
     // 120 packets at once, one leaves each 5.33 ms: the head's age is the time itself. Nobody looks
     // between two departures, and nobody for 400 ms after the tenth.
@@ -110,8 +110,8 @@ fn the_base_probability_follows_the_controller_of_appendix_a() {
 
 #[test]
 fn under_overload_both_queues_drop_whatever_the_ecn_field_says() {
-    let config = Config::packets(100_000);
-    let mut queue = DualPi2::new(config);
+    let config = Options::packets(100_000);
+    let mut queue = DualPi2::new(config, &setup());
     let mut verdicts = Verdicts::default();
     for number in 0..2_000 {
         queue.enqueue(Time::ZERO, packet(number, 0, Ecn::Ect0), &mut verdicts);
@@ -132,12 +132,12 @@ fn under_overload_both_queues_drop_whatever_the_ecn_field_says() {
 
 #[test]
 fn the_low_latency_queue_marks_by_its_own_delay_before_any_coupling() {
-    let ramp = Config::packets(100);
-    let step = Config { laqm: Laqm::Step { threshold: Span::from_millis(1) }, ..ramp };
+    let ramp = Options::packets(100);
+    let step = Options { laqm: Laqm::Step { threshold: Span::from_millis(1) }, ..ramp };
     for (config, wait_us, marked) in
         [(ramp, 700, 0), (ramp, 1_000, 9), (ramp, 1_300, 18), (step, 900, 0), (step, 1_100, 18)]
     {
-        let mut queue = DualPi2::new(config);
+        let mut queue = DualPi2::new(config, &setup());
         let mut verdicts = Verdicts::default();
         for number in 0..20 {
             queue.enqueue(Time::ZERO, packet(number, 1, Ecn::Ect1), &mut verdicts);
@@ -151,12 +151,12 @@ fn the_low_latency_queue_marks_by_its_own_delay_before_any_coupling() {
 
 #[test]
 fn the_classic_queue_gets_its_share_and_low_latency_goes_first() {
-    let config = Config::packets(100_000);
-    let [classic, low] = run(Config { alpha: 0.0, beta: 0.0, ..config }, 100, Ecn::Ect0);
+    let config = Options::packets(100_000);
+    let [classic, low] = run(Options { alpha: 0.0, beta: 0.0, ..config }, 100, Ecn::Ect0);
     assert_eq!((classic.left, low.left), (100, 100), "enough for both");
     assert!(classic.chosen + classic.expected + low.expected < 1e-9);
     let both_wait = |scheduler| {
-        let mut queue = DualPi2::new(Config { scheduler, ..config });
+        let mut queue = DualPi2::new(Options { scheduler, ..config }, &setup());
         let mut verdicts = Verdicts::default();
         for number in 0..320 {
             for (port, ecn) in [(0, Ecn::Ect0), (1, Ecn::Ect1)] {

@@ -1,11 +1,13 @@
-//! FQ-CoDel between bulk flows and a sparse one: RFC 8290 sections 1.3 and 4.2.
+//! Flow queues between bulk flows and a sparse one: RFC 8290 sections 1.3 and 4.2; under CoDel's law and
+//! under PIE's.
 
 use acklab_core::packet::Ecn;
-use acklab_core::queue::fq_codel::Config;
-use acklab_core::queue::{FqCodel, Queue, Verdict, Verdicts};
+use acklab_core::queue::{
+    Discipline, FqCodel, FqPie, Pie, Queue, Verdict, Verdicts, fq_codel, fq_pie, pie,
+};
 use acklab_core::time::{Span, Time};
 
-use crate::drive::{SERVICE, packet, setup};
+use crate::drive::{Ours, SERVICE, SIZE, drive, id, overload_steps, packet, setup};
 
 /// Ports whose flows have queues of their own under the salt of the tests.
 const BULK: [u16; 3] = [1, 2, 3];
@@ -13,7 +15,14 @@ const SPARSE: u16 = 4;
 
 #[test]
 fn bulk_flows_share_equally_and_a_sparse_packet_waits_for_one_packet_only() {
-    let mut queue = FqCodel::new(Config::packets(300), &setup());
+    // Where all queues together are full, FQ-PIE drops any arrival.
+    for (name, room) in [("fq-codel", 300), ("fq-pie", 10_000)] {
+        let discipline = Discipline::by_name(name, room).expect("a queue");
+        share(&mut *discipline.build(&setup()));
+    }
+}
+
+fn share(queue: &mut dyn Queue) {
     let mut verdicts = Verdicts::default();
     let mut sent = [0_u64; 5];
     let (mut number, mut sparse_since) = (0, None);
@@ -41,14 +50,14 @@ fn bulk_flows_share_equally_and_a_sparse_packet_waits_for_one_packet_only() {
     }
     assert_eq!(sent[usize::from(SPARSE)], 120);
     let bulk: Vec<u64> = BULK.iter().map(|&port| sent[usize::from(port)]).collect();
-    let (least, most) = (bulk.iter().min().unwrap(), bulk.iter().max().unwrap());
+    let (least, most) = (bulk.iter().min().expect("three"), bulk.iter().max().expect("three"));
     // Within two quanta of each other, after 1960 packets each.
     assert!(most - least <= 4, "{bulk:?}");
 }
 
 #[test]
 fn a_full_buffer_takes_from_the_longest_queue() {
-    let mut queue = FqCodel::new(Config::packets(10), &setup());
+    let mut queue = FqCodel::new(fq_codel::Options::packets(10), &setup());
     let mut verdicts = Verdicts::default();
     for number in 0..10 {
         queue.enqueue(Time::ZERO, packet(number, BULK[0], Ecn::NotEct), &mut verdicts);
@@ -63,7 +72,7 @@ fn a_full_buffer_takes_from_the_longest_queue() {
 
 #[test]
 fn every_flow_is_under_codels_law() {
-    let mut queue = FqCodel::new(Config::packets(10_000), &setup());
+    let mut queue = FqCodel::new(fq_codel::Options::packets(10_000), &setup());
     let mut verdicts = Verdicts::default();
     for number in 0..500 {
         queue.enqueue(Time::ZERO, packet(number, BULK[0], Ecn::Ect0), &mut verdicts);
@@ -76,4 +85,64 @@ fn every_flow_is_under_codels_law() {
     }
     // Above 5 ms from 5 ms on, so the first at 105 ms, then after 100, 71 ms ...
     assert_eq!(marks[..3], [105, 205, 276]);
+}
+
+#[test]
+fn a_full_fq_pie_drops_the_arrival_whichever_queue_it_is_for() {
+    let mut queue = FqPie::new(fq_pie::Options::packets(10), &setup());
+    let mut verdicts = Verdicts::default();
+    for number in 0..10 {
+        queue.enqueue(Time::ZERO, packet(number, BULK[0], Ecn::NotEct), &mut verdicts);
+    }
+    assert!(verdicts.is_empty());
+    queue.enqueue(Time::ZERO, packet(10, BULK[1], Ecn::NotEct), &mut verdicts);
+    let ports: Vec<u16> = verdicts.drain().map(|(packet, _)| packet.src.port).collect();
+    assert_eq!(ports, [BULK[1]]);
+    assert_eq!((queue.packets(), queue.bytes()), (10, 10 * u64::from(SIZE)));
+}
+
+#[test]
+fn every_flow_is_under_pies_law_with_a_delay_of_its_own() {
+    let mut queue = FqPie::new(fq_pie::Options::packets(10_000), &setup());
+    let mut verdicts = Verdicts::default();
+    let (mut dropped, mut waited) = ([0; 5], Vec::new());
+    // 60 s of one and a half packets per slot, and one in eight slots of the other flow.
+    for slot in 0..11_250_u64 {
+        let now = Time::from_nanos(slot * SERVICE);
+        for number in 0..2 - slot % 2 {
+            queue.enqueue(now, packet(slot * 10 + number, BULK[0], Ecn::NotEct), &mut verdicts);
+        }
+        if slot % 8 == 0 {
+            queue.enqueue(now, packet(slot * 10, SPARSE, Ecn::NotEct), &mut verdicts);
+        }
+        if let Some(left) = queue.dequeue(now, &mut verdicts)
+            && left.src.port == BULK[0]
+            && slot > 5_000
+        {
+            waited.push((slot - id(&left) / 10) as f64 * SERVICE as f64 / 1e9);
+        }
+        for (packet, _) in verdicts.drain() {
+            dropped[usize::from(packet.src.port)] += 1;
+        }
+    }
+    assert_eq!(dropped[usize::from(SPARSE)], 0);
+    assert!(dropped[usize::from(BULK[0])] > 3_000, "{dropped:?}");
+    let mean = waited.iter().sum::<f64>() / waited.len() as f64;
+    assert!((0.0075..0.03).contains(&mean), "{mean} s for a target of 15 ms");
+}
+
+#[test]
+fn one_flow_under_fq_pie_loses_exactly_what_it_loses_under_pie() {
+    fn drops(mut queue: impl Queue) -> Vec<(u64, u64)> {
+        // The same coins for both.
+        queue.reseed(7);
+        let mut ours = Ours::new(queue, |queue, _| queue.bytes() as f64);
+        drive(&mut ours, &overload_steps(), u64::MAX);
+        ours.drops
+    }
+    let options = fq_pie::Options::packets(100);
+    let pie = pie::Options { limit: options.limit, ..options.pie };
+    let (alone, among) = (drops(Pie::new(pie, &setup())), drops(FqPie::new(options, &setup())));
+    assert!(alone.len() > 300, "{}", alone.len());
+    assert_eq!(alone, among);
 }

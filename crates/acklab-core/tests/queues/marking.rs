@@ -10,7 +10,7 @@ use acklab_core::segment::{Flags, TcpOptions, TcpRepr};
 use acklab_core::seq::Seq;
 use acklab_core::time::Time;
 
-use crate::drive::{id, packet};
+use crate::drive::{id, packet, setup};
 
 /// Eight packets arrive and all leave; which are marked?
 fn marked(queue: &mut dyn Queue, ecn: Ecn) -> Vec<u64> {
@@ -34,34 +34,34 @@ fn marked(queue: &mut dyn Queue, ecn: Ecn) -> Vec<u64> {
 
 #[test]
 fn a_threshold_marks_what_finds_or_leaves_behind_more_than_k() {
-    let config = threshold::Config::packets(20);
-    let departure = threshold::Config { moment: Moment::Departure, ..config };
-    let bytes = threshold::Config { unit: Unit::Bytes, threshold: 5_500.0, ..config };
+    let config = threshold::Options::packets(20);
+    let departure = threshold::Options { moment: Moment::Departure, ..config };
+    let bytes = threshold::Options { unit: Unit::Bytes, threshold: 5_500.0, ..config };
     for (config, expect) in
         [(config, vec![4, 5, 6, 7]), (departure, vec![0, 1, 2, 3]), (bytes, vec![6, 7])]
     {
-        assert_eq!(marked(&mut Threshold::new(config), Ecn::Ect0), expect, "{config:?}");
+        assert_eq!(marked(&mut Threshold::new(config, &setup()), Ecn::Ect0), expect, "{config:?}");
     }
 }
 
 #[test]
 fn encn_marks_what_finds_or_leaves_behind_less_than_q_min() {
-    let config = encn::Config::packets(20);
-    let departure = encn::Config { moment: Moment::Departure, ..config };
-    assert_eq!(marked(&mut Encn::new(config), Ecn::Ect0), [0, 1, 2]);
-    assert_eq!(marked(&mut Encn::new(departure), Ecn::Ect0), [5, 6, 7]);
-    assert_eq!(marked(&mut Encn::new(config), Ecn::NotEct), [0; 0]);
+    let config = encn::Options::packets(20);
+    let departure = encn::Options { moment: Moment::Departure, ..config };
+    assert_eq!(marked(&mut Encn::new(config, &setup()), Ecn::Ect0), [0, 1, 2]);
+    assert_eq!(marked(&mut Encn::new(departure, &setup()), Ecn::Ect0), [5, 6, 7]);
+    assert_eq!(marked(&mut Encn::new(config, &setup()), Ecn::NotEct), [0; 0]);
 }
 
 #[test]
 fn jersey_warns_all_while_the_average_is_high() {
-    let config = jersey::Config { weight: 0.5, threshold: 2.0, ..jersey::Config::packets(20) };
+    let config = jersey::Options { weight: 0.5, threshold: 2.0, ..jersey::Options::packets(20) };
     // Averages at arrival: 0, .5, 1.25, 2.125, 3.06, ...
-    assert_eq!(marked(&mut Jersey::new(config), Ecn::Ect0), [3, 4, 5, 6, 7]);
-    assert_eq!(marked(&mut Jersey::new(config), Ecn::NotEct), [0; 0]);
-    let departure = jersey::Config { moment: Moment::Departure, ..config };
+    assert_eq!(marked(&mut Jersey::new(config, &setup()), Ecn::Ect0), [3, 4, 5, 6, 7]);
+    assert_eq!(marked(&mut Jersey::new(config, &setup()), Ecn::NotEct), [0; 0]);
+    let departure = jersey::Options { moment: Moment::Departure, ..config };
     // It was 6.0 at the last arrival, and no packet has come since.
-    assert_eq!(marked(&mut Jersey::new(departure), Ecn::Ect0), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(marked(&mut Jersey::new(departure, &setup()), Ecn::Ect0), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
 fn segment(returned: bool) -> Packet {
@@ -78,8 +78,9 @@ fn segment(returned: bool) -> Packet {
 
 #[test]
 fn edctcp_returns_segments_once_and_drops_everything_else() {
-    let ecn = Treatment::EXEMPT;
-    let mut queue = Edctcp::new(threshold::Config { ecn, ..threshold::Config::packets(5) });
+    let ecn = Treatment::Exempt;
+    let mut queue =
+        Edctcp::new(threshold::Options { ecn, ..threshold::Options::packets(5) }, &setup());
     let mut verdicts = Verdicts::default();
     for number in 0..5 {
         queue.enqueue(Time::ZERO, packet(number, 0, Ecn::NotEct), &mut verdicts);

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use acklab_core::queue::pie::{Config, Delay};
+use acklab_core::queue::pie::{Delay, Options};
 use acklab_core::queue::{Limit, Pie};
 use acklab_core::rng::Rng;
 use acklab_core::time::Span;
@@ -135,7 +135,7 @@ impl Server for Oracle {
     }
 }
 
-fn agree(config: Config, rfc: bool, room: usize) -> Oracle {
+fn agree(config: Options, rfc: bool, room: usize) -> Oracle {
     let arrivals = overload_steps();
     let mut ours = Ours::new(Pie::new(config, &setup()), Pie::probability);
     drive(&mut ours, &arrivals, u64::MAX);
@@ -149,7 +149,7 @@ fn agree(config: Config, rfc: bool, room: usize) -> Oracle {
 #[test]
 fn pie_has_the_probabilities_and_drops_of_rfc_8033_at_every_arrival() {
     for room in [17, 100, 10_000] {
-        let config = Config { limit: Limit::packets(room), ..Config::packets(0) };
+        let config = Options { limit: Limit::packets(room), ..Options::packets(0) };
         let oracle = agree(config, true, room as usize);
         let highest = oracle.log.iter().copied().fold(0.0, f64::max);
         assert!(oracle.drops.len() > 300 && highest > 0.2, "{} {highest}", oracle.drops.len());
@@ -158,15 +158,15 @@ fn pie_has_the_probabilities_and_drops_of_rfc_8033_at_every_arrival() {
 
 #[test]
 fn pie_of_2013_has_the_probabilities_and_drops_of_its_paper_at_every_arrival() {
-    let config = Config { limit: Limit::packets(100), ..Config::hpsr_2013(0) };
+    let config = Options { limit: Limit::packets(100), ..Options::hpsr_2013(0) };
     assert!(agree(config, false, 100).drops.len() > 300);
 }
 
 #[test]
 fn a_queue_that_never_holds_the_measuring_threshold_is_never_managed() {
     let arrivals = overload_steps();
-    let delay = Delay::Departures { threshold: 16_384 };
-    let config = Config { delay, ..Config::packets(16) };
+    let delay = Delay::Departures;
+    let config = Options { delay, ..Options::packets(16) };
     let mut ours = Ours::new(Pie::new(config, &setup()), Pie::probability);
     drive(&mut ours, &arrivals, u64::MAX);
     assert!(ours.log.iter().all(|&probability| probability == 0.0));
@@ -175,9 +175,8 @@ fn a_queue_that_never_holds_the_measuring_threshold_is_never_managed() {
 
 #[test]
 fn all_three_sources_of_the_delay_hold_it_near_the_target() {
-    let departures = Delay::Departures { threshold: 4_000 };
-    for delay in [Delay::KnownRate, Delay::TimeStamps, departures] {
-        let config = Config { delay, ..Config::packets(200) };
+    for delay in [Delay::KnownRate, Delay::TimeStamps, Delay::Departures] {
+        let config = Options { delay, dq_threshold: 4_000, ..Options::packets(200) };
         let watch = |pie: &mut Pie, _| acklab_core::queue::Queue::bytes(pie) as f64;
         let mut ours = Ours::new(Pie::new(config, &setup()), watch);
         // 30 % overload for 60 s; the second half is settled.

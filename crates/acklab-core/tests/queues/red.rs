@@ -4,7 +4,7 @@
 use acklab_core::math;
 use acklab_core::packet::Ecn;
 use acklab_core::queue::ecn::Treatment;
-use acklab_core::queue::red::{AboveMax, Adaptive, Config, Spacing};
+use acklab_core::queue::red::{AboveMax, Adaptive, Options, Spacing};
 use acklab_core::queue::{Limit, Queue, Red, Verdicts};
 use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
@@ -86,14 +86,14 @@ impl Server for Oracle {
     }
 }
 
-fn config() -> Config {
-    Config {
+fn config() -> Options {
+    Options {
         limit: Limit::NONE,
         weight: WEIGHT,
         min_threshold: MIN,
         max_threshold: MAX,
         max_probability: MAX_P,
-        ..Config::packets(u32::MAX)
+        ..Options::packets(u32::MAX)
     }
 }
 
@@ -103,7 +103,7 @@ fn red_has_the_averages_and_drops_of_the_1993_paper_at_every_arrival() {
     for (gentle, spacing) in
         [(false, Spacing::Uniform), (false, Spacing::Geometric), (true, Spacing::Uniform)]
     {
-        let config = Config { gentle, spacing, ..config() };
+        let config = Options { gentle, spacing, ..config() };
         let mut ours = Ours::new(Red::new(config, &setup()), |red, _| red.average());
         drive(&mut ours, &arrivals, u64::MAX);
         let mut oracle = Oracle {
@@ -125,8 +125,8 @@ fn red_has_the_averages_and_drops_of_the_1993_paper_at_every_arrival() {
 }
 
 /// How many packets lie between two choices while the average stands at `length`.
-fn gaps(config: Config, length: u64, n: usize) -> Vec<u64> {
-    let mut red = Red::new(Config { weight: 1.0, ..config }, &setup());
+fn gaps(config: Options, length: u64, n: usize) -> Vec<u64> {
+    let mut red = Red::new(Options { weight: 1.0, ..config }, &setup());
     let mut verdicts = Verdicts::default();
     for id in 0..length {
         red.enqueue(Time::ZERO, packet(id, 0, Ecn::Ect0), &mut verdicts);
@@ -157,7 +157,7 @@ fn choices_are_spaced_uniformly_or_geometrically() {
         let sd = (expect * (1.0 - expect) / n as f64).sqrt();
         assert!((share - expect).abs() < 5.0 * sd, "{gap}: {share}");
     }
-    let geometric = gaps(Config { spacing: Spacing::Geometric, ..config() }, 10, n);
+    let geometric = gaps(Options { spacing: Spacing::Geometric, ..config() }, 10, n);
     let mean = geometric.iter().sum::<u64>() as f64 / n as f64;
     // Mean 20, variance 0.95 / 0.05^2 = 380.
     assert!((mean - 20.0).abs() < 5.0 * (380.0 / n as f64).sqrt(), "{mean}");
@@ -166,8 +166,8 @@ fn choices_are_spaced_uniformly_or_geometrically() {
 #[test]
 fn above_the_upper_threshold_ecn_capable_packets_are_dropped_or_marked_by_choice() {
     for (above_max, ecn_lives) in [(AboveMax::Drop, false), (AboveMax::Mark, true)] {
-        let ecn = Treatment::EXEMPT;
-        let mut red = Red::new(Config { ecn, weight: 1.0, above_max, ..config() }, &setup());
+        let ecn = Treatment::Exempt;
+        let mut red = Red::new(Options { ecn, weight: 1.0, above_max, ..config() }, &setup());
         let mut verdicts = Verdicts::default();
         // Packets that nobody chooses fill the queue to 16.
         for id in 0..16 {
@@ -182,7 +182,7 @@ fn above_the_upper_threshold_ecn_capable_packets_are_dropped_or_marked_by_choice
 #[test]
 fn adaptive_red_raises_and_lowers_its_probability_every_half_second() {
     let adaptive = Some(Adaptive::default());
-    let mut red = Red::new(Config { weight: 1.0, adaptive, ..config() }, &setup());
+    let mut red = Red::new(Options { weight: 1.0, adaptive, ..config() }, &setup());
     let mut verdicts = Verdicts::default();
     let at = |millis| Time::ZERO + Span::from_millis(millis);
     for id in 0..16 {
@@ -201,7 +201,7 @@ fn adaptive_red_raises_and_lowers_its_probability_every_half_second() {
 #[test]
 fn adaptive_red_sets_itself_up_from_rate_and_delay() {
     let rate = "15mbit".parse().unwrap();
-    let config = Config::adaptive(Limit::packets(100), rate, Span::from_millis(20));
+    let config = Options::adaptive(Limit::packets(100), rate, Span::from_millis(20));
     // 1875 packets/s: 18.75 packets in half of 20 ms.
     assert!((config.min_threshold - 18.75).abs() < 1e-9 && config.gentle);
     assert!((config.max_threshold - 56.25).abs() < 1e-9);

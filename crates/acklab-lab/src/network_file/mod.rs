@@ -49,6 +49,9 @@ pub struct NetworkFile {
     ways: Vec<Way>,
 }
 
+/// What the `scenario` of such a file is called.
+pub(crate) const SCENARIO: &str = "network";
+
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
@@ -81,7 +84,7 @@ impl NetworkFile {
 
     fn read(text: &str, root: &DeTable<'_>) -> Result<Self, Mistake> {
         let mut top = Fields::new(text, "a network file", root, 0..0);
-        top.need("scenario", "scenario = \"network\"")?.word(&["network"])?;
+        top.need("scenario", "scenario = \"network\"")?.word(&[SCENARIO])?;
         let about = top.take("about").map(|field| field.string()).transpose()?.map(str::to_owned);
         let seed = top.take("seed").map_or(Ok(1), |field| field.count(0, u64::MAX))?;
         let replications =

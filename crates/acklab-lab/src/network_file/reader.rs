@@ -7,12 +7,13 @@
 use std::fmt;
 use std::ops::Range;
 
+use acklab_core::options::{Conflict, Options, Word};
 use acklab_core::time::Span;
 use acklab_core::units::BitRate;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use crate::parameter::{Kind, Value, nearest};
+use crate::parameter::{Kind, Parameter, Value, nearest};
 
 /// Something in the text that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +137,19 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// Gives `options` the values of those keys that are there.
+    pub(super) fn options(&mut self, options: &mut dyn Options) -> Result<(), Mistake> {
+        for Parameter { name, kind, .. } in options.list() {
+            if let Some(field) = self.take(name) {
+                options.set(name, field.value(kind)?);
+            }
+        }
+        options.check().map_err(|Conflict { name, reason }| {
+            let at = self.take(name).map_or(self.span.clone(), |field| field.span());
+            Mistake::new(&at, reason)
+        })
+    }
+
     /// Refuses the first key that was never asked for.
     pub(super) fn finish(self) -> Result<(), Mistake> {
         let unknown = self.table.keys().filter(|key| !self.known.contains(&key.get_ref().as_ref()));
@@ -190,6 +204,41 @@ impl<'a> Field<'a> {
             }
             _ => Err(self.refuse(format!("must be a text with its unit, such as {example:?}"))),
         }
+    }
+
+    /// A value of any kind.
+    fn value(&self, kind: Kind) -> Result<Value, Mistake> {
+        match kind {
+            Kind::Span => self.time().map(Value::Span),
+            Kind::PositiveSpan => self.time_above_zero().map(Value::Span),
+            Kind::Rate => self.rate().map(Value::Rate),
+            Kind::Count { min, max } => self.count(min, max).map(Value::Count),
+            Kind::Number { min, max, .. } => self.number(min, max).map(Value::Number),
+            Kind::Share => self.share().map(Value::Number),
+            Kind::PositiveShare => match self.share()? {
+                0.0 => Err(self.refuse("must be above 0")),
+                share => Ok(Value::Number(share)),
+            },
+            Kind::Flag => self.flag().map(Value::Flag),
+            Kind::Choice(words) => self.word(words).map(Value::Choice),
+        }
+    }
+
+    /// A name of a registry, or a table that names it as `kind` and gives it options; `what` it is for
+    /// messages, with an `example` of a name.
+    pub(super) fn named(
+        &self,
+        names: &[&'static str],
+        what: &str,
+        example: &str,
+    ) -> Result<(&'static str, Option<Fields<'a>>), Mistake> {
+        if !self.is_table() {
+            return Ok((self.word(names)?, None));
+        }
+        let mut table = self.fields(what)?;
+        let name = table.need("kind", &format!("kind = {example:?}"))?.word(names)?;
+        table.describe(format!("{what} of kind {name}"));
+        Ok((name, Some(table)))
     }
 
     /// A length of time.
@@ -265,6 +314,12 @@ impl<'a> Field<'a> {
             let hint = nearest(text, words.iter().copied());
             self.refuse(format!("{hint}must be one of {}", words.join(", ")))
         })
+    }
+
+    /// One of the words of an enum.
+    pub(super) fn typed<W: Word>(&self) -> Result<W, Mistake> {
+        let name = self.word(W::NAMES)?;
+        W::named(name).ok_or_else(|| self.refuse("is no word"))
     }
 
     /// The fields of a table.

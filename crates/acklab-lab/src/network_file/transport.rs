@@ -2,7 +2,7 @@
 
 use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
-use acklab_core::time::Span;
+use acklab_core::options::{Word, joined};
 use acklab_tcp::{Config, InitialWindow, LossRecovery, Nagle, System};
 
 use super::flows::Ends;
@@ -10,8 +10,8 @@ use super::reader::{Field, Fields, Mistake};
 
 /// The two ends that a flow describes.
 pub(super) fn read(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
-    let system = table.take("system").map_or(Ok("linux"), |field| field.word(SYSTEMS))?;
-    let other = table.take("receiver").map_or(Ok(system), |field| field.word(SYSTEMS))?;
+    let system = table.take("system").map_or(Ok("linux"), |field| field.word(&SYSTEMS))?;
+    let other = table.take("receiver").map_or(Ok(system), |field| field.word(&SYSTEMS))?;
     let packet = table.take("packet").map_or(Ok(1500), |field| field.count(100, 9000))? as u16;
     let mut ends = [system, other].map(|name| defaults(name, packet - HEADERS));
     let [from, to] = &mut ends;
@@ -20,11 +20,9 @@ pub(super) fn read(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
         change(to);
     };
     if let Some(cc) = table.take("cc") {
-        let congestion: Algorithm = cc.word(Algorithm::NAMES)?.parse().unwrap_or_default();
-        both(&|end| {
-            end.congestion = congestion.clone();
-            end.ecn = NEED_MARKS.contains(&congestion.name());
-        });
+        let congestion = algorithm(&cc)?;
+        let ecn = congestion.needs_marks();
+        both(&|end| (end.congestion, end.ecn) = (congestion.clone(), ecn));
     }
     if let Some(ecn) = table.take("ecn") {
         let ecn = ecn.flag()?;
@@ -46,11 +44,7 @@ pub(super) fn read(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
         });
     }
     if let Some(recovery) = table.take("recovery") {
-        let recovery = match recovery.word(&["sack", "newreno", "reno"])? {
-            "sack" => LossRecovery::Sack,
-            "newreno" => LossRecovery::NewReno,
-            _ => LossRecovery::Reno,
-        };
+        let recovery: LossRecovery = recovery.typed()?;
         both(&|end| (end.recovery, end.sack) = (recovery, recovery == LossRecovery::Sack));
     }
     if let Some(timestamps) = table.take("timestamps") {
@@ -78,10 +72,21 @@ pub(super) fn read(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
 }
 
 fn defaults(system: &str, mss: u16) -> Config {
-    match system.parse::<System>() {
-        Ok(system) => Config { mss, ..Config::for_system(system) },
-        Err(_) => Config::textbook(mss),
+    match System::named(system) {
+        Some(system) => Config { mss, ..system.config() },
+        None => Config::textbook(mss),
     }
+}
+
+/// A congestion control with its options.
+fn algorithm(field: &Field<'_>) -> Result<Algorithm, Mistake> {
+    let (name, table) = field.named(Algorithm::NAMES, "a congestion control", "cubic")?;
+    let mut algorithm: Algorithm = name.parse().map_err(|error| field.refuse(error))?;
+    if let Some(mut table) = table {
+        algorithm.options().map_or(Ok(()), |options| table.options(options))?;
+        table.finish()?;
+    }
+    Ok(algorithm)
 }
 
 /// Both buffers are large enough for `bytes` to be under way, and the window scale for it to be said.
@@ -94,45 +99,28 @@ fn with_receive_buffer(end: &mut Config, bytes: u32) {
     }
 }
 
-/// When data is acknowledged: at every segment, after a stated delay, or as a system does.
+/// When data is acknowledged: by a policy with its options, or as a system does.
 fn acknowledgment(field: &Field<'_>, table: &mut Fields<'_>) -> Result<Profile, Mistake> {
-    Ok(match field.word(ACKS)? {
-        "every-segment" => Profile::EverySegment,
-        "delayed" => {
-            let longest = Ok(Span::from_millis(200));
-            let delay = table.take("ack_delay").map_or(longest, |field| field.time_above_zero())?;
-            Profile::Delayed { segments: 2, delay }
-        }
-        system => defaults(system, LEAST_MSS).ack,
-    })
+    let mut names = Profile::NAMES.to_vec();
+    if !field.is_table() {
+        names.extend(System::NAMES.iter().filter(|name| !Profile::NAMES.contains(name)));
+    }
+    let (name, own) = field.named(&names, "an ACK policy", "delayed")?;
+    let Ok(mut profile) = name.parse::<Profile>() else { return Ok(defaults(name, LEAST_MSS).ack) };
+    if let (Profile::Delayed(options), None) = (&mut profile, &own)
+        && let Some(delay) = table.take("ack_delay")
+    {
+        options.delay = delay.time_above_zero()?;
+    }
+    if let Some(mut own) = own {
+        profile.options().map_or(Ok(()), |options| own.options(options))?;
+        own.finish()?;
+    }
+    Ok(profile)
 }
 
 /// A system's TCP, or that of papers (`Config::textbook`).
-const SYSTEMS: &[&str] = &[
-    "linux",
-    "freebsd-12.1",
-    "freebsd-12.2",
-    "windows-7",
-    "windows-7-tick",
-    "windows-10",
-    "qnx-7.0",
-    "macos",
-    "textbook",
-];
-const ACKS: &[&str] = &[
-    "every-segment",
-    "delayed",
-    "linux",
-    "freebsd-12.1",
-    "freebsd-12.2",
-    "windows-7",
-    "windows-7-tick",
-    "windows-10",
-    "qnx-7.0",
-    "macos",
-];
-/// Congestion controls that are nothing without marks: ECN is negotiated unless the flow says not to.
-const NEED_MARKS: &[&str] = &["encn", "jersey", "dctcp", "edctcp"];
+const SYSTEMS: [&str; System::NAMES.len() + 1] = joined("", &[System::NAMES, &["textbook"]]);
 /// IPv4 and TCP headers without options, bytes.
 const HEADERS: u16 = 40;
 const LEAST_MSS: u16 = 536;
@@ -144,10 +132,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_system_of_the_core_can_be_chosen_for_an_end_and_for_its_acks() {
-        let names: Vec<_> = System::ALL.iter().map(|(_, name)| *name).collect();
-        assert_eq!(SYSTEMS[..names.len()], names);
-        assert_eq!(ACKS[2..], names);
+    fn a_system_acknowledges_by_the_policy_of_its_name_where_there_is_one() {
+        for system in System::ALL {
+            if let Ok(policy) = system.name().parse::<Profile>() {
+                assert_eq!(format!("{policy:?}"), format!("{:?}", system.config().ack));
+            }
+        }
     }
 
     #[test]

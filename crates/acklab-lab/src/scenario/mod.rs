@@ -14,61 +14,78 @@ use acklab_core::time::Time;
 use crate::expected::{Comparison, Expected};
 use crate::held::HeldExchange;
 use crate::measured::{MetricDoc, Metrics};
-use crate::network_file::NetworkFile;
+use crate::network_file::{self, NetworkFile};
 use crate::parameter::{Parameter, SetError, Settings, nearest};
 use crate::signal::{Segment, Signal, Watch};
 
 pub use graph::Graph;
 
+/// What a scenario is, apart from its run.
+#[derive(Clone, Copy, Debug)]
+pub struct Declaration {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// What it models and what it leaves out, in a few sentences.
+    pub doc: &'static str,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
+    /// What is measured.
+    pub metrics: &'static [MetricDoc],
+    /// The metric whose distribution is the result: plotted, tabled and written as samples.
+    pub main_metric: &'static str,
+    /// Metrics to show beside it, one number each.
+    pub side_metrics: &'static [&'static str],
+    /// Replications where none are asked for.
+    pub replications: u64,
+    /// What `--all` varies: every combination is a case, the last axis fastest.
+    pub grid: &'static [Axis],
+    /// The figures of its report: which cases of the grid are drawn together.
+    pub figures: &'static [Comparison],
+    /// What the report of one case draws over time: a title, and the signals in that figure.
+    pub courses: &'static [(&'static str, &'static [&'static str])],
+    /// Keys of the glossary entries that a reader of its report may need.
+    pub terms: &'static [&'static str],
+}
+
+impl Declaration {
+    /// One replication, and nothing else yet: what a declaration builds on.
+    pub const EMPTY: Self = Self {
+        name: "",
+        summary: "",
+        doc: "",
+        parameters: &[],
+        metrics: &[],
+        main_metric: "",
+        side_metrics: &[],
+        replications: 1,
+        grid: &[],
+        figures: &[],
+        courses: &[],
+        terms: &[],
+    };
+
+    /// The default settings.
+    pub fn defaults(&self) -> Settings {
+        Settings::defaults(self.name, self.parameters)
+    }
+}
+
 /// An experiment in virtual time.
 pub trait Scenario: Sync {
-    /// Name on the command line.
-    fn name(&self) -> &'static str;
-
-    /// What it is, in one line.
-    fn summary(&self) -> &'static str;
-
-    /// What it models and what it leaves out, in a few sentences.
-    fn doc(&self) -> &'static str;
-
-    /// What can be set.
-    fn parameters(&self) -> &'static [Parameter];
-
-    /// What is measured.
-    fn metrics(&self) -> &'static [MetricDoc];
-
-    /// The metric whose distribution is the result: plotted, tabled and written as samples.
-    fn main_metric(&self) -> &'static str;
-
-    /// Metrics to show beside it, one number each.
-    fn side_metrics(&self) -> &'static [&'static str];
-
-    /// Replications where none are asked for.
-    fn replications(&self) -> u64;
-
-    /// What `--all` varies: every combination is a case, the last axis fastest.
-    fn grid(&self) -> &'static [Axis];
+    /// What it is.
+    fn declaration(&self) -> &Declaration;
 
     /// What theory says of the main metric under these settings, where it says anything.
     fn expected(&self, _settings: &Settings) -> Option<Expected> {
         None
     }
 
-    /// The figures of its report: which cases of the grid are drawn together.
-    fn figures(&self) -> &'static [Comparison] {
-        &[]
-    }
-
-    /// What the report of one case draws over time: a title, and the signals in that figure.
-    fn courses(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[]
-    }
-
-    /// Keys of the glossary entries that a reader of its report may need.
-    fn terms(&self) -> &'static [&'static str];
-
     /// Refuses combinations of settings that make no sense together.
-    fn check(&self, settings: &Settings) -> Result<(), SetError>;
+    fn check(&self, _settings: &Settings) -> Result<(), SetError> {
+        Ok(())
+    }
 
     /// About how many packets and polls a replication under these settings takes: what bounds a plan.
     fn packets(&self, settings: &Settings) -> u64;
@@ -175,19 +192,22 @@ impl Catalog {
 
     /// The scenario called `name`.
     pub fn find(self, name: &str) -> Result<&'static dyn Scenario, UnknownScenario> {
-        self.iter().find(|scenario| scenario.name() == name).ok_or_else(|| UnknownScenario {
-            name: name.into(),
-            hint: match name {
-                "network" => {
-                    "a network is described in a file, such as scenarios/two-flows.toml; ".into()
-                }
-                _ => nearest(name, self.iter().map(Scenario::name)),
-            },
+        self.iter().find(|scenario| scenario.declaration().name == name).ok_or_else(|| {
+            UnknownScenario {
+                name: name.into(),
+                hint: match name {
+                    network_file::SCENARIO => {
+                        "a network is described in a file, such as scenarios/two-flows.toml; "
+                            .into()
+                    }
+                    _ => nearest(name, self.iter().map(|scenario| scenario.declaration().name)),
+                },
+            }
         })
     }
 }
 
 /// The default settings of `scenario`.
 pub fn defaults(scenario: &dyn Scenario) -> Settings {
-    Settings::defaults(scenario.name(), scenario.parameters())
+    scenario.declaration().defaults()
 }

@@ -108,7 +108,7 @@ impl Job {
         scenario.check(&settings)?;
         let signals = scenario.signals(&settings);
         if signals.is_empty() {
-            return Err(VerifyError::NoSignals(scenario.name()));
+            return Err(VerifyError::NoSignals(scenario.declaration().name));
         }
         let names: Vec<_> = signals.iter().map(|signal| signal.name.as_str()).collect();
         let query = query::parse(text)?.bind(text, &names)?;
@@ -117,7 +117,8 @@ impl Job {
         for slot in query.signals() {
             wanted[*slot] = true;
         }
-        let seconds = query.duration_s().unwrap_or_else(|| settings.span("duration").as_secs_f64());
+        let seconds = query.duration_s();
+        let seconds = seconds.unwrap_or(settings.duration().unwrap_or_default().as_secs_f64());
         if seconds > LONGEST_S {
             return Err(VerifyError::TooLong { seconds, limit: LONGEST_S });
         }
@@ -163,7 +164,7 @@ impl Job {
         }
         let trajectories = procedure.trajectories().to_vec();
         Verification {
-            scenario: self.scenario.name(),
+            scenario: self.scenario.declaration().name,
             settings: self.settings.clone(),
             query: self.query.text().to_owned(),
             seed: self.seed,

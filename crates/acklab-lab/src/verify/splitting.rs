@@ -111,7 +111,7 @@ impl Job {
         let levels = plan.levels().iter().map(|level| level * importance.sign).collect();
         let object = json!({
             "schema": SCHEMA,
-            "scenario": self.scenario.name(),
+            "scenario": self.scenario.declaration().name,
             "sets": sets(&self.settings),
             "seed": self.seed,
             "query": self.query.text(),

@@ -15,7 +15,7 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 
 use super::frame;
-use super::quantiles::Quantiles;
+use acklab_core::quantiles::Quantiles;
 
 /// What passed one direction.
 #[derive(Clone, Debug, Default)]

@@ -14,13 +14,12 @@ mod frame;
 mod host;
 pub mod init;
 mod kernel;
-mod quantiles;
 mod relay;
 mod session;
 pub mod vocabulary;
 
+pub use acklab_core::quantiles::Quantiles;
 pub use direction::{Direction, Tally};
-pub use quantiles::Quantiles;
 
 use std::ffi::OsString;
 use std::fs::File;

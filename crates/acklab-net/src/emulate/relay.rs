@@ -21,7 +21,7 @@ use nix::sys::time::TimeSpec;
 
 use super::direction::{Direction, Tally};
 use super::kernel;
-use super::quantiles::Quantiles;
+use acklab_core::quantiles::Quantiles;
 
 /// The last part of a wait is spent spinning: about what a timer and a wake-up take here.
 const SPIN: Span = Span::from_micros(80);

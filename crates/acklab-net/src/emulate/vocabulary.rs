@@ -1,12 +1,13 @@
 //! A direction in netem's vocabulary, as a [`LinkConfig`].
 //!
 //! After tc-netem(8): `delay TIME [JITTER]`, `loss P%`, `loss gemodel P% [R% [1-H% [1-K%]]]`,
-//! `reorder P%`, `duplicate P%`, `corrupt P%`, `rate RATE`, `limit`; and of ours `queue NAME`,
-//! `outage FROM[-UNTIL]`, and a limit in time or bytes. Differences from netem: jitter is added, uniform
+//! `reorder P%`, `duplicate P%`, `corrupt P%`, `rate RATE`, `limit`; and of ours `queue NAME [OPTION
+//! VALUE]...` with the options that the queue declares, `outage FROM[-UNTIL]`, and a limit in time or
+//! bytes. Differences from netem: jitter is added, uniform
 //! on [0, JITTER], and keeps the order; a reordered packet leaves out the delay, as there, but not the
 //! transmission; the limit is that of the queue, not of what is on its way; correlations are left out.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use acklab_core::link::{
@@ -39,7 +40,7 @@ pub fn parse(text: &str) -> Result<LinkConfig, VocabularyError> {
     while let Some(word) = words.next() {
         direction.phrase(word, &mut words)?;
     }
-    direction.config(&words)
+    direction.config()
 }
 
 /// What stood in the text.
@@ -47,7 +48,7 @@ pub fn parse(text: &str) -> Result<LinkConfig, VocabularyError> {
 struct Phrases<'a> {
     config: LinkConfig,
     reorder: Option<f64>,
-    queue: Option<Word<'a>>,
+    queue: Discipline,
     limit: Option<(Word<'a>, LimitText)>,
 }
 
@@ -81,10 +82,18 @@ impl<'a> Phrases<'a> {
                 impairments.corruption = Some(Corruption { rate, packets });
             }
             "outage" => impairments.outages.push(words.outage()?),
-            "queue" => self.queue = Some(words.following("queue", "codel")?),
+            "queue" => self.queue = words.queue()?,
             "limit" => self.limit = Some(words.limit()?),
             _ => {
-                let what = format!("\"{}\" is none of {KEYWORDS}", word.text);
+                let mut what = format!("\"{}\" is none of {KEYWORDS}", word.text);
+                let queue = self.queue.name();
+                if let Some(options) = self.queue.options() {
+                    let names: Vec<_> = options.list().iter().map(|option| option.name).collect();
+                    if !names.is_empty() {
+                        let names = names.join(", ");
+                        let _ = write!(what, "; the options of queue {queue} are {names}");
+                    }
+                }
                 return Err(word.error(what));
             }
         }
@@ -92,7 +101,7 @@ impl<'a> Phrases<'a> {
     }
 
     /// What hangs on more than one phrase.
-    fn config(self, words: &Words<'a>) -> Result<LinkConfig, VocabularyError> {
+    fn config(self) -> Result<LinkConfig, VocabularyError> {
         let Self { mut config, reorder, queue, limit } = self;
         if let Some(share) = reorder {
             let shift = Shift::Ahead(config.delay + config.jitter);
@@ -111,14 +120,6 @@ impl<'a> Phrases<'a> {
                 Limit::bytes((config.rate.as_bps() as f64 / 8.0 * time.as_secs_f64()) as u64)
             }
         };
-        let name = queue.unwrap_or(Word { column: words.end, text: "drop-tail" });
-        if name.text == "edctcp" {
-            return Err(name.error(
-                "edctcp sends packets back to their sender, which no real host understands; \
-                 threshold marks as it does",
-            ));
-        }
-        let queue = Discipline::by_name(name.text, u32::MAX).map_err(|error| name.error(error))?;
         config.queue = queue.with_limit(limit);
         Ok(config)
     }
@@ -227,6 +228,33 @@ impl<'a> Words<'a> {
         Ok((share > 0.0).then_some(LossModel::Independent(share)))
     }
 
+    /// A discipline's name, and its options as far as the words are names of options.
+    fn queue(&mut self) -> Result<Discipline, VocabularyError> {
+        let name = self.following("queue", "codel")?;
+        if name.text == "edctcp" {
+            return Err(name.error(
+                "edctcp sends packets back to their sender, which no real host understands; \
+                 threshold marks as it does",
+            ));
+        }
+        let mut queue: Discipline = name.text.parse().map_err(|error| name.error(error))?;
+        let Some(options) = queue.options() else { return Ok(queue) };
+        let list = options.list();
+        while let Some(next) = self.words.peek()
+            && let Some(option) = list.iter().find(|option| option.name == next.text)
+        {
+            self.words.next();
+            let value = self.following(option.name, &option.default.to_string())?;
+            let text = value.text;
+            let read = option.kind.parse(text);
+            let read = read
+                .map_err(|reason| value.error(format!("\"{text}\": {} {reason}", option.name)))?;
+            options.set(option.name, read);
+        }
+        options.check().map_err(|conflict| name.error(conflict.reason))?;
+        Ok(queue)
+    }
+
     fn outage(&mut self) -> Result<Outage, VocabularyError> {
         let word = self.following("outage", "700ms-1.5s")?;
         outage(word.text).map_err(|what| word.error(what))
@@ -273,6 +301,8 @@ pub fn outage(text: &str) -> Result<Outage, String> {
 
 #[cfg(test)]
 mod tests {
+    use acklab_core::queue::ecn::Treatment;
+
     use super::*;
 
     #[test]
@@ -281,7 +311,7 @@ mod tests {
         assert_eq!(config.delay, Span::from_millis(20));
         assert_eq!(config.rate, "20mbit".parse().unwrap());
         assert!(
-            matches!(config.queue, Discipline::DropTail(limit) if limit == Limit::bytes(250_000))
+            matches!(config.queue, Discipline::DropTail(own) if own.limit == Limit::bytes(250_000))
         );
         let loss = config.impairments.loss.unwrap();
         assert_eq!(loss.model, LossModel::Independent(0.05));
@@ -309,11 +339,31 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_takes_the_options_that_it_declares() {
+        let config =
+            parse("queue pie target 20ms ecn drop mark_ceiling 5% rate 10mbit limit 50").unwrap();
+        let Discipline::Pie(pie) = config.queue else { panic!("{:?}", config.queue) };
+        assert_eq!((pie.target, pie.ecn), (Span::from_millis(20), Treatment::Drop));
+        assert!((pie.mark_ceiling - 0.05).abs() < 1e-12 && pie.limit == Limit::packets(50));
+        let keywords: Vec<&str> = KEYWORDS.split(", ").collect();
+        for mut queue in Discipline::all() {
+            let name = queue.name();
+            for option in queue.options().map(|own| own.list()).unwrap_or_default() {
+                assert!(
+                    !keywords.contains(&option.name),
+                    "{name}: {} begins a phrase",
+                    option.name
+                );
+            }
+        }
+    }
+
+    #[test]
     fn an_empty_text_is_a_perfect_link_with_netems_limit() {
         let config = parse("").unwrap();
         assert_eq!((config.rate, config.delay), (BitRate::INFINITE, Span::ZERO));
         assert!(
-            matches!(config.queue, Discipline::DropTail(limit) if limit == Limit::packets(1000))
+            matches!(config.queue, Discipline::DropTail(own) if own.limit == Limit::packets(1000))
         );
     }
 
@@ -332,6 +382,10 @@ mod tests {
         check("rate 20mbps", 6, "mbit");
         check("rate 1mbit queue reed", 18, "codel");
         check("rate 1mbit queue edctcp", 18, "threshold");
+        check("queue codel target 0", 20, "longer than 0");
+        check("queue codel target", 19, "target needs a value, for example target 5ms");
+        check("queue codel taget 1ms", 13, "options of queue codel are target, interval");
+        check("queue red min 20 max 10", 7, "min must be less than max");
         check("limit 100ms", 7, "rate 20mbit");
         check("limit 0", 7, "packets");
         check("µ", 1, "none of");

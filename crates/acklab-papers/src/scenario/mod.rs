@@ -1,6 +1,6 @@
 //! The built-in scenarios. One file per scenario; a new one is added to [`SCENARIOS`].
 
-mod ance;
+pub mod ance;
 mod bench;
 mod hold;
 mod motor_loop;
@@ -43,18 +43,24 @@ mod tests {
         for scenario in SCENARIOS.iter() {
             let defaults = scenario::defaults(scenario);
             scenario.check(&defaults).unwrap();
-            for axis in scenario.grid() {
+            for axis in scenario.declaration().grid {
                 for value in axis.values {
                     defaults.clone().set(axis.parameter, value).unwrap();
                 }
             }
-            let documented = |name| scenario.metrics().iter().any(|metric| metric.name == name);
-            assert!(documented(scenario.main_metric()), "{}", scenario.name());
+            let documented =
+                |name| scenario.declaration().metrics.iter().any(|metric| metric.name == name);
+            assert!(
+                documented(scenario.declaration().main_metric),
+                "{}",
+                scenario.declaration().name
+            );
             let replication = scenario.run(&defaults, 1, None);
             let measured: Vec<_> = replication.metrics.iter().map(|(name, _)| name).collect();
-            let mut declared: Vec<_> = scenario.metrics().iter().map(|m| m.name).collect();
+            let mut declared: Vec<_> =
+                scenario.declaration().metrics.iter().map(|m| m.name).collect();
             declared.sort_unstable();
-            assert_eq!(measured, declared, "{}", scenario.name());
+            assert_eq!(measured, declared, "{}", scenario.declaration().name);
         }
     }
 

@@ -11,115 +11,85 @@ use acklab_core::packet::Addr;
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
+use acklab_core::units::BitRate;
 use acklab_sim::app::{MessageSource, Reader, ReaderModel, Schedule};
 use acklab_sim::{End, Observer, World};
+use acklab_tcp::System;
 
 use super::path::{Path, PathSpec};
 use super::recorder::Recorder;
-use super::system;
+use super::system::{self, NagleChoice, Receiver};
 use crate::closed_form::CycleLaw;
 use acklab_lab::expected::{Comparison, Expected};
 use acklab_lab::measured::MetricDoc;
-use acklab_lab::parameter::{Kind, Parameter, SetError, Settings};
-use acklab_lab::scenario::{Axis, Capture, CapturePoint, Flow, Replication, Scenario};
+use acklab_lab::parameter::{SetError, Settings};
+use acklab_lab::scenario::{Axis, Capture, CapturePoint, Declaration, Flow, Replication, Scenario};
 
 /// A periodic sender and a receiver that delays ACKs.
 #[derive(Clone, Copy, Debug)]
 pub struct NagleDelack;
 
+const DECLARATION: Declaration = Declaration {
+    name: "nagle-delack",
+    summary: "small messages at a period: what Nagle's algorithm and delayed ACKs add to their delay",
+    doc: "The sender accepts a connection and writes `messages` messages of `message` bytes, one per \
+          `period`; the receiver reads and never answers. With Nagle on, a message waits until the \
+          ACK of the one before it, which comes a round trip plus the receiver's delay later: with \
+          C = rtt + delay longer than the period, messages wait up to C, and C/period of them leave \
+          in one segment. On ideal clocks (the default) their delays are a lattice of step \
+          gcd(C, period); any `jitter` or `overhead` spreads them uniformly over 0 to C. Hosts take \
+          no time but `overhead`; the network drops nothing but `loss`.",
+    parameters: Set::PARAMETERS,
+    metrics: &MESSAGE_METRICS,
+    main_metric: "buffering_delay_ms",
+    side_metrics: &["messages_per_segment", "segments", "pure_acks"],
+    replications: 10,
+    grid: &[
+        Axis { parameter: "receiver", values: &["qnx-7.0", "windows-7", "linux", "freebsd-12.1"] },
+        Axis { parameter: "nagle", values: &["on", "off"] },
+        Axis { parameter: "rtt", values: &["10ms", "30ms", "100ms", "500ms", "1000ms"] },
+    ],
+    figures: NAGLE_DELACK_FIGURES,
+    terms: &["nagle", "delayed-ack", "interaction", "hold", "rtt", "cdf", "quantile"],
+    ..Declaration::EMPTY
+};
+
 impl Scenario for NagleDelack {
-    fn name(&self) -> &'static str {
-        "nagle-delack"
-    }
-
-    fn summary(&self) -> &'static str {
-        "small messages at a period: what Nagle's algorithm and delayed ACKs add to their delay"
-    }
-
-    fn doc(&self) -> &'static str {
-        "The sender accepts a connection and writes `messages` messages of `message` bytes, one per \
-         `period`; the receiver reads and never answers. With Nagle on, a message waits until the \
-         ACK of the one before it, which comes a round trip plus the receiver's delay later: with \
-         C = rtt + delay longer than the period, messages wait up to C, and C/period of them leave \
-         in one segment. On ideal clocks (the default) their delays are a lattice of step \
-         gcd(C, period); any `jitter` or `overhead` spreads them uniformly over 0 to C. Hosts take \
-         no time but `overhead`; the network drops nothing but `loss`."
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn metrics(&self) -> &'static [MetricDoc] {
-        METRICS
-    }
-
-    fn main_metric(&self) -> &'static str {
-        "buffering_delay_ms"
-    }
-
-    fn side_metrics(&self) -> &'static [&'static str] {
-        &["messages_per_segment", "segments", "pure_acks"]
-    }
-
-    fn replications(&self) -> u64 {
-        10
-    }
-
-    fn grid(&self) -> &'static [Axis] {
-        &[
-            Axis {
-                parameter: "receiver",
-                values: &["qnx-7.0", "windows-7", "linux", "freebsd-12.1"],
-            },
-            Axis { parameter: "nagle", values: &["on", "off"] },
-            Axis { parameter: "rtt", values: &["10ms", "30ms", "100ms", "500ms", "1000ms"] },
-        ]
+    fn declaration(&self) -> &Declaration {
+        &DECLARATION
     }
 
     fn expected(&self, settings: &Settings) -> Option<Expected> {
-        expected(settings)
-    }
-
-    fn figures(&self) -> &'static [Comparison] {
-        NAGLE_DELACK_FIGURES
-    }
-
-    fn terms(&self) -> &'static [&'static str] {
-        &["nagle", "delayed-ack", "interaction", "hold", "rtt", "cdf", "quantile"]
+        settings.read::<Set>().expected()
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SetError> {
-        let refuse = |name: &str, reason: &str| {
-            let text = settings.span(name).to_string();
-            Err(SetError::BadValue { name: name.into(), text, reason: reason.into() })
-        };
-        if settings.span("period").is_zero() {
-            return refuse("period", "must be longer than 0");
+        let set: Set = settings.read();
+        if set.period.is_zero() {
+            return Err(settings.refuse("period", "must be longer than 0"));
         }
-        if settings.span("jitter") > settings.span("period") {
-            return refuse("jitter", "must not exceed the period");
+        if set.jitter > set.period {
+            return Err(settings.refuse("jitter", "must not exceed the period"));
         }
-        if settings.choice("reads") == "every" && settings.span("reads-delay").is_zero() {
-            return refuse("reads-delay", "must be longer than 0 with reads=every");
+        if set.reads == Reads::Every && set.reads_delay.is_zero() {
+            return Err(settings.refuse("reads-delay", "must be longer than 0 with reads=every"));
         }
         Ok(())
     }
 
     fn packets(&self, settings: &Settings) -> u64 {
-        let segments = 1 + settings.count("message") / SMALLEST_MSS;
-        let sent = settings.count("messages").saturating_mul(segments);
-        if settings.choice("reads") != "every" {
-            return sent;
+        let set: Set = settings.read();
+        let full = set.messages.saturating_mul(1 + u64::from(set.message) / SMALLEST_MSS);
+        if set.reads != Reads::Every {
+            return full;
         }
-        let end = end_of_time(&schedule(settings, Span::ZERO, 0.0), &path_times(settings));
-        let polls = end.as_nanos() / settings.span("reads-delay").as_nanos().max(1);
-        sent.saturating_add(polls)
+        let end = set.end_of_time(&set.schedule(Span::ZERO, 0.0));
+        full.saturating_add(end.as_nanos() / set.reads_delay.as_nanos().max(1))
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
         let (at, tap) = capture.map_or((None, None), |Capture { at, tap }| (Some(at), Some(tap)));
-        let messages = settings.count("messages");
+        let messages = settings.read::<Set>().messages;
         let (mut recorder, events) =
             simulate(settings, seed, at, |sender| Recorder::new(sender, messages, tap));
         let hash = recorder.hash();
@@ -163,44 +133,32 @@ pub fn simulate<O: Observer>(
     capture: Option<CapturePoint>,
     observer: impl FnOnce(Addr) -> O,
 ) -> (O, u64) {
-    let path = Path::new(&PathSpec {
-        rtt: settings.span("rtt"),
-        rate: settings.rate("rate"),
-        overhead: settings.span("overhead"),
-        loss: settings.number("loss") / 100.0,
-    });
+    let set: Set = settings.read();
+    let Set { rtt, rate, overhead, loss, .. } = set;
+    let path = Path::new(&PathSpec { rtt, rate, overhead, loss: loss / 100.0 });
     let mut draws = Rng::named(seed, "nagle-delack/start");
-    let start = span_below(&mut draws, settings.span("phase"));
-    let tick_phase = if settings.span("phase").is_zero() { 0.0 } else { draws.uniform() };
-    let skew_ppm = (2.0 * draws.uniform() - 1.0) * settings.number("skew");
-    let schedule = schedule(settings, start, skew_ppm);
+    let start = Span::from_nanos(draws.below(set.phase.as_nanos()));
+    let tick_phase = if set.phase.is_zero() { 0.0 } else { draws.uniform() };
+    let skew_ppm = (2.0 * draws.uniform() - 1.0) * set.skew;
+    let schedule = set.schedule(start, skew_ppm);
     let source = MessageSource::new(schedule, Rng::named(seed, "app/sender"));
-    let reads_delay = settings.span("reads-delay");
-    let reader = Reader::new(
-        match settings.choice("reads") {
-            "every" => ReaderModel::Every(reads_delay),
-            "after" => ReaderModel::After(reads_delay),
-            "never" => ReaderModel::Never,
-            _ => ReaderModel::Promptly,
-        },
-        schedule.bytes,
-    );
+    let reader = match set.reads {
+        Reads::Promptly => ReaderModel::Promptly,
+        Reads::Every => ReaderModel::Every(set.reads_delay),
+        Reads::After => ReaderModel::After(set.reads_delay),
+        Reads::Never => ReaderModel::Never,
+    };
     let sender = End {
         addr: path.sender,
-        config: system::sender(settings.choice("sender"), settings.choice("nagle")),
+        config: system::sender(set.sender, set.nagle),
         isn: Seq(draws.next_u64() as u32),
         app: Box::new(source),
     };
     let receiver = End {
         addr: path.receiver,
-        config: system::receiver(
-            settings.choice("receiver"),
-            settings.span("timer"),
-            settings.span("jiffy"),
-            tick_phase,
-        ),
+        config: set.receiver.config(set.timer, set.jiffy, tick_phase),
         isn: Seq(draws.next_u64() as u32),
-        app: Box::new(reader),
+        app: Box::new(Reader::new(reader, schedule.bytes)),
     };
     let interest = Interest::MESSAGE.with(Interest::TRANSPORT);
     let mut world = World::new(&path.topology, seed, interest, observer(path.sender));
@@ -208,178 +166,123 @@ pub fn simulate<O: Observer>(
         world.tap(path.node_at(point));
     }
     world.connect(receiver, sender);
-    world.run_until(end_of_time(&schedule, &path_times(settings)));
+    world.run_until(set.end_of_time(&schedule));
     let events = world.events();
     (world.into_observer(), events)
 }
 
-fn schedule(settings: &Settings, phase: Span, skew_ppm: f64) -> Schedule {
-    Schedule {
-        count: settings.count("messages"),
-        bytes: settings.count("message") as u32,
-        period: settings.span("period"),
-        jitter: settings.span("jitter"),
-        skew_ppm,
-        phase,
-    }
-}
-
-/// When a run that has not ended by itself (a reader that never reads) is ended: the writes, twice
-/// over for jitter and skew, and then time for the longest timers of loss recovery.
-fn end_of_time(schedule: &Schedule, path: &[Span]) -> Time {
-    let writing = schedule.period * schedule.count * 2 + schedule.phase;
-    path.iter().fold(Time::ZERO + writing + Span::from_secs(600), |end, span| end + *span * 100)
-}
-
-fn path_times(settings: &Settings) -> [Span; 3] {
-    ["rtt", "overhead", "reads-delay"].map(|name| settings.span(name))
-}
-
-fn span_below(rng: &mut Rng, bound: Span) -> Span {
-    Span::from_nanos(rng.below(bound.as_nanos()))
-}
-
-/// The closed form, where it holds: nothing is lost, the receiver reads promptly and delays every
-/// ACK by the same time, and no cycle fills a segment.
-fn expected(settings: &Settings) -> Option<Expected> {
-    let period = settings.span("period");
-    if settings.choice("nagle") == "off" {
-        return Some(Expected { law: vec![(0.0, 1.0)], ..Expected::default() });
-    }
-    let plain = settings.choice("reads") == "promptly" && settings.number("loss") == 0.0;
-    let delay = system::constant_delay(settings.choice("receiver"), settings.span("timer"))?;
-    let cycle = settings.span("rtt") + settings.span("overhead") + delay;
-    let filled = settings.count("message") * cycle.as_nanos().div_ceil(period.as_nanos());
-    if !plain || filled > SMALLEST_MSS {
-        return None;
-    }
-    let law = CycleLaw::new(cycle, Span::ZERO, period);
-    let cycle_ms = cycle.as_millis_f64();
-    Some(if cycle < period {
-        Expected { law: vec![(0.0, 1.0)], ..Expected::default() }
-    } else {
-        // Where the cycle is one period, the least overhead decides whether anything waits.
-        Expected {
-            mean_low: law.lattice_mean_ms(),
-            mean_high: cycle_ms / 2.0,
-            max: cycle_ms,
-            law: vec![(0.0, 0.0), (cycle_ms, 1.0)],
+impl Set {
+    fn schedule(&self, phase: Span, skew_ppm: f64) -> Schedule {
+        Schedule {
+            count: self.messages,
+            bytes: self.message,
+            period: self.period,
+            jitter: self.jitter,
+            skew_ppm,
+            phase,
         }
-    })
+    }
+
+    /// When a run that has not ended by itself (a reader that never reads) is ended: the writes, twice
+    /// over for jitter and skew, and then time for the longest timers of loss recovery.
+    fn end_of_time(&self, schedule: &Schedule) -> Time {
+        let writing = schedule.period * schedule.count * 2 + schedule.phase;
+        let path = [self.rtt, self.overhead, self.reads_delay];
+        path.iter().fold(Time::ZERO + writing + Span::from_secs(600), |end, span| end + *span * 100)
+    }
+
+    /// The closed form, where it holds: nothing is lost, the receiver reads promptly and delays every
+    /// ACK by the same time, and no cycle fills a segment.
+    fn expected(&self) -> Option<Expected> {
+        let at_once = Expected { law: vec![(0.0, 1.0)], ..Expected::default() };
+        if self.nagle == NagleChoice::Off {
+            return Some(at_once);
+        }
+        let plain = self.reads == Reads::Promptly && self.loss == 0.0;
+        let delay = self.receiver.constant_delay(self.timer)?;
+        let cycle = self.rtt + self.overhead + delay;
+        let messages = cycle.as_nanos().div_ceil(self.period.as_nanos());
+        if !plain || u64::from(self.message) * messages > SMALLEST_MSS {
+            return None;
+        }
+        let law = CycleLaw::new(cycle, Span::ZERO, self.period);
+        let cycle_ms = cycle.as_millis_f64();
+        Some(if cycle < self.period {
+            at_once
+        } else {
+            // Where the cycle is one period, the least overhead decides whether anything waits.
+            Expected {
+                mean_low: law.lattice_mean_ms(),
+                mean_high: cycle_ms / 2.0,
+                max: cycle_ms,
+                law: vec![(0.0, 0.0), (cycle_ms, 1.0)],
+            }
+        })
+    }
 }
 
 /// Ethernet's 1500 bytes less headers with timestamps: what fills a segment, bytes.
 pub(super) const SMALLEST_MSS: u64 = 1448;
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "receiver",
-        default: "linux",
-        kind: Kind::Choice(system::RECEIVERS),
-        doc: "The receiving system, whose ACK policy it is about. every-segment never delays; \
-              fixed-timer delays by `timer`, or until the second segment.",
-    },
-    Parameter {
-        name: "nagle",
-        default: "on",
-        kind: Kind::Choice(system::NAGLE),
-        doc: "Nagle's algorithm at the sender: on is the sending system's own variant, off is \
-              TCP_NODELAY. They differ in the tail of a message longer than a segment: classic (RFC \
-              896, Windows) holds it, bsd (FreeBSD, QNX) holds it unless the connection was idle, \
-              minshall (Linux, macOS) lets it go.",
-    },
-    Parameter {
-        name: "rtt",
-        default: "30ms",
-        kind: Kind::Span,
-        doc: "Round-trip propagation delay, half of it each way.",
-    },
-    Parameter {
-        name: "sender",
-        default: "qnx-7.0",
-        kind: Kind::Choice(system::SENDERS),
-        doc: "The sending system.",
-    },
-    Parameter {
-        name: "period",
-        default: "100ms",
-        kind: Kind::Span,
-        doc: "From one write to the next.",
-    },
-    Parameter {
-        name: "message",
-        default: "100",
-        kind: Kind::Count { min: 1, max: 1_000_000 },
-        doc: "Bytes of a message.",
-    },
-    Parameter {
-        name: "messages",
-        default: "1005",
-        kind: Kind::Count { min: 1, max: 10_000_000 },
-        doc: "Messages in a replication.",
-    },
-    Parameter {
-        name: "reads",
-        default: "promptly",
-        kind: Kind::Choice(&["promptly", "every", "after", "never"]),
-        doc: "When the receiving application reads: at once; every `reads-delay`, whatever has \
-              come; `reads-delay` after data came; or never. Linux acknowledges on reading.",
-    },
-    Parameter {
-        name: "reads-delay",
-        default: "10ms",
-        kind: Kind::Span,
-        doc: "The time that reads=every and reads=after mean.",
-    },
-    Parameter {
-        name: "timer",
-        default: "40ms",
-        kind: Kind::Span,
-        doc: "Delay of receiver=fixed-timer.",
-    },
-    Parameter {
-        name: "jiffy",
-        default: "0",
-        kind: Kind::Span,
-        doc: "Grid on which receiver=linux lets its timers expire (4ms where HZ is 250); 0 for \
-              exact timers.",
-    },
-    Parameter {
-        name: "jitter",
-        default: "0",
-        kind: Kind::Span,
-        doc: "Each gap between writes is drawn uniformly from period ± jitter; the deviations add \
-              up, as in a loop that sleeps.",
-    },
-    Parameter {
-        name: "skew",
-        default: "0",
-        kind: Kind::Number { min: 0.0, max: 100_000.0, unit: "ppm" },
-        doc: "The sender's clock runs fast or slow by up to this much, drawn uniformly for each \
-              replication.",
-    },
-    Parameter {
-        name: "phase",
-        default: "100ms",
-        kind: Kind::Span,
-        doc: "The first write comes up to this long after the connection, drawn uniformly for each \
-              replication, as is the phase of a free-running ACK tick; 0 starts all alike.",
-    },
-    Parameter {
-        name: "overhead",
-        default: "0",
-        kind: Kind::Span,
-        doc: "What hosts add to each cycle beside round trip and timer: time from a segment's \
-              arrival at the receiver until its TCP acts on it.",
-    },
-    Parameter { name: "rate", default: "1gbit", kind: Kind::Rate, doc: "Rate of every link." },
-    Parameter {
-        name: "loss",
-        default: "0",
-        kind: Kind::Number { min: 0.0, max: 90.0, unit: "%" },
-        doc: "Share of packets lost half way, in each direction.",
-    },
-];
+acklab_core::options! {
+    /// What can be set.
+    struct Set {
+        /// The receiving system, whose ACK policy it is about. every-segment never delays;
+        /// fixed-timer delays by `timer`, or until the second segment.
+        receiver: Receiver = "linux",
+        /// Nagle's algorithm at the sender: on is the sending system's own variant, off is
+        /// TCP_NODELAY. They differ in the tail of a message longer than a segment: classic (RFC
+        /// 896, Windows) holds it, bsd (FreeBSD, QNX) holds it unless the connection was idle,
+        /// minshall (Linux, macOS) lets it go.
+        nagle: NagleChoice = "on",
+        /// Round-trip propagation delay, half of it each way.
+        rtt: Span = "30ms",
+        /// The sending system.
+        sender: System = "qnx-7.0",
+        /// From one write to the next.
+        period: Span = "100ms",
+        /// Bytes of a message.
+        message: u32 as count(1, 1_000_000) = "100",
+        /// Messages in a replication.
+        messages: u64 as count(1, 10_000_000) = "1005",
+        /// When the receiving application reads: at once; every `reads-delay`, whatever has come;
+        /// `reads-delay` after data came; or never. Linux acknowledges on reading.
+        reads: Reads = "promptly",
+        /// The time that reads=every and reads=after mean.
+        reads_delay "reads-delay": Span = "10ms",
+        /// Delay of receiver=fixed-timer.
+        timer: Span = "40ms",
+        /// Grid on which receiver=linux lets its timers expire (4ms where HZ is 250); 0 for exact
+        /// timers.
+        jiffy: Span = "0",
+        /// Each gap between writes is drawn uniformly from period ± jitter; the deviations add up,
+        /// as in a loop that sleeps.
+        jitter: Span = "0",
+        /// The sender's clock runs fast or slow by up to this much, drawn uniformly for each
+        /// replication.
+        skew: f64 as number(0.0, 100_000.0, "ppm") = "0",
+        /// The first write comes up to this long after the connection, drawn uniformly for each
+        /// replication, as is the phase of a free-running ACK tick; 0 starts all alike.
+        phase: Span = "100ms",
+        /// What hosts add to each cycle beside round trip and timer: time from a segment's arrival
+        /// at the receiver until its TCP acts on it.
+        overhead: Span = "0",
+        /// Rate of every link.
+        rate: BitRate = "1gbit",
+        /// Share of packets lost half way, in each direction.
+        loss: f64 as number(0.0, 90.0, "%") = "0",
+    }
+}
+
+acklab_core::words! {
+    /// When the receiving application reads.
+    enum Reads {
+        Promptly = "promptly",
+        Every = "every",
+        After = "after",
+        Never = "never",
+    }
+}
 
 pub(super) const MESSAGE_METRICS: [MetricDoc; 12] = [
     MetricDoc {
@@ -440,5 +343,3 @@ pub(super) const MESSAGE_METRICS: [MetricDoc; 12] = [
         doc: "ACKs that the receiver's delayed-ACK timer sent; summed.",
     },
 ];
-
-const METRICS: &[MetricDoc] = &MESSAGE_METRICS;

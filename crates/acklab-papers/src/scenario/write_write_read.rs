@@ -6,88 +6,65 @@
 //! receiver delays ACKs once it has itself answered ("ping-pong" mode).
 
 use acklab_core::event::Interest;
+use acklab_core::options::joined;
 use acklab_core::packet::Addr;
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
+use acklab_core::units::BitRate;
 use acklab_sim::app::{ReplyingServer, RequestClient, RequestPattern};
 use acklab_sim::{End, Observer, World};
+use acklab_tcp::System;
 
 use super::nagle_delack::{MESSAGE_METRICS, SMALLEST_MSS};
 use super::path::{Path, PathSpec};
 use super::recorder::Recorder;
-use super::system;
+use super::system::{self, NagleChoice, Receiver};
 use acklab_lab::measured::{Measured, MetricDoc};
-use acklab_lab::parameter::{Kind, Parameter, SetError, Settings};
-use acklab_lab::scenario::{Axis, Capture, CapturePoint, Flow, Replication, Scenario};
+use acklab_lab::parameter::Settings;
+use acklab_lab::scenario::{Axis, Capture, CapturePoint, Declaration, Flow, Replication, Scenario};
 
 /// Requests in two writes, and their replies.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteWriteRead;
 
+const DECLARATION: Declaration = Declaration {
+    name: "write-write-read",
+    summary: "a request in two small writes, then its reply: the textbook stall of 40 or 200 ms",
+    doc: "The client connects, writes `header` bytes, then `body` bytes, and waits for `reply` \
+          bytes; `exchanges` times. With Nagle on, the body waits for the ACK of the header, and the \
+          server's delayed ACK decides how long. Hosts take no time but `service`, `think` and \
+          `gap`. body=0 makes it one write per request, which is one of the cures; nagle=off is the \
+          other.",
+    parameters: Set::PARAMETERS,
+    metrics: &METRICS,
+    main_metric: "exchange_ms",
+    side_metrics: &["holds", "segments", "pure_acks"],
+    grid: &[
+        Axis {
+            parameter: "receiver",
+            values: &["linux", "freebsd-12.1", "windows-7", "windows-10", "qnx-7.0", "macos"],
+        },
+        Axis { parameter: "nagle", values: &["on", "off"] },
+    ],
+    terms: &["nagle", "delayed-ack", "interaction", "hold", "rtt", "cdf", "quantile"],
+    ..Declaration::EMPTY
+};
+
 impl Scenario for WriteWriteRead {
-    fn name(&self) -> &'static str {
-        "write-write-read"
-    }
-
-    fn summary(&self) -> &'static str {
-        "a request in two small writes, then its reply: the textbook stall of 40 or 200 ms"
-    }
-
-    fn doc(&self) -> &'static str {
-        "The client connects, writes `header` bytes, then `body` bytes, and waits for `reply` \
-         bytes; `exchanges` times. With Nagle on, the body waits for the ACK of the header, and the \
-         server's delayed ACK decides how long. Hosts take no time but `service`, `think` and \
-         `gap`. body=0 makes it one write per request, which is one of the cures; nagle=off is the \
-         other."
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn metrics(&self) -> &'static [MetricDoc] {
-        &METRICS
-    }
-
-    fn main_metric(&self) -> &'static str {
-        "exchange_ms"
-    }
-
-    fn side_metrics(&self) -> &'static [&'static str] {
-        &["holds", "segments", "pure_acks"]
-    }
-
-    fn replications(&self) -> u64 {
-        1
-    }
-
-    fn grid(&self) -> &'static [Axis] {
-        &[
-            Axis {
-                parameter: "receiver",
-                values: &["linux", "freebsd-12.1", "windows-7", "windows-10", "qnx-7.0", "macos"],
-            },
-            Axis { parameter: "nagle", values: &["on", "off"] },
-        ]
-    }
-
-    fn terms(&self) -> &'static [&'static str] {
-        &["nagle", "delayed-ack", "interaction", "hold", "rtt", "cdf", "quantile"]
-    }
-
-    fn check(&self, _settings: &Settings) -> Result<(), SetError> {
-        Ok(())
+    fn declaration(&self) -> &Declaration {
+        &DECLARATION
     }
 
     fn packets(&self, settings: &Settings) -> u64 {
-        let bytes: u64 = ["header", "body", "reply"].iter().map(|name| settings.count(name)).sum();
-        settings.count("exchanges").saturating_mul(3 + bytes / SMALLEST_MSS)
+        let set: Set = settings.read();
+        let bytes = u64::from(set.header) + u64::from(set.body) + u64::from(set.reply);
+        set.exchanges.saturating_mul(3 + bytes / SMALLEST_MSS)
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
         let (at, tap) = capture.map_or((None, None), |Capture { at, tap }| (Some(at), Some(tap)));
-        let writes = 2 * settings.count("exchanges");
+        let writes = 2 * settings.read::<Set>().exchanges;
         let (mut recorder, events) =
             simulate(settings, seed, at, |client| Recorder::new(client, writes, tap));
         let hash = recorder.hash();
@@ -96,7 +73,6 @@ impl Scenario for WriteWriteRead {
         let mut metrics = recorder.into_metrics();
         metrics.insert("exchanges", Measured::Total(exchanges.len() as u64));
         metrics.insert("exchange_ms", Measured::Samples(exchanges));
-        // The server reads whole requests, not messages: delivery is what the exchange measures.
         for name in ["delivery_delay_ms", "undelivered_messages"] {
             metrics.remove(name);
         }
@@ -113,13 +89,10 @@ pub fn simulate<O: Observer>(
     capture: Option<CapturePoint>,
     observer: impl FnOnce(Addr) -> O,
 ) -> (O, u64) {
-    let path = Path::new(&PathSpec {
-        rtt: settings.span("rtt"),
-        rate: settings.rate("rate"),
-        overhead: Span::ZERO,
-        loss: settings.number("loss") / 100.0,
-    });
-    let pattern = pattern(settings);
+    let set: Set = settings.read();
+    let Set { rtt, rate, loss, .. } = set;
+    let path = Path::new(&PathSpec { rtt, rate, overhead: Span::ZERO, loss: loss / 100.0 });
+    let pattern = set.pattern();
     let interest = Interest::MESSAGE.with(Interest::TRANSPORT);
     let mut world = World::new(&path.topology, seed, interest, observer(path.sender));
     if let Some(point) = capture {
@@ -128,32 +101,26 @@ pub fn simulate<O: Observer>(
     let mut draws = Rng::named(seed, "write-write-read/start");
     let client = End {
         addr: path.sender,
-        config: system::sender(settings.choice("sender"), settings.choice("nagle")),
+        config: system::sender(set.sender, set.nagle),
         isn: Seq(draws.next_u64() as u32),
         app: Box::new(RequestClient::new(pattern, path.sender.node)),
     };
-    let (timer, jiffy) = (settings.span("timer"), settings.span("jiffy"));
     let server = End {
         addr: path.receiver,
-        config: system::receiver(settings.choice("receiver"), timer, jiffy, draws.uniform()),
+        config: set.receiver.config(set.timer, set.jiffy, draws.uniform()),
         isn: Seq(draws.next_u64() as u32),
         app: Box::new(ReplyingServer::new(pattern)),
     };
     world.connect(client, server);
-    world.run_until(end_of_time(&pattern, settings.span("rtt")));
+    world.run_until(end_of_time(&pattern, rtt));
     let events = world.events();
     (world.into_observer(), events)
 }
 
-fn pattern(settings: &Settings) -> RequestPattern {
-    RequestPattern {
-        exchanges: settings.count("exchanges"),
-        header: settings.count("header") as u32,
-        body: settings.count("body") as u32,
-        gap: settings.span("gap"),
-        reply: settings.count("reply") as u32,
-        service: settings.span("service"),
-        think: settings.span("think"),
+impl Set {
+    const fn pattern(&self) -> RequestPattern {
+        let Self { exchanges, header, body, gap, reply, service, think, .. } = *self;
+        RequestPattern { exchanges, header, body, gap, reply, service, think }
     }
 }
 
@@ -164,97 +131,57 @@ fn end_of_time(pattern: &RequestPattern, rtt: Span) -> Time {
     Time::ZERO + exchange * pattern.exchanges + Span::from_secs(600)
 }
 
-const BYTES: Kind = Kind::Count { min: 1, max: 1_000_000 };
+acklab_core::options! {
+    /// What can be set.
+    #[derive(Copy)]
+    struct Set {
+        /// The server's system, whose ACK policy it is about. every-segment never delays;
+        /// fixed-timer delays by `timer`, or until the second segment.
+        receiver: Receiver = "linux",
+        /// Nagle's algorithm at the client: on is its system's own variant, off is TCP_NODELAY.
+        nagle: NagleChoice = "on",
+        /// The client's system.
+        sender: System = "linux",
+        /// Requests and replies.
+        exchanges: u64 as count(1, 10_000_000) = "40",
+        /// Bytes of the first write.
+        header: u32 as count(1, 1_000_000) = "10",
+        /// Bytes of the second write; 0 for requests of one write.
+        body: u32 as count(0, 1_000_000) = "129",
+        /// Bytes of the reply.
+        reply: u32 as count(1, 1_000_000) = "32",
+        /// From the first write to the second.
+        gap: Span = "0",
+        /// From the request's last byte to the reply.
+        service: Span = "0",
+        /// From a reply to the next request.
+        think: Span = "0",
+        /// Round-trip propagation delay, half of it each way.
+        rtt: Span = "100us",
+        /// Delay of receiver=fixed-timer.
+        timer: Span = "40ms",
+        /// Grid on which receiver=linux lets its timers expire (4ms where HZ is 250, as most
+        /// distributions have it); 0 for exact timers.
+        jiffy: Span = "4ms",
+        /// Rate of every link.
+        rate: BitRate = "1gbit",
+        /// Share of packets lost half way, in each direction.
+        loss: f64 as number(0.0, 90.0, "%") = "0",
+    }
+}
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "receiver",
-        default: "linux",
-        kind: Kind::Choice(system::RECEIVERS),
-        doc: "The server's system, whose ACK policy it is about. every-segment never delays; \
-              fixed-timer delays by `timer`, or until the second segment.",
-    },
-    Parameter {
-        name: "nagle",
-        default: "on",
-        kind: Kind::Choice(system::NAGLE),
-        doc: "Nagle's algorithm at the client: on is its system's own variant, off is TCP_NODELAY.",
-    },
-    Parameter {
-        name: "sender",
-        default: "linux",
-        kind: Kind::Choice(system::SENDERS),
-        doc: "The client's system.",
-    },
-    Parameter {
-        name: "exchanges",
-        default: "40",
-        kind: Kind::Count { min: 1, max: 10_000_000 },
-        doc: "Requests and replies.",
-    },
-    Parameter { name: "header", default: "10", kind: BYTES, doc: "Bytes of the first write." },
-    Parameter {
-        name: "body",
-        default: "129",
-        kind: Kind::Count { min: 0, max: 1_000_000 },
-        doc: "Bytes of the second write; 0 for requests of one write.",
-    },
-    Parameter { name: "reply", default: "32", kind: BYTES, doc: "Bytes of the reply." },
-    Parameter {
-        name: "gap",
-        default: "0",
-        kind: Kind::Span,
-        doc: "From the first write to the second.",
-    },
-    Parameter {
-        name: "service",
-        default: "0",
-        kind: Kind::Span,
-        doc: "From the request's last byte to the reply.",
-    },
-    Parameter {
-        name: "think",
-        default: "0",
-        kind: Kind::Span,
-        doc: "From a reply to the next request.",
-    },
-    Parameter {
-        name: "rtt",
-        default: "100us",
-        kind: Kind::Span,
-        doc: "Round-trip propagation delay, half of it each way.",
-    },
-    Parameter {
-        name: "timer",
-        default: "40ms",
-        kind: Kind::Span,
-        doc: "Delay of receiver=fixed-timer.",
-    },
-    Parameter {
-        name: "jiffy",
-        default: "4ms",
-        kind: Kind::Span,
-        doc: "Grid on which receiver=linux lets its timers expire (4ms where HZ is 250, as most \
-              distributions have it); 0 for exact timers.",
-    },
-    Parameter { name: "rate", default: "1gbit", kind: Kind::Rate, doc: "Rate of every link." },
-    Parameter {
-        name: "loss",
-        default: "0",
-        kind: Kind::Number { min: 0.0, max: 90.0, unit: "%" },
-        doc: "Share of packets lost half way, in each direction.",
-    },
-];
-
+/// The messages' metrics, less delivery: the server reads whole requests, not messages, and delivery is
+/// what the exchange measures.
 const METRICS: [MetricDoc; 12] = {
-    let mut metrics = MESSAGE_METRICS;
-    // Two of the messages' metrics make way for the exchanges' own.
-    metrics[1] = MetricDoc {
-        name: "exchange_ms",
-        unit: "ms",
-        doc: "From a request's first write to its reply's last byte. One sample per exchange.",
-    };
-    metrics[6] =
-        MetricDoc { name: "exchanges", unit: "exchanges", doc: "Exchanges completed; summed." };
-    metrics
+    let [buffering, _, ack, hold, holds, messages, _, rest @ ..] = MESSAGE_METRICS;
+    let own = [buffering, EXCHANGE_MS, ack, hold, holds, messages, EXCHANGES];
+    joined(EXCHANGES, &[&own, &rest])
 };
+
+const EXCHANGE_MS: MetricDoc = MetricDoc {
+    name: "exchange_ms",
+    unit: "ms",
+    doc: "From a request's first write to its reply's last byte. One sample per exchange.",
+};
+const EXCHANGES: MetricDoc =
+    MetricDoc { name: "exchanges", unit: "exchanges", doc: "Exchanges completed; summed." };

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex};
 use acklab_core::ack::Profile;
 use acklab_core::endpoint::Endpoint as _;
 use acklab_core::event::Sink;
+use acklab_core::options::Word;
 use acklab_core::queue::Discipline;
 use acklab_core::time::{Span, Time};
 use acklab_rudp::wire::Kind;
 use acklab_rudp::{Config, Connection, ContentEvent, Event, Listener};
 use acklab_sim::rudp::User;
+use acklab_tcp::System;
 
 use crate::support::{Lane, Net, Transfer, Use, lane, ms};
 
@@ -30,7 +32,7 @@ fn a_hundred_millisecond_ack_timer_answers_ten_times_a_second() {
             server.path_stats().next().expect("a path").packets
         })
     };
-    let tick = Profile::Tick { segments: u32::MAX, period: Span::from_millis(100), ticks: 1 };
+    let tick = Profile::tick(u32::MAX, Span::from_millis(100), 1);
     let (with, without) = (answers(Some(tick)), answers(None));
     // 1.46 s of data, and the handshake and the size of datagrams, which are answered at once.
     assert!((12..=24).contains(&with), "{with}");
@@ -39,10 +41,9 @@ fn a_hundred_millisecond_ack_timer_answers_ten_times_a_second() {
 
 #[test]
 fn every_ack_profile_lets_a_transfer_end() {
-    let names =
-        ["linux", "freebsd-12.1", "windows-7", "windows-10", "macos", "4.4bsd", "every-segment"];
-    for name in names {
-        let profile: Profile = name.parse().expect("a profile");
+    let systems = System::ALL.iter().map(|system| system.config().ack);
+    for profile in Profile::all().into_iter().chain(systems) {
+        let name = format!("{profile:?}");
         let config = Config { ack: Some(profile), ..Config::default() };
         println!("{name}");
         Transfer::of(13, &[lane(0.05)], 1, &config).finish(ms(30_000));

@@ -38,7 +38,7 @@ pub(crate) fn lane(loss: f64) -> Lane {
 pub(crate) fn lane_of(rate: &str, delay_ms: u64, loss: f64) -> Lane {
     let rate: BitRate = rate.parse().expect("a rate");
     let bytes = rate.as_bps() / 8 / 10;
-    let queue = Discipline::DropTail(Limit::bytes(bytes));
+    let queue = Discipline::drop_tail(Limit::bytes(bytes));
     let one = LinkConfig::new(rate, Span::from_millis(delay_ms)).with_loss(loss).with_queue(queue);
     (one.clone(), one)
 }

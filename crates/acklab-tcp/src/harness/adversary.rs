@@ -17,6 +17,7 @@ use acklab_core::cc::Algorithm;
 use acklab_core::contract::{Choices, check_quiet, drain, expire};
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::{EventKind, Interest, Sink};
+use acklab_core::options::Word;
 use acklab_core::packet::{Body, Ecn, Packet};
 use acklab_core::segment::{Flags, SackBlock, TcpOptions, TcpRepr, Timestamp};
 use acklab_core::seq::Seq;
@@ -255,8 +256,7 @@ fn digest(pair: &Pair) -> u64 {
 }
 
 fn config(choices: &mut Choices<'_>) -> Config {
-    let system = System::ALL[usize::from(choices.below(8))].0;
-    let mut config = Config::for_system(system);
+    let mut config = choices.one_of(System::ALL).config();
     config.send_buffer = [100, 2_000, 20_000, 65_000][usize::from(choices.below(4))];
     config.receive_buffer = [100, 2_000, 20_000, 65_000][usize::from(choices.below(4))];
     config.mss = [1, 100, 536, 1460, 9000][usize::from(choices.below(5))];
@@ -265,19 +265,14 @@ fn config(choices: &mut Choices<'_>) -> Config {
     config.timestamps = bits & 2 == 0;
     config.window_scale = (bits & 4 == 0).then_some(bits >> 4);
     config.limited_transmit = bits & 8 == 0;
-    config.nagle =
-        [Nagle::Off, Nagle::Classic, Nagle::Bsd, Nagle::Minshall][usize::from(choices.below(4))];
+    config.nagle = choices.one_of(Nagle::ALL);
     if choices.below(4) == 0 {
-        config.ack = Profile::EverySegment;
+        config.ack = choices.one_of(&Profile::all());
     }
     config.ecn = choices.flip();
-    config.recovery = [LossRecovery::Sack, LossRecovery::NewReno, LossRecovery::Reno]
-        [usize::from(choices.below(3))];
+    config.recovery = choices.one_of(LossRecovery::ALL);
     config.dup_thresh = 1 + u32::from(choices.below(4));
-    let names = Algorithm::NAMES;
-    if let Ok(algorithm) = names[usize::from(choices.byte()) % names.len()].parse() {
-        config.congestion = algorithm;
-    }
+    config.congestion = choices.one_of(&Algorithm::all());
     if choices.below(8) == 0 {
         let [idle, interval] = [Span::from_secs(2), Span::from_secs(1)];
         config.keep_alive = Some(KeepAlive { idle, interval, probes: 3 });

@@ -9,9 +9,11 @@ use std::io;
 use std::path::PathBuf;
 
 use super::LinkType;
+use super::record::CAPTURED_MAX;
 
 /// Nothing of the capture can be reported.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CaptureError {
     /// The file does not open.
     #[error("cannot open {}: {source}", path.display())]
@@ -66,6 +68,7 @@ pub struct Damage {
 
 /// What is wrong with a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DamageKind {
     /// The file ends within the record.
     Cut {
@@ -97,10 +100,9 @@ impl fmt::Display for DamageKind {
             ),
             Self::TooLong { length } => write!(
                 f,
-                "the record claims {length} bytes, more than any snap length ({}): the file is \
+                "the record claims {length} bytes, more than any snap length ({CAPTURED_MAX}): the file is \
                  damaged from here on; copy it again in binary mode, or save the part before with \
-                 `editcap -r FILE OUT 1-N`",
-                super::CAPTURED_MAX
+                 `editcap -r FILE OUT 1-N`"
             ),
             Self::Block(what) => write!(
                 f,

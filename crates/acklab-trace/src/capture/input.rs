@@ -8,8 +8,10 @@ use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 
+use super::record::CAPTURED_MAX;
+
 /// The buffer: the longest pcapng block.
-const BUFFER_BYTES: usize = 2 * super::CAPTURED_MAX as usize;
+const BUFFER_BYTES: usize = 2 * CAPTURED_MAX as usize;
 /// Most bytes read at a time.
 const CHUNK_BYTES: usize = 65_536;
 

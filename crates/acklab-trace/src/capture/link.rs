@@ -1,7 +1,7 @@
 //! Link-layer header types, by the numbers that pcap and pcapng share.
 //!
 //! Source: the registry of draft-ietf-opsawg-pcaplinktype (tcpdump.org/linktypes.html). Listed
-//! here are the ones [`crate::frame`] dissects and the names of others that people meet.
+//! here are the ones that are dissected and the names of others that people meet.
 
 use std::fmt;
 
@@ -33,13 +33,8 @@ impl LinkType {
     /// Linux cooked capture v2 (`tcpdump -i any` since).
     pub const LINUX_SLL2: Self = Self(276);
 
-    /// Whether [`crate::frame::dissect`] understands it.
-    pub const fn is_supported(self) -> bool {
-        matches!(self.0, 0 | 1 | 9 | 12 | 14 | 101 | 108 | 113 | 228 | 229 | 276)
-    }
-
     /// The registry's name, where it is one that people meet.
-    pub const fn name(self) -> Option<&'static str> {
+    const fn name(self) -> Option<&'static str> {
         Some(match self.0 {
             0 => "BSD loopback",
             1 => "Ethernet",

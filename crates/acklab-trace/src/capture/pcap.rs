@@ -2,8 +2,10 @@
 
 use acklab_core::time::Time;
 
+use super::byte_order::ByteOrder;
 use super::input::Input;
-use super::{ByteOrder, CAPTURED_MAX, DamageKind, LinkType, Record};
+use super::record::{CAPTURED_MAX, Record};
+use super::{DamageKind, LinkType};
 
 /// The parser's state: everything the file header says.
 pub(super) struct Pcap {

@@ -2,8 +2,10 @@
 
 use acklab_core::time::Time;
 
+use super::byte_order::ByteOrder;
 use super::input::Input;
-use super::{ByteOrder, CAPTURED_MAX, DamageKind, LinkType, Record};
+use super::record::{CAPTURED_MAX, Record};
+use super::{DamageKind, LinkType};
 
 /// The section header's block type, a palindrome: the same in both byte orders.
 pub(super) const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 
+use acklab_core::time::Time;
 use proptest::prelude::*;
 
 use super::*;

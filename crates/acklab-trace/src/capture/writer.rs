@@ -1,13 +1,13 @@
 //! Writing captures: pcap and pcapng, any byte order and resolution that the reader reads.
 //!
-//! The caller gives the frame's bytes ([`crate::frame::encode`] makes them from a segment). The
-//! defaults are what tcpdump writes on a PC, with nanoseconds.
+//! The caller gives the frame's bytes. The defaults are what tcpdump writes on a PC, with nanoseconds.
 
 use std::io::{self, Write};
 
 use acklab_core::time::Time;
 
-use super::{CAPTURED_MAX, LinkType, pcap, pcapng};
+use super::record::CAPTURED_MAX;
+use super::{LinkType, pcap, pcapng};
 
 /// The two capture formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,19 @@ impl Default for WriterOptions {
 }
 
 /// Writes a capture to any sink; give it a `BufWriter` or a `Vec`.
+///
+/// ```
+/// use acklab_core::time::Time;
+/// use acklab_trace::capture::{CaptureReader, CaptureWriter, WriterOptions};
+///
+/// let mut writer = CaptureWriter::new(Vec::new(), WriterOptions::default())?;
+/// writer.write_frame(Time::from_nanos(1_700_000_000_000_000_000), &[0xff; 60], 60)?;
+/// let capture = writer.finish()?;
+/// let mut reader = CaptureReader::new(&capture[..])?;
+/// let frame = reader.next_frame()?.expect("one frame");
+/// assert_eq!((frame.number, frame.bytes), (1, &[0xff; 60][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct CaptureWriter<W: Write> {
     sink: W,
     options: WriterOptions,

@@ -4,27 +4,11 @@
 use acklab_core::time::Time;
 
 use super::direction::Direction;
-use super::facts::{DirectionFacts, Handshake};
+use super::facts::Offer;
 use super::observe::DirectionObserver;
-use super::table::FlowReport;
+use super::report::{DirectionReport, Ending, FlowReport};
 use super::vantage;
 use crate::segment::{Flags, Segment};
-
-/// How a connection came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// Both sides sent FIN and had it acknowledged.
-    Closed,
-    /// One side sent RST.
-    Reset,
-    /// The same endpoints began anew.
-    Replaced,
-    /// Nothing for a long time, or too many live connections.
-    Idle,
-    /// The capture ended first.
-    CaptureEnd,
-}
 
 /// A live connection. Direction 0 is that of the client (who sent the SYN), else of the endpoint
 /// seen first.
@@ -43,20 +27,11 @@ pub(super) struct Connection<O> {
     pub(super) last_time: Time,
 }
 
-/// What is left of a direction.
-#[derive(Clone, Debug)]
-pub struct DirectionReport<R> {
-    /// What was counted and measured.
-    pub facts: DirectionFacts,
-    /// What the observer made of it.
-    pub observed: R,
-}
-
 impl<O: DirectionObserver> Connection<O> {
     /// A connection that begins with `segment`, which is yet to be handled.
     pub(super) fn open(id: u64, segment: &Segment<'_>) -> Self {
         // A capture that begins with the SYN-ACK has seen the server first.
-        let syn_ack = segment.flags.has(Flags::SYN) && segment.flags.has(Flags::ACK);
+        let syn_ack = segment.flags.has(Flags::SYN.with(Flags::ACK));
         let (client, server) =
             if syn_ack { (segment.dst, segment.src) } else { (segment.src, segment.dst) };
         Self {
@@ -85,7 +60,7 @@ impl<O: DirectionObserver> Connection<O> {
             return self.directions.iter().any(|d| d.stream.is_elsewhere());
         }
         let stream = &self.directions[self.sender(segment)].stream;
-        let known = stream.handshake.is_some();
+        let known = stream.offer.is_some();
         !stream.is_own_syn(segment.seq) && (known || self.is_over() || stream.bytes() > 0)
     }
 
@@ -119,12 +94,11 @@ impl<O: DirectionObserver> Connection<O> {
         let (own, peer) = if sender == 0 { (a, b) } else { (b, a) };
         let has_data = segment.payload_len > 0 || segment.flags.has(Flags::FIN);
         let probe = own.stream.is_probe(segment);
-        let mut acked_opposite = 0;
         if segment.flags.has(Flags::ACK) {
-            acked_opposite = peer.on_ack(segment, !has_data && !probe);
+            peer.on_ack(segment, !has_data && !probe);
         }
         if has_data || probe {
-            own.on_data(segment, acked_opposite, &peer.measured);
+            own.on_data(segment, &peer.ack_times);
         }
     }
 
@@ -136,17 +110,17 @@ impl<O: DirectionObserver> Connection<O> {
             self.handshake_done |= self.syn_ack_time.replace(segment.time).is_some();
             // A SYN sent again leaves open which one is answered (Karn).
             if let (Some(syn), 1) = (self.syn_time, self.syns) {
-                peer.measured.on_handshake(segment.time.since(syn));
+                peer.ack_times.on_handshake(segment.time.since(syn));
             }
         } else {
             self.syn_time = Some(segment.time);
             self.syns += 1;
         }
-        if let (Some(ours), Some(theirs)) = (own.stream.handshake, peer.stream.handshake) {
+        if let (Some(ours), Some(theirs)) = (own.stream.offer, peer.stream.offer) {
             own.stream.agree(theirs);
             peer.stream.agree(ours);
             let scaled = ours.window_scale.is_some() && theirs.window_scale.is_some();
-            let scale = |h: Handshake| {
+            let scale = |h: Offer| {
                 Some(if scaled { h.window_scale.unwrap_or(0).min(WINDOW_SCALE_MAX) } else { 0 })
             };
             own.window.scale = scale(theirs);
@@ -157,7 +131,7 @@ impl<O: DirectionObserver> Connection<O> {
     fn on_handshake_done(&mut self, segment: &Segment<'_>) {
         self.handshake_done = true;
         if let Some(syn_ack) = self.syn_ack_time {
-            self.directions[1].measured.on_handshake(segment.time.since(syn_ack));
+            self.directions[1].ack_times.on_handshake(segment.time.since(syn_ack));
         }
     }
 
@@ -190,14 +164,12 @@ impl<O: DirectionObserver> Connection<O> {
         let [a, b] = self.directions;
         let endpoints = [a.from, b.from];
         let (halves_a, halves_b) = (a.halves(&b), b.halves(&a));
-        let (point, confidence) = vantage::locate(
-            [a.from.addr, b.from.addr],
-            [halves_a.to_sender, halves_a.to_receiver],
-            [a.ttl, b.ttl],
-        );
-        let facts_a = a.facts(halves_a, &b.measured, point, confidence);
-        let facts_b =
-            b.facts(halves_b, &a.measured, vantage::from_the_other_side(point), confidence);
+        let end =
+            |own: &Direction<O>, half| vantage::End { addr: own.from.addr, half, ttl: own.ttl };
+        let ends = [end(&a, halves_a.to_sender), end(&b, halves_a.to_receiver)];
+        let vantage = vantage::locate(ends);
+        let facts_a = a.facts(halves_a, &b.ack_times, vantage);
+        let facts_b = b.facts(halves_b, &a.ack_times, vantage.reversed());
         let observed_a = a.observer.finish(&facts_a, &facts_b);
         let observed_b = b.observer.finish(&facts_b, &facts_a);
         FlowReport {

@@ -1,10 +1,10 @@
-//! One direction: its stream, what is counted and measured of it, and its observer.
+//! One direction: its stream, what is counts and ack_times of it, and its observer.
 
 use acklab_core::time::{Span, Time};
 
-use super::facts::{CapturePoint, DirectionFacts, Spread, WindowRange};
+use super::facts::{AckDelay, DirectionFacts, PacketCounts, Vantage, WindowRange};
 use super::observe::{AckSeen, DataKind, DataSeen, DirectionObserver};
-use super::rtt::{EchoClock, Halves, Measured};
+use super::rtt::{AckTimes, EchoClock, Halves};
 use super::stream::{Placed, Stream};
 use crate::segment::{Endpoint, Flags, Segment};
 
@@ -13,8 +13,10 @@ pub(super) struct Direction<O> {
     pub(super) from: Endpoint,
     to: Endpoint,
     pub(super) stream: Stream,
-    counted: Counted,
-    pub(super) measured: Measured,
+    counts: PacketCounts,
+    /// Time of the first segment with data.
+    first: Option<Time>,
+    pub(super) ack_times: AckTimes,
     echo: EchoClock,
     /// What `to` advertises.
     pub(super) window: Window,
@@ -23,22 +25,6 @@ pub(super) struct Direction<O> {
     /// The last packet that `from` sent, to know one captured twice.
     last_packet: PacketIdentity,
     pub(super) observer: O,
-}
-
-#[derive(Default)]
-struct Counted {
-    segments: u64,
-    retransmissions: u64,
-    reordered: u64,
-    duplicates: u64,
-    probes: u64,
-    pure_acks: u64,
-    acks_on_data: u64,
-    duplicate_acks: u64,
-    sack_acks: u64,
-    zero_windows: u64,
-    first: Option<(u64, Time)>,
-    last: (u64, Time),
 }
 
 /// The receiver's window as last advertised.
@@ -69,8 +55,9 @@ impl<O: DirectionObserver> Direction<O> {
             from,
             to,
             stream: Stream::default(),
-            counted: Counted::default(),
-            measured: Measured::default(),
+            counts: PacketCounts::default(),
+            first: None,
+            ack_times: AckTimes::default(),
             echo: EchoClock::default(),
             window: Window::default(),
             ttl: None,
@@ -79,7 +66,7 @@ impl<O: DirectionObserver> Direction<O> {
         }
     }
 
-    /// Whether a packet of `from` without payload is the one before, captured again; it is counted
+    /// Whether a packet of `from` without payload is the one before, captured again; it is counts
     /// then. (With payload, the stream knows.)
     pub(super) fn is_captured_twice(&mut self, segment: &Segment<'_>) -> bool {
         let identity = PacketIdentity {
@@ -92,20 +79,20 @@ impl<O: DirectionObserver> Direction<O> {
         };
         let twice = segment.ip_id != 0 && segment.payload_len == 0 && identity == self.last_packet;
         self.last_packet = identity;
-        self.counted.duplicates += u64::from(twice);
+        self.counts.duplicates += u64::from(twice);
         twice
     }
 
-    /// Takes the acknowledgment in a packet of `to`; returns the bytes newly acknowledged.
-    pub(super) fn on_ack(&mut self, segment: &Segment<'_>, pure: bool) -> u64 {
+    /// Takes the acknowledgment in a packet of `to`.
+    pub(super) fn on_ack(&mut self, segment: &Segment<'_>, pure: bool) {
         let in_flight_before = self.stream.in_flight();
-        let Some(placed) = self.stream.on_ack(segment.ack, segment.time) else { return 0 };
+        let Some(placed) = self.stream.on_ack(segment.ack, segment.time) else { return };
         let syn = segment.flags.has(Flags::SYN);
         let same_window = self.window.raw == segment.window;
         let window = self.on_window(segment, syn, placed.stale);
         self.echo.on_value(segment);
         if syn {
-            return placed.newly_acked;
+            return;
         }
         let repeated = pure && placed.newly_acked == 0 && !placed.stale && in_flight_before > 0;
         let duplicate = (repeated && same_window) || segment.options.sack_blocks > 0;
@@ -124,18 +111,17 @@ impl<O: DirectionObserver> Direction<O> {
             in_flight: placed.in_flight,
         };
         self.count_ack(segment, &seen);
-        self.measured.on_ack(&seen, self.stream.mss().bytes());
+        self.ack_times.on_ack(&seen, self.stream.mss().bytes());
         self.observer.on_ack(&seen);
-        placed.newly_acked
     }
 
     fn count_ack(&mut self, segment: &Segment<'_>, seen: &AckSeen) {
-        let counted = &mut self.counted;
-        counted.pure_acks += u64::from(seen.pure);
-        counted.acks_on_data += u64::from(!seen.pure && seen.newly_acked > 0);
-        counted.duplicate_acks += u64::from(seen.duplicate);
-        counted.sack_acks += u64::from(segment.options.sack_blocks > 0);
-        counted.zero_windows += u64::from(segment.window == 0);
+        let counts = &mut self.counts;
+        counts.pure_acks += u64::from(seen.pure);
+        counts.acks_on_data += u64::from(!seen.pure && seen.newly_acked > 0);
+        counts.duplicate_acks += u64::from(seen.duplicate);
+        counts.sack_acks += u64::from(segment.options.sack_blocks > 0);
+        counts.zero_windows += u64::from(segment.window == 0);
     }
 
     /// Takes the advertised window; a SYN's is never scaled (RFC 7323 section 2.2).
@@ -156,12 +142,7 @@ impl<O: DirectionObserver> Direction<O> {
 
     /// Takes a packet of `from` with payload or FIN, or a probe. `opposite` may know the least time
     /// from the capture point to `from` and back.
-    pub(super) fn on_data(
-        &mut self,
-        segment: &Segment<'_>,
-        acked_opposite: u64,
-        opposite: &Measured,
-    ) {
+    pub(super) fn on_data(&mut self, segment: &Segment<'_>, opposite: &AckTimes) {
         let rtt_min = self.rtt_min(opposite.to_receiver_min());
         let Some(placed) = self.stream.on_data(segment, self.window.edge, rtt_min) else { return };
         self.count_data(segment, &placed);
@@ -177,41 +158,38 @@ impl<O: DirectionObserver> Direction<O> {
             kind: placed.kind,
             push: segment.flags.has(Flags::PSH),
             in_flight: placed.in_flight,
-            small_in_flight: placed.small_in_flight,
             window_left: placed.window_left,
             mss,
-            acked_opposite,
             to_sender: opposite.to_receiver_by_handshake(),
         });
     }
 
     fn count_data(&mut self, segment: &Segment<'_>, placed: &Placed) {
-        let counted = &mut self.counted;
+        let counts = &mut self.counts;
         match placed.kind {
-            DataKind::Duplicate => counted.duplicates += 1,
-            DataKind::Probe => counted.probes += 1,
-            DataKind::Retransmission => counted.retransmissions += 1,
-            DataKind::Reordered => counted.reordered += 1,
+            DataKind::Duplicate => counts.duplicates += 1,
+            DataKind::Probe => counts.probes += 1,
+            DataKind::Retransmission => counts.retransmissions += 1,
+            DataKind::Reordered => counts.reordered += 1,
             DataKind::New | DataKind::NewAfterGap => {}
         }
         if segment.payload_len > 0 && !matches!(placed.kind, DataKind::Duplicate | DataKind::Probe)
         {
-            counted.segments += 1;
-            counted.first.get_or_insert((segment.frame, segment.time));
-            counted.last = (segment.frame, segment.time);
+            counts.segments += 1;
+            self.first.get_or_insert(segment.time);
         }
     }
 
     fn rtt_min(&self, to_sender: Option<Span>) -> Option<Span> {
-        let to_receiver = self.measured.to_receiver_min()?;
+        let to_receiver = self.ack_times.to_receiver_min()?;
         Some(to_receiver + to_sender.or(self.echo.min()).unwrap_or(Span::ZERO))
     }
 
     /// The least times from the capture point to either end and back.
     pub(super) fn halves(&self, opposite: &Self) -> Halves {
-        let to_sender = opposite.measured.to_receiver_min();
+        let to_sender = opposite.ack_times.to_receiver_min();
         Halves {
-            to_receiver: self.measured.to_receiver_min(),
+            to_receiver: self.ack_times.to_receiver_min(),
             to_sender: to_sender.into_iter().chain(self.echo.min()).min(),
         }
     }
@@ -220,54 +198,26 @@ impl<O: DirectionObserver> Direction<O> {
     pub(super) fn facts(
         &self,
         halves: Halves,
-        opposite: &Measured,
-        capture_point: CapturePoint,
-        capture_point_confidence: f64,
+        opposite: &AckTimes,
+        vantage: Vantage,
     ) -> DirectionFacts {
-        let counted = &self.counted;
-        let mss = self.stream.mss();
-        let per_ack = |n: f64| (counted.pure_acks > 0).then(|| n / counted.pure_acks as f64);
-        let delays = &self.measured.ack_delay;
-        let quantile = |q| delays.quantile(q).unwrap_or(Span::ZERO);
-        let (first_frame, first_time) = counted.first.unwrap_or_default();
+        let delays = &self.ack_times.ack_delay;
         DirectionFacts {
             from: self.from,
             to: self.to,
-            bytes: self.stream.bytes(),
-            segments: counted.segments,
-            retransmissions: counted.retransmissions,
-            reordered: counted.reordered,
-            duplicates: counted.duplicates,
-            probes: counted.probes,
-            gaps: self.stream.gaps,
-            unseen_bytes: self.stream.unseen_bytes,
-            pure_acks: counted.pure_acks,
-            acks_on_data: counted.acks_on_data,
-            duplicate_acks: counted.duplicate_acks,
-            sack_acks: counted.sack_acks,
-            zero_windows: counted.zero_windows,
-            segments_per_ack: per_ack(counted.segments as f64),
-            mss_per_ack: per_ack(self.stream.bytes() as f64 / f64::from(mss.bytes())),
-            ack_delay: (delays.count() > 0).then(|| Spread {
-                p50: quantile(0.5),
-                p95: quantile(0.95),
-                max: quantile(1.0),
-                samples: delays.count(),
+            packets: self.counts,
+            stream: self.stream.facts(),
+            ack_delay: (delays.count() > 0).then(|| AckDelay {
+                p50: delays.quantile(0.5),
+                p95: delays.quantile(0.95),
+                max: delays.max(),
+                bins_1ms: delays.bins(Span::from_millis(1), DELAY_BINS),
             }),
-            ack_delay_bins_1ms: delays.bins(Span::from_millis(1), DELAY_BINS),
-            rtt: self.measured.rtt(halves, &self.echo, opposite),
-            handshake: self.stream.handshake,
-            mss: mss.bytes(),
-            segment_max: mss.largest(),
+            rtt: self.ack_times.rtt(halves, &self.echo, opposite),
             window: self.window.range,
-            in_flight_max: self.stream.in_flight_max,
             ttl: self.ttl,
-            capture_point,
-            capture_point_confidence,
-            first_frame,
-            last_frame: counted.last.0,
-            first_time,
-            last_time: counted.last.1,
+            vantage,
+            first_time: self.first.unwrap_or_default(),
         }
     }
 }

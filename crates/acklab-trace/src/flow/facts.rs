@@ -1,22 +1,60 @@
 //! The facts of one direction: what was counted and measured, before anything is inferred.
 //!
 //! A *direction* is the data from one endpoint to the other, with the acknowledgments that the
-//! other sends back for it. Times are spans here and milliseconds in JSON.
+//! other sends back for it.
 
 use acklab_core::time::{Span, Time};
-use serde::{Serialize, Serializer};
 
 use crate::segment::Endpoint;
 
 /// What was counted and measured of one direction.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DirectionFacts {
     /// The data sender.
     pub from: Endpoint,
     /// The data receiver, which acknowledges.
     pub to: Endpoint,
-    /// Stream bytes seen or acknowledged, each once.
-    pub bytes: u64,
+    /// Packets by kind.
+    pub packets: PacketCounts,
+    /// The stream of bytes.
+    pub stream: StreamFacts,
+    /// How long pure ACKs waited at the receiver after the oldest segment that they newly
+    /// acknowledge had come; a queue on the path is not counted in.
+    pub ack_delay: Option<AckDelay>,
+    /// Round-trip time of the whole path.
+    pub rtt: Option<Rtt>,
+    /// Smallest and largest window that `to` advertised after the handshake, bytes; where the
+    /// scale is unknown, as it stands.
+    pub window: Option<WindowRange>,
+    /// Time to live of `from`'s packets; the lowest seen.
+    pub ttl: Option<u8>,
+    /// Where the capture was made, seen from this direction.
+    pub vantage: Vantage,
+    /// Time of the first frame with data.
+    pub first_time: Time,
+}
+
+impl DirectionFacts {
+    /// Data segments per pure ACK.
+    pub fn segments_per_ack(&self) -> Option<f64> {
+        self.per_ack(self.packets.segments as f64)
+    }
+
+    /// Bytes per pure ACK, in units of the MSS.
+    pub fn mss_per_ack(&self) -> Option<f64> {
+        self.per_ack(self.stream.bytes as f64 / f64::from(self.stream.mss))
+    }
+
+    fn per_ack(&self, n: f64) -> Option<f64> {
+        (self.packets.pure_acks > 0).then(|| n / self.packets.pure_acks as f64)
+    }
+}
+
+/// Packets of one direction by kind: data from the sender, acknowledgments from the receiver.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct PacketCounts {
     /// Segments with payload, those sent again included, frames captured twice not.
     pub segments: u64,
     /// Segments (and FINs) whose bytes had been sent before.
@@ -27,107 +65,76 @@ pub struct DirectionFacts {
     pub duplicates: u64,
     /// Keep-alives and zero-window probes.
     pub probes: u64,
+    /// Packets from the receiver that only acknowledge.
+    pub pure_acks: u64,
+    /// Packets from the receiver that acknowledge new data on top of data of their own.
+    pub acks_on_data: u64,
+    /// Duplicate ACKs (RFC 5681 section 2) and those with SACK blocks.
+    pub duplicate_acks: u64,
+    /// Packets from the receiver with SACK blocks.
+    pub sack_acks: u64,
+    /// Packets from the receiver that advertise a window of zero.
+    pub zero_windows: u64,
+}
+
+/// What is known of one direction's stream of bytes.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct StreamFacts {
+    /// Bytes seen or acknowledged, each once.
+    pub bytes: u64,
     /// Times the stream jumped: lost before the capture point, or by the capture itself.
     pub gaps: u64,
     /// Bytes acknowledged that the capture does not hold.
     pub unseen_bytes: u64,
-    /// Packets from `to` that only acknowledge.
-    pub pure_acks: u64,
-    /// Packets from `to` that acknowledge new data on top of data of their own.
-    pub acks_on_data: u64,
-    /// Duplicate ACKs (RFC 5681 section 2) and those with SACK blocks.
-    pub duplicate_acks: u64,
-    /// Packets from `to` with SACK blocks.
-    pub sack_acks: u64,
-    /// Packets from `to` that advertise a window of zero.
-    pub zero_windows: u64,
-    /// Data segments per pure ACK.
-    pub segments_per_ack: Option<f64>,
-    /// Bytes per pure ACK, in units of the MSS.
-    pub mss_per_ack: Option<f64>,
-    /// How long pure ACKs waited at the receiver after the oldest segment that they newly
-    /// acknowledge had come; a queue on the path is not counted in.
-    pub ack_delay: Option<Spread>,
-    /// The same in bins of 1 ms from 0, trimmed; the last of 500 holds what lies beyond.
-    pub ack_delay_bins_1ms: Vec<u64>,
-    /// Round-trip time of the whole path.
-    pub rtt: Option<Rtt>,
-    /// What `from` offered in its SYN, where the capture holds it.
-    pub handshake: Option<Handshake>,
+    /// The most bytes in flight as seen at the capture point.
+    pub in_flight_max: u64,
     /// The effective MSS: the lesser of the two offered, less the timestamp option, or what the
     /// path forced it down to; else by the largest segment seen, at least 536.
     pub mss: u32,
-    /// The longest payload seen, which is above the MSS where offload was captured.
-    pub segment_max: u32,
-    /// Smallest and largest window that `to` advertised after the handshake, bytes; where the
-    /// scale is unknown, as it stands.
-    pub window: Option<WindowRange>,
-    /// The most bytes in flight as seen at the capture point.
-    pub in_flight_max: u64,
-    /// Time to live of `from`'s packets; the lowest seen.
-    pub ttl: Option<u8>,
-    /// Where the capture was made, seen from this direction.
-    pub capture_point: CapturePoint,
-    /// How sure that is, 0 to 1.
-    pub capture_point_confidence: f64,
-    /// First and last frame with data of this direction, 0 if none.
-    pub first_frame: u64,
-    /// See `first_frame`.
-    pub last_frame: u64,
-    /// Time of the first frame with data.
-    #[serde(rename = "first_time_s", serialize_with = "time_s")]
-    pub first_time: Time,
-    /// Time of the last.
-    #[serde(rename = "last_time_s", serialize_with = "time_s")]
-    pub last_time: Time,
+    /// What the sender offered in its SYN, where the capture holds it.
+    pub offer: Option<Offer>,
 }
 
-/// Quantiles of a distribution of times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Spread {
+/// How long pure ACKs waited at the receiver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AckDelay {
     /// Median.
-    #[serde(rename = "p50_ms", serialize_with = "span_ms")]
     pub p50: Span,
     /// 95th percentile.
-    #[serde(rename = "p95_ms", serialize_with = "span_ms")]
     pub p95: Span,
     /// Largest.
-    #[serde(rename = "max_ms", serialize_with = "span_ms")]
     pub max: Span,
-    /// How many were measured.
-    pub samples: u64,
+    /// Counts in bins of 1 ms from 0, trimmed; the last of 500 holds what lies beyond.
+    pub bins_1ms: Vec<u64>,
 }
 
 /// Round-trip time of the path, put together from its two parts at the capture point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Rtt {
     /// Least: the least of both parts.
-    #[serde(rename = "min_ms", serialize_with = "span_ms")]
     pub min: Span,
     /// Median.
-    #[serde(rename = "p50_ms", serialize_with = "span_ms")]
     pub p50: Span,
     /// 95th percentile.
-    #[serde(rename = "p95_ms", serialize_with = "span_ms")]
     pub p95: Span,
     /// Largest.
-    #[serde(rename = "max_ms", serialize_with = "span_ms")]
     pub max: Span,
     /// Samples behind the quantiles; 0 where the handshake alone is known.
     pub samples: u64,
     /// What the quantiles were measured on.
     pub basis: RttBasis,
     /// Least time from the capture point to the receiver and back.
-    #[serde(rename = "to_receiver_min_ms", serialize_with = "option_ms")]
     pub to_receiver_min: Option<Span>,
     /// Least time from the capture point to the sender and back.
-    #[serde(rename = "to_sender_min_ms", serialize_with = "option_ms")]
     pub to_sender_min: Option<Span>,
 }
 
 /// What the quantiles of an [`Rtt`] were measured on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RttBasis {
     /// ACKs that no delayed-ACK timer held: each covers two full segments or more.
     ForcedAcks,
@@ -141,8 +148,9 @@ pub enum RttBasis {
 }
 
 /// What one side offered in its SYN.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Handshake {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Offer {
     /// Maximum segment size, bytes.
     pub mss: Option<u16>,
     /// Window scale, as a shift.
@@ -154,7 +162,7 @@ pub struct Handshake {
 }
 
 /// Smallest and largest advertised window, bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowRange {
     /// Smallest.
     pub min: u64,
@@ -162,9 +170,18 @@ pub struct WindowRange {
     pub max: u64,
 }
 
+/// Where a capture was made, and how sure that is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Vantage {
+    /// Where.
+    pub point: CapturePoint,
+    /// From 0 to 1.
+    pub confidence: f64,
+}
+
 /// Where a capture was made, seen from a direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapturePoint {
     /// On the data sender, or next to it.
     Sender,
@@ -176,22 +193,4 @@ pub enum CapturePoint {
     Between,
     /// It cannot be told.
     Unknown,
-}
-
-/// Serialises a span as milliseconds.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-pub(crate) fn span_ms<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(span.as_millis_f64())
-}
-
-/// Serialises an optional span as milliseconds or null.
-#[expect(clippy::ref_option, reason = "serde's signature")]
-fn option_ms<S: Serializer>(span: &Option<Span>, serializer: S) -> Result<S::Ok, S::Error> {
-    span.map(Span::as_millis_f64).serialize(serializer)
-}
-
-/// Serialises an instant as seconds.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-pub(crate) fn time_s<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(time.as_secs_f64())
 }

@@ -13,15 +13,16 @@ mod key;
 mod mss;
 pub mod observe;
 mod outstanding;
+mod report;
 mod rtt;
 mod stream;
 mod table;
 mod vantage;
 
-pub use connection::{DirectionReport, Ending};
 pub use facts::DirectionFacts;
 pub use observe::DirectionObserver;
-pub use table::{FlowReport, FlowReports, FlowTable, Others, TableOptions};
+pub use report::{DirectionReport, Ending, FlowReport, FlowReports, Others};
+pub use table::{FlowTable, TableOptions};
 
 #[cfg(test)]
 mod tests;

@@ -30,11 +30,6 @@ impl Mss {
         self.effective
     }
 
-    /// The longest payload seen, bytes.
-    pub(super) fn largest(self) -> u32 {
-        self.largest
-    }
-
     /// Takes the outcome of the handshake.
     pub(super) fn agree(&mut self, mss: u32) {
         self.agreed = Some(mss.max(1));

@@ -21,6 +21,38 @@ use crate::segment::Endpoint;
 /// [`DataSeen`] with `len` 0; a segment that overlaps old data and brings new bytes too is
 /// [`DataKind::Retransmission`] with `offset + len` beyond the highest seen; the handshake itself
 /// (SYN, SYN-ACK) is not told, its outcome stands in `mss`, `window_left` and the facts.
+///
+/// ```
+/// use acklab_trace::capture::CaptureReader;
+/// use acklab_trace::flow::observe::DataSeen;
+/// use acklab_trace::flow::{DirectionFacts, DirectionObserver, FlowTable};
+/// use acklab_trace::read::read_capture;
+/// use acklab_trace::segment::Endpoint;
+///
+/// /// The shortest segment of a direction.
+/// struct Shortest(u32);
+///
+/// impl DirectionObserver for Shortest {
+///     type Report = u32;
+///
+///     fn open(_from: Endpoint, _to: Endpoint) -> Self {
+///         Self(u32::MAX)
+///     }
+///     fn on_data(&mut self, seen: &DataSeen<'_>) {
+///         self.0 = if seen.len > 0 { self.0.min(seen.len) } else { self.0 };
+///     }
+///     fn finish(self, _facts: &DirectionFacts, _opposite: &DirectionFacts) -> u32 {
+///         self.0
+///     }
+/// }
+///
+/// let mut reader = CaptureReader::open("../../demo/nagle-linux.pcapng".as_ref())?;
+/// let mut table = FlowTable::<Shortest>::default();
+/// read_capture(&mut reader, &mut table, |_bytes_read| {})?;
+/// let flow = &table.finish().flows[0];
+/// assert_eq!(flow.directions[0].observed, 10);
+/// # Ok::<(), acklab_trace::capture::CaptureError>(())
+/// ```
 pub trait DirectionObserver {
     /// What remains of the direction once it is over.
     type Report;
@@ -29,10 +61,10 @@ pub trait DirectionObserver {
     fn open(from: Endpoint, to: Endpoint) -> Self;
 
     /// A segment with payload or FIN, or a probe, of this direction.
-    fn on_data(&mut self, seen: &DataSeen<'_>);
+    fn on_data(&mut self, _seen: &DataSeen<'_>) {}
 
     /// An acknowledgment of this direction, told before the data of the same packet.
-    fn on_ack(&mut self, seen: &AckSeen);
+    fn on_ack(&mut self, _seen: &AckSeen) {}
 
     /// Bytes of memory that the observer holds beyond its own size, roughly.
     fn held_bytes(&self) -> usize {
@@ -46,9 +78,11 @@ pub trait DirectionObserver {
     /// The direction is over. `facts` are its own, `opposite` those of the other direction.
     fn finish(self, facts: &DirectionFacts, opposite: &DirectionFacts) -> Self::Report;
 
-    /// Seconds this direction lost in stalls: of all flows, the table keeps the most stalled in
-    /// detail and counts the rest.
-    fn stalled(report: &Self::Report) -> Span;
+    /// Time this direction lost in stalls: of all flows, the table keeps the most stalled in detail and
+    /// counts the rest.
+    fn stalled(_report: &Self::Report) -> Span {
+        Span::ZERO
+    }
 }
 
 /// The observer that sees nothing, for facts alone.
@@ -57,19 +91,12 @@ impl DirectionObserver for () {
 
     fn open(_from: Endpoint, _to: Endpoint) -> Self {}
 
-    fn on_data(&mut self, _seen: &DataSeen<'_>) {}
-
-    fn on_ack(&mut self, _seen: &AckSeen) {}
-
     fn finish(self, _facts: &DirectionFacts, _opposite: &DirectionFacts) -> Self::Report {}
-
-    fn stalled((): &Self::Report) -> Span {
-        Span::ZERO
-    }
 }
 
 /// A segment with payload (or FIN) of this direction.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct DataSeen<'a> {
     /// Frame number, from 1.
     pub frame: u64,
@@ -89,16 +116,12 @@ pub struct DataSeen<'a> {
     /// Bytes of this direction sent and not acknowledged, as seen at the capture point, before this
     /// segment.
     pub in_flight: u64,
-    /// Of these, whether any was sent in a segment below the MSS.
-    pub small_in_flight: bool,
     /// Bytes the receiver's window left open before this segment; `None` where the scale is unknown
     /// (the capture missed the handshake).
     pub window_left: Option<u64>,
     /// The effective MSS of this direction: from the handshake less the timestamp option, else the
     /// largest segment seen so far.
     pub mss: u32,
-    /// Acknowledgment number progress that this very packet carried for the opposite direction.
-    pub acked_opposite: u64,
     /// From the capture point to the data's sender and back, as short as seen by now, if the
     /// handshake was seen.
     pub to_sender: Option<Span>,
@@ -123,6 +146,7 @@ pub enum DataKind {
 
 /// An acknowledgment of this direction's data, travelling against it.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct AckSeen {
     /// Frame number, from 1.
     pub frame: u64,

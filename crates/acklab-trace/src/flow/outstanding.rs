@@ -20,8 +20,6 @@ pub(super) struct Sent {
     pub(super) ip_id: u16,
     /// Some of its bytes were sent again: an ACK does not tell which copy it answers (Karn).
     pub(super) resent: bool,
-    /// Shorter than the MSS.
-    pub(super) small: bool,
 }
 
 /// What an ACK took off.
@@ -49,30 +47,16 @@ impl Acked {
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
     sent: VecDeque<Sent>,
-    small: u32,
 }
 
 impl Outstanding {
-    /// Whether any segment below the MSS is on its way.
-    #[inline]
-    pub(super) fn any_small(&self) -> bool {
-        self.small > 0
-    }
-
     /// Adds a segment beyond all others.
     #[inline]
     pub(super) fn push(&mut self, sent: Sent) {
         if self.sent.len() == OUTSTANDING_MAX {
-            self.pop();
+            self.sent.pop_front();
         }
-        self.small += u32::from(sent.small);
         self.sent.push_back(sent);
-    }
-
-    fn pop(&mut self) -> Option<Sent> {
-        let sent = self.sent.pop_front()?;
-        self.small -= u32::from(sent.small);
-        Some(sent)
     }
 
     /// Adds a segment that fills a hole, in its place.
@@ -81,7 +65,6 @@ impl Outstanding {
         let fits = self.sent.get(at).is_none_or(|after| sent.end <= after.start)
             && at.checked_sub(1).is_none_or(|before| self.sent[before].end <= sent.start);
         if fits && self.sent.len() < OUTSTANDING_MAX {
-            self.small += u32::from(sent.small);
             self.sent.insert(at, sent);
         }
     }
@@ -104,8 +87,8 @@ impl Outstanding {
     #[inline]
     pub(super) fn acknowledge(&mut self, acked_to: u64) -> Acked {
         let mut acked = Acked::default();
-        while self.sent.front().is_some_and(|s| s.end <= acked_to) {
-            let Some(sent) = self.pop() else { break };
+        while let Some(&sent) = self.sent.front().filter(|s| s.end <= acked_to) {
+            self.sent.pop_front();
             acked.segments += 1;
             acked.resent |= sent.resent;
             acked.oldest = Some(acked.oldest.map_or(sent.time, |t| t.min(sent.time)));
@@ -184,7 +167,7 @@ mod tests {
 
     fn sent(start: u64, end: u64, millis: u64) -> Sent {
         let time = Time::from_nanos(millis * 1_000_000);
-        Sent { start, end, time, ip_id: 0, resent: false, small: end - start < 1_000 }
+        Sent { start, end, time, ip_id: 0, resent: false }
     }
 
     #[test]
@@ -197,9 +180,7 @@ mod tests {
         assert_eq!(acked.segments, 2);
         assert_eq!(acked.oldest, Some(Time::from_nanos(1_000_000)));
         assert_eq!(acked.newest, Some(Time::from_nanos(2_000_000)));
-        assert!(outstanding.any_small());
         assert_eq!(outstanding.acknowledge(1_150).segments, 1);
-        assert!(!outstanding.any_small());
     }
 
     #[test]

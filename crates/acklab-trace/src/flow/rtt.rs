@@ -18,23 +18,23 @@
 
 use std::collections::VecDeque;
 
+use acklab_core::quantiles::Quantiles;
 use acklab_core::time::{Span, Time};
 
 use super::facts::{Rtt, RttBasis};
 use super::observe::AckSeen;
-use crate::quantiles::Distribution;
-use crate::segment::Segment;
+use crate::segment::{Segment, Timestamp};
 
 /// What a direction's ACKs tell.
 #[derive(Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct AckTimes {
     handshake: Option<Span>,
     /// Newest data to ACK, where the ACK covers two full segments.
-    forced: Distribution,
+    forced: Quantiles,
     /// The same where it covers less.
-    lone: Distribution,
+    lone: Quantiles,
     /// How long the receiver waited before it sent a pure ACK.
-    pub(super) ack_delay: Distribution,
+    pub(super) ack_delay: Quantiles,
 }
 
 /// The least times from the capture point to either end and back.
@@ -44,7 +44,7 @@ pub(super) struct Halves {
     pub(super) to_sender: Option<Span>,
 }
 
-impl Measured {
+impl AckTimes {
     /// The receiver's half, by the handshake.
     pub(super) fn on_handshake(&mut self, half: Span) {
         self.handshake = Some(self.handshake.map_or(half, |known| known.min(half)));
@@ -54,10 +54,10 @@ impl Measured {
     pub(super) fn on_ack(&mut self, seen: &AckSeen, mss: u32) {
         let (Some(newest), Some(oldest)) = (seen.newest_age, seen.oldest_age) else { return };
         let forced = seen.newly_acked >= 2 * u64::from(mss);
-        if forced { &mut self.forced } else { &mut self.lone }.add(newest);
+        if forced { &mut self.forced } else { &mut self.lone }.record(newest);
         if seen.pure {
             let path = if forced { newest } else { self.to_receiver_min().unwrap_or(newest) };
-            self.ack_delay.add(oldest.saturating_sub(path));
+            self.ack_delay.record(oldest.saturating_sub(path));
         }
     }
 
@@ -99,9 +99,9 @@ impl Measured {
         let min = to_receiver + to_sender;
         let measured = if longer.samples > 0 { &longer } else { &shorter };
         let other = min.saturating_sub(measured.least);
-        let quantile = |q| {
-            let half = measured.distribution.quantile_up_to(q, measured.limit);
-            half.map_or(min, |half| half + other)
+        let quantile = |q| match measured.samples {
+            0 => min,
+            _ => measured.times.quantile_up_to(q, measured.limit) + other,
         };
         Some(Rtt {
             min,
@@ -120,14 +120,14 @@ impl Measured {
 struct Half<'a> {
     basis: RttBasis,
     least: Span,
-    distribution: &'a Distribution,
+    times: &'a Quantiles,
     limit: Span,
     samples: u64,
 }
 
 impl<'a> Half<'a> {
-    fn new(basis: RttBasis, least: Span, distribution: &'a Distribution, limit: Span) -> Self {
-        Self { basis, least, distribution, limit, samples: distribution.count_up_to(limit) }
+    fn new(basis: RttBasis, least: Span, times: &'a Quantiles, limit: Span) -> Self {
+        Self { basis, least, times, limit, samples: times.count_up_to(limit) }
     }
 }
 
@@ -139,14 +139,14 @@ pub(super) struct EchoClock {
     /// Values on their way, oldest first, each when it went by first.
     pending: VecDeque<(u32, Time)>,
     min: Option<Span>,
-    full: Distribution,
+    full: Quantiles,
 }
 
 impl EchoClock {
     /// A packet of the receiver carries a timestamp value towards the sender.
     #[inline]
     pub(super) fn on_value(&mut self, segment: &Segment<'_>) {
-        let Some((value, _)) = segment.options.timestamp else { return };
+        let Some(Timestamp { value, .. }) = segment.options.timestamp else { return };
         if self.newest.is_some_and(|newest| value.wrapping_sub(newest) as i32 <= 0) {
             return;
         }
@@ -159,7 +159,7 @@ impl EchoClock {
     /// A packet of the sender may echo it; `full` if it carries a full segment of new data.
     #[inline]
     pub(super) fn on_echo(&mut self, segment: &Segment<'_>, full: bool) {
-        let Some((_, echo)) = segment.options.timestamp else { return };
+        let Some(Timestamp { echo, .. }) = segment.options.timestamp else { return };
         let mut sent = None;
         while let Some(&(value, time)) = self.pending.front() {
             if (echo.wrapping_sub(value) as i32) < 0 {
@@ -171,7 +171,7 @@ impl EchoClock {
         let Some(half) = sent.map(|sent| segment.time.since(sent)) else { return };
         self.min = Some(self.min.map_or(half, |min| min.min(half)));
         if full {
-            self.full.add(half);
+            self.full.record(half);
         }
     }
 

@@ -10,7 +10,7 @@
 
 use acklab_core::time::{Span, Time};
 
-use super::facts::Handshake;
+use super::facts::{Offer, StreamFacts};
 use super::mss::Mss;
 use super::observe::DataKind;
 use super::outstanding::{Acked, Holes, Outstanding, Sent};
@@ -29,11 +29,11 @@ pub(super) struct Stream {
     fin: Option<u64>,
     outstanding: Outstanding,
     holes: Holes,
-    pub(super) handshake: Option<Handshake>,
+    pub(super) offer: Option<Offer>,
     mss: Mss,
-    pub(super) unseen_bytes: u64,
-    pub(super) gaps: u64,
-    pub(super) in_flight_max: u64,
+    unseen_bytes: u64,
+    gaps: u64,
+    in_flight_max: u64,
     /// Segments in a row that lie outside of any window.
     strays: u32,
 }
@@ -44,7 +44,6 @@ pub(super) struct Placed {
     pub(super) kind: DataKind,
     pub(super) offset: u64,
     pub(super) in_flight: u64,
-    pub(super) small_in_flight: bool,
     pub(super) window_left: Option<u64>,
 }
 
@@ -64,7 +63,7 @@ impl Stream {
     /// as if the capture had begun after it.
     pub(super) fn on_syn(&mut self, segment: &Segment<'_>) {
         let options = &segment.options;
-        self.handshake = (!options.cut).then_some(Handshake {
+        self.offer = (!options.cut).then_some(Offer {
             mss: options.mss,
             window_scale: options.window_scale,
             sack_permitted: options.sack_permitted,
@@ -88,10 +87,10 @@ impl Stream {
     }
 
     /// What both SYNs agreed on.
-    pub(super) fn agree(&mut self, peer: Handshake) {
-        let Some(own) = self.handshake else { return };
+    pub(super) fn agree(&mut self, peer: Offer) {
+        let Some(own) = self.offer else { return };
         let timestamps = if own.timestamps && peer.timestamps { TIMESTAMP_OPTION } else { 0 };
-        let (own, peer) = (mss_offer(own), mss_offer(peer));
+        let (own, peer) = (mss_of(own), mss_of(peer));
         self.mss.agree(own.min(peer).saturating_sub(timestamps));
     }
 
@@ -101,6 +100,18 @@ impl Stream {
 
     pub(super) fn in_flight(&self) -> u64 {
         self.next - self.acked
+    }
+
+    /// What is known of the stream.
+    pub(super) fn facts(&self) -> StreamFacts {
+        StreamFacts {
+            bytes: self.bytes(),
+            gaps: self.gaps,
+            unseen_bytes: self.unseen_bytes,
+            in_flight_max: self.in_flight_max,
+            mss: self.mss.bytes(),
+            offer: self.offer,
+        }
     }
 
     /// Stream bytes seen or acknowledged.
@@ -129,13 +140,13 @@ impl Stream {
     /// Whether a segment without payload probes the peer: a keep-alive (RFC 9293 section 3.8.4)
     /// or Linux's zero-window probe, one below what is next.
     pub(super) fn is_probe(&self, segment: &Segment<'_>) -> bool {
-        let special = segment.flags.has(Flags::SYN | Flags::FIN | Flags::RST);
-        let position = self.place(segment.seq);
+        let is_special =
+            || [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|flag| segment.flags.has(*flag));
         self.started
             && segment.payload_len <= 1
-            && !special
-            && position + 1 == self.next
             && self.acked == self.next
+            && self.place(segment.seq) + 1 == self.next
+            && !is_special()
     }
 
     /// Puts a segment with payload or FIN in its place. `window_edge` is the position that the
@@ -162,7 +173,6 @@ impl Stream {
             kind,
             offset: start.saturating_sub(stream.start),
             in_flight: stream.in_flight(),
-            small_in_flight: stream.outstanding.any_small(),
             window_left: window_edge.map(|edge| edge.saturating_sub(stream.next)),
         };
         let result = if self.is_probe(segment) {
@@ -225,7 +235,6 @@ impl Stream {
         if resent {
             self.outstanding.mark_resent(start, end);
         }
-        let small = segment.payload_len < self.mss.bytes();
         let below = end.min(self.next);
         if below > self.acked {
             // Only where it fills a hole does this find a place.
@@ -235,7 +244,6 @@ impl Stream {
                 time: segment.time,
                 ip_id: segment.ip_id,
                 resent,
-                small,
             });
         }
         if end > self.next {
@@ -252,7 +260,6 @@ impl Stream {
             time: segment.time,
             ip_id: segment.ip_id,
             resent,
-            small: segment.payload_len < self.mss.bytes(),
         });
         self.next = end;
         self.in_flight_max = self.in_flight_max.max(self.in_flight());
@@ -299,8 +306,8 @@ impl Stream {
     }
 }
 
-fn mss_offer(handshake: Handshake) -> u32 {
-    handshake.mss.map_or(super::mss::DEFAULT, u32::from)
+fn mss_of(offer: Offer) -> u32 {
+    offer.mss.map_or(super::mss::DEFAULT, u32::from)
 }
 
 /// Added to positions so that segments before the first one seen have one too.

@@ -11,10 +11,11 @@ use std::collections::HashMap;
 
 use acklab_core::time::{Span, Time};
 
-use super::connection::{Connection, DirectionReport, Ending};
+use super::connection::Connection;
 use super::key::{BuildKeyHasher, FlowKey};
 use super::observe::DirectionObserver;
-use crate::segment::{Endpoint, Segment};
+use super::report::{Ending, FlowReport, FlowReports, Others};
+use crate::segment::Segment;
 
 /// Limits of a [`FlowTable`].
 #[derive(Clone, Copy, Debug)]
@@ -42,60 +43,6 @@ impl Default for TableOptions {
             linger: Span::from_secs(5),
         }
     }
-}
-
-/// A connection that is over.
-#[derive(Clone, Debug)]
-pub struct FlowReport<R> {
-    /// Its number in the order of first packets, from 1.
-    pub id: u64,
-    /// Client and server, where the handshake was captured; else who was seen first.
-    pub endpoints: [Endpoint; 2],
-    /// Its first frame.
-    pub first_frame: u64,
-    /// Time of its first packet.
-    pub first_time: Time,
-    /// Time of its last.
-    pub last_time: Time,
-    /// TCP packets in both directions.
-    pub packets: u64,
-    /// How it ended.
-    pub ending: Ending,
-    /// Client to server, server to client.
-    pub directions: [DirectionReport<R>; 2],
-}
-
-impl<R> FlowReport<R> {
-    /// Stream bytes in both directions.
-    pub fn bytes(&self) -> u64 {
-        self.directions.iter().map(|d| d.facts.bytes).sum()
-    }
-}
-
-/// What is left of the connections that are not reported in detail.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Others {
-    /// Their number.
-    pub flows: u64,
-    /// Packets in both directions.
-    pub packets: u64,
-    /// Stream bytes in both directions.
-    pub bytes: u64,
-    /// Time that they lost in stalls.
-    pub stalled: Span,
-}
-
-/// Everything that a capture held.
-#[derive(Clone, Debug)]
-pub struct FlowReports<R> {
-    /// The detailed reports, in order of first packets.
-    pub flows: Vec<FlowReport<R>>,
-    /// The rest.
-    pub others: Others,
-    /// Connections in all.
-    pub total: u64,
-    /// Connections closed early because too many were live.
-    pub evicted: u64,
 }
 
 /// Follows the connections of a capture.

@@ -10,16 +10,16 @@ use super::observe::DataKind::{
 };
 use super::observe::{AckSeen, DataSeen};
 use super::*;
-use crate::segment::{Endpoint, Flags, Options, Segment};
+use crate::segment::{Endpoint, Flags, SeenOptions, Segment, Timestamp};
 
 /// An observer that keeps everything.
 #[derive(Default)]
-struct Recorder {
-    data: Vec<(DataKind, u64, u32, u64, bool, Option<u64>)>,
+struct Witness {
+    data: Vec<(DataKind, u64, u32, u64, Option<u64>)>,
     acks: Vec<AckSeen>,
 }
 
-impl DirectionObserver for Recorder {
+impl DirectionObserver for Witness {
     type Report = Self;
 
     fn open(_from: Endpoint, _to: Endpoint) -> Self {
@@ -27,8 +27,8 @@ impl DirectionObserver for Recorder {
     }
 
     fn on_data(&mut self, seen: &DataSeen<'_>) {
-        let DataSeen { kind, offset, len, in_flight, small_in_flight, window_left, .. } = *seen;
-        self.data.push((kind, offset, len, in_flight, small_in_flight, window_left));
+        let DataSeen { kind, offset, len, in_flight, window_left, .. } = *seen;
+        self.data.push((kind, offset, len, in_flight, window_left));
     }
 
     fn on_ack(&mut self, seen: &AckSeen) {
@@ -46,16 +46,12 @@ impl DirectionObserver for Recorder {
     fn finish(self, _facts: &DirectionFacts, _opposite: &DirectionFacts) -> Self {
         self
     }
-
-    fn stalled(_report: &Self) -> Span {
-        Span::ZERO
-    }
 }
 
 /// A conversation between a client (0) and a server (1): times in ms, sequence numbers relative to
 /// each side's first byte.
 struct Script {
-    table: FlowTable<Recorder>,
+    table: FlowTable<Witness>,
     frame: u64,
     ms: f64,
     isn: [u32; 2],
@@ -81,15 +77,15 @@ impl Script {
         }
     }
 
-    /// A packet from `from`: bits, relative sequence and acknowledgment number, payload length.
-    fn packet(&mut self, from: usize, bits: u8, seq: u32, ack: u32, len: u32) -> &mut Self {
-        self.packet_with(from, bits, seq, ack, len, |_| {})
+    /// A packet from `from`: flags, relative sequence and acknowledgment number, payload length.
+    fn packet(&mut self, from: usize, flags: Flags, seq: u32, ack: u32, len: u32) -> &mut Self {
+        self.packet_with(from, flags, seq, ack, len, |_| {})
     }
 
     fn packet_with(
         &mut self,
         from: usize,
-        bits: u8,
+        flags: Flags,
         seq: u32,
         ack: u32,
         len: u32,
@@ -101,7 +97,7 @@ impl Script {
         };
         self.frame += 1;
         self.ip_id[from] = self.ip_id[from].wrapping_add(1);
-        let syn = bits & Flags::SYN != 0;
+        let syn = flags.has(Flags::SYN);
         let ms = self.ms as u32;
         let relative = |side: usize, n: u32| self.isn[side].wrapping_add(n).wrapping_add(1);
         let mut segment = Segment {
@@ -111,15 +107,15 @@ impl Script {
             dst: end(1 - from),
             seq: if syn { self.isn[from] } else { relative(from, seq) },
             ack: relative(1 - from, ack),
-            flags: Flags(bits),
+            flags,
             window: 1_000,
-            options: Options {
+            options: SeenOptions {
                 mss: syn.then_some(1_460),
                 window_scale: syn.then_some(2),
                 sack_permitted: syn,
-                timestamp: self.timestamps.then_some((ms, ms)),
+                timestamp: self.timestamps.then_some(Timestamp { value: ms, echo: ms }),
                 cut: self.options_cut,
-                ..Options::default()
+                ..SeenOptions::default()
             },
             payload_len: len,
             payload: &[],
@@ -139,24 +135,24 @@ impl Script {
     /// SYN, SYN-ACK after 30 ms, ACK after 0.05 ms: captured at the client.
     fn handshake(&mut self) -> &mut Self {
         self.packet(0, Flags::SYN, 0, 0, 0).wait(30.0);
-        self.packet(1, Flags::SYN | Flags::ACK, 0, 0, 0).wait(0.05);
+        self.packet(1, Flags::SYN.with(Flags::ACK), 0, 0, 0).wait(0.05);
         self.packet(0, Flags::ACK, 0, 0, 0).wait(1.0)
     }
 
     fn data(&mut self, seq: u32, len: u32) -> &mut Self {
-        self.packet(0, Flags::ACK | Flags::PSH, seq, 0, len)
+        self.packet(0, Flags::ACK.with(Flags::PSH), seq, 0, len)
     }
 
     fn ack(&mut self, ack: u32) -> &mut Self {
         self.packet(1, Flags::ACK, 0, ack, 0)
     }
 
-    fn finish(&mut self) -> FlowReports<Recorder> {
+    fn finish(&mut self) -> FlowReports<Witness> {
         std::mem::take(&mut self.table).finish()
     }
 
     /// The only flow's client-to-server direction.
-    fn forward(&mut self) -> DirectionReport<Recorder> {
+    fn forward(&mut self) -> DirectionReport<Witness> {
         let mut reports = self.finish();
         assert_eq!(reports.flows.len(), 1);
         let [a, b] = reports.flows.remove(0).directions;
@@ -164,7 +160,7 @@ impl Script {
     }
 }
 
-fn kinds(report: &DirectionReport<Recorder>) -> Vec<DataKind> {
+fn kinds(report: &DirectionReport<Witness>) -> Vec<DataKind> {
     report.observed.data.iter().map(|d| d.0).collect()
 }
 
@@ -178,11 +174,11 @@ fn the_handshake_gives_rtt_mss_window_and_capture_point() {
     let rtt = facts.rtt.unwrap();
     assert_eq!(rtt.min, Span::from_micros(30_050));
     assert_eq!((rtt.samples, rtt.basis), (0, RttBasis::Handshake));
-    assert_eq!(facts.mss, 1_448);
-    assert_eq!(facts.handshake.unwrap().window_scale, Some(2));
-    assert_eq!(facts.capture_point, CapturePoint::Sender);
+    assert_eq!(facts.stream.mss, 1_448);
+    assert_eq!(facts.stream.offer.unwrap().window_scale, Some(2));
+    assert_eq!(facts.vantage.point, CapturePoint::Sender);
     // The SYN-ACK's window is not scaled.
-    assert_eq!(forward.observed.data, [(New, 0, 100, 0, false, Some(1_000))]);
+    assert_eq!(forward.observed.data, [(New, 0, 100, 0, Some(1_000))]);
 }
 
 #[test]
@@ -191,18 +187,18 @@ fn in_flight_window_and_ages_follow_data_and_acks() {
     script.handshake().data(0, 100).wait(5.0).data(100, 1_460).wait(1.0).data(1_560, 10);
     let forward = script.wait(30.0).ack(1_560).wait(40.0).ack(1_570).data(1_570, 1).forward();
     let data = &forward.observed.data;
-    assert_eq!(data[1], (New, 100, 1_460, 100, true, Some(900)));
-    assert_eq!(data[2], (New, 1_560, 10, 1_560, true, Some(0)));
-    assert_eq!(data[3], (New, 1_570, 1, 0, false, Some(4_000)));
+    assert_eq!(data[1], (New, 100, 1_460, 100, Some(900)));
+    assert_eq!(data[2], (New, 1_560, 10, 1_560, Some(0)));
+    assert_eq!(data[3], (New, 1_570, 1, 0, Some(4_000)));
     let ack = forward.observed.acks[0];
     assert_eq!((ack.acked_to, ack.newly_acked, ack.newly_acked_segments), (1_560, 1_560, 2));
     assert_eq!(ack.oldest_age, Some(Span::from_millis(36)));
     assert_eq!(ack.newest_age, Some(Span::from_millis(31)));
     assert_eq!((ack.pure, ack.duplicate, ack.in_flight), (true, false, 10));
     assert_eq!(ack.window, Some(4_000));
-    assert_eq!(forward.facts.in_flight_max, 1_570);
+    assert_eq!(forward.facts.stream.in_flight_max, 1_570);
     // The path takes 30 ms of each ACK's time; the receiver's wait is what is left.
-    let delay = forward.facts.ack_delay.unwrap();
+    let delay = forward.facts.ack_delay.as_ref().unwrap();
     assert_eq!((delay.p50, delay.max), (Span::from_millis(6), Span::from_millis(40)));
 }
 
@@ -212,9 +208,9 @@ fn a_syn_with_cut_options_leaves_window_and_mss_open() {
     script.options_cut = true;
     let forward = script.handshake().data(0, 100).wait(40.0).ack(100).data(100, 100).forward();
     // The SYN-ACK's own window is never scaled; those after it may be.
-    assert_eq!(forward.observed.data[0], (New, 0, 100, 0, false, Some(1_000)));
-    assert_eq!(forward.observed.data[1], (New, 100, 100, 0, false, None));
-    assert!(forward.facts.handshake.is_none());
+    assert_eq!(forward.observed.data[0], (New, 0, 100, 0, Some(1_000)));
+    assert_eq!(forward.observed.data[1], (New, 100, 100, 0, None));
+    assert!(forward.facts.stream.offer.is_none());
     assert!(forward.facts.rtt.is_some());
 }
 
@@ -223,10 +219,10 @@ fn a_capture_that_begins_mid_connection_starts_at_offset_zero() {
     let mut script = Script::new();
     let forward = script.ack(5_000).data(5_000, 100).wait(40.0).ack(5_100).forward();
     let data = &forward.observed.data;
-    assert_eq!((data[0].0, data[0].1, data[0].5), (New, 0, None));
-    assert_eq!(forward.facts.bytes, 100);
+    assert_eq!((data[0].0, data[0].1, data[0].4), (New, 0, None));
+    assert_eq!(forward.facts.stream.bytes, 100);
     assert_eq!(forward.observed.acks[1].newly_acked, 100);
-    assert_eq!(forward.facts.mss, 536);
+    assert_eq!(forward.facts.stream.mss, 536);
 }
 
 #[test]
@@ -238,7 +234,7 @@ fn sequence_numbers_wrap_without_a_seam() {
     }
     let forward = script.forward();
     assert!(kinds(&forward).iter().all(|&kind| kind == New));
-    assert_eq!(forward.facts.bytes, 4_000);
+    assert_eq!(forward.facts.stream.bytes, 4_000);
     assert_eq!(forward.observed.data[39].1, 3_900);
 }
 
@@ -261,8 +257,11 @@ fn old_data_is_retransmitted_reordered_or_captured_twice() {
         [New, New, Duplicate, NewAfterGap, Reordered, NewAfterGap, Retransmission, Retransmission];
     assert_eq!(kinds(&forward), expect);
     let facts = &forward.facts;
-    assert_eq!((facts.duplicates, facts.reordered, facts.retransmissions), (1, 1, 2));
-    assert_eq!((facts.gaps, facts.segments, facts.bytes), (2, 7, 600));
+    assert_eq!(
+        (facts.packets.duplicates, facts.packets.reordered, facts.packets.retransmissions),
+        (1, 1, 2)
+    );
+    assert_eq!((facts.stream.gaps, facts.packets.segments, facts.stream.bytes), (2, 7, 600));
     // Karn: an ACK for bytes sent twice times nothing.
     let ack = forward.observed.acks[0];
     assert_eq!((ack.newly_acked, ack.oldest_age, ack.newest_age), (600, None, None));
@@ -288,7 +287,7 @@ fn an_ack_for_data_that_the_capture_lacks_counts_it_as_unseen() {
     let forward =
         script.wait(1.0).packet_with(0, Flags::ACK, 100, 0, 200, |s| s.ip_id -= 2).forward();
     assert_eq!(kinds(&forward), [New, New, Reordered]);
-    assert_eq!((forward.facts.unseen_bytes, forward.facts.bytes), (200, 350));
+    assert_eq!((forward.facts.stream.unseen_bytes, forward.facts.stream.bytes), (200, 350));
     assert_eq!(forward.observed.acks[0].oldest_age, Some(Span::from_millis(30)));
 }
 
@@ -302,9 +301,17 @@ fn keep_alives_and_zero_window_probes_are_no_data() {
     let forward = script.wait(200.0).packet(0, Flags::ACK, 99, 0, 1).forward();
     assert_eq!(kinds(&forward), [New, Probe, Probe]);
     let facts = &forward.facts;
-    assert_eq!((facts.probes, facts.zero_windows, facts.segments, facts.bytes), (2, 2, 1, 100));
-    assert_eq!(facts.duplicate_acks, 0);
-    assert_eq!(forward.observed.data[1].5, Some(0));
+    assert_eq!(
+        (
+            facts.packets.probes,
+            facts.packets.zero_windows,
+            facts.packets.segments,
+            facts.stream.bytes
+        ),
+        (2, 2, 1, 100)
+    );
+    assert_eq!(facts.packets.duplicate_acks, 0);
+    assert_eq!(forward.observed.data[1].4, Some(0));
 }
 
 #[test]
@@ -313,12 +320,12 @@ fn duplicate_acks_need_data_in_flight_and_an_unchanged_window() {
     script.handshake().data(0, 100).data(200, 100).wait(30.0).ack(100).ack(100);
     script.packet_with(1, Flags::ACK, 0, 100, 0, |s| s.window = 2_000);
     script.packet_with(1, Flags::ACK, 0, 100, 0, |s| {
-        (s.window, s.options.sack_blocks, s.options.sack_first) = (2_500, 1, Some((200, 300)));
+        (s.window, s.options.sack_blocks) = (2_500, 1);
     });
     let forward = script.data(100, 100).wait(30.0).ack(300).forward();
     let duplicates: Vec<bool> = forward.observed.acks.iter().map(|a| a.duplicate).collect();
     assert_eq!(duplicates, [false, true, false, true, false]);
-    assert_eq!((forward.facts.duplicate_acks, forward.facts.sack_acks), (2, 1));
+    assert_eq!((forward.facts.packets.duplicate_acks, forward.facts.packets.sack_acks), (2, 1));
     assert_eq!(forward.facts.window.unwrap().max, 10_000);
 }
 
@@ -329,13 +336,13 @@ fn a_pure_ack_captured_twice_counts_once() {
     script.ip_id[1] -= 1;
     let reports = script.wait(0.01).ack(100).finish();
     let [forward, backward] = &reports.flows[0].directions;
-    assert_eq!((forward.facts.pure_acks, backward.facts.duplicates), (1, 1));
+    assert_eq!((forward.facts.packets.pure_acks, backward.facts.packets.duplicates), (1, 1));
 }
 
 #[test]
 fn fin_closes_both_ways_and_a_new_syn_begins_a_new_connection() {
     let mut script = Script::new();
-    let fin = Flags::FIN | Flags::ACK;
+    let fin = Flags::FIN.with(Flags::ACK);
     script.handshake().data(0, 100).packet(0, fin, 100, 0, 0).wait(30.0);
     script.packet(1, fin, 0, 101, 0).wait(0.1).packet(0, Flags::ACK, 101, 1, 0);
     script.isn = [5_000_000, 6_000_000];
@@ -344,7 +351,7 @@ fn fin_closes_both_ways_and_a_new_syn_begins_a_new_connection() {
     let endings: Vec<_> = reports.flows.iter().map(|f| (f.id, f.ending)).collect();
     assert_eq!(endings, [(1, Ending::Closed), (2, Ending::CaptureEnd)]);
     let [forward, backward] = &reports.flows[0].directions;
-    assert_eq!((forward.facts.bytes, backward.facts.bytes), (100, 0));
+    assert_eq!((forward.facts.stream.bytes, backward.facts.stream.bytes), (100, 0));
     let fin = forward.observed.data[1];
     assert_eq!((fin.0, fin.1, fin.2), (New, 100, 0));
     assert_eq!(forward.observed.acks[0].newly_acked, 100);
@@ -373,7 +380,7 @@ fn timestamps_that_return_time_the_senders_half_at_the_receiver() {
         script.wait(0.02).ack(sent).wait(50.0);
         let stamp = script.ms as u32;
         script.packet_with(0, Flags::ACK, sent, 0, 1_448, |s| {
-            s.options.timestamp = Some((stamp, echo));
+            s.options.timestamp = Some(Timestamp { value: stamp, echo });
         });
         sent += 1_448;
         script.ack(sent).wait(1.0);

@@ -7,20 +7,30 @@ use std::net::IpAddr;
 
 use acklab_core::time::Span;
 
-use super::facts::CapturePoint;
+use super::facts::{CapturePoint, Vantage};
 
-/// Locates the capture point as the direction from end 0 to end 1 sees it, with a confidence from
-/// 0 to 1. Given are both addresses, the least times to each end and back, the time to live of the
-/// packets from each.
-pub(super) fn locate(
-    addrs: [IpAddr; 2],
-    halves: [Option<Span>; 2],
-    ttls: [Option<u8>; 2],
-) -> (CapturePoint, f64) {
+/// What one end of a connection shows of the capture point.
+#[derive(Clone, Copy)]
+pub(super) struct End {
+    pub(super) addr: IpAddr,
+    /// The least time to it and back.
+    pub(super) half: Option<Span>,
+    /// Time to live of its packets.
+    pub(super) ttl: Option<u8>,
+}
+
+/// Locates the capture point as the direction from end 0 to end 1 sees it.
+pub(super) fn locate(ends: [End; 2]) -> Vantage {
+    let (point, confidence) = weigh(ends);
+    Vantage { point, confidence }
+}
+
+fn weigh(ends: [End; 2]) -> (CapturePoint, f64) {
+    let (addrs, halves) = (ends.map(|end| end.addr), ends.map(|end| end.half));
     if addrs[0] == addrs[1] || addrs.iter().all(|a| a.to_canonical().is_loopback()) {
         return (CapturePoint::Loopback, 1.0);
     }
-    let hops = ttls.map(|ttl| ttl.and_then(hops));
+    let hops = ends.map(|end| end.ttl.and_then(hops));
     let point = |end: usize| [CapturePoint::Sender, CapturePoint::Receiver][end];
     let ttl_says = match hops {
         [Some(0), Some(1..)] => Some(0),
@@ -48,12 +58,15 @@ pub(super) fn locate(
     }
 }
 
-/// The same point as the opposite direction sees it.
-pub(super) fn from_the_other_side(point: CapturePoint) -> CapturePoint {
-    match point {
-        CapturePoint::Sender => CapturePoint::Receiver,
-        CapturePoint::Receiver => CapturePoint::Sender,
-        other => other,
+impl Vantage {
+    /// The same as the opposite direction sees it.
+    pub(super) fn reversed(self) -> Self {
+        let point = match self.point {
+            CapturePoint::Sender => CapturePoint::Receiver,
+            CapturePoint::Receiver => CapturePoint::Sender,
+            other => other,
+        };
+        Self { point, ..self }
     }
 }
 
@@ -83,8 +96,9 @@ mod tests {
     fn the_near_end_is_found_by_time_and_by_hops() {
         let addrs = [IpAddr::from([192, 0, 2, 1]), IpAddr::from([198, 51, 100, 1])];
         let (short, long) = (Some(Span::from_micros(40)), Some(Span::from_millis(30)));
-        let check = |halves, ttls, expect: CapturePoint| {
-            assert_eq!(locate(addrs, halves, ttls).0, expect, "{halves:?} {ttls:?}");
+        let check = |halves: [_; 2], ttls: [_; 2], expect: CapturePoint| {
+            let end = |i: usize| End { addr: addrs[i], half: halves[i], ttl: ttls[i] };
+            assert_eq!(locate([end(0), end(1)]).point, expect, "{halves:?} {ttls:?}");
         };
         check([short, long], [Some(64), Some(52)], CapturePoint::Sender);
         check([long, short], [Some(52), Some(64)], CapturePoint::Receiver);

@@ -10,45 +10,28 @@
 //! passed over. Checksums are not looked at: captures at the sender precede the offload that fills
 //! them in. Left out: 802.11, MPLS, tunnels (the outer packet is no TCP then).
 
-mod encode;
 mod ip;
+mod skip;
 mod tcp;
+
+pub(crate) use skip::Skip;
 
 use crate::capture::{Frame, LinkType};
 use crate::segment::Segment;
 
-pub use encode::encode;
-
-/// Why a frame gives no segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Skip {
-    /// The link type is none that is understood.
-    LinkType,
-    /// ARP, 802.3/LLC, LLDP and the like.
-    NotIp,
-    /// UDP, ICMP and the like.
-    NotTcp,
-    /// An IP fragment after the first.
-    Fragment,
-    /// The capture does not hold the frame's headers.
-    Snapped,
-    /// The headers contradict themselves: a TCP or IP header length that cannot be.
-    Malformed,
-}
-
 /// A segment, and whether its IP header told the truth.
 #[derive(Clone, Debug)]
-pub struct Dissected<'a> {
+pub(crate) struct Dissected<'a> {
     /// The segment.
-    pub segment: Segment<'a>,
+    pub(crate) segment: Segment<'a>,
     /// The IP length exceeds the frame or falls short of the headers; the frame's length was used.
-    pub length_lies: bool,
+    pub(crate) length_lies: bool,
 }
 
 /// Reads the TCP segment in a frame.
 #[expect(clippy::inline_always, reason = "a segment returned through memory costs 10 % of a run")]
 #[inline(always)]
-pub fn dissect<'a>(frame: &Frame<'a>) -> Result<Dissected<'a>, Skip> {
+pub(crate) fn dissect<'a>(frame: &Frame<'a>) -> Result<Dissected<'a>, Skip> {
     let (header_len, version) = network_layer(frame.link, frame.bytes)?;
     let packet = &frame.bytes[header_len..];
     // A frame may be longer in the capture than it says it was; then believe the capture.
@@ -145,5 +128,7 @@ fn ppp(bytes: &[u8]) -> Result<(usize, Version), Skip> {
 /// More tags than any network stacks.
 const VLAN_TAGS_MAX: usize = 4;
 
+#[cfg(test)]
+mod made;
 #[cfg(test)]
 mod tests;

@@ -9,23 +9,21 @@ mod recorder;
 use std::fmt;
 
 use acklab_core::event::Interest;
-use acklab_core::time::Time;
+use acklab_core::time::{Span, Time};
 use acklab_sim::World;
 
 use self::recorder::GraphRecorder;
 use super::network::NetworkRecorder;
 use super::network_signals::{Source, follow, of_flows, of_network};
-use super::{Axis, Capture, Replication, Scenario};
-use crate::measured::MetricDoc;
-use crate::network_file::{NetworkFile, Traffic};
-use crate::parameter::{Kind, Parameter, SetError, Settings};
+use super::{Capture, Declaration, Replication, Scenario};
+use crate::network_file::{self, NetworkFile, Traffic};
+use crate::parameter::{DURATION, Kind, Parameter, SetError, Settings};
 use crate::signal::{Segment, Signal, Watch};
 
 /// A network from a file.
 pub struct Graph {
     file: NetworkFile,
-    summary: &'static str,
-    parameters: &'static [Parameter],
+    declaration: Declaration,
     /// Names of the links, by their index.
     links: &'static [&'static str],
 }
@@ -45,20 +43,25 @@ impl Graph {
         let links: &'static [&'static str] = links.leak();
         let parameters = vec![
             Parameter {
-                name: "duration",
+                name: DURATION,
                 default: forever(&file.duration().to_string()),
                 kind: Kind::Span,
                 doc: "Simulated time.",
             },
             Parameter {
-                name: "watch",
+                name: WATCH,
                 default: links[file.watch() as usize],
                 kind: Kind::Choice(links),
                 doc: "The link whose queue is measured.",
             },
         ];
-        let summary = forever(file.about().unwrap_or("a network of one's own, from a file"));
-        Box::leak(Box::new(Self { file, summary, parameters: parameters.leak(), links }))
+        let declaration = Declaration {
+            summary: forever(file.about().unwrap_or("a network of one's own, from a file")),
+            parameters: parameters.leak(),
+            replications: file.replications(),
+            ..NETWORK
+        };
+        Box::leak(Box::new(Self { file, declaration, links }))
     }
 
     /// The number of each flow over TCP in the file.
@@ -75,72 +78,51 @@ impl Graph {
         signals
     }
 
+    fn duration(&self, settings: &Settings) -> Span {
+        settings.duration().unwrap_or(self.file.duration())
+    }
+
     /// Index of the watched link.
     fn watched(&self, settings: &Settings) -> u32 {
-        let name = settings.choice("watch");
-        self.links.iter().position(|link| *link == name).unwrap_or_default() as u32
+        let name = settings.get::<&str>(WATCH);
+        let index = self.links.iter().position(|link| Some(*link) == name);
+        index.map_or(self.file.watch(), |index| index as u32)
     }
 }
 
+/// What all networks have in common.
+const NETWORK: Declaration = Declaration {
+    name: network_file::SCENARIO,
+    doc: "Nodes, links and flows as a file describes them; docs/network-file.md has the format. Packets \
+          take the way of fewest links, and hosts take no time. Throughput, fairness and \
+          retransmissions are those of the flows over TCP; queue, drops and marks those of the link \
+          that is watched, in its direction.",
+    metrics: &recorder::METRICS,
+    main_metric: "throughput_bps",
+    side_metrics: &["jain", "queue_mean_packets", "drops", "marks", "retransmissions", "timeouts"],
+    terms: &["rtt"],
+    ..Declaration::EMPTY
+};
+
+const WATCH: &str = "watch";
+
 impl Scenario for Graph {
-    fn name(&self) -> &'static str {
-        "network"
-    }
-
-    fn summary(&self) -> &'static str {
-        self.summary
-    }
-
-    fn doc(&self) -> &'static str {
-        "Nodes, links and flows as a file describes them; docs/network-file.md has the format. Packets \
-         take the way of fewest links, and hosts take no time. Throughput, fairness and \
-         retransmissions are those of the flows over TCP; queue, drops and marks those of the link \
-         that is watched, in its direction."
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        self.parameters
-    }
-
-    fn metrics(&self) -> &'static [MetricDoc] {
-        &recorder::METRICS
-    }
-
-    fn main_metric(&self) -> &'static str {
-        "throughput_bps"
-    }
-
-    fn side_metrics(&self) -> &'static [&'static str] {
-        &["jain", "queue_mean_packets", "drops", "marks", "retransmissions", "timeouts"]
-    }
-
-    fn replications(&self) -> u64 {
-        self.file.replications()
-    }
-
-    fn grid(&self) -> &'static [Axis] {
-        &[]
-    }
-
-    fn terms(&self) -> &'static [&'static str] {
-        &["rtt"]
+    fn declaration(&self) -> &Declaration {
+        &self.declaration
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SetError> {
-        let duration = settings.span("duration");
+        let duration = self.duration(settings);
         let late = self.file.flows().iter().find(|(.., flow)| flow.start >= Time::ZERO + duration);
-        let reason = match late {
-            Some((.., flow)) => {
-                let start = flow.start.since(Time::ZERO);
-                format!("must be longer: flow {:?} starts at {start}", flow.name)
-            }
-            None => return Ok(()),
-        };
-        Err(SetError::BadValue { name: "duration".into(), text: duration.to_string(), reason })
+        late.map_or(Ok(()), |(.., flow)| {
+            let start = flow.start.since(Time::ZERO);
+            let reason = format!("must be longer: flow {:?} starts at {start}", flow.name);
+            Err(settings.refuse(DURATION, reason))
+        })
     }
 
     fn packets(&self, settings: &Settings) -> u64 {
-        self.file.packets(settings.span("duration").as_secs_f64()) as u64
+        self.file.packets(self.duration(settings).as_secs_f64()) as u64
     }
 
     fn network_file(&self) -> Option<&NetworkFile> {
@@ -180,7 +162,7 @@ impl Scenario for Graph {
             world.tap(node);
         }
         model::open_flows(&mut world, &self.file, seed);
-        let end = Time::ZERO + settings.span("duration");
+        let end = Time::ZERO + self.duration(settings);
         world.run_until(end);
         world.tell_departures(watched, end);
         let events = world.events();

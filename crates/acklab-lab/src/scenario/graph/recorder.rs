@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use acklab_core::event::{Event, EventKind};
+use acklab_core::options::joined;
 use acklab_core::packet::{Body, NodeId, Packet};
 use acklab_core::time::Time;
 use acklab_sim::Observer;
@@ -216,16 +217,5 @@ const OWN: [MetricDoc; 5] = [
     },
 ];
 
-pub(super) const METRICS: [MetricDoc; OWN.len() + NETWORK_METRICS.len()] = {
-    let mut all = [OWN[0]; OWN.len() + NETWORK_METRICS.len()];
-    let mut i = 0;
-    while i < all.len() {
-        all[i] = if i < NETWORK_METRICS.len() {
-            NETWORK_METRICS[i]
-        } else {
-            OWN[i - NETWORK_METRICS.len()]
-        };
-        i += 1;
-    }
-    all
-};
+pub(super) const METRICS: [MetricDoc; OWN.len() + NETWORK_METRICS.len()] =
+    joined(OWN[0], &[&NETWORK_METRICS, &OWN]);

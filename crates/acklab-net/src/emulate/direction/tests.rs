@@ -63,7 +63,7 @@ fn every_frame_is_accounted_for_and_slots_are_used_again() {
         duplication: Some(Duplication { share: Share::independent(0.1), packets }),
         ..Impairments::default()
     };
-    let queue = Discipline::DropTail(Limit::packets(20));
+    let queue = Discipline::drop_tail(Limit::packets(20));
     let config = config().with_impairments(impairments).with_queue(queue).with_jitter(Span::ZERO);
     let mut direction = Direction::new(0, 1, config);
     let left = pass(&mut direction, 20_000, Span::from_micros(980));

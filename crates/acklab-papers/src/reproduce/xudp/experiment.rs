@@ -9,6 +9,7 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::{Observer, Topology, World};
 
+use super::parameters::{Obsolete, Order, Set, Timer, YesNo};
 use super::protocol::application::Application;
 use super::protocol::packet::Wire;
 use super::protocol::{Sending, Server, Setup, server};
@@ -140,10 +141,10 @@ impl Log {
 
 /// The policy of the thesis's timer.
 pub fn timer(settings: &Settings) -> Profile {
-    let period = settings.span("ack_timer");
-    match settings.choice("timer") {
-        "tick" if !period.is_zero() => Profile::Tick { segments: u32::MAX, period, ticks: 1 },
-        _ => Profile::Delayed { segments: u32::MAX, delay: period },
+    let Set { ack_timer: period, timer, .. } = settings.read();
+    match timer {
+        Timer::Tick if !period.is_zero() => Profile::tick(u32::MAX, period, 1),
+        _ => Profile::delayed(u32::MAX, period),
     }
 }
 
@@ -155,10 +156,11 @@ pub fn run(
     cut: Span,
     seed: u64,
 ) -> Log {
+    let set: Set = settings.read();
     let mut topology = Topology::default();
     let (a, b) = (topology.node(), topology.node());
     let rate = BitRate::from_bps(ETHERNET_BPS).unwrap_or(BitRate::INFINITE);
-    let link = LinkConfig::new(rate, settings.span("delay")).with_loss(settings.number("loss"));
+    let link = LinkConfig::new(rate, set.delay).with_loss(set.loss);
     topology.duplex(a, b, &link);
     let mut world = World::new(&topology, seed, Interest::MESSAGE, Log::default());
     let (local, remote) = (Addr { node: a, port: PORT }, Addr { node: b, port: PORT });
@@ -171,11 +173,11 @@ pub fn run(
             local,
             remote,
             wire: wire.clone(),
-            sending: sending(settings),
+            sending: sending(&set),
             policy: policy.policy(phase.uniform()),
-            per_packet: settings.span("host"),
-            buffer: settings.count("buffer") as usize,
-            reads_first: settings.choice("order") == "read-first",
+            per_packet: set.host,
+            buffer: set.buffer as usize,
+            reads_first: set.order == Order::ReadFirst,
             application,
         };
         world.attach(local, Box::new(Server::new(setup)));
@@ -184,23 +186,23 @@ pub fn run(
     world.into_observer()
 }
 
-fn sending(settings: &Settings) -> Sending {
+fn sending(set: &Set) -> Sending {
     Sending {
-        packet: settings.count("packet") as u32,
-        parcels_ahead: settings.count("parcels_ahead"),
-        exchange: settings.count("exchange") as u32,
+        packet: set.packet,
+        parcels_ahead: set.parcels_ahead,
+        exchange: set.exchange,
         window: WindowRules {
-            initial: settings.count("window_initial") as f64,
-            most: settings.count("window_most") as f64,
-            restart: settings.choice("restart") == "yes",
+            initial: set.window_initial as f64,
+            most: set.window_most as f64,
+            restart: set.restart == YesNo::Yes,
         },
         timeout: TimeoutRules {
-            initial: settings.span("rto_initial"),
-            least: settings.span("rto_least"),
-            deviations: settings.number("rto_deviations"),
+            initial: set.rto_initial,
+            least: set.rto_least,
+            deviations: set.rto_deviations,
         },
-        drop_begun: settings.choice("obsolete") == "begun",
-        karn: settings.choice("karn") == "yes",
+        drop_begun: set.obsolete == Obsolete::Begun,
+        karn: set.karn == YesNo::Yes,
     }
 }
 

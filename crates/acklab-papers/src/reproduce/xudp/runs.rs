@@ -6,6 +6,7 @@ use acklab_lab::parameter::Settings;
 
 use super::experiment::{self, Figures, Log};
 use super::paper::{self, Printed};
+use super::parameters::Set;
 use super::protocol::application::Application;
 
 /// One run.
@@ -43,10 +44,8 @@ pub const TIMER_TWEAKED: &str = "with the timer, window tweaked";
 
 /// The program of section 8.1.
 pub(super) fn stream(settings: &Settings) -> Application {
-    Application::Stream {
-        bytes: settings.count("parcel") as u32,
-        parcels: settings.count("parcels"),
-    }
+    let Set { parcel: bytes, parcels, .. } = settings.read();
+    Application::Stream { bytes, parcels }
 }
 
 /// Frames as in section 8.5, with the time after which they are obsolete.
@@ -57,7 +56,7 @@ pub(super) fn frames(per_second: u64, parcels: u64) -> Application {
 
 /// The stream's log under one ACK policy.
 pub(super) fn stream_log(settings: &Settings, policy: &Profile, seed: u64) -> Log {
-    experiment::run(settings, policy, stream(settings), settings.span("cut"), seed)
+    experiment::run(settings, policy, stream(settings), settings.read::<Set>().cut, seed)
 }
 
 /// Tables 8.1 and 8.2, and the two corners between them.
@@ -73,7 +72,7 @@ pub(super) fn stream_runs(settings: &Settings, seed: u64) -> Vec<Run> {
     ]
     .map(|(name, settings, policy, printed)| {
         let log = stream_log(settings, policy, seed);
-        Run { printed, ..Run::new(name, settings.count("parcels"), log) }
+        Run { printed, ..Run::new(name, settings.read::<Set>().parcels, log) }
     })
     .into()
 }
@@ -86,7 +85,7 @@ pub(super) fn frame_runs(settings: &Settings, seed: u64) -> Vec<Run> {
         changed.set("host", time).expect("times as this one prints them");
         changed
     };
-    let loaded = host(&settings.span("loaded_host").to_string());
+    let loaded = host(&settings.read::<Set>().loaded_host.to_string());
     let idle = host("0");
     [
         ("10 frames a second", &march, 10, 291, Some(paper::TABLE_8_5)),
@@ -106,7 +105,7 @@ pub(super) fn frame_runs(settings: &Settings, seed: u64) -> Vec<Run> {
 /// The settings under the window's rules of the second day.
 fn tweaked(settings: &Settings) -> Settings {
     let mut tweaked = settings.clone();
-    let most = settings.count("tweaked_window").to_string();
+    let most = settings.read::<Set>().tweaked_window.to_string();
     for (name, value) in [("restart", "no"), ("window_most", most.as_str())] {
         tweaked.set(name, value).expect("both limits are the same");
     }

@@ -6,7 +6,7 @@
 //! packets. What the protocol calls its round trip has the peer's reported ACK delay taken off, so
 //! a timer at the receiver does not show in it; it shows in the rate.
 
-use acklab_core::ack::tick::Tick;
+use acklab_core::ack::tick::{self, Tick};
 use acklab_core::ack::{AckPolicy, DataSample, Decision, Factory, Profile};
 use acklab_core::endpoint::Endpoint as _;
 use acklab_core::event::{Interest, Sink};
@@ -25,6 +25,7 @@ use acklab_sim::rudp::{Host, User};
 use acklab_sim::{Topology, World};
 
 use super::experiment::{self, Log};
+use super::parameters::Set;
 use super::protocol::application::Application;
 use super::protocol::packet::Kind;
 use super::runs::{FRAMES_CUT, Run, frames, stream, stream_log};
@@ -51,9 +52,8 @@ pub const IDLE_REMOVED: &str = "1997, timer removed, host=0";
 
 /// Everything that today's protocol is asked to do, and that of 1997 on as fast a computer.
 pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Run> {
-    let cut = settings.span("cut");
-    let parcels = settings.count("parcels");
-    let tick = || Profile::Tick { segments: u32::MAX, period: TICK, ticks: 1 };
+    let Set { cut, parcels, .. } = settings.read();
+    let tick = || Profile::tick(u32::MAX, TICK, 1);
     let mut runs: Vec<Run> = [
         (TODAY, None, MANY),
         (TODAY_ONE, None, 1),
@@ -103,16 +103,17 @@ impl AckPolicy for EndsAtOnce {
 }
 
 fn ends_at_once() -> Profile {
-    let policy = || EndsAtOnce(Tick::new(u32::MAX, TICK, 1, Span::ZERO));
-    Profile::Custom(Factory::new(move || Box::new(policy())))
+    let options = tick::Options { segments: u32::MAX, period: TICK, ticks: 1 };
+    Profile::Custom(Factory::new(move |_| Box::new(EndsAtOnce(Tick::new(0.0, options)))))
 }
 
 /// One connection over the wire until the sender is done or the run is cut off.
 fn carry(settings: &Settings, ack: Option<Profile>, sender: Sender, cut: Span, seed: u64) -> Log {
+    let Set { delay, loss, .. } = settings.read();
     let rate = BitRate::from_bps(UNFRAMED_BPS).unwrap_or(BitRate::INFINITE);
-    let link = LinkConfig::new(rate, settings.span("delay"))
-        .with_queue(Discipline::DropTail(Limit::packets(INTERFACE_QUEUE)))
-        .with_loss(settings.number("loss"));
+    let link = LinkConfig::new(rate, delay)
+        .with_queue(Discipline::drop_tail(Limit::packets(INTERFACE_QUEUE)))
+        .with_loss(loss);
     let mut topology = Topology::default();
     let [local, remote] = [topology.node(), topology.node()].map(|node| Addr { node, port: PORT });
     topology.duplex(local.node, remote.node, &link);

@@ -1,152 +1,129 @@
 //! Queueing disciplines and congestion controls as the settings describe them.
 
 use acklab_core::cc::{Algorithm, Factory, ance, balance, encn as encn_sender};
-use acklab_core::queue::ecn::{Ect, NotEct, Treatment};
+use acklab_core::queue::ecn::Treatment;
 use acklab_core::queue::{Discipline, Limit, codel, encn, jersey, pie, red, threshold};
 
 use super::echo::EachAck;
-use acklab_lab::parameter::Settings;
+use super::parameters::{Above, Bandwidth, DepartureRate, Echo, Service, Set, SlowStartChoice};
 
 /// The congestion control of every flow.
-pub(super) fn congestion_control(settings: &Settings) -> Algorithm {
-    match settings.choice("cc") {
-        "ance" => Algorithm::Ance(ance::Options {
-            queue_min: qmin_bytes(settings),
-            bandwidth: match settings.choice("ance_bandwidth") {
-                "true" => ance::Bandwidth::Oracle(settings.rate("rate")),
-                _ => ance::Bandwidth::Estimated,
+pub(super) fn congestion_control(set: &Set) -> Algorithm {
+    let own = &set.balance;
+    match set.cc() {
+        Algorithm::Ance(plain) => Algorithm::Ance(ance::Options {
+            queue_min: (own.qmin * f64::from(set.tcp.packet)) as u64,
+            bandwidth: match own.ance_bandwidth {
+                Bandwidth::True => ance::Bandwidth::Oracle(set.network.rate),
+                Bandwidth::Estimated => ance::Bandwidth::Estimated,
             },
-            spacing: match settings.choice("ance_spacing") {
-                "second-smallest" => ance::Spacing::SecondSmallest,
-                "per-round-trip" => ance::Spacing::PerRoundTrip,
-                _ => ance::Spacing::Smallest,
-            },
-            equation2: match settings.choice("ance_equation_2") {
-                "literal" => ance::Equation2::Literal,
-                "ack-length" => ance::Equation2::AckLength,
-                _ => ance::Equation2::Corrected,
-            },
-            window: window(settings, balance::SlowStart::Algorithm1),
-            ..ance::Options::default()
+            spacing: own.ance_spacing,
+            equation2: own.ance_equation_2,
+            window: window(set, balance::SlowStart::Algorithm1),
+            ..plain
         }),
-        "encn" => Algorithm::Encn(encn_sender::Options {
-            window: window(settings, balance::SlowStart::Prose),
-        }),
-        "reno" if settings.choice("ecn_echo") == "each-ack" => {
+        Algorithm::Encn(_) => {
+            Algorithm::Encn(encn_sender::Options { window: window(set, balance::SlowStart::Prose) })
+        }
+        Algorithm::Reno if set.tcp.ecn_echo == Echo::EachAck => {
             Algorithm::Custom(Factory::new(|start| Box::new(EachAck::new(start))))
         }
-        name => name.parse().expect("a declared congestion control"),
+        other => other,
     }
 }
 
 /// The window rule that ANCE and ENCN share.
-fn window(settings: &Settings, auto: balance::SlowStart) -> balance::Options {
+fn window(set: &Set, auto: balance::SlowStart) -> balance::Options {
     balance::Options {
-        slow_start: match settings.choice("slow_start") {
-            "algorithm-1" => balance::SlowStart::Algorithm1,
-            "prose" => balance::SlowStart::Prose,
-            _ => auto,
+        slow_start: match set.balance.slow_start {
+            SlowStartChoice::Algorithm1 => balance::SlowStart::Algorithm1,
+            SlowStartChoice::Prose => balance::SlowStart::Prose,
+            SlowStartChoice::Auto => auto,
         },
-        bf_floor: settings.number("bf_floor"),
-        rwnd: settings.count("rwnd") as u32,
+        bf_floor: set.balance.bf_floor,
+        rwnd: set.tcp.rwnd,
         ..balance::Options::default()
     }
 }
 
-/// Qmin in bytes on the wire.
-fn qmin_bytes(settings: &Settings) -> u64 {
-    (settings.number("qmin") * settings.count("packet") as f64) as u64
-}
-
 /// The bottleneck's queue.
-pub(super) fn discipline(settings: &Settings) -> Discipline {
-    let limit = limit(settings);
-    let discipline = match settings.choice("queue") {
-        "drop-tail" => return Discipline::DropTail(limit),
-        "red" => Discipline::Red(red(settings)),
-        "codel" => Discipline::Codel(codel::Config {
-            target: settings.span("codel_target"),
-            interval: settings.span("codel_interval"),
-            variant: match settings.choice("codel") {
-                "rfc8289" => codel::Variant::Rfc8289,
-                _ => codel::Variant::Article2012,
-            },
-            ..codel::Config::packets(limit.packets)
+pub(super) fn discipline(set: &Set) -> Discipline {
+    let (own, limit) = (&set.queues, limit(set));
+    let k = f64::from(own.dctcp_k);
+    let discipline = match set.queue().for_packets(limit.packets) {
+        Discipline::Red(_) => Discipline::Red(red(set)),
+        Discipline::Codel(plain) => Discipline::Codel(codel::Options {
+            target: own.codel_target,
+            interval: own.codel_interval,
+            variant: own.codel,
+            ..plain
         }),
-        "pie" => Discipline::Pie(pie(settings, limit.packets)),
-        "encn" => Discipline::Encn(encn::Config {
-            q_min: settings.number("qmin"),
-            ..encn::Config::packets(limit.packets)
-        }),
-        "jersey" => Discipline::Jersey(jersey::Config {
-            threshold: settings.number("jersey_threshold"),
-            ..jersey::Config::packets(limit.packets)
-        }),
-        "edctcp" => Discipline::Edctcp(threshold(settings, limit.packets)),
-        "threshold" => Discipline::Threshold(threshold(settings, limit.packets)),
-        name => Discipline::by_name(name, limit.packets).expect("a declared discipline"),
+        Discipline::Pie(_) => Discipline::Pie(pie(set, limit.packets)),
+        Discipline::Encn(plain) => {
+            Discipline::Encn(encn::Options { q_min: set.balance.qmin, ..plain })
+        }
+        Discipline::Jersey(plain) => {
+            Discipline::Jersey(jersey::Options { threshold: own.jersey_threshold, ..plain })
+        }
+        Discipline::Edctcp(plain) => {
+            Discipline::Edctcp(threshold::Options { threshold: k, ..plain })
+        }
+        Discipline::Threshold(plain) => {
+            Discipline::Threshold(threshold::Options { threshold: k, ..plain })
+        }
+        other => other,
     };
-    discipline.with_limit(limit).with_ecn(treatment(settings))
+    discipline.with_limit(limit).with_ecn(treatment(set))
 }
 
-fn red(settings: &Settings) -> red::Config {
-    let above = settings.choice("red_above");
-    red::Config {
-        min_threshold: settings.number("red_min"),
-        max_threshold: settings.number("red_max"),
-        max_probability: settings.number("red_pmax"),
-        weight: settings.number("red_weight"),
-        mean_packet: settings.count("packet") as u32,
-        spacing: match settings.choice("red_count") {
-            "uniform" => red::Spacing::Uniform,
-            _ => red::Spacing::Geometric,
+fn red(set: &Set) -> red::Options {
+    let own = &set.queues;
+    red::Options {
+        min_threshold: own.red_min,
+        max_threshold: own.red_max,
+        max_probability: own.red_pmax,
+        weight: own.red_weight,
+        mean_packet: set.tcp.packet,
+        spacing: own.red_count,
+        above_max: if own.red_above == Above::Drop {
+            red::AboveMax::Drop
+        } else {
+            red::AboveMax::Mark
         },
-        above_max: if above == "drop" { red::AboveMax::Drop } else { red::AboveMax::Mark },
-        gentle: above == "gentle",
-        ..red::Config::packets(u32::MAX)
+        gentle: own.red_above == Above::Gentle,
+        ..red::Options::default()
     }
 }
 
-fn pie(settings: &Settings, packets: u32) -> pie::Config {
-    let variant = match settings.choice("pie") {
-        "hpsr2013" => pie::Config::hpsr_2013(packets),
-        _ => pie::Config::packets(packets),
+fn pie(set: &Set, packets: u32) -> pie::Options {
+    let variant = match set.queues.pie {
+        pie::Tuning::Hpsr2013 => pie::Options::hpsr_2013(packets),
+        pie::Tuning::Rfc8033 => pie::Options::packets(packets),
     };
-    pie::Config {
-        target: settings.span("pie_target"),
-        mean_packet: settings.count("packet") as u32,
-        delay: match settings.choice("pie_rate") {
-            "measured" => pie::Delay::Departures { threshold: 16_384 },
-            _ => pie::Delay::KnownRate,
+    pie::Options {
+        target: set.queues.pie_target,
+        mean_packet: set.tcp.packet,
+        delay: match set.queues.pie_rate {
+            DepartureRate::Measured => pie::Delay::Departures,
+            DepartureRate::Known => pie::Delay::KnownRate,
         },
         ..variant
     }
 }
 
-fn threshold(settings: &Settings, packets: u32) -> threshold::Config {
-    threshold::Config {
-        threshold: settings.count("dctcp_k") as f64,
-        ..threshold::Config::packets(packets)
-    }
-}
-
 /// What happens to packets that a discipline chooses. Without a control loop there is nothing to
 /// exempt but bare ACKs.
-fn treatment(settings: &Settings) -> Treatment {
-    let exempt = !settings.has("ncs_early") || settings.choice("ncs_early") == "exempt";
-    Treatment {
-        ect: if settings.choice("ecn") == "on" { Ect::Mark } else { Ect::Drop },
-        not_ect: if exempt && settings.choice("ecn") == "on" {
-            NotEct::Exempt
-        } else {
-            NotEct::Drop
-        },
+fn treatment(set: &Set) -> Treatment {
+    match (set.tcp.ecn.is_on(), set.control.ncs_early) {
+        (false, _) => Treatment::Drop,
+        (true, Treatment::Drop) if set.dumbbell => Treatment::Mark,
+        (true, _) => Treatment::Exempt,
     }
 }
 
 /// What may wait at each router.
-fn limit(settings: &Settings) -> Limit {
-    let packets = settings.count("buffer") as u32;
+fn limit(set: &Set) -> Limit {
+    let packets = set.network.buffer;
     // The queue counts what waits; the packet in service has left it.
-    Limit::packets(if settings.choice("service") == "within" { packets - 1 } else { packets })
+    Limit::packets(packets - u32::from(set.network.service == Service::Within))
 }

@@ -10,10 +10,10 @@
 //! Host processing time is jitter on each TCP host's own uplink.
 
 use acklab_control::{
-    Actuation, ControllerPeer, ControllerSetup, Driven, Integration, Missing, PidGains, PlantPeer,
-    PlantSetup, TransferFunction,
+    ControllerPeer, ControllerSetup, Driven, PidGains, PlantPeer, PlantSetup, TransferFunction,
 };
 use acklab_core::ack;
+use acklab_core::cc::Algorithm;
 use acklab_core::link::LinkConfig;
 use acklab_core::packet::{Addr, NodeId, Packet};
 use acklab_core::rng::Rng;
@@ -24,7 +24,7 @@ use acklab_sim::{End, Observer, Topology, World};
 use acklab_tcp::{Config, InitialWindow, LossRecovery};
 
 use super::algorithms::{congestion_control, discipline};
-use acklab_lab::parameter::Settings;
+use super::parameters::{Control, Phase, Set, Start};
 use acklab_lab::scenario::network::{Watched, WatchedSender};
 
 /// A topology with the roles of its nodes.
@@ -42,40 +42,38 @@ pub(super) struct Model {
 
 impl Model {
     /// The topology that resolved settings describe; the dumbbell where they have flows.
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(set: &Set) -> Self {
         let mut topology = Topology::default();
         let routers = [topology.node(), topology.node()];
-        let dumbbell = settings.has("flows");
-        let flows = if dumbbell { settings.count("flows") } else { 1 };
-        let bottleneck_link = LinkConfig::new(settings.rate("rate"), settings.span("delay"))
-            .with_queue(discipline(settings));
+        let Set { network, control, .. } = set;
+        let bottleneck_link =
+            LinkConfig::new(network.rate, network.delay).with_queue(discipline(set));
         let bottleneck = topology.link(routers[0], routers[1], bottleneck_link.clone());
         topology.link(routers[1], routers[0], bottleneck_link);
-        let access = |delay: Span| LinkConfig::new(settings.rate("access_rate"), delay);
+        let access = |delay: Span| LinkConfig::new(network.access_rate, delay);
         let mut host = |router: NodeId, delay: Span, jitter: Span| {
             let node = topology.node();
             topology.link(node, router, access(delay).with_jitter(jitter));
             topology.link(router, node, access(delay));
             node
         };
-        let jitter = settings.span("host_jitter");
-        let spread = if dumbbell { settings.span("rx_spread") } else { Span::ZERO };
+        let jitter = set.tcp.host_jitter;
         let (mut senders, mut receivers) = (Vec::new(), Vec::new());
-        for flow in 0..flows {
-            senders.push(host(routers[0], settings.span("tx_access"), jitter));
-            receivers.push(host(routers[1], settings.span("rx_access") + spread * flow, jitter));
+        for flow in 0..set.flows() {
+            senders.push(host(routers[0], network.tx_access, jitter));
+            receivers.push(host(routers[1], network.rx_access + control.rx_spread * flow, jitter));
         }
-        let control = dumbbell.then(|| {
-            let delay = settings.span("ncs_access");
+        let control = set.dumbbell.then(|| {
+            let delay = control.ncs_access;
             [routers[0], routers[1]].map(|router| host(router, delay, Span::ZERO))
         });
         Self { topology, senders, receivers, control, bottleneck, routers }
     }
 
     /// What a recorder watches here.
-    pub(super) fn watched(&self, settings: &Settings) -> Watched {
-        let packet = settings.count("packet") as f64;
-        let mss = f64::from(mss(settings));
+    pub(super) fn watched(&self, set: &Set) -> Watched {
+        let packet = f64::from(set.tcp.packet);
+        let mss = f64::from(mss(set));
         let names = (b'A'..=b'Z').map(|letter| char::from(letter).to_string());
         let senders = self.senders.iter().zip(names).map(|(node, name)| WatchedSender {
             addr: Addr { node: *node, port: DATA_PORT },
@@ -85,7 +83,7 @@ impl Model {
         });
         Watched {
             bottleneck: self.bottleneck,
-            rate: settings.rate("rate"),
+            rate: set.network.rate,
             senders: senders.collect(),
             period: PERIOD,
         }
@@ -95,30 +93,16 @@ impl Model {
     pub(super) fn open_control<O: Observer>(
         &self,
         world: &mut World<O>,
-        settings: &Settings,
+        set: &Set,
         draws: &mut Rng,
     ) {
         let Some(nodes) = self.control else { return };
         let [plant, controller] = nodes.map(|node| Addr { node, port: CONTROL_PORT });
-        let phase = match settings.choice("phase") {
-            "random" => Span::from_nanos(draws.below(PERIOD.as_nanos())),
-            _ => Span::ZERO,
+        let Control { actuation, integration, missing, saturation: limit, .. } = set.control;
+        let phase = match set.control.phase {
+            Phase::Random => Span::from_nanos(draws.below(PERIOD.as_nanos())),
+            Phase::Fixed => Span::ZERO,
         };
-        let missing = match settings.choice("missing") {
-            "zero" => Missing::Zero,
-            _ => Missing::Hold,
-        };
-        let actuation = match settings.choice("actuation") {
-            "tick" => Actuation::Tick,
-            "arrival" => Actuation::Arrival,
-            _ => Actuation::PeriodEnded,
-        };
-        let integration = match settings.choice("integration") {
-            "backward-euler" => Integration::BackwardEuler,
-            "tustin" => Integration::Tustin,
-            _ => Integration::ForwardEuler,
-        };
-        let limit = settings.number("saturation");
         let motor = TransferFunction::dc_motor().to_state_space();
         let plant_setup = PlantSetup {
             period: PERIOD,
@@ -141,21 +125,16 @@ impl Model {
     }
 
     /// Opens the flows, each at its time.
-    pub(super) fn open_flows<O: Observer>(
-        &self,
-        world: &mut World<O>,
-        settings: &Settings,
-        draws: &mut Rng,
-    ) {
-        let config = tcp(settings);
+    pub(super) fn open_flows<O: Observer>(&self, world: &mut World<O>, set: &Set, draws: &mut Rng) {
+        let config = tcp(set);
         for (flow, (&sender, &receiver)) in (0..).zip(self.senders.iter().zip(&self.receivers)) {
-            let at = start(settings, flow, draws);
+            let at = start(set, flow, draws);
             let isn = [Seq(draws.next_u64() as u32), Seq(draws.next_u64() as u32)];
             let client = End {
                 addr: Addr { node: sender, port: DATA_PORT },
                 config: config.clone(),
                 isn: isn[0],
-                app: Box::new(Bulk::new(u64::MAX, mss(settings))),
+                app: Box::new(Bulk::new(u64::MAX, mss(set))),
             };
             let server = End {
                 addr: Addr { node: receiver, port: DATA_PORT },
@@ -169,50 +148,49 @@ impl Model {
 }
 
 /// Payload of a full packet, bytes.
-pub(super) fn mss(settings: &Settings) -> u32 {
-    settings.count("packet") as u32 - HEADERS
+fn mss(set: &Set) -> u32 {
+    set.tcp.packet - HEADERS
 }
 
 /// How both ends of every flow are set up.
-fn tcp(settings: &Settings) -> Config {
-    let mss = mss(settings);
-    let delayed = ack::Profile::Delayed { segments: 2, delay: Span::from_millis(200) };
-    let window = settings.count("rwnd") as u32 * mss;
+fn tcp(set: &Set) -> Config {
+    let (own, mss) = (&set.tcp, mss(set));
+    let window = own.rwnd * mss;
     Config {
         receive_buffer: window,
         window_scale: (window > u32::from(u16::MAX)).then_some(4),
-        congestion: congestion_control(settings),
-        initial_window: InitialWindow::Segments(settings.count("iw") as u32),
-        initial_ssthresh: Some(ssthresh(settings) * u64::from(mss)),
-        min_rto: settings.span("rto_min"),
-        ack: if settings.choice("delack") == "on" { delayed } else { ack::Profile::EverySegment },
-        recovery: match settings.choice("recovery") {
-            "reno" => LossRecovery::Reno,
-            "sack" => LossRecovery::Sack,
-            _ => LossRecovery::NewReno,
+        congestion: congestion_control(set),
+        initial_window: InitialWindow::Segments(own.iw),
+        initial_ssthresh: Some(ssthresh(set) * u64::from(mss)),
+        min_rto: own.rto_min,
+        ack: if own.delack.is_on() {
+            ack::Profile::delayed(2, Span::from_millis(200))
+        } else {
+            ack::Profile::EverySegment
         },
-        ecn: settings.choice("ecn") == "on",
-        sack: settings.choice("recovery") == "sack",
+        recovery: own.recovery,
+        ecn: own.ecn.is_on(),
+        sack: own.recovery == LossRecovery::Sack,
         ..Config::textbook(mss as u16)
     }
 }
 
 /// The initial slow-start threshold in segments.
-fn ssthresh(settings: &Settings) -> u64 {
-    match settings.count("ssthresh") {
-        0 if matches!(settings.choice("cc"), "ance" | "encn") => 16,
-        0 => 30,
-        segments => segments,
+fn ssthresh(set: &Set) -> u64 {
+    match (set.tcp.ssthresh, set.cc()) {
+        (0, Algorithm::Ance(_) | Algorithm::Encn(_)) => 16,
+        (0, _) => 30,
+        (segments, _) => segments,
     }
 }
 
 /// When flow number `flow` starts.
-fn start(settings: &Settings, flow: u64, draws: &mut Rng) -> Time {
-    let spread = settings.span("start_spread");
+fn start(set: &Set, flow: u64, draws: &mut Rng) -> Time {
+    let spread = set.tcp.start_spread;
     Time::ZERO
-        + match settings.choice("start") {
-            "random" => Span::from_nanos(draws.below(spread.as_nanos() + 1)),
-            _ => spread * flow,
+        + match set.tcp.start {
+            Start::Random => Span::from_nanos(draws.below(spread.as_nanos() + 1)),
+            Start::Fixed => spread * flow,
         }
 }
 

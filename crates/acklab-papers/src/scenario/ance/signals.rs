@@ -1,29 +1,28 @@
 //! What the ANCE scenarios measure of their control loop, and what queries may name.
 
 use acklab_control::LoopRecord;
+use acklab_core::options::joined;
 
+use super::parameters::Set;
 use crate::scenario::motor_loop::LOOP_SIGNALS;
 use acklab_lab::measured::{Measured, MetricDoc, Metrics};
-use acklab_lab::parameter::Settings;
 use acklab_lab::scenario::network::NETWORK_METRICS;
 use acklab_lab::scenario::network_signals::{self, Source};
 use acklab_lab::signal::Signal;
 
 /// The signals under resolved settings.
-pub(super) fn list(settings: &Settings) -> Vec<(Signal, Source)> {
-    let dumbbell = settings.has("flows");
-    let flows = if dumbbell { settings.count("flows") as usize } else { 1 };
+pub(super) fn list(set: &Set) -> Vec<(Signal, Source)> {
     let mut list = Vec::new();
     let mut add = |name: &str, unit, doc, source| {
         list.push((Signal { name: name.to_owned(), unit, doc }, source));
     };
-    if dumbbell {
+    if set.dumbbell {
         for (name, unit, doc, code) in LOOP_SIGNALS {
             add(name, unit, doc, Source::Loop(*code));
         }
     }
     list.extend(network_signals::of_network());
-    list.extend(network_signals::of_flows(0..flows));
+    list.extend(network_signals::of_flows(0..set.flows() as usize));
     list
 }
 
@@ -41,12 +40,9 @@ pub(super) fn add_loop_metrics(metrics: &mut Metrics, control: &LoopRecord) {
     metrics.insert("missed_commands_run", one(control.missed_commands_run as f64));
 }
 
-/// What the dumbbell measures: the network and the loop.
-pub(super) const DUMBBELL_METRICS: &[MetricDoc] = &{
-    let [a, b, c, d, e, f, g, h, i, r] = NETWORK_METRICS;
-    let [j, k, l, m, n, o, p, q] = LOOP_METRICS;
-    [j, k, l, m, n, o, p, q, a, b, c, d, e, f, g, h, i, r]
-};
+/// What the dumbbell measures: the loop and the network.
+pub(super) const DUMBBELL_METRICS: [MetricDoc; LOOP_METRICS.len() + NETWORK_METRICS.len()] =
+    joined(LOOP_METRICS[0], &[&LOOP_METRICS, &NETWORK_METRICS]);
 
 const LOOP_METRICS: [MetricDoc; 8] = [
     MetricDoc {

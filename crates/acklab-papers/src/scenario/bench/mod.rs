@@ -23,10 +23,10 @@ use acklab_sim::peer::Datagrams;
 use acklab_sim::{Access, Dumbbell, Duplex, End, Observer, ResultHash, Topology, World};
 use acklab_stats::jain_index;
 
-use self::parameters::{GIGABIT, HUNDRED, METRICS, REFERENCE};
-use acklab_lab::measured::{Measured, MetricDoc, Metrics};
-use acklab_lab::parameter::{Parameter, SetError, Settings};
-use acklab_lab::scenario::{Axis, Capture, CapturePoint, Replication, Scenario, Tap};
+use self::parameters::{InService, METRICS, Set};
+use acklab_lab::measured::{Measured, Metrics};
+use acklab_lab::parameter::{SetError, Settings};
+use acklab_lab::scenario::{Axis, Capture, CapturePoint, Declaration, Replication, Scenario, Tap};
 
 /// One of the three workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,34 +39,43 @@ pub enum Bench {
     Gigabit,
 }
 
+const REFERENCE: Declaration = Declaration {
+    name: "bench-ref",
+    summary: "simulator benchmark: 3 Reno flows and a control flow, 1.5 Mbit/s, 30 s",
+    doc: "A dumbbell: each flow has a sending host on the left and a receiving host on the right, with \
+          access links of their own, and all share the bottleneck, whose queue is drop-tail in each \
+          direction. Flows write without end. Without `stagger` nothing in it is random. The defaults \
+          are this simulator's own conventions; docs/simulator.md says which settings are those of \
+          ns-2, ns-3 and htsim.",
+    parameters: Set::PARAMETERS,
+    metrics: METRICS,
+    main_metric: "flow_throughput_bps",
+    side_metrics: &["delivered_packets", "drops", "jain"],
+    grid: &[
+        Axis { parameter: "delack", values: &["off", "on"] },
+        Axis { parameter: "sack", values: &["off", "on"] },
+        Axis { parameter: "iw", values: &["1", "10"] },
+    ],
+    terms: &["delayed-ack"],
+    ..Declaration::EMPTY
+};
+
+const HUNDRED: Declaration = Declaration {
+    name: "bench-100m10",
+    summary: "simulator benchmark: 10 Reno flows over 100 Mbit/s, 10 s",
+    parameters: &parameters::HUNDRED,
+    ..REFERENCE
+};
+
+const GIGABIT: Declaration = Declaration {
+    name: "bench-1g50",
+    summary: "simulator benchmark: 50 Reno flows over 1 Gbit/s, 10 s",
+    parameters: &parameters::GIGABIT,
+    ..REFERENCE
+};
+
 impl Scenario for Bench {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Reference => "bench-ref",
-            Self::Hundred => "bench-100m10",
-            Self::Gigabit => "bench-1g50",
-        }
-    }
-
-    fn summary(&self) -> &'static str {
-        match self {
-            Self::Reference => {
-                "simulator benchmark: 3 Reno flows and a control flow, 1.5 Mbit/s, 30 s"
-            }
-            Self::Hundred => "simulator benchmark: 10 Reno flows over 100 Mbit/s, 10 s",
-            Self::Gigabit => "simulator benchmark: 50 Reno flows over 1 Gbit/s, 10 s",
-        }
-    }
-
-    fn doc(&self) -> &'static str {
-        "A dumbbell: each flow has a sending host on the left and a receiving host on the right, with \
-         access links of their own, and all share the bottleneck, whose queue is drop-tail in each \
-         direction. Flows write without end. Without `stagger` nothing in it is random. The defaults \
-         are this simulator's own conventions; docs/simulator.md says which settings are those of \
-         ns-2, ns-3 and htsim."
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
+    fn declaration(&self) -> &Declaration {
         match self {
             Self::Reference => &REFERENCE,
             Self::Hundred => &HUNDRED,
@@ -74,55 +83,24 @@ impl Scenario for Bench {
         }
     }
 
-    fn metrics(&self) -> &'static [MetricDoc] {
-        METRICS
-    }
-
-    fn main_metric(&self) -> &'static str {
-        "flow_throughput_bps"
-    }
-
-    fn side_metrics(&self) -> &'static [&'static str] {
-        &["delivered_packets", "drops", "jain"]
-    }
-
-    fn replications(&self) -> u64 {
-        1
-    }
-
-    fn grid(&self) -> &'static [Axis] {
-        &[
-            Axis { parameter: "delack", values: &["off", "on"] },
-            Axis { parameter: "sack", values: &["off", "on"] },
-            Axis { parameter: "iw", values: &["1", "10"] },
-        ]
-    }
-
-    fn terms(&self) -> &'static [&'static str] {
-        &["delayed-ack"]
-    }
-
     fn check(&self, settings: &Settings) -> Result<(), SetError> {
-        if settings.span("control_period").is_zero() {
-            return Err(SetError::BadValue {
-                name: "control_period".into(),
-                text: "0".into(),
-                reason: "must be longer than 0; control=off leaves the control flow out".into(),
-            });
+        if settings.read::<Set>().control_period.is_zero() {
+            let reason = "must be longer than 0; control=off leaves the control flow out";
+            return Err(settings.refuse("control_period", reason));
         }
         Ok(())
     }
 
     fn packets(&self, settings: &Settings) -> u64 {
-        let bits =
-            settings.rate("bottleneck").as_bps() as f64 * settings.span("duration").as_secs_f64();
-        let control =
-            settings.span("duration").as_nanos() / settings.span("control_period").as_nanos();
-        ((bits / (8.0 * settings.count("packet") as f64)) as u64).saturating_add(2 * control)
+        let set: Set = settings.read();
+        let bits = set.bottleneck.as_bps() as f64 * set.duration.as_secs_f64();
+        let control = set.duration.as_nanos() / set.control_period.as_nanos();
+        ((bits / (8.0 * f64::from(set.packet))) as u64).saturating_add(2 * control)
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
-        let (network, topology) = build(settings);
+        let set: Set = settings.read();
+        let (network, topology) = build(&set);
         let (at, tap) = capture.map_or((None, None), |Capture { at, tap }| (Some(at), Some(tap)));
         let interest = Interest::DROPS.with(Interest::MESSAGE);
         let watch = Watch { tap, ..Watch::default() };
@@ -130,27 +108,26 @@ impl Scenario for Bench {
         if let Some(node) = at.and_then(|at| node_at(&network, at)) {
             world.tap(node);
         }
-        open_flows(&mut world, &network, settings, seed);
-        let end = Time::ZERO + settings.span("duration");
+        open_flows(&mut world, &network, &set, seed);
+        let end = Time::ZERO + set.duration;
         world.run_until(end);
-        result(world, settings)
+        result(world, &set)
     }
 }
 
 /// The dumbbell; its last pair of hosts is the control flow's.
-fn build(settings: &Settings) -> (Dumbbell, Topology) {
-    let link = |rate, delay| LinkConfig::new(settings.rate(rate), settings.span(delay));
+fn build(set: &Set) -> (Dumbbell, Topology) {
     // The limit counts what waits; one that counts the packet in service has room for one less.
-    let counted = u64::from(settings.choice("in_service") == "counted");
-    let waiting = (settings.count("queue") - counted) as u32;
-    let queue = Discipline::DropTail(Limit::packets(waiting));
-    let bottleneck = Duplex::symmetric(link("bottleneck", "delay").with_queue(queue));
+    let waiting = set.queue - u32::from(set.in_service == InService::Counted);
+    let queue = Discipline::drop_tail(Limit::packets(waiting));
+    let bottleneck =
+        Duplex::symmetric(LinkConfig::new(set.bottleneck, set.delay).with_queue(queue));
     let flow = Access {
-        left: Duplex::symmetric(link("access", "left")),
-        right: Duplex::symmetric(link("access", "right")),
+        left: Duplex::symmetric(LinkConfig::new(set.access, set.left)),
+        right: Duplex::symmetric(LinkConfig::new(set.access, set.right)),
     };
     let mut topology = Topology::default();
-    let flows = settings.count("flows") as usize + 1;
+    let flows = set.flows as usize + 1;
     (topology.dumbbell(&bottleneck, &vec![flow; flows]), topology)
 }
 
@@ -163,12 +140,12 @@ fn node_at(network: &Dumbbell, point: CapturePoint) -> Option<NodeId> {
     })
 }
 
-fn open_flows(world: &mut World<Watch<'_>>, network: &Dumbbell, settings: &Settings, seed: u64) {
-    let config = transport::config(settings);
+fn open_flows(world: &mut World<Watch<'_>>, network: &Dumbbell, set: &Set, seed: u64) {
+    let config = transport::config(set);
     let mut draws = Rng::named(seed, "bench/start");
     let Some((&control, flows)) = network.pairs.split_last() else { return };
     for &(left, right) in flows {
-        let start = Span::from_nanos(draws.below(settings.span("stagger").as_nanos()));
+        let start = Span::from_nanos(draws.below(set.stagger.as_nanos()));
         let end = |node, port, app| End {
             addr: Addr { node, port },
             config: config.clone(),
@@ -180,9 +157,9 @@ fn open_flows(world: &mut World<Watch<'_>>, network: &Dumbbell, settings: &Setti
         let receiver = end(right, RECEIVER_PORT, Box::new(reader) as _);
         world.connect_at(Time::ZERO + start, sender, receiver);
     }
-    if settings.choice("control") == "on" {
-        let bytes = settings.count("control_bytes") as u32 - UDP_HEADERS;
-        let pattern = Pattern::Constant { period: settings.span("control_period"), bytes };
+    if set.control.is_on() {
+        let bytes = set.control_bytes - UDP_HEADERS;
+        let pattern = Pattern::Constant { period: set.control_period, bytes };
         let [plant, controller] =
             [control.0, control.1].map(|node| Addr { node, port: CONTROL_PORT });
         for (from, to, name) in [(plant, controller, "plant"), (controller, plant, "controller")] {
@@ -229,11 +206,11 @@ impl Observer for Watch<'_> {
     }
 }
 
-fn result(world: World<Watch<'_>>, settings: &Settings) -> Replication {
-    let seconds = settings.span("duration").as_secs_f64();
+fn result(world: World<Watch<'_>>, set: &Set) -> Replication {
+    let seconds = set.duration.as_secs_f64();
     let events = world.events();
     let mut delivered = 0;
-    let mut throughput = Vec::with_capacity(settings.count("flows") as usize);
+    let mut throughput = Vec::with_capacity(set.flows as usize);
     // Receivers stand before their senders.
     for receiver in world.connections().step_by(2) {
         let bytes = receiver.total_read();

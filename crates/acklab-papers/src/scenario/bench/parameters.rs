@@ -1,147 +1,113 @@
 //! What can be set in the bench scenarios, and what they measure.
 
+use acklab_core::options::with_defaults;
+use acklab_core::time::Span;
+use acklab_core::units::BitRate;
 use acklab_lab::measured::MetricDoc;
-use acklab_lab::parameter::{Kind, Parameter};
+use acklab_lab::parameter::{Parameter, Switch};
+use acklab_tcp::LossRecovery;
 
-/// Defaults in which the workloads differ.
-struct Defaults {
-    flows: &'static str,
-    bottleneck: &'static str,
-    access: &'static str,
-    queue: &'static str,
-    packet: &'static str,
-    control: &'static str,
-    duration: &'static str,
-}
-
-pub(super) static REFERENCE: [Parameter; PARAMETERS] = parameters(&Defaults {
-    flows: "3",
-    bottleneck: "1500kbit",
-    access: "10mbit",
-    queue: "17",
-    packet: "1000",
-    control: "on",
-    duration: "30s",
-});
-
-pub(super) static HUNDRED: [Parameter; PARAMETERS] = parameters(&Defaults {
-    flows: "10",
-    bottleneck: "100mbit",
-    access: "1gbit",
-    queue: "670",
-    packet: "1500",
-    control: "off",
-    duration: "10s",
-});
-
-pub(super) static GIGABIT: [Parameter; PARAMETERS] = parameters(&Defaults {
-    flows: "50",
-    bottleneck: "1gbit",
-    access: "10gbit",
-    queue: "6670",
-    packet: "1500",
-    control: "off",
-    duration: "10s",
-});
-
-const SWITCH: Kind = Kind::Choice(&["on", "off"]);
-const PARAMETERS: usize = 23;
-
-const fn parameters(of: &Defaults) -> [Parameter; PARAMETERS] {
-    const fn row(
-        name: &'static str,
-        default: &'static str,
-        kind: Kind,
-        doc: &'static str,
-    ) -> Parameter {
-        Parameter { name, default, kind, doc }
+acklab_core::options! {
+    /// What can be set; the defaults are those of the reference.
+    pub(super) struct Set {
+        /// Reno flows.
+        flows: u32 as count(1, 2000) = "3",
+        /// Simulated time.
+        duration: Span = "30s",
+        /// Rate of the bottleneck.
+        bottleneck: BitRate = "1500kbit",
+        /// Propagation of the bottleneck.
+        delay: Span = "5ms",
+        /// Rate of every access link.
+        access: BitRate = "10mbit",
+        /// Propagation of the senders' access links.
+        left: Span = "2ms",
+        /// Propagation of the receivers' access links; with 2 ms and 5 ms a round trip of 80 ms, so
+        /// that a queue of 670 packets at 100 Mbit/s is one bandwidth-delay product.
+        right: Span = "33ms",
+        /// Packets that the bottleneck's queue holds, in each direction.
+        queue: u32 as count(2, 10_000_000) = "17",
+        /// Whether the packet being transmitted has a place beside the queue (here, ns-2, ns-3) or
+        /// takes one of it (htsim).
+        in_service: InService = "extra",
+        /// Bytes of a full packet at the IP layer, headers and options included.
+        packet: u32 as count(100, 9000) = "1000",
+        /// Initial window, segments.
+        iw: u32 as count(1, 1000) = "10",
+        /// Delayed ACKs: on acknowledges every second segment or after `delack_timer`; off every
+        /// segment; linux as that system does.
+        delack: Delack = "on",
+        /// The longest delay under delack=on.
+        delack_timer: Span = "200ms",
+        /// What congestion avoidance counts: the bytes acknowledged (RFC 3465), or ACKs, of which
+        /// delayed ACKs are half as many (RFC 5681 equation 3; ns-2, ns-3).
+        growth: Growth = "bytes",
+        /// Selective acknowledgments (RFC 2018, RFC 6675); off is NewReno.
+        sack: Switch = "on",
+        /// The timestamp option, 12 bytes of each packet.
+        timestamps: Switch = "on",
+        /// Loss recovery where SACK is off: newreno (RFC 6582), or reno, which a partial ACK ends
+        /// (RFC 2581).
+        recovery: LossRecovery as choice(&["newreno", "reno"]) = "newreno",
+        /// New data on the first two duplicate ACKs (RFC 3042).
+        limited_transmit: Switch = "on",
+        /// Lower bound of the retransmission time-out.
+        min_rto: Span = "200ms",
+        /// Each flow starts up to this long after the beginning, drawn uniformly.
+        stagger: Span = "0",
+        /// The control flow: small datagrams each way.
+        control: Switch = "on",
+        /// From one of its packets to the next.
+        control_period: Span = "14ms",
+        /// Bytes of each, headers included.
+        control_bytes: u32 as count(28, 1500) = "48",
     }
-    [
-        row("flows", of.flows, Kind::Count { min: 1, max: 2000 }, "Reno flows."),
-        row("duration", of.duration, Kind::Span, "Simulated time."),
-        row("bottleneck", of.bottleneck, Kind::Rate, "Rate of the bottleneck."),
-        row("delay", "5ms", Kind::Span, "Propagation of the bottleneck."),
-        row("access", of.access, Kind::Rate, "Rate of every access link."),
-        row("left", "2ms", Kind::Span, "Propagation of the senders' access links."),
-        row(
-            "right",
-            "33ms",
-            Kind::Span,
-            "Propagation of the receivers' access links; with 2 ms and 5 ms a round trip of 80 ms, so \
-             that a queue of 670 packets at 100 Mbit/s is one bandwidth-delay product.",
-        ),
-        row(
-            "queue",
-            of.queue,
-            Kind::Count { min: 2, max: 10_000_000 },
-            "Packets that the bottleneck's queue holds, in each direction.",
-        ),
-        row(
-            "in_service",
-            "extra",
-            Kind::Choice(&["extra", "counted"]),
-            "Whether the packet being transmitted has a place beside the queue (here, ns-2, ns-3) or \
-             takes one of it (htsim).",
-        ),
-        row(
-            "packet",
-            of.packet,
-            Kind::Count { min: 100, max: 9000 },
-            "Bytes of a full packet at the IP layer, headers and options included.",
-        ),
-        row("iw", "10", Kind::Count { min: 1, max: 1000 }, "Initial window, segments."),
-        row(
-            "delack",
-            "on",
-            Kind::Choice(&["on", "off", "linux"]),
-            "Delayed ACKs: on acknowledges every second segment or after `delack_timer`; off every \
-             segment; linux as that system does.",
-        ),
-        row("delack_timer", "200ms", Kind::Span, "The longest delay under delack=on."),
-        row(
-            "growth",
-            "bytes",
-            Kind::Choice(&["bytes", "acks"]),
-            "What congestion avoidance counts: the bytes acknowledged (RFC 3465), or ACKs, of which \
-             delayed ACKs are half as many (RFC 5681 equation 3; ns-2, ns-3).",
-        ),
-        row(
-            "sack",
-            "on",
-            SWITCH,
-            "Selective acknowledgments (RFC 2018, RFC 6675); off is NewReno.",
-        ),
-        row("timestamps", "on", SWITCH, "The timestamp option, 12 bytes of each packet."),
-        row(
-            "recovery",
-            "newreno",
-            Kind::Choice(&["newreno", "reno"]),
-            "Loss recovery where SACK is off: newreno (RFC 6582), or reno, which a partial ACK ends (RFC \
-             2581).",
-        ),
-        row(
-            "limited_transmit",
-            "on",
-            SWITCH,
-            "New data on the first two duplicate ACKs (RFC 3042).",
-        ),
-        row("min_rto", "200ms", Kind::Span, "Lower bound of the retransmission time-out."),
-        row(
-            "stagger",
-            "0",
-            Kind::Span,
-            "Each flow starts up to this long after the beginning, drawn uniformly.",
-        ),
-        row("control", of.control, SWITCH, "The control flow: small datagrams each way."),
-        row("control_period", "14ms", Kind::Span, "From one of its packets to the next."),
-        row(
-            "control_bytes",
-            "48",
-            Kind::Count { min: 28, max: 1500 },
-            "Bytes of each, headers included.",
-        ),
-    ]
 }
+
+acklab_core::words! {
+    /// Where the packet in service counts.
+    pub(super) enum InService {
+        Extra = "extra",
+        Counted = "counted",
+    }
+}
+
+acklab_core::words! {
+    /// Delayed ACKs.
+    pub(super) enum Delack {
+        On = "on",
+        Off = "off",
+        Linux = "linux",
+    }
+}
+
+acklab_core::words! {
+    /// What congestion avoidance counts.
+    pub(super) enum Growth {
+        Bytes = "bytes",
+        Acks = "acks",
+    }
+}
+
+/// The same with a window of full segments on its way.
+pub(super) const HUNDRED: [Parameter; Set::PARAMETERS.len()] = with_defaults(
+    Set::PARAMETERS,
+    &[
+        ("flows", "10"),
+        ("bottleneck", "100mbit"),
+        ("access", "1gbit"),
+        ("queue", "670"),
+        ("packet", "1500"),
+        ("control", "off"),
+        ("duration", "10s"),
+    ],
+);
+
+/// Ten times the rate, and five times the flows.
+pub(super) const GIGABIT: [Parameter; Set::PARAMETERS.len()] = with_defaults(
+    &HUNDRED,
+    &[("flows", "50"), ("bottleneck", "1gbit"), ("access", "10gbit"), ("queue", "6670")],
+);
 
 pub(super) const METRICS: &[MetricDoc] = &[
     MetricDoc {

@@ -8,34 +8,29 @@ use acklab_core::cc::{
 use acklab_core::time::Time;
 use acklab_tcp::{Config, InitialWindow, LossRecovery, Nagle};
 
-use acklab_lab::parameter::Settings;
+use super::parameters::{Delack, Growth, Set};
 
 /// Reno with the conventions that were set.
-pub(super) fn config(settings: &Settings) -> Config {
+pub(super) fn config(set: &Set) -> Config {
     let defaults = Config::default();
-    let every_second = ack::Profile::Delayed { segments: 2, delay: settings.span("delack_timer") };
     Config {
-        mss: settings.count("packet") as u16 - TCP_HEADERS,
-        initial_window: InitialWindow::Segments(settings.count("iw") as u32),
-        ack: match settings.choice("delack") {
-            "off" => ack::Profile::EverySegment,
-            "on" => every_second,
-            _ => defaults.ack,
+        mss: set.packet as u16 - TCP_HEADERS,
+        initial_window: InitialWindow::Segments(set.iw),
+        ack: match set.delack {
+            Delack::Off => ack::Profile::EverySegment,
+            Delack::On => ack::Profile::delayed(2, set.delack_timer),
+            Delack::Linux => defaults.ack,
         },
-        sack: settings.choice("sack") == "on",
-        recovery: match (settings.choice("sack"), settings.choice("recovery")) {
-            ("on", _) => LossRecovery::Sack,
-            (_, "reno") => LossRecovery::Reno,
-            _ => LossRecovery::NewReno,
-        },
-        timestamps: settings.choice("timestamps") == "on",
-        limited_transmit: settings.choice("limited_transmit") == "on",
-        min_rto: settings.span("min_rto"),
-        congestion: match settings.choice("growth") {
-            "acks" => Algorithm::Custom(Factory::new(|start| {
+        sack: set.sack.is_on(),
+        recovery: if set.sack.is_on() { LossRecovery::Sack } else { set.recovery },
+        timestamps: set.timestamps.is_on(),
+        limited_transmit: set.limited_transmit.is_on(),
+        min_rto: set.min_rto,
+        congestion: match set.growth {
+            Growth::Acks => Algorithm::Custom(Factory::new(|start| {
                 Box::new(PerAck { reno: Reno::new(start), mss: u64::from(start.mss) })
             })),
-            _ => Algorithm::Reno,
+            Growth::Bytes => Algorithm::Reno,
         },
         nagle: Nagle::Off,
         ..defaults

@@ -1,120 +1,75 @@
 //! What can be set of `motor-loop`, and what it measures.
 
+use acklab_control::{Actuation, Driven, Integration, Missing, Split};
+use acklab_core::options::{Word, joined};
+use acklab_core::time::Span;
 use acklab_lab::measured::MetricDoc;
-use acklab_lab::parameter::{Kind, Parameter};
+use acklab_lab::scenario::{Axis, Declaration};
 
-/// The words for how the integral is discretised.
-pub(super) const INTEGRATIONS: &[&str] = &["forward-euler", "backward-euler", "tustin"];
-
-/// The words for when a command begins to act.
-const ACTUATIONS: &[&str] = &["tick", "period-ended", "arrival"];
-
-/// A gain in the unit that its parameter's description names.
-const fn gain(unit: &'static str) -> Kind {
-    Kind::Number { min: -1e6, max: 1e6, unit }
+acklab_core::options! {
+    /// What can be set.
+    pub(super) struct Set {
+        /// From a sample to the action of its command.
+        loop_delay: Span = "0",
+        /// How the controller's integral is discretised.
+        integration: Integration = "forward-euler",
+        /// When a command begins to act: tick latches it at the plant's next tick; period-ended
+        /// computes each sample as if the newest command had acted over the period just ended, one
+        /// period less than tick; arrival lets it act at once.
+        actuation: Actuation as choice(&["tick", "period-ended", "arrival"]) = "tick",
+        /// Whether the controller computes at its own ticks or whenever a sample arrives.
+        controller: Driven = "time-driven",
+        /// Which way has the delay: half each (of an odd number of periods the larger part before
+        /// the actuator), all before the controller, or all before the actuator.
+        split: Split = "half",
+        /// First tick of a time-driven controller; the plant's is at 0.
+        phase: Span = "0",
+        /// Sampling period.
+        period: Span = "14ms",
+        /// Proportional gain.
+        kp: f64 as number(-1e6, 1e6, "V/rad") = "11.86",
+        /// Integral gain.
+        ki: f64 as number(-1e6, 1e6, "V/(rad s)") = "47.45",
+        /// Derivative gain.
+        kd: f64 as number(-1e6, 1e6, "V s/rad") = "0",
+        /// Time constant of the derivative's filter.
+        derivative_filter: Span = "0",
+        /// Commands stay within ± this; the default only keeps a loop that diverges finite.
+        limit: f64 as number(1e-3, 1e15, "V") = "1000000000000000",
+        /// What the integral does while the command is at its limit: wind up, stand still, or be
+        /// led back over `tracking`.
+        anti_windup: Windup = "none",
+        /// The time that anti_windup=back-calculation means.
+        tracking: Span = "100ms",
+        /// Share of samples, and of commands, that are lost.
+        loss: f64 as number(0.0, 90.0, "%") = "0",
+        /// What stands in for a sample or command that did not come since the last tick.
+        missing: Missing = "hold",
+        /// Which level of the square wave comes first, 1 or 2 rad.
+        reference: First = "1-first",
+        /// Length of both levels together.
+        reference_period: Span = "2s",
+        /// How long; the sampling period that begins last is finished.
+        duration: Span = "30s",
+    }
 }
 
-/// What can be set.
-pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "loop_delay",
-        default: "0",
-        kind: Kind::Span,
-        doc: "From a sample to the action of its command.",
-    },
-    Parameter {
-        name: "integration",
-        default: "forward-euler",
-        kind: Kind::Choice(INTEGRATIONS),
-        doc: "How the controller's integral is discretised.",
-    },
-    Parameter {
-        name: "actuation",
-        default: "tick",
-        kind: Kind::Choice(ACTUATIONS),
-        doc: "When a command begins to act: tick latches it at the plant's next tick; period-ended \
-              computes each sample as if the newest command had acted over the period just ended, \
-              one period less than tick; arrival lets it act at once.",
-    },
-    Parameter {
-        name: "controller",
-        default: "time-driven",
-        kind: Kind::Choice(&["time-driven", "event-driven"]),
-        doc: "Whether the controller computes at its own ticks or whenever a sample arrives.",
-    },
-    Parameter {
-        name: "split",
-        default: "half",
-        kind: Kind::Choice(&["half", "sensor", "actuator"]),
-        doc: "Which way has the delay: half each (of an odd number of periods the larger part before \
-              the actuator), all before the controller, or all before the actuator.",
-    },
-    Parameter {
-        name: "phase",
-        default: "0",
-        kind: Kind::Span,
-        doc: "First tick of a time-driven controller; the plant's is at 0.",
-    },
-    Parameter { name: "period", default: "14ms", kind: Kind::Span, doc: "Sampling period." },
-    Parameter { name: "kp", default: "11.86", kind: gain("V/rad"), doc: "Proportional gain." },
-    Parameter { name: "ki", default: "47.45", kind: gain("V/(rad s)"), doc: "Integral gain." },
-    Parameter { name: "kd", default: "0", kind: gain("V s/rad"), doc: "Derivative gain." },
-    Parameter {
-        name: "derivative_filter",
-        default: "0",
-        kind: Kind::Span,
-        doc: "Time constant of the derivative's filter.",
-    },
-    Parameter {
-        name: "limit",
-        default: "1000000000000000",
-        kind: Kind::Number { min: 1e-3, max: 1e15, unit: "V" },
-        doc: "Commands stay within ± this; the default only keeps a loop that diverges finite.",
-    },
-    Parameter {
-        name: "anti_windup",
-        default: "none",
-        kind: Kind::Choice(&["none", "clamping", "back-calculation"]),
-        doc: "What the integral does while the command is at its limit: wind up, stand still, or be \
-              led back over `tracking`.",
-    },
-    Parameter {
-        name: "tracking",
-        default: "100ms",
-        kind: Kind::Span,
-        doc: "The time that anti_windup=back-calculation means.",
-    },
-    Parameter {
-        name: "loss",
-        default: "0",
-        kind: Kind::Number { min: 0.0, max: 90.0, unit: "%" },
-        doc: "Share of samples, and of commands, that are lost.",
-    },
-    Parameter {
-        name: "missing",
-        default: "hold",
-        kind: Kind::Choice(&["hold", "zero"]),
-        doc: "What stands in for a sample or command that did not come since the last tick.",
-    },
-    Parameter {
-        name: "reference",
-        default: "1-first",
-        kind: Kind::Choice(&["1-first", "2-first"]),
-        doc: "Which level of the square wave comes first, 1 or 2 rad.",
-    },
-    Parameter {
-        name: "reference_period",
-        default: "2s",
-        kind: Kind::Span,
-        doc: "Length of both levels together.",
-    },
-    Parameter {
-        name: "duration",
-        default: "30s",
-        kind: Kind::Span,
-        doc: "How long; the sampling period that begins last is finished.",
-    },
-];
+acklab_core::words! {
+    /// What the integral does while the command is at its limit.
+    pub(super) enum Windup {
+        None = "none",
+        Clamping = "clamping",
+        BackCalculation = "back-calculation",
+    }
+}
+
+acklab_core::words! {
+    /// Which level of the square wave comes first.
+    pub(super) enum First {
+        One = "1-first",
+        Two = "2-first",
+    }
+}
 
 /// What is measured of the loop.
 const LOOP_METRICS: [MetricDoc; 13] = [
@@ -191,19 +146,41 @@ const LOOP_METRICS: [MetricDoc; 13] = [
     },
 ];
 
+const MARGIN: MetricDoc = MetricDoc {
+    name: "delay_margin_ms",
+    unit: "ms",
+    doc: "The greatest loop delay at which the sampled loop is stable, by the spectral radius of \
+          its map from tick to tick; 0 where it is unstable without delay. The derivative, the \
+          limit and losses are left out of it; at most 20 sampling periods.",
+};
+
 /// What is measured: of the loop, and its margin.
-pub(super) const METRICS: &[MetricDoc] = &{
-    let mut metrics = [MetricDoc {
-        name: "delay_margin_ms",
-        unit: "ms",
-        doc: "The greatest loop delay at which the sampled loop is stable, by the spectral radius of \
-              its map from tick to tick; 0 where it is unstable without delay. The derivative, the \
-              limit and losses are left out of it; at most 20 sampling periods.",
-    }; LOOP_METRICS.len() + 1];
-    let mut i = 0;
-    while i < LOOP_METRICS.len() {
-        metrics[i] = LOOP_METRICS[i];
-        i += 1;
-    }
-    metrics
+const METRICS: [MetricDoc; LOOP_METRICS.len() + 1] = joined(MARGIN, &[&LOOP_METRICS, &[MARGIN]]);
+
+pub(super) const DECLARATION: Declaration = Declaration {
+    name: "motor-loop",
+    summary: "a DC motor under PI control over a fixed delay: what the delay costs, and how much it bears",
+    doc: "A motor with the transfer function 36.3/(s² + 36.17 s) follows a square wave of 1 and 2 rad \
+          under a PI controller, both sampled every `period`, with `loop_delay` between a sample and \
+          the action of its command. Driven by time, a delay acts as the whole number of periods that \
+          it begins; driven by events (controller=event-driven, actuation=arrival) it is exact. The \
+          plant is discretised exactly; packets have no size here, nothing queues, and only `loss` is \
+          random.",
+    parameters: Set::PARAMETERS,
+    metrics: &METRICS,
+    main_metric: "itae_rad_s",
+    side_metrics: &["itae", "iae", "overshoot", "settling_ms", "loop_delay_ms"],
+    grid: &[
+        Axis {
+            parameter: "loop_delay",
+            values: &["0", "14ms", "28ms", "42ms", "56ms", "70ms", "84ms"],
+        },
+        Axis { parameter: "integration", values: Integration::NAMES },
+    ],
+    courses: &[
+        ("Motor position", &["position", "reference"]),
+        ("Command", &["command"]),
+        ("ITAE, as the ANCE article has it", &["itae"]),
+    ],
+    ..Declaration::EMPTY
 };

@@ -7,20 +7,18 @@
 mod declarations;
 
 use acklab_control::margin::delay_margin;
-use acklab_control::peer::{Actuation, Driven, Missing};
 use acklab_control::record::code;
 use acklab_control::{
-    AntiWindup, Integration, LoopRecord, LoopRun, MotorLoop as Loop, PidGains, Split, SquareWave,
-    motor_loop,
+    AntiWindup, LoopRecord, LoopRun, MotorLoop as Loop, PidGains, SquareWave, motor_loop,
 };
 use acklab_core::event::EventKind;
 use acklab_core::time::Time;
 use acklab_sim::ResultHash;
 
-use self::declarations::{INTEGRATIONS, METRICS, PARAMETERS};
-use acklab_lab::measured::{Measured, MetricDoc, Metrics};
-use acklab_lab::parameter::{Parameter, SetError, Settings};
-use acklab_lab::scenario::{Axis, Capture, Flow, Replication, Scenario};
+use self::declarations::{DECLARATION, First, Set, Windup};
+use acklab_lab::measured::{Measured, Metrics};
+use acklab_lab::parameter::{SetError, Settings};
+use acklab_lab::scenario::{Capture, Declaration, Flow, Replication, Scenario};
 use acklab_lab::signal::{Segment, Signal, Watch};
 
 /// The networked DC motor over a fixed delay.
@@ -28,86 +26,27 @@ use acklab_lab::signal::{Segment, Signal, Watch};
 pub struct MotorLoop;
 
 impl Scenario for MotorLoop {
-    fn name(&self) -> &'static str {
-        "motor-loop"
-    }
-
-    fn summary(&self) -> &'static str {
-        "a DC motor under PI control over a fixed delay: what the delay costs, and how much it bears"
-    }
-
-    fn doc(&self) -> &'static str {
-        "A motor with the transfer function 36.3/(s² + 36.17 s) follows a square wave of 1 and 2 rad \
-         under a PI controller, both sampled every `period`, with `loop_delay` between a sample and \
-         the action of its command. Driven by time, a delay acts as the whole number of periods that \
-         it begins; driven by events (controller=event-driven, actuation=arrival) it is exact. The \
-         plant is discretised exactly; packets have no size here, nothing queues, and only `loss` is \
-         random."
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        PARAMETERS
-    }
-
-    fn metrics(&self) -> &'static [MetricDoc] {
-        METRICS
-    }
-
-    fn main_metric(&self) -> &'static str {
-        "itae_rad_s"
-    }
-
-    fn side_metrics(&self) -> &'static [&'static str] {
-        &["itae", "iae", "overshoot", "settling_ms", "loop_delay_ms"]
-    }
-
-    fn replications(&self) -> u64 {
-        1
-    }
-
-    fn grid(&self) -> &'static [Axis] {
-        &[
-            Axis {
-                parameter: "loop_delay",
-                values: &["0", "14ms", "28ms", "42ms", "56ms", "70ms", "84ms"],
-            },
-            Axis { parameter: "integration", values: INTEGRATIONS },
-        ]
-    }
-
-    fn courses(&self) -> &'static [(&'static str, &'static [&'static str])] {
-        &[
-            ("Motor position", &["position", "reference"]),
-            ("Command", &["command"]),
-            ("ITAE, as the ANCE article has it", &["itae"]),
-        ]
-    }
-
-    fn terms(&self) -> &'static [&'static str] {
-        &[]
+    fn declaration(&self) -> &Declaration {
+        &DECLARATION
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SetError> {
-        let refuse = |name: &str, reason: &str| {
-            let text = settings.span(name).to_string();
-            Err(SetError::BadValue { name: name.into(), text, reason: reason.into() })
-        };
-        if settings.span("period").is_zero() {
-            return refuse("period", "must be longer than 0");
-        }
-        if settings.span("reference_period").is_zero() {
-            return refuse("reference_period", "must be longer than 0");
+        let set: Set = settings.read();
+        for (name, span) in [("period", set.period), ("reference_period", set.reference_period)] {
+            if span.is_zero() {
+                return Err(settings.refuse(name, "must be longer than 0"));
+            }
         }
         Ok(())
     }
 
     fn packets(&self, settings: &Settings) -> u64 {
-        let period = settings.span("period").as_nanos().max(1);
-        2 * settings.span("duration").as_nanos().div_ceil(period)
+        let set: Set = settings.read();
+        2 * set.duration.as_nanos().div_ceil(set.period.as_nanos().max(1))
     }
 
     fn run(&self, settings: &Settings, seed: u64, _capture: Option<Capture<'_>>) -> Replication {
-        let setup = setup(settings);
+        let setup = settings.read::<Set>().setup();
         let mut hash = ResultHash::default();
         let mut events = 0;
         let record = motor_loop(&setup, seed, |event| {
@@ -138,8 +77,8 @@ impl Scenario for MotorLoop {
         each: Watch<'_>,
     ) {
         let Some((first, rest)) = path.split_first() else { return };
-        let mut run =
-            LoopRun::new(&setup(settings), first.seed).expect("the settings were checked");
+        let mut run = LoopRun::new(&settings.read::<Set>().setup(), first.seed)
+            .expect("the settings were checked");
         let mut rest = rest.iter().peekable();
         let mut values = vec![0.0; LOOP_SIGNALS.len()];
         while let Some(at) = run.next_time().filter(|at| *at <= until) {
@@ -184,72 +123,39 @@ fn loop_metrics(record: &LoopRecord) -> Metrics {
     metrics
 }
 
-fn setup(settings: &Settings) -> Loop {
-    let levels = [1.0, 2.0];
-    let first = usize::from(settings.choice("reference") == "2-first");
-    Loop {
-        gains: gains(settings),
-        period: settings.span("period"),
-        loop_delay: settings.span("loop_delay"),
-        split: match settings.choice("split") {
-            "sensor" => Split::Sensor,
-            "actuator" => Split::Actuator,
-            _ => Split::Half,
-        },
-        driven: match settings.choice("controller") {
-            "event-driven" => Driven::Event,
-            _ => Driven::Time,
-        },
-        actuation: actuation(settings.choice("actuation")),
-        phase: settings.span("phase"),
-        loss: settings.number("loss") / 100.0,
-        missing: match settings.choice("missing") {
-            "zero" => Missing::Zero,
-            _ => Missing::Hold,
-        },
-        reference: SquareWave {
-            first: levels[first],
-            second: levels[1 - first],
-            period: settings.span("reference_period"),
-        },
-        duration: settings.span("duration"),
-        ..Loop::default()
+impl Set {
+    fn setup(&self) -> Loop {
+        let (first, second) = match self.reference {
+            First::One => (1.0, 2.0),
+            First::Two => (2.0, 1.0),
+        };
+        Loop {
+            gains: self.gains(),
+            period: self.period,
+            loop_delay: self.loop_delay,
+            split: self.split,
+            driven: self.controller,
+            actuation: self.actuation,
+            phase: self.phase,
+            loss: self.loss / 100.0,
+            missing: self.missing,
+            reference: SquareWave { first, second, period: self.reference_period },
+            duration: self.duration,
+            ..Loop::default()
+        }
     }
-}
 
-fn gains(settings: &Settings) -> PidGains {
-    PidGains {
-        integration: integration(settings.choice("integration")),
-        anti_windup: match settings.choice("anti_windup") {
-            "clamping" => AntiWindup::Clamping,
-            "back-calculation" => AntiWindup::BackCalculation(settings.span("tracking")),
-            _ => AntiWindup::None,
-        },
-        limit: settings.number("limit"),
-        ..PidGains::pid(
-            settings.number("kp"),
-            settings.number("ki"),
-            settings.number("kd"),
-            settings.span("derivative_filter"),
-        )
-    }
-}
-
-/// The integration that a parameter's word means.
-fn integration(word: &str) -> Integration {
-    match word {
-        "backward-euler" => Integration::BackwardEuler,
-        "tustin" => Integration::Tustin,
-        _ => Integration::ForwardEuler,
-    }
-}
-
-/// The actuation that a parameter's word means.
-fn actuation(word: &str) -> Actuation {
-    match word {
-        "period-ended" => Actuation::PeriodEnded,
-        "arrival" => Actuation::Arrival,
-        _ => Actuation::Tick,
+    fn gains(&self) -> PidGains {
+        PidGains {
+            integration: self.integration,
+            anti_windup: match self.anti_windup {
+                Windup::None => AntiWindup::None,
+                Windup::Clamping => AntiWindup::Clamping,
+                Windup::BackCalculation => AntiWindup::BackCalculation(self.tracking),
+            },
+            limit: self.limit,
+            ..PidGains::pid(self.kp, self.ki, self.kd, self.derivative_filter)
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use acklab_core::time::{Span, Time};
 use acklab_sim::app::RequestPattern;
 use acklab_sim::arrivals::{Length, Pattern};
 
-use acklab_lab::parameter::Settings;
+use super::parameters::{Mix, Set};
 
 /// What one pair of hosts does.
 pub(super) enum Traffic {
@@ -37,25 +37,11 @@ pub(super) struct Member {
     pub(super) reverse: bool,
 }
 
-/// The names of the mixes, with the section of RFC 7928 that each is from.
-pub(super) const MIXES: &[&str] = &[
-    "same-window",
-    "different-windows",
-    "aggressive",
-    "unresponsive",
-    "background",
-    "rtt",
-    "bursts",
-    "varying-load",
-    "mix",
-    "bidirectional",
-];
-
 /// Who takes part in the mix that was set.
-pub(super) fn members(settings: &Settings) -> Vec<Member> {
-    let flows = settings.count("flows") as usize;
-    let end = Time::ZERO + settings.span("duration");
-    let bulk = |index: usize| Member::bulk(settings, index, end);
+pub(super) fn members(set: &Set) -> Vec<Member> {
+    let flows = set.flows as usize;
+    let end = Time::ZERO + set.duration;
+    let bulk = |index: usize| Member::bulk(set, index, end);
     // Of each pair of flows the second is of the other kind.
     let others = |change: &dyn Fn(&mut Member)| -> Vec<Member> {
         let mut members: Vec<Member> = (0..flows).map(bulk).collect();
@@ -74,33 +60,33 @@ pub(super) fn members(settings: &Settings) -> Vec<Member> {
         members.extend(more);
         members
     };
-    match settings.choice("mix") {
-        "different-windows" => others(&|member| {
+    match set.mix {
+        Mix::DifferentWindows => others(&|member| {
             member.name = format!("iw10 {}", member.name);
             member.initial_window = 10;
         }),
-        "aggressive" => with_algorithm(Algorithm::Cubic(cubic::Options::default())),
-        "background" => with_algorithm(Algorithm::Vegas(vegas::Options::default())),
-        "rtt" => others(&|member| {
+        Mix::Aggressive => with_algorithm(Algorithm::Cubic(cubic::Options::default())),
+        Mix::Background => with_algorithm(Algorithm::Vegas(vegas::Options::default())),
+        Mix::Rtt => others(&|member| {
             member.name = format!("other {}", member.name);
-            member.rtt = settings.span("other_rtt");
+            member.rtt = set.other_rtt;
         }),
-        "unresponsive" => {
-            let share = settings.number("udp_share") / 100.0;
-            let bps = settings.rate("rate").as_bps() as f64 * share;
+        Mix::Unresponsive => {
+            let share = set.udp_share / 100.0;
+            let bps = set.rate.as_bps() as f64 * share;
             let period = Span::from_secs_f64(8.0 * f64::from(FULL_DATAGRAM + UDP_HEADERS) / bps);
             let pattern = Pattern::Constant { period, bytes: FULL_DATAGRAM };
-            plus(others(&|_| {}), vec![Member::datagrams("udp", pattern, settings, end)])
+            plus(others(&|_| {}), vec![Member::datagrams("udp", pattern, set, end)])
         }
-        "bursts" => plus(others(&|_| {}), bursts(settings, end)),
-        "varying-load" => others(&|member| {
-            let third = settings.span("duration") / 3;
+        Mix::Bursts => plus(others(&|_| {}), bursts(set, end)),
+        Mix::VaryingLoad => others(&|member| {
+            let third = set.duration / 3;
             member.name = format!("middle {}", member.name);
             member.start = Time::ZERO + third;
             member.stop = Time::ZERO + third * 2;
         }),
-        "mix" => plus(others(&|_| {}), plus(bursts(settings, end), mixed(settings, end))),
-        "bidirectional" => plus(
+        Mix::Together => plus(others(&|_| {}), plus(bursts(set, end), mixed(set, end))),
+        Mix::Bidirectional => plus(
             others(&|_| {}),
             (0..flows)
                 .map(|index| {
@@ -109,12 +95,12 @@ pub(super) fn members(settings: &Settings) -> Vec<Member> {
                 })
                 .collect(),
         ),
-        _ => others(&|_| {}),
+        Mix::SameWindow => others(&|_| {}),
     }
 }
 
 /// Section 7.2: web with an initial window of 10, bursty video, constant-rate datagrams.
-fn bursts(settings: &Settings, end: Time) -> Vec<Member> {
+fn bursts(set: &Set, end: Time) -> Vec<Member> {
     let web = RequestPattern {
         exchanges: u64::MAX,
         header: 400,
@@ -128,57 +114,53 @@ fn bursts(settings: &Settings, end: Time) -> Vec<Member> {
     let video = Pattern::Constant { period: Span::from_secs(1), bytes: 250_000 };
     let constant = Pattern::Constant { period: Span::from_millis(20), bytes: 1000 };
     vec![
-        Member {
-            initial_window: 10,
-            traffic: Traffic::Web(web),
-            ..Member::other("web", settings, end)
-        },
+        Member { initial_window: 10, traffic: Traffic::Web(web), ..Member::other("web", set, end) },
         Member {
             initial_window: 10,
             traffic: Traffic::Writer(video),
-            ..Member::other("video", settings, end)
+            ..Member::other("video", set, end)
         },
-        Member::datagrams("constant", constant, settings, end),
+        Member::datagrams("constant", constant, set, end),
     ]
 }
 
 /// Section 9.1, beside the above: voice in both directions and an on/off writer.
-fn mixed(settings: &Settings, end: Time) -> Vec<Member> {
+fn mixed(set: &Set, end: Time) -> Vec<Member> {
     // G.711: 64 kbit/s in 20 ms of voice, with an RTP header.
     let voice = Pattern::Constant { period: Span::from_millis(20), bytes: 172 };
     let length = Length::Pareto { mean: Span::from_millis(500), shape: 1.5 };
     let on_off =
         Pattern::OnOff { on: length, off: length, period: Span::from_millis(5), bytes: 1000 };
     vec![
-        Member::datagrams("voice", voice.clone(), settings, end),
-        Member { reverse: true, ..Member::datagrams("voice back", voice, settings, end) },
-        Member { traffic: Traffic::Writer(on_off), ..Member::other("on-off", settings, end) },
+        Member::datagrams("voice", voice.clone(), set, end),
+        Member { reverse: true, ..Member::datagrams("voice back", voice, set, end) },
+        Member { traffic: Traffic::Writer(on_off), ..Member::other("on-off", set, end) },
     ]
 }
 
 impl Member {
     /// A flow that writes all the time; each starts a little after the one before.
-    fn bulk(settings: &Settings, index: usize, end: Time) -> Self {
-        let flow = Self::other(&format!("flow {}", index + 1), settings, end);
-        Self { start: Time::ZERO + settings.span("stagger") * index as u64, ..flow }
+    fn bulk(set: &Set, index: usize, end: Time) -> Self {
+        let flow = Self::other(&format!("flow {}", index + 1), set, end);
+        Self { start: Time::ZERO + set.stagger * index as u64, ..flow }
     }
 
     /// Anything else, from the beginning to the end.
-    fn other(name: &str, settings: &Settings, stop: Time) -> Self {
+    fn other(name: &str, set: &Set, stop: Time) -> Self {
         Self {
             name: name.to_owned(),
             traffic: Traffic::Bulk,
-            cc: settings.choice("cc").parse().unwrap_or(Algorithm::Reno),
-            initial_window: settings.count("iw") as u32,
-            rtt: settings.span("rtt"),
+            cc: set.cc.clone(),
+            initial_window: set.iw,
+            rtt: set.rtt,
             start: Time::ZERO,
             stop,
             reverse: false,
         }
     }
 
-    fn datagrams(name: &str, pattern: Pattern, settings: &Settings, end: Time) -> Self {
-        Self { traffic: Traffic::Datagrams(pattern), ..Self::other(name, settings, end) }
+    fn datagrams(name: &str, pattern: Pattern, set: &Set, end: Time) -> Self {
+        Self { traffic: Traffic::Datagrams(pattern), ..Self::other(name, set, end) }
     }
 }
 

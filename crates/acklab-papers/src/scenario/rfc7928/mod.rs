@@ -12,7 +12,6 @@ mod parameters;
 use acklab_core::event::{Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
 use acklab_core::packet::{Addr, NodeId, Packet};
-use acklab_core::queue::Discipline;
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
@@ -26,94 +25,49 @@ use acklab_sim::{Access, Dumbbell, Duplex, End, Observer, Topology, World};
 use acklab_tcp::{Config, InitialWindow};
 
 use self::mixes::{Member, Traffic, members};
-use acklab_lab::measured::{Measured, MetricDoc};
-use acklab_lab::parameter::{Parameter, SetError, Settings};
+use self::parameters::{DECLARATION, Set};
+use acklab_lab::measured::Measured;
+use acklab_lab::parameter::{SetError, Settings};
 use acklab_lab::scenario::network::{NetworkRecorder, Watched, WatchedSender};
-use acklab_lab::scenario::{Axis, Capture, CapturePoint, Replication, Scenario};
+use acklab_lab::scenario::{Capture, CapturePoint, Declaration, Replication, Scenario};
 
 /// The mixes of traffic of RFC 7928.
 #[derive(Clone, Copy, Debug)]
 pub struct Rfc7928;
 
 impl Scenario for Rfc7928 {
-    fn name(&self) -> &'static str {
-        "rfc7928"
-    }
-
-    fn summary(&self) -> &'static str {
-        "queue disciplines under the standard mixes of traffic of RFC 7928"
-    }
-
-    fn doc(&self) -> &'static str {
-        "Hosts on both sides of one bottleneck, whose queue is under study in both directions; access \
-         links are ten times as fast. `mix` chooses the traffic by the RFC's sections. Throughput, \
-         fairness and retransmissions are those of the TCP flows that write all the time from left to \
-         right; queue, drops and marks those of the bottleneck in that direction."
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        parameters::PARAMETERS
-    }
-
-    fn metrics(&self) -> &'static [MetricDoc] {
-        &parameters::METRICS
-    }
-
-    fn main_metric(&self) -> &'static str {
-        "queue_delay_ms"
-    }
-
-    fn side_metrics(&self) -> &'static [&'static str] {
-        &["throughput_bps", "jain", "drops"]
-    }
-
-    fn replications(&self) -> u64 {
-        5
-    }
-
-    fn grid(&self) -> &'static [Axis] {
-        &[
-            Axis { parameter: "mix", values: mixes::MIXES },
-            Axis { parameter: "queue", values: &["drop-tail", "red", "codel", "pie", "fq-codel"] },
-        ]
-    }
-
-    fn terms(&self) -> &'static [&'static str] {
-        &["rtt", "cdf", "quantile"]
+    fn declaration(&self) -> &Declaration {
+        &DECLARATION
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SetError> {
-        for name in ["rtt", "other_rtt"] {
-            if settings.span(name) < SHORTEST_RTT {
-                return Err(SetError::BadValue {
-                    name: name.into(),
-                    text: settings.span(name).to_string(),
-                    reason: format!("must be at least {SHORTEST_RTT}"),
-                });
+        let set: Set = settings.read();
+        for (name, rtt) in [("rtt", set.rtt), ("other_rtt", set.other_rtt)] {
+            if rtt < SHORTEST_RTT {
+                return Err(settings.refuse(name, format!("must be at least {SHORTEST_RTT}")));
             }
         }
-        if settings.rate("rate") == BitRate::INFINITE {
-            return Err(SetError::BadValue {
-                name: "rate".into(),
-                text: "infinite".into(),
-                reason: "must be finite: a bottleneck without a rate has no queue".into(),
-            });
+        if set.rate == BitRate::INFINITE {
+            let reason = "must be finite: a bottleneck without a rate has no queue";
+            return Err(settings.refuse("rate", reason));
         }
         Ok(())
     }
 
     fn packets(&self, settings: &Settings) -> u64 {
-        let bits = settings.rate("rate").as_bps() as f64 * settings.span("duration").as_secs_f64();
-        let probes = settings.span("duration").as_nanos() / PROBE_PERIOD.as_nanos();
+        let set: Set = settings.read();
+        let bits = set.rate.as_bps() as f64 * set.duration.as_secs_f64();
+        let probes = set.duration.as_nanos() / PROBE_PERIOD.as_nanos();
         ((2.0 * bits / (8.0 * FULL_PACKET)) as u64).saturating_add(probes)
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
-        let members = members(settings);
-        let (network, topology) = build(settings, &members);
+        let set: Set = settings.read();
+        let members = members(&set);
+        let (network, topology) = build(&set, &members);
         let (at, tap) = capture.map_or((None, None), |Capture { at, tap }| (Some(at), Some(tap)));
-        let recorder = NetworkRecorder::new(watched(settings, &members, &network), tap);
-        let observer = Watcher::new(recorder, &network, settings);
+        let recorder = NetworkRecorder::new(watched(&set, &members, &network), tap);
+        let observer = Watcher::new(recorder, &network, set.rate);
         let mut world = World::new(&topology, seed, Interest::ALL, observer);
         if let Some(point) = at {
             world.tap(match point {
@@ -123,10 +77,10 @@ impl Scenario for Rfc7928 {
             });
         }
         for (index, (member, pair)) in members.into_iter().zip(&network.pairs).enumerate() {
-            open(&mut world, settings, member, *pair, seed, index);
+            open(&mut world, set.ecn.is_on(), member, *pair, seed, index);
         }
         open_probe(&mut world, &network, seed);
-        let end = Time::ZERO + settings.span("duration");
+        let end = Time::ZERO + set.duration;
         world.run_until(end);
         world.tell_departures(network.forward, end);
         let events = world.events();
@@ -135,16 +89,15 @@ impl Scenario for Rfc7928 {
 }
 
 /// The dumbbell; its last pair is the probe's.
-fn build(settings: &Settings, members: &[Member]) -> (Dumbbell, Topology) {
-    let rate = settings.rate("rate");
+fn build(set: &Set, members: &[Member]) -> (Dumbbell, Topology) {
+    let rate = set.rate;
     let fast = BitRate::from_bps(rate.as_bps().saturating_mul(10)).unwrap_or(BitRate::INFINITE);
-    let limit = settings.count("limit") as u32;
-    let discipline = Discipline::by_name(settings.choice("queue"), limit).unwrap_or_default();
+    let discipline = set.queue.for_packets(set.limit);
     let bottleneck = Duplex::symmetric(LinkConfig::new(rate, MIDDLE).with_queue(discipline));
     let access = |rtt: Span| {
         let each = (rtt / 2).saturating_sub(MIDDLE) / 2;
         let quiet = LinkConfig::new(fast, each);
-        let jittery = quiet.clone().with_jitter(settings.span("jitter"));
+        let jittery = quiet.clone().with_jitter(set.jitter);
         Access {
             left: Duplex { forward: jittery.clone(), backward: quiet.clone() },
             right: Duplex { forward: quiet, backward: jittery },
@@ -160,7 +113,7 @@ fn build(settings: &Settings, members: &[Member]) -> (Dumbbell, Topology) {
     (topology.dumbbell(&bottleneck, &flows), topology)
 }
 
-fn watched(settings: &Settings, members: &[Member], network: &Dumbbell) -> Watched {
+fn watched(set: &Set, members: &[Member], network: &Dumbbell) -> Watched {
     let bulk = members.iter().zip(&network.pairs);
     let bulk =
         bulk.filter(|(member, _)| matches!(member.traffic, Traffic::Bulk) && !member.reverse);
@@ -172,7 +125,7 @@ fn watched(settings: &Settings, members: &[Member], network: &Dumbbell) -> Watch
     });
     Watched {
         bottleneck: network.forward,
-        rate: settings.rate("rate"),
+        rate: set.rate,
         senders: senders.collect(),
         period: PROBE_PERIOD,
     }
@@ -181,7 +134,7 @@ fn watched(settings: &Settings, members: &[Member], network: &Dumbbell) -> Watch
 /// Lets a member of the mix begin.
 fn open(
     world: &mut World<Watcher<'_>>,
-    settings: &Settings,
+    ecn: bool,
     member: Member,
     (left, right): (NodeId, NodeId),
     seed: u64,
@@ -194,7 +147,7 @@ fn open(
     let config = Config {
         congestion: member.cc,
         initial_window: InitialWindow::Segments(member.initial_window),
-        ecn: settings.choice("ecn") == "on",
+        ecn,
         ..Config::default()
     };
     let end = |addr, app: Box<dyn App>| End { addr, config: config.clone(), isn: Seq(0), app };
@@ -246,8 +199,8 @@ struct Watcher<'a> {
 }
 
 impl<'a> Watcher<'a> {
-    fn new(network: NetworkRecorder<'a>, dumbbell: &Dumbbell, settings: &Settings) -> Self {
-        let transmission = settings.rate("rate").serialisation(u64::from(PROBE_BYTES));
+    fn new(network: NetworkRecorder<'a>, dumbbell: &Dumbbell, rate: BitRate) -> Self {
+        let transmission = rate.serialisation(u64::from(PROBE_BYTES));
         Self {
             network,
             probe: dumbbell.pairs[dumbbell.pairs.len() - 1],

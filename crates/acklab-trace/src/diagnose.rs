@@ -1,0 +1,118 @@
+//! From a capture to a diagnosis in one pass: each direction is judged when its connection is over, so
+//! that memory is bounded by the live connections.
+
+use std::path::Path;
+
+use acklab_core::time::Span;
+
+use crate::capture::{CaptureError, CaptureReader};
+use crate::flow::observe::{AckSeen, DataSeen, DirectionObserver};
+use crate::flow::{DirectionFacts, FlowReports, FlowTable, TableOptions};
+use crate::inferred::Inference;
+use crate::judged::{Capture, Diagnosis, Direction, Flow, SCHEMA, Verdict};
+use crate::noted::Recorder;
+use crate::read::{CaptureSummary, read_capture};
+use crate::segment::Endpoint;
+
+/// What to look at, and how much to keep.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Limits of the flow table.
+    pub table: TableOptions,
+    /// Only this connection (numbered as in the result) is kept in detail.
+    pub flow: Option<u64>,
+}
+
+/// Diagnoses the capture at `path` (`-` is standard input). `on_progress` is told the bytes read.
+pub fn diagnose(
+    path: &Path,
+    options: &Options,
+    on_progress: impl FnMut(u64),
+) -> Result<Diagnosis, CaptureError> {
+    let mut reader = CaptureReader::open(path)?;
+    diagnose_reader(&mut reader, options, on_progress)
+}
+
+/// Diagnoses a capture that is already open.
+pub fn diagnose_reader(
+    reader: &mut CaptureReader<'_>,
+    options: &Options,
+    on_progress: impl FnMut(u64),
+) -> Result<Diagnosis, CaptureError> {
+    let mut table = FlowTable::<Analyst>::new(options.table);
+    let summary = read_capture(reader, &mut table, on_progress)?;
+    Ok(assemble(&summary, table.finish(), options))
+}
+
+fn assemble(
+    summary: &CaptureSummary,
+    reports: FlowReports<Box<Direction>>,
+    options: &Options,
+) -> Diagnosis {
+    let origin = summary.first_time.unwrap_or_default();
+    let duration = summary.last_time.map_or(0.0, |last| last.since(origin).as_secs_f64());
+    let mut notes = summary.warnings();
+    if reports.evicted > 0 {
+        notes.push(format!(
+            "{} connections were closed early: more than {} were open at once",
+            reports.evicted, options.table.live_max
+        ));
+    }
+    let others = reports.others.flows;
+    let mut flows: Vec<Flow> = reports
+        .flows
+        .into_iter()
+        .filter(|f| options.flow.is_none_or(|id| f.id == id + 1))
+        .filter(|f| f.bytes() > 0 || options.flow.is_some())
+        .map(|f| Flow::of(f, origin.as_secs_f64()))
+        .collect();
+    flows.sort_by(|a, b| b.stalled_s().total_cmp(&a.stalled_s()).then(a.id.cmp(&b.id)));
+    let capture = Capture {
+        packets: summary.frames,
+        tcp_segments: summary.tcp_frames,
+        duration_s: duration,
+        connections: reports.total,
+        notes,
+    };
+    let verdict = Verdict::of(&capture, &flows);
+    Diagnosis { schema: SCHEMA, capture, verdict, flows, flows_not_listed: others }
+}
+
+/// Observes one direction and diagnoses it when it is over: the three floors, one above the other.
+///
+/// For those who feed a [`FlowTable`] themselves; [`diagnose`] does it for a capture.
+#[derive(Debug, Default)]
+pub struct Analyst(Recorder);
+
+impl DirectionObserver for Analyst {
+    type Report = Box<Direction>;
+
+    fn open(_from: Endpoint, _to: Endpoint) -> Self {
+        Self::default()
+    }
+
+    fn on_data(&mut self, seen: &DataSeen<'_>) {
+        self.0.on_data(seen);
+    }
+
+    fn on_ack(&mut self, seen: &AckSeen) {
+        self.0.on_ack(seen);
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.0.held_bytes()
+    }
+
+    fn shed(&mut self) {
+        self.0.shed();
+    }
+
+    fn finish(self, facts: &DirectionFacts, opposite: &DirectionFacts) -> Box<Direction> {
+        let notes = self.0.finish(facts, opposite);
+        Box::new(Direction::of(&notes, Inference::of(&notes)))
+    }
+
+    fn stalled(report: &Box<Direction>) -> Span {
+        Span::from_secs_f64(report.stalled_s())
+    }
+}

@@ -1,0 +1,93 @@
+//! One held segment, whatever let it go.
+
+use acklab_core::time::Time;
+
+use super::RoundTrips;
+use crate::noted::values::{Candidate, Fill};
+
+/// One held segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hold {
+    /// Frame of the segment.
+    pub(crate) frame: u64,
+    /// When the segment before it passed: the write came later than this.
+    pub(crate) before: Time,
+    /// When it passed itself.
+    pub(crate) release: Time,
+    /// When the ACK passed that let it go; for a segment that filled up, the same as `release`.
+    pub(crate) ack: Time,
+    /// The receiver's own delay of that ACK, milliseconds; `None` for a filled segment, or where
+    /// retransmission hides it.
+    pub(crate) ack_delay_ms: Option<f64>,
+    /// The ACK carried no data.
+    pub(crate) pure: bool,
+    /// No ACK let it go: the queue reached one MSS.
+    pub(crate) filled: bool,
+    /// Last stream offset of the segment.
+    pub(crate) end: u64,
+    /// Estimated time of the oldest held write, in terms of the capture point; equals `before` where
+    /// it cannot be told.
+    pub(crate) written: Time,
+}
+
+impl Hold {
+    /// The hold that a candidate is.
+    pub(super) fn released(c: &Candidate, trips: &RoundTrips) -> Self {
+        Self {
+            frame: c.frame,
+            before: c.before,
+            release: c.time,
+            ack: c.ack,
+            ack_delay_ms: ack_delay_ms(c, trips),
+            pure: c.marks.pure,
+            filled: false,
+            end: c.end,
+            written: c.before,
+        }
+    }
+
+    /// The hold of a segment that filled up.
+    pub(super) fn filled(f: &Fill) -> Self {
+        Self {
+            frame: f.frame,
+            before: f.before,
+            release: f.time,
+            ack: f.time,
+            ack_delay_ms: None,
+            pure: false,
+            filled: true,
+            end: f.end,
+            written: f.before,
+        }
+    }
+
+    /// The same with its oldest write at `written`, as far as that can be.
+    pub(super) fn written_at(self, written: Time) -> Self {
+        Self { written: written.max(self.before).min(self.release), ..self }
+    }
+
+    /// The most the hold can have lasted: since the segment before, milliseconds.
+    pub(crate) fn upper_ms(&self) -> f64 {
+        self.release.since(self.before).as_millis_f64()
+    }
+
+    /// From the oldest held write to the release, milliseconds.
+    pub(crate) fn length_ms(&self) -> f64 {
+        self.release.since(self.written).as_millis_f64()
+    }
+}
+
+/// The receiver's own delay of the ACK: since the oldest segment it acknowledges, whose arrival starts
+/// the timer, unless the newest one brought the ACK at once.
+fn ack_delay_ms(c: &Candidate, trips: &RoundTrips) -> Option<f64> {
+    let own = |ns: u64| (ns as f64 / 1e6 - trips.near_ms.unwrap_or(0.0)).max(0.0);
+    let newest = own(c.ack_age?);
+    Some(if newest < BROUGHT_MS { newest } else { own(c.oldest_age?) })
+}
+
+/// A message delayed by less than this counts as not delayed.
+pub(super) const DELAYED_MS: f64 = 1.0;
+/// A hold shorter than this is counted apart.
+pub(crate) const SMALL_HOLD_MS: f64 = 10.0;
+/// An ACK this soon after a segment was brought by it.
+const BROUGHT_MS: f64 = 2.0;

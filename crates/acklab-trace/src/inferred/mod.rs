@@ -1,0 +1,74 @@
+//! The second floor: what follows from the notes of one direction, each answer with its evidence in
+//! sentences with numbers; "unknown" is an answer.
+//!
+//! [`receiver`] says how the receiver times its acknowledgments, [`holds`] which segments an ACK let
+//! go, [`fill`] which left because they had filled up, [`riding`] which waited for an ACK on data,
+//! [`writes`] what the application wrote and when, [`nagle`] whether the sender holds small segments,
+//! and [`waits`] what its other silences were. They stand on [`Notes`] and on each other in the order
+//! of [`Inference::of`]; nothing here counts seconds or finds words.
+
+mod delay;
+mod fill;
+mod hold;
+mod holds;
+mod mechanism;
+mod nagle;
+mod receiver;
+mod riding;
+mod round_trips;
+mod sample;
+mod waits;
+mod writes;
+
+pub use delay::AddedDelay;
+pub use mechanism::Mechanism;
+pub use nagle::{Nagle, NagleState};
+pub use receiver::{PolicyKind, ReceiverPolicy};
+pub use waits::{Wait, WaitCause};
+pub use writes::Writes;
+
+pub(crate) use delay::Delays;
+pub(crate) use hold::{Hold, SMALL_HOLD_MS};
+pub(crate) use receiver::Receiver;
+pub(crate) use round_trips::RoundTrips;
+pub(crate) use sample::Sample;
+pub(crate) use writes::Messages;
+
+use crate::noted::Notes;
+
+/// What was inferred of one direction.
+pub(crate) struct Inference<'n> {
+    pub(crate) round_trips: RoundTrips,
+    pub(crate) receiver: Receiver,
+    pub(crate) nagle: Nagle,
+    pub(crate) messages: Messages<'n>,
+    /// Every held segment, in order of release.
+    pub(crate) holds: Vec<Hold>,
+    /// How many of them an ACK let go.
+    pub(crate) by_ack: usize,
+    pub(crate) waits: Vec<Wait>,
+}
+
+impl<'n> Inference<'n> {
+    /// First what needs no other answer (round trips, the receiver's timer), then the holds by ACKs,
+    /// then the messages and what only they can show, then what all the holds say of the sender.
+    pub(crate) fn of(notes: &'n Notes<'_>) -> Self {
+        let round_trips = RoundTrips::of(notes.facts, notes.opposite);
+        let receiver = receiver::infer(notes, &round_trips);
+        let decision = holds::decide(notes, &round_trips);
+        let messages = Messages::of(notes, decision.holds.len());
+        let mut holds = decision.holds.clone();
+        if messages.beat.is_some() {
+            messages.place(&mut holds);
+            holds.extend(riding::find(notes, &decision, &round_trips, &messages));
+            holds.sort_by_key(|h| (h.release, h.frame));
+        }
+        let by_ack = holds.len();
+        let filled = fill::find(notes, &messages, &round_trips, decision.breaks.count, &holds);
+        let nagle = Nagle::of(&decision, &notes.counts, by_ack, filled.len());
+        holds.extend(filled);
+        holds.sort_by_key(|h| (h.release, h.frame));
+        let waits = waits::find(notes, &round_trips, &holds);
+        Self { round_trips, receiver, nagle, messages, holds, by_ack, waits }
+    }
+}

@@ -1,0 +1,152 @@
+//! What the application wrote, and when.
+
+mod beat;
+mod hull;
+mod unit;
+
+pub(crate) use beat::Beat;
+pub(super) use unit::{UNIT_MIN, boundary_unit, gcd};
+
+use acklab_core::time::Time;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use self::unit::{Unit, gathered_unit, messages_per_segment};
+use super::Hold;
+use crate::noted::Notes;
+use crate::noted::values::Arrival;
+
+/// What the application wrote.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Writes {
+    /// Bytes of one message where one size dominates.
+    pub message_bytes: Option<u32>,
+    /// Time between messages, milliseconds, where they are periodic.
+    pub period_ms: Option<f64>,
+    /// Messages counted.
+    pub messages: Option<u64>,
+    /// Where boundaries come from: `framing`, `sizes` or `segments` (each counts as one).
+    pub source: &'static str,
+    /// The protocol whose framing fits.
+    pub protocol: Option<&'static str>,
+    /// Exchanges in which a request went out as two or more small writes.
+    pub split_writes: u64,
+    /// How sure, 0 to 1.
+    pub confidence: f64,
+}
+
+/// The messages in the segments of a direction.
+pub(crate) struct Messages<'n> {
+    arrivals: &'n [Arrival],
+    /// Messages that each segment completes.
+    counts: Vec<u32>,
+    pub(super) unit: Unit,
+    /// Only where writes came while others waited.
+    pub(super) beat: Option<Beat>,
+}
+
+impl<'n> Messages<'n> {
+    /// The messages of a direction in which ACKs released so many holds.
+    pub(super) fn of(notes: &'n Notes<'_>, holds: usize) -> Self {
+        let mut found = Self::with_any_beat(notes, holds);
+        if !found.coalesced() {
+            found.beat = None;
+        }
+        found
+    }
+
+    fn with_any_beat(notes: &'n Notes<'_>, holds: usize) -> Self {
+        let arrivals = &notes.arrivals[..];
+        let unit = Unit::of(arrivals, notes.content.framing);
+        if holds >= HOLDS_SHOWN
+            && !matches!(unit, Unit::Framing(_))
+            && let Some(gathered) = Self::gathered(arrivals)
+        {
+            return gathered;
+        }
+        let counts = messages_per_segment(arrivals, unit);
+        if counts.iter().map(|c| *c as usize).sum::<usize>() > beat::MESSAGES_MAX {
+            let counts = vec![1; arrivals.len()];
+            return Self { arrivals, counts, unit: Unit::Segment, beat: None };
+        }
+        let beat = (unit != Unit::Segment).then(|| Beat::find(arrivals, &counts)).flatten();
+        Self { arrivals, counts, unit, beat }
+    }
+
+    /// Equal writes that gathered in every segment, if they keep a beat.
+    fn gathered(arrivals: &'n [Arrival]) -> Option<Self> {
+        let unit = Unit::Size(gathered_unit(arrivals)?);
+        let mut counts = messages_per_segment(arrivals, unit);
+        // What else was sent (a greeting, say) was not on the beat.
+        let mut before = 0;
+        for (count, arrival) in counts.iter_mut().zip(arrivals) {
+            let whole = unit.bytes().is_some_and(|b| (arrival.end - before) % u64::from(b) == 0);
+            before = arrival.end;
+            if !whole {
+                *count = 0;
+            }
+        }
+        let beat = Beat::find(arrivals, &counts)?;
+        let fits = beat.fills_its_segments(&counts);
+        fits.then_some(Self { arrivals, counts, unit, beat: Some(beat) })
+    }
+
+    /// Whether the writes keep a beat, and came while others waited.
+    pub(crate) fn have_beat(&self) -> bool {
+        self.beat.is_some()
+    }
+
+    /// Whether segments carry several messages often enough that writes came while others waited.
+    fn coalesced(&self) -> bool {
+        let several = self.counts.iter().filter(|c| **c >= 2).count();
+        several >= 3 && several * 20 >= self.counts.len()
+    }
+
+    /// Messages in the segment that ends at `end`, at least one.
+    pub(super) fn in_segment(&self, end: u64) -> u32 {
+        let at = self.arrivals.binary_search_by_key(&end, |a| a.end);
+        at.ok().and_then(|i| self.counts.get(i)).map_or(1, |c| (*c).max(1))
+    }
+
+    /// Messages in all of so many segments.
+    pub(super) fn total(&self, segments: u64) -> u64 {
+        let counted: u64 = self.counts.iter().map(|c| u64::from(*c)).sum();
+        counted + segments.saturating_sub(self.counts.len() as u64)
+    }
+
+    /// When the first message of the segment that ends at `end` was written, by the beat.
+    pub(super) fn written(&self, end: u64) -> Option<Time> {
+        self.beat.as_ref()?.written(self.arrivals, end)
+    }
+
+    /// Puts the writes of `holds` where the beat has them; those that were none are dropped.
+    pub(super) fn place(&self, holds: &mut Vec<Hold>) {
+        if let Some(beat) = &self.beat {
+            beat.place(self.arrivals, holds);
+        }
+    }
+
+    /// What the application wrote, in the form of the result.
+    pub(crate) fn writes(&self, holds: &[Hold], segments: u64) -> Writes {
+        let again = holds.windows(2).filter(|w| !w[1].filled && w[1].before > w[0].release);
+        let split = again.count() + usize::from(holds.first().is_some_and(|h| !h.filled));
+        let (protocol, confidence) = match self.unit {
+            Unit::Framing(f) => (Some(f.protocol), f.confidence),
+            Unit::Size(_) => (None, 0.8),
+            Unit::Segment => (None, 0.0),
+        };
+        Writes {
+            message_bytes: self.unit.bytes(),
+            period_ms: self.beat.as_ref().map(|b| b.period_ms),
+            messages: (segments > 0).then(|| self.total(segments)),
+            source: self.unit.source(),
+            protocol,
+            split_writes: split as u64,
+            confidence,
+        }
+    }
+}
+
+/// So many holds show that segments gathered what was written meanwhile.
+const HOLDS_SHOWN: usize = 8;

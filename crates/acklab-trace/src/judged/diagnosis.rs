@@ -1,0 +1,34 @@
+//! The diagnosis of a capture.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::capture::Capture;
+use super::flow::Flow;
+use super::verdict::Verdict;
+
+/// Name and version of the JSON form.
+pub(crate) const SCHEMA: &str = "acklab.diagnose/1";
+
+/// The diagnosis of one capture.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Diagnosis {
+    /// Always `acklab.diagnose/1`.
+    pub schema: &'static str,
+    /// What the file held.
+    pub capture: Capture,
+    /// The answer.
+    pub verdict: Verdict,
+    /// Every connection with data that is kept in detail, the most stalled first.
+    pub flows: Vec<Flow>,
+    /// Connections counted but not kept in detail.
+    pub flows_not_listed: u64,
+}
+
+impl Diagnosis {
+    /// The diagnosis as one JSON object.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+}

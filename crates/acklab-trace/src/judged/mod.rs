@@ -1,0 +1,31 @@
+//! The third floor: what a diagnosis says. Seconds, shares, findings in words, remedies, and the forms
+//! in which people and programs read it; nothing is inferred here.
+//!
+//! [`Direction`] puts notes and inference together, [`Flow`] two directions, [`Verdict`] all flows.
+//! The JSON is stable (`acklab.diagnose/1`); its schema is checked in and a test holds it current.
+
+mod capture;
+pub mod check;
+mod diagnosis;
+mod direction;
+mod finding;
+mod flow;
+mod ladder;
+mod plots;
+mod remedy;
+#[cfg(test)]
+mod schema;
+mod stall;
+mod text;
+mod verdict;
+
+pub use capture::Capture;
+pub use diagnosis::Diagnosis;
+pub(crate) use diagnosis::SCHEMA;
+pub use direction::{AckFacts, Direction, Spread};
+pub use finding::Finding;
+pub use flow::{Flow, Handshake};
+pub use ladder::{Ladder, Rung};
+pub use plots::{Plots, Points};
+pub use stall::Stall;
+pub use verdict::Verdict;

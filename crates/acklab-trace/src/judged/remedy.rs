@@ -1,0 +1,92 @@
+//! What to change, on either side.
+//!
+//! Sources: tcp(7) and ip-route(8) for Linux; Microsoft KB 328890 for TcpAckFrequency; FreeBSD's
+//! tcp(4) for delacktime; NetBSD's sysctl(7) for delack_ticks, which QNX inherits; lwIP's opt.h.
+
+use super::direction::Direction;
+use crate::inferred::Mechanism;
+
+/// Remedies on the sending host, best first.
+pub(super) fn at_sender(d: &Direction) -> Vec<String> {
+    let count = d.holds();
+    let split = d.writes.split_writes * 2 > count && d.writes.period_ms.is_none();
+    let mut fixes = Vec::new();
+    if split {
+        fixes.push(
+            "Write each message in one piece: build header and body in one buffer, or send both with \
+             one writev()/sendmsg(). Two small writes in a row are what triggers this."
+                .into(),
+        );
+    }
+    fixes.push(
+        "Switch Nagle's algorithm off for this connection: set the socket option TCP_NODELAY right \
+         after connect() or accept(). In a product's configuration it is often called \"no delay\" or \
+         \"disable Nagle\"."
+            .into(),
+    );
+    if !split {
+        fixes.push(
+            "If many pieces belong to one message: collect them yourself (TCP_CORK or MSG_MORE on \
+             Linux, TCP_NOPUSH on BSD) and push once at the end."
+                .into(),
+        );
+    }
+    fixes
+}
+
+/// Remedies on the receiving host, best first; none where its acknowledgments are not the cause.
+pub(super) fn at_receiver(d: &Direction) -> Vec<String> {
+    if !d.stalls.iter().any(|s| s.mechanism == Mechanism::DelayedAckTimer) {
+        return Vec::new();
+    }
+    let policy = &d.receiver_policy;
+    let mut names = policy.candidates.clone();
+    if let Some(profile) = policy.profile
+        && !names.contains(&profile)
+    {
+        names.push(profile);
+    }
+    let mut fixes: Vec<String> = Vec::new();
+    for name in names {
+        if let Some(fix) = for_profile(name)
+            && !fixes.iter().any(|f| f == fix)
+        {
+            fixes.push(fix.to_owned());
+        }
+    }
+    if fixes.is_empty() {
+        fixes.push(
+            "Shorten or switch off its delayed ACK (Linux: `ip route change ... quickack 1`; Windows: \
+             TcpAckFrequency=1; FreeBSD: net.inet.tcp.delayed_ack=0)."
+                .into(),
+        );
+    }
+    fixes
+}
+
+fn for_profile(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "linux" => {
+            "Linux: acknowledge at once on this route with `ip route change <route> quickack 1`, or set \
+             TCP_QUICKACK on the socket again after each read."
+        }
+        "windows-10" | "windows-7" | "windows-2012" => {
+            "Windows: set TcpAckFrequency=1 (DWORD) under HKLM\\SYSTEM\\CurrentControlSet\\Services\\Tcpip\\\
+             Parameters\\Interfaces\\{interface} and restart."
+        }
+        "freebsd-12.1" | "freebsd-12.2" => {
+            "FreeBSD: shorten the timer with `sysctl net.inet.tcp.delacktime=<ms>`, or switch it off with \
+             `sysctl net.inet.tcp.delayed_ack=0`."
+        }
+        "qnx-7.0" | "bsd-4.4" | "bsd-slow-timer" => {
+            "QNX, NetBSD: `sysctl -w net.inet.tcp.delack_ticks=1` shortens the timer; \
+             net.inet.tcp.ack_on_push=1 acknowledges pushed data at once."
+        }
+        "macos" => "macOS: `sysctl -w net.inet.tcp.delayed_ack=0`.",
+        "lwip" | "fixed-tick" => {
+            "Embedded stack (lwIP and the like): lower TCP_TMR_INTERVAL, or call tcp_output() / send a reply \
+             after each message so that the ACK leaves with it."
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,136 @@
+//! Held writes in sum: how many, by what mechanism, for how long.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::inferred::{
+    AddedDelay, Delays, Hold, Inference, Mechanism, NagleState, SMALL_HOLD_MS, Sample,
+};
+use crate::noted::Notes;
+
+/// The holds of one mechanism in one direction.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Stall {
+    /// What ended them.
+    pub mechanism: Mechanism,
+    /// Segments held, at most since the one before them, 10 ms or longer.
+    pub count: u64,
+    /// Time in which the oldest held byte waited, summed, seconds.
+    pub seconds: f64,
+    /// The most it can have been (from the previous segment on), seconds.
+    pub seconds_upper: f64,
+    /// `seconds` over the direction's duration.
+    pub share_of_time: f64,
+    /// Delay added to each held message.
+    pub added_delay_ms: AddedDelay,
+    /// First held segment.
+    pub first_frame: u64,
+    /// The longest held, worst first, at most 10.
+    pub worst_frames: Vec<u64>,
+}
+
+/// The holds of a direction as stalls.
+pub(super) struct Stalls {
+    /// By mechanism; empty where none was held.
+    pub(super) by_mechanism: Vec<Stall>,
+    /// They are counted on a sample and scaled up.
+    pub(super) sampled: bool,
+    /// Holds shorter than those that count.
+    pub(super) small_holds: u64,
+}
+
+impl Stalls {
+    pub(super) fn of(notes: &Notes<'_>, inference: &Inference<'_>) -> Self {
+        let Inference { holds, messages, receiver, .. } = inference;
+        // Holds are counted by the most that they can have lasted; but where the beat of the writes
+        // shows that most were short, by that.
+        let lengths = Sample::new(holds.iter().map(Hold::length_ms).collect());
+        let short = messages.have_beat() && lengths.median() < SMALL_HOLD_MS;
+        let lasted = |h: &Hold| if short { h.length_ms() } else { h.upper_ms() };
+        let (counted, apart): (Vec<&Hold>, Vec<&Hold>) =
+            holds.iter().partition(|h| lasted(h) >= SMALL_HOLD_MS);
+        let share = Share::of(notes);
+        let stall = |mechanism: Mechanism| {
+            let is_its = |h: &&Hold| Mechanism::of(h, receiver.timer) == mechanism;
+            let of_kind: Vec<&Hold> = counted.iter().copied().filter(is_its).collect();
+            let added = Delays::held(of_kind.iter().copied(), messages).added;
+            let stall = Stall::of(mechanism, &of_kind, added)?;
+            Some(stall.scaled(share.factor(mechanism)).over(notes.seconds()))
+        };
+        let none = inference.nagle.state == NagleState::Off && inference.by_ack == 0;
+        let kinds = if none { &[][..] } else { &KINDS };
+        Self {
+            by_mechanism: kinds.iter().copied().filter_map(stall).collect(),
+            sampled: share.is_sample(),
+            small_holds: apart.len() as u64,
+        }
+    }
+}
+
+impl Stall {
+    fn of(mechanism: Mechanism, holds: &[&Hold], added_delay_ms: AddedDelay) -> Option<Self> {
+        let first = holds.first()?;
+        let mut worst = holds.to_vec();
+        worst.sort_by(|a, b| b.length_ms().total_cmp(&a.length_ms()).then(a.frame.cmp(&b.frame)));
+        Some(Self {
+            mechanism,
+            count: holds.len() as u64,
+            seconds: holds.iter().fold(0.0, |sum, h| sum + h.length_ms() / 1e3),
+            seconds_upper: holds.iter().fold(0.0, |sum, h| sum + h.upper_ms() / 1e3),
+            share_of_time: 0.0,
+            added_delay_ms,
+            first_frame: first.frame,
+            worst_frames: worst.iter().take(WORST).map(|h| h.frame).collect(),
+        })
+    }
+
+    /// Scaled up from a sample.
+    fn scaled(self, factor: f64) -> Self {
+        if factor <= 1.0 {
+            return self;
+        }
+        Self {
+            count: (self.count as f64 * factor).round() as u64,
+            seconds: self.seconds * factor,
+            seconds_upper: self.seconds_upper * factor,
+            ..self
+        }
+    }
+
+    /// As a share of the direction's duration.
+    fn over(self, duration_s: f64) -> Self {
+        let share = if duration_s > 0.0 { (self.seconds / duration_s).min(1.0) } else { 0.0 };
+        Self { share_of_time: share, ..self }
+    }
+}
+
+/// How many possible holds there were for each one that is on record.
+struct Share {
+    candidates: f64,
+    fills: f64,
+}
+
+impl Share {
+    fn of(notes: &Notes<'_>) -> Self {
+        let per = |all: u64, kept: usize| if kept == 0 { 1.0 } else { all as f64 / kept as f64 };
+        Self {
+            candidates: per(notes.counts.candidates, notes.candidates.len()),
+            fills: per(notes.counts.fills, notes.fills.len()),
+        }
+    }
+
+    fn is_sample(&self) -> bool {
+        self.candidates.max(self.fills) > 1.0
+    }
+
+    fn factor(&self, mechanism: Mechanism) -> f64 {
+        if mechanism == Mechanism::MssFilled { self.fills } else { self.candidates }
+    }
+}
+
+/// In the order of the result.
+const KINDS: [Mechanism; 3] =
+    [Mechanism::DelayedAckTimer, Mechanism::MssFilled, Mechanism::AckClocked];
+/// Frames listed as worst.
+const WORST: usize = 10;

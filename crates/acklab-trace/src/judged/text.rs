@@ -1,0 +1,149 @@
+//! The diagnosis as text: verdict first, then a table of the connections, then one ladder.
+//!
+//! Lines are at most 100 columns wide except where the ladder needs more; numbers carry their unit.
+
+use std::fmt::Write as _;
+
+use super::diagnosis::Diagnosis;
+use super::direction::Direction;
+use super::finding::Finding;
+use super::flow::Flow;
+use crate::inferred::NagleState;
+
+/// Text wider than this is broken.
+const WIDTH: usize = 96;
+/// Connections listed.
+const FLOWS_MAX: usize = 20;
+
+impl Diagnosis {
+    /// The diagnosis for people.
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        if self.flows.is_empty() {
+            out.push_str("NOTHING TO JUDGE\n\n");
+        } else {
+            let word = if self.verdict.stalled { "STALLED" } else { "NOT STALLED" };
+            let confidence = self.verdict.confidence * 100.0;
+            let _ = writeln!(out, "{word} (confidence {confidence:.0} %)\n");
+        }
+        paragraph(&mut out, "", &self.verdict.summary);
+        for finding in &self.verdict.findings {
+            write_finding(&mut out, finding);
+        }
+        self.write_table(&mut out);
+        self.write_ladder(&mut out);
+        list(&mut out, "What limits this answer", &self.verdict.limits);
+        list(&mut out, "About the capture", &self.capture.notes);
+        out
+    }
+
+    fn write_table(&self, out: &mut String) {
+        if self.flows.is_empty() {
+            return;
+        }
+        let _ = writeln!(
+            out,
+            "\n{:>5}  {:<45} {:>8} {:>9} {:<7} {:<22} {:>6} {:>8} {:>8}",
+            "flow",
+            "from > to",
+            "segments",
+            "bytes",
+            "nagle",
+            "receiver",
+            "holds",
+            "s lost",
+            "p95 ms"
+        );
+        for flow in self.flows.iter().take(FLOWS_MAX) {
+            for direction in flow.directions.iter().filter(|d| d.bytes > 0) {
+                write_row(out, flow, direction);
+            }
+        }
+        let more = self.flows.len().saturating_sub(FLOWS_MAX) as u64 + self.flows_not_listed;
+        if more > 0 {
+            let _ = writeln!(out, "       and {more} more connections");
+        }
+    }
+
+    fn write_ladder(&self, out: &mut String) {
+        let ladder = self
+            .flows
+            .iter()
+            .flat_map(|f| &f.directions)
+            .filter(|d| !d.stalls.is_empty())
+            .find_map(|d| d.plots.ladder.as_ref());
+        if let Some(ladder) = ladder {
+            let _ = writeln!(out, "\nOne stall, packet by packet:\n");
+            out.push_str(&ladder.to_text());
+        }
+    }
+}
+
+fn write_row(out: &mut String, flow: &Flow, d: &Direction) {
+    let nagle = match d.nagle.state {
+        NagleState::On => "on",
+        NagleState::Off => "off",
+        NagleState::Unknown => "?",
+    };
+    let receiver = match (d.receiver_policy.profile, d.receiver_policy.timer_ms) {
+        (Some(profile), Some(timer)) => format!("{profile} {timer:.0} ms"),
+        (Some(profile), None) => profile.to_owned(),
+        _ => "?".to_owned(),
+    };
+    let _ = writeln!(
+        out,
+        "{:>5}  {:<45} {:>8} {:>9} {:<7} {:<22} {:>6} {:>8.2} {:>8.1}",
+        flow.id,
+        format!("{} > {}", d.from, d.to),
+        d.segments,
+        d.bytes,
+        nagle,
+        receiver,
+        d.holds(),
+        d.stalled_s(),
+        d.added_delay_ms.p95
+    );
+}
+
+fn write_finding(out: &mut String, finding: &Finding) {
+    let _ = writeln!(out, "\n* {}", finding.headline);
+    paragraph(out, "  ", &finding.explanation);
+    if !finding.sender_fix.is_empty() {
+        let _ = writeln!(out, "  On {} (sender), best first:", finding.from);
+        finding.sender_fix.iter().for_each(|fix| paragraph(out, "    - ", fix));
+    }
+    if !finding.receiver_fix.is_empty() {
+        let _ = writeln!(out, "  Or on {} (receiver):", finding.to);
+        finding.receiver_fix.iter().for_each(|fix| paragraph(out, "    - ", fix));
+    }
+}
+
+fn list(out: &mut String, title: &str, items: &[String]) {
+    if items.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{title}:");
+    for item in items {
+        paragraph(out, "  - ", item);
+    }
+}
+
+/// Breaks `text` at spaces; the lines after the first are indented as far.
+fn paragraph(out: &mut String, lead: &str, text: &str) {
+    let mut line = String::from(lead);
+    let indent = " ".repeat(lead.chars().count());
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            let _ = writeln!(out, "{line}");
+            line.clone_from(&indent);
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    let _ = writeln!(out, "{line}");
+}

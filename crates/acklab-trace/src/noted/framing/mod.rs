@@ -1,0 +1,264 @@
+//! Message boundaries in a byte stream, by the framing of length-prefixed protocols.
+//!
+//! A [`FrameReader`] follows every protocol of the table [`PROTOCOLS`] through the stream at once: each
+//! reads the header where it expects one, jumps by the length it finds there, and drops out at the
+//! first header that is not valid. What remains after a few frames is the protocol. Payload that
+//! was not captured (snapped frames) may be jumped over, a header may not. Only in-order new data
+//! counts; after a gap the reader waits for a segment that begins with a valid header.
+
+mod in_band;
+mod protocols;
+
+use acklab_core::time::Time;
+
+use in_band::InBand;
+use protocols::{HEADER_MAX, Header, PROTOCOLS, Protocol};
+
+/// Frames in a row that make a protocol believable.
+const FRAMES_MIN: u64 = 3;
+/// Segments at whose start a protocol may begin anew, for captures that begin mid-message.
+const RESTARTS_MAX: u8 = 16;
+/// Different frame sizes that are counted.
+const SIZES_MAX: usize = 8;
+
+/// One protocol's way through the stream.
+#[derive(Clone, Debug)]
+struct Track {
+    protocol: &'static Protocol,
+    /// Where the next header begins.
+    boundary: u64,
+    header: [u8; HEADER_MAX],
+    have: u8,
+    frames: u64,
+    /// Segments seen, and those that ended with a frame.
+    segments: u64,
+    aligned: u64,
+    alive: bool,
+    restarts: u8,
+}
+
+/// Follows the framing of one direction.
+#[derive(Debug, Default)]
+pub(crate) struct FrameReader {
+    tracks: Vec<Track>,
+    started: bool,
+    found: Found,
+}
+
+/// What the headers of the protocol that leads said.
+#[derive(Debug, Default)]
+struct Found {
+    /// Frame sizes, each with its number.
+    sizes: Vec<(u32, u64)>,
+    in_band: InBand,
+}
+
+/// A stretch of the stream that has come.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece<'a> {
+    pub(crate) time: Time,
+    pub(crate) offset: u64,
+    /// Bytes on the wire, of which `payload` were captured.
+    pub(crate) len: u32,
+    pub(crate) payload: &'a [u8],
+}
+
+/// What framing says of a direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Framing {
+    /// Name of the protocol.
+    pub(crate) protocol: &'static str,
+    /// Complete frames.
+    pub(crate) frames: u64,
+    /// The frame size that dominates (60 % or more), bytes.
+    pub(crate) size: Option<u32>,
+    /// 0 to 1, from the number of consecutive valid frames.
+    pub(crate) confidence: f64,
+}
+
+impl FrameReader {
+    /// New in-order data; returns the number of frames complete by its end, 0 if no framing fits.
+    pub(crate) fn on_data(&mut self, piece: Piece<'_>) -> u64 {
+        if !self.started {
+            self.started = true;
+            self.tracks = PROTOCOLS.iter().map(|p| Track::new(p, piece.offset)).collect();
+        }
+        let lead_before = self.lead().map(|t| t.protocol.name);
+        for track in &mut self.tracks {
+            let leads = lead_before.is_none_or(|lead| lead == track.protocol.name);
+            track.on_data(piece, leads.then_some(&mut self.found));
+        }
+        self.tracks.retain(|t| t.alive || t.restarts < RESTARTS_MAX);
+        self.lead().map_or(0, |t| t.frames)
+    }
+
+    /// Whether any protocol may still fit.
+    pub(crate) fn is_live(&self) -> bool {
+        !self.started || !self.tracks.is_empty()
+    }
+
+    /// Delay of each message above the least of all, by the time stamps in the data, milliseconds;
+    /// empty where there are none.
+    pub(crate) fn stamped_delays_ms(&self) -> Vec<f64> {
+        self.found.in_band.delays_ms()
+    }
+
+    /// The protocol that fits, if one does.
+    pub(crate) fn framing(&self) -> Option<Framing> {
+        let lead = self.lead().filter(|t| t.frames >= FRAMES_MIN && t.is_aligned())?;
+        let sizes = &self.found.sizes;
+        let total: u64 = sizes.iter().map(|s| s.1).sum();
+        let size = sizes.iter().max_by_key(|s| s.1).filter(|s| s.1 * 10 >= total * 6).map(|s| s.0);
+        let confidence = lead.frames as f64 / (lead.frames as f64 + 1.0);
+        Some(Framing { protocol: lead.protocol.name, frames: lead.frames, size, confidence })
+    }
+
+    fn lead(&self) -> Option<&Track> {
+        self.tracks.iter().filter(|t| t.alive && t.frames > 0).rev().max_by_key(|t| t.frames)
+    }
+}
+
+impl Track {
+    /// Whether frames end where segments end: what an application sends at once it writes whole.
+    /// Headers with several fields to check need no such support.
+    fn is_aligned(&self) -> bool {
+        self.protocol.telling || self.aligned * 2 >= self.segments.min(self.frames)
+    }
+
+    fn new(protocol: &'static Protocol, boundary: u64) -> Self {
+        Self {
+            protocol,
+            boundary,
+            header: [0; HEADER_MAX],
+            have: 0,
+            frames: 0,
+            segments: 0,
+            aligned: 0,
+            alive: true,
+            restarts: 0,
+        }
+    }
+
+    fn on_data(&mut self, piece: Piece<'_>, mut found: Option<&mut Found>) {
+        let Piece { time, offset, len, payload } = piece;
+        if !self.alive {
+            self.restarts += 1;
+            (self.alive, self.boundary, self.have, self.frames) = (true, offset, 0, 0);
+            (self.segments, self.aligned) = (0, 0);
+        }
+        let end = offset + u64::from(len);
+        loop {
+            let at = self.boundary + u64::from(self.have);
+            if at >= end {
+                self.segments += 1;
+                self.aligned += u64::from(self.boundary == end);
+                return;
+            }
+            let known = at.checked_sub(offset).and_then(|i| payload.get(i as usize));
+            let Some(byte) = known else {
+                self.alive = false;
+                return;
+            };
+            self.header[usize::from(self.have)] = *byte;
+            self.have += 1;
+            match (self.protocol.header)(&self.header[..usize::from(self.have)]) {
+                Header::More => {}
+                Header::Invalid => {
+                    self.alive = false;
+                    return;
+                }
+                Header::Frame(total) => {
+                    if let Some(found) = &mut found {
+                        let header = &self.header[..usize::from(self.have)];
+                        count_size(&mut found.sizes, total);
+                        found.in_band.on_header(self.protocol.name, time, header);
+                    }
+                    self.boundary += u64::from(total);
+                    self.have = 0;
+                    self.frames += 1;
+                }
+            }
+        }
+    }
+}
+
+fn count_size(sizes: &mut Vec<(u32, u64)>, size: u32) {
+    if let Some(slot) = sizes.iter_mut().find(|s| s.0 == size) {
+        slot.1 += 1;
+    } else if sizes.len() < SIZES_MAX {
+        sizes.push((size, 1));
+    } else if let Some(rarest) = sizes.iter_mut().min_by_key(|s| s.1) {
+        *rarest = (size, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feed(reader: &mut FrameReader, offset: u64, len: u32, payload: &[u8]) {
+        reader.on_data(Piece { time: Time::ZERO, offset, len, payload });
+    }
+
+    fn modbus(transaction: u8, len: u8) -> Vec<u8> {
+        let mut frame = vec![0, transaction, 0, 0, 0, len, 1, 3];
+        frame.resize(6 + usize::from(len), 7);
+        frame
+    }
+
+    #[test]
+    fn frames_cut_across_segments_are_counted_whole() {
+        let stream: Vec<u8> = (0..50).flat_map(|i| modbus(i, 20)).collect();
+        let mut reader = FrameReader::default();
+        let mut offset = 0;
+        for piece in stream.chunks(7) {
+            feed(&mut reader, offset, piece.len() as u32, piece);
+            offset += piece.len() as u64;
+        }
+        let framing = reader.framing().expect("fits");
+        assert_eq!(framing.protocol, "modbus_tcp");
+        assert_eq!((framing.frames, framing.size), (50, Some(26)));
+    }
+
+    #[test]
+    fn text_is_no_framing() {
+        let text = b"GET / HTTP/1.1\r\nHost: plant.example\r\nAccept: text/html\r\n\r\n".repeat(20);
+        let mut reader = FrameReader::default();
+        for (i, piece) in text.chunks(100).enumerate() {
+            feed(&mut reader, i as u64 * 100, piece.len() as u32, piece);
+        }
+        assert_eq!(reader.framing(), None);
+    }
+
+    #[test]
+    fn a_capture_that_begins_mid_message_finds_the_framing_at_the_next_one() {
+        let mut reader = FrameReader::default();
+        feed(&mut reader, 0, 9, &[9; 9]);
+        let mut offset = 9;
+        for i in 0..10 {
+            let frame = modbus(i, 12);
+            feed(&mut reader, offset, frame.len() as u32, &frame);
+            offset += frame.len() as u64;
+        }
+        assert_eq!(reader.framing().expect("fits").frames, 10);
+    }
+
+    #[test]
+    fn a_payload_that_was_not_captured_is_jumped_over_but_a_header_is_not() {
+        let tls = |n: u16| {
+            let mut f = vec![23, 3, 3];
+            f.extend(n.to_be_bytes());
+            f
+        };
+        let mut reader = FrameReader::default();
+        for i in 0..5u64 {
+            feed(&mut reader, i * 205, 205, &tls(200));
+        }
+        assert_eq!(reader.framing().expect("fits").frames, 5);
+        let mut cut = FrameReader::default();
+        for i in 0..5u64 {
+            feed(&mut cut, i * 410, 410, &tls(200));
+        }
+        assert_eq!(cut.framing(), None);
+    }
+}
