@@ -174,7 +174,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "to = \"r2\"",
         "to = \"r3\"",
-        "30:6: no route back, which TCP needs, from b to a: from b, links lead to r3; add the link",
+        "30:6: no route back, which a connection needs, from b to a: from b, links lead to r3; add the link",
     ),
     ("[\"a\", \"r1\"]", "[\"a\", \"a\"]", "6:17: a link from a to itself; it needs two nodes"),
     (

@@ -12,6 +12,8 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// When this end acknowledges; `None`: as the sender asks (docs/rudp.md section 5).
     pub ack: Option<Profile>,
+    /// Packets bear ECN marks on paths that pass them (docs/rudp.md section 6).
+    pub ecn: bool,
     /// Initial window of each path, packets (docs/rudp.md section 8).
     pub initial_window: u32,
     /// The largest datagram that is tried, bytes of UDP payload.
@@ -45,6 +47,7 @@ impl Default for Config {
         Self {
             algorithm: Algorithm::Lossy,
             ack: None,
+            ecn: true,
             initial_window: INITIAL_WINDOW,
             largest_datagram: ETHERNET_DATAGRAM,
             batch: BATCH,

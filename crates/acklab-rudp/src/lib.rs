@@ -16,6 +16,7 @@ mod ecn;
 mod endpoint;
 mod flow;
 mod handshake;
+pub mod harness;
 mod input;
 mod keys;
 mod life;

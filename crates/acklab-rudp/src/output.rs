@@ -169,7 +169,10 @@ impl Connection {
         (most, load): (usize, Load),
     ) -> Option<Transmit> {
         let addrs = self.paths[index].addrs;
-        let (ecn, markable) = self.paths[index].ecn.mark(now);
+        let (ecn, markable) = match self.config.ecn {
+            true => self.paths[index].ecn.mark(now),
+            false => (Ecn::NotEct, usize::MAX),
+        };
         let most = most.min(markable);
         let (mut len, mut segment, mut count) = (0, 0, 0);
         let quantum = self.paths[index].batch();
