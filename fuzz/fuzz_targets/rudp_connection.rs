@@ -9,6 +9,6 @@ fuzz_target!(|bytes: &[u8]| {
     if first & 1 == 0 {
         attack_peers(bytes);
     } else {
-        attack_network(bytes);
+        attack_network(bytes, 1 << 22);
     }
 });

@@ -36,6 +36,16 @@ impl Connection {
     /// Fills `buffer` with datagrams for one path; `None` when all that may leave now has left. The
     /// buffer must hold at least one datagram of the largest size.
     pub(super) fn transmit_into(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        let sent = self.transmit_next(now, buffer);
+        if sent.is_some() || self.next_deadline().is_none_or(|at| at > now) {
+            return sent;
+        }
+        // What left was the evidence that a path has been silent for long: its load leaves elsewhere.
+        self.on_timeout(now);
+        self.transmit_next(now, buffer)
+    }
+
+    fn transmit_next(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         match self.stage {
             Stage::Greeting(_) | Stage::Answering(_) => self.transmit_handshake(now, buffer),
             Stage::Open => self.transmit(now, buffer),

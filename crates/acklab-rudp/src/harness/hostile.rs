@@ -86,7 +86,8 @@ impl Attack {
                     _ => Kind::Expiring { life_ms: argument * 10 },
                 };
                 let bytes = vec![1; 1 + argument as usize * 50];
-                drop(content.send_parcel(now, bytes, kind, (argument % 8) as u8, argument > 128));
+                let redundant = argument > 128;
+                let _ = content.send_parcel(now, bytes, kind, (argument % 8) as u8, redundant);
             }
             7 => drop(content.receive_parcel()),
             8 => drop(connection.add_path(now, path(argument as u8))),

@@ -13,18 +13,18 @@ use acklab_core::time::Span;
 use super::ends::Ends;
 use crate::{Code, Config, ContentEvent, Event};
 
-/// Runs two honest ends over a network that may do anything; a digest of all that left.
+/// Runs two honest ends, whose keys change every `key_packets`, over a network that may do anything; a
+/// digest of all that left.
 ///
 /// # Panics
 /// Where the contract does not hold, where a byte is read that was not written, or where something does
 /// not arrive.
-pub fn attack_network(bytes: &[u8]) -> u64 {
+pub fn attack_network(bytes: &[u8], key_packets: u64) -> u64 {
     let mut choices = Choices::new(bytes);
     let names = Algorithm::NAMES;
     let algorithm = names[usize::from(choices.byte()) % names.len()].parse().unwrap_or_default();
-    let bits = choices.byte();
-    let key_packets = if bits & 1 == 0 { 50 } else { 1 << 20 };
-    let config = Config { algorithm, key_packets, ecn: bits & 2 == 0, ..Config::default() };
+    let ecn = choices.flip();
+    let config = Config { algorithm, key_packets, ecn, ..Config::default() };
     let users = [User::default(), User::default()];
     let mut attack = Attack { ends: Ends::new(&config), users };
     let mut steps = 0;
