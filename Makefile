@@ -75,6 +75,11 @@ check-uppaal: deps-rust ## exported UPPAAL models against the format's grammar, 
 	cargo build --quiet --locked -p acklab
 	@tools/check-uppaal $(TARGET_DIR)/debug/acklab
 
+.PHONY: coverage
+coverage: deps-rust ## how often every interval covers and every test errs: the tables of docs/verification.md
+	ACKLAB_EXPERIMENTS=$(or $(ACKLAB_EXPERIMENTS),20000) cargo test --quiet --release --locked -p acklab-stats \
+	 --test coverage -- --nocapture
+
 .PHONY: ance-sensitivity
 ance-sensitivity: deps-rust ## docs/ance-sensitivity.md anew: what each thing that the ANCE paper leaves open decides
 	cargo build --quiet --release --locked -p acklab

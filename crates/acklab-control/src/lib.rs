@@ -8,6 +8,8 @@
 //!
 //! The model of reference is the networked DC motor of the ANCE article (equation (3), algorithms 2
 //! and 3). Left out: plants with several inputs or outputs in the peers, observers, noise.
+//!
+#![doc = include_str!("../README.md")]
 
 pub mod cost;
 pub mod expm;

@@ -2,7 +2,7 @@
 //!
 //! A component records into the [`Sink`] that its caller hands it; the world drains the sink after
 //! each step and feeds whatever subscribed: metrics, a result hash, qlog, plots. A class of events
-//! that nobody is interested in costs one test of a bit.
+//! that no observer wants costs one test of a bit.
 
 use crate::packet::{Addr, NodeId, Packet};
 use crate::time::{Span, Time};
@@ -24,8 +24,11 @@ impl Interest {
     pub const QUEUE: Self = Self(8);
     /// Of the links' events only packets dropped, marked and copied: far fewer than all.
     pub const DROPS: Self = Self(16);
-    /// Everything.
-    pub const ALL: Self = Self(0xff);
+    /// Each packet's way through the links: far more than all others, so that it is told only where
+    /// it is asked for by name.
+    pub const PASSAGE: Self = Self(32);
+    /// Everything but [`Interest::PASSAGE`].
+    pub const ALL: Self = Self(31);
 
     /// Both sets together.
     #[must_use]
@@ -195,6 +198,20 @@ pub enum EventKind {
         /// The packet.
         packet: Packet,
     },
+    /// A packet came to a link.
+    Offered {
+        /// Link index in the world.
+        link: u32,
+        /// The packet.
+        packet: Packet,
+    },
+    /// A packet left the queue: its transmission begins.
+    Served {
+        /// Link index in the world.
+        link: u32,
+        /// The packet.
+        packet: Packet,
+    },
     /// A queue marked a packet congestion-experienced (or, ENCN, not congested).
     Marked {
         /// Link index in the world.
@@ -202,7 +219,7 @@ pub enum EventKind {
         /// The packet.
         packet: Packet,
     },
-    /// The application at a node says something of its own, by a number it chose.
+    /// The application at a node tells a value, by a number that it chose.
     App {
         /// Host.
         node: NodeId,
@@ -244,6 +261,7 @@ impl EventKind {
             Self::Dropped { .. } | Self::Copied { .. } | Self::Marked { .. } => {
                 Interest::QUEUE.with(Interest::DROPS)
             }
+            Self::Offered { .. } | Self::Served { .. } => Interest::PASSAGE,
         }
     }
 }
@@ -275,13 +293,13 @@ impl Sink {
         self.interest = interest;
     }
 
-    /// Whether somebody wants events of `class`: ask before computing what is costly to tell.
+    /// Whether an observer wants events of `class`: ask before computing what is costly to tell.
     #[inline]
     pub const fn wants(&self, class: Interest) -> bool {
         self.interest.has(class)
     }
 
-    /// Records an event if somebody wants its class.
+    /// Records an event if an observer wants its class.
     #[inline]
     pub fn record(&mut self, time: Time, kind: EventKind) {
         if self.interest.has(kind.class()) {

@@ -5,9 +5,12 @@
 //! [`time::Time`] (nanoseconds since the start of the world), randomness comes from named streams
 //! ([`rng::Rng`]), transcendental functions from [`math`], and whatever a component has to tell is
 //! a typed [`event::Event`] in the caller's [`event::Sink`].
+//!
+#![doc = include_str!("../README.md")]
 
 pub mod ack;
 pub mod cc;
+pub mod congestion;
 pub mod contract;
 pub mod delivery_rate;
 pub mod endpoint;

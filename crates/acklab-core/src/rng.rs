@@ -1,7 +1,7 @@
 //! Named random streams: xoshiro256++ (Blackman and Vigna, 2021), seeded by (seed, name).
 //!
 //! Every component draws from its own stream, `Rng::named(seed, "link/0/loss")`, so that adding a
-//! node shifts nobody else's draws. Samplers are ours, because a library's may change between
+//! node shifts no other node's draws. Samplers are ours, because a library's may change between
 //! versions or features and with it every result hash. Golden vectors hold them in place.
 
 use crate::math;

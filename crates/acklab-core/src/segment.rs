@@ -74,7 +74,7 @@ impl SackBlocks {
 /// The timestamp option (RFC 7323 section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timestamp {
-    /// TSval: the sender's clock, in ticks of its own choosing (here 1 ms).
+    /// TSval: the sender's clock, in ticks that it chooses (here 1 ms).
     pub value: u32,
     /// TSecr: the peer's TSval echoed.
     pub echo: u32,

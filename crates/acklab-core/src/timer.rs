@@ -27,6 +27,15 @@ impl<K: TimerKind, const N: usize> Default for TimerTable<K, N> {
 }
 
 impl<K: TimerKind, const N: usize> TimerTable<K, N> {
+    /// The deadlines as they follow from a component's state, each kind once.
+    pub fn of(deadlines: [(K, Option<Time>); N]) -> Self {
+        let mut table = Self::default();
+        for (kind, at) in deadlines {
+            table.deadlines[kind.into()] = at.unwrap_or(Time::MAX);
+        }
+        table
+    }
+
     /// Arms `kind` for `at`, replacing an earlier deadline.
     pub fn set(&mut self, kind: K, at: Time) {
         self.deadlines[kind.into()] = at;

@@ -70,7 +70,7 @@ proptest! {
             let start = Start { mss, initial_window, initial_ssthresh, seed };
             for algorithm in algorithms(&variation) {
                 let run = || {
-                    operate_congestion_control(&mut algorithm.controller(&start), mss, &bytes)
+                    operate_congestion_control(algorithm.controller(&start), mss, &bytes)
                 };
                 prop_assert_eq!(run(), run(), "{:?}", algorithm);
             }

@@ -68,6 +68,18 @@ pub enum FileError {
     /// A parameter is not known or its value does not fit.
     #[error(transparent)]
     Set(#[from] SetError),
+    /// A link to watch that is not there.
+    #[error("--watch: {0}")]
+    Link(String),
+    /// Links to watch in a scenario that is built in.
+    #[error(
+        "--watch: {scenario} is built in and watches its bottleneck; links are watched in a network of \
+         one's own (docs/network-file.md)"
+    )]
+    NoLinks {
+        /// Its name.
+        scenario: String,
+    },
 }
 
 impl FileError {
@@ -75,7 +87,7 @@ impl FileError {
     pub const fn place(&self) -> Option<Place> {
         match self {
             Self::Mistake(mistake) => Some(mistake.place),
-            Self::Scenario(_) | Self::Set(_) => None,
+            Self::Scenario(_) | Self::Set(_) | Self::Link(_) | Self::NoLinks { .. } => None,
         }
     }
 }
@@ -103,6 +115,18 @@ impl ScenarioFile {
         }
         let file = toml::from_str(text).map_err(|error| FileMistake::from((text, error)))?;
         Ok(Self::BuiltIn(file))
+    }
+
+    /// The same with these links watched, the first for the metrics: a network's `watch`.
+    pub fn watching(self, links: &[String]) -> Result<Self, FileError> {
+        match self {
+            _ if links.is_empty() => Ok(self),
+            Self::BuiltIn(file) => Err(FileError::NoLinks { scenario: file.scenario }),
+            Self::Network(file) => {
+                let watching = file.watching(links);
+                watching.map(|file| Self::Network(Box::new(file))).map_err(FileError::Link)
+            }
+        }
     }
 
     /// The file's text.

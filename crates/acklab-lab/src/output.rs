@@ -1,7 +1,7 @@
 //! The folder that a run writes.
 //!
 //! `result.json` (the contract's JSON), `samples.parquet` (one row per sample of the main metric),
-//! `report.html`, and `scenario.toml`, with which the run can be repeated. The scenario is written
+//! `replications.parquet` (every metric of every replication), `report.html`, and `scenario.toml`, with which the run can be repeated. The scenario is written
 //! first, before anything is computed, so that a folder that cannot be written is told at once.
 
 use std::fmt::Write;
@@ -14,6 +14,8 @@ use acklab_core::time::Time;
 use crate::columns::{Column, Columns, ColumnsError};
 use crate::file::ScenarioFile;
 use crate::plan::Plan;
+use crate::replications;
+use crate::report::network::NetworkReport;
 use crate::report::run::{RunCase, RunReport, run_html};
 use crate::report::{self, Figure, Ladder, LineSeries, Lines, Plot, ReportError, exchange};
 use crate::results::{Results, hex};
@@ -66,6 +68,11 @@ impl Folder {
         let mut parquet = Vec::new();
         samples(results).write_parquet(&mut parquet)?;
         self.write_file("samples.parquet", &parquet)?;
+        let mut parquet = Vec::new();
+        let cases = results.cases.iter();
+        let each = cases.map(|case| (case.name(&results.plan), &case.replications));
+        replications::columns(each).write_parquet(&mut parquet)?;
+        self.write_file("replications.parquet", &parquet)?;
         self.write_file("report.html", page(results)?.as_bytes())
     }
 
@@ -113,6 +120,16 @@ fn samples(results: &Results) -> Columns {
 fn page(results: &Results) -> Result<String, ReportError> {
     let plan = &results.plan;
     let scenario = plan.scenario;
+    if let Some(network) = results.looked() {
+        let report = NetworkReport {
+            title: format!("acklab run {}", scenario.declaration().name),
+            summary: scenario.declaration().summary.into(),
+            network,
+            terms: scenario.declaration().terms.to_vec(),
+            conditions: conditions(results),
+        };
+        return report.page().to_html();
+    }
     let doc = |name: &str| scenario.declaration().metrics.iter().find(|metric| metric.name == name);
     let words = |name: &str| {
         let unit = doc(name).map_or("", |metric| metric.unit);

@@ -6,8 +6,11 @@ use serde_json::{Map, Value, json};
 use crate::expected::Expected;
 use crate::held::HeldExchange;
 use crate::measured::Metrics;
+use crate::monitor::NetworkRecord;
 use crate::parameter::Settings;
 use crate::plan::Plan;
+use crate::replications::Replications;
+use crate::report::network::Network;
 use crate::scenario::{Flow, Replication};
 use crate::timing::Timing;
 
@@ -27,6 +30,8 @@ pub struct Results {
     pub flows: Vec<FlowResult>,
     /// Each case, in the plan's order.
     pub cases: Vec<CaseResult>,
+    /// A closer look at flows and links, where one was asked for.
+    pub network: Option<NetworkRecord>,
     /// What it cost.
     pub timing: Timing,
 }
@@ -42,6 +47,8 @@ pub struct CaseResult {
     pub flows: Vec<FlowResult>,
     /// How many samples of the main metric each replication gave.
     pub sample_counts: Vec<usize>,
+    /// What each replication measured.
+    pub replications: Replications,
     /// The first replication's exchange in which a message waited longest, if any did.
     pub longest_hold: Option<HeldExchange>,
     hash: ResultHash,
@@ -82,6 +89,7 @@ impl CaseResult {
             metrics: Metrics::default(),
             flows: Vec::new(),
             sample_counts: Vec::new(),
+            replications: Replications::default(),
             longest_hold: None,
             hash: ResultHash::default(),
         }
@@ -93,6 +101,8 @@ impl CaseResult {
         }
         self.hash.word(replication.hash);
         self.sample_counts.push(replication.metrics.samples(main_metric).len());
+        let flows = replication.flows.iter().map(|flow| (flow.id.as_str(), &flow.metrics));
+        self.replications.push(&replication.metrics, flows);
         self.metrics.pool(&replication.metrics);
         for Flow { id, metrics } in &replication.flows {
             FlowResult::pool_one(&mut self.flows, id, metrics);
@@ -110,6 +120,7 @@ impl CaseResult {
             "name": self.name(plan),
             "hash": hex(self.hash()),
             "metrics": self.metrics.to_json(),
+            "intervals": self.replications.to_json(),
         });
         if let Some(expected) = plan.scenario.expected(&self.settings) {
             object["closed_form"] = closed_form(&expected);
@@ -139,6 +150,13 @@ impl CaseResult {
 }
 
 impl Results {
+    /// The closer look with the metrics that belong to it, where there is one.
+    pub fn looked(&self) -> Option<Network<'_>> {
+        let record = self.network.as_ref()?;
+        let flows = self.flows.iter().map(|flow| &flow.metrics).collect();
+        Some(Network { record, metrics: &self.metrics, flows })
+    }
+
     /// The contract's JSON; with a grid, `cases` stands beside the contract's keys.
     pub fn to_json(&self) -> Value {
         let mut object = Map::new();
@@ -152,6 +170,9 @@ impl Results {
         add("hash", json!(hex(self.hash)));
         add("metrics", self.metrics.to_json());
         add("flows", self.flows.iter().map(FlowResult::to_json).collect());
+        if let ([only], false) = (self.cases.as_slice(), self.plan.all) {
+            add("intervals", only.replications.to_json());
+        }
         if let ([only], false) = (self.cases.as_slice(), self.plan.all)
             && let Some(expected) = self.plan.scenario.expected(&only.settings)
         {
@@ -159,6 +180,11 @@ impl Results {
         }
         if self.plan.all {
             add("cases", self.cases.iter().map(|case| case.to_json(&self.plan)).collect());
+        }
+        if let Some(network) = self.looked() {
+            let tables = [("flows", network.flow_table()), ("links", network.link_table())];
+            let tables = tables.map(|(name, table)| (name.to_owned(), table.to_json()));
+            add("network", Value::Object(tables.into_iter().collect()));
         }
         add("timing", self.timing.to_json());
         Value::Object(object)

@@ -7,6 +7,8 @@ use acklab_sim::ResultHash;
 use rayon::prelude::*;
 
 use crate::measured::Metrics;
+use crate::monitor::NetworkRecord;
+use crate::parameter::Settings;
 use crate::plan::Plan;
 use crate::results::{CaseResult, FlowResult, Results};
 use crate::scenario::{Capture, Replication};
@@ -15,10 +17,46 @@ use crate::timing::Stopwatch;
 /// Runs every replication of every case on all cores.
 pub fn run(plan: &Plan) -> Results {
     let watch = Stopwatch::start();
-    let jobs: Vec<_> =
-        plan.cases.iter().flat_map(|case| plan.seeds().map(move |seed| (case, seed))).collect();
-    let replications: Vec<Replication> =
-        jobs.into_par_iter().map(|(case, seed)| plan.scenario.run(case, seed, None)).collect();
+    let one = |&(case, seed): &(&Settings, u64)| plan.scenario.run(case, seed, None);
+    let replications = jobs(plan).par_iter().map(one).collect();
+    pool(plan, replications, None, watch)
+}
+
+/// The same with a closer look at flows and links, where the scenario offers one.
+pub fn run_closely(plan: &Plan) -> Results {
+    let watch = Stopwatch::start();
+    let jobs = jobs(plan);
+    let mut replications = Vec::with_capacity(jobs.len());
+    let mut network: Option<NetworkRecord> = None;
+    // What was looked at is pooled before more of it is made.
+    for (part, jobs) in jobs.chunks(AT_ONCE).enumerate() {
+        let looked = jobs.par_iter().enumerate().map(|(index, &(case, seed))| {
+            let first = part == 0 && index == 0;
+            match plan.scenario.run_closely(case, seed, first) {
+                Some((replication, record)) => (replication, Some(record)),
+                None => (plan.scenario.run(case, seed, None), None),
+            }
+        });
+        for (replication, record) in looked.collect::<Vec<_>>() {
+            replications.push(replication);
+            if let Some(record) = record {
+                network.get_or_insert_default().pool(record);
+            }
+        }
+    }
+    pool(plan, replications, network, watch)
+}
+
+fn jobs(plan: &Plan) -> Vec<(&Settings, u64)> {
+    plan.cases.iter().flat_map(|case| plan.seeds().map(move |seed| (case, seed))).collect()
+}
+
+fn pool(
+    plan: &Plan,
+    replications: Vec<Replication>,
+    network: Option<NetworkRecord>,
+    watch: Stopwatch,
+) -> Results {
     let events = replications.iter().map(|replication| replication.events).sum();
 
     let mut remaining = replications.into_iter();
@@ -43,7 +81,8 @@ pub fn run(plan: &Plan) -> Results {
         FlowResult::pool_all(&mut flows, &case.flows);
     }
     let hash = if let [only] = cases.as_slice() { only.hash() } else { hash.finish() };
-    Results { plan: plan.clone(), hash, metrics, flows, cases, timing: watch.read(events) }
+    let timing = watch.read(events);
+    Results { plan: plan.clone(), hash, metrics, flows, cases, network, timing }
 }
 
 /// Runs the first replication of the first case again and shows its packets to `capture`.
@@ -52,3 +91,6 @@ pub fn record(plan: &Plan, capture: Capture<'_>) {
         plan.scenario.run(case, seed, Some(capture));
     }
 }
+
+/// Replications that are looked at before they are pooled.
+const AT_ONCE: usize = 64;

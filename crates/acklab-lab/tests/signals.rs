@@ -142,3 +142,36 @@ fn at_an_instant_the_queue_has_the_law_of_m_d_1() {
         assert!(interval.high - interval.low < 0.012, "{delay}: {interval:?} says little");
     }
 }
+
+#[test]
+fn an_average_over_time_and_a_share_of_time_are_the_metrics_and_have_its_interval() {
+    let Asked { scenario, settings, seed, .. } = asked(&md1("5ms"));
+    let plan = Plan::single(scenario, settings, seed, Some(4)).expect("a plan");
+    let results = run::run(&plan).to_json();
+    let close = |left: f64, right: f64| (left - right).abs() < 1e-9 * right.abs();
+    for (query, metric) in [
+        ("E[<=20; 4](avg: queue.length)", "queue_mean_packets"),
+        ("E[<=20; 4](sum: queue.length / 20)", "queue_mean_packets"),
+        ("E[<=20; 4](last: drops)", "drops"),
+    ] {
+        let report = answer(asked(&md1("5ms")), query).report;
+        let of_run = &results["intervals"][metric];
+        let mean = of_run["mean"].as_f64().expect("four replications");
+        assert!(report.estimate.is_some_and(|found| close(found, mean) || mean == 0.0), "{query}");
+        if let Some(interval) = report.interval {
+            let low = of_run["low"].as_f64().expect("an interval");
+            assert!(close(interval.low, low), "{query}: {interval:?} {of_run}");
+        }
+    }
+    // P(waiting >= 3) of M/D/1, as a share of time.
+    let share = answer(asked(&md1("50ms")), "E[<=20; 60](share: queue.length >= 3)").report;
+    let interval = share.interval.expect("a share");
+    assert!(interval.covers(md1_tail(0.6, 3)), "{interval:?} {}", md1_tail(0.6, 3));
+}
+
+#[test]
+fn without_a_tcp_flow_there_is_nothing_to_add_up_or_share() {
+    let (metrics, ..) = both(&md1("5ms"), "queue.length");
+    assert!(metrics.number("jain").is_nan() && metrics.number("throughput_bps").is_nan());
+    assert!(metrics.to_json()["jain"]["mean"].is_null());
+}

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 
 use acklab_core::time::Time;
-use acklab_net::transfer::receiver::Receiver;
+use acklab_net::transfer::receiver::{Destination as _, Receiver};
 use acklab_net::transfer::sender::{BLOCK, Next, Sender};
 use acklab_net::transfer::store::Directory;
 use acklab_net::transfer::walk::{Survey, Walk};

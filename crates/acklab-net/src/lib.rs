@@ -10,6 +10,8 @@
 //! ends, `kill -9` included.
 //!
 //! Recording and emulation are Linux's; elsewhere [`rudp`] alone is here.
+//!
+#![doc = include_str!("../README.md")]
 
 #[cfg(target_os = "linux")]
 pub mod emulate;

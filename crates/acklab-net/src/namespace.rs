@@ -1,4 +1,4 @@
-//! A network namespace of one's own, with its loopback interface up.
+//! A fresh network namespace with its loopback interface up.
 //!
 //! `unshare(2)` moves only the calling thread; threads that it spawns afterwards start in the new
 //! namespace, every other thread of the process stays where it was. The namespace has no name in
@@ -26,7 +26,7 @@ const IFA_LOCAL: u16 = 2;
 /// `AF_INET` and `AF_INET6`, linux/socket.h.
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
-/// `IFA_F_NODAD`, linux/if_addr.h: the address is good at once; nobody else is there who could have it.
+/// `IFA_F_NODAD`, linux/if_addr.h: the address is good at once: no other host is there to have it.
 const IFA_F_NODAD: u8 = 2;
 /// `NLM_F_REQUEST | NLM_F_ACK`, linux/netlink.h.
 const REQUEST_WITH_ACK: u16 = 0x1 | 0x4;

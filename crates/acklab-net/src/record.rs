@@ -1,7 +1,7 @@
 //! Records the Linux kernel's TCP in a write-write-read exchange over a private loopback.
 //!
 //! One thread enters a fresh network namespace, opens the tap, connects client and server to each
-//! other and lets them talk on threads of their own while it listens; frames reach the caller
+//! other and lets them talk on two more threads while it listens; frames reach the caller
 //! through a channel, in the order of their kernel time stamps. The caller's own thread never
 //! leaves its namespace. Frames are Ethernet with zero addresses, as loopback has them, and their
 //! TCP checksums are not filled in: the kernel leaves them out where no wire is crossed.

@@ -286,7 +286,7 @@ fn the_wrong_secret_is_one_clear_reason_at_both_ends() {
         wire.run(Span::from_secs(15), &mut honest);
         assert_eq!(closed(&wire.client_events), [at_client]);
         assert_eq!(opened(&wire.client_events), []);
-        assert_eq!(opened(&wire.server_events), [], "nobody has shown a key");
+        assert_eq!(opened(&wire.server_events), [], "no key was shown");
         assert_eq!(closed(&wire.server_events), at_server);
         assert!(wire.server.is_idle());
     }

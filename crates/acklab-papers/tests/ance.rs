@@ -91,6 +91,22 @@ fn the_papers_counts_give_its_intervals_and_never_take_the_claims_for_granted() 
 }
 
 #[test]
+fn agreement_with_table_4_is_a_test_of_counts_not_an_overlap() {
+    let red = table4::PAPER.into_iter().find(|row| row.technique == RED).expect("a row");
+    // 237 of 377 overlaps the paper's interval; 1197 of 2000, the same share nearly, differs.
+    let p = |counts| acklab_stats::fisher_exact(red.counts, counts).expect("counts");
+    assert!(p((237, 377)) > 0.04 && p((1197, 2000)) < 0.001);
+
+    let plain = table4::Reading::run("plain".into(), &[("preset", "plain")], 3, 60);
+    let plain = plain.expect("declared settings");
+    let agrees: Vec<bool> = plain.rows.iter().map(table4::Row::agrees).collect();
+    let codel = plain.rows.iter().position(|row| row.paper.technique == CODEL).expect("a row");
+    let ance = plain.rows.iter().position(|row| row.paper.technique == ANCE).expect("a row");
+    assert!(!agrees[codel] && agrees[ance], "{agrees:?}");
+    assert_eq!(plain.rows[codel].counts().1, 60);
+}
+
+#[test]
 fn the_table_of_what_decides_names_every_technique_and_keeps_its_columns() {
     let text = sensitivity::markdown(&[("plain", vec![])], 1, 40);
     let header = text.lines().find(|line| line.starts_with("| change")).expect("a header");

@@ -61,6 +61,17 @@ fn a_message_that_found_no_room_at_once_is_still_one_message() {
 }
 
 #[test]
+fn a_delay_margin_beyond_what_was_looked_at_is_not_known() {
+    let margin = |pairs| {
+        let (metrics, _) = run_and_count("motor-loop", pairs, CapturePoint::Sender);
+        metrics.samples("delay_margin_ms").to_vec()
+    };
+    assert_eq!(margin("kp=5 ki=10 period=5ms duration=1s"), [0.0; 0]);
+    let known = margin("duration=1s");
+    assert!(known.len() == 1 && (20.0..200.0).contains(&known[0]), "{known:?}");
+}
+
+#[test]
 fn requests_and_replies_larger_than_the_send_buffer_are_exchanged() {
     let pairs = "sender=qnx-7.0 receiver=qnx-7.0 body=100000 reply=90000 exchanges=3";
     let (metrics, _) = run_and_count("write-write-read", pairs, CapturePoint::Sender);

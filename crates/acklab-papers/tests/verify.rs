@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use acklab_lab::file::ScenarioFile;
 use acklab_lab::scenario;
-use acklab_lab::verify::{Effort, Job, Precision, SplitError, Verification, VerifyError};
+use acklab_lab::verify::{
+    Effort, Job, Precision, ProportionMethod, SplitError, Validity, Verification, VerifyError,
+};
 use acklab_papers::scenario::{Ance, MotorLoop, NagleDelack, SCENARIOS};
 
 fn job(sets: &[&str], query: &str, precision: Precision) -> Result<Job, VerifyError> {
@@ -37,9 +39,13 @@ fn the_answer_and_its_number_of_runs_are_the_same_for_any_number_of_threads() {
 
 #[test]
 fn a_formula_that_never_holds_takes_the_papers_36_runs() {
-    let report = answer(&["cc=ance"], "Pr[<=2](<> itae > 8727)").report;
+    let uppaal = Some(ProportionMethod::ClopperPearson);
+    let precision = Precision { method: uppaal, ..Precision::default() };
+    let job = job(&["cc=ance"], "Pr[<=2](<> itae > 8727)", precision).expect("a query");
+    let report = job.run(&AtomicBool::new(false), |_, _| {}).report;
     assert_eq!((report.runs, report.successes), (36, Some(0)));
     let interval = report.interval.expect("an interval");
+    assert_eq!(interval.validity, Validity::Nominal);
     assert!(interval.low.abs() < 1e-15 && (interval.high - 0.097_393_755_9).abs() < 1e-9);
 }
 
@@ -122,6 +128,7 @@ fn splitting_refuses_what_it_cannot_split_and_says_why() {
         job.split(effort).expect_err("refused")
     };
     assert_eq!(ance(&[], "Pr[<=7]([] queue.length > 14)"), SplitError::Form);
+    assert_eq!(ance(&[], "Pr[<=7; 100](<> queue.length > 14)"), SplitError::Runs);
     // The times of such a window are values of itae, not seconds.
     let bound = ance(&[], "Pr[itae<=3000](<>[2000,2100] queue.length > 10)");
     assert_eq!(bound, SplitError::Bound);
@@ -141,6 +148,8 @@ fn a_run_that_is_told_to_stop_tells_what_is_known() {
     let stop = AtomicBool::new(false);
     let verification = job.run(&stop, |report, _| stop.store(report.runs > 0, Ordering::Relaxed));
     assert!(!verification.report.complete && verification.report.runs > 0);
+    let interval = verification.report.interval.expect("an interval");
+    assert_eq!(interval.validity, Validity::AnyTime);
     assert_eq!(verification.to_json()["complete"], serde_json::json!(false));
 }
 

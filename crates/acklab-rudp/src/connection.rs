@@ -1,105 +1,31 @@
-//! A connection: one block of state, to which the files beside this one add behaviour.
+//! A connection: what its user calls, and what time does to it.
 //!
-//! [`super::input`] takes datagrams, [`super::output`] makes them, [`super::handshake`] opens the
-//! connection, [`super::timing`] acts on deadlines, [`super::closing`] ends it. Paths keep what belongs to a
-//! path ([`super::path`]), [`super::content`] keeps streams and parcels.
+//! It owns the parts and knows how far it has come: [`super::handshake`] opens it, [`super::paths`] are
+//! what it runs over, [`super::content`] what it carries, [`super::notices`] what it says of paths,
+//! [`super::closing`] how it ends. [`super::input`] takes datagrams, [`super::output`] makes them.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use super::closing::Ending;
+use super::closing::{Ending, printable};
 use super::code::Code;
 use super::config::Config;
 use super::content::Content;
 use super::handshake::{Answering, Greeting};
-use super::keys::Keys;
-use super::life::{Life, PathState};
-use super::path::{Path, PathAddrs};
-use super::piece::{ContentEvent, Piece};
-use super::protect::{ClientGreeter, Entropy};
-use super::scheduler::Scheduler;
-use super::sent::{Item, Items, News};
+use super::idle::Idle;
+use super::life::{Life, PathState, Verdict};
+use super::notices::Notices;
+use super::output::{Memory, Output};
+use super::path::Path;
+use super::paths::{PATHS, Paths};
+use super::protect::{Agreed, ClientGreeter, Entropy};
+use super::report::{Event, PathAddrs, PathStats, Transmit};
+use super::sent::{Item, News};
+use super::session::Session;
 use super::telling::Telling;
 use crate::wire::Parameters;
-use acklab_core::packet::Ecn;
-use acklab_core::time::{Span, Time};
-use acklab_core::units::BitRate;
-
-/// What a connection tells the layer above.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The handshake is done; the peer's public key where it has shown one.
-    Opened {
-        /// X25519 public key.
-        peer: Option<[u8; 32]>,
-    },
-    /// A stream or parcel has something to say.
-    Content(ContentEvent),
-    /// A path changed its state.
-    Path {
-        /// Its id.
-        id: u8,
-        /// The new state.
-        state: PathState,
-    },
-    /// The peer can be reached at this address too.
-    Address(SocketAddr),
-    /// The connection is over.
-    Closed {
-        /// Why.
-        code: Code,
-        /// The peer's words, or ours.
-        text: String,
-        /// The peer ended it.
-        by_peer: bool,
-    },
-}
-
-/// A batch of datagrams of one length, of which the last may be shorter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Transmit {
-    /// From where to where.
-    pub(super) addrs: PathAddrs,
-    /// ECN field of all.
-    pub(super) ecn: Ecn,
-    /// Bytes in all.
-    pub(super) len: usize,
-    /// Bytes of each but the last.
-    pub(super) segment: usize,
-}
-
-/// What there is to say about a path.
-#[derive(Clone, Copy, Debug)]
-pub struct PathStats {
-    /// Its id.
-    pub id: u8,
-    /// Its ends.
-    pub addrs: PathAddrs,
-    /// Whether it lives.
-    pub state: PathState,
-    /// Datagrams and bytes of UDP payload sent.
-    pub packets: u64,
-    /// Bytes of UDP payload sent.
-    pub bytes: u64,
-    /// Bytes of UDP payload received.
-    pub bytes_received: u64,
-    /// Bytes of content sent, copies included.
-    pub content: u64,
-    /// Bytes declared lost and not acknowledged since.
-    pub lost: u64,
-    /// Bytes on the way.
-    pub in_flight: u64,
-    /// Smoothed round trip, where measured.
-    pub srtt: Option<Span>,
-    /// Least round trip of the last 10 s, where measured.
-    pub least_rtt: Option<Span>,
-    /// Congestion window, bytes.
-    pub cwnd: u64,
-    /// Pacing rate of the congestion control, if it has one.
-    pub rate: Option<BitRate>,
-    /// Bytes of UDP payload in a full datagram.
-    pub datagram: usize,
-}
+use acklab_core::time::Time;
+use acklab_core::timer::{TimerKind, TimerTable};
 
 /// How far a connection has come.
 #[derive(Debug)]
@@ -115,47 +41,49 @@ pub(super) enum Stage {
     Closed,
 }
 
+/// The deadlines of an open connection.
+#[derive(Clone, Copy, Debug)]
+enum Timer {
+    /// It was silent for too long.
+    Idle,
+    KeepAlive,
+    /// A parcel's time is over.
+    Content,
+    /// One of the paths.
+    Paths,
+}
+
+impl From<Timer> for usize {
+    fn from(timer: Timer) -> Self {
+        timer as Self
+    }
+}
+
+impl TimerKind for Timer {
+    const COUNT: usize = 4;
+}
+
 /// One end of a connection.
 pub struct Connection {
     pub(super) config: Config,
-    pub(super) entropy: Box<dyn Entropy>,
+    entropy: Box<dyn Entropy>,
     pub(super) stage: Stage,
     pub(super) client: bool,
     pub(super) local_id: u64,
-    pub(super) remote_id: u64,
-    pub(super) keys: Option<Keys>,
-    pub(super) paths: Vec<Path>,
-    /// Paths that the user named and that are opened once the handshake is done.
-    pub(super) to_open: Vec<PathAddrs>,
-    pub(super) next_path_id: u8,
-    pub(super) scheduler: Scheduler,
+    /// From the end of the handshake on.
+    pub(super) session: Option<Session>,
+    pub(super) paths: Paths,
+    pub(super) notices: Notices,
     pub(super) content: Content,
-    pub(super) peer: Option<Parameters>,
+    pub(super) idle: Idle,
     pub(super) events: VecDeque<Event>,
-    /// Pieces that are to leave a second time, on another path than this one.
-    pub(super) redundant: VecDeque<(Piece, u8)>,
-    /// Responses to challenges, with the path that they leave on.
-    pub(super) responses: VecDeque<(u8, [u8; 8])>,
-    /// Frames about paths that wait to be sent.
-    pub(super) notices: VecDeque<Item>,
-    pub(super) status_sequence: u64,
-    /// Other addresses of this end.
-    pub(super) announced: Vec<SocketAddr>,
-    pub(super) last_heard: Time,
-    pub(super) last_sent: Time,
-    /// A packet that asks for an answer must leave, whatever it carries.
-    pub(super) ping: bool,
-    pub(super) forged: u64,
-    /// Room that is used again and again while packets are written and read.
+    /// Room that is used again and again while packets are read and written.
     pub(super) news: News,
-    pub(super) items: Vec<Item>,
+    memory: Memory,
+    pub(super) telling: Telling,
     /// Where batches are made, at a client; a listener has one for all its connections.
     pub(super) buffer: Vec<u8>,
-    pub(super) telling: Telling,
 }
-
-/// At most so many paths at once (docs/rudp.md section 6).
-pub(super) const PATHS: usize = 8;
 
 impl Connection {
     /// Opens a connection over `paths`, whose first is the one that greets. Without any it waits for one to
@@ -169,51 +97,54 @@ impl Connection {
     ) -> Self {
         let local_id = random_id(&mut *entropy);
         let greeting = Box::new(Greeting::new(now, greeter, local_id, &config.parameters));
-        let mut connection =
-            Self::new(now, config, entropy, local_id, true, Stage::Greeting(greeting));
+        let mut connection = Self::new(now, config, entropy, local_id, Stage::Greeting(greeting));
         for &addrs in paths {
             connection.add_path(now, addrs);
         }
         connection
     }
 
-    pub(super) fn new(
+    /// The server's end of a connection whose INITIAL came from `addrs`; it opens with the client's first
+    /// packet.
+    pub(super) fn answer(
+        now: Time,
+        config: Config,
+        entropy: Box<dyn Entropy>,
+        addrs: PathAddrs,
+        answered: (Agreed, Parameters, Answering),
+    ) -> Self {
+        let (agreed, parameters, answering) = answered;
+        let (local_id, remote_id) = answering.ids();
+        let mut connection = Self::new(now, config, entropy, local_id, Stage::Answering(answering));
+        connection.push_path(now, 0, addrs, Life::active(now));
+        connection.on_agreed(now, remote_id, agreed, parameters);
+        connection
+    }
+
+    fn new(
         now: Time,
         config: Config,
         entropy: Box<dyn Entropy>,
         local_id: u64,
-        client: bool,
         stage: Stage,
     ) -> Self {
-        let content = Content::new(client, &config.parameters);
+        let client = matches!(stage, Stage::Greeting(_));
         Self {
-            config,
             entropy,
             stage,
             client,
             local_id,
-            remote_id: 0,
-            keys: None,
-            paths: Vec::with_capacity(PATHS),
-            to_open: Vec::new(),
-            next_path_id: 0,
-            scheduler: Scheduler::default(),
-            content,
-            peer: None,
+            session: None,
+            paths: Paths::default(),
+            notices: Notices::default(),
+            content: Content::new(client, &config.parameters),
+            idle: Idle::new(now, config.parameters.idle_ms, config.keep_alive),
             events: VecDeque::new(),
-            redundant: VecDeque::new(),
-            responses: VecDeque::new(),
-            notices: VecDeque::new(),
-            status_sequence: 0,
-            announced: Vec::new(),
-            last_heard: now,
-            last_sent: now,
-            ping: false,
-            forged: 0,
             news: News::default(),
-            items: Vec::new(),
-            buffer: Vec::new(),
+            memory: Memory::default(),
             telling: Telling::default(),
+            buffer: Vec::new(),
+            config,
         }
     }
 
@@ -223,11 +154,11 @@ impl Connection {
     }
 
     /// What the peer said of itself in the handshake.
-    pub const fn peer_parameters(&self) -> Option<&Parameters> {
-        self.peer.as_ref()
+    pub fn peer_parameters(&self) -> Option<&Parameters> {
+        self.session.as_ref().map(Session::peer)
     }
 
-    /// Whether the handshake is done and nobody has closed.
+    /// Whether the handshake is done and neither end has closed.
     pub const fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Open)
     }
@@ -235,6 +166,11 @@ impl Connection {
     /// Whether nothing is left to do.
     pub const fn is_closed(&self) -> bool {
         matches!(self.stage, Stage::Closed)
+    }
+
+    /// Whether a server waits for the client to show that it has the keys.
+    pub(super) const fn is_answering(&self) -> bool {
+        matches!(self.stage, Stage::Answering(_))
     }
 
     /// Streams and parcels: to be written and read.
@@ -256,89 +192,289 @@ impl Connection {
     /// are tried at once, and while it greets, it greets over them too; a server does not open paths.
     pub fn add_path(&mut self, now: Time, addrs: PathAddrs) -> Option<u8> {
         if let Stage::Greeting(greeting) = &mut self.stage {
-            if self.paths.is_empty() {
-                greeting.begin(now);
-                return Some(self.open_path(now, addrs, Life::active(now)));
+            if self.paths.len() > 0 {
+                let others = greeting.add_path(addrs)?;
+                return Some(self.paths.next_id()? + 2 * others as u8);
             }
-            let id = self.next_path_id + 2 * self.to_open.len() as u8;
-            return (self.paths.len() + self.to_open.len() < PATHS).then(|| {
-                self.to_open.push(addrs);
-                id
-            });
+            greeting.begin(now);
+            return Some(self.open_path(now, addrs, Life::active(now)));
         }
-        let most = self.peer.as_ref().map_or(PATHS, |peer| (peer.paths_max as usize).min(PATHS));
-        if !self.is_open()
-            || !self.client
-            || self.paths.len() >= most
-            || self.next_path_id > LAST_PATH_ID
-        {
+        let most =
+            self.peer_parameters().map_or(PATHS, |peer| (peer.paths_max as usize).min(PATHS));
+        if !self.is_open() || !self.client || self.paths.len() >= most {
             return None;
         }
+        self.paths.next_id()?;
         Some(self.open_path(now, addrs, Life::opened(now)))
     }
 
     /// Tells the peer of other addresses at which this end can be reached.
     pub fn announce(&mut self, addresses: &[SocketAddr]) {
-        for &address in addresses.iter().take(PATHS.saturating_sub(self.announced.len())) {
-            self.notices.push_back(Item::AddPath(self.announced.len() as u8));
-            self.announced.push(address);
-        }
+        self.notices.announce(addresses);
     }
 
     /// Keeps a path as a spare, at both ends: no content leaves on it while another is in use.
     pub fn set_spare(&mut self, id: u8, spare: bool) {
-        if let Some(path) = self.paths.iter_mut().find(|path| path.id == id) {
-            path.spare_here = spare;
-            self.notices.push_back(Item::PathStatus(id));
+        if let Some(path) = self.paths.by_id(id) {
+            path.agreement_mut().set_spare(spare);
+            self.notices.push(Item::PathStatus(id));
         }
     }
 
     /// Removes a path; what is outstanding on it leaves on the others. The last one stays.
     pub fn remove_path(&mut self, now: Time, id: u8) {
-        if self.paths.len() > 1 && self.paths.iter().any(|path| path.id == id) {
-            self.notices.push_back(Item::RemovePath(id));
+        if self.paths.len() > 1 && self.paths.index_of(id).is_some() {
+            self.notices.push(Item::RemovePath(id));
             self.drop_path(now, id);
         }
     }
 
-    pub(super) fn open_path(&mut self, now: Time, addrs: PathAddrs, life: Life) -> u8 {
-        let id = self.next_path_id;
-        self.next_path_id += 2;
-        self.push_path(now, id, addrs, life);
+    /// Ends the connection and tells the peer why; what is not delivered yet will not be. `text` is cut
+    /// to 80 bytes of printable ASCII.
+    pub fn close(&mut self, now: Time, code: Code, text: &str) {
+        if matches!(self.stage, Stage::Ending(_) | Stage::Closed) {
+            return;
+        }
+        let text = printable(text);
+        if self.session.is_none() || self.is_answering() {
+            self.on_ended(code, text, false);
+            return;
+        }
+        self.events.push_back(Event::Closed { code, text: text.clone(), by_peer: false });
+        self.stage = Stage::Ending(Ending::ours(now, code, text, &self.paths));
+    }
+
+    /// From now on it draws what it would under `seed`.
+    pub(super) fn draw_from(&mut self, seed: u64) {
+        self.entropy.reseed(seed);
+    }
+
+    /// Fills `buffer` with datagrams for one path; `None` when all that may leave now has left. The
+    /// buffer must hold at least one datagram of the largest size.
+    pub(super) fn transmit_into(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        let sent = self.transmit_next(now, buffer);
+        if sent.is_some() || self.next_deadline().is_none_or(|at| at > now) {
+            return sent;
+        }
+        // What left was the evidence that a path has been silent for long: its load leaves elsewhere.
+        self.on_timeout(now);
+        self.transmit_next(now, buffer)
+    }
+
+    fn transmit_next(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        let first = self.paths.iter().next()?.addrs();
+        let greeted = match &mut self.stage {
+            Stage::Greeting(greeting) => greeting.poll(now, first, buffer)?,
+            Stage::Answering(answering) => answering.poll(buffer)?,
+            Stage::Open | Stage::Ending(_) => {
+                let transmit = self.transmit(now, buffer)?;
+                self.idle.on_sent(now);
+                return Some(transmit);
+            }
+            Stage::Closed => return None,
+        };
+        let (len, addrs) = greeted;
+        self.telling.greeting(now, addrs.flow());
+        self.paths[0].count_datagram(len);
+        self.idle.on_sent(now);
+        Some(Transmit::one(addrs, len))
+    }
+
+    fn transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        let mut output = Output {
+            now,
+            config: &self.config,
+            entropy: &mut *self.entropy,
+            session: self.session.as_mut()?,
+            paths: &mut self.paths,
+            notices: &mut self.notices,
+            content: &mut self.content,
+            memory: &mut self.memory,
+            telling: &mut self.telling,
+        };
+        match &mut self.stage {
+            Stage::Ending(ending) => {
+                let (index, code, text) = ending.poll()?;
+                output.close(index, code, &text, buffer)
+            }
+            _ => output.transmit(buffer),
+        }
+    }
+}
+
+/// Deadlines.
+impl Connection {
+    /// When [`Self::on_timeout`] must be called next, if nothing else happens before.
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        match &self.stage {
+            Stage::Greeting(greeting) => Some(greeting.deadline()),
+            Stage::Answering(answering) => Some(answering.deadline()),
+            Stage::Ending(ending) => Some(ending.deadline()),
+            Stage::Closed => None,
+            Stage::Open => self.timers().next(),
+        }
+    }
+
+    fn timers(&self) -> TimerTable<Timer, 4> {
+        let keep_alive = self.idle.keep_alive_at().filter(|_| !self.notices.is_pinging());
+        TimerTable::of([
+            (Timer::Idle, Some(self.idle.over_at())),
+            (Timer::KeepAlive, keep_alive),
+            (Timer::Content, self.content.poll_timeout()),
+            (Timer::Paths, self.paths.poll_timeout()),
+        ])
+    }
+
+    /// Acts on every deadline that is due at `now`; does nothing where none is.
+    pub(super) fn on_timeout(&mut self, now: Time) {
+        match &self.stage {
+            Stage::Greeting(greeting) => {
+                if let Some((code, text)) = greeting.failed(now) {
+                    let by_peer = code != Code::Idle;
+                    self.on_ended(code, text, by_peer);
+                }
+            }
+            Stage::Answering(answering) if now >= answering.deadline() => {
+                let refused = answering.is_refused();
+                self.on_unproven(refused);
+            }
+            Stage::Ending(ending) if now >= ending.deadline() => self.stage = Stage::Closed,
+            Stage::Open => self.handle_open_timeout(now),
+            _ => {}
+        }
+    }
+
+    fn handle_open_timeout(&mut self, now: Time) {
+        let mut timers = self.timers();
+        if timers.take_expired(Timer::Idle, now) {
+            self.on_ended(Code::Idle, String::new(), false);
+            return;
+        }
+        if timers.take_expired(Timer::KeepAlive, now) {
+            self.notices.ping();
+        }
+        if timers.take_expired(Timer::Content, now) {
+            self.content.handle_timeout(now);
+        }
+        if !timers.take_expired(Timer::Paths, now) {
+            return;
+        }
+        let mut index = 0;
+        while index < self.paths.len() {
+            let id = self.paths[index].id();
+            self.handle_path_timeout(now, index);
+            // The path may have been removed.
+            if self.paths.get_mut(index).is_some_and(|path| path.id() == id) {
+                index += 1;
+            }
+        }
+    }
+
+    fn handle_path_timeout(&mut self, now: Time, index: usize) {
+        let silent = self.paths.silent_since(index);
+        let path = &mut self.paths[index];
+        let (id, before) = (path.id(), path.life().state());
+        self.news.clear();
+        let verdict = path.handle_timeout(now, silent, &mut self.news);
+        self.settle();
+        match verdict {
+            None => {}
+            // What is outstanding on a silent path leaves on the others too.
+            Some(Verdict::Suspect) => {
+                for items in self.paths[index].loss().sent().outstanding() {
+                    for item in items.as_slice() {
+                        if let Item::Piece(piece) = item {
+                            self.content.on_lost(piece);
+                        }
+                    }
+                }
+            }
+            Some(Verdict::Dead) => {
+                self.lose_path(now, index);
+                self.notices.push(Item::PathStatus(id));
+            }
+            Some(Verdict::Gone) => {
+                self.drop_path(now, id);
+                return;
+            }
+        }
+        self.tell_state(index, before);
+    }
+}
+
+/// What several parts of the machine need.
+impl Connection {
+    /// Both sides: the keys are there.
+    pub(super) fn on_agreed(
+        &mut self,
+        now: Time,
+        remote_id: u64,
+        agreed: Agreed,
+        parameters: Parameters,
+    ) {
+        self.content.on_parameters(&parameters);
+        self.paths.limit_datagrams(parameters.datagram_max as usize);
+        self.idle.on_agreed(parameters.idle_ms);
+        self.idle.on_heard(now);
+        self.session = Some(Session::new(now, agreed.protection, remote_id, parameters));
+        self.events.push_back(Event::Opened { peer: agreed.peer });
+    }
+
+    /// The connection failed or was refused: nothing more is sent.
+    pub(super) fn on_ended(&mut self, code: Code, text: String, by_peer: bool) {
+        self.events.push_back(Event::Closed { code, text, by_peer });
+        self.stage = Stage::Closed;
+    }
+
+    /// The client has not shown that it has the keys. What was told of it is taken back: it may be any host,
+    /// and is worth a word only where its user had another secret.
+    fn on_unproven(&mut self, refused: bool) {
+        self.events.clear();
+        if refused {
+            self.on_ended(Code::WrongSecret, String::new(), true);
+        } else {
+            self.stage = Stage::Closed;
+        }
+    }
+
+    fn open_path(&mut self, now: Time, addrs: PathAddrs, life: Life) -> u8 {
+        let path = self.paths.open(now, addrs, &self.config, life);
+        let id = path.id();
+        self.events.push_back(Event::Path { id, state: life.state() });
         id
     }
 
     pub(super) fn push_path(&mut self, now: Time, id: u8, addrs: PathAddrs, life: Life) {
-        let mut path = Path::new(now, id, addrs, &self.config, life);
-        if let Some(peer) = &self.peer {
-            path.size.limit(peer.datagram_max as usize);
-        }
-        self.paths.push(path);
+        self.paths.push(now, id, addrs, &self.config, life);
         self.events.push_back(Event::Path { id, state: life.state() });
-    }
-
-    pub(super) fn path_index(&self, id: u8) -> Option<usize> {
-        self.paths.iter().position(|path| path.id == id)
     }
 
     /// The path is over: its load goes elsewhere.
     pub(super) fn drop_path(&mut self, now: Time, id: u8) {
-        let Some(index) = self.path_index(id) else { return };
+        let Some(index) = self.paths.index_of(id) else { return };
         self.lose_path(now, index);
         self.paths.remove(index);
         self.events.push_back(Event::Path { id, state: PathState::Gone });
     }
 
     /// Everything outstanding on the path is lost, and no congestion told of it.
-    pub(super) fn lose_path(&mut self, now: Time, index: usize) {
+    fn lose_path(&mut self, now: Time, index: usize) {
         self.news.clear();
-        self.paths[index].sent.lose_all(now, &mut self.news);
+        self.paths[index].lose_all(now, &mut self.news);
         self.settle();
+    }
+
+    /// Tells of a path's state if it is another than `before`.
+    pub(super) fn tell_state(&mut self, index: usize, before: PathState) {
+        let (id, state) = (self.paths[index].id(), self.paths[index].life().state());
+        if state != before {
+            self.events.push_back(Event::Path { id, state });
+        }
     }
 
     /// Passes on what `self.news` says about the fate of items.
     pub(super) fn settle(&mut self) {
-        for items in self.news.arrived.drain(..) {
+        for items in self.news.arrived_items.drain(..) {
             for item in items.as_slice() {
                 match item {
                     Item::Piece(piece) => self.content.on_acked(piece),
@@ -347,41 +483,24 @@ impl Connection {
                 }
             }
         }
-        let gone = std::mem::take(&mut self.news.gone);
-        for items in &gone {
-            self.on_gone(items);
-        }
-        self.news.gone = gone;
-        self.news.gone.clear();
-    }
-
-    fn on_gone(&mut self, items: &Items) {
-        for item in items.as_slice() {
-            match *item {
-                Item::Piece(piece) => self.content.on_lost(&piece),
-                Item::Control(control) => self.content.on_control_lost(control),
-                Item::AckFrequency(id) => {
-                    if let Some(index) = self.path_index(id) {
-                        self.paths[index].ask = true;
+        for items in self.news.lost_items.drain(..) {
+            for item in items.as_slice() {
+                match *item {
+                    Item::Piece(piece) => self.content.on_lost(&piece),
+                    Item::Control(control) => self.content.on_control_lost(control),
+                    Item::AckFrequency(id) => {
+                        self.paths.by_id(id).into_iter().for_each(Path::on_request_lost);
                     }
-                }
-                notice @ (Item::PathStatus(_) | Item::RemovePath(_) | Item::AddPath(_)) => {
-                    self.notices.push_back(notice);
+                    notice @ (Item::PathStatus(_) | Item::RemovePath(_) | Item::AddPath(_)) => {
+                        self.notices.push(notice);
+                    }
                 }
             }
         }
     }
-
-    /// The probe time-out of the slowest path.
-    pub(super) fn slowest_pto(&self) -> Span {
-        self.paths.iter().map(Path::pto).max().unwrap_or(Span::from_secs(1))
-    }
 }
 
-/// Path ids end below 255 (docs/rudp.md section 2).
-const LAST_PATH_ID: u8 = 252;
-
-/// A connection id nobody can guess.
+/// A connection id that cannot be guessed.
 pub(super) fn random_id(entropy: &mut dyn Entropy) -> u64 {
     let mut bytes = [0; 8];
     entropy.fill(&mut bytes);

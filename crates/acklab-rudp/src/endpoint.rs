@@ -3,9 +3,10 @@
 
 use std::mem;
 
-use super::connection::{Connection, Event, Transmit};
+use super::connection::Connection;
 use super::listener::{Handle, Listener};
-use super::path::PathAddrs;
+use super::path::Path;
+use super::report::{Event, PathAddrs, Transmit};
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::Sink;
 use acklab_core::packet::Ecn;
@@ -60,7 +61,7 @@ impl Connection {
     ) -> T {
         self.telling.exchange(sink);
         let done = act(self);
-        self.telling.paths(now, &self.paths);
+        self.telling.paths(now, self.paths.iter().map(Path::stats));
         self.telling.exchange(sink);
         done
     }
@@ -98,7 +99,7 @@ impl Endpoint for Connection {
     }
 
     fn reseed(&mut self, seed: u64) {
-        self.entropy.reseed(seed);
+        self.draw_from(seed);
     }
 }
 

@@ -7,13 +7,10 @@
 use std::net::SocketAddr;
 
 use super::code::Code;
-use super::connection::{Connection, Event, Stage, Transmit};
-use super::keys::Keys;
-use super::life::Life;
-use super::path::PathAddrs;
+use super::paths::PATHS;
 use super::protect::{Agreed, ClientGreeter};
+use super::report::PathAddrs;
 use crate::wire::{Long, LongBody, PROLOGUE, Parameters, TOKEN, Writer};
-use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
 
 /// When the copies of an INITIAL leave, ms after the first; then each 400 ms.
@@ -31,6 +28,7 @@ const REFUSALS: u32 = 3;
 /// The client's side until it is open.
 pub(super) struct Greeting {
     greeter: Box<dyn ClientGreeter>,
+    local_id: u64,
     message: Vec<u8>,
     token: Option<[u8; TOKEN]>,
     /// Departures of the copies.
@@ -42,6 +40,16 @@ pub(super) struct Greeting {
     doubt: Option<(Code, String, Time)>,
     /// Servers to be told that their answer could not be read.
     refusals: Option<(u64, u32)>,
+    /// Paths that the user named and that are opened once the handshake is done.
+    others: Vec<PathAddrs>,
+}
+
+/// The answer that opens a connection.
+pub(super) struct Answered {
+    pub(super) agreed: Agreed,
+    pub(super) parameters: Parameters,
+    /// How long the handshake took, where the answer says which copy it answers.
+    pub(super) rtt: Option<Span>,
 }
 
 impl std::fmt::Debug for Greeting {
@@ -65,6 +73,7 @@ impl Greeting {
         let message = greeter.initial(&prologue[..PROLOGUE], &parameters.encode());
         Self {
             greeter,
+            local_id,
             message,
             token: None,
             copies: Vec::new(),
@@ -72,6 +81,7 @@ impl Greeting {
             next_at: Time::MAX,
             doubt: None,
             refusals: None,
+            others: Vec::new(),
         }
     }
 
@@ -97,14 +107,82 @@ impl Greeting {
         }
     }
 
-    fn doubt(&mut self, now: Time, code: Code, text: String) {
+    /// Another path, which is greeted on too: how many there were besides the first, unless they are as many as
+    /// allowed.
+    pub(super) fn add_path(&mut self, addrs: PathAddrs) -> Option<usize> {
+        let before = self.others.len();
+        (before + 1 < PATHS).then(|| {
+            self.others.push(addrs);
+            before
+        })
+    }
+
+    /// The first path, which is `first` or the one on which the answer came, and the others.
+    pub(super) fn into_paths(
+        mut self,
+        mut first: PathAddrs,
+        from: PathAddrs,
+    ) -> (PathAddrs, Vec<PathAddrs>) {
+        if let Some(other) = self.others.iter_mut().find(|addrs| **addrs == from) {
+            std::mem::swap(&mut first, other);
+        }
+        (first, self.others)
+    }
+
+    /// RETRY arrived: the greeting goes on with its token.
+    pub(super) fn on_retry(&mut self, now: Time, token: &[u8; TOKEN]) {
+        if self.token.is_none() {
+            self.token = Some(*token);
+            self.next_at = now;
+        }
+    }
+
+    /// ANSWER arrived; `None` where it does not open the connection.
+    pub(super) fn on_answer(
+        &mut self,
+        now: Time,
+        source: u64,
+        body: (u8, u8, &[u8]),
+    ) -> Option<Answered> {
+        let (cipher, copy, message) = body;
+        let agreed = match self.greeter.answer(cipher, message) {
+            Ok(agreed) => agreed,
+            // Garbage.
+            Err(Code::Protocol) => return None,
+            Err(code) => {
+                self.doubt(now, code, String::new());
+                self.refusals.get_or_insert((source, REFUSALS));
+                return None;
+            }
+        };
+        let (header, parameters) = agreed.payload.split_first_chunk::<REPEATED>()?;
+        if *header != repeated(self.local_id, source, cipher) {
+            return None;
+        }
+        let Ok(parameters) = Parameters::decode(parameters) else {
+            self.doubt(now, Code::Protocol, "its transport parameters".to_owned());
+            return None;
+        };
+        let rtt = self.copies.get(usize::from(copy)).map(|&at| now.since(at));
+        Some(Answered { agreed, parameters, rtt })
+    }
+
+    /// The server, or who claims to be, refuses.
+    pub(super) fn doubt(&mut self, now: Time, code: Code, text: String) {
         if self.doubt.is_none() {
             self.doubt = Some((code, text, now + DOUBT));
         }
     }
 
-    /// The next datagram of the greeting: its length, and which copy it is.
-    fn poll(&mut self, now: Time, local_id: u64, buffer: &mut [u8]) -> Option<(usize, usize)> {
+    /// The next datagram of the greeting: its length, and on which path it leaves, of which `first` is
+    /// the first.
+    pub(super) fn poll(
+        &mut self,
+        now: Time,
+        first: PathAddrs,
+        buffer: &mut [u8],
+    ) -> Option<(usize, PathAddrs)> {
+        let local_id = self.local_id;
         let writer = &mut Writer::new(buffer);
         if let Some((destination, left)) = &mut self.refusals
             && *left > 0
@@ -112,7 +190,7 @@ impl Greeting {
             *left -= 1;
             let body = LongBody::Refuse { code: Code::WrongSecret as u8, text: b"" };
             Long { destination: *destination, source: local_id, body }.emit(writer);
-            return Some((writer.position(), 0));
+            return Some((writer.position(), first));
         }
         // In doubt too: what was refused may have been altered on the way, and the next copy may not.
         if self.next_at > now {
@@ -132,13 +210,18 @@ impl Greeting {
             message: &self.message,
         };
         Long { destination: 0, source: local_id, body }.emit(writer);
-        Some((writer.position(), copy))
+        // Two copies on the first path, then all paths in turn: it may be dead.
+        let turn = copy.saturating_sub(1) % (self.others.len() + 1);
+        let other = turn.checked_sub(1).and_then(|index| self.others.get(index));
+        Some((writer.position(), other.copied().unwrap_or(first)))
     }
 }
 
 /// The server's side until the client has shown that it has the keys.
 #[derive(Debug)]
 pub(super) struct Answering {
+    local_id: u64,
+    remote_id: u64,
     cipher: u8,
     message: Vec<u8>,
     /// The INITIAL that it answers: prologue and message.
@@ -148,18 +231,42 @@ pub(super) struct Answering {
     owed: u32,
     addrs: PathAddrs,
     until: Time,
-    /// Somebody says that the client could not read the answer.
+    /// The client, or who claims to be, says that it could not read the answer.
     refused: bool,
 }
 
 impl Answering {
+    /// `message` answers `initial`; the header names the two ids.
     pub(super) fn new(
         now: Time,
+        (local_id, remote_id): (u64, u64),
         (cipher, message): (u8, Vec<u8>),
         initial: Vec<u8>,
         (copy, addrs): (u8, PathAddrs),
     ) -> Self {
-        Self { cipher, message, initial, copy, owed: 1, addrs, until: now + LIMIT, refused: false }
+        let until = now + LIMIT;
+        let (owed, refused) = (1, false);
+        Self { local_id, remote_id, cipher, message, initial, copy, owed, addrs, until, refused }
+    }
+
+    /// This end's id and the peer's.
+    pub(super) const fn ids(&self) -> (u64, u64) {
+        (self.local_id, self.remote_id)
+    }
+
+    /// The next copy of the answer, if one is owed: its length, and where it leaves.
+    pub(super) fn poll(&mut self, buffer: &mut [u8]) -> Option<(usize, PathAddrs)> {
+        self.owed = self.owed.checked_sub(1)?;
+        let body =
+            LongBody::Answer { cipher: self.cipher, copy: self.copy, message: &self.message };
+        let writer = &mut Writer::new(buffer);
+        Long { destination: self.remote_id, source: self.local_id, body }.emit(writer);
+        Some((writer.position(), self.addrs))
+    }
+
+    /// Whether the client says that it could not read the answer.
+    pub(super) const fn is_refused(&self) -> bool {
+        self.refused
     }
 
     pub(super) const fn deadline(&self) -> Time {
@@ -167,7 +274,7 @@ impl Answering {
     }
 
     /// Anybody who saw the answer can say so: a packet of the client's until then proves it wrong.
-    fn on_refused(&mut self, now: Time) {
+    pub(super) fn on_refused(&mut self, now: Time) {
         self.refused = true;
         self.until = self.until.min(now + DOUBT);
     }
@@ -198,158 +305,4 @@ pub(super) fn repeated(destination: u64, source: u64, cipher: u8) -> [u8; REPEAT
     let mut bytes = [0; REPEATED];
     bytes.copy_from_slice(&header[1..=REPEATED]);
     bytes
-}
-
-impl Connection {
-    /// A datagram of the handshake, if one is due.
-    pub(super) fn transmit_handshake(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
-        let first = self.paths.first()?.addrs;
-        let (local_id, remote_id) = (self.local_id, self.remote_id);
-        let (len, addrs) = match &mut self.stage {
-            Stage::Greeting(greeting) => {
-                let (len, copy) = greeting.poll(now, local_id, buffer)?;
-                // Two copies on the first path, then all paths in turn: it may be dead.
-                let turn = copy.saturating_sub(1) % (self.to_open.len() + 1);
-                let other = turn.checked_sub(1).and_then(|index| self.to_open.get(index));
-                (len, other.copied().unwrap_or(first))
-            }
-            Stage::Answering(answering) if answering.owed > 0 => {
-                answering.owed -= 1;
-                let Answering { cipher, copy, ref message, addrs, .. } = *answering;
-                let body = LongBody::Answer { cipher, copy, message };
-                let writer = &mut Writer::new(buffer);
-                Long { destination: remote_id, source: local_id, body }.emit(writer);
-                (writer.position(), addrs)
-            }
-            _ => return None,
-        };
-        self.telling.greeting(now, addrs.flow());
-        let path = self.paths.first_mut()?;
-        path.counters.packets += 1;
-        path.counters.bytes += len as u64;
-        self.last_sent = now;
-        Some(Transmit { addrs, ecn: Ecn::NotEct, len, segment: len })
-    }
-
-    /// A long packet with this connection's id arrived.
-    pub(super) fn handle_long(&mut self, now: Time, from: PathAddrs, packet: &Long<'_>) {
-        if packet.destination != self.local_id {
-            return;
-        }
-        match packet.body {
-            LongBody::Answer { cipher, copy, message } => {
-                if self.on_answer(now, packet.source, cipher, copy, message) {
-                    self.begin_on(now, from);
-                }
-            }
-            LongBody::Retry { token } => {
-                if let Stage::Greeting(greeting) = &mut self.stage
-                    && greeting.token.is_none()
-                {
-                    greeting.token = Some(*token);
-                    greeting.next_at = now;
-                }
-            }
-            LongBody::Refuse { code, text } => self.on_refuse(now, code, text),
-            LongBody::Initial { .. } | LongBody::Reset { .. } => {}
-        }
-    }
-
-    /// The path on which the answer came is the first; the others are opened now.
-    fn begin_on(&mut self, now: Time, from: PathAddrs) {
-        if let Some(first) = self.paths.first_mut()
-            && let Some(other) = self.to_open.iter_mut().find(|addrs| **addrs == from)
-        {
-            std::mem::swap(&mut first.addrs, other);
-        }
-        for addrs in std::mem::take(&mut self.to_open) {
-            self.add_path(now, addrs);
-        }
-    }
-
-    /// Whether the answer opened the connection.
-    fn on_answer(&mut self, now: Time, source: u64, cipher: u8, copy: u8, message: &[u8]) -> bool {
-        let local_id = self.local_id;
-        let Stage::Greeting(greeting) = &mut self.stage else { return false };
-        let agreed = match greeting.greeter.answer(cipher, message) {
-            Ok(agreed) => agreed,
-            // Garbage.
-            Err(Code::Protocol) => return false,
-            Err(code) => {
-                greeting.doubt(now, code, String::new());
-                greeting.refusals.get_or_insert((source, REFUSALS));
-                return false;
-            }
-        };
-        let Some((header, parameters)) = agreed.payload.split_first_chunk::<REPEATED>() else {
-            return false;
-        };
-        if *header != repeated(local_id, source, cipher) {
-            return false;
-        }
-        let Ok(parameters) = Parameters::decode(parameters) else {
-            greeting.doubt(now, Code::Protocol, "its transport parameters".to_owned());
-            return false;
-        };
-        let rtt = greeting.copies.get(usize::from(copy)).map(|&at| now.since(at));
-        self.remote_id = source;
-        self.on_agreed(now, agreed, parameters);
-        if let (Some(rtt), Some(path)) = (rtt, self.paths.first_mut()) {
-            path.on_handshake_rtt(now, rtt);
-        }
-        // The server is open when it hears a packet of ours.
-        self.ping = true;
-        true
-    }
-
-    /// Both sides: the keys are there.
-    fn on_agreed(&mut self, now: Time, agreed: Agreed, parameters: Parameters) {
-        self.keys = Some(Keys::new(now, agreed.protection));
-        self.content.on_parameters(&parameters);
-        for path in &mut self.paths {
-            path.size.limit(parameters.datagram_max as usize);
-        }
-        self.peer = Some(parameters);
-        self.last_heard = now;
-        self.stage = Stage::Open;
-        self.events.push_back(Event::Opened { peer: agreed.peer });
-    }
-
-    fn on_refuse(&mut self, now: Time, code: u8, text: &[u8]) {
-        let Some(code) = Code::from_wire(u64::from(code)) else { return };
-        let text = String::from_utf8_lossy(text).into_owned();
-        match &mut self.stage {
-            Stage::Greeting(greeting) => greeting.doubt(now, code, text),
-            Stage::Answering(answering) if code == Code::WrongSecret => answering.on_refused(now),
-            _ => {}
-        }
-    }
-
-    /// The client has not shown that it has the keys. What was told of it is taken back: it is nobody, and
-    /// worth a word only where its user had another secret.
-    pub(super) fn on_unproven(&mut self) {
-        self.events.clear();
-        let refused = matches!(&self.stage, Stage::Answering(answering) if answering.refused);
-        if refused {
-            self.on_ended(Code::WrongSecret, String::new(), true);
-        } else {
-            self.stage = Stage::Closed;
-        }
-    }
-
-    /// The server's end of a connection whose INITIAL was read; it opens with the client's first packet.
-    pub(super) fn answered(
-        &mut self,
-        now: Time,
-        addrs: PathAddrs,
-        remote_id: u64,
-        (agreed, parameters): (Agreed, Parameters),
-        answering: Answering,
-    ) {
-        self.remote_id = remote_id;
-        self.next_path_id = 1;
-        self.push_path(now, 0, addrs, Life::active(now));
-        self.on_agreed(now, agreed, parameters);
-        self.stage = Stage::Answering(answering);
-    }
 }

@@ -3,32 +3,35 @@
 //! Nothing happens for a datagram that does not authenticate. What authenticates is taken frame by
 //! frame; a frame that breaks a rule closes the connection with the code of that rule.
 
+use super::closing::{Ending, printable};
 use super::code::Code;
-use super::connection::{Connection, Event, PATHS, Stage};
-use super::keys::FORGED;
+use super::connection::{Connection, Stage};
+use super::handshake::Answered;
+use super::keys::Sealed;
 use super::life::{Life, PathState};
-use super::path::PathAddrs;
 use super::piece::Refused;
 use super::protect::TAG;
-use super::received::{Arrival, Received};
+use super::received::Arrival;
+use super::report::{Event, PathAddrs};
 use super::sent::Item;
-use crate::wire::{AckFrame, Frame, Frames, Long, SHORT_HEADER, ShortHeader, expand};
+use crate::wire::{AckFrame, Frame, Frames, Long, LongBody, SHORT_HEADER, ShortHeader, expand};
 use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
-
-/// Responses that wait at most; more challenges are not answered.
-const RESPONSES: usize = 8;
 
 /// A short packet that authenticated.
 #[derive(Clone, Copy)]
 struct Arrived {
+    /// Of its path.
     index: usize,
     number: u64,
+    /// No larger number arrived before.
+    newest: bool,
     addrs: PathAddrs,
     ecn: Ecn,
     bytes: usize,
 }
 
+/// The handshake.
 impl Connection {
     /// Takes a datagram that arrived at `now`; its bytes are decrypted in place.
     pub(super) fn on_datagram(
@@ -51,104 +54,145 @@ impl Connection {
         }
     }
 
+    /// An INITIAL from `source` arrived at the server; whether it is this connection's.
+    pub(super) fn takes_initial(
+        &mut self,
+        source: u64,
+        initial: &[u8],
+        copy: u8,
+        from: PathAddrs,
+    ) -> bool {
+        if self.session.as_ref().is_none_or(|session| session.remote_id() != source) {
+            return false;
+        }
+        match &mut self.stage {
+            // Another message under the same id: one of them was altered on the way.
+            Stage::Answering(answering) if !answering.is_for(initial) => false,
+            Stage::Answering(answering) => {
+                answering.on_copy(copy, from);
+                true
+            }
+            // A late copy.
+            _ => true,
+        }
+    }
+
+    /// A long packet with this connection's id arrived.
+    pub(super) fn handle_long(&mut self, now: Time, from: PathAddrs, packet: &Long<'_>) {
+        if packet.destination != self.local_id {
+            return;
+        }
+        match (&mut self.stage, packet.body) {
+            (Stage::Greeting(greeting), LongBody::Answer { cipher, copy, message }) => {
+                let answer = (cipher, copy, message);
+                if let Some(answered) = greeting.on_answer(now, packet.source, answer) {
+                    self.on_answered(now, from, packet.source, answered);
+                }
+            }
+            (Stage::Greeting(greeting), LongBody::Retry { token }) => greeting.on_retry(now, token),
+            (stage, LongBody::Refuse { code, text }) => {
+                let Some(code) = Code::from_wire(u64::from(code)) else { return };
+                match stage {
+                    Stage::Greeting(greeting) => {
+                        greeting.doubt(now, code, String::from_utf8_lossy(text).into_owned());
+                    }
+                    Stage::Answering(answering) if code == Code::WrongSecret => {
+                        answering.on_refused(now);
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The handshake becomes an open connection. The path on which the answer came is the first; the
+    /// others are opened now.
+    fn on_answered(&mut self, now: Time, from: PathAddrs, source: u64, answered: Answered) {
+        let Answered { agreed, parameters, rtt } = answered;
+        let stage = std::mem::replace(&mut self.stage, Stage::Open);
+        self.on_agreed(now, source, agreed, parameters);
+        // The server is open when it hears a packet of ours.
+        self.notices.ping();
+        let (Stage::Greeting(greeting), Some(first)) = (stage, self.paths.get_mut(0)) else {
+            return;
+        };
+        if let Some(rtt) = rtt {
+            first.on_handshake_rtt(now, rtt);
+        }
+        let (addrs, others) = greeting.into_paths(first.addrs(), from);
+        first.set_addrs(addrs);
+        for addrs in others {
+            self.add_path(now, addrs);
+        }
+    }
+}
+
+/// Short packets.
+impl Connection {
     fn handle_short(&mut self, now: Time, addrs: PathAddrs, ecn: Ecn, datagram: &mut [u8]) {
         let Ok(header) = ShortHeader::parse(datagram) else { return };
         if header.connection != self.local_id || matches!(self.stage, Stage::Closed) {
             return;
         }
-        let known = self.path_index(header.path);
-        if known.is_none() && !self.may_open(header.path) {
-            return;
-        }
-        let received = known.map(|index| &self.paths[index].received);
-        let number = expand(header.number32, received.map_or(0, Received::expected));
-        if received.is_some_and(|received| !received.is_fresh(number)) {
-            return;
-        }
-        let newest = received.is_none_or(|received| received.is_newest(number));
-        let keep = Span::from_nanos(3 * self.slowest_pto().as_nanos());
-        let Some(keys) = &mut self.keys else { return };
-        let id = header.path;
-        if !keys.open(now, (id, number), header.key_phase, (newest, keep), datagram) {
-            self.forged += 1;
-            if self.forged >= FORGED {
+        let path = header.path;
+        let known = self.paths.index_of(path);
+        let number = match known {
+            Some(index) => self.paths[index].number_of(&header),
+            None => self.may_open(path).then(|| (expand(header.number32, 0), true)),
+        };
+        let Some((number, newest)) = number else { return };
+        let keep = Span::from_nanos(3 * self.paths.slowest_pto().as_nanos());
+        let sealed = Sealed { path, number, phase: header.key_phase, newest, keep };
+        let Some(session) = &mut self.session else { return };
+        if !session.open(now, &sealed, datagram) {
+            if session.is_worn() {
                 self.close(now, Code::AeadLimit, "");
             }
             return;
         }
         let index = known.unwrap_or_else(|| {
-            self.next_path_id = id + 2;
-            self.push_path(now, id, addrs, Life::heard(now));
+            self.push_path(now, path, addrs, Life::heard(now));
             self.paths.len() - 1
         });
-        let arrived = Arrived { index, number, addrs, ecn, bytes: datagram.len() };
+        let arrived = Arrived { index, number, newest, addrs, ecn, bytes: datagram.len() };
         let frames = &datagram[SHORT_HEADER..datagram.len() - TAG];
-        self.handle_authentic(now, arrived, newest, frames);
+        self.handle_authentic(now, arrived, frames);
     }
 
     /// Whether a packet with that unknown path id may open a path here.
-    fn may_open(&self, id: u8) -> bool {
+    fn may_open(&self, path: u8) -> bool {
         !self.client
             && matches!(self.stage, Stage::Open | Stage::Answering(_))
-            && self.paths.len() < PATHS
-            && id.is_multiple_of(2)
-            && id > self.paths.iter().map(|path| path.id).max().unwrap_or(0)
-            && u16::from(id) + 2 > u16::from(self.next_path_id)
+            && self.paths.may_open(path)
     }
 
-    fn handle_authentic(&mut self, now: Time, arrived: Arrived, newest: bool, frames: &[u8]) {
-        self.last_heard = now;
-        let answered = match &self.stage {
-            Stage::Answering(answering) => Some(answering.is_for_host(arrived.addrs.remote)),
-            _ => None,
-        };
-        if answered.is_some() {
+    fn handle_authentic(&mut self, now: Time, arrived: Arrived, frames: &[u8]) {
+        self.idle.on_heard(now);
+        let path = &mut self.paths[arrived.index];
+        if let Stage::Answering(answering) = &self.stage {
+            if answering.is_for_host(arrived.addrs.remote) && path.id() == 0 {
+                // The ANSWER went there, and whoever has the keys read it: no need to ask again.
+                path.set_addrs(arrived.addrs);
+            }
             self.stage = Stage::Open;
         }
-        let path = &mut self.paths[arrived.index];
-        if answered == Some(true) && path.id == 0 {
-            // The ANSWER went there, and whoever has the keys read it: no need to ask again.
-            path.addrs = arrived.addrs;
-        }
-        path.last_heard = now;
-        path.counters.packets_received += 1;
-        path.counters.bytes_received += arrived.bytes as u64;
-        if newest && !self.client && path.addrs != arrived.addrs {
-            // The client is behind another address now; a server keeps its own.
-            let port_only = path.addrs.remote.ip() == arrived.addrs.remote.ip();
-            path.addrs = arrived.addrs;
-            path.life.on_rebound(now);
-            if !port_only {
-                path.restart(now);
-            }
-        }
-        path.life.on_received(arrived.bytes as u64);
-        if matches!(self.stage, Stage::Ending(_)) {
-            self.on_packet_while_ending(now, arrived.index);
+        let moves = (arrived.newest && !self.client).then_some(arrived.addrs);
+        path.on_authentic(now, arrived.bytes, moves, &self.config);
+        if let Stage::Ending(ending) = &mut self.stage {
+            ending.on_packet(now, arrived.index);
         }
         match self.handle_frames(now, arrived, frames) {
-            Ok(Some(taken)) => self.acknowledge(now, arrived, &taken, frames.len()),
+            Ok(Some(taken)) => {
+                // A frame may have removed the path.
+                if let Some(path) = self.paths.get_mut(arrived.index) {
+                    path.on_taken(now, Arrival { len: frames.len() as u32, ..taken });
+                }
+            }
             // It counts as lost: its sender will say it again.
             Ok(None) => {}
             Err((code, text)) => self.close(now, code, text),
         }
-    }
-
-    fn acknowledge(&mut self, now: Time, arrived: Arrived, taken: &Taken, len: usize) {
-        // A frame may have removed the path.
-        let Some(path) = self.paths.get_mut(arrived.index) else { return };
-        let arrival = Arrival {
-            number: arrived.number,
-            eliciting: taken.eliciting,
-            at_once: taken.at_once,
-            last: taken.last,
-            len: len as u32,
-            mss: u32::MAX,
-            ecn: arrived.ecn,
-            srtt: path.rtt.is_measured().then(|| path.rtt.smoothed()),
-            pto: path.pto(),
-        };
-        path.received.on_packet(now, &arrival);
     }
 
     /// What they came to; `None` where there was no room for all of it.
@@ -157,10 +201,10 @@ impl Connection {
         now: Time,
         arrived: Arrived,
         payload: &[u8],
-    ) -> Result<Option<Taken>, Fault> {
-        let mut taken = Taken { eliciting: false, at_once: false, last: false };
+    ) -> Result<Option<Arrival>, Fault> {
+        let mut taken = Arrival::new(arrived.number, arrived.ecn);
         let mut whole = true;
-        let id = self.paths[arrived.index].id;
+        let id = self.paths[arrived.index].id();
         for frame in Frames::new(payload) {
             let frame = frame.map_err(|_| (Code::FrameEncoding, ""))?;
             taken.eliciting |= frame.is_ack_eliciting();
@@ -170,9 +214,7 @@ impl Connection {
                 Frame::ImmediateAck { path } => taken.at_once |= path == id,
                 Frame::PathChallenge(data) => {
                     taken.at_once = true;
-                    if self.responses.len() < RESPONSES {
-                        self.responses.push_back((id, data));
-                    }
+                    self.notices.on_challenge(id, data);
                 }
                 Frame::PathResponse(data) => self.on_response(now, data),
                 Frame::Close { code, text } => self.on_close_frame(now, code, text),
@@ -195,47 +237,33 @@ impl Connection {
     }
 
     fn on_ack_frame(&mut self, now: Time, came_by: u8, ack: &AckFrame<'_>) -> Result<(), Fault> {
-        let Some(index) = self.path_index(ack.path) else { return Ok(()) };
-        // Whatever it says, it counts as what was asked for at most.
-        let delay = Span::from_micros(ack.delay_us.min(MOST_ACK_DELAY_US));
+        let Some(index) = self.paths.index_of(ack.path) else { return Ok(()) };
         self.news.clear();
         let path = &mut self.paths[index];
-        let indirect = came_by != ack.path;
-        path.on_ack(now, ack.ranges(), (delay, indirect), ack.ecn, &mut self.news)
+        let before = path.life().state();
+        let confirmed = path
+            .on_ack(now, ack, came_by != ack.path, &mut self.news)
             .map_err(|_| (Code::Protocol, "acknowledged what was not sent"))?;
-        if let Some(largest) = self.news.largest_acknowledged {
-            let before = path.life.state();
-            path.life.on_news(now);
-            let state = path.life.state();
-            if largest >= path.key_from
-                && let Some(keys) = &mut self.keys
-            {
-                keys.on_confirmed();
-            }
-            if state != before {
-                self.events.push_back(Event::Path { id: ack.path, state });
-            }
+        if let Some(session) = self.session.as_mut().filter(|_| confirmed) {
+            session.on_confirmed();
         }
+        self.tell_state(index, before);
         let before = self.content.acknowledged();
         self.settle();
-        self.paths[index].counters.delivered += self.content.acknowledged() - before;
-        let best = self.paths.iter().map(|path| path.rtt.smoothed()).min();
-        self.content.on_rtt(best.unwrap_or_default(), self.slowest_pto());
+        self.paths[index].on_delivered(self.content.acknowledged() - before);
+        self.content.on_rtt(self.paths.best_rtt(), self.paths.slowest_pto());
         Ok(())
     }
 
     fn on_response(&mut self, now: Time, data: [u8; 8]) {
-        for path in &mut self.paths {
-            let before = path.life.state();
-            if path.life.on_response(now, data) {
+        for index in 0..self.paths.len() {
+            let path = &mut self.paths[index];
+            let before = path.life().state();
+            if path.on_response(now, data, &self.config) {
                 if before == PathState::Dead {
-                    path.restart(now);
-                    self.notices.push_back(Item::PathStatus(path.id));
+                    self.notices.push(Item::PathStatus(path.id()));
                 }
-                let state = path.life.state();
-                if state != before {
-                    self.events.push_back(Event::Path { id: path.id, state });
-                }
+                self.tell_state(index, before);
                 return;
             }
         }
@@ -243,30 +271,38 @@ impl Connection {
 
     fn on_path_frame(&mut self, now: Time, frame: &Frame<'_>) {
         match *frame {
-            Frame::AckFrequency { path, sequence, packets, delay_us, reordering } => {
+            Frame::AckFrequency { path, .. } => {
                 let least = self.config.parameters.ack_delay_least_us;
-                let delay = Span::from_micros(delay_us.clamp(least, MOST_ACK_DELAY_US));
-                if let Some(index) = self.path_index(path) {
-                    self.paths[index].received.on_asked(sequence, packets, delay, reordering);
+                if let Some(path) = self.paths.by_id(path) {
+                    path.on_asked(frame, least);
                 }
             }
             Frame::PathStatus { path, sequence, status } => {
-                let Some(index) = self.path_index(path) else { return };
-                let path = &mut self.paths[index];
-                if path.status_heard.is_some_and(|heard| sequence <= heard) {
-                    return;
+                if let Some(path) = self.paths.by_id(path) {
+                    path.agreement_mut().on_status(sequence, status);
                 }
-                path.status_heard = Some(sequence);
-                path.status = status;
             }
             Frame::AddPath { address, .. } => self.events.push_back(Event::Address(address)),
             Frame::RemovePath { path, .. } if self.paths.len() > 1 => self.drop_path(now, path),
             _ => {}
         }
     }
+
+    fn on_close_frame(&mut self, now: Time, code: u64, text: &[u8]) {
+        match &mut self.stage {
+            Stage::Ending(ending) => ending.on_close(),
+            Stage::Closed => {}
+            _ => {
+                let code = Code::from_wire(code).unwrap_or(Code::Protocol);
+                let text = printable(&String::from_utf8_lossy(text));
+                self.events.push_back(Event::Closed { code, text, by_peer: true });
+                self.stage = Stage::Ending(Ending::theirs(now, &self.paths));
+            }
+        }
+    }
 }
 
-/// Whether the frame ends a stream or parcel: somebody may wait for that to be acknowledged.
+/// Whether the frame ends a stream or parcel: the application may wait for that to be acknowledged.
 fn is_last(frame: &Frame<'_>) -> bool {
     match frame {
         Frame::Stream { fin, .. } => *fin,
@@ -277,17 +313,5 @@ fn is_last(frame: &Frame<'_>) -> bool {
     }
 }
 
-/// What a packet's frames came to.
-struct Taken {
-    eliciting: bool,
-    /// Something asks for an acknowledgment at once.
-    at_once: bool,
-    /// It ends a stream or parcel.
-    last: bool,
-}
-
 /// A rule broken: the code to close with and a word about it.
 type Fault = (Code, &'static str);
-
-/// A peer that asks for slower ACKs than this gets this, us.
-const MOST_ACK_DELAY_US: u64 = 1_000_000;

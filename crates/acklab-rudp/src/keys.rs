@@ -7,6 +7,19 @@ use acklab_core::time::{Span, Time};
 /// More packets that do not authenticate end the connection (RFC 9001 section 6.6, ChaCha20).
 pub(super) const FORGED: u64 = 1 << 36;
 
+/// A packet that arrived, by its header.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sealed {
+    pub(super) path: u8,
+    pub(super) number: u64,
+    /// The phase bit.
+    pub(super) phase: bool,
+    /// Its number is the largest of its path.
+    pub(super) newest: bool,
+    /// How long the key before the one that it may bring is kept.
+    pub(super) keep: Span,
+}
+
 /// What seals and opens packets, and which of its keys is in force.
 pub(super) struct Keys {
     protection: Box<dyn Protection>,
@@ -65,16 +78,9 @@ impl Keys {
         self.sent += 1;
     }
 
-    /// Opens a packet whose header has the phase bit `bit`; `newest`: its number is the largest of its
-    /// path. The frames end [`TAG`] bytes before the packet's end.
-    pub(super) fn open(
-        &mut self,
-        now: Time,
-        (path, number): (u8, u64),
-        bit: bool,
-        (newest, keep): (bool, Span),
-        packet: &mut [u8],
-    ) -> bool {
+    /// Opens a packet. The frames end [`TAG`] bytes before the packet's end.
+    pub(super) fn open(&mut self, now: Time, sealed: &Sealed, packet: &mut [u8]) -> bool {
+        let Sealed { path, number, phase: bit, newest, keep } = *sealed;
         if packet.len() < SHORT_HEADER + TAG {
             return false;
         }

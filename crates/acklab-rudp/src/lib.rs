@@ -3,11 +3,15 @@
 //! The same state machine serves sockets and virtual time: it takes datagrams as bytes with the
 //! addresses they came from and gives datagrams as bytes with the addresses they go to. What protects
 //! them is behind the traits of [`protect`].
+//!
+#![doc = include_str!("../README.md")]
 
+mod ack_requests;
 mod allowance;
 mod closing;
 mod code;
 mod config;
+mod congestion;
 mod connection;
 pub mod content;
 mod datagram_size;
@@ -17,12 +21,17 @@ mod endpoint;
 mod flow;
 mod handshake;
 pub mod harness;
+mod idle;
 mod input;
 mod keys;
 mod life;
 mod listener;
+mod loss;
+mod notices;
 mod output;
 mod path;
+mod path_status;
+mod paths;
 mod piece;
 mod priority;
 pub mod protect;
@@ -30,24 +39,25 @@ pub mod ranges;
 mod receive_parcels;
 mod receive_stream;
 mod received;
+mod report;
 mod rtt;
 mod scheduler;
 mod send_parcels;
 mod send_stream;
 mod sent;
+mod session;
 mod telling;
-mod timing;
 pub mod wire;
 
 pub use code::Code;
 pub use config::Config;
-pub use connection::{Connection, Event, PathStats};
+pub use connection::Connection;
 pub use content::Content;
 pub use endpoint::{Batch, Datagram};
 pub use life::PathState;
 pub use listener::{Handle, Limits, Listener};
-pub use path::PathAddrs;
 pub use piece::{ContentEvent, ControlFrame, Piece, Refused};
 pub use priority::DEFAULT_PRIORITY;
 pub use receive_stream::Block;
+pub use report::{Event, PathAddrs, PathStats};
 pub use send_parcels::ParcelError;

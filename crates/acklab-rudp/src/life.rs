@@ -1,5 +1,8 @@
 //! Whether a path lives (docs/rudp.md section 6): validation of its addresses, silence, death, return.
 
+use super::datagram_size::BASE;
+use super::protect::{Entropy, TAG};
+use crate::wire::{Frame, SHORT_HEADER, Writer};
 use acklab_core::time::{Span, Time};
 
 /// The state of a path.
@@ -40,6 +43,10 @@ const PROBE_STEPS: (Span, Span) = (Span::from_millis(400), Span::from_millis(800
 const FIRST_MINUTE: Span = Span::from_secs(60);
 /// A path that was dead for so long is gone.
 const DEAD_LIMIT: Span = Span::from_secs(600);
+/// Datagrams that announce or probe a path are so long (docs/rudp.md section 2).
+const PADDED: usize = BASE;
+/// A packet with a challenge and nothing else, bytes.
+const SMALL: u64 = 64;
 /// RFC 9000 section 8.1.
 const AMPLIFICATION: u64 = 3;
 
@@ -137,12 +144,39 @@ impl Life {
         self.challenge_at = Some(now);
     }
 
-    /// The challenge to send now, made of `random` if there was none.
-    pub(super) fn poll_challenge(
+    /// Whether anything may leave here: a datagram that announces or probes a path, or a challenge.
+    pub(super) fn may_speak(&self, now: Time) -> bool {
+        self.may_send(PADDED as u64) || self.challenge_is_due(now)
+    }
+
+    /// The challenge, if one is due; whether it was written. That of a new path is as long as a datagram
+    /// that every path must carry, unless content fills it.
+    pub(super) fn write_challenge(
         &mut self,
         now: Time,
-        random: impl FnOnce() -> [u8; 8],
-    ) -> Option<[u8; 8]> {
+        content_fills: impl FnOnce() -> bool,
+        entropy: &mut dyn Entropy,
+        writer: &mut Writer<'_>,
+    ) -> bool {
+        let random = || {
+            let mut bytes = [0; 8];
+            entropy.fill(&mut bytes);
+            bytes
+        };
+        let Some(data) = self.poll_challenge(now, random) else { return false };
+        if writer.remaining() < 9 || !self.may_send(SMALL) {
+            return false;
+        }
+        Frame::PathChallenge(data).emit(writer);
+        if self.state != PathState::Dead && self.may_send(PADDED as u64) && !content_fills() {
+            let padding = (PADDED - SHORT_HEADER - TAG).saturating_sub(writer.position());
+            Frame::Padding(padding.min(writer.remaining())).emit(writer);
+        }
+        true
+    }
+
+    /// The challenge to send now, made of `random` if there was none.
+    fn poll_challenge(&mut self, now: Time, random: impl FnOnce() -> [u8; 8]) -> Option<[u8; 8]> {
         self.challenge_at.filter(|&at| at <= now)?;
         let step = if self.state == PathState::Dead {
             let young = now.since(self.since) < FIRST_MINUTE;

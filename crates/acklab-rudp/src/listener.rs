@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use super::allowance::{self, Allowance, Bucket};
 use super::code::Code;
 use super::config::Config;
-use super::connection::{Connection, Event, Stage, Transmit, random_id};
+use super::connection::{Connection, random_id};
 use super::handshake::{Answering, repeated};
-use super::path::PathAddrs;
 use super::protect::{Entropy, Offer, ServerGreeter};
+use super::report::{Event, PathAddrs, Transmit};
 use crate::wire::{
     INITIAL_LEN, Long, LongBody, LongError, PROLOGUE, Parameters, ShortHeader, TOKEN, Writer,
 };
@@ -143,7 +143,7 @@ impl Listener {
     pub(super) fn next_event(&mut self) -> Option<(Handle, Event)> {
         let waits = |(&handle, connection): (&Handle, &mut Connection)| {
             // A client that has not shown its keys is nobody yet.
-            if matches!(connection.stage, Stage::Answering(_)) {
+            if connection.is_answering() {
                 return None;
             }
             connection.next_event().map(|event| (handle, event))
@@ -208,7 +208,7 @@ impl Listener {
 
     fn settle(&mut self, _now: Time, handle: Handle) {
         let Some(connection) = self.connections.get(&handle) else { return };
-        if matches!(connection.stage, Stage::Answering(_)) {
+        if connection.is_answering() {
             return;
         }
         if let Some((from, guess)) = self.pending.remove(&handle) {
@@ -223,17 +223,9 @@ impl Listener {
         let LongBody::Initial { mode, ciphers, copy, token, message } = packet.body else { return };
         let source = packet.source;
         let initial = [prologue, message].concat();
-        for connection in self.connections.values_mut().filter(|known| known.remote_id == source) {
-            match &mut connection.stage {
-                Stage::Answering(answering) if answering.is_for(&initial) => {
-                    answering.on_copy(copy, from);
-                    return;
-                }
-                // Another message under the same id: one of them was altered on the way.
-                Stage::Answering(_) => {}
-                // A late copy.
-                _ => return,
-            }
+        let mut known = self.connections.values_mut();
+        if known.any(|connection| connection.takes_initial(source, &initial, copy, from)) {
+            return;
         }
         let offer = Offer { mode, ciphers, prologue, message };
         if let Err(code) = self.greeter.inspect(&offer) {
@@ -289,11 +281,13 @@ impl Listener {
             self.allowance.on_guess(now, from.remote);
         }
         let initial = [offer.prologue, offer.message].concat();
-        let answering = Answering::new(now, (answer.cipher, answer.message), initial, (copy, from));
+        let ids = (local_id, source);
+        let message = (answer.cipher, answer.message);
+        let answering = Answering::new(now, ids, message, initial, (copy, from));
         let mut config = self.config.clone();
         config.seed ^= local_id;
-        let mut connection = Connection::new(now, config, entropy, local_id, false, Stage::Closed);
-        connection.answered(now, from, source, (answer.agreed, parameters), answering);
+        let answered = (answer.agreed, parameters, answering);
+        let connection = Connection::answer(now, config, entropy, from, answered);
         let handle = Handle(self.next);
         self.next += 1;
         self.connections.insert(handle, connection);
@@ -357,7 +351,7 @@ impl Listener {
         let writer = &mut Writer::new(buffer);
         Long { destination: client, source: 0, body }.emit(writer);
         let len = writer.position();
-        Some(Transmit { addrs, ecn: Ecn::NotEct, len, segment: len })
+        Some(Transmit::one(addrs, len))
     }
 
     fn transmit_turn(&mut self, now: Time, buffer: &mut [u8], sink: &mut Sink) -> Option<Transmit> {

@@ -7,7 +7,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::wire::EcnCounts;
+use crate::wire::{EcnCounts, Writer, ack};
 use acklab_core::ack::delayed::Delayed;
 use acklab_core::ack::{AckPolicy, DataSample, Decision, Policy, Profile};
 use acklab_core::event::AckReason;
@@ -50,6 +50,23 @@ pub(super) struct Arrival {
     pub(super) ecn: Ecn,
     pub(super) srtt: Option<Span>,
     pub(super) pto: Span,
+}
+
+impl Arrival {
+    /// A packet of which only number and mark are known yet.
+    pub(super) const fn new(number: u64, ecn: Ecn) -> Self {
+        Self {
+            number,
+            eliciting: false,
+            at_once: false,
+            last: false,
+            len: 0,
+            mss: u32::MAX,
+            ecn,
+            srtt: None,
+            pto: Span::ZERO,
+        }
+    }
 }
 
 /// The receiving side of a path.
@@ -249,8 +266,21 @@ impl Received {
         }
     }
 
+    /// Writes an ACK of what arrived, as that of path `id`, if there is room; whether it did.
+    pub(super) fn write_ack(&mut self, now: Time, id: u8, writer: &mut Writer<'_>) -> bool {
+        let ranges = self.ranges().map(|range| *range.start()..*range.end() + 1);
+        let ecn = Some(self.ecn).filter(|&ecn| ecn != EcnCounts::default());
+        // How long the largest packet has waited for it.
+        let delay = now.since(self.largest_at).as_micros();
+        let written = ack::emit(writer, id, ranges, delay, ecn);
+        if written {
+            self.on_ack_sent(now);
+        }
+        written
+    }
+
     /// An ACK left.
-    pub(super) fn on_ack_sent(&mut self, now: Time) {
+    fn on_ack_sent(&mut self, now: Time) {
         self.due = None;
         self.waiting_since = None;
         self.unacknowledged = 0;
@@ -261,17 +291,8 @@ impl Received {
         }
     }
 
-    /// How long the largest packet has waited for its ACK.
-    pub(super) const fn delay(&self, now: Time) -> Span {
-        now.since(self.largest_at)
-    }
-
-    pub(super) const fn ecn(&self) -> EcnCounts {
-        self.ecn
-    }
-
     /// What arrived, from the largest number downwards, as far as the window remembers.
-    pub(super) fn ranges(&self) -> Ranges<'_> {
+    fn ranges(&self) -> Ranges<'_> {
         let next = self.largest;
         let floor = next.map_or(0, |largest| (largest + 1).saturating_sub(WINDOW));
         Ranges { received: self, next, floor }
@@ -280,7 +301,7 @@ impl Received {
 
 /// Iterates over what arrived.
 #[derive(Clone, Debug)]
-pub(super) struct Ranges<'a> {
+struct Ranges<'a> {
     received: &'a Received,
     next: Option<u64>,
     floor: u64,

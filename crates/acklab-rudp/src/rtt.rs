@@ -75,9 +75,9 @@ impl Rtt {
         Some(self.least).filter(|&least| least != Span::MAX)
     }
 
-    /// Whether there was a sample.
-    pub(super) const fn is_measured(&self) -> bool {
-        self.measured
+    /// Smoothed round trip, once there was a sample.
+    pub(super) fn measured(&self) -> Option<Span> {
+        self.measured.then_some(self.smoothed)
     }
 
     /// The probe time-out without back-off (RFC 9002 section 6.2.1).

@@ -28,7 +28,7 @@ pub(super) struct SendParcel {
     total: u32,
     priority: u8,
     /// Its fragments leave on two paths at once.
-    pub(super) redundant: bool,
+    redundant: bool,
     delivery: Delivery,
     /// It took its place and its credit.
     begun: bool,
@@ -38,6 +38,11 @@ pub(super) struct SendParcel {
 }
 
 impl SendParcel {
+    /// Whether it is to leave on two paths at once.
+    pub(super) fn is_redundant(&self) -> bool {
+        self.redundant
+    }
+
     /// Whether lost fragments wait.
     pub(super) fn has_lost(&self) -> bool {
         self.delivery.lost_bytes() > 0

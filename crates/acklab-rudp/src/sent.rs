@@ -93,11 +93,11 @@ pub(super) struct Sent {
     /// It bears an ECN mark.
     marked: bool,
     /// When a copy of its content last left, and how many have.
-    pub(super) copied: Option<(Time, u8)>,
+    copied: Option<(Time, u8)>,
     /// For delivery-rate samples.
-    pub(super) stamp: Stamp,
+    stamp: Option<Stamp>,
     /// What it carried.
-    pub(super) items: Items,
+    items: Items,
     state: State,
 }
 
@@ -106,7 +106,7 @@ impl Sent {
         at: Time,
         bytes: u32,
         eliciting: bool,
-        stamp: Stamp,
+        stamp: Option<Stamp>,
         items: Items,
     ) -> Self {
         let state = State::Outstanding;
@@ -120,13 +120,19 @@ impl Sent {
     }
 }
 
-/// What an ACK, or the passing of time, brought to light.
+/// What an ACK, or the passing of time, brought to light: the fate of items, and the sums of it.
 #[derive(Debug, Default)]
 pub(super) struct News {
     /// Items newly known to have arrived.
-    pub(super) arrived: Vec<Items>,
+    pub(super) arrived_items: Vec<Items>,
     /// Items that went with lost packets.
-    pub(super) gone: Vec<Items>,
+    pub(super) lost_items: Vec<Items>,
+    tally: Tally,
+}
+
+/// The sums.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
     /// Bytes newly acknowledged, of packets in flight.
     pub(super) delivered: u64,
     /// Bytes newly lost, size probes aside.
@@ -152,11 +158,14 @@ pub(super) struct News {
 impl News {
     /// Empties it; the vectors keep their room.
     pub(super) fn clear(&mut self) {
-        let (mut arrived, mut gone) =
-            (std::mem::take(&mut self.arrived), std::mem::take(&mut self.gone));
-        arrived.clear();
-        gone.clear();
-        *self = Self { arrived, gone, ..Self::default() };
+        self.arrived_items.clear();
+        self.lost_items.clear();
+        self.tally = Tally::default();
+    }
+
+    /// The sums so far.
+    pub(super) const fn tally(&self) -> Tally {
+        self.tally
     }
 }
 
@@ -168,6 +177,8 @@ pub(super) struct NeverSent;
 const PACKET_THRESHOLD: u64 = 3;
 /// How far the threshold may rise (docs/rudp.md section 4).
 const PACKET_THRESHOLD_MOST: u64 = 64;
+/// Copies of any content at the end of a transfer, at most (docs/rudp.md section 4).
+const COPIES: u8 = 4;
 /// How long a raised threshold holds.
 const RAISED_FOR: Span = Span::from_secs(10);
 /// Records of one path, at most (docs/rudp.md section 7, "Memory").
@@ -220,8 +231,8 @@ impl SentPackets {
     }
 
     /// The next number is left out: an acknowledgment of it is a lie.
-    pub(super) fn skip(&mut self, stamp: Stamp, now: Time) {
-        let mut sent = Sent::new(now, 0, false, stamp, Items::None);
+    pub(super) fn skip(&mut self, now: Time) {
+        let mut sent = Sent::new(now, 0, false, None, Items::None);
         sent.state = State::Skipped;
         self.records.push_back(sent);
     }
@@ -267,10 +278,41 @@ impl SentPackets {
         self.records.iter().find(waits).map(|sent| sent.at)
     }
 
-    /// Outstanding records that carry something, oldest first.
-    pub(super) fn outstanding_mut(&mut self) -> impl Iterator<Item = &mut Sent> {
-        let waits = |sent: &&mut Sent| sent.eliciting && sent.is_outstanding();
-        self.records.iter_mut().filter(waits)
+    /// What outstanding packets carry, oldest first.
+    pub(super) fn outstanding(&self) -> impl Iterator<Item = &Items> {
+        let waits = |sent: &&Sent| sent.eliciting && sent.is_outstanding();
+        self.records.iter().filter(waits).map(|sent| &sent.items)
+    }
+
+    /// Of the packets whose items `fit`, the number of the one that left longest ago, and when: it or its
+    /// last copy, at least `pause` ago and not too often; without a `pause` any that left before `now`.
+    pub(super) fn ripest(
+        &self,
+        now: Time,
+        pause: Option<Span>,
+        fit: impl Fn(&Items) -> bool,
+    ) -> Option<(Time, u64)> {
+        let mut best: Option<(Time, u64)> = None;
+        for (record, number) in self.records.iter().zip(self.base..) {
+            if !(record.eliciting && record.is_outstanding()) {
+                continue;
+            }
+            let (left, copies) = record.copied.unwrap_or((record.at, 0));
+            let ripe = pause.is_none_or(|pause| copies < COPIES && now.since(left) >= pause);
+            let older = best.is_none_or(|(oldest, _)| left < oldest);
+            if ripe && older && left < now && fit(&record.items) {
+                best = Some((left, number));
+            }
+        }
+        best
+    }
+
+    /// A copy of that packet's items leaves.
+    pub(super) fn copy(&mut self, now: Time, number: u64) -> Items {
+        let record = &mut self.records[(number - self.base) as usize];
+        let copies = record.copied.map_or(0, |(_, copies)| copies);
+        record.copied = Some((now, copies.saturating_add(1)));
+        record.items.copied()
     }
 
     /// An ACK frame: ranges of numbers that arrived, downwards.
@@ -313,7 +355,7 @@ impl SentPackets {
             State::Skipped => return Err(NeverSent),
             State::Acknowledged => return Ok(()),
             State::Lost(_) => {
-                news.spurious += u64::from(record.bytes);
+                news.tally.spurious += u64::from(record.bytes);
                 let distance = self.largest_acknowledged.map_or(0, |largest| largest - number);
                 let raised = (distance + 1).min(PACKET_THRESHOLD_MOST);
                 self.threshold = self.threshold.max(raised);
@@ -324,19 +366,19 @@ impl SentPackets {
         }
         record.state = State::Acknowledged;
         if record.eliciting {
-            news.delivered += u64::from(record.bytes);
-            rate(record.stamp);
+            news.tally.delivered += u64::from(record.bytes);
+            record.stamp.into_iter().for_each(rate);
         }
-        news.eliciting |= record.eliciting;
-        news.marked += u64::from(record.marked);
+        news.tally.eliciting |= record.eliciting;
+        news.tally.marked += u64::from(record.marked);
         if record.probes_size {
-            news.size_arrived = Some(record.bytes);
+            news.tally.size_arrived = Some(record.bytes);
         }
-        if news.largest_acknowledged.is_none_or(|largest| number > largest) {
-            news.largest_acknowledged = Some(number);
-            news.sent_at = Some(record.at);
+        if news.tally.largest_acknowledged.is_none_or(|largest| number > largest) {
+            news.tally.largest_acknowledged = Some(number);
+            news.tally.sent_at = Some(record.at);
         }
-        news.arrived.push(std::mem::take(&mut record.items));
+        news.arrived_items.push(std::mem::take(&mut record.items));
         Ok(())
     }
 
@@ -378,14 +420,14 @@ impl SentPackets {
         if record.eliciting {
             self.in_flight -= u64::from(record.bytes);
             if record.probes_size {
-                news.size_lost = true;
+                news.tally.size_lost = true;
             } else {
-                news.lost += u64::from(record.bytes);
-                news.largest_lost = news.largest_lost.max(Some(number));
+                news.tally.lost += u64::from(record.bytes);
+                news.tally.largest_lost = news.tally.largest_lost.max(Some(number));
             }
         }
         // The record keeps a copy for a late acknowledgment.
-        news.gone.push(record.items.copied());
+        news.lost_items.push(record.items.copied());
     }
 
     /// The path is dead: all that is outstanding is lost.

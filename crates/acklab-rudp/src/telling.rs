@@ -4,11 +4,9 @@
 
 use std::mem;
 
-use super::path::Path;
-use super::received::Received;
+use super::report::PathStats;
 use super::sent::Item;
-use acklab_core::cc::CongestionControl as _;
-use acklab_core::event::{EventKind, FlowKey, Interest, Sink};
+use acklab_core::event::{AckReason, EventKind, FlowKey, Interest, Sink};
 use acklab_core::time::Time;
 
 /// The sink, and what was last told of each path.
@@ -30,16 +28,15 @@ struct Told {
 }
 
 impl Told {
-    fn of(path: &Path) -> Self {
-        let window = path.cc.snapshot();
+    const fn of(stats: &PathStats) -> Self {
         Self {
-            cwnd: window.cwnd,
-            ssthresh: window.ssthresh,
-            in_flight: path.sent.in_flight(),
+            cwnd: stats.cwnd,
+            ssthresh: stats.ssthresh,
+            in_flight: stats.in_flight,
             // The handshake counts as one, as TCP's SYN does.
-            acked: 1 + path.counters.delivered,
-            recoveries: path.counters.recoveries,
-            timeouts: path.counters.timeouts,
+            acked: 1 + stats.delivered,
+            recoveries: stats.recoveries,
+            timeouts: stats.timeouts,
         }
     }
 }
@@ -76,21 +73,19 @@ impl Telling {
         self.sink.record(now, EventKind::SegmentSent { flow, len, control, retransmission });
     }
 
-    /// An ACK of what arrived is about to leave.
-    pub(super) fn ack(&mut self, now: Time, flow: FlowKey, received: &Received) {
-        if let Some(since) = received.waiting_since() {
-            let (reason, delay) = (received.reason(), now.since(since));
-            self.sink.record(now, EventKind::AckSent { flow, reason, delay });
-        }
+    /// An ACK leaves of what has waited since then.
+    pub(super) fn ack(&mut self, now: Time, flow: FlowKey, since: Time, reason: AckReason) {
+        let delay = now.since(since);
+        self.sink.record(now, EventKind::AckSent { flow, reason, delay });
     }
 
     /// What has changed about the paths.
-    pub(super) fn paths(&mut self, now: Time, paths: &[Path]) {
+    pub(super) fn paths(&mut self, now: Time, paths: impl Iterator<Item = PathStats>) {
         if !self.sink.wants(Interest::TRANSPORT.with(Interest::CONGESTION)) {
             return;
         }
         for path in paths {
-            let present = Told::of(path);
+            let present = Told::of(&path);
             let index = self.told.iter().position(|(id, _)| *id == path.id).unwrap_or_else(|| {
                 self.told.push((path.id, Told::default()));
                 self.told.len() - 1

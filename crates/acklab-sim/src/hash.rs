@@ -54,6 +54,8 @@ impl ResultHash {
             | EventKind::Queue { .. }
             | EventKind::Dropped { .. }
             | EventKind::Copied { .. }
+            | EventKind::Offered { .. }
+            | EventKind::Served { .. }
             | EventKind::Marked { .. } => return,
         };
         self.word(event.time.as_nanos());

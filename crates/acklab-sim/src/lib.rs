@@ -4,6 +4,8 @@
 //! whose ends are driven by [`app::App`]s, and an [`Observer`] watches events and packets. The same
 //! topology, seed and applications give the same events, to the bit, on every machine;
 //! [`ResultHash`] says so in one number.
+//!
+#![doc = include_str!("../README.md")]
 
 mod alarm;
 pub mod app;

@@ -107,16 +107,17 @@ impl Setup {
         let mut world = World::new(&topology, self.seed, interest, watch);
         for (index, algorithm) in self.flows.iter().enumerate() {
             let (left, right) = dumbbell.pairs[index];
+            let mut config = Config {
+                congestion: algorithm.clone(),
+                send_buffer: 4 << 20,
+                receive_buffer: 4 << 20,
+                window_scale: Some(7),
+                ..System::Linux.config()
+            };
+            config.window.ssthresh = self.initial_ssthresh;
             let end = |node, port, app: Box<dyn App>| End {
                 addr: Addr { node, port },
-                config: Config {
-                    congestion: algorithm.clone(),
-                    initial_ssthresh: self.initial_ssthresh,
-                    send_buffer: 4 << 20,
-                    receive_buffer: 4 << 20,
-                    window_scale: Some(7),
-                    ..System::Linux.config()
-                },
+                config: config.clone(),
                 isn: Seq(7),
                 app,
             };

@@ -67,7 +67,7 @@ fn run(congestion: &Algorithm, queue: Discipline) -> (f64, f64, u32) {
     let end = |node, port, app: Box<dyn App>| {
         let mut config = Config::textbook(960);
         config.congestion = congestion.clone();
-        config.initial_ssthresh = Some(16 * 960);
+        config.window.ssthresh = Some(16 * 960);
         config.ecn = true;
         End { addr: Addr { node, port }, config, isn: Seq(1), app }
     };

@@ -114,17 +114,17 @@ impl Path {
             1 => Profile::EverySegment,
             segments => Profile::delayed(segments, delay),
         };
-        Config {
+        let mut config = Config {
             ack,
             congestion: Algorithm::Custom(Factory::new(|start| Box::new(PerAck::new(start)))),
-            sack: true,
-            recovery: self.recovery,
             send_buffer: 4 << 20,
             receive_buffer: 4 << 20,
             window_scale: Some(8),
-            max_rto: T0 * 64,
             ..Config::textbook(1000)
-        }
+        };
+        config.loss.recovery = self.recovery;
+        config.rto.max = T0 * 64;
+        config
     }
 
     /// Segments per second, over about `losses` losses.

@@ -3,7 +3,7 @@
 use crate::monitor::RunMonitor;
 use crate::query::error::{QueryError, Span};
 use crate::query::expression::{Expression, SignalName};
-use crate::query::syntax::{Filter, Limit, Measure, Path, Query, Window};
+use crate::query::syntax::{Filter, Limit, Measure, Path, Query, Value, Window};
 
 /// A query whose signals are found.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,9 +85,10 @@ impl BoundQuery {
             Query::Comparison { left, right } => {
                 RunMonitor::of_measure(if run.is_multiple_of(2) { left } else { right })
             }
-            Query::Expectation { window, extreme, value } => {
-                RunMonitor::of_extreme(window, *extreme, value)
+            Query::Expectation { window, value, .. } | Query::Quantile { window, value, .. } => {
+                RunMonitor::of_value(window, value)
             }
+            Query::SteadyState { window, value } => RunMonitor::of_steady_state(window, value),
             Query::Simulation { window, values, filter } => {
                 RunMonitor::of_simulation(window, values, filter.as_ref())
             }
@@ -103,7 +104,10 @@ impl<S> Query<S> {
                 (&measure.window, None)
             }
             Self::Comparison { left, right } => (&left.window, Some(&right.window)),
-            Self::Expectation { window, .. } | Self::Simulation { window, .. } => (window, None),
+            Self::Expectation { window, .. }
+            | Self::Quantile { window, .. }
+            | Self::SteadyState { window, .. }
+            | Self::Simulation { window, .. } => (window, None),
         };
         std::iter::once(first).chain(second)
     }
@@ -111,17 +115,24 @@ impl<S> Query<S> {
     fn try_map<T, E>(&self, signal: &mut impl FnMut(&S) -> Result<T, E>) -> Result<Query<T>, E> {
         Ok(match self {
             Self::Probability(measure) => Query::Probability(measure.try_map(signal)?),
-            Self::Hypothesis { measure, at_least, threshold } => Query::Hypothesis {
-                measure: measure.try_map(signal)?,
-                at_least: *at_least,
-                threshold: *threshold,
-            },
+            Self::Hypothesis { measure, bound } => {
+                Query::Hypothesis { measure: measure.try_map(signal)?, bound: *bound }
+            }
             Self::Comparison { left, right } => {
                 Query::Comparison { left: left.try_map(signal)?, right: right.try_map(signal)? }
             }
-            Self::Expectation { window, extreme, value } => Query::Expectation {
+            Self::Expectation { window, value, bound } => Query::Expectation {
                 window: window.try_map(signal)?,
-                extreme: *extreme,
+                value: value.try_map(signal)?,
+                bound: *bound,
+            },
+            Self::Quantile { window, p, value } => Query::Quantile {
+                window: window.try_map(signal)?,
+                p: *p,
+                value: value.try_map(signal)?,
+            },
+            Self::SteadyState { window, value } => Query::SteadyState {
+                window: window.try_map(signal)?,
                 value: value.try_map(signal)?,
             },
             Self::Simulation { window, values, filter } => {
@@ -151,6 +162,15 @@ impl<S> Measure<S> {
             }
         };
         Ok(Measure { window, path })
+    }
+}
+
+impl<S> Value<S> {
+    fn try_map<T, E>(&self, signal: &mut impl FnMut(&S) -> Result<T, E>) -> Result<Value<T>, E> {
+        let Self { reduction, within, per, expression } = self;
+        let per = per.as_ref().map(&mut *signal).transpose()?;
+        let expression = expression.try_map(signal)?;
+        Ok(Value { reduction: *reduction, within: *within, per, expression })
     }
 }
 

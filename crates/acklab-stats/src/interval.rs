@@ -1,4 +1,4 @@
-//! Confidence interval of a mean over independent replications.
+//! What an interval's confidence is worth, and Student's interval of a mean.
 //!
 //! Student's t on the replications' own values: mean +- t(n - 1) sd / sqrt(n). Correlated samples
 //! (messages of one run) have to be reduced to one value per replication first.
@@ -7,6 +7,46 @@ use serde::Serialize;
 
 use crate::student::t_quantile;
 use crate::summary::Summary;
+
+/// When an interval covers with its confidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Validity {
+    /// Whenever one looks, and whatever ended the runs: it is one of a confidence sequence.
+    AnyTime,
+    /// For a number of runs fixed ahead, as it was.
+    FixedRuns,
+    /// For a number of runs fixed ahead, which it was not: the outcomes ended the runs, and the interval
+    /// covers less often than it says.
+    Nominal,
+}
+
+/// An interval and how it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// Lower end; negative infinity if there is none.
+    pub low: f64,
+    /// Upper end; infinity if there is none.
+    pub high: f64,
+    /// 1 - alpha.
+    pub confidence: f64,
+    /// `beta-binomial`, `clopper-pearson`, …, `student-t`, `asymptotic`, `betting`.
+    pub method: &'static str,
+    /// When it covers with its confidence.
+    pub validity: Validity,
+}
+
+impl Interval {
+    /// Whether `value` lies in it, ends included.
+    pub fn covers(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// Upper end less lower end.
+    pub fn width(&self) -> f64 {
+        self.high - self.low
+    }
+}
 
 /// A mean with its confidence interval, in the samples' unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

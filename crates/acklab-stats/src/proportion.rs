@@ -5,10 +5,13 @@
 //! (Ann. Inst. Stat. Math. 10, 1959; Chernoff and Hoeffding in UPPAAL's words) has one width
 //! for all outcomes; the Bayesian interval is the equal-tailed credible one under a Beta prior, and
 //! Jeffreys' is that with Beta(1/2, 1/2), taken to 0 or 1 where the outcome lies there (Brown, Cai,
-//! DasGupta, Statistical Science 16(2), 2001, section 3.1).
+//! DasGupta, Statistical Science 16(2), 2001, section 3.1). All of these are for a number of runs that
+//! is fixed ahead. The beta-binomial confidence sequence alone holds whenever one looks
+//! (`mixture.rs` has its sources).
 
 use serde::Serialize;
 
+use crate::mixture;
 use crate::special::{beta_quantile, normal_quantile};
 
 /// How an interval for a probability is computed.
@@ -30,11 +33,26 @@ pub enum ProportionMethod {
     },
     /// The credible interval under Beta(1/2, 1/2).
     Jeffreys,
+    /// The beta-binomial confidence sequence: covers with at least its confidence at every look.
+    BetaBinomial {
+        /// How many runs the mixture is worth: it is tightest after 10 to 50 times as many. At least 0.
+        precision: f64,
+    },
 }
 
 impl ProportionMethod {
     /// The uniform prior, Beta(1, 1).
     pub const UNIFORM_PRIOR: Self = Self::Bayes { a: 1.0, b: 1.0 };
+
+    /// The confidence sequence for no half-width in particular: that for 0.05.
+    pub const SEQUENCE: Self = Self::BetaBinomial { precision: mixture::PRECISION };
+
+    /// The confidence sequence that is to narrow to +-`epsilon`, above 0.
+    pub fn sequence(epsilon: f64) -> Self {
+        // Some 1003 runs for +-0.05 at 1/2, 63 at 0 and 1; half as much or twice as much precision: 1067 and
+        // 56, 960 and 81. In between for other half-widths, too.
+        Self::BetaBinomial { precision: 1.0 / epsilon }
+    }
 
     /// The name used in results and on the command line.
     pub fn name(self) -> &'static str {
@@ -44,20 +62,30 @@ impl ProportionMethod {
             Self::Okamoto => "okamoto",
             Self::Bayes { .. } => "bayes",
             Self::Jeffreys => "jeffreys",
+            Self::BetaBinomial { .. } => "beta-binomial",
         }
     }
 
-    /// The method of that name; `bayes` has the uniform prior.
+    /// The method of that name; `bayes` has the uniform prior, `beta-binomial` is
+    /// [`SEQUENCE`](Self::SEQUENCE).
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::ClopperPearson, Self::Wilson, Self::Okamoto, Self::UNIFORM_PRIOR, Self::Jeffreys]
-            .into_iter()
-            .find(|method| method.name() == name)
+        Self::ALL.into_iter().find(|method| method.name() == name)
     }
+
+    /// One of each.
+    pub const ALL: [Self; 6] = [
+        Self::SEQUENCE,
+        Self::ClopperPearson,
+        Self::Wilson,
+        Self::Okamoto,
+        Self::UNIFORM_PRIOR,
+        Self::Jeffreys,
+    ];
 
     /// The interval for `successes` out of `runs`; [0, 1] when nothing has been seen.
     ///
-    /// `None` with more successes than runs, `confidence` outside 0..1 (ends excluded), or a prior
-    /// that is not positive.
+    /// `None` with more successes than runs, `confidence` outside 0..1 (ends excluded), a prior that is
+    /// not positive, or a precision that is negative.
     pub fn interval(
         self,
         successes: u64,
@@ -67,7 +95,12 @@ impl ProportionMethod {
         if successes > runs || !(confidence > 0.0 && confidence < 1.0) {
             return None;
         }
-        if matches!(self, Self::Bayes { a, b } if !(a > 0.0 && b > 0.0 && (a + b).is_finite())) {
+        let usable = match self {
+            Self::Bayes { a, b } => a > 0.0 && b > 0.0 && (a + b).is_finite(),
+            Self::BetaBinomial { precision } => precision >= 0.0 && precision.is_finite(),
+            _ => true,
+        };
+        if !usable {
             return None;
         }
         let (low, high) = self.ends(successes as f64, runs as f64, 1.0 - confidence);
@@ -87,6 +120,7 @@ impl ProportionMethod {
                 1.0 - clopper_pearson_low(failures, successes, alpha / 2.0),
             ),
             Self::Wilson => wilson(successes, failures, alpha),
+            Self::BetaBinomial { precision } => mixture::ends(successes, runs, alpha, precision),
             Self::Okamoto => {
                 let half = okamoto_half_width(runs, alpha);
                 let share = successes / runs;
@@ -199,8 +233,9 @@ mod tests {
 
     #[test]
     fn every_method_mirrors_and_contains_its_estimate() {
-        for name in ["clopper-pearson", "wilson", "okamoto", "bayes", "jeffreys"] {
-            let method = ProportionMethod::from_name(name).expect("a known name");
+        for method in ProportionMethod::ALL {
+            let name = method.name();
+            assert_eq!(ProportionMethod::from_name(name), Some(method));
             for (successes, runs) in [(0, 0), (0, 1), (0, 40), (3, 40), (20, 40), (40, 40)] {
                 let got = interval(method, successes, runs);
                 let mirror = interval(method, runs - successes, runs);

@@ -107,10 +107,14 @@ impl SplitPlan {
 
 /// `effort` trajectories from the given entrances in turn, each with a seed of its own.
 ///
-/// In turn, not drawn: as even as can be, and still without bias, since the entrances come in the
-/// order of independent seeds.
+/// In turn, not drawn: as even as can be. The first is drawn: where the effort is no multiple of the
+/// entrances, those that serve once more would else be children of the same parents ever again, which
+/// makes a bias.
 fn continuations(entrances: &[Vec<Segment>], effort: u32, key: [u64; 3]) -> Vec<Vec<Segment>> {
-    let starts = entrances.iter().cycle().take(effort as usize).enumerate();
+    let word = key.into_iter().chain([u64::MAX]).fold(0, mix);
+    // The remainder's bias is below 2^-32: there are no more entrances than effort.
+    let first = (word % entrances.len().max(1) as u64) as usize;
+    let starts = entrances.iter().cycle().skip(first).take(effort as usize).enumerate();
     starts
         .map(|(index, entrance)| {
             let seed = key.into_iter().chain([index as u64]).fold(0, mix);
@@ -194,12 +198,12 @@ pub struct Stuck {
 pub struct SplitEstimate {
     /// The probability.
     pub estimate: f64,
-    /// Lower end, cut at 0.
+    /// Lower end, above 0.
     pub low: f64,
     /// Upper end, cut at 1.
     pub high: f64,
-    /// 1 - alpha. The interval is Student's: nearly so often right once the replications' spread is
-    /// below half their mean.
+    /// 1 - alpha. The interval is Student's of the logarithm of the mean, whose standard error is that of
+    /// the mean over the mean: a product of random rates lies further above its mean than below it.
     pub confidence: f64,
     /// Replications.
     pub replications: u64,
@@ -213,10 +217,11 @@ impl SplitEstimate {
     pub fn from_runs(runs: &[SplitRun], confidence: f64) -> Option<Self> {
         let estimates: Vec<f64> = runs.iter().map(|run| run.estimate).collect();
         let interval = MeanInterval::from_replications(&estimates, confidence)?;
+        let factor = libm::exp(interval.half_width / interval.mean);
         (interval.mean > 0.0).then_some(Self {
             estimate: interval.mean,
-            low: interval.low.max(0.0),
-            high: interval.high.min(1.0),
+            low: interval.mean / factor,
+            high: (interval.mean * factor).min(1.0),
             confidence,
             replications: runs.len() as u64,
             trajectories: runs.iter().map(|run| run.trajectories).sum(),

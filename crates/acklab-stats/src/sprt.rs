@@ -2,18 +2,27 @@
 //!
 //! Wald's sequential probability ratio test ("Sequential Analysis", 1947, sections 5.2 and 6): for
 //! `Pr >= p0`, H says p >= p0 + delta+ and K says p <= p0 - delta-. H is given up in favour of K with
-//! probability alpha where H is true, and accepted with probability beta where K is. Wald's limits,
-//! which UPPAAL uses too, keep the sum of both to what was asked, and each to alpha / (1 - beta) and
-//! beta / (1 - alpha) (section 3.2). In between, the region of indifference, either answer may come. `Pr <= p0` is the same test of the failures.
+//! probability alpha at most where H is true, and accepted with probability beta at most where K is. In
+//! between, the region of indifference, either answer may come: so an acceptance says p > p0 - delta-, a
+//! rejection p < p0 + delta+, and these [`Claim`]s are wrong with beta and alpha at most, whatever p is.
+//! `Pr <= p0` is the same test of the failures.
+//!
+//! Wald's own limits, ln((1 - beta) / alpha) and ln(beta / (1 - alpha)), which UPPAAL uses too, keep the
+//! sum of both errors to what was asked, but each alone to alpha / (1 - beta) and beta / (1 - alpha) only
+//! (section 3.2). The limits here, ln(1 / alpha) and ln(beta), keep each (by Ville's inequality), for 2 %
+//! more runs.
 //!
 //! Two probabilities are compared as Wald does with two Bernoulli sequences (section 6.3): runs are
 //! paired, pairs that agree tell nothing, and among the others the left one alone succeeds with
 //! probability u / (1 + u), where u = p1 (1 - p2) / (p2 (1 - p1)) is the ratio of odds. H says
-//! u >= u1 and K says u <= u0.
+//! u >= u1 and K says u <= u0. Two that are equal could keep it going for ever, so it also ends once
+//! pairs that disagree are rarer than epsilon, by the upper end of a confidence sequence, since one
+//! looks after each pair.
 
 use serde::Serialize;
 
 use crate::estimate::Estimate;
+use crate::mixture;
 use crate::proportion::ProportionMethod;
 
 /// What a test has come to.
@@ -29,6 +38,32 @@ pub enum Decision {
     /// Of a comparison: the two probabilities differ by at most epsilon (with confidence 1 - alpha),
     /// and the test of their odds could go on for ever.
     Indistinguishable,
+}
+
+/// What a decision says for certain but for its error: the inequality of the query with the region of
+/// indifference taken off it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// `probability`, `mean`, `odds-ratio` (of the left to the right) or `difference`.
+    pub about: &'static str,
+    /// It is at least this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// It is at most this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// 1 less the probability of error.
+    pub confidence: f64,
+}
+
+impl Claim {
+    pub(crate) fn at_least(about: &'static str, bound: f64, error: f64) -> Self {
+        Self { about, at_least: Some(bound), at_most: None, confidence: 1.0 - error }
+    }
+
+    pub(crate) fn at_most(about: &'static str, bound: f64, error: f64) -> Self {
+        Self { about, at_least: None, at_most: Some(bound), confidence: 1.0 - error }
+    }
 }
 
 /// How sure a test is to be. All inside 0..1.
@@ -67,9 +102,9 @@ impl RatioTest {
     fn decide(&self, successes: u64, failures: u64) -> Decision {
         let ErrorRates { alpha, beta } = self.rates;
         let ratio = self.log_ratio(successes, failures);
-        if ratio >= libm::log((1.0 - beta) / alpha) {
+        if ratio >= -libm::log(alpha) {
             Decision::Rejected
-        } else if ratio <= libm::log(beta / (1.0 - alpha)) {
+        } else if ratio <= libm::log(beta) {
             Decision::Accepted
         } else {
             Decision::Undecided
@@ -153,15 +188,28 @@ impl Sprt {
         self.decision
     }
 
-    /// The share of successes with the Clopper-Pearson interval of so many runs. The number of runs
-    /// depends on the outcomes, so this describes; it is not what the decision rests on.
+    /// What the decision says; `None` while undecided.
+    pub fn claim(&self) -> Option<Claim> {
+        let RatioTest { high, low, rates: ErrorRates { alpha, beta } } = self.test;
+        let about = "probability";
+        Some(match (self.decision, self.at_least) {
+            (Decision::Accepted, true) => Claim::at_least(about, low, beta),
+            (Decision::Accepted, false) => Claim::at_most(about, 1.0 - low, beta),
+            (Decision::Rejected, true) => Claim::at_most(about, high, alpha),
+            (Decision::Rejected, false) => Claim::at_least(about, 1.0 - high, alpha),
+            _ => return None,
+        })
+    }
+
+    /// The share of successes with the confidence sequence's interval: the outcomes decide how many runs
+    /// there are.
     pub fn estimate(&self) -> Estimate {
         describe(self.successes, self.runs, self.test.rates.alpha)
     }
 }
 
 fn describe(successes: u64, runs: u64, alpha: f64) -> Estimate {
-    Estimate::of(successes, runs, ProportionMethod::ClopperPearson, 1.0 - alpha)
+    Estimate::stopped(successes, runs, ProportionMethod::SEQUENCE, alpha)
 }
 
 /// What to compare with.
@@ -235,10 +283,26 @@ impl Comparison {
         self.is_done()
     }
 
+    /// What the decision says; `None` while undecided.
+    pub fn claim(&self) -> Option<Claim> {
+        let ComparisonPlan { u0, u1, rates: ErrorRates { alpha, beta }, epsilon, .. } = self.plan;
+        Some(match self.decision {
+            Decision::Accepted => Claim::at_least("odds-ratio", u0, beta),
+            Decision::Rejected => Claim::at_most("odds-ratio", u1, alpha),
+            Decision::Indistinguishable => Claim::at_most("difference", epsilon, alpha),
+            Decision::Undecided => return None,
+        })
+    }
+
     /// |p1 - p2| is at most the probability of a pair that disagrees.
     fn is_too_close(&self) -> bool {
-        let disagreeing = self.left_only + self.right_only;
-        describe(disagreeing, self.pairs, self.plan.rates.alpha).interval.high <= self.plan.epsilon
+        let disagreeing = (self.left_only + self.right_only) as f64;
+        let agreeing = self.pairs as f64 - disagreeing;
+        let ComparisonPlan { epsilon, rates, .. } = self.plan;
+        // As the upper end of the sequence's interval, which would take longer to find.
+        disagreeing < epsilon * self.pairs as f64
+            && mixture::ln_capital(disagreeing, agreeing, epsilon, mixture::PRECISION)
+                >= -libm::log(rates.alpha)
     }
 
     /// Whether it has decided or given up.
@@ -252,7 +316,7 @@ impl Comparison {
         self.decision
     }
 
-    /// Both shares of successes, left first, with Clopper-Pearson intervals that describe.
+    /// Both shares of successes, left first, with intervals of the confidence sequence.
     pub fn estimates(&self) -> [Estimate; 2] {
         let alpha = self.plan.rates.alpha;
         [self.left_only, self.right_only].map(|only| describe(self.both + only, self.pairs, alpha))
@@ -285,22 +349,39 @@ mod tests {
 
     #[test]
     fn runs_to_decision_are_those_of_walds_formula() {
-        // ln(19) / ln(0.51/0.49) = 73.6 successes, ln(19) / ln(0.91/0.89) = 132.5.
-        assert_eq!(end_of(plan(0.5, true), true), (Decision::Accepted, 74));
-        assert_eq!(end_of(plan(0.5, true), false), (Decision::Rejected, 74));
-        assert_eq!(end_of(plan(0.5, false), true), (Decision::Rejected, 74));
-        assert_eq!(end_of(plan(0.9, true), true), (Decision::Accepted, 133));
-        assert_eq!(end_of(plan(0.1, false), false), (Decision::Accepted, 133));
+        // ln(20) / ln(0.51/0.49) = 74.9 successes, ln(20) / ln(0.91/0.89) = 134.8.
+        assert_eq!(end_of(plan(0.5, true), true), (Decision::Accepted, 75));
+        assert_eq!(end_of(plan(0.5, true), false), (Decision::Rejected, 75));
+        assert_eq!(end_of(plan(0.5, false), true), (Decision::Rejected, 75));
+        assert_eq!(end_of(plan(0.9, true), true), (Decision::Accepted, 135));
+        assert_eq!(end_of(plan(0.1, false), false), (Decision::Accepted, 135));
     }
 
     #[test]
     fn a_region_that_reaches_certainty_is_cut_there() {
-        // One failure refutes p = 1; ln(19) / ln(1/0.99) = 292.97 successes speak for it.
+        // One failure refutes p = 1; ln(20) / ln(1/0.99) = 298.07 successes speak for it.
         assert_eq!(end_of(plan(1.0, true), false), (Decision::Rejected, 1));
-        assert_eq!(end_of(plan(1.0, true), true), (Decision::Accepted, 293));
+        assert_eq!(end_of(plan(1.0, true), true), (Decision::Accepted, 299));
         assert_eq!(end_of(plan(0.0, false), true), (Decision::Rejected, 1));
         assert!(Sprt::new(SprtPlan { delta_minus: 0.0, ..plan(1.0, true) }).is_none());
         assert!(Sprt::new(SprtPlan { threshold: 1.1, ..plan(1.0, true) }).is_none());
+    }
+
+    #[test]
+    fn a_decision_says_what_it_says_with_the_indifference_taken_off() {
+        let claim = |plan, outcome| {
+            let mut sprt = Sprt::new(plan).expect("a usable plan");
+            assert_eq!(sprt.claim(), None);
+            while !sprt.push(outcome) {}
+            let claim = sprt.claim().expect("decided");
+            assert!((claim.confidence - 0.95).abs() < 1e-12 && claim.about == "probability");
+            [claim.at_least, claim.at_most].map(|end| end.map(|end| (end * 1e9).round() / 1e9))
+        };
+        assert_eq!(claim(plan(0.5, true), true), [Some(0.49), None]);
+        assert_eq!(claim(plan(0.5, true), false), [None, Some(0.51)]);
+        assert_eq!(claim(plan(0.1, false), false), [None, Some(0.11)]);
+        assert_eq!(claim(plan(0.1, false), true), [Some(0.09), None]);
+        assert_eq!(claim(plan(1.0, true), true), [Some(0.99), None]);
     }
 
     #[test]
@@ -322,7 +403,7 @@ mod tests {
 
     #[test]
     fn the_larger_side_is_found_from_pairs_that_disagree() {
-        // ln(19) / ln((1.1/2.1) / (0.9/1.9)) = 29.4 pairs.
+        // ln(20) / ln((1.1/2.1) / (0.9/1.9)) = 29.8 pairs.
         let (decision, [left, right]) = compare(&[(true, false)], 100);
         assert_eq!((decision, left.runs, left.successes), (Decision::Accepted, 30, 30));
         assert_eq!((right.runs, right.successes), (30, 0));
@@ -332,8 +413,9 @@ mod tests {
 
     #[test]
     fn equal_sides_end_when_they_cannot_differ_by_more_than_epsilon() {
-        let (decision, [left, right]) = compare(&[(true, true)], 100);
+        let (decision, [left, right]) = compare(&[(true, true)], 200);
         assert_eq!((decision, left), (Decision::Indistinguishable, right));
-        assert_eq!(left.runs, 72);
+        // The sequence's upper end for none of 115 pairs is 0.05; one look's would be it after 72.
+        assert_eq!(left.runs, 115);
     }
 }

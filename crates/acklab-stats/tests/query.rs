@@ -1,11 +1,11 @@
 //! Goal: queries are read as the grammar says, errors say where and how to mend, no text panics.
 //! Method: tables of queries and errors; arbitrary texts; printing and parsing again.
 
-use acklab_stats::Verdict;
 use acklab_stats::query::{
-    Binary, Expression, Extreme, Filter, Function, Limit, Measure, Path, Query, SignalName, Span,
-    Unary, Window, Within, parse,
+    Binary, Bound, Expression, Filter, Function, Limit, Measure, Path, Query, Reduction,
+    SignalName, Span, Unary, Value, Window, Within, parse,
 };
+use acklab_stats::{Procedure, Settings, Verdict};
 use proptest::prelude::*;
 
 /// The canonical text of a query.
@@ -29,6 +29,12 @@ fn queries_of_uppaal_are_read() {
         ("Pr[<=9](<> p>0) <= Pr[<=8](<> q>0)", "Pr[<=8](<> q > 0) >= Pr[<=9](<> p > 0)"),
         ("E[<=30; 100](max: flow[2].cwnd)", "E[<=30; 100](max: flow[2].cwnd)"),
         ("E[<=30;100] (min: abs(a - b))", "E[<=30; 100](min: abs(a - b))"),
+        ("E[<=9](share[1,9] per n:x>1)<=5e-2", "E[<=9](share[1,9] per n: x > 1) <= 0.05"),
+        ("E[<=9](quantile(.95): x)", "E[<=9](quantile(0.95): x)"),
+        ("E[<=9; 5](last: x + 1)", "E[<=9; 5](last: x + 1)"),
+        ("E[<=9](sum per n: x)", "E[<=9](sum per n: x)"),
+        ("quantile [<=9; 80] (0.9, max: x)", "quantile[<=9; 80](0.9, max: x)"),
+        ("S[<=600](avg[60,600]: x)", "S[<=600](avg[60,600]: x)"),
         ("simulate [<=10] { x }", "simulate [<=10] {x}"),
         ("simulate[<=10;100]{x,y+z}:2:x>1", "simulate [<=10; 100] {x, y + z} : 2 : x > 1"),
         ("simulate [<=10] {x} : x > 1", "simulate [<=10] {x} : x > 1"),
@@ -79,7 +85,13 @@ fn precedence_is_that_of_c() {
 #[test]
 fn errors_say_what_where_and_how_to_mend() {
     for (text, line, column, what, mend) in [
-        ("", 1, 1, "expected `Pr`, `E` or `simulate`, found the end", "Pr[<=30](<> itae > 8727)"),
+        (
+            "",
+            1,
+            1,
+            "expected `Pr`, `E`, `quantile`, `S` or `simulate`, found",
+            "Pr[<=30](<> itae > 8727)",
+        ),
         ("P[<=30](<> x > 1)", 1, 1, "found `P`", "write Pr[<=30]"),
         ("Pr(<> x > 1)", 1, 3, "expected `[`, found `(`", "how long a run is"),
         ("Pr[<30](<> x > 1)", 1, 4, "expected `<=`, found `<`", "[<=30]"),
@@ -104,7 +116,14 @@ fn errors_say_what_where_and_how_to_mend() {
         ("Pr[<=30](<> x > 1) >= 1.5", 1, 23, "1.5 is not a probability", "0 to 1"),
         ("Pr[<=30](<> x > 1) > 0.5", 1, 20, "cannot be tested with `>`", ">= or <="),
         ("Pr[<=30](<>[5,2] x > 1)", 1, 12, "ends before it begins", "[10,20]"),
-        ("E[<=30](x)", 1, 9, "expected `max` or `min`", "max: queue.length"),
+        ("E[<=30](x)", 1, 9, "expected max, min, last, avg, share", "max: queue.length"),
+        ("E[<=30](max per n: x)", 1, 13, "`max` weighs nothing", "after avg, share, sum"),
+        ("E[<=30](share: x)", 1, 16, "where a condition", "x > 0"),
+        ("E[<=30](avg: x) <= 0.5", 1, 17, "only the mean of a share", "share: queue.length"),
+        ("E[<=30](share: x > 1) == 0", 1, 23, "a mean cannot be tested", ">= or <="),
+        ("E[<=30](quantile(1): x)", 1, 18, "expected a share, found 1", "above 0, below 1"),
+        ("quantile[<=30](95, max: x)", 1, 16, "expected a share, found 95", "such as 0.95"),
+        ("S[<=30](max: x)", 1, 9, "`max` has no value in the steady state", "S[<=600](avg"),
         ("E[<=30](max: x > 1)", 1, 14, "is a condition where", "a signal"),
         ("simulate [<=30] x", 1, 17, "expected `{`", "list what to record"),
         ("Pr[<=30](<> x > 1) Pr", 1, 20, "expected the end", "one query"),
@@ -234,11 +253,44 @@ fn window() -> impl Strategy<Value = Window> {
     (limit, prop::option::of(1_u64..1_000_000)).prop_map(|(limit, runs)| Window { limit, runs })
 }
 
+fn within() -> impl Strategy<Value = Option<Within>> {
+    prop::option::of((quantity(), quantity()))
+        .prop_map(|ends| ends.map(|(a, b)| Within { from: a.min(b), to: a.max(b) }))
+}
+
+fn level() -> impl Strategy<Value = f64> {
+    0.001..0.999
+}
+
+fn bound() -> impl Strategy<Value = Bound> {
+    (any::<bool>(), 0.0..=1.0).prop_map(|(at_least, threshold)| Bound { at_least, threshold })
+}
+
+fn share() -> impl Strategy<Value = Value> {
+    (within(), prop::option::of(signal()), condition()).prop_map(|(within, per, expression)| {
+        Value { reduction: Reduction::Share, within, per, expression }
+    })
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let extremes = [Reduction::Max, Reduction::Min, Reduction::Last].to_vec();
+    let extreme = (prop::sample::select(extremes), within(), number()).prop_map(
+        |(reduction, within, expression)| Value { reduction, within, per: None, expression },
+    );
+    let weighted = prop_oneof![
+        Just(Reduction::Average),
+        Just(Reduction::Sum),
+        level().prop_map(Reduction::Quantile)
+    ];
+    let weighted = (weighted, within(), prop::option::of(signal()), number()).prop_map(
+        |(reduction, within, per, expression)| Value { reduction, within, per, expression },
+    );
+    prop_oneof![extreme, share(), weighted]
+}
+
 fn measure() -> impl Strategy<Value = Measure> {
-    let within = prop::option::of((quantity(), quantity()))
-        .prop_map(|ends| ends.map(|(a, b)| Within { from: a.min(b), to: a.max(b) }));
     let path =
-        (0..3, condition(), within, condition()).prop_map(|(kind, p, within, q)| match kind {
+        (0..3, condition(), within(), condition()).prop_map(|(kind, p, within, q)| match kind {
             0 => Path::Eventually(within, p),
             1 => Path::Always(within, p),
             _ => Path::Until(p, within, q),
@@ -253,23 +305,38 @@ fn query() -> impl Strategy<Value = Query> {
     );
     prop_oneof![
         measure().prop_map(Query::Probability),
-        (measure(), any::<bool>(), 0.0..=1.0).prop_map(|(measure, at_least, threshold)| {
-            Query::Hypothesis { measure, at_least, threshold }
-        }),
+        (measure(), bound()).prop_map(|(measure, bound)| Query::Hypothesis { measure, bound }),
         (measure(), measure()).prop_map(|(left, right)| Query::Comparison { left, right }),
-        (window(), any::<bool>(), number()).prop_map(|(window, max, value)| Query::Expectation {
+        (window(), value()).prop_map(|(window, value)| Query::Expectation {
             window,
-            extreme: if max { Extreme::Max } else { Extreme::Min },
+            value,
+            bound: None
+        }),
+        (window(), share(), bound()).prop_map(|(window, value, bound)| Query::Expectation {
+            window,
+            value,
+            bound: Some(bound)
+        }),
+        (window(), level(), value()).prop_map(|(window, p, value)| Query::Quantile {
+            window,
+            p,
             value
         }),
+        (window(), share()).prop_map(|(window, value)| Query::SteadyState { window, value }),
         (window(), prop::collection::vec(number(), 1..4), filter)
             .prop_map(|(window, values, filter)| Query::Simulation { window, values, filter }),
     ]
 }
 
 /// Words that make texts which are nearly queries.
-const WORDS: [&str; 40] = [
+const WORDS: [&str; 46] = [
     "Pr",
+    "S",
+    "quantile",
+    "per",
+    "share",
+    "avg",
+    "last",
     "E",
     "simulate",
     "[",
@@ -317,6 +384,30 @@ proptest! {
         let text = query.to_string();
         let parsed = parse(&text);
         prop_assert_eq!(parsed.map_err(|error| error.to_string()), Ok(query));
+    }
+
+    #[test]
+    fn no_query_panics_on_any_run(query in query(), runs in prop::collection::vec(
+        prop::collection::vec((0.0..2.0_f64, prop::num::f64::ANY), 0..6), 1..5))
+    {
+        let text = query.to_string();
+        let names = ["x", "itae", "queue.length", "flow[2].cwnd", "a.b[0]", "max", "E", "_s1"];
+        let bound = query.bind(&text, &names);
+        if let Ok(bound) = bound
+            && let Ok(mut procedure) = Procedure::new(&bound, &Settings::default())
+        {
+            for (number, run) in (0..).zip(&runs) {
+                let mut monitor = bound.monitor(number);
+                let mut time = 0.0;
+                for (step, value) in run {
+                    time += step;
+                    monitor.observe(time, &[*value; 8]);
+                }
+                procedure.push(monitor.finish(time + 1.0));
+                let interval = procedure.report().interval;
+                prop_assert!(interval.is_none_or(|found| found.low <= found.high), "{text}");
+            }
+        }
     }
 
     #[test]

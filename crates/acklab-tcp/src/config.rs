@@ -7,7 +7,6 @@ use acklab_core::cc;
 use acklab_core::time::Span;
 
 /// A connection's parameters.
-#[expect(clippy::struct_excessive_bools, reason = "each switches an independent extension")]
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Largest segment we accept and, capped by the peer's, send: bytes without options.
@@ -18,12 +17,8 @@ pub struct Config {
     pub receive_buffer: u32,
     /// Our window scale shift, 0 to 14; `None`: the option is not offered (RFC 7323 section 2).
     pub window_scale: Option<u8>,
-    /// Offer SACK (RFC 2018); done only where `recovery` makes use of it.
-    pub sack: bool,
-    /// How lost data is found and sent again.
-    pub recovery: LossRecovery,
-    /// Duplicate ACKs (or, with SACK, segments above) that mean loss: 3 in RFC 5681 and RFC 6675.
-    pub dup_thresh: u32,
+    /// When reading alone makes us announce a larger window.
+    pub window_update: WindowUpdate,
     /// Negotiate ECN (RFC 3168); what an echoed mark does is the congestion control's business.
     pub ecn: bool,
     /// Offer timestamps (RFC 7323).
@@ -36,32 +31,64 @@ pub struct Config {
     pub ack_phase: f64,
     /// Congestion control.
     pub congestion: cc::Algorithm,
+    /// What the congestion window starts from and counts.
+    pub window: Window,
+    /// How lost data is found and sent again.
+    pub loss: Loss,
+    /// The retransmission time-out.
+    pub rto: Rto,
+    /// When the connection is given up or forgotten.
+    pub patience: Patience,
+}
+
+/// What the congestion window starts from and counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
     /// Initial congestion window.
-    pub initial_window: InitialWindow,
+    pub initial: InitialWindow,
     /// Initial slow-start threshold, bytes; `None`: arbitrarily high (RFC 5681 section 3.1).
-    pub initial_ssthresh: Option<u64>,
-    /// What the congestion window counts.
-    pub cwnd_unit: CwndUnit,
-    /// Send new data on the first two duplicate ACKs (RFC 3042).
-    pub limited_transmit: bool,
+    pub ssthresh: Option<u64>,
+    /// What it counts.
+    pub unit: CwndUnit,
     /// Fall back to the initial window after an idle RTO (RFC 5681 section 4.1).
     pub idle_restart: bool,
-    /// Retransmission time-out before the first measurement (RFC 6298 section 2.1).
-    pub initial_rto: Span,
-    /// Lower bound of the retransmission time-out (RFC 6298 section 2.4 says 1 s; no system does).
-    pub min_rto: Span,
-    /// Upper bound of the retransmission time-out.
-    pub max_rto: Span,
-    /// Clock granularity G of RFC 6298.
-    pub rto_granularity: Span,
-    /// The lower bound applies to the term 4 x RTTVAR alone, as in Linux, not to the sum.
-    pub min_rto_on_variance: bool,
-    /// Added to a measured time-out: BSD's allowance for the peer's delayed ACK.
-    pub rto_slop: Span,
     /// Retransmissions of our SYN that leave the initial window as it is. RFC 5681 section 3.1 forgives
     /// none; Linux (`tcp_init_transfer`) and FreeBSD (`sc_rxmits`) forgive one, since on a path of more
     /// than a second it is sent twice without a loss.
     pub forgiven_syns: u32,
+}
+
+/// How lost data is found and sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// By which rules; SACK (RFC 2018) is offered where they make use of it.
+    pub recovery: LossRecovery,
+    /// Duplicate ACKs (or, with SACK, segments above) that mean loss: 3 in RFC 5681 and RFC 6675.
+    pub dup_thresh: u32,
+    /// Send new data on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+}
+
+/// The retransmission time-out (RFC 6298).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rto {
+    /// Before the first measurement (section 2.1).
+    pub initial: Span,
+    /// Lower bound (section 2.4 says 1 s; no system does).
+    pub min: Span,
+    /// Upper bound.
+    pub max: Span,
+    /// Clock granularity G.
+    pub granularity: Span,
+    /// The lower bound applies to the term 4 x RTTVAR alone, as in Linux, not to the sum.
+    pub min_on_variance: bool,
+    /// Added to a measured time-out: BSD's allowance for the peer's delayed ACK.
+    pub slop: Span,
+}
+
+/// When a connection is given up or forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
     /// Retransmissions of one segment before the connection is given up.
     pub retries: u32,
     /// Retransmissions of a SYN before the connection is given up.
@@ -72,8 +99,6 @@ pub struct Config {
     pub time_wait: Span,
     /// Keep-alive probes (RFC 9293 section 3.8.4); off by default everywhere.
     pub keep_alive: Option<KeepAlive>,
-    /// When reading alone makes us announce a larger window.
-    pub window_update: WindowUpdate,
 }
 
 /// The initial congestion window.
@@ -160,27 +185,31 @@ impl Config {
             send_buffer: 1 << 20,
             receive_buffer: (64 * u32::from(mss)).min(u32::from(u16::MAX)),
             window_scale: None,
-            sack: false,
-            recovery: LossRecovery::NewReno,
             timestamps: false,
             nagle: Nagle::Off,
             ack: ack::Profile::EverySegment,
             congestion: cc::Algorithm::Reno,
-            initial_window: InitialWindow::Segments(1),
-            cwnd_unit: CwndUnit::Bytes,
-            limited_transmit: false,
-            idle_restart: false,
-            min_rto: Span::from_secs(1),
-            max_rto: Span::from_secs(60),
-            min_rto_on_variance: false,
-            forgiven_syns: 0,
+            window: Window {
+                initial: InitialWindow::Segments(1),
+                unit: CwndUnit::Bytes,
+                idle_restart: false,
+                forgiven_syns: 0,
+                ..Window::LINUX
+            },
+            loss: Loss { recovery: LossRecovery::NewReno, limited_transmit: false, ..Loss::MODERN },
+            rto: Rto {
+                min: Span::from_secs(1),
+                max: Span::from_secs(60),
+                min_on_variance: false,
+                ..Rto::LINUX
+            },
             ..Self::linux()
         }
     }
 
     /// Whether our SYN offers SACK.
     pub(super) fn offers_sack(&self) -> bool {
-        self.sack && self.recovery == LossRecovery::Sack
+        self.loss.recovery == LossRecovery::Sack
     }
 
     pub(super) fn linux() -> Self {
@@ -190,36 +219,17 @@ impl Config {
             send_buffer: 4 << 20,
             receive_buffer: 3 << 20,
             window_scale: Some(7),
-            sack: true,
-            recovery: LossRecovery::Sack,
-            dup_thresh: 3,
+            window_update: WindowUpdate::Doubled,
             ecn: false,
             timestamps: true,
             nagle: Nagle::Minshall,
             ack: ack::Profile::Linux(ack::linux::Options::default()),
             ack_phase: 0.0,
             congestion: cc::Algorithm::Cubic(cc::cubic::Options::default()),
-            // TCP_INIT_CWND of include/net/tcp.h: whatever their size.
-            initial_window: InitialWindow::Segments(10),
-            initial_ssthresh: None,
-            cwnd_unit: CwndUnit::Segments,
-            limited_transmit: true,
-            idle_restart: true,
-            // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX of include/net/tcp.h.
-            initial_rto: Span::from_secs(1),
-            min_rto: Span::from_millis(200),
-            max_rto: Span::from_secs(120),
-            rto_granularity: Span::from_millis(1),
-            min_rto_on_variance: true,
-            rto_slop: Span::ZERO,
-            forgiven_syns: 1,
-            retries: 15,
-            // tcp_syn_retries, tcp_synack_retries.
-            syn_retries: 6,
-            syn_ack_retries: 5,
-            time_wait: Span::from_secs(60),
-            keep_alive: None,
-            window_update: WindowUpdate::Doubled,
+            window: Window::LINUX,
+            loss: Loss::MODERN,
+            rto: Rto::LINUX,
+            patience: Patience::LINUX,
         }
     }
 
@@ -228,21 +238,14 @@ impl Config {
             send_buffer: 2 << 20,
             receive_buffer: 2 << 20,
             window_scale: Some(6),
+            window_update: WindowUpdate::TwoSegments,
             nagle: Nagle::Bsd,
             ack,
             congestion: cc::Algorithm::Reno,
-            initial_window: InitialWindow::Rfc6928,
-            cwnd_unit: CwndUnit::Bytes,
-            // net.inet.tcp.rexmit_min; TCPTV_REXMTMAX.
-            min_rto: Span::from_millis(30),
-            max_rto: Span::from_secs(64),
-            min_rto_on_variance: false,
-            // TCPTV_CPU_VAR, hz/5, in TCPT_RANGESET; xnu: TCP_ADD_REXMTSLOP.
-            rto_slop: Span::from_millis(200),
-            retries: 12,
+            window: Window { initial: InitialWindow::Rfc6928, forgiven_syns: 1, ..Window::BSD },
+            rto: Rto::FREEBSD,
             // net.inet.tcp.syncache.rexmtlimit.
-            syn_ack_retries: 3,
-            window_update: WindowUpdate::TwoSegments,
+            patience: Patience { retries: 12, syn_ack_retries: 3, ..Patience::LINUX },
             ..Self::linux()
         }
     }
@@ -254,17 +257,17 @@ impl Config {
             window_scale: Some(8),
             nagle: Nagle::Classic,
             timestamps: false,
-            initial_window: InitialWindow::Segments(2),
-            initial_rto: Span::from_secs(3),
-            min_rto: Span::from_millis(300),
-            rto_slop: Span::ZERO,
-            forgiven_syns: 0,
+            window: Window { initial: InitialWindow::Segments(2), ..Window::BSD },
+            rto: Rto::WINDOWS_7,
             // TcpMaxDataRetransmissions 5, TcpMaxConnectRetransmissions and
-            // TcpMaxConnectResponseRetransmissions 2, TcpInitialRtt, TcpTimedWaitDelay.
-            retries: 5,
-            syn_retries: 2,
-            syn_ack_retries: 2,
-            time_wait: Span::from_secs(120),
+            // TcpMaxConnectResponseRetransmissions 2, TcpTimedWaitDelay.
+            patience: Patience {
+                retries: 5,
+                syn_retries: 2,
+                syn_ack_retries: 2,
+                time_wait: Span::from_secs(120),
+                keep_alive: None,
+            },
             ..Self::freebsd(ack)
         }
     }
@@ -275,14 +278,72 @@ impl Config {
             send_buffer: 32 << 10,
             receive_buffer: 32 << 10,
             window_scale: Some(0),
-            initial_window: InitialWindow::Segments(4),
-            min_rto: Span::from_secs(1),
-            rto_slop: Span::ZERO,
-            forgiven_syns: 0,
-            rto_granularity: Span::from_millis(500),
+            window: Window { initial: InitialWindow::Segments(4), ..Window::BSD },
+            rto: Rto {
+                min: Span::from_secs(1),
+                granularity: Span::from_millis(500),
+                slop: Span::ZERO,
+                ..Rto::FREEBSD
+            },
             ..Self::freebsd(ack)
         }
     }
+}
+
+impl Window {
+    const LINUX: Self = Self {
+        // TCP_INIT_CWND of include/net/tcp.h: whatever their size.
+        initial: InitialWindow::Segments(10),
+        ssthresh: None,
+        unit: CwndUnit::Segments,
+        idle_restart: true,
+        forgiven_syns: 1,
+    };
+    pub(super) const BSD: Self = Self { unit: CwndUnit::Bytes, forgiven_syns: 0, ..Self::LINUX };
+}
+
+impl Loss {
+    const MODERN: Self =
+        Self { recovery: LossRecovery::Sack, dup_thresh: 3, limited_transmit: true };
+}
+
+impl Rto {
+    /// TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX of include/net/tcp.h.
+    const LINUX: Self = Self {
+        initial: Span::from_secs(1),
+        min: Span::from_millis(200),
+        max: Span::from_secs(120),
+        granularity: Span::from_millis(1),
+        min_on_variance: true,
+        slop: Span::ZERO,
+    };
+    /// net.inet.tcp.rexmit_min; TCPTV_REXMTMAX; TCPTV_CPU_VAR, hz/5, in TCPT_RANGESET (xnu:
+    /// TCP_ADD_REXMTSLOP).
+    const FREEBSD: Self = Self {
+        min: Span::from_millis(30),
+        max: Span::from_secs(64),
+        min_on_variance: false,
+        slop: Span::from_millis(200),
+        ..Self::LINUX
+    };
+    /// TcpInitialRtt.
+    pub(super) const WINDOWS_7: Self = Self {
+        initial: Span::from_secs(3),
+        min: Span::from_millis(300),
+        slop: Span::ZERO,
+        ..Self::FREEBSD
+    };
+}
+
+impl Patience {
+    const LINUX: Self = Self {
+        retries: 15,
+        // tcp_syn_retries, tcp_synack_retries.
+        syn_retries: 6,
+        syn_ack_retries: 5,
+        time_wait: Span::from_secs(60),
+        keep_alive: None,
+    };
 }
 
 /// Linux's.

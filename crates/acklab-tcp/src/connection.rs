@@ -1,175 +1,71 @@
-//! The connection block, the application's verbs and the five verbs of the contract.
+//! A connection: the application's verbs, the five verbs of the contract, and what can be asked.
 //!
 //! After any call the caller drains `poll_transmit`, then `poll_event`, then reads `poll_timeout`
 //! once; a write or read by itself sends nothing. RFC 9293 section 3.9.1 names the application's
 //! calls: OPEN is [`Connection::connect`], [`Connection::listen`] and [`Connection::accept`], SEND
 //! is [`Connection::write`], RECEIVE [`Connection::read`], CLOSE and ABORT have their names.
 
-use super::acking::{Acking, Surroundings};
-use super::config::Config;
-use super::ecn::EcnState;
-use super::flight::Flight;
-use super::nagle::{Holding, Nagle};
-use super::news::Account;
-use super::options::Terms;
-use super::rate::RateSampler;
-use super::receive_buffer::ReceiveBuffer;
-use super::recovery::Recovery;
-use super::returned::Returned;
-use super::rto::RtoEstimator;
-use super::send_buffer::SendBuffer;
-use super::state::{Cause, State};
-use super::timers::{Timer, Timers};
-use super::usage::Usage;
-use acklab_core::ack::AckPolicy;
-use acklab_core::cc::{CongestionControl as _, Controller, Start};
+use std::ops::Range;
+
+use crate::config::Config;
+use crate::input::Arrival;
+use crate::life::{AppEvent, Life};
+use crate::output::{self, Output};
+use crate::receive::Receiver;
+use crate::send::{Expiry, Sender};
+use crate::state::{Cause, State};
 use acklab_core::endpoint::Endpoint;
-use acklab_core::event::{AckReason, FlowKey, Sink};
-use acklab_core::pacing::Pacer;
-use acklab_core::packet::{Addr, Packet};
-use acklab_core::segment::TcpRepr;
+use acklab_core::event::{FlowKey, Sink};
+use acklab_core::packet::{Addr, Body, Packet};
+use acklab_core::segment::{Flags, TcpRepr};
 use acklab_core::seq::Seq;
-use acklab_core::time::Time;
-
-/// What the application should know. Each is told once until it is polled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AppEvent {
-    /// The handshake is complete.
-    Connected,
-    /// Bytes arrived in order.
-    Readable,
-    /// There is room again after a write that found too little.
-    Writable,
-    /// The peer will send no more.
-    PeerClosed,
-    /// The connection ended in order.
-    Closed,
-    /// The peer reset the connection.
-    Reset,
-    /// The peer did not answer any more.
-    TimedOut,
-}
-
-impl AppEvent {
-    const ALL: [Self; 7] = [
-        Self::Connected,
-        Self::Readable,
-        Self::Writable,
-        Self::PeerClosed,
-        Self::Closed,
-        Self::Reset,
-        Self::TimedOut,
-    ];
-}
-
-/// A set of events, told in the order of the enum.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Notices(u8);
-
-impl Notices {
-    pub(super) fn add(&mut self, event: AppEvent) {
-        self.0 |= 1 << event as u8;
-    }
-
-    fn pop(&mut self) -> Option<AppEvent> {
-        if self.0 == 0 {
-            return None;
-        }
-        let lowest = self.0.trailing_zeros() as usize;
-        self.0 &= self.0 - 1;
-        AppEvent::ALL.get(lowest).copied()
-    }
-}
-
-/// Send sequence variables (RFC 9293 section 3.3.1) as offsets from the initial sequence number.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SendSpace {
-    pub(super) isn: Seq,
-    /// Oldest unacknowledged.
-    pub(super) una: u64,
-    /// Next to send for the first time.
-    pub(super) nxt: u64,
-    /// Highest ever sent; above `nxt` only after a window probe was taken back.
-    pub(super) max: u64,
-    /// Window the peer announced, bytes.
-    pub(super) wnd: u64,
-    /// Largest window it ever announced.
-    pub(super) max_wnd: u64,
-    /// Sequence and acknowledgment number of the segment that last updated the window.
-    pub(super) wl1: Seq,
-    pub(super) wl2: u64,
-    /// The application closed: a FIN follows the last byte.
-    pub(super) fin: bool,
-}
-
-impl SendSpace {
-    pub(super) const fn seq(&self, offset: u64) -> Seq {
-        Seq(self.isn.0.wrapping_add(offset as u32))
-    }
-
-    /// The offset of `seq`, which lies near the oldest unacknowledged.
-    pub(super) const fn offset(&self, seq: Seq) -> i64 {
-        self.una as i64 + seq.distance(self.seq(self.una)) as i64
-    }
-}
+use acklab_core::time::{Span, Time};
 
 /// One end of a TCP connection.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent pending actions, each with its own cause"
-)]
 #[derive(Debug)]
 pub struct Connection {
-    pub(super) config: Config,
-    pub(super) state: State,
-    pub(super) flow: FlowKey,
-    /// It began in LISTEN.
-    pub(super) passive: bool,
-    pub(super) terms: Terms,
-    pub(super) snd: SendSpace,
-    pub(super) send_buffer: SendBuffer,
-    pub(super) rcv: ReceiveBuffer,
-    pub(super) flight: Flight,
-    pub(super) rtt: RtoEstimator,
-    pub(super) recovery: Recovery,
-    pub(super) cc: Controller,
-    pub(super) account: Account,
-    pub(super) ecn: EcnState,
-    pub(super) returned: Returned,
-    pub(super) pacer: Pacer,
-    /// Only for a congestion control that asks for it.
-    pub(super) rate: Option<Box<RateSampler>>,
-    pub(super) usage: Usage,
-    pub(super) last_sent: Option<Time>,
-    pub(super) last_heard: Time,
-    pub(super) acking: Acking,
-    pub(super) holding: Holding,
-    pub(super) timers: Timers,
-    /// Expiries of the retransmission timer since the last progress.
-    pub(super) attempts: u32,
-    /// Window or keep-alive probes since the peer was last heard.
-    pub(super) probes: u32,
-    /// Doublings of the persist timer (RFC 9293 section 3.8.6.1).
-    pub(super) persist_backoffs: u32,
-    /// The peer's window, not ours, keeps data from leaving.
-    pub(super) window_blocked: bool,
-    /// A probe of one byte must leave, window or not.
-    pub(super) probe_due: bool,
-    pub(super) keep_alive_due: bool,
-    pub(super) syn_due: bool,
-    pub(super) reply: Option<TcpRepr>,
+    config: Config,
+    flow: FlowKey,
+    life: Life,
+    tx: Sender,
+    rx: Receiver,
+    /// A segment that leaves before all others.
+    reply: Option<TcpRepr>,
     /// Something changed since `poll_transmit` last found nothing.
-    pub(super) output_due: bool,
-    pub(super) notices: Notices,
+    output_due: bool,
+}
+
+/// State for reports; bytes where nothing else is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// State of the connection.
+    pub state: State,
+    /// Congestion window.
+    pub cwnd: u64,
+    /// Slow-start threshold.
+    pub ssthresh: u64,
+    /// Sent and not acknowledged.
+    pub in_flight: u64,
+    /// Written and not sent.
+    pub unsent: u64,
+    /// Window the peer announced.
+    pub peer_window: u64,
+    /// Received and not read.
+    pub unread: u64,
+    /// Smoothed round trip.
+    pub srtt: Option<Span>,
+    /// Retransmission time-out in force.
+    pub rto: Span,
+    /// Loss recovery is under way.
+    pub recovering: bool,
 }
 
 /// The application's verbs.
 impl Connection {
     /// Opens towards `remote`; the SYN leaves with the next `poll_transmit`.
     pub fn connect(now: Time, config: Config, local: Addr, remote: Addr, isn: Seq) -> Self {
-        let mut connection = Self::new(now, config, FlowKey { local, remote }, isn);
-        connection.go(Cause::ActiveOpen);
-        connection.syn_due = true;
+        let mut connection = Self::new(now, config, FlowKey { local, remote }, isn, false);
+        connection.tx.open();
         connection.output_due = true;
         connection
     }
@@ -177,10 +73,7 @@ impl Connection {
     /// Waits for a SYN from anyone, which `handle_packet` takes.
     pub fn listen(config: Config, local: Addr, isn: Seq) -> Self {
         let flow = FlowKey { local, remote: Addr::default() };
-        let mut connection = Self::new(Time::ZERO, config, flow, isn);
-        connection.passive = true;
-        connection.go(Cause::PassiveOpen);
-        connection
+        Self::new(Time::ZERO, config, flow, isn, true)
     }
 
     /// Answers a SYN that arrived from `remote`: a listener that was handed its first segment.
@@ -198,58 +91,16 @@ impl Connection {
         connection
     }
 
-    fn new(now: Time, config: Config, flow: FlowKey, isn: Seq) -> Self {
-        let terms = Terms::new(&config);
-        let start = Start {
-            mss: terms.full_segment(0),
-            initial_window: config.initial_window.bytes(terms.full_segment(0)),
-            initial_ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
-            seed: u64::from(isn.0),
-        };
-        let cc = config.congestion.controller(&start);
+    fn new(now: Time, config: Config, flow: FlowKey, isn: Seq, passive: bool) -> Self {
+        let tx = Sender::new(now, &config, flow, isn);
+        let rx = Receiver::new(now, &config, tx.ecn_feedback());
         Self {
-            state: State::Closed,
             flow,
-            passive: false,
-            terms,
-            snd: SendSpace {
-                isn,
-                una: 0,
-                nxt: 0,
-                max: 0,
-                wnd: 0,
-                max_wnd: 0,
-                wl1: Seq(0),
-                wl2: 0,
-                fin: false,
-            },
-            send_buffer: SendBuffer::new(config.send_buffer),
-            rcv: ReceiveBuffer::new(config.receive_buffer),
-            flight: Flight::new(config.cwnd_unit, terms.full_segment(0)),
-            rtt: RtoEstimator::new(&config),
-            recovery: Recovery::new(&config),
-            account: Account::default(),
-            ecn: EcnState::new(cc.ecn_feedback()),
-            returned: Returned::default(),
-            pacer: Pacer::default(),
-            rate: None,
-            cc,
-            usage: Usage::default(),
-            last_sent: None,
-            last_heard: now,
-            acking: Acking::new(config.ack.policy(config.ack_phase)),
-            holding: Holding::new(config.nagle),
-            timers: Timers::default(),
-            attempts: 0,
-            probes: 0,
-            persist_backoffs: 0,
-            window_blocked: false,
-            probe_due: false,
-            keep_alive_due: false,
-            syn_due: false,
+            life: Life::new(&config, rx.contact(), passive),
+            tx,
+            rx,
             reply: None,
             output_due: false,
-            notices: Notices::default(),
             config,
         }
     }
@@ -258,77 +109,56 @@ impl Connection {
     /// full: [`AppEvent::Writable`] follows, and the rest, which the next write brings, belongs to the
     /// same message. None where the state does not allow writing.
     pub fn write(&mut self, now: Time, bytes: u32) -> u32 {
-        if !self.state.may_write() || self.snd.fin {
+        if !self.life.state.may_write() || self.tx.is_closed() {
             return 0;
         }
         self.output_due = true;
-        self.send_buffer.write(now, bytes, self.snd.una)
+        self.tx.write(now, bytes)
     }
 
     /// Reads up to `max` bytes; returns how many. An ACK that the read causes leaves with the next
     /// `poll_transmit`.
     pub fn read(&mut self, now: Time, max: u32) -> u32 {
-        let copied = self.rcv.take(max);
-        if copied == 0 || !self.state.may_receive() {
-            return copied;
+        let copied = self.rx.read(max);
+        if copied > 0 && self.life.state.may_receive() {
+            self.rx.on_read(now, copied);
+            self.output_due |= self.rx.is_ack_due();
         }
-        let at = self.surroundings();
-        self.acking.on_read(now, copied, self.rcv.unread(), &at);
-        if self.acking.due.is_none()
-            && self.rcv.is_update_worthwhile(self.config.window_update, at.mss)
-        {
-            self.acking.demand(AckReason::Window);
-        }
-        self.output_due |= self.acking.due.is_some();
         copied
     }
 
     /// TCP_NODELAY: turns Nagle's algorithm off, or back to the configured variant (classic where
     /// that is off). Turning it off releases what is held, even under CORK (tcp(7)).
     pub fn set_nodelay(&mut self, _now: Time, on: bool) {
-        self.holding.nagle = match (on, self.config.nagle) {
-            (true, _) => Nagle::Off,
-            (false, Nagle::Off) => Nagle::Classic,
-            (false, variant) => variant,
-        };
-        if on {
-            self.flush();
-        }
+        self.output_due |= self.tx.set_nodelay(on);
     }
 
     /// TCP_CORK: holds small segments for at most 200 ms; clearing it releases them.
     pub fn set_cork(&mut self, _now: Time, on: bool) {
-        self.holding.cork = on;
-        if !on {
-            self.timers.stop(Timer::Cork);
-            self.flush();
-        }
+        self.output_due |= self.tx.set_cork(on);
     }
 
     /// TCP_QUICKACK: a hint to the policy to stop delaying; `always` is the route's quickack metric,
     /// which lasts.
     pub fn set_quickack(&mut self, now: Time, on: bool, always: bool) {
-        self.acking.policy.on_quickack(now, on, always);
-        if on && self.acking.unacked(self.rcv.nxt) > 0 && self.state.is_synchronised() {
-            self.acking.demand(AckReason::Policy);
-            self.output_due = true;
-        }
+        let synchronised = self.life.state.is_synchronised();
+        self.output_due |= self.rx.set_quickack(now, on, always, synchronised);
     }
 
     /// Closes our direction: a FIN follows what was written. Unread data may still be read.
     pub fn close(&mut self, _now: Time) {
         self.output_due = true;
-        match self.state {
+        match self.life.state {
             State::Listen | State::SynSent => {
-                self.go(Cause::Close);
-                self.end(AppEvent::Closed);
+                self.life.go(Cause::Close);
+                self.life.end(AppEvent::Closed);
+                self.follow_end();
             }
-            State::SynReceived | State::Established | State::CloseWait => {
-                self.snd.fin = true;
-                // RFC 9293 section 3.10.4: in SYN-RECEIVED the state follows the handshake.
-                if self.state != State::SynReceived {
-                    self.go(Cause::Close);
-                }
+            // RFC 9293 section 3.10.4: in SYN-RECEIVED the state follows the handshake.
+            State::SynReceived => self.tx.close(),
+            State::Established | State::CloseWait => {
+                self.tx.close();
+                self.life.go(Cause::Close);
             }
             _ => {}
         }
@@ -336,77 +166,30 @@ impl Connection {
 
     /// Aborts: an RST leaves where the peer knows of us, and nothing more.
     pub fn abort(&mut self, _now: Time) {
-        let peer_knows = self.state.is_synchronised() || self.state == State::SynReceived;
-        let ended = self.state == State::Closed;
-        if peer_knows && self.state != State::TimeWait {
-            self.reply = Some(self.reset_of_ours());
+        let state = self.life.state;
+        if state == State::Closed {
+            return;
         }
-        if self.state != State::Closed {
-            self.go(Cause::Reset);
+        let peer_knows = state.is_synchronised() || state == State::SynReceived;
+        if peer_knows && state != State::TimeWait {
+            self.reply = Some(TcpRepr {
+                seq: self.tx.highest(),
+                ack: self.rx.next_expected(),
+                flags: Flags::RST.with(Flags::ACK),
+                ..TcpRepr::default()
+            });
         }
-        if !ended {
-            self.end(AppEvent::Closed);
-        }
+        self.life.go(Cause::Reset);
+        self.life.end(AppEvent::Closed);
+        self.follow_end();
     }
 
-    fn flush(&mut self) {
-        self.holding.flush_below = self.send_buffer.end();
-        self.output_due = true;
-    }
-}
-
-/// What several parts of the machine need.
-impl Connection {
-    /// Moves along the transition table; a pair that is not in it leaves the state as it is, which
-    /// the checks of RFC 9293 section 3.10.7 exclude.
-    pub(super) fn go(&mut self, cause: Cause) {
-        debug_assert!(self.state.next(cause).is_some(), "{} on {cause}", self.state);
-        if let Some(next) = self.state.next(cause) {
-            self.state = next;
+    /// Once the connection is over, neither side has anything to do.
+    fn follow_end(&mut self) {
+        if self.life.state == State::Closed {
+            self.tx.end();
+            self.rx.end();
         }
-    }
-
-    /// The connection is over: no timer, nothing to send but a pending reset.
-    pub(super) fn end(&mut self, event: AppEvent) {
-        self.notices.add(event);
-        self.timers = Timers::default();
-        self.acking.due = None;
-        self.acking.policy.on_ack_sent(Time::ZERO);
-        self.holding.since = None;
-        self.send_buffer.clear();
-        self.syn_due = false;
-        self.probe_due = false;
-        self.keep_alive_due = false;
-    }
-
-    pub(super) fn surroundings(&self) -> Surroundings {
-        let mss = self.terms.full_segment(0);
-        Surroundings {
-            mss,
-            nxt: self.rcv.nxt,
-            window: self.rcv.window(),
-            best_window: self.rcv.best_window(mss),
-            not_shrunk: self.rcv.is_not_shrunk(self.acking.acked()),
-            srtt: self.rtt.srtt(),
-            rto: self.rtt.rto(),
-        }
-    }
-
-    /// What is on the way, as the congestion window counts it.
-    pub(super) fn pipe(&self) -> u64 {
-        let pipe = self.recovery.pipe(self.snd.una, self.snd.nxt, &self.flight);
-        if self.returned.is_empty() {
-            return pipe;
-        }
-        let board = &self.recovery.board;
-        self.returned.correct(pipe, &self.flight, |offset| {
-            self.recovery.is_in_pipe(offset, &self.flight) || board.holds(offset, offset + 1)
-        })
-    }
-
-    /// What was sent and not acknowledged (RFC 5681's FlightSize), as the congestion window counts it.
-    pub(super) fn flight_size(&self) -> u64 {
-        self.flight.weigh_all(self.snd.una, self.snd.nxt)
     }
 }
 
@@ -415,40 +198,199 @@ impl Endpoint for Connection {
     type Departure<'a> = Packet;
     type AppEvent = AppEvent;
 
+    /// A packet that is not of this connection is ignored.
     fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
-        self.on_packet(now, &packet, sink);
+        let Body::Tcp(segment) = &packet.body else { return };
+        let before = self.life.state;
+        if packet.returned {
+            let ours = (packet.src, packet.dst) == (self.flow.local, self.flow.remote);
+            if ours && before.is_synchronised() {
+                self.output_due |= self.tx.on_returned(now, segment, sink);
+            }
+            return;
+        }
+        if packet.dst != self.flow.local {
+            return;
+        }
+        if before == State::Listen {
+            self.flow.remote = packet.src;
+        } else if packet.src != self.flow.remote {
+            return;
+        }
+        self.output_due = true;
+        let mut arrival = Arrival {
+            now,
+            flow: self.flow,
+            config: &self.config,
+            state: before,
+            mark: packet.ecn,
+            segment,
+            life: &mut self.life,
+            tx: &mut self.tx,
+            rx: &mut self.rx,
+            sink,
+            reply: &mut self.reply,
+        };
+        arrival.take();
+        if before != State::Listen && self.life.state == State::Listen {
+            *self = Self::listen(self.config.clone(), self.flow.local, self.tx.seq(0));
+        }
+        self.follow_end();
     }
 
     fn handle_timeout(&mut self, now: Time, sink: &mut Sink) {
-        self.on_timeout(now, sink);
+        self.rx.handle_timeout(now, self.tx.rto());
+        self.output_due |= self.rx.is_ack_due();
+        match self.tx.on_timeout(now, self.life.limit(), sink) {
+            Expiry::Nothing => {}
+            Expiry::Output => self.output_due = true,
+            Expiry::GiveUp => self.life.give_up(),
+        }
+        self.output_due |= self.life.on_timeout(now, self.rx.contact(), self.tx.in_flight() > 0);
+        self.follow_end();
     }
 
     fn poll_transmit(&mut self, now: Time, sink: &mut Sink) -> Option<Packet> {
         if let Some(reply) = self.reply.take() {
-            self.tell_segment(now, &reply, false, sink);
-            return Some(self.packet(reply));
+            output::tell(now, self.flow, &reply, false, sink);
+            return Some(output::packet(self.flow, reply));
         }
         if !self.output_due {
             return None;
         }
-        self.holding.pass_unacked.get_or_insert(self.snd.max > self.snd.una);
-        let packet = self.next_packet(now, sink);
+        let mut output = Output {
+            now,
+            flow: self.flow,
+            config: &self.config,
+            state: self.life.state,
+            life: &mut self.life,
+            tx: &mut self.tx,
+            rx: &mut self.rx,
+            sink,
+        };
+        let packet = output.next();
         if packet.is_none() {
             self.output_due = false;
-            self.holding.pass_unacked = None;
-            self.settle(now);
+            if self.life.state != State::Closed {
+                self.tx.settle(now);
+                self.life.settle(now, self.tx.is_blocked(), self.tx.rto());
+            }
         }
         packet
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        match (self.timers.next(), self.acking.policy.poll_timeout()) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let deadlines = [self.tx.poll_timeout(), self.rx.poll_timeout(), self.life.poll_timeout()];
+        deadlines.into_iter().flatten().min()
     }
 
     fn poll_event(&mut self) -> Option<AppEvent> {
-        self.notices.pop()
+        self.life.poll_event()
+    }
+}
+
+/// What can be asked.
+impl Connection {
+    /// The state.
+    pub const fn state(&self) -> State {
+        self.life.state
+    }
+
+    /// Both ends.
+    pub const fn flow(&self) -> FlowKey {
+        self.flow
+    }
+
+    /// Bytes received in order and not read.
+    pub fn unread(&self) -> u64 {
+        self.rx.unread()
+    }
+
+    /// Bytes read so far.
+    pub const fn total_read(&self) -> u64 {
+        self.rx.total_read()
+    }
+
+    /// Bytes written so far.
+    pub const fn total_written(&self) -> u64 {
+        self.tx.total_written()
+    }
+
+    /// Bytes that a write would take now.
+    pub fn room(&self) -> u64 {
+        self.tx.room()
+    }
+
+    /// Bytes written and not sent for the first time.
+    pub fn unsent(&self) -> u64 {
+        self.tx.unsent()
+    }
+
+    /// Sequence space sent and not acknowledged, bytes.
+    pub const fn in_flight(&self) -> u64 {
+        self.tx.in_flight()
+    }
+
+    /// Smoothed round trip.
+    pub fn srtt(&self) -> Option<Span> {
+        self.tx.srtt()
+    }
+
+    /// Payload of a full segment now, bytes.
+    pub const fn mss(&self) -> u32 {
+        self.tx.mss()
+    }
+
+    /// Whether Nagle's algorithm or CORK holds data back now.
+    pub const fn is_holding(&self) -> bool {
+        self.tx.is_holding()
+    }
+
+    /// The sequence number that the peer should use next.
+    pub const fn next_expected(&self) -> Seq {
+        self.rx.next_expected()
+    }
+
+    /// The sequence numbers of the oldest byte unacknowledged and of the next to send.
+    pub const fn send_sequence(&self) -> (Seq, Seq) {
+        (self.tx.oldest(), self.tx.next_to_send())
+    }
+
+    /// State for reports.
+    pub fn snapshot(&self) -> Snapshot {
+        let congestion = self.tx.congestion();
+        Snapshot {
+            state: self.state(),
+            cwnd: congestion.cwnd,
+            ssthresh: congestion.ssthresh,
+            in_flight: self.in_flight(),
+            unsent: self.unsent(),
+            peer_window: self.tx.peer_window(),
+            unread: self.unread(),
+            srtt: self.srtt(),
+            rto: self.tx.rto(),
+            recovering: self.tx.is_recovering(),
+        }
+    }
+
+    /// Which bytes of the stream we write a segment of ours carries, counted from 0.
+    pub fn outbound_range(&self, segment: &TcpRepr) -> Range<u64> {
+        let start = self.tx.offset(segment.seq).max(1) as u64 - 1;
+        start..start + u64::from(segment.payload_len)
+    }
+
+    /// Which bytes of the stream we read a segment of the peer's carries, counted from 0; ask before
+    /// handing it to `handle_packet`. Bytes below zero (of a hostile segment) are left out.
+    pub fn inbound_range(&self, segment: &TcpRepr) -> Range<u64> {
+        let start = self.rx.offset(segment.seq) - 1;
+        let end = (start + i64::from(segment.payload_len)).max(0) as u64;
+        (start.max(0) as u64)..end
+    }
+
+    /// What must hold of the state between any two calls; the contract's tests ask.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let state = self.state();
+        self.tx.check(state.is_synchronised(), state.may_send() && !self.output_due)?;
+        self.rx.check()
     }
 }

@@ -18,38 +18,28 @@
 //! [`Connection::inbound_range`] which bytes of the stream a segment stands for.
 //!
 //! Left out so far: urgent data, accurate ECN and L4S (RFC 9768, RFC 9331), fast open, RACK-TLP (RFC 8985).
+//!
+#![doc = include_str!("../README.md")]
 
-mod acking;
 mod config;
 mod connection;
-mod ecn;
-mod flight;
 pub mod harness;
 mod input;
-mod inspect;
+mod life;
 mod nagle;
-mod news;
-mod opening;
 mod options;
 mod output;
-mod pacing;
-mod rate;
-mod receive_buffer;
-mod recovery;
-mod returned;
-mod rto;
-mod sack;
-mod send_buffer;
+mod receive;
+mod send;
 mod state;
 mod system;
-mod timers;
-mod usage;
 
-pub use config::{Config, CwndUnit, InitialWindow, KeepAlive, LossRecovery, WindowUpdate};
-pub use connection::{AppEvent, Connection};
-pub use inspect::Snapshot;
+pub use config::{
+    Config, CwndUnit, InitialWindow, KeepAlive, Loss, LossRecovery, Patience, Rto, Window,
+    WindowUpdate,
+};
+pub use connection::{Connection, Snapshot};
+pub use life::AppEvent;
 pub use nagle::{Nagle, Unacked};
-pub use rto::RtoEstimator;
-pub use sack::Scoreboard;
 pub use state::{Cause, State, TRANSITIONS, diagram};
 pub use system::System;

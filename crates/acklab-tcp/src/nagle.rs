@@ -14,8 +14,6 @@
 //! Left out: `TF_LASTIDLE`, which carries BSD's idleness over the parts of a write that did not fit the
 //! send buffer at once, and Linux's autocorking, which needs a queue in the host.
 
-use acklab_core::time::{Span, Time};
-
 acklab_core::words! {
     /// When a segment below one MSS waits for the ACK of earlier data.
     pub enum Nagle {
@@ -52,52 +50,3 @@ impl Nagle {
         }
     }
 }
-
-/// What one connection holds back now.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Holding {
-    pub(super) nagle: Nagle,
-    pub(super) cork: bool,
-    /// End of the last small segment sent (Linux `snd_sml`).
-    pub(super) small_end: u64,
-    /// Within an output pass: whether anything was unacknowledged when it began.
-    pub(super) pass_unacked: Option<bool>,
-    /// When the present hold began.
-    pub(super) since: Option<Time>,
-    /// Data up to here leaves whatever the rules say: NODELAY was set, CORK cleared or its ceiling
-    /// reached.
-    pub(super) flush_below: u64,
-    /// The flush was CORK's ceiling.
-    pub(super) flushed_by_timer: bool,
-}
-
-impl Holding {
-    pub(super) const fn new(nagle: Nagle) -> Self {
-        Self {
-            nagle,
-            cork: false,
-            small_end: 0,
-            pass_unacked: None,
-            since: None,
-            flush_below: 0,
-            flushed_by_timer: false,
-        }
-    }
-
-    /// Whether a small segment that would end at `end` waits, with `una` and `nxt` as RFC 9293 has
-    /// them.
-    pub(super) const fn holds(&self, end: u64, una: u64, nxt: u64) -> bool {
-        if end <= self.flush_below {
-            return false;
-        }
-        let unacked = Unacked {
-            any: nxt > una,
-            small: self.small_end > una,
-            before_this_pass: matches!(self.pass_unacked, Some(true)),
-        };
-        self.cork || self.nagle.holds(unacked)
-    }
-}
-
-/// CORK's ceiling (Linux tcp(7)).
-pub(super) const CORK_CEILING: Span = Span::from_millis(200);

@@ -1,18 +1,14 @@
-//! What the SYNs negotiated, and the timestamp state (RFC 7323).
-//!
-//! Timestamps tick once a millisecond of the world's clock. PAWS (section 5) refuses segments whose
-//! timestamp is older than the last one taken in order; after 24 days of silence it lets the next
-//! one pass (section 5.5).
+//! What the SYNs negotiate: sizes, options (RFC 7323, RFC 2018) and ECN (RFC 3168).
 
-use super::config::Config;
-use acklab_core::segment::{TcpOptions, Timestamp};
+use crate::config::Config;
+use acklab_core::segment::{Flags, TcpOptions, TcpRepr, Timestamp};
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 
 /// What both ends agreed on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    /// Largest segment that may be sent, without options, bytes.
+    /// Payload of a full segment that carries no SACK blocks, bytes.
     pub(super) mss: u32,
     /// SACK may be sent and is understood.
     pub(super) sack: bool,
@@ -22,8 +18,8 @@ pub(super) struct Terms {
     pub(super) peer_scale: u8,
     /// Timestamps are on every segment.
     pub(super) timestamps: bool,
-    /// The peer's last timestamp taken in order, and when.
-    recent: Option<(u32, Time)>,
+    /// Congestion is marked and echoed.
+    pub(super) ecn: bool,
 }
 
 impl Terms {
@@ -35,53 +31,59 @@ impl Terms {
             our_scale: 0,
             peer_scale: 0,
             timestamps: false,
-            recent: None,
+            ecn: false,
         }
     }
 
-    /// The peer's SYN arrived.
-    pub(super) fn on_syn(&mut self, now: Time, config: &Config, theirs: &TcpOptions) {
+    /// The peer's SYN, or its SYN-ACK, arrived.
+    pub(super) fn agree(config: &Config, syn: &TcpRepr) -> Self {
+        let (theirs, flags) = (&syn.options, syn.flags);
+        let timestamps = config.timestamps && theirs.timestamp.is_some();
         // RFC 9293 section 3.7.1: 536 where the option is missing.
         let peer = theirs.mss.map_or(DEFAULT_MSS, u32::from);
-        self.mss = peer.min(u32::from(config.mss)).max(MIN_MSS);
-        self.sack = config.offers_sack() && theirs.sack_permitted;
-        if let (Some(ours), Some(peer)) = (our_scale(config), theirs.window_scale) {
+        let mss = peer.min(u32::from(config.mss)).max(MIN_MSS);
+        let (our_scale, peer_scale) = match (our_scale(config), theirs.window_scale) {
             // RFC 7323 section 2.3: more than 14 counts as 14.
-            (self.our_scale, self.peer_scale) = (ours, peer.min(14));
+            (Some(ours), Some(peer)) => (ours, peer.min(14)),
+            _ => (0, 0),
+        };
+        let both = flags.has(Flags::ECE) && flags.has(Flags::CWR);
+        let with_ecn = if flags.has(Flags::ACK) { flags.has(Flags::ECE) && !both } else { both };
+        Self {
+            mss: mss - if timestamps { TIMESTAMP_BYTES } else { 0 },
+            sack: config.offers_sack() && theirs.sack_permitted,
+            our_scale,
+            peer_scale,
+            timestamps,
+            ecn: config.ecn && with_ecn,
         }
-        self.timestamps = config.timestamps && theirs.timestamp.is_some();
-        self.recent = theirs.timestamp.filter(|_| self.timestamps).map(|ts| (ts.value, now));
     }
 
-    /// Options of our SYN, or of our SYN-ACK where `answering`.
-    pub(super) fn syn_options(&self, now: Time, config: &Config, answering: bool) -> TcpOptions {
+    /// Options of our SYN, or of our SYN-ACK where `answering`, which leaves with `stamp`.
+    pub(super) fn syn_options(
+        &self,
+        config: &Config,
+        answering: bool,
+        stamp: Timestamp,
+    ) -> TcpOptions {
         let offer_scale = !answering || self.our_scale > 0 || self.peer_scale > 0;
+        let timestamps = if answering { self.timestamps } else { config.timestamps };
         TcpOptions {
             mss: Some(config.mss),
             window_scale: our_scale(config).filter(|_| offer_scale),
             sack_permitted: if answering { self.sack } else { config.offers_sack() },
-            timestamp: (if answering { self.timestamps } else { config.timestamps })
-                .then(|| self.stamp(now)),
+            timestamp: timestamps.then_some(stamp),
             ..TcpOptions::default()
         }
     }
 
-    /// The timestamp of a segment that leaves now.
-    pub(super) fn stamp(&self, now: Time) -> Timestamp {
-        Timestamp { value: clock(now), echo: self.recent.map_or(0, |(value, _)| value) }
-    }
-
-    /// Whether PAWS refuses a segment with this timestamp (RFC 7323 section 5.3, R1).
-    pub(super) fn is_too_old(&self, now: Time, theirs: Timestamp) -> bool {
-        self.recent.is_some_and(|(value, at)| {
-            Seq(theirs.value).before(Seq(value)) && now.since(at) < PAWS_IDLE
-        })
-    }
-
-    /// An acceptable segment carried this timestamp and covered the last byte acknowledged
-    /// (RFC 7323 section 4.3).
-    pub(super) fn on_timestamp(&mut self, now: Time, theirs: Timestamp) {
-        self.recent = Some((theirs.value, now));
+    /// What our SYN, or our SYN-ACK where `answering`, says about ECN (RFC 3168 section 6.1.1).
+    pub(super) const fn syn_flags(&self, config: &Config, answering: bool) -> Flags {
+        match (answering, config.ecn, self.ecn) {
+            (false, true, _) => Flags::ECE.with(Flags::CWR),
+            (true, _, true) => Flags::ECE,
+            _ => Flags(0),
+        }
     }
 
     /// The round trip that an echo shows, to the millisecond.
@@ -93,14 +95,7 @@ impl Terms {
 
     /// Payload bytes of a full segment that carries `sack_blocks` blocks (RFC 6691).
     pub(super) const fn full_segment(&self, sack_blocks: u32) -> u32 {
-        let mut options = 0;
-        if self.timestamps {
-            options += 12;
-        }
-        if sack_blocks > 0 {
-            options += 4 + 8 * sack_blocks;
-        }
-        self.mss - options
+        self.mss - if sack_blocks > 0 { 4 + 8 * sack_blocks } else { 0 }
     }
 
     /// SACK blocks that fit beside the other options (RFC 2018 section 3).
@@ -117,7 +112,7 @@ fn our_scale(config: &Config) -> Option<u8> {
 }
 
 /// The timestamp clock: milliseconds of the world, from 1 so that an echo of 0 means none.
-fn clock(now: Time) -> u32 {
+pub(super) fn clock(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000).wrapping_add(1) as u32
 }
 
@@ -125,5 +120,5 @@ fn clock(now: Time) -> u32 {
 const DEFAULT_MSS: u32 = 536;
 /// Linux `TCP_MIN_SND_MSS`: leaves room for 40 bytes of options and 8 of data, against a hostile SYN.
 const MIN_MSS: u32 = 48;
-/// RFC 7323 section 5.5.
-const PAWS_IDLE: Span = Span::from_secs(24 * 24 * 3600);
+/// On every segment once agreed (RFC 7323 appendix A).
+const TIMESTAMP_BYTES: u32 = 12;

@@ -218,9 +218,7 @@ fn without_ecn_a_mark_on_the_way_says_nothing() {
 fn every_byte_is_told_as_delivered_once_and_losses_when_they_are_inferred() {
     for sack in [false, true] {
         let recovery = if sack { LossRecovery::Sack } else { LossRecovery::NewReno };
-        let change = move |config: &mut Config| {
-            (config.sack, config.recovery) = (sack, recovery);
-        };
+        let change = move |config: &mut Config| config.loss.recovery = recovery;
         let (mut pair, diary) = pair(EcnFeedback::PerWindow, [false, false], change);
         treat(&mut pair, &[2, 5], Fate::Lose);
         pair.a.write(pair.time, 40_000);

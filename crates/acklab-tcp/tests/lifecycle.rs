@@ -7,7 +7,7 @@ use acklab_core::segment::{Flags, TcpOptions, TcpRepr, Timestamp};
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 use acklab_tcp::harness::{Fate, Pair, Sent, Side};
-use acklab_tcp::{AppEvent, Config, Connection, KeepAlive, State, System};
+use acklab_tcp::{AppEvent, Config, Connection, KeepAlive, LossRecovery, State, System};
 
 const LATENCY: Span = Span::from_millis(10);
 
@@ -225,7 +225,8 @@ fn only_the_segment_that_contains_the_fin_bears_it() {
 #[test]
 fn duplicates_from_a_half_closed_peer_bring_a_fast_retransmission() {
     // RFC 5681 section 2: a duplicate ACK bears no FIN, or it would not count without SACK.
-    let newreno = Config { sack: false, ..System::FreeBsd122.config() };
+    let mut newreno = System::FreeBsd122.config();
+    newreno.loss.recovery = LossRecovery::NewReno;
     let mut pair = Pair::new(newreno.clone(), newreno, LATENCY);
     pair.drive(at(100));
     pair.a.close(pair.time);
@@ -427,7 +428,8 @@ fn a_window_smaller_than_a_segment_does_not_cause_silly_segments() {
 fn a_dead_peer_is_noticed_by_keep_alive() {
     let [idle, interval] = [Span::from_secs(10), Span::from_secs(2)];
     let keep_alive = Some(KeepAlive { idle, interval, probes: 3 });
-    let config = Config { keep_alive, ..System::Linux.config() };
+    let mut config = System::Linux.config();
+    config.patience.keep_alive = keep_alive;
     let mut pair = Pair::new(config, System::Linux.config(), LATENCY);
     pair.drive(at(30_000));
     assert_eq!(pair.a.state(), State::Established);

@@ -54,8 +54,8 @@ fn pair(rate: Option<&str>) -> (Pair, Arc<Mutex<Vec<RateSample>>>) {
     let paced = Paced { rate, samples: Arc::default() };
     let samples = Arc::clone(&paced.samples);
     let congestion = Algorithm::Custom(Factory::new(move |_| Box::new(paced.clone())));
-    let sender =
-        Config { congestion, sack: true, recovery: LossRecovery::Sack, ..Config::textbook(1000) };
+    let mut sender = Config { congestion, ..Config::textbook(1000) };
+    sender.loss.recovery = LossRecovery::Sack;
     let receiver = Config { congestion: Algorithm::Reno, ..sender.clone() };
     let mut pair = Pair::new(sender, receiver, LATENCY);
     pair.drive(Time::ZERO + Span::from_secs(1));

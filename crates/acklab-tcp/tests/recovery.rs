@@ -14,17 +14,16 @@ fn at(millis: u64) -> Time {
 /// A sender with 1000-byte segments and `window` of them at once, in bytes; every segment is
 /// acknowledged.
 fn pair(sack: bool, window: u32) -> Pair {
-    let config = Config {
+    let mut config = Config {
         mss: 1000,
-        sack,
         timestamps: false,
         nagle: Nagle::Off,
         ack: acklab_core::ack::Profile::EverySegment,
-        initial_window: InitialWindow::Segments(window),
-        min_rto: Span::from_millis(200),
-        rto_slop: Span::ZERO,
         ..System::FreeBsd122.config()
     };
+    config.loss.recovery = if sack { LossRecovery::Sack } else { LossRecovery::NewReno };
+    config.window.initial = InitialWindow::Segments(window);
+    (config.rto.min, config.rto.slop) = (Span::from_millis(200), Span::ZERO);
     let mut pair = Pair::new(config.clone(), config, LATENCY);
     pair.drive(at(900));
     // The first scaled window differs from the SYN's; a duplicate ACK's may not (RFC 5681 section 2).
@@ -247,7 +246,7 @@ fn reordering_by_less_than_three_segments_is_not_loss() {
 /// change the window on the first duplicate ACK, since here they follow the ACK.
 fn textbook(window: u32, change: impl Fn(&mut Config)) -> Pair {
     let mut config = Config::textbook(1000);
-    config.initial_window = InitialWindow::Segments(window);
+    config.window.initial = InitialWindow::Segments(window);
     change(&mut config);
     let mut pair = Pair::new(config.clone(), config, LATENCY);
     pair.reads[1] = false;
@@ -291,7 +290,7 @@ fn the_ack_before_the_duplicates_is_none_of_them() {
 #[test]
 fn the_threshold_of_duplicates_can_be_set() {
     for (threshold, expect) in [(1, 1), (4, 1), (5, 0)] {
-        let mut pair = textbook(8, |config| config.dup_thresh = threshold);
+        let mut pair = textbook(8, |config| config.loss.dup_thresh = threshold);
         lose(&mut pair, &[3]);
         pair.a.write(pair.time, 8000);
         pair.run(Span::from_millis(500));
@@ -302,7 +301,7 @@ fn the_threshold_of_duplicates_can_be_set() {
 #[test]
 fn classic_reno_leaves_recovery_at_the_first_new_ack_and_halves_again_for_the_second_loss() {
     let run = |recovery| {
-        let mut pair = textbook(12, move |config| config.recovery = recovery);
+        let mut pair = textbook(12, move |config| config.loss.recovery = recovery);
         lose(&mut pair, &[0, 2]);
         pair.a.write(pair.time, 40_000);
         pair.run(Span::from_millis(70));

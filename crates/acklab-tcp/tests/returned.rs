@@ -48,7 +48,8 @@ fn run(sack: bool, fates: Vec<(usize, Fate)>) -> (Pair, Vec<u32>) {
     let times = Arc::clone(&patient.times);
     let congestion = Algorithm::Custom(Factory::new(move |_| Box::new(patient.clone())));
     let recovery = if sack { LossRecovery::Sack } else { LossRecovery::NewReno };
-    let config = Config { congestion, sack, recovery, ..Config::textbook(1000) };
+    let mut config = Config { congestion, ..Config::textbook(1000) };
+    config.loss.recovery = recovery;
     let mut pair = Pair::new(config.clone(), config, LATENCY);
     pair.drive(Time::ZERO + Span::from_secs(1));
     let mut count = 0;
@@ -125,13 +126,12 @@ fn a_copy_that_is_lost_after_all_is_left_to_the_time_out() {
 
 #[test]
 fn edctcp_carries_everything_over_a_switch_that_returns_every_fifth_segment() {
-    let config = Config {
+    let mut config = Config {
         congestion: "edctcp".parse().expect("known"),
         ecn: true,
-        sack: true,
-        recovery: LossRecovery::Sack,
         ..Config::textbook(1000)
     };
+    config.loss.recovery = LossRecovery::Sack;
     let mut pair = Pair::new(config.clone(), config, LATENCY);
     pair.drive(Time::ZERO + Span::from_secs(1));
     let mut count = 0;

@@ -14,16 +14,15 @@ const MESSAGE: u32 = 100;
 const LATENCY: Span = Span::from_millis(10);
 
 /// A sender without Nagle whose window begins with ten segments, established.
-fn pair(congestion: &str, cwnd_unit: CwndUnit) -> Pair {
+fn pair(congestion: &str, unit: CwndUnit) -> Pair {
     let congestion: Algorithm = congestion.parse().expect("a known name");
-    let config = Config {
+    let mut config = Config {
         congestion,
-        cwnd_unit,
         nagle: Nagle::Off,
         ack: Profile::EverySegment,
-        initial_window: InitialWindow::Segments(10),
         ..System::Linux.config()
     };
+    (config.window.unit, config.window.initial) = (unit, InitialWindow::Segments(10));
     let mut pair = Pair::new(config.clone(), config, LATENCY);
     pair.drive(Time::ZERO + Span::from_millis(100));
     pair.log.clear();

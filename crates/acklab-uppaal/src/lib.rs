@@ -10,6 +10,8 @@
 //! [`Model::from_settings`]. [`Model::to_xml`] writes the file, always the same for the same model.
 //! Left out: delayed ACKs, SACK, queues other than drop-tail, RED, CoDel, PIE and ENCN, congestion
 //! controls other than Reno, ANCE and ENCN.
+//!
+#![doc = include_str!("../README.md")]
 
 mod automata;
 mod constants;

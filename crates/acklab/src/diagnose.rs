@@ -84,7 +84,7 @@ impl Diagnose {
     }
 }
 
-/// Reads and diagnoses a capture, with a progress bar where somebody watches.
+/// Reads and diagnoses a capture, with a progress bar on a terminal.
 pub(crate) fn read(file: &Path, options: &Options) -> Result<Diagnosis, Failure> {
     let bar = match fs::metadata(file) {
         Ok(meta) if meta.len() >= BAR_FROM_BYTES && io::stderr().is_terminal() => {

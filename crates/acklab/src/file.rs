@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use acklab_lab::file::{Asked, ScenarioFile};
+use acklab_lab::file::{Asked, FileError, ScenarioFile};
 use acklab_lab::scenario;
 use acklab_papers::scenario::SCENARIOS;
 
@@ -11,10 +11,19 @@ use crate::outcome::Failure;
 
 /// The built-in scenario called `name` with its defaults, or what the file `name` asks for.
 pub(crate) fn asked(name: &str) -> Result<Asked, Failure> {
+    asked_watching(name, &[])
+}
+
+/// The same, where a network's file watches `links` instead of its own.
+pub(crate) fn asked_watching(name: &str, links: &[String]) -> Result<Asked, Failure> {
     let path = Path::new(name);
     if path.extension().is_none_or(|extension| extension != "toml") {
         let found = SCENARIOS.find(name);
         let scenario = found.map_err(|error| Failure::Unusable(error.to_string()))?;
+        if !links.is_empty() {
+            let scenario = name.to_owned();
+            return Err(Failure::Unusable(FileError::NoLinks { scenario }.to_string()));
+        }
         let settings = scenario::defaults(scenario);
         return Ok(Asked {
             scenario,
@@ -25,7 +34,8 @@ pub(crate) fn asked(name: &str) -> Result<Asked, Failure> {
         });
     }
     let text = fs::read_to_string(path).map_err(|e| Failure::at(path.display(), e))?;
-    let asked = ScenarioFile::parse(&text).and_then(|file| file.asked(SCENARIOS));
+    let file = ScenarioFile::parse(&text).and_then(|file| file.watching(links));
+    let asked = file.and_then(|file| file.asked(SCENARIOS));
     asked.map_err(|error| match error.place() {
         // The error begins with line and column.
         Some(_) => Failure::Unusable(format!("{}:{error}", path.display())),

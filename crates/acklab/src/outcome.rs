@@ -24,7 +24,7 @@ pub(crate) enum Failure {
     Check,
     /// Unusable input or arguments: exit 2 with this message.
     Unusable(String),
-    /// The reader of our output went away: nothing to say, nobody to say it to.
+    /// The reader of our output went away: nothing is left to say.
     ReaderGone,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Joins the recorder, which knows no file format, and the capture writer, which knows no kernel.
 //! The same exchange in virtual time is the scenario `write-write-read`. A file that is there
-//! already is kept until the first frame arrives, so that a recording which is not permitted costs
-//! nobody the last one.
+//! already is kept until the first frame arrives, so that a recording which is not permitted
+//! leaves the last one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter};

@@ -74,7 +74,7 @@ impl Recv {
             Gate::Passphrase(_) | Gate::Insecure => None,
         };
         let mut report = |news: News<'_>| {
-            // That nobody reads along any more is no reason to stop a transfer.
+            // That no program reads along any more is no reason to stop a transfer.
             let _ = match self.format {
                 Format::Text => say(&news, &shown, peers.as_ref(), self.prints()),
                 Format::Json => print_line(&line(&news, &shown)),

@@ -28,6 +28,10 @@ pub(crate) struct Run {
     /// Set parameters; `acklab scenarios NAME` lists them
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
     sets: Vec<String>,
+    /// Look closer at this link of a network, such as "r1 -> r2"; repeat it for more. The first is the one
+    /// whose queue is measured [default: the file's]
+    #[arg(long, value_name = "LINK")]
+    watch: Vec<String>,
     /// Run the scenario's whole grid of cases instead of one
     #[arg(long)]
     all: bool,
@@ -40,7 +44,8 @@ pub(crate) struct Run {
     /// Where to run it
     #[arg(long, value_enum, default_value = "sim")]
     world: World,
-    /// Write result.json, samples.parquet, report.html and scenario.toml into this folder
+    /// Write result.json, samples.parquet, replications.parquet, report.html and scenario.toml into this
+    /// folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Write the packets of the first replication into this pcapng file
@@ -95,7 +100,8 @@ impl Run {
             None => None,
         };
 
-        let results = run::run(&plan);
+        let closely = folder.is_some() || !self.watch.is_empty();
+        let results = if closely { run::run_closely(&plan) } else { run::run(&plan) };
         if let Some((path, file)) = capture {
             let at = match self.capture_at {
                 At::Sender => CapturePoint::Sender,
@@ -115,7 +121,7 @@ impl Run {
 
     /// The plan that the arguments describe, on top of a scenario file's if one is named.
     fn plan(&self) -> Result<Plan, Failure> {
-        let asked = file::asked(&self.scenario)?;
+        let asked = file::asked_watching(&self.scenario, &self.watch)?;
         let (scenario, mut settings) = (asked.scenario, asked.settings);
         let (all, seed) = (asked.all || self.all, self.seed.unwrap_or(asked.seed));
         let reps = self.reps.or(asked.replications);
@@ -152,7 +158,10 @@ fn text(results: &Results, folder: Option<&Path>) -> String {
         text.push_str(&cases_table(results, main));
     } else {
         text.push_str(&metrics_table(results));
-        if results.flows.len() > 1 {
+        if let Some(network) = results.looked() {
+            let (flows, links) = (network.flow_table(), network.link_table());
+            let _ = write!(text, "\n{}\n{}", flows.to_text(), links.to_text());
+        } else if results.flows.len() > 1 {
             let _ = write!(text, "\n{}", flows_table(results));
         }
     }
@@ -275,4 +284,5 @@ Examples:
   acklab run nagle-delack --all --out out/seed0    4 systems x Nagle on/off x 5 round trips
   acklab run nagle-delack --set receiver=windows-7 --capture slow.pcapng --capture-at middle
   acklab run out/seed0/scenario.toml               the same again
-  acklab run scenarios/parking-lot.toml            a network of one's own (docs/network-file.md)";
+  acklab run scenarios/parking-lot.toml            a network of one's own (docs/network-file.md)
+  acklab run scenarios/parking-lot.toml --out out/lot --watch 'r1 -> r2' --watch 'r2 -> r3'";

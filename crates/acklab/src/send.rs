@@ -65,7 +65,7 @@ impl Send {
         let mut report = |news: News<'_>| match news {
             News::Status(status) => match &bar {
                 Some(bar) => show(bar, status),
-                // That nobody reads along any more is no reason to stop a transfer.
+                // That no program reads along any more is no reason to stop a transfer.
                 None => {
                     let _ = print_line(&lines::progress(status));
                 }
@@ -77,7 +77,7 @@ impl Send {
         };
         let mut outcome = transfer::send(&errand, &interrupted, &mut report);
         for &next in &addresses[1..] {
-            // A name may have addresses on which nobody listens, or to which no way leads from here.
+            // A name may have addresses on which no receiver listens, or to which no way leads from here.
             if !matches!(&outcome, Err(ErrandError::Socket(_)))
                 && !outcome.as_ref().is_ok_and(is_unanswered)
             {
@@ -136,8 +136,10 @@ impl Send {
             Format::Text => print(&summary(status))?,
         }
         let why = match &outcome.end {
-            End::Finished if status.failures == 0 => return Ok(()),
-            End::Finished => format!("{} not sent", count(status.failures, "file or folder")),
+            End::Finished if status.progress.failures == 0 => return Ok(()),
+            End::Finished => {
+                format!("{} not sent", count(status.progress.failures, "file or folder"))
+            }
             End::Interrupted => "stopped; run the same command again to go on".to_owned(),
             End::Broken(error) => error.to_string(),
             End::Closed { code, text, by_peer } => {
@@ -235,8 +237,8 @@ fn summary(status: &Status) -> String {
     if progress.resumed > 0 {
         let _ = write!(text, "; {} B were there before", progress.resumed);
     }
-    if status.skipped > 0 {
-        let _ = write!(text, "; {} left out", count(status.skipped, "link or device"));
+    if status.progress.skipped > 0 {
+        let _ = write!(text, "; {} left out", count(status.progress.skipped, "link or device"));
     }
     text.push('\n');
     for path in &status.paths {

@@ -3,10 +3,11 @@
 //! Method: run the built binary.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 fn acklab(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_acklab"))
@@ -37,14 +38,8 @@ fn demo_capture(name: &str) -> String {
     path.to_str().expect("a plain path").to_owned()
 }
 
-/// An empty folder of this test's own.
-fn scratch(test: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-    if path.exists() {
-        fs::remove_dir_all(&path).expect("the folder is ours");
-    }
-    fs::create_dir_all(&path).expect("the folder is ours");
-    path
+fn scratch() -> TempDir {
+    tempfile::tempdir().expect("a folder")
 }
 
 const QUICK: [&str; 8] =
@@ -103,10 +98,13 @@ fn every_case_of_the_grid_is_the_case_run_alone() {
 
 #[test]
 fn a_run_leaves_a_folder_with_which_it_can_be_repeated() {
-    let folder = scratch("repeat");
+    let scratch = scratch();
+    let folder = scratch.path();
     let out = folder.to_str().expect("a plain path");
     let first = json(&[&QUICK[..], &["json", "--seed", "5", "--out", out]].concat());
-    for file in ["result.json", "samples.parquet", "report.html", "scenario.toml"] {
+    for file in
+        ["result.json", "samples.parquet", "replications.parquet", "report.html", "scenario.toml"]
+    {
         assert!(fs::metadata(folder.join(file)).expect(file).len() > 0, "{file} is empty");
     }
     let written = fs::read_to_string(folder.join("result.json")).expect("result.json");
@@ -119,7 +117,8 @@ fn a_run_leaves_a_folder_with_which_it_can_be_repeated() {
 
 #[test]
 fn a_simulated_capture_can_be_diagnosed() {
-    let folder = scratch("capture");
+    let scratch = scratch();
+    let folder = scratch.path();
     for at in ["sender", "middle", "receiver"] {
         let path = folder.join(format!("{at}.pcapng"));
         let file = path.to_str().expect("a plain path");
@@ -146,11 +145,12 @@ fn a_check_decides_the_exit_status() {
 
 #[test]
 fn a_diagnosis_can_be_read_from_standard_input_and_written_to_a_folder() {
-    let folder = scratch("diagnosis");
+    let scratch = scratch();
+    let folder = scratch.path();
     let capture = fs::File::open(demo_capture("nagle-linux.pcapng")).expect("the demo capture");
     let output = Command::new(env!("CARGO_BIN_EXE_acklab"))
         .args(["diagnose", "-", "--format", "json", "--out"])
-        .arg(&folder)
+        .arg(folder)
         .stdin(capture)
         .output()
         .expect("the binary runs");
@@ -184,7 +184,8 @@ fn unusable_arguments_exit_2_and_say_how_to_mend_them() {
 #[test]
 fn a_folder_that_cannot_be_written_is_refused_before_any_work() {
     // A file stands where the folder should be; permissions would not stop root.
-    let blocked = scratch("blocked").join("file");
+    let scratch = scratch();
+    let blocked = scratch.path().join("file");
     fs::write(&blocked, "in the way").expect("the folder is ours");
     let out = blocked.to_str().expect("a plain path");
     // So many messages that computing them first would take many seconds.
@@ -227,7 +228,8 @@ fn a_reader_that_goes_away_is_no_error() {
 
 #[test]
 fn the_demo_finds_in_virtual_time_what_it_finds_on_the_kernel() {
-    let folder = scratch("demo");
+    let scratch = scratch();
+    let folder = scratch.path();
     let out = folder.to_str().expect("a plain path");
     let output = acklab(&["demo", &demo_capture("nagle-linux.pcapng"), "--out", out]);
     let text = String::from_utf8_lossy(&output.stdout);
@@ -240,7 +242,8 @@ fn the_demo_finds_in_virtual_time_what_it_finds_on_the_kernel() {
 
 #[test]
 fn an_export_is_a_file_for_uppaal_and_what_has_no_automaton_is_refused() {
-    let file = scratch("uppaal").join("ance.xml");
+    let scratch = scratch();
+    let file = scratch.path().join("ance.xml");
     let out = file.to_str().expect("a plain path");
     let output = acklab(&["export", "uppaal", "ance-dumbbell", "--set", "cc=ance", "--out", out]);
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
@@ -269,11 +272,43 @@ fn completions_are_written_for_common_shells() {
 }
 
 #[test]
+fn several_links_of_a_network_are_looked_at_closer() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml");
+    let file = file.to_str().expect("a plain path");
+    let plain = ["run", file, "--set", "duration=6s"];
+    let links = ["--watch", "r1 -> r2", "--watch", "r2->server"];
+    let output = acklab(&[&plain[..], &links].concat());
+    let text = String::from_utf8_lossy(&output.stdout);
+    for word in ["a → server  bulk, cubic", "RTT p99", "r2 -> server  100.00", "wait max"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let closely = json(&[&plain[..], &links, &["--format", "json"]].concat());
+    let names = |list: &str, key: &str| -> Vec<String> {
+        let rows = closely["network"][list].as_array().expect("rows").iter();
+        rows.map(|row| row[key].as_str().expect("a name").to_owned()).collect()
+    };
+    assert_eq!(names("flows", "flow"), ["A", "B"]);
+    assert_eq!(names("links", "link"), ["r1 -> r2", "r2 -> server"]);
+    let plain = json(&[&plain[..], &["--format", "json"]].concat());
+    assert_eq!((&plain["hash"], &plain["metrics"]), (&closely["hash"], &closely["metrics"]));
+    assert!(plain.get("network").is_none(), "looked at without being asked");
+
+    let (code, errors) = failure(&["run", file, "--watch", "r1 -> r7"]);
+    assert!(
+        code == 2 && errors.contains("--watch: no link has that name; did you mean"),
+        "{errors}"
+    );
+    let (code, errors) = failure(&["run", "rfc7928", "--watch", "r1 -> r2"]);
+    assert!(code == 2 && errors.contains("rfc7928 is built in"), "{errors}");
+}
+
+#[test]
 fn a_networks_file_is_run_asked_listed_and_its_mistakes_are_placed() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml");
     let text = fs::read_to_string(&file).expect("the example is there");
     let file = file.to_str().expect("a plain path");
-    let folder = scratch("network");
+    let scratch = scratch();
+    let folder = scratch.path();
     let out = folder.join("out");
     let out = out.to_str().expect("a plain path");
     let first = json(&["run", file, "--set", "duration=6s", "--out", out, "--format", "json"]);

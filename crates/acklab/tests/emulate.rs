@@ -395,7 +395,7 @@ fn what_cannot_be_emulated_is_told_and_exits_2() {
 
 #[test]
 fn who_may_not_emulate_is_told_what_it_needs() {
-    // Where nobody may run it, which the target folder need not be.
+    // Where the user may run it, which the target folder need not be.
     let binary = std::env::temp_dir().join(format!("acklab-emulate-{}", std::process::id()));
     fs::copy(ACKLAB, &binary).expect("room for a copy");
     fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).expect("the copy is ours");

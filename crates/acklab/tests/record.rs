@@ -1,12 +1,12 @@
 //! Goal: `acklab record` writes what the kernel did as a capture that `acklab diagnose` reads, and
-//! a recording that is not permitted says so and costs nobody a file.
+//! a recording that is not permitted says so and costs no file.
 //! Method: run the built binary, as root where possible (skipped with a message otherwise), and
-//! as somebody without privileges.
+//! as a user without privileges.
 
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -15,22 +15,14 @@ const ACKLAB: &str = env!("CARGO_BIN_EXE_acklab");
 /// The user `nobody`, who may nothing.
 const NOBODY: u32 = 65534;
 
-/// A path of this test's own, where no file stands.
-fn fresh(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    if path.exists() {
-        fs::remove_file(&path).expect("the file is ours");
-    }
-    path
-}
-
 fn record(path: &Path, options: &[&str]) -> Output {
     Command::new(ACKLAB).arg("record").arg(path).args(options).output().expect("the binary runs")
 }
 
 /// Records and diagnoses; `None` with a message where recording is not permitted.
 fn diagnosed(name: &str, options: &[&str]) -> Option<(Value, Value)> {
-    let path = fresh(name);
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join(name);
     let recorded = record(&path, &[options, &["--format", "json"]].concat());
     let errors = String::from_utf8_lossy(&recorded.stderr);
     if errors.contains("not permitted") {
@@ -63,13 +55,13 @@ fn a_recorded_exchange_is_diagnosed_and_its_mending_too() {
 fn a_recording_that_is_not_permitted_says_so_and_leaves_the_files_as_they_were() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
-    // Where nobody may write and run, which the target folder need not be.
-    let folder = std::env::temp_dir().join(format!("acklab-record-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a temporary folder");
+    // Where the user may write and run, which the target folder need not be.
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let folder = scratch.path();
     let open = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("the file is ours");
     };
-    open(&folder, 0o777);
+    open(folder, 0o777);
     let (binary, kept, new) = (folder.join("acklab"), folder.join("kept"), folder.join("new"));
     fs::copy(ACKLAB, &binary).expect("room for a copy");
     open(&binary, 0o755);
@@ -90,5 +82,4 @@ fn a_recording_that_is_not_permitted_says_so_and_leaves_the_files_as_they_were()
     }
     assert_eq!(fs::read_to_string(&kept).expect("still there"), "an earlier recording");
     assert!(!new.exists());
-    fs::remove_dir_all(&folder).expect("the folder is ours");
 }

@@ -1,7 +1,6 @@
 //! `acklab reproduce xudp` as a user meets it: its output, its files, its refusals.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
 fn acklab(arguments: &[&str]) -> Output {
@@ -9,18 +8,10 @@ fn acklab(arguments: &[&str]) -> Output {
     command.expect("the program starts")
 }
 
-/// An empty folder of this test's own.
-fn scratch(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("reproduce-xudp").join(name);
-    match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => panic!("{error}"),
-        _ => folder,
-    }
-}
-
 #[test]
 fn the_table_is_printed_beside_the_theses_and_the_report_is_one_file_with_its_graphs() {
-    let folder = scratch("whole");
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = scratch.path().join("out");
     let out = folder.to_str().expect("a plain path");
     let output = acklab(&["reproduce", "xudp", "--out", out]);
     let text = String::from_utf8_lossy(&output.stdout);
@@ -44,7 +35,8 @@ fn the_table_is_printed_beside_the_theses_and_the_report_is_one_file_with_its_gr
 
 #[test]
 fn what_cannot_be_used_is_refused_before_anything_is_written() {
-    let folder = scratch("refused");
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = scratch.path().join("out");
     let out = folder.to_str().expect("a plain path");
     for (set, words) in [
         ("foo=1", "acklab reproduce xudp --parameters"),

@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,28 +18,6 @@ use acklab_core::rng::Rng;
 use serde_json::Value;
 
 const PASSPHRASE: &str = "able-baker-cat-dog";
-
-/// A folder that goes with the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("acklab-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).expect("a folder");
-        Self(path)
-    }
-
-    fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A process that does not outlive the test.
 struct Running {
@@ -110,14 +88,14 @@ fn content(len: usize, seed: u64) -> Vec<u8> {
 
 #[test]
 fn a_folder_arrives_and_the_last_line_is_the_contracts() {
-    let scratch = Scratch::new("send");
-    let from = scratch.join("photos");
+    let scratch = tempfile::tempdir().expect("a folder");
+    let from = scratch.path().join("photos");
     fs::create_dir_all(from.join("sub")).expect("folders");
     fs::write(from.join("a"), content(3_000_000, 1)).expect("a file");
     fs::write(from.join("sub/b"), content(70_000, 2)).expect("a file");
     let secret = ["--passphrase", PASSPHRASE];
     let options = [&secret[..], &["--once"]].concat();
-    let (recv, address) = receiver(&scratch.join("in"), "127.0.0.1:0", &options);
+    let (recv, address) = receiver(&scratch.path().join("in"), "127.0.0.1:0", &options);
     let (last, status, said) = Running::start(&mut sender(&from, &address, &secret)).end();
     assert_eq!((status, said.as_str()), (0, ""));
     let last = last.expect("a last line");
@@ -136,16 +114,16 @@ fn a_folder_arrives_and_the_last_line_is_the_contracts() {
     assert_eq!((status, said.as_str()), (0, ""));
     assert_eq!(last.expect("a last line")["end"], "complete");
     for file in ["a", "sub/b"] {
-        let copy = fs::read(scratch.join("in/photos").join(file)).expect("a file");
+        let copy = fs::read(scratch.path().join("in/photos").join(file)).expect("a file");
         assert_eq!(copy, fs::read(from.join(file)).expect("a file"), "{file}");
     }
 }
 
 #[test]
 fn standard_input_arrives_as_a_file() {
-    let scratch = Scratch::new("stdin");
+    let scratch = tempfile::tempdir().expect("a folder");
     let options = ["--insecure", "--once"];
-    let (recv, address) = receiver(&scratch.join("in"), "[::1]:0", &options);
+    let (recv, address) = receiver(&scratch.path().join("in"), "[::1]:0", &options);
     let mut command = sender(Path::new("-"), &address, &["--insecure"]);
     let mut send = Running::start(command.stdin(Stdio::piped()));
     let bytes = content(2_500_000, 3);
@@ -156,13 +134,13 @@ fn standard_input_arrives_as_a_file() {
     assert_eq!((status, said.as_str()), (0, ""));
     assert_eq!(last.expect("a last line")["bytes"], 2_500_000);
     assert_eq!(recv.end().1, 0);
-    assert_eq!(fs::read(scratch.join("in/stdin")).expect("a file"), bytes);
+    assert_eq!(fs::read(scratch.path().join("in/stdin")).expect("a file"), bytes);
 }
 
 #[test]
 fn what_is_received_to_standard_output_is_the_file_and_nothing_else() {
-    let scratch = Scratch::new("stdout");
-    let file = scratch.join("x");
+    let scratch = tempfile::tempdir().expect("a folder");
+    let file = scratch.path().join("x");
     let mut bytes = content(5_500_000, 7);
     bytes[1 << 20..3 << 20].fill(0);
     let sparse = File::create(&file).expect("a file");
@@ -178,7 +156,7 @@ fn what_is_received_to_standard_output_is_the_file_and_nothing_else() {
     let mut line = String::new();
     said.read_line(&mut line).expect("it says where it listens");
     let address = line.trim().strip_prefix("listening on ").expect("an address");
-    // A greeting of a kind that there is not, from anybody: it decides nothing.
+    // A greeting of an unknown kind from an unauthenticated host: it decides nothing.
     let mut greeting = vec![0; 1200];
     greeting[..22].copy_from_slice(b"\x80AKL\x02\0\0\0\0\0\0\0\0strangerM");
     UdpSocket::bind("127.0.0.1:0").and_then(|it| it.send_to(&greeting, address)).expect("sent");
@@ -231,8 +209,8 @@ fn relay(server: &str) -> (String, Arc<AtomicBool>) {
 
 #[test]
 fn what_was_begun_on_standard_output_is_not_begun_again() {
-    let scratch = Scratch::new("again-stdout");
-    let (file, bytes) = (scratch.join("x"), content(8_000_000, 11));
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (file, bytes) = (scratch.path().join("x"), content(8_000_000, 11));
     fs::write(&file, &bytes).expect("a file");
     let mut command = acklab();
     command.args(["recv", "-", "--listen", "127.0.0.1:0", "--insecure"]);
@@ -265,8 +243,8 @@ fn peak_kilobytes(running: &Running) -> Option<u64> {
 
 #[test]
 fn ten_gigabytes_of_sparse_file_take_less_than_64_megabytes_at_either_end() {
-    let scratch = Scratch::new("sparse");
-    let file = scratch.join("x");
+    let scratch = tempfile::tempdir().expect("a folder");
+    let file = scratch.path().join("x");
     let sparse = File::create(&file).expect("a file");
     sparse.set_len(10_000_000_000).expect("a hole");
     let data = content(3_000_000, 8);
@@ -275,7 +253,7 @@ fn ten_gigabytes_of_sparse_file_take_less_than_64_megabytes_at_either_end() {
     }
     let secret = ["--passphrase", PASSPHRASE];
     let options = [&secret[..], &["--once"]].concat();
-    let (recv, address) = receiver(&scratch.join("in"), "127.0.0.1:0", &options);
+    let (recv, address) = receiver(&scratch.path().join("in"), "127.0.0.1:0", &options);
     let mut send = Running::start(&mut sender(&file, &address, &secret));
     let (mut peaks, mut last) = ([0; 2], None);
     while let Some(line) = send.line() {
@@ -291,7 +269,7 @@ fn ten_gigabytes_of_sparse_file_take_less_than_64_megabytes_at_either_end() {
     assert!(peaks.iter().all(|peak| (1..64_000).contains(peak)), "{peaks:?} kB");
     assert_eq!((send.end().1, recv.end().1), (0, 0));
     let blocks = std::os::unix::fs::MetadataExt::blocks(
-        &fs::metadata(scratch.join("in/x")).expect("the copy"),
+        &fs::metadata(scratch.path().join("in/x")).expect("the copy"),
     );
     assert!(blocks * 512 < 16_000_000, "{blocks} blocks were written");
 }
@@ -299,15 +277,15 @@ fn ten_gigabytes_of_sparse_file_take_less_than_64_megabytes_at_either_end() {
 #[test]
 fn a_wrong_secret_is_one_clear_line_on_both_sides_exit_2_at_the_sender_and_no_end_of_the_receiver()
 {
-    let scratch = Scratch::new("wrong");
-    let file = scratch.join("x");
+    let scratch = tempfile::tempdir().expect("a folder");
+    let file = scratch.path().join("x");
     fs::write(&file, b"x").expect("a file");
-    let own = scratch.join("own.key");
+    let own = scratch.path().join("own.key");
     let own = own.to_str().expect("UTF-8");
-    let other = scratch.join("other.key");
+    let other = scratch.path().join("other.key");
     let other = other.to_str().expect("UTF-8");
-    // A receiver with keys makes its own, and says which to give; nobody is known to it.
-    let known = scratch.join("known");
+    // A receiver with keys makes its own, and says which to give; no peer is known to it.
+    let known = scratch.path().join("known");
     fs::write(&known, "").expect("a file");
     let known = known.to_str().expect("UTF-8");
     let keys = ["--identity", own, "--known-peers", known];
@@ -319,14 +297,18 @@ fn a_wrong_secret_is_one_clear_line_on_both_sides_exit_2_at_the_sender_and_no_en
     ];
     for (gate, secret, words) in cases {
         let mut command = acklab();
-        command.arg("recv").arg(scratch.join("in")).args(["--listen", "127.0.0.1:0", "--once"]);
+        command.arg("recv").arg(scratch.path().join("in")).args([
+            "--listen",
+            "127.0.0.1:0",
+            "--once",
+        ]);
         command.args(["--format", "json"]).args(gate);
         let mut recv = Running::start(&mut command);
         let first = recv.line().expect("it says where it listens");
         let address = first["listen"][0].as_str().expect("an address").to_owned();
         let key = first["key"].as_str().unwrap_or_default().to_owned();
-        let stranger = ["--identity", other, "--peer", &key];
-        let secret = if secret.is_empty() { &stranger[..] } else { secret };
+        let unknown = ["--identity", other, "--peer", &key];
+        let secret = if secret.is_empty() { &unknown[..] } else { secret };
         let (_, status, said) = Running::start(&mut sender(&file, &address, secret)).end();
         assert_eq!(status, 2, "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
@@ -338,13 +320,13 @@ fn a_wrong_secret_is_one_clear_line_on_both_sides_exit_2_at_the_sender_and_no_en
         assert!(recv.child.try_wait().expect("its state").is_none(), "it waits on");
         recv.kill();
     }
-    assert!(!scratch.join("in/x").exists());
+    assert!(!scratch.path().join("in/x").exists());
 }
 
 #[test]
 fn unusable_arguments_say_what_to_write_instead() {
-    let scratch = Scratch::new("arguments");
-    let file = scratch.join("x");
+    let scratch = tempfile::tempdir().expect("a folder");
+    let file = scratch.path().join("x");
     fs::write(&file, b"x").expect("a file");
     let (file, to) = (file.to_str().expect("UTF-8"), "127.0.0.1:9");
     let passphrase = ["--passphrase", "p"];
@@ -375,8 +357,8 @@ fn unusable_arguments_say_what_to_write_instead() {
 #[test]
 fn a_transfer_goes_on_where_kill_9_stopped_either_side() {
     let kills = std::env::var("ACKLAB_KILLS").map_or(4, |text| text.parse().expect("a number"));
-    let scratch = Scratch::new("kill");
-    let (file, folder) = (scratch.join("x"), scratch.join("in"));
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (file, folder) = (scratch.path().join("x"), scratch.path().join("in"));
     let size: u64 = 24_000_000;
     fs::write(&file, content(size as usize, 4)).expect("a file");
     let mut rng = Rng::named(5, "kills");
@@ -442,8 +424,8 @@ fn same(one: &Path, other: &Path) -> bool {
 
 #[test]
 fn a_receiver_of_one_transfer_waits_for_the_sender_that_vanished() {
-    let scratch = Scratch::new("waits");
-    let (file, folder) = (scratch.join("x"), scratch.join("in"));
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (file, folder) = (scratch.path().join("x"), scratch.path().join("in"));
     fs::write(&file, content(12_000_000, 9)).expect("a file");
     let secret = ["--passphrase", PASSPHRASE];
     let (recv, address) = receiver(&folder, "127.0.0.1:0", &[&secret[..], &["--once"]].concat());
@@ -461,8 +443,8 @@ fn a_receiver_of_one_transfer_waits_for_the_sender_that_vanished() {
 
 #[test]
 fn a_sender_whose_receiver_died_greets_the_next_one_and_goes_on() {
-    let scratch = Scratch::new("again");
-    let (file, folder) = (scratch.join("x"), scratch.join("in"));
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (file, folder) = (scratch.path().join("x"), scratch.path().join("in"));
     fs::write(&file, content(20_000_000, 6)).expect("a file");
     let secret = ["--passphrase", PASSPHRASE];
     let (recv, address) = receiver(&folder, "127.0.0.1:0", &secret);

@@ -1,6 +1,6 @@
 //! [`ControllerPeer`]: the controller's host (algorithm 3).
 //!
-//! Driven by time, it computes a command at every tick of its own clock from the newest sample, and
+//! Driven by time, it computes a command at every tick of its clock from the newest sample, and
 //! from the plant's output at rest, zero, before the first one; driven by events, it computes when
 //! a sample arrives. The set point is its own. The integral takes every computation as one period.
 

@@ -162,7 +162,7 @@ pub struct Snapshot {
 }
 
 /// Stands for a round trip before one was measured.
-const UNKNOWN_RTT: Span = Span::from_millis(100);
+pub(crate) const UNKNOWN_RTT: Span = Span::from_millis(100);
 
 /// How much may be on its way.
 pub trait CongestionControl {

@@ -1,6 +1,6 @@
 //! All that a wire may do to packets ([`Impairments`]), and the machine that does it.
 //!
-//! Each impairment draws from a stream of its own, `link/INDEX/NAME`, so that switching one on changes
+//! Each impairment draws from its own stream, `link/INDEX/NAME`, so that switching one on changes
 //! no other's draws. Independent losses among all packets are the link's own affair; without anything
 //! else it has no such machine and pays for one test per packet.
 

@@ -120,29 +120,12 @@ impl Link {
         self.copies
     }
 
-    /// Packets that wait for the transmitter at `now`.
-    pub fn queued_packets(&mut self, now: Time) -> u32 {
-        self.advance(now, &mut Sink::default());
-        match &self.waiting {
-            Waiting::Computed { started, .. } => (self.transit.len() - started) as u32,
-            Waiting::Managed(queue) => queue.packets(),
-        }
-    }
-
-    /// Bytes that wait for the transmitter at `now`.
-    pub fn queued_bytes(&mut self, now: Time) -> u64 {
-        self.advance(now, &mut Sink::default());
-        match &self.waiting {
-            Waiting::Computed { bytes, .. } => *bytes,
-            Waiting::Managed(queue) => queue.bytes(),
-        }
-    }
-
-    /// Brings the queue up to `now` where somebody is told of it, or it is a managed one; a computed
+    /// Brings the queue up to `now` where an observer is told of it, or it is a managed one; a computed
     /// one can wait until it is asked for its length.
     #[inline]
     fn keep_up(&mut self, now: Time, sink: &mut Sink) {
-        if sink.wants(Interest::QUEUE) || matches!(self.waiting, Waiting::Managed(_)) {
+        let told = sink.wants(Interest::QUEUE.with(Interest::PASSAGE));
+        if told || matches!(self.waiting, Waiting::Managed(_)) {
             self.advance(now, sink);
         }
     }
@@ -166,8 +149,13 @@ impl Link {
         while let Some(next) = self.transit.get(*started).filter(|next| next.start <= now) {
             *started += 1;
             *bytes -= u64::from(next.packet.size());
+            let link = self.index;
             let (packets, bytes) = ((self.transit.len() - *started) as u32, *bytes);
-            sink.record(next.start, EventKind::Queue { link: self.index, packets, bytes });
+            // Nothing is copied for those who did not ask.
+            if sink.wants(Interest::PASSAGE) {
+                sink.record(next.start, EventKind::Served { link, packet: next.packet });
+            }
+            sink.record(next.start, EventKind::Queue { link, packets, bytes });
         }
     }
 
@@ -183,6 +171,9 @@ impl Link {
             let packet = queue.dequeue(start, &mut self.verdicts);
             self.tell_queue(start, sink);
             let Some(packet) = packet else { return };
+            if sink.wants(Interest::PASSAGE) {
+                sink.record(start, EventKind::Served { link: self.index, packet });
+            }
             self.transmit(start, &packet, sink);
         }
     }
@@ -267,6 +258,9 @@ impl Endpoint for Link {
         match self.waiting {
             Waiting::Computed { limit: Limit::NONE, .. } => self.keep_up(now, sink),
             _ => self.advance(now, sink),
+        }
+        if sink.wants(Interest::PASSAGE) {
+            sink.record(now, EventKind::Offered { link: self.index, packet });
         }
         match &mut self.waiting {
             Waiting::Computed { limit, started, bytes } => {

@@ -198,3 +198,34 @@ fn marks_are_told_and_a_returned_packet_comes_back_stamped() {
     assert_eq!(back.len(), 2);
     assert!(back.iter().all(|packet| packet.returned && packet.dst == Addr::default()));
 }
+
+#[test]
+fn the_way_of_each_packet_is_told_to_those_who_ask() {
+    let rate: BitRate = "1mbit".parse().unwrap();
+    for mut link in both_kinds(rate, Limit::NONE) {
+        let mut sink = Sink::new(Interest::PASSAGE);
+        for number in 0..3 {
+            link.handle_packet(Time::ZERO, datagram(number), &mut sink);
+        }
+        let end = Time::ZERO + Span::from_millis(100);
+        drain(&mut link, end, &mut sink, |_| {});
+        link.advance(end, &mut sink);
+        let mut told: Vec<(&str, u16, u64)> = sink
+            .drain()
+            .map(|event| {
+                let (what, packet) = match event.kind {
+                    EventKind::Offered { packet, .. } => ("offered", packet),
+                    EventKind::Served { packet, .. } => ("served", packet),
+                    other => panic!("not asked for: {other:?}"),
+                };
+                (what, packet.src.port, event.time.as_nanos() / 1_000_000)
+            })
+            .collect();
+        told.sort_unstable();
+        let expected = [("offered", [0, 0, 0]), ("served", [0, 8, 16])];
+        let expected = expected
+            .into_iter()
+            .flat_map(|(what, times)| (0..).zip(times).map(move |(number, at)| (what, number, at)));
+        assert_eq!(told, expected.collect::<Vec<_>>());
+    }
+}

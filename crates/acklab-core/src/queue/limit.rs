@@ -4,7 +4,7 @@
 ///
 /// "A buffer of 17 packets" means two things. Seventeen may wait behind the one that is being
 /// transmitted: [`Limit::packets`]`(17)`, as in ns-2 and ns-3. Or the one being transmitted still holds
-/// its place: [`Limit::with_service`]`(17)`, as in a router whose buffer the transmitter reads from.
+/// its place, as in a router whose buffer the transmitter reads from: `packets(16)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// Packets.
@@ -25,12 +25,6 @@ impl Limit {
     /// At most `bytes` bytes wait.
     pub const fn bytes(bytes: u64) -> Self {
         Self { packets: u32::MAX, bytes }
-    }
-
-    /// At most `packets` packets, 2 or more, of which one is in service. Nothing waits at an idle
-    /// link, so that is one less that waits.
-    pub const fn with_service(packets: u32) -> Self {
-        Self::packets(packets.saturating_sub(1))
     }
 
     /// Whether a packet of `size` bytes fits where `packets` and `bytes` wait.

@@ -5,12 +5,12 @@
 
 use std::collections::VecDeque;
 
-use acklab_core::cc::{AckSample, Algorithm, CongestionControl, Controller, SentSample, Start};
-use acklab_core::delivery_rate::{Estimator, Stamp};
+use acklab_core::cc::{Algorithm, Start};
+use acklab_core::congestion::{Acked, Congestion, Departure};
+use acklab_core::delivery_rate::Stamp;
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::Sink;
 use acklab_core::link::{Link, LinkConfig};
-use acklab_core::pacing::Pacer;
 use acklab_core::packet::{Addr, Body, Ecn, Packet};
 use acklab_core::time::{Span, Time};
 
@@ -28,14 +28,14 @@ enum Fate {
 
 struct Sent {
     at: Time,
-    stamp: Stamp,
+    stamp: Option<Stamp>,
     content: u64,
     fate: Fate,
 }
 
 /// Sender, links and receiver.
 pub(crate) struct Carrier {
-    pub(crate) cc: Controller,
+    pub(crate) congestion: Congestion,
     pub(crate) now: Time,
     /// Forward links, each from a time on.
     forward: Vec<(Time, Link)>,
@@ -49,15 +49,12 @@ pub(crate) struct Carrier {
     settled: usize,
     largest: Option<u64>,
     in_flight: u64,
-    estimator: Estimator,
-    pacer: Pacer,
     rtt: Option<(Span, Span)>,
     latest: Span,
     loss_timer: Option<Time>,
     probe_at: Option<Time>,
     backoff: u32,
     probes: u32,
-    limited: bool,
     /// What the receiver got, in order of arrival: number and time.
     arrivals: Vec<(u64, Time)>,
     /// Acknowledged up to here, as the sender knows.
@@ -90,7 +87,7 @@ impl Carrier {
             (*from, Link::new(2 + index as u32, seed, config.clone()))
         };
         Self {
-            cc: algorithm.controller(&start),
+            congestion: Congestion::new(Time::ZERO, algorithm.controller(&start)),
             now: Time::ZERO,
             forward: forward.iter().enumerate().map(link).collect(),
             contents: u64::MAX,
@@ -100,15 +97,12 @@ impl Carrier {
             settled: 0,
             largest: None,
             in_flight: 0,
-            estimator: Estimator::new(Time::ZERO),
-            pacer: Pacer::default(),
             rtt: None,
             latest: Span::ZERO,
             loss_timer: None,
             probe_at: None,
             backoff: 0,
             probes: 0,
-            limited: true,
             arrivals: Vec::new(),
             known: 0,
             acks: Vec::new(),
@@ -157,7 +151,7 @@ impl Carrier {
     fn next_event(&self) -> Option<Time> {
         let links = self.forward.iter().map(|(_, link)| link.poll_timeout());
         let own = [self.backward.poll_timeout(), self.ack_at, self.loss_timer, self.probe_at];
-        let send = self.may_send().then(|| self.pacer.next().max(self.now));
+        let send = self.may_send().then(|| self.congestion.pace_at(self.now).unwrap_or(self.now));
         links.chain(own).chain([send]).flatten().min()
     }
 
@@ -166,7 +160,7 @@ impl Carrier {
     }
 
     fn may_send(&self) -> bool {
-        let room = self.in_flight + PAYLOAD <= self.cc.cwnd();
+        let room = self.congestion.has_room(self.in_flight, PAYLOAD);
         self.probes > 0 || (room && self.has_content())
     }
 
@@ -193,10 +187,12 @@ impl Carrier {
             (self.probes, self.backoff) = (2, self.backoff + 1);
             self.arm_probe();
         }
-        while self.may_send() && self.pacer.next() <= now {
+        while self.may_send() && self.congestion.pace_at(now).is_none() {
             self.send(&mut sink);
         }
-        self.limited |= !self.has_content() || self.in_flight + PAYLOAD > self.cc.cwnd();
+        if !self.has_content() || !self.congestion.has_room(self.in_flight, PAYLOAD) {
+            self.congestion.on_held(now);
+        }
     }
 
     fn send(&mut self, sink: &mut Sink) {
@@ -212,15 +208,11 @@ impl Carrier {
             oldest.map_or(0, |packet| packet.content)
         });
         let number = self.packets.len() as u64;
-        let stamp = self.estimator.on_sent(self.now, PAYLOAD, self.in_flight);
+        let stamp = self.congestion.stamp(self.now, PAYLOAD, self.in_flight);
         self.in_flight += PAYLOAD;
         self.packets.push(Sent { at: self.now, stamp, content, fate: Fate::Out });
-        let sample =
-            SentSample { bytes: PAYLOAD as u32, in_flight: self.in_flight, retransmission: probe };
-        self.cc.on_sent(self.now, &sample);
-        if let Some(rate) = self.cc.pacing_rate() {
-            self.pacer.on_sent(self.now, PAYLOAD as u32, rate, PAYLOAD as u32);
-        }
+        let departure = Departure::new(PAYLOAD as u32, self.in_flight);
+        self.congestion.on_sent(self.now, &Departure { retransmission: probe, ..departure });
         let now = self.now;
         let link = self.forward.iter_mut().rev().find(|(from, _)| *from <= now);
         let packet = datagram(WIRE as u32, number);
@@ -270,7 +262,7 @@ impl Carrier {
             if sent.fate == Fate::Out {
                 sent.fate = Fate::Delivered;
                 delivered += PAYLOAD;
-                self.estimator.on_delivered(sent.stamp);
+                sent.stamp.into_iter().for_each(|stamp| self.congestion.on_delivered(stamp));
             }
             if self.largest.is_none_or(|largest| number > largest) {
                 self.largest = Some(number);
@@ -322,21 +314,10 @@ impl Carrier {
     fn tell(&mut self, delivered: u64, lost: u64, rtt: Option<Span>) {
         let in_flight = self.in_flight;
         self.in_flight -= delivered + lost;
-        let rate = self.estimator.sample(self.now, (delivered, lost), rtt);
-        let sample = AckSample {
-            acked: delivered,
-            delivered,
-            lost,
-            ece: false,
-            rate,
-            in_flight,
-            rtt,
-            srtt: self.rtt.map(|(srtt, _)| srtt),
-            cwnd_limited: std::mem::take(&mut self.limited),
-            in_fast_recovery: false,
-        };
+        let srtt = self.rtt.map(|(srtt, _)| srtt);
+        let news = Acked { lost, in_flight, rtt, srtt, ..Acked::of(delivered) };
         if delivered + lost > 0 {
-            self.cc.on_ack(self.now, &sample);
+            self.congestion.on_ack(self.now, &news);
         }
     }
 

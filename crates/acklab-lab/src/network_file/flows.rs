@@ -85,6 +85,14 @@ impl Ends {
         }
     }
 
+    /// The name of its congestion control, with the transport if it is not TCP.
+    pub(crate) fn control(&self) -> String {
+        match &self.over {
+            Over::Tcp { from, .. } => from.congestion.name().to_owned(),
+            Over::Rudp(config) => format!("{} over reliable UDP", config.algorithm.name()),
+        }
+    }
+
     /// The most that may be under way, bytes.
     fn window(&self) -> f64 {
         match &self.over {

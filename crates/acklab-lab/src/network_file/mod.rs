@@ -26,7 +26,7 @@ use toml::de::DeTable;
 
 use self::flows::Way;
 use self::links::{Direction, Node};
-use self::reader::{Fields, Mistake};
+use self::reader::{Field, Fields, Mistake};
 use crate::parameter::nearest;
 
 pub(crate) use flows::{Ends, Flow, Over, Traffic};
@@ -44,7 +44,8 @@ pub struct NetworkFile {
     duration: Span,
     topology: Topology,
     links: Vec<Link>,
-    watch: u32,
+    /// The first is the one whose queue is measured.
+    watch: Vec<u32>,
     flows: Vec<(NodeId, NodeId, Flow)>,
     ways: Vec<Way>,
 }
@@ -99,9 +100,7 @@ impl NetworkFile {
         for (index, flow) in flows.into_iter().enumerate() {
             builder.flow(flows::read(flow, index, duration)?)?;
         }
-        let name =
-            watch.string().map_err(|_| watch.refuse("must be a text such as \"r1 -> r2\""))?;
-        let watch = builder.watched(name).map_err(|reason| watch.refuse(reason))?;
+        let watch = builder.all_watched(&watch)?;
         top.finish()?;
         let values = root.iter().map(|(key, value)| (key.get_ref().to_string(), value.span()));
         Ok(Self {
@@ -147,9 +146,25 @@ impl NetworkFile {
         &self.links
     }
 
-    /// Index of the link that is watched.
-    pub(crate) const fn watch(&self) -> u32 {
-        self.watch
+    /// Index of the link that is watched, the first of them.
+    pub(crate) fn watch(&self) -> u32 {
+        self.watch[0]
+    }
+
+    /// Indices of all links that are watched.
+    pub(crate) fn all_watched(&self) -> &[u32] {
+        &self.watch
+    }
+
+    /// The same network with these links watched, the first for the metrics.
+    pub(crate) fn watching(&self, names: &[String]) -> Result<Self, String> {
+        let mut list = Vec::new();
+        for name in names {
+            let index = watched(&self.links, name)?;
+            // A node's name has neither a quote nor a backslash in it.
+            list.push(format!("\"{}\"", self.links[index as usize].name));
+        }
+        Ok(self.with(&[("watch", format!("[{}]", list.join(", ")))]))
     }
 
     /// The flows with their ends, in the order of the file.
@@ -322,20 +337,34 @@ impl Builder {
         })
     }
 
-    /// The index of the link of that name.
-    fn watched(&self, name: &str) -> Result<u32, String> {
-        let words: Vec<&str> = name.split("->").map(str::trim).collect();
-        let wanted = words.join(" -> ");
-        let index = self.links.iter().position(|link| link.name == wanted);
-        index.map(|index| index as u32).ok_or_else(|| {
-            let names = self.links.iter().map(|link| link.name.as_str());
-            format!(
-                "no link has that name; {}the links are {}",
-                nearest(&wanted, names.clone()),
-                some(names)
-            )
-        })
+    /// The links that `watch` names: one, or a list.
+    fn all_watched(&self, watch: &Field<'_>) -> Result<Vec<u32>, Mistake> {
+        let one = |field: &Field<'_>| {
+            let name = field.string()?;
+            watched(&self.links, name).map_err(|reason| field.refuse(reason))
+        };
+        let wrong = || watch.refuse("must be a text such as \"r1 -> r2\", or a list of them");
+        if watch.string().is_ok() {
+            return Ok(vec![one(watch)?]);
+        }
+        let items = watch.items().ok().filter(|items| !items.is_empty()).ok_or_else(wrong)?;
+        items.iter().map(one).collect()
     }
+}
+
+/// The index of the link of that name.
+fn watched(links: &[Link], name: &str) -> Result<u32, String> {
+    let words: Vec<&str> = name.split("->").map(str::trim).collect();
+    let wanted = words.join(" -> ");
+    let index = links.iter().position(|link| link.name == wanted);
+    index.map(|index| index as u32).ok_or_else(|| {
+        let names = links.iter().map(|link| link.name.as_str());
+        format!(
+            "no link has that name; {}the links are {}",
+            nearest(&wanted, names.clone()),
+            some(names)
+        )
+    })
 }
 
 /// The names, or the first of them.

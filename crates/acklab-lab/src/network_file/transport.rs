@@ -70,7 +70,7 @@ fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
     }
     if let Some(recovery) = table.take("recovery") {
         let recovery: LossRecovery = recovery.typed()?;
-        both(&|end| (end.recovery, end.sack) = (recovery, recovery == LossRecovery::Sack));
+        both(&|end| end.loss.recovery = recovery);
     }
     if let Some(timestamps) = table.take("timestamps") {
         let timestamps = timestamps.flag()?;
@@ -78,15 +78,15 @@ fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
     }
     if let Some(window) = table.take("iw") {
         let window = InitialWindow::Segments(window.count(1, 1000)? as u32);
-        both(&|end| end.initial_window = window);
+        both(&|end| end.window.initial = window);
     }
     if let Some(threshold) = table.take("ssthresh") {
         let segments = threshold.count(1, 1_000_000)?;
-        both(&|end| end.initial_ssthresh = Some(segments * u64::from(end.mss)));
+        both(&|end| end.window.ssthresh = Some(segments * u64::from(end.mss)));
     }
     if let Some(min_rto) = table.take("min_rto") {
         let min_rto = min_rto.time_above_zero()?;
-        both(&|end| (end.min_rto, end.max_rto) = (min_rto, end.max_rto.max(min_rto)));
+        both(&|end| (end.rto.min, end.rto.max) = (min_rto, end.rto.max.max(min_rto)));
     }
     if let Some(buffer) = table.take("receive_buffer") {
         let bytes = buffer.count(1000, MOST_BUFFER)? as u32;

@@ -68,6 +68,12 @@ const TERMS: &[Term] = &[
                  usually about 1460 bytes. Nagle’s algorithm never keeps back a full segment.",
     },
     Term {
+        key: "jain",
+        question: "What is Jain’s index?",
+        answer: "A number for how evenly flows share: 1 when all have the same throughput, 1/n when one of \
+                 n has everything. It does not say which flow is worse off; the table of flows does.",
+    },
+    Term {
         key: "cdf",
         question: "How do I read a cumulative distribution (CDF)?",
         answer: "Go up from a delay on the horizontal axis to the line: its height is the share of \

@@ -19,6 +19,8 @@ pub mod exchange;
 mod glossary;
 mod html;
 mod ladder;
+pub mod network;
+mod network_plots;
 mod page;
 mod plot;
 pub mod run;

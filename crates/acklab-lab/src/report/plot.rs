@@ -127,6 +127,10 @@ pub struct Lines {
     pub scatter: bool,
     /// Logarithmic horizontal axis.
     pub log_x: bool,
+    /// Lines without dashes while there are colours: dashes disturb a line that goes up and down.
+    pub solid: bool,
+    /// So many of the first series are areas down to zero, behind the lines.
+    pub areas: usize,
     /// Vertical bars around points.
     pub intervals: Vec<ErrorBar>,
 }

@@ -9,7 +9,9 @@
 
 use serde_json::{Value, json};
 
-use super::plot::{Cdf, ErrorBar, Histogram, Lines, Mark, Plot, SegmentKind, TimeSequence};
+use super::plot::{
+    Cdf, ErrorBar, Histogram, LineSeries, Lines, Mark, Plot, SegmentKind, TimeSequence,
+};
 
 /// What the page's script needs to draw `plot`: `{"spec": …, "data": {name: columns}}`.
 pub(super) fn drawing(plot: &Plot) -> Value {
@@ -75,9 +77,8 @@ fn whole_line(points: &[(f64, f64)], x_max: f64) -> Vec<(f64, f64)> {
 }
 
 fn lines_drawing(lines: &Lines) -> Value {
-    let points = || lines.series.iter().flat_map(|series| &series.points);
     let names: Vec<&str> = lines.series.iter().map(|series| series.name.as_str()).collect();
-    let lengths = lines.series.iter().map(|series| series.points.len());
+    let (areas, drawn) = lines.series.split_at(lines.areas.min(lines.series.len()));
     let mut encoding = json!({
         "x": {"field": "x", "type": "quantitative", "title": lines.x_title, "scale": {"zero": false}},
         "y": {"field": "y", "type": "quantitative", "title": lines.y_title},
@@ -86,15 +87,22 @@ fn lines_drawing(lines: &Lines) -> Value {
     if lines.log_x {
         encoding["x"]["scale"] = json!({"type": "log"});
     }
-    if !lines.scatter {
+    let mut data = json!({"points": series_columns(drawn)});
+    let mut layers = Vec::new();
+    if !areas.is_empty() {
+        data["areas"] = series_columns(areas);
+        layers.push(json!({
+            "data": {"name": "areas"},
+            "mark": {"type": "area", "opacity": 0.35, "line": false},
+            "encoding": encoding,
+        }));
+    }
+    if lines.solid {
+        encoding["strokeDash"] =
+            by_series(&names, |index| json!(DASHES[index / SERIES_COLOURS % DASHES.len()]));
+    } else if !lines.scatter {
         encoding["strokeDash"] = series_dash(&names);
     }
-    let mut data = json!({"points": {
-        "x": numbers(points().map(|point| point.0), 7),
-        "y": numbers(points().map(|point| point.1), 5),
-        "s": words(&names, lengths),
-    }});
-    let mut layers = Vec::new();
     if !lines.intervals.is_empty() {
         data["intervals"] = interval_columns(&lines.intervals);
         layers.push(json!({
@@ -111,6 +119,17 @@ fn lines_drawing(lines: &Lines) -> Value {
     layers
         .push(json!({"data": {"name": "points"}, "mark": lines_mark(lines), "encoding": encoding}));
     drawing_of(280, &layers, &data)
+}
+
+/// The points of all series in one table.
+fn series_columns(series: &[LineSeries]) -> Value {
+    let points = || series.iter().flat_map(|series| &series.points);
+    let names: Vec<&str> = series.iter().map(|series| series.name.as_str()).collect();
+    json!({
+        "x": numbers(points().map(|point| point.0), 7),
+        "y": numbers(points().map(|point| point.1), 5),
+        "s": words(&names, series.iter().map(|series| series.points.len())),
+    })
 }
 
 /// Points show where a line of few was measured, and hide a line of many.

@@ -14,6 +14,7 @@ use acklab_core::time::Time;
 use crate::expected::{Comparison, Expected};
 use crate::held::HeldExchange;
 use crate::measured::{MetricDoc, Metrics};
+use crate::monitor::NetworkRecord;
 use crate::network_file::{self, NetworkFile};
 use crate::parameter::{Parameter, SetError, Settings, nearest};
 use crate::signal::{Segment, Signal, Watch};
@@ -115,6 +116,17 @@ pub trait Scenario: Sync {
 
     /// Runs one replication; the same settings and seed give the same result to the bit.
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication;
+
+    /// The same replication with a closer look at every flow and every watched link, and what it showed;
+    /// `None` where a scenario does not offer that. Courses over time are kept if `with_courses`.
+    fn run_closely(
+        &self,
+        _settings: &Settings,
+        _seed: u64,
+        _with_courses: bool,
+    ) -> Option<(Replication, NetworkRecord)> {
+        None
+    }
 }
 
 /// One parameter and the values that `--all` gives it.

@@ -295,8 +295,13 @@ impl<'a> NetworkRecorder<'a> {
         let time_at: Vec<(f64, f64)> =
             packets.map(|(packets, nanos)| (packets as f64, *nanos as f64 / 1e9)).collect();
         let packet_seconds: f64 = time_at.iter().map(|(packets, time)| packets * time).sum();
-        metrics.insert("throughput_bps", one(self.total_throughput(end)));
-        metrics.insert("jain", one(self.jain()));
+        // Without a TCP flow there is nothing to add up or to share.
+        let of_flows = |value: f64| {
+            let values = if self.senders.is_empty() { vec![] } else { vec![value] };
+            Measured::Samples(values)
+        };
+        metrics.insert("throughput_bps", of_flows(self.total_throughput(end)));
+        metrics.insert("jain", of_flows(self.jain()));
         metrics.insert("queue_packets", Measured::Shares(time_at));
         metrics.insert("queue_mean_packets", one(packet_seconds / end.as_secs_f64()));
         metrics.insert("queue_empty_share", share(|(empty, _)| empty));

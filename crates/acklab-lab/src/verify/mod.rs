@@ -28,7 +28,10 @@ use crate::timing::{Stopwatch, Timing};
 
 /// How sure and how precise an answer is to be.
 pub use acklab_stats::Settings as Precision;
-pub use acklab_stats::{Decision, ProportionMethod, ReachCurve, Report, StopRule, Trajectory};
+pub use acklab_stats::{
+    Claim, Decision, Interval, ProportionMethod, ReachCurve, Report, Steadiness, StopRule,
+    TooShort, Trajectory, Validity,
+};
 pub use splitting::{Effort, SplitError, SplitVerification};
 
 /// The JSON's schema name.

@@ -44,6 +44,12 @@ pub enum SplitError {
          and an x that rises towards it, such as Pr[<=30](<>[10,30] queue.length > 12)"
     )]
     Form,
+    /// It names a number of runs.
+    #[error(
+        "splitting has no number of runs: --effort and --split-reps say how many trajectories there are. Write \
+         Pr[<=30](...) without one"
+    )]
+    Runs,
     /// Its runs are bounded by a signal.
     #[error(
         "splitting needs runs that are bounded by time, as by Pr[<=30](...): ask about runs that are \
@@ -140,7 +146,8 @@ impl SplitVerification {
             "low": self.estimate.low,
             "high": self.estimate.high,
             "confidence": self.estimate.confidence,
-            "method": "splitting, student-t",
+            "method": "splitting",
+            "validity": "fixed-runs",
         });
         object["complete"] = json!(true);
         object["splitting"] = json!({
@@ -168,6 +175,9 @@ impl Importance {
         else {
             return Err(SplitError::Form);
         };
+        if measure.window.runs.is_some() {
+            return Err(SplitError::Runs);
+        }
         let Limit::Time(_) = measure.window.limit else { return Err(SplitError::Bound) };
         // What needs no signal is a number.
         let bound = right.evaluate(&[]);

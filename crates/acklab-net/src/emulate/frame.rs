@@ -2,7 +2,7 @@
 //!
 //! Read: length, ECN, addresses, protocol and ports (IPv4, RFC 791; IPv6, RFC 8200; ports for TCP and UDP),
 //! which is what a queueing discipline looks at. Written: the ECN field, with IPv4's header checksum kept
-//! right (RFC 1624 equation 3), and one flipped bit. What a kernel sends of its own accord over IPv6 (router
+//! right (RFC 1624 equation 3), and one flipped bit. What a kernel sends unasked over IPv6 (router
 //! solicitations, multicast listener reports) does not belong to the traffic and is left out, since it would
 //! draw from the link's randomness at odd times. IPv6 extension headers are not followed.
 

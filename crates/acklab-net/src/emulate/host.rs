@@ -20,7 +20,7 @@ use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, unshare};
 
-use super::EmulateError;
+use super::emulation::EmulateError;
 use super::kernel::open_tun;
 use crate::namespace;
 

@@ -1,6 +1,6 @@
 //! The first process of an emulated host: it starts the command, reaps, and takes everything with it.
 //!
-//! The emulator starts itself again in a PID namespace of its own (pid_namespaces(7)), where this is
+//! The emulator starts itself again in a new PID namespace (pid_namespaces(7)), where this is
 //! process 1. When process 1 ends, the kernel kills all others of the namespace, whatever they did to
 //! hide; and process 1 is killed when the emulator's thread dies (`PR_SET_PDEATHSIG`). So nothing
 //! survives, not even `kill -9` of the emulator. It passes SIGTERM on, and exits with the command's
@@ -49,7 +49,7 @@ fn supervise(parent: u32, command: &[OsString]) -> io::Result<i32> {
     // starts with none blocked: std sees to that.
     signals.thread_block()?;
     let arrivals = SignalFd::new(&signals)?;
-    // Without a /proc of its own the command sees process numbers that are not its own; bearable.
+    // Without its namespace's /proc the command sees process numbers of another; bearable.
     let _ = own_proc();
     let [program, arguments @ ..] = command else {
         return Err(io::Error::other("no command"));
@@ -65,7 +65,7 @@ fn supervise(parent: u32, command: &[OsString]) -> io::Result<i32> {
     }
 }
 
-/// A /proc of this PID namespace, seen by nobody else.
+/// A /proc of this PID namespace, seen in it alone.
 fn own_proc() -> Result<(), Errno> {
     unshare(CloneFlags::CLONE_NEWNS)?;
     let none = None::<&str>;

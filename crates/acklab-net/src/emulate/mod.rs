@@ -10,6 +10,7 @@
 //! before they come here, so ACK counts are those of a wire. IPv4 and IPv6.
 
 mod direction;
+mod emulation;
 mod frame;
 mod host;
 pub mod init;
@@ -20,145 +21,19 @@ pub mod vocabulary;
 
 pub use acklab_core::quantiles::Quantiles;
 pub use direction::{Direction, Tally};
+pub use emulation::{EmulateError, Emulated, Emulation, MAX_PATHS, Path};
 
-use std::ffi::OsString;
 use std::fs::File;
-use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use acklab_core::link::LinkConfig;
-use acklab_core::time::Span;
-use nix::errno::Errno;
 
 use self::host::{Report, Side};
 use self::relay::{Relay, Relayed};
 use self::session::{Outcome, Session};
-
-/// Paths that one emulation may have; the third byte of their addresses counts them.
-pub const MAX_PATHS: u8 = 8;
-/// Both directions of a path.
-#[derive(Clone, Debug)]
-pub struct Path {
-    /// From client to server.
-    pub forward: LinkConfig,
-    /// From server to client.
-    pub reverse: LinkConfig,
-}
-
-/// What is to be emulated.
-#[derive(Clone, Debug)]
-pub struct Emulation {
-    /// At least one, at most [`MAX_PATHS`].
-    pub paths: Vec<Path>,
-    /// Seed of all randomness: link 2P is path P forward, link 2P+1 its reverse, drawing as the links
-    /// of a simulated world do.
-    pub seed: u64,
-    /// Program and arguments of the client's command.
-    pub client: Vec<OsString>,
-    /// The same for the server, which is started first.
-    pub server: Option<Vec<OsString>>,
-    /// The commands' standard output goes to standard error.
-    pub quiet: bool,
-    /// A program, with arguments, that calls [`init::run`] with this process's number and the words
-    /// that follow.
-    pub init: Vec<OsString>,
-}
-
-/// What happened.
-#[derive(Clone, Debug)]
-pub struct Emulated {
-    /// Forward and reverse of each path.
-    pub paths: Vec<[Tally; 2]>,
-    /// Actual minus scheduled departure of each frame.
-    pub lateness: Quantiles,
-    /// Frames that the emulator lost: a device's queue overran, or took no frame.
-    pub mishaps: u64,
-    /// Whether the emulator ran under SCHED_FIFO.
-    pub fifo: bool,
-    /// How the client's command ended: exit status, 128 + signal, or [`init::NOT_STARTED`].
-    pub status: i32,
-    /// How long it took.
-    pub seconds: f64,
-    /// Whether it was interrupted.
-    pub interrupted: bool,
-    /// The server's status, if it had a command and ended by itself.
-    pub server_status: Option<i32>,
-}
-
-impl Emulated {
-    /// Why the run cannot be trusted, in words; empty: it can. It is valid if the 99th percentile of its
-    /// lateness is within `max_lateness` and the emulator lost no frame itself.
-    pub fn doubts(&self, max_lateness: Span) -> Vec<String> {
-        let mut doubts = Vec::new();
-        let p99 = self.lateness.quantile(0.99);
-        if p99 > max_lateness {
-            doubts.push(format!(
-                "1 % of the packets left more than {:.0} us late, and {:.0} us are allowed: run it on a \
-                 quieter machine{}, or raise --max-lateness",
-                p99.as_micros_f64(),
-                max_lateness.as_micros_f64(),
-                if self.fifo { "" } else { " or where SCHED_FIFO is permitted" },
-            ));
-        }
-        if self.mishaps > 0 {
-            let mishaps = self.mishaps;
-            doubts.push(format!("the emulator itself lost {mishaps} packets; lower the rate"));
-        }
-        doubts
-    }
-}
-
-/// Why nothing was emulated.
-#[derive(Debug, thiserror::Error)]
-pub enum EmulateError {
-    /// The process may not make namespaces or devices.
-    #[error(
-        "{doing}: not permitted; emulating needs CAP_SYS_ADMIN and CAP_NET_ADMIN, so run it as root \
-         (for example with sudo)"
-    )]
-    Privilege {
-        /// What was being attempted.
-        doing: &'static str,
-    },
-    /// A system call failed for another reason.
-    #[error("{doing}: {errno}")]
-    System {
-        /// What was being attempted.
-        doing: &'static str,
-        /// The kernel's reason.
-        errno: Errno,
-    },
-    /// A command's first process could not be started.
-    #[error("start the command: {source}")]
-    Start {
-        /// The kernel's reason.
-        source: io::Error,
-    },
-    /// The relay failed.
-    #[error("relay packets: {source}")]
-    Relay {
-        /// The kernel's reason.
-        source: io::Error,
-    },
-    /// The number of paths.
-    #[error("{0} paths; from 1 to {MAX_PATHS} can be emulated")]
-    Paths(usize),
-    /// A thread of the emulator ended without a word.
-    #[error("a thread of the emulator is gone")]
-    Gone,
-}
-
-impl EmulateError {
-    fn system(doing: &'static str) -> impl FnOnce(Errno) -> Self {
-        move |errno| match errno {
-            Errno::EPERM | Errno::EACCES => Self::Privilege { doing },
-            errno => Self::System { doing, errno },
-        }
-    }
-}
 
 /// Emulates until the client's command has ended; `interrupted` asks it to end early.
 pub fn run(emulation: &Emulation, interrupted: &AtomicBool) -> Result<Emulated, EmulateError> {

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::emulation::{EmulateError, Emulation};
 use super::host::{Ended, Launch, Report, Side};
-use super::{EmulateError, Emulation};
 
 /// A server gets this long to begin listening.
 const SERVER_STARTS: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! CPace: two ends that know the same passphrase agree on a key, and nobody who listens can try
+//! CPace: two ends that know the same passphrase agree on a key, and no eavesdropper can try
 //! passphrases against what was said.
 //!
 //! Suite CPACE-RISTR255-SHA512 of draft-irtf-cfrg-cpace-21, initiator-responder mode (sections 7.2,
@@ -144,7 +144,7 @@ const SHA512_BLOCK: usize = 128;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rudp::hex;
+    use data_encoding::HEXLOWER;
 
     // Appendix B.3 of draft-irtf-cfrg-cpace-21.
     const SESSION: &str = "7e4b4791d6a8ef019b936c79fb7f2c57";
@@ -156,29 +156,38 @@ mod tests {
     const KEY: &str = "b69effbf61b51d56401c0f65601abe428de8206feaaf0e32198896dcae7b35cd\
                        2b38950a39dfd5d4a79164614c2984f7daa460b588c1e80c3fa2068af7900447";
 
+    fn bytes(text: &str) -> Vec<u8> {
+        HEXLOWER.decode(text.as_bytes()).unwrap()
+    }
+
+    fn array(text: &str) -> [u8; 32] {
+        bytes(text).try_into().unwrap()
+    }
+
     fn end(scalar: &str) -> Exchange {
-        let (channel, session) = (hex::bytes(CHANNEL), hex::bytes(SESSION));
+        let (channel, session) = (bytes(CHANNEL), bytes(SESSION));
         let inputs = Inputs { passphrase: b"Password", channel: &channel, session: &session };
-        Exchange::new(inputs, hex::array(scalar))
+        Exchange::new(inputs, array(scalar))
     }
 
     #[test]
     fn the_generator_is_that_of_the_draft() {
-        let (channel, session) = (hex::bytes(CHANNEL), hex::bytes(SESSION));
+        let (channel, session) = (bytes(CHANNEL), bytes(SESSION));
         let inputs = Inputs { passphrase: b"Password", channel: &channel, session: &session };
         let text = generator_string(inputs);
         assert_eq!(text.len(), 170);
         assert!(
-            hex::text(&text)
+            HEXLOWER
+                .encode(&text)
                 .starts_with("11435061636552697374726574746f3235350850617373776f72646400")
         );
         assert_eq!(
-            hex::text(&sha512(&text)[..]),
+            HEXLOWER.encode(&sha512(&text)[..]),
             "da6d3ddc8802fca9058755ffd3ebde08a9c2c74945901a258482a288b6663af0\
              6bf645c93cd1c51512307199c80e84908916d983b34af77205f90851a657ee27"
         );
         assert_eq!(
-            hex::text(generator(inputs).compress().as_bytes()),
+            HEXLOWER.encode(generator(inputs).compress().as_bytes()),
             "222b6b195fe84b1652badb6f6a3ae3d24341e7306967f0b8115b40d5698c7e56"
         );
     }
@@ -186,15 +195,15 @@ mod tests {
     #[test]
     fn shares_and_key_are_those_of_the_draft() {
         let (a, b) = (end(Y_A), end(Y_B));
-        assert_eq!(hex::text(a.share()), SHARE_A);
-        assert_eq!(hex::text(b.share()), SHARE_B);
+        assert_eq!(HEXLOWER.encode(a.share()), SHARE_A);
+        assert_eq!(HEXLOWER.encode(b.share()), SHARE_B);
         // The draft's vectors carry associated data, which our handshake leaves empty.
-        let session = hex::bytes(SESSION);
+        let session = bytes(SESSION);
         let transcript: [(&[u8; 32], &[u8]); 2] = [(a.share(), b"ADa"), (b.share(), b"ADb")];
         let of_a = a.finish(&session, b.share(), &transcript);
         let of_b = b.finish(&session, a.share(), &transcript);
-        assert_eq!(of_a.map(|key| hex::text(&key[..])).as_deref(), Some(KEY));
-        assert_eq!(of_b.map(|key| hex::text(&key[..])).as_deref(), Some(KEY));
+        assert_eq!(of_a.map(|key| HEXLOWER.encode(&key[..])).as_deref(), Some(KEY));
+        assert_eq!(of_b.map(|key| HEXLOWER.encode(&key[..])).as_deref(), Some(KEY));
     }
 
     #[test]
@@ -211,11 +220,11 @@ mod tests {
         let end = end(Y_A);
         for share in [
             // Appendix B.3.11: no element, and the neutral one.
-            hex::array("2b3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a51c"),
+            array("2b3c6b8c4f3800e7aef6864025b4ed79bd599117e427c41bd47d93d654b4a51c"),
             [0; 32],
             // Encodings that are not canonical: all ones, and the field's prime.
             [0xff; 32],
-            hex::array("edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+            array("edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
         ] {
             assert!(end.finish_as_initiator(b"s", &share).is_none(), "{share:?}");
             assert!(end.finish_as_responder(b"s", &share).is_none(), "{share:?}");
@@ -228,7 +237,7 @@ mod tests {
         for (length, prefix) in [(0, "00"), (127, "7f"), (128, "8001"), (300, "ac02")] {
             let mut text = Vec::new();
             push_with_length(&mut text, &vec![7; length]);
-            assert_eq!(hex::text(&text[..text.len() - length]), prefix);
+            assert_eq!(HEXLOWER.encode(&text[..text.len() - length]), prefix);
         }
     }
 }

@@ -39,7 +39,7 @@ impl Entropy for OsEntropy {
     }
 }
 
-/// So many bytes that nobody can guess.
+/// So many bytes of the operating system's generator.
 ///
 /// # Panics
 ///

@@ -9,7 +9,6 @@ mod cpace;
 #[cfg(target_os = "linux")]
 pub mod driver;
 mod entropy;
-mod hex;
 pub mod keys;
 pub mod noise;
 pub mod passphrase;

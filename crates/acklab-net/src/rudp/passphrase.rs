@@ -27,7 +27,7 @@ pub enum PassphraseError {
 }
 
 impl Passphrase {
-    /// Four words that nobody can guess.
+    /// Four words at random.
     pub fn generate() -> Self {
         let random = Zeroizing::new(random::<8>());
         let mut bits = u64::from_le_bytes(*random);

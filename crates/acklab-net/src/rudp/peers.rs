@@ -98,7 +98,7 @@ impl KnownPeers {
         self.0.insert(key, name.to_owned());
     }
 
-    /// What that key's owner is called here; `None` for a stranger.
+    /// What that key's owner is called here; `None`: it is not known.
     pub fn name(&self, key: &PublicKey) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }
@@ -108,7 +108,7 @@ impl KnownPeers {
         self.0.len()
     }
 
-    /// Whether there is nobody.
+    /// Whether no peer is known.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -228,18 +228,14 @@ mod tests {
     #[test]
     fn a_list_that_others_may_change_is_refused_with_the_way_out() {
         use std::os::unix::fs::PermissionsExt as _;
-        let name = format!(
-            "acklab-peers-{}",
-            super::super::hex::text(&super::super::entropy::random::<8>())
-        );
-        let path = std::env::temp_dir().join(name);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("known-peers");
         fs::write(&path, format!("alice {}\n", key(1))).unwrap();
         let read = |mode| {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             KnownPeers::read(&path)
         };
         let (open, shared) = (read(0o666), read(0o644));
-        fs::remove_file(&path).unwrap();
         let said = open.unwrap_err().to_string();
         assert!(said.contains("mode 666") && said.contains("chmod go-w"), "{said}");
         assert_eq!(shared.unwrap().len(), 1, "everybody may read it");

@@ -125,7 +125,7 @@ impl Socket {
         bind(fd.as_raw_fd(), &SockaddrStorage::from(address))?;
         let udp = UdpSocket::from(fd);
         let state = UdpSocketState::new(UdpSockRef::from(&udp))?;
-        // quinn-udp asks for a time stamp of every packet; nobody here reads it.
+        // quinn-udp asks for a time stamp of every packet, which is not read here.
         let _ = setsockopt(&udp, sockopt::ReceiveTimestampns, &false);
         let bound = udp.local_addr()?;
         Ok(Self { udp, state, bound })
@@ -340,17 +340,17 @@ mod tests {
     #[test]
     fn what_a_path_refuses_is_lost_and_the_socket_goes_on() {
         let (from, to) = (loopback(Ipv4Addr::LOCALHOST), loopback(Ipv4Addr::LOCALHOST));
-        let nobody = loopback(Ipv4Addr::LOCALHOST).local();
+        let unbound = loopback(Ipv4Addr::LOCALHOST).local();
         let send = |remote: SocketAddr, bytes: &[u8]| {
             let addrs = PathAddrs { local: from.local(), remote };
             from.send(addrs, Ecn::NotEct, bytes, bytes.len().max(1))
         };
-        // Too large for any IP packet; a loopback source cannot leave the machine; a port where nobody
+        // Too large for any IP packet; a loopback source cannot leave the machine; a port where no socket
         // listens makes ICMP come back.
         assert_eq!(send(to.local(), &vec![0; 70_000]), Sent::Lost);
         assert_eq!(send("192.0.2.1:9".parse().unwrap(), b"x"), Sent::Lost);
-        assert_eq!(send(nobody, b"x"), Sent::Taken);
-        from.receive(&mut Batch::default(), |_, _, _| panic!("nobody has sent anything"));
+        assert_eq!(send(unbound, b"x"), Sent::Taken);
+        from.receive(&mut Batch::default(), |_, _, _| panic!("nothing was sent"));
         assert_eq!(send(to.local(), b"still here"), Sent::Taken);
         assert_eq!(gather(&to, 1)[0].2, b"still here");
     }

@@ -4,6 +4,7 @@
 //! hash of the file (the BLAKE3 paper, section 2.1: the left subtree of a tree is the largest power of
 //! two of its chunks). Whoever has both can check a file piece by piece and as a whole.
 
+use acklab_rudp::ranges::RangeSet;
 use blake3::Hasher;
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 
@@ -23,6 +24,16 @@ pub fn chunks(size: u64) -> u64 {
 /// Bytes of chunk `number` of a file of `size` bytes.
 pub fn chunk_len(size: u64, number: u64) -> u64 {
     size.saturating_sub(number * CHUNK).min(CHUNK)
+}
+
+/// The chunks below `end` that are in none of the sets.
+pub fn outside<const N: usize>(end: u64, sets: [&RangeSet; N]) -> RangeSet {
+    let mut rest = RangeSet::new();
+    rest.insert(0..end);
+    for range in sets.into_iter().flat_map(RangeSet::iter) {
+        rest.remove(range);
+    }
+    rest
 }
 
 /// BLAKE3 of the bytes of one chunk.
@@ -181,6 +192,16 @@ mod tests {
             tree.push(zeros(number, chunk_len(content.len() as u64, number), 3));
         }
         assert_eq!(tree.root(), *blake3::hash(&content).as_bytes());
+    }
+
+    #[test]
+    fn what_is_outside_of_two_sets_is_what_neither_holds() {
+        let (mut held, mut holes) = (RangeSet::new(), RangeSet::new());
+        held.insert(0..3);
+        held.insert(10..12);
+        holes.insert(2..5);
+        assert_eq!(outside(20, [&held, &holes]).iter().collect::<Vec<_>>(), [5..10, 12..20]);
+        assert_eq!(outside(2, [&held]).total() + outside(0, []).total(), 0);
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Inlet {
         let end = self.blocks.front()?.len().min(start + most);
         self.len -= end - start;
         self.used = end;
-        // The block itself goes with the next call, when nobody looks at it any more.
+        // The block itself goes with the next call, when it is not borrowed any more.
         self.blocks.front().map(|block| &block[start..end])
     }
 

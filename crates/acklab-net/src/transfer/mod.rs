@@ -10,13 +10,10 @@ pub mod inlet;
 pub mod journal;
 pub mod limit;
 pub mod name;
-pub mod ranges;
 pub mod receive;
 pub mod receiver;
 pub mod record;
 pub mod report;
-#[cfg(test)]
-mod scratch;
 pub mod send;
 pub mod sender;
 pub mod source;

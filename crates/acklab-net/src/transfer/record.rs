@@ -5,9 +5,11 @@
 //! Everything is checked while it is read; what is left for the state machines is whether a record may
 //! come now.
 
+use acklab_rudp::ranges::RangeSet;
+use acklab_rudp::wire::{Malformed, Reader, Writer, varint};
+
 use super::chunk::{CHUNKS_MAX, Value, chunks};
 use super::name::{PATH_MAX, shown};
-use super::ranges::Ranges;
 
 /// The version that is spoken.
 pub const VERSION: u8 = 2;
@@ -20,6 +22,12 @@ pub const REASON_MAX: usize = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Broken(pub &'static str);
+
+impl From<Malformed> for Broken {
+    fn from(_: Malformed) -> Self {
+        Self("a record ends within a field")
+    }
+}
 
 /// A transfer, the same for every run of the same command.
 pub type TransferId = [u8; 16];
@@ -60,7 +68,7 @@ pub struct Entry {
     /// Bytes; 0 unless it is a file.
     pub size: u64,
     /// Chunks that are holes.
-    pub holes: Ranges,
+    pub holes: RangeSet,
     /// As the peer gave it; not to be used before `Name::new` has seen it.
     pub path: Vec<u8>,
 }
@@ -122,14 +130,14 @@ pub enum Record {
         /// Which entry.
         index: u64,
         /// Verified chunks.
-        chunks: Ranges,
+        chunks: RangeSet,
     },
     /// Chunks that are in the journal.
     Confirm {
         /// Which entry.
         index: u64,
         /// Which chunks.
-        chunks: Ranges,
+        chunks: RangeSet,
     },
     /// A file stands under its name.
     Stored {
@@ -150,7 +158,7 @@ pub enum Record {
         /// Which entry.
         index: u64,
         /// Which chunks.
-        chunks: Ranges,
+        chunks: RangeSet,
     },
     /// Everything is stored or refused.
     Finished {
@@ -213,7 +221,7 @@ impl Record {
             | Self::Confirm { index, chunks }
             | Self::Bad { index, chunks } => {
                 put_varint(out, *index);
-                chunks.put(out);
+                put_chunks(out, chunks);
             }
             Self::Stored { index, held } => {
                 put_varint(out, *index);
@@ -232,59 +240,53 @@ impl Record {
 
     /// The record at the start of `input` and its length; `None` where more bytes are needed.
     pub fn parse(input: &[u8]) -> Result<Option<(Self, usize)>, Broken> {
-        let mut rest = input;
-        let Some((&number, after)) = rest.split_first() else { return Ok(None) };
-        rest = after;
+        let mut rest = Reader::new(input);
+        let Ok(number) = rest.u8() else { return Ok(None) };
         if !matches!(number, 1..=6 | 17..=23) {
             return Err(Broken("a record has an unknown type"));
         }
-        let Ok(len) = take_varint(&mut rest) else { return Ok(None) };
+        let Ok(len) = rest.varint() else { return Ok(None) };
         if len > RECORD_MAX {
             return Err(Broken("a record is longer than 1 MiB"));
         }
-        let Some((mut fields, after)) = rest.split_at_checked(len as usize) else {
-            return Ok(None);
-        };
+        let Ok(fields) = rest.take(len) else { return Ok(None) };
+        let mut fields = Reader::new(fields);
         let record = Self::take(number, &mut fields)?;
         if !fields.is_empty() {
             return Err(Broken("a record is longer than its fields"));
         }
-        Ok(Some((record, input.len() - after.len())))
+        Ok(Some((record, input.len() - rest.remaining())))
     }
 
-    fn take(number: u8, input: &mut &[u8]) -> Result<Self, Broken> {
+    fn take(number: u8, input: &mut Reader<'_>) -> Result<Self, Broken> {
         Ok(match number {
             1 => Self::Hello {
-                version: take_byte(input)?,
+                version: input.u8()?,
                 asks: take_bool(input)?,
-                transfer: take_array(input)?,
-                count: take_varint(input)?,
-                bytes: take_varint(input)?,
-                data: take_varint(input)?,
+                transfer: *input.array()?,
+                count: input.varint()?,
+                bytes: input.varint()?,
+                data: input.varint()?,
             },
             2 => Self::Entry(Entry::take(input)?),
-            3 => Self::Chunk {
-                index: take_varint(input)?,
-                chunk: take_varint(input)?,
-                len: take_varint(input)?,
-            },
-            4 => Self::Root {
-                index: take_varint(input)?,
-                size: take_varint(input)?,
-                hash: take_array(input)?,
-            },
-            5 => Self::Drop { index: take_varint(input)? },
+            3 => {
+                Self::Chunk { index: input.varint()?, chunk: input.varint()?, len: input.varint()? }
+            }
+            4 => {
+                Self::Root { index: input.varint()?, size: input.varint()?, hash: *input.array()? }
+            }
+            5 => Self::Drop { index: input.varint()? },
             6 => Self::Done,
-            17 => Self::Welcome { version: take_byte(input)?, held: take_bool(input)? },
-            18 => Self::Have { index: take_varint(input)?, chunks: take_chunks(input)? },
-            19 => Self::Confirm { index: take_varint(input)?, chunks: take_chunks(input)? },
-            20 => Self::Stored { index: take_varint(input)?, held: take_bool(input)? },
+            17 => Self::Welcome { version: input.u8()?, held: take_bool(input)? },
+            18 => Self::Have { index: input.varint()?, chunks: take_chunks(input, CHUNKS_MAX)? },
+            19 => Self::Confirm { index: input.varint()?, chunks: take_chunks(input, CHUNKS_MAX)? },
+            20 => Self::Stored { index: input.varint()?, held: take_bool(input)? },
             21 => Self::Refused {
-                index: take_varint(input)?,
-                reason: shown(take_bytes(input, input.len().min(REASON_MAX))?),
+                index: input.varint()?,
+                reason: shown(input.take(input.remaining().min(REASON_MAX) as u64)?),
             },
-            22 => Self::Bad { index: take_varint(input)?, chunks: take_chunks(input)? },
-            _ => Self::Finished { stored: take_varint(input)?, refused: take_varint(input)? },
+            22 => Self::Bad { index: input.varint()?, chunks: take_chunks(input, CHUNKS_MAX)? },
+            _ => Self::Finished { stored: input.varint()?, refused: input.varint()? },
         })
     }
 }
@@ -297,31 +299,31 @@ impl Entry {
         out.extend_from_slice(&self.mtime.seconds.to_be_bytes());
         put_varint(out, u64::from(self.mtime.nanos));
         put_varint(out, self.size);
-        self.holes.put(out);
+        put_chunks(out, &self.holes);
         out.extend_from_slice(&self.path);
     }
 
-    fn take(input: &mut &[u8]) -> Result<Self, Broken> {
-        let index = take_varint(input)?;
-        let kind = match take_byte(input)? {
+    fn take(input: &mut Reader<'_>) -> Result<Self, Broken> {
+        let index = input.varint()?;
+        let kind = match input.u8()? {
             0 => Kind::File,
             1 => Kind::Directory,
             2 => Kind::DirectoryEnd,
             3 => Kind::Stream,
             _ => return Err(Broken("an entry is neither a file nor a directory")),
         };
-        let mode = take_varint(input)? as u32 & 0o7777;
-        let seconds = i64::from_be_bytes(take_array(input)?);
-        let nanos = take_varint(input)?;
+        let mode = input.varint()? as u32 & 0o7777;
+        let seconds = i64::from_be_bytes(*input.array()?);
+        let nanos = input.varint()?;
         if nanos >= 1_000_000_000 {
             return Err(Broken("a time has more than a second of nanoseconds"));
         }
-        let size = take_varint(input)?;
+        let size = input.varint()?;
         if chunks(size) > CHUNKS_MAX || (kind != Kind::File && size > 0) {
             return Err(Broken("an entry's size is not possible"));
         }
-        let holes = Ranges::take(input, chunks(size))?;
-        let path = take_bytes(input, input.len())?.to_vec();
+        let holes = take_chunks(input, chunks(size))?;
+        let path = input.rest().to_vec();
         if path.len() > PATH_MAX {
             return Err(Broken("a path is longer than 4096 bytes"));
         }
@@ -331,15 +333,10 @@ impl Entry {
 }
 
 /// Appends a varint; what does not fit becomes the largest.
-pub(super) fn put_varint(out: &mut Vec<u8>, value: u64) {
-    match value {
-        0..0x40 => out.push(value as u8),
-        0x40..0x4000 => out.extend_from_slice(&(value as u16 | 0x4000).to_be_bytes()),
-        0x4000..0x4000_0000 => {
-            out.extend_from_slice(&(value as u32 | 0x8000_0000).to_be_bytes());
-        }
-        _ => out.extend_from_slice(&(value | 0xc000_0000_0000_0000).to_be_bytes()),
-    }
+fn put_varint(out: &mut Vec<u8>, value: u64) {
+    let (value, start) = (value.min(varint::MAX), out.len());
+    out.resize(start + varint::len(value), 0);
+    Writer::new(&mut out[start..]).put_varint(value);
 }
 
 fn put_varints<const N: usize>(out: &mut Vec<u8>, values: [u64; N]) {
@@ -348,50 +345,48 @@ fn put_varints<const N: usize>(out: &mut Vec<u8>, values: [u64; N]) {
     }
 }
 
-pub(super) fn take_varint(input: &mut &[u8]) -> Result<u64, Broken> {
-    let first = *input.first().ok_or(SHORT)?;
-    let bytes = take_bytes(input, 1 << (first >> 6))?;
-    let value =
-        bytes[1..].iter().fold(u64::from(first & 0x3f), |sum, &byte| sum << 8 | u64::from(byte));
-    Ok(value)
-}
-
-fn take_bytes<'a>(input: &mut &'a [u8], len: usize) -> Result<&'a [u8], Broken> {
-    let (bytes, rest) = input.split_at_checked(len).ok_or(SHORT)?;
-    *input = rest;
-    Ok(bytes)
-}
-
-fn take_array<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], Broken> {
-    let (bytes, rest) = input.split_first_chunk().ok_or(SHORT)?;
-    *input = rest;
-    Ok(*bytes)
-}
-
-fn take_byte(input: &mut &[u8]) -> Result<u8, Broken> {
-    take_array::<1>(input).map(|[byte]| byte)
-}
-
-fn take_bool(input: &mut &[u8]) -> Result<bool, Broken> {
-    match take_byte(input)? {
+fn take_bool(input: &mut Reader<'_>) -> Result<bool, Broken> {
+    match input.u8()? {
         0 => Ok(false),
         1 => Ok(true),
         _ => Err(Broken("a flag is neither 0 nor 1")),
     }
 }
 
-fn take_chunks(input: &mut &[u8]) -> Result<Ranges, Broken> {
-    Ranges::take(input, CHUNKS_MAX)
+/// Appends the number of ranges, then for each the gap before it and its length.
+fn put_chunks(out: &mut Vec<u8>, chunks: &RangeSet) {
+    put_varint(out, chunks.len() as u64);
+    let mut at = 0;
+    for range in chunks.iter() {
+        put_varints(out, [range.start - at, range.end - range.start]);
+        at = range.end;
+    }
 }
 
-const SHORT: Broken = Broken("a record ends within a field");
+/// Reads what [`put_chunks`] wrote; numbers must be below `end`.
+fn take_chunks(input: &mut Reader<'_>, end: u64) -> Result<RangeSet, Broken> {
+    let count = input.varint()?;
+    let mut chunks = RangeSet::new();
+    let mut at = 0_u64;
+    for index in 0..count {
+        let (gap, len) = (input.varint()?, input.varint()?);
+        let start = at.checked_add(gap).filter(|_| index == 0 || gap > 0);
+        let range = start.and_then(|start| Some(start..start.checked_add(len)?));
+        let range = range
+            .filter(|range| !range.is_empty() && range.end <= end)
+            .ok_or(Broken("a list of chunks is out of order or too long"))?;
+        at = range.end;
+        chunks.insert(range);
+    }
+    Ok(chunks)
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn samples() -> Vec<Record> {
-        let mut some = Ranges::default();
+        let mut some = RangeSet::default();
         some.insert(0..3);
         some.insert(70..20_000);
         let entry = Entry {
@@ -419,7 +414,7 @@ mod tests {
             Record::Done,
             Record::Welcome { version: 1, held: false },
             Record::Have { index: 0, chunks: some.clone() },
-            Record::Confirm { index: 0, chunks: Ranges::default() },
+            Record::Confirm { index: 0, chunks: RangeSet::default() },
             Record::Stored { index: 3, held: true },
             Record::Refused { index: 3, reason: "no room".to_owned() },
             Record::Bad { index: 3, chunks: some },
@@ -458,6 +453,13 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn lists_of_chunks_that_lie_are_refused() {
+        for bytes in [&[1_u8, 0, 0][..], &[2, 0, 1, 0, 1], &[1, 5, 6], &[1, 0], &[200]] {
+            assert!(take_chunks(&mut Reader::new(bytes), 10).is_err(), "{bytes:?}");
         }
     }
 

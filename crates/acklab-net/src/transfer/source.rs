@@ -5,12 +5,12 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use acklab_rudp::ranges::RangeSet;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::{Whence, lseek};
 
 use super::chunk::{CHUNK, chunks};
-use super::ranges::Ranges;
 use super::walk::Facts;
 
 /// Holes that are told to the receiver; what is beyond is sent as zeros.
@@ -26,7 +26,7 @@ pub struct Source {
 impl Source {
     /// Opens a regular file; it must not be a link by now.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // Non-blocking, so that a pipe that took the file's place stops nobody.
+        // Non-blocking, so that a pipe that took the file's place does not stop the thread.
         let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
         let metadata = file.metadata()?;
@@ -51,15 +51,15 @@ impl Source {
     }
 
     /// The chunks that lie wholly in holes.
-    pub fn holes(&self) -> io::Result<Ranges> {
-        let mut holes = Ranges::default();
+    pub fn holes(&self) -> io::Result<RangeSet> {
+        let mut holes = RangeSet::default();
         let size = self.facts.size;
         // st_blocks counts 512 bytes whatever the file system's blocks are.
         if self.file.metadata()?.blocks() * 512 >= size {
             return Ok(holes);
         }
         let mut at = 0;
-        while at < size && holes.parts() < HOLES_MAX {
+        while at < size && holes.len() < HOLES_MAX {
             let hole = match lseek(&self.file, at as i64, Whence::SeekHole) {
                 Ok(hole) => hole as u64,
                 Err(Errno::ENXIO | Errno::EINVAL) => break,

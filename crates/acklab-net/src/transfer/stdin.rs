@@ -47,7 +47,7 @@ impl Input {
                 }
                 wake();
             }
-            // The end is that nobody is left to send.
+            // The reader sees the end when no sender is left.
             drop(sender);
             wake();
         });

@@ -8,13 +8,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use data_encoding::HEXLOWER;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, futimens, mkdirat};
@@ -67,7 +67,7 @@ pub enum StoreError {
 }
 
 impl Directory {
-    /// Opens DIR and makes it where it is not there. `keep` refuses to replace files;
+    /// Opens DIR and makes it where it is not there. `keep` refuses to replace files.
     pub fn open(path: &Path, keep: bool) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Folder { path: path.to_owned(), source };
         fs::create_dir_all(path).map_err(failed)?;
@@ -103,7 +103,7 @@ impl Directory {
     pub fn begin(&self, transfer: TransferId, resume: bool) -> Result<Store, StoreError> {
         let failed = |errno: Errno| self.failed(errno);
         let parts = folder_at(&self.0.root, OsStr::new(PART_FOLDER)).map_err(failed)?;
-        let folder = OsString::from(hex(&transfer));
+        let folder = OsString::from(HEXLOWER.encode(&transfer));
         let held = fstatat(&parts, &*folder, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
         let folder = folder_at(&parts, &folder).map_err(failed)?;
         let mut running = self.running();
@@ -160,6 +160,11 @@ impl Store {
     /// Whether something of this transfer was here when it began.
     pub fn held(&self) -> bool {
         self.held
+    }
+
+    /// Which transfer.
+    pub fn transfer(&self) -> &TransferId {
+        &self.transfer
     }
 
     /// The folder's options.
@@ -245,12 +250,12 @@ impl Store {
 
     /// Opens a file's data, from the start or as it was left.
     pub fn open_part(&self, id: &FileId, fresh: bool) -> io::Result<File> {
-        Ok(file_at(&self.folder, OsStr::new(&hex(id)), fresh)?.into())
+        Ok(file_at(&self.folder, OsStr::new(&part_name(id)), fresh)?.into())
     }
 
     /// Length of an unfinished file's data, where there are any.
     pub fn part_len(&self, id: &FileId) -> Option<u64> {
-        let stat = fstatat(&self.folder, hex(id).as_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
+        let stat = fstatat(&self.folder, part_name(id).as_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
         stat.ok().map(|stat| stat.st_size as u64)
     }
 
@@ -266,13 +271,13 @@ impl Store {
 
     /// Bytes of the disk that the data of an unfinished file take.
     pub fn part_bytes(&self, id: &FileId) -> u64 {
-        let stat = fstatat(&self.folder, hex(id).as_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
+        let stat = fstatat(&self.folder, part_name(id).as_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
         stat.map_or(0, |stat| stat.st_blocks as u64 * 512)
     }
 
     /// Forgets what there is of a file.
     pub fn remove_part(&self, id: &FileId) {
-        for name in [hex(id), journal_name(id)] {
+        for name in [part_name(id), journal_name(id)] {
             let _ = unlinkat(&self.folder, name.as_str(), UnlinkatFlags::NoRemoveDir);
         }
     }
@@ -282,14 +287,15 @@ impl Store {
     pub fn place(&mut self, id: &FileId, as_what: &Finish<'_>) -> io::Result<()> {
         let &Finish { name, size, mode, mtime, journal } = as_what;
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let file = openat(&self.folder, hex(id).as_str(), flags, Mode::empty())?;
+        let file = openat(&self.folder, part_name(id).as_str(), flags, Mode::empty())?;
         if fstat(&file)?.st_size != size as i64 {
             return Err(io::Error::other("its data were altered"));
         }
         fchmod(&file, permissions(mode))?;
         mtime.map_or(Ok(()), |mtime| set_time(&file, mtime))?;
         let named = !name.parent().is_empty();
-        let (folder, part, keep) = (self.folder.try_clone()?, hex(id), self.directory.keeps());
+        let (folder, part, keep) =
+            (self.folder.try_clone()?, part_name(id), self.directory.keeps());
         self.within(name, |parent, last| {
             let before = if named { Some(open_up(parent)?) } else { None };
             let outcome = if keep {
@@ -317,7 +323,7 @@ impl Store {
     /// The transfer is over: nothing of it stays in the folder of unfinished files.
     pub fn end(&self) -> io::Result<()> {
         self.check_owner().map_err(io::Error::other)?;
-        let folder = hex(&self.transfer);
+        let folder = HEXLOWER.encode(&self.transfer);
         let path = self.directory.0.path.join(PART_FOLDER).join(&folder);
         for entry in fs::read_dir(path)? {
             unlinkat(&self.folder, &*entry?.file_name(), UnlinkatFlags::NoRemoveDir)?;
@@ -451,15 +457,12 @@ fn list_record(id: &FileId) -> [u8; LIST_RECORD] {
     record
 }
 
-fn journal_name(id: &FileId) -> String {
-    hex(id) + ".journal"
+fn part_name(id: &FileId) -> String {
+    HEXLOWER.encode(id)
 }
 
-fn hex(id: &[u8; 16]) -> String {
-    id.iter().fold(String::with_capacity(40), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+fn journal_name(id: &FileId) -> String {
+    part_name(id) + ".journal"
 }
 
 /// What a file's data is called while it is not complete: the hash of all that tells it from others.

@@ -82,7 +82,7 @@ impl Syncing {
             let outcome = what.sync(&root);
             // A descriptor of the list of stored files holds its lock: closed before the outcome is known.
             drop((what, root));
-            // Whoever waited may be gone.
+            // The receiver may be gone.
             let _ = tell.send(outcome);
             wake();
         });
@@ -106,11 +106,10 @@ mod tests {
     use std::fs::File;
 
     use super::*;
-    use crate::transfer::scratch::Scratch;
 
     #[test]
     fn few_changes_are_synced_one_by_one_and_many_at_once() {
-        let scratch = Scratch::new("sync");
+        let scratch = tempfile::tempdir().expect("a folder");
         let root: OwnedFd = File::open(scratch.path()).expect("the folder").into();
         let mut unsynced = Unsynced::default();
         assert!(unsynced.is_empty());
@@ -127,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_thread_calls_when_it_is_done_and_tells_what_went_wrong() {
-        let scratch = Scratch::new("thread");
+        let scratch = tempfile::tempdir().expect("a folder");
         let root: OwnedFd = File::open(scratch.path()).expect("the folder").into();
         let mut syncing = Syncing::default();
         for synced in [true, false] {
@@ -140,7 +139,7 @@ mod tests {
             }
             let (wake, woken) = channel();
             let clone = root.try_clone().expect("a descriptor");
-            syncing.start(unsynced, clone, move || wake.send(()).expect("somebody waits"));
+            syncing.start(unsynced, clone, move || wake.send(()).expect("the test waits"));
             assert!(!syncing.is_idle());
             woken.recv().expect("a call");
             assert_eq!(syncing.poll().map(|outcome| outcome.is_ok()), Some(synced));

@@ -185,11 +185,10 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::transfer::scratch::Scratch;
 
     #[test]
     fn a_tree_is_walked_in_order_and_folders_end_after_what_they_hold() {
-        let scratch = Scratch::new("walk");
+        let scratch = tempfile::tempdir().expect("a folder");
         let root = scratch.path().join("top");
         fs::create_dir_all(root.join("b/empty")).expect("folders");
         fs::write(root.join("b/x"), b"12").expect("a file");

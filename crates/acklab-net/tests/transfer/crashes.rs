@@ -13,7 +13,7 @@ use acklab_net::transfer::send::End;
 use crate::ends::{Receiver, Scratch, Sender, Told, errand, same, send_to};
 use crate::mounts::{private, run, text};
 
-/// An ext4 of its own, in the mount namespace of the calling thread.
+/// An ext4 in the mount namespace of the calling thread.
 struct Disk {
     image: PathBuf,
     at: PathBuf,
@@ -99,7 +99,7 @@ enum When {
 
 fn power_cut(flags: &'static str, when: When) {
     let run = move || {
-        let scratch = Scratch::new("crash");
+        let scratch = Scratch::new();
         let disk = match Disk::new(&scratch) {
             Ok(disk) => disk,
             Err(why) => {

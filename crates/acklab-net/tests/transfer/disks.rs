@@ -15,7 +15,7 @@ use crate::mounts;
 /// Calls `test` with a scratch folder and a disk of 30 MB.
 fn on_a_small_disk(test: impl FnOnce(&Scratch, PathBuf) + Send + 'static) {
     let run = move || {
-        let scratch = Scratch::new("full");
+        let scratch = Scratch::new();
         match mounts::private().and_then(|()| mounts::small(scratch.join("disk"), 30_000_000)) {
             Ok(disk) => test(&scratch, disk),
             Err(why) => eprintln!("SKIPPED: a full disk: {why}: not permitted here"),
@@ -48,12 +48,12 @@ fn what_came_before_a_disk_was_full_is_kept_and_the_rest_comes_when_there_is_roo
         let filler = fill(&disk);
         let outcome = sender.outcome().expect("an outcome");
         assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
-        assert_eq!(outcome.status.failures, 1);
+        assert_eq!(outcome.status.progress.failures, 1);
         assert!(folder.join(".acklab-part").exists(), "its chunks stay");
         fs::remove_file(filler).expect("room");
         let outcome = send_to(&file, receiver.address);
         assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
-        assert_eq!(outcome.status.failures, 0);
+        assert_eq!(outcome.status.progress.failures, 0);
         assert!(outcome.status.progress.resumed >= 12_000_000, "{outcome:?}");
         assert!(same(&file, &folder.join("x")));
         receiver.stop();
@@ -72,7 +72,7 @@ fn the_room_for_a_file_that_has_begun_is_its_own() {
         sender.wait_for(3_000_000);
         fill(&disk);
         let outcome = sender.outcome().expect("an outcome");
-        assert_eq!(outcome.status.failures, 0, "{outcome:?}");
+        assert_eq!(outcome.status.progress.failures, 0, "{outcome:?}");
         assert!(same(&file, &disk.join("in/x")));
     });
 }
@@ -98,6 +98,6 @@ fn a_transfer_for_which_there_is_no_room_is_refused_before_anything_is_sent() {
         }
         let outcome = send_to(&scratch.join("top"), receiver.address);
         assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
-        assert_eq!((outcome.status.failures, outcome.status.progress.stored), (0, 5));
+        assert_eq!((outcome.status.progress.failures, outcome.status.progress.stored), (0, 5));
     });
 }

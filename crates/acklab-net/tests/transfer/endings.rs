@@ -23,7 +23,7 @@ fn silence(file: PathBuf, outage: Span) -> Rule {
 
 /// Sends 3 MB with an outage at the end.
 fn outage_at_the_end(once: bool, outage: Span) -> (Receiver, Outcome) {
-    let scratch = Scratch::new("end");
+    let scratch = Scratch::new();
     let (file, copy) = (scratch.file("x", 3_000_000, 1), scratch.join("in/x"));
     let receiver = Receiver::new(&scratch.join("in"), once);
     let relay = Relay::new(receiver.address, silence(copy.clone(), outage));
@@ -52,14 +52,14 @@ fn a_sender_that_did_not_hear_the_end_greets_anew_and_is_told() {
 
 #[test]
 fn a_receiver_of_one_transfer_stays_for_a_sender_that_may_not_have_heard_the_end() {
-    let scratch = Scratch::new("stays");
+    let scratch = Scratch::new();
     let (file, folder) = (scratch.file("x", 1_000_000, 2), scratch.join("in"));
     let mut receiver = Receiver::new(&folder, true);
     let relay = Relay::new(receiver.address, silence(folder.join("x"), Span::MAX));
     let mut sender = Sender::new(errand(&file, relay.address));
     let stored = |told| matches!(told, Told::Status(status) if status.stored == 1);
     assert!(receiver.told.iter().any(stored));
-    // Both are gone: nobody says goodbye.
+    // Both are gone: neither says goodbye.
     drop(relay);
     sender.stop().expect("an outcome");
     let ended = receiver.told.iter().find(|told| matches!(told, Told::Ended { .. }));

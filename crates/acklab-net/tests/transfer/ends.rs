@@ -1,10 +1,10 @@
-//! Receivers and senders of transfers in threads of their own, and folders that go with the test.
+//! Receivers and senders of transfers in threads, and folders that go with the test.
 
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, channel};
 use std::thread::{self, JoinHandle};
 
@@ -14,37 +14,26 @@ use acklab_net::transfer::receiver::Received;
 use acklab_net::transfer::send::{self, Errand, ErrandError, Outcome, Secret};
 use acklab_net::transfer::store::Directory;
 use acklab_rudp::{Code, Config};
+use tempfile::TempDir;
 
 /// A folder that goes with the test.
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct Scratch(TempDir);
 
 impl Scratch {
-    pub(crate) fn new(name: &str) -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("acklab-net-{name}-{}-{count}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).expect("a folder");
-        Self(path)
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
     }
 
     pub(crate) fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
-    /// A file of bytes that nobody mistakes for others.
+    /// A file of random bytes.
     pub(crate) fn file(&self, name: &str, len: usize, seed: u64) -> PathBuf {
         let path = self.join(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
         fs::write(&path, content(len, seed)).expect("a file");
         path
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -101,7 +90,7 @@ impl Receiver {
             receive::receive(&reception, &stopped, &mut |news| {
                 let told = match news {
                     receive::News::Listening(bound) => {
-                        addresses.send(bound[0]).expect("somebody waits");
+                        addresses.send(bound[0]).expect("the test waits");
                         return;
                     }
                     receive::News::Opened { .. } => Told::Opened,

@@ -80,7 +80,7 @@ impl Application<Flood> for Until {
         if flood.count >= BURST
             && let Some(begun) = self.begun.take()
         {
-            begun.send(()).expect("somebody waits");
+            begun.send(()).expect("the test waits");
         }
         if self.over.load(Ordering::SeqCst) {
             ControlFlow::Break(())
@@ -183,7 +183,7 @@ fn honest_senders_come_in_whatever_greetings_strangers_send() {
     ];
     let mut out = 0;
     for (what, gate, secret, greetings, rate) in rows {
-        let scratch = Scratch::new("flood");
+        let scratch = Scratch::new();
         for number in 0..8 {
             scratch.file(&format!("{number}"), 1000, number);
         }

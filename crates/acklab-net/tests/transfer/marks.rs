@@ -13,7 +13,7 @@ use crate::relay::{Relay, Seen};
 #[test]
 fn a_network_that_drops_marked_datagrams_costs_the_marks_and_not_the_transfer() {
     for (up, down) in [(true, true), (true, false), (false, true)] {
-        let scratch = Scratch::new("marks");
+        let scratch = Scratch::new();
         let file = scratch.file("x", 5_000_000, 1);
         let mut receiver = Receiver::new(&scratch.join("in"), true);
         let dropped = Arc::new(AtomicU64::new(0));

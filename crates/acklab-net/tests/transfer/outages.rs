@@ -48,7 +48,7 @@ fn across_a_cable(folder: &Path, test: impl FnOnce(SocketAddr) + Send + 'static)
         let (go, plugged) = channel();
         let other = thread::spawn(move || {
             unshare(CloneFlags::CLONE_NEWNET).expect("a namespace");
-            ready.send(gettid()).expect("somebody waits");
+            ready.send(gettid()).expect("the test waits");
             plugged.recv().expect("the cable");
             ip(&format!("addr add {REMOTE}/24 dev far"));
             ip("link set far up");
@@ -79,7 +79,7 @@ fn finish(sender: &mut Sender) -> Outcome {
 
 /// Takes the network from a sender in the middle, until it has found out that it can open no path.
 fn interrupted(down: &'static str, up: &'static str, named: bool) {
-    let scratch = Scratch::new("outage");
+    let scratch = Scratch::new();
     let file = scratch.file("x", 12_000_000, 1);
     let from = file.clone();
     across_a_cable(&scratch.join("in"), move |to| {
@@ -112,7 +112,7 @@ fn a_sender_whose_address_is_gone_for_a_while_goes_on_when_it_is_back() {
 
 #[test]
 fn a_path_that_cannot_be_opened_is_told_and_used_when_it_can() {
-    let scratch = Scratch::new("late");
+    let scratch = Scratch::new();
     let file = scratch.file("x", 8_000_000, 2);
     across_a_cable(&scratch.join("in"), move |to| {
         let mut errand = errand(&file, to);
@@ -131,10 +131,10 @@ fn a_path_that_cannot_be_opened_is_told_and_used_when_it_can() {
 
 #[test]
 fn a_sender_without_any_path_says_so_at_once() {
-    let scratch = Scratch::new("nowhere");
+    let scratch = Scratch::new();
     let file = scratch.file("x", 1000, 3);
     let mut errand = errand(&file, "127.0.0.1:9".parse().expect("an address"));
-    // TEST-NET-1, RFC 5737: nobody has it.
+    // TEST-NET-1, RFC 5737: no host has it.
     errand.paths = vec![("192.0.2.1".parse().expect("an address"), errand.to)];
     let error = Sender::new(errand).outcome().expect_err("no path").to_string();
     assert!(error.contains("192.0.2.1"), "{error}");

@@ -10,7 +10,9 @@ mod samples;
 
 use std::path::Path;
 
-use acklab_lab::report::{Page, diagnose, run};
+use acklab_lab::report::network::NetworkReport;
+use acklab_lab::report::{Block, Page, diagnose, run};
+use acklab_lab::run::run_closely;
 use chromium::Chromium;
 
 /// Loads `page` and returns the document as the browser made it, after the checks that hold for
@@ -144,6 +146,32 @@ fn the_report_of_a_grid_draws_the_figures_of_the_seed() {
     assert_eq!(parts(&dom, "data-drawn=\"yes\"", "</figure>").len(), 3);
     let body = parts(&dom, "<tbody>", "</tbody>");
     assert_eq!(body[0].matches("<tr").count(), 40);
+}
+
+#[test]
+fn the_report_of_a_network_draws_every_figure() {
+    let results = run_closely(&samples::parking_lot());
+    let report = NetworkReport {
+        title: "acklab run network".into(),
+        summary: "a parking lot".into(),
+        network: results.looked().expect("networks are looked at closely"),
+        terms: vec!["rtt", "jain", "cdf"],
+        conditions: vec![("Seed".into(), "1".into())],
+    };
+    let page = report.page();
+    let blocks = page.sections.iter().flat_map(|section| &section.blocks);
+    let figures = blocks.filter(|block| matches!(block, Block::Figure(_))).count();
+    assert_eq!(figures, 3 + 2 * 3 + 4, "of the flows, of two links, distributions");
+    let Some(dom) = loaded("network", &page) else { return };
+    let drawn = parts(&dom, "data-drawn=\"yes\"", "</figure>");
+    assert_eq!(drawn.len(), figures);
+    for figure in drawn {
+        assert!(figure.contains("<svg") && !figure.contains("NaN"), "{figure:.200}");
+    }
+    assert!(dom.contains("Mbit/s of 10 through r1 -&gt; r2, Jain 0."), "no headline");
+    let rows = parts(&dom, "<tbody>", "</tbody>");
+    let rows: Vec<_> = rows.iter().map(|body| body.matches("<tr").count()).collect();
+    assert_eq!(rows, [6, 2, 2], "flows, links, delays");
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! Pages for the browser to load: one of every block, a choice, and hostile names.
 
 use acklab_lab::expected::Expected;
+use acklab_lab::file::ScenarioFile;
+use acklab_lab::plan::Plan;
 use acklab_lab::report::run::{RunCase, RunReport};
 use acklab_lab::report::{
     Arrow, ArrowKind, Block, CapturePoint, Cdf, CdfSeries, Column, ErrorBar, Figure, Fix,
     Histogram, Hold, Host, Ladder, LineSeries, Lines, Mark, Note, Page, Plot, Section, SegmentKind,
     SequenceSegment, Side, Table, TimeSequence, Tone, Verdict,
 };
+use acklab_lab::scenario::Catalog;
 use acklab_papers::scenario::NAGLE_DELACK_FIGURES;
 
 /// A page with every kind of block, shaped like a diagnosis.
@@ -204,6 +207,8 @@ fn lines(scatter: bool) -> Lines {
         series: series.collect(),
         scatter,
         log_x: !scatter,
+        solid: false,
+        areas: usize::from(!scatter),
         intervals: vec![ErrorBar { series: "Linux".into(), x: 100.0, low: 40.0, high: 60.0 }],
     }
 }
@@ -264,4 +269,13 @@ pub(crate) fn grid(delays: &[Vec<f64>]) -> RunReport<'_> {
         terms: vec!["nagle", "delayed-ack", "cdf"],
         conditions: vec![("Seed".into(), "1".into())],
     }
+}
+
+/// Three short replications of the parking lot with two links watched.
+pub(crate) fn parking_lot() -> Plan {
+    let text = include_str!("../../../../scenarios/parking-lot.toml");
+    let text =
+        text.replace("\"r2 -> r3\"", "[\"r1 -> r2\", \"r2 -> r3\"]").replace("\"30s\"", "\"6s\"");
+    let file = ScenarioFile::parse(&text).expect("a file of the repository");
+    file.plan(Catalog(&[])).expect("a plan of it")
 }

@@ -262,7 +262,7 @@ impl Content {
                 self.streams.get(&stream).is_some_and(|stream| stream.redundant)
             }
             Piece::Parcel { parcel, .. } => {
-                self.send_parcels.parcel(parcel).is_some_and(|parcel| parcel.redundant)
+                self.send_parcels.parcel(parcel).is_some_and(SendParcel::is_redundant)
             }
         }
     }

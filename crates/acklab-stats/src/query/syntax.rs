@@ -13,10 +13,8 @@ pub enum Query<S = SignalName> {
     Hypothesis {
         /// What is measured.
         measure: Measure<S>,
-        /// `>=`; else `<=`.
-        at_least: bool,
-        /// p, inside 0..=1.
-        threshold: f64,
+        /// What it is compared with.
+        bound: Bound,
     },
     /// `Pr[bound](path) >= Pr[bound](path)`: is the left the more probable one?
     Comparison {
@@ -25,14 +23,31 @@ pub enum Query<S = SignalName> {
         /// Right of the sign.
         right: Measure<S>,
     },
-    /// `E[bound; runs](max: x)`: what is the mean of a run's extreme?
+    /// `E[bound; runs](max: x)`: what is the mean of a run's maximum, time average, …?
+    /// `E[bound](share: p) <= c`: is it that small?
     Expectation {
         /// How long a run is, and how many.
         window: Window<S>,
-        /// Which extreme.
-        extreme: Extreme,
-        /// Of what.
-        value: Expression<S>,
+        /// A run's value.
+        value: Value<S>,
+        /// What the mean of a share is compared with.
+        bound: Option<Bound>,
+    },
+    /// `quantile[bound; runs](p, max: x)`: what do a run's values stay below with probability p?
+    Quantile {
+        /// How long a run is, and how many.
+        window: Window<S>,
+        /// p, inside 0..1, ends excluded.
+        p: f64,
+        /// A run's value.
+        value: Value<S>,
+    },
+    /// `S[bound; runs](avg: x)`: what is x on average in the long run?
+    SteadyState {
+        /// How long a run is, and how many.
+        window: Window<S>,
+        /// An average or a share, within the times after the warm-up if that is given.
+        value: Value<S>,
     },
     /// `simulate [bound; runs] {x, y} : n : p`: record runs, optionally only those that meet `p`.
     Simulation {
@@ -94,13 +109,65 @@ pub struct Within {
     pub to: f64,
 }
 
-/// Which extreme of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extreme {
+/// `>= c` or `<= c`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    /// `>=`; else `<=`.
+    pub at_least: bool,
+    /// c, inside 0..=1.
+    pub threshold: f64,
+}
+
+/// What a run comes down to: `max: x`, `share[10,20] per drops: x > 3`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value<S = SignalName> {
+    /// How it is reduced to one number.
+    pub reduction: Reduction,
+    /// The times (or values of the clock signal) that count; all of the run without.
+    pub within: Option<Within>,
+    /// The counter whose increments weigh, in place of time.
+    pub per: Option<S>,
+    /// What is reduced: a condition if the reduction is a share, else a number.
+    pub expression: Expression<S>,
+}
+
+/// How one run's course is reduced to one number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reduction {
     /// The largest value.
     Max,
     /// The smallest value.
     Min,
+    /// The last value.
+    Last,
+    /// The average over time, or over what a counter counts.
+    Average,
+    /// The share of time, or of what a counter counts, in which a condition holds.
+    Share,
+    /// The integral over time, or the sum over what a counter counts.
+    Sum,
+    /// The value below which the expression is for this share of time, or of what a counter counts.
+    Quantile(f64),
+}
+
+impl Reduction {
+    /// How it is written, without the share of a quantile.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Max => "max",
+            Self::Min => "min",
+            Self::Last => "last",
+            Self::Average => "avg",
+            Self::Share => "share",
+            Self::Sum => "sum",
+            Self::Quantile(_) => "quantile",
+        }
+    }
+
+    /// Whether a counter may weigh in place of time.
+    pub(crate) fn is_weighted(self) -> bool {
+        !matches!(self, Self::Max | Self::Min | Self::Last)
+    }
 }
 
 /// `: runs : condition`
@@ -116,15 +183,18 @@ impl<S: fmt::Display> fmt::Display for Query<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Probability(measure) => write!(f, "{measure}"),
-            Self::Hypothesis { measure, at_least, threshold } => {
-                write!(f, "{measure} {} ", if *at_least { ">=" } else { "<=" })?;
-                write_number(f, *threshold)
-            }
+            Self::Hypothesis { measure, bound } => write!(f, "{measure} {bound}"),
             Self::Comparison { left, right } => write!(f, "{left} >= {right}"),
-            Self::Expectation { window, extreme, value } => {
-                let extreme = if *extreme == Extreme::Max { "max" } else { "min" };
-                write!(f, "E[{window}]({extreme}: {value})")
+            Self::Expectation { window, value, bound } => {
+                write!(f, "E[{window}]({value})")?;
+                bound.map_or(Ok(()), |bound| write!(f, " {bound}"))
             }
+            Self::Quantile { window, p, value } => {
+                write!(f, "quantile[{window}](")?;
+                write_number(f, *p)?;
+                write!(f, ", {value})")
+            }
+            Self::SteadyState { window, value } => write!(f, "S[{window}]({value})"),
             Self::Simulation { window, values, filter } => {
                 write!(f, "simulate [{window}] {{")?;
                 for (index, value) in values.iter().enumerate() {
@@ -144,6 +214,39 @@ impl<S: fmt::Display> fmt::Display for Query<S> {
 impl<S: fmt::Display> fmt::Display for Measure<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Pr[{}]({})", self.window, self.path)
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.at_least { ">= " } else { "<= " })?;
+        write_number(f, self.threshold)
+    }
+}
+
+impl<S: fmt::Display> fmt::Display for Value<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reduction.name())?;
+        if let Reduction::Quantile(share) = self.reduction {
+            f.write_str("(")?;
+            write_number(f, share)?;
+            f.write_str(")")?;
+        }
+        self.within.map_or(Ok(()), |within| write!(f, "{within}"))?;
+        if let Some(counter) = &self.per {
+            write!(f, " per {counter}")?;
+        }
+        write!(f, ": {}", self.expression)
+    }
+}
+
+impl fmt::Display for Within {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        write_number(f, self.from)?;
+        f.write_str(",")?;
+        write_number(f, self.to)?;
+        f.write_str("]")
     }
 }
 
@@ -167,12 +270,7 @@ impl<S: fmt::Display> fmt::Display for Window<S> {
 impl<S: fmt::Display> fmt::Display for Path<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let interval = |f: &mut fmt::Formatter<'_>, within: &Option<Within>| {
-            let Some(Within { from, to }) = within else { return Ok(()) };
-            f.write_str("[")?;
-            write_number(f, *from)?;
-            f.write_str(",")?;
-            write_number(f, *to)?;
-            f.write_str("]")
+            within.map_or(Ok(()), |within| write!(f, "{within}"))
         };
         match self {
             Self::Eventually(within, goal) => {

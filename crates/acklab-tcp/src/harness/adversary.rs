@@ -261,21 +261,20 @@ fn config(choices: &mut Choices<'_>) -> Config {
     config.receive_buffer = [100, 2_000, 20_000, 65_000][usize::from(choices.below(4))];
     config.mss = [1, 100, 536, 1460, 9000][usize::from(choices.below(5))];
     let bits = choices.byte();
-    config.sack = bits & 1 == 0;
     config.timestamps = bits & 2 == 0;
     config.window_scale = (bits & 4 == 0).then_some(bits >> 4);
-    config.limited_transmit = bits & 8 == 0;
+    config.loss.limited_transmit = bits & 8 == 0;
     config.nagle = choices.one_of(Nagle::ALL);
     if choices.below(4) == 0 {
         config.ack = choices.one_of(&Profile::all());
     }
     config.ecn = choices.flip();
-    config.recovery = choices.one_of(LossRecovery::ALL);
-    config.dup_thresh = 1 + u32::from(choices.below(4));
+    config.loss.recovery = choices.one_of(LossRecovery::ALL);
+    config.loss.dup_thresh = 1 + u32::from(choices.below(4));
     config.congestion = choices.one_of(&Algorithm::all());
     if choices.below(8) == 0 {
         let [idle, interval] = [Span::from_secs(2), Span::from_secs(1)];
-        config.keep_alive = Some(KeepAlive { idle, interval, probes: 3 });
+        config.patience.keep_alive = Some(KeepAlive { idle, interval, probes: 3 });
     }
     config
 }

@@ -4,7 +4,7 @@
 use acklab_core::ack::{Profile, macos};
 use acklab_core::time::Span;
 
-use crate::config::{Config, InitialWindow};
+use crate::config::{Config, InitialWindow, Rto, Window};
 use crate::nagle::Nagle;
 
 /// The systems as words, with what they stand for.
@@ -52,8 +52,8 @@ systems! {
     /// Windows 10, Server 2019 and later: 40 ms (the Internet template: DelayedAckTimeout 40, frequency 2).
     "windows-10" Windows10 => Config {
         // The Internet template: MinRto 300, IW 10.
-        initial_window: InitialWindow::Rfc6928,
-        initial_rto: Span::from_secs(1),
+        window: Window { initial: InitialWindow::Rfc6928, ..Window::BSD },
+        rto: Rto { initial: Span::from_secs(1), ..Rto::WINDOWS_7 },
         ..Config::windows_7(every_second(40))
     };
     /// QNX Neutrino 7.0 (io-pkt, of NetBSD descent): 200 ms, TCP_DELACK_TICKS = hz/5.

@@ -19,6 +19,9 @@ pub(crate) struct Ance {
     /// Replications of each configuration
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(2..=10_000))]
     reps: u64,
+    /// Runs of each row of table 4, under each of five readings
+    #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
+    table4_runs: u64,
     /// Write the tables of what each open parameter decides, as Markdown, instead of the report
     #[arg(long, value_name = "FILE")]
     sensitivity: Option<PathBuf>,
@@ -49,7 +52,7 @@ impl Ance {
             return fs::write(path, text).map_err(|error| Failure::at(path.display(), error));
         }
         folder(&self.out)?;
-        let reproduction = Reproduction::run(self.seed, self.reps, progress)
+        let reproduction = Reproduction::run(self.seed, self.reps, self.table4_runs, progress)
             .map_err(|error| Failure::Unusable(error.to_string()))?;
         bar.finish_and_clear();
         deliver(&reproduction, &self.out, self.format)
@@ -58,6 +61,6 @@ impl Ance {
 
 const EXAMPLES: &str = "\
 Examples:
-  acklab reproduce ance                               figures, table 4 and claims, about a minute
+  acklab reproduce ance                               figures, table 4 and claims, some minutes
   acklab reproduce ance --reps 400 --seed 7 --out out/ance
   acklab reproduce ance --sensitivity docs/ance-sensitivity.md";

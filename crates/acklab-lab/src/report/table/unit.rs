@@ -23,12 +23,12 @@ impl Unit {
         Self { name: name.into(), of: |value| value / 1e6 }
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(in crate::report) fn name(&self) -> &str {
         &self.name
     }
 
     /// `value` in this unit.
-    pub(super) fn of(&self, value: f64) -> f64 {
+    pub(in crate::report) fn of(&self, value: f64) -> f64 {
         (self.of)(value)
     }
 }

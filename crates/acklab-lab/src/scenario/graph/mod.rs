@@ -3,6 +3,7 @@
 //! [`crate::network_file`] reads and checks the file, [`model`] makes a world of it, [`recorder`]
 //! measures what the shared recorder of queues and flows does not: messages, exchanges, datagrams.
 
+mod closely;
 mod model;
 mod recorder;
 
@@ -10,12 +11,14 @@ use std::fmt;
 
 use acklab_core::event::Interest;
 use acklab_core::time::{Span, Time};
-use acklab_sim::World;
+use acklab_sim::{Observer, World};
 
+use self::closely::Closely;
 use self::recorder::GraphRecorder;
 use super::network::NetworkRecorder;
 use super::network_signals::{Source, follow, of_flows, of_network};
 use super::{Capture, Declaration, Replication, Scenario};
+use crate::monitor::{NetworkMonitor, NetworkRecord};
 use crate::network_file::{self, NetworkFile, Traffic};
 use crate::parameter::{DURATION, Kind, Parameter, SetError, Settings};
 use crate::signal::{Segment, Signal, Watch};
@@ -88,6 +91,29 @@ impl Graph {
         let index = self.links.iter().position(|link| Some(*link) == name);
         index.map_or(self.file.watch(), |index| index as u32)
     }
+
+    /// Every link to look at closer: the file's, or the one that was set.
+    fn all_watched(&self, settings: &Settings) -> Vec<u32> {
+        if settings.is_chosen(WATCH) {
+            return vec![self.watched(settings)];
+        }
+        self.file.all_watched().to_vec()
+    }
+
+    fn end(&self, settings: &Settings) -> Time {
+        Time::ZERO + self.duration(settings)
+    }
+
+    /// Lets the flows run up to `end`, and tells of every packet that has left one of `links` by then;
+    /// returns the number of events.
+    fn play<O: Observer>(&self, world: &mut World<O>, seed: u64, end: Time, links: &[u32]) -> u64 {
+        model::open_flows(world, &self.file, seed);
+        world.run_until(end);
+        for link in links {
+            world.tell_departures(*link, end);
+        }
+        world.events()
+    }
 }
 
 /// What all networks have in common.
@@ -100,7 +126,7 @@ const NETWORK: Declaration = Declaration {
     metrics: &recorder::METRICS,
     main_metric: "throughput_bps",
     side_metrics: &["jain", "queue_mean_packets", "drops", "marks", "retransmissions", "timeouts"],
-    terms: &["rtt"],
+    terms: &["rtt", "jain", "cdf"],
     ..Declaration::EMPTY
 };
 
@@ -161,11 +187,30 @@ impl Scenario for Graph {
         for node in model::tapped(&self.file).chain(at) {
             world.tap(node);
         }
-        model::open_flows(&mut world, &self.file, seed);
-        let end = Time::ZERO + self.duration(settings);
-        world.run_until(end);
-        world.tell_departures(watched, end);
-        let events = world.events();
+        let end = self.end(settings);
+        let events = self.play(&mut world, seed, end, &[watched]);
         world.into_observer().finish(end, events)
+    }
+
+    fn run_closely(
+        &self,
+        settings: &Settings,
+        seed: u64,
+        with_courses: bool,
+    ) -> Option<(Replication, NetworkRecord)> {
+        let (end, links) = (self.end(settings), self.all_watched(settings));
+        let network = NetworkRecorder::new(model::watched(&self.file, links[0]), None);
+        let recorder = GraphRecorder::new(network, &self.file, None);
+        let flows = model::watched_flows(&self.file);
+        let senders: Vec<_> = flows.iter().map(|flow| flow.sender.node).collect();
+        let watched = model::watched_links(&self.file, &links);
+        let monitor = NetworkMonitor::new(flows, watched, end, with_courses);
+        let observer = Closely::new(recorder, monitor);
+        let mut world = World::new(self.file.topology(), seed, NetworkMonitor::INTEREST, observer);
+        for node in model::tapped(&self.file).chain(senders) {
+            world.tap(node);
+        }
+        let events = self.play(&mut world, seed, end, &links);
+        Some(world.into_observer().finish(end, events))
     }
 }

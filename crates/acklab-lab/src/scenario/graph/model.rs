@@ -10,6 +10,7 @@ use acklab_sim::peer::Datagrams;
 use acklab_sim::{End, Observer, World, rudp};
 use acklab_tcp::Config;
 
+use crate::monitor::{WatchedFlow, WatchedLink};
 use crate::network_file::{Ends, Flow, NetworkFile, Over, Traffic};
 use crate::scenario::CapturePoint;
 use crate::scenario::network::{Watched, WatchedSender};
@@ -19,15 +20,12 @@ use crate::scenario::network::{Watched, WatchedSender};
 pub(super) fn watched(file: &NetworkFile, link: u32) -> Watched {
     let flows = (0..).zip(file.flows());
     let senders = flows.filter_map(|(index, (from, to, Flow { name, traffic, .. }))| {
-        let (node, ends) = match traffic {
-            Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) => (*from, ends),
-            Traffic::Requests(ends, _) => (*to, ends),
-            Traffic::Datagrams(_) => return None,
-        };
+        let (node, ends) = sender(*from, *to, traffic);
+        let ends = ends?;
         Some(WatchedSender {
             addr: Addr { node, port: port(index) },
             name: name.clone(),
-            wire_factor: f64::from(ends.packet) / ends.payload(),
+            wire_factor: wire_factor(ends),
             mss: ends.unit(),
         })
     });
@@ -37,6 +35,52 @@ pub(super) fn watched(file: &NetworkFile, link: u32) -> Watched {
         senders: senders.collect(),
         period: Span::from_millis(1),
     }
+}
+
+/// Where a flow's data comes from, and how its TCP is set up, if it is one over TCP.
+const fn sender(from: NodeId, to: NodeId, traffic: &Traffic) -> (NodeId, Option<&Ends>) {
+    match traffic {
+        Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) => (from, Some(ends)),
+        Traffic::Requests(ends, _) => (to, Some(ends)),
+        Traffic::Datagrams(_) => (from, None),
+    }
+}
+
+/// Bytes on the wire for each byte of payload.
+fn wire_factor(ends: &Ends) -> f64 {
+    f64::from(ends.packet) / ends.payload()
+}
+
+/// All flows in the order of the file, for a closer look.
+pub(super) fn watched_flows(file: &NetworkFile) -> Vec<WatchedFlow> {
+    let flows = (0..).zip(file.flows());
+    let watched = flows.map(|(index, (from, to, Flow { name, traffic, .. }))| {
+        let (node, ends) = sender(*from, *to, traffic);
+        let [from, to] = [*from, *to].map(|node| file.topology().name(node));
+        let what = match traffic {
+            Traffic::Bulk(..) => "bulk",
+            Traffic::Messages(..) => "messages",
+            Traffic::Requests(..) => "requests",
+            Traffic::Datagrams(_) => "datagrams",
+        };
+        let control = ends.map(|ends| format!(", {}", ends.control()));
+        WatchedFlow {
+            name: name.clone(),
+            words: [format!("{from} → {to}"), format!("{what}{}", control.unwrap_or_default())],
+            sender: Addr { node, port: port(index) },
+            over_tcp: ends.map(|ends| (wire_factor(ends), ends.payload())),
+        }
+    });
+    watched.collect()
+}
+
+/// The links of these indices, for a closer look.
+pub(super) fn watched_links(file: &NetworkFile, links: &[u32]) -> Vec<WatchedLink> {
+    let watched = links.iter().map(|&index| {
+        let link = &file.links()[index as usize];
+        WatchedLink { index, name: link.name.clone(), rate: link.rate }
+    });
+    watched.collect()
 }
 
 /// Where a capture is made: at the ends of the first flow, or where the watched link begins.

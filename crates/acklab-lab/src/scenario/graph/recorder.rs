@@ -63,6 +63,14 @@ impl<'a> GraphRecorder<'a> {
         Self { network, flows: flows.collect(), capture_at }
     }
 
+    /// Bytes of the datagrams that have arrived of the flow that has `port`.
+    pub(super) fn datagram_bytes(&self, port: u16) -> u64 {
+        match flow_at(port).and_then(|flow| self.flows.get(flow)) {
+            Some((_, Own::Datagrams(datagrams))) => datagrams.bytes,
+            _ => 0,
+        }
+    }
+
     /// Ends the recording: the metrics of all flows together and of each, in the order of the file.
     pub(super) fn finish(mut self, end: Time, events: u64) -> Replication {
         let (mut metrics, flows) = self.network.finish(end);

@@ -6,34 +6,14 @@ fn identity(seed: u8) -> Identity {
     Identity::from_private(Zeroizing::new([seed; KEY]))
 }
 
-/// A folder of this test's own, removed with it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        let name = format!("acklab-keys-{}", hex::text(&random::<8>()));
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self) -> PathBuf {
-        self.0.join("identity")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn the_public_key_of_a_private_one_is_that_of_rfc_7748() {
     // Section 6.1, Alice.
-    let private = hex::array("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a");
+    let private = "77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a";
     let public = "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a";
-    assert_eq!(hex::text(&Identity::from_private(Zeroizing::new(private)).public().0), public);
+    let private = HEXLOWER.decode(private.as_bytes()).unwrap().try_into().unwrap();
+    let identity = Identity::from_private(Zeroizing::new(private));
+    assert_eq!(HEXLOWER.encode(&identity.public().0), public);
 }
 
 #[test]
@@ -61,7 +41,7 @@ fn the_text_of_a_key_is_that_of_version_1() {
 fn every_slip_of_the_pen_is_found() {
     let text = identity(1).public().to_string();
     for at in "acklab1".len()..text.len() {
-        for letter in *BASE32 {
+        for letter in *b"abcdefghijklmnopqrstuvwxyz234567" {
             let mut slip = text.clone().into_bytes();
             if slip[at] == letter {
                 continue;
@@ -100,21 +80,22 @@ fn the_private_key_is_not_shown_by_debug() {
 #[cfg(unix)]
 #[test]
 fn an_identity_is_made_once_for_its_owner_alone_and_found_again() {
-    let folder = Folder::new();
-    let made = Identity::load_or_make(&folder.file()).unwrap();
-    assert_eq!(permissions(&fs::metadata(folder.file()).unwrap()), 0o600);
-    let found = Identity::load_or_make(&folder.file()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("identity");
+    let made = Identity::load_or_make(&path).unwrap();
+    assert_eq!(permissions(&fs::metadata(&path).unwrap()), 0o600);
+    let found = Identity::load_or_make(&path).unwrap();
     assert_eq!(found.public(), made.public());
-    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "nothing is left beside it");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
 }
 
 #[test]
 fn of_many_that_make_it_at_once_all_get_the_same_identity() {
-    let folder = Folder::new();
-    let file = folder.file();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("identity");
     let keys: Vec<PublicKey> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
-            .map(|_| scope.spawn(|| Identity::load_or_make(&file).unwrap().public()))
+            .map(|_| scope.spawn(|| Identity::load_or_make(&path).unwrap().public()))
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
@@ -125,20 +106,22 @@ fn of_many_that_make_it_at_once_all_get_the_same_identity() {
 #[test]
 fn an_identity_that_others_can_read_is_refused_with_the_way_out() {
     use std::os::unix::fs::PermissionsExt as _;
-    let folder = Folder::new();
-    Identity::load_or_make(&folder.file()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("identity");
+    Identity::load_or_make(&path).unwrap();
     for mode in [0o640, 0o604, 0o620, 0o666] {
-        fs::set_permissions(folder.file(), fs::Permissions::from_mode(mode)).unwrap();
-        let said = Identity::load_or_make(&folder.file()).unwrap_err().to_string();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let said = Identity::load_or_make(&path).unwrap_err().to_string();
         assert!(said.contains(&format!("mode {mode:03o}")), "{said}");
-        assert!(said.contains(&format!("chmod 600 {}", folder.file().display())), "{said}");
+        assert!(said.contains(&format!("chmod 600 {}", path.display())), "{said}");
     }
 }
 
 #[cfg(unix)]
 #[test]
 fn a_file_that_holds_something_else_is_told_and_left_alone() {
-    let folder = Folder::new();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("identity");
     let good = format!("{PRIVATE}{}", *encode(&[7; KEY]));
     for (content, reason) in [
         (String::new(), "it does not begin with"),
@@ -147,17 +130,17 @@ fn a_file_that_holds_something_else_is_told_and_left_alone() {
         (good.replace(&good[16..18], "!!"), "characters that are in no key"),
         (format!("{}{}", &good[..71], if good.ends_with('a') { 'b' } else { 'a' }), "damaged"),
     ] {
-        let mut file = for_the_owner().open(folder.file()).unwrap();
+        let mut file = for_the_owner().open(&path).unwrap();
         file.write_all(content.as_bytes()).unwrap();
-        let said = Identity::load_or_make(&folder.file()).unwrap_err().to_string();
+        let said = Identity::load_or_make(&path).unwrap_err().to_string();
         assert!(said.contains(reason), "{content:?}: {said}");
         assert!(!said.contains(&good[20..]), "the key is not in what is said");
-        assert_eq!(fs::read(folder.file()).unwrap(), content.as_bytes());
-        fs::remove_file(folder.file()).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), content.as_bytes());
+        fs::remove_file(&path).unwrap();
     }
-    let mut file = for_the_owner().open(folder.file()).unwrap();
+    let mut file = for_the_owner().open(&path).unwrap();
     writeln!(file, " {good} ").unwrap();
-    let identity = Identity::load_or_make(&folder.file()).unwrap();
+    let identity = Identity::load_or_make(&path).unwrap();
     assert_eq!(identity.public(), Identity::from_private(Zeroizing::new([7; KEY])).public());
 }
 

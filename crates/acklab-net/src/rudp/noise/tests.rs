@@ -1,4 +1,4 @@
-//! Goal: who has the secret gets in and nobody else; what was altered on the way is noticed; garbage
+//! Goal: who has the secret gets in and no other host; what was altered on the way is noticed; garbage
 //! costs nothing and leaves nothing behind.
 
 use std::path::Path;

@@ -4,9 +4,9 @@
 //! CPace's draft too.
 
 use acklab_rudp::protect::{Phase, TAG};
+use data_encoding::HEXLOWER;
 
 use super::*;
-use crate::rudp::hex;
 
 const PROLOGUE: &[u8] = b"\x80AKL\x02\0\0\0\0\0\0\0\0\0client_id\x01\x03";
 const PARAMETERS: &[u8] = b"what the client can take";
@@ -32,7 +32,7 @@ fn passphrase_client() -> PassphraseClient {
     let noise = builder(NN_PSK2, &prologue).fixed_ephemeral_key_for_testing_only(&EPHEMERAL);
     let mut noise = noise.build_initiator().unwrap();
     let message = [&SESSION_ID[..], exchange.share(), &write(&mut noise, PARAMETERS)].concat();
-    assert_eq!(hex::text(&message), PASS_INITIAL);
+    assert_eq!(HEXLOWER.encode(&message), PASS_INITIAL);
     let begun = PassphraseBegun {
         session: SESSION_ID,
         exchange,
@@ -51,25 +51,25 @@ fn keys_client() -> KeysClient {
     let mut noise = noise.remote_public_key(&server.0).unwrap().build_initiator().unwrap();
     let message = write(&mut noise, PARAMETERS);
     let mac = first_mac(&mac_key(&server), PROLOGUE, &message);
-    assert_eq!(hex::text(&[&message[..], &mac].concat()), KEYS_INITIAL);
+    assert_eq!(HEXLOWER.encode(&[&message[..], &mac].concat()), KEYS_INITIAL);
     KeysClient { identity: client, server, begun: Some(noise), agreement: None }
 }
 
 fn check(client: &mut dyn ClientGreeter, server: &mut dyn ServerGreeter, vector: [&str; 4]) {
     let [initial, answer, up, down] = vector;
-    let message = hex::bytes(initial);
+    let message = HEXLOWER.decode(initial.as_bytes()).unwrap();
     let offer = Offer { mode: client.mode(), ciphers: 3, prologue: PROLOGUE, message: &message };
     assert_eq!(server.inspect(&offer), Ok(()));
     let greeted = server.greet(&offer, &mut |_| PAYLOAD.to_vec()).ok().unwrap();
     assert_eq!(greeted.agreed.payload, PARAMETERS);
 
-    let mut agreed = client.answer(1, &hex::bytes(answer)).ok().unwrap();
+    let mut agreed = client.answer(1, &HEXLOWER.decode(answer.as_bytes()).unwrap()).ok().unwrap();
     assert_eq!(agreed.payload, PAYLOAD);
     let mut packet = b"up".to_vec();
     packet.resize(2 + TAG, 0);
     agreed.protection.seal(0, 0, b"header", &mut packet);
-    assert_eq!(hex::text(&packet), up);
-    let mut packet = hex::bytes(down);
+    assert_eq!(HEXLOWER.encode(&packet), up);
+    let mut packet = HEXLOWER.decode(down.as_bytes()).unwrap();
     assert!(agreed.protection.open(Phase::Current, 0, 0, b"header", &mut packet));
     assert_eq!(packet[..4], *b"down");
 }

@@ -8,8 +8,7 @@ use std::collections::VecDeque;
 
 use acklab_core::time::{Span, Time};
 
-use super::Taker;
-use crate::transfer::receiver::printer::Printed;
+use crate::transfer::receiver::{Destination, Printed};
 
 /// How long: ten times a sender's patience.
 const MEMORY: Span = Span::from_secs(600);
@@ -17,7 +16,7 @@ const MEMORY: Span = Span::from_secs(600);
 const MOST: usize = 64;
 
 #[derive(Default)]
-pub(super) struct Remembered(VecDeque<(Time, Taker)>);
+pub(super) struct Remembered(VecDeque<(Time, Box<dyn Destination>)>);
 
 impl Remembered {
     pub(super) fn is_empty(&self) -> bool {
@@ -25,8 +24,8 @@ impl Remembered {
     }
 
     /// Remembers a transfer that is complete.
-    pub(super) fn add(&mut self, now: Time, taker: Taker) {
-        self.0.push_back((now + MEMORY, taker));
+    pub(super) fn add(&mut self, now: Time, destination: Box<dyn Destination>) {
+        self.0.push_back((now + MEMORY, destination));
         if self.0.len() > MOST {
             self.forget();
         }
@@ -42,16 +41,13 @@ impl Remembered {
     }
 
     fn forget(&mut self) {
-        if let Some((_, taker)) = self.0.pop_front() {
-            taker.dismiss();
+        if let Some((_, destination)) = self.0.pop_front() {
+            destination.dismiss();
         }
     }
 
     /// What has gone to standard output.
     pub(super) fn printed(&self) -> Option<Printed> {
-        self.0.iter().find_map(|(_, taker)| match taker {
-            Taker::Output(printer) => printer.printed(),
-            Taker::Folder(_) => None,
-        })
+        self.0.iter().find_map(|(_, destination)| destination.printed())
     }
 }

@@ -1,4 +1,4 @@
-//! Senders that did not come in: counted, and told at most every 10 s, because anybody can make as many of
+//! Senders that did not come in: counted, and told at most every 10 s, because any host can make as many of
 //! them as it likes.
 
 use std::net::SocketAddr;

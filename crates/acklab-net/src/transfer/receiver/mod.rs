@@ -4,83 +4,40 @@
 //! Data go into a file under a temporary name; a chunk counts when its value fits, and then stands in
 //! the journal; a file gets its name when its whole hash fits and its data are on the disk (docs/rudp.md
 //! section 10). Long work, hashing what an interrupted transfer left, goes chunk by chunk in
-//! [`Receiver::advance`], and the disk is waited for in a thread, so that the connection is never left
+//! [`Destination::advance`], and the disk is waited for in a thread, so that the connection is never left
 //! alone for long.
 
-mod file;
+mod destination;
+mod incoming;
 pub mod printer;
 mod proof;
 mod ripe;
+mod writing;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
 
 use acklab_core::time::Time;
 use nix::errno::Errno;
 
-use self::file::{Incoming, Writing};
+pub use self::destination::{Destination, Dialogue, Printed, ReceiveError, Received};
+use self::destination::{NO_HELLO, UNKNOWN};
+use self::incoming::Incoming;
 use self::proof::Proof;
-use self::ripe::Batch;
-use crate::transfer::chunk::{chunk_len, chunks};
-use crate::transfer::inlet::Inlet;
-use crate::transfer::journal::FileId;
-use crate::transfer::name::{Name, shown};
-use crate::transfer::ranges::Ranges;
-use crate::transfer::record::{Broken, Entry, Kind, Record, TransferId, VERSION};
-use crate::transfer::store::{Directory, Store, StoreError, file_id};
-use crate::transfer::sync::Syncing;
+use self::ripe::Ripe;
+use self::writing::Writing;
+use super::chunk::{CHUNK, Value, chunk_len, chunks, outside};
+use super::journal::FileId;
+use super::name::Name;
+use super::record::{Broken, Entry, Kind, Record, VERSION};
+use super::store::{Directory, Store, file_id};
 
 /// Files that may be named and not settled; the sender stops at half of it.
 const NAMED_MAX: usize = 2048;
-/// Work in one call of [`Receiver::advance`]: bytes written and hashed.
+/// Work in one call of [`Destination::advance`]: bytes written and hashed.
 const BUDGET: u64 = 1 << 20;
 /// Bytes of free space that are left alone.
 const SPARE: u64 = 1 << 20;
-
-/// Why a transfer cannot go on.
-#[derive(Debug, thiserror::Error)]
-pub enum ReceiveError {
-    /// The sender said what cannot be.
-    #[error("the sender broke a rule of the transfer: {0}")]
-    Peer(#[from] Broken),
-    /// It speaks another version.
-    #[error("the sender speaks version {0} of the transfer, and this is version {VERSION}")]
-    Version(u8),
-    /// The folder cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The disk is too small for it.
-    #[error("{wanted} bytes do not fit: {free} are free")]
-    NoRoom {
-        /// Bytes that the sender announced, holes aside.
-        wanted: u64,
-        /// Bytes that are free.
-        free: u64,
-    },
-    /// Standard output cannot be written.
-    #[error("standard output: {0}")]
-    Output(#[source] std::io::Error),
-}
-
-/// How far it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Received {
-    /// Entries that the sender announced.
-    pub entries: u64,
-    /// Bytes that it announced, holes included.
-    pub bytes_announced: u64,
-    /// Bytes of content received.
-    pub bytes: u64,
-    /// Bytes that were here before.
-    pub resumed: u64,
-    /// Files that stand under their names.
-    pub stored: u64,
-    /// Bytes of these.
-    pub stored_bytes: u64,
-    /// Entries refused.
-    pub refused: u64,
-}
 
 /// How far the sender's tree is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,33 +52,20 @@ enum Stage {
 /// The receiver of one transfer.
 pub struct Receiver {
     directory: Directory,
+    /// From HELLO on.
     store: Option<Store>,
-    transfer: TransferId,
+    /// The sender waits for what is held of each file.
     asked: bool,
-    inlet: Inlet,
-    out: Vec<u8>,
+    dialogue: Dialogue,
     files: BTreeMap<u64, Incoming>,
     next_index: u64,
-    writing: Option<Writing>,
-    /// Of the file that is written.
-    gather: Vec<u8>,
+    writing: Writing,
     proof: Option<Proof>,
-    /// Chunks written since the last CONFIRM.
-    confirm: Option<(u64, Ranges)>,
-    /// Complete files that wait for a sync, and those of the sync under way.
-    ripe: Batch,
-    synced: Batch,
-    syncing: Syncing,
-    /// Called when a sync is done.
-    wake: Arc<dyn Fn() + Send + Sync>,
+    ripe: Ripe,
     now: Time,
-    /// Stored since the list of finished files was written.
-    stored: Vec<(u64, FileId)>,
     /// Something could not be written: what there is of the transfer is kept for another try.
     keeps: bool,
     stage: Stage,
-    received: Received,
-    problems: Vec<String>,
 }
 
 impl Receiver {
@@ -130,101 +74,33 @@ impl Receiver {
         Self {
             directory,
             store: None,
-            transfer: TransferId::default(),
             asked: false,
-            inlet: Inlet::default(),
-            out: Vec::new(),
+            dialogue: Dialogue::default(),
             files: BTreeMap::new(),
             next_index: 0,
-            writing: None,
-            gather: Vec::new(),
+            writing: Writing::default(),
             proof: None,
-            confirm: None,
-            ripe: Batch::default(),
-            synced: Batch::default(),
-            syncing: Syncing::default(),
-            wake: Arc::new(wake),
+            ripe: Ripe::new(wake),
             now: Time::ZERO,
-            stored: Vec::new(),
             keeps: false,
             stage: Stage::Naming,
-            received: Received::default(),
-            problems: Vec::new(),
         }
-    }
-
-    /// Takes bytes of the sender's stream. [`Receiver::advance`] works on them.
-    pub fn handle_block(&mut self, block: Vec<u8>) {
-        self.inlet.push(block);
-    }
-
-    /// Bytes that were taken and not worked on; above a few MiB no more should be given.
-    pub fn waiting(&self) -> usize {
-        self.inlet.waiting()
-    }
-
-    /// Works for a millisecond or so; true: there is more to do. It wants to be called after `wake` was, and
-    /// several times a second.
-    pub fn advance(&mut self, now: Time) -> Result<bool, ReceiveError> {
-        self.now = now;
-        if let Some(store) = &self.store {
-            store.check_owner()?;
-        }
-        let mut budget = BUDGET;
-        let more = loop {
-            if budget == 0 {
-                break true;
-            }
-            let Some(cost) = self.step()? else { break false };
-            budget = budget.saturating_sub(cost);
-        };
-        self.report()?;
-        Ok(more)
-    }
-
-    /// Bytes for the stream back to the sender.
-    pub fn poll_block(&mut self) -> Option<Vec<u8>> {
-        Some(std::mem::take(&mut self.out)).filter(|out| !out.is_empty())
-    }
-
-    /// How far it is.
-    pub fn received(&self) -> Received {
-        self.received
-    }
-
-    /// Whether everything is stored or refused, and the sender will be told.
-    pub fn is_finished(&self) -> bool {
-        self.stage == Stage::Finished
     }
 
     /// Whether the disk is waited for, after which `wake` is called.
     pub fn is_syncing(&self) -> bool {
-        !self.syncing.is_idle()
-    }
-
-    /// All is stored or refused, and the sender knows: nothing of the transfer is kept for its next try, unless
-    /// there was no room for some of it, or the disk failed.
-    pub fn dismiss(&self) {
-        if !self.keeps {
-            // What cannot be removed is in nobody's way.
-            let _ = self.store.as_ref().map(Store::end);
-        }
-    }
-
-    /// What was refused, since the last call, in words.
-    pub fn take_problems(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.problems)
+        self.ripe.is_syncing()
     }
 
     /// One thing, and what it cost in bytes; `None` where there is nothing to do.
     fn step(&mut self) -> Result<Option<u64>, ReceiveError> {
-        if self.proof.is_some() {
-            return self.prove().map(Some);
+        if let Some(proof) = self.proof.take() {
+            return self.prove(proof).map(Some);
         }
-        if self.writing.is_some() {
-            return self.write();
+        if let Some(index) = self.writing.index() {
+            return self.write(index);
         }
-        if let Some(record) = self.inlet.record()? {
+        if let Some(record) = self.dialogue.record()? {
             self.on_record(record)?;
             return Ok(Some(512));
         }
@@ -233,18 +109,49 @@ impl Receiver {
 
     /// Says what was written and stored.
     fn report(&mut self) -> Result<(), ReceiveError> {
-        if let Some((index, chunks)) = self.confirm.take() {
-            Record::Confirm { index, chunks }.put(&mut self.out);
-        }
+        self.dialogue.tell_confirmed();
         if self.store.is_none() || self.is_finished() {
             return Ok(());
         }
-        let settled = self.stage == Stage::Named && self.files.values().all(|file| file.refused);
-        let drained = settled && self.proof.is_none() && self.writing.is_none();
+        let settled = self.stage == Stage::Named && self.files.values().all(Incoming::is_refused);
+        let drained = settled && self.proof.is_none() && self.writing.index().is_none();
         if self.settle(drained)? && drained {
-            let Received { stored, refused, .. } = self.received;
-            Record::Finished { stored, refused }.put(&mut self.out);
+            self.dialogue.finish();
             self.stage = Stage::Finished;
+        }
+        Ok(())
+    }
+
+    /// Gives what was synced its names, and syncs what is due. Whether nothing is left to be synced.
+    fn settle(&mut self, drained: bool) -> Result<bool, ReceiveError> {
+        let store = self.store.as_ref().ok_or(NO_HELLO)?;
+        let synced = self.ripe.take_synced(store).map_err(|error| self.directory.failed(error))?;
+        self.place(synced)?;
+        let store = self.store.as_mut().ok_or(NO_HELLO)?;
+        let settled = self.ripe.sync(self.now, drained, store);
+        Ok(settled.map_err(|error| self.directory.failed(error))?)
+    }
+
+    /// Gives files their names and says so. The list of finished files is written before, so that nothing that
+    /// was said is forgotten.
+    fn place(&mut self, files: Vec<Incoming>) -> Result<(), ReceiveError> {
+        let mut stored: Vec<(u64, FileId)> = Vec::new();
+        for mut file in files {
+            let store = self.store.as_mut().ok_or(NO_HELLO)?;
+            if let Err(error) = file.place(store) {
+                self.fail_file(file, &error);
+                continue;
+            }
+            self.dialogue.count_stored(file.size());
+            stored.push((file.index(), *file.id()));
+        }
+        let (indices, ids): (Vec<u64>, Vec<FileId>) = stored.into_iter().unzip();
+        if !ids.is_empty() {
+            let store = self.store.as_mut().ok_or(NO_HELLO)?;
+            store.note_done(&ids).map_err(|error| self.directory.failed(error))?;
+        }
+        for index in indices {
+            self.dialogue.put(&Record::Stored { index, held: false });
         }
         Ok(())
     }
@@ -262,13 +169,11 @@ impl Receiver {
                 Err(ReceiveError::Version(version))
             }
             Record::Hello { asks, transfer, count, bytes, data, .. } => {
-                self.received.entries = count;
-                self.received.bytes_announced = bytes;
+                self.dialogue.note_announced(count, bytes);
                 let store = self.directory.begin(transfer, asks)?;
                 check_room(&store, data)?;
                 self.asked = asks && store.held();
-                self.transfer = transfer;
-                Record::Welcome { version: VERSION, held: self.asked }.put(&mut self.out);
+                self.dialogue.put(&Record::Welcome { version: VERSION, held: self.asked });
                 self.store = Some(store);
                 Ok(())
             }
@@ -277,8 +182,8 @@ impl Receiver {
             Record::Root { index, size, hash } => self.on_root(index, size, hash),
             Record::Drop { index } => {
                 let file = self.files.remove(&index).ok_or(UNKNOWN)?;
-                if let Some(store) = self.store.as_ref().filter(|_| !file.refused) {
-                    store.remove_part(&file.id);
+                if let Some(store) = self.store.as_ref().filter(|_| !file.is_refused()) {
+                    store.remove_part(file.id());
                 }
                 Ok(())
             }
@@ -313,7 +218,7 @@ impl Receiver {
         match outcome {
             Ok(()) => Ok(()),
             Err(error) => {
-                self.refuse(index, path, &error.to_string());
+                self.dialogue.refuse(index, path, &error.to_string());
                 Ok(())
             }
         }
@@ -323,12 +228,9 @@ impl Receiver {
     fn on_file(&mut self, entry: Entry, name: Name) -> Result<(), ReceiveError> {
         let Entry { index, mtime, size, kind, .. } = entry;
         let store = self.store.as_mut().ok_or(NO_HELLO)?;
-        let id = file_id(&self.transfer, name.as_bytes(), size, mtime);
+        let id = file_id(store.transfer(), name.as_bytes(), size, mtime);
         if self.asked && store.is_done(&id, &name, size, mtime) {
-            self.received.stored += 1;
-            self.received.stored_bytes += size;
-            self.received.resumed += size;
-            Record::Stored { index, held: true }.put(&mut self.out);
+            self.dialogue.held(index, size);
             return Ok(());
         }
         if let Err(why) = admit(store, &entry, &name, &id, self.asked) {
@@ -337,58 +239,177 @@ impl Receiver {
             return Ok(());
         }
         let mut file = Incoming::new(entry, name, id);
-        if kind == Kind::Stream {
-            self.files.insert(index, file);
-            return Ok(());
+        if size == 0 && kind == Kind::File {
+            return self.ripen(file);
         }
-        if size == 0 {
-            return self.ripen(index, file);
+        if self.asked && kind == Kind::File {
+            if let Err(error) = file.find_left(store) {
+                self.fail_file(file, &error);
+                return Ok(());
+            }
+            let chunks = file.held().clone();
+            let bytes = chunks.iter().flatten().map(|chunk| chunk_len(size, chunk)).sum();
+            self.dialogue.have(index, chunks, bytes);
         }
-        if !self.asked {
-            self.files.insert(index, file);
-            return Ok(());
-        }
-        if let Err(error) = file.find_left(store) {
-            self.fail_file(index, file, &error);
-            return Ok(());
-        }
-        let chunks = file.held.clone();
-        self.received.resumed +=
-            chunks.iter().flatten().map(|chunk| chunk_len(size, chunk)).sum::<u64>();
-        Record::Have { index, chunks }.put(&mut self.out);
         self.files.insert(index, file);
         Ok(())
     }
 
+    fn on_chunk(&mut self, index: u64, number: u64, len: u64) -> Result<(), ReceiveError> {
+        let file = self.files.get_mut(&index).ok_or(UNKNOWN)?;
+        file.expect(number, len)?;
+        self.writing.begin(index, number, len, file.is_refused());
+        if !file.is_refused() {
+            let store = self.store.as_ref().ok_or(NO_HELLO)?;
+            if let Err(error) = file.open(store) {
+                return self.give_up(index, &error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes bytes of the chunk that is coming, of file `index`.
+    fn write(&mut self, index: u64) -> Result<Option<u64>, ReceiveError> {
+        let part = self.files.get(&index).and_then(Incoming::part);
+        let cost = match self.writing.take(&mut self.dialogue, part) {
+            Ok(cost) => cost,
+            Err(error) => {
+                self.give_up(index, &error)?;
+                return Ok(Some(CHUNK));
+            }
+        };
+        let Some(chunk) = self.writing.finish() else { return Ok(cost) };
+        let file = self.files.get_mut(&index).ok_or(UNKNOWN)?;
+        let accepted = file.accept(&chunk);
+        let confirms = file.has_journal();
+        if !matches!(accepted, Ok(false)) {
+            self.dialogue.count(chunk.len);
+        }
+        match accepted {
+            Ok(true) if confirms => self.dialogue.confirm(index, chunk.number),
+            Ok(_) => {}
+            Err(error) => self.give_up(index, &error)?,
+        }
+        Ok(cost)
+    }
+
+    fn on_root(&mut self, index: u64, size: u64, hash: Value) -> Result<(), ReceiveError> {
+        let file = self.files.get(&index).ok_or(UNKNOWN)?;
+        if file.is_refused() {
+            return Ok(());
+        }
+        if size != file.size() {
+            return Err(Broken("a file ends with another size than it was named with").into());
+        }
+        let chunks = file.missing();
+        if chunks.is_empty() {
+            self.proof = Some(Proof::new(index, hash));
+        } else {
+            self.dialogue.put(&Record::Bad { index, chunks });
+        }
+        Ok(())
+    }
+
+    /// Goes on with a proof, by one chunk that has to be hashed; what it cost in bytes.
+    fn prove(&mut self, mut proof: Proof) -> Result<u64, ReceiveError> {
+        let index = proof.index();
+        let store = self.store.as_ref().ok_or(NO_HELLO)?;
+        let file = self.files.get_mut(&index).ok_or(UNKNOWN)?;
+        match proof.go_on(file, store) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.proof = Some(proof);
+                return Ok(CHUNK);
+            }
+            Err(error) => {
+                self.give_up(index, &error)?;
+                return Ok(CHUNK);
+            }
+        }
+        let chunks = proof.conclude(file)?;
+        if chunks.is_empty() {
+            let file = self.files.remove(&index).ok_or(UNKNOWN)?;
+            self.ripen(file)?;
+        } else if let Err(error) = file.forget(&chunks) {
+            self.give_up(index, &error)?;
+        } else {
+            self.dialogue.put(&Record::Bad { index, chunks });
+        }
+        Ok(CHUNK / 8)
+    }
+
+    /// A file is complete and proved.
+    fn ripen(&mut self, mut file: Incoming) -> Result<(), ReceiveError> {
+        let store = self.store.as_mut().ok_or(NO_HELLO)?;
+        match file.seal(store) {
+            Ok(()) => self.ripe.add(self.now, file),
+            Err(error) => self.fail_file(file, &error),
+        }
+        Ok(())
+    }
+
     fn refuse_entry(&mut self, entry: Entry, why: &str) {
-        let index = entry.index;
-        self.refuse(index, &entry.path, why);
+        self.dialogue.refuse(entry.index, &entry.path, why);
         if matches!(entry.kind, Kind::File | Kind::Stream) {
             // Its data may be on their way.
-            self.files.insert(index, Incoming::refused(entry));
+            self.files.insert(entry.index, Incoming::refused(entry));
         }
     }
 
+    /// A file cannot be written: the rest of it is skipped, what there is of it stays for another try.
+    fn give_up(&mut self, index: u64, error: &io::Error) -> Result<(), ReceiveError> {
+        self.writing.skip(index);
+        let file = self.files.remove(&index).ok_or(UNKNOWN)?;
+        self.fail_file(file, error);
+        Ok(())
+    }
+
     /// A file cannot be written; what there is of it is kept unless something else in its place is the reason.
-    fn fail_file(&mut self, index: u64, mut file: Incoming, error: &io::Error) {
+    fn fail_file(&mut self, mut file: Incoming, error: &io::Error) {
         use Errno::{EEXIST, EISDIR, ELOOP, ENOTDIR, ENOTEMPTY};
         let errno = error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);
         self.keeps |= ![EEXIST, EISDIR, ELOOP, ENOTDIR, ENOTEMPTY].contains(&errno);
-        let path = file.path().to_vec();
-        self.refuse(index, &path, &error.to_string());
-        file.close();
-        file.refused = true;
-        self.files.insert(index, file);
+        self.dialogue.refuse(file.index(), file.path(), &error.to_string());
+        file.refuse();
+        self.files.insert(file.index(), file);
+    }
+}
+
+impl Destination for Receiver {
+    fn dialogue(&self) -> &Dialogue {
+        &self.dialogue
     }
 
-    fn refuse(&mut self, index: u64, path: &[u8], why: &str) {
-        self.received.refused += 1;
-        let path = shown(path);
-        // The end of a long path tells more than its start.
-        let start = path.ceil_char_boundary(path.len().saturating_sub(100));
-        let reason = format!("{}: {why}", &path[start..]);
-        self.problems.push(reason.clone());
-        Record::Refused { index, reason }.put(&mut self.out);
+    fn dialogue_mut(&mut self) -> &mut Dialogue {
+        &mut self.dialogue
+    }
+
+    fn advance(&mut self, now: Time) -> Result<bool, ReceiveError> {
+        self.now = now;
+        if let Some(store) = &self.store {
+            store.check_owner()?;
+        }
+        let mut budget = BUDGET;
+        let more = loop {
+            if budget == 0 {
+                break true;
+            }
+            let Some(cost) = self.step()? else { break false };
+            budget = budget.saturating_sub(cost);
+        };
+        self.report()?;
+        Ok(more)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.stage == Stage::Finished
+    }
+
+    fn dismiss(&self) {
+        if !self.keeps {
+            // What cannot be removed does no harm.
+            let _ = self.store.as_ref().map(Store::end);
+        }
     }
 }
 
@@ -432,12 +453,9 @@ fn admit(
     if store.directory().keeps() && store.exists(name)? {
         return Err(Unwanted::Kept);
     }
-    let data = entry.holes.neither(&Ranges::default(), chunks(entry.size)).count();
+    let data = outside(chunks(entry.size), [&entry.holes]).total();
     let held = if resumes { store.part_bytes(id) } else { 0 };
     let wanted = (data << 20).min(entry.size).saturating_sub(held);
     let free = store.free_bytes()?;
     if fits(wanted, free) { Ok(()) } else { Err(Unwanted::NoRoom { wanted, free }) }
 }
-
-pub(super) const UNKNOWN: Broken = Broken("a record names a file that was not named or is settled");
-const NO_HELLO: Broken = Broken("the first record is not HELLO");

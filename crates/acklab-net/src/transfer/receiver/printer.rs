@@ -5,28 +5,19 @@
 //! transfer with an error.
 
 use acklab_core::time::Time;
+use acklab_rudp::ranges::RangeSet;
 
-use super::{NO_HELLO, ReceiveError, Received, UNKNOWN};
+use super::destination::{Destination, Dialogue, NO_HELLO, Printed, ReceiveError, UNKNOWN};
 use crate::transfer::chunk::{CHUNK, ChunkHasher, Tree, Value, chunk_len, chunks};
-use crate::transfer::inlet::Inlet;
 use crate::transfer::journal::FileId;
-use crate::transfer::ranges::Ranges;
 use crate::transfer::record::{Broken, Entry, Kind, Record, TransferId, VERSION};
 use crate::transfer::stdout::Output;
 use crate::transfer::store::file_id;
 
-/// A file that went to standard output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Printed {
-    transfer: TransferId,
-    id: FileId,
-}
-
 /// The receiver of one file or stream.
 pub struct Printer {
     output: Output,
-    inlet: Inlet,
-    out: Vec<u8>,
+    dialogue: Dialogue,
     /// What went to the output before, of which the sender may not know.
     before: Option<Printed>,
     printed: Option<Printed>,
@@ -40,8 +31,6 @@ pub struct Printer {
     given: u64,
     done: bool,
     finished: bool,
-    received: Received,
-    problems: Vec<String>,
 }
 
 /// The file that is printed.
@@ -50,7 +39,7 @@ struct Current {
     id: FileId,
     size: u64,
     stream: bool,
-    holes: Ranges,
+    holes: RangeSet,
     tree: Tree,
     /// The hash of a stream that has no second chunk.
     whole: Option<Value>,
@@ -74,8 +63,7 @@ impl Printer {
             before,
             printed: before,
             transfer: TransferId::default(),
-            inlet: Inlet::default(),
-            out: Vec::new(),
+            dialogue: Dialogue::default(),
             greeted: false,
             next_index: 0,
             file: None,
@@ -83,62 +71,7 @@ impl Printer {
             given: 0,
             done: false,
             finished: false,
-            received: Received::default(),
-            problems: Vec::new(),
         }
-    }
-
-    /// As [`super::Receiver::handle_block`].
-    pub fn handle_block(&mut self, block: Vec<u8>) {
-        self.inlet.push(block);
-    }
-
-    /// As [`super::Receiver::waiting`].
-    pub fn waiting(&self) -> usize {
-        self.inlet.waiting()
-    }
-
-    /// As [`super::Receiver::advance`]; where the reader pauses there is nothing to do until the output
-    /// wakes the loop.
-    pub fn advance(&mut self, _now: Time) -> Result<bool, ReceiveError> {
-        let mut budget = super::BUDGET / CHUNK + 64;
-        while self.step()? {
-            budget -= 1;
-            if budget == 0 {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// As [`super::Receiver::poll_block`].
-    pub fn poll_block(&mut self) -> Option<Vec<u8>> {
-        Some(std::mem::take(&mut self.out)).filter(|out| !out.is_empty())
-    }
-
-    /// How far it is.
-    pub fn received(&self) -> Received {
-        self.received
-    }
-
-    /// As [`super::Receiver::is_finished`].
-    pub fn is_finished(&self) -> bool {
-        self.finished
-    }
-
-    /// What has gone to the output as a whole.
-    pub fn printed(&self) -> Option<Printed> {
-        self.printed
-    }
-
-    /// Whether a part of something has gone there.
-    pub fn has_begun(&self) -> bool {
-        self.given > 0
-    }
-
-    /// What was refused, since the last call.
-    pub fn take_problems(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.problems)
     }
 
     /// Does one thing; false where there is nothing to do.
@@ -166,13 +99,12 @@ impl Printer {
                 return self.take_data();
             }
         }
-        if let Some(record) = self.inlet.record()? {
+        if let Some(record) = self.dialogue.record()? {
             self.on_record(record)?;
             return Ok(true);
         }
         if self.done && self.file.is_none() && !self.finished {
-            let Received { stored, refused, .. } = self.received;
-            Record::Finished { stored, refused }.put(&mut self.out);
+            self.dialogue.finish();
             self.finished = true;
         }
         Ok(false)
@@ -189,10 +121,9 @@ impl Printer {
             Record::Hello { asks, transfer, count, bytes, .. } => {
                 self.greeted = true;
                 self.transfer = transfer;
-                self.received.entries = count;
-                self.received.bytes_announced = bytes;
+                self.dialogue.note_announced(count, bytes);
                 let held = asks && self.before.is_some();
-                Record::Welcome { version: VERSION, held }.put(&mut self.out);
+                self.dialogue.put(&Record::Welcome { version: VERSION, held });
             }
             Record::Entry(entry) => self.on_entry(entry)?,
             Record::Chunk { index, chunk, len } => {
@@ -233,10 +164,7 @@ impl Printer {
                 let taken = std::io::Error::other("it has taken another file already");
                 return Err(ReceiveError::Output(taken));
             }
-            self.received.stored = 1;
-            self.received.stored_bytes = size;
-            self.received.resumed = size;
-            Record::Stored { index, held: true }.put(&mut self.out);
+            self.dialogue.held(index, size);
             return Ok(());
         }
         let stream = kind == Kind::Stream;
@@ -253,7 +181,7 @@ impl Printer {
         let Some(chunk) = &mut file.chunk else { return Ok(false) };
         let left = chunk.len - chunk.bytes.len();
         let most = if left > 0 { left } else { 32 - chunk.value.len() };
-        let Some(data) = self.inlet.data(most) else { return Ok(false) };
+        let Some(data) = self.dialogue.data(most) else { return Ok(false) };
         if left > 0 {
             chunk.bytes.extend_from_slice(data);
             return Ok(true);
@@ -261,7 +189,7 @@ impl Printer {
         chunk.value.extend_from_slice(data);
         if chunk.value.len() == 32 {
             let bytes = file.end_chunk()?;
-            self.received.bytes += bytes.len() as u64;
+            self.dialogue.count(bytes.len() as u64);
             self.waiting = Some(bytes);
         }
         Ok(true)
@@ -278,12 +206,45 @@ impl Printer {
         if self.output.written().map_err(ReceiveError::Output)? < self.given {
             return Ok(false);
         }
-        self.received.stored = 1;
-        self.received.stored_bytes = file.size;
+        self.dialogue.count_stored(file.size);
         self.printed = Some(Printed { transfer: self.transfer, id: file.id });
-        Record::Stored { index: file.index, held: false }.put(&mut self.out);
+        self.dialogue.put(&Record::Stored { index: file.index, held: false });
         self.file = None;
         Ok(true)
+    }
+}
+
+impl Destination for Printer {
+    fn dialogue(&self) -> &Dialogue {
+        &self.dialogue
+    }
+
+    fn dialogue_mut(&mut self) -> &mut Dialogue {
+        &mut self.dialogue
+    }
+
+    /// Where the reader pauses there is nothing to do until the output wakes the loop.
+    fn advance(&mut self, _now: Time) -> Result<bool, ReceiveError> {
+        let mut budget = super::BUDGET / CHUNK + 64;
+        while self.step()? {
+            budget -= 1;
+            if budget == 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.given == 0
+    }
+
+    fn printed(&self) -> Option<Printed> {
+        self.printed
     }
 }
 
@@ -349,6 +310,7 @@ mod tests {
     use std::sync::mpsc::{Sender, channel};
 
     use super::*;
+    use crate::transfer::inlet::Inlet;
     use crate::transfer::record::FileTime;
 
     /// What is written goes to the test.
@@ -371,7 +333,7 @@ mod tests {
         let mut out = Vec::new();
         let (asks, transfer, count, bytes) = (held, [7; 16], 1, size);
         Record::Hello { version: VERSION, asks, transfer, count, bytes, data: size }.put(&mut out);
-        let (mtime, holes, path) = (FileTime::default(), Ranges::default(), path.to_vec());
+        let (mtime, holes, path) = (FileTime::default(), RangeSet::new(), path.to_vec());
         Record::Entry(Entry { index: 0, kind: Kind::File, mode: 0o644, mtime, size, holes, path })
             .put(&mut out);
         if !held {
@@ -405,7 +367,7 @@ mod tests {
     #[test]
     fn what_was_printed_is_not_printed_again_for_a_sender_that_did_not_hear_of_it() {
         let (first, pages) = print(None, sent(b"x", b"words", false)).expect("printed");
-        assert_eq!((pages.as_slice(), first.has_begun()), (&b"words"[..], true));
+        assert_eq!((pages.as_slice(), first.may_go_on()), (&b"words"[..], false));
         let before = first.printed();
         assert!(before.is_some());
         let (mut second, pages) = print(before, sent(b"x", b"words", true)).expect("remembered");

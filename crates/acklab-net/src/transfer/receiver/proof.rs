@@ -2,15 +2,18 @@
 //!
 //! Chunks that came over this connection were hashed as they were written. What the journal of an
 //! interrupted transfer vouches for is hashed anew from the disk, so that whatever happened to it in
-//! between (a crash of the machine, a stranger's hand) is found: what does not fit its journal comes
-//! again. If everything fits and the whole does not, the file changed at the sender behind its time, or
-//! it has one chunk and no journal: all that was left comes again.
+//! between (a crash of the machine, another program's writes) is found: what does not fit its journal
+//! comes again. If everything fits and the whole does not, the file changed at the sender behind its
+//! time, or it has one chunk and no journal: all that was left comes again.
 
-use super::file::Incoming;
-use super::{NO_HELLO, ReceiveError, Receiver, UNKNOWN};
-use crate::transfer::chunk::{CHUNK, Tree, Value, chunk_len, zeros};
-use crate::transfer::ranges::Ranges;
-use crate::transfer::record::{Broken, Record};
+use std::io;
+
+use acklab_rudp::ranges::RangeSet;
+
+use super::incoming::Incoming;
+use crate::transfer::chunk::{Tree, Value};
+use crate::transfer::record::Broken;
+use crate::transfer::store::Store;
 
 /// A proof under way, chunk by chunk.
 pub(super) struct Proof {
@@ -19,96 +22,48 @@ pub(super) struct Proof {
     hash: Value,
     tree: Tree,
     /// Chunks that are not what the journal says.
-    bad: Ranges,
+    bad: RangeSet,
+    buffer: Vec<u8>,
 }
 
-impl Receiver {
-    pub(super) fn on_root(
-        &mut self,
-        index: u64,
-        size: u64,
-        hash: Value,
-    ) -> Result<(), ReceiveError> {
-        let file = self.files.get_mut(&index).ok_or(UNKNOWN)?;
-        if file.refused {
-            return Ok(());
-        }
-        let missing = file.missing();
-        if size != file.size {
-            return Err(Broken("a file ends with another size than it was named with").into());
-        }
-        if missing.is_empty() {
-            let (tree, bad) = (Tree::default(), Ranges::default());
-            self.proof = Some(Proof { index, hash, tree, bad });
-        } else {
-            Record::Bad { index, chunks: missing }.put(&mut self.out);
-        }
-        Ok(())
+impl Proof {
+    /// That file `index` has this hash.
+    pub(super) fn new(index: u64, hash: Value) -> Self {
+        Self { index, hash, tree: Tree::default(), bad: RangeSet::new(), buffer: Vec::new() }
     }
 
-    /// Goes on with a proof, by one chunk that has to be hashed; returns what it cost in bytes.
-    pub(super) fn prove(&mut self) -> Result<u64, ReceiveError> {
-        let Some(mut proof) = self.proof.take() else { return Ok(0) };
-        let store = self.store.as_ref().ok_or(NO_HELLO)?;
-        let file = self.files.get_mut(&proof.index).ok_or(UNKNOWN)?;
-        let count = file.chunks();
-        while proof.tree.len() < count {
-            let chunk = proof.tree.len();
-            let value = match (file.fresh.contains(chunk), file.value(chunk)) {
-                (true, Some(value)) => {
-                    proof.tree.push(value);
-                    continue;
-                }
-                _ if file.holes.contains(chunk) => {
-                    Ok(zeros(chunk, chunk_len(file.size, chunk), count))
-                }
-                (_, expected) => file.hash(store, chunk, &mut self.gather).inspect(|value| {
-                    if expected.is_some_and(|expected| expected != *value) {
-                        proof.bad.insert(chunk..chunk + 1);
-                    }
-                }),
-            };
-            match value {
-                Ok(value) => proof.tree.push(value),
-                Err(error) => {
-                    self.give_up(proof.index, &error)?;
-                    return Ok(CHUNK);
-                }
+    pub(super) const fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// Goes on, by one chunk that has to be hashed; whether all values are known.
+    pub(super) fn go_on(&mut self, file: &mut Incoming, store: &Store) -> io::Result<bool> {
+        while self.tree.len() < file.chunks() {
+            let chunk = self.tree.len();
+            if let Some(value) = file.fresh_value(chunk) {
+                self.tree.push(value);
+                continue;
             }
-            self.proof = Some(proof);
-            return Ok(CHUNK);
+            let value = file.hash(store, chunk, &mut self.buffer)?;
+            if file.value(chunk).is_some_and(|expected| expected != value) {
+                self.bad.insert(chunk..chunk + 1);
+            }
+            self.tree.push(value);
+            return Ok(false);
         }
-        self.conclude(proof)?;
-        Ok(CHUNK / 8)
+        Ok(true)
     }
 
-    fn conclude(&mut self, proof: Proof) -> Result<(), ReceiveError> {
-        let Proof { index, hash, tree, mut bad } = proof;
-        if bad.is_empty() && tree.root() == hash {
-            let file = self.files.remove(&index).ok_or(UNKNOWN)?;
-            return self.ripen(index, file);
+    /// The chunks that must come again; none: the file is what the sender has read.
+    pub(super) fn conclude(self, file: &Incoming) -> Result<RangeSet, Broken> {
+        if !self.bad.is_empty() {
+            return Ok(self.bad);
         }
-        let file = self.files.get_mut(&index).ok_or(UNKNOWN)?;
-        if bad.is_empty() {
-            bad = left(file);
+        if self.tree.root() == self.hash {
+            return Ok(RangeSet::new());
         }
-        if bad.is_empty() {
-            bad = file.holes.neither(&Ranges::default(), file.chunks());
-        }
-        if bad.is_empty() {
-            return Err(Broken("a file of holes has another hash than its zeros").into());
-        }
-        if let Err(error) = file.forget(&bad) {
-            return self.give_up(index, &error);
-        }
-        Record::Bad { index, chunks: bad }.put(&mut self.out);
-        Ok(())
+        let doubtful = [file.left(), file.data_chunks()];
+        let bad = doubtful.into_iter().find(|chunks| !chunks.is_empty());
+        bad.ok_or(Broken("a file of holes has another hash than its zeros"))
     }
-}
-
-/// Chunks that an earlier transfer left.
-fn left(file: &Incoming) -> Ranges {
-    let mut left = file.held.clone();
-    file.fresh.iter().flatten().for_each(|chunk| left.remove(chunk));
-    left
 }

@@ -5,30 +5,37 @@
 //! synced; then they are renamed and noted. Before FINISHED the names are synced too. A crash of the
 //! machine thus leaves right files under final names, and after FINISHED all of them.
 
+use std::io;
+use std::sync::Arc;
+
 use acklab_core::time::{Span, Time};
 
-use super::file::Incoming;
-use super::{NO_HELLO, ReceiveError, Receiver};
-use crate::transfer::record::Record;
+use super::incoming::Incoming;
+use crate::transfer::store::Store;
+use crate::transfer::sync::Syncing;
 
 /// A batch is synced when it has so many bytes, or so many files, or its first file has waited so long.
 const BATCH_BYTES: u64 = 64 << 20;
 const BATCH_FILES: usize = 256;
 const BATCH_AGE: Span = Span::from_secs(1);
 
-/// Complete files.
+/// Complete files that wait for a sync, and those of the sync under way.
+pub(super) struct Ripe {
+    waiting: Batch,
+    synced: Vec<Incoming>,
+    syncing: Syncing,
+    /// Called when a sync is done.
+    wake: Arc<dyn Fn() + Send + Sync>,
+}
+
 #[derive(Default)]
-pub(super) struct Batch {
-    files: Vec<(u64, Incoming)>,
+struct Batch {
+    files: Vec<Incoming>,
     bytes: u64,
     since: Time,
 }
 
 impl Batch {
-    pub(super) fn is_empty(&self) -> bool {
-        self.files.is_empty()
-    }
-
     fn is_due(&self, now: Time) -> bool {
         self.bytes >= BATCH_BYTES
             || self.files.len() >= BATCH_FILES
@@ -36,78 +43,51 @@ impl Batch {
     }
 }
 
-impl Receiver {
-    /// A file is complete and proved.
-    pub(super) fn ripen(&mut self, index: u64, mut file: Incoming) -> Result<(), ReceiveError> {
-        let store = self.store.as_mut().ok_or(NO_HELLO)?;
-        if let Err(error) = file.seal(store) {
-            self.fail_file(index, file, &error);
-            return Ok(());
-        }
-        if self.ripe.is_empty() {
-            self.ripe.since = self.now;
-        }
-        self.ripe.bytes += file.size;
-        self.ripe.files.push((index, file));
-        Ok(())
+impl Ripe {
+    pub(super) fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
+        let (waiting, synced, syncing) = (Batch::default(), Vec::new(), Syncing::default());
+        Self { waiting, synced, syncing, wake: Arc::new(wake) }
     }
 
-    /// Gives what was synced its names, and syncs what is due. Whether nothing is left to be synced.
-    pub(super) fn settle(&mut self, drained: bool) -> Result<bool, ReceiveError> {
-        if let Some(outcome) = self.syncing.poll() {
-            let synced = std::mem::take(&mut self.synced).files;
-            if let (Err(_), Some(store)) = (&outcome, &self.store) {
-                // What could not be written is gone from the cache too, so a resume could not find that out.
-                for (_, file) in &synced {
-                    store.remove_part(&file.id);
-                }
-            }
-            outcome.map_err(|error| self.directory.failed(error))?;
-            for (index, file) in synced {
-                self.store_file(index, file)?;
-            }
-            self.note_stored()?;
+    pub(super) fn is_syncing(&self) -> bool {
+        !self.syncing.is_idle()
+    }
+
+    /// A file is complete and proved, and its data wait to be synced.
+    pub(super) fn add(&mut self, now: Time, file: Incoming) {
+        if self.waiting.files.is_empty() {
+            self.waiting.since = now;
         }
-        let store = self.store.as_mut().ok_or(NO_HELLO)?;
-        let waits = !self.ripe.is_empty();
-        let due = waits && (drained || self.ripe.is_due(self.now));
+        self.waiting.bytes += file.size();
+        self.waiting.files.push(file);
+    }
+
+    /// Files whose data are on the disk since the last call.
+    pub(super) fn take_synced(&mut self, store: &Store) -> io::Result<Vec<Incoming>> {
+        let Some(outcome) = self.syncing.poll() else { return Ok(Vec::new()) };
+        let synced = std::mem::take(&mut self.synced);
+        if outcome.is_err() {
+            // What could not be written is gone from the cache too, so a resume could not find that out.
+            for file in &synced {
+                store.remove_part(file.id());
+            }
+        }
+        outcome.map(|()| synced)
+    }
+
+    /// Begins to sync what is due; `drained`: no more will come. Whether nothing is left to be synced.
+    pub(super) fn sync(&mut self, now: Time, drained: bool, store: &mut Store) -> io::Result<bool> {
+        let waits = !self.waiting.files.is_empty();
+        let due = waits && (drained || self.waiting.is_due(now));
         // At the end the names are synced too.
         let last = drained && !store.unsynced().is_empty();
         if self.syncing.is_idle() && (due || last) {
-            let taken = store.take_unsynced();
-            let (unsynced, root) = taken.map_err(|error| self.directory.failed(error))?;
+            let (unsynced, root) = store.take_unsynced()?;
             let wake = self.wake.clone();
             self.syncing.start(unsynced, root, move || wake());
-            self.synced = std::mem::take(&mut self.ripe);
+            self.synced = std::mem::take(&mut self.waiting).files;
             return Ok(false);
         }
         Ok(self.syncing.is_idle() && !waits)
-    }
-
-    /// Gives a file its name.
-    fn store_file(&mut self, index: u64, mut file: Incoming) -> Result<(), ReceiveError> {
-        let store = self.store.as_mut().ok_or(NO_HELLO)?;
-        if let Err(error) = file.place(store) {
-            self.fail_file(index, file, &error);
-            return Ok(());
-        }
-        self.received.stored += 1;
-        self.received.stored_bytes += file.size;
-        self.stored.push((index, file.id));
-        Ok(())
-    }
-
-    /// Says what was stored. The list of finished files is written first, so that nothing that was said is
-    /// forgotten.
-    fn note_stored(&mut self) -> Result<(), ReceiveError> {
-        let ids: Vec<_> = self.stored.iter().map(|&(_, id)| id).collect();
-        let store = self.store.as_mut().ok_or(NO_HELLO)?;
-        if !ids.is_empty() {
-            store.note_done(&ids).map_err(|error| store.directory().failed(error))?;
-        }
-        for (index, _) in self.stored.drain(..) {
-            Record::Stored { index, held: false }.put(&mut self.out);
-        }
-        Ok(())
     }
 }

@@ -11,7 +11,8 @@ use acklab_core::units::BitRate;
 use acklab_rudp::protect::{ClientGreeter, Entropy, PlainGreeter};
 use acklab_rudp::{Code, Connection, Event, PathAddrs};
 
-use super::{Before, End, Errand, ErrandError, News, Outcome, Secret, Status};
+use super::errand::{Errand, ErrandError, Secret};
+use super::status::{Before, End, News, Outcome, Status};
 use crate::rudp::OsEntropy;
 use crate::rudp::driver::{Application, Driver, Sockets};
 use crate::rudp::noise::{KeysClient, PassphraseClient};
@@ -39,7 +40,7 @@ pub(super) fn attempt(
     };
     let mut missing = wanted(errand);
     let mut sockets = Sockets::default();
-    let paths = open(&mut missing, &mut sockets, before.resumed.is_none(), tell)?;
+    let paths = open(&mut missing, &mut sockets, !before.was_connected(), tell)?;
     let mut driver = Driver::new(sockets)?;
     let (began, waker) = (driver.now(), driver.waker());
     let mut connection = connect(errand, began, &paths);
@@ -149,7 +150,7 @@ struct Sending<'a> {
 /// What standard input is called at the receiver.
 const STDIN: &str = "stdin";
 
-/// A transfer that nobody will go on with.
+/// A transfer that is never resumed.
 fn once() -> TransferId {
     let mut id = TransferId::default();
     OsEntropy::default().fill(&mut id);
@@ -284,19 +285,12 @@ impl Sending<'_> {
 
     fn status(&self, now: Time) -> Status {
         let sender = self.sender.as_ref().map(|(sender, _)| sender);
-        let mut progress = sender.map(Sender::progress).unwrap_or_default();
-        progress.sent += self.before.sent;
-        if let Some(resumed) = self.before.resumed {
-            progress.resumed = resumed;
-        }
-        Status {
+        self.before.with(Status {
             connected: sender.is_some(),
             totals: self.totals,
-            progress,
-            seconds: self.before.seconds + now.since(self.began).as_secs_f64(),
-            failures: sender.map_or(0, Sender::failures),
-            skipped: sender.map_or(0, Sender::skipped),
-            paths: self.before.with(self.paths.to_vec()),
-        }
+            progress: sender.map(Sender::progress).unwrap_or_default(),
+            seconds: now.since(self.began).as_secs_f64(),
+            paths: self.paths.to_vec(),
+        })
     }
 }

@@ -1,10 +1,15 @@
 //! The file whose chunks are going: read, hashed and put into blocks piece by piece.
 
-use super::BLOCK;
+use acklab_rudp::ranges::RangeSet;
+
 use crate::transfer::chunk::{CHUNK, ChunkHasher, Tree, Value, Values, chunk_len, chunks, zeros};
-use crate::transfer::ranges::Ranges;
 use crate::transfer::record::Record;
 use crate::transfer::source::Source;
+use crate::transfer::walk::Facts;
+
+/// Bytes that are read, hashed and given to the connection at once: large enough that BLAKE3 works on
+/// all lanes and a system call costs little, small enough to stay in the processor's cache.
+pub const BLOCK: usize = 256 << 10;
 
 /// Pieces of so many bytes are hashed at full speed.
 const SUBTREE: usize = 64 << 10;
@@ -13,20 +18,22 @@ const HEADERS: usize = 8 << 10;
 
 /// The file whose chunks are going.
 pub(super) struct Current {
-    pub(super) index: u64,
-    pub(super) source: Source,
-    pub(super) size: u64,
-    pub(super) todo: Ranges,
-    pub(super) chunk: Option<Piecewise>,
-    pub(super) values: Values,
-    pub(super) tree: Tree,
+    index: u64,
+    source: Source,
+    /// What it was when it was named.
+    facts: Facts,
+    todo: RangeSet,
+    holes: RangeSet,
+    chunk: Option<Piecewise>,
+    values: Values,
+    tree: Tree,
     /// Why it must be dropped.
-    pub(super) failed: Option<String>,
-    pub(super) changed: bool,
+    failed: Option<String>,
+    changed: bool,
 }
 
 /// A chunk that is partly sent.
-pub(super) struct Piecewise {
+struct Piecewise {
     number: u64,
     len: u64,
     at: u64,
@@ -34,12 +41,47 @@ pub(super) struct Piecewise {
 }
 
 impl Current {
-    pub(super) fn begin(&mut self, number: u64, block: &mut Vec<u8>) {
-        self.todo.remove(number);
-        let len = chunk_len(self.size, number);
+    pub(super) fn new(
+        index: u64,
+        source: Source,
+        facts: Facts,
+        todo: RangeSet,
+        holes: RangeSet,
+    ) -> Self {
+        let changed = !source.is_still(&facts);
+        let (values, tree) = (Values::default(), Tree::default());
+        let (chunk, failed) = (None, None);
+        Self { index, source, facts, todo, holes, chunk, values, tree, failed, changed }
+    }
+
+    pub(super) const fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// Whether the bytes of a chunk are on their way, between which nothing else may stand.
+    pub(super) const fn is_within_chunk(&self) -> bool {
+        self.chunk.is_some()
+    }
+
+    /// Whether what was read is not the file that was named.
+    pub(super) const fn is_spoilt(&self) -> bool {
+        self.changed || self.failed.is_some()
+    }
+
+    /// Why it cannot be read, if it cannot.
+    pub(super) fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// Begins the next chunk that is wanted; false: all have gone.
+    pub(super) fn begin(&mut self, block: &mut Vec<u8>) -> bool {
+        let Some(number) = self.todo.first().map(|range| range.start) else { return false };
+        self.todo.remove(number..number + 1);
+        let len = chunk_len(self.facts.size, number);
         Record::Chunk { index: self.index, chunk: number, len }.put(block);
         let hasher = ChunkHasher::new(number);
         self.chunk = Some(Piecewise { number, len, at: 0, hasher });
+        true
     }
 
     /// Reads and hashes the next piece of the chunk; returns its length.
@@ -67,17 +109,42 @@ impl Current {
         if chunk.at < chunk.len {
             self.chunk = Some(chunk);
         } else {
-            let value = chunk.hasher.value(chunks(self.size));
+            let value = chunk.hasher.value(chunks(self.facts.size));
             block.extend_from_slice(&value);
             self.values.set(chunk.number, value);
         }
         len as u64
     }
 
+    /// Hashes what was not sent, by one chunk; whether all values are known.
+    pub(super) fn hash_rest(&mut self) -> bool {
+        while self.tree.len() < chunks(self.facts.size) {
+            let number = self.tree.len();
+            if let Some(value) = self.values.of(number) {
+                self.tree.push(value);
+                continue;
+            }
+            let value = self.hash(number);
+            self.tree.push(value);
+            return false;
+        }
+        true
+    }
+
+    /// Ends the file, of which all values are known, with its ROOT; false: it has changed.
+    pub(super) fn conclude(&mut self, block: &mut Vec<u8>) -> bool {
+        self.changed |= !self.source.is_still(&self.facts);
+        if !self.changed {
+            let (size, hash) = (self.facts.size, std::mem::take(&mut self.tree).root());
+            Record::Root { index: self.index, size, hash }.put(block);
+        }
+        !self.changed
+    }
+
     /// The value of a chunk that is not sent.
-    pub(super) fn hash(&mut self, number: u64, holes: &Ranges) -> Value {
-        let (len, count) = (chunk_len(self.size, number), chunks(self.size));
-        if holes.contains(number) {
+    fn hash(&mut self, number: u64) -> Value {
+        let (len, count) = (chunk_len(self.facts.size, number), chunks(self.facts.size));
+        if self.holes.contains(number) {
             return zeros(number, len, count);
         }
         let mut hasher = ChunkHasher::new(number);

@@ -7,11 +7,10 @@ use std::path::Path;
 use acklab_core::time::{Span, Time};
 
 use crate::transfer::chunk::{CHUNK, chunks};
-use crate::transfer::ranges::Ranges;
-use crate::transfer::receiver::Receiver;
+use crate::transfer::receiver::{Destination as _, Receiver};
 use crate::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
-use crate::transfer::scratch::Scratch;
 use crate::transfer::store::Directory;
+use acklab_rudp::ranges::RangeSet;
 
 fn greeting(version: u8, data: u64) -> Record {
     Record::Hello { version, asks: false, transfer: [1; 16], count: 1, bytes: 1, data }
@@ -22,7 +21,7 @@ fn hello() -> Record {
 }
 
 fn entry(index: u64, kind: Kind, path: &[u8], size: u64) -> Record {
-    let (mtime, holes) = (FileTime { seconds: 5, nanos: 6 }, Ranges::default());
+    let (mtime, holes) = (FileTime { seconds: 5, nanos: 6 }, RangeSet::new());
     Record::Entry(Entry { index, kind, mode: 0o6755, mtime, size, holes, path: path.to_vec() })
 }
 
@@ -56,7 +55,7 @@ fn receive(to: &Path, bytes: Vec<u8>) -> Result<Receiver, String> {
 
 #[test]
 fn no_name_and_no_link_leads_out_of_the_folder() {
-    let scratch = Scratch::new("names");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (to, outside) = (scratch.path().join("in"), scratch.path().join("outside"));
     fs::create_dir(&to).expect("DIR");
     fs::create_dir(&outside).expect("a folder");
@@ -100,7 +99,7 @@ fn no_name_and_no_link_leads_out_of_the_folder() {
 
 #[test]
 fn the_folder_of_unfinished_files_may_not_be_a_link() {
-    let scratch = Scratch::new("parts");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (to, outside) = (scratch.path().join("in"), scratch.path().join("outside"));
     fs::create_dir(&to).expect("DIR");
     fs::create_dir(&outside).expect("a folder");
@@ -113,7 +112,7 @@ fn the_folder_of_unfinished_files_may_not_be_a_link() {
 
 #[test]
 fn set_id_bits_are_cleared() {
-    let scratch = Scratch::new("bits");
+    let scratch = tempfile::tempdir().expect("a folder");
     let to = scratch.path().join("in");
     let mut bytes = Vec::new();
     hello().put(&mut bytes);
@@ -129,7 +128,7 @@ fn set_id_bits_are_cleared() {
 
 #[test]
 fn a_file_that_cannot_fit_is_refused_before_a_byte_of_it_is_written() {
-    let scratch = Scratch::new("space");
+    let scratch = tempfile::tempdir().expect("a folder");
     let to = scratch.path().join("in");
     let mut bytes = Vec::new();
     hello().put(&mut bytes);
@@ -140,7 +139,7 @@ fn a_file_that_cannot_fit_is_refused_before_a_byte_of_it_is_written() {
 
 #[test]
 fn a_file_is_not_stored_unless_its_hash_fits() {
-    let scratch = Scratch::new("hash");
+    let scratch = tempfile::tempdir().expect("a folder");
     let to = scratch.path().join("in");
     let mut bytes = Vec::new();
     hello().put(&mut bytes);
@@ -178,7 +177,7 @@ fn whoever_breaks_the_order_of_records_is_told_so_and_leaves_no_name_behind() {
         vec![greeting(VERSION, 1 << 50)],
     ];
     for records in cases {
-        let scratch = Scratch::new("order");
+        let scratch = tempfile::tempdir().expect("a folder");
         let to = scratch.path().join("in");
         let mut bytes = Vec::new();
         for record in &records {
@@ -191,7 +190,7 @@ fn whoever_breaks_the_order_of_records_is_told_so_and_leaves_no_name_behind() {
 
 #[test]
 fn a_confirmed_chunk_that_comes_again_is_an_error() {
-    let scratch = Scratch::new("twice");
+    let scratch = tempfile::tempdir().expect("a folder");
     let mut bytes = Vec::new();
     hello().put(&mut bytes);
     entry(0, Kind::File, b"x", 2 * CHUNK).put(&mut bytes);
@@ -209,7 +208,7 @@ fn a_confirmed_chunk_that_comes_again_is_an_error() {
 
 #[test]
 fn more_files_than_may_be_open_are_too_many() {
-    let scratch = Scratch::new("many");
+    let scratch = tempfile::tempdir().expect("a folder");
     let mut bytes = Vec::new();
     hello().put(&mut bytes);
     for index in 0..3000 {

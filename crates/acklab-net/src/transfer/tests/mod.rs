@@ -16,9 +16,8 @@ use acklab_core::rng::Rng;
 use acklab_core::time::Time;
 
 use super::inlet::Inlet;
-use super::receiver::{ReceiveError, Receiver};
+use super::receiver::{Destination as _, ReceiveError, Receiver};
 use super::record::Record;
-use super::scratch::Scratch;
 use super::sender::{BLOCK, Next, SendError, Sender};
 use super::stdin::Input;
 use super::store::Directory;
@@ -154,11 +153,11 @@ impl Pipe {
 
     fn finish(&mut self) {
         self.run(u64::MAX).expect("a transfer");
-        assert_eq!(self.sender.failures(), 0, "{:?}", self.sender.take_problems());
+        assert_eq!(self.sender.progress().failures, 0, "{:?}", self.sender.take_problems());
     }
 }
 
-/// Bytes that nobody mistakes for others.
+/// Random bytes.
 fn content(len: usize, seed: u64) -> Vec<u8> {
     let mut rng = Rng::named(seed, "content");
     let mut bytes = Vec::with_capacity(len + 8);
@@ -237,14 +236,14 @@ fn tree(root: &Path) {
 #[test]
 fn a_tree_arrives_with_its_contents_permissions_and_times_however_the_bytes_are_cut() {
     for seed in 0..4 {
-        let scratch = Scratch::new("tree");
+        let scratch = tempfile::tempdir().expect("a folder");
         let (from, to) = (scratch.path().join("top"), scratch.path().join("in"));
         fs::create_dir(&from).expect("a folder");
         tree(&from);
         let mut pipe = Pipe::new(&from, &to, seed);
         pipe.finish();
         same(&from, &to.join("top"));
-        assert_eq!(pipe.sender.skipped(), 1);
+        assert_eq!(pipe.sender.progress().skipped, 1);
         assert_eq!(pipe.sender.progress().stored, 306);
         assert_eq!(pipe.sender.progress().stored_bytes, pipe.sender.totals().bytes);
         assert_eq!(fs::read_dir(&to).expect("DIR").count(), 1, "nothing but the tree is left");
@@ -253,7 +252,7 @@ fn a_tree_arrives_with_its_contents_permissions_and_times_however_the_bytes_are_
 
 #[test]
 fn holes_are_neither_sent_nor_written() {
-    let scratch = Scratch::new("holes");
+    let scratch = tempfile::tempdir().expect("a folder");
     let from = scratch.path().join("sparse");
     let file = fs::File::create(&from).expect("a file");
     file.set_len(64 << 20).expect("a hole");
@@ -272,7 +271,7 @@ fn holes_are_neither_sent_nor_written() {
 
 #[test]
 fn a_sender_that_need_not_ask_says_everything_without_an_answer() {
-    let scratch = Scratch::new("alone");
+    let scratch = tempfile::tempdir().expect("a folder");
     let from = scratch.path().join("top");
     fs::create_dir(&from).expect("a folder");
     for name in ["a", "b", "c"] {
@@ -302,7 +301,7 @@ fn a_sender_that_need_not_ask_says_everything_without_an_answer() {
 
 #[test]
 fn a_file_whose_name_is_a_folders_is_refused_and_the_others_arrive() {
-    let scratch = Scratch::new("occupied");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (from, to) = (scratch.path().join("top"), scratch.path().join("in"));
     fs::create_dir(&from).expect("a folder");
     fs::create_dir_all(to.join("top/b")).expect("folders");
@@ -311,7 +310,7 @@ fn a_file_whose_name_is_a_folders_is_refused_and_the_others_arrive() {
     }
     let mut pipe = Pipe::new(&from, &to, 1);
     pipe.run(u64::MAX).expect("a transfer");
-    assert_eq!((pipe.sender.failures(), pipe.sender.progress().stored), (1, 2));
+    assert_eq!((pipe.sender.progress().failures, pipe.sender.progress().stored), (1, 2));
     assert!(pipe.sender.take_problems()[0].contains("top/b"));
     assert!(to.join("top/a").is_file() && to.join("top/b").is_dir() && to.join("top/c").is_file());
 }
@@ -320,7 +319,7 @@ fn a_file_whose_name_is_a_folders_is_refused_and_the_others_arrive() {
 fn a_stream_of_any_length_arrives_whole() {
     const MIB: usize = 1 << 20;
     for (seed, len) in [0, 5, MIB - 1, MIB, MIB + 1, 3 * MIB, 5_000_000].into_iter().enumerate() {
-        let scratch = Scratch::new("stream");
+        let scratch = tempfile::tempdir().expect("a folder");
         let bytes = content(len, 1);
         let mut pipe = Pipe::new(scratch.path(), scratch.path(), seed as u64);
         let from = std::io::Cursor::new(bytes.clone());
@@ -336,7 +335,7 @@ fn a_stream_of_any_length_arrives_whole() {
 
 #[test]
 fn a_file_that_is_one_hole_arrives_without_a_chunk() {
-    let scratch = Scratch::new("large");
+    let scratch = tempfile::tempdir().expect("a folder");
     let from = scratch.path().join("large");
     let file = fs::File::create(&from).expect("a file");
     file.set_len(300 << 20).expect("a hole");
@@ -349,7 +348,7 @@ fn a_file_that_is_one_hole_arrives_without_a_chunk() {
 
 #[test]
 fn a_file_that_is_there_is_replaced_when_the_new_one_is_complete_and_kept_with_keep() {
-    let scratch = Scratch::new("replace");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (from, to) = (scratch.path().join("x"), scratch.path().join("in"));
     fs::create_dir(&to).expect("a folder");
     fs::write(&from, content(3_000_000, 1)).expect("a file");
@@ -357,7 +356,7 @@ fn a_file_that_is_there_is_replaced_when_the_new_one_is_complete_and_kept_with_k
     let keep = Directory::open(&to, true).expect("a folder");
     let mut pipe = Pipe::into(&from, keep, 1);
     pipe.run(u64::MAX).expect("a transfer");
-    assert_eq!(pipe.sender.failures(), 1);
+    assert_eq!(pipe.sender.progress().failures, 1);
     assert!(pipe.sender.take_problems()[0].contains("--keep"));
     assert_eq!(fs::read(to.join("x")).expect("a file"), b"old");
     drop(pipe);
@@ -372,7 +371,7 @@ fn a_file_that_is_there_is_replaced_when_the_new_one_is_complete_and_kept_with_k
 
 #[test]
 fn a_file_that_changes_while_it_is_read_is_sent_again_and_given_up_after_three_times() {
-    let scratch = Scratch::new("changing");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (from, to) = (scratch.path().join("x"), scratch.path().join("in"));
     fs::write(&from, content(4_000_000, 1)).expect("a file");
     let mut pipe = Pipe::new(&from, &to, 1);
@@ -387,7 +386,7 @@ fn a_file_that_changes_while_it_is_read_is_sent_again_and_given_up_after_three_t
         pipe.run(at).expect("a part of it");
         fs::write(&from, content(4_000_000 + at as usize % 1000, at)).expect("a file");
     }
-    assert_eq!(pipe.sender.failures(), 1);
+    assert_eq!(pipe.sender.progress().failures, 1);
     assert!(pipe.sender.take_problems().last().expect("a problem").contains("three times"));
     assert_eq!(fs::read(to.join("x")).expect("a file"), content(4_100_000, 2), "the old one stays");
 }

@@ -6,13 +6,13 @@ use std::os::unix::fs::FileExt;
 
 use super::{Pipe, content, same, tree};
 use crate::transfer::name::PART_FOLDER;
-use crate::transfer::scratch::Scratch;
+use crate::transfer::receiver::Destination as _;
 use crate::transfer::store::Directory;
 
 #[test]
 fn what_was_confirmed_is_never_sent_again_wherever_a_transfer_is_cut() {
     for seed in 0..12 {
-        let scratch = Scratch::new("cut");
+        let scratch = tempfile::tempdir().expect("a folder");
         let (from, to) = (scratch.path().join("x"), scratch.path().join("in"));
         let size = 20_345_678;
         fs::write(&from, content(size, seed)).expect("a file");
@@ -41,7 +41,7 @@ fn what_was_confirmed_is_never_sent_again_wherever_a_transfer_is_cut() {
 
 #[test]
 fn files_of_a_tree_that_were_stored_are_not_sent_again() {
-    let scratch = Scratch::new("tree");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (from, to) = (scratch.path().join("top"), scratch.path().join("in"));
     fs::create_dir(&from).expect("a folder");
     tree(&from);
@@ -66,7 +66,7 @@ fn files_of_a_tree_that_were_stored_are_not_sent_again() {
 #[test]
 fn damage_to_what_was_left_is_found_and_that_chunk_alone_comes_again() {
     for damaged in [0, 3, 6] {
-        let scratch = Scratch::new("damage");
+        let scratch = tempfile::tempdir().expect("a folder");
         let (from, to) = (scratch.path().join("x"), scratch.path().join("in"));
         fs::write(&from, content(9_000_000, 1)).expect("a file");
         Pipe::new(&from, &to, 1).run(7_400_000).expect("most of it");
@@ -81,7 +81,7 @@ fn damage_to_what_was_left_is_found_and_that_chunk_alone_comes_again() {
 
 #[test]
 fn a_file_that_became_another_begins_anew() {
-    let scratch = Scratch::new("other");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (from, to) = (scratch.path().join("x"), scratch.path().join("in"));
     fs::write(&from, content(9_000_000, 1)).expect("a file");
     Pipe::new(&from, &to, 1).run(7_400_000).expect("most of it");
@@ -95,7 +95,7 @@ fn a_file_that_became_another_begins_anew() {
 
 #[test]
 fn content_that_changed_behind_its_time_is_found_by_the_whole_hash() {
-    let scratch = Scratch::new("behind");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (from, to) = (scratch.path().join("x"), scratch.path().join("in"));
     fs::write(&from, content(9_000_000, 1)).expect("a file");
     super::age(&from, 5);
@@ -109,7 +109,7 @@ fn content_that_changed_behind_its_time_is_found_by_the_whole_hash() {
 
 #[test]
 fn a_sender_that_comes_again_takes_over_from_its_dead_connection() {
-    let scratch = Scratch::new("again");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (from, to) = (scratch.path().join("x"), scratch.path().join("in"));
     fs::write(&from, content(9_000_000, 1)).expect("a file");
     let directory = Directory::open(&to, false).expect("a folder");
@@ -124,7 +124,7 @@ fn a_sender_that_comes_again_takes_over_from_its_dead_connection() {
 
 #[test]
 fn a_sender_that_did_not_hear_the_end_is_told_that_all_is_stored() {
-    let scratch = Scratch::new("unheard");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (from, to) = (scratch.path().join("top"), scratch.path().join("in"));
     fs::create_dir(&from).expect("a folder");
     tree(&from);
@@ -143,7 +143,7 @@ fn a_sender_that_did_not_hear_the_end_is_told_that_all_is_stored() {
 
 #[test]
 fn another_process_cannot_take_the_same_transfer() {
-    let scratch = Scratch::new("lock");
+    let scratch = tempfile::tempdir().expect("a folder");
     let (from, to) = (scratch.path().join("x"), scratch.path().join("in"));
     fs::write(&from, content(9_000_000, 1)).expect("a file");
     let mut first = Pipe::new(&from, &to, 1);

@@ -1,6 +1,6 @@
 //! The configurations of the paper, and what many replications of each measured.
 
-use acklab_stats::{MeanInterval, ProportionMethod};
+use acklab_stats::ProportionMethod;
 
 use crate::scenario::Ance;
 use acklab_lab::measured::Metrics;
@@ -145,14 +145,6 @@ impl Exceedance {
     pub fn share(&self) -> f64 {
         self.exceeded as f64 / self.runs as f64
     }
-}
-
-/// The mean of `left - right` over replications of the same seeds, with its 95 % interval; `None`
-/// where there are not two pairs.
-pub fn difference(left: &Measured, right: &Measured, metric: &str) -> Option<MeanInterval> {
-    let pairs = left.values(metric).iter().zip(right.values(metric));
-    let differences: Vec<f64> = pairs.map(|(left, right)| left - right).collect();
-    MeanInterval::from_replications(&differences, 0.95)
 }
 
 /// The paper's threshold for its ITAE, rad s.

@@ -3,7 +3,7 @@
 use acklab_lab::verify::VerifyError;
 
 use super::configuration::{DAISY, DUMBBELL, Measured, Technique, Topology};
-use super::table4;
+use super::table4::Reading;
 
 /// The readings of the paper that are run: presets of the `ance-*` scenarios.
 pub const PRESETS: [&str; 3] = ["plain", "paper-fit", "literal"];
@@ -17,14 +17,14 @@ pub struct Preset {
     /// Replications of the dumbbell.
     pub dumbbell: Vec<Measured>,
     /// The paper's table 4.
-    pub table4: Vec<table4::Row>,
+    pub table4: Reading,
 }
 
 impl Preset {
     pub(super) fn run(
         name: &'static str,
         seed: u64,
-        replications: u64,
+        (replications, runs): (u64, u64),
         progress: &mut impl FnMut(&str),
     ) -> Result<Self, VerifyError> {
         let sets = [("preset", name)];
@@ -38,7 +38,7 @@ impl Preset {
         let daisy = measure(Topology::Daisy, &DAISY)?;
         let dumbbell = measure(Topology::Dumbbell, &DUMBBELL)?;
         progress(&format!("{name}: table 4"));
-        let table4 = table4::run(&sets, seed)?;
+        let table4 = Reading::run(name.to_owned(), &sets, seed, runs)?;
         Ok(Self { name, daisy, dumbbell, table4 })
     }
 

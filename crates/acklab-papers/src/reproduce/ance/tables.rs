@@ -4,8 +4,8 @@ use acklab_lab::report::{Claim, Column, Outcome, Table, Unit};
 use serde_json::json;
 
 use super::configuration::Measured;
-use super::preset::{PRESETS, Preset};
-use super::table4::Row;
+use super::preset::PRESETS;
+use super::table4::{Reading, Row};
 
 /// The paper's sentences under each reading.
 pub(super) fn claims(claims: &[Claim]) -> Table {
@@ -30,8 +30,8 @@ pub(super) fn claims_under(claims: &[Claim], reading: usize) -> Table {
 }
 
 /// The probability that the ITAE passes the threshold, the paper's intervals beside ours.
-pub(super) fn table4(preset: &Preset) -> Table {
-    let rows = &preset.table4;
+pub(super) fn table4(reading: &Reading) -> Table {
+    let rows = &reading.rows;
     let of = |successes: u64, runs: u64| format!("{successes} of {runs}");
     let columns = vec![
         Column::text("Technique")
@@ -47,24 +47,26 @@ pub(super) fn table4(preset: &Preset) -> Table {
             format!("{low:.3} to {high:.3}")
         }),
         Column::text("from").plain("runs", 0).over(rows, |row| {
-            let report = &row.ours.report;
-            of(report.successes.unwrap_or(0), report.runs)
+            let (successes, runs) = row.counts();
+            of(successes, runs)
         }),
-        Column::text("Overlap").key("overlaps").plain("overlap", 0).over(rows, Row::overlaps),
+        Column::number("p", "").key("p_value").plain("p", 4).over(rows, Row::p_value),
+        Column::text("Agrees").key("agrees").plain("agrees", 0).over(rows, Row::agrees),
         Column::in_json("paper").over(rows, |row| {
             let ((low, high), (successes, runs)) = (row.paper.interval, row.paper.counts);
             json!({"low": low, "high": high, "successes": successes, "runs": runs})
         }),
         Column::in_json("low").over(rows, |row| row.interval().0),
         Column::in_json("high").over(rows, |row| row.interval().1),
-        Column::in_json("successes").over(rows, |row| row.ours.report.successes),
-        Column::in_json("runs").over(rows, |row| row.ours.report.runs),
+        Column::in_json("successes").over(rows, |row| row.counts().0),
+        Column::in_json("runs").over(rows, |row| row.counts().1),
     ];
     let caption =
-        format!("Preset {}: probability that the ITAE passes 8727 rad s within 30 s", preset.name);
-    Table::new(caption, columns).flag(rows.iter().map(|row| !row.overlaps())).note(
-        "Sequential Clopper-Pearson, 95 % confidence, stopped when the interval is at most 0.1 wide. The paper \
-         prints intervals only; the counts are those that give them, truncated.",
+        format!("{}: probability that the ITAE passes 8727 rad s within 30 s", reading.name);
+    Table::new(caption, columns).flag(rows.iter().map(|row| !row.agrees())).note(
+        "Ours: Clopper-Pearson, 95 % confidence. The paper's: sequential, stopped when at most 0.1 wide; it \
+         prints intervals only, the counts are those that give them, truncated. p: Fisher's exact test of \
+         both counts, two-sided; a row agrees unless p is below 0.05 / 6 (six rows, Bonferroni).",
     )
 }
 

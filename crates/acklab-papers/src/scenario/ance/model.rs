@@ -21,7 +21,7 @@ use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 use acklab_sim::app::{Bulk, Reader, ReaderModel};
 use acklab_sim::{End, Observer, Topology, World};
-use acklab_tcp::{Config, InitialWindow, LossRecovery};
+use acklab_tcp::{Config, InitialWindow};
 
 use super::algorithms::{congestion_control, discipline};
 use super::parameters::{Control, Phase, Set, Start};
@@ -156,23 +156,23 @@ fn mss(set: &Set) -> u32 {
 fn tcp(set: &Set) -> Config {
     let (own, mss) = (&set.tcp, mss(set));
     let window = own.rwnd * mss;
-    Config {
+    let mut config = Config {
         receive_buffer: window,
         window_scale: (window > u32::from(u16::MAX)).then_some(4),
         congestion: congestion_control(set),
-        initial_window: InitialWindow::Segments(own.iw),
-        initial_ssthresh: Some(ssthresh(set) * u64::from(mss)),
-        min_rto: own.rto_min,
         ack: if own.delack.is_on() {
             ack::Profile::delayed(2, Span::from_millis(200))
         } else {
             ack::Profile::EverySegment
         },
-        recovery: own.recovery,
         ecn: own.ecn.is_on(),
-        sack: own.recovery == LossRecovery::Sack,
         ..Config::textbook(mss as u16)
-    }
+    };
+    config.window.initial = InitialWindow::Segments(own.iw);
+    config.window.ssthresh = Some(ssthresh(set) * u64::from(mss));
+    config.rto.min = own.rto_min;
+    config.loss.recovery = own.recovery;
+    config
 }
 
 /// The initial slow-start threshold in segments.

@@ -13,19 +13,14 @@ use super::parameters::{Delack, Growth, Set};
 /// Reno with the conventions that were set.
 pub(super) fn config(set: &Set) -> Config {
     let defaults = Config::default();
-    Config {
+    let mut config = Config {
         mss: set.packet as u16 - TCP_HEADERS,
-        initial_window: InitialWindow::Segments(set.iw),
         ack: match set.delack {
             Delack::Off => ack::Profile::EverySegment,
             Delack::On => ack::Profile::delayed(2, set.delack_timer),
             Delack::Linux => defaults.ack,
         },
-        sack: set.sack.is_on(),
-        recovery: if set.sack.is_on() { LossRecovery::Sack } else { set.recovery },
         timestamps: set.timestamps.is_on(),
-        limited_transmit: set.limited_transmit.is_on(),
-        min_rto: set.min_rto,
         congestion: match set.growth {
             Growth::Acks => Algorithm::Custom(Factory::new(|start| {
                 Box::new(PerAck { reno: Reno::new(start), mss: u64::from(start.mss) })
@@ -34,7 +29,12 @@ pub(super) fn config(set: &Set) -> Config {
         },
         nagle: Nagle::Off,
         ..defaults
-    }
+    };
+    config.window.initial = InitialWindow::Segments(set.iw);
+    config.loss.recovery = if set.sack.is_on() { LossRecovery::Sack } else { set.recovery };
+    config.loss.limited_transmit = set.limited_transmit.is_on();
+    config.rto.min = set.min_rto;
+    config
 }
 
 /// Reno whose window grows by ACKs: one that acknowledges two segments counts as one that

@@ -151,7 +151,7 @@ const MARGIN: MetricDoc = MetricDoc {
     unit: "ms",
     doc: "The greatest loop delay at which the sampled loop is stable, by the spectral radius of \
           its map from tick to tick; 0 where it is unstable without delay. The derivative, the \
-          limit and losses are left out of it; at most 20 sampling periods.",
+          limit and losses are left out of it. No sample where it is longer than 20 sampling periods.",
 };
 
 /// What is measured: of the loop, and its margin.

@@ -12,7 +12,7 @@ use acklab_control::{
     AntiWindup, LoopRecord, LoopRun, MotorLoop as Loop, PidGains, SquareWave, motor_loop,
 };
 use acklab_core::event::EventKind;
-use acklab_core::time::Time;
+use acklab_core::time::{Span, Time};
 use acklab_sim::ResultHash;
 
 use self::declarations::{DECLARATION, First, Set, Windup};
@@ -55,10 +55,12 @@ impl Scenario for MotorLoop {
         })
         .expect("the settings were checked");
         let mut metrics = loop_metrics(&record);
-        let margin =
-            delay_margin(&setup.model, &setup.gains, setup.period, setup.period * LONGEST_MARGIN);
-        let margin_ms = margin.unwrap_or_default().as_millis_f64();
-        metrics.insert("delay_margin_ms", Measured::Samples(vec![margin_ms]));
+        let longest = setup.period * LONGEST_MARGIN;
+        let margin = delay_margin(&setup.model, &setup.gains, setup.period, longest);
+        // One that is as long as was looked is longer, and how much is not known.
+        let known = Some(margin.unwrap_or_default()).filter(|margin| *margin < longest);
+        let margin_ms = known.map(Span::as_millis_f64).into_iter().collect();
+        metrics.insert("delay_margin_ms", Measured::Samples(margin_ms));
         let flows = vec![Flow { id: "loop".into(), metrics: metrics.clone() }];
         Replication { hash: hash.finish(), events, metrics, flows, ..Replication::default() }
     }

@@ -144,12 +144,8 @@ fn open(
     let source = Addr { node: from, port: SOURCE_PORT };
     let sink = Addr { node: to, port: SINK_PORT };
     let rng = Rng::named(seed, &format!("app/{index}"));
-    let config = Config {
-        congestion: member.cc,
-        initial_window: InitialWindow::Segments(member.initial_window),
-        ecn,
-        ..Config::default()
-    };
+    let mut config = Config { congestion: member.cc, ecn, ..Config::default() };
+    config.window.initial = InitialWindow::Segments(member.initial_window);
     let end = |addr, app: Box<dyn App>| End { addr, config: config.clone(), isn: Seq(0), app };
     let reader = || Box::new(Reader::new(ReaderModel::Promptly, u32::MAX));
     let arrivals = |pattern| Arrivals::new(pattern, rng, member.start, member.stop);

@@ -1,7 +1,6 @@
 //! What losses say about the path (draft-ietf-ccwg-bbr-06 sections 5.3.1.3 and 5.5.10).
 
-use super::{BbrV3, Delivery, State};
-use crate::time::Time;
+use super::state::Delivery;
 
 /// Bounds learnt from loss, and the signals that they are learnt from.
 #[derive(Clone, Copy, Debug)]
@@ -49,114 +48,79 @@ impl Bounds {
         self.bw_shortterm = f64::INFINITY;
         self.inflight_shortterm = f64::INFINITY;
     }
-}
 
-/// IsInflightTooHigh (section 5.5.10.2).
-pub(super) fn is_inflight_too_high(delivery: &Delivery) -> bool {
-    delivery.sample.lost as f64 > delivery.sample.tx_in_flight as f64 * LOSS_THRESH
-}
-
-impl BbrV3 {
-    /// NoteLoss.
-    pub(super) fn note_loss(&mut self) {
-        if !self.bounds.loss_in_round {
-            self.bounds.loss_round_delivered = self.delivered;
+    /// NoteLoss, when so many bytes were delivered.
+    pub(super) fn note_loss(&mut self, delivered: u64) {
+        if !self.loss_in_round {
+            self.loss_round_delivered = delivered;
         }
-        self.bounds.loss_in_round = true;
+        self.loss_in_round = true;
     }
 
-    /// HandleLostPacket, for all that an ACK revealed.
-    pub(super) fn handle_loss(&mut self, now: Time, delivery: &Delivery) {
-        self.note_loss();
-        self.bounds.loss_events += 1;
-        if self.probing.is_sample && is_inflight_too_high(delivery) {
-            let in_flight = delivery.sample.tx_in_flight as f64;
-            self.handle_inflight_too_high(now, in_flight, delivery.app_limited);
-        }
-    }
-
-    /// A mark: as a loss above the threshold.
-    pub(super) fn handle_mark(&mut self, now: Time) {
-        self.note_loss();
-        if self.probing.is_sample {
-            self.handle_inflight_too_high(now, self.pipe.bytes() as f64, false);
-        }
-    }
-
-    fn handle_inflight_too_high(&mut self, now: Time, in_flight: f64, app_limited: bool) {
-        self.probing.prev_too_high = true;
-        self.probing.is_sample = false;
-        if !app_limited {
-            self.bounds.inflight_longterm = in_flight.max(self.target_inflight() * BETA);
-        }
-        if self.state == State::Up {
-            self.start_down(now);
-        }
+    /// An ACK revealed losses.
+    pub(super) fn count_event(&mut self) {
+        self.loss_events += 1;
     }
 
     /// UpdateLatestDeliverySignals (section 5.5.10.3).
-    pub(super) fn update_latest_delivery(&mut self, delivery: &Delivery) {
-        let bounds = &mut self.bounds;
-        bounds.bw_latest = bounds.bw_latest.max(delivery.rate);
-        bounds.inflight_latest = bounds.inflight_latest.max(delivery.sample.delivered as f64);
-        bounds.loss_round_started = delivery.sample.prior_delivered >= bounds.loss_round_delivered;
-        if bounds.loss_round_started {
-            bounds.loss_round_delivered = delivery.sample.total_delivered;
+    pub(super) fn update_latest(&mut self, delivery: &Delivery) {
+        self.bw_latest = self.bw_latest.max(delivery.rate);
+        self.inflight_latest = self.inflight_latest.max(delivery.sample.delivered as f64);
+        self.loss_round_started = delivery.sample.prior_delivered >= self.loss_round_delivered;
+        if self.loss_round_started {
+            self.loss_round_delivered = delivery.sample.total_delivered;
         }
     }
 
     /// AdvanceLatestDeliverySignals.
-    pub(super) fn advance_latest_delivery(&mut self, delivery: &Delivery) {
-        if self.bounds.loss_round_started {
-            self.bounds.bw_latest = delivery.rate;
-            self.bounds.inflight_latest = delivery.sample.delivered as f64;
-            self.bounds.loss_events = 0;
+    pub(super) fn advance_latest(&mut self, delivery: &Delivery) {
+        if self.loss_round_started {
+            self.bw_latest = delivery.rate;
+            self.inflight_latest = delivery.sample.delivered as f64;
+            self.loss_events = 0;
         }
     }
 
-    /// UpdateCongestionSignals: once per round with losses, while not probing, the short-term bounds
+    /// UpdateCongestionSignals: once per round with losses, while not `probing`, the short-term bounds
     /// come down to what is delivered, at most by three tenths.
-    pub(super) fn adapt_short_term(&mut self) {
-        if !self.bounds.loss_round_started {
+    pub(super) fn adapt_short_term(&mut self, probing: bool, max_bw: f64, cwnd: f64) {
+        if !self.loss_round_started {
             return;
         }
-        if self.bounds.loss_in_round && !self.state.is_probing() {
-            let (max_bw, cwnd) = (self.max_bandwidth(), self.cwnd);
-            let bounds = &mut self.bounds;
-            let bw = if bounds.bw_shortterm.is_finite() { bounds.bw_shortterm } else { max_bw };
-            let inflight = if bounds.inflight_shortterm.is_finite() {
-                bounds.inflight_shortterm
-            } else {
-                cwnd
-            };
-            bounds.bw_shortterm = bounds.bw_latest.max(BETA * bw);
-            bounds.inflight_shortterm = bounds.inflight_latest.max(BETA * inflight);
+        if self.loss_in_round && !probing {
+            let bw = if self.bw_shortterm.is_finite() { self.bw_shortterm } else { max_bw };
+            let inflight =
+                if self.inflight_shortterm.is_finite() { self.inflight_shortterm } else { cwnd };
+            self.bw_shortterm = self.bw_latest.max(BETA * bw);
+            self.inflight_shortterm = self.inflight_latest.max(BETA * inflight);
         }
-        self.bounds.loss_in_round = false;
+        self.loss_in_round = false;
     }
 
-    /// CheckStartupHighLoss (section 5.3.1.3): a round of recovery with enough losses, and above the
-    /// threshold.
-    pub(super) fn is_startup_loss_high(&self, delivery: &Delivery) -> bool {
-        self.in_fast_recovery
-            && self.rounds.count > self.bounds.recovery_round
-            && self.bounds.loss_round_started
-            && self.bounds.loss_events >= STARTUP_FULL_LOSS_COUNT
-            && is_inflight_too_high(delivery)
+    /// The long-term bound after a probe lost too much with `in_flight` on the way.
+    pub(super) fn lower_longterm(&mut self, in_flight: f64, target: f64) {
+        self.inflight_longterm = in_flight.max(target * BETA);
+    }
+
+    /// CheckStartupHighLoss (section 5.3.1.3) in fast recovery: a round of it, the present one being
+    /// `round`, with enough losses, and above the threshold.
+    pub(super) fn is_startup_loss_high(&self, round: u64, delivery: &Delivery) -> bool {
+        round > self.recovery_round
+            && self.loss_round_started
+            && self.loss_events >= STARTUP_FULL_LOSS_COUNT
+            && delivery.is_inflight_too_high()
     }
 
     /// InflightWithHeadroom (section 5.3.3.9).
-    pub(super) fn inflight_with_headroom(&self) -> f64 {
-        let bound = self.bounds.inflight_longterm;
+    pub(super) fn inflight_with_headroom(&self, mss: f64, min_pipe: f64) -> f64 {
+        let bound = self.inflight_longterm;
         if bound.is_infinite() {
             return f64::INFINITY;
         }
-        (bound - self.mss.max(HEADROOM * bound)).max(self.min_pipe())
+        (bound - mss.max(HEADROOM * bound)).max(min_pipe)
     }
 }
 
-/// Section 5.5.10.2.
-const LOSS_THRESH: f64 = 0.02;
 /// Sections 5.5.10.2 and 5.5.10.3.
 const BETA: f64 = 0.7;
 /// Section 5.3.3.1: cruising leaves 15 % of the long-term bound free.

@@ -1,37 +1,10 @@
-//! Startup, Drain and the cycle of ProbeBW (draft-ietf-ccwg-bbr-06 sections 5.3.1 to 5.3.3).
+//! The state machine: Startup, Drain, the cycle of ProbeBW, ProbeRTT (draft-ietf-ccwg-bbr-06 section 5.3).
 
-use super::{BbrV3, Delivery, State};
+use super::BbrV3;
+use super::probe_rtt::Step;
+use super::probing::AckPhase;
+use super::state::{Delivery, PROBE_RTT_CWND_GAIN, State};
 use crate::time::{Span, Time};
-
-/// Where the samples of a probe are (BBR.ack_phase).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum AckPhase {
-    #[default]
-    Init,
-    Refilling,
-    /// The probe has begun; its samples are a round trip away.
-    Starting,
-    /// The samples of the probe arrive.
-    Feedback,
-    /// The probe has ended; its last samples arrive for a round trip.
-    Stopping,
-}
-
-/// The state of ProbeBW.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Probing {
-    pub(super) ack_phase: AckPhase,
-    pub(super) rounds_since_probe_up: u64,
-    /// Samples of REFILL or UP arrive, and none has lost too much yet.
-    pub(super) is_sample: bool,
-    pub(super) prev_too_high: bool,
-    prev_precautionary: bool,
-    cycle_stamp: Time,
-    wait: Span,
-    up_rounds: u32,
-    up_acked: f64,
-    up_acked_per_increment: f64,
-}
 
 impl BbrV3 {
     /// CheckStartupDone (section 5.3.1).
@@ -39,7 +12,10 @@ impl BbrV3 {
         if self.state != State::Startup {
             return;
         }
-        if !self.full_pipe.reached && self.is_startup_loss_high(delivery) {
+        if !self.full_pipe.reached
+            && self.in_fast_recovery
+            && self.bounds.is_startup_loss_high(self.rounds.count, delivery)
+        {
             self.full_pipe.reached = true;
             self.bounds.inflight_longterm = self.bdp(self.bw).max(self.bounds.inflight_latest);
         }
@@ -155,9 +131,7 @@ impl BbrV3 {
                 return true;
             }
         }
-        if !super::bounds::is_inflight_too_high(delivery)
-            && self.bounds.inflight_longterm.is_finite()
-        {
+        if !delivery.is_inflight_too_high() && self.bounds.inflight_longterm.is_finite() {
             let safe = delivery.sample.tx_in_flight as f64;
             self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(safe);
             if self.state == State::Up {
@@ -189,6 +163,52 @@ impl BbrV3 {
         if self.rounds.started {
             self.raise_slope();
         }
+    }
+
+    /// CheckProbeRTT.
+    pub(super) fn check_probe_rtt(&mut self, now: Time, delivered: u64) {
+        if self.state != State::ProbeRtt && self.round_trip.is_expired() && !self.idle_restart {
+            self.state = State::ProbeRtt;
+            self.save_cwnd();
+            self.round_trip.begin();
+            self.probing.ack_phase = AckPhase::Stopping;
+            self.start_round();
+        }
+        if self.state == State::ProbeRtt {
+            self.handle_probe_rtt(now);
+        }
+        if delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    fn handle_probe_rtt(&mut self, now: Time) {
+        self.self_limited.mark(self.delivered, self.pipe.bytes());
+        let is_little = self.pipe.bytes() as f64 <= self.probe_rtt_cwnd();
+        match self.round_trip.step(now, is_little, self.rounds.started) {
+            Step::Waits => {}
+            Step::Begun => self.start_round(),
+            Step::Done => {
+                self.restore_cwnd();
+                self.leave_probe_rtt(now);
+            }
+        }
+    }
+
+    /// ExitProbeRTT: little is on the way, so that DOWN is over at once.
+    fn leave_probe_rtt(&mut self, now: Time) {
+        self.bounds.reset_short_term();
+        if self.full_pipe.reached {
+            self.start_down(now);
+            self.state = State::Cruise;
+        } else {
+            self.state = State::Startup;
+        }
+    }
+
+    /// ProbeRTTCwnd (section 5.6.4.5).
+    pub(super) fn probe_rtt_cwnd(&self) -> f64 {
+        (PROBE_RTT_CWND_GAIN * self.bdp(self.bw)).max(self.min_pipe())
     }
 }
 

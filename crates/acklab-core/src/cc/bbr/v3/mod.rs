@@ -3,9 +3,9 @@
 //! As version 1, the rate follows the largest delivery rate (of two probing cycles) and the window the
 //! bandwidth times the least round trip; and loss bounds both: over the long term by what was on the way
 //! when a probe lost more than 2 % (`inflight_longterm`), over the short term by what is delivered while
-//! losses go on (`bw_shortterm`, `inflight_shortterm`). The files: this one holds the state, the order of
-//! steps (section 5.2) and the control parameters (5.6); [`cycle`](self) Startup, Drain and ProbeBW
-//! (5.3.1 to 5.3.3); `probe_rtt` (5.3.4); `bounds` the reactions to loss (5.5.10).
+//! losses go on (`bw_shortterm`, `inflight_shortterm`). The files: this one holds the model, the order of
+//! steps (section 5.2) and the control parameters (5.6); `cycle` the state machine (5.3), `probing` where
+//! its cycle is; `probe_rtt` the least round trip (5.3.4), `bounds` what losses say (5.5.10).
 //!
 //! - The draft judges each lost packet by its own `tx_in_flight` (5.5.10.2) / we judge each ACK that
 //!   reveals losses by that of the newest segment it delivered / because samples come per ACK.
@@ -21,10 +21,11 @@
 mod bounds;
 mod cycle;
 mod probe_rtt;
+mod probing;
+mod state;
 
 use super::super::{
-    AckSample, CongestionControl, EcnSample, LossSample, RateSample, RtoSample, SentSample,
-    Snapshot, Start,
+    AckSample, CongestionControl, EcnSample, LossSample, RtoSample, SentSample, Snapshot, Start,
 };
 use super::filter::WindowedMax;
 use super::full_pipe::FullPipe;
@@ -36,50 +37,11 @@ use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
 use bounds::Bounds;
-use cycle::Probing;
 use probe_rtt::RoundTrip;
+use probing::Probing;
+use state::Delivery;
 
-/// What BBR is about (section 5.1.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Doubling the rate each round.
-    Startup,
-    /// Emptying the queue that Startup left.
-    Drain,
-    /// ProbeBW: emptying the queue that the last probe left.
-    Down,
-    /// ProbeBW: at the delivery rate.
-    Cruise,
-    /// ProbeBW: filling the pipe before the probe.
-    Refill,
-    /// ProbeBW: looking for more bandwidth.
-    Up,
-    /// Half of what the path holds, to see the round trip without a queue.
-    ProbeRtt,
-}
-
-impl State {
-    const fn is_probe_bw(self) -> bool {
-        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
-    }
-
-    /// IsProbingBW (section 5.3.3.9).
-    const fn is_probing(self) -> bool {
-        matches!(self, Self::Startup | Self::Refill | Self::Up)
-    }
-
-    /// Section 5.6.1: (pacing gain, window gain).
-    const fn gains(self) -> (f64, f64) {
-        match self {
-            Self::Startup => (2.77, 2.0),
-            Self::Drain => (0.5, 2.0),
-            Self::Down => (0.9, 2.0),
-            Self::Cruise | Self::Refill => (1.0, 2.0),
-            Self::Up => (1.25, 2.25),
-            Self::ProbeRtt => (1.0, PROBE_RTT_CWND_GAIN),
-        }
-    }
-}
+pub use state::State;
 
 /// BBR version 3's sender.
 #[derive(Clone, Debug)]
@@ -109,15 +71,6 @@ pub struct BbrV3 {
     idle_restart: bool,
     delivered: u64,
     rng: Rng,
-}
-
-/// What one ACK says (RS).
-struct Delivery {
-    rate: f64,
-    sample: RateSample,
-    app_limited: bool,
-    acked: f64,
-    cwnd_limited: bool,
 }
 
 /// How much arrives at once beyond the bandwidth (section 5.5.9).
@@ -217,9 +170,10 @@ impl BbrV3 {
 
     /// UpdateModelAndState (section 5.2.3).
     fn update_model(&mut self, now: Time, ack: &AckSample, delivery: &Delivery) {
-        self.update_latest_delivery(delivery);
+        self.bounds.update_latest(delivery);
         self.update_max_bw(delivery);
-        self.adapt_short_term();
+        let (probing, max_bw) = (self.state.is_probing(), self.max_bandwidth());
+        self.bounds.adapt_short_term(probing, max_bw, self.cwnd);
         self.update_aggregation(now, delivery);
         if self.rounds.started && !delivery.app_limited {
             self.full_pipe.on_round(delivery.rate);
@@ -227,9 +181,9 @@ impl BbrV3 {
         self.check_startup_done(delivery);
         self.check_drain_done(now);
         self.update_cycle(now, delivery);
-        self.update_min_rtt(now, ack.rtt);
+        self.round_trip.update(now, ack.rtt);
         self.check_probe_rtt(now, ack.delivered);
-        self.advance_latest_delivery(delivery);
+        self.bounds.advance_latest(delivery);
         self.bw = self.max_bandwidth().min(self.bounds.bw_shortterm);
     }
 
@@ -293,6 +247,40 @@ impl BbrV3 {
             State::Startup | State::Drain => f64::INFINITY,
         };
         cap.min(self.bounds.inflight_shortterm).max(self.min_pipe())
+    }
+
+    /// InflightWithHeadroom (section 5.3.3.9).
+    fn inflight_with_headroom(&self) -> f64 {
+        self.bounds.inflight_with_headroom(self.mss, self.min_pipe())
+    }
+
+    /// HandleLostPacket, for all that an ACK revealed.
+    fn handle_loss(&mut self, now: Time, delivery: &Delivery) {
+        self.bounds.note_loss(self.delivered);
+        self.bounds.count_event();
+        if self.probing.is_sample && delivery.is_inflight_too_high() {
+            let in_flight = delivery.sample.tx_in_flight as f64;
+            self.handle_inflight_too_high(now, in_flight, delivery.app_limited);
+        }
+    }
+
+    /// A mark: as a loss above the threshold.
+    fn handle_mark(&mut self, now: Time) {
+        self.bounds.note_loss(self.delivered);
+        if self.probing.is_sample {
+            self.handle_inflight_too_high(now, self.pipe.bytes() as f64, false);
+        }
+    }
+
+    fn handle_inflight_too_high(&mut self, now: Time, in_flight: f64, app_limited: bool) {
+        self.probing.prev_too_high = true;
+        self.probing.is_sample = false;
+        if !app_limited {
+            self.bounds.lower_longterm(in_flight, self.target_inflight());
+        }
+        if self.state == State::Up {
+            self.start_down(now);
+        }
     }
 
     const fn is_recovering(&self) -> bool {
@@ -359,9 +347,9 @@ impl CongestionControl for BbrV3 {
             self.update_model(now, sample, &delivery);
         } else {
             if sample.lost > 0 {
-                self.note_loss();
+                self.bounds.note_loss(self.delivered);
             }
-            self.update_min_rtt(now, sample.rtt);
+            self.round_trip.update(now, sample.rtt);
         }
         self.set_pacing_rate(self.state.gains().0);
         self.set_cwnd(sample.delivered as f64);
@@ -370,7 +358,7 @@ impl CongestionControl for BbrV3 {
     /// OnEnterFastRecovery (section 5.6.4.4); the window itself follows the bounds.
     fn on_loss(&mut self, _now: Time, _sample: &LossSample) {
         self.save_cwnd();
-        self.note_loss();
+        self.bounds.note_loss(self.delivered);
         self.bounds.recovery_round = self.rounds.count;
         self.in_fast_recovery = true;
     }
@@ -421,8 +409,5 @@ const EXTRA_ACKED_FILTER_ROUNDS: usize = 10;
 const PACING_MARGIN_PERCENT: f64 = 1.0;
 /// Segments (section 5.6.4.3).
 const MIN_PIPE_CWND: f64 = 4.0;
-/// Section 5.3.4.1.
-const PROBE_RTT_CWND_GAIN: f64 = 0.5;
-
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,5 @@
 //! The least round trip and ProbeRTT (draft-ietf-ccwg-bbr-06 section 5.3.4).
 
-use super::cycle::AckPhase;
-use super::{BbrV3, PROBE_RTT_CWND_GAIN, State};
 use crate::time::{Span, Time};
 
 /// Two windows over round trips: one schedules ProbeRTT, the other is the model's.
@@ -19,71 +17,56 @@ pub(super) struct RoundTrip {
     round_done: bool,
 }
 
-impl BbrV3 {
+impl RoundTrip {
     /// UpdateMinRTT.
-    pub(super) fn update_min_rtt(&mut self, now: Time, rtt: Option<Span>) {
-        let round_trip = &mut self.round_trip;
-        round_trip.expired = now > round_trip.probe_min_stamp + PROBE_RTT_INTERVAL;
+    pub(super) fn update(&mut self, now: Time, rtt: Option<Span>) {
+        self.expired = now > self.probe_min_stamp + PROBE_RTT_INTERVAL;
         if let Some(rtt) = rtt
-            && (round_trip.expired || round_trip.probe_min.is_none_or(|min| rtt < min))
+            && (self.expired || self.probe_min.is_none_or(|min| rtt < min))
         {
-            (round_trip.probe_min, round_trip.probe_min_stamp) = (Some(rtt), now);
+            (self.probe_min, self.probe_min_stamp) = (Some(rtt), now);
         }
-        let min_expired = now > round_trip.min_stamp + MIN_RTT_FILTER;
-        let Some(probe_min) = round_trip.probe_min else { return };
-        if min_expired || round_trip.min.is_none_or(|min| probe_min < min) {
-            (round_trip.min, round_trip.min_stamp) = (Some(probe_min), round_trip.probe_min_stamp);
-        }
-    }
-
-    /// CheckProbeRTT.
-    pub(super) fn check_probe_rtt(&mut self, now: Time, delivered: u64) {
-        if self.state != State::ProbeRtt && self.round_trip.expired && !self.idle_restart {
-            self.state = State::ProbeRtt;
-            self.save_cwnd();
-            self.round_trip.done = None;
-            self.probing.ack_phase = AckPhase::Stopping;
-            self.start_round();
-        }
-        if self.state == State::ProbeRtt {
-            self.handle_probe_rtt(now);
-        }
-        if delivered > 0 {
-            self.idle_restart = false;
+        let min_expired = now > self.min_stamp + MIN_RTT_FILTER;
+        let Some(probe_min) = self.probe_min else { return };
+        if min_expired || self.min.is_none_or(|min| probe_min < min) {
+            (self.min, self.min_stamp) = (Some(probe_min), self.probe_min_stamp);
         }
     }
 
-    fn handle_probe_rtt(&mut self, now: Time) {
-        self.self_limited.mark(self.delivered, self.pipe.bytes());
-        if self.round_trip.done.is_none() && self.pipe.bytes() as f64 <= self.probe_rtt_cwnd() {
-            self.round_trip.done = Some(now + PROBE_RTT_DURATION);
-            self.round_trip.round_done = false;
-            self.start_round();
-        } else if let Some(done) = self.round_trip.done {
-            self.round_trip.round_done |= self.rounds.started;
-            if self.round_trip.round_done && now > done {
-                self.round_trip.probe_min_stamp = now;
-                self.restore_cwnd();
-                self.leave_probe_rtt(now);
-            }
-        }
+    /// Whether it is time to look for the least round trip.
+    pub(super) const fn is_expired(&self) -> bool {
+        self.expired
     }
 
-    /// ExitProbeRTT: little is on the way, so that DOWN is over at once.
-    fn leave_probe_rtt(&mut self, now: Time) {
-        self.bounds.reset_short_term();
-        if self.full_pipe.reached {
-            self.start_down(now);
-            self.state = State::Cruise;
-        } else {
-            self.state = State::Startup;
-        }
+    /// ProbeRTT begins.
+    pub(super) const fn begin(&mut self) {
+        self.done = None;
     }
 
-    /// ProbeRTTCwnd (section 5.6.4.5).
-    pub(super) fn probe_rtt_cwnd(&self) -> f64 {
-        (PROBE_RTT_CWND_GAIN * self.bdp(self.bw)).max(self.min_pipe())
+    /// HandleProbeRTT, with little enough on the way or not yet, at a round's start or not.
+    pub(super) fn step(&mut self, now: Time, is_little: bool, round_started: bool) -> Step {
+        if self.done.is_none() && is_little {
+            self.done = Some(now + PROBE_RTT_DURATION);
+            self.round_done = false;
+            return Step::Begun;
+        }
+        let Some(done) = self.done else { return Step::Waits };
+        self.round_done |= round_started;
+        if self.round_done && now > done {
+            self.probe_min_stamp = now;
+            return Step::Done;
+        }
+        Step::Waits
     }
+}
+
+/// What became of ProbeRTT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Waits,
+    /// Little enough is on the way: its round begins.
+    Begun,
+    Done,
 }
 
 /// Section 5.3.4.1.

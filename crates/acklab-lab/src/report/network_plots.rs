@@ -1,0 +1,212 @@
+//! The plots of a network's report.
+
+use acklab_stats::Ecdf;
+
+use super::network::{Network, bits_unit, rate_bps};
+use super::page::Block;
+use super::plot::{Cdf, CdfSeries, LineSeries, Lines};
+use super::table::{Unit, measure};
+use crate::monitor::{FlowRecord, LinkRecord, MOST_DRAWN, Points};
+
+/// What is drawn of a flow.
+type Course = fn(&FlowRecord) -> &Points;
+
+/// The first replication.
+pub(super) fn over_time(network: &Network<'_>) -> Vec<Block> {
+    let drawn = drawn(network);
+    let most = drawn.iter().flat_map(|flow| &flow.throughput).map(|point| point.1);
+    let unit = bits_unit(most.fold(0.0, f64::max));
+    let plain = Unit::from("");
+    let left_out = match network.record.flows.len() - drawn.len() {
+        0 => String::new(),
+        more => format!(" {more} more flows are in the table."),
+    };
+    let of_flows = |title: &str, y_title: &str, unit: &Unit, of: Course, words: &str| {
+        let with_any = drawn.iter().filter(|flow| !of(flow).is_empty());
+        let widest = with_any.max_by_key(|flow| of(flow).len())?;
+        let scaled = |points: &Points| points.iter().map(|(at, y)| (*at, unit.of(*y))).collect();
+        // Those over TCP come first and all of them are there, so that a flow keeps its colour.
+        let shown = drawn.iter().filter(|flow| flow.over_tcp || !of(flow).is_empty());
+        let series: Vec<_> = shown.map(|flow| (flow.name.clone(), scaled(of(flow)))).collect();
+        let caption = format!("{}{left_out}", caption(words, of(widest)));
+        Some(lines(&whose(title, &series), y_title, 0, series, caption))
+    };
+    let throughput = of_flows(
+        "Throughput",
+        &format!("throughput ({})", unit.name()),
+        &unit,
+        |flow| &flow.throughput,
+        "What was acknowledged or, of datagrams, arrived, headers included",
+    );
+    let window = of_flows(
+        "Congestion window",
+        "window (segments)",
+        &plain,
+        |flow| &flow.window,
+        "In full segments",
+    );
+    let round_trip = of_flows(
+        "Round trips",
+        "round trip (ms)",
+        &plain,
+        |flow| &flow.round_trip,
+        "From a segment’s departure to its acknowledgment",
+    );
+    let mut blocks: Vec<Block> = [throughput, window, round_trip].into_iter().flatten().collect();
+    blocks.extend(queues(network).flat_map(of_link));
+    blocks
+}
+
+/// The flows that are drawn, those over TCP first.
+fn drawn<'n>(network: &'n Network<'_>) -> Vec<&'n FlowRecord> {
+    let mut flows: Vec<_> = network.record.flows.iter().take(MOST_DRAWN).collect();
+    flows.sort_by_key(|flow| !flow.over_tcp);
+    flows
+}
+
+/// The links where packets can wait.
+fn queues<'n>(network: &'n Network<'_>) -> impl Iterator<Item = &'n LinkRecord> {
+    network.record.links.iter().filter(|link| rate_bps(link).is_some())
+}
+
+/// Queue, waiting time, drops and marks of a link.
+fn of_link(link: &LinkRecord) -> Vec<Block> {
+    let name = &link.name;
+    let two = |most: &str, peak: &Points, mean: &Points| {
+        [(most, peak), ("mean", mean)].map(|(name, points)| (name.to_owned(), points.clone()))
+    };
+    let mut blocks = vec![
+        lines(
+            &format!("Queue of {name}"),
+            "queue (packets)",
+            1,
+            two("most", &link.queue_peak, &link.queue),
+            caption("Packets that wait, without the one in transmission", &link.queue),
+        ),
+        lines(
+            &format!("Waiting time in the queue of {name}"),
+            "waiting time (ms)",
+            1,
+            two("longest", &link.wait_peak, &link.wait),
+            caption("How long packets had waited when their transmission began", &link.queue),
+        ),
+    ];
+    let happened = [("dropped", "Drops", &link.drop_rate), ("marked", "Marks", &link.mark_rate)];
+    let happened: Vec<_> =
+        happened.iter().filter(|(.., rates)| rates.iter().any(|rate| rate.1 > 0.0)).collect();
+    if let [(_, first, rates), rest @ ..] = happened.as_slice() {
+        let title = if rest.is_empty() { *first } else { "Drops and marks" };
+        blocks.push(lines(
+            &format!("{title} in the queue of {name}"),
+            "packets per second",
+            0,
+            happened.iter().map(|(name, _, rates)| ((*name).to_owned(), (*rates).clone())),
+            caption("What the queue does to packets", rates),
+        ));
+    }
+    blocks
+}
+
+/// A title for one series or many; one alone has no legend.
+fn whose(title: &str, series: &[(String, Points)]) -> String {
+    match series {
+        [(name, _)] => format!("{title}: {name}"),
+        _ => title.to_owned(),
+    }
+}
+
+fn lines(
+    title: &str,
+    y_title: &str,
+    areas: usize,
+    series: impl IntoIterator<Item = (String, Points)>,
+    caption: String,
+) -> Block {
+    let series = series.into_iter().map(|(name, points)| LineSeries { name, points });
+    let drawing = Lines {
+        x_title: "time (s)".into(),
+        y_title: y_title.into(),
+        series: series.collect(),
+        solid: true,
+        areas,
+        ..Lines::default()
+    };
+    Block::plot(title, caption, drawing)
+}
+
+/// What a figure shows, and how wide its cells are.
+fn caption(words: &str, points: &Points) -> String {
+    let width = match points.as_slice() {
+        [first, second, ..] => second.0 - first.0,
+        _ => 0.0,
+    };
+    let width = if width < 1.0 {
+        format!("{} ms", measure(1e3 * width))
+    } else {
+        format!("{} s", measure(width))
+    };
+    format!("{words}: the first replication, in steps of {width}.")
+}
+
+/// All replications.
+pub(super) fn distributions(network: &Network<'_>) -> Vec<Block> {
+    let of_flows = drawn(network).into_iter().filter(|flow| flow.over_tcp);
+    let trips = of_flows.map(|flow| (flow.name.clone(), flow.round_trips.distribution(POINTS)));
+    let waits = queues(network).map(|link| (link.name.clone(), link.waits.distribution(POINTS)));
+    let delays = network.delays().take(MOST_DRAWN);
+    let delays = delays
+        .map(|(flow, what, delays)| (format!("{}: {what}", flow.name), delays.points(POINTS)));
+    let of_all = match network.record.replications {
+        1 => String::new(),
+        many => format!(" of {many} replications"),
+    };
+    let mut blocks: Vec<Block> = over_replications(network).into_iter().collect();
+    let each = format!("All acknowledgments{of_all} that tell a round trip.");
+    blocks.extend(cdf("Distribution of round trips", "round trip (ms)", trips, &each));
+    let each = format!("All packets{of_all}.");
+    blocks.extend(cdf("Distribution of waiting times", "waiting time (ms)", waits, &each));
+    let each = format!("All messages, exchanges and datagrams{of_all}.");
+    blocks.extend(cdf("Distribution of delays", "delay (ms)", delays, &each));
+    blocks
+}
+
+/// Throughput by flow, one sample per replication.
+fn over_replications(network: &Network<'_>) -> Option<Block> {
+    if network.record.replications < 2 {
+        return None;
+    }
+    let mut flows: Vec<_> = network.each_flow().take(MOST_DRAWN).collect();
+    flows.sort_by_key(|(flow, _)| !flow.over_tcp);
+    let samples = flows
+        .into_iter()
+        .map(|(flow, metrics)| (flow.name.clone(), Network::throughputs(flow, metrics)));
+    let samples: Vec<_> = samples.collect();
+    let most = samples.iter().flat_map(|(_, samples)| *samples).copied().fold(0.0, f64::max);
+    let unit = bits_unit(most);
+    let series = samples.into_iter().map(|(name, samples)| {
+        let samples = samples.iter().map(|sample| unit.of(*sample)).collect();
+        (name, Ecdf::from_samples(samples).map_or_else(Vec::new, |ecdf| ecdf.points(POINTS)))
+    });
+    let caption =
+        format!("One sample for each of the {} replications.", network.record.replications);
+    let x_title = format!("throughput ({})", unit.name());
+    cdf("Throughput over the replications", &x_title, series, &caption)
+}
+
+fn cdf(
+    title: &str,
+    x_title: &str,
+    series: impl Iterator<Item = (String, Points)>,
+    caption: &str,
+) -> Option<Block> {
+    let series: Vec<_> = series.collect();
+    let title = whose(title, &series);
+    let line = |(name, points)| CdfSeries { name, points, straight: false };
+    let series: Vec<_> = series.into_iter().map(line).collect();
+    let any = series.iter().any(|series| !series.points.is_empty());
+    let drawing = Cdf { x_title: x_title.into(), series, marks: vec![] };
+    any.then(|| Block::plot(title, caption, drawing))
+}
+
+/// Points of a distribution.
+const POINTS: usize = 300;

@@ -1,0 +1,422 @@
+//! `acklab recv`: receivers of transfers on the connections of a listener.
+//!
+//! One thread: the event loop of [`crate::rudp::driver`] calls [`Reception`] after every batch; it gives
+//! each connection's bytes to that connection's [`Receiver`], by the few, so that no transfer stops the
+//! others or the acknowledgments. A connection that is lost leaves what it brought for the next one.
+
+mod remembered;
+mod turned_away;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use acklab_core::endpoint::Endpoint as _;
+use acklab_core::time::Time;
+use acklab_rudp::protect::{PlainGreeter, ServerGreeter};
+use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
+
+use self::remembered::Remembered;
+use self::turned_away::TurnedAway;
+use super::receiver::printer::Printer;
+use super::receiver::{Destination, ReceiveError, Received, Receiver};
+use super::report::Rhythm;
+use super::stdout::Output;
+use super::store::{Directory, StoreError};
+use crate::rudp::OsEntropy;
+use crate::rudp::driver::{Application, Driver, Sockets, Waker};
+use crate::rudp::keys::Identity;
+use crate::rudp::noise::{KeysServer, PassphraseServer};
+use crate::rudp::passphrase::Passphrase;
+use crate::rudp::peers::KnownPeers;
+use crate::rudp::socket::SocketError;
+
+/// How a receiver knows who may send.
+#[derive(Clone, Debug)]
+pub enum Gate {
+    /// Peers that know this.
+    Passphrase(Passphrase),
+    /// Peers that have one of these keys.
+    Keys(Identity, KnownPeers),
+    /// Every host: for experiments.
+    Insecure,
+}
+
+/// Where to receive, and from whom.
+#[derive(Clone, Debug)]
+pub struct Reception {
+    /// Where it goes; `None`: one file or stream, to standard output.
+    pub directory: Option<Directory>,
+    /// Where senders find it.
+    pub listen: Vec<SocketAddr>,
+    /// Who they may be.
+    pub gate: Gate,
+    /// One transfer, and no more.
+    pub once: bool,
+    /// Options of the connections.
+    pub config: Config,
+}
+
+/// What is told on the way.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// The addresses that were bound.
+    Listening(&'a [SocketAddr]),
+    /// A sender came.
+    Opened {
+        /// From where.
+        from: SocketAddr,
+        /// Its key, if it has shown one.
+        key: Option<[u8; 32]>,
+    },
+    /// Something was refused.
+    Problem(String),
+    /// Five times a second, of each transfer.
+    Status {
+        /// From where.
+        from: SocketAddr,
+        /// How far it is.
+        received: Received,
+        /// Seconds since the sender came.
+        seconds: f64,
+    },
+    /// A transfer is over.
+    Ended {
+        /// From where.
+        from: SocketAddr,
+        /// How.
+        end: &'a End,
+        /// How far it came.
+        received: Received,
+        /// Seconds since the sender came.
+        seconds: f64,
+        /// It is complete, and the sender may not have heard so: what was stored is remembered for ten
+        /// minutes, and a receiver of one transfer stays for it.
+        unheard: bool,
+    },
+    /// Senders were turned away before they came in; told at most every 10 s, because any host can make
+    /// as many of them as it likes.
+    TurnedAway {
+        /// From where the last of them came.
+        from: SocketAddr,
+        /// Why it was.
+        code: Code,
+        /// How many there were since this was told last.
+        count: u64,
+    },
+}
+
+/// How a transfer ended.
+#[derive(Debug)]
+pub enum End {
+    /// Everything was stored or refused.
+    Finished,
+    /// It could not go on.
+    Broken(ReceiveError),
+    /// The connection ended before.
+    Closed {
+        /// Why.
+        code: Code,
+        /// In words.
+        text: String,
+        /// The sender closed it.
+        by_peer: bool,
+    },
+}
+
+/// How the reception as a whole ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// One transfer was asked for, and it is complete.
+    Complete,
+    /// It was stopped, or something of it was refused.
+    Incomplete,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// Why nothing could be received.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceptionError {
+    /// The folder.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A socket cannot be had.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// The event loop failed.
+    #[error("event loop: {0}")]
+    Loop(#[from] io::Error),
+}
+
+/// Receives until `interrupted` becomes true, or one transfer is over if that was asked for. A sender that
+/// has not shown that it has the secret ends nothing.
+pub fn receive(
+    reception: &Reception,
+    interrupted: &AtomicBool,
+    tell: &mut dyn FnMut(News<'_>),
+) -> Result<Verdict, ReceptionError> {
+    let sockets = Sockets::listen(&reception.listen)?;
+    let bound: Vec<SocketAddr> = sockets.local().collect();
+    let greeter: Box<dyn ServerGreeter> = match &reception.gate {
+        Gate::Passphrase(passphrase) => Box::new(PassphraseServer::new(passphrase.clone())),
+        Gate::Keys(identity, peers) => Box::new(KeysServer::new(identity.clone(), peers.clone())),
+        Gate::Insecure => Box::new(PlainGreeter),
+    };
+    let mut driver = Driver::new(sockets)?;
+    let mut config = reception.config.clone();
+    config.keep_alive = true;
+    let entropy = || Box::new(OsEntropy::default()) as _;
+    let mut listener = Listener::new(driver.now(), config, entropy, greeter, Limits::default());
+    let mut receiving = Receiving {
+        directory: reception.directory.clone(),
+        once: reception.once || reception.directory.is_none(),
+        holds: reception.directory.as_ref().is_some_and(Directory::holds_anything),
+        waker: driver.waker(),
+        sessions: BTreeMap::new(),
+        verdict: None,
+        remembered: Remembered::default(),
+        unheard: None,
+        turned_away: TurnedAway::default(),
+        more: false,
+        rhythm: Rhythm::default(),
+        interrupted,
+        tell,
+    };
+    (receiving.tell)(News::Listening(&bound));
+    receiving.announce(&mut listener);
+    driver.run(&mut listener, &mut receiving)?;
+    Ok(receiving.verdict.unwrap_or(Verdict::Interrupted))
+}
+
+struct Receiving<'a> {
+    directory: Option<Directory>,
+    waker: Waker,
+    once: bool,
+    /// Something of an unfinished transfer lies in the folder.
+    holds: bool,
+    sessions: BTreeMap<Handle, Session>,
+    verdict: Option<Verdict>,
+    remembered: Remembered,
+    /// What one transfer came to whose sender may not know it.
+    unheard: Option<Verdict>,
+    turned_away: TurnedAway,
+    /// There is work that waits for nothing.
+    more: bool,
+    rhythm: Rhythm,
+    interrupted: &'a AtomicBool,
+    tell: &'a mut dyn FnMut(News<'_>),
+}
+
+/// A connection that is open.
+struct Session {
+    receiver: Box<dyn Destination>,
+    from: SocketAddr,
+    began: Time,
+    /// When all was stored.
+    finished: Option<Time>,
+    /// The sender has acknowledged the end.
+    heard: bool,
+    over: bool,
+}
+
+/// The stream that the sender opens: a client's first that goes both ways.
+const STREAM: u64 = 0;
+/// Bytes of a stream that may wait for the disk before the sender is held back.
+const WAITING_MAX: usize = 1 << 20;
+
+impl Application<Listener> for Receiving<'_> {
+    fn on_progress(
+        &mut self,
+        now: Time,
+        listener: &mut Listener,
+        _sockets: &mut Sockets,
+    ) -> ControlFlow<()> {
+        while let Some((handle, event)) = listener.poll_event() {
+            self.on_event(now, listener, handle, event);
+        }
+        while let Some((from, code)) = listener.poll_refused() {
+            self.turned_away.note(from, code);
+        }
+        if let Some((from, code, count)) = self.turned_away.poll(now) {
+            (self.tell)(News::TurnedAway { from, code, count });
+        }
+        self.more = false;
+        let handles: Vec<Handle> = self.sessions.keys().copied().collect();
+        for handle in handles {
+            self.serve(now, listener, handle);
+        }
+        let tick = self.rhythm.is_due(now);
+        if tick {
+            self.tell_status(now);
+            let expired = self.remembered.expire(now) && self.remembered.is_empty();
+            let interrupted = self.interrupted.load(Ordering::Relaxed);
+            if (expired || interrupted) && self.once && self.sessions.is_empty() {
+                self.verdict = self.verdict.or(self.unheard);
+            }
+            if interrupted {
+                self.verdict.get_or_insert(Verdict::Interrupted);
+            }
+        }
+        let (code, text) = match self.verdict {
+            None => return ControlFlow::Continue(()),
+            Some(Verdict::Interrupted) => (Code::Stopped, ""),
+            Some(_) => (Code::Refused, "it was to take one transfer, which is over"),
+        };
+        for (_, connection) in listener.connections() {
+            connection.close(now, code, text);
+        }
+        ControlFlow::Break(())
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        if self.more {
+            return Some(Time::ZERO);
+        }
+        Some(self.rhythm.next())
+    }
+}
+
+impl Receiving<'_> {
+    fn destination(&self) -> Box<dyn Destination> {
+        if let Some(directory) = &self.directory {
+            let waker = self.waker.clone();
+            return Box::new(Receiver::new(directory.clone(), move || waker.wake()));
+        }
+        let waker = self.waker.clone();
+        let output = Output::new(io::stdout(), move || waker.wake());
+        Box::new(Printer::new(output, self.remembered.printed()))
+    }
+
+    /// Says in the handshake whether something is held here (docs/rudp.md section 10).
+    fn announce(&self, listener: &mut Listener) {
+        let held = self.holds || !self.sessions.is_empty() || !self.remembered.is_empty();
+        listener.parameters_mut().application = vec![u8::from(held)];
+    }
+
+    fn on_event(&mut self, now: Time, listener: &mut Listener, handle: Handle, event: Event) {
+        match event {
+            Event::Opened { peer: key } => {
+                let open = |connection: &&mut Connection| connection.is_open();
+                let Some(connection) = listener.connection(handle).filter(open) else { return };
+                let Some(from) = connection.path_stats().next().map(|path| path.addrs.remote)
+                else {
+                    return;
+                };
+                let receiver = self.destination();
+                let (finished, heard, over) = (None, false, false);
+                let session = Session { receiver, from, began: now, finished, heard, over };
+                self.sessions.insert(handle, session);
+                self.announce(listener);
+                (self.tell)(News::Opened { from, key });
+            }
+            Event::Content(ContentEvent::StreamDelivered { stream: STREAM }) => {
+                if let Some(session) = self.sessions.get_mut(&handle) {
+                    session.heard = true;
+                }
+                if let Some(connection) = listener.connection(handle) {
+                    connection.close(now, Code::Done, "");
+                }
+            }
+            Event::Closed { code, text, by_peer } => {
+                self.on_closed(now, listener, handle, End::Closed { code, text, by_peer });
+            }
+            Event::Content(_) | Event::Path { .. } | Event::Address(_) => {}
+        }
+    }
+
+    /// A session is over, or an attempt at one.
+    fn on_closed(&mut self, now: Time, listener: &mut Listener, handle: Handle, end: End) {
+        let Some(session) = self.sessions.remove(&handle) else {
+            if let End::Closed { code: code @ (Code::WrongSecret | Code::Mode), .. } = end {
+                let path = listener.connection(handle).and_then(|it| it.path_stats().next());
+                if let Some(from) = path.map(|path| path.addrs.remote) {
+                    self.turned_away.note(from, code);
+                }
+            }
+            return;
+        };
+        let Session { receiver, from, began, finished, heard, .. } = session;
+        let received = receiver.received();
+        // The same sender has come again, and what it does decides.
+        let superseded = matches!(end, End::Broken(ReceiveError::Store(StoreError::Superseded)));
+        let silent = matches!(end, End::Closed { by_peer: false, code: Code::Idle, .. });
+        let end = if finished.is_some() { End::Finished } else { end };
+        let unheard = finished.is_some() && silent && !heard;
+        let waits = superseded || unheard || (silent && finished.is_none() && receiver.may_go_on());
+        let seconds = finished.unwrap_or(now).since(began).as_secs_f64();
+        (self.tell)(News::Ended { from, end: &end, received, seconds, unheard });
+        let complete = finished.is_some() && received.refused == 0;
+        let verdict = if complete { Verdict::Complete } else { Verdict::Incomplete };
+        if unheard {
+            self.remembered.add(now, receiver);
+            self.unheard = Some(verdict);
+        } else if finished.is_some() {
+            receiver.dismiss();
+        }
+        self.holds = self.directory.as_ref().is_some_and(Directory::holds_anything);
+        self.announce(listener);
+        // Where one transfer is complete already, another that fails changes nothing.
+        if self.once && !waits && (finished.is_some() || self.unheard.is_none()) {
+            self.verdict = Some(verdict);
+        }
+    }
+
+    /// Gives a session's bytes to its receiver and sends what that has to say.
+    fn serve(&mut self, now: Time, listener: &mut Listener, handle: Handle) {
+        let Some(session) = self.sessions.get_mut(&handle).filter(|session| !session.over) else {
+            return;
+        };
+        let Some(connection) = listener.connection(handle) else { return };
+        match session.go_on(now, connection) {
+            Ok(more) => self.more |= more,
+            Err(error) => {
+                let code = match error {
+                    ReceiveError::Peer(_) => Code::Protocol,
+                    ReceiveError::Version(_) => Code::Version,
+                    ReceiveError::Store(_)
+                    | ReceiveError::NoRoom { .. }
+                    | ReceiveError::Output(_) => Code::Refused,
+                };
+                session.over = true;
+                connection.close(now, code, &error.to_string());
+                self.on_closed(now, listener, handle, End::Broken(error));
+                return;
+            }
+        }
+        for problem in session.receiver.take_problems() {
+            (self.tell)(News::Problem(problem));
+        }
+    }
+
+    fn tell_status(&mut self, now: Time) {
+        for session in self.sessions.values() {
+            let (from, received) = (session.from, session.receiver.received());
+            let seconds = now.since(session.began).as_secs_f64();
+            (self.tell)(News::Status { from, received, seconds });
+        }
+    }
+}
+
+impl Session {
+    /// Works a while; whether there is more to do.
+    fn go_on(&mut self, now: Time, connection: &mut Connection) -> Result<bool, ReceiveError> {
+        let content = connection.content();
+        let receiver = &mut self.receiver;
+        while receiver.waiting() < WAITING_MAX {
+            let Some(block) = content.read(now, STREAM) else { break };
+            receiver.handle_block(block.into());
+        }
+        let more = receiver.advance(now)?;
+        while let Some(block) = receiver.poll_block() {
+            content.write(STREAM, block);
+        }
+        if receiver.is_finished() && self.finished.is_none() {
+            self.finished = Some(now);
+            content.finish(STREAM);
+        }
+        Ok(more)
+    }
+}

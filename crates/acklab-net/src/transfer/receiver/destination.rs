@@ -1,0 +1,207 @@
+//! What a receiver and its sender say to each other, and where a sender's stream may go.
+
+use acklab_core::time::Time;
+use acklab_rudp::ranges::RangeSet;
+
+use crate::transfer::inlet::Inlet;
+use crate::transfer::journal::FileId;
+use crate::transfer::name::shown;
+use crate::transfer::record::{Broken, Record, TransferId, VERSION};
+use crate::transfer::store::StoreError;
+
+/// Why a transfer cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiveError {
+    /// The sender said what cannot be.
+    #[error("the sender broke a rule of the transfer: {0}")]
+    Peer(#[from] Broken),
+    /// It speaks another version.
+    #[error("the sender speaks version {0} of the transfer, and this is version {VERSION}")]
+    Version(u8),
+    /// The folder cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The disk is too small for it.
+    #[error("{wanted} bytes do not fit: {free} are free")]
+    NoRoom {
+        /// Bytes that the sender announced, holes aside.
+        wanted: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
+    /// Standard output cannot be written.
+    #[error("standard output: {0}")]
+    Output(#[source] std::io::Error),
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Entries that the sender announced.
+    pub entries: u64,
+    /// Bytes that it announced, holes included.
+    pub bytes_announced: u64,
+    /// Bytes of content received.
+    pub bytes: u64,
+    /// Bytes that were here before.
+    pub resumed: u64,
+    /// Files that stand under their names.
+    pub stored: u64,
+    /// Bytes of these.
+    pub stored_bytes: u64,
+    /// Entries refused.
+    pub refused: u64,
+}
+
+pub(super) const UNKNOWN: Broken = Broken("a record names a file that was not named or is settled");
+pub(super) const NO_HELLO: Broken = Broken("the first record is not HELLO");
+
+/// Where a sender's stream goes, sans-IO as far as the network goes: a folder, or standard output.
+pub trait Destination {
+    /// What its sender and it have said.
+    fn dialogue(&self) -> &Dialogue;
+
+    /// The same.
+    fn dialogue_mut(&mut self) -> &mut Dialogue;
+
+    /// Works for a millisecond or so; true: there is more to do. It wants to be called after `wake` was, and
+    /// several times a second.
+    fn advance(&mut self, now: Time) -> Result<bool, ReceiveError>;
+
+    /// Whether everything is stored or refused, and the sender will be told.
+    fn is_finished(&self) -> bool;
+
+    /// All is stored or refused, and the sender knows: nothing of the transfer is kept for its next try, unless
+    /// there was no room for some of it, or the disk failed.
+    fn dismiss(&self) {}
+
+    /// Whether a sender that went silent may come again and go on.
+    fn may_go_on(&self) -> bool {
+        true
+    }
+
+    /// What has gone to standard output as a whole.
+    fn printed(&self) -> Option<Printed> {
+        None
+    }
+
+    /// Takes bytes of the sender's stream. [`Destination::advance`] works on them.
+    fn handle_block(&mut self, block: Vec<u8>) {
+        self.dialogue_mut().inlet.push(block);
+    }
+
+    /// Bytes that were taken and not worked on; above a few MiB no more should be given.
+    fn waiting(&self) -> usize {
+        self.dialogue().inlet.waiting()
+    }
+
+    /// Bytes for the stream back to the sender.
+    fn poll_block(&mut self) -> Option<Vec<u8>> {
+        Some(std::mem::take(&mut self.dialogue_mut().out)).filter(|out| !out.is_empty())
+    }
+
+    /// What was refused, since the last call, in words.
+    fn take_problems(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.dialogue_mut().problems)
+    }
+
+    /// How far it is.
+    fn received(&self) -> Received {
+        self.dialogue().received
+    }
+}
+
+/// A file that went to standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Printed {
+    pub(super) transfer: TransferId,
+    pub(super) id: FileId,
+}
+
+/// What has come from a sender and goes back to it.
+#[derive(Default)]
+pub struct Dialogue {
+    inlet: Inlet,
+    out: Vec<u8>,
+    /// Chunks written since the last CONFIRM, and of which file.
+    confirm: Option<(u64, RangeSet)>,
+    received: Received,
+    problems: Vec<String>,
+}
+
+impl Dialogue {
+    /// The next record, if it is there as a whole.
+    pub(super) fn record(&mut self) -> Result<Option<Record>, Broken> {
+        self.inlet.record()
+    }
+
+    /// At most `most` of the bytes that follow the last record.
+    pub(super) fn data(&mut self, most: usize) -> Option<&[u8]> {
+        self.inlet.data(most)
+    }
+
+    pub(super) fn put(&mut self, record: &Record) {
+        record.put(&mut self.out);
+    }
+
+    /// What HELLO says of the transfer.
+    pub(super) const fn note_announced(&mut self, entries: u64, bytes: u64) {
+        self.received.entries = entries;
+        self.received.bytes_announced = bytes;
+    }
+
+    /// So much of a file is here.
+    pub(super) fn have(&mut self, index: u64, chunks: RangeSet, bytes: u64) {
+        self.received.resumed += bytes;
+        self.put(&Record::Have { index, chunks });
+    }
+
+    /// Bytes of content have come.
+    pub(super) const fn count(&mut self, bytes: u64) {
+        self.received.bytes += bytes;
+    }
+
+    /// A chunk is in the journal: to be told with its neighbours.
+    pub(super) fn confirm(&mut self, index: u64, chunk: u64) {
+        if self.confirm.as_ref().is_some_and(|&(other, _)| other != index) {
+            self.tell_confirmed();
+        }
+        let (_, chunks) = self.confirm.get_or_insert_with(|| (index, RangeSet::new()));
+        chunks.insert(chunk..chunk + 1);
+    }
+
+    pub(super) fn tell_confirmed(&mut self) {
+        if let Some((index, chunks)) = self.confirm.take() {
+            self.put(&Record::Confirm { index, chunks });
+        }
+    }
+
+    /// A file has its name; the sender is told when the list of finished files says so too.
+    pub(super) const fn count_stored(&mut self, size: u64) {
+        self.received.stored += 1;
+        self.received.stored_bytes += size;
+    }
+
+    /// A file has stood under its name before.
+    pub(super) fn held(&mut self, index: u64, size: u64) {
+        self.count_stored(size);
+        self.received.resumed += size;
+        self.put(&Record::Stored { index, held: true });
+    }
+
+    pub(super) fn refuse(&mut self, index: u64, path: &[u8], why: &str) {
+        self.received.refused += 1;
+        let path = shown(path);
+        // The end of a long path tells more than its start.
+        let start = path.ceil_char_boundary(path.len().saturating_sub(100));
+        let reason = format!("{}: {why}", &path[start..]);
+        self.problems.push(reason.clone());
+        self.put(&Record::Refused { index, reason });
+    }
+
+    /// Everything is stored or refused.
+    pub(super) fn finish(&mut self) {
+        let Received { stored, refused, .. } = self.received;
+        self.put(&Record::Finished { stored, refused });
+    }
+}

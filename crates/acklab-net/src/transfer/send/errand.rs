@@ -1,0 +1,65 @@
+//! What is to be sent, and how.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use acklab_core::units::BitRate;
+use acklab_rudp::Config;
+
+use crate::rudp::keys::{Identity, PublicKey};
+use crate::rudp::passphrase::Passphrase;
+use crate::rudp::socket::SocketError;
+
+/// How a sender shows who it is.
+#[derive(Clone, Debug)]
+pub enum Secret {
+    /// What both ends know.
+    Passphrase(Passphrase),
+    /// The sender's key pair, and the receiver's public key.
+    Keys(Identity, PublicKey),
+    /// Not at all: for experiments.
+    Insecure,
+}
+
+/// What is to be sent, and how.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    /// File or folder, or `-` for standard input.
+    pub what: PathBuf,
+    /// The receiver.
+    pub to: SocketAddr,
+    /// Further paths: from where to where. One that leads to the receiver's address takes its place.
+    pub paths: Vec<(IpAddr, SocketAddr)>,
+    /// Who it is.
+    pub secret: Secret,
+    /// At most so much per second.
+    pub rate: Option<BitRate>,
+    /// Options of the connection.
+    pub config: Config,
+}
+
+impl Errand {
+    pub(super) fn is_stream(&self) -> bool {
+        self.what.as_os_str() == "-"
+    }
+}
+
+/// Why nothing could be sent.
+#[derive(Debug, thiserror::Error)]
+pub enum ErrandError {
+    /// The file or folder cannot be read.
+    #[error("{}: {source}", path.display())]
+    Source {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A socket cannot be had.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// The event loop failed.
+    #[error("event loop: {0}")]
+    Loop(#[from] io::Error),
+}

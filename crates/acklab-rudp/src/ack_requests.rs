@@ -1,0 +1,83 @@
+//! The ACK frequency that this end asks of the peer on one path (docs/rudp.md section 5).
+
+use super::received::FIRST_DELAY;
+use crate::wire::Frame;
+use acklab_core::time::{Span, Time};
+
+/// What was asked for last, and whether it is still to be said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckRequests {
+    sequence: u64,
+    packets: u64,
+    delay: Span,
+    reordering: u8,
+    asked_at: Time,
+    due: bool,
+}
+
+/// What an ACK frequency follows from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Conditions {
+    pub(super) least_rtt: Span,
+    pub(super) srtt: Span,
+    /// The window, packets.
+    pub(super) window: u64,
+    /// Share of lost bytes.
+    pub(super) lost: f64,
+}
+
+impl AckRequests {
+    pub(super) const fn new() -> Self {
+        let (packets, delay, reordering) = (2, FIRST_DELAY, 3);
+        Self { sequence: 0, packets, delay, reordering, asked_at: Time::ZERO, due: false }
+    }
+
+    /// How long the peer may hold an ACK back.
+    pub(super) const fn delay(&self) -> Span {
+        self.delay
+    }
+
+    /// Whether the request is to leave.
+    pub(super) const fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// Asks anew when what it should be is a quarter off.
+    pub(super) fn adapt(&mut self, now: Time, conditions: &Conditions) {
+        let Conditions { least_rtt, srtt, window, lost } = *conditions;
+        if self.sequence > 0 && now.since(self.asked_at) < srtt {
+            return;
+        }
+        let delay = Span::from_nanos(least_rtt.as_nanos() / 5)
+            .clamp(Span::from_millis(1), Span::from_millis(8));
+        let packets = (window / 8).clamp(2, 64);
+        let reordering = if lost > 0.01 { 0 } else { 3 };
+        let off = |new: u64, old: u64| new.abs_diff(old) * 4 > old;
+        let differs = off(packets, self.packets)
+            || off(delay.as_nanos(), self.delay.as_nanos())
+            || reordering != self.reordering;
+        if self.sequence == 0 || differs {
+            let sequence = self.sequence + 1;
+            *self = Self { sequence, packets, delay, reordering, asked_at: now, due: true };
+        }
+    }
+
+    /// The frame about `path`, if it is to leave and takes no more than `room` bytes.
+    pub(super) fn poll(&mut self, path: u8, room: usize) -> Option<Frame<'static>> {
+        let frame = Frame::AckFrequency {
+            path,
+            sequence: self.sequence,
+            packets: self.packets,
+            delay_us: self.delay.as_micros(),
+            reordering: self.reordering,
+        };
+        let leaves = self.due && frame.len() <= room;
+        self.due &= !leaves;
+        leaves.then_some(frame)
+    }
+
+    /// The packet with the request was lost.
+    pub(super) const fn on_lost(&mut self) {
+        self.due = true;
+    }
+}

@@ -1,0 +1,499 @@
+//! The segments that were sent and are not cumulatively acknowledged: how they were cut, when they left,
+//! what the peer reported of them, which of them a switch sent back, and what a stretch of them weighs in
+//! the congestion window.
+//!
+//! BSD and the RFCs count bytes, Linux counts segments whatever their size ([`CwndUnit`]); a segment
+//! then weighs one MSS. Whatever is compared with the window or moves it is weighed here: what may
+//! leave, the pipe, what is SACKed, lost and acknowledged, and the flight that a loss halves.
+//!
+//! A segment that came back (E-DCTCP) certainly did not arrive: it waits as long as the congestion control
+//! says and goes again. Until the cumulative ACK passes it, duplicate ACKs for it begin no fast recovery,
+//! and recovery from other losses passes over it. A copy that is not one of the segments as they were cut
+//! last is stale and left to the timers.
+
+use std::collections::VecDeque;
+
+use super::scoreboard::Scoreboard;
+use crate::config::CwndUnit;
+use acklab_core::delivery_rate::Stamp;
+use acklab_core::time::Time;
+
+/// A segment, from the end of the one before it.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    /// Offset after its last byte.
+    end: u64,
+    /// When it left for the first time.
+    at: Time,
+    /// How often it came back.
+    returns: u32,
+    /// It came back and goes again then; [`Time::MAX`]: it does not wait.
+    due: Time,
+}
+
+/// The segments in order, and their weight.
+#[derive(Debug)]
+struct Flight {
+    unit: CwndUnit,
+    /// Of a full segment, bytes.
+    mss: u64,
+    /// Ascending.
+    segments: VecDeque<Segment>,
+}
+
+/// What is out: [una, nxt) of the sequence space, and a little of what lies beyond once a probe took it.
+#[derive(Debug)]
+pub(super) struct Queue {
+    /// Oldest unacknowledged.
+    una: u64,
+    /// Next to send for the first time.
+    nxt: u64,
+    flight: Flight,
+    /// What the peer holds beyond `una`, where it does.
+    board: Option<Scoreboard>,
+    /// Segments that came back.
+    returned: usize,
+    /// For each segment what the delivery rate needs of its latest departure, until it is delivered; empty
+    /// where the congestion control asks for no rate.
+    stamps: VecDeque<Option<Stamp>>,
+    stamped: bool,
+}
+
+/// How segments are cut and when they left.
+impl Queue {
+    pub(super) const fn new(unit: CwndUnit, mss: u32) -> Self {
+        Self {
+            una: 0,
+            nxt: 0,
+            flight: Flight { unit, mss: mss as u64, segments: VecDeque::new() },
+            board: None,
+            returned: 0,
+            stamps: VecDeque::new(),
+            stamped: false,
+        }
+    }
+
+    /// The size of a full segment is agreed.
+    pub(super) const fn set_mss(&mut self, mss: u32) {
+        self.flight.mss = mss as u64;
+    }
+
+    /// Departures carry a stamp from now on.
+    pub(super) fn keep_stamps(&mut self) {
+        self.stamped = true;
+        self.stamps.resize(self.flight.segments.len(), None);
+    }
+
+    /// Oldest unacknowledged.
+    pub(super) const fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Next to send for the first time.
+    pub(super) const fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Size of a full segment, bytes.
+    pub(super) const fn mss(&self) -> u64 {
+        self.flight.mss
+    }
+
+    /// A segment up to `end` leaves for the first time.
+    pub(super) fn push(&mut self, now: Time, end: u64, stamp: Option<Stamp>) {
+        self.nxt = end;
+        self.flight.segments.push_back(Segment { end, at: now, returns: 0, due: Time::MAX });
+        if self.stamped {
+            self.stamps.push_back(stamp);
+        }
+    }
+
+    /// [start, end) leaves again as one segment, as it was cut before or not.
+    pub(super) fn cut_again(&mut self, now: Time, start: u64, end: u64, stamp: Option<Stamp>) {
+        let (from, to) = (self.flight.count_to(start), self.flight.count_to(end - 1));
+        let segments = &mut self.flight.segments;
+        let returns = segments.get(from).map_or(0, |segment| segment.returns);
+        if self.stamped {
+            let beyond = (to + 1).min(self.stamps.len());
+            let undelivered = self.stamps.range(from..beyond).any(Option::is_some);
+            self.stamps.drain(from..to);
+            if segments.get(to).is_none_or(|segment| segment.end != end) {
+                self.stamps.insert(from, None);
+            }
+            self.stamps[from] = stamp.filter(|_| undelivered);
+        }
+        if from < to {
+            let merged = segments.drain(from..to);
+            self.returned -= merged.filter(|segment| segment.returns > 0).count();
+        }
+        match segments.get_mut(from).filter(|segment| segment.end == end) {
+            Some(segment) => {
+                self.returned -= usize::from(segment.returns > 0);
+                (segment.returns, segment.due) = (returns, Time::MAX);
+            }
+            None => segments.insert(from, Segment { end, at: now, returns, due: Time::MAX }),
+        }
+        self.returned += usize::from(returns > 0);
+        if let Some(board) = &mut self.board {
+            board.weigh_again(start, end, |left, right| self.flight.weigh(left, right));
+        }
+    }
+
+    /// Everything below `ack` is acknowledged, and tells its stamps; returns when the newest segment of it
+    /// left.
+    pub(super) fn acknowledge(
+        &mut self,
+        ack: u64,
+        mut delivered: impl FnMut(Stamp),
+    ) -> Option<Time> {
+        let mut newest = None;
+        while let Some(segment) = self.flight.segments.pop_front_if(|segment| segment.end <= ack) {
+            newest = Some(segment.at);
+            self.returned -= usize::from(segment.returns > 0);
+            if self.stamped {
+                self.stamps.pop_front().flatten().into_iter().for_each(&mut delivered);
+            }
+        }
+        self.una = self.una.max(ack);
+        self.nxt = self.nxt.max(ack);
+        if let Some(board) = &mut self.board {
+            board.advance(self.una, |left, right| self.flight.weigh(left, right));
+            if board.is_empty() {
+                self.board = None;
+            }
+        }
+        newest
+    }
+}
+
+/// What stretches weigh.
+impl Queue {
+    /// What one segment of `bytes` weighs.
+    pub(super) const fn weigh_one(&self, bytes: u64) -> u64 {
+        match self.flight.unit {
+            CwndUnit::Bytes => bytes,
+            CwndUnit::Segments => self.flight.mss,
+        }
+    }
+
+    /// What is sent and not acknowledged (RFC 5681's FlightSize).
+    pub(super) fn flight_size(&self) -> u64 {
+        match self.flight.unit {
+            CwndUnit::Bytes => self.nxt - self.una,
+            CwndUnit::Segments => self.flight.segments.len() as u64 * self.flight.mss,
+        }
+    }
+
+    /// What [from, to) weighs; a segment belongs to the stretch that its last byte is in.
+    pub(super) fn weigh(&self, from: u64, to: u64) -> u64 {
+        self.flight.weigh(from, to)
+    }
+
+    /// What of [from, to) the peer did not report weighs.
+    pub(super) fn unmarked(&self, from: u64, to: u64) -> u64 {
+        let weigh = |left, right| self.flight.weigh(left, right);
+        match &self.board {
+            Some(board) => board.unmarked(from, to, weigh),
+            None => weigh(from, to),
+        }
+    }
+}
+
+impl Flight {
+    fn weigh(&self, from: u64, to: u64) -> u64 {
+        match self.unit {
+            CwndUnit::Bytes => to.saturating_sub(from),
+            CwndUnit::Segments => {
+                self.count_to(to).saturating_sub(self.count_to(from)) as u64 * self.mss
+            }
+        }
+    }
+
+    /// Segments whose last byte lies below `offset`.
+    fn count_to(&self, offset: u64) -> usize {
+        match (self.segments.front(), self.segments.back()) {
+            (Some(first), Some(last)) if first.end <= offset => {
+                if last.end <= offset {
+                    self.segments.len()
+                } else {
+                    self.search(offset)
+                }
+            }
+            _ => 0,
+        }
+    }
+
+    /// The same where some do and some do not. Most segments are full, which gives the place away.
+    fn search(&self, offset: u64) -> usize {
+        let ends_by = |index: usize| self.segments.get(index).map(|segment| segment.end <= offset);
+        let place = 1 + ((offset - self.segments[0].end) / self.mss) as usize;
+        if ends_by(place - 1) == Some(true) && ends_by(place) == Some(false) {
+            return place;
+        }
+        self.segments.partition_point(|segment| segment.end <= offset)
+    }
+}
+
+/// What the peer reported (RFC 6675 section 4).
+impl Queue {
+    /// The peer holds [left, right); returns what of it is news, `None` where nothing is.
+    pub(super) fn mark(&mut self, left: u64, right: u64) -> Option<u64> {
+        if self.holds(left, right) {
+            return None;
+        }
+        let news = self.unmarked(left, right);
+        let board = self.board.get_or_insert_default();
+        board.mark(left, right, |left, right| self.flight.weigh(left, right));
+        Some(news)
+    }
+
+    /// Tells the stamps of what the peer holds, each once.
+    pub(super) fn deliver_marked(&mut self, mut delivered: impl FnMut(Stamp)) {
+        if !self.stamped {
+            return;
+        }
+        for (left, right) in self.board.iter().flat_map(Scoreboard::ranges) {
+            let marked = self.flight.count_to(left)..self.flight.count_to(right);
+            for stamp in self.stamps.range_mut(marked) {
+                stamp.take().into_iter().for_each(&mut delivered);
+            }
+        }
+    }
+
+    /// The peer may have reneged (RFC 2018 section 8).
+    pub(super) fn forget_marks(&mut self) {
+        self.board = None;
+    }
+
+    /// Whether it reported nothing.
+    pub(super) fn is_unmarked(&self) -> bool {
+        self.board.is_none()
+    }
+
+    /// Whether the peer holds every byte of [from, to).
+    pub(super) fn holds(&self, from: u64, to: u64) -> bool {
+        self.board.as_ref().is_some_and(|board| board.holds(from, to))
+    }
+
+    /// Every unmarked byte below this offset is lost (`IsLost`).
+    pub(super) fn lost_below(&self, dup_thresh: u32) -> u64 {
+        self.board.as_ref().map_or(0, |board| board.lost_below(self.flight.mss, dup_thresh))
+    }
+
+    /// The offset after the highest byte marked, where there is one.
+    pub(super) fn highest_marked(&self) -> Option<u64> {
+        self.board.as_ref().and_then(Scoreboard::highest)
+    }
+
+    /// The first unmarked stretch at or after `from` and before `limit`.
+    pub(super) fn next_hole(&self, from: u64, limit: u64) -> Option<(u64, u64)> {
+        match &self.board {
+            Some(board) => board.next_hole(from, limit),
+            None => (from < limit).then_some((from, limit)),
+        }
+    }
+
+    /// The last unmarked stretch in [from, limit).
+    pub(super) fn last_hole(&self, from: u64, limit: u64) -> Option<(u64, u64)> {
+        match &self.board {
+            Some(board) => board.last_hole(from, limit),
+            None => (from < limit).then_some((from, limit)),
+        }
+    }
+}
+
+/// What came back.
+impl Queue {
+    /// The end of the segment that came back in which `offset` lies.
+    pub(super) fn returned_until(&self, offset: u64) -> Option<u64> {
+        if self.returned == 0 {
+            return None;
+        }
+        let segment = self.flight.segments.get(self.flight.count_to(offset))?;
+        (segment.returns > 0).then_some(segment.end)
+    }
+
+    /// [start, end) came back; returns how often it has, `None` where it is no segment, waits or arrived.
+    pub(super) fn take_back(&mut self, now: Time, start: u64, end: u64) -> Option<u32> {
+        if self.holds(start, end) {
+            return None;
+        }
+        let index = self.flight.count_to(start);
+        let begin = self.start_of(index);
+        let segment = self.flight.segments.get_mut(index)?;
+        if begin != start || segment.end != end || segment.due != Time::MAX {
+            return None;
+        }
+        self.returned += usize::from(segment.returns == 0);
+        segment.returns += 1;
+        segment.due = now;
+        Some(segment.returns)
+    }
+
+    /// Puts the next departure of the segment that holds `offset` off until `at`.
+    pub(super) fn postpone(&mut self, offset: u64, at: Time) {
+        let index = self.flight.count_to(offset);
+        if let Some(segment) = self.flight.segments.get_mut(index) {
+            segment.due = at;
+        }
+    }
+
+    /// The segment that came back and goes again now.
+    pub(super) fn next_returned(&mut self, now: Time) -> Option<(u64, u64)> {
+        if self.returned == 0 {
+            return None;
+        }
+        for index in 0..self.flight.segments.len() {
+            let Segment { end, due, .. } = self.flight.segments[index];
+            if due > now {
+                continue;
+            }
+            let start = self.start_of(index);
+            if !self.holds(start, end) {
+                return Some((start, end));
+            }
+            // It arrived after all.
+            self.flight.segments[index].due = Time::MAX;
+        }
+        None
+    }
+
+    /// When the next one goes.
+    pub(super) fn earliest_return(&self) -> Option<Time> {
+        let due = || self.flight.segments.iter().map(|segment| segment.due).min();
+        (self.returned > 0).then(due).flatten().filter(|&at| at != Time::MAX)
+    }
+
+    /// A time-out sends everything again.
+    pub(super) fn forget_returns(&mut self) {
+        if std::mem::take(&mut self.returned) > 0 {
+            for segment in &mut self.flight.segments {
+                (segment.returns, segment.due) = (0, Time::MAX);
+            }
+        }
+    }
+
+    /// What the segments that came back weigh, but for those that are `counted` (by their first offset)
+    /// otherwise, or arrived: they keep their place although loss recovery does not see them.
+    pub(super) fn weigh_returned(&self, counted: impl Fn(u64) -> bool) -> u64 {
+        if self.returned == 0 {
+            return 0;
+        }
+        let uncounted = self.flight.segments.iter().enumerate().filter(|(index, segment)| {
+            let start = self.start_of(*index);
+            segment.returns > 0 && !counted(start) && !self.holds(start, start + 1)
+        });
+        uncounted.map(|(index, segment)| self.weigh(self.start_of(index), segment.end)).sum()
+    }
+
+    fn start_of(&self, index: usize) -> u64 {
+        if index == 0 { self.una } else { self.flight.segments[index - 1].end }
+    }
+}
+
+/// What must hold between any two calls.
+impl Queue {
+    pub(super) fn check(&self, max: u64) -> Result<(), &'static str> {
+        let (una, nxt, segments) = (self.una, self.nxt, &self.flight.segments);
+        let weigh = |left, right| self.weigh(left, right);
+        let returned = segments.iter().filter(|segment| segment.returns > 0).count();
+        let rules = [
+            (una <= nxt && nxt <= max, "una <= nxt <= max"),
+            (self.highest_marked().is_none_or(|top| top <= max), "SACK within what was sent"),
+            (self.board.as_ref().map_or(0, Scoreboard::total) <= nxt - una, "SACK below flight"),
+            (self.board.iter().all(|b| b.is_weighed(weigh)), "SACKed segments weigh what they do"),
+            (segments.iter().all(|s| una < s.end && s.end <= max), "segments in flight"),
+            (segments.iter().is_sorted_by_key(|s| s.end), "segments in order"),
+            (returned == self.returned, "as many came back as are counted"),
+            (!self.stamped || self.stamps.len() == segments.len(), "a stamp for each segment"),
+        ];
+        rules.iter().find(|(holds, _)| !holds).map_or(Ok(()), |&(_, rule)| Err(rule))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use acklab_core::delivery_rate::Estimator;
+    use acklab_core::time::Span;
+
+    fn queue(unit: CwndUnit) -> Queue {
+        let mut queue = Queue::new(unit, 1000);
+        queue.una = 1;
+        for end in [101, 201, 1201, 1301] {
+            queue.push(Time::from_nanos(end), end, None);
+        }
+        queue
+    }
+
+    #[test]
+    fn a_stretch_weighs_its_bytes_or_a_full_segment_for_each_segment_that_ends_in_it() {
+        let weights = |unit| {
+            let queue = queue(unit);
+            [(1, 1301), (1, 101), (1, 100), (100, 101), (101, 1200), (201, 1201), (1301, 1301)]
+                .map(|(from, to)| queue.weigh(from, to))
+        };
+        assert_eq!(weights(CwndUnit::Bytes), [1300, 100, 99, 1, 1099, 1000, 0]);
+        assert_eq!(weights(CwndUnit::Segments), [4000, 1000, 0, 1000, 1000, 1000, 0]);
+    }
+
+    #[test]
+    fn what_leaves_again_in_other_pieces_is_weighed_as_it_left_last() {
+        let mut queue = queue(CwndUnit::Segments);
+        // Two small ones and 800 bytes of the third in one segment; the rest of it in another.
+        queue.cut_again(Time::ZERO, 1, 1001, None);
+        assert_eq!((queue.weigh(1, 1001), queue.weigh(1, 1301)), (1000, 3000));
+        queue.cut_again(Time::ZERO, 1001, 1201, None);
+        assert_eq!((queue.weigh(1001, 1201), queue.weigh(1, 1301)), (1000, 3000));
+        queue.cut_again(Time::ZERO, 1001, 1301, None);
+        assert_eq!((queue.weigh(1001, 1301), queue.weigh(1, 1301)), (1000, 2000));
+        assert_eq!(queue.acknowledge(1301, drop), Some(Time::from_nanos(1301)));
+    }
+
+    #[test]
+    fn what_came_back_goes_again_when_it_is_due_in_pieces_if_need_be() {
+        let at = Time::from_nanos;
+        let mut queue = queue(CwndUnit::Segments);
+        assert_eq!(queue.take_back(at(0), 1, 201), None, "no segment");
+        assert_eq!(queue.take_back(at(0), 201, 1201), Some(1));
+        assert_eq!(queue.take_back(at(0), 201, 1201), None, "it waits already");
+        queue.postpone(201, at(50));
+        assert_eq!((queue.next_returned(at(49)), queue.earliest_return()), (None, Some(at(50))));
+        assert_eq!(queue.next_returned(at(50)), Some((201, 1201)));
+        queue.cut_again(at(50), 201, 1001, None);
+        assert_eq!(queue.next_returned(at(50)), Some((1001, 1201)), "the rest");
+        queue.cut_again(at(50), 1001, 1201, None);
+        assert_eq!((queue.next_returned(at(99)), queue.earliest_return()), (None, None));
+        assert_eq!(queue.take_back(at(60), 201, 1001), Some(2));
+        let ends = [200, 201, 1001, 1201].map(|offset| queue.returned_until(offset));
+        assert_eq!(ends, [None, Some(1001), Some(1201), None]);
+        assert_eq!((queue.weigh_returned(|_| false), queue.check(1301)), (2000, Ok(())));
+        queue.acknowledge(1001, drop);
+        assert_eq!(queue.weigh_returned(|_| false), 1000);
+        queue.forget_returns();
+        assert_eq!((queue.returned_until(1001), queue.check(1301)), (None, Ok(())));
+    }
+
+    #[test]
+    fn what_was_delivered_tells_its_stamp_once_and_what_left_again_its_last() {
+        let mut rate = Estimator::new(Time::ZERO);
+        let mut queue = Queue::new(CwndUnit::Bytes, 1000);
+        queue.keep_stamps();
+        for number in 0..4 {
+            let stamp = rate.on_sent(Time::ZERO, 1000, 1000 * number);
+            queue.push(Time::ZERO, 1000 * (number + 1), Some(stamp));
+        }
+        let mut told = 0;
+        queue.mark(1000, 3000);
+        queue.deliver_marked(|_| told += 1);
+        queue.deliver_marked(|_| told += 1);
+        assert_eq!(told, 2);
+        let again = rate.on_sent(Time::ZERO + Span::from_millis(5), 1000, 1000);
+        queue.cut_again(Time::ZERO, 0, 1000, Some(again));
+        queue.cut_again(Time::ZERO, 1000, 2000, Some(again));
+        queue.acknowledge(4000, |stamp| rate.on_delivered(stamp));
+        let sample = rate.sample(Time::ZERO + Span::from_millis(9), (4000, 0), None);
+        assert_eq!(sample.map(|sample| sample.tx_in_flight), Some(2000), "of the last departure");
+        assert_eq!(queue.check(4000), Ok(()));
+    }
+}

@@ -1,0 +1,204 @@
+//! `acklab verify`: a query about a scenario, with an interval.
+
+mod text;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use acklab_lab::file::Asked;
+use acklab_lab::verify::{
+    Decision, Effort, Job, Precision, ProportionMethod, Report, StopRule, Verification,
+};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::file::asked;
+use crate::outcome::{Failure, Format, print, print_json, tell};
+
+/// Estimate or test a probability, a mean, a quantile or a steady state over runs of a scenario
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Verify {
+    /// A built-in scenario with signals (see `acklab scenarios NAME`), or a file as `acklab run` takes it
+    scenario: String,
+    /// The query, in the language of UPPAAL SMC and beyond; times in seconds unless they carry a unit
+    query: Option<String>,
+    /// Set parameters; `acklab scenarios NAME` lists them
+    #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
+    sets: Vec<String>,
+    /// Seed of the first run; the others' are derived from it [default: the file's, else 1]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// 1 - confidence; of a test, the probability of rejecting what holds
+    #[arg(long, default_value_t = 0.05)]
+    alpha: f64,
+    /// Of a test, the probability of accepting what fails
+    #[arg(long, default_value_t = 0.05)]
+    beta: f64,
+    /// Half the width of the interval to reach; of a mean (of a share: absolute) or quantile, relative
+    #[arg(long, default_value_t = 0.05)]
+    epsilon: f64,
+    /// Of a mean or quantile: half the width to reach in its own unit, in place of the relative one
+    #[arg(long, conflicts_with = "epsilon")]
+    epsilon_abs: Option<f64>,
+    /// Half the width of a test's region of indifference
+    #[arg(long, default_value_t = 0.01)]
+    delta: f64,
+    /// Of a comparison: ratio of odds at which the left is not the larger
+    #[arg(long, default_value_t = 0.9)]
+    u0: f64,
+    /// Of a comparison: ratio of odds at which the left is the larger
+    #[arg(long, default_value_t = 1.1)]
+    u1: f64,
+    /// A probability's interval: beta-binomial, which holds whenever one looks; clopper-pearson (as
+    /// UPPAAL), wilson, okamoto, bayes or jeffreys, which are for a number of runs fixed ahead [default:
+    /// beta-binomial, and clopper-pearson for a number of runs]
+    #[arg(long, value_parser = method)]
+    method: Option<ProportionMethod>,
+    /// When it is narrow enough: width (at most 2 epsilon wide) or each-side (both ends within epsilon)
+    #[arg(long, default_value = "width", value_parser = stop)]
+    stop: StopRule,
+    /// Give up after so many runs
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    runs_max: u64,
+    /// Find a rare event's probability by importance splitting: `Pr[<=T](<> x > c)` with x rising to c
+    #[arg(long)]
+    splitting: bool,
+    /// Of splitting: trajectories of each stage
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    effort: u32,
+    /// Of splitting: independent replications, whose mean is the estimate
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    split_reps: u32,
+    /// How to write the result to standard output
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+fn method(name: &str) -> Result<ProportionMethod, String> {
+    ProportionMethod::from_name(name).ok_or_else(|| {
+        "write beta-binomial, clopper-pearson, wilson, okamoto, bayes or jeffreys".to_owned()
+    })
+}
+
+fn stop(name: &str) -> Result<StopRule, String> {
+    StopRule::from_name(name).ok_or_else(|| "write width or each-side".to_owned())
+}
+
+impl Verify {
+    /// The query and the settings. `--set` takes any number of values, so that a query behind it is
+    /// found among them.
+    fn query_and_sets(&self) -> Result<(&str, impl Iterator<Item = &String>), Failure> {
+        let is_query = |text: &str| {
+            ["Pr[", "Pr ", "E[", "E ", "S[", "S ", "quantile", "simulate"]
+                .iter()
+                .any(|word| text.starts_with(word))
+        };
+        let behind = self.sets.iter().position(|set| is_query(set));
+        let query = match (&self.query, behind) {
+            (Some(query), _) => query,
+            (None, Some(index)) => &self.sets[index],
+            (None, None) => {
+                return Err(Failure::Unusable(
+                    "what is the query? Such as 'Pr[<=30](<> itae > 8727)', in quotation marks"
+                        .into(),
+                ));
+            }
+        };
+        let taken = if self.query.is_none() { behind } else { None };
+        let sets = self.sets.iter().enumerate().filter(move |(index, _)| Some(*index) != taken);
+        Ok((query, sets.map(|(_, set)| set)))
+    }
+
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let unusable = |error: &dyn std::fmt::Display| Failure::Unusable(error.to_string());
+        let Asked { scenario, mut settings, seed, .. } = asked(&self.scenario)?;
+        let (query, sets) = self.query_and_sets()?;
+        for pair in sets {
+            settings.set_pair(pair).map_err(|error| Failure::at("--set", error))?;
+        }
+        let precision = Precision {
+            alpha: self.alpha,
+            beta: self.beta,
+            epsilon: self.epsilon,
+            epsilon_abs: self.epsilon_abs,
+            delta_minus: self.delta,
+            delta_plus: self.delta,
+            u0: self.u0,
+            u1: self.u1,
+            method: self.method,
+            stop: self.stop,
+            runs_max: Some(self.runs_max),
+        };
+        let job = Job::new(scenario, settings, query, precision, self.seed.unwrap_or(seed));
+        let job = job.map_err(|error| unusable(&error))?;
+        if self.splitting {
+            let effort = Effort { trajectories: self.effort, replications: self.split_reps };
+            let split = job.split(effort).map_err(|error| unusable(&error))?;
+            return match self.format {
+                Format::Json => print_json(&split.to_json()),
+                Format::Text => print(&text::of_splitting(query, &split)),
+            };
+        }
+        let verification = run_with_progress(&job);
+        match self.format {
+            Format::Json => print_json(&verification.to_json()),
+            Format::Text => print(&text::of(&verification, &precision)),
+        }?;
+        let refuted = verification.report.decision == Some(Decision::Rejected);
+        if refuted { Err(Failure::Check) } else { Ok(()) }
+    }
+}
+
+/// Runs a job with a bar on standard error; Ctrl-C ends it early with what is known.
+pub(crate) fn run_with_progress(job: &Job) -> Verification {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    // Should another handler be there already, Ctrl-C ends the program as ever.
+    let handled = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed));
+    let bar = ProgressBar::new_spinner();
+    let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let verification = job.run(&stop, |report, all| bar.set_message(known(report, all)));
+    bar.finish_and_clear();
+    if handled.is_ok() && stop.load(Ordering::Relaxed) {
+        tell("interrupted: this is what the runs so far say");
+    }
+    verification
+}
+
+/// The running answer in one line.
+fn known(report: &Report, all: Option<u64>) -> String {
+    let mut line = format!("{} runs", report.runs);
+    if let Some(all) = all {
+        let _ = write!(line, " of about {all}");
+    }
+    if let (Some(estimate), Some(interval)) = (report.estimate, report.interval) {
+        let _ = write!(line, ": {estimate:.4} in [{:.4}, {:.4}]", interval.low, interval.high);
+    }
+    line
+}
+
+const EXAMPLES: &str = "\
+Queries:
+  Pr[<=30](<> itae > 8727)              how probable is it that itae exceeds 8727 within 30 s?
+  Pr[<=30]([] queue.length < 10)        ... that the queue stays below 10 packets all the time?
+  Pr[<=30](jain > 0.9 U itae > 5000)    ... that one holds until the other does?
+  Pr[<=30](<> itae > 8727) >= 0.5       is it that probable? (exit 1 where it is not)
+  Pr[<=30](<> itae > 8727) >= Pr[<=20](<> itae > 4000)
+                                        is the left the more probable one?
+  E[<=30; 100](max: queue.length)       the mean over 100 runs of the longest queue (min, last, avg, sum)
+  E[<=30](share: queue.length > 9) <= 0.1
+                                        is the mean share of the time with a long queue that small?
+  quantile[<=30; 200](0.95, max: itae)  what do 95 % of the runs stay below?
+  S[<=600](avg: queue.length)           the average in the long run, without the warm-up
+  simulate [<=2; 1] {position, flow[0].cwnd}
+                                        values over time
+
+Examples:
+  acklab verify ance-dumbbell 'Pr[<=30](<> itae > 8727)' --set queue=red
+  acklab verify ance-dumbbell 'E[<=30; 50](max: itae)' --set cc=ance --format json
+  acklab verify scenarios/poisson.toml 'Pr[<=10](<> queue.length > 16)' --splitting";
