@@ -99,9 +99,10 @@ impl Wire {
     fn transmit(&mut self, middleman: &mut dyn FnMut(bool, &[u8]) -> Fate) {
         let now = self.now;
         for to_server in [true, false] {
-            while let Some(batch) = match to_server {
-                true => self.client.poll_transmit(now, &mut Sink::default()),
-                false => self.server.poll_transmit(now, &mut Sink::default()),
+            while let Some(batch) = if to_server {
+                self.client.poll_transmit(now, &mut Sink::default())
+            } else {
+                self.server.poll_transmit(now, &mut Sink::default())
             } {
                 for datagram in batch.datagrams() {
                     for (delay, bytes) in middleman(to_server, datagram) {

@@ -141,10 +141,8 @@ impl Output<'_> {
     ) -> Option<Transmit> {
         let now = self.now;
         let addrs = self.paths[index].addrs();
-        let (ecn, markable) = match self.config.ecn {
-            true => self.paths[index].mark(now),
-            false => (Ecn::NotEct, usize::MAX),
-        };
+        let unmarked = (Ecn::NotEct, usize::MAX);
+        let (ecn, markable) = if self.config.ecn { self.paths[index].mark(now) } else { unmarked };
         let most = most.min(markable);
         let (mut len, mut segment, mut count) = (0, 0, 0);
         let quantum = self.paths[index].batch();

@@ -346,6 +346,17 @@ impl<O: Observer> World<O> {
 
     /// A packet is at `node`: for a socket there, or on its way.
     fn arrive(&mut self, node: NodeId, packet: &Packet) {
+        let here = &self.nodes[usize::from(node.0)];
+        if here.tapped || here.middlebox.is_some() {
+            self.inspect(node, packet);
+        } else {
+            self.pass(node, packet);
+        }
+    }
+
+    /// A packet is at a node where it is looked at.
+    #[cold]
+    fn inspect(&mut self, node: NodeId, packet: &Packet) {
         let here = &mut self.nodes[usize::from(node.0)];
         if here.tapped {
             self.observer.on_packet(self.now, node, packet);
@@ -453,10 +464,14 @@ impl<O: Observer> World<O> {
     }
 
     /// The store hears of what happened to packets since it last did.
+    #[inline]
     fn keep_stored(&mut self) {
-        if !self.store.is_used() {
-            return;
+        if self.store.is_used() {
+            self.tell_store();
         }
+    }
+
+    fn tell_store(&mut self) {
         self.sink.listen(self.interest.with(Interest::DROPS));
         let events = self.sink.events();
         for event in &events[self.stored.min(events.len())..] {
@@ -469,8 +484,9 @@ impl<O: Observer> World<O> {
     fn publish(&mut self) {
         self.keep_stored();
         self.stored = 0;
+        let all = !self.store.is_used();
         for event in self.sink.drain() {
-            if self.interest.has(event.kind.class()) {
+            if all || self.interest.has(event.kind.class()) {
                 self.observer.on_event(&event);
             }
         }

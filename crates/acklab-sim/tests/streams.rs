@@ -92,8 +92,8 @@ fn every_byte_written_is_read_also_over_a_lossy_path_and_the_end_is_orderly() {
         let lost = diary.count(|kind| matches!(kind, EventKind::Dropped { .. }));
         let told = diary.count(|kind| matches!(kind, EventKind::Loss { .. }));
         assert_eq!((lost > 0, told > 0), (loss > 0.0, loss > 0.0), "{lost} {told}");
-        let last = diary.events.last().expect("events").time;
-        assert!(last < Time::ZERO + Span::from_secs(10), "it ended at {last}");
+        let end = diary.events.last().expect("events").time;
+        assert!(end < Time::ZERO + Span::from_secs(10), "it ended at {end}");
         assert!(run.world.store().is_empty(), "{} datagrams kept", run.world.store().len());
     }
 }

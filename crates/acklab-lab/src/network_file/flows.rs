@@ -59,17 +59,18 @@ pub(crate) struct Ends {
 /// What a flow with a connection goes over.
 #[derive(Clone, Debug)]
 pub(crate) enum Over {
-    /// TCP, set up at both ends.
-    Tcp { from: Config, to: Config },
+    /// TCP, set up at both ends: where the flow comes from and where it goes.
+    Tcp(Box<[Config; 2]>),
     /// Reliable UDP, the same at both ends.
-    Rudp(acklab_rudp::Config),
+    Rudp(Box<acklab_rudp::Config>),
 }
 
 impl Ends {
     /// Payload of a full packet, bytes.
     pub(crate) fn payload(&self) -> f64 {
         match &self.over {
-            Over::Tcp { from, to } => {
+            Over::Tcp(ends) => {
+                let [from, to] = &**ends;
                 let options = if from.timestamps && to.timestamps { TIMESTAMPS } else { 0 };
                 f64::from(from.mss.min(to.mss) - options)
             }
@@ -80,7 +81,7 @@ impl Ends {
     /// What the congestion window counts as a full packet, bytes.
     pub(crate) fn unit(&self) -> f64 {
         match &self.over {
-            Over::Tcp { .. } => self.payload(),
+            Over::Tcp(_) => self.payload(),
             Over::Rudp(config) => config.largest_datagram as f64,
         }
     }
@@ -88,7 +89,7 @@ impl Ends {
     /// The name of its congestion control, with the transport if it is not TCP.
     pub(crate) fn control(&self) -> String {
         match &self.over {
-            Over::Tcp { from, .. } => from.congestion.name().to_owned(),
+            Over::Tcp(ends) => ends[0].congestion.name().to_owned(),
             Over::Rudp(config) => format!("{} over reliable UDP", config.algorithm.name()),
         }
     }
@@ -96,14 +97,14 @@ impl Ends {
     /// The most that may be under way, bytes.
     fn window(&self) -> f64 {
         match &self.over {
-            Over::Tcp { from, to } => f64::from(from.receive_buffer.max(to.receive_buffer)),
+            Over::Tcp(ends) => f64::from(ends[0].receive_buffer.max(ends[1].receive_buffer)),
             Over::Rudp(config) => config.parameters.max_data as f64,
         }
     }
 
     /// Whether it bears queues that hand packets back.
-    const fn waits_when_returned(&self) -> bool {
-        matches!(&self.over, Over::Tcp { from, .. } if matches!(from.congestion, Algorithm::Edctcp(_)))
+    fn waits_when_returned(&self) -> bool {
+        matches!(&self.over, Over::Tcp(ends) if matches!(ends[0].congestion, Algorithm::Edctcp(_)))
     }
 }
 
@@ -310,7 +311,7 @@ impl Flow {
     }
 
     /// Whether it bears queues that hand packets back: others than E-DCTCP send them again at once.
-    pub(super) const fn waits_when_returned(&self) -> bool {
+    pub(super) fn waits_when_returned(&self) -> bool {
         match &self.traffic {
             Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) | Traffic::Requests(ends, _) => {
                 ends.waits_when_returned()

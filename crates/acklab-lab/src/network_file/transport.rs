@@ -31,7 +31,7 @@ fn reliable_udp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
     if let Some(window) = table.take("iw") {
         config.initial_window = window.count(1, 1000)? as u32;
     }
-    Ok(Ends { over: Over::Rudp(config), packet })
+    Ok(Ends { over: Over::Rudp(Box::new(config)), packet })
 }
 
 fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
@@ -92,8 +92,7 @@ fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
         let bytes = buffer.count(1000, MOST_BUFFER)? as u32;
         both(&|end| with_receive_buffer(end, bytes));
     }
-    let [from, to] = ends;
-    Ok(Ends { over: Over::Tcp { from, to }, packet })
+    Ok(Ends { over: Over::Tcp(Box::new(ends)), packet })
 }
 
 fn defaults(system: &str, mss: u16) -> Config {

@@ -137,7 +137,9 @@ fn send(batch: Batch<'_>, now: Time, to: usize, way: &mut Vec<OnTheWay>, digest:
     let mut mix = |word: u64| *digest = (*digest ^ word).wrapping_mul(0x0000_0100_0000_01b3);
     for datagram in batch.datagrams() {
         mix(now.as_nanos());
-        datagram.iter().for_each(|byte| mix(u64::from(*byte)));
+        for byte in datagram {
+            mix(u64::from(*byte));
+        }
         let (addrs, ecn) = (turned(batch.addrs), batch.ecn);
         way.push(OnTheWay { to, addrs, ecn, bytes: datagram.to_vec() });
     }

@@ -24,7 +24,7 @@ pub fn attack_network(bytes: &[u8], key_packets: u64) -> u64 {
     let names = Algorithm::NAMES;
     let algorithm = names[usize::from(choices.byte()) % names.len()].parse().unwrap_or_default();
     let ecn = choices.flip();
-    let config = Config { algorithm, key_packets, ecn, ..Config::default() };
+    let config = Config { algorithm, ecn, key_packets, ..Config::default() };
     let users = [User::default(), User::default()];
     let mut attack = Attack { ends: Ends::new(&config), users };
     let mut steps = 0;

@@ -112,13 +112,13 @@ fn parcels(
     until: Time,
 ) -> (Vec<(u64, usize, Time)>, Net) {
     let sent = sent.into_iter().collect();
-    let (next, now, arrived) = (0, Time::ZERO, Vec::new());
-    let parcels = Arc::new(Mutex::new(Parcels { sent, next, now, redundant, arrived }));
+    let (now, arrived) = (Time::ZERO, Vec::new());
+    let parcels = Arc::new(Mutex::new(Parcels { sent, next: 0, now, redundant, arrived }));
     let (sending, receiving) = (parcels.clone(), parcels.clone());
     let users = (
         Use::by(Sending(sending)),
         Use::by(move |now, server: &mut Listener| {
-            receiving.lock().expect("no panic").receive(now, server)
+            receiving.lock().expect("no panic").receive(now, server);
         }),
     );
     let mut net = Net::new(seed, lanes, lanes.len(), &Config::default(), users);

@@ -348,10 +348,10 @@ impl Transfer {
         let (sending, receiving) = (file.clone(), file.clone());
         let users = (
             Use::by(move |now, client: &mut Connection| {
-                sending.lock().expect("no panic").send(now, client)
+                sending.lock().expect("no panic").send(now, client);
             }),
             Use::by(move |now, server: &mut Listener| {
-                receiving.lock().expect("no panic").receive(now, server)
+                receiving.lock().expect("no panic").receive(now, server);
             }),
         );
         Self { net: Net::new(seed, lanes, known, config, users), file }

@@ -144,7 +144,8 @@ fn open<O: Observer>(
     };
     let mut draws = stream("ends");
     match &ends.over {
-        Over::Tcp { from: client_config, to: server_config } => {
+        Over::Tcp(configs) => {
+            let [client_config, server_config] = &**configs;
             let mut end = |addr, config: &Config, app| End {
                 addr,
                 config: Config { ack_phase: draws.uniform(), ..config.clone() },
@@ -155,7 +156,7 @@ fn open<O: Observer>(
             world.connect_at(flow.start, client, end(to, server_config, server));
         }
         Over::Rudp(config) => {
-            let config = acklab_rudp::Config { seed: draws.next_u64(), ..config.clone() };
+            let config = acklab_rudp::Config { seed: draws.next_u64(), ..(**config).clone() };
             let end = |addr, app| rudp::End { addr, config: config.clone(), app };
             let (client, server) = rudp::pair(flow.start, seed, end(from, client), end(to, server));
             world.attach(to, Box::new(server));

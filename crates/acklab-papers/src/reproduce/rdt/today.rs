@@ -107,7 +107,9 @@ fn transfer(row: Row, size: usize, seed: u64) -> Option<Transfer> {
         destinations.push(Addr { node: destination, port: PORT });
     }
     let mut world = World::new(&topology, seed, Interest::NONE, Wire::default());
-    sources.iter().for_each(|source| world.tap(source.node));
+    for source in &sources {
+        world.tap(source.node);
+    }
     let config = Config { seed, ..Config::default() };
     let entropy = move || Box::new(Rng::named(seed, "rdt/server")) as _;
     let greeter = Box::new(PlainGreeter);
