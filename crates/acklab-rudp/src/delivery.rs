@@ -28,6 +28,11 @@ impl Delivery {
         self.acked.first().filter(|range| range.start == 0).map_or(0, |range| range.end)
     }
 
+    /// Bytes that were acknowledged.
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.acked.total()
+    }
+
     /// Bytes that wait to leave again.
     pub(super) fn lost_bytes(&self) -> u64 {
         self.lost.total()

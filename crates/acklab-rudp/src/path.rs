@@ -30,8 +30,12 @@ struct Counters {
     bytes_received: u64,
     /// Bytes declared lost and not acknowledged since.
     lost: u64,
-    /// Bytes of content sent, copies included.
+    /// Bytes of content sent, copies included, and acknowledged for the first time.
     content: u64,
+    delivered: u64,
+    /// Recoveries begun, and probe time-outs that expired.
+    recoveries: u64,
+    timeouts: u64,
 }
 
 /// A path's deadlines.
@@ -194,7 +198,11 @@ impl Path {
             in_flight: self.loss.sent().in_flight(),
             srtt: self.loss.rtt().measured(),
             least_rtt: self.loss.rtt().least(),
+            delivered: self.counters.delivered,
+            recoveries: self.counters.recoveries,
+            timeouts: self.counters.timeouts,
             cwnd: self.congestion.cwnd(),
+            ssthresh: self.congestion.ssthresh(),
             rate: self.congestion.pacing_rate(),
             datagram: self.size.current(),
         }
@@ -260,11 +268,15 @@ impl Path {
     }
 
     /// An ACK of what arrived here, if it is due or, where `news` is, if it would tell anything; on
-    /// whichever path `writer` writes.
-    pub(super) fn write_ack(&mut self, now: Time, news: bool, writer: &mut Writer<'_>) {
-        if self.received.is_due() || (news && self.received.has_news()) {
-            self.received.write_ack(now, self.id, writer);
-        }
+    /// whichever path `writer` writes. Whether it was written.
+    pub(super) fn write_ack(&mut self, now: Time, news: bool, writer: &mut Writer<'_>) -> bool {
+        (self.received.is_due() || (news && self.received.has_news()))
+            && self.received.write_ack(now, self.id, writer)
+    }
+
+    /// So many bytes of content were acknowledged for the first time.
+    pub(super) const fn on_delivered(&mut self, bytes: u64) {
+        self.counters.delivered += bytes;
     }
 
     /// Content of so many bytes was written.
@@ -427,7 +439,9 @@ impl Path {
         {
             let sent = self.loss.sent();
             let in_flight = sent.in_flight() + sums.lost;
-            self.congestion.on_loss(now, largest, sent.next_number(), in_flight);
+            let next_number = sent.next_number();
+            let begins = self.congestion.on_loss(now, largest, next_number, in_flight);
+            self.counters.recoveries += u64::from(begins);
         }
     }
 
@@ -487,6 +501,7 @@ impl Path {
         }
         // What is lost is outstanding no more.
         if self.timers(silent).take_expired(Timer::Probe, now) {
+            self.counters.timeouts += 1;
             self.on_pto(now);
         }
         let verdict = self.life.judge(now, silent, pto);

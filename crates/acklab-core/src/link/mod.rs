@@ -174,12 +174,12 @@ impl Link {
             if sink.wants(Interest::PASSAGE) {
                 sink.record(start, EventKind::Served { link: self.index, packet });
             }
-            self.transmit(start, &packet);
+            self.transmit(start, &packet, sink);
         }
     }
 
     /// Puts a packet on the wire from `start` on.
-    fn transmit(&mut self, start: Time, packet: &Packet) {
+    fn transmit(&mut self, start: Time, packet: &Packet, sink: &mut Sink) {
         self.free = start + self.rate.serialisation(u64::from(packet.size()));
         let mut arrival = self.free + self.delay;
         if !self.jitter.is_zero() {
@@ -190,7 +190,7 @@ impl Link {
         let fate = if lost { Fate::Lost } else { Fate::Arrives };
         let transit = Transit { start, arrival, packet: *packet, fate };
         if self.wire.is_some() {
-            self.pass(transit);
+            self.pass(transit, sink);
         } else {
             self.latest = arrival;
             self.transit.push_back(transit);
@@ -198,7 +198,7 @@ impl Link {
     }
 
     /// Puts a packet through the impairments.
-    fn pass(&mut self, mut transit: Transit) {
+    fn pass(&mut self, mut transit: Transit, sink: &mut Sink) {
         let Some(wire) = &mut self.wire else { return };
         let Passage { fate, shift, copied } = wire.pass(transit.start, &transit.packet);
         if transit.fate == Fate::Arrives {
@@ -217,6 +217,8 @@ impl Link {
         self.transit.insert(place, transit);
         if copied && transit.fate == Fate::Arrives {
             self.copies += 1;
+            let (link, packet) = (self.index, transit.packet);
+            sink.record(transit.start, EventKind::Copied { link, packet });
             self.transit.insert(place + 1, transit);
         }
     }
@@ -247,6 +249,8 @@ impl Link {
 }
 
 impl Endpoint for Link {
+    type Arrival<'a> = Packet;
+    type Departure<'a> = Packet;
     /// A packet that goes back to its sender ([`Packet::returned`]).
     type AppEvent = Packet;
 
@@ -266,7 +270,7 @@ impl Endpoint for Link {
                 } else {
                     *bytes += u64::from(packet.size());
                     let start = self.free.max(now);
-                    self.transmit(start, &packet);
+                    self.transmit(start, &packet, sink);
                 }
                 self.tell_queue(now, sink);
                 self.keep_up(now, sink);
