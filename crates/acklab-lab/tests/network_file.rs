@@ -153,7 +153,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "cc = \"cubic\"",
         "transport = \"rudp\"\nnagle = true",
-        "33:1: flow \"A\" of kind bulk over reliable UDP has no key \"nagle\"; its keys are name, from, to",
+        "33:1: flow \"A\" of kind bulk over reliable UDP has no key \"nagle\"; did you mean \"name\"? its keys are name, from, to",
     ),
     (
         "cc = \"cubic\"",

@@ -464,6 +464,11 @@ impl Connection {
         self.settle();
     }
 
+    /// Tells the event stream what has changed of the paths.
+    pub(super) fn tell_paths(&mut self, now: Time) {
+        self.telling.paths(now, self.paths.iter().map(Path::stats));
+    }
+
     /// Tells of a path's state if it is another than `before`.
     pub(super) fn tell_state(&mut self, index: usize, before: PathState) {
         let (id, state) = (self.paths[index].id(), self.paths[index].life().state());

@@ -5,7 +5,6 @@ use std::mem;
 
 use super::connection::Connection;
 use super::listener::{Handle, Listener};
-use super::path::Path;
 use super::report::{Event, PathAddrs, Transmit};
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::Sink;
@@ -61,7 +60,7 @@ impl Connection {
     ) -> T {
         self.telling.exchange(sink);
         let done = act(self);
-        self.telling.paths(now, self.paths.iter().map(Path::stats));
+        self.tell_paths(now);
         self.telling.exchange(sink);
         done
     }

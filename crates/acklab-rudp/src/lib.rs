@@ -38,6 +38,7 @@ pub mod protect;
 mod receive_parcels;
 mod receive_stream;
 mod received;
+mod refusals;
 mod report;
 mod rtt;
 mod scheduler;

@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-use super::allowance::{self, Allowance, Bucket};
+use super::allowance::{self, Allowance};
 use super::code::Code;
 use super::config::Config;
 use super::connection::{Connection, random_id};
 use super::handshake::{Answering, repeated};
 use super::protect::{Entropy, Offer, ServerGreeter};
+use super::refusals::Refusals;
 use super::report::{Event, PathAddrs, Transmit};
 use crate::wire::{
     INITIAL_LEN, Long, LongBody, LongError, PROLOGUE, Parameters, ShortHeader, TOKEN, Writer,
@@ -43,10 +44,6 @@ impl Default for Limits {
 
 /// Answers without a connection that wait to leave, at most.
 const REPLIES: usize = 1024;
-/// Clients that were refused and are to be told of, at most.
-const REFUSED: usize = 64;
-/// REFUSE per second. RETRY has no limit: it is a twentieth of what it answers, and the way in.
-const REFUSE_RATE: f64 = 100.0;
 
 /// A stateless answer: RETRY or REFUSE.
 enum Reply {
@@ -67,12 +64,8 @@ pub struct Listener {
     /// have several: an INITIAL that was altered on the way must not stand in the way of its copies.
     pending: BTreeMap<Handle, (SocketAddr, bool)>,
     allowance: Allowance,
-    refuse_rate: Bucket,
+    refusals: Refusals,
     replies: VecDeque<(PathAddrs, u64, Reply)>,
-    /// Clients that were refused and of whom nobody was told.
-    refused: VecDeque<(SocketAddr, Code)>,
-    /// The ids of clients whose refusal was told.
-    told: VecDeque<u64>,
     next: u64,
     /// Whose turn it is to send.
     turn: Handle,
@@ -103,10 +96,8 @@ impl Listener {
             by_id: BTreeMap::new(),
             pending: BTreeMap::new(),
             allowance: Allowance::new(now),
-            refuse_rate: Bucket::new(now, REFUSE_RATE, REFUSE_RATE),
+            refusals: Refusals::new(now),
             replies: VecDeque::new(),
-            refused: VecDeque::new(),
-            told: VecDeque::new(),
             next: 0,
             turn: Handle(0),
             replied: false,
@@ -136,7 +127,7 @@ impl Listener {
 
     /// A client that was refused in the handshake, and why; it may come again and again.
     pub fn poll_refused(&mut self) -> Option<(SocketAddr, Code)> {
-        self.refused.pop_front()
+        self.refusals.poll()
     }
 
     /// The next thing that a connection has to tell.
@@ -301,19 +292,12 @@ impl Listener {
         if code == Code::Protocol {
             return;
         }
-        // Its copies are refused too, and told of once.
-        if self.refused.len() < REFUSED && !self.told.contains(&source) {
-            self.refused.push_back((from.remote, code));
-            self.told.push_back(source);
-            if self.told.len() > REFUSED {
-                self.told.pop_front();
-            }
-        }
+        self.refusals.note(from.remote, source, code);
         self.refuse(now, from, source, code);
     }
 
     fn refuse(&mut self, now: Time, from: PathAddrs, client: u64, code: Code) {
-        if self.refuse_rate.take(now) {
+        if self.refusals.may_answer(now) {
             self.reply(from, client, Reply::Refuse(code));
         }
     }
