@@ -61,6 +61,11 @@ bench-fairness: deps-rust ## how lossy shares a bottleneck with CUBIC, BBR, Reno
 	cargo build --quiet --release --locked -p acklab-sim --example lossy_fairness
 	@$(TARGET_DIR)/release/examples/lossy_fairness
 
+.PHONY: bench-transports
+bench-transports: deps-rust ## reliable UDP and TCP of each congestion control behind one router: the table of docs/rudp.md
+	cargo build --quiet --release --locked -p acklab-sim --example transports
+	@$(TARGET_DIR)/release/examples/transports
+
 .PHONY: fuzz
 fuzz: $(addprefix fuzz-,$(FUZZ_TARGETS)) ## each fuzz target for FUZZ_SECONDS (3600); make -j2 fuzz runs two at once
 

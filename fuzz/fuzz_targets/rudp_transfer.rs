@@ -10,7 +10,7 @@ use acklab_core::time::{Span, Time};
 use acklab_net::transfer::chunk::{CHUNK, ChunkHasher, Tree, chunk_len, chunks};
 use acklab_net::transfer::journal;
 use acklab_net::transfer::name::Name;
-use acklab_rudp::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 use acklab_net::transfer::receiver::{Destination as _, Receiver};
 use acklab_net::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
 use acklab_net::transfer::store::Directory;

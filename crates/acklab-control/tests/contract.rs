@@ -39,7 +39,10 @@ fn any_packet(choices: &mut Choices<'_>, now: Time) -> Packet {
 }
 
 /// Lets arbitrary packets arrive; returns what left, and every value told, in order.
-fn attack<E: Endpoint>(peer: &mut E, bytes: &[u8]) -> (Vec<(Time, Packet)>, Vec<u64>) {
+fn attack<E>(peer: &mut E, bytes: &[u8]) -> (Vec<(Time, Packet)>, Vec<u64>)
+where
+    E: for<'a> Endpoint<Arrival<'a> = Packet, Departure<'a> = Packet> + 'static,
+{
     let mut choices = Choices::new(bytes);
     let (mut now, mut sink) = (Time::ZERO, Sink::new(Interest::ALL));
     let (mut sent, mut told) = (Vec::new(), Vec::new());

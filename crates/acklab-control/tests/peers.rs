@@ -47,7 +47,7 @@ fn datagram(value: f64, sampled: Time) -> Packet {
 fn value(packet: &Packet) -> f64 {
     match packet.body {
         Body::Datagram { words, .. } => f64::from_bits(words[0]),
-        Body::Tcp(_) => panic!("{packet:?}"),
+        Body::Tcp(_) | Body::Stored { .. } => panic!("{packet:?}"),
     }
 }
 

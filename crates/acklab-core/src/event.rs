@@ -22,7 +22,7 @@ impl Interest {
     pub const CONGESTION: Self = Self(4);
     /// Queues and links: enqueued, dropped, marked.
     pub const QUEUE: Self = Self(8);
-    /// Of the queues' events only packets dropped and marked: far fewer than all.
+    /// Of the links' events only packets dropped, marked and copied: far fewer than all.
     pub const DROPS: Self = Self(16);
     /// Each packet's way through the links: far more than all others, so that it is told only where
     /// it is asked for by name.
@@ -191,6 +191,13 @@ pub enum EventKind {
         /// The packet.
         packet: Packet,
     },
+    /// A link made a second packet of one: both are on their way from now on.
+    Copied {
+        /// Link index in the world.
+        link: u32,
+        /// The packet.
+        packet: Packet,
+    },
     /// A packet came to a link.
     Offered {
         /// Link index in the world.
@@ -237,7 +244,7 @@ pub enum Release {
 }
 
 impl EventKind {
-    /// The class it belongs to; drops and marks belong to two.
+    /// The class it belongs to; drops, marks and copies belong to two.
     pub const fn class(&self) -> Interest {
         match self {
             Self::MessageWritten { .. }
@@ -251,7 +258,9 @@ impl EventKind {
             | Self::Loss { .. } => Interest::TRANSPORT,
             Self::Congestion { .. } => Interest::CONGESTION,
             Self::Queue { .. } => Interest::QUEUE,
-            Self::Dropped { .. } | Self::Marked { .. } => Interest::QUEUE.with(Interest::DROPS),
+            Self::Dropped { .. } | Self::Copied { .. } | Self::Marked { .. } => {
+                Interest::QUEUE.with(Interest::DROPS)
+            }
             Self::Offered { .. } | Self::Served { .. } => Interest::PASSAGE,
         }
     }
@@ -277,6 +286,11 @@ impl Sink {
     /// A sink for the classes in `interest`; with [`Interest::NONE`] it records nothing.
     pub const fn new(interest: Interest) -> Self {
         Self { interest, events: Vec::new() }
+    }
+
+    /// From now on it takes the classes in `interest`.
+    pub const fn listen(&mut self, interest: Interest) {
+        self.interest = interest;
     }
 
     /// Whether an observer wants events of `class`: ask before computing what is costly to tell.

@@ -22,6 +22,7 @@ pub mod pacing;
 pub mod packet;
 pub mod quantiles;
 pub mod queue;
+pub mod ranges;
 pub mod rng;
 pub mod segment;
 pub mod seq;

@@ -99,4 +99,15 @@ mod tests {
         assert!(!timers.take_expired(Kind::DelayedAck, Time::from_nanos(41)));
         assert_eq!(timers.next(), timers.deadline(Kind::Retransmit));
     }
+
+    #[test]
+    fn deadlines_that_follow_from_a_state_are_those_of_its_kinds() {
+        let at = Time::from_nanos(7);
+        let timers = TimerTable::of([(Kind::DelayedAck, Some(at)), (Kind::Retransmit, None)]);
+        assert_eq!(timers.next(), Some(at));
+        assert_eq!(
+            (timers.deadline(Kind::DelayedAck), timers.deadline(Kind::Retransmit)),
+            (Some(at), None)
+        );
+    }
 }

@@ -1,13 +1,13 @@
 //! Captures of virtual time: the packets of a run as a pcapng file.
 //!
 //! Joins the simulator, whose packets are values with a payload length, and the capture writer,
-//! which writes bytes. Time zero of the world is the epoch; node n has the address 10.0.0.(n+1);
+//! which writes bytes. Time zero of the world is the epoch; nodes have the addresses of
+//! [`NodeId::address`];
 //! payload bytes are a pattern that depends on the place in the stream alone, a datagram's are zeros. A
 //! packet that the simulated path lost after the capture point is in the file, one lost before it is
 //! not, as on a real path.
 
 use std::io::{self, Write};
-use std::net::Ipv4Addr;
 
 use acklab_core::packet::{NodeId, Packet};
 use acklab_core::time::Time;
@@ -58,7 +58,7 @@ impl<W: Write> CaptureFile<W> {
     pub fn write(&mut self, time: Time, packet: &Packet) -> io::Result<()> {
         self.frames = self.frames.wrapping_add(1);
         self.frame.truncate(ETHERNET.len());
-        self.frame.extend(emit_ipv4(packet, self.frames, address));
+        self.frame.extend(emit_ipv4(packet, self.frames, NodeId::address));
         self.writer.write_frame(time, &self.frame, self.frame.len() as u32)
     }
 
@@ -66,11 +66,6 @@ impl<W: Write> CaptureFile<W> {
     pub fn finish(self) -> io::Result<W> {
         self.writer.finish()
     }
-}
-
-fn address(node: NodeId) -> Ipv4Addr {
-    let [high, low] = (node.0 + 1).to_be_bytes();
-    Ipv4Addr::new(10, 0, high, low)
 }
 
 /// Ethernet's header with made-up addresses, and the type of IPv4.

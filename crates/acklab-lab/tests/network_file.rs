@@ -146,6 +146,26 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "32:6: cc = \"qubic\": did you mean \"cubic\"? must be one of reno,",
     ),
     (
+        "cc = \"cubic\"",
+        "transport = \"rdup\"",
+        "32:13: transport = \"rdup\": did you mean \"rudp\"? must be one of tcp, rudp",
+    ),
+    (
+        "cc = \"cubic\"",
+        "transport = \"rudp\"\nnagle = true",
+        "33:1: flow \"A\" of kind bulk over reliable UDP has no key \"nagle\"; its keys are name, from, to",
+    ),
+    (
+        "cc = \"cubic\"",
+        "transport = \"rudp\"\npacket = 9000",
+        "33:10: packet = 9000: must be a whole number from 1228 to 1500",
+    ),
+    (
+        "cc = \"cubic\"",
+        "transport = \"rudp\"\ncc = \"qubic\"",
+        "33:6: cc = \"qubic\": did you mean \"cubic\"? must be one of reno,",
+    ),
+    (
         "name = \"B\"",
         "name = \"A\"",
         "35:8: a second flow called \"A\"; each needs a name of its own",
@@ -174,7 +194,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "to = \"r2\"",
         "to = \"r3\"",
-        "30:6: no route back, which TCP needs, from b to a: from b, links lead to r3; add the link",
+        "30:6: no route back, which a connection needs, from b to a: from b, links lead to r3; add the link",
     ),
     ("[\"a\", \"r1\"]", "[\"a\", \"a\"]", "6:17: a link from a to itself; it needs two nodes"),
     (
@@ -281,6 +301,9 @@ fn every_kind_of_flow_runs_and_is_measured() {
         "kind = \"on-off\"\nbytes = 1000\nrate = \"5mbit\"\non = \"100ms\"\noff = \"50ms\"\nlengths = \"pareto\"",
         "kind = \"poisson\"\nbytes = 500\nrate = \"2mbit\"\ntransport = \"tcp\"\nsystem = \"windows-10\"",
         "kind = \"bulk\"\nsystem = \"textbook\"\npacket = 1000\niw = 2\nrecovery = \"reno\"\nack = \"delayed\"",
+        "kind = \"bulk\"\ntransport = \"rudp\"\nack = \"every-segment\"\necn = false\npacket = 1300\niw = 10",
+        "kind = \"cbr\"\nbytes = 1000\nrate = \"1mbit\"\ntransport = \"rudp\"\ncc = { kind = \"cubic\", hystart = false }",
+        "kind = \"request\"\nrequest = 100\nreply = 20_000\ntransport = \"rudp\"",
         "kind = \"bulk\"\ncc = \"dctcp\"\nreceiver = \"qnx-7.0\"\nreceive_buffer = 1_000_000\nstop = \"1s\"",
     ] {
         assert!(number(lines, "throughput_bps") > 100_000.0, "{lines}");

@@ -16,28 +16,29 @@ const POISSON: &str = include_str!("../../../scenarios/poisson.toml");
 fn plan(text: &str, links: &[&str], sets: &[&str]) -> Plan {
     let file = ScenarioFile::parse(text).expect("a file of the repository");
     let links: Vec<_> = links.iter().map(|link| (*link).to_owned()).collect();
-    let asked = file.watching(&links).expect("links of the file").asked(Catalog(&[])).unwrap();
+    let asked =
+        file.watching(&links).expect("links of the file").asked(Catalog(&[])).expect("a scenario");
     let mut settings = asked.settings;
     for pair in sets {
-        settings.set_pair(pair).unwrap();
+        settings.set_pair(pair).expect("a setting");
     }
-    Plan::single(asked.scenario, settings, asked.seed, asked.replications).unwrap()
+    Plan::single(asked.scenario, settings, asked.seed, asked.replications).expect("a plan")
 }
 
 /// The figures of the report: (title, what is drawn).
 fn figures(results: &Results) -> Vec<(String, Value)> {
     let folder = tempfolder(&results.plan);
-    folder.write(results).unwrap();
-    let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
-    std::fs::remove_dir_all(folder.path()).unwrap();
+    folder.write(results).expect("a report");
+    let html = std::fs::read_to_string(folder.path().join("report.html")).expect("the page");
+    std::fs::remove_dir_all(folder.path()).expect("removed");
     let figures = html.split("<figure class=\"plot\">").skip(1).map(|figure| {
         let between = |open: &str, close: &str| {
-            let rest = figure.split(open).nth(1).unwrap();
-            rest.split(close).next().unwrap().to_owned()
+            let rest = figure.split(open).nth(1).expect("the mark");
+            rest.split(close).next().expect("the rest").to_owned()
         };
         let data = between("<script type=\"application/json\">", "</script>");
         // `->` is escaped in the title.
-        (between("<h3>", "</h3>").replace("&gt;", ">"), serde_json::from_str(&data).unwrap())
+        (between("<h3>", "</h3>").replace("&gt;", ">"), serde_json::from_str(&data).expect("JSON"))
     });
     figures.collect()
 }
@@ -48,17 +49,17 @@ fn tempfolder(plan: &Plan) -> Folder {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("network-report-{}-{number}", std::process::id()));
-    Folder::create(&path, plan).unwrap()
+    Folder::create(&path, plan).expect("a folder")
 }
 
 /// The points of a series, wherever in the figure it is drawn.
 fn series(figure: &Value, name: &str) -> Vec<(f64, f64)> {
-    let tables = figure["data"].as_object().unwrap().values();
+    let tables = figure["data"].as_object().expect("an object").values();
     let points = tables.flat_map(|columns| {
         let values = columns["s"]["values"].as_array().into_iter().flatten();
         let code = values.into_iter().position(|value| value == name);
         let codes = columns["s"]["index"].as_array().into_iter().flatten();
-        let number = |axis: &str, row: usize| columns[axis][row].as_f64().unwrap();
+        let number = |axis: &str, row: usize| columns[axis][row].as_f64().expect("a number");
         let rows = codes.enumerate().filter(move |(_, at)| at.as_u64() == code.map(|c| c as u64));
         rows.map(move |(row, _)| (number("x", row), number("y", row))).collect::<Vec<_>>()
     });
@@ -67,9 +68,10 @@ fn series(figure: &Value, name: &str) -> Vec<(f64, f64)> {
 
 /// The lines and areas that a figure has.
 fn names(figure: &Value) -> Vec<String> {
-    let layers = figure["spec"]["layer"].as_array().unwrap();
-    let domain = layers[0]["encoding"]["color"]["scale"]["domain"].as_array().unwrap();
-    let names: Vec<_> = domain.iter().map(|name| name.as_str().unwrap().to_owned()).collect();
+    let layers = figure["spec"]["layer"].as_array().expect("a list");
+    let domain = layers[0]["encoding"]["color"]["scale"]["domain"].as_array().expect("a list");
+    let names: Vec<_> =
+        domain.iter().map(|name| name.as_str().expect("a string").to_owned()).collect();
     assert!(names.iter().all(|name| !series(figure, name).is_empty()), "a line without points");
     names
 }
@@ -115,7 +117,11 @@ fn what_is_drawn_adds_up_to_what_was_measured() {
     let queue = series(&figures[3].1, "mean");
     assert_near(mean(&queue), results.metrics.number("queue_mean_packets"), "queue");
     let most = series(&figures[3].1, "most").iter().map(|point| point.1).fold(0.0, f64::max);
-    assert_near(most, results.metrics.spread("queue_packets").unwrap().max, "longest queue");
+    assert_near(
+        most,
+        results.metrics.spread("queue_packets").expect("a value").max,
+        "longest queue",
+    );
     let drops = series(&figures[5].1, "dropped");
     assert_near(30.0 * mean(&drops), results.metrics.number("drops"), "drops");
 }
@@ -157,16 +163,34 @@ fn a_parking_lot_has_plots_of_every_watched_link() {
 }
 
 #[test]
+fn of_many_flows_twelve_are_drawn_and_all_are_in_the_table() {
+    let more = (0..12).map(|number| {
+        format!(
+            "[[flow]]\nname = \"more {number}\"\nfrom = \"b\"\nto = \"server\"\nkind = \"bulk\"\n"
+        )
+    });
+    let text = format!("{TWO_FLOWS}\n{}", more.collect::<String>());
+    let results = run::run_closely(&plan(&text, &[], &["duration=6s"]));
+    assert_eq!(results.to_json()["network"]["flows"].as_array().unwrap().len(), 14);
+    let folder = tempfolder(&results.plan);
+    folder.write(&results).unwrap();
+    let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    std::fs::remove_dir_all(folder.path()).unwrap();
+    assert_eq!(html.matches("2 more flows are in the table.").count(), 2 * 3, "caption and label");
+    assert_eq!(names(&figures(&results)[0].1).len(), 12);
+}
+
+#[test]
 fn a_closer_look_changes_nothing_that_was_measured() {
     for text in [TWO_FLOWS, PARKING_LOT, POISSON] {
         let plan = plan(text, &[], &["duration=6s"]);
         let json = |results: Results| {
             let mut json = results.to_json();
-            json.as_object_mut().unwrap().remove("timing");
+            json.as_object_mut().expect("an object").remove("timing");
             json
         };
         let mut closely = json(run::run_closely(&plan));
-        let network = closely.as_object_mut().unwrap().remove("network");
+        let network = closely.as_object_mut().expect("an object").remove("network");
         assert_eq!(closely, json(run::run(&plan)));
         assert!(network.is_some());
     }
@@ -178,11 +202,11 @@ fn waiting_times_and_queue_length_keep_to_littles_law() {
     for queue in ["drop-tail", "codel", "fq-codel", "pie", "dualpi2"] {
         let text = TWO_FLOWS.replace("queue = \"codel\"", &format!("queue = \"{queue}\""));
         let results = run::run_closely(&plan(&text, &[], &[]));
-        let link = &results.network.as_ref().unwrap().links[0];
-        let waited = link.waits.mean_ms().unwrap() * link.waits.count() as f64 / 1e3;
+        let link = &results.network.as_ref().expect("a network").links[0];
+        let waited = link.waits.mean_ms().expect("a value") * link.waits.count() as f64 / 1e3;
         // Those that wait in the end, and those that were dropped after they had waited, are in the
         // queue's length alone.
-        let most = link.waits.max_ms().unwrap() / 1e3 * (link.drops as f64 + 100.0);
+        let most = link.waits.max_ms().expect("a value") / 1e3 * (link.drops as f64 + 100.0);
         let missing = link.packet_seconds - waited;
         assert!(
             (-1e-9..most.min(0.15 * link.packet_seconds)).contains(&missing),
@@ -194,12 +218,12 @@ fn waiting_times_and_queue_length_keep_to_littles_law() {
 #[test]
 fn round_trips_are_no_shorter_than_the_path() {
     let results = run::run_closely(&plan(TWO_FLOWS, &[], &[]));
-    for flow in &results.network.as_ref().unwrap().flows {
+    for flow in &results.network.as_ref().expect("a network").flows {
         // Propagation both ways and one transmission of a full packet at 10 Mbit/s and two at 100.
         let path = 36.0 + 1.2 + 0.24;
-        let least = flow.round_trips.min_ms().unwrap();
+        let least = flow.round_trips.min_ms().expect("a value");
         assert!((path..path + 1.0).contains(&least), "{}: {least}", flow.name);
-        assert!(flow.round_trips.quantile_ms(0.99).unwrap() < 100.0);
+        assert!(flow.round_trips.quantile_ms(0.99).expect("a value") < 100.0);
     }
 }
 
@@ -207,11 +231,17 @@ fn round_trips_are_no_shorter_than_the_path() {
 fn the_headline_has_units_that_a_person_reads() {
     let results = run::run_closely(&plan(TWO_FLOWS, &[], &["duration=5001ms"]));
     let folder = tempfolder(&results.plan);
-    folder.write(&results).unwrap();
-    let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
-    std::fs::remove_dir_all(folder.path()).unwrap();
-    let headline = html.split("class=\"headline\">").nth(1).unwrap().split("</p>").next().unwrap();
-    let words = headline.rsplit("</span>").next().unwrap();
+    folder.write(&results).expect("a report");
+    let html = std::fs::read_to_string(folder.path().join("report.html")).expect("the page");
+    std::fs::remove_dir_all(folder.path()).expect("removed");
+    let headline = html
+        .split("class=\"headline\">")
+        .nth(1)
+        .expect("the mark")
+        .split("</p>")
+        .next()
+        .expect("the rest");
+    let words = headline.rsplit("</span>").next().expect("the rest");
     let words = words.replace("&#x2f;", "/").replace("&gt;", ">");
     assert!(words.contains(" Mbit/s of 10 through r1 -> r2, Jain 0."), "{words}");
 }
@@ -221,8 +251,9 @@ fn a_network_keeps_its_watched_links_in_its_file() {
     let plan = plan(PARKING_LOT, &["r3 -> r4", "r1 -> r2"], &[]);
     let text = ScenarioFile::of(&plan).to_text();
     assert!(text.contains("watch = [\"r3 -> r4\", \"r1 -> r2\"]"), "{text}");
-    let again = ScenarioFile::parse(&text).unwrap().plan(Catalog(&[])).unwrap();
-    let until = |plan: &Plan| plan.scenario.run_closely(&plan.settings, 1, false).unwrap().1;
+    let again = ScenarioFile::parse(&text).expect("a value").plan(Catalog(&[])).expect("a value");
+    let until =
+        |plan: &Plan| plan.scenario.run_closely(&plan.settings, 1, false).expect("a value").1;
     let links: Vec<_> = until(&again).links.into_iter().map(|link| link.name).collect();
     assert_eq!(links, ["r3 -> r4", "r1 -> r2"]);
     for (watch, reason) in [
@@ -239,7 +270,7 @@ fn a_network_keeps_its_watched_links_in_its_file() {
 /// Enough of JSON Schema for ours: types, properties, items, references.
 fn check(schema: &Value, root: &Value, value: &Value, place: &str) {
     if let Some(reference) = schema["$ref"].as_str() {
-        let name = reference.strip_prefix("#/$defs/").unwrap();
+        let name = reference.strip_prefix("#/$defs/").expect("a value");
         return check(&root["$defs"][name], root, value, place);
     }
     let kind = match value {
@@ -260,7 +291,7 @@ fn check(schema: &Value, root: &Value, value: &Value, place: &str) {
     assert!(fits, "{place} is {kind}, not {types:?}");
     if let Value::Object(object) = value {
         for name in schema["required"].as_array().into_iter().flatten() {
-            assert!(object.contains_key(name.as_str().unwrap()), "{place} lacks {name}");
+            assert!(object.contains_key(name.as_str().expect("a string")), "{place} lacks {name}");
         }
         for (name, value) in object {
             let known = &schema["properties"][name];
@@ -278,7 +309,7 @@ fn check(schema: &Value, root: &Value, value: &Value, place: &str) {
 #[test]
 fn results_keep_to_their_schema() {
     let schema = include_str!("../../../docs/schema/run.schema.json");
-    let schema: Value = serde_json::from_str(schema).unwrap();
+    let schema: Value = serde_json::from_str(schema).expect("a value");
     for (text, closely) in [(TWO_FLOWS, false), (PARKING_LOT, true), (POISSON, true)] {
         let plan = plan(text, &[], &["duration=6s"]);
         let results = if closely { run::run_closely(&plan) } else { run::run(&plan) };

@@ -12,10 +12,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
+use acklab_core::endpoint::Endpoint;
+use acklab_core::event::Sink;
 use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
-use acklab_net::rudp::driver::{Application, Driver, Machine, Sockets};
-use acklab_rudp::{PathAddrs, Transmit};
+use acklab_net::rudp::driver::{Application, Driver, Sockets};
+use acklab_rudp::{Batch, Datagram, PathAddrs};
 use nix::sys::resource::{UsageWho, getrusage};
 
 /// Sends so many bytes; counts those that come.
@@ -26,26 +28,35 @@ struct Flood {
     got: usize,
     datagrams: usize,
     last: Time,
+    train: Vec<u8>,
 }
 
-impl Machine for Flood {
-    fn handle_datagram(&mut self, now: Time, _from: PathAddrs, _ecn: Ecn, datagram: &mut [u8]) {
-        self.got += datagram.len();
+impl Endpoint for Flood {
+    type Arrival<'a> = Datagram<'a>;
+    type Departure<'a> = Batch<'a>;
+    type AppEvent = ();
+
+    fn handle_packet(&mut self, now: Time, arrival: Datagram<'_>, _sink: &mut Sink) {
+        self.got += arrival.bytes.len();
         self.datagrams += 1;
         self.last = now;
     }
 
-    fn handle_timeout(&mut self, _now: Time) {}
+    fn handle_timeout(&mut self, _now: Time, _sink: &mut Sink) {}
 
-    fn poll_transmit(&mut self, _now: Time, _buffer: &mut [u8], most: usize) -> Option<Transmit> {
+    fn poll_transmit(&mut self, _now: Time, _sink: &mut Sink) -> Option<Batch<'_>> {
         let addrs = self.addrs?;
-        let count = most.min(65_000 / self.datagram).min(self.left.div_ceil(self.datagram));
+        let count = (self.train.len() / self.datagram).min(self.left.div_ceil(self.datagram));
         let len = count * self.datagram;
         self.left = self.left.saturating_sub(len);
         self.got += len;
         self.datagrams += count;
-        let transmit = Transmit { addrs, ecn: Ecn::Ect0, len, segment: self.datagram };
-        (count > 0).then_some(transmit)
+        let bytes = &self.train[..len];
+        (count > 0).then_some(Batch { addrs, ecn: Ecn::Ect0, bytes, segment: self.datagram })
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -74,8 +85,15 @@ impl Application<Flood> for Idle {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = env::args().skip(1).collect();
-    let mut flood =
-        Flood { addrs: None, datagram: 1452, left: 0, got: 0, datagrams: 0, last: Time::ZERO };
+    let mut flood = Flood {
+        addrs: None,
+        datagram: 1452,
+        left: 0,
+        got: 0,
+        datagrams: 0,
+        last: Time::ZERO,
+        train: vec![0; 65_000],
+    };
     let mut sockets = Sockets::default();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["recv", address] => sockets = Sockets::listen(&[address.parse::<SocketAddr>()?])?,

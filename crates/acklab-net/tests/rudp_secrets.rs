@@ -6,6 +6,8 @@
 
 use std::path::Path;
 
+use acklab_core::endpoint::Endpoint as _;
+use acklab_core::event::Sink;
 use acklab_core::packet::Ecn;
 use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
@@ -13,7 +15,9 @@ use acklab_net::rudp::keys::Identity;
 use acklab_net::rudp::noise::{KeysClient, KeysServer, PassphraseClient, PassphraseServer};
 use acklab_net::rudp::peers::KnownPeers;
 use acklab_rudp::protect::{ClientGreeter, PlainGreeter, ServerGreeter};
-use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Limits, Listener, PathAddrs};
+use acklab_rudp::{
+    Code, Config, Connection, ContentEvent, Datagram, Event, Limits, Listener, PathAddrs,
+};
 
 /// What becomes of a datagram: each (delay, bytes) arrives.
 type Fate = Vec<(Span, Vec<u8>)>;
@@ -87,24 +91,22 @@ impl Wire {
             assert!(self.stuck < 10_000, "time stands still at {:?}", self.now);
             self.now = next;
             self.arrive();
-            self.client.handle_timeout(self.now);
-            self.server.handle_timeout(self.now);
+            self.client.handle_timeout(self.now, &mut Sink::default());
+            self.server.handle_timeout(self.now, &mut Sink::default());
         }
     }
 
     fn transmit(&mut self, middleman: &mut dyn FnMut(bool, &[u8]) -> Fate) {
-        let mut buffer = vec![0; 65536];
+        let now = self.now;
         for to_server in [true, false] {
-            loop {
-                let sent = if to_server {
-                    self.client.poll_transmit(self.now, &mut buffer, 8)
-                } else {
-                    self.server.poll_transmit(self.now, &mut buffer, 8)
-                };
-                let Some(sent) = sent else { break };
-                for datagram in buffer[..sent.len].chunks(sent.segment) {
+            while let Some(batch) = if to_server {
+                self.client.poll_transmit(now, &mut Sink::default())
+            } else {
+                self.server.poll_transmit(now, &mut Sink::default())
+            } {
+                for datagram in batch.datagrams() {
                     for (delay, bytes) in middleman(to_server, datagram) {
-                        self.flying.push((self.now + delay, to_server, bytes));
+                        self.flying.push((now + delay, to_server, bytes));
                     }
                 }
             }
@@ -118,11 +120,12 @@ impl Wire {
         let due: Vec<(Time, bool, Vec<u8>)> = due;
         for (_, at_server, mut bytes) in due {
             let PathAddrs { local, remote } = addrs();
+            let (ecn, bytes, sink) = (Ecn::NotEct, &mut bytes[..], &mut Sink::default());
             if at_server {
-                let from = PathAddrs { local: remote, remote: local };
-                self.server.handle_datagram(now, from, Ecn::NotEct, &mut bytes);
+                let addrs = PathAddrs { local: remote, remote: local };
+                self.server.handle_packet(now, Datagram { addrs, ecn, bytes }, sink);
             } else {
-                self.client.handle_datagram(now, addrs(), Ecn::NotEct, &mut bytes);
+                self.client.handle_packet(now, Datagram { addrs: addrs(), ecn, bytes }, sink);
             }
         }
     }

@@ -12,10 +12,14 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// When this end acknowledges; `None`: as the sender asks (docs/rudp.md section 5).
     pub ack: Option<Profile>,
+    /// Packets bear ECN marks on paths that pass them (docs/rudp.md section 6).
+    pub ecn: bool,
     /// Initial window of each path, packets (docs/rudp.md section 8).
     pub initial_window: u32,
     /// The largest datagram that is tried, bytes of UDP payload.
     pub largest_datagram: usize,
+    /// Datagrams that leave together, at most; fewer where the buffer of 64 KiB is full.
+    pub batch: usize,
     /// What this end says of itself in the handshake.
     pub parameters: Parameters,
     /// Every packet number is used; with `false` one in about 1024 is left out at random to find a
@@ -33,6 +37,8 @@ pub struct Config {
 pub(super) const ETHERNET_DATAGRAM: usize = 1472;
 /// Initial window, packets.
 const INITIAL_WINDOW: u32 = 32;
+/// What one call of Linux takes (`UDP_MAX_SEGMENTS`).
+const BATCH: usize = 64;
 /// Half of RFC 9001 section 6.6's limit for AES-GCM.
 const KEY_PACKETS: u64 = 1 << 22;
 
@@ -41,8 +47,10 @@ impl Default for Config {
         Self {
             algorithm: Algorithm::Lossy,
             ack: None,
+            ecn: true,
             initial_window: INITIAL_WINDOW,
             largest_datagram: ETHERNET_DATAGRAM,
+            batch: BATCH,
             parameters: Parameters::default(),
             every_number: false,
             key_packets: KEY_PACKETS,

@@ -59,6 +59,10 @@ impl PathCongestion {
         self.congestion.cwnd()
     }
 
+    pub(super) fn ssthresh(&self) -> u64 {
+        self.congestion.snapshot().ssthresh
+    }
+
     pub(super) fn pacing_rate(&self) -> Option<BitRate> {
         self.congestion.pacing_rate()
     }
@@ -119,13 +123,22 @@ impl PathCongestion {
         self.congestion.on_delivered(stamp);
     }
 
-    /// Packets up to `largest` were lost, with `in_flight` bytes on the way before that.
-    pub(super) fn on_loss(&mut self, now: Time, largest: u64, next_number: u64, in_flight: u64) {
-        if largest >= self.recovered_to {
+    /// Packets up to `largest` were lost, with `in_flight` bytes on the way before that. Whether a
+    /// recovery begins.
+    pub(super) fn on_loss(
+        &mut self,
+        now: Time,
+        largest: u64,
+        next_number: u64,
+        in_flight: u64,
+    ) -> bool {
+        let begins = largest >= self.recovered_to;
+        if begins {
             self.recovered_to = next_number;
             self.recovering = true;
             self.congestion.on_loss(now, &LossSample { in_flight, ece: false });
         }
+        begins
     }
 
     pub(super) fn on_ack(&mut self, now: Time, news: &AckNews) {

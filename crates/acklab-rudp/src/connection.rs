@@ -22,6 +22,7 @@ use super::protect::{Agreed, ClientGreeter, Entropy};
 use super::report::{Event, PathAddrs, PathStats, Transmit};
 use super::sent::{Item, News};
 use super::session::Session;
+use super::telling::Telling;
 use crate::wire::Parameters;
 use acklab_core::time::Time;
 use acklab_core::timer::{TimerKind, TimerTable};
@@ -79,6 +80,9 @@ pub struct Connection {
     /// Room that is used again and again while packets are read and written.
     pub(super) news: News,
     memory: Memory,
+    pub(super) telling: Telling,
+    /// Where batches are made, at a client; a listener has one for all its connections.
+    pub(super) buffer: Vec<u8>,
 }
 
 impl Connection {
@@ -138,6 +142,8 @@ impl Connection {
             events: VecDeque::new(),
             news: News::default(),
             memory: Memory::default(),
+            telling: Telling::default(),
+            buffer: Vec::new(),
             config,
         }
     }
@@ -173,7 +179,7 @@ impl Connection {
     }
 
     /// The next thing the layer above should know.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub(super) fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front().or_else(|| self.content.poll_event().map(Event::Content))
     }
 
@@ -238,27 +244,43 @@ impl Connection {
         self.stage = Stage::Ending(Ending::ours(now, code, text, &self.paths));
     }
 
-    /// Fills `buffer` with up to `most` datagrams for one path; `None` when all that may leave now has
-    /// left. The buffer must hold at least one datagram of the largest size.
-    pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
+    /// From now on it draws what it would under `seed`.
+    pub(super) fn draw_from(&mut self, seed: u64) {
+        self.entropy.reseed(seed);
+    }
+
+    /// Fills `buffer` with datagrams for one path; `None` when all that may leave now has left. The
+    /// buffer must hold at least one datagram of the largest size.
+    pub(super) fn transmit_into(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        let sent = self.transmit_next(now, buffer);
+        if sent.is_some() || self.next_deadline().is_none_or(|at| at > now) {
+            return sent;
+        }
+        // What left was the evidence that a path has been silent for long: its load leaves elsewhere.
+        self.on_timeout(now);
+        self.transmit_next(now, buffer)
+    }
+
+    fn transmit_next(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         let first = self.paths.iter().next()?.addrs();
         let greeted = match &mut self.stage {
             Stage::Greeting(greeting) => greeting.poll(now, first, buffer)?,
             Stage::Answering(answering) => answering.poll(buffer)?,
             Stage::Open | Stage::Ending(_) => {
-                let transmit = self.transmit(now, buffer, most)?;
+                let transmit = self.transmit(now, buffer)?;
                 self.idle.on_sent(now);
                 return Some(transmit);
             }
             Stage::Closed => return None,
         };
         let (len, addrs) = greeted;
+        self.telling.greeting(now, addrs.flow());
         self.paths[0].count_datagram(len);
         self.idle.on_sent(now);
         Some(Transmit::one(addrs, len))
     }
 
-    fn transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
+    fn transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         let mut output = Output {
             now,
             config: &self.config,
@@ -268,21 +290,22 @@ impl Connection {
             notices: &mut self.notices,
             content: &mut self.content,
             memory: &mut self.memory,
+            telling: &mut self.telling,
         };
         match &mut self.stage {
             Stage::Ending(ending) => {
                 let (index, code, text) = ending.poll()?;
                 output.close(index, code, &text, buffer)
             }
-            _ => output.transmit(buffer, most),
+            _ => output.transmit(buffer),
         }
     }
 }
 
 /// Deadlines.
 impl Connection {
-    /// When [`Self::handle_timeout`] must be called next, if nothing else happens before.
-    pub fn poll_timeout(&self) -> Option<Time> {
+    /// When [`Self::on_timeout`] must be called next, if nothing else happens before.
+    pub(super) fn next_deadline(&self) -> Option<Time> {
         match &self.stage {
             Stage::Greeting(greeting) => Some(greeting.deadline()),
             Stage::Answering(answering) => Some(answering.deadline()),
@@ -303,7 +326,7 @@ impl Connection {
     }
 
     /// Acts on every deadline that is due at `now`; does nothing where none is.
-    pub fn handle_timeout(&mut self, now: Time) {
+    pub(super) fn on_timeout(&mut self, now: Time) {
         match &self.stage {
             Stage::Greeting(greeting) => {
                 if let Some((code, text)) = greeting.failed(now) {
@@ -437,7 +460,7 @@ impl Connection {
     /// Everything outstanding on the path is lost, and no congestion told of it.
     fn lose_path(&mut self, now: Time, index: usize) {
         self.news.clear();
-        self.paths[index].lose_all(now, &mut self.news);
+        self.paths[index].loss_mut().sent_mut().lose_all(now, &mut self.news);
         self.settle();
     }
 

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 
 /// The state of a sequence of bytes at its sender.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,11 @@ impl Delivery {
     /// Bytes from the beginning on that were acknowledged without a gap.
     pub(super) fn acked_below(&self) -> u64 {
         self.acked.first().filter(|range| range.start == 0).map_or(0, |range| range.end)
+    }
+
+    /// Bytes that were acknowledged.
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.acked.total()
     }
 
     /// Bytes that wait to leave again.

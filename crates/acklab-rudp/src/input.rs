@@ -34,7 +34,13 @@ struct Arrived {
 /// The handshake.
 impl Connection {
     /// Takes a datagram that arrived at `now`; its bytes are decrypted in place.
-    pub fn handle_datagram(&mut self, now: Time, from: PathAddrs, ecn: Ecn, datagram: &mut [u8]) {
+    pub(super) fn on_datagram(
+        &mut self,
+        now: Time,
+        from: PathAddrs,
+        ecn: Ecn,
+        datagram: &mut [u8],
+    ) {
         match datagram.first() {
             Some(&first) if ShortHeader::is_short(first) => {
                 self.handle_short(now, from, ecn, datagram);
@@ -112,7 +118,7 @@ impl Connection {
             return;
         };
         if let Some(rtt) = rtt {
-            first.on_handshake_rtt(now, rtt);
+            first.loss_mut().on_handshake_rtt(now, rtt);
         }
         let (addrs, others) = greeting.into_paths(first.addrs(), from);
         first.set_addrs(addrs);
@@ -242,7 +248,9 @@ impl Connection {
             session.on_confirmed();
         }
         self.tell_state(index, before);
+        let before = self.content.acknowledged();
         self.settle();
+        self.paths[index].on_delivered(self.content.acknowledged() - before);
         self.content.on_rtt(self.paths.best_rtt(), self.paths.slowest_pto());
         Ok(())
     }

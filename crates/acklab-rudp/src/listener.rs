@@ -14,6 +14,7 @@ use super::report::{Event, PathAddrs, Transmit};
 use crate::wire::{
     INITIAL_LEN, Long, LongBody, LongError, PROLOGUE, Parameters, ShortHeader, TOKEN, Writer,
 };
+use acklab_core::event::Sink;
 use acklab_core::packet::Ecn;
 use acklab_core::time::Time;
 
@@ -77,6 +78,8 @@ pub struct Listener {
     turn: Handle,
     /// The last datagram was an answer without a connection.
     replied: bool,
+    /// Where batches are made.
+    pub(super) buffer: Vec<u8>,
 }
 
 /// The mode byte of a passphrase.
@@ -107,6 +110,7 @@ impl Listener {
             next: 0,
             turn: Handle(0),
             replied: false,
+            buffer: Vec::new(),
         }
     }
 
@@ -136,13 +140,13 @@ impl Listener {
     }
 
     /// The next thing that a connection has to tell.
-    pub fn poll_event(&mut self) -> Option<(Handle, Event)> {
+    pub(super) fn next_event(&mut self) -> Option<(Handle, Event)> {
         let waits = |(&handle, connection): (&Handle, &mut Connection)| {
             // A client that has not shown its keys is nobody yet.
             if connection.is_answering() {
                 return None;
             }
-            connection.poll_event().map(|event| (handle, event))
+            connection.next_event().map(|event| (handle, event))
         };
         if let Some(told) = self.connections.iter_mut().find_map(waits) {
             return Some(told);
@@ -155,13 +159,20 @@ impl Listener {
     }
 
     /// Takes a datagram that arrived at `now`; its bytes are decrypted in place.
-    pub fn handle_datagram(&mut self, now: Time, from: PathAddrs, ecn: Ecn, datagram: &mut [u8]) {
+    pub(super) fn on_datagram(
+        &mut self,
+        now: Time,
+        from: PathAddrs,
+        ecn: Ecn,
+        datagram: &mut [u8],
+        sink: &mut Sink,
+    ) {
         let Some(&first) = datagram.first() else { return };
         if ShortHeader::is_short(first) {
             let Ok(header) = ShortHeader::parse(datagram) else { return };
             let Some(&handle) = self.by_id.get(&header.connection) else { return };
-            self.forward(now, handle, |connection| {
-                connection.handle_datagram(now, from, ecn, datagram);
+            self.forward(now, handle, sink, |connection| {
+                connection.on_datagram(now, from, ecn, datagram);
             });
             return;
         }
@@ -176,16 +187,22 @@ impl Listener {
         if let LongBody::Initial { .. } = packet.body {
             self.on_initial(now, from, &packet, &datagram[..PROLOGUE]);
         } else if let Some(&handle) = self.by_id.get(&packet.destination) {
-            self.forward(now, handle, |connection| {
+            self.forward(now, handle, sink, |connection| {
                 connection.handle_long(now, from, &packet);
             });
         }
     }
 
     /// Lets a connection act and looks whether its handshake is over.
-    fn forward(&mut self, now: Time, handle: Handle, act: impl FnOnce(&mut Connection)) {
+    fn forward(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        sink: &mut Sink,
+        act: impl FnOnce(&mut Connection),
+    ) {
         let Some(connection) = self.connections.get_mut(&handle) else { return };
-        act(connection);
+        connection.telling(now, sink, act);
         self.settle(now, handle);
     }
 
@@ -307,9 +324,14 @@ impl Listener {
         }
     }
 
-    /// As [`Connection::poll_transmit`]; connections take turns, and each second turn is theirs however
+    /// As [`Connection::transmit_into`]; connections take turns, and each second turn is theirs however
     /// many strangers are to be answered.
-    pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
+    pub(super) fn transmit_into(
+        &mut self,
+        now: Time,
+        buffer: &mut [u8],
+        sink: &mut Sink,
+    ) -> Option<Transmit> {
         if !self.replied
             && let Some(transmit) = self.transmit_reply(buffer)
         {
@@ -317,7 +339,7 @@ impl Listener {
             return Some(transmit);
         }
         self.replied = false;
-        self.transmit_turn(now, buffer, most).or_else(|| self.transmit_reply(buffer))
+        self.transmit_turn(now, buffer, sink).or_else(|| self.transmit_reply(buffer))
     }
 
     fn transmit_reply(&mut self, buffer: &mut [u8]) -> Option<Transmit> {
@@ -332,37 +354,30 @@ impl Listener {
         Some(Transmit::one(addrs, len))
     }
 
-    fn transmit_turn(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
+    fn transmit_turn(&mut self, now: Time, buffer: &mut [u8], sink: &mut Sink) -> Option<Transmit> {
         let turn = self.turn;
-        self.transmit_of(now, buffer, most, (turn, Handle(u64::MAX)))
-            .or_else(|| self.transmit_of(now, buffer, most, (Handle(0), turn)))
-    }
-
-    fn transmit_of(
-        &mut self,
-        now: Time,
-        buffer: &mut [u8],
-        most: usize,
-        (from, to): (Handle, Handle),
-    ) -> Option<Transmit> {
-        for (&handle, connection) in self.connections.range_mut(from..to) {
-            if let Some(transmit) = connection.poll_transmit(now, buffer, most) {
-                self.turn = Handle(handle.0 + 1);
-                return Some(transmit);
+        for turns in [turn..Handle(u64::MAX), Handle(0)..turn] {
+            for (&handle, connection) in self.connections.range_mut(turns) {
+                let transmit = connection
+                    .telling(now, sink, |connection| connection.transmit_into(now, buffer));
+                if transmit.is_some() {
+                    self.turn = Handle(handle.0 + 1);
+                    return transmit;
+                }
             }
         }
         None
     }
 
-    /// When [`Self::handle_timeout`] must be called next, if nothing else happens before.
-    pub fn poll_timeout(&self) -> Option<Time> {
-        self.connections.values().filter_map(Connection::poll_timeout).min()
+    /// When [`Self::on_timeout`] must be called next, if nothing else happens before.
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.connections.values().filter_map(Connection::next_deadline).min()
     }
 
     /// Acts on every deadline that is due at `now`; does nothing where none is.
-    pub fn handle_timeout(&mut self, now: Time) {
+    pub(super) fn on_timeout(&mut self, now: Time, sink: &mut Sink) {
         for connection in self.connections.values_mut() {
-            connection.handle_timeout(now);
+            connection.telling(now, sink, |connection| connection.on_timeout(now));
         }
         let over: Vec<Handle> = self
             .pending

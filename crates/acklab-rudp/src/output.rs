@@ -17,6 +17,7 @@ use super::protect::{Entropy, TAG};
 use super::report::Transmit;
 use super::sent::{Item, Items};
 use super::session::Session;
+use super::telling::Telling;
 use crate::wire::{Frame, SHORT_HEADER, Writer};
 use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
@@ -51,11 +52,12 @@ pub(super) struct Output<'a> {
     pub(super) notices: &'a mut Notices,
     pub(super) content: &'a mut Content,
     pub(super) memory: &'a mut Memory,
+    pub(super) telling: &'a mut Telling,
 }
 
 impl Output<'_> {
-    /// Fills `buffer` with up to `most` datagrams for one path.
-    pub(super) fn transmit(&mut self, buffer: &mut [u8], most: usize) -> Option<Transmit> {
+    /// Fills `buffer` with datagrams for one path.
+    pub(super) fn transmit(&mut self, buffer: &mut [u8]) -> Option<Transmit> {
         self.update_keys();
         for path in self.paths.iter_mut() {
             path.begin_round();
@@ -80,7 +82,7 @@ impl Output<'_> {
         }
         if (self.content_waits() || self.paths.is_lossy())
             && let Some(index) = self.paths.choose(self.now, self.content.waiting_bytes())
-            && let Some(transmit) = self.batch(index, buffer, most, Load::Content)
+            && let Some(transmit) = self.batch(index, buffer, self.config.batch, Load::Content)
         {
             return Some(transmit);
         }
@@ -139,7 +141,8 @@ impl Output<'_> {
     ) -> Option<Transmit> {
         let now = self.now;
         let addrs = self.paths[index].addrs();
-        let (ecn, markable) = self.paths[index].mark(now);
+        let unmarked = (Ecn::NotEct, usize::MAX);
+        let (ecn, markable) = if self.config.ecn { self.paths[index].mark(now) } else { unmarked };
         let most = most.min(markable);
         let (mut len, mut segment, mut count) = (0, 0, 0);
         let quantum = self.paths[index].batch();
@@ -197,6 +200,7 @@ impl Output<'_> {
         let room = buffer.get_mut(SHORT_HEADER..limit.checked_sub(TAG)?)?;
         let mut writer = Writer::new(room);
         self.memory.items.clear();
+        let left = self.content.first_sent();
         let eliciting = frames(self, &mut writer);
         let len = SHORT_HEADER + writer.position() + TAG;
         if writer.position() == 0 {
@@ -206,6 +210,8 @@ impl Output<'_> {
         let skips: Option<&mut dyn Entropy> =
             if self.config.every_number { None } else { Some(self.entropy) };
         self.session.seal(self.now, path, skips, &mut buffer[..len]);
+        let fresh = self.content.first_sent() - left;
+        self.telling.packet(self.now, path.addrs().flow(), &self.memory.items, fresh, eliciting);
         let items = Items::gathered(&mut self.memory.items);
         let probes_size = size > path.size_mut().current();
         path.on_sent(self.now, Departure { len, eliciting, items, probes_size });
@@ -247,8 +253,15 @@ impl Output<'_> {
         let best = self.paths.is_best(index);
         for other in 0..self.paths.len() {
             let here = if self.paths.acks_elsewhere(other) { best } else { other == index };
-            if here {
-                self.paths[other].write_ack(self.now, content, writer);
+            if !here {
+                continue;
+            }
+            let path = &mut self.paths[other];
+            let (since, reason) = (path.received().waiting_since(), path.received().reason());
+            if path.write_ack(self.now, content, writer)
+                && let Some(since) = since
+            {
+                self.telling.ack(self.now, path.addrs().flow(), since, reason);
             }
         }
     }
@@ -259,7 +272,7 @@ impl Output<'_> {
         let responded = self.notices.write_responses(path.id(), writer);
         let (content, now) = (&*self.content, self.now);
         let fills = || content.has_lost() || content.has_new(now);
-        responded | path.write_challenge(now, fills, self.entropy, writer)
+        responded | path.life_mut().write_challenge(now, fills, self.entropy, writer)
     }
 
     /// What concerns paths, limits, and the ends of streams and parcels.

@@ -9,7 +9,6 @@ use super::ecn::EcnCheck;
 use super::life::{Life, PathState, Verdict};
 use super::loss::LossDetection;
 use super::path_status::Agreement;
-use super::protect::Entropy;
 use super::received::{Arrival, Received};
 use super::report::{PathAddrs, PathStats};
 use super::sent::{Item, Items, NeverSent, News, Sent};
@@ -31,8 +30,12 @@ struct Counters {
     bytes_received: u64,
     /// Bytes declared lost and not acknowledged since.
     lost: u64,
-    /// Bytes of content sent, copies included.
+    /// Bytes of content sent, copies included, and acknowledged for the first time.
     content: u64,
+    delivered: u64,
+    /// Recoveries begun, and probe time-outs that expired.
+    recoveries: u64,
+    timeouts: u64,
 }
 
 /// A path's deadlines.
@@ -127,8 +130,16 @@ impl Path {
         &self.life
     }
 
+    pub(super) const fn life_mut(&mut self) -> &mut Life {
+        &mut self.life
+    }
+
     pub(super) const fn loss(&self) -> &LossDetection {
         &self.loss
+    }
+
+    pub(super) const fn loss_mut(&mut self) -> &mut LossDetection {
+        &mut self.loss
     }
 
     pub(super) const fn received(&self) -> &Received {
@@ -187,7 +198,11 @@ impl Path {
             in_flight: self.loss.sent().in_flight(),
             srtt: self.loss.rtt().measured(),
             least_rtt: self.loss.rtt().least(),
+            delivered: self.counters.delivered,
+            recoveries: self.counters.recoveries,
+            timeouts: self.counters.timeouts,
             cwnd: self.congestion.cwnd(),
+            ssthresh: self.congestion.ssthresh(),
             rate: self.congestion.pacing_rate(),
             datagram: self.size.current(),
         }
@@ -253,23 +268,15 @@ impl Path {
     }
 
     /// An ACK of what arrived here, if it is due or, where `news` is, if it would tell anything; on
-    /// whichever path `writer` writes.
-    pub(super) fn write_ack(&mut self, now: Time, news: bool, writer: &mut Writer<'_>) {
-        if self.received.is_due() || (news && self.received.has_news()) {
-            self.received.write_ack(now, self.id, writer);
-        }
+    /// whichever path `writer` writes. Whether it was written.
+    pub(super) fn write_ack(&mut self, now: Time, news: bool, writer: &mut Writer<'_>) -> bool {
+        (self.received.is_due() || (news && self.received.has_news()))
+            && self.received.write_ack(now, self.id, writer)
     }
 
-    /// A challenge, if one is due; whether it was written. Where content fills the datagram anyway, it is
-    /// not padded.
-    pub(super) fn write_challenge(
-        &mut self,
-        now: Time,
-        content_fills: impl FnOnce() -> bool,
-        entropy: &mut dyn Entropy,
-        writer: &mut Writer<'_>,
-    ) -> bool {
-        self.life.write_challenge(now, content_fills, entropy, writer)
+    /// So many bytes of content were acknowledged for the first time.
+    pub(super) const fn on_delivered(&mut self, bytes: u64) {
+        self.counters.delivered += bytes;
     }
 
     /// Content of so many bytes was written.
@@ -284,11 +291,6 @@ impl Path {
             && self.life.may_send(size as u64)
             && self.loss.sent().in_flight() + size as u64 <= self.window();
         ready.then_some(size)
-    }
-
-    /// The number of the next packet.
-    pub(super) fn next_number(&mut self, now: Time, skips: Option<&mut dyn Entropy>) -> u64 {
-        self.loss.next_number(now, skips)
     }
 
     /// A packet leaves.
@@ -322,11 +324,6 @@ impl Path {
         self.ecn.on_sent(now, self.pto());
     }
 
-    /// A copy of what that packet carries leaves.
-    pub(super) fn copy(&mut self, now: Time, number: u64) -> Items {
-        self.loss.sent_mut().copy(now, number)
-    }
-
     /// What leaves from now on does so under another key.
     pub(super) fn on_key_update(&mut self) {
         self.key_from = self.loss.sent().next_number();
@@ -335,11 +332,6 @@ impl Path {
 
 /// What arrives, and what time does.
 impl Path {
-    /// The handshake took so long.
-    pub(super) fn on_handshake_rtt(&mut self, now: Time, rtt: Span) {
-        self.loss.on_handshake_rtt(now, rtt);
-    }
-
     /// The number that a header means, if no such packet arrived yet, and whether it is the largest.
     pub(super) fn number_of(&self, header: &ShortHeader) -> Option<(u64, bool)> {
         let number = expand(header.number32, self.received.expected());
@@ -447,13 +439,10 @@ impl Path {
         {
             let sent = self.loss.sent();
             let in_flight = sent.in_flight() + sums.lost;
-            self.congestion.on_loss(now, largest, sent.next_number(), in_flight);
+            let next_number = sent.next_number();
+            let begins = self.congestion.on_loss(now, largest, next_number, in_flight);
+            self.counters.recoveries += u64::from(begins);
         }
-    }
-
-    /// Everything outstanding is lost, and no congestion told of it.
-    pub(super) fn lose_all(&mut self, now: Time, news: &mut News) {
-        self.loss.sent_mut().lose_all(now, news);
     }
 
     /// A response to a challenge; true if it fits. A path that was dead begins anew.
@@ -512,6 +501,7 @@ impl Path {
         }
         // What is lost is outstanding no more.
         if self.timers(silent).take_expired(Timer::Probe, now) {
+            self.counters.timeouts += 1;
             self.on_pto(now);
         }
         let verdict = self.life.judge(now, silent, pto);

@@ -218,7 +218,7 @@ impl Paths {
         let each = self.list.iter().enumerate();
         let of_paths = each.filter_map(|(index, path)| Some((ripest(path)?, index)));
         let ((_, number), index) = of_paths.min_by_key(|&((left, _), index)| (left, index))?;
-        Some(self.list[index].copy(now, number))
+        Some(self.list[index].loss_mut().sent_mut().copy(now, number))
     }
 }
 

@@ -115,6 +115,9 @@ pub trait ServerGreeter: Send {
 pub trait Entropy: Send {
     /// Fills `bytes`.
     fn fill(&mut self, bytes: &mut [u8]);
+
+    /// From now on it draws what it would under `seed`; what is drawn from the real world ignores it.
+    fn reseed(&mut self, _seed: u64) {}
 }
 
 impl Entropy for acklab_core::rng::Rng {
@@ -122,6 +125,10 @@ impl Entropy for acklab_core::rng::Rng {
         for chunk in bytes.chunks_mut(8) {
             chunk.copy_from_slice(&self.next_u64().to_be_bytes()[..chunk.len()]);
         }
+    }
+
+    fn reseed(&mut self, seed: u64) {
+        Self::reseed(self, seed);
     }
 }
 

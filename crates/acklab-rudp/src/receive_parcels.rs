@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::Code;
 use super::piece::Refused;
-use super::ranges::RangeSet;
 use super::receive_stream::GAPS_MAX;
 use super::send_parcels::{BEGUN_MAX, IDS_MAX};
 use crate::wire::Kind;
+use acklab_core::ranges::RangeSet;
 use acklab_core::time::{Span, Time};
 
 /// How long a ONE_SHOT parcel is waited for after its last new fragment, at least (section 7).

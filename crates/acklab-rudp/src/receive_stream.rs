@@ -10,7 +10,7 @@ use std::ops::Deref;
 
 use super::Code;
 use super::piece::Refused;
-use super::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 use acklab_core::time::{Span, Time};
 
 /// Bytes of a block.

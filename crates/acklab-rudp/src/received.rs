@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use crate::wire::{EcnCounts, Writer, ack};
 use acklab_core::ack::delayed::Delayed;
 use acklab_core::ack::{AckPolicy, DataSample, Decision, Policy, Profile};
+use acklab_core::event::AckReason;
 use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
 
@@ -84,7 +85,10 @@ pub(super) struct Received {
     reordering: u64,
     unacknowledged: u32,
     unacknowledged_bytes: u32,
-    due: bool,
+    /// When the oldest of them arrived.
+    waiting_since: Option<Time>,
+    /// An ACK should leave by itself, and why.
+    due: Option<AckReason>,
 }
 
 impl Received {
@@ -105,7 +109,8 @@ impl Received {
             reordering: FIRST_REORDERING,
             unacknowledged: 0,
             unacknowledged_bytes: 0,
-            due: false,
+            waiting_since: None,
+            due: None,
         }
     }
 
@@ -155,6 +160,7 @@ impl Received {
             return;
         }
         self.unacknowledged += 1;
+        self.waiting_since.get_or_insert(now);
         self.unacknowledged_bytes += arrival.len;
         let sample = DataSample {
             len: arrival.len,
@@ -169,16 +175,17 @@ impl Received {
             srtt: arrival.srtt,
             rto: arrival.pto,
         };
-        match &mut self.timing {
+        let (decision, urgent) = match &mut self.timing {
             // A policy that was put here on purpose alone decides, but for what was asked for by name.
-            Timing::Profile(policy) => {
-                self.due |= policy.on_data(now, &sample) == Decision::Now || arrival.at_once;
-            }
+            Timing::Profile(policy) => (policy.on_data(now, &sample), arrival.at_once),
             Timing::Asked(delayed) => {
-                let decision = delayed.on_data(now, &sample);
                 let asked = arrival.at_once || arrival.last;
-                self.due |= decision == Decision::Now || asked || marked || paused || gap;
+                (delayed.on_data(now, &sample), asked || marked || paused || gap)
             }
+        };
+        if decision == Decision::Now || urgent {
+            let hole = gap && matches!(self.timing, Timing::Asked(_));
+            self.due.get_or_insert(if hole { AckReason::OutOfOrder } else { AckReason::Policy });
         }
     }
 
@@ -224,7 +231,17 @@ impl Received {
 
     /// Whether an ACK should leave by itself.
     pub(super) const fn is_due(&self) -> bool {
-        self.due
+        self.due.is_some()
+    }
+
+    /// Why the ACK that leaves now does.
+    pub(super) fn reason(&self) -> AckReason {
+        self.due.unwrap_or(AckReason::Piggyback)
+    }
+
+    /// Since when something has waited to be acknowledged.
+    pub(super) const fn waiting_since(&self) -> Option<Time> {
+        self.waiting_since
     }
 
     /// Whether there is anything that an ACK would tell.
@@ -244,23 +261,28 @@ impl Received {
             Timing::Asked(delayed) => delayed.handle_timeout(now, pto),
             Timing::Profile(policy) => policy.handle_timeout(now, pto),
         };
-        self.due |= decision == Decision::Now && self.unacknowledged > 0;
+        if decision == Decision::Now && self.unacknowledged > 0 {
+            self.due.get_or_insert(AckReason::Timer);
+        }
     }
 
-    /// Writes an ACK of what arrived, as that of path `id`, if there is room.
-    pub(super) fn write_ack(&mut self, now: Time, id: u8, writer: &mut Writer<'_>) {
+    /// Writes an ACK of what arrived, as that of path `id`, if there is room; whether it did.
+    pub(super) fn write_ack(&mut self, now: Time, id: u8, writer: &mut Writer<'_>) -> bool {
         let ranges = self.ranges().map(|range| *range.start()..*range.end() + 1);
         let ecn = Some(self.ecn).filter(|&ecn| ecn != EcnCounts::default());
         // How long the largest packet has waited for it.
         let delay = now.since(self.largest_at).as_micros();
-        if ack::emit(writer, id, ranges, delay, ecn) {
+        let written = ack::emit(writer, id, ranges, delay, ecn);
+        if written {
             self.on_ack_sent(now);
         }
+        written
     }
 
     /// An ACK left.
     fn on_ack_sent(&mut self, now: Time) {
-        self.due = false;
+        self.due = None;
+        self.waiting_since = None;
         self.unacknowledged = 0;
         self.unacknowledged_bytes = 0;
         match &mut self.timing {

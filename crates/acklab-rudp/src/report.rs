@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use super::code::Code;
 use super::life::PathState;
 use super::piece::ContentEvent;
+use acklab_core::event::FlowKey;
 use acklab_core::packet::Ecn;
 use acklab_core::time::Span;
 use acklab_core::units::BitRate;
@@ -16,6 +17,13 @@ pub struct PathAddrs {
     pub local: SocketAddr,
     /// Where it sends to.
     pub remote: SocketAddr,
+}
+
+impl PathAddrs {
+    /// The flow as which the event stream knows a path with these ends.
+    pub fn flow(&self) -> FlowKey {
+        FlowKey { local: self.local.into(), remote: self.remote.into() }
+    }
 }
 
 /// What a connection tells the layer above.
@@ -50,15 +58,15 @@ pub enum Event {
 
 /// A batch of datagrams of one length, of which the last may be shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transmit {
+pub(super) struct Transmit {
     /// From where to where.
-    pub addrs: PathAddrs,
+    pub(super) addrs: PathAddrs,
     /// ECN field of all.
-    pub ecn: Ecn,
+    pub(super) ecn: Ecn,
     /// Bytes in all.
-    pub len: usize,
+    pub(super) len: usize,
     /// Bytes of each but the last.
-    pub segment: usize,
+    pub(super) segment: usize,
 }
 
 impl Transmit {
@@ -93,8 +101,16 @@ pub struct PathStats {
     pub srtt: Option<Span>,
     /// Least round trip of the last 10 s, where measured.
     pub least_rtt: Option<Span>,
+    /// Bytes of content acknowledged, each counted once.
+    pub delivered: u64,
+    /// Recoveries that losses began, and probe time-outs that expired.
+    pub recoveries: u64,
+    /// See `recoveries`.
+    pub timeouts: u64,
     /// Congestion window, bytes.
     pub cwnd: u64,
+    /// Slow-start threshold, bytes.
+    pub ssthresh: u64,
     /// Pacing rate of the congestion control, if it has one.
     pub rate: Option<BitRate>,
     /// Bytes of UDP payload in a full datagram.

@@ -281,17 +281,19 @@ impl SendParcels {
         Some(range)
     }
 
-    /// `range` of `id` was acknowledged; whether that was the last of it.
-    pub(super) fn on_acked(&mut self, id: u64, range: Range<u64>) -> bool {
+    /// `range` of `id` was acknowledged: bytes that were not before, and whether that was the last of it.
+    pub(super) fn on_acked(&mut self, id: u64, range: Range<u64>) -> (u64, bool) {
         let Some(parcel) = self.parcels.get_mut(&id).filter(|parcel| !parcel.gone) else {
-            return false;
+            return (0, false);
         };
+        let before = parcel.delivery.acknowledged();
         parcel.delivery.on_acked(range);
+        let news = parcel.delivery.acknowledged() - before;
         let delivered = parcel.is_delivered();
         if delivered {
             self.end(id);
         }
-        delivered
+        (news, delivered)
     }
 
     /// `range` of `id` was lost.

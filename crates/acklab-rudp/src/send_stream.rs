@@ -98,6 +98,16 @@ impl SendStream {
         }
     }
 
+    /// Bytes that have left at least once.
+    pub(super) fn sent(&self) -> u64 {
+        self.delivery.sent()
+    }
+
+    /// Bytes that were acknowledged.
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.delivery.acknowledged()
+    }
+
     /// Bytes written and not sent yet.
     pub(super) fn unsent(&self) -> u64 {
         if self.reset.is_some() { 0 } else { self.written - self.delivery.sent() }

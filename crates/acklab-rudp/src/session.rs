@@ -55,7 +55,7 @@ impl Session {
         skips: Option<&mut dyn Entropy>,
         packet: &mut [u8],
     ) {
-        let number = path.next_number(now, skips);
+        let number = path.loss_mut().next_number(now, skips);
         let header = ShortHeader {
             key_phase: self.keys.phase_bit(),
             connection: self.remote_id,

@@ -53,6 +53,7 @@ impl ResultHash {
             EventKind::Congestion { .. }
             | EventKind::Queue { .. }
             | EventKind::Dropped { .. }
+            | EventKind::Copied { .. }
             | EventKind::Offered { .. }
             | EventKind::Served { .. }
             | EventKind::Marked { .. } => return,

@@ -14,13 +14,15 @@ mod hash;
 mod observer;
 pub mod peer;
 mod queue;
-pub mod road;
+pub mod rudp;
 mod socket;
+mod store;
 mod topology;
 mod world;
 
 pub use hash::ResultHash;
 pub use observer::Observer;
 pub use queue::{EventQueue, Target};
+pub use store::Store;
 pub use topology::{Access, Chain, Dumbbell, Duplex, ParkingLot, Topology, TopologyError};
-pub use world::{End, Peer, World};
+pub use world::{End, Middlebox, PeerId, World};

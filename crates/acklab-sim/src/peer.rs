@@ -1,9 +1,12 @@
-//! Datagram peers: traffic that no transport controls.
+//! Peers: what sends and receives datagrams at addresses of its own.
 //!
-//! [`Datagrams`] sends what an arrival process brings, each datagram with its number and the time it
-//! left, and takes what comes; a peer without arrivals is a sink. What it receives it tells as
-//! [`EventKind::App`] events, where somebody listens.
+//! [`Peer`] is what the world asks of them. Whatever keeps the core's contract with packets as values is
+//! one; reliable UDP, whose datagrams are bytes, comes as [`crate::rudp::Host`]. [`Datagrams`] is traffic
+//! that no transport controls: it sends what an arrival process brings, each datagram with its number and
+//! the time it left, and takes what comes; without arrivals it is a sink. What it receives it tells as
+//! [`EventKind::App`] events.
 
+use std::any::Any;
 use std::convert::Infallible;
 
 use acklab_core::endpoint::Endpoint;
@@ -12,6 +15,57 @@ use acklab_core::packet::{Addr, Body, Ecn, Packet};
 use acklab_core::time::Time;
 
 use crate::arrivals::Arrivals;
+use crate::store::Store;
+
+/// The contract's verbs for packets, as the world can keep them in one list, with the bytes of those
+/// that have any. It fills in source and destination itself.
+pub trait Peer: Any + Send {
+    /// Takes a packet that arrived at `now`, and its bytes out of `store`.
+    fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink, store: &mut Store);
+
+    /// Acts on every deadline that is due at `now`; does nothing where none is.
+    fn handle_timeout(&mut self, now: Time, sink: &mut Sink);
+
+    /// The next packet that leaves at `now`, its bytes in `store`.
+    fn poll_transmit(&mut self, now: Time, sink: &mut Sink, store: &mut Store) -> Option<Packet>;
+
+    /// When [`Peer::handle_timeout`] must be called next, if nothing else happens before.
+    fn poll_timeout(&self) -> Option<Time>;
+
+    /// It draws from its streams under another seed from now on.
+    fn reseed(&mut self, seed: u64);
+}
+
+impl<E> Peer for E
+where
+    E: for<'a> Endpoint<Arrival<'a> = Packet, Departure<'a> = Packet, AppEvent = Infallible>
+        + Any
+        + Send,
+{
+    fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink, store: &mut Store) {
+        // Bytes that it cannot read.
+        if let Some(bytes) = store.take(&packet) {
+            store.recycle(bytes);
+        }
+        Endpoint::handle_packet(self, now, packet, sink);
+    }
+
+    fn handle_timeout(&mut self, now: Time, sink: &mut Sink) {
+        Endpoint::handle_timeout(self, now, sink);
+    }
+
+    fn poll_transmit(&mut self, now: Time, sink: &mut Sink, _store: &mut Store) -> Option<Packet> {
+        Endpoint::poll_transmit(self, now, sink)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        Endpoint::poll_timeout(self)
+    }
+
+    fn reseed(&mut self, seed: u64) {
+        Endpoint::reseed(self, seed);
+    }
+}
 
 /// Code of the [`EventKind::App`] event with which a peer tells how long a datagram was on its way,
 /// in ms from its departure.
@@ -38,6 +92,8 @@ impl Datagrams {
 }
 
 impl Endpoint for Datagrams {
+    type Arrival<'a> = Packet;
+    type Departure<'a> = Packet;
     type AppEvent = Infallible;
 
     fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {

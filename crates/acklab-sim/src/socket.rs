@@ -45,7 +45,7 @@ impl Socket {
             self.tell_app(now, sink);
         }
         if app {
-            let mut io = Io { now, connection: &mut self.connection, sink };
+            let mut io = Io { now, stream: &mut self.connection, sink };
             self.app.handle_timeout(&mut io);
         }
         transport || app
@@ -84,7 +84,7 @@ impl Socket {
         let mut told = false;
         while let Some(event) = self.connection.poll_event() {
             told = true;
-            let mut io = Io { now, connection: &mut self.connection, sink };
+            let mut io = Io { now, stream: &mut self.connection, sink };
             self.app.on_event(event, &mut io);
         }
         told

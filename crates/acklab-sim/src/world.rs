@@ -8,7 +8,7 @@
 //!
 //! Left out: time spent inside hosts (that comes with the CPU model), routing that changes.
 
-use std::convert::Infallible;
+use std::any::Any;
 
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::{DropReason, EventKind, Interest, Sink};
@@ -21,8 +21,10 @@ use acklab_tcp::{Config, Connection};
 use crate::alarm::Alarm;
 use crate::app::App;
 use crate::observer::Observer;
+use crate::peer::Peer;
 use crate::queue::{EventQueue, Target};
 use crate::socket::Socket;
+use crate::store::Store;
 use crate::topology::{Routes, Topology};
 
 /// One end of a TCP connection as a scenario describes it.
@@ -37,9 +39,9 @@ pub struct End {
     pub app: Box<dyn App>,
 }
 
-/// Something that sends and receives datagrams at an address of its own: a control loop's plant, cross
-/// traffic. It fills in source and destination itself.
-pub type Peer = Box<dyn Endpoint<AppEvent = Infallible> + Send>;
+/// A peer of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerId(u32);
 
 /// A simulated network.
 pub struct World<O> {
@@ -50,14 +52,25 @@ pub struct World<O> {
     routes: Routes,
     sockets: Vec<SocketSlot>,
     peers: Vec<PeerSlot>,
+    /// The bytes of datagrams on their way.
+    store: Store,
+    /// How many of the sink's events the store has seen.
+    stored: usize,
     sink: Sink,
+    /// What the observer is told of; the store must hear of drops and copies in any case.
+    interest: Interest,
     observer: O,
     events: u64,
 }
 
+/// What stands at a node and sees every packet that arrives there, with its bytes if it has any: it may
+/// alter both, as an address translator or an attacker does, and says whether the packet goes on.
+pub type Middlebox = Box<dyn FnMut(Time, &mut Packet, Option<&mut Vec<u8>>) -> bool + Send>;
+
 #[derive(Default)]
 struct Node {
     tapped: bool,
+    middlebox: Option<Middlebox>,
     /// Sockets here by (own port, remote address), sorted.
     ports: Vec<((u16, Addr), u32)>,
     /// Datagram peers here by port, in the order in which they were attached.
@@ -72,8 +85,7 @@ struct LinkSlot {
 }
 
 struct PeerSlot {
-    peer: Peer,
-    node: NodeId,
+    peer: Box<dyn Peer>,
     alarm: Alarm,
 }
 
@@ -100,7 +112,10 @@ impl<O: Observer> World<O> {
             routes: topology.routes(),
             sockets: Vec::new(),
             peers: Vec::new(),
+            store: Store::default(),
+            stored: 0,
             sink: Sink::new(interest),
+            interest,
             observer,
             events: 0,
         }
@@ -109,6 +124,11 @@ impl<O: Observer> World<O> {
     /// Shows every packet that passes `node` to the observer.
     pub fn tap(&mut self, node: NodeId) {
         self.nodes[usize::from(node.0)].tapped = true;
+    }
+
+    /// Puts a middlebox at `node`, from now on.
+    pub fn put_middlebox(&mut self, node: NodeId, middlebox: Middlebox) {
+        self.nodes[usize::from(node.0)].middlebox = Some(middlebox);
     }
 
     /// Opens a TCP connection at the present time: `client` connects, `server` listens.
@@ -138,18 +158,55 @@ impl<O: Observer> World<O> {
     }
 
     /// Lets `peer` take every datagram for `addr` and send its own from there, from now on.
-    pub fn attach(&mut self, addr: Addr, peer: Peer) {
+    pub fn attach(&mut self, addr: Addr, peer: Box<dyn Peer>) -> PeerId {
+        self.attach_at(&[addr], peer)
+    }
+
+    /// The same at several addresses: a host with an interface, which is a node here, for each.
+    pub fn attach_at(&mut self, addrs: &[Addr], peer: Box<dyn Peer>) -> PeerId {
         let index = self.peers.len() as u32;
-        self.nodes[usize::from(addr.node.0)].peers.push((addr.port, index));
-        self.peers.push(PeerSlot { peer, node: addr.node, alarm: Alarm::default() });
+        for addr in addrs {
+            self.nodes[usize::from(addr.node.0)].peers.push((addr.port, index));
+        }
+        self.peers.push(PeerSlot { peer, alarm: Alarm::default() });
         self.pump_peer(index);
+        self.publish();
+        PeerId(index)
+    }
+
+    /// The peer `id`, if it is a `P`.
+    pub fn peer<P: Peer>(&self, id: PeerId) -> Option<&P> {
+        let peer: &dyn Any = &*self.peers[id.0 as usize].peer;
+        peer.downcast_ref()
+    }
+
+    /// Does something to the peer `id`, if it is a `P`, and lets it act on that.
+    pub fn with_peer<P: Peer, T>(
+        &mut self,
+        id: PeerId,
+        act: impl FnOnce(&mut P, Time, &mut Sink) -> T,
+    ) -> Option<T> {
+        let peer: &mut dyn Any = &mut *self.peers[id.0 as usize].peer;
+        let done = act(peer.downcast_mut()?, self.now, &mut self.sink);
+        self.pump_peer(id.0);
+        self.publish();
+        Some(done)
+    }
+
+    /// Sends a packet from `node` at the present time, past any socket: cross traffic, forged packets. One
+    /// for that node itself is there at once.
+    pub fn send(&mut self, node: NodeId, packet: Packet) {
+        if packet.dst.node == node {
+            self.arrive(node, &packet);
+        } else {
+            self.forward(node, &packet);
+        }
         self.publish();
     }
 
-    /// Sends a packet from `node` at the present time, past any socket: cross traffic, forged packets.
-    pub fn send(&mut self, node: NodeId, packet: Packet) {
-        self.forward(node, &packet);
-        self.publish();
+    /// The bytes of datagrams on their way.
+    pub const fn store(&mut self) -> &mut Store {
+        &mut self.store
     }
 
     /// Lets time pass until nothing is pending or `limit` is reached.
@@ -289,9 +346,36 @@ impl<O: Observer> World<O> {
 
     /// A packet is at `node`: for a socket there, or on its way.
     fn arrive(&mut self, node: NodeId, packet: &Packet) {
-        if self.nodes[usize::from(node.0)].tapped {
+        let here = &self.nodes[usize::from(node.0)];
+        if here.tapped || here.middlebox.is_some() {
+            self.inspect(node, packet);
+        } else {
+            self.pass(node, packet);
+        }
+    }
+
+    /// A packet is at a node where it is looked at.
+    #[cold]
+    fn inspect(&mut self, node: NodeId, packet: &Packet) {
+        let here = &mut self.nodes[usize::from(node.0)];
+        if here.tapped {
             self.observer.on_packet(self.now, node, packet);
         }
+        if let Some(middlebox) = &mut here.middlebox {
+            let mut altered = *packet;
+            let bytes = self.store.bytes_mut(&mut altered);
+            let mut shown = altered;
+            if !middlebox(self.now, &mut shown, bytes) {
+                let (link, reason, packet) = (u32::MAX, DropReason::Loss, altered);
+                self.sink.record(self.now, EventKind::Dropped { link, reason, packet });
+                return;
+            }
+            return self.pass(node, &shown);
+        }
+        self.pass(node, packet);
+    }
+
+    fn pass(&mut self, node: NodeId, packet: &Packet) {
         let (local, remote) = ends(packet);
         if local.node != node {
             return self.forward(node, packet);
@@ -304,7 +388,9 @@ impl<O: Observer> World<O> {
             socket.handle_packet(self.now, *packet, &mut self.sink);
             self.pump(index);
         } else if let Some(&(_, index)) = here.peers.iter().find(|(port, _)| *port == local.port) {
-            self.peers[index as usize].peer.handle_packet(self.now, *packet, &mut self.sink);
+            self.keep_stored();
+            let Self { peers, sink, store, .. } = self;
+            peers[index as usize].peer.handle_packet(self.now, *packet, sink, store);
             self.pump_peer(index);
         } else {
             self.drop_unreachable(packet);
@@ -352,9 +438,13 @@ impl<O: Observer> World<O> {
     /// Lets a peer say all it has to say at this instant.
     fn pump_peer(&mut self, index: u32) {
         let now = self.now;
-        let node = self.peers[index as usize].node;
-        while let Some(packet) = self.peers[index as usize].peer.poll_transmit(now, &mut self.sink)
-        {
+        loop {
+            let Self { peers, sink, store, .. } = self;
+            let Some(packet) = peers[index as usize].peer.poll_transmit(now, sink, store) else {
+                break;
+            };
+            self.keep_stored();
+            let node = packet.src.node;
             if self.nodes[usize::from(node.0)].tapped {
                 self.observer.on_packet(now, node, &packet);
             }
@@ -373,10 +463,32 @@ impl<O: Observer> World<O> {
         }
     }
 
+    /// The store hears of what happened to packets since it last did.
+    #[inline]
+    fn keep_stored(&mut self) {
+        if self.store.is_used() {
+            self.tell_store();
+        }
+    }
+
+    fn tell_store(&mut self) {
+        self.sink.listen(self.interest.with(Interest::DROPS));
+        let events = self.sink.events();
+        for event in &events[self.stored.min(events.len())..] {
+            self.store.on_event(&event.kind);
+        }
+        self.stored = events.len();
+    }
+
     /// Hands this turn's events to the observer.
     fn publish(&mut self) {
+        self.keep_stored();
+        self.stored = 0;
+        let all = !self.store.is_used();
         for event in self.sink.drain() {
-            self.observer.on_event(&event);
+            if all || self.interest.has(event.kind.class()) {
+                self.observer.on_event(&event);
+            }
         }
     }
 }

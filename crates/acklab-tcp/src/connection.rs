@@ -233,6 +233,8 @@ const fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
 }
 
 impl Endpoint for Connection {
+    type Arrival<'a> = Packet;
+    type Departure<'a> = Packet;
     type AppEvent = AppEvent;
 
     /// A packet that is not of this connection is ignored.

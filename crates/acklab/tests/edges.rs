@@ -69,6 +69,7 @@ const RULES: &[Rule] = &[
         inside: &[
             "acklab-control",
             "acklab-core",
+            "acklab-rudp",
             "acklab-sim",
             "acklab-stats",
             "acklab-tcp",

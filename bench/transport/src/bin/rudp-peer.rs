@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use acklab_bench_transport::{CHUNK, say};
 use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
+use acklab_core::endpoint::Endpoint as _;
 use acklab_core::time::Time;
 use acklab_net::rudp::OsEntropy;
 use acklab_net::rudp::driver::{Application, Driver, Sockets};

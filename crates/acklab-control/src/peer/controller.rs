@@ -144,6 +144,8 @@ impl ControllerPeer {
 }
 
 impl Endpoint for ControllerPeer {
+    type Arrival<'a> = Packet;
+    type Departure<'a> = Packet;
     type AppEvent = Infallible;
 
     fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {

@@ -265,6 +265,8 @@ pub(super) const fn check_timing(period: Span, sending: Span) -> Result<(), Mode
 }
 
 impl Endpoint for PlantPeer {
+    type Arrival<'a> = Packet;
+    type Departure<'a> = Packet;
     type AppEvent = Infallible;
 
     fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {

@@ -208,7 +208,7 @@ fn any_packet(choices: &mut Choices<'_>, number: u32) -> Packet {
 fn number_of(packet: &Packet) -> u64 {
     match &packet.body {
         Body::Tcp(tcp) => u64::from(tcp.seq.0),
-        Body::Datagram { words, .. } => words[0],
+        Body::Datagram { words: [number, _], .. } | Body::Stored { number, .. } => *number,
     }
 }
 

@@ -20,7 +20,6 @@ pub use vary::vary;
 
 use crate::endpoint::Endpoint;
 use crate::event::Sink;
-use crate::packet::Packet;
 use crate::time::Time;
 
 /// Packets that one input may set free at one instant; more is a busy loop. A window of 8 MB in the
@@ -35,13 +34,13 @@ pub fn drain<E: Endpoint>(
     endpoint: &mut E,
     now: Time,
     sink: &mut Sink,
-    mut each: impl FnMut(Packet),
+    mut each: impl FnMut(E::Departure<'_>),
 ) -> Vec<E::AppEvent> {
     let mut burst = 0;
-    while let Some(packet) = endpoint.poll_transmit(now, sink) {
+    while let Some(departure) = endpoint.poll_transmit(now, sink) {
         burst += 1;
         assert!(burst <= MAX_BURST, "busy loop: {burst} packets at {now}");
-        each(packet);
+        each(departure);
     }
     std::iter::from_fn(|| endpoint.poll_event()).collect()
 }
@@ -70,7 +69,7 @@ pub fn expire<E: Endpoint>(
     endpoint: &mut E,
     now: Time,
     sink: &mut Sink,
-    each: impl FnMut(Packet),
+    each: impl FnMut(E::Departure<'_>),
 ) -> Vec<E::AppEvent> {
     endpoint.handle_timeout(now, sink);
     let events = drain(endpoint, now, sink, each);

@@ -149,9 +149,12 @@ impl Link {
         while let Some(next) = self.transit.get(*started).filter(|next| next.start <= now) {
             *started += 1;
             *bytes -= u64::from(next.packet.size());
-            let (link, packet) = (self.index, next.packet);
+            let link = self.index;
             let (packets, bytes) = ((self.transit.len() - *started) as u32, *bytes);
-            sink.record(next.start, EventKind::Served { link, packet });
+            // Nothing is copied for those who did not ask.
+            if sink.wants(Interest::PASSAGE) {
+                sink.record(next.start, EventKind::Served { link, packet: next.packet });
+            }
             sink.record(next.start, EventKind::Queue { link, packets, bytes });
         }
     }
@@ -168,13 +171,15 @@ impl Link {
             let packet = queue.dequeue(start, &mut self.verdicts);
             self.tell_queue(start, sink);
             let Some(packet) = packet else { return };
-            sink.record(start, EventKind::Served { link: self.index, packet });
-            self.transmit(start, &packet);
+            if sink.wants(Interest::PASSAGE) {
+                sink.record(start, EventKind::Served { link: self.index, packet });
+            }
+            self.transmit(start, &packet, sink);
         }
     }
 
     /// Puts a packet on the wire from `start` on.
-    fn transmit(&mut self, start: Time, packet: &Packet) {
+    fn transmit(&mut self, start: Time, packet: &Packet, sink: &mut Sink) {
         self.free = start + self.rate.serialisation(u64::from(packet.size()));
         let mut arrival = self.free + self.delay;
         if !self.jitter.is_zero() {
@@ -185,7 +190,7 @@ impl Link {
         let fate = if lost { Fate::Lost } else { Fate::Arrives };
         let transit = Transit { start, arrival, packet: *packet, fate };
         if self.wire.is_some() {
-            self.pass(transit);
+            self.pass(transit, sink);
         } else {
             self.latest = arrival;
             self.transit.push_back(transit);
@@ -193,7 +198,7 @@ impl Link {
     }
 
     /// Puts a packet through the impairments.
-    fn pass(&mut self, mut transit: Transit) {
+    fn pass(&mut self, mut transit: Transit, sink: &mut Sink) {
         let Some(wire) = &mut self.wire else { return };
         let Passage { fate, shift, copied } = wire.pass(transit.start, &transit.packet);
         if transit.fate == Fate::Arrives {
@@ -212,6 +217,8 @@ impl Link {
         self.transit.insert(place, transit);
         if copied && transit.fate == Fate::Arrives {
             self.copies += 1;
+            let (link, packet) = (self.index, transit.packet);
+            sink.record(transit.start, EventKind::Copied { link, packet });
             self.transit.insert(place + 1, transit);
         }
     }
@@ -242,6 +249,8 @@ impl Link {
 }
 
 impl Endpoint for Link {
+    type Arrival<'a> = Packet;
+    type Departure<'a> = Packet;
     /// A packet that goes back to its sender ([`Packet::returned`]).
     type AppEvent = Packet;
 
@@ -250,7 +259,9 @@ impl Endpoint for Link {
             Waiting::Computed { limit: Limit::NONE, .. } => self.keep_up(now, sink),
             _ => self.advance(now, sink),
         }
-        sink.record(now, EventKind::Offered { link: self.index, packet });
+        if sink.wants(Interest::PASSAGE) {
+            sink.record(now, EventKind::Offered { link: self.index, packet });
+        }
         match &mut self.waiting {
             Waiting::Computed { limit, started, bytes } => {
                 let waiting = (self.transit.len() - *started) as u32;
@@ -259,7 +270,7 @@ impl Endpoint for Link {
                 } else {
                     *bytes += u64::from(packet.size());
                     let start = self.free.max(now);
-                    self.transmit(start, &packet);
+                    self.transmit(start, &packet, sink);
                 }
                 self.tell_queue(now, sink);
                 self.keep_up(now, sink);

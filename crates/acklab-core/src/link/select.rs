@@ -20,8 +20,8 @@ impl Packets {
     /// Whether `packet` is among them.
     pub fn include(self, packet: &Packet) -> bool {
         match (self, &packet.body) {
-            (Self::All, _) | (Self::Data, Body::Datagram { .. }) => true,
-            (Self::PureAcks, Body::Datagram { .. }) => false,
+            (Self::All, _) | (Self::Data, Body::Datagram { .. } | Body::Stored { .. }) => true,
+            (Self::PureAcks, Body::Datagram { .. } | Body::Stored { .. }) => false,
             (Self::Data, Body::Tcp(tcp)) => tcp.payload_len > 0,
             (Self::PureAcks, Body::Tcp(tcp)) => {
                 tcp.payload_len == 0

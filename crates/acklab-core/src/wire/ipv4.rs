@@ -22,7 +22,7 @@ pub fn emit_ipv4(
     let mut bytes = Vec::with_capacity(packet.size() as usize);
     let protocol = match packet.body {
         Body::Tcp(_) => PROTOCOL_TCP,
-        Body::Datagram { .. } => PROTOCOL_UDP,
+        Body::Datagram { .. } | Body::Stored { .. } => PROTOCOL_UDP,
     };
     // Version 4, five words; DSCP 0 and the ECN field (RFC 3168 section 5).
     bytes.extend([0x45, ecn_bits(packet.ecn)]);
@@ -40,7 +40,7 @@ pub fn emit_ipv4(
             tcp::emit(segment, packet.src.port, packet.dst.port, &mut bytes);
             CHECKSUM_IN_TCP
         }
-        Body::Datagram { len, .. } => {
+        Body::Datagram { len, .. } | Body::Stored { len, .. } => {
             bytes.extend(packet.src.port.to_be_bytes());
             bytes.extend(packet.dst.port.to_be_bytes());
             bytes.extend(((len + Packet::UDP_HEADER).min(0xffff) as u16).to_be_bytes());

@@ -128,7 +128,7 @@ pub(crate) fn packet(id: u64, port: u16, ecn: Ecn) -> Packet {
 pub(crate) fn id(packet: &Packet) -> u64 {
     match packet.body {
         Body::Datagram { words, .. } => words[0],
-        Body::Tcp(_) => u64::MAX,
+        Body::Tcp(_) | Body::Stored { .. } => u64::MAX,
     }
 }
 

@@ -37,36 +37,74 @@ pub(crate) struct Flow {
 /// What is sent over what.
 #[derive(Clone, Debug)]
 pub(crate) enum Traffic {
-    /// As much as TCP takes; so many bytes, or without end.
+    /// As much as the transport takes; so many bytes, or without end.
     Bulk(Ends, Option<u64>),
-    /// Messages of an arrival process over TCP, with the bytes of each where all have the same.
+    /// Messages of an arrival process over TCP or reliable UDP, with the bytes of each where all have the
+    /// same.
     Messages(Ends, Pattern, Option<u32>),
-    /// Requests from the first node over TCP, answered by the second.
+    /// Requests from the first node over TCP or reliable UDP, answered by the second.
     Requests(Ends, RequestPattern),
     /// Datagrams of an arrival process.
     Datagrams(Pattern),
 }
 
-/// Both ends' TCP.
+/// Both ends' transport.
 #[derive(Clone, Debug)]
 pub(crate) struct Ends {
-    pub(crate) from: Config,
-    pub(crate) to: Config,
+    pub(crate) over: Over,
     /// Bytes of a full packet at the IP layer.
     pub(crate) packet: u16,
+}
+
+/// What a flow with a connection goes over.
+#[derive(Clone, Debug)]
+pub(crate) enum Over {
+    /// TCP, set up at both ends: where the flow comes from and where it goes.
+    Tcp(Box<[Config; 2]>),
+    /// Reliable UDP, the same at both ends.
+    Rudp(Box<acklab_rudp::Config>),
 }
 
 impl Ends {
     /// Payload of a full packet, bytes.
     pub(crate) fn payload(&self) -> f64 {
-        let timestamps = self.from.timestamps && self.to.timestamps;
-        let options = if timestamps { TIMESTAMPS } else { 0 };
-        f64::from(self.from.mss.min(self.to.mss) - options)
+        match &self.over {
+            Over::Tcp(ends) => {
+                let [from, to] = &**ends;
+                let options = if from.timestamps && to.timestamps { TIMESTAMPS } else { 0 };
+                f64::from(from.mss.min(to.mss) - options)
+            }
+            Over::Rudp(config) => (config.largest_datagram - RUDP_HEADERS) as f64,
+        }
     }
 
-    /// The most that may be under way towards the end that is not `config`'s, bytes.
+    /// What the congestion window counts as a full packet, bytes.
+    pub(crate) fn unit(&self) -> f64 {
+        match &self.over {
+            Over::Tcp(_) => self.payload(),
+            Over::Rudp(config) => config.largest_datagram as f64,
+        }
+    }
+
+    /// The name of its congestion control, with the transport if it is not TCP.
+    pub(crate) fn control(&self) -> String {
+        match &self.over {
+            Over::Tcp(ends) => ends[0].congestion.name().to_owned(),
+            Over::Rudp(config) => format!("{} over reliable UDP", config.algorithm.name()),
+        }
+    }
+
+    /// The most that may be under way, bytes.
     fn window(&self) -> f64 {
-        f64::from(self.from.receive_buffer.max(self.to.receive_buffer))
+        match &self.over {
+            Over::Tcp(ends) => f64::from(ends[0].receive_buffer.max(ends[1].receive_buffer)),
+            Over::Rudp(config) => config.parameters.max_data as f64,
+        }
+    }
+
+    /// Whether it bears queues that hand packets back.
+    fn waits_when_returned(&self) -> bool {
+        matches!(&self.over, Over::Tcp(ends) if matches!(ends[0].congestion, Algorithm::Edctcp(_)))
     }
 }
 
@@ -119,15 +157,17 @@ fn read_traffic(kind: &str, table: &mut Fields<'_>) -> Result<Traffic, Mistake> 
     Ok(match kind {
         "bulk" => {
             let bytes = table.take("bytes").map(|field| field.count(1, MOST_BYTES)).transpose()?;
-            Traffic::Bulk(transport::read(table)?, bytes)
+            let over = table.take("transport").map_or(Ok("tcp"), |field| field.word(CONNECTED))?;
+            Traffic::Bulk(transport::read(over, table)?, bytes)
         }
         "request" => {
             let pattern = requests(table)?;
-            Traffic::Requests(transport::read(table)?, pattern)
+            let over = table.take("transport").map_or(Ok("tcp"), |field| field.word(CONNECTED))?;
+            Traffic::Requests(transport::read(over, table)?, pattern)
         }
         _ => {
             let over = match table.take("transport") {
-                Some(field) => field.word(&["tcp", "udp"])?,
+                Some(field) => field.word(&["tcp", "rudp", "udp"])?,
                 None if matches!(kind, "cbr" | "poisson") => "udp",
                 None => "tcp",
             };
@@ -136,7 +176,7 @@ fn read_traffic(kind: &str, table: &mut Fields<'_>) -> Result<Traffic, Mistake> 
             if over == "udp" {
                 Traffic::Datagrams(pattern)
             } else {
-                Traffic::Messages(transport::read(table)?, pattern, bytes)
+                Traffic::Messages(transport::read(over, table)?, pattern, bytes)
             }
         }
     })
@@ -271,10 +311,10 @@ impl Flow {
     }
 
     /// Whether it bears queues that hand packets back: others than E-DCTCP send them again at once.
-    pub(super) const fn waits_when_returned(&self) -> bool {
+    pub(super) fn waits_when_returned(&self) -> bool {
         match &self.traffic {
             Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) | Traffic::Requests(ends, _) => {
-                matches!(ends.from.congestion, Algorithm::Edctcp(_))
+                ends.waits_when_returned()
             }
             Traffic::Datagrams(_) => true,
         }
@@ -325,5 +365,10 @@ const MOST_COUNT: u64 = 1 << 50;
 const LARGEST_MESSAGE: u64 = 1 << 30;
 /// What fits into IPv4's length field, less headers.
 const LARGEST_DATAGRAM: u64 = 65_535 - (Packet::IPV4_HEADER + Packet::UDP_HEADER) as u64;
+/// What carries a connection.
+const CONNECTED: &[&str] = &["tcp", "rudp"];
+/// Header and tag of a packet of reliable UDP, and the header of a stream's frame up to 1 GiB, bytes
+/// (docs/rudp.md section 2).
+const RUDP_HEADERS: usize = acklab_rudp::wire::SHORT_HEADER + acklab_rudp::protect::TAG + 6;
 /// The timestamp option with its padding (RFC 7323 appendix A), bytes.
 const TIMESTAMPS: u16 = 12;

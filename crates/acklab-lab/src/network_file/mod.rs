@@ -29,7 +29,7 @@ use self::links::{Direction, Node};
 use self::reader::{Field, Fields, Mistake};
 use crate::parameter::nearest;
 
-pub(crate) use flows::{Ends, Flow, Traffic};
+pub(crate) use flows::{Ends, Flow, Over, Traffic};
 pub use reader::{FileMistake, Place};
 
 /// A network with its flows, read and checked.
@@ -270,7 +270,7 @@ impl Builder {
         let (a, b) = (self.known(&from)?, self.known(&to)?);
         let there = self.path("", (a, &from.name), (b, &to.name), &to)?;
         let back = if flow.is_two_way() {
-            self.path(" back, which TCP needs,", (b, &to.name), (a, &from.name), &to)?
+            self.path(" back, which a connection needs,", (b, &to.name), (a, &from.name), &to)?
         } else {
             Vec::new()
         };
@@ -280,7 +280,7 @@ impl Builder {
             && !flow.waits_when_returned()
         {
             let message = format!(
-                "flow {:?} crosses {}, whose queue edctcp hands packets back; only cc = \"edctcp\" waits \
+                "flow {:?} crosses {}, whose queue edctcp hands packets back; only TCP with cc = \"edctcp\" waits \
                  before it sends them again: use it, or another queue",
                 flow.name, link.name
             );

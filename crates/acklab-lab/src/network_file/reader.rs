@@ -109,6 +109,11 @@ impl<'a> Fields<'a> {
         self.what = what.into();
     }
 
+    /// What it describes.
+    pub(super) fn what(&self) -> &str {
+        &self.what
+    }
+
     /// Where the table begins.
     pub(super) fn span(&self) -> &Range<usize> {
         &self.span

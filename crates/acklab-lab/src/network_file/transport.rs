@@ -1,15 +1,40 @@
-//! TCP of a flow: a system's defaults, and what the flow changes about them.
+//! The transport of a flow: TCP with a system's defaults, or reliable UDP with its own, and what the flow
+//! changes about them.
 
 use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
 use acklab_core::options::{Word, joined};
 use acklab_tcp::{Config, InitialWindow, LossRecovery, Nagle, System};
 
-use super::flows::Ends;
+use super::flows::{Ends, Over};
 use super::reader::{Field, Fields, Mistake};
 
-/// The two ends that a flow describes.
-pub(super) fn read(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
+/// The two ends that a flow over `transport` describes.
+pub(super) fn read(transport: &str, table: &mut Fields<'_>) -> Result<Ends, Mistake> {
+    if transport == "rudp" { reliable_udp(table) } else { tcp(table) }
+}
+
+fn reliable_udp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
+    table.describe(format!("{} over reliable UDP", table.what()));
+    let packet = table.take("packet").map_or(Ok(1500), |field| field.count(1228, 1500))? as u16;
+    let largest_datagram = usize::from(packet) - UDP_HEADERS;
+    let mut config = acklab_rudp::Config { largest_datagram, ..acklab_rudp::Config::default() };
+    if let Some(cc) = table.take("cc") {
+        config.algorithm = algorithm(&cc)?;
+    }
+    if let Some(ecn) = table.take("ecn") {
+        config.ecn = ecn.flag()?;
+    }
+    if let Some(ack) = table.take("ack") {
+        config.ack = Some(acknowledgment(&ack, table)?);
+    }
+    if let Some(window) = table.take("iw") {
+        config.initial_window = window.count(1, 1000)? as u32;
+    }
+    Ok(Ends { over: Over::Rudp(Box::new(config)), packet })
+}
+
+fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
     let system = table.take("system").map_or(Ok("linux"), |field| field.word(&SYSTEMS))?;
     let other = table.take("receiver").map_or(Ok(system), |field| field.word(&SYSTEMS))?;
     let packet = table.take("packet").map_or(Ok(1500), |field| field.count(100, 9000))? as u16;
@@ -67,8 +92,7 @@ pub(super) fn read(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
         let bytes = buffer.count(1000, MOST_BUFFER)? as u32;
         both(&|end| with_receive_buffer(end, bytes));
     }
-    let [from, to] = ends;
-    Ok(Ends { from, to, packet })
+    Ok(Ends { over: Over::Tcp(Box::new(ends)), packet })
 }
 
 fn defaults(system: &str, mss: u16) -> Config {
@@ -123,6 +147,8 @@ fn acknowledgment(field: &Field<'_>, table: &mut Fields<'_>) -> Result<Profile, 
 const SYSTEMS: [&str; System::NAMES.len() + 1] = joined("", &[System::NAMES, &["textbook"]]);
 /// IPv4 and TCP headers without options, bytes.
 const HEADERS: u16 = 40;
+/// IPv4 and UDP headers, bytes.
+const UDP_HEADERS: usize = 28;
 const LEAST_MSS: u16 = 536;
 /// 1 GiB less one, what a window scale of 14 can say.
 const MOST_BUFFER: u64 = (1 << 30) - 1;

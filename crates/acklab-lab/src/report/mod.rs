@@ -20,7 +20,6 @@ mod glossary;
 mod html;
 mod ladder;
 pub mod network;
-mod network_plots;
 mod page;
 mod plot;
 pub mod run;

@@ -351,7 +351,7 @@ impl Observer for NetworkRecorder<'_> {
                 self.on_drop(event.time, &packet, reason);
             }
             EventKind::Marked { link, packet } if link == self.watched.bottleneck => {
-                self.queue.marks += u64::from(matches!(packet.body, Body::Tcp(_)));
+                self.queue.marks += u64::from(!matches!(packet.body, Body::Datagram { .. }));
                 self.change(Changes::QUEUE);
             }
             EventKind::Congestion { flow, cwnd, ssthresh, acked, .. } => {
@@ -450,7 +450,7 @@ pub const NETWORK_METRICS: [MetricDoc; 10] = [
     MetricDoc {
         name: "marks",
         unit: "packets",
-        doc: "TCP packets that the bottleneck's queue marked. One sample per replication.",
+        doc: "Packets of TCP and reliable UDP that the bottleneck's queue marked. One sample per replication.",
     },
     MetricDoc {
         name: "retransmissions",

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use acklab_core::endpoint::Endpoint as _;
 use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
 use acklab_net::rudp::OsEntropy;

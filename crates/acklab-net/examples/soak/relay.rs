@@ -12,12 +12,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use acklab_core::endpoint::Endpoint;
+use acklab_core::event::Sink;
 use acklab_core::packet::Ecn;
 use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
-use acklab_net::rudp::driver::{Application, Driver, Machine, Sockets};
-use acklab_rudp::{PathAddrs, Transmit};
+use acklab_net::rudp::driver::{Application, Driver, Sockets};
+use acklab_rudp::{Batch, Datagram, PathAddrs};
 
 /// How long a path's weather lasts, at most.
 const WEATHER: Span = Span::from_secs(6);
@@ -84,6 +86,8 @@ pub(crate) struct Relay {
     order: u64,
     /// Buffers that are used again.
     spare: Vec<Vec<u8>>,
+    /// What leaves at present.
+    leaving: Vec<u8>,
     rng: Rng,
     tally: Arc<Tally>,
 }
@@ -104,8 +108,15 @@ impl Relay {
             let weather = Weather::draw(&mut rng, Time::ZERO);
             paths.push(Path { front, back, client: None, server, weather, free: [Time::ZERO; 2] });
         }
-        let relay =
-            Self { paths, pending: BinaryHeap::new(), order: 0, spare: Vec::new(), rng, tally };
+        let relay = Self {
+            paths,
+            pending: BinaryHeap::new(),
+            order: 0,
+            spare: Vec::new(),
+            leaving: Vec::new(),
+            rng,
+            tally,
+        };
         Ok((relay, sockets))
     }
 
@@ -148,8 +159,13 @@ impl Weather {
     }
 }
 
-impl Machine for Relay {
-    fn handle_datagram(&mut self, now: Time, from: PathAddrs, ecn: Ecn, datagram: &mut [u8]) {
+impl Endpoint for Relay {
+    type Arrival<'a> = Datagram<'a>;
+    type Departure<'a> = Batch<'a>;
+    type AppEvent = ();
+
+    fn handle_packet(&mut self, now: Time, arrival: Datagram<'_>, _sink: &mut Sink) {
+        let Datagram { addrs: from, ecn, bytes: datagram } = arrival;
         let Some(index) =
             self.paths.iter().position(|path| [path.front, path.back].contains(&from.local))
         else {
@@ -188,7 +204,7 @@ impl Machine for Relay {
         self.put(due, index, to_server, ect, datagram);
     }
 
-    fn handle_timeout(&mut self, now: Time) {
+    fn handle_timeout(&mut self, now: Time, _sink: &mut Sink) {
         for path in &mut self.paths {
             if path.weather.over <= now {
                 path.weather = Weather::draw(&mut self.rng, now);
@@ -199,7 +215,7 @@ impl Machine for Relay {
         }
     }
 
-    fn poll_transmit(&mut self, now: Time, buffer: &mut [u8], _most: usize) -> Option<Transmit> {
+    fn poll_transmit(&mut self, now: Time, _sink: &mut Sink) -> Option<Batch<'_>> {
         loop {
             if self.pending.peek()?.0.due > now {
                 return None;
@@ -211,13 +227,12 @@ impl Machine for Relay {
             } else {
                 path.client.map(|remote| PathAddrs { local: path.front, remote })
             };
-            let len = next.bytes.len();
-            buffer[..len].copy_from_slice(&next.bytes);
-            self.spare.push(next.bytes);
+            self.spare.push(std::mem::replace(&mut self.leaving, next.bytes));
             if let Some(addrs) = addrs {
                 Self::count(&self.tally.carried);
                 let ecn = if next.ect { Ecn::Ect0 } else { Ecn::NotEct };
-                return Some(Transmit { addrs, ecn, len, segment: len.max(1) });
+                let bytes = &self.leaving;
+                return Some(Batch { addrs, ecn, bytes, segment: bytes.len().max(1) });
             }
         }
     }
@@ -225,6 +240,10 @@ impl Machine for Relay {
     fn poll_timeout(&self) -> Option<Time> {
         let weather = self.paths.iter().map(|path| path.weather.over).min();
         weather.into_iter().chain(self.pending.peek().map(|next| next.0.due)).min()
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
     }
 }
 

@@ -72,8 +72,9 @@ impl SocketError {
 pub enum Sent {
     /// The kernel has it.
     Taken,
-    /// The socket's buffer is full: to be tried again when the socket is writable.
-    Full,
+    /// The socket's buffer is full after so many bytes: the rest is to be tried again when the socket is
+    /// writable.
+    Full(usize),
     /// The kernel refused it (no route, too large, ...): lost, as far as the path is concerned.
     Lost,
 }
@@ -148,26 +149,34 @@ impl Socket {
                 && self.bound.is_ipv4() == local.is_ipv4())
     }
 
-    /// Sends `datagrams`: as many of `segment` bytes as there are, the last may be shorter.
-    pub fn send(&self, addrs: PathAddrs, ecn: Ecn, datagrams: &[u8], segment: usize) -> Sent {
-        let error = match self.send_train(addrs, ecn, datagrams, segment) {
-            Ok(()) => return Sent::Taken,
-            Err(error) => error,
-        };
-        if error.kind() == ErrorKind::WouldBlock {
-            return Sent::Full;
+    /// Sends `bytes`, as many datagrams of `segment` bytes as there are, the last may be shorter: in one
+    /// call where the kernel and the device cut it.
+    pub fn send(&self, addrs: PathAddrs, ecn: Ecn, bytes: &[u8], segment: usize) -> Sent {
+        if bytes.len() <= segment.saturating_mul(self.segments()) {
+            let error = match self.send_train(addrs, ecn, bytes, segment) {
+                Ok(()) => return Sent::Taken,
+                Err(error) => error,
+            };
+            if error.kind() == ErrorKind::WouldBlock {
+                return Sent::Full(0);
+            }
+            // What a device says that cannot cut trains (quinn-udp then counts on single datagrams too).
+            let refused = matches!(
+                Errno::from_raw(error.raw_os_error().unwrap_or(0)),
+                Errno::EIO | Errno::EINVAL
+            );
+            if !refused || bytes.len() <= segment {
+                return Sent::Lost;
+            }
         }
-        // What a device says that cannot cut trains (quinn-udp then counts on single datagrams too).
-        let refused = matches!(
-            Errno::from_raw(error.raw_os_error().unwrap_or(0)),
-            Errno::EIO | Errno::EINVAL
-        );
-        if !refused || datagrams.len() <= segment {
-            return Sent::Lost;
-        }
-        let mut taken = false;
-        for datagram in datagrams.chunks(segment) {
-            taken |= self.send_train(addrs, ecn, datagram, segment).is_ok();
+        let (mut taken, mut left) = (false, 0);
+        for datagram in bytes.chunks(segment) {
+            match self.send_train(addrs, ecn, datagram, segment) {
+                Ok(()) => taken = true,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Sent::Full(left),
+                Err(_) => {}
+            }
+            left += datagram.len();
         }
         if taken { Sent::Taken } else { Sent::Lost }
     }

@@ -4,7 +4,7 @@
 //! hash of the file (the BLAKE3 paper, section 2.1: the left subtree of a tree is the largest power of
 //! two of its chunks). Whoever has both can check a file piece by piece and as a whole.
 
-use acklab_rudp::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 use blake3::Hasher;
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 

@@ -5,7 +5,7 @@
 //! Everything is checked while it is read; what is left for the state machines is whether a record may
 //! come now.
 
-use acklab_rudp::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 use acklab_rudp::wire::{Malformed, Reader, Writer, varint};
 
 use super::chunk::{CHUNKS_MAX, Value, chunks};

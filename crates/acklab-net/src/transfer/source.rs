@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use acklab_rudp::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::{Whence, lseek};

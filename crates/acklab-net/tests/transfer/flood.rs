@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
+use acklab_core::endpoint::Endpoint;
+use acklab_core::event::Sink;
 use acklab_core::packet::Ecn;
 use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
-use acklab_net::rudp::driver::{Application, Driver, Machine, Sockets};
+use acklab_net::rudp::driver::{Application, Driver, Sockets};
 use acklab_net::rudp::keys::Identity;
 use acklab_net::rudp::noise::{KeysClient, PassphraseClient};
 use acklab_net::rudp::peers::KnownPeers;
@@ -18,7 +20,7 @@ use acklab_net::transfer::receive::Gate;
 use acklab_net::transfer::send::{End, Secret};
 use acklab_rudp::protect::ClientGreeter;
 use acklab_rudp::wire::{Long, LongBody, PROLOGUE, Writer};
-use acklab_rudp::{PathAddrs, Transmit};
+use acklab_rudp::{Batch, Datagram, PathAddrs};
 
 use crate::ends::{PASSPHRASE, Receiver, Scratch, Sender, errand, gate, same};
 
@@ -35,12 +37,16 @@ struct Flood {
 /// How many leave at once, first: what a bucket may have held is gone.
 const BURST: usize = 200;
 
-impl Machine for Flood {
-    fn handle_datagram(&mut self, _: Time, _: PathAddrs, _: Ecn, _: &mut [u8]) {}
+impl Endpoint for Flood {
+    type Arrival<'a> = Datagram<'a>;
+    type Departure<'a> = Batch<'a>;
+    type AppEvent = ();
 
-    fn handle_timeout(&mut self, _now: Time) {}
+    fn handle_packet(&mut self, _now: Time, _arrival: Datagram<'_>, _sink: &mut Sink) {}
 
-    fn poll_transmit(&mut self, now: Time, buffer: &mut [u8], _most: usize) -> Option<Transmit> {
+    fn handle_timeout(&mut self, _now: Time, _sink: &mut Sink) {}
+
+    fn poll_transmit(&mut self, now: Time, _sink: &mut Sink) -> Option<Batch<'_>> {
         if self.count >= BURST {
             if now < self.next {
                 return None;
@@ -49,10 +55,13 @@ impl Machine for Flood {
         }
         let greeting = &self.greetings[self.count % self.greetings.len()];
         self.count += 1;
-        buffer[..greeting.len()].copy_from_slice(greeting);
         let host = Ipv4Addr::from_bits(0x7f01_0000 + self.count as u32 % 4096);
         let addrs = PathAddrs { local: (host, self.port).into(), remote: self.to };
-        Some(Transmit { addrs, ecn: Ecn::NotEct, len: greeting.len(), segment: greeting.len() })
+        Some(Batch { addrs, ecn: Ecn::NotEct, bytes: greeting, segment: greeting.len() })
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
+use acklab_core::endpoint::Endpoint;
+use acklab_core::event::Sink;
 use acklab_core::packet::Ecn;
 use acklab_core::time::Time;
-use acklab_net::rudp::driver::{Application, Driver, Machine, Sockets, Waker};
-use acklab_rudp::{PathAddrs, Transmit};
+use acklab_net::rudp::driver::{Application, Driver, Sockets, Waker};
+use acklab_rudp::{Batch, Datagram, PathAddrs};
 
 /// A datagram at the relay.
 pub(crate) struct Seen {
@@ -41,7 +43,8 @@ impl Relay {
         let mut driver = Driver::new(sockets).expect("a loop");
         let (over, waker) = (Arc::new(AtomicBool::new(false)), driver.waker());
         let ends = Arc::clone(&over);
-        let mut wires = Wires { rule, front: address, back, client: None, queue: VecDeque::new() };
+        let (queue, leaving) = (VecDeque::new(), Vec::new());
+        let mut wires = Wires { rule, front: address, back, client: None, queue, leaving };
         let run = move || driver.run(&mut wires, &mut Until(ends)).expect("the loop");
         Self { address, over, waker, thread: Some(thread::spawn(run)) }
     }
@@ -65,10 +68,16 @@ struct Wires {
     back: PathAddrs,
     client: Option<SocketAddr>,
     queue: VecDeque<(PathAddrs, Ecn, Vec<u8>)>,
+    leaving: Vec<u8>,
 }
 
-impl Machine for Wires {
-    fn handle_datagram(&mut self, now: Time, from: PathAddrs, ecn: Ecn, datagram: &mut [u8]) {
+impl Endpoint for Wires {
+    type Arrival<'a> = Datagram<'a>;
+    type Departure<'a> = Batch<'a>;
+    type AppEvent = ();
+
+    fn handle_packet(&mut self, now: Time, arrival: Datagram<'_>, _sink: &mut Sink) {
+        let Datagram { addrs: from, ecn, bytes } = arrival;
         let to_server = from.local == self.front;
         let to = if to_server {
             self.client = Some(from.remote);
@@ -78,16 +87,21 @@ impl Machine for Wires {
             PathAddrs { local: self.front, remote: client }
         };
         if (self.rule)(&Seen { now, to_server, ecn }) {
-            self.queue.push_back((to, ecn, datagram.to_vec()));
+            self.queue.push_back((to, ecn, bytes.to_vec()));
         }
     }
 
-    fn handle_timeout(&mut self, _now: Time) {}
+    fn handle_timeout(&mut self, _now: Time, _sink: &mut Sink) {}
 
-    fn poll_transmit(&mut self, _now: Time, buffer: &mut [u8], _most: usize) -> Option<Transmit> {
-        let (addrs, ecn, bytes) = self.queue.pop_front()?;
-        buffer[..bytes.len()].copy_from_slice(&bytes);
-        Some(Transmit { addrs, ecn, len: bytes.len(), segment: bytes.len().max(1) })
+    fn poll_transmit(&mut self, _now: Time, _sink: &mut Sink) -> Option<Batch<'_>> {
+        let (addrs, ecn);
+        (addrs, ecn, self.leaving) = self.queue.pop_front()?;
+        let segment = self.leaving.len().max(1);
+        Some(Batch { addrs, ecn, bytes: &self.leaving, segment })
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -88,6 +88,9 @@ pub struct Content {
     /// Bytes that wait to leave, and bytes that are kept until they are acknowledged.
     waiting: u64,
     kept: u64,
+    /// Bytes that have left, and bytes that were acknowledged, each counted once.
+    first_sent: u64,
+    acknowledged: u64,
     /// EXPIRING parcels that may become urgent were sent.
     any_expiring: bool,
     /// A stream found no room because of [`KEPT_MAX`].
@@ -117,6 +120,8 @@ impl Content {
             pto: Span::from_millis(300),
             waiting: 0,
             kept: 0,
+            first_sent: 0,
+            acknowledged: 0,
             any_expiring: false,
             starved: false,
         }
@@ -203,6 +208,21 @@ impl Content {
     pub fn finish(&mut self, stream: u64) {
         self.with_send(stream, SendStream::finish);
         self.enqueue(stream);
+    }
+
+    /// Bytes of all content that have left, each counted once.
+    pub fn first_sent(&self) -> u64 {
+        self.first_sent
+    }
+
+    /// Bytes of all content that were acknowledged, each counted once.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Bytes of `stream` that have left, from its beginning on; `None` once all of it is over.
+    pub fn sent(&self, stream: u64) -> Option<u64> {
+        self.streams.get(&stream)?.send.as_ref().map(SendStream::sent)
     }
 
     /// How many more bytes `stream` wants now. After a write that left it none,

@@ -147,6 +147,7 @@ impl Content {
             send.next((room - header) as u64, allow_new, credit)
         })??;
         self.send_credit.take(piece.fresh);
+        self.first_sent += piece.fresh;
         Some(Piece::Stream { stream, offset: piece.offset, len: piece.len as u32, fin: piece.fin })
     }
 
@@ -158,8 +159,10 @@ impl Content {
         let header = parcel.header(id, parcel.next_offset() as u32, now).len_to_end();
         let grace = self.pto * 3;
         let most = (room - header) as u64;
+        let again = parcel.has_lost();
         let range = self.send_parcels.next(id, now, most, allow_new, grace)?;
         self.waiting -= range.end - range.start;
+        self.first_sent += if again { 0 } else { range.end - range.start };
         let (offset, len) = (range.start as u32, (range.end - range.start) as u32);
         Some(Piece::Parcel { parcel: id, offset, len })
     }
@@ -268,11 +271,14 @@ impl Content {
     pub fn on_acked(&mut self, piece: &Piece) {
         match *piece {
             Piece::Stream { stream, offset, len, fin } => {
-                let delivered = self.with_send(stream, |send| {
+                let news = self.with_send(stream, |send| {
+                    let before = send.acknowledged();
                     send.on_acked(offset..offset + u64::from(len), fin);
-                    send.is_delivered()
+                    (send.acknowledged() - before, send.is_delivered())
                 });
-                if delivered == Some(true) {
+                let (bytes, delivered) = news.unwrap_or_default();
+                self.acknowledged += bytes;
+                if delivered {
                     self.events.push_back(ContentEvent::StreamDelivered { stream });
                     self.close_if_over(stream);
                 }
@@ -286,7 +292,8 @@ impl Content {
                     content.send_parcels.parcel(parcel).map_or(0, SendParcel::waiting)
                 };
                 let before = waiting(self);
-                let delivered = self.send_parcels.on_acked(parcel, range);
+                let (bytes, delivered) = self.send_parcels.on_acked(parcel, range);
+                self.acknowledged += bytes;
                 self.waiting = self.waiting + waiting(self) - before;
                 if delivered {
                     self.events.push_back(ContentEvent::ParcelDelivered { parcel });

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use proptest::prelude::*;
 
 use super::*;
-use crate::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 
 fn value() -> impl Strategy<Value = u64> {
     (0..=varint::MAX, 0..62_u32).prop_map(|(value, shift)| value >> shift)

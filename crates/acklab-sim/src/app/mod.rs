@@ -2,8 +2,9 @@
 //!
 //! An application drives one end of one connection. It is sans-IO like the transport below it: it
 //! is told of events and deadlines, acts through [`Io`], and says when it wants to be called next.
-//! It never sees packets, and time passes only in its arguments. Built-in models are here, one per
-//! file; anything else that implements [`App`] runs the same way.
+//! It never sees packets, and time passes only in its arguments. Which transport carries it does not
+//! matter: it sees a [`Stream`]. Built-in models are here, one per file; anything else that implements
+//! [`App`] runs the same way.
 
 mod bulk;
 mod reader;
@@ -37,31 +38,72 @@ pub trait App: Send {
     fn reseed(&mut self, _seed: u64) {}
 }
 
+/// One end of a connection as an application sees it: bytes in order, counted and not held.
+pub trait Stream {
+    /// Writes up to `bytes` bytes, which are one message; returns how many were taken. Where that is
+    /// fewer, [`AppEvent::Writable`] follows, and the rest, which the next write brings, belongs to the
+    /// same message.
+    fn write(&mut self, now: Time, bytes: u32, sink: &mut Sink) -> u32;
+
+    /// Reads up to `max` bytes; returns how many.
+    fn read(&mut self, now: Time, max: u32) -> u32;
+
+    /// Ends this direction after what was written.
+    fn close(&mut self, now: Time);
+
+    /// This end of the connection.
+    fn flow(&self) -> FlowKey;
+
+    /// Bytes read so far.
+    fn total_read(&self) -> u64;
+}
+
+impl Stream for Connection {
+    fn write(&mut self, now: Time, bytes: u32, _sink: &mut Sink) -> u32 {
+        Self::write(self, now, bytes)
+    }
+
+    fn read(&mut self, now: Time, max: u32) -> u32 {
+        Self::read(self, now, max)
+    }
+
+    fn close(&mut self, now: Time) {
+        Self::close(self, now);
+    }
+
+    fn flow(&self) -> FlowKey {
+        Self::flow(self)
+    }
+
+    fn total_read(&self) -> u64 {
+        Self::total_read(self)
+    }
+}
+
 /// What an application may do, now.
 pub struct Io<'a> {
     /// The time.
     pub now: Time,
     /// The application's end of the connection.
-    pub connection: &'a mut Connection,
+    pub stream: &'a mut dyn Stream,
     /// Where events are recorded.
     pub sink: &'a mut Sink,
 }
 
 impl Io<'_> {
-    /// Writes up to `bytes` bytes, which are one message; returns how many were taken. Where that is
-    /// fewer, `Writable` follows, and what is written then is a message of its own.
+    /// [`Stream::write`], now.
     pub fn write(&mut self, bytes: u32) -> u32 {
-        self.connection.write(self.now, bytes)
+        self.stream.write(self.now, bytes, self.sink)
     }
 
-    /// Reads up to `max` bytes; returns how many.
+    /// [`Stream::read`], now.
     pub fn read(&mut self, max: u32) -> u32 {
-        self.connection.read(self.now, max)
+        self.stream.read(self.now, max)
     }
 
-    /// Ends the application's direction after what was written.
+    /// [`Stream::close`], now.
     pub fn close(&mut self) {
-        self.connection.close(self.now);
+        self.stream.close(self.now);
     }
 
     /// Records an event of the application's own.
@@ -71,6 +113,6 @@ impl Io<'_> {
 
     /// This end of the connection.
     pub fn flow(&self) -> FlowKey {
-        self.connection.flow()
+        self.stream.flow()
     }
 }

@@ -55,7 +55,7 @@ impl Reader {
 
     fn read(&mut self, io: &mut Io<'_>) {
         io.read(u32::MAX);
-        let (flow, whole) = (io.flow(), io.connection.total_read() / self.message_bytes);
+        let (flow, whole) = (io.flow(), io.stream.total_read() / self.message_bytes);
         for id in self.delivered..whole {
             io.tell(EventKind::MessageDelivered { flow, id });
         }

@@ -1,58 +1,73 @@
-//! Opening and ending a connection, and what it costs a server that strangers knock.
+//! Opening and ending a connection, and what greetings of unauthenticated hosts cost a server.
 
-use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use acklab_core::endpoint::Endpoint as _;
+use acklab_core::packet::Packet;
 use acklab_core::rng::Rng;
-use acklab_core::time::{Span, Time};
+use acklab_core::time::Time;
 use acklab_rudp::wire::{Long, LongBody, Parameters, Writer};
 use acklab_rudp::{Code, Config, Connection, Event, Listener, PathState};
-use acklab_sim::road::Road;
 
-use crate::support::{lane, road, road_of};
+use crate::support::{Lane, Net, Use, lane, lane_with_outages, ms, nodes};
 
-/// What the two ends told until then.
+/// What the two ends told until now.
 #[derive(Default)]
 struct Told {
     client: Vec<(Time, Event)>,
     server: Vec<(Time, Event)>,
 }
 
-impl Told {
-    fn opened(events: &[(Time, Event)]) -> Option<Time> {
-        events.iter().find(|(_, event)| matches!(event, Event::Opened { .. })).map(|told| told.0)
-    }
-
-    fn closed(events: &[(Time, Event)]) -> Option<(Time, Code, bool)> {
-        events.iter().find_map(|(at, event)| match event {
-            Event::Closed { code, by_peer, .. } => Some((*at, *code, *by_peer)),
-            _ => None,
-        })
-    }
+fn opened(events: &[(Time, Event)]) -> Option<Time> {
+    events.iter().find(|(_, event)| matches!(event, Event::Opened { .. })).map(|told| told.0)
 }
 
-fn listen(road: &mut Road, told: &mut Told, until_ms: u64) {
-    let until = Time::ZERO + Span::from_millis(until_ms);
-    road.run(until, &mut |now, client: &mut Connection, server: &mut Listener| {
-        while let Some(event) = client.poll_event() {
-            told.client.push((now, event));
-        }
-        while let Some((_, event)) = server.poll_event() {
-            told.server.push((now, event));
-        }
-        ControlFlow::Continue(())
-    });
+fn closed(events: &[(Time, Event)]) -> Option<(Time, Code, bool)> {
+    events.iter().find_map(|(at, event)| match event {
+        Event::Closed { code, by_peer, .. } => Some((*at, *code, *by_peer)),
+        _ => None,
+    })
 }
 
-fn ms(millis: u64) -> Time {
-    Time::ZERO + Span::from_millis(millis)
+/// Two ends that tell and do nothing.
+struct Meeting {
+    net: Net,
+    told: Arc<Mutex<Told>>,
+}
+
+impl Meeting {
+    fn new() -> Self {
+        Self::of(lane(0.0), &Config::default())
+    }
+
+    fn of(lane: Lane, config: &Config) -> Self {
+        let told = Arc::new(Mutex::new(Told::default()));
+        let (client_told, server_told) = (told.clone(), told.clone());
+        let users = (
+            Use::by(move |now, client: &mut Connection| {
+                let events = std::iter::from_fn(|| client.poll_event()).map(|event| (now, event));
+                client_told.lock().expect("no panic").client.extend(events);
+            }),
+            Use::by(move |now, server: &mut Listener| {
+                let events = std::iter::from_fn(|| server.poll_event()).map(|told| (now, told.1));
+                server_told.lock().expect("no panic").server.extend(events);
+            }),
+        );
+        Self { net: Net::new(1, &[lane], 1, config, users), told }
+    }
+
+    fn run(&mut self, until: u64) -> MutexGuard<'_, Told> {
+        self.net.run(ms(until), || false);
+        self.told.lock().expect("no panic")
+    }
 }
 
 #[test]
 fn a_connection_is_open_after_one_round_trip_at_the_client_and_one_and_a_half_at_the_server() {
-    let (mut road, mut told) = (road(1, &[lane(0.0)]), Told::default());
-    listen(&mut road, &mut told, 200);
-    let client = Told::opened(&told.client).expect("open");
-    let server = Told::opened(&told.server).expect("open");
+    let mut meeting = Meeting::new();
+    let told = meeting.run(200);
+    let client = opened(&told.client).expect("open");
+    let server = opened(&told.server).expect("open");
     assert!(client < ms(42) && server < ms(63), "{client:?} {server:?}");
 }
 
@@ -60,14 +75,14 @@ fn a_connection_is_open_after_one_round_trip_at_the_client_and_one_and_a_half_at
 fn losing_any_one_or_two_datagrams_of_the_handshake_costs_less_than_half_a_second() {
     for first in 0..6 {
         for second in first..6 {
-            let (mut road, mut told) = (road(1, &[lane(0.0)]), Told::default());
+            let mut meeting = Meeting::new();
             let mut seen = 0;
-            road.set_meddler(Box::new(move |_, _, _| {
+            meeting.net.set_meddler(move |_, _, _| {
                 seen += 1;
                 seen - 1 != first && seen - 1 != second
-            }));
-            listen(&mut road, &mut told, 1000);
-            let both = [Told::opened(&told.client), Told::opened(&told.server)];
+            });
+            let told = meeting.run(1000);
+            let both = [opened(&told.client), opened(&told.server)];
             let late = both.iter().any(|at| at.is_none_or(|at| at > ms(500)));
             assert!(!late, "without {first} and {second}: {both:?}");
         }
@@ -75,30 +90,32 @@ fn losing_any_one_or_two_datagrams_of_the_handshake_costs_less_than_half_a_secon
 }
 
 #[test]
-fn a_client_that_nobody_answers_says_so_after_ten_seconds() {
-    let (mut road, mut told) = (road(1, &[lane(0.0)]), Told::default());
-    road.set_up(0, false);
-    listen(&mut road, &mut told, 20_000);
-    assert_eq!(Told::closed(&told.client), Some((ms(10_000), Code::Idle, false)));
+fn a_client_that_is_not_answered_says_so_after_ten_seconds() {
+    let dead = lane_with_outages(lane(0.0), &[(0, 20_000)]);
+    let mut meeting = Meeting::of(dead, &Config::default());
+    let told = meeting.run(20_000);
+    assert_eq!(closed(&told.client), Some((ms(10_000), Code::Idle, false)));
     assert!(told.server.is_empty());
 }
 
 #[test]
 fn both_ends_are_told_of_the_end_though_most_of_its_copies_are_lost() {
     for lost in 0..3 {
-        let (mut road, mut told) = (road(1, &[lane(0.0)]), Told::default());
-        listen(&mut road, &mut told, 500);
-        let now = road.now();
-        road.client.close(now, Code::Done, "all \u{1b}[1mdelivered");
+        let mut meeting = Meeting::new();
+        drop(meeting.run(500));
         let mut seen = 0;
-        road.set_meddler(Box::new(move |_, end, _| {
+        meeting.net.set_meddler(move |_, end, _| {
             seen += usize::from(end == 0);
             end != 0 || seen > lost
-        }));
-        listen(&mut road, &mut told, 3000);
-        let (_, code, by_peer) = Told::closed(&told.server).expect("told");
+        });
+        let text = "all \u{1b}[1mdelivered";
+        meeting.net.client(|now, client| client.close(now, Code::Done, text));
+        drop(meeting.run(3000));
+        assert!(meeting.net.client(|_, client| client.is_closed()));
+        assert!(meeting.net.server(|_, server| server.is_idle()));
+        let told = meeting.run(3000);
+        let (_, code, by_peer) = closed(&told.server).expect("told");
         assert_eq!((code, by_peer), (Code::Done, true));
-        assert!(road.client.is_closed() && road.server.is_idle());
         let text = told.server.iter().find_map(|(_, event)| match event {
             Event::Closed { text, .. } => Some(text.as_str()),
             _ => None,
@@ -112,33 +129,45 @@ fn a_silent_connection_ends_after_its_idle_time_unless_it_is_kept_alive() {
     for (keep_alive, ends) in [(false, true), (true, false)] {
         let parameters = Parameters { idle_ms: 2000, ..Parameters::default() };
         let config = Config { keep_alive, parameters, ..Config::default() };
-        let (mut road, mut told) = (road_of(1, &[lane(0.0)], &config), Told::default());
-        listen(&mut road, &mut told, 20_000);
-        assert_eq!(Told::closed(&told.client).is_some(), ends);
-        assert_eq!(Told::closed(&told.server).is_some(), ends);
+        let mut meeting = Meeting::of(lane(0.0), &config);
+        let told = meeting.run(20_000);
+        assert_eq!(closed(&told.client).is_some(), ends);
+        assert_eq!(closed(&told.server).is_some(), ends);
     }
 }
 
 #[test]
 fn a_packet_of_another_version_is_answered_with_a_refusal_and_garbage_with_nothing() {
-    let (mut road, mut told) = (road(1, &[lane(0.0)]), Told::default());
+    let mut meeting = Meeting::new();
+    let answers = Arc::new(Mutex::new(Vec::new()));
+    let heard = answers.clone();
+    let [client, _] = nodes(0);
+    let listen = move |_, packet: &mut Packet, bytes: Option<&mut Vec<u8>>| {
+        if packet.dst.port == STRANGER {
+            heard.lock().expect("no panic").extend(bytes.cloned());
+        }
+        true
+    };
+    meeting.net.world.put_middlebox(client, Box::new(listen));
     let mut other = initial(7);
     other[4] = 9;
-    road.inject(0, 5, other);
+    meeting.net.inject(0, [(STRANGER, other)]);
     let mut rng = Rng::named(1, "test/garbage");
-    for len in 0..2000 {
-        road.inject(0, 5, (0..len).map(|_| rng.next_u64() as u8).collect());
-        road.inject(1, 5, (0..len).map(|_| rng.next_u64() as u8).collect());
+    for end in [0, 1] {
+        let garbage =
+            (0..2000).map(|len| (STRANGER, (0..len).map(|_| rng.next_u64() as u8).collect()));
+        meeting.net.inject(end, garbage);
     }
-    let mut buffer = [0; 2000];
-    let reply = road.server.poll_transmit(Time::ZERO, &mut buffer, 1).expect("a refusal");
-    let refused = Long::parse(&buffer[..reply.len]).expect("a long packet");
+    assert!(opened(&meeting.run(200).server).is_some());
+    let answers = answers.lock().expect("no panic");
+    let [refusal] = &answers[..] else { panic!("{} answers", answers.len()) };
+    let refused = Long::parse(refusal).expect("a long packet");
     let code = Code::Version as u8;
     assert_eq!((refused.destination, refused.body), (7, LongBody::Refuse { code, text: b"" }));
-    assert_eq!(road.server.poll_transmit(Time::ZERO, &mut buffer, 1), None);
-    listen(&mut road, &mut told, 200);
-    assert!(Told::opened(&told.server).is_some());
 }
+
+/// The port of a sender without a connection.
+const STRANGER: u16 = 5;
 
 /// An INITIAL without protection.
 fn initial(source: u64) -> Vec<u8> {
@@ -150,15 +179,13 @@ fn initial(source: u64) -> Vec<u8> {
 
 #[test]
 fn a_flood_of_greetings_takes_bounded_memory_and_honest_clients_still_come_in() {
-    let (mut road, mut told) = (road(1, &[lane(0.0)]), Told::default());
-    for n in 0..100_000_u64 {
-        road.inject(0, 1000 + (n % 50_000) as u16, initial(n + 1));
-    }
-    assert!(road.server.connections().count() <= 256);
-    listen(&mut road, &mut told, 1000);
-    let opened = Told::opened(&told.client).expect("open");
-    assert!(opened < ms(150), "one round trip more: {opened:?}");
-    listen(&mut road, &mut told, 12_000);
-    assert_eq!(road.server.connections().count(), 1, "the flood is forgotten");
-    assert!(told.client.contains(&(Time::ZERO, Event::Path { id: 0, state: PathState::Active })));
+    let mut meeting = Meeting::new();
+    meeting.net.inject(0, (0..100_000).map(|n| (1000 + (n % 50_000) as u16, initial(n + 1))));
+    assert!(meeting.net.server(|_, server| server.connections().count()) <= 256);
+    let at = opened(&meeting.run(1000).client).expect("open");
+    assert!(at < ms(150), "one round trip more: {at:?}");
+    let first = (Time::ZERO, Event::Path { id: 0, state: PathState::Active });
+    assert!(meeting.run(12_000).client.contains(&first));
+    let left = meeting.net.server(|_, server| server.connections().count());
+    assert_eq!(left, 1, "the flood is forgotten");
 }

@@ -3,7 +3,7 @@
 use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
 
-use crate::support::{Transfer, drive, lane, lane_of, medians, road, transfer};
+use crate::support::{Transfer, lane, lane_of, medians, transfer};
 
 /// Table of docs/rudp.md section 1: paths, loss, seconds.
 const BARS: [(usize, f64, f64); 8] = [
@@ -42,17 +42,16 @@ fn other_links() {
 /// Seconds of a transfer whose ends get no processor now and then: each `every_ms` on average, either of
 /// them, for up to `most_ms`.
 fn transfer_between_busy_hosts(seed: u64, loss: f64, every_ms: u32, most_ms: u32) -> f64 {
-    let mut road = road(seed, &[lane(loss)]);
-    let mut transfer = Transfer::default();
+    let mut transfer = Transfer::new(seed, &[lane(loss)]);
     let mut rng = Rng::named(seed, "busy");
     let mut at = Time::ZERO;
     loop {
         at += Span::from_secs_f64(rng.exponential(f64::from(every_ms)) / 1e3);
-        if drive(&mut road, &mut transfer, at) {
-            return transfer.done.expect("done").since(Time::ZERO).as_secs_f64();
+        if transfer.run(at) {
+            return transfer.finish(at);
         }
         let span = Span::from_secs_f64(rng.uniform() * f64::from(most_ms) / 1e3);
-        road.keep_busy(rng.below(2) as usize, span);
+        transfer.net.keep_busy(rng.below(2) as usize, at + span);
     }
 }
 

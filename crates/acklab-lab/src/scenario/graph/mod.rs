@@ -67,7 +67,7 @@ impl Graph {
         Box::leak(Box::new(Self { file, declaration, links }))
     }
 
-    /// The number of each flow over TCP in the file.
+    /// The number of each flow with a connection in the file.
     fn tcp_flows(&self) -> impl Iterator<Item = usize> {
         let flows = self.file.flows().iter().enumerate();
         flows
@@ -121,7 +121,7 @@ const NETWORK: Declaration = Declaration {
     name: network_file::SCENARIO,
     doc: "Nodes, links and flows as a file describes them; docs/network-file.md has the format. Packets \
           take the way of fewest links, and hosts take no time. Throughput, fairness and \
-          retransmissions are those of the flows over TCP; queue, drops and marks those of the link \
+          retransmissions are those of the flows over TCP and reliable UDP; queue, drops and marks those of the link \
           that is watched, in its direction.",
     metrics: &recorder::METRICS,
     main_metric: "throughput_bps",

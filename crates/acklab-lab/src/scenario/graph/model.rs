@@ -7,15 +7,15 @@ use acklab_core::time::Span;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel, ReplyingServer, RequestClient, Source};
 use acklab_sim::arrivals::{Arrivals, Pattern};
 use acklab_sim::peer::Datagrams;
-use acklab_sim::{End, Observer, World};
+use acklab_sim::{End, Observer, World, rudp};
 use acklab_tcp::Config;
 
 use crate::monitor::{WatchedFlow, WatchedLink};
-use crate::network_file::{Ends, Flow, NetworkFile, Traffic};
+use crate::network_file::{Ends, Flow, NetworkFile, Over, Traffic};
 use crate::scenario::CapturePoint;
 use crate::scenario::network::{Watched, WatchedSender};
 
-/// The link number `link`, and the senders of the flows over TCP in the order of the file. Of requests
+/// The link number `link`, and the senders of the flows with a connection in the order of the file. Of requests
 /// the side that answers is the sender.
 pub(super) fn watched(file: &NetworkFile, link: u32) -> Watched {
     let flows = (0..).zip(file.flows());
@@ -26,7 +26,7 @@ pub(super) fn watched(file: &NetworkFile, link: u32) -> Watched {
             addr: Addr { node, port: port(index) },
             name: name.clone(),
             wire_factor: wire_factor(ends),
-            mss: ends.payload(),
+            mss: ends.unit(),
         })
     });
     Watched {
@@ -63,7 +63,7 @@ pub(super) fn watched_flows(file: &NetworkFile) -> Vec<WatchedFlow> {
             Traffic::Requests(..) => "requests",
             Traffic::Datagrams(_) => "datagrams",
         };
-        let control = ends.map(|ends| format!(", {}", ends.from.congestion.name()));
+        let control = ends.map(|ends| format!(", {}", ends.control()));
         WatchedFlow {
             name: name.clone(),
             words: [format!("{from} → {to}"), format!("{what}{}", control.unwrap_or_default())],
@@ -117,32 +117,24 @@ fn open<O: Observer>(
     index: u16,
 ) {
     let stream = |name: &str| Rng::named(seed, &format!("flow/{index}/{name}"));
-    let mut draws = stream("ends");
-    let mut end = |addr, config: &Config, app: Box<dyn App>| End {
-        addr,
-        config: Config { ack_phase: draws.uniform(), ..config.clone() },
-        isn: Seq(draws.next_u64() as u32),
-        app,
-    };
     let arrivals = |pattern: &Pattern| {
         Arrivals::new(pattern.clone(), stream("arrivals"), flow.start, flow.stop)
     };
-    let reader = |bytes| Box::new(Reader::new(ReaderModel::Promptly, bytes));
-    let (client, server) = match &flow.traffic {
+    let reader = |bytes| -> Box<dyn App> { Box::new(Reader::new(ReaderModel::Promptly, bytes)) };
+    let (ends, client, server): (&Ends, Box<dyn App>, Box<dyn App>) = match &flow.traffic {
         Traffic::Bulk(ends, bytes) => {
             let bulk = bytes.map_or_else(Bulk::unlimited, |bytes| Bulk::new(bytes, u32::MAX));
-            let bulk = Box::new(bulk.until(flow.stop));
-            (end(from, &ends.from, bulk), end(to, &ends.to, reader(u32::MAX)))
+            (ends, Box::new(bulk.until(flow.stop)), reader(u32::MAX))
         }
         Traffic::Messages(ends, pattern, bytes) => {
             let source = Box::new(Source::new(arrivals(pattern)));
-            (end(from, &ends.from, source), end(to, &ends.to, reader(bytes.unwrap_or(u32::MAX))))
+            (ends, source, reader(bytes.unwrap_or(u32::MAX)))
         }
         Traffic::Requests(ends, pattern) => {
             // Clients may share a node, so that each tells the number of its flow in its place.
             let client = Box::new(RequestClient::new(*pattern, NodeId(index)));
             let server = Box::new(ReplyingServer::new(*pattern));
-            (end(from, &ends.from, client), end(to, &ends.to, server))
+            (ends, client, server)
         }
         Traffic::Datagrams(pattern) => {
             world.attach(to, Box::new(Datagrams::sink(to)));
@@ -150,7 +142,27 @@ fn open<O: Observer>(
             return;
         }
     };
-    world.connect_at(flow.start, client, server);
+    let mut draws = stream("ends");
+    match &ends.over {
+        Over::Tcp(configs) => {
+            let [client_config, server_config] = &**configs;
+            let mut end = |addr, config: &Config, app| End {
+                addr,
+                config: Config { ack_phase: draws.uniform(), ..config.clone() },
+                isn: Seq(draws.next_u64() as u32),
+                app,
+            };
+            let client = end(from, client_config, client);
+            world.connect_at(flow.start, client, end(to, server_config, server));
+        }
+        Over::Rudp(config) => {
+            let config = acklab_rudp::Config { seed: draws.next_u64(), ..(**config).clone() };
+            let end = |addr, app| rudp::End { addr, config: config.clone(), app };
+            let (client, server) = rudp::pair(flow.start, seed, end(from, client), end(to, server));
+            world.attach(to, Box::new(server));
+            world.attach(from, Box::new(client));
+        }
+    }
 }
 
 /// Each flow has a port of its own, the same at both ends.

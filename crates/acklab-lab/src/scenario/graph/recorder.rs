@@ -199,7 +199,7 @@ const OWN: [MetricDoc; 5] = [
     MetricDoc {
         name: "message_delay_ms",
         unit: "ms",
-        doc: "Of flows that write messages of one size over TCP: from the write of a message's first \
+        doc: "Of flows that write messages of one size over TCP or reliable UDP: from the write of a message's first \
               byte until the receiver has read its last. One sample per message.",
     },
     MetricDoc {

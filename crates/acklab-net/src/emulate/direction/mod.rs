@@ -141,7 +141,7 @@ impl Direction {
 fn words(packet: &Packet) -> [u64; 2] {
     match packet.body {
         Body::Datagram { words, .. } => words,
-        Body::Tcp(_) => [0; 2],
+        Body::Tcp(_) | Body::Stored { .. } => [0; 2],
     }
 }
 

@@ -13,16 +13,18 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use acklab_core::endpoint::Endpoint;
+use acklab_core::event::Sink;
 use acklab_core::packet::Ecn;
 use acklab_core::time::Time;
-use acklab_rudp::{Connection, Listener, PathAddrs, Transmit};
+use acklab_rudp::{Batch, Datagram, PathAddrs};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 
-use super::socket::{BUFFERS, Batch, Sent, Socket, SocketError};
+use super::socket::{self, BUFFERS, Sent, Socket, SocketError};
 
 /// Receives per socket, and trains sent, before the loop looks at everything else again: 4 MB and 1 MB.
 const RECEIVES: usize = 8;
@@ -32,55 +34,16 @@ const KEPT_FREED: usize = 8 << 20;
 /// As many sockets as there may be: paths at once (docs/rudp.md section 6), and `--listen`s.
 const SOCKETS: usize = 16;
 
-/// Bytes of one send: the largest IPv4 packet without its headers, however many datagrams it becomes.
-const LARGEST_TRAIN: usize = 65_535 - 20 - 8;
-
-/// What is driven: a connection, or a listener with its connections.
-pub trait Machine {
-    /// A datagram came; its bytes may be overwritten.
-    fn handle_datagram(&mut self, now: Time, from: PathAddrs, ecn: Ecn, datagram: &mut [u8]);
-    /// The time of [`Self::poll_timeout`] has come; at any other time nothing happens.
-    fn handle_timeout(&mut self, now: Time);
-    /// Puts up to `most` datagrams of one size into `buffer`; none: nothing may leave now.
-    fn poll_transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit>;
-    /// When it wants to be woken.
-    fn poll_timeout(&self) -> Option<Time>;
+/// What is driven: a connection, a listener with its connections, or whatever else keeps the core's contract
+/// with datagrams.
+pub trait Machine:
+    for<'a> Endpoint<Arrival<'a> = Datagram<'a>, Departure<'a> = Batch<'a>> + 'static
+{
 }
 
-impl Machine for Connection {
-    fn handle_datagram(&mut self, now: Time, from: PathAddrs, ecn: Ecn, datagram: &mut [u8]) {
-        self.handle_datagram(now, from, ecn, datagram);
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        self.handle_timeout(now);
-    }
-
-    fn poll_transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
-        self.poll_transmit(now, buffer, most)
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        self.poll_timeout()
-    }
-}
-
-impl Machine for Listener {
-    fn handle_datagram(&mut self, now: Time, from: PathAddrs, ecn: Ecn, datagram: &mut [u8]) {
-        self.handle_datagram(now, from, ecn, datagram);
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        self.handle_timeout(now);
-    }
-
-    fn poll_transmit(&mut self, now: Time, buffer: &mut [u8], most: usize) -> Option<Transmit> {
-        self.poll_transmit(now, buffer, most)
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        self.poll_timeout()
-    }
+impl<M> Machine for M where
+    M: for<'a> Endpoint<Arrival<'a> = Datagram<'a>, Departure<'a> = Batch<'a>> + 'static
+{
 }
 
 /// Who uses the machine.
@@ -163,10 +126,19 @@ pub struct Driver {
     sockets: Sockets,
     calls: Arc<EventFd>,
     began: Instant,
-    arrived: Batch,
-    train: Vec<u8>,
-    /// The train in `train` that a full socket has not taken yet.
-    held: Option<Transmit>,
+    arrived: socket::Batch,
+    /// What a full socket has not taken yet.
+    held: Held,
+    /// Nobody listens to the machine's events here.
+    sink: Sink,
+}
+
+/// The rest of a batch.
+#[derive(Debug, Default)]
+struct Held {
+    /// From where to where, their ECN field and their length; `None` where nothing is held.
+    train: Option<(PathAddrs, Ecn, usize)>,
+    bytes: Vec<u8>,
 }
 
 impl Driver {
@@ -177,9 +149,9 @@ impl Driver {
             sockets,
             calls: Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?),
             began: Instant::now(),
-            arrived: Batch::default(),
-            train: vec![0; LARGEST_TRAIN],
-            held: None,
+            arrived: socket::Batch::default(),
+            held: Held::default(),
+            sink: Sink::default(),
         })
     }
 
@@ -207,7 +179,7 @@ impl Driver {
             let mut busy = self.receive(machine, ready);
             let now = self.now();
             if machine.poll_timeout().is_some_and(|due| due <= now) {
-                machine.handle_timeout(now);
+                machine.handle_timeout(now, &mut self.sink);
             }
             if application.on_progress(now, machine, &mut self.sockets).is_break() {
                 while self.transmit(machine) {}
@@ -228,7 +200,8 @@ impl Driver {
             loop {
                 let now = Time::from_nanos(self.began.elapsed().as_nanos() as u64);
                 let filled = socket.receive(&mut self.arrived, |from, ecn, datagram| {
-                    machine.handle_datagram(now, from, ecn, datagram);
+                    let arrival = Datagram { addrs: from, ecn, bytes: datagram };
+                    machine.handle_packet(now, arrival, &mut self.sink);
                 });
                 left -= 1;
                 if filled < BUFFERS {
@@ -246,18 +219,22 @@ impl Driver {
     /// Sends what the machine wants to send; whether more waits.
     fn transmit(&mut self, machine: &mut impl Machine) -> bool {
         for _ in 0..TRAINS {
-            let next = self.held.take().or_else(|| {
-                let now = self.now();
-                // How much one call may carry is the same for all sockets until a device refuses.
-                let most = self.sockets.0.iter().map(Socket::segments).min().unwrap_or(1);
-                machine.poll_transmit(now, &mut self.train, most)
-            });
-            let Some(transmit) = next else { return false };
-            let Transmit { addrs, ecn, len, segment } = transmit;
+            let now = self.now();
+            let Held { train, bytes } = &mut self.held;
+            let held = train.take();
+            let batch = match held {
+                Some((addrs, ecn, segment)) => Batch { addrs, ecn, bytes, segment },
+                None => match machine.poll_transmit(now, &mut self.sink) {
+                    Some(batch) => batch,
+                    None => return false,
+                },
+            };
+            let Batch { addrs, ecn, segment, .. } = batch;
             // A path whose socket is gone loses what is sent on it.
             let Some(socket) = self.sockets.serving(addrs.local) else { continue };
-            if socket.send(addrs, ecn, &self.train[..len], segment) == Sent::Full {
-                self.held = Some(transmit);
+            if let Sent::Full(taken) = socket.send(addrs, ecn, batch.bytes, segment) {
+                let rest = batch.bytes[taken..].to_vec();
+                self.held = Held { train: Some((addrs, ecn, segment)), bytes: rest };
                 return false;
             }
         }
@@ -266,7 +243,7 @@ impl Driver {
 
     /// Waits until a socket has something, until `due`, or until called; the sockets that have.
     fn wait(&self, due: Option<Time>) -> io::Result<u32> {
-        let full = self.held.and_then(|held| self.sockets.serving(held.addrs.local));
+        let full = self.held.train.and_then(|(addrs, ..)| self.sockets.serving(addrs.local));
         let mut fds: [PollFd; SOCKETS + 1] =
             std::array::from_fn(|_| PollFd::new(self.calls.as_fd(), PollFlags::POLLIN));
         let count = self.sockets.0.len().min(SOCKETS);

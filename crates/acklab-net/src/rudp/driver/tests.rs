@@ -11,26 +11,35 @@ use super::*;
 #[derive(Default)]
 struct Post {
     outbox: VecDeque<(PathAddrs, Vec<u8>)>,
+    leaving: Vec<u8>,
     inbox: Vec<(PathAddrs, Vec<u8>)>,
     timer: Option<Time>,
     rang: Vec<Span>,
 }
 
-impl Machine for Post {
-    fn handle_datagram(&mut self, _now: Time, from: PathAddrs, _ecn: Ecn, datagram: &mut [u8]) {
-        self.inbox.push((from, datagram.to_vec()));
+impl Endpoint for Post {
+    type Arrival<'a> = Datagram<'a>;
+    type Departure<'a> = Batch<'a>;
+    type AppEvent = ();
+
+    fn handle_packet(&mut self, _now: Time, arrival: Datagram<'_>, _sink: &mut Sink) {
+        self.inbox.push((arrival.addrs, arrival.bytes.to_vec()));
     }
 
-    fn handle_timeout(&mut self, now: Time) {
+    fn handle_timeout(&mut self, now: Time, _sink: &mut Sink) {
         if let Some(due) = self.timer.take() {
             self.rang.push(now.since(due));
         }
     }
 
-    fn poll_transmit(&mut self, _now: Time, buffer: &mut [u8], _most: usize) -> Option<Transmit> {
-        let (addrs, bytes) = self.outbox.pop_front()?;
-        buffer[..bytes.len()].copy_from_slice(&bytes);
-        Some(Transmit { addrs, ecn: Ecn::NotEct, len: bytes.len(), segment: 1000 })
+    fn poll_transmit(&mut self, _now: Time, _sink: &mut Sink) -> Option<Batch<'_>> {
+        let addrs;
+        (addrs, self.leaving) = self.outbox.pop_front()?;
+        Some(Batch { addrs, ecn: Ecn::NotEct, bytes: &self.leaving, segment: 1000 })
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
     }
 
     fn poll_timeout(&self) -> Option<Time> {

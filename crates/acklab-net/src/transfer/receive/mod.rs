@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use acklab_core::endpoint::Endpoint as _;
 use acklab_core::time::Time;
 use acklab_rudp::protect::{PlainGreeter, ServerGreeter};
 use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};

@@ -1,7 +1,7 @@
 //! What a receiver and its sender say to each other, and where a sender's stream may go.
 
+use acklab_core::ranges::RangeSet;
 use acklab_core::time::Time;
-use acklab_rudp::ranges::RangeSet;
 
 use crate::transfer::inlet::Inlet;
 use crate::transfer::journal::FileId;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use acklab_rudp::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 

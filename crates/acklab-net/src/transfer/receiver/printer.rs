@@ -4,8 +4,8 @@
 //! Nothing is kept for another try, and what was written stands: a whole whose hash does not fit ends the
 //! transfer with an error.
 
+use acklab_core::ranges::RangeSet;
 use acklab_core::time::Time;
-use acklab_rudp::ranges::RangeSet;
 
 use super::destination::{Destination, Dialogue, NO_HELLO, Printed, ReceiveError, UNKNOWN};
 use crate::transfer::chunk::{CHUNK, ChunkHasher, Tree, Value, chunk_len, chunks};

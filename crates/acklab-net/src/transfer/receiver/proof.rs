@@ -8,7 +8,7 @@
 
 use std::io;
 
-use acklab_rudp::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 
 use super::incoming::Incoming;
 use crate::transfer::chunk::{Tree, Value};

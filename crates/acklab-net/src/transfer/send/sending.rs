@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use acklab_core::endpoint::Endpoint as _;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_rudp::protect::{ClientGreeter, Entropy, PlainGreeter};

@@ -1,6 +1,6 @@
 //! The file whose chunks are going: read, hashed and put into blocks piece by piece.
 
-use acklab_rudp::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 
 use crate::transfer::chunk::{CHUNK, ChunkHasher, Tree, Value, Values, chunk_len, chunks, zeros};
 use crate::transfer::record::Record;

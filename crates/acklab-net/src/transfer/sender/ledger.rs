@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use acklab_rudp::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 
 use super::current::Current;
 use crate::transfer::chunk::{CHUNK, chunk_len, chunks, outside};

@@ -10,7 +10,7 @@ use crate::transfer::chunk::{CHUNK, chunks};
 use crate::transfer::receiver::{Destination as _, Receiver};
 use crate::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
 use crate::transfer::store::Directory;
-use acklab_rudp::ranges::RangeSet;
+use acklab_core::ranges::RangeSet;
 
 fn greeting(version: u8, data: u64) -> Record {
     Record::Hello { version, asks: false, transfer: [1; 16], count: 1, bytes: 1, data }

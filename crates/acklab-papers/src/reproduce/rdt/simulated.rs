@@ -218,6 +218,8 @@ impl Source {
 }
 
 impl Endpoint for Source {
+    type Arrival<'a> = Packet;
+    type Departure<'a> = Packet;
     type AppEvent = Infallible;
 
     fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
@@ -255,6 +257,8 @@ struct Destination {
 }
 
 impl Endpoint for Destination {
+    type Arrival<'a> = Packet;
+    type Departure<'a> = Packet;
     type AppEvent = Infallible;
 
     fn handle_packet(&mut self, _now: Time, packet: Packet, _sink: &mut Sink) {
@@ -289,6 +293,8 @@ struct Router {
 }
 
 impl Endpoint for Router {
+    type Arrival<'a> = Packet;
+    type Departure<'a> = Packet;
     type AppEvent = Infallible;
 
     fn handle_packet(&mut self, now: Time, packet: Packet, _sink: &mut Sink) {

@@ -5,16 +5,18 @@
 //! names none, and the course's protocol never comes near one. The bytes are sent and compared; packets
 //! carry a checksum in place of their seal, which is as long.
 
-use std::ops::ControlFlow;
-
+use acklab_core::endpoint::Endpoint as _;
+use acklab_core::event::{Event as Told, Interest, Sink};
 use acklab_core::link::LinkConfig;
+use acklab_core::packet::{Addr, NodeId, Packet};
 use acklab_core::queue::{Discipline, Limit};
 use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_rudp::protect::PlainGreeter;
-use acklab_rudp::{Config, Connection, ContentEvent, Event, Limits, Listener};
-use acklab_sim::road::{Road, path};
+use acklab_rudp::{Config, Connection, ContentEvent, Event, Limits, Listener, PathAddrs};
+use acklab_sim::rudp::{Host, User};
+use acklab_sim::{Observer, Topology, World};
 use acklab_stats::{MeanInterval, quantile_of_sorted};
 
 use super::experiment::repeated;
@@ -96,68 +98,106 @@ pub fn link(network: &Network) -> LinkConfig {
 
 fn transfer(row: Row, size: usize, seed: u64) -> Option<Transfer> {
     let link = link(&Network::new(row.loss));
-    let lanes = vec![(link.clone(), link); row.paths];
+    let mut topology = Topology::default();
+    let [mut sources, mut destinations] = [Vec::new(), Vec::new()];
+    for _ in 0..row.paths {
+        let [source, destination] = [topology.node(), topology.node()];
+        topology.duplex(source, destination, &link);
+        sources.push(Addr { node: source, port: PORT });
+        destinations.push(Addr { node: destination, port: PORT });
+    }
+    let mut world = World::new(&topology, seed, Interest::NONE, Wire::default());
+    for source in &sources {
+        world.tap(source.node);
+    }
     let config = Config { seed, ..Config::default() };
-    let paths: Vec<_> = (0..row.paths).map(|lane| path(lane as u8)).collect();
-    let entropy = Box::new(Rng::named(seed, "rdt/client"));
-    let greeter = Box::new(PlainGreeter);
-    let client = Connection::connect(Time::ZERO, config.clone(), entropy, greeter, &paths);
     let entropy = move || Box::new(Rng::named(seed, "rdt/server")) as _;
     let greeter = Box::new(PlainGreeter);
-    let server = Listener::new(Time::ZERO, config, entropy, greeter, Limits::default());
-    let mut road = Road::new(seed, client, server, &lanes);
-    let mut file = File { size, stream: None, written: 0, received: 0, done: None, whole: true };
-    let mut progress = |now, client: &mut Connection, server: &mut Listener| {
-        file.receive(now, server);
-        file.send(now, client)
+    let server = Listener::new(Time::ZERO, config.clone(), entropy, greeter, Limits::default());
+    let incoming = Incoming { received: 0, whole: true };
+    let server = world.attach_at(&destinations, Box::new(Host::new(server, incoming)));
+    let ends = sources.iter().zip(&destinations);
+    let paths: Vec<_> = ends
+        .map(|(local, remote)| PathAddrs { local: (*local).into(), remote: (*remote).into() })
+        .collect();
+    let entropy = Box::new(Rng::named(seed, "rdt/client"));
+    let greeter = Box::new(PlainGreeter);
+    let client = Connection::connect(Time::ZERO, config, entropy, greeter, &paths);
+    let outgoing = Outgoing { size, stream: None, written: 0, done: None };
+    let client = world.attach_at(&sources, Box::new(Host::new(client, outgoing)));
+    let done = loop {
+        if let Some(done) = world.peer::<Host<Connection, Outgoing>>(client)?.user.done {
+            break done;
+        }
+        world.next_time().filter(|at| *at <= LIMIT)?;
+        world.step();
     };
-    let ended = road.run(LIMIT, &mut progress);
-    let whole = ended && file.whole && file.received == size;
-    let transfer =
-        |done: Time| Transfer { seconds: done.as_secs_f64(), wire_bytes: road.wire_bytes()[0] };
-    file.done.filter(|_| whole).map(transfer)
+    let arrived = &world.peer::<Host<Listener, Incoming>>(server)?.user;
+    let wire_bytes = world.observer().bytes;
+    (arrived.whole && arrived.received == size)
+        .then(|| Transfer { seconds: done.as_secs_f64(), wire_bytes })
 }
 
-/// A file on its way.
-struct File {
+/// Counts what leaves the source.
+#[derive(Default)]
+struct Wire {
+    bytes: u64,
+}
+
+impl Observer for Wire {
+    fn on_event(&mut self, _event: &Told) {}
+
+    fn on_packet(&mut self, _now: Time, node: NodeId, packet: &Packet) {
+        if packet.src.node == node {
+            self.bytes += u64::from(packet.size());
+        }
+    }
+}
+
+/// A file at its source.
+struct Outgoing {
     size: usize,
     stream: Option<u64>,
     written: usize,
-    received: usize,
+    /// When all of it was known to have arrived.
     done: Option<Time>,
-    /// Every byte so far was the right one.
-    whole: bool,
 }
 
-impl File {
-    fn send(&mut self, now: Time, client: &mut Connection) -> ControlFlow<()> {
+impl User<Connection> for Outgoing {
+    fn on_progress(&mut self, now: Time, client: &mut Connection, _sink: &mut Sink) {
         while let Some(event) = client.poll_event() {
             if let Event::Content(ContentEvent::StreamDelivered { .. }) = event {
                 self.done = Some(now);
             }
         }
-        if self.done.is_some() {
-            return ControlFlow::Break(());
+        if self.done.is_some() || !client.is_open() {
+            return;
         }
-        if client.is_open() {
-            let content = client.content();
-            if self.stream.is_none() {
-                self.stream = content.open_stream(now, false);
-            }
-            let Some(stream) = self.stream else { return ControlFlow::Continue(()) };
-            while self.written < self.size && content.room(stream) > 0 {
-                let end = (self.written + BLOCK).min(self.size);
-                content.write(stream, (self.written..end).map(byte).collect());
-                self.written = end;
-                if end == self.size {
-                    content.finish(stream);
-                }
+        let content = client.content();
+        if self.stream.is_none() {
+            self.stream = content.open_stream(now, false);
+        }
+        let Some(stream) = self.stream else { return };
+        while self.written < self.size && content.room(stream) > 0 {
+            let end = (self.written + BLOCK).min(self.size);
+            content.write(stream, (self.written..end).map(byte).collect());
+            self.written = end;
+            if end == self.size {
+                content.finish(stream);
             }
         }
-        ControlFlow::Continue(())
     }
+}
 
-    fn receive(&mut self, now: Time, server: &mut Listener) {
+/// A file at its destination.
+struct Incoming {
+    received: usize,
+    /// Every byte so far was the right one.
+    whole: bool,
+}
+
+impl User<Listener> for Incoming {
+    fn on_progress(&mut self, now: Time, server: &mut Listener, _sink: &mut Sink) {
         while let Some((handle, event)) = server.poll_event() {
             let Event::Content(ContentEvent::Readable { stream }) = event else { continue };
             let Some(connection) = server.connection(handle) else { continue };
@@ -175,6 +215,8 @@ pub fn byte(offset: usize) -> u8 {
     (offset.wrapping_mul(0x9e37_79b1) >> 13) as u8
 }
 
+/// Both ends' port.
+const PORT: u16 = 7000;
 /// Bytes written at a time.
 const BLOCK: usize = 256 << 10;
 /// A transfer that takes longer has failed.

@@ -2,23 +2,27 @@
 //! put into it: the same parcels, as they come or one at a time.
 //!
 //! It runs whole, handshake included, with its bytes. Its hosts take no time, so the protocol of 1997
-//! stands beside it with `host=0`. Ethernet's framing is taken off the rate, because the road's links
-//! count IP packets. What the protocol calls its round trip has the peer's reported ACK delay taken off, so
+//! stands beside it with `host=0`. Ethernet's framing is taken off the rate, because links count IP
+//! packets. What the protocol calls its round trip has the peer's reported ACK delay taken off, so
 //! a timer at the receiver does not show in it; it shows in the rate.
-
-use std::ops::ControlFlow;
 
 use acklab_core::ack::tick::{self, Tick};
 use acklab_core::ack::{AckPolicy, DataSample, Decision, Factory, Profile};
+use acklab_core::endpoint::Endpoint as _;
+use acklab_core::event::{Interest, Sink};
 use acklab_core::link::LinkConfig;
+use acklab_core::packet::Addr;
 use acklab_core::queue::{Discipline, Limit};
 use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_rudp::protect::PlainGreeter;
 use acklab_rudp::wire as rudp;
-use acklab_rudp::{Config, Connection, ContentEvent, DEFAULT_PRIORITY, Event, Limits, Listener};
-use acklab_sim::road::{Ends, Road, path};
+use acklab_rudp::{
+    Config, Connection, ContentEvent, DEFAULT_PRIORITY, Event, Limits, Listener, PathAddrs,
+};
+use acklab_sim::rudp::{Host, User};
+use acklab_sim::{Topology, World};
 
 use super::experiment::{self, Log};
 use super::parameters::Set;
@@ -104,21 +108,21 @@ fn ends_at_once() -> Profile {
 }
 
 /// One connection over the wire until the sender is done or the run is cut off.
-fn carry(
-    settings: &Settings,
-    ack: Option<Profile>,
-    mut sender: Sender,
-    cut: Span,
-    seed: u64,
-) -> Log {
+fn carry(settings: &Settings, ack: Option<Profile>, sender: Sender, cut: Span, seed: u64) -> Log {
+    let Set { delay, loss, .. } = settings.read();
+    let rate = BitRate::from_bps(UNFRAMED_BPS).unwrap_or(BitRate::INFINITE);
+    let link = LinkConfig::new(rate, delay)
+        .with_queue(Discipline::drop_tail(Limit::packets(INTERFACE_QUEUE)))
+        .with_loss(loss);
+    let mut topology = Topology::default();
+    let [local, remote] = [topology.node(), topology.node()].map(|node| Addr { node, port: PORT });
+    topology.duplex(local.node, remote.node, &link);
+    let mut world = World::new(&topology, seed, Interest::NONE, ());
     let config = Config { ack, seed, ..Config::default() };
-    let entropy = Box::new(Rng::named(seed, "xudp/today/client"));
-    let greeter = Box::new(PlainGreeter);
-    let client = Connection::connect(Time::ZERO, config.clone(), entropy, greeter, &[path(0)]);
     let mut connections = 0;
     let server = Listener::new(
         Time::ZERO,
-        config,
+        config.clone(),
         move || {
             connections += 1;
             Box::new(Rng::named(seed + connections, "xudp/today/server"))
@@ -126,17 +130,30 @@ fn carry(
         Box::new(PlainGreeter),
         Limits::default(),
     );
-    let Set { delay, loss, .. } = settings.read();
-    let rate = BitRate::from_bps(UNFRAMED_BPS).unwrap_or(BitRate::INFINITE);
-    let link = LinkConfig::new(rate, delay)
-        .with_queue(Discipline::drop_tail(Limit::packets(INTERFACE_QUEUE)))
-        .with_loss(loss);
-    let mut road = Road::new(seed, client, server, &[(link.clone(), link)]);
-    road.run(Time::ZERO + cut, &mut sender);
-    sender.log
+    let entropy = Box::new(Rng::named(seed, "xudp/today/client"));
+    let greeter = Box::new(PlainGreeter);
+    let path = PathAddrs { local: local.into(), remote: remote.into() };
+    let client = Connection::connect(Time::ZERO, config, entropy, greeter, &[path]);
+    let taker = Taker { application: sender.application.clone(), received: Vec::new() };
+    let server = world.attach(remote, Box::new(Host::new(server, taker)));
+    let client = world.attach(local, Box::new(Host::new(client, sender)));
+    let end = Time::ZERO + cut;
+    let is_over = |world: &World<()>| {
+        let sender = world.peer::<Host<Connection, Sender>>(client);
+        sender.is_none_or(|host| host.user.log.finished.is_some())
+    };
+    while !is_over(&world) && world.next_time().is_some_and(|at| at <= end) {
+        world.step();
+    }
+    let log =
+        |host: &mut Host<Connection, Sender>, _, _: &mut Sink| std::mem::take(&mut host.user.log);
+    let received =
+        |host: &mut Host<Listener, Taker>, _, _: &mut Sink| std::mem::take(&mut host.user.received);
+    let received = world.with_peer(server, received).unwrap_or_default();
+    Log { received, ..world.with_peer(client, log).unwrap_or_default() }
 }
 
-/// The program at both ends.
+/// The program at the sending end.
 struct Sender {
     application: Application,
     /// Parcels that may be under way.
@@ -194,16 +211,30 @@ impl Sender {
     }
 }
 
-impl Ends for Sender {
-    fn on_progress(
-        &mut self,
-        now: Time,
-        client: &mut Connection,
-        server: &mut Listener,
-    ) -> ControlFlow<()> {
+impl User<Connection> for Sender {
+    fn on_progress(&mut self, now: Time, client: &mut Connection, _sink: &mut Sink) {
         self.now = now;
         self.observe(client);
         self.hand_over(client);
+        if self.application.parcel(self.next).is_none() && self.over == self.next {
+            self.log.finished.get_or_insert((now, 0));
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let (at, _) = self.application.parcel(self.next)?;
+        Some(at).filter(|at| *at > self.now)
+    }
+}
+
+/// The program at the receiving end.
+struct Taker {
+    application: Application,
+    received: Vec<(Time, u64)>,
+}
+
+impl User<Listener> for Taker {
+    fn on_progress(&mut self, now: Time, server: &mut Listener, _sink: &mut Sink) {
         while let Some((handle, event)) = server.poll_event() {
             let Event::Content(ContentEvent::Parcel { .. }) = event else { continue };
             let Some(connection) = server.connection(handle) else { continue };
@@ -211,20 +242,10 @@ impl Ends for Sender {
                 // A parcel counts only if it is the one that was sent.
                 let sent = self.application.parcel(id).map_or(0, |(_, parcel)| parcel.bytes);
                 if bytes.len() == sent as usize && bytes.iter().all(|byte| *byte == id as u8) {
-                    self.log.received.push((now, id));
+                    self.received.push((now, id));
                 }
             }
         }
-        if self.application.parcel(self.next).is_none() && self.over == self.next {
-            self.log.finished = Some((now, 0));
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        let (at, _) = self.application.parcel(self.next)?;
-        Some(at).filter(|at| *at > self.now)
     }
 }
 
@@ -235,6 +256,8 @@ fn note(values: &mut Vec<(Time, f64)>, now: Time, value: f64) {
     }
 }
 
+/// Both ends' port.
+const PORT: u16 = 7000;
 /// 10 Mbit/s less the framing of full frames: 1500 bytes of 1538 (IEEE 802.3 clause 3).
 const UNFRAMED_BPS: u64 = 10_000_000 * 1500 / 1538;
 /// Packets that wait for the interface: BSD's `ifq_maxlen`.

@@ -191,7 +191,7 @@ impl Observer for Watch<'_> {
                         self.hash.word(u64::from(segment.seq.0));
                         self.drops += 1;
                     }
-                    Body::Datagram { .. } => self.control_drops += 1,
+                    Body::Datagram { .. } | Body::Stored { .. } => self.control_drops += 1,
                 }
             }
             EventKind::App { value, .. } => self.control_delay_ms.push(value),

@@ -192,6 +192,8 @@ impl Server {
 }
 
 impl Endpoint for Server {
+    type Arrival<'a> = Datagram;
+    type Departure<'a> = Datagram;
     type AppEvent = Infallible;
 
     fn handle_packet(&mut self, now: Time, packet: Datagram, sink: &mut Sink) {

@@ -156,15 +156,6 @@ impl RangeSet {
         self.total -= known - kept;
         known - kept
     }
-
-    /// Drops the lowest ranges until there are at most `most`.
-    pub fn keep_highest(&mut self, most: usize) {
-        while self.ranges.len() > most {
-            if let Some(range) = self.ranges.pop_front() {
-                self.total -= range.end - range.start;
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -211,16 +202,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn the_highest_ranges_are_kept() {
-        let mut ranges = RangeSet::new();
-        for start in 0..10 {
-            ranges.insert(3 * start..3 * start + 2);
-        }
-        ranges.keep_highest(2);
-        assert_eq!(ranges.iter().collect::<Vec<_>>(), [24..26, 27..29]);
-        assert_eq!(ranges.total(), 4);
     }
 }

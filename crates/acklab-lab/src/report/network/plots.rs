@@ -2,11 +2,11 @@
 
 use acklab_stats::Ecdf;
 
-use super::network::{Network, bits_unit, rate_bps};
-use super::page::Block;
-use super::plot::{Cdf, CdfSeries, LineSeries, Lines};
-use super::table::{Unit, measure};
+use super::tables::{Network, bits_unit, rate_bps};
 use crate::monitor::{FlowRecord, LinkRecord, MOST_DRAWN, Points};
+use crate::report::page::Block;
+use crate::report::plot::{Cdf, CdfSeries, LineSeries, Lines};
+use crate::report::table::{Unit, measure};
 
 /// What is drawn of a flow.
 type Course = fn(&FlowRecord) -> &Points;
@@ -101,7 +101,7 @@ fn of_link(link: &LinkRecord) -> Vec<Block> {
             "packets per second",
             0,
             happened.iter().map(|(name, _, rates)| ((*name).to_owned(), (*rates).clone())),
-            caption("What the queue does to packets", rates),
+            caption("Packets that the queue dropped or marked", rates),
         ));
     }
     blocks

@@ -1,15 +1,14 @@
-//! The report of a network: every flow and every watched link over time, in distribution and in numbers.
+//! What a closer look at a network measured, as tables and a headline.
 //!
 //! The tables are data once: the page, JSON and the terminal are made from the same columns.
 
 use acklab_core::units::BitRate;
 use acklab_stats::{Ecdf, MeanInterval};
 
-use super::network_plots::{distributions, over_time};
-use super::page::{Page, Section, Verdict};
-use super::table::{Cell, Column, Table, Unit, measure};
 use crate::measured::Metrics;
 use crate::monitor::{FlowRecord, LinkRecord, NetworkRecord};
+use crate::report::page::Verdict;
+use crate::report::table::{Cell, Column, Table, Unit, measure};
 
 /// What a closer look at a network saw, with what else was measured.
 #[derive(Clone, Debug)]
@@ -20,42 +19,6 @@ pub struct Network<'a> {
     pub metrics: &'a Metrics,
     /// Metrics of each flow, in the record's order, pooled.
     pub flows: Vec<&'a Metrics>,
-}
-
-/// A network's report, ready to be told.
-#[derive(Clone, Debug)]
-pub struct NetworkReport<'a> {
-    /// The heading.
-    pub title: String,
-    /// What the network is, in one line.
-    pub summary: String,
-    /// What was measured.
-    pub network: Network<'a>,
-    /// Keys of glossary entries.
-    pub terms: Vec<&'static str>,
-    /// Command, version, seed and the like, as (name, value).
-    pub conditions: Vec<(String, String)>,
-}
-
-impl NetworkReport<'_> {
-    /// The report as a page.
-    pub fn page(&self) -> Page {
-        let network = &self.network;
-        let mut numbers = vec![network.flow_table().into(), network.link_table().into()];
-        numbers.extend(network.delay_table().map(Into::into));
-        Page {
-            title: self.title.clone(),
-            subject: self.summary.clone(),
-            verdict: network.verdict(),
-            sections: vec![
-                Section::new("Flows and links", numbers),
-                Section::new("Over time", over_time(network)),
-                Section::new("Distributions", distributions(network)),
-            ],
-            terms: self.terms.clone(),
-            conditions: self.conditions.clone(),
-        }
-    }
 }
 
 impl Network<'_> {
@@ -192,7 +155,7 @@ impl Network<'_> {
     }
 
     /// Delays of messages, exchanges and datagrams, where flows have them.
-    fn delay_table(&self) -> Option<Table> {
+    pub(super) fn delay_table(&self) -> Option<Table> {
         let rows: Vec<_> = self.delays().collect();
         let column = |name, of: fn(&Ecdf) -> f64| {
             Column::number(name, "ms").over(&rows, move |(.., delays)| of(delays))
@@ -224,7 +187,7 @@ impl Network<'_> {
         8.0 * link.carried_bytes as f64 / self.record.seconds()
     }
 
-    fn verdict(&self) -> Verdict {
+    pub(super) fn verdict(&self) -> Verdict {
         let jain = self.jain().map(|jain| format!(", Jain {jain:.3}"));
         let first = self.record.links.first();
         let headline =
@@ -233,7 +196,7 @@ impl Network<'_> {
         let others = self.record.links.iter().skip(1).map(|link| self.carried(link));
         let others: Vec<_> = others.collect();
         if !others.is_empty() {
-            explanation.push(format!("{}.", others.join("; ")));
+            explanation.push(format!("Beside it, {}.", others.join("; ")));
         }
         explanation.extend(first.and_then(|link| self.queue_words(link)));
         explanation.extend(self.extremes());
