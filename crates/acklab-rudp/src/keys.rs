@@ -89,15 +89,25 @@ impl Keys {
             self.protection.forget_previous();
         }
         let (header, body) = packet.split_at_mut(SHORT_HEADER);
-        let phase = if bit == self.receiving {
-            Phase::Current
-        } else if newest && self.previous_until.is_none() {
-            Phase::Next
-        } else {
-            Phase::Previous
-        };
-        let opened = self.protection.open(phase, path, number, header, body);
-        if opened && phase == Phase::Next {
+        let mut open =
+            |phase, body: &mut [u8]| self.protection.open(phase, path, number, header, body);
+        if bit == self.receiving {
+            return open(Phase::Current, body);
+        }
+        if !newest {
+            return open(Phase::Previous, body);
+        }
+        // The newest of its path can be of either: another path may have brought the present key, or the peer
+        // may have changed its key again, because it waits by its own PTO and not by ours.
+        if self.previous_until.is_some() {
+            let copy = body.to_vec();
+            if open(Phase::Previous, body) {
+                return true;
+            }
+            body.copy_from_slice(&copy);
+        }
+        let opened = open(Phase::Next, body);
+        if opened {
             self.protection.update_receiving();
             self.receiving = bit;
             self.previous_until = Some(now + keep);
@@ -109,5 +119,38 @@ impl Keys {
 impl std::fmt::Debug for Keys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Keys").field("sent", &self.sent).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protect::Unprotected;
+
+    #[test]
+    fn a_key_that_changes_while_the_one_before_the_last_is_kept_is_followed() {
+        let keys = || Keys::new(Time::ZERO, Box::new(Unprotected::default()));
+        let (mut sender, mut receiver) = (keys(), keys());
+        let packet = |sender: &mut Keys, path, number| {
+            let mut packet = vec![7; SHORT_HEADER + 100 + TAG];
+            sender.seal(path, number, &mut packet);
+            let keep = Span::from_secs(30);
+            (Sealed { path, number, phase: sender.phase_bit(), newest: true, keep }, packet)
+        };
+        let mut opens = |(sealed, mut packet): (Sealed, Vec<u8>)| {
+            receiver.open(Time::ZERO, &sealed, &mut packet)
+                && packet[SHORT_HEADER..SHORT_HEADER + 100] == [7; 100]
+        };
+        let late = packet(&mut sender, 1, 0);
+        for number in 0..5 {
+            assert!(opens(packet(&mut sender, 0, number)), "packet {number}");
+            sender.update(Time::ZERO);
+        }
+        assert!(!opens(late), "its key was dropped long ago");
+        assert!(opens(packet(&mut sender, 0, 5)));
+        let late = packet(&mut sender, 1, 1);
+        sender.update(Time::ZERO);
+        assert!(opens(packet(&mut sender, 0, 6)));
+        assert!(opens(late), "the newest of its path, under the key before");
     }
 }

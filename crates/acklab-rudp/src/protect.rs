@@ -158,14 +158,19 @@ impl Protection for Unprotected {
         header: &[u8],
         body: &mut [u8],
     ) -> bool {
-        let Some((content, tag)) = body.split_last_chunk::<TAG>() else { return false };
+        let Some((content, tag)) = body.split_last_chunk_mut::<TAG>() else { return false };
         let key = match phase {
             Phase::Previous if !self.previous => return false,
             Phase::Previous => self.receiving - 1,
             Phase::Current => self.receiving,
             Phase::Next => self.receiving + 1,
         };
-        *tag == checksum((key, path), number, header, content)
+        let opened = *tag == checksum((key, path), number, header, content);
+        if !opened {
+            // As a cipher does, so that no caller relies on it.
+            content.fill(0);
+        }
+        opened
     }
 
     fn update_sending(&mut self) {

@@ -17,12 +17,21 @@ proptest! {
     ) {
         attack_peers(&bytes);
     }
+}
 
-    #[test]
-    fn honest_ends_lose_nothing_over_a_hostile_network_and_the_same_input_gives_the_same_output(
-        bytes in proptest::collection::vec(any::<u8>(), 0..1000)
-    ) {
-        prop_assert_eq!(attack_network(&bytes, ONE_KEY), attack_network(&bytes, ONE_KEY));
+#[test]
+fn honest_ends_lose_nothing_over_a_hostile_network_and_the_same_input_gives_the_same_output() {
+    for seed in 0..500 {
+        let script = script(seed);
+        assert_eq!(attack_network(&script, ONE_KEY), attack_network(&script, ONE_KEY), "{seed}");
+    }
+}
+
+#[test]
+#[ignore = "open: after about 1 in 2000 scripts only probes leave, 2 s apart, for over half a minute"]
+fn no_script_stalls_a_transfer_after_the_network_relents() {
+    for seed in [51_020, 51_898] {
+        attack_network(&script(seed), ONE_KEY);
     }
 }
 
@@ -33,7 +42,6 @@ fn a_path_that_ten_unanswered_packets_prove_silent_is_judged_in_the_turn_in_whic
 }
 
 #[test]
-#[ignore = "open: 4 of 200 such transfers stall for half a minute when keys change every 50 packets"]
 fn keys_that_change_every_fifty_packets_stall_no_transfer() {
     for seed in 0..200 {
         attack_network(&script(seed), 50);

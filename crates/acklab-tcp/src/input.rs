@@ -184,6 +184,7 @@ impl Arrival<'_> {
     }
 
     /// Timestamp, mark, payload and FIN.
+    #[inline]
     fn take_payload(&mut self) {
         let (now, segment) = (self.now, self.segment);
         self.rx.take_timestamp(now, segment);

@@ -42,8 +42,8 @@ impl CongestionControl for Patient {
     }
 }
 
-/// Sends 20 segments of 1000 bytes, the n-th transmission with the fate that `fates` has for n.
-fn run(sack: bool, fates: Vec<(usize, Fate)>) -> (Pair, Vec<u32>) {
+/// An open connection, of which A's n-th segment with data has the fate that `fates` has for n.
+fn start(sack: bool, fates: Vec<(usize, Fate)>) -> (Pair, Arc<Mutex<Vec<u32>>>) {
     let patient = Patient::default();
     let times = Arc::clone(&patient.times);
     let congestion = Algorithm::Custom(Factory::new(move |_| Box::new(patient.clone())));
@@ -61,6 +61,12 @@ fn run(sack: bool, fates: Vec<(usize, Fate)>) -> (Pair, Vec<u32>) {
         fates.iter().find(|fate| fate.0 == count - 1).map_or(Fate::Arrive, |fate| fate.1)
     });
     pair.log.clear();
+    (pair, times)
+}
+
+/// Sends 20 segments of 1000 bytes over it.
+fn run(sack: bool, fates: Vec<(usize, Fate)>) -> (Pair, Vec<u32>) {
+    let (mut pair, times) = start(sack, fates);
     pair.a.write(pair.time, 20_000);
     pair.run(Span::from_secs(5));
     assert_eq!(pair.b.total_read(), 20_000, "sack {sack}");
@@ -122,6 +128,26 @@ fn another_loss_of_the_same_window_is_still_repaired_by_fast_retransmit() {
 fn a_copy_that_is_lost_after_all_is_left_to_the_time_out() {
     let (pair, _) = run(true, vec![(2, Fate::Return), (20, Fate::Lose), (13, Fate::Lose)]);
     assert!(losses(&pair).contains(&true), "{:?}", losses(&pair));
+}
+
+#[test]
+fn a_return_waits_no_longer_when_an_earlier_one_is_acknowledged_before_it_goes() {
+    for sack in [false, true] {
+        // The third segment is late and goes again at 20 ms; that copy comes back at 40 and waits until 70,
+        // but the late one is acknowledged at 45. What left at 23 comes back at 43 and waits until 73.
+        let late = Fate::Delay(Span::from_millis(25));
+        let (mut pair, times) =
+            start(sack, vec![(2, late), (12, Fate::Return), (13, Fate::Return)]);
+        pair.a.write(pair.time, 12_000);
+        pair.run(Span::from_millis(23));
+        pair.a.write(pair.time, 1000);
+        pair.run(Span::from_secs(5));
+        assert_eq!(pair.b.total_read(), 13_000, "sack {sack}");
+        assert_eq!(times.lock().expect("one thread").as_slice(), [1, 1], "sack {sack}");
+        assert_eq!(departures(&pair, 2), [0, 20], "sack {sack}");
+        assert_eq!(departures(&pair, 12), [23, 73], "sack {sack}");
+        assert_eq!(losses(&pair), [false], "sack {sack}");
+    }
 }
 
 #[test]

@@ -120,6 +120,15 @@ impl ReceiveBuffer {
 
     /// A segment's `len` bytes from `start` on arrived.
     pub(super) fn take_in(&mut self, start: i64, len: u32) -> Arrival {
+        let end = self.nxt + u64::from(len);
+        if start == self.nxt as i64
+            && end <= self.edge
+            && self.ranges.is_empty()
+            && self.fin.is_none()
+        {
+            self.nxt = end;
+            return Arrival { advanced: len.into(), ..Arrival::default() };
+        }
         let limit = self.fin.map_or(i64::MAX, |fin| fin as i64);
         let (from, to) = (start.max(self.nxt as i64), (start + i64::from(len)).min(limit));
         let arrival = self.insert(from as u64, to.max(from) as u64);

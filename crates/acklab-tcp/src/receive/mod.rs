@@ -197,7 +197,9 @@ impl Receiver {
         timing: Timing,
     ) -> Heard {
         let start = self.buffer.offset(segment.seq);
-        self.take_mark(mark, segment);
+        if self.terms.ecn && segment.payload_len > 0 {
+            self.take_mark(mark, segment);
+        }
         let readable = self.take_payload(now, start, segment, timing);
         if segment.flags.has(Flags::FIN) && !self.buffer.is_finished() {
             self.buffer.note_fin(start + i64::from(segment.payload_len));
@@ -211,9 +213,6 @@ impl Receiver {
 
     /// A segment with data arrived, marked or not.
     fn take_mark(&mut self, mark: Ecn, segment: &TcpRepr) {
-        if !self.terms.ecn || segment.payload_len == 0 {
-            return;
-        }
         let marked = mark == Ecn::Ce;
         match self.feedback {
             EcnFeedback::PerWindow => {

@@ -397,7 +397,6 @@ impl Sender {
         let wait = self.congestion.on_returned(now, &ReturnedSample { in_flight, times, srtt });
         self.queue.postpone(start, now + wait);
         self.timers.set(Timer::Retransmit, now + wait + self.rto.rto());
-        self.arm_returned(now);
         self.tell_congestion(now, sink);
         true
     }
@@ -459,6 +458,7 @@ impl Sender {
         self.timers.set(Timer::Retransmit, now + self.rto.rto());
     }
 
+    /// What came back and is due, but may not leave yet, is left to pacing.
     fn arm_returned(&mut self, now: Time) {
         match self.queue.earliest_return().filter(|&at| at > now) {
             Some(at) => self.timers.set(Timer::Returned, at),

@@ -134,9 +134,7 @@ impl Sender {
         let mss = self.terms.full_segment(sack_blocks);
         if let Some((start, end)) = self.queue.next_returned(now) {
             let again = Again::returned(start, end.min(start + u64::from(mss)));
-            let stretch = self.resend_if_room(now, again)?;
-            self.arm_returned(now);
-            return Some(stretch);
+            return self.resend_if_room(now, again);
         }
         if let Some(lost) = self.recovery.next_lost(mss, &self.queue) {
             return self.resend_if_room(now, lost);
@@ -483,16 +481,17 @@ impl Sender {
         let recovering = self.recovery.phase() == Phase::Fast;
         let lost = self.recovery.on_timeout(again, &mut self.queue);
         self.queue.forget_returns();
-        self.timers.stop(Timer::Returned);
         self.on_reduction();
         self.congestion.on_rto(now, &RtoSample { in_flight, again, recovering }, lost);
         sink.record(now, EventKind::Loss { flow: self.flow, timeout: true });
         self.tell_congestion(now, sink);
     }
 
-    /// Output found nothing more to send: the retransmission timer watches what is out.
+    /// Output found nothing more to send: the retransmission timer watches what is out, and another what
+    /// came back and must wait, whatever became of what it watched before.
     pub(crate) fn settle(&mut self, now: Time) {
         self.holding.end_pass();
+        self.arm_returned(now);
         if self.in_flight() > 0 && self.timers.deadline(Timer::Retransmit).is_none() {
             self.arm_retransmission(now);
         }

@@ -375,10 +375,12 @@ impl Queue {
 
     /// What the segments that came back weigh, but for those that are `counted` (by their first offset)
     /// otherwise, or arrived: they keep their place although loss recovery does not see them.
+    #[inline]
     pub(super) fn weigh_returned(&self, counted: impl Fn(u64) -> bool) -> u64 {
-        if self.returned == 0 {
-            return 0;
-        }
+        if self.returned == 0 { 0 } else { self.weigh_each_returned(counted) }
+    }
+
+    fn weigh_each_returned(&self, counted: impl Fn(u64) -> bool) -> u64 {
         let uncounted = self.flight.segments.iter().enumerate().filter(|(index, segment)| {
             let start = self.start_of(*index);
             segment.returns > 0 && !counted(start) && !self.holds(start, start + 1)

@@ -311,6 +311,7 @@ impl Recovery {
     }
 
     /// What to send again next, at most `mss` bytes, before new data: forced, rule 1.
+    #[inline]
     pub(super) fn next_lost(&mut self, mss: u32, queue: &Queue) -> Option<Again> {
         while let Some(lost) = self.find_lost(mss, queue) {
             match queue.returned_until(lost.start) {
@@ -322,6 +323,7 @@ impl Recovery {
     }
 
     /// What to send again when there is no new data to send: `NextSeg` rules 3 and 4.
+    #[inline]
     pub(super) fn next_doubtful(&mut self, mss: u32, queue: &Queue) -> Option<Again> {
         while let Some(doubtful) = self.find_doubtful(mss, queue) {
             match queue.returned_until(doubtful.start) {
@@ -332,6 +334,7 @@ impl Recovery {
         None
     }
 
+    #[inline]
     fn find_lost(&self, mss: u32, queue: &Queue) -> Option<Again> {
         let (una, nxt) = (queue.una(), queue.nxt());
         if self.phase == Phase::Open || una >= nxt {
@@ -354,6 +357,7 @@ impl Recovery {
         Some(bounded(hole, Rule::Hole))
     }
 
+    #[inline]
     fn find_doubtful(&self, mss: u32, queue: &Queue) -> Option<Again> {
         if self.phase != Phase::Fast || !self.sack() {
             return None;

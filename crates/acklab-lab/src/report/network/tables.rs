@@ -247,7 +247,7 @@ impl Network<'_> {
         ))
     }
 
-    /// Who has the most and the least of the flows over TCP.
+    /// Who has the most and the least of the flows under congestion control.
     fn extremes(&self) -> Option<String> {
         let flows = self.each_flow().filter(|(flow, _)| flow.over_tcp);
         let means = flows.map(|(flow, metrics)| (&flow.name, Self::mean_throughput(flow, metrics)));
@@ -258,7 +258,7 @@ impl Network<'_> {
         let value = |bps: f64| format!("{} {}", measure(unit.of(bps)), unit.name());
         (means.len() > 1).then(|| {
             format!(
-                "Of the flows over TCP, `{}` has the most, {}, and `{}` the least, {}.",
+                "Of the flows under congestion control, `{}` has the most, {}, and `{}` the least, {}.",
                 most.0,
                 value(most.1),
                 least.0,
