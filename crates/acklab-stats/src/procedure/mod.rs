@@ -289,6 +289,8 @@ impl Procedure {
             }
             Task::Simulation(_) => {}
         }
+        // Values beyond what a double holds leave bounds that are no numbers, and say nothing.
+        report.interval = report.interval.filter(|found| found.low <= found.high);
         report
     }
 
