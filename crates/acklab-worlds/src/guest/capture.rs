@@ -1,0 +1,43 @@
+//! A capture of everything that leaves or reaches a namespace.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use acklab_core::time::Time;
+use acklab_net::tap::{Frames, Tap};
+use acklab_trace::capture::{CaptureWriter, Format, WriterOptions};
+
+use super::space;
+
+/// Captures namespace `name` into `file` until the time of day `until`, ns since the epoch; the thread returns
+/// how many frames it lost. It listens when this returns.
+pub(super) fn start(name: &str, file: &Path, until: u64) -> io::Result<JoinHandle<io::Result<u64>>> {
+    let options = WriterOptions { format: Format::Pcapng, ..WriterOptions::default() };
+    let mut writer = CaptureWriter::new(BufWriter::with_capacity(1 << 20, File::create(file)?), options)?;
+    let mut tap = space::inside(name, || Tap::open(Frames::Both))??;
+    let until = Time::from_nanos(until);
+    let (ready, listening) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        let _ = ready.send(());
+        loop {
+            match tap.poll_frame()? {
+                Some((time, frame)) => writer.write_frame(time, frame, frame.len() as u32)?,
+                None if now() >= until => break,
+                None => {}
+            }
+        }
+        let lost = u64::from(tap.lost_frames());
+        let _ = writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+        Ok(lost)
+    });
+    let _ = listening.recv();
+    Ok(thread)
+}
+
+fn now() -> Time {
+    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    Time::from_nanos(since.map_or(0, |since| since.as_nanos() as u64))
+}

@@ -1,0 +1,226 @@
+//! The Linux kernel in virtual time: User-mode Linux with time travel, as a process that runs a [`Job`].
+//!
+//! The kernel's image is built once by `make linux-vt`. A guest sees the host's files read-only and one folder
+//! that it may write; its processor costs nothing (`time-travel=inf-cpu`), its randomness comes from the
+//! seed, and addresses are not randomised, so that the same job gives the same frames at the same times.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::personality::{self, Persona};
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+use crate::guest;
+use crate::job::{Job, Log};
+
+/// Why a guest gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum GuestError {
+    /// There is no kernel.
+    #[error(
+        "no Linux kernel for virtual time at {path}: `make linux-vt` builds it (about 10 minutes, Debian's \
+         linux-source), or set {IMAGE} to one"
+    )]
+    NoImage {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// A file or process of the host failed.
+    #[error("{doing}: {source}")]
+    Host {
+        /// What was being attempted.
+        doing: &'static str,
+        /// Its reason.
+        source: io::Error,
+    },
+    /// The guest said what it could not do.
+    #[error("the guest: {0}")]
+    Guest(String),
+    /// It ended without a word.
+    #[error("the guest ended ({status}) without a result; its last words:\n{console}")]
+    Silent {
+        /// How it ended.
+        status: ExitStatus,
+        /// The end of its console.
+        console: String,
+    },
+    /// It did not end.
+    #[error("the guest was still running after {seconds} s and was stopped; its last words:\n{console}")]
+    Stuck {
+        /// How long it had.
+        seconds: u64,
+        /// The end of its console.
+        console: String,
+    },
+}
+
+impl GuestError {
+    fn host(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Host { doing, source }
+    }
+}
+
+/// The environment variable that names another kernel.
+pub const IMAGE: &str = "ACKLAB_LINUX_VT";
+
+/// A guest's kernel and the program that is its first process.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    image: PathBuf,
+    verbs: Verbs,
+    /// The most that a guest may take in real time.
+    patience: Duration,
+}
+
+/// How this program is called again.
+#[derive(Clone, Debug)]
+pub struct Verbs {
+    /// Its file.
+    pub program: PathBuf,
+    /// The verb that calls [`become_kernel`] with what follows it.
+    pub host: &'static str,
+    /// The verb that calls [`guest::run`] with the folder that follows it.
+    pub guest: &'static str,
+}
+
+/// Becomes a guest's kernel, as process `parent` asked for: `command` is its file and arguments. It ends with
+/// `parent`, and its addresses are not randomised. Returns only where that failed.
+pub fn become_kernel(parent: u32, command: &[OsString]) -> io::Error {
+    let ready = || -> io::Result<()> {
+        prctl::set_pdeathsig(Signal::SIGKILL)?;
+        // It may have ended before that.
+        if nix::unistd::getppid().as_raw() != parent as i32 {
+            return Err(io::Error::other("the program that asked for a guest is gone"));
+        }
+        personality::set(personality::get()? | Persona::ADDR_NO_RANDOMIZE)?;
+        Ok(())
+    };
+    match (ready(), command) {
+        (Err(error), _) => error,
+        (Ok(()), [kernel, arguments @ ..]) => Command::new(kernel).args(arguments).exec(),
+        (Ok(()), []) => io::Error::other("no kernel"),
+    }
+}
+
+/// What a guest left behind: its log, and the captures in a folder that goes with this value.
+#[derive(Debug)]
+pub struct Done {
+    /// What it saw.
+    pub log: Log,
+    folder: TempDir,
+}
+
+impl Done {
+    /// The capture of namespace `space`.
+    pub fn capture(&self, space: &str) -> PathBuf {
+        self.folder.path().join(format!("{space}.pcapng"))
+    }
+}
+
+impl Machine {
+    /// The kernel that was built on this machine.
+    pub fn find(verbs: Verbs, patience: Duration) -> Result<Self, GuestError> {
+        let image = env::var_os(IMAGE).map_or_else(built, PathBuf::from);
+        if !image.is_file() {
+            return Err(GuestError::NoImage { path: image });
+        }
+        Ok(Self { image, verbs, patience })
+    }
+
+    /// Runs `job` with the randomness of `seed`.
+    pub fn run(&self, job: &Job, seed: u64) -> Result<Done, GuestError> {
+        let folder = TempDir::with_prefix("acklab-guest-").map_err(GuestError::host("make a folder"))?;
+        write(job, &folder.path().join(guest::JOB)).map_err(GuestError::host("write the job"))?;
+        let console = folder.path().join(CONSOLE);
+        let mut child = self.start(folder.path(), &console, seed).map_err(GuestError::host("start the guest"))?;
+        let status = self.wait(&mut child).map_err(GuestError::host("wait for the guest"))?;
+        if let Ok(reason) = fs::read_to_string(folder.path().join(guest::ERROR)) {
+            return Err(GuestError::Guest(reason));
+        }
+        let last_words = || last_lines(&console);
+        let Some(status) = status else {
+            return Err(GuestError::Stuck { seconds: self.patience.as_secs(), console: last_words() });
+        };
+        let Ok(log) = File::open(folder.path().join(guest::LOG)) else {
+            return Err(GuestError::Silent { status, console: last_words() });
+        };
+        let log = serde_json::from_reader(BufReader::new(log)).map_err(io::Error::from);
+        Ok(Done { log: log.map_err(GuestError::host("read the guest's log"))?, folder })
+    }
+
+    fn start(&self, folder: &Path, console: &Path, seed: u64) -> io::Result<Child> {
+        let console = File::create(console)?;
+        let Verbs { program, host, guest } = &self.verbs;
+        Command::new(program)
+            .arg(host)
+            .arg(std::process::id().to_string())
+            .arg(&self.image)
+            .args(["mem=512M", "rootfstype=hostfs", "rootflags=/", "ro", "norandmaps", "quiet", "panic=-1"])
+            .args(["con=null", "con0=null,fd:1", "time-travel=inf-cpu"])
+            .arg(format!("time-travel-start={EPOCH}"))
+            .arg(format!("uml_dir={}", folder.display()))
+            .arg("umid=guest")
+            .arg(format!("init={}", program.display()))
+            .args(["--", guest])
+            .arg(folder)
+            .env_clear()
+            .env("UML_RANDOM_SEED", seed.to_string())
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("HOME", "/")
+            .stdin(Stdio::null())
+            .stdout(console.try_clone()?)
+            .stderr(console)
+            .process_group(0)
+            .spawn()
+    }
+
+    /// Its status; `None` where it took too long and was stopped.
+    fn wait(&self, child: &mut Child) -> io::Result<Option<ExitStatus>> {
+        let end = Instant::now() + self.patience;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(status));
+            }
+            if Instant::now() >= end {
+                let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
+                child.wait()?;
+                return Ok(None);
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Where `make linux-vt` puts the kernel.
+fn built() -> PathBuf {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache");
+    cache.unwrap_or_else(home).join("acklab/linux-vt/linux")
+}
+
+fn write(job: &Job, path: &Path) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    serde_json::to_writer(&mut file, job)?;
+    file.flush()
+}
+
+fn last_lines(console: &Path) -> String {
+    let text = fs::read(console).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(12)..].join("\n")
+}
+
+const CONSOLE: &str = "console.txt";
+/// The guest's time of day when it starts: 2001-09-09, s.
+const EPOCH: u64 = 1_000_000_000;

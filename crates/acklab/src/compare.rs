@@ -1,0 +1,133 @@
+//! `acklab compare`: one network in several worlds.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use acklab_core::time::Time;
+use acklab_lab::scenario::Graph;
+use acklab_worlds::compare::Comparison;
+use acklab_worlds::linux_vt::{self, Machine, Verbs};
+use acklab_worlds::world::{self, World};
+use acklab_worlds::guest;
+use clap::Args;
+
+use crate::file;
+use crate::outcome::{Failure, Format, print, print_json, tell};
+
+/// Run one network in several worlds and tell what differs
+///
+/// `sim` is acklab's own TCP in virtual time, `linux-vt` the Linux kernel in virtual time (`make linux-vt` builds
+/// it). Both see the same writes; losses and other randomness are each world's own.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Compare {
+    /// A network's file
+    file: String,
+    /// The worlds, separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "sim,linux-vt")]
+    worlds: Vec<World>,
+    /// Set parameters; `acklab scenarios FILE` lists them
+    #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
+    sets: Vec<String>,
+    /// Seed of the first replication [default: the file's]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Number of replications in each world [default: the file's]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    reps: Option<u64>,
+    /// The most real time that one replication of the kernel may take, seconds
+    #[arg(long, default_value = "300", value_name = "SECONDS")]
+    patience: u64,
+    /// How to write the result to standard output
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+impl Compare {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let asked = file::asked(&self.file)?;
+        let Some(network) = asked.scenario.network_file() else {
+            return Err(Failure::Unusable(format!(
+                "{}: only networks' files run in other worlds (docs/network-file.md)",
+                self.file
+            )));
+        };
+        let graph = Graph::from_file(network.clone());
+        let mut settings = asked.settings;
+        for pair in &self.sets {
+            settings.set_pair(pair).map_err(|e| Failure::at("--set", e))?;
+        }
+        let refused = |reason| Failure::at(&self.file, reason);
+        let seed = self.seed.unwrap_or(asked.seed);
+        let first = graph.blueprint(&settings, seed).map_err(refused)?;
+        let end = Time::ZERO + first.duration;
+        let mut comparison = Comparison::new(
+            first.flows.iter().map(|flow| (flow.name.to_owned(), end.since(flow.start).as_secs_f64())),
+        );
+        let machine = match self.worlds.contains(&World::LinuxVt) {
+            true => Some(self.machine()?),
+            false => None,
+        };
+        for seed in (0..self.reps.or(asked.replications).unwrap_or(1)).map(|add| seed.wrapping_add(add)) {
+            let network = graph.blueprint(&settings, seed).map_err(refused)?;
+            for world in &self.worlds {
+                let seen = match (world, &machine) {
+                    (World::LinuxVt, Some(machine)) => {
+                        world::emulate(machine, &network, seed).map_err(|e| Failure::at(&self.file, e))?.0
+                    }
+                    _ => world::simulate(graph, &settings, &network, seed),
+                };
+                comparison.push(*world, seen);
+            }
+        }
+        for line in comparison.errors() {
+            tell(&format!("acklab: {line}"));
+        }
+        match self.format {
+            Format::Json => print_json(&comparison.to_json()),
+            Format::Text => print(&comparison.to_text()),
+        }
+    }
+
+    fn machine(&self) -> Result<Machine, Failure> {
+        let program = std::env::current_exe().map_err(|e| Failure::at("this program", e))?;
+        let verbs = Verbs { program, host: "linux-vt-host", guest: "linux-vt-guest" };
+        let machine = Machine::find(verbs, Duration::from_secs(self.patience));
+        machine.map_err(|e| Failure::Unusable(e.to_string()))
+    }
+}
+
+/// Becomes the kernel of a guest (for `acklab` itself)
+#[derive(Args)]
+pub(crate) struct Host {
+    /// The process that asks for it
+    parent: u32,
+    /// The kernel and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+impl Host {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        Err(Failure::at("the guest's kernel", linux_vt::become_kernel(self.parent, &self.command)))
+    }
+}
+
+/// Is the first process of a guest (for `acklab` itself)
+#[derive(Args)]
+pub(crate) struct Guest {
+    /// The job's folder, as the host sees it
+    folder: PathBuf,
+}
+
+impl Guest {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        guest::run(&self.folder)
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  acklab compare scenarios/two-flows.toml
+  acklab compare scenarios/two-flows.toml --worlds sim,linux-vt --reps 5 --format json";
