@@ -69,6 +69,18 @@ const FIGURES: [Figure; 7] = [
     },
 ];
 
+/// Samples of one flow: delays of its messages.
+struct Samples {
+    key: &'static str,
+    heading: &'static str,
+    of: fn(&Seen) -> &[f64],
+}
+
+const SAMPLES: [Samples; 2] = [
+    Samples { key: "delay", heading: "delay", of: |seen| &seen.delays_ms },
+    Samples { key: "buffering", heading: "buffering", of: |seen| &seen.buffering_ms },
+];
+
 impl Comparison {
     /// No replication yet; `flows` are names, and how long each can send in seconds.
     pub fn new(flows: impl IntoIterator<Item = (String, f64)>) -> Self {
@@ -92,10 +104,10 @@ impl Comparison {
         runs.iter().map(|run| (figure.of)(&run[flow], self.seconds[flow])).collect()
     }
 
-    /// Delays of all replications.
-    fn delays(&self, world: World, flow: usize) -> Vec<f64> {
+    /// Samples of all replications.
+    fn samples(&self, world: World, flow: usize, of: fn(&Seen) -> &[f64]) -> Vec<f64> {
         let runs = self.seen.get(&world).map_or(&[][..], Vec::as_slice);
-        runs.iter().flat_map(|run| run[flow].delays_ms.iter().copied()).collect()
+        runs.iter().flat_map(|run| of(&run[flow]).iter().copied()).collect()
     }
 
     fn pairs(&self) -> Vec<[World; 2]> {
@@ -130,15 +142,26 @@ impl Comparison {
             };
             values.insert(figure.key.into(), each(&all).into());
         }
-        let mut distances: [(&str, Map<String, Value>); 3] =
-            [("delay_ks", Map::new()), ("progress_distance", Map::new()), ("cwnd_distance", Map::new())];
+        for samples in &SAMPLES {
+            for (name, p) in [("p50", 0.5), ("p95", 0.95)] {
+                let each = self.seen.keys().map(|world| {
+                    let value = quantile(&self.samples(*world, flow, samples.of), p);
+                    (world.name().to_owned(), json!(finite(value)))
+                });
+                metrics.insert(format!("{}_{name}_ms", samples.key), Value::Object(each.collect()));
+            }
+        }
+        let keys = ["delay_ks", "buffering_ks", "progress_distance", "cwnd_distance"];
+        let mut distances = keys.map(|key| (key, Map::new()));
         for pair in self.pairs() {
             let key = pair.map(World::name).join(",");
-            let [a, b] = pair.map(|world| self.delays(world, flow));
-            let ks = two_sample_ks(a, b);
+            let [delay, buffering] = SAMPLES.each_ref().map(|samples| {
+                let [a, b] = pair.map(|world| self.samples(world, flow, samples.of));
+                two_sample_ks(a, b)
+            });
             let [progress, windows] = [|seen: &Seen| seen.progress.clone(), |seen: &Seen| seen.windows.clone()]
                 .map(|course| self.course_distance(pair, flow, course));
-            for ((_, map), value) in distances.iter_mut().zip([ks, progress, windows]) {
+            for ((_, map), value) in distances.iter_mut().zip([delay, buffering, progress, windows]) {
                 map.insert(key.clone(), json!(value));
             }
         }
@@ -196,21 +219,36 @@ impl Comparison {
                 }
                 rows.push(row);
             }
-            for pair in self.pairs() {
-                let [a, b] = pair.map(|world| self.delays(world, flow));
-                let Some(ks) = two_sample_ks(a.clone(), b.clone()) else { continue };
-                for (heading, p) in [("delay p50 ms", 0.5), ("delay p95 ms", 0.95)] {
-                    let mut row = vec![name.clone(), heading.into()];
-                    row.extend([&a, &b].map(|delays| number(quantile(delays, p), 3)));
-                    row.push(percent(quantile(&b, p) / quantile(&a, p) - 1.0));
-                    rows.push(row);
-                }
-                let mut row = vec![name.clone(), "delay, KS distance".into()];
-                row.extend([String::new(), String::new(), number(ks, 3)]);
-                rows.push(row);
+            for samples in &SAMPLES {
+                rows.extend(self.sample_rows(flow, samples, &worlds));
             }
         }
         lay_out(&heading, &rows)
+    }
+
+    /// Quantiles of samples, and how far their distributions are apart.
+    fn sample_rows(&self, flow: usize, samples: &Samples, worlds: &[World]) -> Vec<Vec<String>> {
+        let each: Vec<_> = worlds.iter().map(|world| self.samples(*world, flow, samples.of)).collect();
+        if each.iter().all(Vec::is_empty) {
+            return Vec::new();
+        }
+        let name = &self.names[flow];
+        let quantiles = [("p50", 0.5), ("p95", 0.95)].map(|(word, p)| {
+            let values = each.iter().map(|samples| number(quantile(samples, p), 3));
+            let mut row = vec![name.clone(), format!("{} {word} ms", samples.heading)];
+            row.extend(values);
+            row
+        });
+        let mut rows = quantiles.to_vec();
+        if let [first, .., last] = &each[..] {
+            let ks = two_sample_ks(first.clone(), last.clone());
+            rows.iter_mut().for_each(|row| row.push(String::new()));
+            let mut row = vec![name.clone(), format!("{}, KS distance", samples.heading)];
+            row.resize(2 + each.len(), String::new());
+            row.push(number(ks.unwrap_or(f64::NAN), 3));
+            rows.push(row);
+        }
+        rows
     }
 
     /// What went wrong with flows, a line each.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use acklab_core::packet::{Addr, Body, NodeId, Packet};
 use acklab_core::segment::{Flags, TcpRepr};
 use acklab_core::seq::Seq;
-use acklab_core::time::{Span, Time};
+use acklab_core::time::Time;
 use acklab_lab::blueprint::Blueprint;
 use acklab_lab::monitor::RoundTrips;
 
@@ -31,6 +31,11 @@ pub struct Seen {
     pub windows: Vec<(f64, f64)>,
     /// From the write of each message to its last byte's read, or from each request to its answer, ms.
     pub delays_ms: Vec<f64>,
+    /// From the write of each message to the departure of its last byte, ms: what Nagle's algorithm and the
+    /// windows hold back.
+    pub buffering_ms: Vec<f64>,
+    /// (s, bytes) of each departure of payload that had not left before.
+    pub departures: Vec<(f64, u64)>,
     /// A hash of every packet: time, direction, numbers.
     pub hash: u64,
     /// What went wrong with it.
@@ -114,6 +119,7 @@ impl OneFlow {
         if let Some((_, highest)) = &mut self.stretch {
             self.seen.retransmissions += u64::from(tcp.seq.before(*highest));
             if end.after(*highest) {
+                self.seen.departures.push((seconds(now), u64::from(end - *highest)));
                 *highest = end;
             }
         }
@@ -167,11 +173,6 @@ pub fn message_delays_ms(writes: &[(f64, u64)], reads: &[(f64, u64)]) -> Vec<f64
 /// Seconds since time zero.
 pub fn seconds(at: Time) -> f64 {
     at.since(Time::ZERO).as_secs_f64()
-}
-
-/// ms of a span.
-pub fn milliseconds(span: Span) -> f64 {
-    span.as_secs_f64() * 1e3
 }
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo).

@@ -112,18 +112,22 @@ impl Witness<'_> {
         for ((seen, flow), [writes, reads]) in
             seen.iter_mut().zip(&self.network.flows).zip(&self.messages)
         {
-            if !matches!(flow.task, Task::Bulk(_)) {
-                seen.delays_ms =
-                    writes.iter().zip(reads).map(|((at, _), (end, _))| (end - at) * 1e3).collect();
+            match flow.task {
+                Task::Bulk(_) => {}
+                Task::Writes(_) => {
+                    seen.delays_ms = delays_ms(writes, reads);
+                    seen.buffering_ms = message_delays_ms(writes, &seen.departures);
+                }
+                Task::Requests(_) => seen.delays_ms = delays_ms(writes, reads),
             }
         }
         seen
     }
 
     /// A message was written (0) or has come (1), at its flow's end.
-    fn message(&mut self, flow: usize, which: usize, now: Time) {
+    fn message(&mut self, flow: usize, which: usize, now: Time, bytes: u32) {
         self.messages.resize(self.network.flows.len(), Default::default());
-        self.messages[flow][which].push((seconds(now), 0));
+        self.messages[flow][which].push((seconds(now), u64::from(bytes)));
     }
 }
 
@@ -142,16 +146,16 @@ impl Observer for Witness<'_> {
                 }
             }
             // A request and its answer are one exchange, seen by the end that asks.
-            EventKind::MessageWritten { flow, .. } => {
+            EventKind::MessageWritten { flow, bytes, .. } => {
                 if let Some((index, 0)) = self.find(flow.local) {
-                    self.message(index, 0, event.time);
+                    self.message(index, 0, event.time, *bytes);
                 }
             }
             EventKind::MessageDelivered { flow, .. } => {
                 let Some((index, side)) = self.find(flow.local) else { return };
                 let asks = matches!(self.network.flows[index].task, Task::Requests(_));
                 if side == usize::from(!asks) {
-                    self.message(index, 1, event.time);
+                    self.message(index, 1, event.time, 0);
                 }
             }
             _ => {}
@@ -161,6 +165,11 @@ impl Observer for Witness<'_> {
     fn on_packet(&mut self, now: Time, node: NodeId, packet: &Packet) {
         self.account.on_packet(now, node, packet);
     }
+}
+
+/// From each write to its delivery, ms.
+fn delays_ms(writes: &[(f64, u64)], deliveries: &[(f64, u64)]) -> Vec<f64> {
+    writes.iter().zip(deliveries).map(|((at, _), (end, _))| (end - at) * 1e3).collect()
 }
 
 /// One replication of the Linux kernel in virtual time.
@@ -206,8 +215,10 @@ fn add_log(seen: &mut Seen, log: &FlowLog) {
     let list = |list: &[(u64, u32)]| -> Vec<(f64, u64)> {
         list.iter().map(|(time, bytes)| (at(*time), u64::from(*bytes))).collect()
     };
+    let writes = list(&log.writes);
+    seen.buffering_ms = message_delays_ms(&writes, &seen.departures);
     seen.delays_ms = if log.exchanges.is_empty() {
-        message_delays_ms(&list(&log.writes), &list(&log.reads))
+        message_delays_ms(&writes, &list(&log.reads))
     } else {
         log.exchanges.iter().map(|(asked, answered)| (at(*answered) - at(*asked)) * 1e3).collect()
     };

@@ -119,6 +119,9 @@ impl Host {
 pub(crate) struct Guest {
     /// The job's folder, as the host sees it
     folder: PathBuf,
+    /// What the kernel adds to its command line; not used
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    _rest: Vec<OsString>,
 }
 
 impl Guest {

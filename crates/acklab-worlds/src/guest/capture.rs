@@ -24,9 +24,11 @@ pub(super) fn start(name: &str, file: &Path, until: u64) -> io::Result<JoinHandl
         let _ = ready.send(());
         loop {
             match tap.poll_frame()? {
-                Some((time, frame)) => writer.write_frame(time, frame, frame.len() as u32)?,
-                None if now() >= until => break,
-                None => {}
+                Some((time, frame)) if time < until => {
+                    writer.write_frame(time, frame, frame.len() as u32)?;
+                }
+                None if now() < until => {}
+                _ => break,
             }
         }
         let lost = u64::from(tap.lost_frames());

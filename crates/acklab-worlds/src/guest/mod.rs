@@ -48,8 +48,6 @@ pub fn run(folder: &Path) -> ! {
 const HERE: &str = "/tmp/job";
 /// From the end of the set-up to time zero, so that all threads are ready: virtual time, which costs nothing.
 const LEAD: u64 = 1_000_000_000;
-/// What the captures' threads get to take the last frames.
-const TAIL: u64 = 300_000_000;
 
 /// The file systems that programs expect.
 fn prepare(folder: &Path) -> io::Result<()> {
@@ -71,7 +69,7 @@ fn work(folder: &Path) -> io::Result<()> {
     let mut captures = Vec::new();
     for space in job.spaces.iter().filter(|space| space.capture) {
         let file = folder.join(format!("{}.pcapng", space.name));
-        captures.push(capture::start(&space.name, &file, clock.after(job.duration + TAIL))?);
+        captures.push(capture::start(&space.name, &file, clock.after(job.duration))?);
     }
     let records = job.flows.iter().map(|flow| {
         let record = Arc::new(Record::default());

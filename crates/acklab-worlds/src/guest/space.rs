@@ -25,9 +25,9 @@ pub(super) fn build(job: &Job) -> io::Result<()> {
         }
         for interface in &space.plain {
             let offloads = ["tx", "tso", "gso", "gro"].map(|name| [name, "off"]);
-            let mut command = Command::new("ip");
-            command.args(["netns", "exec", &space.name, "ethtool", "-K", interface]);
-            finish(command.args(offloads.as_flattened()), &[])?;
+            let mut command = Command::new("ethtool");
+            command.args(["-K", interface]).args(offloads.as_flattened());
+            inside(&space.name, move || finish(&mut command, &[]))??;
         }
         batch(&["ip", "-n", &space.name, "-batch", "-"], &space.ip)?;
         batch(&["tc", "-n", &space.name, "-batch", "-"], &space.tc)?;
@@ -59,6 +59,7 @@ fn finish(command: &mut Command, lines: &[String]) -> io::Result<()> {
     let doing = format!("{command:?}").replace('"', "");
     let failed = |reason: String| io::Error::other(format!("{doing}: {reason}"));
     let mut child = command
+        .env("PATH", PATH)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -74,3 +75,6 @@ fn finish(command: &mut Command, lines: &[String]) -> io::Result<()> {
     }
     Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }
+
+/// Where Debian has iproute2 and ethtool.
+const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";

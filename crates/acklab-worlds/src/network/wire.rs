@@ -23,9 +23,9 @@ pub(super) fn stages(link: &LinkConfig) -> Result<Stages, String> {
     let transmits = queue.as_ref().is_some_and(|queue| !queue.transmits);
     if link.jitter > Span::ZERO {
         let half = link.jitter / 2;
-        words.insert(0, format!("delay {}ns {}ns", (link.delay + half).as_nanos(), half.as_nanos()));
+        words.insert(0, format!("delay {} {}", time(link.delay + half), time(half)));
     } else if link.delay > Span::ZERO {
-        words.insert(0, format!("delay {}ns", link.delay.as_nanos()));
+        words.insert(0, format!("delay {}", time(link.delay)));
     }
     if transmits || link.jitter > Span::ZERO {
         // netem keeps packets in order where it has a rate.
@@ -76,6 +76,12 @@ fn impairments(link: &LinkConfig) -> Result<Vec<String>, String> {
         return Err("netem has no outages; leave them out".into());
     }
     Ok(words)
+}
+
+/// As tc takes it, to the nanosecond: it knows no ns.
+fn time(span: Span) -> String {
+    let ns = span.as_nanos();
+    format!("{}.{:03}us", ns / 1000, ns % 1000)
 }
 
 fn percent(share: f64) -> String {
