@@ -8,6 +8,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -159,6 +160,8 @@ impl Machine {
     }
 
     fn start(&self, folder: &Path, console: &Path, seed: u64) -> io::Result<Child> {
+        // The kernel stirs its command line into its randomness, so that no name in it may change.
+        symlink(&self.verbs.program, folder.join("init"))?;
         let console = File::create(console)?;
         let Verbs { program, host, guest } = &self.verbs;
         Command::new(program)
@@ -168,11 +171,8 @@ impl Machine {
             .args(["mem=512M", "rootfstype=hostfs", "rootflags=/", "ro", "norandmaps", "quiet", "panic=-1"])
             .args(["con=null", "con0=null,fd:1", "time-travel=inf-cpu"])
             .arg(format!("time-travel-start={EPOCH}"))
-            .arg(format!("uml_dir={}", folder.display()))
-            .arg("umid=guest")
-            .arg(format!("init={}", program.display()))
-            .args(["--", guest])
-            .arg(folder)
+            .args(["uml_dir=.", "umid=guest", "init=/proc/self/cwd/init", "--", guest, HERE])
+            .current_dir(folder)
             .env_clear()
             .env("UML_RANDOM_SEED", seed.to_string())
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
@@ -221,6 +221,8 @@ fn last_lines(console: &Path) -> String {
     lines[lines.len().saturating_sub(12)..].join("\n")
 }
 
+/// The job's folder, by a name that is the same for all guests.
+const HERE: &str = "/proc/self/cwd";
 const CONSOLE: &str = "console.txt";
 /// The guest's time of day when it starts: 2001-09-09, s.
 const EPOCH: u64 = 1_000_000_000;

@@ -14,6 +14,7 @@ use acklab_lab::blueprint::{Blueprint, Task};
 use acklab_lab::parameter::Settings;
 use acklab_lab::scenario::Graph;
 use acklab_sim::Observer;
+use acklab_sim::app::EXCHANGE_MS;
 use acklab_trace::capture::{CaptureError, CaptureReader};
 
 use crate::job::FlowLog;
@@ -112,13 +113,14 @@ impl Witness<'_> {
         for ((seen, flow), [writes, reads]) in
             seen.iter_mut().zip(&self.network.flows).zip(&self.messages)
         {
-            match flow.task {
-                Task::Bulk(_) => {}
-                Task::Writes(_) => {
-                    seen.delays_ms = delays_ms(writes, reads);
-                    seen.buffering_ms = message_delays_ms(writes, &seen.departures);
-                }
-                Task::Requests(_) => seen.delays_ms = delays_ms(writes, reads),
+            if let Task::Writes(task) = &flow.task {
+                // What was due at once is written at once; each message of it counts.
+                let mut sizes = task.iter().map(|(_, bytes)| u64::from(*bytes));
+                let writes = messages(writes, &mut sizes);
+                let deliveries: Vec<_> =
+                    reads.iter().zip(task).map(|((at, _), (_, bytes))| (*at, u64::from(*bytes))).collect();
+                seen.delays_ms = message_delays_ms(&writes, &deliveries);
+                seen.buffering_ms = message_delays_ms(&writes, &seen.departures);
             }
         }
         seen
@@ -145,17 +147,23 @@ impl Observer for Witness<'_> {
                     }
                 }
             }
-            // A request and its answer are one exchange, seen by the end that asks.
             EventKind::MessageWritten { flow, bytes, .. } => {
                 if let Some((index, 0)) = self.find(flow.local) {
                     self.message(index, 0, event.time, *bytes);
                 }
             }
             EventKind::MessageDelivered { flow, .. } => {
-                let Some((index, side)) = self.find(flow.local) else { return };
-                let asks = matches!(self.network.flows[index].task, Task::Requests(_));
-                if side == usize::from(!asks) {
+                if let Some((index, 1)) = self.find(flow.local) {
                     self.message(index, 1, event.time, 0);
+                }
+            }
+            // The node is the flow's number here.
+            EventKind::App { node, code: EXCHANGE_MS, value } => {
+                if let Some(flow) = self.network.flows.get(usize::from(node.0)) {
+                    let sender = flow.sender();
+                    if let Some(seen) = self.account.of_sender(sender) {
+                        seen.delays_ms.push(*value);
+                    }
                 }
             }
             _ => {}
@@ -167,9 +175,17 @@ impl Observer for Witness<'_> {
     }
 }
 
-/// From each write to its delivery, ms.
-fn delays_ms(writes: &[(f64, u64)], deliveries: &[(f64, u64)]) -> Vec<f64> {
-    writes.iter().zip(deliveries).map(|((at, _), (end, _))| (end - at) * 1e3).collect()
+/// Each message of `sizes` with the time at which its last byte was written.
+fn messages(writes: &[(f64, u64)], sizes: &mut dyn Iterator<Item = u64>) -> Vec<(f64, u64)> {
+    let (mut messages, mut open, mut next) = (Vec::new(), 0, sizes.next());
+    for (at, bytes) in writes {
+        open += bytes;
+        while let Some(size) = next.filter(|size| *size <= open) {
+            messages.push((*at, size));
+            (open, next) = (open - size, sizes.next());
+        }
+    }
+    messages
 }
 
 /// One replication of the Linux kernel in virtual time.
