@@ -9,16 +9,18 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::os::unix::fs::symlink;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{self, Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::{Pid, getppid};
 use tempfile::TempDir;
 
 use crate::guest;
@@ -81,6 +83,8 @@ pub struct Machine {
     verbs: Verbs,
     /// The most that a guest may take in real time.
     patience: Duration,
+    /// Ends it before that.
+    interrupted: Arc<AtomicBool>,
 }
 
 /// How this program is called again.
@@ -88,20 +92,40 @@ pub struct Machine {
 pub struct Verbs {
     /// Its file.
     pub program: PathBuf,
+    /// The verb that calls [`keep`] with what follows it.
+    pub keeper: &'static str,
     /// The verb that calls [`become_kernel`] with what follows it.
-    pub host: &'static str,
+    pub kernel: &'static str,
     /// The verb that calls [`guest::run`] with the folder that follows it.
     pub guest: &'static str,
 }
 
-/// Becomes a guest's kernel, as process `parent` asked for: `command` is its file and arguments. It ends with
-/// `parent`, and its addresses are not randomised. Returns only where that failed.
-pub fn become_kernel(parent: u32, command: &[OsString]) -> io::Error {
+/// Runs a guest for the process that holds the other end of standard input; returns the guest's exit status. When that
+/// process is gone, however it ended, the guest is stopped and its folder, the present one, removed.
+pub fn keep(command: &[OsString]) -> io::Result<i32> {
+    let [program, arguments @ ..] = command else { return Err(io::Error::other("no kernel")) };
+    let mut kernel = Command::new(program).args(arguments).stdin(Stdio::null()).spawn()?;
+    let (pid, folder) = (Pid::from_raw(kernel.id() as i32), env::current_dir()?);
+    thread::spawn(move || {
+        // It ends when the other end is closed; nothing is ever written there.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        let _ = kill(pid, Signal::SIGKILL);
+        let _ = fs::remove_dir_all(folder);
+        process::exit(128 + Signal::SIGKILL as i32);
+    });
+    let status = kernel.wait()?;
+    Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()))
+}
+
+/// Becomes a guest's kernel: `command` is its file and arguments. It ends with the process that called, its
+/// keeper, and its addresses are not randomised. Returns only where that failed.
+pub fn become_kernel(command: &[OsString]) -> io::Error {
     let ready = || -> io::Result<()> {
+        let keeper = getppid();
         prctl::set_pdeathsig(Signal::SIGKILL)?;
         // It may have ended before that.
-        if nix::unistd::getppid().as_raw() != parent as i32 {
-            return Err(io::Error::other("the program that asked for a guest is gone"));
+        if getppid() != keeper {
+            return Err(io::Error::other("the keeper is gone"));
         }
         personality::set(personality::get()? | Persona::ADDR_NO_RANDOMIZE)?;
         Ok(())
@@ -130,12 +154,18 @@ impl Done {
 
 impl Machine {
     /// The kernel that was built on this machine.
-    pub fn find(verbs: Verbs, patience: Duration) -> Result<Self, GuestError> {
+    ///
+    /// A guest is stopped after `patience`, or soon after `interrupted` becomes true.
+    pub fn find(
+        verbs: Verbs,
+        patience: Duration,
+        interrupted: Arc<AtomicBool>,
+    ) -> Result<Self, GuestError> {
         let image = env::var_os(IMAGE).map_or_else(built, PathBuf::from);
         if !image.is_file() {
             return Err(GuestError::NoImage { path: image });
         }
-        Ok(Self { image, verbs, patience })
+        Ok(Self { image, verbs, patience, interrupted })
     }
 
     /// Runs `job` with the randomness of `seed`.
@@ -160,13 +190,14 @@ impl Machine {
     }
 
     fn start(&self, folder: &Path, console: &Path, seed: u64) -> io::Result<Child> {
+        let Verbs { program, keeper, kernel, guest } = &self.verbs;
         // The kernel stirs its command line into its randomness, so that no name in it may change.
-        symlink(&self.verbs.program, folder.join("init"))?;
+        symlink(program, folder.join("init"))?;
         let console = File::create(console)?;
-        let Verbs { program, host, guest } = &self.verbs;
         Command::new(program)
-            .arg(host)
-            .arg(std::process::id().to_string())
+            .arg(keeper)
+            .arg(program)
+            .arg(kernel)
             .arg(&self.image)
             .args(["mem=512M", "rootfstype=hostfs", "rootflags=/", "ro", "norandmaps", "quiet", "panic=-1"])
             .args(["con=null", "con0=null,fd:1", "time-travel=inf-cpu"])
@@ -177,7 +208,7 @@ impl Machine {
             .env("UML_RANDOM_SEED", seed.to_string())
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
             .env("HOME", "/")
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(console.try_clone()?)
             .stderr(console)
             .process_group(0)
@@ -188,16 +219,25 @@ impl Machine {
     fn wait(&self, child: &mut Child) -> io::Result<Option<ExitStatus>> {
         let end = Instant::now() + self.patience;
         loop {
+            if self.interrupted.load(Ordering::Relaxed) {
+                self.stop(child)?;
+                return Err(io::ErrorKind::Interrupted.into());
+            }
             if let Some(status) = child.try_wait()? {
                 return Ok(Some(status));
             }
             if Instant::now() >= end {
-                let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
-                child.wait()?;
+                self.stop(child)?;
                 return Ok(None);
             }
-            thread::sleep(Duration::from_millis(10));
+            thread::sleep(LOOK);
         }
+    }
+
+    /// Keeper and kernel are a process group.
+    fn stop(&self, child: &mut Child) -> io::Result<()> {
+        let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
+        child.wait().map(drop)
     }
 }
 
@@ -223,6 +263,8 @@ fn last_lines(console: &Path) -> String {
 
 /// The job's folder, by a name that is the same for all guests.
 const HERE: &str = "/proc/self/cwd";
+/// From one look at the guest to the next.
+const LOOK: Duration = Duration::from_millis(10);
 const CONSOLE: &str = "console.txt";
 /// The guest's time of day when it starts: 2001-09-09, s.
 const EPOCH: u64 = 1_000_000_000;

@@ -13,7 +13,7 @@ use acklab_worlds::guest;
 use clap::Args;
 
 use crate::file;
-use crate::outcome::{Failure, Format, print, print_json, tell};
+use crate::outcome::{Failure, Format, interruption, print, print_json, tell};
 
 /// Run one network in several worlds and tell what differs
 ///
@@ -92,29 +92,43 @@ impl Compare {
 
     fn machine(&self) -> Result<Machine, Failure> {
         let program = std::env::current_exe().map_err(|e| Failure::at("this program", e))?;
-        let verbs = Verbs { program, host: "linux-vt-host", guest: "linux-vt-guest" };
-        let machine = Machine::find(verbs, Duration::from_secs(self.patience));
+        let [keeper, kernel, guest] = ["linux-vt-keeper", "linux-vt-kernel", "linux-vt-guest"];
+        let verbs = Verbs { program, keeper, kernel, guest };
+        let machine = Machine::find(verbs, Duration::from_secs(self.patience), interruption()?);
         machine.map_err(|e| Failure::Unusable(e.to_string()))
     }
 }
 
-/// Becomes the kernel of a guest (for `acklab` itself)
+/// Keeps a guest for `acklab compare`
 #[derive(Args)]
-pub(crate) struct Host {
-    /// The process that asks for it
-    parent: u32,
+pub(crate) struct Keeper {
+    /// What becomes the guest's kernel
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+impl Keeper {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let status = linux_vt::keep(&self.command).map_err(|e| Failure::at("the guest", e))?;
+        std::process::exit(status)
+    }
+}
+
+/// Becomes the kernel of a guest
+#[derive(Args)]
+pub(crate) struct Kernel {
     /// The kernel and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
 }
 
-impl Host {
+impl Kernel {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        Err(Failure::at("the guest's kernel", linux_vt::become_kernel(self.parent, &self.command)))
+        Err(Failure::at("the guest's kernel", linux_vt::become_kernel(&self.command)))
     }
 }
 
-/// Is the first process of a guest (for `acklab` itself)
+/// Is the first process of a guest
 #[derive(Args)]
 pub(crate) struct Guest {
     /// The job's folder, as the host sees it

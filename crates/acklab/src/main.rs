@@ -70,7 +70,10 @@ enum Verb {
     Compare(compare::Compare),
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
-    LinuxVtHost(compare::Host),
+    LinuxVtKeeper(compare::Keeper),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    LinuxVtKernel(compare::Kernel),
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     LinuxVtGuest(compare::Guest),
@@ -101,7 +104,9 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Verb::Compare(verb) => verb.run(),
         #[cfg(target_os = "linux")]
-        Verb::LinuxVtHost(verb) => verb.run(),
+        Verb::LinuxVtKeeper(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::LinuxVtKernel(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::LinuxVtGuest(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(&mut Cli::command()),
