@@ -9,6 +9,7 @@ pub mod guest;
 pub mod job;
 #[cfg(target_os = "linux")]
 pub mod linux_vt;
+pub mod nagle;
 pub mod network;
 #[cfg(target_os = "linux")]
 mod tcp_info;

@@ -7,19 +7,20 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{self, Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl;
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getppid};
 use tempfile::TempDir;
 
@@ -50,13 +51,16 @@ pub enum GuestError {
     #[error("the guest: {0}")]
     Guest(String),
     /// It ended without a word.
-    #[error("the guest ended ({status}) without a result; its last words:\n{console}")]
+    #[error("the guest ended (status {status}) without a result; its last words:\n{console}")]
     Silent {
         /// How it ended.
-        status: ExitStatus,
+        status: String,
         /// The end of its console.
         console: String,
     },
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
     /// It did not end.
     #[error("the guest was still running after {seconds} s and was stopped; its last words:\n{console}")]
     Stuck {
@@ -100,21 +104,46 @@ pub struct Verbs {
     pub guest: &'static str,
 }
 
-/// Runs a guest for the process that holds the other end of standard input; returns the guest's exit status. When that
-/// process is gone, however it ended, the guest is stopped and its folder, the present one, removed.
-pub fn keep(command: &[OsString]) -> io::Result<i32> {
+/// Keeps one guest for the process at the other ends of standard input and output: makes its folder and tells its
+/// path, starts `command` in it at the first line that comes, tells the exit status, and removes the folder when input
+/// ends. So the guest and its folder are gone when that process is, however it ended.
+pub fn keep(command: &[OsString]) -> io::Result<()> {
+    let folder = TempDir::with_prefix("acklab-guest-")?;
+    // The kernel stirs its command line into its randomness, so that no name in it may change.
+    symlink(env::current_exe()?, folder.path().join("init"))?;
+    let mut asker = io::stdin().lines();
+    tell(&folder.path().display().to_string())?;
+    if asker.next().transpose()?.is_none() {
+        return Ok(());
+    }
     let [program, arguments @ ..] = command else { return Err(io::Error::other("no kernel")) };
-    let mut kernel = Command::new(program).args(arguments).stdin(Stdio::null()).spawn()?;
-    let (pid, folder) = (Pid::from_raw(kernel.id() as i32), env::current_dir()?);
-    thread::spawn(move || {
-        // It ends when the other end is closed; nothing is ever written there.
-        let _ = io::copy(&mut io::stdin(), &mut io::sink());
-        let _ = kill(pid, Signal::SIGKILL);
-        let _ = fs::remove_dir_all(folder);
-        process::exit(128 + Signal::SIGKILL as i32);
-    });
-    let status = kernel.wait()?;
-    Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()))
+    let console = File::create(folder.path().join(CONSOLE))?;
+    let mut kernel = Command::new(program)
+        .args(arguments)
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(console.try_clone()?)
+        .stderr(console)
+        .spawn()?;
+    let pid = Pid::from_raw(kernel.id() as i32);
+    let waiter = thread::spawn(move || tell(&exit_status(kernel.wait()?).to_string()));
+    let _ = asker.next();
+    let _ = kill(pid, Signal::SIGKILL);
+    // The asker may not listen any more.
+    let _ = waiter.join();
+    folder.close()
+}
+
+/// Writes a line to the process that asked for a guest.
+fn tell(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}
+
+/// As shells say it.
+fn exit_status(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
 }
 
 /// Becomes a guest's kernel: `command` is its file and arguments. It ends with the process that called, its
@@ -142,13 +171,32 @@ pub fn become_kernel(command: &[OsString]) -> io::Error {
 pub struct Done {
     /// What it saw.
     pub log: Log,
-    folder: TempDir,
+    guest: Guest,
 }
 
 impl Done {
     /// The capture of namespace `space`.
     pub fn capture(&self, space: &str) -> PathBuf {
-        self.folder.path().join(format!("{space}.pcapng"))
+        self.guest.folder.join(format!("{space}.pcapng"))
+    }
+}
+
+/// A guest's keeper and folder; both go with this value.
+#[derive(Debug)]
+struct Guest {
+    keeper: Child,
+    folder: PathBuf,
+    /// What the keeper tells, line by line.
+    lines: Receiver<String>,
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // The end of its input is what the keeper waits for.
+        drop(self.keeper.stdin.take());
+        let _ = self.keeper.wait();
+        // It did that, unless it was killed.
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -170,74 +218,66 @@ impl Machine {
 
     /// Runs `job` with the randomness of `seed`.
     pub fn run(&self, job: &Job, seed: u64) -> Result<Done, GuestError> {
-        let folder = TempDir::with_prefix("acklab-guest-").map_err(GuestError::host("make a folder"))?;
-        write(job, &folder.path().join(guest::JOB)).map_err(GuestError::host("write the job"))?;
-        let console = folder.path().join(CONSOLE);
-        let mut child = self.start(folder.path(), &console, seed).map_err(GuestError::host("start the guest"))?;
-        let status = self.wait(&mut child).map_err(GuestError::host("wait for the guest"))?;
-        if let Ok(reason) = fs::read_to_string(folder.path().join(guest::ERROR)) {
+        let mut guest = self.keeper(seed).map_err(GuestError::host("start the guest's keeper"))?;
+        write(job, &guest.folder.join(guest::JOB)).map_err(GuestError::host("write the job"))?;
+        if let Some(input) = &mut guest.keeper.stdin {
+            input.write_all(b"go\n").map_err(GuestError::host("start the guest"))?;
+        }
+        let status = self.wait(&guest)?;
+        if let Ok(reason) = fs::read_to_string(guest.folder.join(guest::ERROR)) {
             return Err(GuestError::Guest(reason));
         }
-        let last_words = || last_lines(&console);
+        let last_words = || last_lines(&guest.folder.join(CONSOLE));
         let Some(status) = status else {
             return Err(GuestError::Stuck { seconds: self.patience.as_secs(), console: last_words() });
         };
-        let Ok(log) = File::open(folder.path().join(guest::LOG)) else {
+        let Ok(log) = File::open(guest.folder.join(guest::LOG)) else {
             return Err(GuestError::Silent { status, console: last_words() });
         };
         let log = serde_json::from_reader(BufReader::new(log)).map_err(io::Error::from);
-        Ok(Done { log: log.map_err(GuestError::host("read the guest's log"))?, folder })
+        Ok(Done { log: log.map_err(GuestError::host("read the guest's log"))?, guest })
     }
 
-    fn start(&self, folder: &Path, console: &Path, seed: u64) -> io::Result<Child> {
+    fn keeper(&self, seed: u64) -> io::Result<Guest> {
         let Verbs { program, keeper, kernel, guest } = &self.verbs;
-        // The kernel stirs its command line into its randomness, so that no name in it may change.
-        symlink(program, folder.join("init"))?;
-        let console = File::create(console)?;
-        Command::new(program)
-            .arg(keeper)
-            .arg(program)
-            .arg(kernel)
-            .arg(&self.image)
+        let mut keeper = Command::new(program)
+            .args([keeper.as_ref(), program.as_os_str(), kernel.as_ref(), self.image.as_os_str()])
             .args(["mem=512M", "rootfstype=hostfs", "rootflags=/", "ro", "norandmaps", "quiet", "panic=-1"])
             .args(["con=null", "con0=null,fd:1", "time-travel=inf-cpu"])
             .arg(format!("time-travel-start={EPOCH}"))
             .args(["uml_dir=.", "umid=guest", "init=/proc/self/cwd/init", "--", guest, HERE])
-            .current_dir(folder)
-            .env_clear()
             .env("UML_RANDOM_SEED", seed.to_string())
-            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
-            .env("HOME", "/")
             .stdin(Stdio::piped())
-            .stdout(console.try_clone()?)
-            .stderr(console)
+            .stdout(Stdio::piped())
+            // Ctrl-C is for the program that asked.
             .process_group(0)
-            .spawn()
+            .spawn()?;
+        let (sender, lines) = mpsc::channel();
+        if let Some(output) = keeper.stdout.take() {
+            thread::spawn(move || {
+                let lines = BufReader::new(output).lines().map_while(Result::ok);
+                lines.into_iter().try_for_each(|line| sender.send(line))
+            });
+        }
+        let folder = lines.recv().map(PathBuf::from);
+        folder.map(|folder| Guest { keeper, folder, lines }).map_err(|_| io::Error::other("it said nothing"))
     }
 
-    /// Its status; `None` where it took too long and was stopped.
-    fn wait(&self, child: &mut Child) -> io::Result<Option<ExitStatus>> {
+    /// The exit status; `None` where it took too long.
+    fn wait(&self, guest: &Guest) -> Result<Option<String>, GuestError> {
         let end = Instant::now() + self.patience;
         loop {
-            if self.interrupted.load(Ordering::Relaxed) {
-                self.stop(child)?;
-                return Err(io::ErrorKind::Interrupted.into());
+            let left = end.saturating_duration_since(Instant::now());
+            match guest.lines.recv_timeout(left.min(LOOK)) {
+                Ok(status) => return Ok(Some(status)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(Some("its keeper ended".into())),
+                Err(RecvTimeoutError::Timeout) if self.interrupted.load(Ordering::Relaxed) => {
+                    return Err(GuestError::Interrupted);
+                }
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {}
             }
-            if let Some(status) = child.try_wait()? {
-                return Ok(Some(status));
-            }
-            if Instant::now() >= end {
-                self.stop(child)?;
-                return Ok(None);
-            }
-            thread::sleep(LOOK);
         }
-    }
-
-    /// Keeper and kernel are a process group.
-    fn stop(&self, child: &mut Child) -> io::Result<()> {
-        let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
-        child.wait().map(drop)
     }
 }
 
@@ -263,8 +303,8 @@ fn last_lines(console: &Path) -> String {
 
 /// The job's folder, by a name that is the same for all guests.
 const HERE: &str = "/proc/self/cwd";
-/// From one look at the guest to the next.
-const LOOK: Duration = Duration::from_millis(10);
+/// The longest from Ctrl-C to the end.
+const LOOK: Duration = Duration::from_millis(100);
 const CONSOLE: &str = "console.txt";
 /// The guest's time of day when it starts: 2001-09-09, s.
 const EPOCH: u64 = 1_000_000_000;

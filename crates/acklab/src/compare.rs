@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use acklab_core::time::Time;
-use acklab_lab::scenario::Graph;
+use acklab_lab::parameter::Settings;
+use acklab_lab::scenario::{self, Graph};
 use acklab_worlds::compare::Comparison;
 use acklab_worlds::linux_vt::{self, Machine, Verbs};
 use acklab_worlds::world::{self, World};
-use acklab_worlds::guest;
+use acklab_worlds::{guest, nagle};
 use clap::Args;
 
 use crate::file;
@@ -22,7 +23,8 @@ use crate::outcome::{Failure, Format, interruption, print, print_json, tell};
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Compare {
-    /// A network's file
+    /// A network's file, or nagle-delack
+    #[arg(value_name = "SCENARIO|FILE")]
     file: String,
     /// The worlds, separated by commas
     #[arg(long, value_delimiter = ',', default_value = "sim,linux-vt")]
@@ -44,43 +46,42 @@ pub(crate) struct Compare {
     format: Format,
 }
 
+/// Where the networks of replications come from.
+enum Source {
+    /// A file, the same for all.
+    File(&'static Graph),
+    /// The scenario nagle-delack, with a phase of its own for each.
+    Nagle,
+}
+
 impl Compare {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let asked = file::asked(&self.file)?;
-        let Some(network) = asked.scenario.network_file() else {
-            return Err(Failure::Unusable(format!(
-                "{}: only networks' files run in other worlds (docs/network-file.md)",
-                self.file
-            )));
-        };
-        let graph = Graph::from_file(network.clone());
         let mut settings = asked.settings;
         for pair in &self.sets {
             settings.set_pair(pair).map_err(|e| Failure::at("--set", e))?;
         }
-        let refused = |reason| Failure::at(&self.file, reason);
-        let seed = self.seed.unwrap_or(asked.seed);
-        let first = graph.blueprint(&settings, seed).map_err(refused)?;
-        let end = Time::ZERO + first.duration;
-        let mut comparison = Comparison::new(
-            first.flows.iter().map(|flow| (flow.name.to_owned(), end.since(flow.start).as_secs_f64())),
-        );
+        let source = match asked.scenario.network_file() {
+            Some(network) => Source::File(Graph::from_file(network.clone())),
+            None if asked.scenario.declaration().name == nagle::SCENARIO => Source::Nagle,
+            None => {
+                return Err(Failure::Unusable(format!(
+                    "{}: networks' files (docs/network-file.md) and nagle-delack run in other worlds, and nothing else",
+                    self.file
+                )));
+            }
+        };
         let machine = match self.worlds.contains(&World::LinuxVt) {
             true => Some(self.machine()?),
             false => None,
         };
-        for seed in (0..self.reps.or(asked.replications).unwrap_or(1)).map(|add| seed.wrapping_add(add)) {
-            let network = graph.blueprint(&settings, seed).map_err(refused)?;
-            for world in &self.worlds {
-                let seen = match (world, &machine) {
-                    (World::LinuxVt, Some(machine)) => {
-                        world::emulate(machine, &network, seed).map_err(|e| Failure::at(&self.file, e))?.0
-                    }
-                    _ => world::simulate(graph, &settings, &network, seed),
-                };
-                comparison.push(*world, seen);
-            }
+        let first = self.seed.unwrap_or(asked.seed);
+        let mut comparison = None;
+        for seed in (0..self.reps.or(asked.replications).unwrap_or(1)).map(|add| first.wrapping_add(add)) {
+            self.replicate(&source, &settings, seed, machine.as_ref(), &mut comparison)
+                .map_err(|reason| Failure::at(&self.file, reason))?;
         }
+        let Some(comparison) = comparison else { return Ok(()) };
         for line in comparison.errors() {
             tell(&format!("acklab: {line}"));
         }
@@ -88,6 +89,39 @@ impl Compare {
             Format::Json => print_json(&comparison.to_json()),
             Format::Text => print(&comparison.to_text()),
         }
+    }
+
+    /// One replication in each world.
+    fn replicate(
+        &self,
+        source: &Source,
+        settings: &Settings,
+        seed: u64,
+        machine: Option<&Machine>,
+        comparison: &mut Option<Comparison>,
+    ) -> Result<(), String> {
+        let (graph, settings) = match source {
+            Source::File(graph) => (*graph, settings.clone()),
+            Source::Nagle => {
+                let graph = Graph::from_file(nagle::file(settings, seed)?);
+                (graph, scenario::defaults(graph))
+            }
+        };
+        let network = graph.blueprint(&settings, seed)?;
+        let end = Time::ZERO + network.duration;
+        let flows = network.flows.iter();
+        let flows = flows.map(|flow| (flow.name.to_owned(), end.since(flow.start).as_secs_f64()));
+        let comparison = comparison.get_or_insert_with(|| Comparison::new(flows));
+        for world in &self.worlds {
+            let seen = match (world, machine) {
+                (World::LinuxVt, Some(machine)) => {
+                    world::emulate(machine, &network, seed).map_err(|e| e.to_string())?.0
+                }
+                _ => world::simulate(graph, &settings, &network, seed),
+            };
+            comparison.push(*world, seen);
+        }
+        Ok(())
     }
 
     fn machine(&self) -> Result<Machine, Failure> {
@@ -109,8 +143,7 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let status = linux_vt::keep(&self.command).map_err(|e| Failure::at("the guest", e))?;
-        std::process::exit(status)
+        linux_vt::keep(&self.command).map_err(|e| Failure::at("the guest", e))
     }
 }
 
@@ -147,4 +180,5 @@ impl Guest {
 const EXAMPLES: &str = "\
 Examples:
   acklab compare scenarios/two-flows.toml
-  acklab compare scenarios/two-flows.toml --worlds sim,linux-vt --reps 5 --format json";
+  acklab compare scenarios/two-flows.toml --worlds sim,linux-vt --reps 5 --format json
+  acklab compare nagle-delack --set rtt=100ms period=10ms --reps 10";

@@ -1,7 +1,7 @@
 //! A discipline as the kernel's queue discipline with the same parameters.
 
 use acklab_core::queue::ecn::Treatment;
-use acklab_core::queue::{Discipline, Limit, codel, fq_codel, pie, red};
+use acklab_core::queue::{Discipline, Limit, codel, fq_codel, pie};
 use acklab_core::units::BitRate;
 
 use super::wire::ETHERNET;
@@ -24,7 +24,11 @@ pub(super) fn lines(discipline: &Discipline, rate: BitRate) -> Result<Stage, Str
             return Ok(Stage { lines: vec![line], transmits: true });
         }
         Discipline::DropTail(options) => format!("bfifo limit {}", options.limit.bytes),
-        Discipline::Red(options) => red(options, rate)?,
+        Discipline::Red(_) => {
+            return Err("the kernel's red cannot tell that its queue is idle behind the bucket that gives a link its \
+                        rate (red_peek starts no idle period), and then drops nearly everything: use another queue"
+                .into());
+        }
         Discipline::Codel(options) => codel(options)?,
         Discipline::FqCodel(options) => fq_codel(options)?,
         Discipline::Pie(options) => pie(options)?,
@@ -36,25 +40,6 @@ pub(super) fn lines(discipline: &Discipline, rate: BitRate) -> Result<Stage, Str
         rate.as_bps()
     );
     Ok(Stage { lines: vec![bucket, format!("parent 1: handle 2: {inner}")], transmits: false })
-}
-
-fn red(options: &red::Options, rate: BitRate) -> Result<String, String> {
-    let defaults = red::Options::default();
-    if options.gentle || options.adaptive.is_some() || options.unit != defaults.unit {
-        return Err("red as the kernel has it is neither gentle nor adaptive, and counts bytes; leave these out".into());
-    }
-    let packet = f64::from(options.mean_packet);
-    let [min, max] = [options.min_threshold, options.max_threshold].map(|at| (at * packet) as u64);
-    // The weight, told as the packets of a burst from empty: tc-red(8).
-    let burst = ((2.0 * options.min_threshold + options.max_threshold) / 3.0).ceil().max(1.0);
-    let limit = packets(options.limit).map_or(u64::from(WIDE), |limit| u64::from(limit) * FULL);
-    Ok(format!(
-        "red limit {limit} min {min} max {max} avpkt {} burst {burst} probability {} bandwidth {}bit{}",
-        options.mean_packet,
-        options.max_probability,
-        rate.as_bps(),
-        ecn(options.ecn)?
-    ))
 }
 
 fn codel(options: &codel::Options) -> Result<String, String> {
@@ -98,7 +83,6 @@ const fn packets(limit: Limit) -> Option<u32> {
 
 /// Bytes that the bucket holds: one full frame, so that nothing leaves ahead of its time by more.
 const BURST: u32 = 1514;
-/// Bytes, for limits that must be given and never bind.
+/// Bytes, for a limit that must be given and never binds.
 const WIDE: u32 = 1_000_000_000;
 const MANY: u32 = 1_000_000;
-const FULL: u64 = 1500;

@@ -4,12 +4,12 @@ use acklab_core::link::{ErrorRate, LinkConfig, Loss, LossModel, Packets};
 use acklab_core::time::Span;
 use acklab_core::units::BitRate;
 
-use super::queue;
+use super::queue::{self, Stage};
 
 /// What stands behind `qdisc add dev NAME` for each stage.
 pub(super) struct Stages {
     /// `None` where nothing ever waits.
-    pub(super) queue: Option<Vec<String>>,
+    pub(super) queue: Option<Stage>,
     /// Empty where the wire does nothing.
     pub(super) wire: Vec<String>,
 }
@@ -37,7 +37,7 @@ pub(super) fn stages(link: &LinkConfig) -> Result<Stages, String> {
     } else {
         vec![format!("root netem limit {MANY} {}", words.join(" "))]
     };
-    Ok(Stages { queue: queue.map(|queue| queue.lines), wire })
+    Ok(Stages { queue, wire })
 }
 
 fn impairments(link: &LinkConfig) -> Result<Vec<String>, String> {
