@@ -147,7 +147,8 @@ fn record_in_namespace(
 ) -> Result<(), RecordError> {
     namespace::enter_new().map_err(RecordError::system("make a network namespace"))?;
     namespace::loopback_up().map_err(RecordError::system("bring up the loopback interface"))?;
-    let mut tap = Tap::open(Frames::Arriving).map_err(RecordError::system("open a packet socket"))?;
+    let mut tap =
+        Tap::open(Frames::Arriving).map_err(RecordError::system("open a packet socket"))?;
     let ends = exchange::connect(options).map_err(RecordError::exchange("connection"))?;
     listen(&mut tap, ends, options, frames)?;
     match tap.lost_frames() {

@@ -37,7 +37,13 @@ const FIGURES: [Figure; 7] = [
         unit: 1e6,
         of: |seen, seconds| 8.0 * seen.acknowledged as f64 / seconds,
     },
-    Figure { key: "segments", heading: "segments", digits: 1, unit: 1.0, of: |seen, _| seen.segments as f64 },
+    Figure {
+        key: "segments",
+        heading: "segments",
+        digits: 1,
+        unit: 1.0,
+        of: |seen, _| seen.segments as f64,
+    },
     Figure {
         key: "retransmissions",
         heading: "sent again",
@@ -119,8 +125,11 @@ impl Comparison {
     /// The contract's JSON, `acklab.compare/1`.
     pub fn to_json(&self) -> Value {
         let flows = (0..self.names.len()).map(|flow| self.flow_json(flow));
-        let replications: Map<_, _> =
-            self.seen.iter().map(|(world, runs)| (world.name().into(), json!(runs.len()))).collect();
+        let replications: Map<_, _> = self
+            .seen
+            .iter()
+            .map(|(world, runs)| (world.name().into(), json!(runs.len())))
+            .collect();
         json!({
             "schema": "acklab.compare/1",
             "replications": replications,
@@ -135,7 +144,10 @@ impl Comparison {
             let each = |of: &dyn Fn(World) -> Value| -> Map<String, Value> {
                 self.seen.keys().map(|world| (world.name().into(), of(*world))).collect()
             };
-            metrics.insert(figure.key.into(), each(&|world| json!(finite(self.mean(world, flow, figure)))).into());
+            metrics.insert(
+                figure.key.into(),
+                each(&|world| json!(finite(self.mean(world, flow, figure)))).into(),
+            );
             let all = |world| {
                 let values = self.values(world, flow, figure);
                 json!(values.into_iter().map(finite).collect::<Vec<_>>())
@@ -159,23 +171,33 @@ impl Comparison {
                 let [a, b] = pair.map(|world| self.samples(world, flow, samples.of));
                 two_sample_ks(a, b)
             });
-            let [progress, windows] = [|seen: &Seen| seen.progress.clone(), |seen: &Seen| seen.windows.clone()]
-                .map(|course| self.course_distance(pair, flow, course));
-            for ((_, map), value) in distances.iter_mut().zip([delay, buffering, progress, windows]) {
+            let [progress, windows] =
+                [|seen: &Seen| seen.progress.clone(), |seen: &Seen| seen.windows.clone()]
+                    .map(|course| self.course_distance(pair, flow, course));
+            for ((_, map), value) in distances.iter_mut().zip([delay, buffering, progress, windows])
+            {
                 map.insert(key.clone(), json!(value));
             }
         }
         for (key, map) in distances {
             metrics.insert(key.into(), map.into());
         }
-        let hashes: Map<_, _> = self.seen.iter().map(|(world, runs)| {
-            let hashes = runs.iter().map(|run| format!("{:016x}", run[flow].hash));
-            (world.name().into(), json!(hashes.collect::<Vec<_>>()))
-        }).collect();
-        let errors: Map<_, _> = self.seen.iter().filter_map(|(world, runs)| {
-            let error = runs.iter().find_map(|run| run[flow].error.clone())?;
-            Some((world.name().into(), json!(error)))
-        }).collect();
+        let hashes: Map<_, _> = self
+            .seen
+            .iter()
+            .map(|(world, runs)| {
+                let hashes = runs.iter().map(|run| format!("{:016x}", run[flow].hash));
+                (world.name().into(), json!(hashes.collect::<Vec<_>>()))
+            })
+            .collect();
+        let errors: Map<_, _> = self
+            .seen
+            .iter()
+            .filter_map(|(world, runs)| {
+                let error = runs.iter().find_map(|run| run[flow].error.clone())?;
+                Some((world.name().into(), json!(error)))
+            })
+            .collect();
         json!({ "name": self.names[flow], "metrics": metrics, "values": values, "hashes": hashes, "errors": errors })
     }
 
@@ -211,11 +233,12 @@ impl Comparison {
         let mut rows = Vec::new();
         for (flow, name) in self.names.iter().enumerate() {
             for figure in &FIGURES {
-                let values: Vec<f64> = worlds.iter().map(|world| self.mean(*world, flow, figure)).collect();
+                let values: Vec<f64> =
+                    worlds.iter().map(|world| self.mean(*world, flow, figure)).collect();
                 let mut row = vec![name.clone(), figure.heading.into()];
                 row.extend(values.iter().map(|value| number(value / figure.unit, figure.digits)));
                 if let [first, .., last] = values[..] {
-                    row.push(if first == last { "0".into() } else { percent(last / first - 1.0) });
+                    row.push(percent(last / first - 1.0));
                 }
                 rows.push(row);
             }
@@ -228,7 +251,8 @@ impl Comparison {
 
     /// Quantiles of samples, and how far their distributions are apart.
     fn sample_rows(&self, flow: usize, samples: &Samples, worlds: &[World]) -> Vec<Vec<String>> {
-        let each: Vec<_> = worlds.iter().map(|world| self.samples(*world, flow, samples.of)).collect();
+        let each: Vec<_> =
+            worlds.iter().map(|world| self.samples(*world, flow, samples.of)).collect();
         if each.iter().all(Vec::is_empty) {
             return Vec::new();
         }
@@ -242,7 +266,9 @@ impl Comparison {
         let mut rows = quantiles.to_vec();
         if let [first, .., last] = &each[..] {
             let ks = two_sample_ks(first.clone(), last.clone());
-            rows.iter_mut().for_each(|row| row.push(String::new()));
+            for row in &mut rows {
+                row.push(String::new());
+            }
             let mut row = vec![name.clone(), format!("{}, KS distance", samples.heading)];
             row.resize(2 + each.len(), String::new());
             row.push(number(ks.unwrap_or(f64::NAN), 3));
@@ -304,6 +330,23 @@ const STEPS: u32 = 500;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_told_is_what_the_schema_says() {
+        let schema = include_str!("../../../docs/schema/compare.schema.json");
+        let schema: Value = serde_json::from_str(schema).unwrap();
+        let mut comparison = Comparison::new([("a".to_owned(), 1.0)]);
+        comparison.push(World::Sim, vec![Seen::default()]);
+        comparison
+            .push(World::LinuxVt, vec![Seen { error: Some("refused".into()), ..Seen::default() }]);
+        let told = comparison.to_json();
+        let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(&told), keys(&schema["properties"]));
+        assert_eq!(keys(&told["flows"][0]), keys(&schema["$defs"]["flow"]["properties"]));
+        assert_eq!(told["flows"][0]["errors"]["linux-vt"], "refused");
+        assert_eq!(told["flows"][0]["metrics"]["rtt_p50_ms"]["sim"], Value::Null);
+        assert_eq!(told["flows"][0]["metrics"]["delay_ks"]["sim,linux-vt"], Value::Null);
+    }
 
     #[test]
     fn the_distance_of_two_distributions_is_between_0_and_1() {

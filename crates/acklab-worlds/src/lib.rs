@@ -4,6 +4,7 @@
 //! which is virtual time, too: [`linux_vt`] starts a kernel as a process, [`guest`] is what happens inside,
 //! [`network`] turns nodes, links and flows into namespaces, queue disciplines and sockets.
 
+pub mod compare;
 #[cfg(target_os = "linux")]
 pub mod guest;
 pub mod job;
@@ -11,8 +12,7 @@ pub mod job;
 pub mod linux_vt;
 pub mod nagle;
 pub mod network;
+pub mod seen;
 #[cfg(target_os = "linux")]
 mod tcp_info;
-pub mod compare;
-pub mod seen;
 pub mod world;

@@ -4,6 +4,11 @@
 //! that it may write; its processor costs nothing (`time-travel=inf-cpu`), its randomness comes from the
 //! seed, and addresses are not randomised, so that the same job gives the same frames at the same times.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a guest that takes too long in real time is stopped"
+)]
+
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -62,7 +67,9 @@ pub enum GuestError {
     #[error("interrupted")]
     Interrupted,
     /// It did not end.
-    #[error("the guest was still running after {seconds} s and was stopped; its last words:\n{console}")]
+    #[error(
+        "the guest was still running after {seconds} s and was stopped; its last words:\n{console}"
+    )]
     Stuck {
         /// How long it had.
         seconds: u64,
@@ -229,7 +236,10 @@ impl Machine {
         }
         let last_words = || last_lines(&guest.folder.join(CONSOLE));
         let Some(status) = status else {
-            return Err(GuestError::Stuck { seconds: self.patience.as_secs(), console: last_words() });
+            return Err(GuestError::Stuck {
+                seconds: self.patience.as_secs(),
+                console: last_words(),
+            });
         };
         let Ok(log) = File::open(guest.folder.join(guest::LOG)) else {
             return Err(GuestError::Silent { status, console: last_words() });
@@ -242,7 +252,15 @@ impl Machine {
         let Verbs { program, keeper, kernel, guest } = &self.verbs;
         let mut keeper = Command::new(program)
             .args([keeper.as_ref(), program.as_os_str(), kernel.as_ref(), self.image.as_os_str()])
-            .args(["mem=512M", "rootfstype=hostfs", "rootflags=/", "ro", "norandmaps", "quiet", "panic=-1"])
+            .args([
+                "mem=512M",
+                "rootfstype=hostfs",
+                "rootflags=/",
+                "ro",
+                "norandmaps",
+                "quiet",
+                "panic=-1",
+            ])
             .args(["con=null", "con0=null,fd:1", "time-travel=inf-cpu"])
             .arg(format!("time-travel-start={EPOCH}"))
             .args(["uml_dir=.", "umid=guest", "init=/proc/self/cwd/init", "--", guest, HERE])
@@ -260,7 +278,9 @@ impl Machine {
             });
         }
         let folder = lines.recv().map(PathBuf::from);
-        folder.map(|folder| Guest { keeper, folder, lines }).map_err(|_| io::Error::other("it said nothing"))
+        folder
+            .map(|folder| Guest { keeper, folder, lines })
+            .map_err(|_| io::Error::other("it said nothing"))
     }
 
     /// The exit status; `None` where it took too long.

@@ -19,7 +19,10 @@ pub fn file(settings: &Settings, seed: u64) -> Result<NetworkFile, String> {
     let count = |name: &str| settings.get::<u64>(name).unwrap_or_default();
     let refuse = |name: &str, reason: &str| Err(format!("{name}: {reason}"));
     if word("receiver") != "linux" || (settings.is_chosen("sender") && word("sender") != "linux") {
-        return refuse("receiver, sender", "both ends are the Linux kernel here; leave them out, or say linux");
+        return refuse(
+            "receiver, sender",
+            "both ends are the Linux kernel here; leave them out, or say linux",
+        );
     }
     let nagle = match word("nagle") {
         "on" | "minshall" => true,
@@ -36,7 +39,8 @@ pub fn file(settings: &Settings, seed: u64) -> Result<NetworkFile, String> {
         return refuse("messages", "at most 100000 in other worlds");
     }
     // The writes begin when the connection stands, after two round trips at the latest.
-    let phase = Span::from_nanos(Rng::named(seed, "nagle-delack/start").below(span("phase").as_nanos()));
+    let phase =
+        Span::from_nanos(Rng::named(seed, "nagle-delack/start").below(span("phase").as_nanos()));
     let first = rtt * 2 + phase;
     let mut trace = String::new();
     for index in 0..messages {

@@ -135,7 +135,9 @@ impl OneFlow {
         if let Some(trip) = self.trips.on_acknowledged(now, tcp) {
             self.seen.round_trips_ms.push(trip.as_secs_f64() * 1e3);
         }
-        let Some((first, highest)) = self.stretch.filter(|_| tcp.flags.has(Flags::ACK)) else { return };
+        let Some((first, highest)) = self.stretch.filter(|_| tcp.flags.has(Flags::ACK)) else {
+            return;
+        };
         // An ACK of the FIN is beyond the payload.
         let upto = if tcp.ack.after(highest) { highest } else { tcp.ack };
         if upto.after(self.acknowledged.unwrap_or(first)) {
@@ -146,7 +148,8 @@ impl OneFlow {
     }
 
     fn hash(&mut self, now: Time, direction: u8, tcp: &TcpRepr) {
-        let words = [now.as_nanos(), u64::from(direction), u64::from(tcp.seq.0), u64::from(tcp.ack.0)];
+        let words =
+            [now.as_nanos(), u64::from(direction), u64::from(tcp.seq.0), u64::from(tcp.ack.0)];
         for byte in words.into_iter().flat_map(u64::to_be_bytes) {
             self.seen.hash = (self.seen.hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME);
         }

@@ -83,7 +83,12 @@ pub enum WorldError {
 }
 
 /// One replication in virtual time.
-pub fn simulate(graph: &Graph, settings: &Settings, network: &Blueprint<'_>, seed: u64) -> Vec<Seen> {
+pub fn simulate(
+    graph: &Graph,
+    settings: &Settings,
+    network: &Blueprint<'_>,
+    seed: u64,
+) -> Vec<Seen> {
     let observer = Witness { account: Account::new(network), network, messages: Vec::new() };
     let interest = Interest::MESSAGE.with(Interest::CONGESTION);
     let observer = graph.observe(settings, seed, &network.senders(), interest, observer);
@@ -117,8 +122,11 @@ impl Witness<'_> {
                 // What was due at once is written at once; each message of it counts.
                 let mut sizes = task.iter().map(|(_, bytes)| u64::from(*bytes));
                 let writes = messages(writes, &mut sizes);
-                let deliveries: Vec<_> =
-                    reads.iter().zip(task).map(|((at, _), (_, bytes))| (*at, u64::from(*bytes))).collect();
+                let deliveries: Vec<_> = reads
+                    .iter()
+                    .zip(task)
+                    .map(|((at, _), (_, bytes))| (*at, u64::from(*bytes)))
+                    .collect();
                 seen.delays_ms = message_delays_ms(&writes, &deliveries);
                 seen.buffering_ms = message_delays_ms(&writes, &seen.departures);
             }
@@ -189,7 +197,11 @@ fn messages(writes: &[(f64, u64)], sizes: &mut dyn Iterator<Item = u64>) -> Vec<
 }
 
 /// One replication of the Linux kernel in virtual time.
-pub fn emulate(machine: &Machine, network: &Blueprint<'_>, seed: u64) -> Result<(Vec<Seen>, String), WorldError> {
+pub fn emulate(
+    machine: &Machine,
+    network: &Blueprint<'_>,
+    seed: u64,
+) -> Result<(Vec<Seen>, String), WorldError> {
     let job = network::job(network, SAMPLING)?;
     let done = machine.run(&job, seed)?;
     if done.log.lost_frames > 0 {
@@ -199,11 +211,11 @@ pub fn emulate(machine: &Machine, network: &Blueprint<'_>, seed: u64) -> Result<
     for node in network.senders() {
         read_capture(&done, node, &mut account)?;
     }
-    let mut seen = account.finish();
-    for (seen, log) in seen.iter_mut().zip(&done.log.flows) {
-        add_log(seen, log);
+    let mut flows = account.finish();
+    for (flow, log) in flows.iter_mut().zip(&done.log.flows) {
+        add_log(flow, log);
     }
-    Ok((seen, done.log.kernel))
+    Ok((flows, done.log.kernel))
 }
 
 /// From one look at the sockets to the next, ns.

@@ -77,7 +77,9 @@ impl Compare {
         };
         let first = self.seed.unwrap_or(asked.seed);
         let mut comparison = None;
-        for seed in (0..self.reps.or(asked.replications).unwrap_or(1)).map(|add| first.wrapping_add(add)) {
+        for seed in
+            (0..self.reps.or(asked.replications).unwrap_or(1)).map(|add| first.wrapping_add(add))
+        {
             self.replicate(&source, &settings, seed, machine.as_ref(), &mut comparison)
                 .map_err(|reason| Failure::at(&self.file, reason))?;
         }

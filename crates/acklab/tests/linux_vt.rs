@@ -163,7 +163,10 @@ fn a_kernel_that_never_answers_is_stopped() {
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
-    assert!(errors.contains("was still running after 1 s") && errors.contains("booting"), "{errors}");
+    assert!(
+        errors.contains("was still running after 1 s") && errors.contains("booting"),
+        "{errors}"
+    );
 }
 
 /// Waits up to a minute for `holds`.

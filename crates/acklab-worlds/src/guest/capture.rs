@@ -10,15 +10,22 @@ use acklab_core::time::Time;
 use acklab_net::tap::{Frames, Tap};
 use acklab_trace::capture::{CaptureWriter, Format, WriterOptions};
 
+use super::clock::Clock;
 use super::space;
 
-/// Captures namespace `name` into `file` until the time of day `until`, ns since the epoch; the thread returns
-/// how many frames it lost. It listens when this returns.
-pub(super) fn start(name: &str, file: &Path, until: u64) -> io::Result<JoinHandle<io::Result<u64>>> {
+/// Captures namespace `name` into `file` until `end`, ns after time zero; the thread returns how many frames it
+/// lost. It listens when this returns.
+pub(super) fn start(
+    name: &str,
+    file: &Path,
+    clock: Clock,
+    end: u64,
+) -> io::Result<JoinHandle<io::Result<u64>>> {
     let options = WriterOptions { format: Format::Pcapng, ..WriterOptions::default() };
-    let mut writer = CaptureWriter::new(BufWriter::with_capacity(1 << 20, File::create(file)?), options)?;
+    let mut writer =
+        CaptureWriter::new(BufWriter::with_capacity(1 << 20, File::create(file)?), options)?;
     let mut tap = space::inside(name, || Tap::open(Frames::Both))??;
-    let until = Time::from_nanos(until);
+    let until = Time::from_nanos(clock.zero() + end);
     let (ready, listening) = mpsc::channel();
     let thread = thread::spawn(move || {
         let _ = ready.send(());
@@ -27,7 +34,7 @@ pub(super) fn start(name: &str, file: &Path, until: u64) -> io::Result<JoinHandl
                 Some((time, frame)) if time < until => {
                     writer.write_frame(time, frame, frame.len() as u32)?;
                 }
-                None if now() < until => {}
+                None if clock.now() < end => {}
                 _ => break,
             }
         }
@@ -37,9 +44,4 @@ pub(super) fn start(name: &str, file: &Path, until: u64) -> io::Result<JoinHandl
     });
     let _ = listening.recv();
     Ok(thread)
-}
-
-fn now() -> Time {
-    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
-    Time::from_nanos(since.map_or(0, |since| since.as_nanos() as u64))
 }

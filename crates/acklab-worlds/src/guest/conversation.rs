@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt, socket, sockopt,
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt,
+    socket, sockopt,
 };
 
 use super::clock::Clock;
@@ -35,7 +36,12 @@ impl Record {
 }
 
 /// Opens the listener and starts both ends; they go on until the guest ends.
-pub(super) fn start(flow: &Flow, sampling: u64, clock: Clock, record: &Arc<Record>) -> io::Result<()> {
+pub(super) fn start(
+    flow: &Flow,
+    sampling: u64,
+    clock: Clock,
+    record: &Arc<Record>,
+) -> io::Result<()> {
     let [client, server] = &flow.ends;
     let listener = space::inside(&server.space, || listener(server))??;
     let connector = space::inside(&client.space, || connector(client))??;
@@ -50,7 +56,10 @@ pub(super) fn start(flow: &Flow, sampling: u64, clock: Clock, record: &Arc<Recor
 fn bound(end: &End) -> io::Result<OwnedFd> {
     let fd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     setsockopt(&fd, sockopt::TcpCongestion, &end.congestion.clone().into()).map_err(|error| {
-        io::Error::other(format!("the kernel has no congestion control {:?}: {error}", end.congestion))
+        io::Error::other(format!(
+            "the kernel has no congestion control {:?}: {error}",
+            end.congestion
+        ))
     })?;
     setsockopt(&fd, sockopt::TcpNoDelay, &end.nodelay)?;
     if let Some(bytes) = end.receive_buffer {

@@ -69,7 +69,7 @@ fn work(folder: &Path) -> io::Result<()> {
     let mut captures = Vec::new();
     for space in job.spaces.iter().filter(|space| space.capture) {
         let file = folder.join(format!("{}.pcapng", space.name));
-        captures.push(capture::start(&space.name, &file, clock.after(job.duration))?);
+        captures.push(capture::start(&space.name, &file, clock, job.duration)?);
     }
     let records = job.flows.iter().map(|flow| {
         let record = Arc::new(Record::default());

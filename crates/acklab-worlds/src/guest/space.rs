@@ -18,9 +18,8 @@ pub(super) fn build(job: &Job) -> io::Result<()> {
         for (name, value) in &space.sysctls {
             let (path, value) = (Path::new("/proc/sys/net").join(name), value.clone());
             inside(&space.name, move || {
-                fs::write(&path, value).map_err(|e| {
-                    io::Error::new(e.kind(), format!("{}: {e}", path.display()))
-                })
+                fs::write(&path, value)
+                    .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))
             })??;
         }
         for interface in &space.plain {

@@ -1,6 +1,7 @@
 //! The ends of a flow as sockets, sysctls and attributes of routes.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::net::SocketAddrV4;
 
 use acklab_core::ack::Profile;
@@ -33,12 +34,14 @@ pub(super) fn end(flow: &Conversation<'_>, side: usize) -> Result<End, CannotBui
         other if KERNELS.contains(&other.name()) => other.name(),
         other => {
             let (name, known) = (other.name(), KERNELS.join(", "));
-            return Err(refuse(format!("the kernel has no congestion control {name:?}; it has {known}, bbr1")));
+            return Err(refuse(format!(
+                "the kernel has no congestion control {name:?}; it has {known}, bbr1"
+            )));
         }
     };
     let linux = System::Linux.config();
-    let receive_buffer = (linux.receive_buffer != config.receive_buffer)
-        .then_some(config.receive_buffer);
+    let receive_buffer =
+        (linux.receive_buffer != config.receive_buffer).then_some(config.receive_buffer);
     let addr = flow.ends[side];
     Ok(End {
         space: space_of(addr.node),
@@ -59,7 +62,8 @@ pub(super) fn packets(network: &Blueprint<'_>) -> Result<BTreeMap<NodeId, u16>, 
         for end in flow.ends {
             if *packets.entry(end.node).or_insert(flow.packet) != flow.packet {
                 let place = format!("flow {:?}", flow.name);
-                let reason = "another flow of the same host has packets of another size: give each a host";
+                let reason =
+                    "another flow of the same host has packets of another size: give each a host";
                 return Err(CannotBuild::new(place, reason));
             }
         }
@@ -122,13 +126,13 @@ pub(super) fn route_attributes(flow: &Conversation<'_>, connects: bool) -> Strin
     let linux = System::Linux.config();
     let mut words = String::new();
     if let InitialWindow::Segments(segments) = config.window.initial {
-        words += &format!(" initcwnd {segments}");
+        let _ = write!(words, " initcwnd {segments}");
     }
     if let Some(bytes) = config.window.ssthresh {
-        words += &format!(" ssthresh {}", (bytes / u64::from(config.mss)).max(2));
+        let _ = write!(words, " ssthresh {}", (bytes / u64::from(config.mss)).max(2));
     }
     if linux.rto.min != config.rto.min {
-        words += &format!(" rto_min {}ms", config.rto.min.as_nanos().div_ceil(1_000_000));
+        let _ = write!(words, " rto_min {}ms", config.rto.min.as_nanos().div_ceil(1_000_000));
     }
     words
 }

@@ -79,7 +79,8 @@ impl<'a> Builder<'a> {
         for node in (0..network.topology.nodes()).map(NodeId) {
             let name = space_of(node);
             links.push(format!("netns add {name}"));
-            let ip = vec!["link set lo up".into(), format!("addr add {}/32 dev lo", node.address())];
+            let ip =
+                vec!["link set lo up".into(), format!("addr add {}/32 dev lo", node.address())];
             let capture = senders.contains(&node);
             let sysctls = ends::sysctls(network, node)?;
             spaces.insert(node, Space { name, sysctls, ip, capture, ..Space::default() });
@@ -117,7 +118,8 @@ impl<'a> Builder<'a> {
             let config = self.network.topology.links().find(|(x, y, _)| (*x, *y) == (from, to));
             let Some((.., config)) = config else { continue };
             let place = || format!("link {:?}", self.name_of(from, to));
-            let stages = wire::stages(config).map_err(|reason| CannotBuild::new(place(), reason))?;
+            let stages =
+                wire::stages(config).map_err(|reason| CannotBuild::new(place(), reason))?;
             if let (Some(queue), Some(host)) = (&stages.queue, self.spaces.get_mut(&from))
                 && !queue.transmits
             {
@@ -134,13 +136,17 @@ impl<'a> Builder<'a> {
                         self.wires.plain.push(end.clone());
                         self.wires.ip.push(format!("link set {end} mtu {LARGEST} up"));
                     }
-                    self.wires.tc.extend(lines.iter().map(|line| format!("qdisc add dev {enter} {line}")));
+                    self.wires
+                        .tc
+                        .extend(lines.iter().map(|line| format!("qdisc add dev {enter} {line}")));
                     self.wires.tc.push(format!("qdisc add dev {leave} clsact"));
                     self.wires.tc.push(redirect(&leave, out));
                     enter
                 }
             };
-            self.wires.tc.extend(stages.wire.iter().map(|line| format!("qdisc add dev {out} {line}")));
+            self.wires
+                .tc
+                .extend(stages.wire.iter().map(|line| format!("qdisc add dev {out} {line}")));
             self.wires.tc.push(redirect(into, &next));
         }
         Ok(())

@@ -65,14 +65,18 @@ fn pie(options: &pie::Options) -> Result<String, String> {
     // The kernel's unit is a sixteenth: alpha 2 and beta 20 are the RFC's 1/8 and 1 1/4 (tc-pie(8)).
     let [alpha, beta] = [options.alpha, options.beta].map(|gain| (16.0 * gain).round() as u32);
     let ecn = ecn(options.ecn)?;
-    Ok(format!("pie limit {limit} target {target}us tupdate {update}us alpha {alpha} beta {beta}{ecn}"))
+    Ok(format!(
+        "pie limit {limit} target {target}us tupdate {update}us alpha {alpha} beta {beta}{ecn}"
+    ))
 }
 
 fn ecn(treatment: Treatment) -> Result<&'static str, String> {
     match treatment {
         Treatment::Mark => Ok(" ecn"),
         Treatment::Drop => Ok(""),
-        Treatment::Exempt => Err("the kernel's disciplines drop what is not ECN-capable; set ecn = \"mark\"".into()),
+        Treatment::Exempt => {
+            Err("the kernel's disciplines drop what is not ECN-capable; set ecn = \"mark\"".into())
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn stages(link: &LinkConfig) -> Result<Stages, String> {
     }
     if transmits || link.jitter > Span::ZERO {
         // netem keeps packets in order where it has a rate.
-        let rate = rate.filter(|_| transmits).map_or(FAST, |rate| rate.as_bps());
+        let rate = rate.filter(|_| transmits).map_or(FAST, BitRate::as_bps);
         words.push(format!("rate {rate}bit {}", -ETHERNET));
     }
     let wire = if words.is_empty() {
@@ -66,7 +66,9 @@ fn impairments(link: &LinkConfig) -> Result<Vec<String>, String> {
         all(corruption.packets, "corrupt")?;
         match corruption.rate {
             ErrorRate::PerPacket(share) => words.push(format!("corrupt {}", percent(share))),
-            ErrorRate::PerBit(_) => return Err("netem damages packets, not bits; give corrupt a share".into()),
+            ErrorRate::PerBit(_) => {
+                return Err("netem damages packets, not bits; give corrupt a share".into());
+            }
         }
     }
     if impairments.reordering.is_some() {

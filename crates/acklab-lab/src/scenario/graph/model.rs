@@ -97,16 +97,28 @@ pub(super) fn node_at(file: &NetworkFile, link: u32, point: CapturePoint) -> Nod
 }
 
 /// The same network for another world, where it is one of flows over TCP.
-pub(super) fn blueprint(file: &NetworkFile, seed: u64, duration: Span) -> Result<Blueprint<'_>, String> {
+pub(super) fn blueprint(
+    file: &NetworkFile,
+    seed: u64,
+    duration: Span,
+) -> Result<Blueprint<'_>, String> {
     let flows = (0..).zip(file.flows()).map(|(index, (from, to, flow))| {
         let ends = match &flow.traffic {
-            Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) | Traffic::Requests(ends, _) => ends,
+            Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) | Traffic::Requests(ends, _) => {
+                ends
+            }
             Traffic::Datagrams(_) => {
-                return Err(format!("flow {:?} sends datagrams; give it transport = \"tcp\"", flow.name));
+                return Err(format!(
+                    "flow {:?} sends datagrams; give it transport = \"tcp\"",
+                    flow.name
+                ));
             }
         };
         let Over::Tcp(config) = &ends.over else {
-            return Err(format!("flow {:?} goes over reliable UDP; give it transport = \"tcp\"", flow.name));
+            return Err(format!(
+                "flow {:?} goes over reliable UDP; give it transport = \"tcp\"",
+                flow.name
+            ));
         };
         let task = match &flow.traffic {
             Traffic::Messages(_, pattern, _) => {
