@@ -71,10 +71,7 @@ impl Compare {
                 )));
             }
         };
-        let machine = match self.worlds.contains(&World::LinuxVt) {
-            true => Some(self.machine()?),
-            false => None,
-        };
+        let machine = self.worlds.contains(&World::LinuxVt).then(|| self.machine()).transpose()?;
         let first = self.seed.unwrap_or(asked.seed);
         let mut comparison = None;
         for seed in
@@ -115,13 +112,13 @@ impl Compare {
         let flows = flows.map(|flow| (flow.name.to_owned(), end.since(flow.start).as_secs_f64()));
         let comparison = comparison.get_or_insert_with(|| Comparison::new(flows));
         for world in &self.worlds {
-            let seen = match (world, machine) {
+            let flows = match (world, machine) {
                 (World::LinuxVt, Some(machine)) => {
                     world::emulate(machine, &network, seed).map_err(|e| e.to_string())?.0
                 }
                 _ => world::simulate(graph, &settings, &network, seed),
             };
-            comparison.push(*world, seen);
+            comparison.push(*world, flows);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! Method: run the built binary; skipped with a message where `make linux-vt` was not run.
 
 #![cfg(target_os = "linux")]
+#![expect(clippy::disallowed_methods, reason = "how long real processes live")]
 
 use std::fs;
 use std::io::Write;
@@ -39,8 +40,8 @@ every = "30.3ms"
 "#;
 
 fn file(link: &str) -> tempfile::NamedTempFile {
-    let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
-    file.write_all(FILE.replace("LINK", link).as_bytes()).unwrap();
+    let mut file = tempfile::Builder::new().suffix(".toml").tempfile().expect("a file");
+    file.write_all(FILE.replace("LINK", link).as_bytes()).expect("it is written");
     file
 }
 
@@ -171,7 +172,7 @@ fn a_kernel_that_never_answers_is_stopped() {
 
 /// Waits up to a minute for `holds`.
 fn until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_mins(1);
     while !holds() {
         assert!(Instant::now() < end, "waited for a minute: {what}");
         thread::sleep(Duration::from_millis(20));
