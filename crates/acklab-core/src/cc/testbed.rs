@@ -74,7 +74,9 @@ impl<C: CongestionControl> Sender<C> {
         lost: u64,
         recovered: bool,
     ) {
-        stamp.into_iter().for_each(|stamp| self.congestion.on_delivered(stamp));
+        if let Some(stamp) = stamp {
+            self.congestion.on_delivered(stamp);
+        }
         self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
         let in_fast_recovery = self.recovering;
         self.recovering &= !recovered;
