@@ -1,7 +1,8 @@
 //! `acklab compare`: one network in several worlds.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use acklab_core::time::Time;
@@ -10,7 +11,7 @@ use acklab_lab::scenario::{self, Graph};
 use acklab_worlds::compare::Comparison;
 use acklab_worlds::linux_vt::{self, Machine, Verbs};
 use acklab_worlds::world::{self, World};
-use acklab_worlds::{guest, nagle};
+use acklab_worlds::{guest, nagle, report};
 use clap::Args;
 
 use crate::file;
@@ -41,6 +42,9 @@ pub(crate) struct Compare {
     /// The most real time that one replication of the kernel may take, seconds
     #[arg(long, default_value = "300", value_name = "SECONDS")]
     patience: u64,
+    /// Write result.json, report.html and the kernel's captures of the first replication into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// How to write the result to standard output
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -72,6 +76,9 @@ impl Compare {
             }
         };
         let machine = self.worlds.contains(&World::LinuxVt).then(|| self.machine()).transpose()?;
+        if let Some(out) = &self.out {
+            fs::create_dir_all(out).map_err(|e| Failure::at(out.display(), e))?;
+        }
         let first = self.seed.unwrap_or(asked.seed);
         let mut comparison = None;
         for seed in
@@ -84,10 +91,25 @@ impl Compare {
         for line in comparison.errors() {
             tell(&format!("acklab: {line}"));
         }
+        if let Some(out) = &self.out {
+            self.write(&comparison, out).map_err(|reason| Failure::at(out.display(), reason))?;
+        }
         match self.format {
             Format::Json => print_json(&comparison.to_json()),
             Format::Text => print(&comparison.to_text()),
         }
+    }
+
+    /// Result and report.
+    fn write(&self, comparison: &Comparison, out: &Path) -> Result<(), String> {
+        let command = std::env::args().collect::<Vec<_>>().join(" ");
+        let page = report::page(comparison, self.file.clone(), command);
+        let html = page.to_html().map_err(|e| e.to_string())?;
+        let json = format!("{:#}\n", comparison.to_json());
+        for (name, text) in [("result.json", json), ("report.html", html)] {
+            fs::write(out.join(name), text).map_err(|e| format!("{name}: {e}"))?;
+        }
+        Ok(())
     }
 
     /// One replication in each world.
@@ -110,11 +132,13 @@ impl Compare {
         let end = Time::ZERO + network.duration;
         let flows = network.flows.iter();
         let flows = flows.map(|flow| (flow.name.to_owned(), end.since(flow.start).as_secs_f64()));
+        let first = comparison.is_none();
         let comparison = comparison.get_or_insert_with(|| Comparison::new(flows));
         for world in &self.worlds {
             let flows = match (world, machine) {
                 (World::LinuxVt, Some(machine)) => {
-                    world::emulate(machine, &network, seed).map_err(|e| e.to_string())?.0
+                    let keep = self.out.as_deref().filter(|_| first);
+                    world::emulate(machine, &network, seed, keep).map_err(|e| e.to_string())?
                 }
                 _ => world::simulate(graph, &settings, &network, seed),
             };
@@ -180,4 +204,4 @@ const EXAMPLES: &str = "\
 Examples:
   acklab compare scenarios/two-flows.toml
   acklab compare scenarios/two-flows.toml --worlds sim,linux-vt --reps 5 --format json
-  acklab compare nagle-delack --set rtt=100ms period=10ms --reps 10";
+  acklab compare nagle-delack --set rtt=100ms period=10ms --reps 10 --out out/nagle";
