@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use acklab_core::time::Time;
 use acklab_lab::parameter::Settings;
-use acklab_lab::scenario::{self, Graph};
 use acklab_worlds::compare::Comparison;
 use acklab_worlds::linux_vt::{self, Machine, Verbs};
+use acklab_worlds::scenario::Source;
 use acklab_worlds::world::{self, World};
-use acklab_worlds::{guest, nagle, report};
+use acklab_worlds::{guest, report};
 use clap::Args;
 
 use crate::file;
@@ -50,14 +50,6 @@ pub(crate) struct Compare {
     format: Format,
 }
 
-/// Where the networks of replications come from.
-enum Source {
-    /// A file, the same for all.
-    File(&'static Graph),
-    /// The scenario nagle-delack, with a phase of its own for each.
-    Nagle,
-}
-
 impl Compare {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let asked = file::asked(&self.file)?;
@@ -65,17 +57,9 @@ impl Compare {
         for pair in &self.sets {
             settings.set_pair(pair).map_err(|e| Failure::at("--set", e))?;
         }
-        let source = match asked.scenario.network_file() {
-            Some(network) => Source::File(Graph::from_file(network.clone())),
-            None if asked.scenario.declaration().name == nagle::SCENARIO => Source::Nagle,
-            None => {
-                return Err(Failure::Unusable(format!(
-                    "{}: networks' files (docs/network-file.md) and nagle-delack run in other worlds, and nothing else",
-                    self.file
-                )));
-            }
-        };
-        let machine = self.worlds.contains(&World::LinuxVt).then(|| self.machine()).transpose()?;
+        let source = Source::of(asked.scenario).ok_or_else(|| no_other_world(&self.file))?;
+        let machine =
+            self.worlds.contains(&World::LinuxVt).then(|| machine(self.patience)).transpose()?;
         if let Some(out) = &self.out {
             fs::create_dir_all(out).map_err(|e| Failure::at(out.display(), e))?;
         }
@@ -121,13 +105,7 @@ impl Compare {
         machine: Option<&Machine>,
         comparison: &mut Option<Comparison>,
     ) -> Result<(), String> {
-        let (graph, settings) = match source {
-            Source::File(graph) => (*graph, settings.clone()),
-            Source::Nagle => {
-                let graph = Graph::from_file(nagle::file(settings, seed)?);
-                (graph, scenario::defaults(graph))
-            }
-        };
+        let (graph, settings) = source.network(settings, seed)?;
         let network = graph.blueprint(&settings, seed)?;
         let end = Time::ZERO + network.duration;
         let flows = network.flows.iter();
@@ -146,14 +124,22 @@ impl Compare {
         }
         Ok(())
     }
+}
 
-    fn machine(&self) -> Result<Machine, Failure> {
-        let program = std::env::current_exe().map_err(|e| Failure::at("this program", e))?;
-        let [keeper, kernel, guest] = ["linux-vt-keeper", "linux-vt-kernel", "linux-vt-guest"];
-        let verbs = Verbs { program, keeper, kernel, guest };
-        let machine = Machine::find(verbs, Duration::from_secs(self.patience), interruption()?);
-        machine.map_err(|e| Failure::Unusable(e.to_string()))
-    }
+/// What `scenario` is told that runs in virtual time alone.
+pub(crate) fn no_other_world(scenario: &str) -> Failure {
+    Failure::Unusable(format!(
+        "{scenario}: networks' files (docs/network-file.md) and nagle-delack run in other worlds, and nothing else"
+    ))
+}
+
+/// The Linux kernel in virtual time, where a replication may take `patience` seconds.
+pub(crate) fn machine(patience: u64) -> Result<Machine, Failure> {
+    let program = std::env::current_exe().map_err(|e| Failure::at("this program", e))?;
+    let [keeper, kernel, guest] = ["linux-vt-keeper", "linux-vt-kernel", "linux-vt-guest"];
+    let verbs = Verbs { program, keeper, kernel, guest };
+    let machine = Machine::find(verbs, Duration::from_secs(patience), interruption()?);
+    machine.map_err(|e| Failure::Unusable(e.to_string()))
 }
 
 /// Keeps a guest for `acklab compare`
