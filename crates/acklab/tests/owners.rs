@@ -126,7 +126,7 @@ impl House {
 
     /// Notes the structs that a method changes.
     fn note_changes(&mut self) {
-        let mut changed = Vec::new();
+        let mut states = Vec::new();
         for (file, items) in &self.files {
             for item in items {
                 let Item::Impl(found) = item else { continue };
@@ -138,11 +138,13 @@ impl House {
                     _ => false,
                 });
                 if let Some(name) = name_of(&found.self_ty).filter(|_| changes) {
-                    changed.extend(self.named(&name, file));
+                    states.extend(self.named(&name, file));
                 }
             }
         }
-        changed.into_iter().for_each(|at| self.structs[at].changes = true);
+        for at in states {
+            self.structs[at].changes = true;
+        }
     }
 
     /// Structs that break the rule, and how.
@@ -219,9 +221,9 @@ impl Reader<'_> {
         }
     }
 
-    fn reach(&mut self, kind: Option<String>, field: &str) {
+    fn reach(&mut self, kind: Option<&str>, field: &str) {
         let structs = &self.house.structs;
-        let candidates: Vec<usize> = match &kind {
+        let candidates: Vec<usize> = match kind {
             Some(kind) => self.house.named(kind, self.file).collect(),
             None => (0..structs.len()).collect(),
         };
@@ -244,7 +246,7 @@ impl Reader<'_> {
         let name =
             name.map(|name| if name == "Self" { self.me.clone().unwrap_or(name) } else { name });
         if let Member::Named(field) = field {
-            self.reach(name, &field.to_string());
+            self.reach(name.as_deref(), &field.to_string());
         }
     }
 }
@@ -286,7 +288,7 @@ impl<'a> Visit<'a> for Reader<'_> {
     fn visit_expr_field(&mut self, found: &'a syn::ExprField) {
         if let Member::Named(name) = &found.member {
             let kind = self.kind_of(&found.base);
-            self.reach(kind, &name.to_string());
+            self.reach(kind.as_deref(), &name.to_string());
         }
         visit::visit_expr_field(self, found);
     }
