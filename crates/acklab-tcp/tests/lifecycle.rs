@@ -465,5 +465,20 @@ fn ranges_of_the_stream_follow_a_segment() {
     pair.run(Span::from_millis(1));
     let segments = pair.data_from(Side::A);
     assert_eq!(pair.a.outbound_range(&segments[1].segment), 100..200);
-    assert_eq!(pair.b.inbound_range(&segments[0].segment), 0..100);
+    pair.run(LATENCY);
+    // With the later timestamp, lest PAWS refuse it.
+    let old = TcpRepr { seq: segments[0].segment.seq, ..segments[1].segment };
+    let (src, dst) = (pair.b.flow().remote, pair.b.flow().local);
+    let mut arrive = |seq, payload_len| {
+        let body = Body::Tcp(TcpRepr { seq, payload_len, ..old });
+        let packet = Packet { src, dst, ecn: Ecn::NotEct, returned: false, body };
+        pair.b.take_packet(pair.time, packet, &mut Sink::default())
+    };
+    // What is there already brings nothing; otherwise what is new counts.
+    assert!(arrive(old.seq, 100).is_empty());
+    assert_eq!(arrive(old.seq + 150, 100), 200..250);
+    assert_eq!(arrive(old.seq + 300, 10), 300..310);
+    assert!(arrive(old.seq + 300, 10).is_empty());
+    assert_eq!(arrive(old.seq + 240, 70), 250..310);
+    assert!(arrive(old.seq + 100_000_000, 10).is_empty());
 }

@@ -14,7 +14,7 @@ mod emulation;
 mod frame;
 mod host;
 pub mod init;
-mod kernel;
+
 mod relay;
 mod session;
 pub mod vocabulary;
