@@ -14,7 +14,8 @@ use acklab_core::wire::{
 use proptest::prelude::*;
 
 fn ends(v6: bool, ports: (u16, u16)) -> (SocketAddr, SocketAddr) {
-    let address = |text: &str, port| SocketAddr::new(text.parse::<IpAddr>().unwrap(), port);
+    let address =
+        |text: &str, port| SocketAddr::new(text.parse::<IpAddr>().expect("an address"), port);
     if v6 {
         (address("fd78::2", ports.0), address("2001:db8:1:2:3:4:5:6", ports.1))
     } else {

@@ -303,6 +303,22 @@ fn a_reset_inside_the_window_is_challenged_and_one_outside_ignored() {
 }
 
 #[test]
+fn a_reset_in_time_wait_ends_what_was_closed_in_order() {
+    // The peer answers so where it forgot the connection and a copy of our last ACK reaches it.
+    let mut pair = established();
+    pair.a.close(pair.time);
+    pair.b.close(pair.time);
+    pair.run(LATENCY * 4);
+    assert_eq!(pair.a.state(), State::TimeWait);
+    let rst = TcpRepr { flags: Flags::RST, ..expected_from_b(&pair) };
+    forge(&mut pair, rst);
+    assert_eq!(pair.a.state(), State::Closed);
+    let ends: Vec<_> = pair.notices.iter().filter(|n| n.1 == Side::A).map(|n| n.2).collect();
+    assert_eq!(ends.last(), Some(&AppEvent::Closed), "{ends:?}");
+    assert!(!ends.contains(&AppEvent::Reset), "{ends:?}");
+}
+
+#[test]
 fn a_syn_inside_the_window_is_challenged_at_most_twice_a_second() {
     // RFC 5961 sections 4.2 and 7
     let mut pair = established();

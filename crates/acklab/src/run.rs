@@ -63,10 +63,6 @@ pub(crate) struct Run {
 enum World {
     /// Virtual time
     Sim,
-    /// The real Linux kernel
-    Kernel,
-    /// Linux itself in virtual time
-    LinuxVt,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -81,14 +77,7 @@ enum At {
 
 impl Run {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        if self.world != World::Sim {
-            let world =
-                self.world.to_possible_value().map_or_else(String::new, |v| v.get_name().into());
-            return Err(Failure::Unusable(format!(
-                "--world {world}: this build runs scenarios in virtual time only; leave the option \
-                 out, or say --world sim"
-            )));
-        }
+        let World::Sim = self.world;
         let plan = self.plan()?;
         // Whatever cannot be written is refused before anything is computed.
         let folder = match &self.out {

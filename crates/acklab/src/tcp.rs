@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use acklab_core::options::{Options, Word};
-use acklab_core::time::Time;
+use acklab_core::time::{Span, Time};
 use acklab_net::tcp::{
     self, Content, ContentError, Device, DeviceOptions, Driven, Driver, End, Ended, Handle, Host,
     Side, Taker,
@@ -189,12 +189,12 @@ impl Task<'_> {
                 written = writer.write_frame(at, frame, frame.len() as u32);
             }
         };
-        let mut driver = Driver::new(device, host, || self.content(), &mut on_frame);
+        let mut wire = Driver::new(device, host, || self.content(), &mut on_frame);
         if let Ok(remote) = self.peer {
-            driver.connect(remote).map_err(|error| Failure::at("tcp", error))?;
+            wire.connect(remote).map_err(|error| Failure::at("tcp", error))?;
         }
         let wanted = if self.keep { None } else { Some(1) };
-        let driven = driver.run(wanted, &interrupted);
+        let driven = wire.run(wanted, &interrupted);
         if let (Some(writer), Ok(())) = (capture, &written) {
             written = writer.finish().map(drop);
         }
@@ -363,7 +363,7 @@ fn ended_json(ended: &Ended) -> Value {
             "window_scale": { "ours": terms.our_scale, "theirs": terms.peer_scale },
         },
         "mss": ended.mss,
-        "srtt_ms": snapshot.srtt.map(|srtt| srtt.as_millis_f64()),
+        "srtt_ms": snapshot.srtt.map(Span::as_millis_f64),
         "cwnd_bytes": snapshot.cwnd,
     })
 }

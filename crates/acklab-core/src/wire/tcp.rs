@@ -38,7 +38,8 @@ pub fn emit_tcp(
     emit_ip(ends, ecn, PROTOCOL_TCP, identification, length, bytes);
     let start = bytes.len();
     emit(segment, source.port(), destination.port(), bytes);
-    payload.iter().for_each(|half| bytes.extend_from_slice(half));
+    bytes.extend_from_slice(payload[0]);
+    bytes.extend_from_slice(payload[1]);
     debug_assert_eq!(bytes.len(), start + length);
     let sum = transport_checksum(ends, PROTOCOL_TCP, &bytes[start..]);
     let at = start + CHECKSUM_IN_TCP;

@@ -21,6 +21,7 @@ use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, unshare};
 
 use super::emulation::EmulateError;
+use super::environment::{self, Sysctls};
 use crate::kernel::open_tun;
 use crate::namespace;
 
@@ -73,6 +74,8 @@ pub(super) enum Report {
     Ready(Side, Vec<File>),
     /// Its command runs under this process, as the emulator's namespace numbers it.
     Started(Side, u32),
+    /// Its command is about to be over: the settings of its network.
+    Settings(Side, Sysctls),
     /// Its command is over.
     Ended(Side, Ended),
     /// It could not do its part.
@@ -174,6 +177,7 @@ fn carry_out(
     // The one who listens waits for the end; should it be gone, the command still ends by itself.
     let _ = reports.send(Report::Started(side, child.id()));
     let status = child.wait()?;
+    let _ = reports.send(Report::Settings(side, environment::sysctls()));
     Ok(Ended {
         status: status.code().unwrap_or(-1),
         seconds: Span::from_nanos(began.elapsed().as_nanos() as u64).as_secs_f64(),

@@ -39,8 +39,9 @@ pub struct DeviceOptions {
 pub enum DeviceError {
     /// The process may not make devices.
     #[error(
-        "{doing}: not permitted; it needs CAP_NET_ADMIN, so run it as root (for example with sudo), or in a \
-         network of its own (unshare --user --map-root-user --net)"
+        "{doing}: not permitted; it needs CAP_NET_ADMIN and /dev/net/tun, so run it as root (for example with \
+         sudo), or where everybody may open /dev/net/tun in a network of its own (unshare --user \
+         --map-root-user --net)"
     )]
     Privilege {
         /// What was being attempted.

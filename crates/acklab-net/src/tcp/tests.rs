@@ -134,7 +134,7 @@ fn every_byte_arrives_over_a_network_that_loses_reorders_copies_and_damages() {
         let mut rng = Rng::named(seed as u64, "network");
         net.fate = Box::new(move |frame| {
             let mut packets = Vec::new();
-            for _ in 0..1 + u8::from(rng.chance(0.03)) {
+            for _ in 0..=u8::from(rng.chance(0.03)) {
                 let mut frame = frame.to_vec();
                 let draw = rng.uniform();
                 if draw < 0.03 {
