@@ -10,7 +10,7 @@ use std::{fs, io};
 use acklab_core::options::{Options, Word};
 use acklab_core::time::{Span, Time};
 use acklab_net::tcp::{
-    self, Content, ContentError, Device, DeviceOptions, Driven, Driver, End, Ended, Handle, Host,
+    self, Device, DeviceOptions, Driven, Driver, End, Ended, Handle, Host, Payload, PayloadError,
     Side, Taker,
 };
 use acklab_tcp::{Config, System};
@@ -219,7 +219,7 @@ impl Task<'_> {
     }
 
     /// What a connection carries.
-    fn content(&self) -> Result<Content, ContentError> {
+    fn content(&self) -> Result<Payload, PayloadError> {
         let open = |path: &Path| match path.as_os_str().as_encoded_bytes() {
             b"-" => io::stdin().as_fd().try_clone_to_owned().map(File::from),
             _ => File::open(path),
@@ -228,7 +228,7 @@ impl Task<'_> {
             io::Error::new(error.kind(), format!("{}: {error}", path.display()))
         };
         let handle = |path: &Path| {
-            open(path).and_then(Handle::new).map_err(|e| ContentError::Read(named(path, e)))
+            open(path).and_then(Handle::new).map_err(|e| PayloadError::Read(named(path, e)))
         };
         let from = self.input.map(handle).transpose()?;
         let out = self.common.out.as_path();
@@ -243,9 +243,9 @@ impl Task<'_> {
                 _ => File::create(out),
             };
             let handle = file.and_then(Handle::new);
-            Taker::File(handle.map_err(|error| ContentError::Write(named(out, error)))?)
+            Taker::File(handle.map_err(|error| PayloadError::Write(named(out, error)))?)
         };
-        Ok(Content::new(from, to))
+        Ok(Payload::new(from, to))
     }
 
     fn tell(&self, driven: &Driven, device: &str, kernel: IpAddr) -> Result<(), Failure> {
@@ -313,18 +313,18 @@ fn how(end: Option<&End>) -> String {
 
 fn text(ended: &Ended) -> String {
     let seconds = ended.lasted.as_secs_f64();
-    let rate = |side: &Side| side.bytes as f64 * 8.0 / seconds.max(1e-9) / 1e6;
+    let rate = |side: &Side| side.bytes() as f64 * 8.0 / seconds.max(1e-9) / 1e6;
     let Ended { local, remote, sent, received, tally, terms, .. } = ended;
     format!(
         "{local} - {remote}: {}, {seconds:.3} s; sent {} B ({:.1} Mbit/s, {} segments, {} again), \
          received {} B ({:.1} Mbit/s, {} segments); MSS {}, SACK {}, timestamps {}, window scale {} and {}, \
          ECN {}",
         how(ended.end.as_ref()),
-        sent.bytes,
+        sent.bytes(),
         rate(sent),
         tally.segments_sent,
         tally.retransmissions,
-        received.bytes,
+        received.bytes(),
         rate(received),
         tally.segments_received,
         ended.mss,
@@ -337,7 +337,7 @@ fn text(ended: &Ended) -> String {
 }
 
 fn ended_json(ended: &Ended) -> Value {
-    let side = |side: &Side| json!({ "bytes": side.bytes, "blake3": side.hash() });
+    let side = |side: &Side| json!({ "bytes": side.bytes(), "blake3": side.hash() });
     let Ended { tally, terms, snapshot, .. } = ended;
     json!({
         "local": ended.local.to_string(),

@@ -17,9 +17,9 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 
-use super::content::{Content, ContentError, Side};
 use super::device::Device;
 use super::host::{Host, Strays};
+use super::payload::{Payload, PayloadError, Side};
 use super::stream::{End, Stream, Tally};
 
 /// Packets taken before applications are looked at.
@@ -43,7 +43,7 @@ pub enum DriveError {
     },
     /// A file of a stream.
     #[error(transparent)]
-    Content(#[from] ContentError),
+    Payload(#[from] PayloadError),
     /// Waiting failed.
     #[error("wait for packets: {0}")]
     Wait(io::Error),
@@ -99,7 +99,7 @@ pub struct Driver<'a> {
     host: Host,
     users: Vec<User>,
     /// What a stream that the host accepted carries.
-    content: Box<dyn FnMut() -> Result<Content, ContentError> + 'a>,
+    content: Box<dyn FnMut() -> Result<Payload, PayloadError> + 'a>,
     on_frame: &'a mut OnFrame<'a>,
     clock: Clock,
     buffer: Vec<u8>,
@@ -111,7 +111,7 @@ struct User {
     local: SocketAddr,
     remote: SocketAddr,
     since: Time,
-    content: Content,
+    content: Payload,
     /// Which of its descriptors can be used.
     ready: [bool; 2],
     /// Its end is in the result.
@@ -140,7 +140,7 @@ impl<'a> Driver<'a> {
     pub fn new(
         device: Device,
         host: Host,
-        content: impl FnMut() -> Result<Content, ContentError> + 'a,
+        content: impl FnMut() -> Result<Payload, PayloadError> + 'a,
         on_frame: &'a mut OnFrame<'a>,
     ) -> Self {
         Self {
@@ -312,7 +312,7 @@ impl<'a> Driver<'a> {
 }
 
 impl User {
-    fn new(since: Time, stream: &Stream, content: Content) -> Self {
+    fn new(since: Time, stream: &Stream, content: Payload) -> Self {
         let (local, remote) = (stream.local(), stream.remote());
         Self { local, remote, since, content, ready: [false; 2], told: false }
     }

@@ -3,21 +3,21 @@
 //!
 //! The same connection that runs in virtual time meets the kernel's: [`Host`] makes packets of what it
 //! decides and keeps the bytes of its streams, sans-IO; [`Device`] is the link to the kernel; [`Driver`]
-//! is the loop, with what streams carry ([`Content`]). IPv4 and IPv6.
+//! is the loop, with what streams carry ([`Payload`]). IPv4 and IPv6.
 
 mod bytes;
-mod content;
 mod device;
 mod driver;
 mod host;
+mod payload;
 mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use content::{Content, ContentError, Handle, Side, Taker};
 pub use device::{Device, DeviceError, DeviceOptions};
 pub use driver::{DriveError, Driven, Driver, Ended, OnFrame};
 pub use host::{Host, Strays};
+pub use payload::{Handle, Payload, PayloadError, Side, Taker};
 pub use stream::{End, Stream, Tally};
 
 use acklab_rudp::protect::Entropy;

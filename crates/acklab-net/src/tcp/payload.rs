@@ -41,7 +41,7 @@ pub enum Taker {
 
 /// What one stream carries, and how far it is.
 #[derive(Debug)]
-pub struct Content {
+pub struct Payload {
     from: Option<Handle>,
     to: Taker,
     /// Read from the file and not written to the stream.
@@ -53,8 +53,7 @@ pub struct Content {
 /// One direction's bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
-    /// How many.
-    pub bytes: u64,
+    bytes: u64,
     hash: Box<blake3::Hasher>,
 }
 
@@ -62,6 +61,11 @@ impl Side {
     fn note(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         self.hash.update(bytes);
+    }
+
+    /// How many.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// BLAKE3 of them all, in hexadecimal.
@@ -72,7 +76,7 @@ impl Side {
 
 /// What went wrong, and with which side.
 #[derive(Debug, thiserror::Error)]
-pub enum ContentError {
+pub enum PayloadError {
     /// What is to be sent cannot be read.
     #[error("read what is to be sent: {0}")]
     Read(io::Error),
@@ -81,7 +85,7 @@ pub enum ContentError {
     Write(io::Error),
 }
 
-impl Content {
+impl Payload {
     /// What goes, if anything does, and where what comes is put.
     pub fn new(from: Option<Handle>, to: Taker) -> Self {
         let (sent, received) = (Side::default(), Side::default());
@@ -115,9 +119,9 @@ impl Content {
         now: Time,
         stream: &mut Stream,
         ready: [bool; 2],
-    ) -> Result<(), ContentError> {
-        self.take(now, stream, ready[1]).map_err(ContentError::Write)?;
-        self.give(now, stream, ready[0]).map_err(ContentError::Read)
+    ) -> Result<(), PayloadError> {
+        self.take(now, stream, ready[1]).map_err(PayloadError::Write)?;
+        self.give(now, stream, ready[0]).map_err(PayloadError::Read)
     }
 
     /// What came is put where it belongs.
