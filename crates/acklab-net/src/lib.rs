@@ -25,7 +25,7 @@ mod namespace;
 pub mod record;
 pub mod rudp;
 #[cfg(target_os = "linux")]
-mod tap;
+pub mod tap;
 #[cfg(target_os = "linux")]
 pub mod tcp;
 #[cfg(target_os = "linux")]
