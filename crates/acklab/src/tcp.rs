@@ -377,7 +377,7 @@ const EXAMPLES: &str = "\
 Examples:
   sudo acklab tcp listen 10.78.0.2:7000 --echo         then: nc 10.78.0.2 7000
   sudo acklab tcp listen 10.78.0.2:7000 --profile windows-10 --discard --capture w10.pcapng
-  sudo acklab tcp connect 10.78.0.1:22 --set cc=bbr    the kernel's own sshd, through BBR
+  sudo acklab tcp connect 10.78.0.1:22 --set cc=bbr3   the kernel's own sshd, through BBR
   acklab tcp connect 10.78.0.1:1 --set help            what can be set
 
 Exit status: 0 fine, 1 a connection was reset, given up or interrupted, 2 unusable arguments or no permission.";
