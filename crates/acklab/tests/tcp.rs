@@ -252,7 +252,10 @@ fn over_a_link(forward: &str, reverse: &str, server: &str, client: &str) -> Opti
         .expect("the binary runs");
     let output = skipped_or(output)?;
     let emulated = json(&output);
-    assert_eq!(emulated["command"]["status"], 0, "{}", String::from_utf8_lossy(&output.stderr));
+    for end in ["command", "server"] {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(emulated[end]["status"], 0, "{end}: {errors}");
+    }
     Some(emulated)
 }
 
