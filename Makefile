@@ -39,6 +39,11 @@ test-kill: deps-rust ## kill -9 of either side at 50 points of transfers, which 
 	ACKLAB_KILLS=$(or $(ACKLAB_KILLS),50) cargo test --quiet --release --locked -p acklab --test transfer \
 	 a_transfer_goes_on_where_kill_9_stopped_either_side -- --nocapture
 
+.PHONY: test-wire
+test-wire: deps-rust ## acklab's TCP and the kernel's, 1 GB each way over lossy links, byte by byte (root; ACKLAB_WIRE_BYTES)
+	ACKLAB_WIRE_BYTES=$(or $(ACKLAB_WIRE_BYTES),1000000000) cargo test --quiet --release --locked -p acklab --test tcp \
+	 every_byte -- --nocapture --test-threads 1
+
 .PHONY: bench
 bench: bench-sim bench-trace ## how fast virtual time and the capture reader are, with the conditions
 

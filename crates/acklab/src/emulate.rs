@@ -6,7 +6,7 @@ use std::process;
 use acklab_core::link::Outage;
 use acklab_core::time::Span;
 use acklab_net::emulate::{
-    self, EmulateError, Emulated, Emulation, MAX_PATHS, Path, Tally, init,
+    self, EmulateError, Emulated, Emulation, Environment, MAX_PATHS, Path, Sysctls, Tally, init,
     vocabulary::{self, VocabularyError},
 };
 use clap::Args;
@@ -201,10 +201,28 @@ fn to_json(emulation: &Emulation, emulated: &Emulated, max_lateness: Span) -> Va
             "interrupted": emulated.interrupted,
         },
         "server": { "status": emulated.server_status },
+        "environment": environment(&emulated.environment),
         "timing": {
             "scheduler": if emulated.fifo { "SCHED_FIFO" } else { "SCHED_OTHER" },
             "max_lateness_us": max_lateness.as_micros_f64(),
         },
+    })
+}
+
+fn environment(environment: &Environment) -> Value {
+    let Environment { kernel, clock, load, cpus, sysctls } = environment;
+    let settings = |sysctls: &Sysctls| -> Value {
+        sysctls.iter().map(|(name, value)| (format!("net.ipv4.{name}"), json!(value))).collect()
+    };
+    json!({
+        "kernel": kernel,
+        "clock_source": clock,
+        "load": load,
+        "cpus": cpus,
+        // TUN devices without vnet headers have none.
+        "offloads": "none",
+        "client": settings(&sysctls[0]),
+        "server": settings(&sysctls[1]),
     })
 }
 

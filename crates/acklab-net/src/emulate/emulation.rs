@@ -9,6 +9,7 @@ use acklab_core::time::Span;
 use nix::errno::Errno;
 
 use super::direction::Tally;
+use super::environment::Environment;
 
 /// Paths that one emulation may have; the third byte of their addresses counts them.
 pub const MAX_PATHS: u8 = 8;
@@ -60,6 +61,8 @@ pub struct Emulated {
     pub interrupted: bool,
     /// The server's status, if it had a command and ended by itself.
     pub server_status: Option<i32>,
+    /// Where it ran.
+    pub environment: Environment,
 }
 
 impl Emulated {
@@ -90,8 +93,9 @@ impl Emulated {
 pub enum EmulateError {
     /// The process may not make namespaces or devices.
     #[error(
-        "{doing}: not permitted; emulating needs CAP_SYS_ADMIN and CAP_NET_ADMIN, so run it as root \
-         (for example with sudo)"
+        "{doing}: not permitted; emulating needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun, so run it as \
+         root (for example with sudo), or where everybody may open /dev/net/tun as root of a namespace \
+         (unshare --user --map-root-user)"
     )]
     Privilege {
         /// What was being attempted.

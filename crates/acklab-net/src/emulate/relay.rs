@@ -20,7 +20,7 @@ use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 
 use super::direction::{Direction, Tally};
-use super::kernel;
+use crate::kernel;
 use acklab_core::quantiles::Quantiles;
 
 /// The last part of a wait is spent spinning: about what a timer and a wake-up take here.
