@@ -369,6 +369,10 @@ impl CongestionControl for BbrV1 {
             if self.full_pipe.reached { self.cwnd.max(2.0 * self.mss) } else { f64::MAX };
         Snapshot { cwnd: self.cwnd(), ssthresh: ssthresh as u64 }
     }
+
+    fn reseed(&mut self, seed: u64) {
+        self.rng.reseed(seed);
+    }
 }
 
 /// 2 / ln 2: doubles the rate each round (section 4.3.2.1).

@@ -399,6 +399,10 @@ impl CongestionControl for BbrV3 {
             if self.full_pipe.reached { self.cwnd.max(2.0 * self.mss) } else { f64::MAX };
         Snapshot { cwnd: self.cwnd(), ssthresh: ssthresh as u64 }
     }
+
+    fn reseed(&mut self, seed: u64) {
+        self.rng.reseed(seed);
+    }
 }
 
 /// Sections 5.5.3 and 5.5.6.
