@@ -366,7 +366,7 @@ impl CongestionControl for BbrV1 {
     }
 
     fn reseed(&mut self, seed: u64) {
-        self.rng.reseed(seed);
+        self.cycle.rng.reseed(seed);
     }
 }
 
