@@ -48,10 +48,12 @@ test-wire: deps-rust ## acklab's TCP and the kernel's, 1 GB each way over lossy 
 bench: bench-sim bench-trace ## how fast virtual time and the capture reader are, with the conditions
 
 .PHONY: bench-peers
-bench-peers: deps-rust ## the same workloads on acklab, ns-2 and ns-3: CPU time, memory, delivered, drops
+bench-peers: deps-rust ## acklab beside ns-2 and ns-3: speed and memory; queues and controls over seeds, docs/ns-3.md
 	@tools/setup peers
 	cargo build --quiet --release --locked -p acklab-papers --example bench_workloads
+	cargo build --quiet --release --locked -p acklab
 	@tools/bench-peers/run $(TARGET_DIR)/release/examples/bench_workloads
+	@tools/bench-peers/compare $(TARGET_DIR)/release/acklab --keep out/ns-3.jsonl --write docs/ns-3.md
 
 .PHONY: linux-vt
 linux-vt: ## the Linux kernel in virtual time, for --worlds linux-vt (about 7 minutes; cached outside of the tree)

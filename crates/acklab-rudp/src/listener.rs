@@ -115,6 +115,12 @@ impl Listener {
         self.connections.iter_mut().map(|(&handle, connection)| (handle, connection))
     }
 
+    /// From now on its connections draw what they would under `seed`, those to come too.
+    pub(super) fn draw_from(&mut self, seed: u64) {
+        self.config.seed ^= seed;
+        self.connections.values_mut().for_each(|connection| connection.draw_from(seed));
+    }
+
     /// Whether there is none, open or pending.
     pub fn is_idle(&self) -> bool {
         self.connections.is_empty()

@@ -455,6 +455,11 @@ impl Path {
         fits
     }
 
+    /// The connection's seed is that of `config` from now on.
+    pub(super) fn reseed(&mut self, config: &Config) {
+        self.congestion.reseed(config, self.id);
+    }
+
     /// Begins anew after the path was dead (docs/rudp.md section 6, "Back").
     fn restart(&mut self, now: Time, config: &Config) {
         let fresh = controller(config, self.id, self.mss());

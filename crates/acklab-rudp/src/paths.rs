@@ -101,6 +101,11 @@ impl Paths {
         &self.list[self.list.len() - 1]
     }
 
+    /// The connection's seed is that of `config` from now on.
+    pub(super) fn reseed(&mut self, config: &Config) {
+        self.list.iter_mut().for_each(|path| path.reseed(config));
+    }
+
     pub(super) fn remove(&mut self, index: usize) {
         self.list.remove(index);
     }

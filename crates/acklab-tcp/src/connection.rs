@@ -323,6 +323,10 @@ impl Endpoint for Connection {
     fn poll_event(&mut self) -> Option<AppEvent> {
         self.life.poll_event()
     }
+
+    fn reseed(&mut self, seed: u64) {
+        self.tx.reseed(seed);
+    }
 }
 
 /// What can be asked.

@@ -241,7 +241,12 @@ impl PlantPeer {
         self.say(at, code::POSITION, output, sink);
         self.say(at, code::COST_S, self.cost_s, sink);
         self.say(at, code::ACTING, self.acting.value, sink);
-        let age = at.since(self.acting.sampled.unwrap_or(Time::ZERO)).as_millis_f64();
+        // At a tick that latches, the command that acts from there on.
+        let acting = match self.setup.actuation {
+            Actuation::Tick => self.command(self.unlatched),
+            Actuation::PeriodEnded | Actuation::Arrival => self.acting,
+        };
+        let age = at.since(acting.sampled.unwrap_or(Time::ZERO)).as_millis_f64();
         self.say(at, code::COMMAND_AGE_MS, age, sink);
         if self.commanded {
             self.say(at, code::MISSED_COMMANDS, self.missed_in_a_row as f64, sink);

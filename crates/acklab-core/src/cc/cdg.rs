@@ -234,6 +234,10 @@ impl CongestionControl for Cdg {
     fn snapshot(&self) -> Snapshot {
         self.reno.snapshot()
     }
+
+    fn reseed(&mut self, seed: u64) {
+        self.rng.reseed(seed);
+    }
 }
 
 #[cfg(test)]

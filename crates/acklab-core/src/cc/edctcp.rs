@@ -92,6 +92,10 @@ impl CongestionControl for Edctcp {
     fn snapshot(&self) -> Snapshot {
         self.dctcp.snapshot()
     }
+
+    fn reseed(&mut self, seed: u64) {
+        self.rng.reseed(seed);
+    }
 }
 
 #[cfg(test)]
