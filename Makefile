@@ -88,7 +88,7 @@ coverage: deps-rust ## how often every interval covers and every test errs: the 
 .PHONY: ance-sensitivity
 ance-sensitivity: deps-rust ## docs/ance-sensitivity.md anew: what each thing that the ANCE paper leaves open decides
 	cargo build --quiet --release --locked -p acklab
-	$(TARGET_DIR)/release/acklab reproduce ance --sensitivity docs/ance-sensitivity.md --reps 100
+	$(TARGET_DIR)/release/acklab reproduce ance --sensitivity docs/ance-sensitivity.md --replications 100
 
 .PHONY: soak
 soak: deps-rust ## two ends of reliable UDP over a hostile loopback road for SOAK (30m): every byte, flat memory

@@ -18,7 +18,6 @@ impl Matrix {
         Self { rows, cols, data }
     }
 
-    /// The matrix with these rows.
     pub fn from_rows<const R: usize, const C: usize>(rows: [[f64; C]; R]) -> Self {
         Self::from_fn(R, C, |i, j| rows[i][j])
     }
@@ -28,7 +27,6 @@ impl Matrix {
         Self::from_fn(rows, cols, |_, _| 0.0)
     }
 
-    /// The identity of this size.
     pub fn identity(size: usize) -> Self {
         Self::from_fn(size, size, |i, j| f64::from(u8::from(i == j)))
     }

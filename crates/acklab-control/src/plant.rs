@@ -42,9 +42,7 @@ pub enum ModelError {
     /// The matrices' shapes do not fit.
     #[error("{matrix} is {rows} by {cols}, but {expected} is needed")]
     Shape {
-        /// Which matrix.
         matrix: &'static str,
-        /// Its rows.
         rows: usize,
         /// Its columns.
         cols: usize,
@@ -82,7 +80,6 @@ impl StateSpace {
         Ok(Self { a, b, c, d })
     }
 
-    /// A, states by states.
     pub const fn a(&self) -> &Matrix {
         &self.a
     }

@@ -47,7 +47,6 @@ pub enum ColumnsError {
     Ragged {
         /// The first column that differs.
         name: String,
-        /// Its rows.
         rows: usize,
         /// The first column's rows.
         expected: usize,
@@ -55,9 +54,7 @@ pub enum ColumnsError {
     /// A word index outside the dictionary.
     #[error("column {name} refers to word {index} of a dictionary of {words}")]
     UnknownWord {
-        /// The column.
         name: String,
-        /// The index.
         index: u32,
         /// The dictionary's length.
         words: usize,

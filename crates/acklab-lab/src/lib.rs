@@ -5,6 +5,11 @@
 //! the seeds; [`results::Results`] is the contract's JSON, and [`output::Folder`] the files. The
 //! doors (command line, Python, browser) call this and compute nothing themselves.
 
+#![allow(
+    missing_docs,
+    reason = "not published: a line of documentation says what the name does not"
+)]
+
 pub mod capture;
 pub mod choices;
 pub mod columns;

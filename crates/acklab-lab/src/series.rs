@@ -17,7 +17,6 @@ use crate::signal::Segment;
 pub struct Series {
     /// The signal.
     pub name: String,
-    /// Its unit.
     pub unit: &'static str,
     /// (seconds, value), times rising.
     pub points: Vec<(f64, f64)>,

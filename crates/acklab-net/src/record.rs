@@ -67,7 +67,6 @@ pub enum RecordError {
         /// The kernel's reason.
         errno: Errno,
     },
-    /// One end of the exchange failed.
     #[error("the {end} failed: {source}")]
     Exchange {
         /// `client`, `server` or `connection`.

@@ -22,7 +22,6 @@ pub struct Twin {
     pub results: Results,
     /// Its packets, as pcapng.
     pub packets: Vec<u8>,
-    /// What the diagnosis says of them.
     pub diagnosis: Diagnosis,
 }
 

@@ -162,7 +162,6 @@ impl PathCongestion {
         }
     }
 
-    /// Congestion is persistent.
     pub(super) fn on_persistent(&mut self, now: Time, in_flight: u64) {
         let sample = RtoSample { in_flight, again: false, recovering: self.recovering };
         self.congestion.on_rto(now, &sample, 0);

@@ -108,7 +108,6 @@ pub enum Discipline {
         variant: CoDelVariant,
         /// Target delay.
         target: Span,
-        /// Interval.
         interval: Span,
     },
     /// PIE of RFC 8033, knowing the bottleneck's rate.

@@ -21,7 +21,6 @@ pub enum ExportError {
     NotModelled {
         /// The parameter.
         name: &'static str,
-        /// Its value.
         value: String,
         /// What would be accepted.
         supported: &'static str,
@@ -31,7 +30,6 @@ pub enum ExportError {
     OutOfRange {
         /// The parameter.
         name: &'static str,
-        /// Its value.
         value: String,
         /// What is wrong and what would be right.
         reason: &'static str,

@@ -32,7 +32,6 @@ pub(super) struct Template {
 /// A place on the editor's canvas.
 pub(super) type Point = (i32, i32);
 
-/// A location.
 #[derive(Clone, Debug)]
 pub(super) struct Location {
     pub(super) name: &'static str,
@@ -58,7 +57,6 @@ impl Location {
     }
 }
 
-/// An edge.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edge {
     pub(super) from: &'static str,

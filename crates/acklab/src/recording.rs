@@ -13,7 +13,6 @@ use acklab_core::time::{Span, Time};
 use acklab_net::record::{RecordError, RecordOptions};
 use acklab_trace::capture::{CaptureWriter, Format, WriterOptions};
 
-/// What was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recording {
     /// Frames in the file.

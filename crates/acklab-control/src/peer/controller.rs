@@ -31,7 +31,6 @@ acklab_core::words! {
     }
 }
 
-/// A controller.
 #[derive(Clone, Debug)]
 pub struct ControllerSetup {
     /// The control law.

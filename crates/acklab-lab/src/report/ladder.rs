@@ -15,7 +15,6 @@ use std::fmt::Write as _;
 pub struct Ladder {
     /// The host on the left, by custom the one whose data waits.
     pub left: Host,
-    /// The host on the right.
     pub right: Host,
     /// Where the packets were recorded.
     pub capture: CapturePoint,
@@ -94,7 +93,6 @@ pub struct Hold {
     pub side: Side,
     /// Begin.
     pub from_ms: f64,
-    /// End.
     pub to_ms: f64,
     /// What waits and why: "96 B held by Nagle"; the duration is added.
     pub label: String,

@@ -101,7 +101,6 @@ pub enum Block {
     Figure(Figure<Plot>),
     /// A ladder diagram, drawn as SVG without a script.
     Ladder(Figure<Ladder>),
-    /// A table.
     Table(Table),
 }
 

@@ -38,7 +38,6 @@ pub struct Effort {
 /// Why a query cannot be answered by splitting.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SplitError {
-    /// Its form.
     #[error(
         "splitting needs a query of the form Pr[<=T](<> x > c) or Pr[<=T](<>[a,b] x > c), with a number c \
          and an x that rises towards it, such as Pr[<=30](<>[10,30] queue.length > 12)"
@@ -46,17 +45,15 @@ pub enum SplitError {
     Form,
     /// It names a number of runs.
     #[error(
-        "splitting has no number of runs: --effort and --split-reps say how many trajectories there are. Write \
+        "splitting has no number of runs: --effort and --split-replications say how many trajectories there are. Write \
          Pr[<=30](...) without one"
     )]
     Runs,
-    /// Its runs are bounded by a signal.
     #[error(
         "splitting needs runs that are bounded by time, as by Pr[<=30](...): ask about runs that are \
          bounded by a signal without --splitting"
     )]
     Bound,
-    /// At the times that count, x has no value.
     #[error(
         "x has no value at the times that count: they lie beyond the end of the run, or x is not a number \
          there. The event is impossible"
@@ -74,7 +71,6 @@ pub enum SplitError {
          needed. If x cannot go beyond, as where a buffer is full, the event is impossible"
     )]
     Stuck(f64),
-    /// No replication reached the event.
     #[error("no replication reached the event: more --effort is needed")]
     Never,
 }

@@ -22,7 +22,6 @@ pub struct Path {
     pub reverse: LinkConfig,
 }
 
-/// What is to be emulated.
 #[derive(Clone, Debug)]
 pub struct Emulation {
     /// At least one, at most [`MAX_PATHS`].
@@ -56,7 +55,6 @@ pub struct Emulated {
     pub status: i32,
     /// How long it took.
     pub seconds: f64,
-    /// Whether it was interrupted.
     pub interrupted: bool,
     /// The server's status, if it had a command and ended by itself.
     pub server_status: Option<i32>,

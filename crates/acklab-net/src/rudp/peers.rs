@@ -21,7 +21,6 @@ pub enum PeersError {
     /// It could not be read.
     #[error("{}: the known peers cannot be read: {source}", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
@@ -29,7 +28,6 @@ pub enum PeersError {
     /// Others could add themselves.
     #[error("{0}: others than its owner may change this list (mode {mode:03o}): `chmod go-w {0}`", path.display())]
     Exposed {
-        /// The file.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
@@ -37,7 +35,6 @@ pub enum PeersError {
     /// A line that is none.
     #[error("{}:{line}:{column}: {reason}", path.display())]
     Line {
-        /// The file.
         path: PathBuf,
         /// From 1.
         line: usize,
@@ -69,7 +66,6 @@ pub enum LineError {
 }
 
 impl KnownPeers {
-    /// The peers in that file.
     pub fn read(path: &Path) -> Result<Self, PeersError> {
         let fault = |source| PeersError::Read { path: path.into(), source };
         let mode = permissions(&fs::metadata(path).map_err(fault)?);

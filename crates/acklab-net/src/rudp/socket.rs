@@ -34,7 +34,6 @@ pub enum SocketError {
     /// The address cannot be bound.
     #[error("{address}: cannot receive there: {source}")]
     Bind {
-        /// Which address.
         address: SocketAddr,
         /// What the kernel said.
         source: io::Error,

@@ -59,7 +59,6 @@ pub struct FileTime {
 pub struct Entry {
     /// Counts the entries from 0.
     pub index: u64,
-    /// What it is.
     pub kind: Kind,
     /// Permissions, the lowest 12 bits of `st_mode`.
     pub mode: u32,
@@ -82,7 +81,6 @@ pub enum Record {
         version: u8,
         /// Whether the sender waits for what the receiver holds before it sends data.
         asks: bool,
-        /// Which transfer.
         transfer: TransferId,
         /// Entries in all.
         count: u64,
@@ -97,7 +95,6 @@ pub enum Record {
     Chunk {
         /// Of which entry.
         index: u64,
-        /// Which one.
         chunk: u64,
         /// Bytes of it that follow.
         len: u64,
@@ -106,9 +103,7 @@ pub enum Record {
     Root {
         /// Of which entry.
         index: u64,
-        /// Its size.
         size: u64,
-        /// Its hash.
         hash: Value,
     },
     /// The sender gives a file up: it changed while it was read, or the receiver refused it.
@@ -136,7 +131,6 @@ pub enum Record {
     Confirm {
         /// Which entry.
         index: u64,
-        /// Which chunks.
         chunks: RangeSet,
     },
     /// A file stands under its name.
@@ -157,7 +151,6 @@ pub enum Record {
     Bad {
         /// Which entry.
         index: u64,
-        /// Which chunks.
         chunks: RangeSet,
     },
     /// Everything is stored or refused.

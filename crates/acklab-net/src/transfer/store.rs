@@ -58,12 +58,7 @@ pub enum StoreError {
     Superseded,
     /// The folder cannot be used.
     #[error("{}: {source}", path.display())]
-    Folder {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Folder { path: PathBuf, source: io::Error },
 }
 
 impl Directory {
@@ -162,7 +157,6 @@ impl Store {
         self.held
     }
 
-    /// Which transfer.
     pub fn transfer(&self) -> &TransferId {
         &self.transfer
     }
@@ -259,7 +253,6 @@ impl Store {
         stat.ok().map(|stat| stat.st_size as u64)
     }
 
-    /// Whether a file has a journal.
     pub fn has_journal(&self, id: &FileId) -> bool {
         fstatat(&self.folder, journal_name(id).as_str(), AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
     }
@@ -365,7 +358,6 @@ impl Drop for Store {
 /// How a complete file appears.
 #[derive(Debug)]
 pub struct Finish<'a> {
-    /// Its name.
     pub name: &'a Name,
     /// Its length, bytes.
     pub size: u64,

@@ -41,11 +41,9 @@ impl Facts {
 /// A file or folder to send.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// Where it is.
     pub path: PathBuf,
     /// What it is called at the receiver.
     pub name: Vec<u8>,
-    /// What it is.
     pub kind: Kind,
     /// And more.
     pub facts: Facts,
@@ -69,7 +67,6 @@ pub enum Found {
 pub struct Totals {
     /// Entries: files and folders, a folder twice.
     pub entries: u64,
-    /// Files.
     pub files: u64,
     /// Bytes of the files, holes included.
     pub bytes: u64,

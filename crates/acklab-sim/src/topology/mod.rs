@@ -54,7 +54,7 @@ pub enum TopologyError {
         known: String,
     },
     /// Two nodes of one name.
-    #[error("two nodes are called {name:?}; each node needs a name of its own")]
+    #[error("two nodes are called {name:?}; names must differ")]
     SameName {
         /// The name.
         name: String,

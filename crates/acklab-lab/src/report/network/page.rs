@@ -20,7 +20,6 @@ pub struct NetworkReport<'a> {
 }
 
 impl NetworkReport<'_> {
-    /// The report as a page.
     pub fn page(&self) -> Page {
         let network = &self.network;
         let mut numbers = vec![network.flow_table().into(), network.link_table().into()];

@@ -22,7 +22,6 @@ pub struct Network<'a> {
 }
 
 impl Network<'_> {
-    /// Each flow with its metrics.
     pub(super) fn each_flow(&self) -> impl Iterator<Item = (&FlowRecord, &Metrics)> {
         self.record.flows.iter().zip(self.flows.iter().copied())
     }

@@ -12,7 +12,6 @@ pub enum Cell {
     /// Nothing was measured.
     #[default]
     Missing,
-    /// Words.
     Words(String),
     /// How many.
     Count(u64),
@@ -20,7 +19,6 @@ pub enum Cell {
     Measure(f64),
     /// A mean and half the width of its interval.
     Interval {
-        /// The mean.
         mean: f64,
         /// From it to either end.
         half_width: f64,

@@ -43,12 +43,10 @@ pub enum KeyError {
         "`{character}` in column {column} is in no key: they have the letters a to z and 2 to 7"
     )]
     Character {
-        /// The character.
         character: char,
         /// Where, in characters from 1.
         column: usize,
     },
-    /// The check does not fit.
     #[error("the key's last characters do not fit the others: it was mistyped; copy it again")]
     Check,
     /// A point with which every exchange gives zero.
@@ -102,7 +100,6 @@ pub enum IdentityError {
     /// It could not be read.
     #[error("{}: the identity cannot be read: {source}", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
@@ -110,7 +107,6 @@ pub enum IdentityError {
     /// It could not be made.
     #[error("{}: the identity cannot be made: {source}", path.display())]
     Write {
-        /// The file.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
@@ -118,10 +114,9 @@ pub enum IdentityError {
     /// Others can read it, or change it.
     #[error(
         "{0}: others than its owner may use this identity (mode {mode:03o}): `chmod 600 {0}`, and make \
-         a new one if somebody may have read it", path.display()
+         a new one if another user may have read it", path.display()
     )]
     Exposed {
-        /// The file.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
@@ -132,7 +127,6 @@ pub enum IdentityError {
          a new identity is made", path.display()
     )]
     Content {
-        /// The file.
         path: PathBuf,
         /// What is wrong.
         reason: &'static str,

@@ -38,7 +38,6 @@ use crate::rudp::socket::SocketError;
 pub enum Gate {
     /// Peers that know this.
     Passphrase(Passphrase),
-    /// Peers that have one of these keys.
     Keys(Identity, KnownPeers),
     /// Every host: for experiments.
     Insecure,
@@ -51,7 +50,6 @@ pub struct Reception {
     pub directory: Option<Directory>,
     /// Where senders find it.
     pub listen: Vec<SocketAddr>,
-    /// Who they may be.
     pub gate: Gate,
     /// One transfer, and no more.
     pub once: bool,
@@ -66,7 +64,6 @@ pub enum News<'a> {
     Listening(&'a [SocketAddr]),
     /// A sender came.
     Opened {
-        /// From where.
         from: SocketAddr,
         /// Its key, if it has shown one.
         key: Option<[u8; 32]>,
@@ -75,7 +72,6 @@ pub enum News<'a> {
     Problem(String),
     /// Five times a second, of each transfer.
     Status {
-        /// From where.
         from: SocketAddr,
         /// How far it is.
         received: Received,
@@ -84,9 +80,7 @@ pub enum News<'a> {
     },
     /// A transfer is over.
     Ended {
-        /// From where.
         from: SocketAddr,
-        /// How.
         end: &'a End,
         /// How far it came.
         received: Received,
@@ -101,14 +95,12 @@ pub enum News<'a> {
     TurnedAway {
         /// From where the last of them came.
         from: SocketAddr,
-        /// Why it was.
         code: Code,
         /// How many there were since this was told last.
         count: u64,
     },
 }
 
-/// How a transfer ended.
 #[derive(Debug)]
 pub enum End {
     /// Everything was stored or refused.
@@ -117,7 +109,6 @@ pub enum End {
     Broken(ReceiveError),
     /// The connection ended before.
     Closed {
-        /// Why.
         code: Code,
         /// In words.
         text: String,

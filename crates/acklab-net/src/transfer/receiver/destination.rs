@@ -47,7 +47,6 @@ pub struct Received {
     pub resumed: u64,
     /// Files that stand under their names.
     pub stored: u64,
-    /// Bytes of these.
     pub stored_bytes: u64,
     /// Entries refused.
     pub refused: u64,

@@ -31,7 +31,6 @@ pub struct Errand {
     pub to: SocketAddr,
     /// Further paths: from where to where. One that leads to the receiver's address takes its place.
     pub paths: Vec<(IpAddr, SocketAddr)>,
-    /// Who it is.
     pub secret: Secret,
     /// At most so much per second.
     pub rate: Option<BitRate>,
@@ -50,12 +49,7 @@ impl Errand {
 pub enum ErrandError {
     /// The file or folder cannot be read.
     #[error("{}: {source}", path.display())]
-    Source {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Source { path: PathBuf, source: io::Error },
     /// A socket cannot be had.
     #[error(transparent)]
     Socket(#[from] SocketError),

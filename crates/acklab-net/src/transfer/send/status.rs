@@ -6,7 +6,6 @@ use crate::transfer::report::PathReport;
 use crate::transfer::sender::{Progress, SendError};
 use crate::transfer::walk::Totals;
 
-/// How a transfer ended.
 #[derive(Debug)]
 pub enum End {
     /// Everything was stored or refused.
@@ -17,7 +16,6 @@ pub enum End {
     Broken(SendError),
     /// The connection ended before.
     Closed {
-        /// Why.
         code: Code,
         /// In words.
         text: String,
@@ -29,7 +27,6 @@ pub enum End {
 /// What was sent.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How it ended.
     pub end: End,
     /// How far it came.
     pub status: Status,

@@ -33,7 +33,6 @@ pub struct Progress {
     pub resumed: u64,
     /// Files that stand under their names.
     pub stored: u64,
-    /// Bytes of these.
     pub stored_bytes: u64,
     /// Files and folders that could not be read, or that the receiver refused.
     pub failures: u64,

@@ -65,7 +65,6 @@ enum Stage {
     Finished,
 }
 
-/// The sender.
 pub struct Sender {
     transfer: TransferId,
     totals: Totals,

@@ -87,7 +87,6 @@ pub fn blocks(traces: &[Trace], table: &[table4::Row]) -> Vec<Block> {
 
 /// What is drawn.
 struct Quantity {
-    /// What it is, in the title.
     title: &'static str,
     /// Signals, with their names in the legend.
     signals: &'static [(&'static str, &'static str)],

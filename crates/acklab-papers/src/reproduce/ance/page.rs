@@ -25,7 +25,7 @@ pub(super) fn page(reproduction: &Reproduction) -> Page {
     sections
         .push(Section::new(title, figures::blocks(&reproduction.traces, &presets[0].table4.rows)));
     let command = format!(
-        "acklab reproduce ance --seed {} --reps {} --table4-runs {}",
+        "acklab reproduce ance --seed {} --replications {} --table4-runs {}",
         reproduction.seed, reproduction.replications, reproduction.table4_runs
     );
     Page {

@@ -17,7 +17,6 @@ use super::configuration::{ANCE, CODEL, DROP_TAIL, ENCN, PIE, RED, Technique, To
 /// alpha and epsilon 0.05.
 #[derive(Clone, Copy, Debug)]
 pub struct PaperRow {
-    /// The technique.
     pub technique: Technique,
     /// The printed interval.
     pub interval: (f64, f64),
@@ -49,9 +48,7 @@ pub struct Reading {
 /// A row of ours beside the paper's.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The paper's.
     pub paper: PaperRow,
-    /// Ours.
     pub ours: Verification,
 }
 

@@ -42,7 +42,6 @@ pub enum BenchError {
     /// A file on the way.
     #[error("{path}: {source}")]
     File {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -57,7 +56,6 @@ pub enum BenchError {
         /// Its result, as far as it got.
         wrote: String,
     },
-    /// Interrupted.
     #[error("interrupted")]
     Interrupted,
 }

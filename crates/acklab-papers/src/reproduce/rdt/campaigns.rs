@@ -13,7 +13,6 @@ use super::stopping::{Campaign, Campaigns, Rule};
 pub struct Stopping {
     /// The experiment.
     pub row: Row,
-    /// The rule.
     pub rule: Rule,
     /// One campaign of runs in the order of the seeds.
     pub campaign: Campaign,

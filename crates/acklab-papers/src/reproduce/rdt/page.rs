@@ -42,7 +42,7 @@ pub(super) fn page(reproduction: &Reproduction) -> Page {
 fn command(reproduction: &Reproduction) -> String {
     let plan = reproduction.plan;
     let mut command = format!(
-        "acklab reproduce rdt --seed {} --repetitions {} --size {}",
+        "acklab reproduce rdt --seed {} --replications {} --size {}",
         plan.seed, plan.repetitions, plan.size
     );
     if let Some(measured) = reproduction.emulated.first() {

@@ -24,7 +24,6 @@ pub struct Plan {
 /// Why nothing was run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// The file.
     #[error(
         "a file of {0} bytes has more packets than 16-bit sequence numbers; at most 33 553 407 can be sent"
     )]

@@ -22,7 +22,6 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Code, Self::Claimed, Self::Student];
 
     /// In a few words.
@@ -66,7 +65,6 @@ impl Rule {
         })
     }
 
-    /// Whether it stops with these.
     fn stops(self, margin: f64, mean: f64) -> bool {
         margin < if self == Self::Code { SECONDS } else { SHARE * mean }
     }

@@ -111,7 +111,6 @@ pub const PARAMETERS: &[Parameter] = Set::PARAMETERS;
 /// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
-    /// No parameter of that name.
     #[error(
         "there is no parameter {name:?}; {hint}`acklab reproduce xudp --parameters` lists them all"
     )]

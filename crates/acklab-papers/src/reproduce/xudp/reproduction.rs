@@ -16,7 +16,6 @@ pub struct Reproduction {
     pub settings: Settings,
     /// The stream of parcels: tables 8.1 and 8.2, and the two corners between them.
     pub stream: Vec<Run>,
-    /// The frames.
     pub frames: Vec<Run>,
     /// Today's protocol on the same wire.
     pub today: Vec<Run>,

@@ -6,11 +6,9 @@ use super::experiment::{self, Figures};
 use super::runs::stream_log;
 use acklab_lab::parameter::Settings;
 
-/// One change.
 pub struct Changed {
     /// `name=value`; empty for the defaults.
     pub change: String,
-    /// With the timer.
     pub timer: Figures,
     /// Without it.
     pub removed: Figures,
