@@ -22,13 +22,6 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
-impl Series {
-    /// The last value.
-    pub fn last(&self) -> f64 {
-        self.points.last().map_or(f64::NAN, |point| point.1)
-    }
-}
-
 /// Runs the replication of `seed` and returns the signals called `names`, in that order; names that
 /// the scenario does not have are left out.
 pub fn record(

@@ -13,7 +13,7 @@ use acklab_core::time::{Span, Time};
 
 use super::outbox::Outbox;
 use super::plant::check_timing;
-use super::{Location, Missing, Stamped};
+use super::{Missing, Stamped};
 use crate::pid::{Pid, PidGains};
 use crate::plant::ModelError;
 use crate::record::code;
@@ -106,11 +106,6 @@ impl ControllerPeer {
         })
     }
 
-    /// Where its automaton is.
-    pub fn location(&self) -> Location {
-        if self.outbox.next().is_some() { Location::Sending } else { Location::Sampling }
-    }
-
     /// ComputeControlSignal at `at`.
     fn compute(&mut self, at: Time, sink: &mut Sink) {
         let output = match self.setup.missing {
@@ -174,9 +169,5 @@ impl Endpoint for ControllerPeer {
     fn poll_timeout(&self) -> Option<Time> {
         let tick = Some(self.next_tick).filter(|&at| at != Time::MAX);
         [tick, self.outbox.next()].into_iter().flatten().min()
-    }
-
-    fn poll_event(&mut self) -> Option<Infallible> {
-        None
     }
 }

@@ -155,11 +155,6 @@ impl PlantPeer {
         self.setup.model.output(&self.state, self.acting.value)
     }
 
-    /// The ANCE article's S = Σ t|e| so far, rad·s.
-    pub const fn cost_s(&self) -> f64 {
-        self.cost_s
-    }
-
     /// Where its automaton is.
     pub fn location(&self) -> Location {
         if self.outbox.next().is_some() { Location::Sending } else { Location::Sampling }
@@ -301,9 +296,5 @@ impl Endpoint for PlantPeer {
 
     fn poll_timeout(&self) -> Option<Time> {
         Some(self.outbox.next().map_or(self.next_tick, |at| at.min(self.next_tick)))
-    }
-
-    fn poll_event(&mut self) -> Option<Infallible> {
-        None
     }
 }

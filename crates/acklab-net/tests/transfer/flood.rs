@@ -60,10 +60,6 @@ impl Endpoint for Flood {
         Some(Batch { addrs, ecn: Ecn::NotEct, bytes: greeting, segment: greeting.len() })
     }
 
-    fn poll_event(&mut self) -> Option<()> {
-        None
-    }
-
     fn poll_timeout(&self) -> Option<Time> {
         Some(self.next)
     }

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use acklab_core::link::LinkConfig;
 use acklab_core::packet::NodeId;
 
-pub use shapes::{Access, Chain, Dumbbell, Duplex, ParkingLot};
+pub use shapes::{Access, Chain, Dumbbell, Duplex};
 
 /// One direction of a connection between two nodes.
 #[derive(Clone, Debug)]

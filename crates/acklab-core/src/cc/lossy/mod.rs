@@ -117,11 +117,6 @@ impl Lossy {
         matches!(self.phase, Phase::Compete)
     }
 
-    /// The share of packets that the path loses whatever we send.
-    pub fn random_loss(&self) -> f64 {
-        self.losses.share()
-    }
-
     /// Whether the queue is as long as it gets, so that a loss is an overflow.
     fn is_full(&self) -> bool {
         self.delay.lately() > FULL * self.delay.peak()

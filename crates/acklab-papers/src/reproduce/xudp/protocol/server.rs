@@ -240,8 +240,4 @@ impl Endpoint for Server {
         ];
         timers.into_iter().flatten().min()
     }
-
-    fn poll_event(&mut self) -> Option<Infallible> {
-        None
-    }
 }
