@@ -3,7 +3,6 @@
 //! Shapes are the caller's business: an operation on shapes that do not fit panics, and everything
 //! that a user can shape is checked where it comes in ([`crate::plant::StateSpace::new`]).
 
-/// A dense matrix of doubles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     rows: usize,

@@ -42,7 +42,6 @@ pub enum Column {
 /// Why columns cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ColumnsError {
-    /// Columns of different length.
     #[error("column {name} has {rows} rows where the first has {expected}")]
     Ragged {
         /// The first column that differs.
@@ -51,7 +50,6 @@ pub enum ColumnsError {
         /// The first column's rows.
         expected: usize,
     },
-    /// A word index outside the dictionary.
     #[error("column {name} refers to word {index} of a dictionary of {words}")]
     UnknownWord {
         name: String,
@@ -59,7 +57,6 @@ pub enum ColumnsError {
         /// The dictionary's length.
         words: usize,
     },
-    /// The encoder or the file refused.
     #[error("the Parquet file could not be written: {0}")]
     Parquet(#[from] ParquetError),
 }

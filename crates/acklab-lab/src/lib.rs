@@ -17,6 +17,7 @@ pub mod expected;
 pub mod file;
 pub mod held;
 pub mod measured;
+pub mod metric_list;
 pub mod monitor;
 pub mod network_file;
 pub mod output;

@@ -20,11 +20,7 @@
 mod automata;
 mod constants;
 mod model;
-mod settings;
 mod system;
 mod xml;
 
-pub use model::{
-    Actuation, CoDelVariant, Congestion, Discipline, Integration, Model, Phase, Recovery, SlowStart,
-};
-pub use settings::ExportError;
+pub use model::{ExportError, Model};

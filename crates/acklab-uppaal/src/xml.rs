@@ -84,7 +84,6 @@ const PASSIVE_RATE: &str = "1:1000000000";
 const LINE: i32 = 17;
 
 impl Network {
-    /// The file.
     pub(super) fn to_xml(&self) -> String {
         let mut xml = String::from(PROLOGUE);
         xml.push_str("<nta>\n");

@@ -24,10 +24,8 @@ pub(crate) struct Recording {
 /// Why there is no recording, or no whole one.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RecordingError {
-    /// The kernel's exchange could not be recorded.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The file could not be written.
     #[error(transparent)]
     File(#[from] io::Error),
 }

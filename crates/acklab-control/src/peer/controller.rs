@@ -33,7 +33,6 @@ acklab_core::words! {
 
 #[derive(Clone, Debug)]
 pub struct ControllerSetup {
-    /// The control law.
     pub gains: PidGains,
     /// Sampling period h.
     pub period: Span,
@@ -50,9 +49,7 @@ pub struct ControllerSetup {
     pub sending: Span,
     /// ECN field of its packets.
     pub ecn: Ecn,
-    /// Its own address.
     pub local: Addr,
-    /// The plant's address.
     pub plant: Addr,
 }
 

@@ -57,9 +57,7 @@ pub struct PlantSetup {
     pub sending: Span,
     /// ECN field of its packets.
     pub ecn: Ecn,
-    /// Its own address.
     pub local: Addr,
-    /// The controller's address.
     pub controller: Addr,
 }
 
@@ -92,15 +90,12 @@ pub struct PlantPeer {
     state_at: Time,
     next_tick: Time,
     last_tick: Option<Time>,
-    /// What acts now.
     acting: Stamped,
-    /// What came last.
     newest: Stamped,
     /// A command came since the last tick.
     fresh: bool,
     /// The newest command was not latched yet; one that came at a tick's very instant was.
     unlatched: bool,
-    /// A command came ever.
     commanded: bool,
     missed_in_a_row: u64,
     /// The newest sample whose command has acted.

@@ -40,7 +40,6 @@ impl Delays {
         self.nanos += other.nanos;
     }
 
-    /// How many.
     pub const fn count(&self) -> u64 {
         self.count
     }

@@ -39,7 +39,6 @@ impl Outcome {
 /// A sentence of a paper, in our words, judged under each reading of what the paper leaves open.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Where it stands.
     pub place: &'static str,
     pub text: &'static str,
     /// Whether it holds, reading by reading.

@@ -18,9 +18,7 @@ pub struct Ladder {
     pub right: Host,
     /// Where the packets were recorded.
     pub capture: CapturePoint,
-    /// Packets.
     pub arrows: Vec<Arrow>,
-    /// Waits.
     pub holds: Vec<Hold>,
     /// What happened inside a host.
     pub notes: Vec<Note>,
@@ -35,12 +33,9 @@ pub struct Host {
     pub role: String,
 }
 
-/// Left or right host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The left host.
     Left,
-    /// The right host.
     Right,
 }
 
@@ -69,7 +64,6 @@ pub struct Arrow {
     pub received_ms: f64,
     /// What it carried: "48 B", "ACK".
     pub label: String,
-    /// How it is drawn.
     pub kind: ArrowKind,
     /// Frame number in the capture.
     pub frame: Option<u64>,
@@ -91,7 +85,6 @@ pub enum ArrowKind {
 pub struct Hold {
     /// The host that waits.
     pub side: Side,
-    /// Begin.
     pub from_ms: f64,
     pub to_ms: f64,
     /// What waits and why: "96 B held by Nagle"; the duration is added.
@@ -101,11 +94,9 @@ pub struct Hold {
 /// What happened inside a host, such as an application's write.
 #[derive(Clone, Debug)]
 pub struct Note {
-    /// The host.
     pub side: Side,
     /// When, in ms from the ladder's origin.
     pub at_ms: f64,
-    /// What happened.
     pub label: String,
 }
 

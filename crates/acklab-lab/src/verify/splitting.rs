@@ -43,7 +43,6 @@ pub enum SplitError {
          and an x that rises towards it, such as Pr[<=30](<>[10,30] queue.length > 12)"
     )]
     Form,
-    /// It names a number of runs.
     #[error(
         "splitting has no number of runs: --effort and --split-replications say how many trajectories there are. Write \
          Pr[<=30](...) without one"
@@ -59,13 +58,11 @@ pub enum SplitError {
          there. The event is impossible"
     )]
     NoValue,
-    /// What happens from a level on is not random.
     #[error(
         "from x = {0} on, nothing is random that x depends on: there is nothing to split. Ask without \
          --splitting"
     )]
     Decided(f64),
-    /// No trajectory of a pilot stage came nearer to the event.
     #[error(
         "of the pilot's trajectories that came to x = {0}, none came nearer to the event: more --effort is \
          needed. If x cannot go beyond, as where a buffer is full, the event is impossible"
@@ -84,7 +81,6 @@ pub struct SplitVerification {
     pub levels: Vec<f64>,
     /// Share of trajectories that each stage let through, over all replications.
     pub passed: Vec<f64>,
-    /// What it cost.
     pub timing: Timing,
     object: Value,
 }

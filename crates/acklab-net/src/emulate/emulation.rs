@@ -40,7 +40,6 @@ pub struct Emulation {
     pub init: Vec<OsString>,
 }
 
-/// What happened.
 #[derive(Clone, Debug)]
 pub struct Emulated {
     /// Forward and reverse of each path.
@@ -83,42 +82,21 @@ impl Emulated {
     }
 }
 
-/// Why nothing was emulated.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulateError {
-    /// The process may not make namespaces or devices.
     #[error(
         "{doing}: not permitted; emulating needs CAP_SYS_ADMIN and CAP_NET_ADMIN, so run it as root \
          (for example with sudo)"
     )]
-    Privilege {
-        /// What was being attempted.
-        doing: &'static str,
-    },
-    /// A system call failed for another reason.
+    Privilege { doing: &'static str },
     #[error("{doing}: {errno}")]
-    System {
-        /// What was being attempted.
-        doing: &'static str,
-        /// The kernel's reason.
-        errno: Errno,
-    },
-    /// A command's first process could not be started.
+    System { doing: &'static str, errno: Errno },
     #[error("start the command: {source}")]
-    Start {
-        /// The kernel's reason.
-        source: io::Error,
-    },
-    /// The relay failed.
+    Start { source: io::Error },
     #[error("relay packets: {source}")]
-    Relay {
-        /// The kernel's reason.
-        source: io::Error,
-    },
-    /// The number of paths.
+    Relay { source: io::Error },
     #[error("{0} paths; from 1 to {MAX_PATHS} can be emulated")]
     Paths(usize),
-    /// A thread of the emulator ended without a word.
     #[error("a thread of the emulator is gone")]
     Gone,
 }

@@ -44,7 +44,6 @@ pub fn parse(text: &str) -> Result<LinkConfig, VocabularyError> {
     direction.config()
 }
 
-/// What stood in the text.
 #[derive(Default)]
 struct Phrases<'a> {
     config: LinkConfig,
@@ -126,7 +125,6 @@ impl<'a> Phrases<'a> {
     }
 }
 
-/// A word and where it begins.
 #[derive(Clone, Copy, Debug)]
 struct Word<'a> {
     column: usize,

@@ -50,13 +50,10 @@ struct Running {
 /// Why a transfer cannot begin or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process receives the same into the same folder.
     #[error("another process is receiving this transfer into {}", .0.display())]
     Busy(PathBuf),
-    /// The same sender has come again.
     #[error("the sender has started the transfer anew")]
     Superseded,
-    /// The folder cannot be used.
     #[error("{}: {source}", path.display())]
     Folder { path: PathBuf, source: io::Error },
 }
@@ -361,7 +358,6 @@ pub struct Finish<'a> {
     pub name: &'a Name,
     /// Its length, bytes.
     pub size: u64,
-    /// Its permissions.
     pub mode: u32,
     /// When it was changed; `None`: now.
     pub mtime: Option<FileTime>,

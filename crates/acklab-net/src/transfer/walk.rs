@@ -54,7 +54,6 @@ pub struct Item {
 /// What a step through the tree finds.
 #[derive(Debug)]
 pub enum Found {
-    /// Something to send.
     Item(Item),
     /// A symbolic link, device, socket or pipe.
     Skipped(PathBuf, &'static str),

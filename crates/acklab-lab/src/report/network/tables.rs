@@ -13,7 +13,6 @@ use crate::report::table::{Cell, Column, Table, Unit, measure};
 /// What a closer look at a network saw, with what else was measured.
 #[derive(Clone, Debug)]
 pub struct Network<'a> {
-    /// What was seen.
     pub record: &'a NetworkRecord,
     /// Metrics over all flows, pooled.
     pub metrics: &'a Metrics,

@@ -13,7 +13,6 @@ pub enum Cell {
     #[default]
     Missing,
     Words(String),
-    /// How many.
     Count(u64),
     /// A measured value; one that is not finite counts as missing.
     Measure(f64),
@@ -25,12 +24,10 @@ pub enum Cell {
     },
     /// Words that are sorted by a value.
     Ranked {
-        /// What is shown.
         words: String,
         /// By what it is sorted.
         value: f64,
     },
-    /// Yes or no.
     Truth(bool),
     /// What JSON alone has.
     Data(Value),

@@ -121,7 +121,6 @@ impl Sockets {
     }
 }
 
-/// The loop.
 pub struct Driver {
     sockets: Sockets,
     calls: Arc<EventFd>,

@@ -53,7 +53,6 @@ pub struct Reception {
     pub gate: Gate,
     /// One transfer, and no more.
     pub once: bool,
-    /// Options of the connections.
     pub config: Config,
 }
 
@@ -68,12 +67,10 @@ pub enum News<'a> {
         /// Its key, if it has shown one.
         key: Option<[u8; 32]>,
     },
-    /// Something was refused.
     Problem(String),
     /// Five times a second, of each transfer.
     Status {
         from: SocketAddr,
-        /// How far it is.
         received: Received,
         /// Seconds since the sender came.
         seconds: f64,
@@ -82,7 +79,6 @@ pub enum News<'a> {
     Ended {
         from: SocketAddr,
         end: &'a End,
-        /// How far it came.
         received: Received,
         /// Seconds since the sender came.
         seconds: f64,
@@ -110,7 +106,6 @@ pub enum End {
     /// The connection ended before.
     Closed {
         code: Code,
-        /// In words.
         text: String,
         /// The sender closed it.
         by_peer: bool,
@@ -128,16 +123,12 @@ pub enum Verdict {
     Interrupted,
 }
 
-/// Why nothing could be received.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceptionError {
-    /// The folder.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A socket cannot be had.
     #[error(transparent)]
     Socket(#[from] SocketError),
-    /// The event loop failed.
     #[error("event loop: {0}")]
     Loop(#[from] io::Error),
 }

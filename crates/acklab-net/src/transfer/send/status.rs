@@ -17,18 +17,15 @@ pub enum End {
     /// The connection ended before.
     Closed {
         code: Code,
-        /// In words.
         text: String,
         /// The receiver closed it.
         by_peer: bool,
     },
 }
 
-/// What was sent.
 #[derive(Debug)]
 pub struct Outcome {
     pub end: End,
-    /// How far it came.
     pub status: Status,
 }
 
@@ -37,13 +34,10 @@ pub struct Outcome {
 pub struct Status {
     /// Whether the receiver has answered.
     pub connected: bool,
-    /// What it is about.
     pub totals: Totals,
-    /// How far it is.
     pub progress: Progress,
     /// Seconds since the first datagram.
     pub seconds: f64,
-    /// Every path there was.
     pub paths: Vec<PathReport>,
 }
 

@@ -22,7 +22,6 @@ const AHEAD: usize = 256;
 /// How often a file is tried that changes, or whose hash does not fit.
 const TRIES: u8 = 3;
 
-/// How far it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes of content given to the connection.

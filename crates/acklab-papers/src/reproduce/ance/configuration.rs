@@ -131,7 +131,6 @@ pub struct Exceedance {
     pub runs: u64,
     /// Lower end of the 95 % interval.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 

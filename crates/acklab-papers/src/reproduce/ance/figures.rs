@@ -85,7 +85,6 @@ pub fn blocks(traces: &[Trace], table: &[table4::Row]) -> Vec<Block> {
     blocks
 }
 
-/// What is drawn.
 struct Quantity {
     title: &'static str,
     /// Signals, with their names in the legend.

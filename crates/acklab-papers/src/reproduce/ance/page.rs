@@ -8,7 +8,6 @@ use super::reproduction::Reproduction;
 use super::table4::Reading;
 use super::{figures, tables};
 
-/// The report.
 pub(super) fn page(reproduction: &Reproduction) -> Page {
     let presets = &reproduction.presets;
     let table4 = readings(reproduction).map(|reading| tables::table4(reading).into()).collect();

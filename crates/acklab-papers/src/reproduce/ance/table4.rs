@@ -39,7 +39,6 @@ pub const VARIANTS: [(&str, &str); 2] = [("ecn_echo", "each-ack"), ("ncs_early",
 
 /// The table under one reading of the paper.
 pub struct Reading {
-    /// What it is called.
     pub name: String,
     /// In the paper's order.
     pub rows: Vec<Row>,

@@ -11,7 +11,6 @@ use super::reproduction::Reproduction;
 use super::stopping::Rule;
 use super::{claims, graphs, tables, today};
 
-/// The report.
 pub(super) fn page(reproduction: &Reproduction) -> Page {
     let graphs = reproduction.experiments.iter().map(graphs::of_machine).collect();
     let formulas = Rule::ALL.map(|rule| (rule.name().to_owned(), rule.formula().to_owned()));

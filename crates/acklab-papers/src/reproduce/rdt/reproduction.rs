@@ -10,7 +10,6 @@ use super::experiment::{Experiments, FITTED, MACHINES};
 use super::today::{self, Today};
 use super::{claims, protocol};
 
-/// What is to be run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Seed of the first repetition.
@@ -21,7 +20,6 @@ pub struct Plan {
     pub size: usize,
 }
 
-/// Why nothing was run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     #[error(
@@ -46,7 +44,6 @@ pub struct Reproduction {
     pub dead: Vec<DeadPath>,
     /// The paper's sentences under each of [`MACHINES`].
     pub claims: Vec<Claim>,
-    /// What it cost.
     pub timing: Timing,
 }
 

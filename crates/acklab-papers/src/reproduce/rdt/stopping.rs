@@ -115,7 +115,6 @@ impl FromIterator<f64> for Running {
 /// Repetitions up to the end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Campaign {
-    /// How many.
     pub runs: usize,
     /// Their mean, seconds.
     pub mean: f64,
@@ -128,7 +127,6 @@ pub struct Campaign {
 /// Many campaigns under one rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Campaigns {
-    /// How many.
     pub campaigns: usize,
     /// Half of them took fewer runs.
     pub median_runs: usize,

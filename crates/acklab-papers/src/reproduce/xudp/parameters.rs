@@ -115,12 +115,10 @@ pub enum ParameterError {
         "there is no parameter {name:?}; {hint}`acklab reproduce xudp --parameters` lists them all"
     )]
     UnknownName {
-        /// What was given.
         name: String,
         /// The nearest name as a question, or empty.
         hint: String,
     },
-    /// Not `name=value`, or a value that does not fit.
     #[error(transparent)]
     Unfit(SetError),
 }

@@ -75,7 +75,6 @@ struct Thread {
     tries: u32,
 }
 
-/// The sending end.
 #[derive(Clone, Debug)]
 pub struct Sender {
     settings: Settings,
@@ -164,7 +163,6 @@ impl Sender {
         [leaving, waking, working].into_iter().flatten().min()
     }
 
-    /// How far it is.
     pub const fn stage(&self) -> Stage {
         self.stage
     }
