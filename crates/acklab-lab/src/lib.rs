@@ -10,6 +10,7 @@
     reason = "not published: a line of documentation says what the name does not"
 )]
 
+pub mod blueprint;
 pub mod capture;
 pub mod choices;
 pub mod columns;

@@ -25,6 +25,7 @@ pub use cells::Points;
 pub use delays::Delays;
 pub use flow::{FlowRecord, WatchedFlow};
 pub use link::{LinkRecord, WatchedLink};
+pub use rtt::RoundTrips;
 
 /// What a closer look at a network saw.
 #[derive(Clone, Debug, Default, PartialEq)]

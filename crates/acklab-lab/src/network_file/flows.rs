@@ -205,7 +205,10 @@ fn pattern(
 ) -> Result<(Pattern, Option<u32>), Mistake> {
     if kind == "trace" {
         let trace = table.need("trace", "trace = [[\"0s\", 1000], [\"10ms\", 500]]")?;
-        return Ok((read_trace(&trace, largest)?, None));
+        let entries = read_trace(&trace, largest)?;
+        let bytes = entries[0].1;
+        let alike = entries.iter().all(|(_, other)| *other == bytes);
+        return Ok((Pattern::Trace(entries.into()), alike.then_some(bytes)));
     }
     let bytes = table.need("bytes", "bytes = 1000")?.count(1, largest)? as u32;
     let period = period(table, bytes)?;
@@ -256,7 +259,8 @@ fn period(table: &mut Fields<'_>, bytes: u32) -> Result<Span, Mistake> {
     }
 }
 
-fn read_trace(trace: &Field<'_>, largest: u64) -> Result<Pattern, Mistake> {
+/// Entries in order of time, at least one.
+fn read_trace(trace: &Field<'_>, largest: u64) -> Result<Vec<(Span, u32)>, Mistake> {
     let mut last = Span::ZERO;
     let mut entry = |item: &Field<'_>| {
         let [at, bytes] = item.pair("[\"10ms\", 500]")?;
@@ -271,7 +275,7 @@ fn read_trace(trace: &Field<'_>, largest: u64) -> Result<Pattern, Mistake> {
     if entries.is_empty() {
         return Err(trace.refuse("has no entries; write pairs of time and bytes, [\"10ms\", 500]"));
     }
-    Ok(Pattern::Trace(entries.into()))
+    Ok(entries)
 }
 
 /// What the estimate of a plan's size needs of a flow's way.

@@ -321,7 +321,7 @@ impl<'a> Field<'a> {
     /// One of `words`.
     pub(super) fn word(&self, words: &[&'static str]) -> Result<&'static str, Mistake> {
         let text = self.value.get_ref().as_str().unwrap_or_default();
-        words.iter().find(|word| **word == text).copied().ok_or_else(|| {
+        words.iter().find(|word| spells(text, word)).copied().ok_or_else(|| {
             let hint = nearest(text, words.iter().copied());
             self.refuse(format!("{hint}must be one of {}", words.join(", ")))
         })

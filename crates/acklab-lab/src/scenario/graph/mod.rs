@@ -10,6 +10,7 @@ mod recorder;
 use std::fmt;
 
 use acklab_core::event::Interest;
+use acklab_core::packet::NodeId;
 use acklab_core::time::{Span, Time};
 use acklab_sim::{Observer, World};
 
@@ -18,6 +19,7 @@ use self::recorder::GraphRecorder;
 use super::network::NetworkRecorder;
 use super::network_signals::{Source, follow, of_flows, of_network};
 use super::{Capture, Declaration, Replication, Scenario};
+use crate::blueprint::Blueprint;
 use crate::monitor::{NetworkMonitor, NetworkRecord};
 use crate::network_file::{self, NetworkFile, Traffic};
 use crate::parameter::{DURATION, Kind, Parameter, SetError, Settings};
@@ -65,6 +67,30 @@ impl Graph {
             ..NETWORK
         };
         Box::leak(Box::new(Self { file, declaration, links }))
+    }
+
+    /// What another world builds: the network under these settings, with the writes that `seed` draws. The
+    /// reason where a flow is none over TCP.
+    pub fn blueprint(&self, settings: &Settings, seed: u64) -> Result<Blueprint<'_>, String> {
+        model::blueprint(&self.file, seed, self.duration(settings))
+    }
+
+    /// Plays one replication before another observer, who sees what passes `nodes` and the events of
+    /// `interest`.
+    pub fn observe<O: Observer>(
+        &self,
+        settings: &Settings,
+        seed: u64,
+        nodes: &[NodeId],
+        interest: Interest,
+        observer: O,
+    ) -> O {
+        let mut world = World::new(self.file.topology(), seed, interest, observer);
+        for node in nodes {
+            world.tap(*node);
+        }
+        self.play(&mut world, seed, self.end(settings), &[]);
+        world.into_observer()
     }
 
     /// The number of each flow with a connection in the file.

@@ -1,15 +1,18 @@
 //! A file's network as a world: what is watched, and its flows opened.
 
+use std::iter;
+
 use acklab_core::packet::{Addr, NodeId};
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
-use acklab_core::time::Span;
+use acklab_core::time::{Span, Time};
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel, ReplyingServer, RequestClient, Source};
 use acklab_sim::arrivals::{Arrivals, Pattern};
 use acklab_sim::peer::Datagrams;
 use acklab_sim::{End, Observer, World, rudp};
 use acklab_tcp::Config;
 
+use crate::blueprint::{Blueprint, Conversation, Task};
 use crate::monitor::{WatchedFlow, WatchedLink};
 use crate::network_file::{Ends, Flow, NetworkFile, Over, Traffic};
 use crate::scenario::CapturePoint;
@@ -93,11 +96,73 @@ pub(super) fn node_at(file: &NetworkFile, link: u32, point: CapturePoint) -> Nod
     }
 }
 
+/// The same network for another world, where it is one of flows over TCP.
+pub(super) fn blueprint(
+    file: &NetworkFile,
+    seed: u64,
+    duration: Span,
+) -> Result<Blueprint<'_>, String> {
+    let flows = (0..).zip(file.flows()).map(|(index, (from, to, flow))| {
+        let ends = match &flow.traffic {
+            Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) | Traffic::Requests(ends, _) => {
+                ends
+            }
+            Traffic::Datagrams(_) => {
+                return Err(format!(
+                    "flow {:?} sends datagrams; give it transport = \"tcp\"",
+                    flow.name
+                ));
+            }
+        };
+        let Over::Tcp(config) = &ends.over else {
+            return Err(format!(
+                "flow {:?} goes over reliable UDP; give it transport = \"tcp\"",
+                flow.name
+            ));
+        };
+        let task = match &flow.traffic {
+            Traffic::Messages(_, pattern, _) => {
+                let mut arrivals = arrivals(pattern, flow, seed, index, Time::ZERO + duration);
+                let next = || {
+                    let at = arrivals.next_time()?;
+                    arrivals.take_due(at).map(|bytes| (at, bytes))
+                };
+                Task::Writes(iter::from_fn(next).collect())
+            }
+            Traffic::Requests(_, pattern) => Task::Requests(*pattern),
+            Traffic::Bulk(_, bytes) => Task::Bulk(*bytes),
+            Traffic::Datagrams(_) => Task::Bulk(None),
+        };
+        Ok(Conversation {
+            name: &flow.name,
+            ends: [*from, *to].map(|node| Addr { node, port: port(index) }),
+            config,
+            packet: ends.packet,
+            start: flow.start,
+            stop: flow.stop,
+            task,
+        })
+    });
+    let flows = flows.collect::<Result<_, _>>()?;
+    Ok(Blueprint { topology: file.topology(), flows, duration })
+}
+
 /// The nodes between which datagrams travel.
 pub(super) fn tapped(file: &NetworkFile) -> impl Iterator<Item = NodeId> {
     let flows = file.flows().iter();
     let datagrams = flows.filter(|(.., flow)| matches!(flow.traffic, Traffic::Datagrams(_)));
     datagrams.flat_map(|(from, to, _)| [*from, *to])
+}
+
+/// The random numbers of flow `index` for one purpose.
+fn stream(seed: u64, index: u16, purpose: &str) -> Rng {
+    Rng::named(seed, &format!("flow/{index}/{purpose}"))
+}
+
+/// What arrives for a flow to send, up to `end`.
+fn arrivals(pattern: &Pattern, flow: &Flow, seed: u64, index: u16, end: Time) -> Arrivals {
+    let draws = stream(seed, index, "arrivals");
+    Arrivals::new(pattern.clone(), draws, flow.start, flow.stop.min(end))
 }
 
 /// Opens every flow at its time.
@@ -116,10 +181,7 @@ fn open<O: Observer>(
     seed: u64,
     index: u16,
 ) {
-    let stream = |name: &str| Rng::named(seed, &format!("flow/{index}/{name}"));
-    let arrivals = |pattern: &Pattern| {
-        Arrivals::new(pattern.clone(), stream("arrivals"), flow.start, flow.stop)
-    };
+    let arrivals = |pattern: &Pattern| arrivals(pattern, flow, seed, index, Time::MAX);
     let reader = |bytes| -> Box<dyn App> { Box::new(Reader::new(ReaderModel::Promptly, bytes)) };
     let (ends, client, server): (&Ends, Box<dyn App>, Box<dyn App>) = match &flow.traffic {
         Traffic::Bulk(ends, bytes) => {
@@ -142,7 +204,7 @@ fn open<O: Observer>(
             return;
         }
     };
-    let mut draws = stream("ends");
+    let mut draws = stream(seed, index, "ends");
     match &ends.over {
         Over::Tcp(configs) => {
             let [client_config, server_config] = &**configs;

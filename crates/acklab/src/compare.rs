@@ -1,0 +1,183 @@
+//! `acklab compare`: one network in several worlds.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use acklab_core::time::Time;
+use acklab_lab::parameter::Settings;
+use acklab_lab::scenario::{self, Graph};
+use acklab_worlds::compare::Comparison;
+use acklab_worlds::linux_vt::{self, Machine, Verbs};
+use acklab_worlds::world::{self, World};
+use acklab_worlds::{guest, nagle};
+use clap::Args;
+
+use crate::file;
+use crate::outcome::{Failure, Format, interruption, print, print_json, tell};
+
+/// Run one network in several worlds and tell what differs
+///
+/// `sim` is acklab's own TCP in virtual time, `linux-vt` the Linux kernel in virtual time (`make linux-vt` builds
+/// it). Both see the same writes; losses and other randomness are each world's own.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Compare {
+    /// A network's file, or nagle-delack
+    #[arg(value_name = "SCENARIO|FILE")]
+    file: String,
+    /// The worlds, separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "sim,linux-vt")]
+    worlds: Vec<World>,
+    /// Set parameters; `acklab scenarios FILE` lists them
+    #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
+    sets: Vec<String>,
+    /// Seed of the first replication [default: the file's]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Number of replications in each world [default: the file's]
+    #[arg(long, alias = "reps", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    replications: Option<u64>,
+    /// The most real time that one replication of the kernel may take, seconds
+    #[arg(long, default_value = "300", value_name = "SECONDS")]
+    patience: u64,
+    /// How to write the result to standard output
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// Where the networks of replications come from.
+enum Source {
+    /// A file, the same for all.
+    File(&'static Graph),
+    /// The scenario nagle-delack, with a phase of its own for each.
+    Nagle,
+}
+
+impl Compare {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let asked = file::asked(&self.file)?;
+        let mut settings = asked.settings;
+        for pair in &self.sets {
+            settings.set_pair(pair).map_err(|e| Failure::at("--set", e))?;
+        }
+        let source = match asked.scenario.network_file() {
+            Some(network) => Source::File(Graph::from_file(network.clone())),
+            None if asked.scenario.declaration().name == nagle::SCENARIO => Source::Nagle,
+            None => {
+                return Err(Failure::Unusable(format!(
+                    "{}: networks' files (docs/network-file.md) and nagle-delack run in other worlds, and nothing else",
+                    self.file
+                )));
+            }
+        };
+        let machine = self.worlds.contains(&World::LinuxVt).then(|| self.machine()).transpose()?;
+        let first = self.seed.unwrap_or(asked.seed);
+        let mut comparison = None;
+        for seed in (0..self.replications.or(asked.replications).unwrap_or(1))
+            .map(|add| first.wrapping_add(add))
+        {
+            self.replicate(&source, &settings, seed, machine.as_ref(), &mut comparison)
+                .map_err(|reason| Failure::at(&self.file, reason))?;
+        }
+        let Some(comparison) = comparison else { return Ok(()) };
+        for line in comparison.errors() {
+            tell(&format!("acklab: {line}"));
+        }
+        match self.format {
+            Format::Json => print_json(&comparison.to_json()),
+            Format::Text => print(&comparison.to_text()),
+        }
+    }
+
+    /// One replication in each world.
+    fn replicate(
+        &self,
+        source: &Source,
+        settings: &Settings,
+        seed: u64,
+        machine: Option<&Machine>,
+        comparison: &mut Option<Comparison>,
+    ) -> Result<(), String> {
+        let (graph, settings) = match source {
+            Source::File(graph) => (*graph, settings.clone()),
+            Source::Nagle => {
+                let graph = Graph::from_file(nagle::file(settings, seed)?);
+                (graph, scenario::defaults(graph))
+            }
+        };
+        let network = graph.blueprint(&settings, seed)?;
+        let end = Time::ZERO + network.duration;
+        let flows = network.flows.iter();
+        let flows = flows.map(|flow| (flow.name.to_owned(), end.since(flow.start).as_secs_f64()));
+        let comparison = comparison.get_or_insert_with(|| Comparison::new(flows));
+        for world in &self.worlds {
+            let flows = match (world, machine) {
+                (World::LinuxVt, Some(machine)) => {
+                    world::emulate(machine, &network, seed).map_err(|e| e.to_string())?.0
+                }
+                _ => world::simulate(graph, &settings, &network, seed),
+            };
+            comparison.push(*world, flows);
+        }
+        Ok(())
+    }
+
+    fn machine(&self) -> Result<Machine, Failure> {
+        let program = std::env::current_exe().map_err(|e| Failure::at("this program", e))?;
+        let [keeper, kernel, guest] = ["linux-vt-keeper", "linux-vt-kernel", "linux-vt-guest"];
+        let verbs = Verbs { program, keeper, kernel, guest };
+        let machine = Machine::find(verbs, Duration::from_secs(self.patience), interruption()?);
+        machine.map_err(|e| Failure::Unusable(e.to_string()))
+    }
+}
+
+/// Keeps a guest for `acklab compare`
+#[derive(Args)]
+pub(crate) struct Keeper {
+    /// What becomes the guest's kernel
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+impl Keeper {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        linux_vt::keep(&self.command).map_err(|e| Failure::at("the guest", e))
+    }
+}
+
+/// Becomes the kernel of a guest
+#[derive(Args)]
+pub(crate) struct Kernel {
+    /// The kernel and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+impl Kernel {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        Err(Failure::at("the guest's kernel", linux_vt::become_kernel(&self.command)))
+    }
+}
+
+/// Is the first process of a guest
+#[derive(Args)]
+pub(crate) struct Guest {
+    /// The job's folder, as the host sees it
+    folder: PathBuf,
+    /// What the kernel adds to its command line; not used
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    _rest: Vec<OsString>,
+}
+
+impl Guest {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        guest::run(&self.folder)
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  acklab compare scenarios/two-flows.toml
+  acklab compare scenarios/two-flows.toml --worlds sim,linux-vt --replications 5 --format json
+  acklab compare nagle-delack --set rtt=100ms period=10ms --replications 10";
