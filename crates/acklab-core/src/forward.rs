@@ -1,4 +1,4 @@
-//! [`forward!`](crate::forward): verbs of a trait that a field answers.
+//! [`forward!`](crate::forward!): verbs of a trait that a field answers.
 //!
 //! A relative of Reno differs from it in what it does on a loss or a mark; its window is Reno's. Such a type
 //! names the verbs that it leaves to its field, and writes only those that are different.
