@@ -225,7 +225,7 @@ fn hyphens_and_underscores_are_one_spelling() {
     assert_eq!(hash("queue = { kind = \"codel\", max_packet = 600 }"), small);
     let twice =
         with("queue = \"codel\"", "queue = { kind = \"codel\", max_packet = 600, max-packet = 9 }");
-    let error = ScenarioFile::parse(&twice).err().expect("one of them is too many").to_string();
+    let error = ScenarioFile::parse(&twice).expect_err("one of them is too many").to_string();
     assert!(error.contains("has no key \"max"), "{error}");
 }
 

@@ -222,14 +222,34 @@ impl Comparison {
         (size > 0.0).then(|| apart / size)
     }
 
-    /// A table for a terminal.
+    /// The table for a terminal.
     pub fn to_text(&self) -> String {
-        let worlds: Vec<World> = self.seen.keys().copied().collect();
+        lay_out(&self.heading(), &self.rows())
+    }
+
+    /// The first flow's goodput in each world, in a sentence.
+    pub(crate) fn headline(&self) -> String {
+        let goodput = &FIGURES[0];
+        let each = self.seen.keys().map(|world| {
+            format!("{:.2} Mbit/s in {world}", self.mean(*world, 0, goodput) / goodput.unit)
+        });
+        let each: Vec<_> = each.collect();
+        format!("{}: {}", self.names[0], each.join(", "))
+    }
+
+    /// The heading of [`Comparison::rows`].
+    pub(crate) fn heading(&self) -> Vec<&'static str> {
         let mut heading = vec!["flow", "figure"];
-        heading.extend(worlds.iter().map(|world| world.name()));
-        if worlds.len() > 1 {
+        heading.extend(self.seen.keys().map(|world| world.name()));
+        if self.seen.len() > 1 {
             heading.push("difference");
         }
+        heading
+    }
+
+    /// Every figure of every flow in words.
+    pub(crate) fn rows(&self) -> Vec<Vec<String>> {
+        let worlds: Vec<World> = self.seen.keys().copied().collect();
         let mut rows = Vec::new();
         for (flow, name) in self.names.iter().enumerate() {
             for figure in &FIGURES {
@@ -246,7 +266,22 @@ impl Comparison {
                 rows.extend(self.sample_rows(flow, samples, &worlds));
             }
         }
-        lay_out(&heading, &rows)
+        rows
+    }
+
+    /// The flows' names.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Replications in each world.
+    pub(crate) fn replications(&self) -> usize {
+        self.seen.values().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// What each world showed of a flow in the first replication.
+    pub(crate) fn firsts(&self, flow: usize) -> impl Iterator<Item = (World, &Seen)> {
+        self.seen.iter().filter_map(move |(world, runs)| Some((*world, runs.first()?.get(flow)?)))
     }
 
     /// Quantiles of samples, and how far their distributions are apart.
@@ -317,7 +352,7 @@ fn two_sample_ks(a: Vec<f64>, b: Vec<f64>) -> Option<f64> {
 }
 
 /// The last value at or before `at`, 0 before the first.
-fn value_at(course: &[(f64, f64)], at: f64) -> f64 {
+pub(crate) fn value_at(course: &[(f64, f64)], at: f64) -> f64 {
     let after = course.partition_point(|(time, _)| *time <= at);
     after.checked_sub(1).map_or(0.0, |last| course[last].1)
 }

@@ -12,6 +12,8 @@ pub mod job;
 pub mod linux_vt;
 pub mod nagle;
 pub mod network;
+pub mod report;
+pub mod scenario;
 pub mod seen;
 #[cfg(target_os = "linux")]
 mod tcp_info;

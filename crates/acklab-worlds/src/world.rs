@@ -1,7 +1,7 @@
 //! The worlds: each plays one replication of a network's file and hands over what was [`Seen`].
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::Path;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ use acklab_sim::app::EXCHANGE_MS;
 use acklab_trace::capture::{CaptureError, CaptureReader};
 
 use crate::job::FlowLog;
-use crate::linux_vt::{Done, GuestError, Machine};
+use crate::linux_vt::{GuestError, Machine};
 use crate::network::{self, CannotBuild};
 use crate::seen::{Account, Seen, message_delays_ms, seconds};
 
@@ -196,12 +196,14 @@ fn messages(writes: &[(f64, u64)], sizes: &mut dyn Iterator<Item = u64>) -> Vec<
     messages
 }
 
-/// One replication of the Linux kernel in virtual time.
+/// One replication of the Linux kernel in virtual time; its captures are kept in the folder `keep`, one for each node
+/// at which data under study is sent.
 pub fn emulate(
     machine: &Machine,
     network: &Blueprint<'_>,
     seed: u64,
-) -> Result<(Vec<Seen>, String), WorldError> {
+    keep: Option<&Path>,
+) -> Result<Vec<Seen>, WorldError> {
     let job = network::job(network, SAMPLING)?;
     let done = machine.run(&job, seed)?;
     if done.log.lost_frames > 0 {
@@ -209,24 +211,32 @@ pub fn emulate(
     }
     let mut account = Account::new(network);
     for node in network.senders() {
-        read_capture(&done, node, &mut account)?;
+        let capture = done.capture(&network::space_of(node));
+        read_capture(&capture, done.log.zero, node, &mut account)?;
+        if let Some(folder) = keep {
+            let name = format!("linux-vt-{}.pcapng", network.topology.name(node));
+            fs::copy(capture, folder.join(name))?;
+        }
     }
     let mut flows = account.finish();
     for (flow, log) in flows.iter_mut().zip(&done.log.flows) {
         add_log(flow, log);
     }
-    Ok((flows, done.log.kernel))
+    Ok(flows)
 }
 
 /// From one look at the sockets to the next, ns.
 const SAMPLING: u64 = 10_000_000;
 
-fn read_capture(done: &Done, node: NodeId, account: &mut Account) -> Result<(), WorldError> {
-    let path = done.capture(&network::space_of(node));
-    let path: &Path = &path;
+fn read_capture(
+    path: &Path,
+    zero: u64,
+    node: NodeId,
+    account: &mut Account,
+) -> Result<(), WorldError> {
     let mut reader = CaptureReader::new(BufReader::new(File::open(path)?))?;
     while let Some(frame) = reader.next_frame()? {
-        let Some(at) = frame.time.as_nanos().checked_sub(done.log.zero) else { continue };
+        let Some(at) = frame.time.as_nanos().checked_sub(zero) else { continue };
         let ip = frame.bytes.get(ETHERNET..).unwrap_or_default();
         if let Ok(packet) = parse_ipv4(ip, |address| NodeId::of(address.into())) {
             account.on_packet(Time::from_nanos(at), node, &packet);

@@ -1,16 +1,17 @@
 //! `acklab compare`: one network in several worlds.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use acklab_core::time::Time;
 use acklab_lab::parameter::Settings;
-use acklab_lab::scenario::{self, Graph};
 use acklab_worlds::compare::Comparison;
 use acklab_worlds::linux_vt::{self, Machine, Verbs};
+use acklab_worlds::scenario::Source;
 use acklab_worlds::world::{self, World};
-use acklab_worlds::{guest, nagle};
+use acklab_worlds::{guest, report};
 use clap::Args;
 
 use crate::file;
@@ -41,17 +42,12 @@ pub(crate) struct Compare {
     /// The most real time that one replication of the kernel may take, seconds
     #[arg(long, default_value = "300", value_name = "SECONDS")]
     patience: u64,
+    /// Write result.json, report.html and the kernel's captures of the first replication into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// How to write the result to standard output
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-}
-
-/// Where the networks of replications come from.
-enum Source {
-    /// A file, the same for all.
-    File(&'static Graph),
-    /// The scenario nagle-delack, with a phase of its own for each.
-    Nagle,
 }
 
 impl Compare {
@@ -61,17 +57,12 @@ impl Compare {
         for pair in &self.sets {
             settings.set_pair(pair).map_err(|e| Failure::at("--set", e))?;
         }
-        let source = match asked.scenario.network_file() {
-            Some(network) => Source::File(Graph::from_file(network.clone())),
-            None if asked.scenario.declaration().name == nagle::SCENARIO => Source::Nagle,
-            None => {
-                return Err(Failure::Unusable(format!(
-                    "{}: networks' files (docs/network-file.md) and nagle-delack run in other worlds, and nothing else",
-                    self.file
-                )));
-            }
-        };
-        let machine = self.worlds.contains(&World::LinuxVt).then(|| self.machine()).transpose()?;
+        let source = Source::of(asked.scenario).ok_or_else(|| no_other_world(&self.file))?;
+        let machine =
+            self.worlds.contains(&World::LinuxVt).then(|| machine(self.patience)).transpose()?;
+        if let Some(out) = &self.out {
+            fs::create_dir_all(out).map_err(|e| Failure::at(out.display(), e))?;
+        }
         let first = self.seed.unwrap_or(asked.seed);
         let mut comparison = None;
         for seed in (0..self.replications.or(asked.replications).unwrap_or(1))
@@ -84,10 +75,25 @@ impl Compare {
         for line in comparison.errors() {
             tell(&format!("acklab: {line}"));
         }
+        if let Some(out) = &self.out {
+            self.write(&comparison, out).map_err(|reason| Failure::at(out.display(), reason))?;
+        }
         match self.format {
             Format::Json => print_json(&comparison.to_json()),
             Format::Text => print(&comparison.to_text()),
         }
+    }
+
+    /// Result and report.
+    fn write(&self, comparison: &Comparison, out: &Path) -> Result<(), String> {
+        let command = std::env::args().collect::<Vec<_>>().join(" ");
+        let page = report::page(comparison, self.file.clone(), command);
+        let html = page.to_html().map_err(|e| e.to_string())?;
+        let json = format!("{:#}\n", comparison.to_json());
+        for (name, text) in [("result.json", json), ("report.html", html)] {
+            fs::write(out.join(name), text).map_err(|e| format!("{name}: {e}"))?;
+        }
+        Ok(())
     }
 
     /// One replication in each world.
@@ -99,22 +105,18 @@ impl Compare {
         machine: Option<&Machine>,
         comparison: &mut Option<Comparison>,
     ) -> Result<(), String> {
-        let (graph, settings) = match source {
-            Source::File(graph) => (*graph, settings.clone()),
-            Source::Nagle => {
-                let graph = Graph::from_file(nagle::file(settings, seed)?);
-                (graph, scenario::defaults(graph))
-            }
-        };
+        let (graph, settings) = source.network(settings, seed)?;
         let network = graph.blueprint(&settings, seed)?;
         let end = Time::ZERO + network.duration;
         let flows = network.flows.iter();
         let flows = flows.map(|flow| (flow.name.to_owned(), end.since(flow.start).as_secs_f64()));
+        let first = comparison.is_none();
         let comparison = comparison.get_or_insert_with(|| Comparison::new(flows));
         for world in &self.worlds {
             let flows = match (world, machine) {
                 (World::LinuxVt, Some(machine)) => {
-                    world::emulate(machine, &network, seed).map_err(|e| e.to_string())?.0
+                    let keep = self.out.as_deref().filter(|_| first);
+                    world::emulate(machine, &network, seed, keep).map_err(|e| e.to_string())?
                 }
                 _ => world::simulate(graph, &settings, &network, seed),
             };
@@ -122,14 +124,22 @@ impl Compare {
         }
         Ok(())
     }
+}
 
-    fn machine(&self) -> Result<Machine, Failure> {
-        let program = std::env::current_exe().map_err(|e| Failure::at("this program", e))?;
-        let [keeper, kernel, guest] = ["linux-vt-keeper", "linux-vt-kernel", "linux-vt-guest"];
-        let verbs = Verbs { program, keeper, kernel, guest };
-        let machine = Machine::find(verbs, Duration::from_secs(self.patience), interruption()?);
-        machine.map_err(|e| Failure::Unusable(e.to_string()))
-    }
+/// What `scenario` is told that runs in virtual time alone.
+pub(crate) fn no_other_world(scenario: &str) -> Failure {
+    Failure::Unusable(format!(
+        "{scenario}: networks' files (docs/network-file.md) and nagle-delack run in other worlds, and nothing else"
+    ))
+}
+
+/// The Linux kernel in virtual time, where a replication may take `patience` seconds.
+pub(crate) fn machine(patience: u64) -> Result<Machine, Failure> {
+    let program = std::env::current_exe().map_err(|e| Failure::at("this program", e))?;
+    let [keeper, kernel, guest] = ["linux-vt-keeper", "linux-vt-kernel", "linux-vt-guest"];
+    let verbs = Verbs { program, keeper, kernel, guest };
+    let machine = Machine::find(verbs, Duration::from_secs(patience), interruption()?);
+    machine.map_err(|e| Failure::Unusable(e.to_string()))
 }
 
 /// Keeps a guest for `acklab compare`
@@ -180,4 +190,4 @@ const EXAMPLES: &str = "\
 Examples:
   acklab compare scenarios/two-flows.toml
   acklab compare scenarios/two-flows.toml --worlds sim,linux-vt --replications 5 --format json
-  acklab compare nagle-delack --set rtt=100ms period=10ms --replications 10";
+  acklab compare nagle-delack --set rtt=100ms period=10ms --replications 10 --out out/nagle";

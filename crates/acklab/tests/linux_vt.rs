@@ -178,3 +178,33 @@ fn until(what: &str, holds: impl Fn() -> bool) {
         thread::sleep(Duration::from_millis(20));
     }
 }
+
+#[test]
+fn a_scenario_runs_on_the_kernel_with_the_metrics_of_virtual_time() {
+    let run = |world: &str, set: &str| {
+        Command::new(env!("CARGO_BIN_EXE_acklab"))
+            .args(["run", "nagle-delack", "--world", world, "--reps", "2", "--format", "json"])
+            .args(["--set", "messages=100", "rtt=100ms", "period=10.3ms", set])
+            .output()
+            .expect("the binary runs")
+    };
+    let output = run("linux-vt", "nagle=on");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("make linux-vt") {
+        eprintln!("SKIPPED: no Linux kernel for virtual time (make linux-vt)");
+        return;
+    }
+    assert!(output.status.success(), "{errors}");
+    let of = |output: &Output| -> Value { serde_json::from_slice(&output.stdout).expect("JSON") };
+    let [kernel, sim] = [of(&output), of(&run("sim", "nagle=on"))];
+    assert_eq!(kernel["world"], "linux-vt");
+    for key in ["buffering_delay_ms", "delivery_delay_ms"] {
+        let mean = |result: &Value| result["metrics"][key]["mean"].as_f64().expect("a mean");
+        // Linux reads at once and acknowledges on reading: the cycle is the round trip in both worlds.
+        assert!((mean(&kernel) - mean(&sim)).abs() < 3.0, "{key}: {kernel} {sim}");
+    }
+    let refused = run("linux-vt", "receiver=qnx-7.0");
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(errors.contains("both ends are the Linux kernel"), "{errors}");
+}
