@@ -7,23 +7,25 @@ use acklab_stats::{ProportionMethod, t_quantile};
 const VALUES: &str = include_str!("oracle/values.txt");
 
 /// What a line of the table asks for, computed here; `None` for a name that is not known.
-fn computed(name: &str, x: &[f64]) -> Option<Vec<f64>> {
+fn computed(name: &str, arguments: &[f64]) -> Option<Vec<f64>> {
     let interval = |method: ProportionMethod, counts: [f64; 2], confidence| {
         let found = method.interval(counts[0] as u64, counts[1] as u64, confidence);
         let found = found.expect("a valid row");
         vec![found.low, found.high]
     };
-    Some(match (name, x) {
+    Some(match (name, arguments) {
         ("ln_gamma", &[x]) => vec![ln_gamma(x)],
         ("beta_cdf", &[a, b, x]) => vec![beta_cdf(x, a, b)],
         ("beta_quantile", &[a, b, p]) => vec![beta_quantile(p, a, b)],
         ("normal_quantile", &[p]) => vec![normal_quantile(p)],
         ("t_quantile", &[p, degrees]) => vec![t_quantile(p, degrees)],
-        ("clopper_pearson", &[k, n, level]) => {
-            interval(ProportionMethod::ClopperPearson, [k, n], level)
+        ("clopper_pearson", &[hits, runs, level]) => {
+            interval(ProportionMethod::ClopperPearson, [hits, runs], level)
         }
-        ("wilson", &[k, n, level]) => interval(ProportionMethod::Wilson, [k, n], level),
-        ("bayes", &[a, b, k, n]) => interval(ProportionMethod::Bayes { a, b }, [k, n], 0.95),
+        ("wilson", &[hits, runs, level]) => interval(ProportionMethod::Wilson, [hits, runs], level),
+        ("bayes", &[a, b, hits, runs]) => {
+            interval(ProportionMethod::Bayes { a, b }, [hits, runs], 0.95)
+        }
         _ => return None,
     })
 }
