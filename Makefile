@@ -105,7 +105,15 @@ coverage: deps-rust ## how often every interval covers and every test errs: the 
 .PHONY: ance-sensitivity
 ance-sensitivity: deps-rust ## docs/ance-sensitivity.md anew: what each thing that the ANCE paper leaves open decides
 	cargo build --quiet --release --locked -p acklab
-	$(TARGET_DIR)/release/acklab reproduce ance --sensitivity docs/ance-sensitivity.md --reps 100
+	$(TARGET_DIR)/release/acklab reproduce ance --sensitivity docs/ance-sensitivity.md --replications 100
+
+.PHONY: lines
+lines: ## lines of Rust per crate: code, comments, tests (LINES="REVISION..." for revisions side by side)
+	@tools/lines $(LINES)
+
+.PHONY: check-times
+check-times: deps-rust ## how long `cargo check` takes after a change in each crate: median of RUNS (3)
+	@tools/check-times
 
 .PHONY: soak
 soak: deps-rust ## two ends of reliable UDP over a hostile loopback road for SOAK (30m): every byte, flat memory

@@ -32,7 +32,6 @@ const PREFIX: u8 = 24;
 /// The same of its IPv6 addresses.
 const PREFIX6: u8 = 64;
 
-/// Which end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Client,

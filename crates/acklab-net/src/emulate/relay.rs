@@ -27,7 +27,6 @@ use acklab_core::quantiles::Quantiles;
 const SPIN: Span = Span::from_micros(80);
 /// Who was awake for longer than this in the current second does not spin.
 const AWAKE: Span = Span::from_millis(600);
-/// One second.
 const SECOND: u64 = 1_000_000_000;
 /// Frames read from one device before departures are looked at again.
 const BATCH: usize = 16;
