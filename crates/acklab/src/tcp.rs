@@ -37,7 +37,7 @@ pub(crate) struct Tcp {
 enum Role {
     /// Wait for a connection
     Listen {
-        /// acklab's address and port; with the address 0.0.0.0 or [::] it is --local
+        /// acklab's address and port; with the address 0.0.0.0 or :: it is --local
         address: SocketAddr,
         /// Send back what comes
         #[arg(long, conflicts_with_all = ["out", "input", "discard"])]
