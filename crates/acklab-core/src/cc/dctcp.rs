@@ -5,6 +5,10 @@
 //! window of data, and lets it not grow (RFC 3168 section 6.1.2). Growth, loss (section 3.5), time-out
 //! and idleness are Reno's.
 //!
+//! With `l4s` its packets bear ECT(1), as those of a scalable congestion control in the L4S service (RFC 9330,
+//! 9331) do: what TCP Prague is of DCTCP, without its weaker dependence on the round trip, its fallback at classic
+//! queues, AccECN and pacing.
+//!
 //! The sequence numbers of the RFC become counts: a window of data ends once the bytes that were on the
 //! way at its beginning, and at least one more, are acknowledged. The cut comes with the first mark, with
 //! the alpha of that moment, as in the systems that the RFC documents.
@@ -14,6 +18,7 @@ use super::{
     AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
     Snapshot, Start,
 };
+use crate::packet::Ecn;
 use crate::time::{Span, Time};
 
 crate::options! {
@@ -24,6 +29,8 @@ crate::options! {
         gain: f64 as positive_share() = "0.0625",
         /// alpha before the first window (section 3.3).
         initial_alpha: f64 as share() = "1",
+        /// Packets bear ECT(1), so that a queue for low latency takes them (RFC 9331 section 4.1).
+        l4s: bool = "false",
     }
 }
 
@@ -39,6 +46,7 @@ pub struct Dctcp {
     cut: u64,
     bytes_acked: u64,
     bytes_marked: u64,
+    l4s: bool,
 }
 
 impl Dctcp {
@@ -52,6 +60,7 @@ impl Dctcp {
             cut: 0,
             bytes_acked: 0,
             bytes_marked: 0,
+            l4s: options.l4s,
         }
     }
 
@@ -125,6 +134,10 @@ impl CongestionControl for Dctcp {
 
     fn ecn_feedback(&self) -> EcnFeedback {
         EcnFeedback::PerAck
+    }
+
+    fn codepoint(&self) -> Ecn {
+        if self.l4s { Ecn::Ect1 } else { Ecn::Ect0 }
     }
 
     fn cwnd(&self) -> u64 {

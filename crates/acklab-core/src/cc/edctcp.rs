@@ -11,6 +11,7 @@ use super::{
     AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
     Snapshot, Start,
 };
+use crate::packet::Ecn;
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 
@@ -79,6 +80,10 @@ impl CongestionControl for Edctcp {
         self.dctcp.cut(sample.in_flight);
         let slots = self.rng.below(1 << sample.times.min(self.exponent_max));
         sample.srtt.unwrap_or(UNMEASURED) * slots
+    }
+
+    fn codepoint(&self) -> Ecn {
+        self.dctcp.codepoint()
     }
 
     fn ecn_feedback(&self) -> EcnFeedback {

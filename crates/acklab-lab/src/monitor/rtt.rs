@@ -21,12 +21,12 @@ struct Sent {
 
 /// The segments of one sender that are not acknowledged.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RoundTrips {
+pub(crate) struct RoundTrips {
     sent: VecDeque<Sent>,
 }
 
 impl RoundTrips {
-    pub(super) fn on_sent(&mut self, now: Time, tcp: &TcpRepr) {
+    pub(crate) fn on_sent(&mut self, now: Time, tcp: &TcpRepr) {
         if tcp.payload_len == 0 {
             return;
         }
@@ -43,7 +43,7 @@ impl RoundTrips {
     }
 
     /// The round trip that an acknowledgment tells of.
-    pub(super) fn on_acknowledged(&mut self, now: Time, tcp: &TcpRepr) -> Option<Span> {
+    pub(crate) fn on_acknowledged(&mut self, now: Time, tcp: &TcpRepr) -> Option<Span> {
         if !tcp.flags.has(Flags::ACK) {
             return None;
         }
