@@ -48,6 +48,16 @@ bench-peers: deps-rust ## the same workloads on acklab, ns-2 and ns-3: CPU time,
 	cargo build --quiet --release --locked -p acklab-papers --example bench_workloads
 	@tools/bench-peers/run $(TARGET_DIR)/release/examples/bench_workloads
 
+.PHONY: linux-vt
+linux-vt: ## the Linux kernel in virtual time, for --worlds linux-vt (about 7 minutes; cached outside of the tree)
+	@tools/linux-vt
+
+.PHONY: compare
+compare: linux-vt ## the table of docs/linux-vt.md: acklab's TCP beside the Linux kernel's in virtual time
+	cargo build --quiet --release --locked -p acklab
+	cargo build --quiet --release --locked -p acklab-worlds --example compare_table
+	@$(TARGET_DIR)/release/examples/compare_table $(TARGET_DIR)/release/acklab
+
 .PHONY: bench-transport
 bench-transport: deps-rust ## transfers by acklab, quinn and kernel TCP over the same lossy links, and CPU s/GB (root)
 	cargo build --quiet --release --locked -p acklab

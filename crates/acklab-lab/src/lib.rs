@@ -5,6 +5,7 @@
 //! the seeds; [`results::Results`] is the contract's JSON, and [`output::Folder`] the files. The
 //! doors (command line, Python, browser) call this and compute nothing themselves.
 
+pub mod blueprint;
 pub mod capture;
 pub mod choices;
 pub mod columns;

@@ -87,6 +87,14 @@ pub enum SetError {
         /// What may be.
         limit: u128,
     },
+    /// The world has no part for it.
+    #[error("--world {world}: {reason}")]
+    World {
+        /// Its name.
+        world: &'static str,
+        /// What it lacks.
+        reason: String,
+    },
 }
 
 /// The values of all parameters of a scenario.

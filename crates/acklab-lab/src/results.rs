@@ -225,7 +225,7 @@ impl Results {
         add("sets", sets(&self.plan.settings));
         add("seed", json!(self.plan.seed));
         add("replications", json!(self.plan.replications));
-        add("world", json!("sim"));
+        add("world", json!(self.plan.scenario.world()));
         add("hash", json!(hex(self.hash)));
         add("metrics", self.metrics.to_json());
         add("flows", self.flows.iter().map(FlowResult::to_json).collect());

@@ -258,8 +258,8 @@ fn mistakes_are_told_with_place_reason_and_way_out() {
             "\"$quue\"",
             "19:9: $quue: did you mean \"queue\"? the sweeps are queue, size",
         ),
-        ("\"codel\"]", "\"coddel\"]", "8:67: queue = \"coddel\": did you mean \"codel\"?"),
-        ("\"codel\"]", "\"drop-tail\"]", "8:67: a second value called \"drop-tail\""),
+        ("\"codel\"]", "\"coddel\"]", "8:61: queue = \"coddel\": did you mean \"codel\"?"),
+        ("\"codel\"]", "\"drop-tail\"]", "8:61: a second value called \"drop-tail\""),
         ("$size.rate", "$size.rtt", "16:8: $size.rtt: the value {"),
         ("name = \"size\"", "name = \"duration\"", "11:8: name = \"duration\": a sweep's name is"),
         ("copies = 3", "copies = 0", "24:10: copies = 0: must be a whole number from 1 to 1000"),
@@ -274,12 +274,12 @@ fn mistakes_are_told_with_place_reason_and_way_out() {
             "",
             "25:17: access_jitter = \"100us\": is of the flow's own host",
         ),
-        ("from = \"1s\"", "from = \"4s\"", "41:8: from = \"4s\": must be before the end"),
-        ("queue_delay_ms > 20", "queue_dely > 20", "45:7: late: "),
+        ("from = \"1s\"", "from = \"4s\"", "42:8: from = \"4s\": must be before the end"),
+        ("queue_delay_ms > 20", "queue_dely > 20", "46:7: late: "),
         (
             "Pr[<=4](<> queue.length > 25)",
             "simulate [<=4] {jain}",
-            "49:7: long: a query of a file is",
+            "50:7: long: a query of a file is",
         ),
     ] {
         assert!(STUDY.contains(from), "{from}");

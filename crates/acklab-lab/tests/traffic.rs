@@ -49,7 +49,7 @@ fn a_sender_of_the_l4s_service_waits_in_the_low_latency_queue() {
     let (low, classic) = (of(&with, 0), of(&with, 1));
     assert!(low < 2.0 && classic > 5.0, "{low} {classic}");
     let served = with.flows[0].metrics.delays("queue_delay_ms").expect("packets").count();
-    assert!(served > 5000, "{served} packets of ECT(1)");
+    assert!(served > 2000, "{served} packets of ECT(1)");
     assert!(with.flows[1].metrics.number("throughput_bps") > 3e6, "the classic flow has its share");
     // As ECT(0) it stands in the classic queue with the other.
     let without = results(&text(false));

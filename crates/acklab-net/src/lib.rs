@@ -23,6 +23,6 @@ mod namespace;
 pub mod record;
 pub mod rudp;
 #[cfg(target_os = "linux")]
-mod tap;
+pub mod tap;
 #[cfg(target_os = "linux")]
 pub mod transfer;

@@ -17,7 +17,7 @@ use nix::errno::Errno;
 
 use crate::exchange;
 use crate::namespace;
-use crate::tap::Tap;
+use crate::tap::{Frames, Tap};
 
 /// What is to be exchanged while the tap listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,7 +147,8 @@ fn record_in_namespace(
 ) -> Result<(), RecordError> {
     namespace::enter_new().map_err(RecordError::system("make a network namespace"))?;
     namespace::loopback_up().map_err(RecordError::system("bring up the loopback interface"))?;
-    let mut tap = Tap::open().map_err(RecordError::system("open a packet socket"))?;
+    let mut tap =
+        Tap::open(Frames::Arriving).map_err(RecordError::system("open a packet socket"))?;
     let ends = exchange::connect(options).map_err(RecordError::exchange("connection"))?;
     listen(&mut tap, ends, options, frames)?;
     match tap.lost_frames() {

@@ -1,7 +1,7 @@
 //! An `AF_PACKET` socket that hears every frame of its namespace, with kernel time stamps.
 //!
 //! packet(7) and socket(7). Each loopback frame passes the tap twice, leaving and arriving; only
-//! the arriving copy is kept, as libpcap does. `SO_TIMESTAMPNS` gives the time the kernel saw the
+//! the arriving copy is kept where [`Frames::Arriving`] are asked for, as libpcap does. `SO_TIMESTAMPNS` gives the time the kernel saw the
 //! frame, so that a late reader does not bend the measurement; `SO_RXQ_OVFL` tells of frames that
 //! the socket's buffer had no room for.
 
@@ -26,8 +26,19 @@ const POLL_MICROS: i64 = 100_000;
 /// `PACKET_OUTGOING`, linux/if_packet.h.
 const PACKET_OUTGOING: u8 = 4;
 
+/// Which frames are heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frames {
+    /// Those that arrive: on loopback every frame once.
+    Arriving,
+    /// Those that leave, too.
+    Both,
+}
+
 /// The listening socket and its frame buffer.
-pub(crate) struct Tap {
+#[derive(Debug)]
+pub struct Tap {
+    frames: Frames,
     socket: OwnedFd,
     buffer: Vec<u8>,
     lost: u32,
@@ -35,7 +46,7 @@ pub(crate) struct Tap {
 
 impl Tap {
     /// Opens the tap in the calling thread's namespace; needs `CAP_NET_RAW`.
-    pub(crate) fn open() -> Result<Self, Errno> {
+    pub fn open(frames: Frames) -> Result<Self, Errno> {
         let socket = socket(
             AddressFamily::Packet,
             SockType::Raw,
@@ -46,12 +57,12 @@ impl Tap {
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         setsockopt(&socket, sockopt::RxqOvfl, &1)?;
         setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::new(0, POLL_MICROS))?;
-        Ok(Self { socket, buffer: vec![0; LARGEST_FRAME], lost: 0 })
+        Ok(Self { frames, socket, buffer: vec![0; LARGEST_FRAME], lost: 0 })
     }
 
-    /// The next arriving frame and its time since the epoch; `None` when a tenth of a second
+    /// The next frame and its time since the epoch; `None` when a tenth of a second
     /// brought nothing.
-    pub(crate) fn poll_frame(&mut self) -> Result<Option<(Time, &[u8])>, Errno> {
+    pub fn poll_frame(&mut self) -> Result<Option<(Time, &[u8])>, Errno> {
         loop {
             match self.receive() {
                 Ok(Some((time, length))) => return Ok(Some((time, &self.buffer[..length]))),
@@ -63,11 +74,11 @@ impl Tap {
     }
 
     /// Frames that passed while the buffer was full.
-    pub(crate) const fn lost_frames(&self) -> u32 {
+    pub const fn lost_frames(&self) -> u32 {
         self.lost
     }
 
-    /// One frame into the buffer; `None` for the leaving copy.
+    /// One frame into the buffer; `None` for a leaving one that is not wanted.
     fn receive(&mut self) -> Result<Option<(Time, usize)>, Errno> {
         let mut control = cmsg_space!(TimeSpec, u32);
         let mut parts = [IoSliceMut::new(&mut self.buffer)];
@@ -85,8 +96,9 @@ impl Tap {
                 _ => {}
             }
         }
-        let leaving = message.address.is_some_and(|from| from.pkttype() == PACKET_OUTGOING);
-        Ok(time.filter(|_| !leaving).map(|time| (time, message.bytes)))
+        let unwanted = self.frames == Frames::Arriving
+            && message.address.is_some_and(|from| from.pkttype() == PACKET_OUTGOING);
+        Ok(time.filter(|_| !unwanted).map(|time| (time, message.bytes)))
     }
 }
 

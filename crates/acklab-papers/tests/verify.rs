@@ -79,7 +79,8 @@ fn poisson(buffer: u32, query: &str) -> Job {
     let text = text.replace("delay = \"5ms\"", &format!("delay = \"5ms\"\nbuffer = {buffer}"));
     let asked =
         ScenarioFile::parse(&text).and_then(|file| file.asked(SCENARIOS)).expect("a network");
-    Job::new(asked.scenario, asked.settings, query, Precision::default(), 1).expect("a query")
+    Job::new(asked.scenario, asked.choices.settings, query, Precision::default(), 1)
+        .expect("a query")
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! A thin door over the libraries: each verb has a file here that turns arguments into a call and the
 //! result into text or JSON. Exit 0 fine, 1 a check did not hold, 2 unusable input or arguments.
 
+#[cfg(target_os = "linux")]
+mod compare;
 mod completions;
 mod demo;
 mod diagnose;
@@ -64,6 +66,17 @@ enum Verb {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     RdtHost(reproduce::RdtHost),
+    #[cfg(target_os = "linux")]
+    Compare(compare::Compare),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    LinuxVtKeeper(compare::Keeper),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    LinuxVtKernel(compare::Kernel),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    LinuxVtGuest(compare::Guest),
     Completions(completions::Completions),
 }
 
@@ -88,6 +101,14 @@ fn main() -> ExitCode {
         Verb::EmulateInit(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::RdtHost(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::Compare(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::LinuxVtKeeper(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::LinuxVtKernel(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::LinuxVtGuest(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(&mut Cli::command()),
     };
     outcome::exit_code(outcome)

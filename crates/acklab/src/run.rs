@@ -6,14 +6,19 @@ use std::fs;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
+use acklab_lab::file::Asked;
 use acklab_lab::measured::{Measured, Metrics};
 use acklab_lab::output::Folder;
 use acklab_lab::plan::Plan;
 use acklab_lab::results::{CaseResult, Results, hex};
 use acklab_lab::scenario::CapturePoint;
 use acklab_lab::{capture, run};
+#[cfg(target_os = "linux")]
+use acklab_worlds::scenario::InLinux;
 use clap::{Args, ValueEnum};
 
+#[cfg(target_os = "linux")]
+use crate::compare;
 use crate::file;
 use crate::outcome::{Failure, Format, print, print_json};
 use acklab_lab::report::text::{lay_out, number};
@@ -66,11 +71,10 @@ pub(crate) struct Run {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum World {
-    /// Virtual time
+    /// acklab's TCP in virtual time
     Sim,
-    /// The real Linux kernel
-    Kernel,
-    /// Linux itself in virtual time
+    /// The Linux kernel in virtual time (make linux-vt; docs/linux-vt.md)
+    #[cfg(target_os = "linux")]
     LinuxVt,
 }
 
@@ -86,15 +90,10 @@ enum At {
 
 impl Run {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        if self.world != World::Sim {
-            let world =
-                self.world.to_possible_value().map_or_else(String::new, |v| v.get_name().into());
-            return Err(Failure::Unusable(format!(
-                "--world {world}: this build runs scenarios in virtual time only; leave the option \
-                 out, or say --world sim"
-            )));
-        }
-        let plan = self.plan()?;
+        let asked = file::asked_watching(&self.scenario, &self.sets, &self.watch)?;
+        #[cfg(target_os = "linux")]
+        let (asked, guests) = self.in_world(asked)?;
+        let plan = self.plan(asked)?;
         // Whatever cannot be written is refused before anything is computed.
         let folder = match &self.out {
             Some(dir) => Some(Folder::create(dir, &plan).map_err(|e| Failure::at("--out", e))?),
@@ -107,6 +106,10 @@ impl Run {
 
         let closely = folder.is_some() || !self.watch.is_empty();
         let results = if closely { run::run_closely(&plan) } else { run::run(&plan) };
+        #[cfg(target_os = "linux")]
+        if let Some(reason) = guests.and_then(InLinux::failure) {
+            return Err(Failure::at(&self.scenario, reason));
+        }
         if let Some((path, file)) = capture {
             let at = match self.capture_at {
                 At::Sender => CapturePoint::Sender,
@@ -124,9 +127,23 @@ impl Run {
         }
     }
 
+    /// The scenario in the world that was chosen, and its guests where these are Linux.
+    #[cfg(target_os = "linux")]
+    fn in_world(&self, asked: Asked) -> Result<(Asked, Option<&'static InLinux>), Failure> {
+        if self.world == World::Sim {
+            return Ok((asked, None));
+        }
+        if self.capture.is_some() {
+            let reason = "--capture: of virtual time alone; acklab compare --out keeps the kernel's captures";
+            return Err(Failure::Unusable(reason.into()));
+        }
+        let guests = InLinux::new(asked.scenario, compare::machine(PATIENCE)?);
+        let guests = guests.ok_or_else(|| compare::no_other_world(&self.scenario))?;
+        Ok((Asked { scenario: guests, ..asked }, Some(guests)))
+    }
+
     /// The plan that the arguments describe, on top of a scenario file's if one is named.
-    fn plan(&self) -> Result<Plan, Failure> {
-        let mut asked = file::asked_watching(&self.scenario, &self.sets, &self.watch)?;
+    fn plan(&self, mut asked: Asked) -> Result<Plan, Failure> {
         asked.all |= self.all;
         asked.seed = self.seed.unwrap_or(asked.seed);
         asked.replications = self.reps.or(asked.replications);
@@ -287,6 +304,10 @@ const CLOSED_FORM: &str = "
 ideal, drifting: the closed form's mean on ideal clocks (the default) and with any drift or jitter
 (--set jitter=1ms); C: its maximum, the cycle of round trip and delayed ACK.
 ";
+
+/// The most real time that a replication of the kernel may take, s.
+#[cfg(target_os = "linux")]
+const PATIENCE: u64 = 300;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -29,7 +29,7 @@ pub use course::{Band, Course};
 pub use delays::Delays;
 pub use flow::{FlowRecord, WatchedFlow};
 pub use link::{LinkRecord, WatchedLink};
-pub(crate) use rtt::RoundTrips;
+pub use rtt::RoundTrips;
 pub(crate) use waiting::Waiting;
 
 /// What a closer look at a network saw.

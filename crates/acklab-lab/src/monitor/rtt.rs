@@ -21,12 +21,13 @@ struct Sent {
 
 /// The segments of one sender that are not acknowledged.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RoundTrips {
+pub struct RoundTrips {
     sent: VecDeque<Sent>,
 }
 
 impl RoundTrips {
-    pub(crate) fn on_sent(&mut self, now: Time, tcp: &TcpRepr) {
+    /// A segment left.
+    pub fn on_sent(&mut self, now: Time, tcp: &TcpRepr) {
         if tcp.payload_len == 0 {
             return;
         }
@@ -43,7 +44,7 @@ impl RoundTrips {
     }
 
     /// The round trip that an acknowledgment tells of.
-    pub(crate) fn on_acknowledged(&mut self, now: Time, tcp: &TcpRepr) -> Option<Span> {
+    pub fn on_acknowledged(&mut self, now: Time, tcp: &TcpRepr) -> Option<Span> {
         if !tcp.flags.has(Flags::ACK) {
             return None;
         }

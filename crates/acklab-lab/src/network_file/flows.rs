@@ -86,6 +86,13 @@ pub(crate) struct Varying {
     pub(crate) think: Option<Distribution>,
 }
 
+impl Varying {
+    /// Whether anything is.
+    pub(crate) const fn is_random(&self) -> bool {
+        self.reply.is_some() || self.think.is_some()
+    }
+}
+
 impl Traffic {
     /// Whether it goes over TCP or reliable UDP.
     pub(crate) const fn has_connection(&self) -> bool {
@@ -296,7 +303,11 @@ fn arriving(
     let largest = most as u32;
     if kind == "trace" {
         let trace = table.need("trace", "trace = [[\"0s\", 1000], [\"10ms\", 500]]")?;
-        return Ok((Arriving { pattern: read_trace(&trace, most)?, sizes: None, largest }, None));
+        let entries = read_trace(&trace, most)?;
+        let bytes = entries[0].1;
+        let alike = entries.iter().all(|(_, other)| *other == bytes);
+        let pattern = Pattern::Trace(entries.into());
+        return Ok((Arriving { pattern, sizes: None, largest }, alike.then_some(bytes)));
     }
     let sizes = distributions::read(&table.need("bytes", "bytes = 1000")?, Of::Bytes(most))?;
     let bytes = (sizes.mean() + 0.5) as u32;
@@ -355,7 +366,8 @@ fn period(table: &mut Fields<'_>, bytes: u32) -> Result<Span, Mistake> {
     }
 }
 
-fn read_trace(trace: &Field<'_>, largest: u64) -> Result<Pattern, Mistake> {
+/// Entries in order of time, at least one.
+fn read_trace(trace: &Field<'_>, largest: u64) -> Result<Vec<(Span, u32)>, Mistake> {
     let mut last = Span::ZERO;
     let mut entry = |item: &Field<'_>| {
         let [at, bytes] = item.pair("[\"10ms\", 500]")?;
@@ -370,7 +382,7 @@ fn read_trace(trace: &Field<'_>, largest: u64) -> Result<Pattern, Mistake> {
     if entries.is_empty() {
         return Err(trace.refuse("has no entries; write pairs of time and bytes, [\"10ms\", 500]"));
     }
-    Ok(Pattern::Trace(entries.into()))
+    Ok(entries)
 }
 
 /// What the estimate of a plan's size needs of a flow's way.

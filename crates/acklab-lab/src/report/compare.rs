@@ -256,7 +256,7 @@ impl Comparison {
 impl Compared {
     /// What is shown, and how to read it.
     fn caption(&self) -> String {
-        format!("{} {CAPTION}", self.doc)
+        format!("{} {CAPTION}", self.doc.replace('`', ""))
     }
 
     fn cell(&self, case: usize) -> Cell {
@@ -289,8 +289,8 @@ pub(super) fn axis_cell(value: &str) -> Cell {
 
 const CONFIDENCE: f64 = 0.95;
 const NOTE: &str = "± is half of the 95 % confidence interval over the replications. A bound holds where the whole \
-                    interval keeps to it and fails where the whole interval does not; `acklab verify` decides \
-                    with stated risks.";
+                    interval keeps to it and fails where the whole interval does not; replications without any spread \
+                    have no interval and tell nothing. acklab verify decides with stated risks.";
 const CAPTION: &str = "Box: quartiles and median of the replications, thin line: all of them; dot and thick line: mean \
                        with its 95 % interval.";
 

@@ -80,6 +80,11 @@ pub trait Scenario: Sync {
     /// What it is.
     fn declaration(&self) -> &Declaration;
 
+    /// Where it runs.
+    fn world(&self) -> &'static str {
+        "sim"
+    }
+
     /// What theory says of the main metric under these settings, where it says anything.
     fn expected(&self, _settings: &Settings) -> Option<Expected> {
         None

@@ -62,6 +62,11 @@ pub enum TopologyError {
 }
 
 impl Topology {
+    /// Every direction of every link: from, to and what it is like.
+    pub fn links(&self) -> impl Iterator<Item = (NodeId, NodeId, &LinkConfig)> {
+        self.edges.iter().map(|edge| (edge.from, edge.to, &edge.config))
+    }
+
     /// Adds a node called by its number.
     pub fn node(&mut self) -> NodeId {
         let name = self.names.len().to_string();

@@ -13,8 +13,10 @@ mod signals;
 
 use std::fmt;
 
+use acklab_core::event::Interest;
+use acklab_core::packet::NodeId;
 use acklab_core::time::{Span, Time};
-use acklab_sim::World;
+use acklab_sim::{Observer, World};
 
 use self::asked::{Answers, forever};
 use self::closely::Closely;
@@ -23,6 +25,7 @@ use super::control::LOOP_METRICS;
 use super::network::{Changes, NetworkRecorder};
 use super::network_signals::follow;
 use super::{Axis, Capture, Declaration, FileQuery, Replication, Scenario};
+use crate::blueprint::Blueprint;
 use crate::measured::MetricDoc;
 use crate::monitor::{NetworkMonitor, NetworkRecord};
 use crate::network_file::{self, FileMistake, Network, NetworkFile};
@@ -104,6 +107,32 @@ impl Graph {
             let index = sweep.labels.iter().position(|other| *other == label);
             cell * sweep.labels.len() + index.unwrap_or_default()
         })
+    }
+
+    /// What another world builds: the network under these settings, with the writes that `seed` draws. The
+    /// reason where a flow is none over TCP.
+    pub fn blueprint(&self, settings: &Settings, seed: u64) -> Result<Blueprint<'_>, String> {
+        model::blueprint(self.network(settings), seed, self.duration(settings))
+    }
+
+    /// Plays one replication before another observer, who sees what passes `nodes` and the events of
+    /// `interest`.
+    pub fn observe<O: Observer>(
+        &self,
+        settings: &Settings,
+        seed: u64,
+        nodes: &[NodeId],
+        interest: Interest,
+        observer: O,
+    ) -> O {
+        let network = self.network(settings);
+        let mut world = World::new(&network.topology, seed, interest, observer);
+        for node in nodes {
+            world.tap(*node);
+        }
+        model::open_flows(&mut world, network, seed);
+        world.run_until(self.end(settings));
+        world.into_observer()
     }
 
     fn network(&self, settings: &Settings) -> &Network {

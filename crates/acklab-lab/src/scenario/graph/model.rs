@@ -1,9 +1,11 @@
 //! A file's network as a world: what is watched, and its flows opened.
 
+use std::iter;
+
 use acklab_core::packet::{Addr, NodeId};
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
-use acklab_core::time::Span;
+use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel, ReplyingServer, RequestClient, Source};
 use acklab_sim::arrivals::Arrivals;
@@ -12,6 +14,7 @@ use acklab_sim::peer::Datagrams;
 use acklab_sim::{End, Observer, World, rudp};
 use acklab_tcp::Config;
 
+use crate::blueprint::{Blueprint, Conversation, Task};
 use crate::monitor::{WatchedFlow, WatchedLink};
 use crate::network_file::{Arriving, Ends, Flow, Link, Network, Over, Traffic};
 use crate::scenario::CapturePoint;
@@ -105,9 +108,84 @@ pub(super) fn node_at(file: &Network, link: u32, point: CapturePoint) -> NodeId 
     }
 }
 
+/// The same network for another world, where it is one of flows over TCP.
+pub(super) fn blueprint(
+    file: &Network,
+    seed: u64,
+    duration: Span,
+) -> Result<Blueprint<'_>, String> {
+    let flows = (0..).zip(&file.flows).map(|(index, (from, to, flow))| {
+        let ends = match &flow.traffic {
+            Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) | Traffic::Requests(ends, ..) => {
+                ends
+            }
+            Traffic::Datagrams(_) | Traffic::Loop(_) => {
+                return Err(format!(
+                    "flow {:?} sends datagrams; give it transport = \"tcp\"",
+                    flow.name
+                ));
+            }
+        };
+        let Over::Tcp(config) = &ends.over else {
+            return Err(format!(
+                "flow {:?} goes over reliable UDP; give it transport = \"tcp\"",
+                flow.name
+            ));
+        };
+        let task = match &flow.traffic {
+            Traffic::Messages(_, arriving, _) => {
+                let mut arrivals = arrivals(arriving, flow, seed, index, Time::ZERO + duration);
+                let next = || {
+                    let at = arrivals.next_time()?;
+                    arrivals.take_due(at).map(|bytes| (at, bytes))
+                };
+                Task::Writes(iter::from_fn(next).collect())
+            }
+            Traffic::Requests(_, _, varying) if varying.is_random() => {
+                return Err(format!("flow {:?} has random replies or times to think", flow.name));
+            }
+            Traffic::Requests(_, pattern, _) => Task::Requests(*pattern),
+            Traffic::Bulk(_, bytes) => Task::Bulk(*bytes),
+            Traffic::Datagrams(_) | Traffic::Loop(_) => Task::Bulk(None),
+        };
+        Ok(Conversation {
+            name: &flow.name,
+            ends: [*from, *to].map(|node| Addr { node, port: port(index) }),
+            config,
+            packet: ends.packet,
+            start: flow.start,
+            stop: flow.stop,
+            task,
+        })
+    });
+    let flows = flows.collect::<Result<_, _>>()?;
+    Ok(Blueprint { topology: &file.topology, flows, duration })
+}
+
 /// The nodes between which packets travel.
 pub(super) fn tapped(file: &Network) -> impl Iterator<Item = NodeId> {
     file.flows.iter().flat_map(|(from, to, _)| [*from, *to])
+}
+
+/// The random numbers of flow `index` for one purpose.
+fn stream(seed: u64, index: u16, purpose: &str) -> Rng {
+    Rng::named(seed, &format!("flow/{index}/{purpose}"))
+}
+
+/// What is drawn for flow `index` for one purpose, if it is random.
+fn draws(of: Option<&Distribution>, seed: u64, index: u16, purpose: &str) -> Option<Draws> {
+    of.map(|of| Draws::new(of.clone(), seed, &format!("flow/{index}/{purpose}")))
+}
+
+/// What arrives for a flow to send, up to `end`.
+fn arrivals(arriving: &Arriving, flow: &Flow, seed: u64, index: u16, end: Time) -> Arrivals {
+    let Arriving { pattern, sizes, largest } = arriving;
+    let stream = stream(seed, index, "arrivals");
+    let arrivals = Arrivals::new(pattern.clone(), stream, flow.start, flow.stop.min(end));
+    match draws(sizes.as_ref(), seed, index, "sizes") {
+        Some(sizes) => arrivals.with_sizes(sizes, *largest),
+        None => arrivals,
+    }
 }
 
 /// Opens every flow at its time.
@@ -126,19 +204,10 @@ fn open<O: Observer>(
     seed: u64,
     index: u16,
 ) {
-    let stream = |name: &str| Rng::named(seed, &format!("flow/{index}/{name}"));
     let draws = |distribution: &Option<Distribution>, name: &str| {
-        let name = format!("flow/{index}/{name}");
-        distribution.as_ref().map(|distribution| Draws::new(distribution.clone(), seed, &name))
+        draws(distribution.as_ref(), seed, index, name)
     };
-    let arrivals = |arriving: &Arriving| {
-        let Arriving { pattern, sizes, largest } = arriving;
-        let arrivals = Arrivals::new(pattern.clone(), stream("arrivals"), flow.start, flow.stop);
-        match draws(sizes, "sizes") {
-            Some(sizes) => arrivals.with_sizes(sizes, *largest),
-            None => arrivals,
-        }
-    };
+    let arrivals = |arriving: &Arriving| arrivals(arriving, flow, seed, index, Time::MAX);
     let reader = |bytes| -> Box<dyn App> { Box::new(Reader::new(ReaderModel::Promptly, bytes)) };
     let (ends, client, server): (&Ends, Box<dyn App>, Box<dyn App>) = match &flow.traffic {
         Traffic::Bulk(ends, bytes) => {
@@ -169,7 +238,7 @@ fn open<O: Observer>(
             return;
         }
     };
-    let mut draws = stream("ends");
+    let mut draws = stream(seed, index, "ends");
     match &ends.over {
         Over::Tcp(configs) => {
             let [client_config, server_config] = &**configs;

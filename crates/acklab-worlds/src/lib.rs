@@ -1,0 +1,20 @@
+//! One network in several worlds, and what differs between them.
+//!
+//! A network's file runs in virtual time on acklab's own TCP; here the same file runs on the Linux kernel's TCP,
+//! which is virtual time, too: [`linux_vt`] starts a kernel as a process, [`guest`] is what happens inside,
+//! [`network`] turns nodes, links and flows into namespaces, queue disciplines and sockets.
+
+pub mod compare;
+#[cfg(target_os = "linux")]
+pub mod guest;
+pub mod job;
+#[cfg(target_os = "linux")]
+pub mod linux_vt;
+pub mod nagle;
+pub mod network;
+pub mod report;
+pub mod scenario;
+pub mod seen;
+#[cfg(target_os = "linux")]
+mod tcp_info;
+pub mod world;

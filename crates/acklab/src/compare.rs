@@ -1,0 +1,194 @@
+//! `acklab compare`: one network in several worlds.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use acklab_core::time::Time;
+use acklab_lab::parameter::Settings;
+use acklab_worlds::compare::Comparison;
+use acklab_worlds::linux_vt::{self, Machine, Verbs};
+use acklab_worlds::scenario::Source;
+use acklab_worlds::world::{self, World};
+use acklab_worlds::{guest, report};
+use clap::Args;
+
+use crate::file;
+use crate::outcome::{Failure, Format, interruption, print, print_json, tell};
+
+/// Run one network in several worlds and tell what differs
+///
+/// `sim` is acklab's own TCP in virtual time, `linux-vt` the Linux kernel in virtual time (`make linux-vt` builds
+/// it). Both see the same writes; losses and other randomness are each world's own.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Compare {
+    /// A network's file, or nagle-delack
+    #[arg(value_name = "SCENARIO|FILE")]
+    file: String,
+    /// The worlds, separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "sim,linux-vt")]
+    worlds: Vec<World>,
+    /// Set parameters; `acklab scenarios FILE` lists them
+    #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
+    sets: Vec<String>,
+    /// Seed of the first replication [default: the file's]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Number of replications in each world [default: the file's]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    reps: Option<u64>,
+    /// The most real time that one replication of the kernel may take, seconds
+    #[arg(long, default_value = "300", value_name = "SECONDS")]
+    patience: u64,
+    /// Write result.json, report.html and the kernel's captures of the first replication into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// How to write the result to standard output
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+impl Compare {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        let asked = file::asked(&self.file, &self.sets)?;
+        let cases = asked.plan().map_err(|e| Failure::at("--set", e))?.cases;
+        let [settings] = &cases[..] else {
+            let reason = "several cases; compare looks at one: --set a value of each sweep";
+            return Err(Failure::at(&self.file, reason));
+        };
+        let source = Source::of(asked.scenario).ok_or_else(|| no_other_world(&self.file))?;
+        let machine =
+            self.worlds.contains(&World::LinuxVt).then(|| machine(self.patience)).transpose()?;
+        if let Some(out) = &self.out {
+            fs::create_dir_all(out).map_err(|e| Failure::at(out.display(), e))?;
+        }
+        let first = self.seed.unwrap_or(asked.seed);
+        let mut comparison = None;
+        for seed in
+            (0..self.reps.or(asked.replications).unwrap_or(1)).map(|add| first.wrapping_add(add))
+        {
+            self.replicate(&source, settings, seed, machine.as_ref(), &mut comparison)
+                .map_err(|reason| Failure::at(&self.file, reason))?;
+        }
+        let Some(comparison) = comparison else { return Ok(()) };
+        for line in comparison.errors() {
+            tell(&format!("acklab: {line}"));
+        }
+        if let Some(out) = &self.out {
+            self.write(&comparison, out).map_err(|reason| Failure::at(out.display(), reason))?;
+        }
+        match self.format {
+            Format::Json => print_json(&comparison.to_json()),
+            Format::Text => print(&comparison.to_text()),
+        }
+    }
+
+    /// Result and report.
+    fn write(&self, comparison: &Comparison, out: &Path) -> Result<(), String> {
+        let command = std::env::args().collect::<Vec<_>>().join(" ");
+        let page = report::page(comparison, self.file.clone(), command);
+        let html = page.to_html().map_err(|e| e.to_string())?;
+        let json = format!("{:#}\n", comparison.to_json());
+        for (name, text) in [("result.json", json), ("report.html", html)] {
+            fs::write(out.join(name), text).map_err(|e| format!("{name}: {e}"))?;
+        }
+        Ok(())
+    }
+
+    /// One replication in each world.
+    fn replicate(
+        &self,
+        source: &Source,
+        settings: &Settings,
+        seed: u64,
+        machine: Option<&Machine>,
+        comparison: &mut Option<Comparison>,
+    ) -> Result<(), String> {
+        let (graph, settings) = source.network(settings, seed)?;
+        let network = graph.blueprint(&settings, seed)?;
+        let end = Time::ZERO + network.duration;
+        let flows = network.flows.iter();
+        let flows = flows.map(|flow| (flow.name.to_owned(), end.since(flow.start).as_secs_f64()));
+        let first = comparison.is_none();
+        let comparison = comparison.get_or_insert_with(|| Comparison::new(flows));
+        for world in &self.worlds {
+            let flows = match (world, machine) {
+                (World::LinuxVt, Some(machine)) => {
+                    let keep = self.out.as_deref().filter(|_| first);
+                    world::emulate(machine, &network, seed, keep).map_err(|e| e.to_string())?
+                }
+                _ => world::simulate(graph, &settings, &network, seed),
+            };
+            comparison.push(*world, flows);
+        }
+        Ok(())
+    }
+}
+
+/// What `scenario` is told that runs in virtual time alone.
+pub(crate) fn no_other_world(scenario: &str) -> Failure {
+    Failure::Unusable(format!(
+        "{scenario}: networks' files (docs/network-file.md) and nagle-delack run in other worlds, and nothing else"
+    ))
+}
+
+/// The Linux kernel in virtual time, where a replication may take `patience` seconds.
+pub(crate) fn machine(patience: u64) -> Result<Machine, Failure> {
+    let program = std::env::current_exe().map_err(|e| Failure::at("this program", e))?;
+    let [keeper, kernel, guest] = ["linux-vt-keeper", "linux-vt-kernel", "linux-vt-guest"];
+    let verbs = Verbs { program, keeper, kernel, guest };
+    let machine = Machine::find(verbs, Duration::from_secs(patience), interruption()?);
+    machine.map_err(|e| Failure::Unusable(e.to_string()))
+}
+
+/// Keeps a guest for `acklab compare`
+#[derive(Args)]
+pub(crate) struct Keeper {
+    /// What becomes the guest's kernel
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+impl Keeper {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        linux_vt::keep(&self.command).map_err(|e| Failure::at("the guest", e))
+    }
+}
+
+/// Becomes the kernel of a guest
+#[derive(Args)]
+pub(crate) struct Kernel {
+    /// The kernel and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+impl Kernel {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        Err(Failure::at("the guest's kernel", linux_vt::become_kernel(&self.command)))
+    }
+}
+
+/// Is the first process of a guest
+#[derive(Args)]
+pub(crate) struct Guest {
+    /// The job's folder, as the host sees it
+    folder: PathBuf,
+    /// What the kernel adds to its command line; not used
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    _rest: Vec<OsString>,
+}
+
+impl Guest {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        guest::run(&self.folder)
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  acklab compare scenarios/two-flows.toml
+  acklab compare scenarios/two-flows.toml --worlds sim,linux-vt --reps 5 --format json
+  acklab compare nagle-delack --set rtt=100ms period=10ms --reps 10 --out out/nagle";
