@@ -108,10 +108,10 @@ pub(crate) fn columns<'a>(each: impl Iterator<Item = (Named, &'a Replications)>)
             values.push(*value);
         }
     }
-    let named = Columns::default().with("case", cases.into_column());
+    let by_case = Columns::default().with("case", cases.into_column());
     let columns = axes
         .into_iter()
-        .fold(named, |columns, (name, words)| columns.with(name, words.into_column()));
+        .fold(by_case, |columns, (name, words)| columns.with(name, words.into_column()));
     columns
         .with("flow", flows.into_column())
         .with("replication", Column::U32(numbers))

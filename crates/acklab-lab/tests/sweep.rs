@@ -3,6 +3,7 @@
 //! Method: small networks, against the same written out by hand and against single runs; refusals word by word.
 
 use acklab_lab::file::ScenarioFile;
+use acklab_lab::monitor::Delays;
 use acklab_lab::output::Folder;
 use acklab_lab::plan::Plan;
 use acklab_lab::results::{CaseResult, Results};
@@ -141,7 +142,7 @@ fn copies_are_the_flows_that_they_stand_for() {
         let trips = flow.metrics.delays("rtt_ms").expect("round trips");
         let found = trips.min_ms().expect("some");
         assert!(found > least && found < least + 12.0, "{}: {found}", flow.id);
-        let one_way = flow.metrics.delays("one_way_ms").and_then(|delays| delays.min_ms());
+        let one_way = flow.metrics.delays("one_way_ms").and_then(Delays::min_ms);
         assert!(
             one_way.is_some_and(|ms| ms > least / 2.0 && ms < least / 2.0 + 12.0),
             "{one_way:?}"
@@ -152,7 +153,7 @@ fn copies_are_the_flows_that_they_stand_for() {
     let sum: f64 = copies.flows[..3].iter().map(|flow| flow.metrics.number("throughput_bps")).sum();
     assert!((group.number("throughput_bps") - sum).abs() < 1e-6 * sum);
     let count = |metrics: &acklab_lab::measured::Metrics| {
-        metrics.delays("queue_delay_ms").map_or(0, acklab_lab::monitor::Delays::count)
+        metrics.delays("queue_delay_ms").map_or(0, Delays::count)
     };
     assert_eq!(
         count(group),

@@ -6,9 +6,6 @@ use acklab_stats::quantile_of_sorted;
 
 use super::cells::Points;
 
-/// (seconds, least, greatest) in order of time.
-pub type Band = Vec<(f64, f64, f64)>;
-
 /// A quantity over time, in each replication that was kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course(Vec<Points>);
@@ -39,8 +36,8 @@ impl Course {
         self.each(|values| quantile_of_sorted(values, 0.5)).collect()
     }
 
-    /// From the 5 % to the 95 % quantile over the replications; nothing where there is only one.
-    pub fn band(&self) -> Band {
+    /// (seconds, 5 % quantile, 95 % quantile) over the replications; nothing where there is only one.
+    pub fn band(&self) -> Vec<(f64, f64, f64)> {
         if self.0.len() < 2 {
             return Vec::new();
         }

@@ -24,8 +24,8 @@ use self::flow::FlowMonitor;
 use self::link::LinkMonitor;
 
 pub use cells::Points;
+pub use course::Course;
 pub(crate) use course::MOST_KEPT;
-pub use course::{Band, Course};
 pub use delays::Delays;
 pub use flow::{FlowRecord, WatchedFlow};
 pub use link::{LinkRecord, WatchedLink};

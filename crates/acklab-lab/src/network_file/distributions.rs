@@ -42,34 +42,38 @@ pub(super) fn read(field: &Field<'_>, of: Of) -> Result<Distribution, Mistake> {
     let mut table = field.fields("a distribution")?;
     let kind = table.need("kind", "kind = \"exponential\"")?.word(KINDS)?;
     table.describe(format!("a distribution of kind {kind}"));
-    let distribution = match kind {
-        "listed" => {
-            let values = table.need("values", "values = [100, 1000, 1000]")?;
-            let listed =
-                values.items()?.iter().map(|item| of.value(item)).collect::<Result<Vec<_>, _>>()?;
-            if listed.is_empty() {
-                return Err(values.refuse("has no values"));
-            }
-            Distribution::Listed(listed.into())
-        }
-        _ => {
-            let mean = of.value(&table.need("mean", of.example())?)?;
-            match kind {
-                "exponential" => Distribution::Exponential { mean },
-                "pareto" => {
-                    let shape = table.need("shape", "shape = 1.5")?.number(1.01, 100.0)?;
-                    Distribution::Pareto { mean, shape }
-                }
-                "lognormal" => {
-                    let sigma = table.need("sigma", "sigma = 1.0")?.number(0.0, 10.0)?;
-                    Distribution::LogNormal { mean, sigma }
-                }
-                _ => Distribution::Constant(mean),
-            }
-        }
-    };
+    let distribution =
+        if kind == "listed" { listed(&mut table, of)? } else { about(&mut table, kind, of)? };
     table.finish()?;
     Ok(distribution)
+}
+
+/// One of several values.
+fn listed(table: &mut Fields<'_>, of: Of) -> Result<Distribution, Mistake> {
+    let values = table.need("values", "values = [100, 1000, 1000]")?;
+    let listed =
+        values.items()?.iter().map(|item| of.value(item)).collect::<Result<Vec<_>, _>>()?;
+    if listed.is_empty() {
+        return Err(values.refuse("has no values"));
+    }
+    Ok(Distribution::Listed(listed.into()))
+}
+
+/// A distribution with a mean.
+fn about(table: &mut Fields<'_>, kind: &str, of: Of) -> Result<Distribution, Mistake> {
+    let mean = of.value(&table.need("mean", of.example())?)?;
+    Ok(match kind {
+        "exponential" => Distribution::Exponential { mean },
+        "pareto" => {
+            let shape = table.need("shape", "shape = 1.5")?.number(1.01, 100.0)?;
+            Distribution::Pareto { mean, shape }
+        }
+        "lognormal" => {
+            let sigma = table.need("sigma", "sigma = 1.0")?.number(0.0, 10.0)?;
+            Distribution::LogNormal { mean, sigma }
+        }
+        _ => Distribution::Constant(mean),
+    })
 }
 
 /// A link's rate, and how it changes if it does.

@@ -336,6 +336,8 @@ mod tests {
             (boxes.x_title.as_str(), boxes.series.len(), boxes.boxes.len()),
             ("queue", 2, 2)
         );
-        assert_eq!(boxes.boxes[0].ends, [0.01, 0.0125, 0.015, 0.0175, 0.02]);
+        let expected = [0.01, 0.0125, 0.015, 0.0175, 0.02];
+        let near = |(a, b): (f64, f64)| (a - b).abs() < 1e-12;
+        assert!(boxes.boxes[0].ends.into_iter().zip(expected).all(near));
     }
 }

@@ -34,7 +34,7 @@ pub use html::ReportError;
 pub use ladder::{Arrow, ArrowKind, CapturePoint, Hold, Host, Ladder, Note, Side};
 pub use page::{Block, Figure, Fix, Page, Section, Tone, Verdict, conditions};
 pub use plot::{
-    BoxOf, Boxes, Cdf, CdfSeries, ErrorBar, Histogram, LineSeries, Lines, Mark, Plot, SegmentKind,
-    SequenceSegment, TimeSequence,
+    Band, BoxOf, Boxes, Cdf, CdfSeries, ErrorBar, Histogram, LineSeries, Lines, Mark, Plot,
+    SegmentKind, SequenceSegment, TimeSequence,
 };
 pub use table::{Cell, Column, Table, Unit};

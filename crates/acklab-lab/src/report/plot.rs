@@ -135,8 +135,17 @@ pub struct Lines {
     pub areas: usize,
     /// Vertical bars around points.
     pub intervals: Vec<ErrorBar>,
-    /// What lies around the lines of these names: (x, lower end, upper end).
-    pub bands: Vec<(String, Vec<(f64, f64, f64)>)>,
+    /// What lies around lines.
+    pub bands: Vec<Band>,
+}
+
+/// What lies around a line of [`Lines`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Band {
+    /// Name of the line.
+    pub series: String,
+    /// (x, lower end, upper end) in the order drawn.
+    pub points: Vec<(f64, f64, f64)>,
 }
 
 /// Samples of several cases, side by side: a box from quartile to quartile with the median in it, whiskers to the

@@ -10,7 +10,7 @@
 use serde_json::{Value, json};
 
 use super::plot::{
-    BoxOf, Boxes, Cdf, ErrorBar, Histogram, LineSeries, Lines, Mark, Plot, SegmentKind,
+    Band, BoxOf, Boxes, Cdf, ErrorBar, Histogram, LineSeries, Lines, Mark, Plot, SegmentKind,
     TimeSequence,
 };
 
@@ -157,14 +157,14 @@ fn lines_mark(lines: &Lines) -> Value {
     }
 }
 
-fn band_columns(bands: &[(String, Vec<(f64, f64, f64)>)]) -> Value {
-    let points = || bands.iter().flat_map(|(_, points)| points);
-    let names: Vec<&str> = bands.iter().map(|(name, _)| name.as_str()).collect();
+fn band_columns(bands: &[Band]) -> Value {
+    let points = || bands.iter().flat_map(|band| &band.points);
+    let names: Vec<&str> = bands.iter().map(|band| band.series.as_str()).collect();
     json!({
         "x": numbers(points().map(|point| point.0), 7),
         "a": numbers(points().map(|point| point.1), 5),
         "b": numbers(points().map(|point| point.2), 5),
-        "s": words(&names, bands.iter().map(|(_, points)| points.len())),
+        "s": words(&names, bands.iter().map(|band| band.points.len())),
     })
 }
 

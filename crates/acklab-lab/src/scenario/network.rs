@@ -337,7 +337,7 @@ impl<'a> NetworkRecorder<'a> {
         let shared =
             |value: f64| Measured::Samples(if flows.is_empty() { vec![] } else { vec![value] });
         let bps = flows.iter().map(|flow| self.measured_throughput(*flow, end)).sum();
-        let shares: Vec<f64> =
+        let acked: Vec<f64> =
             flows.iter().map(|flow| self.senders[*flow].measured() as f64).collect();
         let count = |of: fn(&Sender) -> u64, before: usize| {
             let counts = flows.iter().map(|flow| &self.senders[*flow]);
@@ -345,7 +345,7 @@ impl<'a> NetworkRecorder<'a> {
         };
         let mut metrics = Metrics::default();
         metrics.insert("throughput_bps", shared(bps));
-        metrics.insert("jain", shared(jain_index(&shares).unwrap_or(1.0)));
+        metrics.insert("jain", shared(jain_index(&acked).unwrap_or(1.0)));
         metrics.insert("retransmissions", one(count(|sender| sender.retransmissions, 1)));
         metrics.insert("timeouts", one(count(|sender| sender.timeouts, 2)));
         metrics

@@ -10,6 +10,7 @@ use crate::parameter::Settings;
 use crate::plan::Plan;
 use crate::report::{Cell, Column, Table};
 use crate::results::sets;
+use crate::scenario::FileQuery;
 
 /// The JSON's schema name.
 const SCHEMA: &str = "acklab.verify-cases/1";
@@ -39,15 +40,14 @@ impl Cases {
     pub fn new(plan: Plan, query: Option<&str>, precision: Precision) -> Result<Self, VerifyError> {
         let mut jobs = Vec::new();
         for case in &plan.cases {
-            let asked: Vec<(String, String)> = match query {
-                Some(query) => vec![(query.to_owned(), query.to_owned())],
-                None => {
-                    let queries = plan.scenario.queries(case).iter();
-                    let bounded = queries.filter(|query| query.bound.query().bound().is_some());
-                    bounded
-                        .map(|query| (query.name.to_owned(), query.bound.text().to_owned()))
-                        .collect()
-                }
+            let asked: Vec<(String, String)> = if let Some(query) = query {
+                vec![(query.to_owned(), query.to_owned())]
+            } else {
+                let queries = plan.scenario.queries(case).iter();
+                let bounded = queries.filter(|query| query.bound.query().bound().is_some());
+                let named =
+                    |query: &FileQuery| (query.name.to_owned(), query.bound.text().to_owned());
+                bounded.map(named).collect()
             };
             for (name, text) in asked {
                 let job = Job::new(plan.scenario, case.clone(), &text, precision, plan.seed)?;

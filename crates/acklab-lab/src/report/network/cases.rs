@@ -4,7 +4,7 @@ use super::plots::{POINTS, caption};
 use super::tables::Network;
 use crate::report::compare::Comparison;
 use crate::report::page::{Block, Page, Section, Verdict};
-use crate::report::plot::{Cdf, CdfSeries, LineSeries, Lines};
+use crate::report::plot::{Band, Cdf, CdfSeries, LineSeries, Lines};
 
 /// The networks of a grid, ready to be told.
 #[derive(Clone, Debug)]
@@ -94,12 +94,14 @@ impl CasesReport<'_> {
         let series = drawn
             .iter()
             .map(|(name, course)| LineSeries { name: (*name).clone(), points: course.median() });
-        let bands = drawn.iter().map(|(name, course)| ((*name).clone(), course.band()));
+        let bands = drawn
+            .iter()
+            .map(|(name, course)| Band { series: (*name).clone(), points: course.band() });
         let drawing = Lines {
             x_title: "time (s)".into(),
             y_title: "queueing delay (ms)".into(),
             series: series.collect(),
-            bands: bands.filter(|(_, band)| !band.is_empty()).collect(),
+            bands: bands.filter(|band| !band.points.is_empty()).collect(),
             solid: true,
             ..Lines::default()
         };

@@ -3,9 +3,9 @@
 use acklab_stats::Ecdf;
 
 use super::tables::{Network, bits_unit, rate_bps};
-use crate::monitor::{Band, Course, FlowRecord, LinkRecord, MOST_DRAWN, Points};
+use crate::monitor::{Course, FlowRecord, LinkRecord, MOST_DRAWN, Points};
 use crate::report::page::Block;
-use crate::report::plot::{Cdf, CdfSeries, LineSeries, Lines};
+use crate::report::plot::{Band, Cdf, CdfSeries, LineSeries, Lines};
 use crate::report::table::{Unit, measure};
 
 /// What is drawn of a flow.
@@ -27,9 +27,10 @@ pub(super) fn over_time(network: &Network<'_>) -> Vec<Block> {
         let scaled = |course: &Course| -> Points {
             course.median().into_iter().map(|(at, y)| (at, unit.of(y))).collect()
         };
-        let around = |course: &Course| -> Band {
-            let band = course.band().into_iter();
-            band.map(|(at, low, high)| (at, unit.of(low), unit.of(high))).collect()
+        let around = |flow: &FlowRecord| {
+            let band = of(flow).band().into_iter();
+            let points = band.map(|(at, low, high)| (at, unit.of(low), unit.of(high)));
+            Band { series: flow.name.clone(), points: points.collect() }
         };
         // Those over TCP come first and all of them are there, so that a flow keeps its colour.
         let shown = drawn.iter().filter(|flow| flow.over_tcp || !of(flow).is_empty());
@@ -38,7 +39,7 @@ pub(super) fn over_time(network: &Network<'_>) -> Vec<Block> {
         let series: Vec<_> = named.collect();
         // Bands of many lines would hide each other.
         let banded = shown.iter().filter(|_| shown.len() <= MOST_BANDS);
-        let bands = banded.map(|flow| (flow.name.clone(), around(of(flow)))).collect();
+        let bands = banded.map(|flow| around(flow)).collect();
         let caption = format!("{}{left_out}", caption(words, of(widest)));
         Some(lines(&whose(title, &series), y_title, 0, series, bands, caption))
     };
@@ -87,14 +88,15 @@ fn of_link(link: &LinkRecord) -> Vec<Block> {
         [(most, peak.greatest()), ("mean", mean.median())]
             .map(|(name, points)| (name.to_owned(), points))
     };
-    let band = |course: &Course| vec![("mean".to_owned(), course.band())];
+    let band =
+        |name: &str, course: &Course| Band { series: name.to_owned(), points: course.band() };
     let mut blocks = vec![
         lines(
             &format!("Queue of {name}"),
             "queue (packets)",
             1,
             two("most", &link.queue_peak, &link.queue),
-            band(&link.queue),
+            vec![band("mean", &link.queue)],
             caption("Packets that wait, without the one in transmission", &link.queue),
         ),
         lines(
@@ -102,7 +104,7 @@ fn of_link(link: &LinkRecord) -> Vec<Block> {
             "waiting time (ms)",
             1,
             two("longest", &link.wait_peak, &link.wait),
-            band(&link.wait),
+            vec![band("mean", &link.wait)],
             caption("How long packets had waited when their transmission began", &link.queue),
         ),
     ];
@@ -118,7 +120,7 @@ fn of_link(link: &LinkRecord) -> Vec<Block> {
             "packets per second",
             0,
             happened.iter().map(|(name, _, rates)| ((*name).to_owned(), rates.median())),
-            happened.iter().map(|(name, _, rates)| ((*name).to_owned(), rates.band())).collect(),
+            happened.iter().map(|(name, _, rates)| band(name, rates)).collect(),
             caption("Packets that the queue dropped or marked", rates),
         ));
     }
@@ -138,7 +140,7 @@ fn lines(
     y_title: &str,
     areas: usize,
     series: impl IntoIterator<Item = (String, Points)>,
-    bands: Vec<(String, Band)>,
+    bands: Vec<Band>,
     caption: String,
 ) -> Block {
     let series = series.into_iter().map(|(name, points)| LineSeries { name, points });
@@ -148,7 +150,7 @@ fn lines(
         series: series.collect(),
         solid: true,
         areas,
-        bands: bands.into_iter().filter(|(_, band)| !band.is_empty()).collect(),
+        bands: bands.into_iter().filter(|band| !band.points.is_empty()).collect(),
         ..Lines::default()
     };
     Block::plot(title, caption, drawing)

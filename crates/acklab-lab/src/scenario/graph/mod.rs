@@ -84,7 +84,7 @@ impl Graph {
             }
         }
         let queries = asked::bind(&file)?;
-        let asked = queries[0].iter().map(|query| query.doc());
+        let asked = queries[0].iter().map(FileQuery::doc);
         let of_loop = LOOP_METRICS.iter().filter(|_| first.loop_period().is_some());
         let own = recorder::METRICS.iter().chain(of_loop).copied();
         let metrics: Vec<MetricDoc> = own.chain(asked).collect();
@@ -180,11 +180,15 @@ impl Graph {
         model::open_flows(world, network, seed);
         if from > Time::ZERO {
             answers.run(world, network, Time::ZERO, from);
-            links.iter().for_each(|link| world.tell_departures(*link, from));
+            for link in links {
+                world.tell_departures(*link, from);
+            }
             world.observer_mut().begin(from);
         }
         answers.run(world, network, from, end);
-        links.iter().for_each(|link| world.tell_departures(*link, end));
+        for link in links {
+            world.tell_departures(*link, end);
+        }
         answers
     }
 }
