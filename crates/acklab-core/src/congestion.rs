@@ -353,6 +353,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_window_that_the_application_does_not_fill_does_not_grow_whatever_the_algorithm() {
+        for name in Algorithm::NAMES {
+            let mut congestion = congestion(name, u64::MAX);
+            // Two packets a round trip, for as long as a window that grows by them takes to 40 MB.
+            for round in 0..20_000 {
+                let now = at(20 * round);
+                let stamps = [0, 1000].map(|pipe| {
+                    let stamp = congestion.stamp(now, 1000, pipe);
+                    congestion.on_sent(now, &Departure::new(MSS, pipe + 1000));
+                    stamp
+                });
+                congestion.on_app_limited(2000);
+                congestion.on_pass(false, 2000, &(2000 * round..2000 * round + 2000));
+                stamps.into_iter().flatten().for_each(|stamp| congestion.on_delivered(stamp));
+                let news = Acked { in_flight: 2000, rtt: RTT, srtt: RTT, ..Acked::of(2000) };
+                congestion.on_ack(at(20 * round + 20), &news);
+            }
+            let cwnd = congestion.cwnd();
+            assert!(cwnd <= 64_000, "{name}: {cwnd} bytes, of which 2000 were ever used");
+        }
+    }
+
     /// Asks for everything and keeps what it is told.
     #[derive(Debug, Default)]
     struct Listener(Vec<AckSample>);

@@ -1,11 +1,13 @@
 //! The contract's property tests: arbitrary samples against every congestion control, ACK policy, queue
 //! and link.
 
+use std::collections::BTreeSet;
+
 use acklab_core::ack::Profile;
 use acklab_core::cc::{Algorithm, Start, ance, balance, encn, jersey};
 use acklab_core::contract::{
-    Choices, attack_ack_policy, attack_congestion_control, attack_link, attack_queue,
-    operate_congestion_control, vary,
+    Choices, attack_ack_policy, attack_choosable, attack_congestion_control, attack_link,
+    attack_queue, operate_congestion_control, vary,
 };
 use acklab_core::link::{
     Corruption, Duplication, ErrorRate, GilbertElliott, Impairments, Link, LinkConfig, Loss,
@@ -39,6 +41,14 @@ fn algorithms(variation: &[u8]) -> Vec<Algorithm> {
     let rtt = jersey::OwndRtt::Latest;
     algorithms.push(Algorithm::Jersey(jersey::Options { rtt, ..jersey::Options::default() }));
     algorithms
+}
+
+#[test]
+fn bytes_choose_and_attack_whatever_is_registered() {
+    let pairs = (0..5).flat_map(|kind| (0..=255).map(move |which| [kind, which, which]));
+    let chosen: BTreeSet<&str> = pairs.map(|bytes| attack_choosable(&bytes)).collect();
+    let registries = [Algorithm::NAMES, Profile::NAMES, Discipline::NAMES];
+    assert_eq!(chosen, registries.concat().into_iter().collect());
 }
 
 proptest! {

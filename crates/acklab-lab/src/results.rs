@@ -57,7 +57,8 @@ pub struct CaseResult {
     pub network: Option<NetworkRecord>,
     /// The first replication's exchange in which a message waited longest, if any did.
     pub longest_hold: Option<HeldExchange>,
-    hash: ResultHash,
+    /// Of the replications' hashes.
+    pub hash: ResultHash,
 }
 
 /// One flow, pooled over replications.

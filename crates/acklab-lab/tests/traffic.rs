@@ -4,6 +4,7 @@
 
 use acklab_lab::file::ScenarioFile;
 use acklab_lab::measured::Metrics;
+use acklab_lab::monitor::Delays;
 use acklab_lab::results::Results;
 use acklab_lab::run;
 use acklab_lab::scenario::Catalog;
@@ -178,7 +179,7 @@ fn delays_of_packets_are_measured_over_both_transports() {
         );
         let results = results(&network(10, "rate = \"50mbit\"\ndelay = \"20ms\"", &flow));
         let least = |name: &str| {
-            results.flows[0].metrics.delays(name).and_then(|delays| delays.min_ms()).unwrap_or(0.0)
+            results.flows[0].metrics.delays(name).and_then(Delays::min_ms).unwrap_or(0.0)
         };
         let (one_way, rtt) = (least("one_way_ms"), least("rtt_ms"));
         assert!(one_way > 20.0 && one_way < 20.5, "{transport}: {one_way}");

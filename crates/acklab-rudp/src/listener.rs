@@ -246,11 +246,20 @@ impl Listener {
         self.greet(now, from, (source, copy), &offer);
     }
 
+    /// An id that no other connection has: the other one would hear nothing from then on.
+    fn fresh_id(&self, entropy: &mut dyn Entropy) -> u64 {
+        let mut id = random_id(entropy);
+        while self.by_id.contains_key(&id) {
+            id = id.wrapping_add(1).max(1);
+        }
+        id
+    }
+
     /// Computes the answer; a client that cannot be answered is told why.
     fn greet(&mut self, now: Time, from: PathAddrs, (source, copy): (u64, u8), offer: &Offer<'_>) {
         self.allowance.on_computed(now, from.remote);
         let mut entropy = (self.entropy)();
-        let local_id = random_id(&mut *entropy);
+        let local_id = self.fresh_id(&mut *entropy);
         let parameters = self.config.parameters.encode();
         let mut payload = |cipher| {
             let mut payload = repeated(source, local_id, cipher).to_vec();

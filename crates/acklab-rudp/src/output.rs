@@ -81,7 +81,7 @@ impl Output<'_> {
             return Some(transmit);
         }
         if (self.content_waits() || self.paths.is_lossy())
-            && let Some(index) = self.paths.choose(self.now, self.content.waiting_bytes())
+            && let Some(index) = self.paths.choose(self.now, self.content.sending().waiting_bytes())
             && let Some(transmit) = self.batch(index, buffer, self.config.batch, Load::Content)
         {
             return Some(transmit);
@@ -109,8 +109,8 @@ impl Output<'_> {
     }
 
     fn content_waits(&self) -> bool {
-        self.content.has_lost()
-            || self.content.has_new(self.now)
+        self.content.sending().has_lost()
+            || self.content.sending().has_new(self.now)
             || !self.memory.redundant.is_empty()
     }
 
@@ -271,7 +271,7 @@ impl Output<'_> {
         let path = &mut self.paths[index];
         let responded = self.notices.write_responses(path.id(), writer);
         let (content, now) = (&*self.content, self.now);
-        let fills = || content.has_lost() || content.has_new(now);
+        let fills = || content.sending().has_lost() || content.sending().has_new(now);
         responded | path.life_mut().write_challenge(now, fills, self.entropy, writer)
     }
 
@@ -299,7 +299,7 @@ impl Output<'_> {
             && let Some(piece) = self.content.next_piece(self.now, writer.remaining(), true)
         {
             self.write_piece(index, &piece, writer);
-            if self.content.is_redundant(&piece) {
+            if self.content.sending().is_redundant(&piece) {
                 self.memory.redundant.push_back((piece, self.paths[index].id()));
             }
             written = true;
@@ -312,7 +312,7 @@ impl Output<'_> {
 
     fn write_piece(&mut self, index: usize, piece: &Piece, writer: &mut Writer<'_>) {
         let before = writer.position();
-        self.content.emit(piece, self.now, writer);
+        self.content.sending().emit(piece, self.now, writer);
         self.paths[index].on_content((writer.position() - before) as u64);
         self.memory.items.push(Item::Piece(*piece));
     }
@@ -327,7 +327,7 @@ impl Output<'_> {
         let mut written = false;
         while let Some(at) = self.memory.redundant.iter().position(|(_, first)| *first != id) {
             // The first copy may have arrived, or its parcel's time may be over: nothing is left to say.
-            let wanted = self.content.second_copy(&self.memory.redundant[at].0);
+            let wanted = self.content.sending().second_copy(&self.memory.redundant[at].0);
             if wanted.is_some_and(|piece| !self.fits(&piece, writer)) {
                 break;
             }
@@ -341,7 +341,7 @@ impl Output<'_> {
     }
 
     fn fits(&self, piece: &Piece, writer: &Writer<'_>) -> bool {
-        self.content.len_of(piece, self.now) <= writer.remaining()
+        self.content.sending().len_of(piece, self.now) <= writer.remaining()
     }
 
     /// At the end of a transfer over a lossy path, or after a probe time-out: what has been on its way
@@ -355,7 +355,7 @@ impl Output<'_> {
         while let Some(items) = self.copy_oldest(probes, writer) {
             for item in items.as_slice() {
                 if let Item::Piece(piece) = item
-                    && let Some(piece) = self.content.still_wanted(piece)
+                    && let Some(piece) = self.content.sending().still_wanted(piece)
                     && self.fits(&piece, writer)
                 {
                     self.write_piece(index, &piece, writer);
@@ -371,8 +371,8 @@ impl Output<'_> {
         let (content, now, room) = (&*self.content, self.now, writer.remaining());
         let wanted = |item: &Item| match item {
             Item::Piece(piece) => {
-                let left = content.still_wanted(piece);
-                left.is_some_and(|piece| content.len_of(&piece, now) <= room)
+                let left = content.sending().still_wanted(piece);
+                left.is_some_and(|piece| content.sending().len_of(&piece, now) <= room)
             }
             _ => false,
         };

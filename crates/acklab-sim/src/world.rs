@@ -480,8 +480,15 @@ impl<O: Observer> World<O> {
         self.stored = events.len();
     }
 
-    /// Hands this turn's events to the observer.
+    /// Hands this turn's events to the observer. Most turns have none.
+    #[inline]
     fn publish(&mut self) {
+        if self.store.is_used() || !self.sink.events().is_empty() {
+            self.publish_events();
+        }
+    }
+
+    fn publish_events(&mut self) {
         self.keep_stored();
         self.stored = 0;
         let all = !self.store.is_used();

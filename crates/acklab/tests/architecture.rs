@@ -3,6 +3,7 @@
 //! the root manifest has its line of justification, and every relative link of the documents leads
 //! somewhere.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
@@ -47,6 +48,48 @@ fn every_invariant_names_tests_that_exist() {
         held += 1;
     }
     assert!(held >= 20, "only {held} invariants were found");
+}
+
+/// A road names a file by the end of its path.
+#[test]
+fn every_road_leads_through_files_that_are_there() {
+    let document = text("ARCHITECTURE.md");
+    let roads: Vec<&str> =
+        document.split("\n\n").filter(|part| part.starts_with("*The road of ")).collect();
+    assert_eq!(roads.len(), 4, "roads in ARCHITECTURE.md");
+    for road in roads {
+        let words = road.split(|c: char| !(c.is_alphanumeric() || c == '-'));
+        let crates: BTreeSet<&str> = words.filter(|word| word.starts_with("acklab")).collect();
+        assert!(!crates.is_empty(), "no crate is named: {road}");
+        let roots = crates.iter().copied().chain(["acklab-core"]);
+        let mut files = Vec::new();
+        for name in roots {
+            let source = root().join("crates").join(name).join("src");
+            list(&source, &source, &mut files);
+        }
+        let named: Vec<&str> = quoted(road).into_iter().filter(|word| is_source(word)).collect();
+        assert!(named.len() >= 6, "{road}");
+        for name in named {
+            let end = format!("/{name}");
+            assert!(files.iter().any(|file| file.ends_with(&end)), "no {name} in {crates:?}");
+        }
+    }
+}
+
+fn is_source(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "rs")
+}
+
+/// The source files below `folder`, by their paths from `root`.
+fn list(root: &Path, folder: &Path, files: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            list(root, &path, files);
+        } else {
+            files.push(format!("/{}", path.strip_prefix(root).expect("below it").display()));
+        }
+    }
 }
 
 #[test]

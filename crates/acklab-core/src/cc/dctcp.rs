@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn marks_cut_the_window_by_half_of_alpha_once_per_window_of_data() {
         // alpha stays 0.4 with g = 0: 20 segments become 16, once in 20 ACKs.
-        let options = Options { gain: 0.0, initial_alpha: 0.4 };
+        let options = Options { gain: 0.0, initial_alpha: 0.4, ..Options::default() };
         let mut dctcp = dctcp(20 * MSS, 10 * MSS, options);
         window(&mut dctcp, 20, 19);
         assert_eq!(dctcp.snapshot(), Snapshot { cwnd: 16_000, ssthresh: 16_000 });
@@ -200,7 +200,11 @@ mod tests {
 
     #[test]
     fn loss_halves_as_reno_does_and_marks_of_that_window_add_nothing() {
-        let mut dctcp = dctcp(20 * MSS, 10 * MSS, Options { gain: 0.0, initial_alpha: 1.0 });
+        let mut dctcp = dctcp(
+            20 * MSS,
+            10 * MSS,
+            Options { gain: 0.0, initial_alpha: 1.0, ..Options::default() },
+        );
         dctcp.on_loss(Time::ZERO, &LossSample { in_flight: 20 * MSS, ece: true });
         window(&mut dctcp, 19, 19);
         assert_eq!(dctcp.cwnd(), 10 * MSS);

@@ -18,6 +18,8 @@ pub mod jersey;
 pub mod lossy;
 pub mod reno;
 pub mod round;
+#[cfg(test)]
+mod testbed;
 pub mod vegas;
 pub mod westwood;
 

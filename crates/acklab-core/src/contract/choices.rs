@@ -17,6 +17,11 @@ impl<'a> Choices<'a> {
         self.bytes.is_empty()
     }
 
+    /// What is left to decide with.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// One byte.
     pub fn byte(&mut self) -> u8 {
         match self.bytes.split_first() {

@@ -47,6 +47,8 @@ struct Transit {
     /// When it is at the far end.
     arrival: Time,
     packet: Packet,
+    /// The packet's, bytes.
+    size: u32,
     fate: Fate,
 }
 
@@ -150,7 +152,7 @@ impl Link {
         };
         while let Some(next) = self.transit.get(*started).filter(|next| next.start <= now) {
             *started += 1;
-            *bytes -= u64::from(next.packet.size());
+            *bytes -= u64::from(next.size);
             let link = self.index;
             let (packets, bytes) = ((self.transit.len() - *started) as u32, *bytes);
             // Nothing is copied for those who did not ask.
@@ -176,13 +178,13 @@ impl Link {
             if sink.wants(Interest::PASSAGE) {
                 sink.record(start, EventKind::Served { link: self.index, packet });
             }
-            self.transmit(start, &packet, sink);
+            self.transmit(start, &packet, packet.size(), sink);
         }
     }
 
-    /// Puts a packet on the wire from `start` on.
-    fn transmit(&mut self, start: Time, packet: &Packet, sink: &mut Sink) {
-        self.free = self.transmitter.finish(start, u64::from(packet.size()));
+    /// Puts a packet of `size` bytes on the wire from `start` on.
+    fn transmit(&mut self, start: Time, packet: &Packet, size: u32, sink: &mut Sink) {
+        self.free = self.transmitter.finish(start, u64::from(size));
         let mut arrival = self.free + self.delay;
         if !self.jitter.is_zero() {
             arrival += Span::from_nanos(self.rng.below(self.jitter.as_nanos() + 1));
@@ -190,7 +192,7 @@ impl Link {
         }
         let lost = self.loss > 0.0 && self.rng.chance(self.loss);
         let fate = if lost { Fate::Lost } else { Fate::Arrives };
-        let transit = Transit { start, arrival, packet: *packet, fate };
+        let transit = Transit { start, arrival, packet: *packet, size, fate };
         if self.wire.is_some() {
             self.pass(transit, sink);
         } else {
@@ -225,7 +227,25 @@ impl Link {
         }
     }
 
+    /// Tells what became of packets, and how long the queue is. Most packets only pass.
+    #[inline]
     fn tell_queue(&mut self, at: Time, sink: &mut Sink) {
+        if !self.verdicts.is_empty() {
+            self.tell_verdicts(at, sink);
+        }
+        let link = self.index;
+        if sink.wants(Interest::QUEUE) {
+            let (packets, bytes) = match &self.waiting {
+                Waiting::Computed { started, bytes, .. } => {
+                    ((self.transit.len() - started) as u32, *bytes)
+                }
+                Waiting::Managed(queue) => (queue.packets(), queue.bytes()),
+            };
+            sink.record(at, EventKind::Queue { link, packets, bytes });
+        }
+    }
+
+    fn tell_verdicts(&mut self, at: Time, sink: &mut Sink) {
         let link = self.index;
         for (packet, verdict) in self.verdicts.drain() {
             match verdict {
@@ -237,15 +257,6 @@ impl Link {
                     }
                 }
             }
-        }
-        if sink.wants(Interest::QUEUE) {
-            let (packets, bytes) = match &self.waiting {
-                Waiting::Computed { started, bytes, .. } => {
-                    ((self.transit.len() - started) as u32, *bytes)
-                }
-                Waiting::Managed(queue) => (queue.packets(), queue.bytes()),
-            };
-            sink.record(at, EventKind::Queue { link: self.index, packets, bytes });
         }
     }
 }
@@ -267,12 +278,13 @@ impl Endpoint for Link {
         match &mut self.waiting {
             Waiting::Computed { limit, started, bytes } => {
                 let waiting = (self.transit.len() - *started) as u32;
-                if self.free > now && !limit.admits(waiting, *bytes, packet.size()) {
+                let size = packet.size();
+                if self.free > now && !limit.admits(waiting, *bytes, size) {
                     self.verdicts.drop(packet, DropReason::Overflow);
                 } else {
-                    *bytes += u64::from(packet.size());
+                    *bytes += u64::from(size);
                     let start = self.free.max(now);
-                    self.transmit(start, &packet, sink);
+                    self.transmit(start, &packet, size, sink);
                 }
                 self.tell_queue(now, sink);
                 self.keep_up(now, sink);
@@ -302,7 +314,7 @@ impl Endpoint for Link {
                 if *started > 0 {
                     *started -= 1;
                 } else {
-                    *bytes -= u64::from(head.packet.size());
+                    *bytes -= u64::from(head.size);
                 }
             }
             let (packet, fate) = (head.packet, head.fate);

@@ -190,7 +190,8 @@ impl Carrier {
         while self.may_send() && self.congestion.pace_at(now).is_none() {
             self.send(&mut sink);
         }
-        if !self.has_content() || !self.congestion.has_room(self.in_flight, PAYLOAD) {
+        if self.has_content() {
+            // Window or pacing holds it back.
             self.congestion.on_held(now);
         }
     }

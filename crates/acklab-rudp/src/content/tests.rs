@@ -1,9 +1,20 @@
 //! Content end to end, without packets: pieces are written, carried, lost and read.
 
+use std::collections::BTreeSet;
+
+use super::outgoing::KEPT_MAX;
 use super::*;
 use crate::Piece;
 use crate::wire::{Frame, Frames, Writer};
 use acklab_core::rng::Rng;
+
+impl Content {
+    /// How many streams are not over.
+    pub(super) fn streams(&self) -> usize {
+        let ids = self.sending.streams().ids().chain(self.receiving.ids());
+        ids.collect::<BTreeSet<_>>().len()
+    }
+}
 
 /// Two ends, and what of one is on its way to the other.
 struct Pair {
@@ -40,9 +51,9 @@ impl Pair {
             control.push(name);
         }
         while let Some(piece) = end.next_piece(self.now, writer.remaining(), true) {
-            let len = end.len_of(&piece, self.now);
+            let len = end.sending().len_of(&piece, self.now);
             assert!(len <= writer.remaining(), "{piece:?} does not fit");
-            end.emit(&piece, self.now, &mut writer);
+            end.sending().emit(&piece, self.now, &mut writer);
             pieces.push(piece);
         }
         let len = writer.position();
@@ -133,8 +144,15 @@ fn every_byte_arrives_once_and_in_order_whatever_the_network_does() {
             assert!(all == got, "seed {seed}: stream {stream}: {} of {}", got.len(), all.len());
         }
         for end in &pair.ends {
-            assert_eq!((end.waiting_bytes(), end.kept, end.has_lost()), (0, 0, false));
-            assert!(!end.has_new(pair.now));
+            assert_eq!(
+                (
+                    end.sending().waiting_bytes(),
+                    end.sending.streams().kept(),
+                    end.sending().has_lost()
+                ),
+                (0, 0, false)
+            );
+            assert!(!end.sending().has_new(pair.now));
         }
     }
 }
@@ -182,7 +200,10 @@ fn parcels_of_all_kinds_arrive_whole_and_once_or_are_told_to_be_gone() {
         assert_eq!(fates, vec![1; sent.len()], "seed {seed}: delivered or gone, once");
         assert_eq!(told, vec![1; sent.len()], "seed {seed}: told once");
         let end = &pair.ends[0];
-        assert_eq!((end.waiting_bytes(), end.has_lost(), end.has_control()), (0, false, false));
+        assert_eq!(
+            (end.sending().waiting_bytes(), end.sending().has_lost(), end.has_control()),
+            (0, false, false)
+        );
     }
 }
 
@@ -199,12 +220,12 @@ fn a_sender_never_begins_more_than_the_peer_takes() {
     }
     let begun = |piece: &&Piece| matches!(piece, Piece::Parcel { offset: 0, .. });
     assert_eq!(pieces.iter().filter(begun).count(), 64);
-    assert_eq!(pair.ends[0].waiting_bytes(), 36 * 3000);
-    assert!(!pair.ends[0].has_new(pair.now));
+    assert_eq!(pair.ends[0].sending().waiting_bytes(), 36 * 3000);
+    assert!(!pair.ends[0].sending().has_new(pair.now));
     for piece in &pieces {
         pair.ends[0].on_acked(piece);
     }
-    assert!(pair.ends[0].has_new(pair.now));
+    assert!(pair.ends[0].sending().has_new(pair.now));
 }
 
 #[test]
@@ -252,9 +273,9 @@ fn what_nobody_reads_stops_the_sender_at_the_grant_and_reading_lets_it_go_on() {
         pair.ends[0].finish(stream);
     }
     while pair.round() {}
-    assert_eq!(pair.ends[0].waiting_bytes(), 2 * (1 << 20) - 150_000);
+    assert_eq!(pair.ends[0].sending().waiting_bytes(), 2 * (1 << 20) - 150_000);
     let mut read = [0, 0];
-    while pair.ends[0].waiting_bytes() > 0 {
+    while pair.ends[0].sending().waiting_bytes() > 0 {
         for (stream, read) in streams.into_iter().zip(&mut read) {
             while let Some(block) = pair.ends[1].read(pair.now, stream) {
                 assert!(block.iter().all(|&byte| byte == stream as u8));
@@ -292,8 +313,8 @@ fn a_stream_that_is_reset_or_stopped_gives_its_credit_back() {
                             | ContentEvent::StreamStopped { code: 9, .. }
                     ));
                 }
-                assert!(end.streams.is_empty(), "seed {seed}: forgotten at both ends");
-                assert_eq!((end.waiting_bytes(), end.kept), (0, 0));
+                assert!(end.streams() == 0, "seed {seed}: forgotten at both ends");
+                assert_eq!((end.sending().waiting_bytes(), end.sending.streams().kept()), (0, 0));
             }
             assert!(told > 0);
         }
@@ -317,7 +338,7 @@ fn streams_that_are_over_let_the_peer_open_others() {
                 while pair.ends[1].read(pair.now, stream).is_some() {}
             }
         }
-        assert!(pair.ends[1].streams.len() <= 4);
+        assert!(pair.ends[1].streams() <= 4);
     }
 }
 
@@ -331,7 +352,7 @@ fn writing_stops_when_there_is_no_room_and_goes_on_when_told() {
             assert!(pair.ends[0].write(stream, vec![0; 1 << 20]));
             written += 1 << 20;
         }
-        assert!(pair.ends[0].kept <= KEPT_MAX + (1 << 20));
+        assert!(pair.ends[0].sending.streams().kept() <= KEPT_MAX + (1 << 20));
         loop {
             assert!(pair.round(), "nobody waits for ever");
             while let Some(block) = pair.ends[1].read(pair.now, stream) {
@@ -360,13 +381,13 @@ fn the_bare_end_of_a_stream_is_told_again_when_it_was_lost() {
             let end = client.next_piece(Time::ZERO, 1400, true).expect("the end");
             assert_eq!(end, Piece::Stream { stream, offset: len as u64, len: 0, fin: true });
             assert_eq!(client.next_piece(Time::ZERO, 1400, true), None);
-            assert_eq!(client.still_wanted(&end), Some(end));
+            assert_eq!(client.sending().still_wanted(&end), Some(end));
             client.on_lost(&end);
         }
         let end = client.next_piece(Time::ZERO, 1400, true).expect("the end");
         let mut bytes = [0; 50];
         let mut writer = Writer::new(&mut bytes);
-        client.emit(&end, Time::ZERO, &mut writer);
+        client.sending().emit(&end, Time::ZERO, &mut writer);
         for frame in Frames::new(writer.written()) {
             assert_eq!(server.handle_frame(Time::ZERO, &frame.expect("well formed")), Ok(()));
         }
@@ -377,12 +398,12 @@ fn the_bare_end_of_a_stream_is_told_again_when_it_was_lost() {
         client.on_acked(&end);
         let all = data.is_none_or(|data| {
             assert_eq!(client.poll_event(), None);
-            assert_eq!(client.still_wanted(&data), Some(data));
+            assert_eq!(client.sending().still_wanted(&data), Some(data));
             client.on_acked(&data);
-            client.still_wanted(&data).is_none()
+            client.sending().still_wanted(&data).is_none()
         });
         assert!(all && client.poll_event() == Some(ContentEvent::StreamDelivered { stream }));
-        assert!(!client.streams.contains_key(&stream));
+        assert!(client.sending().stream(stream).is_none() && !client.receiving.has(stream));
     }
 }
 
@@ -399,7 +420,7 @@ fn a_piece_that_nearly_fills_a_packet_is_made_to_fill_it() {
         assert_eq!(piece.len(), 100);
         let mut bytes = vec![0xaa; room];
         let mut writer = Writer::new(&mut bytes);
-        end.emit(&piece, pair.now, &mut writer);
+        end.sending().emit(&piece, pair.now, &mut writer);
         assert_eq!(writer.remaining(), left, "{spare} bytes to spare");
         let last = Frames::new(writer.written()).last().expect("a frame");
         assert!(matches!(last, Ok(Frame::Stream { data, .. }) if data == [5; 100]));
@@ -424,7 +445,7 @@ fn a_sender_keeps_no_more_than_its_bound_while_nothing_is_acknowledged() {
             pieces.push(piece);
         }
     }
-    assert_eq!(end.kept, KEPT_MAX);
+    assert_eq!(end.sending.streams().kept(), KEPT_MAX);
     while end.poll_event().is_some() {}
     for piece in &pieces[..pieces.len() / 2] {
         end.on_acked(piece);

@@ -60,6 +60,7 @@ impl Ends {
             Box::new(PlainGreeter),
             &[path(0), path(1)],
         );
+        // Every connection draws the same: ids that would collide must not mix connections up.
         let entropy = || -> Box<dyn Entropy> { Box::new(Rng::named(1, "server")) };
         let greeter = Box::new(PlainGreeter);
         let limits = Limits::default();

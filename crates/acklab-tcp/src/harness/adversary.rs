@@ -246,12 +246,12 @@ fn check_thresholds(pair: &Pair, measured: [bool; 2]) {
 fn digest(pair: &Pair) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut mix = |value: u64| hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3);
-    for sent in &pair.log {
+    pair.log.iter().for_each(|sent: &Sent| {
         mix(sent.at.as_nanos());
         mix(u64::from(sent.segment.seq.0));
         mix(u64::from(sent.segment.ack.0));
         mix(u64::from(sent.segment.payload_len) << 8 | u64::from(sent.segment.flags.0));
-    }
+    });
     hash
 }
 

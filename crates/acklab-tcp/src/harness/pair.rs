@@ -206,11 +206,19 @@ impl Pair {
 
     /// Segments from one side that carry data.
     pub fn data_from(&self, side: Side) -> Vec<Sent> {
-        self.log.iter().filter(|s| s.from == side && s.segment.payload_len > 0).copied().collect()
+        self.log
+            .iter()
+            .filter(|s: &&Sent| s.from == side && s.segment.payload_len > 0)
+            .copied()
+            .collect()
     }
 
     /// Segments from one side that carry none, after the handshake.
     pub fn bare_from(&self, side: Side) -> Vec<Sent> {
-        self.log.iter().filter(|s| s.from == side && s.segment.seq_len() == 0).copied().collect()
+        self.log
+            .iter()
+            .filter(|s: &&Sent| s.from == side && s.segment.seq_len() == 0)
+            .copied()
+            .collect()
     }
 }

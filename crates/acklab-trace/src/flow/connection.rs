@@ -75,7 +75,7 @@ impl<O: DirectionObserver> Connection<O> {
         self.last_time = self.last_time.max(segment.time);
         let sender = self.sender(segment);
         let own = &mut self.directions[sender];
-        own.ttl = Some(own.ttl.map_or(segment.ttl, |ttl| ttl.min(segment.ttl)));
+        own.note_ttl(segment.ttl);
 
         if own.is_captured_twice(segment) {
             return;
@@ -164,9 +164,7 @@ impl<O: DirectionObserver> Connection<O> {
         let [a, b] = self.directions;
         let endpoints = [a.from, b.from];
         let (halves_a, halves_b) = (a.halves(&b), b.halves(&a));
-        let end =
-            |own: &Direction<O>, half| vantage::End { addr: own.from.addr, half, ttl: own.ttl };
-        let ends = [end(&a, halves_a.to_sender), end(&b, halves_a.to_receiver)];
+        let ends = [a.end(halves_a.to_sender), b.end(halves_a.to_receiver)];
         let vantage = vantage::locate(ends);
         let facts_a = a.facts(halves_a, &b.ack_times, vantage);
         let facts_b = b.facts(halves_b, &a.ack_times, vantage.reversed());

@@ -6,6 +6,7 @@ use super::facts::{AckDelay, DirectionFacts, PacketCounts, Vantage, WindowRange}
 use super::observe::{AckSeen, DataKind, DataSeen, DirectionObserver};
 use super::rtt::{AckTimes, EchoClock, Halves};
 use super::stream::{Placed, Stream};
+use super::vantage::End;
 use crate::segment::{Endpoint, Flags, Segment};
 
 /// One direction with everything that belongs to it.
@@ -21,7 +22,7 @@ pub(super) struct Direction<O> {
     /// What `to` advertises.
     pub(super) window: Window,
     /// The lowest of `from`'s packets.
-    pub(super) ttl: Option<u8>,
+    ttl: Option<u8>,
     /// The last packet that `from` sent, to know one captured twice.
     last_packet: PacketIdentity,
     pub(super) observer: O,
@@ -64,6 +65,16 @@ impl<O: DirectionObserver> Direction<O> {
             last_packet: PacketIdentity::default(),
             observer: O::open(from, to),
         }
+    }
+
+    /// A packet of `from` has that time to live.
+    pub(super) fn note_ttl(&mut self, ttl: u8) {
+        self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl)));
+    }
+
+    /// `from`, so far away.
+    pub(super) fn end(&self, half: Option<Span>) -> End {
+        End { addr: self.from.addr, half, ttl: self.ttl }
     }
 
     /// Whether a packet of `from` without payload is the one before, captured again; it is counts

@@ -30,7 +30,7 @@ pub struct FlowReport<R> {
 impl<R> FlowReport<R> {
     /// Stream bytes in both directions.
     pub fn bytes(&self) -> u64 {
-        self.directions.iter().map(|d| d.facts.stream.bytes).sum()
+        self.directions.iter().map(|d: &DirectionReport<R>| d.facts.stream.bytes).sum()
     }
 }
 

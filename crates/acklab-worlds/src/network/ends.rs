@@ -10,7 +10,7 @@ use acklab_core::packet::NodeId;
 use acklab_lab::blueprint::{Blueprint, Conversation};
 use acklab_tcp::{Config, InitialWindow, LossRecovery, Nagle, System};
 
-use super::{CannotBuild, space_of};
+use super::cannot_build::CannotBuild;
 use crate::job::End;
 
 /// One end of a flow: 0 connects.
@@ -54,6 +54,11 @@ pub(super) fn end(flow: &Conversation<'_>, side: usize) -> Result<End, CannotBui
 
 /// Congestion controls that have the same name here and in the kernel.
 const KERNELS: [&str; 6] = ["reno", "cubic", "vegas", "westwood", "dctcp", "cdg"];
+
+/// A namespace's name: that of a node in a file may hold more than the file system allows.
+pub(crate) fn space_of(node: NodeId) -> String {
+    format!("n{}", node.0)
+}
 
 /// The size of a full packet at each host that has flows.
 pub(super) fn packets(network: &Blueprint<'_>) -> Result<BTreeMap<NodeId, u16>, CannotBuild> {

@@ -6,6 +6,7 @@
 //! and a capture at a host sees a segment when TCP sends it, as in virtual time. Frames carry an Ethernet header
 //! that the rates do not count.
 
+mod cannot_build;
 mod ends;
 mod queue;
 mod wire;
@@ -15,22 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use acklab_core::packet::NodeId;
 use acklab_lab::blueprint::{Blueprint, Task};
 
+pub use self::cannot_build::CannotBuild;
+pub(crate) use self::ends::space_of;
 use crate::job::{self, Job, Space};
-
-/// Why a network cannot be built of the kernel's parts.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {reason}")]
-pub struct CannotBuild {
-    /// Which link or flow.
-    place: String,
-    reason: String,
-}
-
-impl CannotBuild {
-    fn new(place: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { place: place.into(), reason: reason.into() }
-    }
-}
 
 /// The job that builds `network` and lets its flows talk, with a look at each sender every `sampling` ns.
 pub fn job(network: &Blueprint<'_>, sampling: u64) -> Result<Job, CannotBuild> {
@@ -61,7 +49,7 @@ struct Builder<'a> {
     /// The interface of a node that leads to a neighbour.
     towards: BTreeMap<(NodeId, NodeId), Towards>,
     /// Bytes of the largest packet that each host sends.
-    packets: BTreeMap<NodeId, u16>,
+    mtus: BTreeMap<NodeId, u16>,
 }
 
 /// How a node reaches its neighbour.
@@ -73,7 +61,7 @@ struct Towards {
 impl<'a> Builder<'a> {
     fn new(network: &'a Blueprint<'a>) -> Result<Self, CannotBuild> {
         let senders = network.senders();
-        let packets = ends::packets(network)?;
+        let mtus = ends::packets(network)?;
         let mut spaces = BTreeMap::new();
         let mut links = Vec::new();
         for node in (0..network.topology.nodes()).map(NodeId) {
@@ -87,7 +75,7 @@ impl<'a> Builder<'a> {
         }
         let sysctls = ends::quiet();
         let wires = Space { name: WIRES.into(), sysctls, ..Space::default() };
-        Ok(Self { network, links, spaces, wires, towards: BTreeMap::new(), packets })
+        Ok(Self { network, links, spaces, wires, towards: BTreeMap::new(), mtus })
     }
 
     /// Both directions between two nodes.
@@ -96,7 +84,7 @@ impl<'a> Builder<'a> {
         for (side, node, neighbour, wire) in [(0, a, b, &near), (1, b, a, &far)] {
             let host = format!("l{index}");
             let [own, other] = [side, 1 - side].map(|side| hardware(index, side));
-            let mtu = self.packets.get(&node).copied().unwrap_or(1500);
+            let mtu = self.mtus.get(&node).copied().unwrap_or(1500);
             self.links.push(format!(
                 "link add {host} address {own} netns {} type veth peer name {wire} netns {WIRES}",
                 space_of(node)
@@ -191,11 +179,6 @@ impl<'a> Builder<'a> {
         }
         Ok(())
     }
-}
-
-/// A namespace's name: that of a node in a file may hold more than the file system allows.
-pub(crate) fn space_of(node: NodeId) -> String {
-    format!("n{}", node.0)
 }
 
 /// A hardware address of a link's side.

@@ -4,8 +4,6 @@ use acklab_core::queue::ecn::Treatment;
 use acklab_core::queue::{Discipline, Limit, codel, fq_codel, pie};
 use acklab_core::units::BitRate;
 
-use super::wire::ETHERNET;
-
 /// A stage that queues and transmits.
 pub(super) struct Stage {
     /// What stands behind `qdisc add dev NAME`.
@@ -90,3 +88,6 @@ const BURST: u32 = 1514;
 /// Bytes, for a limit that must be given and never binds.
 const WIDE: u32 = 1_000_000_000;
 const MANY: u32 = 1_000_000;
+
+/// Bytes of an Ethernet header, which files do not count.
+pub(super) const ETHERNET: i32 = 14;

@@ -4,7 +4,7 @@ use acklab_core::link::{ErrorRate, LinkConfig, Loss, LossModel, Packets};
 use acklab_core::time::Span;
 use acklab_core::units::BitRate;
 
-use super::queue::{self, Stage};
+use super::queue::{self, ETHERNET, Stage};
 
 /// What stands behind `qdisc add dev NAME` for each stage.
 pub(super) struct Stages {
@@ -90,8 +90,6 @@ fn percent(share: f64) -> String {
     format!("{}%", 100.0 * share)
 }
 
-/// Bytes of an Ethernet header, which files do not count.
-pub(super) const ETHERNET: i32 = 14;
 /// More packets than any run has on the way.
 const MANY: u32 = 1_000_000;
 /// A rate that delays nothing, bit/s.

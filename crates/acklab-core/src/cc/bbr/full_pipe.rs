@@ -8,16 +8,29 @@ pub struct FullPipe {
     /// The bandwidth that growth is judged against, bytes per second.
     bandwidth: f64,
     rounds: u32,
-    /// The present search found the pipe full.
-    pub now: bool,
-    /// Some search found it full.
-    pub reached: bool,
+    now: bool,
+    reached: bool,
 }
 
 impl FullPipe {
     /// Begins a search from that bandwidth.
     pub fn search(&mut self, bandwidth: f64) {
         *self = Self { bandwidth, reached: self.reached, ..Self::default() };
+    }
+
+    /// Whether the present search found the pipe full.
+    pub const fn is_full(&self) -> bool {
+        self.now
+    }
+
+    /// Whether some search found it full.
+    pub const fn is_reached(&self) -> bool {
+        self.reached
+    }
+
+    /// Something other than growth says that it is full.
+    pub const fn reach(&mut self) {
+        self.reached = true;
     }
 
     /// The bandwidth of a round that the application did not limit.

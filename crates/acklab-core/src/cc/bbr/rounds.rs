@@ -7,10 +7,8 @@ use super::super::RateSample;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PacketRounds {
     next_delivered: u64,
-    /// Rounds so far.
-    pub count: u64,
-    /// The latest ACK began a round.
-    pub started: bool,
+    count: u64,
+    started: bool,
 }
 
 impl PacketRounds {
@@ -21,6 +19,16 @@ impl PacketRounds {
             self.next_delivered = sample.total_delivered;
             self.count += 1;
         }
+        self.started
+    }
+
+    /// Rounds so far.
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether the latest ACK began a round.
+    pub const fn is_start(&self) -> bool {
         self.started
     }
 

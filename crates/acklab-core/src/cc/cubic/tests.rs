@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::cc::ack_of;
+use crate::cc::testbed::{MSS, Sender};
 
-const MSS: u32 = 1000;
 const RTT: Span = Span::from_millis(100);
 
 fn start(initial_window: u64, initial_ssthresh: u64) -> Start {
@@ -14,36 +14,37 @@ fn start(initial_window: u64, initial_ssthresh: u64) -> Start {
 
 /// A path of one RTT without a queue: acknowledges a window's worth in even steps each round trip.
 struct Path {
-    cubic: Cubic,
-    now: Time,
+    sender: Sender<Cubic>,
 }
 
 impl Path {
     fn new(cubic: Cubic) -> Self {
-        Self { cubic, now: Time::from_nanos(1) }
+        Self { sender: Sender::new(Time::from_nanos(1), cubic) }
     }
 
-    fn ack(&mut self, cwnd_limited: bool) {
-        let in_flight = self.cubic.cwnd();
-        self.now += RTT / (in_flight / u64::from(MSS)).max(1);
-        let (rtt, srtt) = (Some(RTT), Some(RTT));
-        let ack = AckSample { in_flight, rtt, srtt, cwnd_limited, ..ack_of(MSS) };
-        self.cubic.on_ack(self.now, &ack);
+    fn cubic(&self) -> &Cubic {
+        self.sender.control()
+    }
+
+    fn ack(&mut self) {
+        self.sender.fill();
+        self.sender.now += RTT / self.sender.segments();
+        self.sender.acknowledge(RTT, None, 0, false);
     }
 
     fn lose(&mut self) {
-        let in_flight = self.cubic.cwnd();
-        self.cubic.on_loss(self.now, &LossSample { in_flight, ..LossSample::default() });
-        self.cubic.on_recovered(self.now);
+        self.sender.fill();
+        self.sender.lose();
+        self.sender.acknowledge(RTT, None, 0, true);
     }
 
     /// Acknowledges for that long and returns (seconds since its start, window in segments).
     fn run(&mut self, seconds: f64) -> Vec<(f64, f64)> {
-        let begin = self.now;
+        let begin = self.sender.now;
         let mut curve = Vec::new();
-        while self.now.since(begin).as_secs_f64() < seconds {
-            self.ack(true);
-            curve.push((self.now.since(begin).as_secs_f64(), self.cubic.cwnd));
+        while self.sender.now.since(begin).as_secs_f64() < seconds {
+            self.ack();
+            curve.push((self.sender.now.since(begin).as_secs_f64(), self.cubic().cwnd));
         }
         curve
     }
@@ -81,20 +82,20 @@ fn a_small_window_grows_as_renos_would() {
     let mut path = Path::new(Cubic::new(&start(10, 1), Options::default()));
     path.lose();
     path.run(0.5);
-    let slope = (path.cubic.cwnd - 7.0) / 5.0;
+    let slope = (path.cubic().cwnd - 7.0) / 5.0;
     assert!((slope - 9.0 / 17.0).abs() < 0.05, "{slope} segments a round trip");
-    while path.cubic.cwnd < 10.5 {
-        path.ack(true);
+    while path.cubic().cwnd < 10.5 {
+        path.ack();
     }
-    let before = path.cubic.cwnd;
+    let before = path.cubic().cwnd;
     path.run(0.5);
-    let slope = (path.cubic.cwnd - before) / 5.0;
+    let slope = (path.cubic().cwnd - before) / 5.0;
     assert!((slope - 1.0).abs() < 0.1, "{slope} segments a round trip");
     let alone = Options { reno_friendly: false, ..Options::default() };
     let mut slower = Path::new(Cubic::new(&start(10, 1), alone));
     slower.lose();
     slower.run(0.5);
-    assert!(slower.cubic.cwnd < 7.0 + 4.0 * 9.0 / 17.0, "{} segments", slower.cubic.cwnd);
+    assert!(slower.cubic().cwnd < 7.0 + 4.0 * 9.0 / 17.0, "{} segments", slower.cubic().cwnd);
 }
 
 #[test]
@@ -104,8 +105,8 @@ fn a_second_loss_below_the_old_window_gives_room_away() {
         let mut path = Path::new(Cubic::new(&start(100, 1), options));
         path.lose();
         path.lose();
-        assert!((path.cubic.w_max.unwrap() - w_max).abs() < 1e-9, "{:?}", path.cubic.w_max);
-        assert_eq!(path.cubic.cwnd(), 49_000);
+        assert!((path.cubic().w_max.unwrap() - w_max).abs() < 1e-9, "{:?}", path.cubic().w_max);
+        assert_eq!(path.cubic().cwnd(), 49_000);
     }
 }
 
@@ -122,16 +123,17 @@ fn loss_leaves_two_segments_and_a_mark_leaves_one() {
 #[test]
 fn a_timeout_slow_starts_to_seven_tenths_and_goes_on_convexly() {
     let mut path = Path::new(Cubic::new(&start(100, 1), Options::default()));
-    path.cubic.on_rto(path.now, &RtoSample { in_flight: 100_000, ..RtoSample::default() });
-    assert_eq!(path.cubic.snapshot(), Snapshot { cwnd: 1000, ssthresh: 70_000 });
-    path.cubic
-        .on_rto(path.now, &RtoSample { in_flight: 1000, again: true, ..RtoSample::default() });
-    assert_eq!(path.cubic.snapshot(), Snapshot { cwnd: 1000, ssthresh: 70_000 });
-    while path.cubic.cwnd() < 70_000 {
-        path.ack(true);
+    path.sender.fill();
+    path.sender.time_out();
+    assert_eq!(path.cubic().snapshot(), Snapshot { cwnd: 1000, ssthresh: 70_000 });
+    let again = RtoSample { in_flight: 1000, again: true, ..RtoSample::default() };
+    path.sender.congestion.on_rto(path.sender.now, &again, 1000);
+    assert_eq!(path.cubic().snapshot(), Snapshot { cwnd: 1000, ssthresh: 70_000 });
+    while path.cubic().cwnd() < 70_000 {
+        path.ack();
     }
-    path.ack(true);
-    let epoch = path.cubic.epoch.unwrap();
+    path.ack();
+    let epoch = path.cubic().epoch.unwrap();
     assert_eq!((epoch.k, epoch.w_max), (0.0, 70.0));
 }
 
@@ -140,22 +142,17 @@ fn time_that_the_application_leaves_idle_does_not_move_the_curve_on() {
     let mut busy = Path::new(Cubic::new(&start(400, 1), Options::default()));
     busy.lose();
     busy.run(2.0);
-    let mut idle = Path::new(busy.cubic);
-    idle.now = busy.now;
+    let mut idle = Path { sender: Sender::new(busy.sender.now, *busy.cubic()) };
     // A minute of ACKs that find the window not full, then a minute of silence.
     for _ in 0..60 {
-        idle.now += Span::from_secs(1);
-        let ack = AckSample { cwnd_limited: false, ..ack_of(MSS) };
-        idle.cubic.on_ack(idle.now, &ack);
+        idle.sender.now += Span::from_secs(1);
+        idle.sender.send();
+        idle.sender.acknowledge(RTT, None, 0, false);
     }
-    idle.now += Span::from_secs(60);
-    idle.cubic.on_sent(
-        idle.now,
-        &SentSample { bytes: MSS, in_flight: u64::from(MSS), retransmission: false },
-    );
+    idle.sender.now += Span::from_secs(60);
     busy.run(1.0);
     idle.run(1.0);
-    let apart = (busy.cubic.cwnd - idle.cubic.cwnd).abs();
+    let apart = (busy.cubic().cwnd - idle.cubic().cwnd).abs();
     assert!(apart < 0.5, "{apart} segments apart");
 }
 
@@ -185,6 +182,6 @@ fn a_loss_in_the_first_slow_start_is_the_end_of_hystart() {
     let mut path = Path::new(Cubic::new(&start(10, u64::MAX), Options::default()));
     path.run(0.3);
     path.lose();
-    assert!(path.cubic.hystart.is_none());
-    assert!(path.cubic.cwnd >= path.cubic.ssthresh, "congestion avoidance from here");
+    assert!(path.cubic().hystart.is_none());
+    assert!(path.cubic().cwnd >= path.cubic().ssthresh, "congestion avoidance from here");
 }

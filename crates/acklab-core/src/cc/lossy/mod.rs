@@ -19,15 +19,16 @@ mod overflow;
 mod rivalry;
 mod share;
 mod start_up;
+mod tally;
 
 use self::delay::Delay;
 use self::losses::Losses;
-use self::rivalry::{Finding, Rivalry, Round};
+use self::rivalry::{Finding, Rivals, Round};
 use self::share::{Served, Share};
 use self::start_up::StartUp;
+use self::tally::{Packets, Tally};
 use super::bbr::filter::WindowedMax;
 use super::bbr::pipe::Pipe;
-use super::bbr::rounds::PacketRounds;
 use super::{
     AckSample, CongestionControl, EcnSample, LossSample, RateSample, RtoSample, SentSample,
     Snapshot, Start,
@@ -55,15 +56,9 @@ pub struct Lossy {
     mss: f64,
     initial_window: f64,
     phase: Phase,
-    rounds: PacketRounds,
+    tally: Tally,
     delay: Delay,
     losses: Losses,
-    /// Delivered and lost in all, and when the round began; bytes.
-    delivered: f64,
-    lost: f64,
-    round_delivered: f64,
-    round_lost: f64,
-    round_began: Time,
     /// Rounds of packets that left before so much was delivered tell of the start-up, bytes.
     steady_from: u64,
     share: Share,
@@ -72,10 +67,7 @@ pub struct Lossy {
     pipe: Pipe,
     /// What was on the way in each of the last rounds, bytes.
     flight: WindowedMax<FLIGHT_ROUNDS>,
-    /// When it last left the competition.
-    left: Option<Time>,
-    /// The last one, or the present.
-    rivalry: Option<Box<Rivalry>>,
+    rivals: Rivals,
     marked: bool,
     /// A time-out, and no ACK since.
     is_silent: bool,
@@ -92,21 +84,15 @@ impl Lossy {
             initial_window,
             rate: start_up.pace,
             phase: Phase::StartUp(start_up),
-            rounds: PacketRounds::default(),
+            tally: Tally::new(mss),
             delay: Delay::new(),
             losses: Losses::default(),
-            delivered: 0.0,
-            lost: 0.0,
-            round_delivered: 0.0,
-            round_lost: 0.0,
-            round_began: Time::ZERO,
             steady_from: 0,
             share: Share::new(mss),
             pipe: Pipe::default(),
             srtt: 0.0,
             flight: WindowedMax::default(),
-            left: None,
-            rivalry: None,
+            rivals: Rivals::default(),
             marked: false,
             is_silent: false,
         }
@@ -127,27 +113,14 @@ impl Lossy {
         self.delay.lately() > FULL * self.delay.peak()
     }
 
-    /// Packets sent and lost in the round under way, as far as is known.
-    fn round_packets(&self) -> (f64, f64) {
-        let lost = (self.lost - self.round_lost) / self.mss;
-        let delivered = (self.delivered - self.round_delivered) / self.mss;
-        (delivered + lost, lost)
-    }
-
     /// A round ends; what it served becomes S.
     fn end_round(&mut self, now: Time, rate: &RateSample) {
         let has_delay = self.delay.end_round();
-        let (sent, lost) = self.round_packets();
-        let seconds = now.since(self.round_began).as_secs_f64();
-        (self.round_delivered, self.round_lost) = (self.delivered, self.lost);
-        self.round_began = now;
-        if seconds <= 0.0 || sent <= 0.0 {
-            return;
-        }
-        let served = sent * self.mss / seconds;
+        let Some((packets, served)) = self.tally.next_round(now) else { return };
+        let Packets { sent, lost } = packets;
         self.share.note(served);
         let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
-        let congested = self.look_for_congestion(now, (sent, lost));
+        let congested = self.look_for_congestion(now, packets);
         let bound = self.share.long_queue().max(self.delay.peak() / 2.0);
         if !congested && !self.is_competing() && self.delay.queue_most() < bound {
             self.losses.learn(sent, lost);
@@ -158,8 +131,9 @@ impl Lossy {
                 self.share.raise(served, &self.delay);
             }
             Phase::Delay if has_delay => {
-                self.flight.record(self.rounds.count, served * trip);
-                let round = Served { number: self.rounds.count, rate: served, sent, lost };
+                let number = self.tally.rounds();
+                self.flight.record(number, served * trip);
+                let round = Served { number, rate: served, sent, lost };
                 if self.share.learn(&round, &self.delay) {
                     self.losses.relearn(0.0, 0.0);
                 }
@@ -167,7 +141,7 @@ impl Lossy {
             }
             Phase::StartUp(_) | Phase::Delay => {}
             Phase::Refresh { rounds } => self.refresh(now, rounds),
-            Phase::Compete => self.end_round_of_rivalry(now, served, (sent, lost)),
+            Phase::Compete => self.end_round_of_rivalry(now, served, packets),
         }
     }
 
@@ -193,31 +167,25 @@ impl Lossy {
 
     /// CUBIC's window takes over, with so much on the way, bytes.
     fn compete(&mut self, now: Time, flight: f64, doubtful: bool) {
-        let soon = self.left.is_some_and(|left| now.since(left) < SOON);
-        match &mut self.rivalry {
-            Some(rivalry) if soon => rivalry.resume(now),
-            none => *none = Some(Box::new(Rivalry::new(now, self.mss, flight, doubtful))),
-        }
+        self.rivals.begin(now, self.mss, flight, doubtful);
         self.phase = Phase::Compete;
     }
 
     /// A round of the competition ends.
-    fn end_round_of_rivalry(&mut self, now: Time, served: f64, packets: (f64, f64)) {
-        let Some(rivalry) = &mut self.rivalry else { return };
-        self.losses.doubt(packets.0, packets.1);
+    fn end_round_of_rivalry(&mut self, now: Time, served: f64, packets: Packets) {
+        self.losses.doubt(packets.sent, packets.lost);
         let round = Round {
-            number: self.rounds.count,
+            number: self.tally.rounds(),
             served,
             flight: self.pipe.bytes() as f64,
             least_rtt: self.delay.least().unwrap_or(0.0),
             queue: self.delay.queue(),
         };
-        let finding = rivalry.end_round(now, &round);
-        if finding != Finding::None && self.losses.is_excess(packets.0, packets.1) {
-            self.losses.relearn(packets.0, packets.1);
+        let finding = self.rivals.end_round(now, &round);
+        if finding != Finding::None && self.losses.is_excess(packets.sent, packets.lost) {
+            self.losses.relearn(packets.sent, packets.lost);
         }
         if let Finding::Alone(served) = finding {
-            self.left = Some(now);
             self.share.begin(served);
             self.phase = Phase::Delay;
         }
@@ -225,15 +193,15 @@ impl Lossy {
 
     /// Takes an ACK in which losses or marks show, or a round of so many packets, so many lost; true
     /// if they are more than the path's own.
-    fn look_for_congestion(&mut self, now: Time, (sent, lost): (f64, f64)) -> bool {
+    fn look_for_congestion(&mut self, now: Time, packets: Packets) -> bool {
         let marked = std::mem::take(&mut self.marked);
-        if !marked && !self.losses.is_excess(sent.max(1.0), lost) {
+        if !marked && !self.losses.is_excess(packets.sent.max(1.0), packets.lost) {
             return false;
         }
         let is_overflow = marked || (self.is_full() && self.losses.is_known());
-        match (&mut self.rivalry, self.phase) {
-            (Some(rivalry), Phase::Compete) => rivalry.on_congestion(now, self.rounds.count),
-            (_, Phase::Delay) if is_overflow => {
+        match self.phase {
+            Phase::Compete => self.rivals.on_congestion(now, self.tally.rounds()),
+            Phase::Delay if is_overflow => {
                 let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
                 self.compete(now, AFTER_LOSS * self.share.served() * trip, true);
             }
@@ -255,18 +223,17 @@ impl CongestionControl for Lossy {
         self.srtt = sample.srtt.map_or(self.srtt, Span::as_secs_f64);
         self.pipe.on_ack(sample);
         self.is_silent &= sample.delivered == 0;
-        self.delivered += sample.delivered as f64;
-        self.lost += sample.lost as f64;
-        if let (Some(rivalry), Phase::Compete) = (&mut self.rivalry, self.phase) {
-            rivalry.on_ack(now, sample);
+        self.tally.on_ack(sample);
+        if self.is_competing() {
+            self.rivals.on_ack(now, sample);
         }
         // On a clean path the first loss counts; else only a whole round of them says something.
         if self.marked || (sample.lost > 0 && self.losses.is_clean()) {
-            self.look_for_congestion(now, self.round_packets());
+            self.look_for_congestion(now, self.tally.round());
         }
         let Some(rate) = sample.rate.filter(|rate| !rate.interval.is_zero()) else { return };
         if let (Phase::StartUp(start_up), Some(least)) = (&mut self.phase, self.delay.least()) {
-            let served = (self.delivered + self.lost, self.mss);
+            let served = (self.tally.served(), self.mss);
             let queue = self.delay.lately();
             let found = start_up.on_ack(now, &rate, served, least, queue);
             self.rate = found.unwrap_or(start_up.pace);
@@ -276,7 +243,7 @@ impl CongestionControl for Lossy {
                 self.phase = Phase::Delay;
             }
         }
-        if self.rounds.on_ack(&rate) {
+        if self.tally.ends_round(&rate) {
             self.end_round(now, &rate);
         }
         if let Phase::Delay = self.phase {
@@ -309,19 +276,16 @@ impl CongestionControl for Lossy {
 
     fn cwnd(&self) -> u64 {
         let window = match self.phase {
-            Phase::StartUp(_) if self.delivered == 0.0 => self.initial_window,
+            Phase::StartUp(_) if self.tally.delivered() == 0.0 => self.initial_window,
             Phase::StartUp(_) => f64::INFINITY,
             Phase::Delay | Phase::Refresh { .. } => {
                 let trip = 2.0 * self.delay.least().unwrap_or(0.0) + ACK_GAP;
                 (self.rate * trip).max(4.0 * self.mss)
             }
-            Phase::Compete => {
-                let window = self.rivalry.as_ref().map_or(0.0, |rivalry| rivalry.window());
-                window / (1.0 - self.losses.share())
-            }
+            Phase::Compete => self.rivals.window() / (1.0 - self.losses.share()),
         };
-        // As with slow start, nothing grows faster than it delivers.
-        let most = self.initial_window.max(64.0 * self.mss) + self.delivered;
+        // As with slow start, nothing grows faster than a full window delivers.
+        let most = self.initial_window.max(64.0 * self.mss) + self.tally.validated();
         let most = if self.is_silent { 2.0 * self.mss } else { most };
         window.min(most).max(self.mss) as u64
     }
@@ -355,5 +319,3 @@ const FULL: f64 = 0.7;
 const HEADROOM: f64 = 1.2;
 /// Of what was on the way: CUBIC's (RFC 9438 section 4.6).
 const AFTER_LOSS: f64 = 0.7;
-/// A relapse within this was none of a new rival's doing.
-const SOON: Span = Span::from_secs(5);

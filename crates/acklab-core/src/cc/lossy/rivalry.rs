@@ -11,9 +11,56 @@ use super::super::cubic::{self, Cubic};
 use super::super::{AckSample, CongestionControl, LossSample, Start};
 use crate::time::{Span, Time};
 
+/// The last competition, or the present.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rivals {
+    rivalry: Option<Box<Rivalry>>,
+    /// When it ended.
+    left: Option<Time>,
+}
+
+impl Rivals {
+    /// A competition begins, with so much on the way, bytes; `doubtful`: there may be none, so that a check
+    /// comes at once. One that has just ended goes on.
+    pub(super) fn begin(&mut self, now: Time, mss: f64, flight: f64, doubtful: bool) {
+        let soon = self.left.is_some_and(|left| now.since(left) < SOON);
+        match &mut self.rivalry {
+            Some(rivalry) if soon => rivalry.resume(now),
+            none => *none = Some(Box::new(Rivalry::new(now, mss, flight, doubtful))),
+        }
+    }
+
+    /// What may be on the way of what will arrive, bytes.
+    pub(super) fn window(&self) -> f64 {
+        self.rivalry.as_ref().map_or(0.0, |rivalry| rivalry.window())
+    }
+
+    pub(super) fn on_ack(&mut self, now: Time, sample: &AckSample) {
+        if let Some(rivalry) = &mut self.rivalry {
+            rivalry.on_ack(now, sample);
+        }
+    }
+
+    /// Congestion shows in round `number`.
+    pub(super) fn on_congestion(&mut self, now: Time, number: u64) {
+        if let Some(rivalry) = &mut self.rivalry {
+            rivalry.on_congestion(now, number);
+        }
+    }
+
+    pub(super) fn end_round(&mut self, now: Time, round: &Round) -> Finding {
+        let Some(rivalry) = &mut self.rivalry else { return Finding::None };
+        let finding = rivalry.end_round(now, round);
+        if let Finding::Alone(_) = finding {
+            self.left = Some(now);
+        }
+        finding
+    }
+}
+
 /// A competition under way; volumes in bytes, times in seconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rivalry {
+struct Rivalry {
     cubic: Cubic,
     check: Option<Check>,
     /// Losses are not a new event until this round.
@@ -60,7 +107,7 @@ pub(super) enum Finding {
 
 impl Rivalry {
     /// Begins with so much on the way; `doubtful`: it may be nobody, so that a check comes at once.
-    pub(super) fn new(now: Time, mss: f64, flight: f64, doubtful: bool) -> Self {
+    fn new(now: Time, mss: f64, flight: f64, doubtful: bool) -> Self {
         let window = flight.max(4.0 * mss) as u64;
         let start =
             Start { mss: mss as u32, initial_window: window, initial_ssthresh: window, seed: 0 };
@@ -75,7 +122,7 @@ impl Rivalry {
     }
 
     /// They were not gone: goes on where it left.
-    pub(super) fn resume(&mut self, now: Time) {
+    fn resume(&mut self, now: Time) {
         self.wait(now);
         self.check = None;
         self.deaf_until = 0;
@@ -87,12 +134,12 @@ impl Rivalry {
     }
 
     /// What may be on the way of what will arrive, bytes.
-    pub(super) fn window(&self) -> f64 {
+    fn window(&self) -> f64 {
         let window = self.cubic.cwnd() as f64;
         self.check.map_or(window, |check| window.min(check.flight))
     }
 
-    pub(super) fn on_ack(&mut self, now: Time, sample: &AckSample) {
+    fn on_ack(&mut self, now: Time, sample: &AckSample) {
         let limited = sample.rate.is_some_and(|rate| rate.app_limited) || self.check.is_some();
         let seen = AckSample {
             acked: sample.delivered + sample.lost,
@@ -104,7 +151,7 @@ impl Rivalry {
     }
 
     /// Congestion shows in round `number`.
-    pub(super) fn on_congestion(&mut self, now: Time, number: u64) {
+    fn on_congestion(&mut self, now: Time, number: u64) {
         if number >= self.deaf_until && self.check.is_none() {
             let in_flight = self.cubic.cwnd();
             self.cubic.on_loss(now, &LossSample { in_flight, ece: false });
@@ -112,7 +159,7 @@ impl Rivalry {
         }
     }
 
-    pub(super) fn end_round(&mut self, now: Time, round: &Round) -> Finding {
+    fn end_round(&mut self, now: Time, round: &Round) -> Finding {
         let Some(check) = &mut self.check else {
             self.served = round.served;
             if now >= self.next_check {
@@ -146,3 +193,5 @@ const STAND_BACK: f64 = 0.5;
 const EMPTY: f64 = 0.0015;
 const PATIENCE: Span = Span::from_secs(10);
 const PATIENCE_MAX: Span = Span::from_secs(60);
+/// A relapse within this was none of a new rival's doing.
+const SOON: Span = Span::from_secs(5);

@@ -17,12 +17,13 @@ use super::super::{
     AckSample, CongestionControl, EcnSample, LossSample, RateSample, RtoSample, SentSample,
     Snapshot, Start,
 };
+use super::deliveries::Deliveries;
+use super::delivery_rate;
 use super::filter::WindowedMax;
 use super::full_pipe::FullPipe;
 use super::pacing::Pacing;
-use super::pipe::Pipe;
-use super::rounds::PacketRounds;
-use super::{SelfLimited, delivery_rate};
+use super::probe_rtt::{Stay, Step};
+use super::window::Window;
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
@@ -51,63 +52,95 @@ enum Recovery {
     TimedOut(u64),
 }
 
+impl Recovery {
+    /// So much was acknowledged: whether that ends the recovery from a time-out.
+    fn leave_timeout(&mut self, acked: u64) -> bool {
+        let Self::TimedOut(left) = self else { return false };
+        *left = left.saturating_sub(acked);
+        let over = *left == 0;
+        if over {
+            *self = Self::None;
+        }
+        over
+    }
+}
+
+/// The least round trip of ten seconds (section 4.1.2.3).
+#[derive(Clone, Copy, Debug, Default)]
+struct RoundTrip {
+    min: Option<Span>,
+    stamp: Time,
+}
+
+impl RoundTrip {
+    /// Takes a sample; whether the last one had stood for too long.
+    fn update(&mut self, now: Time, rtt: Option<Span>) -> bool {
+        let expired = now > self.stamp + MIN_RTT_FILTER;
+        if let Some(rtt) = rtt
+            && (expired || self.min.is_none_or(|min| rtt <= min))
+        {
+            (self.min, self.stamp) = (Some(rtt), now);
+        }
+        expired
+    }
+}
+
+/// Where ProbeBW is in its cycle of gains (section 4.3.4).
+#[derive(Clone, Debug)]
+struct Cycle {
+    index: usize,
+    since: Time,
+    rng: Rng,
+}
+
+impl Cycle {
+    /// Section 4.3.4.1: any phase but the one below 1.
+    fn begin(&mut self, now: Time) {
+        let phases = PACING_GAIN_CYCLE.len();
+        self.index = phases - 1 - self.rng.below(phases as u64 - 1) as usize;
+        self.advance(now);
+    }
+
+    const fn advance(&mut self, now: Time) {
+        self.since = now;
+        self.index = (self.index + 1) % PACING_GAIN_CYCLE.len();
+    }
+
+    const fn gain(&self) -> f64 {
+        PACING_GAIN_CYCLE[self.index]
+    }
+}
+
 /// BBR version 1's sender.
 #[derive(Clone, Debug)]
 pub struct BbrV1 {
-    mss: f64,
-    initial_cwnd: f64,
-    cwnd: f64,
     state: State,
+    window: Window,
     pacing: Pacing,
-    pacing_gain: f64,
-    cwnd_gain: f64,
-    rounds: PacketRounds,
+    deliveries: Deliveries,
     full_pipe: FullPipe,
-    pipe: Pipe,
     bandwidth: WindowedMax<BTL_BW_FILTER_ROUNDS>,
-    min_rtt: Option<Span>,
-    min_rtt_stamp: Time,
-    cycle_index: usize,
-    cycle_stamp: Time,
-    probe_rtt_done: Option<Time>,
-    probe_rtt_round_done: bool,
-    self_limited: SelfLimited,
-    prior_cwnd: f64,
+    round_trip: RoundTrip,
+    cycle: Cycle,
+    probe_rtt: Stay,
     recovery: Recovery,
-    idle_restart: bool,
-    delivered: u64,
-    rng: Rng,
 }
 
 impl BbrV1 {
     /// A fresh connection.
     pub fn new(start: &Start) -> Self {
-        let mss = f64::from(start.mss.max(1));
-        let initial_cwnd = (start.initial_window as f64).max(mss);
+        let window = Window::new(start);
         Self {
-            mss,
-            initial_cwnd,
-            cwnd: initial_cwnd,
             state: State::Startup,
-            pacing: Pacing::new(initial_cwnd, HIGH_GAIN, mss),
-            pacing_gain: HIGH_GAIN,
-            cwnd_gain: HIGH_GAIN,
-            rounds: PacketRounds::default(),
+            pacing: Pacing::new(window.initial(), HIGH_GAIN, window.mss()),
+            window,
+            deliveries: Deliveries::default(),
             full_pipe: FullPipe::default(),
-            pipe: Pipe::default(),
             bandwidth: WindowedMax::default(),
-            min_rtt: None,
-            min_rtt_stamp: Time::ZERO,
-            cycle_index: 0,
-            cycle_stamp: Time::ZERO,
-            probe_rtt_done: None,
-            probe_rtt_round_done: false,
-            self_limited: SelfLimited::default(),
-            prior_cwnd: 0.0,
+            round_trip: RoundTrip::default(),
+            cycle: Cycle { index: 0, since: Time::ZERO, rng: Rng::named(start.seed, "bbr/v1") },
+            probe_rtt: Stay::default(),
             recovery: Recovery::None,
-            idle_restart: false,
-            delivered: 0,
-            rng: Rng::named(start.seed, "bbr/v1"),
         }
     }
 
@@ -123,232 +156,197 @@ impl BbrV1 {
 
     /// Estimated round trip without queues.
     pub const fn min_rtt(&self) -> Option<Span> {
-        self.min_rtt
+        self.round_trip.min
+    }
+
+    /// Of the pacing rate and of the window.
+    const fn gains(&self) -> (f64, f64) {
+        match self.state {
+            State::Startup => (HIGH_GAIN, HIGH_GAIN),
+            State::Drain => (1.0 / HIGH_GAIN, HIGH_GAIN),
+            State::ProbeBw => (self.cycle.gain(), PROBE_BW_CWND_GAIN),
+            State::ProbeRtt => (1.0, 1.0),
+        }
     }
 
     /// Section 4.2.3.2, with the quanta of hosts that send in bursts.
     fn inflight(&self, gain: f64) -> f64 {
-        let Some(min_rtt) = self.min_rtt else { return self.initial_cwnd };
+        let Some(min_rtt) = self.min_rtt() else { return self.window.initial() };
         gain * self.bandwidth() * min_rtt.as_secs_f64() + 3.0 * self.send_quantum()
     }
 
     /// Section 4.2.2.
     fn send_quantum(&self) -> f64 {
         match self.pacing.bytes_per_second() {
-            rate if rate < 1.2e6 / 8.0 => self.mss,
-            rate if rate < 24e6 / 8.0 => 2.0 * self.mss,
+            rate if rate < 1.2e6 / 8.0 => self.window.mss(),
+            rate if rate < 24e6 / 8.0 => 2.0 * self.window.mss(),
             rate => (rate * 1e-3).min(64.0 * 1024.0),
         }
     }
 
+    fn min_pipe(&self) -> f64 {
+        MIN_PIPE_CWND * self.window.mss()
+    }
+
     /// Section 4.1.1: rounds and the bandwidth filter.
     fn update_bandwidth(&mut self, rate: &RateSample, app_limited: bool) {
-        self.rounds.on_ack(rate);
+        self.deliveries.update_round(rate);
         let sample = delivery_rate(rate);
         // Samples that do not count let nothing age: ten rounds of ProbeRTT would empty the filter.
         if sample >= self.bandwidth() || !app_limited {
-            self.bandwidth.record(self.rounds.count, sample);
+            self.bandwidth.record(self.deliveries.round(), sample);
         }
     }
 
     /// Sections 4.3.2.2 and 4.3.3.
     fn check_pipe(&mut self, now: Time, app_limited: bool) {
-        if !self.full_pipe.reached && self.rounds.started && !app_limited {
+        if !self.full_pipe.is_reached() && self.deliveries.is_round_start() && !app_limited {
             self.full_pipe.on_round(self.bandwidth.max());
         }
-        if self.state == State::Startup && self.full_pipe.reached {
+        if self.state == State::Startup && self.full_pipe.is_reached() {
             self.state = State::Drain;
-            (self.pacing_gain, self.cwnd_gain) = (1.0 / HIGH_GAIN, HIGH_GAIN);
         }
-        if self.state == State::Drain && self.pipe.bytes() as f64 <= self.inflight(1.0) {
+        if self.state == State::Drain && self.deliveries.in_flight() as f64 <= self.inflight(1.0) {
             self.enter_probe_bw(now);
         }
     }
 
-    /// Section 4.3.4.1: any phase but the one below 1.
     fn enter_probe_bw(&mut self, now: Time) {
         self.state = State::ProbeBw;
-        (self.pacing_gain, self.cwnd_gain) = (1.0, PROBE_BW_CWND_GAIN);
-        let phases = PACING_GAIN_CYCLE.len();
-        self.cycle_index = phases - 1 - self.rng.below(phases as u64 - 1) as usize;
-        self.advance_cycle(now);
-    }
-
-    fn advance_cycle(&mut self, now: Time) {
-        self.cycle_stamp = now;
-        self.cycle_index = (self.cycle_index + 1) % PACING_GAIN_CYCLE.len();
-        self.pacing_gain = PACING_GAIN_CYCLE[self.cycle_index];
+        self.cycle.begin(now);
     }
 
     fn check_cycle(&mut self, now: Time, lost: u64, prior_in_flight: u64) {
         if self.state != State::ProbeBw {
             return;
         }
-        let full_length = now.since(self.cycle_stamp) > self.min_rtt.unwrap_or(Span::ZERO);
+        let gain = self.cycle.gain();
+        let full_length = now.since(self.cycle.since) > self.min_rtt().unwrap_or(Span::ZERO);
         let prior = prior_in_flight as f64;
-        let next = if self.pacing_gain > 1.0 {
-            full_length && (lost > 0 || prior >= self.inflight(self.pacing_gain))
-        } else if self.pacing_gain < 1.0 {
+        let next = if gain > 1.0 {
+            full_length && (lost > 0 || prior >= self.inflight(gain))
+        } else if gain < 1.0 {
             full_length || prior <= self.inflight(1.0)
         } else {
             full_length
         };
         if next {
-            self.advance_cycle(now);
+            self.cycle.advance(now);
         }
     }
 
     /// Sections 4.1.2.3 and 4.3.5.
     fn update_rtt(&mut self, now: Time, sample: &AckSample) {
-        let expired = now > self.min_rtt_stamp + MIN_RTT_FILTER;
-        if let Some(rtt) = sample.rtt
-            && (expired || self.min_rtt.is_none_or(|min| rtt <= min))
-        {
-            (self.min_rtt, self.min_rtt_stamp) = (Some(rtt), now);
-        }
-        if self.state != State::ProbeRtt && expired && !self.idle_restart {
+        let expired = self.round_trip.update(now, sample.rtt);
+        if self.state != State::ProbeRtt && expired && !self.deliveries.is_restarting() {
             self.save_cwnd();
             self.state = State::ProbeRtt;
-            (self.pacing_gain, self.cwnd_gain) = (1.0, 1.0);
-            self.probe_rtt_done = None;
+            self.probe_rtt = Stay::default();
         }
         if self.state == State::ProbeRtt {
             self.handle_probe_rtt(now);
         }
         if sample.delivered > 0 {
-            self.idle_restart = false;
+            self.deliveries.end_restart();
         }
     }
 
     fn handle_probe_rtt(&mut self, now: Time) {
-        self.self_limited.mark(self.delivered, self.pipe.bytes());
-        match self.probe_rtt_done {
-            None if self.pipe.bytes() as f64 <= MIN_PIPE_CWND * self.mss => {
-                self.probe_rtt_done = Some(now + PROBE_RTT_DURATION);
-                self.probe_rtt_round_done = false;
-                self.rounds.restart(self.delivered);
-            }
-            None => {}
-            Some(done) => {
-                self.probe_rtt_round_done |= self.rounds.started;
-                if self.probe_rtt_round_done && now > done {
-                    self.min_rtt_stamp = now;
-                    self.restore_cwnd();
-                    self.leave_probe_rtt(now);
-                }
+        self.deliveries.limit();
+        let is_little = self.deliveries.in_flight() as f64 <= self.min_pipe();
+        match self.probe_rtt.step(now, is_little, self.deliveries.is_round_start()) {
+            Step::Waits => {}
+            Step::Begun => self.deliveries.start_round(),
+            Step::Done => {
+                self.round_trip.stamp = now;
+                self.window.restore();
+                self.leave_probe_rtt(now);
             }
         }
     }
 
     fn leave_probe_rtt(&mut self, now: Time) {
-        if self.full_pipe.reached {
+        if self.full_pipe.is_reached() {
             self.enter_probe_bw(now);
         } else {
             self.state = State::Startup;
-            (self.pacing_gain, self.cwnd_gain) = (HIGH_GAIN, HIGH_GAIN);
         }
     }
 
     fn save_cwnd(&mut self) {
-        self.prior_cwnd = if self.recovery != Recovery::None || self.state == State::ProbeRtt {
-            self.prior_cwnd.max(self.cwnd)
-        } else {
-            self.cwnd
-        };
-    }
-
-    fn restore_cwnd(&mut self) {
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        self.window.save(self.recovery != Recovery::None || self.state == State::ProbeRtt);
     }
 
     /// Section 4.2.3.
     fn set_cwnd(&mut self, sample: &AckSample) {
-        let target = self.inflight(self.cwnd_gain);
+        let target = self.inflight(self.gains().1);
         let delivered = sample.delivered as f64;
         if self.recovery != Recovery::None && sample.lost > 0 {
-            self.cwnd = (self.cwnd - sample.lost as f64).max(self.mss);
+            self.window.shrink(sample.lost);
         }
         if self.recovery == Recovery::Conserving {
-            self.cwnd = self.cwnd.max(self.pipe.bytes() as f64 + delivered);
+            self.window.at_least(self.deliveries.in_flight() as f64 + delivered);
         } else {
-            if self.full_pipe.reached {
-                self.cwnd = (self.cwnd + delivered).min(target);
-            } else if self.cwnd < target || (self.delivered as f64) < self.initial_cwnd {
-                self.cwnd += delivered;
-            }
-            self.cwnd = self.cwnd.max(MIN_PIPE_CWND * self.mss);
+            let (full, total) = (self.full_pipe.is_reached(), self.deliveries.total());
+            self.window.grow(delivered, target, full, total);
+            self.window.at_least(self.min_pipe());
         }
         if self.state == State::ProbeRtt {
-            self.cwnd = self.cwnd.min(MIN_PIPE_CWND * self.mss);
-        }
-    }
-
-    fn leave_timeout(&mut self, acked: u64) {
-        if let Recovery::TimedOut(left) = &mut self.recovery {
-            *left = left.saturating_sub(acked);
-            if *left == 0 {
-                self.recovery = Recovery::None;
-                self.restore_cwnd();
-            }
+            self.window.at_most(self.min_pipe());
         }
     }
 }
 
 impl CongestionControl for BbrV1 {
     fn on_sent(&mut self, _now: Time, sample: &SentSample) {
-        // Nothing was on the way: the application had nothing to send (section 4.3.4.4).
-        let is_restart = sample.in_flight <= u64::from(sample.bytes) && !sample.retransmission;
-        if is_restart && self.delivered > 0 {
-            self.idle_restart = true;
-            if self.state == State::ProbeBw {
-                self.pacing.set(self.bandwidth(), self.full_pipe.reached);
-            }
+        // Section 4.3.4.4.
+        if self.deliveries.on_sent(sample) && self.state == State::ProbeBw {
+            self.pacing.set(self.bandwidth(), self.full_pipe.is_reached());
         }
-        self.pipe.on_sent(sample);
     }
 
     fn on_ack(&mut self, now: Time, sample: &AckSample) {
-        let prior_in_flight = self.pipe.bytes();
-        self.pipe.on_ack(sample);
-        self.delivered = self.delivered.saturating_add(sample.delivered);
+        let prior_in_flight = self.deliveries.in_flight();
+        self.deliveries.on_ack(sample);
         if let Some(srtt) = sample.srtt {
-            self.pacing.on_rtt(srtt, self.initial_cwnd, HIGH_GAIN);
+            self.pacing.on_rtt(srtt, self.window.initial(), HIGH_GAIN);
         }
-        self.leave_timeout(sample.acked);
+        if self.recovery.leave_timeout(sample.acked) {
+            self.window.restore();
+        }
         if let Some(rate) = &sample.rate {
-            self.delivered = rate.total_delivered;
-            let limited = rate.app_limited || self.self_limited.covers(rate.prior_delivered);
+            let limited = self.deliveries.on_rate(rate);
             self.update_bandwidth(rate, limited);
-            if self.recovery == Recovery::Conserving && self.rounds.started {
+            if self.recovery == Recovery::Conserving && self.deliveries.is_round_start() {
                 self.recovery = Recovery::Fast;
             }
             self.check_cycle(now, sample.lost, prior_in_flight);
             self.check_pipe(now, limited);
         }
         self.update_rtt(now, sample);
-        self.pacing.set(self.pacing_gain * self.bandwidth(), self.full_pipe.reached);
+        self.pacing.set(self.gains().0 * self.bandwidth(), self.full_pipe.is_reached());
         self.set_cwnd(sample);
     }
 
     fn on_loss(&mut self, _now: Time, _sample: &LossSample) {
         self.save_cwnd();
         self.recovery = Recovery::Conserving;
-        self.rounds.restart(self.delivered);
-        self.cwnd = self.cwnd.min(self.pipe.bytes() as f64 + self.mss).max(self.mss);
+        self.deliveries.start_round();
+        self.window.conserve(self.deliveries.in_flight());
     }
 
     fn on_recovered(&mut self, _now: Time) {
         self.recovery = Recovery::None;
-        self.restore_cwnd();
+        self.window.restore();
     }
 
     fn on_ecn(&mut self, _now: Time, _sample: &EcnSample) {}
 
     fn on_rto(&mut self, _now: Time, sample: &RtoSample) {
         self.save_cwnd();
-        self.pipe.on_rto(sample);
+        self.deliveries.on_rto(sample);
         self.recovery = Recovery::TimedOut(sample.in_flight);
-        self.cwnd = self.mss;
+        self.window.collapse();
     }
 
     fn wants_rate(&self) -> bool {
@@ -356,18 +354,15 @@ impl CongestionControl for BbrV1 {
     }
 
     fn cwnd(&self) -> u64 {
-        self.cwnd as u64
+        self.window.bytes() as u64
     }
 
     fn pacing_rate(&self) -> Option<BitRate> {
         self.pacing.bit_rate()
     }
 
-    /// BBR has no ssthresh: arbitrarily high in Startup, then the window.
     fn snapshot(&self) -> Snapshot {
-        let ssthresh =
-            if self.full_pipe.reached { self.cwnd.max(2.0 * self.mss) } else { f64::MAX };
-        Snapshot { cwnd: self.cwnd(), ssthresh: ssthresh as u64 }
+        self.window.snapshot(self.full_pipe.is_reached())
     }
 }
 
@@ -381,8 +376,6 @@ const PROBE_BW_CWND_GAIN: f64 = 2.0;
 const BTL_BW_FILTER_ROUNDS: usize = 10;
 /// Section 4.1.2.3.
 const MIN_RTT_FILTER: Span = Span::from_secs(10);
-/// Section 4.3.5.
-const PROBE_RTT_DURATION: Span = Span::from_millis(200);
 /// Segments (section 4.2.3.3).
 const MIN_PIPE_CWND: f64 = 4.0;
 

@@ -1,44 +1,41 @@
 //! BBR version 1 over one bottleneck.
 
-use super::super::testbed::{MSS, Path, start};
+use super::super::super::testbed::{MSS, Path, start};
 use super::*;
 
 #[test]
 fn startup_finds_the_bandwidth_and_drain_empties_the_queue() {
-    let mut path = Path::new(20, 40, 400_000, 0.0);
-    let mut bbr = BbrV1::new(&start());
-    let mut states = vec![bbr.state()];
-    path.run(&mut bbr, 2.0, |_, bbr| {
+    let mut path = Path::new(BbrV1::new(&start()), 20, 40, 400_000, 0.0);
+    let mut states = vec![path.control().state()];
+    path.run(2.0, |_, bbr| {
         if states.last() != Some(&bbr.state()) {
             states.push(bbr.state());
         }
     });
     assert_eq!(states, [State::Startup, State::Drain, State::ProbeBw]);
-    let bandwidth = bbr.bandwidth() * 8.0 / 20e6;
+    let bandwidth = path.control().bandwidth() * 8.0 / 20e6;
     assert!((0.99..1.05).contains(&bandwidth), "{bandwidth} of the bottleneck");
     // The first segment's own serialisation of 0.4 ms is part of the least round trip.
-    assert_eq!(bbr.min_rtt(), Some(Span::from_micros(40_400)));
+    assert_eq!(path.control().min_rtt(), Some(Span::from_micros(40_400)));
 }
 
 #[test]
 fn it_fills_the_path_with_a_queue_of_under_a_bdp() {
-    let mut path = Path::new(20, 40, 400_000, 0.0);
-    let mut bbr = BbrV1::new(&start());
-    path.run(&mut bbr, 2.0, |_, _| {});
-    let outcome = path.run(&mut bbr, 20.0, |_, _| {});
+    let mut path = Path::new(BbrV1::new(&start()), 20, 40, 400_000, 0.0);
+    path.run(2.0, |_, _| {});
+    let outcome = path.run(20.0, |_, _| {});
     assert!(outcome.utilisation > 0.95, "{outcome:?}");
     assert!(outcome.queue_mean < 0.5 * path.bdp(), "{outcome:?}");
 }
 
 #[test]
 fn the_cycle_has_eight_gains_of_a_round_trip_each() {
-    let mut path = Path::new(20, 40, 400_000, 0.0);
-    let mut bbr = BbrV1::new(&start());
-    path.run(&mut bbr, 2.0, |_, _| {});
+    let mut path = Path::new(BbrV1::new(&start()), 20, 40, 400_000, 0.0);
+    path.run(2.0, |_, _| {});
     let mut phases: Vec<(Time, f64)> = Vec::new();
-    path.run(&mut bbr, 3.0, |now, bbr| {
-        if phases.last().is_none_or(|&(_, gain)| gain.to_bits() != bbr.pacing_gain.to_bits()) {
-            phases.push((now, bbr.pacing_gain));
+    path.run(3.0, |now, bbr| {
+        if phases.last().is_none_or(|&(_, gain)| gain.to_bits() != bbr.gains().0.to_bits()) {
+            phases.push((now, bbr.gains().0));
         }
     });
     let cycles: Vec<f64> = phases
@@ -52,10 +49,9 @@ fn the_cycle_has_eight_gains_of_a_round_trip_each() {
 
 #[test]
 fn after_ten_seconds_it_looks_for_the_least_round_trip_for_200_ms() {
-    let mut path = Path::new(20, 40, 400_000, 0.0);
-    let mut bbr = BbrV1::new(&start());
+    let mut path = Path::new(BbrV1::new(&start()), 20, 40, 400_000, 0.0);
     let (mut entered, mut left, mut least) = (None, None, u64::MAX);
-    path.run(&mut bbr, 14.0, |now, bbr| {
+    path.run(14.0, |now, bbr| {
         if bbr.state() == State::ProbeRtt {
             entered.get_or_insert(now);
             least = least.min(bbr.cwnd());
@@ -71,21 +67,19 @@ fn after_ten_seconds_it_looks_for_the_least_round_trip_for_200_ms() {
 
 #[test]
 fn random_loss_of_five_percent_costs_little_more_than_what_is_lost() {
-    let mut path = Path::new(20, 40, 400_000, 0.05);
-    let mut bbr = BbrV1::new(&start());
-    path.run(&mut bbr, 2.0, |_, _| {});
-    let outcome = path.run(&mut bbr, 20.0, |_, _| {});
+    let mut path = Path::new(BbrV1::new(&start()), 20, 40, 400_000, 0.05);
+    path.run(2.0, |_, _| {});
+    let outcome = path.run(20.0, |_, _| {});
     assert!(outcome.utilisation > 0.85, "{outcome:?}");
     assert!((outcome.lost - 0.05).abs() < 0.01, "{outcome:?}");
 }
 
 #[test]
 fn a_timeout_leaves_one_segment_and_the_model() {
-    let mut path = Path::new(20, 40, 400_000, 0.0);
-    let mut bbr = BbrV1::new(&start());
-    path.run(&mut bbr, 2.0, |_, _| {});
-    let bandwidth = bbr.bandwidth();
-    bbr.on_rto(path.now, &RtoSample { in_flight: 100_000, ..RtoSample::default() });
-    assert_eq!(bbr.cwnd(), u64::from(MSS));
-    assert_eq!(bbr.bandwidth().to_bits(), bandwidth.to_bits());
+    let mut path = Path::new(BbrV1::new(&start()), 20, 40, 400_000, 0.0);
+    path.run(2.0, |_, _| {});
+    let bandwidth = path.control().bandwidth();
+    path.sender.time_out();
+    assert_eq!(path.control().cwnd(), u64::from(MSS));
+    assert_eq!(path.control().bandwidth().to_bits(), bandwidth.to_bits());
 }

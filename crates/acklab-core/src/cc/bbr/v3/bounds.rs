@@ -5,19 +5,19 @@ use super::state::Delivery;
 /// Bounds learnt from loss, and the signals that they are learnt from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    pub(super) inflight_longterm: f64,
-    pub(super) inflight_shortterm: f64,
-    pub(super) bw_shortterm: f64,
+    inflight_longterm: f64,
+    inflight_shortterm: f64,
+    bw_shortterm: f64,
     /// The largest of the last round.
     bw_latest: f64,
-    pub(super) inflight_latest: f64,
+    inflight_latest: f64,
     loss_in_round: bool,
     loss_round_delivered: u64,
     loss_round_started: bool,
     /// ACKs of this round that revealed losses.
     loss_events: u32,
     /// The round in which fast recovery began.
-    pub(super) recovery_round: u64,
+    recovery_round: u64,
 }
 
 impl Default for Bounds {
@@ -38,6 +38,27 @@ impl Default for Bounds {
 }
 
 impl Bounds {
+    /// What was on the way when a probe lost too much, or no bound.
+    pub(super) const fn longterm(&self) -> f64 {
+        self.inflight_longterm
+    }
+
+    /// What is delivered while losses go on, or no bound.
+    pub(super) const fn shortterm(&self) -> f64 {
+        self.inflight_shortterm
+    }
+
+    /// The same of the bandwidth.
+    pub(super) const fn bandwidth(&self) -> f64 {
+        self.bw_shortterm
+    }
+
+    /// Fast recovery begins in that round, when so many bytes were delivered.
+    pub(super) fn on_recovery(&mut self, round: u64, delivered: u64) {
+        self.note_loss(delivered);
+        self.recovery_round = round;
+    }
+
     pub(super) fn reset_congestion_signals(&mut self) {
         self.loss_in_round = false;
         self.bw_latest = 0.0;
@@ -95,6 +116,25 @@ impl Bounds {
             self.inflight_shortterm = self.inflight_latest.max(BETA * inflight);
         }
         self.loss_in_round = false;
+    }
+
+    /// The long-term bound where Startup ends with losses at a bandwidth-delay product of `bdp`.
+    pub(super) fn bound_startup(&mut self, bdp: f64) {
+        self.inflight_longterm = bdp.max(self.inflight_latest);
+    }
+
+    /// So much on the way lost little; whether there is a long-term bound, which it may raise.
+    pub(super) fn raise_to(&mut self, safe: f64) -> bool {
+        let bounded = self.inflight_longterm.is_finite();
+        if bounded {
+            self.inflight_longterm = self.inflight_longterm.max(safe);
+        }
+        bounded
+    }
+
+    /// A probe goes so much further.
+    pub(super) fn raise_by(&mut self, bytes: f64) {
+        self.inflight_longterm += bytes;
     }
 
     /// The long-term bound after a probe lost too much with `in_flight` on the way.

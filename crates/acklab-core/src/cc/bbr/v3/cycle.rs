@@ -1,7 +1,7 @@
 //! The state machine: Startup, Drain, the cycle of ProbeBW, ProbeRTT (draft-ietf-ccwg-bbr-06 section 5.3).
 
+use super::super::probe_rtt::Step;
 use super::BbrV3;
-use super::probe_rtt::Step;
 use super::probing::AckPhase;
 use super::state::{Delivery, PROBE_RTT_CWND_GAIN, State};
 use crate::time::{Span, Time};
@@ -12,23 +12,23 @@ impl BbrV3 {
         if self.state != State::Startup {
             return;
         }
-        if !self.full_pipe.reached
-            && self.in_fast_recovery
-            && self.bounds.is_startup_loss_high(self.rounds.count, delivery)
+        if !self.full_pipe.is_reached()
+            && self.recovery.is_fast()
+            && self.bounds.is_startup_loss_high(self.deliveries.round(), delivery)
         {
-            self.full_pipe.reached = true;
-            self.bounds.inflight_longterm = self.bdp(self.bw).max(self.bounds.inflight_latest);
+            self.full_pipe.reach();
+            self.bounds.bound_startup(self.bdp(self.bandwidth.now));
         }
-        if self.full_pipe.reached {
+        if self.full_pipe.is_reached() {
             self.state = State::Drain;
-            self.drain_start_round = self.rounds.count;
+            self.drain_start_round = self.deliveries.round();
         }
     }
 
     /// CheckDrainDone (section 5.3.2).
     pub(super) fn check_drain_done(&mut self, now: Time) {
-        let drained = self.pipe.bytes() as f64 <= self.inflight(self.bw)
-            || self.rounds.count > self.drain_start_round + DRAIN_ROUNDS;
+        let drained = self.deliveries.in_flight() as f64 <= self.inflight(self.bandwidth.now)
+            || self.deliveries.round() > self.drain_start_round + DRAIN_ROUNDS;
         if self.state == State::Drain && drained {
             self.start_down(now);
         }
@@ -42,7 +42,7 @@ impl BbrV3 {
         self.probing.wait = Span::from_secs_f64(2.0 + self.rng.uniform());
         self.probing.cycle_stamp = now;
         self.probing.ack_phase = AckPhase::Stopping;
-        self.start_round();
+        self.deliveries.start_round();
         self.state = State::Down;
     }
 
@@ -52,13 +52,13 @@ impl BbrV3 {
         self.probing.up_acked = 0.0;
         self.probing.prev_precautionary = false;
         self.probing.ack_phase = AckPhase::Refilling;
-        self.start_round();
+        self.deliveries.start_round();
         self.state = State::Refill;
     }
 
     fn start_up(&mut self, delivery: &Delivery) {
         self.probing.ack_phase = AckPhase::Starting;
-        self.start_round();
+        self.deliveries.start_round();
         self.full_pipe.search(delivery.rate);
         self.state = State::Up;
         self.raise_slope();
@@ -66,7 +66,7 @@ impl BbrV3 {
 
     /// UpdateProbeBWCyclePhase (section 5.3.3.9).
     pub(super) fn update_cycle(&mut self, now: Time, delivery: &Delivery) {
-        if !self.full_pipe.reached || self.adapt_long_term(delivery) {
+        if !self.full_pipe.is_reached() || self.adapt_long_term(delivery) {
             return;
         }
         let state = self.state;
@@ -74,7 +74,7 @@ impl BbrV3 {
             State::Down | State::Cruise if self.is_time_to_probe(now) => self.start_refill(),
             State::Down if self.is_time_to_cruise() => self.state = State::Cruise,
             // One round of refilling.
-            State::Refill if self.rounds.started => {
+            State::Refill if self.deliveries.is_round_start() => {
                 self.probing.is_sample = true;
                 self.start_up(delivery);
             }
@@ -88,33 +88,33 @@ impl BbrV3 {
 
     /// IsTimeToProbeBW (section 5.3.3.8.3): two to three seconds, or as many rounds as Reno would need.
     fn is_time_to_probe(&self, now: Time) -> bool {
-        let reno_rounds = (self.target_inflight() / self.mss).min(RENO_ROUNDS_MAX);
+        let reno_rounds = (self.target_inflight() / self.window.mss()).min(RENO_ROUNDS_MAX);
         now > self.probing.cycle_stamp + self.probing.wait
             || self.probing.rounds_since_probe_up as f64 >= reno_rounds
     }
 
     fn is_time_to_cruise(&self) -> bool {
-        let inflight = self.pipe.bytes() as f64;
+        let inflight = self.deliveries.in_flight() as f64;
         inflight <= self.inflight_with_headroom() && inflight <= self.inflight(self.max_bandwidth())
     }
 
     fn is_time_to_go_down(&mut self, delivery: &Delivery) -> bool {
-        let bound = self.bounds.inflight_longterm;
-        if self.probing.prev_too_high && self.pipe.bytes() as f64 >= bound {
+        let bound = self.bounds.longterm();
+        if self.probing.prev_too_high && self.deliveries.in_flight() as f64 >= bound {
             self.probing.prev_precautionary = true;
             return true;
         }
-        if delivery.cwnd_limited && self.cwnd >= bound {
+        if delivery.cwnd_limited && self.window.bytes() >= bound {
             // The bound, not the path, limits the bandwidth.
             self.full_pipe.search(delivery.rate);
             return false;
         }
-        self.full_pipe.now
+        self.full_pipe.is_full()
     }
 
     /// AdaptLongTermModel (section 5.3.3.9): true where it decided about the state.
     fn adapt_long_term(&mut self, delivery: &Delivery) -> bool {
-        let round = self.rounds.started;
+        let round = self.deliveries.is_round_start();
         if self.probing.ack_phase == AckPhase::Starting && round {
             self.probing.ack_phase = AckPhase::Feedback;
         }
@@ -123,20 +123,17 @@ impl BbrV3 {
             self.probing.ack_phase = AckPhase::Init;
             let in_cycle = self.state.is_probe_bw();
             if in_cycle && !delivery.app_limited {
-                self.cycle_count += 1;
-                self.max_bw.advance(self.cycle_count);
+                self.bandwidth.end_cycle();
             }
             if in_cycle && self.probing.prev_precautionary && !self.probing.prev_too_high {
                 self.start_refill();
                 return true;
             }
         }
-        if !delivery.is_inflight_too_high() && self.bounds.inflight_longterm.is_finite() {
-            let safe = delivery.sample.tx_in_flight as f64;
-            self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(safe);
-            if self.state == State::Up {
-                self.probe_upward(delivery);
-            }
+        let safe = delivery.sample.tx_in_flight as f64;
+        let probes = !delivery.is_inflight_too_high() && self.bounds.raise_to(safe);
+        if probes && self.state == State::Up {
+            self.probe_upward(delivery);
         }
         false
     }
@@ -145,12 +142,12 @@ impl BbrV3 {
     fn raise_slope(&mut self) {
         let growth = f64::from(1_u32 << self.probing.up_rounds);
         self.probing.up_rounds = (self.probing.up_rounds + 1).min(30);
-        self.probing.up_acked_per_increment = (self.cwnd / growth).max(self.mss);
+        self.probing.up_acked_per_increment = (self.window.bytes() / growth).max(self.window.mss());
     }
 
     /// ProbeInflightLongtermUpward.
     fn probe_upward(&mut self, delivery: &Delivery) {
-        if !delivery.cwnd_limited || self.cwnd < self.bounds.inflight_longterm {
+        if !delivery.cwnd_limited || self.window.bytes() < self.bounds.longterm() {
             return;
         }
         let per_increment = self.probing.up_acked_per_increment;
@@ -158,38 +155,41 @@ impl BbrV3 {
         if self.probing.up_acked >= per_increment {
             let steps = (self.probing.up_acked / per_increment).floor();
             self.probing.up_acked -= steps * per_increment;
-            self.bounds.inflight_longterm += steps * self.mss;
+            self.bounds.raise_by(steps * self.window.mss());
         }
-        if self.rounds.started {
+        if self.deliveries.is_round_start() {
             self.raise_slope();
         }
     }
 
     /// CheckProbeRTT.
     pub(super) fn check_probe_rtt(&mut self, now: Time, delivered: u64) {
-        if self.state != State::ProbeRtt && self.round_trip.is_expired() && !self.idle_restart {
+        if self.state != State::ProbeRtt
+            && self.round_trip.is_expired()
+            && !self.deliveries.is_restarting()
+        {
             self.state = State::ProbeRtt;
             self.save_cwnd();
             self.round_trip.begin();
             self.probing.ack_phase = AckPhase::Stopping;
-            self.start_round();
+            self.deliveries.start_round();
         }
         if self.state == State::ProbeRtt {
             self.handle_probe_rtt(now);
         }
         if delivered > 0 {
-            self.idle_restart = false;
+            self.deliveries.end_restart();
         }
     }
 
     fn handle_probe_rtt(&mut self, now: Time) {
-        self.self_limited.mark(self.delivered, self.pipe.bytes());
-        let is_little = self.pipe.bytes() as f64 <= self.probe_rtt_cwnd();
-        match self.round_trip.step(now, is_little, self.rounds.started) {
+        self.deliveries.limit();
+        let is_little = self.deliveries.in_flight() as f64 <= self.probe_rtt_cwnd();
+        match self.round_trip.step(now, is_little, self.deliveries.is_round_start()) {
             Step::Waits => {}
-            Step::Begun => self.start_round(),
+            Step::Begun => self.deliveries.start_round(),
             Step::Done => {
-                self.restore_cwnd();
+                self.window.restore();
                 self.leave_probe_rtt(now);
             }
         }
@@ -198,7 +198,7 @@ impl BbrV3 {
     /// ExitProbeRTT: little is on the way, so that DOWN is over at once.
     fn leave_probe_rtt(&mut self, now: Time) {
         self.bounds.reset_short_term();
-        if self.full_pipe.reached {
+        if self.full_pipe.is_reached() {
             self.start_down(now);
             self.state = State::Cruise;
         } else {
@@ -208,7 +208,7 @@ impl BbrV3 {
 
     /// ProbeRTTCwnd (section 5.6.4.5).
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
-        (PROBE_RTT_CWND_GAIN * self.bdp(self.bw)).max(self.min_pipe())
+        (PROBE_RTT_CWND_GAIN * self.bdp(self.bandwidth.now)).max(self.min_pipe())
     }
 }
 

@@ -27,12 +27,12 @@ mod state;
 use super::super::{
     AckSample, CongestionControl, EcnSample, LossSample, RtoSample, SentSample, Snapshot, Start,
 };
+use super::deliveries::Deliveries;
+use super::delivery_rate;
 use super::filter::WindowedMax;
 use super::full_pipe::FullPipe;
 use super::pacing::Pacing;
-use super::pipe::Pipe;
-use super::rounds::PacketRounds;
-use super::{SelfLimited, delivery_rate};
+use super::window::Window;
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
@@ -46,31 +46,64 @@ pub use state::State;
 /// BBR version 3's sender.
 #[derive(Clone, Debug)]
 pub struct BbrV3 {
-    mss: f64,
-    initial_cwnd: f64,
-    cwnd: f64,
-    prior_cwnd: f64,
     state: State,
+    window: Window,
     pacing: Pacing,
-    pipe: Pipe,
-    rounds: PacketRounds,
+    deliveries: Deliveries,
     full_pipe: FullPipe,
-    max_bw: WindowedMax<MAX_BW_FILTER_CYCLES>,
-    cycle_count: u64,
-    /// The bandwidth in use: the largest, or the short-term bound.
-    bw: f64,
+    bandwidth: Bandwidth,
     bounds: Bounds,
     probing: Probing,
     round_trip: RoundTrip,
     aggregation: Aggregation,
-    self_limited: SelfLimited,
     drain_start_round: u64,
-    in_fast_recovery: bool,
+    recovery: Recovery,
+    rng: Rng,
+}
+
+/// The largest delivery rate of two cycles (section 5.5.5).
+#[derive(Clone, Copy, Debug, Default)]
+struct Bandwidth {
+    max: WindowedMax<MAX_BW_FILTER_CYCLES>,
+    cycles: u64,
+    /// The one in use: the largest, or the short-term bound.
+    now: f64,
+}
+
+impl Bandwidth {
+    fn record(&mut self, rate: f64) {
+        self.max.record(self.cycles, rate);
+    }
+
+    fn end_cycle(&mut self) {
+        self.cycles += 1;
+        self.max.advance(self.cycles);
+    }
+}
+
+/// Loss recovery.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recovery {
+    fast: bool,
     /// After a time-out: still to be acknowledged, bytes.
     timed_out: u64,
-    idle_restart: bool,
-    delivered: u64,
-    rng: Rng,
+}
+
+impl Recovery {
+    const fn is_fast(self) -> bool {
+        self.fast
+    }
+
+    const fn is_any(self) -> bool {
+        self.fast || self.timed_out > 0
+    }
+
+    /// So much was acknowledged: whether everything that was on the way at the time-out is now.
+    const fn leave_timeout(&mut self, acked: u64) -> bool {
+        let before = self.timed_out;
+        self.timed_out = before.saturating_sub(acked);
+        before > 0 && self.timed_out == 0
+    }
 }
 
 /// How much arrives at once beyond the bandwidth (section 5.5.9).
@@ -84,31 +117,20 @@ struct Aggregation {
 impl BbrV3 {
     /// A fresh connection (section 5.2.1).
     pub fn new(start: &Start) -> Self {
-        let mss = f64::from(start.mss.max(1));
-        let initial_cwnd = (start.initial_window as f64).max(mss);
+        let window = Window::new(start);
         Self {
-            mss,
-            initial_cwnd,
-            cwnd: initial_cwnd,
-            prior_cwnd: 0.0,
             state: State::Startup,
-            pacing: Pacing::new(initial_cwnd, State::Startup.gains().0, mss),
-            pipe: Pipe::default(),
-            rounds: PacketRounds::default(),
+            pacing: Pacing::new(window.initial(), State::Startup.gains().0, window.mss()),
+            window,
+            deliveries: Deliveries::default(),
             full_pipe: FullPipe::default(),
-            max_bw: WindowedMax::default(),
-            cycle_count: 0,
-            bw: 0.0,
+            bandwidth: Bandwidth::default(),
             bounds: Bounds::default(),
             probing: Probing::default(),
             round_trip: RoundTrip::default(),
             aggregation: Aggregation::default(),
-            self_limited: SelfLimited::default(),
             drain_start_round: 0,
-            in_fast_recovery: false,
-            timed_out: 0,
-            idle_restart: false,
-            delivered: 0,
+            recovery: Recovery::default(),
             rng: Rng::named(start.seed, "bbr/v3"),
         }
     }
@@ -120,33 +142,34 @@ impl BbrV3 {
 
     /// The largest bandwidth of two cycles, bytes per second.
     pub fn max_bandwidth(&self) -> f64 {
-        self.max_bw.max()
+        self.bandwidth.max.max()
     }
 
     /// Estimated round trip without queues.
     pub const fn min_rtt(&self) -> Option<Span> {
-        self.round_trip.min
+        self.round_trip.min()
     }
 
     /// Bytes on the way beyond which probes lost too much.
     pub fn inflight_longterm(&self) -> Option<u64> {
-        let bound = self.bounds.inflight_longterm;
+        let bound = self.bounds.longterm();
         bound.is_finite().then_some(bound as u64)
     }
 
     /// BDPMultiple with that bandwidth (section 5.6.4.2).
     fn bdp(&self, bw: f64) -> f64 {
-        match self.round_trip.min {
+        match self.round_trip.min() {
             Some(min_rtt) => bw * min_rtt.as_secs_f64(),
-            None => self.initial_cwnd,
+            None => self.window.initial(),
         }
     }
 
     /// QuantizationBudget (section 5.6.4.2), with the offload budget of TCP (5.5.8.1).
     fn quantized(&self, inflight: f64) -> f64 {
-        let quantum = (self.pacing.bytes_per_second() * 1e-3).min(64e3).max(2.0 * self.mss);
+        let quantum =
+            (self.pacing.bytes_per_second() * 1e-3).min(64e3).max(2.0 * self.window.mss());
         let floor = (3.0 * quantum).max(self.min_pipe());
-        let extra = if self.state == State::Up { 2.0 * self.mss } else { 0.0 };
+        let extra = if self.state == State::Up { 2.0 * self.window.mss() } else { 0.0 };
         inflight.max(floor) + extra
     }
 
@@ -157,15 +180,11 @@ impl BbrV3 {
 
     /// TargetInflight (section 5.3.3.8.3).
     fn target_inflight(&self) -> f64 {
-        self.bdp(self.bw).min(self.cwnd)
+        self.bdp(self.bandwidth.now).min(self.window.bytes())
     }
 
     fn min_pipe(&self) -> f64 {
-        MIN_PIPE_CWND * self.mss
-    }
-
-    fn start_round(&mut self) {
-        self.rounds.restart(self.delivered);
+        MIN_PIPE_CWND * self.window.mss()
     }
 
     /// UpdateModelAndState (section 5.2.3).
@@ -173,9 +192,9 @@ impl BbrV3 {
         self.bounds.update_latest(delivery);
         self.update_max_bw(delivery);
         let (probing, max_bw) = (self.state.is_probing(), self.max_bandwidth());
-        self.bounds.adapt_short_term(probing, max_bw, self.cwnd);
+        self.bounds.adapt_short_term(probing, max_bw, self.window.bytes());
         self.update_aggregation(now, delivery);
-        if self.rounds.started && !delivery.app_limited {
+        if self.deliveries.is_round_start() && !delivery.app_limited {
             self.full_pipe.on_round(delivery.rate);
         }
         self.check_startup_done(delivery);
@@ -184,79 +203,76 @@ impl BbrV3 {
         self.round_trip.update(now, ack.rtt);
         self.check_probe_rtt(now, ack.delivered);
         self.bounds.advance_latest(delivery);
-        self.bw = self.max_bandwidth().min(self.bounds.bw_shortterm);
+        self.bandwidth.now = self.max_bandwidth().min(self.bounds.bandwidth());
     }
 
     /// UpdateMaxBw (section 5.5.5).
     fn update_max_bw(&mut self, delivery: &Delivery) {
-        if self.rounds.on_ack(&delivery.sample) {
+        if self.deliveries.update_round(&delivery.sample) {
             self.probing.rounds_since_probe_up += 1;
         }
         if delivery.rate >= self.max_bandwidth() || !delivery.app_limited {
-            self.max_bw.record(self.cycle_count, delivery.rate);
+            self.bandwidth.record(delivery.rate);
         }
     }
 
     /// UpdateACKAggregation (section 5.5.9).
     fn update_aggregation(&mut self, now: Time, delivery: &Delivery) {
         let aggregation = &mut self.aggregation;
-        let mut expected = self.bw * now.since(aggregation.since).as_secs_f64();
+        let mut expected = self.bandwidth.now * now.since(aggregation.since).as_secs_f64();
         if aggregation.delivered <= expected {
             aggregation.delivered = 0.0;
             aggregation.since = now;
             expected = 0.0;
         }
         aggregation.delivered += delivery.acked;
-        let extra = (aggregation.delivered - expected).min(self.cwnd);
-        aggregation.extra.record(self.rounds.count, extra);
+        let extra = (aggregation.delivered - expected).min(self.window.bytes());
+        aggregation.extra.record(self.deliveries.round(), extra);
     }
 
     /// In Startup one round is remembered, then ten.
     fn extra_acked(&self) -> f64 {
         let extra = &self.aggregation.extra;
-        if self.full_pipe.reached { extra.max() } else { extra.newest() }
+        if self.full_pipe.is_reached() { extra.max() } else { extra.newest() }
     }
 
     /// SetPacingRateWithGain (section 5.6.2).
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = gain * self.bw * (100.0 - PACING_MARGIN_PERCENT) / 100.0;
-        self.pacing.set(rate, self.full_pipe.reached);
+        let rate = gain * self.bandwidth.now * (100.0 - PACING_MARGIN_PERCENT) / 100.0;
+        self.pacing.set(rate, self.full_pipe.is_reached());
     }
 
     /// SetCwnd (section 5.6.4.6).
     fn set_cwnd(&mut self, acked: f64) {
-        let cap = self.state.gains().1 * self.bdp(self.bw) + self.extra_acked();
+        let cap = self.state.gains().1 * self.bdp(self.bandwidth.now) + self.extra_acked();
         let max_inflight = self.quantized(cap);
-        if self.full_pipe.reached {
-            self.cwnd = (self.cwnd + acked).min(max_inflight);
-        } else if self.cwnd < max_inflight || (self.delivered as f64) < self.initial_cwnd {
-            self.cwnd += acked;
-        }
-        self.cwnd = self.cwnd.max(self.min_pipe());
+        let (full, total) = (self.full_pipe.is_reached(), self.deliveries.total());
+        self.window.grow(acked, max_inflight, full, total);
+        self.window.at_least(self.min_pipe());
         if self.state == State::ProbeRtt {
-            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+            self.window.at_most(self.probe_rtt_cwnd());
         }
-        self.cwnd = self.cwnd.min(self.volume_cap());
+        self.window.at_most(self.volume_cap());
     }
 
     /// BoundCwndForModel (section 5.6.4.7).
     fn volume_cap(&self) -> f64 {
         let cap = match self.state {
-            State::Down | State::Refill | State::Up => self.bounds.inflight_longterm,
+            State::Down | State::Refill | State::Up => self.bounds.longterm(),
             State::ProbeRtt | State::Cruise => self.inflight_with_headroom(),
             State::Startup | State::Drain => f64::INFINITY,
         };
-        cap.min(self.bounds.inflight_shortterm).max(self.min_pipe())
+        cap.min(self.bounds.shortterm()).max(self.min_pipe())
     }
 
     /// InflightWithHeadroom (section 5.3.3.9).
     fn inflight_with_headroom(&self) -> f64 {
-        self.bounds.inflight_with_headroom(self.mss, self.min_pipe())
+        self.bounds.inflight_with_headroom(self.window.mss(), self.min_pipe())
     }
 
     /// HandleLostPacket, for all that an ACK revealed.
     fn handle_loss(&mut self, now: Time, delivery: &Delivery) {
-        self.bounds.note_loss(self.delivered);
+        self.bounds.note_loss(self.deliveries.total());
         self.bounds.count_event();
         if self.probing.is_sample && delivery.is_inflight_too_high() {
             let in_flight = delivery.sample.tx_in_flight as f64;
@@ -266,9 +282,9 @@ impl BbrV3 {
 
     /// A mark: as a loss above the threshold.
     fn handle_mark(&mut self, now: Time) {
-        self.bounds.note_loss(self.delivered);
+        self.bounds.note_loss(self.deliveries.total());
         if self.probing.is_sample {
-            self.handle_inflight_too_high(now, self.pipe.bytes() as f64, false);
+            self.handle_inflight_too_high(now, self.deliveries.in_flight() as f64, false);
         }
     }
 
@@ -283,61 +299,35 @@ impl BbrV3 {
         }
     }
 
-    const fn is_recovering(&self) -> bool {
-        self.in_fast_recovery || self.timed_out > 0
-    }
-
-    /// SaveCwnd and RestoreCwnd (section 5.6.4.4).
     fn save_cwnd(&mut self) {
-        self.prior_cwnd = if self.is_recovering() || self.state == State::ProbeRtt {
-            self.prior_cwnd.max(self.cwnd)
-        } else {
-            self.cwnd
-        };
-    }
-
-    fn restore_cwnd(&mut self) {
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
-    }
-
-    /// Everything that was on the way at the time-out is acknowledged.
-    fn leave_timeout(&mut self, acked: u64) {
-        if self.timed_out > 0 {
-            self.timed_out = self.timed_out.saturating_sub(acked);
-            if self.timed_out == 0 {
-                self.restore_cwnd();
-            }
-        }
+        self.window.save(self.recovery.is_any() || self.state == State::ProbeRtt);
     }
 }
 
 impl CongestionControl for BbrV3 {
     /// HandleRestartFromIdle (section 5.4.1).
     fn on_sent(&mut self, now: Time, sample: &SentSample) {
-        let is_restart = sample.in_flight <= u64::from(sample.bytes) && !sample.retransmission;
-        if is_restart && self.delivered > 0 {
-            self.idle_restart = true;
+        if self.deliveries.on_sent(sample) {
             self.aggregation.since = now;
             if self.state.is_probe_bw() {
                 self.set_pacing_rate(1.0);
             }
         }
-        self.pipe.on_sent(sample);
     }
 
     fn on_ack(&mut self, now: Time, sample: &AckSample) {
-        self.pipe.on_ack(sample);
-        self.delivered = self.delivered.saturating_add(sample.delivered);
+        self.deliveries.on_ack(sample);
         if let Some(srtt) = sample.srtt {
-            self.pacing.on_rtt(srtt, self.initial_cwnd, State::Startup.gains().0);
+            self.pacing.on_rtt(srtt, self.window.initial(), State::Startup.gains().0);
         }
-        self.leave_timeout(sample.acked);
+        if self.recovery.leave_timeout(sample.acked) {
+            self.window.restore();
+        }
         if let Some(rate) = sample.rate {
-            self.delivered = rate.total_delivered;
             let delivery = Delivery {
                 rate: delivery_rate(&rate),
                 sample: rate,
-                app_limited: rate.app_limited || self.self_limited.covers(rate.prior_delivered),
+                app_limited: self.deliveries.on_rate(&rate),
                 acked: sample.delivered as f64,
                 cwnd_limited: sample.cwnd_limited,
             };
@@ -347,7 +337,7 @@ impl CongestionControl for BbrV3 {
             self.update_model(now, sample, &delivery);
         } else {
             if sample.lost > 0 {
-                self.bounds.note_loss(self.delivered);
+                self.bounds.note_loss(self.deliveries.total());
             }
             self.round_trip.update(now, sample.rtt);
         }
@@ -358,27 +348,25 @@ impl CongestionControl for BbrV3 {
     /// OnEnterFastRecovery (section 5.6.4.4); the window itself follows the bounds.
     fn on_loss(&mut self, _now: Time, _sample: &LossSample) {
         self.save_cwnd();
-        self.bounds.note_loss(self.delivered);
-        self.bounds.recovery_round = self.rounds.count;
-        self.in_fast_recovery = true;
+        self.bounds.on_recovery(self.deliveries.round(), self.deliveries.total());
+        self.recovery.fast = true;
     }
 
     fn on_recovered(&mut self, _now: Time) {
-        self.in_fast_recovery = false;
-        self.restore_cwnd();
+        self.recovery.fast = false;
+        self.window.restore();
     }
 
     fn on_ecn(&mut self, now: Time, _sample: &EcnSample) {
         self.handle_mark(now);
-        self.cwnd = self.cwnd.min(self.volume_cap());
+        self.window.at_most(self.volume_cap());
     }
 
     fn on_rto(&mut self, _now: Time, sample: &RtoSample) {
         self.save_cwnd();
-        self.pipe.on_rto(sample);
-        self.in_fast_recovery = false;
-        self.timed_out = sample.in_flight;
-        self.cwnd = self.mss;
+        self.deliveries.on_rto(sample);
+        self.recovery = Recovery { fast: false, timed_out: sample.in_flight };
+        self.window.collapse();
     }
 
     fn wants_rate(&self) -> bool {
@@ -386,18 +374,15 @@ impl CongestionControl for BbrV3 {
     }
 
     fn cwnd(&self) -> u64 {
-        self.cwnd as u64
+        self.window.bytes() as u64
     }
 
     fn pacing_rate(&self) -> Option<BitRate> {
         self.pacing.bit_rate()
     }
 
-    /// BBR has no ssthresh: arbitrarily high in Startup, then the window.
     fn snapshot(&self) -> Snapshot {
-        let ssthresh =
-            if self.full_pipe.reached { self.cwnd.max(2.0 * self.mss) } else { f64::MAX };
-        Snapshot { cwnd: self.cwnd(), ssthresh: ssthresh as u64 }
+        self.window.snapshot(self.full_pipe.is_reached())
     }
 }
 

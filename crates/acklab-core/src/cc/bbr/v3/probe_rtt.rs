@@ -1,23 +1,27 @@
 //! The least round trip and ProbeRTT (draft-ietf-ccwg-bbr-06 section 5.3.4).
 
+use super::super::probe_rtt::{Stay, Step};
 use crate::time::{Span, Time};
 
 /// Two windows over round trips: one schedules ProbeRTT, the other is the model's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTrip {
     /// The model's: the least of ten seconds.
-    pub(super) min: Option<Span>,
+    min: Option<Span>,
     min_stamp: Time,
     /// The least of five seconds.
     probe_min: Option<Span>,
     probe_min_stamp: Time,
     expired: bool,
-    /// When ProbeRTT may end; `None` until little enough is on the way.
-    done: Option<Time>,
-    round_done: bool,
+    stay: Stay,
 }
 
 impl RoundTrip {
+    /// The model's.
+    pub(super) const fn min(&self) -> Option<Span> {
+        self.min
+    }
+
     /// UpdateMinRTT.
     pub(super) fn update(&mut self, now: Time, rtt: Option<Span>) {
         self.expired = now > self.probe_min_stamp + PROBE_RTT_INTERVAL;
@@ -39,39 +43,21 @@ impl RoundTrip {
     }
 
     /// ProbeRTT begins.
-    pub(super) const fn begin(&mut self) {
-        self.done = None;
+    pub(super) fn begin(&mut self) {
+        self.stay = Stay::default();
     }
 
     /// HandleProbeRTT, with little enough on the way or not yet, at a round's start or not.
     pub(super) fn step(&mut self, now: Time, is_little: bool, round_started: bool) -> Step {
-        if self.done.is_none() && is_little {
-            self.done = Some(now + PROBE_RTT_DURATION);
-            self.round_done = false;
-            return Step::Begun;
-        }
-        let Some(done) = self.done else { return Step::Waits };
-        self.round_done |= round_started;
-        if self.round_done && now > done {
+        let step = self.stay.step(now, is_little, round_started);
+        if step == Step::Done {
             self.probe_min_stamp = now;
-            return Step::Done;
         }
-        Step::Waits
+        step
     }
-}
-
-/// What became of ProbeRTT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    Waits,
-    /// Little enough is on the way: its round begins.
-    Begun,
-    Done,
 }
 
 /// Section 5.3.4.1.
 const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
-/// Section 5.3.4.1.
-const PROBE_RTT_DURATION: Span = Span::from_millis(200);
 /// Section 5.5.7.2.
 const MIN_RTT_FILTER: Span = Span::from_secs(10);

@@ -1,0 +1,93 @@
+//! What arrived and what was lost, in all and in the round under way.
+
+use super::super::bbr::rounds::PacketRounds;
+use super::super::{AckSample, RateSample};
+use crate::time::Time;
+
+/// The counts; bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tally {
+    mss: f64,
+    delivered: f64,
+    /// What of it came while the window was the limit.
+    validated: f64,
+    lost: f64,
+    rounds: PacketRounds,
+    /// Delivered and lost before the round, and when it began.
+    before: (f64, f64),
+    began: Time,
+}
+
+/// A round that is over, or the one under way as far as is known; packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packets {
+    /// Delivered or lost.
+    pub(super) sent: f64,
+    pub(super) lost: f64,
+}
+
+impl Tally {
+    pub(super) fn new(mss: f64) -> Self {
+        let rounds = PacketRounds::default();
+        Self {
+            mss,
+            delivered: 0.0,
+            validated: 0.0,
+            lost: 0.0,
+            rounds,
+            before: (0.0, 0.0),
+            began: Time::ZERO,
+        }
+    }
+
+    pub(super) fn on_ack(&mut self, sample: &AckSample) {
+        self.delivered += sample.delivered as f64;
+        if sample.cwnd_limited {
+            self.validated += sample.delivered as f64;
+        }
+        self.lost += sample.lost as f64;
+    }
+
+    /// Whether the ACK with that rate ends the round.
+    pub(super) fn ends_round(&mut self, rate: &RateSample) -> bool {
+        self.rounds.on_ack(rate)
+    }
+
+    /// The next round begins; what the last one brought, and what it was served, bytes per second. `None`
+    /// where it brought nothing.
+    pub(super) fn next_round(&mut self, now: Time) -> Option<(Packets, f64)> {
+        let packets = self.round();
+        let seconds = now.since(self.began).as_secs_f64();
+        (self.before, self.began) = ((self.delivered, self.lost), now);
+        let tells = seconds > 0.0 && packets.sent > 0.0;
+        tells.then(|| (packets, packets.sent * self.mss / seconds))
+    }
+
+    /// The round under way.
+    pub(super) fn round(&self) -> Packets {
+        let lost = (self.lost - self.before.1) / self.mss;
+        let delivered = (self.delivered - self.before.0) / self.mss;
+        Packets { sent: delivered + lost, lost }
+    }
+
+    /// Rounds so far.
+    pub(super) const fn rounds(&self) -> u64 {
+        self.rounds.count()
+    }
+
+    /// What arrived.
+    pub(super) const fn delivered(&self) -> f64 {
+        self.delivered
+    }
+
+    /// What arrived while the window was the limit: what the application did not fill shows nothing of what
+    /// the path carries (RFC 7661).
+    pub(super) const fn validated(&self) -> f64 {
+        self.validated
+    }
+
+    /// What arrived or was lost.
+    pub(super) fn served(&self) -> f64 {
+        self.delivered + self.lost
+    }
+}
