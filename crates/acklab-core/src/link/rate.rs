@@ -77,12 +77,16 @@ impl Transmitter {
 
     pub(super) fn reseed(&mut self, seed: u64) {
         if let Self::Changing(changing) = self {
-            changing.rng.reseed(seed);
+            changing.reseed(seed);
         }
     }
 }
 
 impl Changing {
+    fn reseed(&mut self, seed: u64) {
+        self.rng.reseed(seed);
+    }
+
     fn finish(&mut self, start: Time, bytes: u64) -> Time {
         while self.until <= start {
             self.change();
