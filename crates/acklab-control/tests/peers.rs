@@ -108,6 +108,22 @@ fn a_missing_command_is_the_last_one_or_zero() {
 }
 
 #[test]
+fn a_command_is_as_old_where_it_acts_from_a_tick_on_as_where_it_came_at_the_tick() {
+    // A loop that takes 8 ms: at each tick the newest command answers the sample of the tick before.
+    for actuation in [Actuation::Tick, Actuation::Arrival] {
+        let mut plant = plant(|setup| setup.actuation = actuation);
+        let mut sink = Sink::new(Interest::MESSAGE);
+        for tick in 0..5 {
+            plant.handle_timeout(ms(10 * tick), &mut sink);
+            plant.handle_packet(ms(10 * tick + 8), datagram(1.0, ms(10 * tick)), &mut sink);
+        }
+        let mut record = LoopRecord::new(Span::from_millis(10));
+        sink.drain().for_each(|event| record.on_event(&event));
+        assert_eq!(record.command_age_ms, [0.0, 10.0, 10.0, 10.0, 10.0], "{actuation:?}");
+    }
+}
+
+#[test]
 fn what_was_overtaken_or_returned_changes_nothing() {
     let mut sink = Sink::new(Interest::NONE);
     let mut plant = plant(|_| ());

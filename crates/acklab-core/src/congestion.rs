@@ -268,6 +268,11 @@ impl<C: CongestionControl> Congestion<C> {
         self.control.on_idle(now);
     }
 
+    /// From now on the algorithm's coins are those under `seed`.
+    pub fn reseed(&mut self, seed: u64) {
+        self.control.reseed(seed);
+    }
+
     /// A segment came back; how long it waits.
     pub fn on_returned(&mut self, now: Time, sample: &ReturnedSample) -> Span {
         self.control.on_returned(now, sample)

@@ -59,7 +59,7 @@ impl Plan {
         seed: u64,
         replications: Option<u64>,
     ) -> Result<Self, SetError> {
-        let settings = choices.settings.clone();
+        let settings = choices.settings().clone();
         let mut axes = choices.axes();
         let grid = scenario.declaration().grid.iter().filter(|_| all);
         axes.extend(grid.filter(|axis| !settings.is_chosen(axis.parameter)).map(|axis| Axis {

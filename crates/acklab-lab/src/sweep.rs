@@ -21,18 +21,22 @@ pub struct Axis {
 /// Settings of which some have several values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choices {
-    /// Every parameter; of those with several values, the first.
-    pub settings: Settings,
+    first: Settings,
     axes: Vec<Axis>,
 }
 
 impl From<Settings> for Choices {
     fn from(settings: Settings) -> Self {
-        Self { settings, axes: Vec::new() }
+        Self { first: settings, axes: Vec::new() }
     }
 }
 
 impl Choices {
+    /// Every parameter; of those with several values, the first.
+    pub const fn settings(&self) -> &Settings {
+        &self.first
+    }
+
     /// Sets one parameter from `name=value`, `name=value,value` or `name=first..last:step`.
     pub fn set_pair(&mut self, pair: &str) -> Result<(), SetError> {
         let (name, text) = split_pair(pair)?;
@@ -43,18 +47,18 @@ impl Choices {
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), SetError> {
         let wrong = |reason| SetError::BadValue { name: name.into(), text: text.into(), reason };
         // A word with a comma in it, such as the name of a link, is one value.
-        if self.settings.clone().set(name, text).is_ok() {
+        if self.first.clone().set(name, text).is_ok() {
             self.axes.retain(|axis| axis.parameter != name);
-            return self.settings.set(name, text);
+            return self.first.set(name, text);
         }
         let values = values(text).map_err(wrong)?;
         for value in &values {
-            self.settings.set(name, value)?;
+            self.first.set(name, value)?;
         }
         if let Some(first) = values.first() {
-            self.settings.set(name, first)?;
+            self.first.set(name, first)?;
         }
-        let known = self.settings.values().find(|(known, _)| *known == name);
+        let known = self.first.values().find(|(known, _)| *known == name);
         let Some((parameter, _)) = known else { return Ok(()) };
         self.axes.retain(|axis| axis.parameter != parameter);
         if values.len() > 1 {
@@ -67,10 +71,7 @@ impl Choices {
     /// on the order in which they were named.
     pub fn axes(&self) -> Vec<Axis> {
         let place = |axis: &Axis| {
-            self.settings
-                .values()
-                .position(|(name, _)| name == axis.parameter)
-                .unwrap_or(usize::MAX)
+            self.first.values().position(|(name, _)| name == axis.parameter).unwrap_or(usize::MAX)
         };
         let mut axes = self.axes.clone();
         axes.sort_by_key(place);
@@ -278,7 +279,7 @@ mod tests {
         choices.set_pair("queue=codel,pie").unwrap();
         let axes = choices.axes();
         assert_eq!(axes.iter().map(|axis| axis.parameter).collect::<Vec<_>>(), ["queue", "rate"]);
-        let cases = cases(&choices.settings, &axes).unwrap();
+        let cases = cases(choices.settings(), &axes).unwrap();
         let text = |case: &Settings| {
             case.chosen()
                 .map(|(name, value)| format!("{name}={value}"))

@@ -18,7 +18,7 @@ fn plan(text: &str, links: &[&str], sets: &[&str]) -> Plan {
     let links: Vec<_> = links.iter().map(|link| (*link).to_owned()).collect();
     let asked =
         file.watching(&links).expect("links of the file").asked(Catalog(&[])).expect("a scenario");
-    let mut settings = asked.choices.settings;
+    let mut settings = asked.choices.settings().clone();
     for pair in sets {
         settings.set_pair(pair).expect("a setting");
     }

@@ -42,7 +42,7 @@ fn asked(text: &str) -> Asked {
 }
 
 fn answer(Asked { scenario, choices, seed, .. }: Asked, query: &str) -> Verification {
-    let settings = choices.settings;
+    let settings = choices.settings().clone();
     let job = Job::new(scenario, settings, query, Precision::default(), seed);
     job.expect("a query").run(&AtomicBool::new(false), |_, _| {})
 }
@@ -50,7 +50,7 @@ fn answer(Asked { scenario, choices, seed, .. }: Asked, query: &str) -> Verifica
 /// The metrics of a run, and the signals of the same run as (second, values) after each change.
 fn both(text: &str, signals: &str) -> (Metrics, Vec<(f64, Vec<f64>)>, f64) {
     let Asked { scenario, choices, seed, .. } = asked(text);
-    let settings = choices.settings;
+    let settings = choices.settings().clone();
     let seconds = settings.duration().expect("one of a network").as_secs_f64();
     let plan = Plan::single(scenario, settings, seed, Some(1)).expect("a plan");
     let metrics = run::run(&plan).metrics;
@@ -148,7 +148,7 @@ fn at_an_instant_the_queue_has_the_law_of_m_d_1() {
 #[test]
 fn an_average_over_time_and_a_share_of_time_are_the_metrics_and_have_its_interval() {
     let Asked { scenario, choices, seed, .. } = asked(&md1("5ms"));
-    let settings = choices.settings;
+    let settings = choices.settings().clone();
     let plan = Plan::single(scenario, settings, seed, Some(4)).expect("a plan");
     let results = run::run(&plan).to_json();
     let close = |left: f64, right: f64| (left - right).abs() < 1e-9 * right.abs();

@@ -3,9 +3,13 @@
 //! follow from what the disciplines are, not about levels; where a level is meant, another simulator
 //! has it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use acklab_core::packet::{Body, Packet};
+use acklab_core::time::Time;
 use acklab_lab::plan::Plan;
 use acklab_lab::run;
-use acklab_lab::scenario::{self, Replication, Scenario};
+use acklab_lab::scenario::{self, Capture, CapturePoint, Replication, Scenario};
 use acklab_papers::scenario::SCENARIOS;
 
 fn replicate(pairs: &[&str]) -> Replication {
@@ -47,6 +51,27 @@ fn reno_under_red_loses_and_carries_what_it_does_in_ns_3() {
     assert!((throughput / 9.22e6 - 1.0).abs() < 0.05, "{throughput} bit/s");
     assert!(drops <= 1.5 * 285.0, "{drops} drops");
     assert!(jain > 0.95, "Jain {jain}");
+}
+
+#[test]
+fn the_coins_of_flows_and_replications_differ() {
+    let scenario = SCENARIOS.find("rfc7928").expect("it is built in");
+    let mut settings = scenario::defaults(scenario);
+    settings.set_pair("duration=1s").expect("a setting");
+    let first_numbers = |seed| {
+        let mut first = BTreeMap::new();
+        let mut tap = |_: Time, packet: &Packet| {
+            if let Body::Tcp(segment) = &packet.body {
+                first.entry(packet.src).or_insert(segment.seq.0);
+            }
+        };
+        let at = CapturePoint::Middle;
+        scenario.run(&settings, seed, Some(Capture { at, tap: &mut tap }));
+        first.into_values().collect::<BTreeSet<u32>>()
+    };
+    let (one, other) = (first_numbers(1), first_numbers(2));
+    // Both ends of four flows.
+    assert!(one.len() == 8 && one.is_disjoint(&other), "{one:?} {other:?}");
 }
 
 #[test]

@@ -79,8 +79,58 @@ fn poisson(buffer: u32, query: &str) -> Job {
     let text = text.replace("delay = \"5ms\"", &format!("delay = \"5ms\"\nbuffer = {buffer}"));
     let asked =
         ScenarioFile::parse(&text).and_then(|file| file.asked(SCENARIOS)).expect("a network");
-    Job::new(asked.scenario, asked.choices.settings, query, Precision::default(), 1)
+    Job::new(asked.scenario, asked.choices.settings().clone(), query, Precision::default(), 1)
         .expect("a query")
+}
+
+/// Datagrams of 8 ms through a link of 1 Mbit/s with `queue`, as `flow` says.
+fn datagrams(queue: &str, flow: &str, query: &str) -> Job {
+    let text = format!(
+        "scenario = \"network\"\nduration = \"10s\"\nwatch = \"a -> b\"\n\
+         [[link]]\nbetween = [\"a\", \"b\"]\nrate = \"1mbit\"\ndelay = \"5ms\"\n\
+         queue = \"{queue}\"\nbuffer = 100\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nbytes = 972\n{flow}\n"
+    );
+    let asked = ScenarioFile::parse(&text).and_then(|file| file.asked(SCENARIOS));
+    let asked = asked.unwrap_or_else(|error| panic!("{error}"));
+    Job::new(asked.scenario, asked.choices.settings().clone(), query, Precision::default(), 1)
+        .expect("a query")
+}
+
+#[test]
+fn splitting_agrees_with_plain_runs_whatever_is_random() {
+    // Loads of 0.6, 0.8 and 0.94 of Poisson arrivals, and bursts at 0.64.
+    let poisson = |micros| format!("kind = \"poisson\"\nevery = \"{micros}us\"");
+    let bursts = "kind = \"on-off\"\nevery = \"5ms\"\non = \"40ms\"\noff = \"60ms\"".to_owned();
+    let pareto = format!("{bursts}\nlengths = \"pareto\"\nshape = 1.5");
+    let effort = Effort { trajectories: 40, replications: 20 };
+    for (queue, flow, condition) in [
+        ("drop-tail", poisson(13_333), "<> queue.length > 8"),
+        ("drop-tail", poisson(13_333), "<>[5,6] queue.length > 5"),
+        ("drop-tail", poisson(10_000), "<> queue.length > 20"),
+        ("drop-tail", bursts, "<> queue.length > 20"),
+        ("drop-tail", pareto, "<> queue.length > 40"),
+        ("red", poisson(8500), "<> queue.length > 25"),
+        ("pie", poisson(8500), "<> queue.length > 22"),
+        ("codel", poisson(8500), "<> queue.length > 22"),
+    ] {
+        let job = |window: &str| datagrams(queue, &flow, &format!("Pr[<=10{window}]({condition})"));
+        let plain = job("; 1000").run(&AtomicBool::new(false), |_, _| {}).report;
+        let plain = plain.interval.expect("an interval");
+        let estimate = job("").split(effort).expect("an estimate").estimate;
+        let overlap = estimate.low <= plain.high && plain.low <= estimate.high;
+        assert!(overlap && plain.low > 0.0, "{queue}, {flow}, {condition}: {estimate:?} {plain:?}");
+    }
+    // A control loop's losses.
+    let answer = |query: &str| {
+        let mut settings = scenario::defaults(&MotorLoop);
+        settings.set_pair("loss=20").expect("a setting");
+        Job::new(&MotorLoop, settings, query, Precision::default(), 1).expect("a query")
+    };
+    let plain = answer("Pr[<=2; 1000](<> missed > 2)").run(&AtomicBool::new(false), |_, _| {});
+    let plain = plain.report.interval.expect("an interval");
+    let estimate = answer("Pr[<=2](<> missed > 2)").split(effort).expect("one").estimate;
+    assert!(estimate.low <= plain.high && plain.low <= estimate.high, "{estimate:?} {plain:?}");
 }
 
 #[test]

@@ -162,6 +162,11 @@ impl PathCongestion {
         }
     }
 
+    /// From now on the coins are those of path `id` of a connection whose seed is that of `config`.
+    pub(super) fn reseed(&mut self, config: &Config, id: u8) {
+        self.congestion.reseed(seed_of(config, id));
+    }
+
     /// Congestion is persistent.
     pub(super) fn on_persistent(&mut self, now: Time, in_flight: u64) {
         let sample = RtoSample { in_flight, again: false, recovering: self.recovering };
@@ -175,6 +180,10 @@ pub(super) fn controller(config: &Config, id: u8, mss: u64) -> Controller {
         mss: mss as u32,
         initial_window: u64::from(config.initial_window) * mss,
         initial_ssthresh: u64::MAX,
-        seed: config.seed ^ (u64::from(id) << 56),
+        seed: seed_of(config, id),
     })
+}
+
+fn seed_of(config: &Config, id: u8) -> u64 {
+    config.seed ^ (u64::from(id) << 56)
 }

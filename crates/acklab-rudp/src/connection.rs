@@ -247,6 +247,9 @@ impl Connection {
     /// From now on it draws what it would under `seed`.
     pub(super) fn draw_from(&mut self, seed: u64) {
         self.entropy.reseed(seed);
+        // Still other ones for each connection.
+        self.config.seed ^= seed;
+        self.paths.reseed(&self.config);
     }
 
     /// Fills `buffer` with datagrams for one path; `None` when all that may leave now has left. The

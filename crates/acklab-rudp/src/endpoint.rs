@@ -133,8 +133,6 @@ impl Endpoint for Listener {
     }
 
     fn reseed(&mut self, seed: u64) {
-        for (_, connection) in self.connections() {
-            connection.reseed(seed);
-        }
+        self.draw_from(seed);
     }
 }

@@ -164,7 +164,6 @@ impl Path {
         self.agreement.is_spare()
     }
 
-    /// What PATH_STATUS says of it.
     pub(super) const fn status(&self) -> PathStatus {
         self.agreement.ours(self.life.state())
     }
@@ -453,6 +452,11 @@ impl Path {
             self.restart(now, config);
         }
         fits
+    }
+
+    /// The connection's seed is that of `config` from now on.
+    pub(super) fn reseed(&mut self, config: &Config) {
+        self.congestion.reseed(config, self.id);
     }
 
     /// Begins anew after the path was dead (docs/rudp.md section 6, "Back").

@@ -62,7 +62,6 @@ impl Paths {
         self.list.iter().position(|path| path.id() == id)
     }
 
-    /// The path with that id.
     pub(super) fn by_id(&mut self, id: u8) -> Option<&mut Path> {
         self.list.iter_mut().find(|path| path.id() == id)
     }
@@ -99,6 +98,11 @@ impl Paths {
         }
         self.list.push(path);
         &self.list[self.list.len() - 1]
+    }
+
+    /// The connection's seed is that of `config` from now on.
+    pub(super) fn reseed(&mut self, config: &Config) {
+        self.list.iter_mut().for_each(|path| path.reseed(config));
     }
 
     pub(super) fn remove(&mut self, index: usize) {

@@ -4,8 +4,8 @@
 //! 2000, section 2.4). An importance, such as the length of a queue, rises towards the event. Each
 //! stage starts the same number of trajectories from the states in which the stage before first
 //! reached its level, and the product of the stages' success rates is an unbiased estimate, whatever
-//! the levels; good ones make it precise. Several independent replications give Student's interval
-//! of their mean. For events of a probability above 1e-3, plain runs are as good.
+//! the levels; good ones make it precise. Several independent replications give an interval
+//! ([`SplitEstimate`]). For events of a probability above 1e-3, plain runs are as good.
 //!
 //! A model need not be copied in the middle of a run. A trajectory is a list of [`Segment`]s, each a
 //! seed and the time after which draws come from it: replaying a list gives the same states, and one
@@ -14,7 +14,7 @@
 
 use serde::Serialize;
 
-use crate::interval::MeanInterval;
+use crate::student::t_quantile;
 
 /// The source of randomness from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,8 +202,17 @@ pub struct SplitEstimate {
     pub low: f64,
     /// Upper end, cut at 1.
     pub high: f64,
-    /// 1 - alpha. The interval is Student's of the logarithm of the mean, whose standard error is that of
-    /// the mean over the mean: a product of random rates lies further above its mean than below it.
+    /// 1 - alpha, nearly: where a stage is passed by few trajectories, less.
+    ///
+    /// The interval is Student's of the logarithm of the mean, since a product of random rates lies further
+    /// above its mean than below it. For the same reason the variance of so few products says little, and
+    /// is small where their mean is. So it follows from the *sum* of the stages' relative deviations from
+    /// their mean rates, x = Σ (r_k / r̄_k - 1), which is nearly normal: where x has the variance v over the
+    /// replications, their products have the relative variance e^v - 1, and their mean that over their
+    /// number, V. Deviations of one replication add up whatever ties its stages together.
+    ///
+    /// As of a lognormal mean, the logarithm lies V / 2 low, and how much is known no better than V is, which
+    /// adds V² / 2 to its variance (Cox's method: Zhou and Gao, Statistics in Medicine 16, 1997).
     pub confidence: f64,
     /// Replications.
     pub replications: u64,
@@ -215,16 +224,41 @@ impl SplitEstimate {
     /// `None` below two replications, or if none of them reached the event: then nothing is known but
     /// that the effort was too small.
     pub fn from_runs(runs: &[SplitRun], confidence: f64) -> Option<Self> {
-        let estimates: Vec<f64> = runs.iter().map(|run| run.estimate).collect();
-        let interval = MeanInterval::from_replications(&estimates, confidence)?;
-        let factor = libm::exp(interval.half_width / interval.mean);
-        (interval.mean > 0.0).then_some(Self {
-            estimate: interval.mean,
-            low: interval.mean / factor,
-            high: (interval.mean * factor).min(1.0),
+        let number = runs.len() as f64;
+        let estimate = runs.iter().map(|run| run.estimate).sum::<f64>() / number;
+        if runs.len() < 2 || estimate <= 0.0 || !(confidence > 0.0 && confidence < 1.0) {
+            return None;
+        }
+        let t = t_quantile(f64::midpoint(1.0, confidence), number - 1.0);
+        let variance = libm::expm1(variance_of_sums(runs)) / number;
+        let half_width = t * (variance + variance * variance / 2.0).sqrt();
+        Some(Self {
+            estimate,
+            low: estimate * libm::exp(variance / 2.0 - half_width),
+            high: (estimate * libm::exp(variance / 2.0 + half_width)).min(1.0),
             confidence,
             replications: runs.len() as u64,
             trajectories: runs.iter().map(|run| run.trajectories).sum(),
         })
     }
+}
+
+/// The variance over the runs of each one's sum of its stages' relative deviations from the mean rates. A
+/// stage that a run did not come to tells nothing.
+fn variance_of_sums(runs: &[SplitRun]) -> f64 {
+    let stages = runs.iter().map(|run| run.reached.len()).max().unwrap_or(0);
+    let mean_of = |stage: usize| {
+        let reached = runs.iter().filter_map(|run| run.reached.get(stage));
+        let (sum, count) = reached.fold((0.0, 0), |(sum, n), r| (sum + f64::from(*r), n + 1));
+        sum / f64::from(count)
+    };
+    let means: Vec<f64> = (0..stages).map(mean_of).collect();
+    let sum_of = |run: &SplitRun| -> f64 {
+        let deviation = |(reached, mean): (&u32, &f64)| f64::from(*reached) / mean - 1.0;
+        run.reached.iter().zip(&means).map(deviation).sum()
+    };
+    let sums: Vec<f64> = runs.iter().map(sum_of).collect();
+    let mean = sums.iter().sum::<f64>() / sums.len() as f64;
+    let squares: f64 = sums.iter().map(|sum| (sum - mean) * (sum - mean)).sum();
+    squares / (sums.len() as f64 - 1.0)
 }

@@ -44,9 +44,9 @@ pub(crate) struct Run {
     /// Seed of the first replication; the others' are derived from it [default: 1]
     #[arg(long)]
     seed: Option<u64>,
-    /// Number of replications, each with a seed of its own [default: the scenario's]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    reps: Option<u64>,
+    /// Number of replications, each with another seed [default: the scenario's]
+    #[arg(long, alias = "reps", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    replications: Option<u64>,
     /// Run it although it would send so many packets; a plan of a built-in scenario may send 10 million, one of a
     /// network's file 1000 million
     #[arg(long, value_name = "N")]
@@ -146,7 +146,7 @@ impl Run {
     fn plan(&self, mut asked: Asked) -> Result<Plan, Failure> {
         asked.all |= self.all;
         asked.seed = self.seed.unwrap_or(asked.seed);
-        asked.replications = self.reps.or(asked.replications);
+        asked.replications = self.replications.or(asked.replications);
         let what = if self.sets.is_empty() { &self.scenario } else { "--set" };
         let plan = asked.plan().and_then(|plan| plan.within(self.packets_max.map(u128::from)));
         let plan = plan.map_err(|error| Failure::at(what, error))?;

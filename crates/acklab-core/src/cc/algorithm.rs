@@ -135,4 +135,8 @@ impl CongestionControl for Controller {
     fn snapshot(&self) -> Snapshot {
         each!(self, cc => cc.snapshot())
     }
+
+    fn reseed(&mut self, seed: u64) {
+        each!(self, cc => cc.reseed(seed));
+    }
 }

@@ -221,6 +221,10 @@ pub trait CongestionControl {
 
     /// State for reports.
     fn snapshot(&self) -> Snapshot;
+
+    /// From now on its coins are those under `seed`, which differs between connections. Those that flip
+    /// none ignore it.
+    fn reseed(&mut self, _seed: u64) {}
 }
 
 /// An ACK of one segment on a path that the window holds back, for the algorithms' own tests.

@@ -4,7 +4,8 @@
 //! one, window / RTT. Their difference times the base RTT is what waits in queues: below alpha
 //! segments the window grows by one, above beta it shrinks by one. Section 3.3: slow start doubles
 //! every other round trip, holding the window still in between for a valid comparison, and ends
-//! when more than gamma segments wait.
+//! when more than gamma segments wait. What left while the window stood still is acknowledged in the
+//! round after, so that is when its round trips are compared, with that window.
 //!
 //! - The paper measures one distinguished segment per round trip / we take the least RTT of the
 //!   round / because delayed ACKs and bursts add to the others.
@@ -44,6 +45,8 @@ pub struct Vegas {
     round_min: Option<Span>,
     /// In slow start: this round doubles the window, the next holds it.
     doubling: bool,
+    /// The window under which left what this round acknowledges, bytes.
+    compared: u64,
     /// The window held the sender back at some time in this round.
     limited: bool,
 }
@@ -59,6 +62,7 @@ impl Vegas {
             base_rtt: None,
             round_min: None,
             doubling: true,
+            compared: start.initial_window,
             limited: false,
         }
     }
@@ -68,26 +72,29 @@ impl Vegas {
         cwnd < ssthresh
     }
 
-    /// What waits in queues, and what would be on the way without any, bytes.
-    fn queued(&self) -> Option<(f64, f64)> {
+    /// What of `window` waits in queues, and what would be on the way without any, bytes.
+    fn queued(&self, window: u64) -> Option<(f64, f64)> {
         let (base, rtt) = (self.base_rtt?, self.round_min?);
-        let cwnd = self.reno.cwnd() as f64;
-        let carried = cwnd * base.as_nanos() as f64 / rtt.as_nanos().max(1) as f64;
-        Some((cwnd - carried, carried))
+        let window = window as f64;
+        let carried = window * base.as_nanos() as f64 / rtt.as_nanos().max(1) as f64;
+        Some((window - carried, carried))
     }
 
     fn end_round(&mut self) {
         let limited = std::mem::take(&mut self.limited);
-        let queued = self.queued();
-        self.round_min = None;
         let slow_start = self.is_slow_start();
+        let window = if slow_start { self.compared } else { self.reno.cwnd() };
+        let queued = self.queued(window);
+        self.round_min = None;
+        let doubled = self.doubling;
         if slow_start {
-            self.doubling = !self.doubling;
+            self.doubling = !doubled;
+            self.compared = self.reno.cwnd();
         }
         let Some((queued, carried)) = queued.filter(|_| limited) else { return };
         let queued = queued / self.mss as f64;
         if slow_start {
-            if queued > self.options.gamma {
+            if doubled && queued > self.options.gamma {
                 self.reno.reduce_to(carried as u64 + self.mss);
             }
         } else if queued < self.options.alpha {
@@ -103,6 +110,7 @@ impl Vegas {
         self.rounds.restart();
         self.round_min = None;
         self.doubling = true;
+        self.compared = self.reno.cwnd();
     }
 }
 
@@ -145,13 +153,7 @@ impl CongestionControl for Vegas {
         self.restart_round();
     }
 
-    fn cwnd(&self) -> u64 {
-        self.reno.cwnd()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.reno.snapshot()
-    }
+    crate::forward! { reno: cwnd snapshot }
 }
 
 #[cfg(test)]
@@ -213,6 +215,23 @@ mod tests {
         }
         assert!(!vegas.is_slow_start());
         assert!((62_000..=64_000).contains(&vegas.cwnd()), "{} bytes", vegas.cwnd());
+    }
+
+    #[test]
+    fn slow_start_leaves_what_the_path_carries_though_round_trips_tell_of_an_earlier_window() {
+        let mut vegas = vegas(4000, u64::MAX);
+        // What a round acknowledges left in the round before, whose window its round trips tell of.
+        let mut window_before = 0;
+        while vegas.is_slow_start() {
+            let rtt = Some(Span::from_micros(100_000 * window_before.max(60_000) / 60_000));
+            window_before = vegas.cwnd();
+            for _ in 0..vegas.cwnd() / u64::from(MSS) {
+                let ack = AckSample { in_flight: vegas.cwnd(), rtt, srtt: rtt, ..ack_of(MSS) };
+                vegas.on_ack(Time::ZERO, &ack);
+            }
+            assert!(vegas.cwnd() <= 128_000, "{} bytes", vegas.cwnd());
+        }
+        assert!((60_000..=61_000).contains(&vegas.cwnd()), "{} bytes", vegas.cwnd());
     }
 
     #[test]

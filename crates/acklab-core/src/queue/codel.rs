@@ -5,10 +5,10 @@
 //! falls below the target or no more than one packet of the largest size is left (sections 4 and 5).
 //!
 //! [`Variant::Article2012`] is the law of Nichols and Jacobson, ACM Queue 10(5), 2012, as its appendix
-//! has it. It differs in two places: from outside the dropping state it enters only if it has been
-//! above the target for a second interval or had left the state less than one ago; and a re-entry
+//! has it. It differs in three places: from outside the dropping state it enters only if it has been
+//! above the target for a second interval or had left the state less than one ago; a re-entry
 //! within one interval resumes with count - 2, where the RFC resumes, within 16 intervals, with the
-//! drops of the last round.
+//! drops of the last round; and only less than a packet of the largest size left is too little to choose.
 //!
 //! A packet that is marked instead counts as a drop, but ends that call, since no other takes its
 //! place. An exempt packet passes without moving the law.
@@ -62,6 +62,9 @@ impl Options {
 #[derive(Clone, Debug)]
 pub struct Codel {
     limit: Limit,
+    /// Bytes of the largest packet, as told or as seen.
+    max_packet: u32,
+    fixed_max_packet: bool,
     waiting: Fifo,
     law: Law,
 }
@@ -69,14 +72,22 @@ pub struct Codel {
 impl Codel {
     /// An empty queue.
     pub fn new(options: Options, _setup: &Setup<'_>) -> Self {
-        Self { limit: options.limit, waiting: Fifo::default(), law: Law::new(options) }
+        Self {
+            limit: options.limit,
+            fixed_max_packet: options.max_packet.is_some(),
+            max_packet: options.max_packet.unwrap_or(0),
+            waiting: Fifo::default(),
+            law: Law::new(options),
+        }
     }
 }
 
 impl Queue for Codel {
     fn enqueue(&mut self, now: Time, packet: Packet, verdicts: &mut Verdicts) {
         if self.waiting.admits(&self.limit, &packet) {
-            self.law.on_arrival(&packet);
+            if !self.fixed_max_packet {
+                self.max_packet = self.max_packet.max(packet.size());
+            }
             self.waiting.push(now, packet);
         } else {
             verdicts.drop(packet, DropReason::Overflow);
@@ -84,16 +95,10 @@ impl Queue for Codel {
     }
 
     fn dequeue(&mut self, now: Time, verdicts: &mut Verdicts) -> Option<Packet> {
-        self.law.dequeue(now, &mut self.waiting, verdicts)
+        self.law.dequeue(now, &mut self.waiting, self.max_packet, verdicts)
     }
 
-    fn packets(&self) -> u32 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes()
-    }
+    crate::forward! { waiting: packets bytes }
 }
 
 /// The control law over one FIFO; FQ-CoDel runs one per flow.
@@ -101,8 +106,6 @@ impl Queue for Codel {
 pub(super) struct Law {
     target: Span,
     interval: Span,
-    fixed_max_packet: bool,
-    max_packet: u32,
     variant: Variant,
     ecn: Treatment,
     /// When the delay will have been above the target for an interval.
@@ -119,8 +122,6 @@ impl Law {
         Self {
             target: options.target,
             interval: options.interval,
-            fixed_max_packet: options.max_packet.is_some(),
-            max_packet: options.max_packet.unwrap_or(0),
             variant: options.variant,
             ecn: options.ecn,
             first_above: None,
@@ -131,19 +132,15 @@ impl Law {
         }
     }
 
-    pub(super) fn on_arrival(&mut self, packet: &Packet) {
-        if !self.fixed_max_packet {
-            self.max_packet = self.max_packet.max(packet.size());
-        }
-    }
-
+    /// Takes the oldest packet out that is not dropped; the largest that came has `max_packet` bytes.
     pub(super) fn dequeue(
         &mut self,
         now: Time,
         queue: &mut Fifo,
+        max_packet: u32,
         verdicts: &mut Verdicts,
     ) -> Option<Packet> {
-        let (mut head, mut late) = self.take(now, queue);
+        let (mut head, mut late) = self.take(now, queue, max_packet);
         self.dropping &= late;
         while self.dropping && now >= self.drop_next {
             let packet = head?;
@@ -156,7 +153,7 @@ impl Law {
                 return Some(verdicts.mark(packet));
             }
             verdicts.drop(packet, DropReason::Early);
-            (head, late) = self.take(now, queue);
+            (head, late) = self.take(now, queue, max_packet);
             self.dropping = late;
             if late {
                 self.drop_next = self.control_law(self.drop_next);
@@ -169,7 +166,7 @@ impl Law {
             }
             head = self.ecn.choose(packet, verdicts);
             if head.is_none() {
-                head = self.take(now, queue).0;
+                head = self.take(now, queue, max_packet).0;
             }
             self.enter(now);
         }
@@ -177,12 +174,17 @@ impl Law {
     }
 
     /// Takes the head out and says whether it has been late for long enough.
-    fn take(&mut self, now: Time, queue: &mut Fifo) -> (Option<Packet>, bool) {
+    fn take(&mut self, now: Time, queue: &mut Fifo, max_packet: u32) -> (Option<Packet>, bool) {
         let Some((came, packet)) = queue.pop() else {
             self.first_above = None;
             return (None, false);
         };
-        if now.since(came) < self.target || queue.bytes() <= u64::from(self.max_packet) {
+        let max_packet = u64::from(max_packet);
+        let is_little = match self.variant {
+            Variant::Rfc8289 => queue.bytes() <= max_packet,
+            Variant::Article2012 => queue.bytes() < max_packet,
+        };
+        if now.since(came) < self.target || is_little {
             self.first_above = None;
             return (Some(packet), false);
         }

@@ -112,13 +112,18 @@ impl<L: Clone> Flows<L> {
         }
     }
 
-    /// Takes the oldest packet out of the queue with the most bytes.
-    pub(super) fn pop_from_longest(&mut self) -> Option<Packet> {
+    /// Takes the older half of the packets, but 64 at most and one at least, out of the queue with the most
+    /// bytes (RFC 8290 section 4.1).
+    pub(super) fn halve_longest(&mut self, mut drop: impl FnMut(Packet)) {
         let busy = self.new.iter().chain(&self.old);
         let length = |&&index: &&u32| self.queues[index as usize].waiting.bytes();
         // The first of equals, so that the order of the lists decides.
-        let longest = *busy.rev().max_by_key(length)?;
-        self.act(longest, |_, waiting| waiting.pop()).map(|(_, packet)| packet)
+        let Some(&longest) = busy.rev().max_by_key(length) else { return };
+        self.act(longest, |_, waiting| {
+            for _ in 0..(waiting.packets() / 2).clamp(1, 64) {
+                waiting.pop().into_iter().for_each(|(_, packet)| drop(packet));
+            }
+        });
     }
 
     /// Acts on one queue and counts what came and went.

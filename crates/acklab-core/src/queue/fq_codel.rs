@@ -1,9 +1,9 @@
 //! FQ-CoDel: RFC 8290. Flows are hashed into queues, each under CoDel's law, served in turn
 //! (`super::flows`).
 //!
-//! A full buffer drops from the head of the longest queue by bytes (section 4.1.2). CoDel's "no more than
-//! one packet left" looks at the flow's own queue, as RFC 8289 has it for one queue; Linux looks at all
-//! of them together, and drops up to 64 packets at once when full.
+//! A full buffer drops half of the packets of the longest queue by bytes from its head, 64 at most
+//! (section 4.1). CoDel's "no more than one packet left" looks at the flow's own queue, as RFC 8289 has it
+//! for one queue, where Linux looks at all of them together; the packet is the largest of any flow.
 
 use super::codel::{self, Law};
 use super::ecn::Treatment;
@@ -45,6 +45,8 @@ impl Options {
 #[derive(Clone, Debug)]
 pub struct FqCodel {
     limit: Limit,
+    /// Bytes of the largest packet that came.
+    max_packet: u32,
     flows: Flows<Law>,
 }
 
@@ -53,31 +55,24 @@ impl FqCodel {
     pub fn new(options: Options, setup: &Setup<'_>) -> Self {
         let Options { target, interval, flows, quantum, ecn, limit } = options;
         let law = Law::new(codel::Options { target, interval, ecn, ..codel::Options::default() });
-        Self { limit, flows: Flows::new(flows, quantum, law, setup.stream().next_u64()) }
+        let flows = Flows::new(flows, quantum, law, setup.stream().next_u64());
+        Self { limit, max_packet: 0, flows }
     }
 }
 
 impl Queue for FqCodel {
     fn enqueue(&mut self, now: Time, packet: Packet, verdicts: &mut Verdicts) {
-        self.flows.arrive(packet, |law, waiting, packet| {
-            law.on_arrival(&packet);
-            waiting.push(now, packet);
-        });
+        self.max_packet = self.max_packet.max(packet.size());
+        self.flows.arrive(packet, |_, waiting, packet| waiting.push(now, packet));
         while self.packets() > self.limit.packets || self.bytes() > self.limit.bytes {
-            let Some(packet) = self.flows.pop_from_longest() else { return };
-            verdicts.drop(packet, DropReason::Overflow);
+            self.flows.halve_longest(|packet| verdicts.drop(packet, DropReason::Overflow));
         }
     }
 
     fn dequeue(&mut self, now: Time, verdicts: &mut Verdicts) -> Option<Packet> {
-        self.flows.next(|law, waiting| law.dequeue(now, waiting, verdicts))
+        let max_packet = self.max_packet;
+        self.flows.next(|law, waiting| law.dequeue(now, waiting, max_packet, verdicts))
     }
 
-    fn packets(&self) -> u32 {
-        self.flows.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.flows.bytes()
-    }
+    crate::forward! { flows: packets bytes }
 }

@@ -2,8 +2,8 @@
 //!
 //! On arrival a packet is chosen with a probability that a PI controller moves every `update` towards a
 //! queueing delay of `target` (sections 4.1 and 4.2), unless a burst allowance is left (4.4). The step
-//! is scaled by the probability's own size ([`Tuning`]), capped, enlarged at very long delays, and an
-//! idle queue decays it (4.2, 5.5, appendix B). Choices are made regular by accumulated probability
+//! is scaled by the probability's own size ([`Tuning`]) and capped (5.5), and an idle queue decays it
+//! (4.2: at a delay of zero; appendix B does so below half the target). Choices are made regular by accumulated probability
 //! (5.4). Above `mark_ceiling` ECN-capable packets are dropped, too (5.1).
 //!
 //! The delay comes from the link's rate, from time stamps, or from measured departures (5.2):
@@ -11,7 +11,8 @@
 //! [`super`]. [`Options::hpsr_2013`] is the first paper (Pan et al., HPSR 2013): other constants, three
 //! tuning bands, none of the RFC's later safeguards.
 //!
-//! Left out: switching itself off below a share of the buffer (5.3), probability by packet size.
+//! Left out: switching itself off below a share of the buffer (5.3), probability by packet size, and what
+//! Linux adds to the RFC, 0.02 more with each update above 250 ms.
 
 use super::ecn::Treatment;
 use super::{Fifo, Limit, Queue, Setup, Verdicts};
@@ -39,7 +40,7 @@ crate::options! {
         tuning: Tuning = "rfc8033",
         /// The RFC's safeguards: no choice while the last delay was below half the target and the
         /// probability below 0.2, or with at most two packets of mean_packet waiting (4.1); a step is at
-        /// most 0.02 from a probability of 0.1 on (5.5); 0.02 more above 250 ms; decay when idle (4.2).
+        /// most 0.02 from a probability of 0.1 on (5.5); decay when idle (4.2).
         safeguards: bool = "true",
         /// Choices are spread by accumulated probability: none below 0.85, one for certain from 8.5 (5.4).
         derandomised: bool = "true",
@@ -253,13 +254,8 @@ impl Law {
         let target = options.target.as_secs_f64();
         let mut step = options.alpha * (delay - target) + options.beta * (delay - old_delay);
         step /= options.tuning.divisor(old);
-        if options.safeguards {
-            if old >= 0.1 {
-                step = step.min(0.02);
-            }
-            if delay > 0.25 {
-                step += 0.02;
-            }
+        if options.safeguards && old >= 0.1 {
+            step = step.min(0.02);
         }
         let mut probability = old + step;
         if options.safeguards && delay <= 0.0 && old_delay <= 0.0 {
@@ -347,13 +343,7 @@ impl Queue for Pie {
         self.law.dequeue(now, &mut self.waiting)
     }
 
-    fn packets(&self) -> u32 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes()
-    }
+    crate::forward! { waiting: packets bytes }
 
     fn reseed(&mut self, seed: u64) {
         self.rng.reseed(seed);

@@ -44,7 +44,7 @@ crate::options! {
         mean_packet: u32 as count(1, 65_535) = "1000",
         /// How choices are spaced.
         spacing: Spacing = "uniform",
-        /// What happens above max.
+        /// What happens where every packet is chosen: above max, if gentle above twice max.
         above_max: AboveMax = "drop",
         /// p_b is multiplied by packet size over mean_packet.
         by_size: bool = "false",
@@ -83,7 +83,7 @@ crate::words! {
 }
 
 crate::words! {
-    /// What happens to packets chosen above `max_threshold`.
+    /// What happens to packets chosen where every packet is: above `max_threshold`, if gentle twice that.
     pub enum AboveMax {
         /// They are dropped, ECN-capable or not (RFC 3168 section 7).
         Drop = "drop",
@@ -275,7 +275,8 @@ impl Queue for Red {
             return;
         }
         let treatment = options.ecn;
-        let above = options.above_max == AboveMax::Drop && self.average >= options.max_threshold;
+        let certain = options.max_threshold * if options.gentle { 2.0 } else { 1.0 };
+        let above = options.above_max == AboveMax::Drop && self.average >= certain;
         if treatment.exempts(&packet) || !self.chooses(&packet) {
             self.waiting.push(now, packet);
         } else if above {
@@ -291,13 +292,7 @@ impl Queue for Red {
         Some(packet)
     }
 
-    fn packets(&self) -> u32 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes()
-    }
+    crate::forward! { waiting: packets bytes }
 
     fn reseed(&mut self, seed: u64) {
         self.rng.reseed(seed);

@@ -36,8 +36,8 @@ impl Oracle {
             return (None, false);
         };
         let mut ok_to_drop = false;
-        // All packets have the maximum size: "at most one packet left".
-        if now - came < TARGET || self.fifo.len() <= 1 {
+        // All packets have the maximum size: at most one left, or in the article less than one.
+        if now - came < TARGET || self.fifo.len() <= usize::from(!self.article) {
             self.first_above_time = 0.0;
         } else if self.first_above_time == 0.0 {
             self.first_above_time = now + INTERVAL;

@@ -1,7 +1,7 @@
 //! Flow queues between bulk flows and a sparse one: RFC 8290 sections 1.3 and 4.2; under CoDel's law and
 //! under PIE's.
 
-use acklab_core::packet::Ecn;
+use acklab_core::packet::{Body, Ecn, Packet};
 use acklab_core::queue::{
     Discipline, FqCodel, FqPie, Pie, Queue, Verdict, Verdicts, fq_codel, fq_pie, pie,
 };
@@ -56,18 +56,39 @@ fn share(queue: &mut dyn Queue) {
 }
 
 #[test]
-fn a_full_buffer_takes_from_the_longest_queue() {
-    let mut queue = FqCodel::new(fq_codel::Options::packets(10), &setup());
+fn a_full_buffer_drops_the_older_half_of_the_longest_queue_but_64_packets_at_most() {
+    for (room, dropped) in [(1, 1), (10, 5), (100, 50), (200, 64)] {
+        let mut queue = FqCodel::new(fq_codel::Options::packets(room), &setup());
+        let mut verdicts = Verdicts::default();
+        for number in 0..u64::from(room) {
+            queue.enqueue(Time::ZERO, packet(number, BULK[0], Ecn::NotEct), &mut verdicts);
+        }
+        assert!(verdicts.is_empty());
+        queue.enqueue(Time::ZERO, packet(u64::MAX, BULK[1], Ecn::NotEct), &mut verdicts);
+        let numbers: Vec<u64> = verdicts.drain().map(|(packet, _)| id(&packet)).collect();
+        assert!(numbers.iter().copied().eq(0..dropped), "{room}: {numbers:?}");
+        assert_eq!(queue.packets(), room + 1 - dropped as u32);
+    }
+}
+
+#[test]
+fn a_flow_with_less_than_the_largest_packet_of_any_flow_loses_nothing() {
+    let mut queue = FqCodel::new(fq_codel::Options::packets(10_000), &setup());
     let mut verdicts = Verdicts::default();
-    for number in 0..10 {
-        queue.enqueue(Time::ZERO, packet(number, BULK[0], Ecn::NotEct), &mut verdicts);
+    queue.enqueue(Time::ZERO, packet(0, BULK[0], Ecn::NotEct), &mut verdicts);
+    let small = Packet {
+        body: Body::Datagram { len: 20, words: [0; 2] },
+        ..packet(0, SPARSE, Ecn::NotEct)
+    };
+    assert_eq!(20 * small.size(), 960);
+    for _ in 0..20 {
+        queue.enqueue(Time::ZERO, small, &mut verdicts);
+    }
+    // They wait far longer than target and interval.
+    for step in 0..21 {
+        assert!(queue.dequeue(Time::ZERO + Span::from_millis(50 * step), &mut verdicts).is_some());
     }
     assert!(verdicts.is_empty());
-    for number in 10..13 {
-        queue.enqueue(Time::ZERO, packet(number, BULK[1], Ecn::NotEct), &mut verdicts);
-    }
-    let ports: Vec<u16> = verdicts.drain().map(|(packet, _)| packet.src.port).collect();
-    assert_eq!(ports, [BULK[0]; 3]);
 }
 
 #[test]

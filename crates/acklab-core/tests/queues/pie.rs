@@ -118,9 +118,6 @@ impl Server for Oracle {
         if self.rfc && self.drop_prob >= 0.1 && p > 0.02 {
             p = 0.02;
         }
-        if self.rfc && qdelay > 0.25 {
-            p += 0.02;
-        }
         self.drop_prob += p;
         if self.rfc && qdelay == 0.0 && self.qdelay_old == 0.0 {
             self.drop_prob -= self.drop_prob / 64.0;

@@ -5,7 +5,7 @@ use acklab_core::math;
 use acklab_core::packet::Ecn;
 use acklab_core::queue::ecn::Treatment;
 use acklab_core::queue::red::{AboveMax, Adaptive, Options, Spacing};
-use acklab_core::queue::{Limit, Queue, Red, Verdicts};
+use acklab_core::queue::{Limit, Queue, Red, Verdict, Verdicts};
 use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
 
@@ -169,7 +169,7 @@ fn above_the_upper_threshold_ecn_capable_packets_are_dropped_or_marked_by_choice
         let ecn = Treatment::Exempt;
         let mut red = Red::new(Options { ecn, weight: 1.0, above_max, ..config() }, &setup());
         let mut verdicts = Verdicts::default();
-        // Packets that nobody chooses fill the queue to 16.
+        // Packets that no coin chooses fill the queue to 16.
         for id in 0..16 {
             red.enqueue(Time::ZERO, packet(id, 0, Ecn::NotEct), &mut verdicts);
         }
@@ -193,7 +193,7 @@ fn adaptive_red_raises_and_lowers_its_probability_every_half_second() {
     assert!((red.max_probability() - 0.14).abs() < 1e-12, "{}", red.max_probability());
     while red.dequeue(at(2_200), &mut verdicts).is_some() {}
     red.enqueue(at(2_300), packet(17, 0, Ecn::Ect0), &mut verdicts);
-    // The average is now that of an empty queue; two factors of 0.9, though nobody looked for a second.
+    // The average is now that of an empty queue; two factors of 0.9, though no packet came for a second.
     red.enqueue(at(3_100), packet(18, 0, Ecn::Ect0), &mut verdicts);
     assert!((red.max_probability() - 0.14 * 0.81).abs() < 1e-12, "{}", red.max_probability());
 }
@@ -206,4 +206,24 @@ fn adaptive_red_sets_itself_up_from_rate_and_delay() {
     assert!((config.min_threshold - 18.75).abs() < 1e-9 && config.gentle);
     assert!((config.max_threshold - 56.25).abs() < 1e-9);
     assert!((config.weight - (1.0 - math::exp(-1.0 / 1875.0))).abs() < 1e-15);
+}
+
+#[test]
+fn gentle_red_marks_up_to_twice_max_where_it_drops_all() {
+    let options = Options { gentle: true, weight: 1.0, limit: Limit::NONE, ..Options::packets(0) };
+    let options = Options { min_threshold: MIN, max_threshold: MAX, ..options };
+    let mut queue = Red::new(options, &setup());
+    let mut verdicts = Verdicts::default();
+    let (mut marked_above, mut dropped) = (0, 0);
+    for number in 0..200 {
+        let average = f64::from(queue.packets());
+        queue.enqueue(Time::ZERO, packet(number, 0, Ecn::Ect0), &mut verdicts);
+        for (_, verdict) in verdicts.drain() {
+            let certain = average >= 2.0 * MAX;
+            assert_eq!(verdict == Verdict::Marked, !certain, "at {average}");
+            marked_above += u32::from(average >= MAX && !certain);
+            dropped += u32::from(certain);
+        }
+    }
+    assert!(marked_above > 3 && dropped > 100, "{marked_above} {dropped}");
 }

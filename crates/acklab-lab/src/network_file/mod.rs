@@ -169,7 +169,6 @@ impl NetworkFile {
         found.map_or_else(|| as_toml(value), str::to_owned)
     }
 
-    /// The file's text.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -124,9 +124,6 @@ impl Bottleneck {
     fn on_drop(&mut self, at: Time, size: u32) {
         self.pass(at);
         self.drops += 1;
-        if self.started.at.is_none() {
-            self.start(at);
-        }
         self.bytes = self.bytes.saturating_sub(u64::from(size));
     }
 
@@ -461,7 +458,7 @@ const LOOP_CODES: [u32; 7] = [
     code::MISSED_COMMANDS,
 ];
 
-/// The start of a run that is left out of the shares, unless a drop comes before.
+/// The start of a run that is left out of the shares.
 const START: Span = Span::from_secs(5);
 
 /// Metrics that every scenario of queues and flows has.
@@ -492,14 +489,14 @@ pub const NETWORK_METRICS: [MetricDoc; 10] = [
     MetricDoc {
         name: "queue_empty_share",
         unit: "share",
-        doc: "Share of the time without a waiting packet, from the first drop or 5 s on, whichever \
-              comes first. One sample per replication.",
+        doc: "Share of the time without a waiting packet, from second 5 on; none in a shorter run. One \
+              sample per replication.",
     },
     MetricDoc {
         name: "idle_share",
         unit: "share",
-        doc: "Share of the time, from the same instant on, in which the bottleneck transmits nothing. \
-              One sample per replication.",
+        doc: "Share of the time, from second 5 on, in which the bottleneck transmits nothing; none in a \
+              shorter run. One sample per replication.",
     },
     MetricDoc {
         name: "drops",

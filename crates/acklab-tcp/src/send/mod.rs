@@ -59,6 +59,8 @@ impl TimerKind for Timer {
 #[derive(Debug)]
 struct Space {
     isn: Seq,
+    /// Of the congestion control's coins: from the initial sequence number, which no other connection has.
+    seed: u64,
     /// Highest ever sent; above the queue's `nxt` only after a window probe was taken back.
     max: u64,
     /// Window the peer announced, bytes.
@@ -142,12 +144,13 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(now: Time, config: &Config, flow: FlowKey, isn: Seq) -> Self {
         let terms = Terms::new(config);
-        let start = start(config, terms.mss, config.window.initial.bytes(terms.mss), isn);
+        let seed = u64::from(isn.0);
+        let start = start(config, terms.mss, config.window.initial.bytes(terms.mss), seed);
         let congestion = Congestion::new(now, config.congestion.controller(&start));
         Self {
             flow,
             terms,
-            space: Space { isn, max: 0, wnd: 0, max_wnd: 0, wl1: Seq(0), wl2: 0 },
+            space: Space { isn, seed, max: 0, wnd: 0, max_wnd: 0, wl1: Seq(0), wl2: 0 },
             buffer: SendBuffer::new(config.send_buffer),
             queue: Queue::new(config.window.unit, terms.mss),
             recovery: Recovery::new(config.loss),
@@ -209,18 +212,24 @@ impl Sender {
         let forgiven = attempts <= config.window.forgiven_syns;
         let initial_window =
             if forgiven { config.window.initial.bytes(mss) } else { u64::from(mss) };
-        let start = start(config, mss, initial_window, self.space.isn);
+        let start = start(config, mss, initial_window, self.space.seed);
         self.congestion = Congestion::new(now, config.congestion.controller(&start));
         if self.congestion.wants_stamps() {
             self.queue.keep_stamps();
         }
         debug_assert!(self.congestion.cwnd() >= u64::from(mss));
     }
+
+    /// From now on the congestion control's coins are those under `seed`, other ones for each connection.
+    pub(super) fn reseed(&mut self, seed: u64) {
+        self.space.seed = seed ^ u64::from(self.space.isn.0);
+        self.congestion.reseed(self.space.seed);
+    }
 }
 
-fn start(config: &Config, mss: u32, initial_window: u64, isn: Seq) -> Start {
+fn start(config: &Config, mss: u32, initial_window: u64, seed: u64) -> Start {
     let initial_ssthresh = config.window.ssthresh.unwrap_or(u64::MAX);
-    Start { mss, initial_window, initial_ssthresh, seed: u64::from(isn.0) }
+    Start { mss, initial_window, initial_ssthresh, seed }
 }
 
 /// What the peer says.
@@ -406,6 +415,25 @@ impl Sender {
         self.queue.postpone(start, now + wait);
         self.timers.set(Timer::Retransmit, now + wait + self.rto.rto());
         self.tell_congestion(now, sink);
+        true
+    }
+}
+
+/// What the path says.
+impl Sender {
+    /// A segment that began at `seq` was too large for the path, which carries `mss` bytes without options.
+    /// What is out is cut anew and sent again as after a time-out, without a word to the congestion
+    /// control. Returns whether something may leave for it.
+    pub(super) fn on_too_big(&mut self, now: Time, seq: Seq, mss: u32) -> bool {
+        let (at, una) = (self.offset(seq), self.queue.una());
+        let mss = self.terms.with_options(mss);
+        if at < una as i64 || at >= self.queue.nxt() as i64 || una == 0 || mss >= self.terms.mss {
+            return false;
+        }
+        self.terms.mss = mss;
+        self.queue.set_mss(mss);
+        self.recovery.on_timeout(false, &mut self.queue);
+        self.arm_retransmission(now);
         true
     }
 }

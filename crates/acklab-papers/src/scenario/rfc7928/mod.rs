@@ -146,7 +146,12 @@ fn open(
     let rng = Rng::named(seed, &format!("app/{index}"));
     let mut config = Config { congestion: member.cc, ecn, ..Config::default() };
     config.window.initial = InitialWindow::Segments(member.initial_window);
-    let end = |addr, app: Box<dyn App>| End { addr, config: config.clone(), isn: Seq(0), app };
+    // Coins of a congestion control come from it, too.
+    let mut isn = Rng::named(seed, &format!("isn/{index}"));
+    let mut end = |addr, app: Box<dyn App>| {
+        let isn = Seq(isn.next_u64() as u32);
+        End { addr, config: config.clone(), isn, app }
+    };
     let reader = || Box::new(Reader::new(ReaderModel::Promptly, u32::MAX));
     let arrivals = |pattern| Arrivals::new(pattern, rng, member.start, member.stop);
     let (client, server) = match member.traffic {

@@ -364,6 +364,10 @@ impl CongestionControl for BbrV1 {
     fn snapshot(&self) -> Snapshot {
         self.window.snapshot(self.full_pipe.is_reached())
     }
+
+    fn reseed(&mut self, seed: u64) {
+        self.cycle.rng.reseed(seed);
+    }
 }
 
 /// 2 / ln 2: doubles the rate each round (section 4.3.2.1).

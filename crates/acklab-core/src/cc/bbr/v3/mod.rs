@@ -384,6 +384,10 @@ impl CongestionControl for BbrV3 {
     fn snapshot(&self) -> Snapshot {
         self.window.snapshot(self.full_pipe.is_reached())
     }
+
+    fn reseed(&mut self, seed: u64) {
+        self.rng.reseed(seed);
+    }
 }
 
 /// Sections 5.5.3 and 5.5.6.
