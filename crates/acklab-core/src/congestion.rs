@@ -36,6 +36,7 @@ use crate::cc::{
 };
 use crate::delivery_rate::{Estimator, Stamp};
 use crate::pacing::{Pacer, quantum};
+use crate::packet::Ecn;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
 
@@ -161,6 +162,11 @@ impl<C: CongestionControl> Congestion<C> {
     /// How marks are to reach the algorithm.
     pub fn ecn_feedback(&self) -> EcnFeedback {
         self.control.ecn_feedback()
+    }
+
+    /// With which mark packets say that they understand ECN.
+    pub fn codepoint(&self) -> Ecn {
+        self.control.codepoint()
     }
 
     /// Whether departures need a [`Stamp`].

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
 use crate::network_file::{self, FileMistake, NetworkFile, Place};
-use crate::parameter::{SetError, Settings, Value};
+use crate::parameter::{DURATION, SetError, Value};
 use crate::plan::Plan;
 use crate::scenario::{self, Catalog, Graph, Scenario, UnknownScenario};
+use crate::sweep::Choices;
 
 /// A scenario with everything that decides its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,14 +47,21 @@ pub struct BuiltIn {
 pub struct Asked {
     /// The scenario.
     pub scenario: &'static dyn Scenario,
-    /// Its settings.
-    pub settings: Settings,
+    /// Its settings, and what of them has several values.
+    pub choices: Choices,
     /// Seed of the first replication.
     pub seed: u64,
     /// Replications, where the file says.
     pub replications: Option<u64>,
     /// Whether the scenario's whole grid is run.
     pub all: bool,
+}
+
+impl Asked {
+    /// Every case that is asked for.
+    pub fn plan(&self) -> Result<Plan, SetError> {
+        Plan::over(self.scenario, &self.choices, self.all, self.seed, self.replications)
+    }
 }
 
 /// Why a scenario file cannot be run.
@@ -71,6 +79,9 @@ pub enum FileError {
     /// A link to watch that is not there.
     #[error("--watch: {0}")]
     Link(String),
+    /// What was asked to be set.
+    #[error("--set: {0}")]
+    Choice(SetError),
     /// Links to watch in a scenario that is built in.
     #[error(
         "--watch: {scenario} is built in and watches its bottleneck; links are watched in a network of \
@@ -87,7 +98,11 @@ impl FileError {
     pub const fn place(&self) -> Option<Place> {
         match self {
             Self::Mistake(mistake) => Some(mistake.place),
-            Self::Scenario(_) | Self::Set(_) | Self::Link(_) | Self::NoLinks { .. } => None,
+            Self::Scenario(_)
+            | Self::Set(_)
+            | Self::Choice(_)
+            | Self::Link(_)
+            | Self::NoLinks { .. } => None,
         }
     }
 }
@@ -96,15 +111,29 @@ impl ScenarioFile {
     /// The file that runs `plan` again.
     pub fn of(plan: &Plan) -> Self {
         if let Some(file) = plan.scenario.network_file() {
+            let sweeps = |name: &str| file.sweeps().iter().any(|sweep| sweep.name == name);
+            let chosen = plan.settings.chosen().filter(|(name, _)| sweeps(name));
+            let pairs: Vec<String> =
+                chosen.map(|(name, value)| format!("{name}={value}")).collect();
+            let file = file.clone().setting(&pairs);
+            let (file, _) = file.expect("labels of a sweep are values of it");
             return Self::Network(Box::new(file.with(&network_values(plan))));
         }
-        let set = plan.settings.chosen();
+        let mut set: BTreeMap<String, String> = BTreeMap::new();
+        for (name, value) in plan.settings.chosen() {
+            set.insert(name.to_owned(), value.to_string());
+        }
+        let grid = plan.scenario.declaration().grid.iter().filter(|_| plan.all);
+        let of_grid: Vec<_> = grid.map(|axis| axis.parameter).collect();
+        for axis in plan.axes.iter().filter(|axis| !of_grid.contains(&axis.parameter)) {
+            set.insert(axis.parameter.to_owned(), axis.values.join(","));
+        }
         Self::BuiltIn(BuiltIn {
             scenario: plan.scenario.declaration().name.into(),
             seed: plan.seed,
             replications: Some(plan.replications),
             all: plan.all,
-            set: set.map(|(name, value)| (name.to_owned(), value.to_string())).collect(),
+            set,
         })
     }
 
@@ -142,30 +171,45 @@ impl ScenarioFile {
 
     /// What it asks for, of the scenarios in `catalog` or of its own network.
     pub fn asked(self, catalog: Catalog) -> Result<Asked, FileError> {
-        match self {
+        self.asked_with(catalog, &[])
+    }
+
+    /// The same with `pairs` of name and value or values set.
+    pub fn asked_with(self, catalog: Catalog, pairs: &[String]) -> Result<Asked, FileError> {
+        let (mut asked, pairs) = match self {
             Self::BuiltIn(file) => {
                 let scenario = catalog.find(&file.scenario)?;
-                let mut settings = scenario::defaults(scenario);
+                let mut choices = Choices::from(scenario::defaults(scenario));
                 for (name, value) in &file.set {
-                    settings.set(name, value)?;
+                    choices.set(name, value)?;
                 }
                 let BuiltIn { seed, replications, all, .. } = file;
-                Ok(Asked { scenario, settings, seed, replications, all })
+                (Asked { scenario, choices, seed, replications, all }, pairs.to_vec())
             }
             Self::Network(file) => {
+                let (file, pairs) = file.setting(pairs).map_err(FileError::Choice)?;
                 let (seed, replications) = (file.seed(), Some(file.replications()));
-                let scenario: &dyn Scenario = Graph::from_file(*file);
-                let settings = scenario::defaults(scenario);
-                Ok(Asked { scenario, settings, seed, replications, all: false })
+                let scenario: &dyn Scenario = Graph::from_file(file)?;
+                let choices = scenario::defaults(scenario).into();
+                let all = !scenario.declaration().grid.is_empty();
+                (Asked { scenario, choices, seed, replications, all }, pairs)
             }
+        };
+        for pair in pairs {
+            asked.choices.set_pair(&pair).map_err(FileError::Choice)?;
         }
+        if let (Some(_), Some(axis)) = (asked.scenario.network_file(), asked.choices.axes().first())
+        {
+            let reason = "takes one value here; other keys vary by a [[sweep]] in the file".into();
+            let (name, text) = (axis.parameter.into(), axis.values.join(","));
+            return Err(FileError::Choice(SetError::BadValue { name, text, reason }));
+        }
+        Ok(asked)
     }
 
     /// The plan it describes.
     pub fn plan(self, catalog: Catalog) -> Result<Plan, FileError> {
-        let Asked { scenario, settings, seed, replications, all } = self.asked(catalog)?;
-        let build = if all { Plan::all } else { Plan::single };
-        Ok(build(scenario, settings, seed, replications)?)
+        Ok(self.asked(catalog)?.plan()?.within(None)?)
     }
 }
 
@@ -182,7 +226,8 @@ fn is_network(text: &str) -> bool {
 
 /// What a plan of a network changes at the top level of its file, as TOML.
 fn network_values(plan: &Plan) -> Vec<(&'static str, String)> {
-    let set = plan.settings.chosen().map(|(name, value)| match value {
+    let set = plan.settings.chosen().filter(|(name, _)| [DURATION, "watch"].contains(name));
+    let set = set.map(|(name, value)| match value {
         Value::Count(_) | Value::Number(_) | Value::Flag(_) => (name, value.to_string()),
         // None of these has a quote or a backslash in it.
         Value::Span(_) | Value::Rate(_) | Value::Choice(_) => (name, format!("\"{value}\"")),

@@ -31,5 +31,6 @@ pub mod run;
 pub mod scenario;
 pub mod series;
 pub mod signal;
+pub mod sweep;
 pub mod timing;
 pub mod verify;

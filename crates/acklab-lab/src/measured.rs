@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use acklab_stats::Summary;
 use serde_json::{Value, json};
 
+use crate::monitor::Delays;
+
 /// Name, unit and meaning of a metric, as `acklab scenarios NAME` lists it.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricDoc {
@@ -28,6 +30,8 @@ pub enum Measured {
     /// A quantity over time, as (value, seconds at that value) with values rising: reported as mean,
     /// p50, p95 and max, weighted by time.
     Shares(Vec<(f64, f64)>),
+    /// As samples, of so many that they are counted in classes: quantiles are right to 0.4 %.
+    Delays(Box<Delays>),
     /// How often: reported as the sum over the replications.
     Total(u64),
     /// So many of these for each of those: reported as the quotient of the sums.
@@ -59,6 +63,7 @@ impl Metrics {
         for (name, theirs) in &other.0 {
             match (self.0.get_mut(name), theirs) {
                 (Some(Measured::Samples(ours)), Measured::Samples(theirs)) => ours.extend(theirs),
+                (Some(Measured::Delays(ours)), Measured::Delays(theirs)) => ours.pool(theirs),
                 (Some(Measured::Total(ours)), Measured::Total(theirs)) => *ours += theirs,
                 (Some(Measured::Shares(ours)), Measured::Shares(theirs)) => {
                     add_shares(ours, theirs);
@@ -85,6 +90,14 @@ impl Metrics {
         }
     }
 
+    /// The delays of a metric that counts them; `None` where it is another.
+    pub fn delays(&self, name: &str) -> Option<&Delays> {
+        match self.0.get(name) {
+            Some(Measured::Delays(delays)) => Some(delays),
+            _ => None,
+        }
+    }
+
     /// Mean and quantiles of a metric; `None` where it has none.
     pub fn spread(&self, name: &str) -> Option<Spread> {
         self.0.get(name).and_then(Measured::spread)
@@ -93,7 +106,7 @@ impl Metrics {
     /// A metric as one number: a total, a quotient, or the mean of its samples; NaN if unknown.
     pub fn number(&self, name: &str) -> f64 {
         self.0.get(name).map_or(f64::NAN, |measured| match measured {
-            Measured::Samples(_) | Measured::Shares(_) => {
+            Measured::Samples(_) | Measured::Shares(_) | Measured::Delays(_) => {
                 measured.spread().map_or(f64::NAN, |spread| spread.mean)
             }
             Measured::Total(total) => *total as f64,
@@ -128,13 +141,14 @@ impl Measured {
                 max: summary.max,
             }),
             Self::Shares(shares) => Spread::over_time(shares),
+            Self::Delays(delays) => Spread::of_delays(delays),
             Self::Total(_) | Self::Ratio { .. } => None,
         }
     }
 
     fn to_json(&self) -> Value {
         match self {
-            Self::Samples(_) | Self::Shares(_) => {
+            Self::Samples(_) | Self::Shares(_) | Self::Delays(_) => {
                 let spread = self.spread();
                 let field = |of: fn(&Spread) -> f64| spread.as_ref().map(of);
                 json!({
@@ -164,6 +178,16 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// Of many delays, ms.
+    fn of_delays(delays: &Delays) -> Option<Self> {
+        Some(Self {
+            mean: delays.mean_ms()?,
+            p50: delays.quantile_ms(0.5)?,
+            p95: delays.quantile_ms(0.95)?,
+            max: delays.max_ms()?,
+        })
+    }
+
     /// Of (value, seconds) with values rising; `None` where no time passed.
     fn over_time(shares: &[(f64, f64)]) -> Option<Self> {
         let total: f64 = shares.iter().map(|(_, time)| time).sum();

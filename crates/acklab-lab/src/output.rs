@@ -15,10 +15,12 @@ use crate::columns::{Column, Columns, ColumnsError};
 use crate::file::ScenarioFile;
 use crate::plan::Plan;
 use crate::replications;
-use crate::report::network::NetworkReport;
-use crate::report::run::{RunCase, RunReport, run_html};
-use crate::report::{self, Figure, Ladder, LineSeries, Lines, Plot, ReportError, exchange};
-use crate::results::{Results, hex};
+use crate::report::network::{CasesReport, NetworkReport};
+use crate::report::run::{self, RunCase, RunReport};
+use crate::report::{
+    self, Figure, Ladder, LineSeries, Lines, Plot, ReportError, Section, exchange,
+};
+use crate::results::{CaseResult, Results, hex};
 use crate::series::{self, Series};
 
 /// A folder for a run's files.
@@ -66,7 +68,12 @@ impl Folder {
         self.write_file("samples.parquet", &parquet)?;
         let mut parquet = Vec::new();
         let cases = results.cases.iter();
-        let each = cases.map(|case| (case.name(&results.plan), &case.replications));
+        let plan = &results.plan;
+        let named = |case: &CaseResult| {
+            let axes = if plan.is_grid() { case.axes(plan) } else { Vec::new() };
+            (case.name(plan), axes)
+        };
+        let each = cases.map(|case| (named(case), &case.replications));
         replications::columns(each).write_parquet(&mut parquet)?;
         self.write_file("replications.parquet", &parquet)?;
         self.write_file("report.html", page(results)?.as_bytes())
@@ -126,6 +133,18 @@ fn page(results: &Results) -> Result<String, ReportError> {
         };
         return report.page().to_html();
     }
+    let networks: Option<Vec<_>> = results.cases.iter().map(CaseResult::looked).collect();
+    if let Some(networks) = networks.filter(|_| plan.is_grid()) {
+        let report = CasesReport {
+            title: format!("acklab run {}", scenario.declaration().name),
+            summary: scenario.declaration().summary.into(),
+            comparison: results.comparison(),
+            networks,
+            terms: scenario.declaration().terms.to_vec(),
+            conditions: conditions(results),
+        };
+        return report.page().to_html();
+    }
     let doc = |name: &str| scenario.declaration().metrics.iter().find(|metric| metric.name == name);
     let words = |name: &str| {
         let unit = doc(name).map_or("", |metric| metric.unit);
@@ -146,7 +165,7 @@ fn page(results: &Results) -> Result<String, ReportError> {
             .collect(),
         expected: scenario.expected(&case.settings),
     });
-    run_html(&RunReport {
+    let report = RunReport {
         scenario: scenario.declaration().name.into(),
         summary: scenario.declaration().summary.into(),
         metric,
@@ -159,13 +178,19 @@ fn page(results: &Results) -> Result<String, ReportError> {
         ladder: ladder(results),
         terms: scenario.declaration().terms.to_vec(),
         conditions: conditions(results),
-    })
+    };
+    let mut page = run::page(&report);
+    if plan.is_grid() && plan.replications > 1 {
+        let figures = results.comparison().figures();
+        page.sections.push(Section::new("Across the axes, one value per replication", figures));
+    }
+    page.to_html()
 }
 
 /// What the scenario draws over time, of the first replication, for a plan of one case.
 fn courses(results: &Results) -> Vec<Figure<Plot>> {
     let plan = &results.plan;
-    let ([case], false) = (results.cases.as_slice(), plan.all) else { return Vec::new() };
+    let ([case], false) = (results.cases.as_slice(), plan.is_grid()) else { return Vec::new() };
     let figure = |(title, names): &(&str, &[&str])| {
         let until = Time::ZERO + case.settings.duration().unwrap_or_default();
         let drawn = series::record(plan.scenario, &case.settings, plan.seed, until, names);
@@ -187,7 +212,7 @@ fn courses(results: &Results) -> Vec<Figure<Plot>> {
 
 /// The longest hold of the first replication, for a plan of one case.
 fn ladder(results: &Results) -> Option<Ladder> {
-    let ([case], false) = (results.cases.as_slice(), results.plan.all) else { return None };
+    let ([case], false) = (results.cases.as_slice(), results.plan.is_grid()) else { return None };
     let host = |part: &str| {
         let system = case.settings.values().find(|(name, _)| *name == part);
         system.map_or(part.to_owned(), |(_, system)| format!("{part}, {system}"))
@@ -205,7 +230,10 @@ fn conditions(results: &Results) -> Vec<(String, String)> {
         let separator = if index == 0 { " --set " } else { " " };
         command.extend([separator, name, "=", &value.to_string()]);
     }
-    if plan.all {
+    for axis in plan.axes.iter().filter(|_| file.is_none() && !plan.all) {
+        command.extend([" --set ", axis.parameter, "=", &axis.values.join(",")]);
+    }
+    if plan.all && file.is_none() {
         command.push_str(" --all");
     }
     let _ = write!(command, " --seed {} --replications {}", plan.seed, plan.replications);

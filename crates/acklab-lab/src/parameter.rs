@@ -64,12 +64,23 @@ pub enum SetError {
     /// Each value is fine, but the whole is too large.
     #[error(
         "this would send about {packets} packets, and a plan may send {limit}: a shorter duration, fewer or smaller \
-         messages, fewer --replications or a longer time between reads would do"
+         messages, fewer --replications or a longer time between reads would do; --packets-max {packets} runs it all the \
+         same"
     )]
     TooMuch {
         /// What the plan would send, by a rough estimate.
         packets: u128,
         /// What a plan may send.
+        limit: u128,
+    },
+    /// More combinations than a plan may have.
+    #[error(
+        "these are {cases} cases; at most {limit} are possible: fewer or shorter lists would do"
+    )]
+    TooManyCases {
+        /// Combinations of all values.
+        cases: u128,
+        /// What may be.
         limit: u128,
     },
     /// The world has no part for it.
@@ -144,10 +155,8 @@ impl Settings {
 
     /// Sets one parameter from `name=value`.
     pub fn set_pair(&mut self, pair: &str) -> Result<(), SetError> {
-        match pair.split_once('=') {
-            Some((name, value)) => self.set(name.trim(), value.trim()),
-            None => Err(SetError::NoValue { text: pair.into() }),
-        }
+        let (name, value) = split_pair(pair)?;
+        self.set(name, value)
     }
 
     /// What a scenario answers to a value that it cannot use.
@@ -183,6 +192,12 @@ impl Settings {
     pub fn duration(&self) -> Option<Span> {
         self.get(DURATION)
     }
+}
+
+/// Name and value of `name=value`.
+pub(crate) fn split_pair(pair: &str) -> Result<(&str, &str), SetError> {
+    let pair = pair.split_once('=').ok_or_else(|| SetError::NoValue { text: pair.into() })?;
+    Ok((pair.0.trim(), pair.1.trim()))
 }
 
 /// The parameter of that meaning.

@@ -8,6 +8,7 @@ use acklab_core::rng;
 
 use crate::parameter::{SetError, Settings};
 use crate::scenario::{self, Scenario};
+use crate::sweep::{self, Axis, Choices};
 
 /// Cases times replications.
 #[derive(Clone)]
@@ -18,7 +19,9 @@ pub struct Plan {
     pub settings: Settings,
     /// The settings of each case.
     pub cases: Vec<Settings>,
-    /// Whether the cases are the scenario's grid.
+    /// What the cases differ in, the last axis fastest; none for a single case.
+    pub axes: Vec<Axis>,
+    /// Whether the scenario's own grid is among the axes.
     pub all: bool,
     /// Seed of the first replication.
     pub seed: u64,
@@ -34,7 +37,7 @@ impl Plan {
         seed: u64,
         replications: Option<u64>,
     ) -> Result<Self, SetError> {
-        Self::new(scenario, settings.clone(), vec![settings], false, seed, replications)
+        Self::over(scenario, &settings.into(), false, seed, replications)?.within(None)
     }
 
     /// The scenario's grid; a parameter that was set is not varied.
@@ -44,39 +47,47 @@ impl Plan {
         seed: u64,
         replications: Option<u64>,
     ) -> Result<Self, SetError> {
-        let mut cases = vec![settings.clone()];
-        for axis in
-            scenario.declaration().grid.iter().filter(|axis| !settings.is_chosen(axis.parameter))
-        {
-            let mut varied = Vec::with_capacity(cases.len() * axis.values.len());
-            for case in &cases {
-                for value in axis.values {
-                    let mut case = case.clone();
-                    case.set(axis.parameter, value)?;
-                    varied.push(case);
-                }
-            }
-            cases = varied;
-        }
-        Self::new(scenario, settings, cases, true, seed, replications)
+        Self::over(scenario, &settings.into(), true, seed, replications)?.within(None)
     }
 
-    fn new(
+    /// Every combination of what was chosen, with the scenario's grid where `all` says so. Its size is not
+    /// looked at yet: see [`Plan::within`].
+    pub fn over(
         scenario: &'static dyn Scenario,
-        settings: Settings,
-        cases: Vec<Settings>,
+        choices: &Choices,
         all: bool,
         seed: u64,
         replications: Option<u64>,
     ) -> Result<Self, SetError> {
+        let settings = choices.settings().clone();
+        let mut axes = choices.axes();
+        let grid = scenario.declaration().grid.iter().filter(|_| all);
+        axes.extend(grid.filter(|axis| !settings.is_chosen(axis.parameter)).map(|axis| Axis {
+            parameter: axis.parameter,
+            values: axis.values.iter().map(|value| (*value).to_owned()).collect(),
+        }));
+        let cases = sweep::cases(&settings, &axes)?;
         cases.iter().try_for_each(|case| scenario.check(case))?;
         let replications = replications.unwrap_or(scenario.declaration().replications);
-        let of_one = cases.iter().map(|case| u128::from(scenario.packets(case))).sum::<u128>();
-        let packets = of_one * u128::from(replications);
-        if packets > MAX_PACKETS {
-            return Err(SetError::TooMuch { packets, limit: MAX_PACKETS });
-        }
-        Ok(Self { scenario, settings, cases, all, seed, replications })
+        Ok(Self { scenario, settings, cases, axes, all, seed, replications })
+    }
+
+    /// The same, unless it would send more packets than `limit`, or than the scenario's own limit.
+    pub fn within(self, limit: Option<u128>) -> Result<Self, SetError> {
+        let (packets, limit) =
+            (self.packets(), limit.unwrap_or_else(|| self.scenario.most_packets()));
+        if packets > limit { Err(SetError::TooMuch { packets, limit }) } else { Ok(self) }
+    }
+
+    /// About how many packets all its runs send.
+    pub fn packets(&self) -> u128 {
+        let of_one = self.cases.iter().map(|case| u128::from(self.scenario.packets(case)));
+        of_one.sum::<u128>() * u128::from(self.replications)
+    }
+
+    /// Whether it has several cases to compare, or is asked to tell of its cases one by one.
+    pub fn is_grid(&self) -> bool {
+        self.all || !self.axes.is_empty()
     }
 
     /// The seed of each replication.
@@ -90,7 +101,3 @@ impl Plan {
         scenario::defaults(scenario)
     }
 }
-
-/// Packets of a whole plan. Each data packet leaves some 130 bytes of samples, which are kept until
-/// the end, so that this is under 1.5 GB.
-const MAX_PACKETS: u128 = 10_000_000;

@@ -4,6 +4,8 @@
 //! What can be told about the mean rests on one value per replication: Student's interval for a number of
 //! replications that was fixed ahead, as that of a run is.
 
+use std::collections::BTreeMap;
+
 use acklab_stats::MeanInterval;
 use serde_json::{Value, json};
 
@@ -51,6 +53,15 @@ impl Replications {
         MeanInterval::from_replications(&self.values(metric), 0.95)
     }
 
+    /// Every metric's values, one per replication, by name; null where a replication measured none.
+    pub(crate) fn values_json(&self) -> Value {
+        let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (_, _, name, value) in self.rows.iter().filter(|(flow, ..)| flow.is_none()) {
+            values.entry(name).or_default().push(*value);
+        }
+        json!(values)
+    }
+
     /// Every metric's interval, by name.
     pub(crate) fn to_json(&self) -> Value {
         let mut names: Vec<&str> = self.rows.iter().map(|(_, _, name, _)| *name).collect();
@@ -73,22 +84,35 @@ impl Replications {
     }
 }
 
-/// All values of all cases: one row per case, flow, replication and metric. The flow is empty for what was
-/// measured over all flows.
-pub(crate) fn columns<'a>(each: impl Iterator<Item = (String, &'a Replications)>) -> Columns {
+/// The name of a case, and its values of the axes.
+pub(crate) type Named = (String, Vec<(&'static str, String)>);
+
+/// All values of all cases: one row per case, flow, replication and metric, with a column per axis. The flow is
+/// empty for what was measured over all flows.
+pub(crate) fn columns<'a>(each: impl Iterator<Item = (Named, &'a Replications)>) -> Columns {
     let (mut cases, mut flows, mut names) = (Words::default(), Words::default(), Words::default());
+    let mut axes: Vec<(&'static str, Words)> = Vec::new();
     let (mut numbers, mut values) = (Vec::new(), Vec::new());
-    for (case, replications) in each {
+    for ((case, values_of_axes), replications) in each {
+        if axes.is_empty() {
+            axes = values_of_axes.iter().map(|(name, _)| (*name, Words::default())).collect();
+        }
         for (flow, number, metric, value) in &replications.rows {
             cases.push(&case);
+            for ((_, words), (_, value)) in axes.iter_mut().zip(&values_of_axes) {
+                words.push(value);
+            }
             flows.push(flow.as_deref().unwrap_or(""));
             names.push(metric);
             numbers.push(*number);
             values.push(*value);
         }
     }
-    Columns::default()
-        .with("case", cases.into_column())
+    let by_case = Columns::default().with("case", cases.into_column());
+    let columns = axes
+        .into_iter()
+        .fold(by_case, |columns, (name, words)| columns.with(name, words.into_column()));
+    columns
         .with("flow", flows.into_column())
         .with("replication", Column::U32(numbers))
         .with("metric", names.into_column())

@@ -1,6 +1,7 @@
 //! [`Results`]: what a plan gave, and the contract's JSON of it.
 
 use acklab_sim::ResultHash;
+use acklab_stats::query::Query;
 use serde_json::{Map, Value, json};
 
 use crate::expected::Expected;
@@ -10,8 +11,9 @@ use crate::monitor::NetworkRecord;
 use crate::parameter::Settings;
 use crate::plan::Plan;
 use crate::replications::Replications;
+use crate::report::compare::{Compared, Comparison};
 use crate::report::network::Network;
-use crate::scenario::{Flow, Replication};
+use crate::scenario::{FileQuery, Flow, Replication};
 use crate::timing::Timing;
 
 /// The JSON's schema name.
@@ -28,10 +30,10 @@ pub struct Results {
     pub metrics: Metrics,
     /// By flow, pooled over all cases and replications.
     pub flows: Vec<FlowResult>,
+    /// By group of flows, likewise.
+    pub groups: Vec<FlowResult>,
     /// Each case, in the plan's order.
     pub cases: Vec<CaseResult>,
-    /// A closer look at flows and links, where one was asked for.
-    pub network: Option<NetworkRecord>,
     /// What it cost.
     pub timing: Timing,
 }
@@ -45,10 +47,14 @@ pub struct CaseResult {
     pub metrics: Metrics,
     /// Pooled metrics of each flow.
     pub flows: Vec<FlowResult>,
+    /// Pooled metrics of each group of flows.
+    pub groups: Vec<FlowResult>,
     /// How many samples of the main metric each replication gave.
     pub sample_counts: Vec<usize>,
     /// What each replication measured.
     pub replications: Replications,
+    /// A closer look at flows and links, where one was asked for.
+    pub network: Option<NetworkRecord>,
     /// The first replication's exchange in which a message waited longest, if any did.
     pub longest_hold: Option<HeldExchange>,
     /// Of the replications' hashes.
@@ -84,13 +90,15 @@ impl FlowResult {
 }
 
 impl CaseResult {
-    pub(crate) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: Settings, network: Option<NetworkRecord>) -> Self {
         Self {
             settings,
             metrics: Metrics::default(),
             flows: Vec::new(),
+            groups: Vec::new(),
             sample_counts: Vec::new(),
             replications: Replications::default(),
+            network,
             longest_hold: None,
             hash: ResultHash::default(),
         }
@@ -102,12 +110,24 @@ impl CaseResult {
         }
         self.hash.word(replication.hash);
         self.sample_counts.push(replication.metrics.samples(main_metric).len());
-        let flows = replication.flows.iter().map(|flow| (flow.id.as_str(), &flow.metrics));
+        let flows = replication.flows.iter().chain(&replication.groups);
+        let flows = flows.map(|flow| (flow.id.as_str(), &flow.metrics));
         self.replications.push(&replication.metrics, flows);
         self.metrics.pool(&replication.metrics);
-        for Flow { id, metrics } in &replication.flows {
-            FlowResult::pool_one(&mut self.flows, id, metrics);
+        for (ours, theirs) in
+            [(&mut self.flows, &replication.flows), (&mut self.groups, &replication.groups)]
+        {
+            for Flow { id, metrics } in theirs {
+                FlowResult::pool_one(ours, id, metrics);
+            }
         }
+    }
+
+    /// The closer look with the metrics that belong to it, where there is one.
+    pub fn looked(&self) -> Option<Network<'_>> {
+        let record = self.network.as_ref()?;
+        let flows = self.flows.iter().map(|flow| &flow.metrics).collect();
+        Some(Network { record, metrics: &self.metrics, flows })
     }
 
     /// One number for all its replications.
@@ -119,6 +139,9 @@ impl CaseResult {
         let mut object = json!({
             "sets": sets(&self.settings),
             "name": self.name(plan),
+            "axes": self.axes(plan).into_iter().map(|(name, value)| (name.to_owned(), json!(value)))
+                .collect::<Value>(),
+            "values": self.replications.values_json(),
             "hash": hex(self.hash()),
             "metrics": self.metrics.to_json(),
             "intervals": self.replications.to_json(),
@@ -129,12 +152,13 @@ impl CaseResult {
         object
     }
 
-    /// What tells this case from the others: the parameters of the grid with their values; without
-    /// a grid, the parameters that were set.
+    /// What tells this case from the others: the parameters that vary with their values; where none does, the parameters that were set.
     pub fn axes(&self, plan: &Plan) -> Vec<(&'static str, String)> {
-        let shown = |name| {
-            !plan.all || plan.scenario.declaration().grid.iter().any(|a| a.parameter == name)
+        let of_grid = |name| {
+            plan.all && plan.scenario.declaration().grid.iter().any(|axis| axis.parameter == name)
         };
+        let of_axes = |name| plan.axes.iter().any(|axis| axis.parameter == name);
+        let shown = |name| !plan.is_grid() || of_axes(name) || of_grid(name);
         self.settings
             .chosen()
             .filter(|(name, _)| shown(*name))
@@ -151,11 +175,46 @@ impl CaseResult {
 }
 
 impl Results {
-    /// The closer look with the metrics that belong to it, where there is one.
+    /// The cases side by side: by what the file asks, then by the scenario's main and side metrics.
+    pub fn comparison(&self) -> Comparison {
+        let (plan, declaration) = (&self.plan, self.plan.scenario.declaration());
+        let asked = plan.cases.first().map_or(&[][..], |case| plan.scenario.queries(case));
+        let compared = |name: &'static str, query: Option<&FileQuery>| {
+            let doc = declaration.metrics.iter().find(|metric| metric.name == name);
+            let query = query.map(|query| query.bound.query());
+            let bound = query.and_then(Query::bound);
+            Compared {
+                name: name.to_owned(),
+                unit: doc.map_or("", |metric| metric.unit).to_owned(),
+                doc: doc.map_or("", |metric| metric.doc).to_owned(),
+                bound: bound.map(|bound| (bound.at_least, bound.threshold)),
+                yes_or_no: query.is_some_and(|query| !matches!(query, Query::Expectation { .. })),
+                values: self.cases.iter().map(|case| case.replications.values(name)).collect(),
+            }
+        };
+        let mut metrics: Vec<_> =
+            asked.iter().map(|query| compared(query.name, Some(query))).collect();
+        let own = std::iter::once(&declaration.main_metric).chain(declaration.side_metrics);
+        metrics.extend(own.map(|name| compared(name, None)));
+        // What is 0 everywhere, or was measured nowhere, compares nothing.
+        metrics.retain(|metric| {
+            metric.bound.is_some() || metric.values.iter().flatten().any(|value| *value != 0.0)
+        });
+        let axes = self.cases.first().map(|case| case.axes(plan)).unwrap_or_default();
+        let values = |case: &CaseResult| case.axes(plan).into_iter().map(|(_, value)| value);
+        Comparison {
+            axes: axes.into_iter().map(|(name, _)| name.to_owned()).collect(),
+            cases: self.cases.iter().map(|case| values(case).collect()).collect(),
+            metrics,
+        }
+    }
+
+    /// The closer look with the metrics that belong to it, where there is one of a single case.
     pub fn looked(&self) -> Option<Network<'_>> {
-        let record = self.network.as_ref()?;
-        let flows = self.flows.iter().map(|flow| &flow.metrics).collect();
-        Some(Network { record, metrics: &self.metrics, flows })
+        match self.cases.as_slice() {
+            [only] if !self.plan.is_grid() => only.looked(),
+            _ => None,
+        }
     }
 
     /// The contract's JSON; with a grid, `cases` stands beside the contract's keys.
@@ -171,16 +230,28 @@ impl Results {
         add("hash", json!(hex(self.hash)));
         add("metrics", self.metrics.to_json());
         add("flows", self.flows.iter().map(FlowResult::to_json).collect());
-        if let ([only], false) = (self.cases.as_slice(), self.plan.all) {
+        if !self.groups.is_empty() {
+            add("groups", self.groups.iter().map(FlowResult::to_json).collect());
+        }
+        if let ([only], false) = (self.cases.as_slice(), self.plan.is_grid()) {
             add("intervals", only.replications.to_json());
         }
-        if let ([only], false) = (self.cases.as_slice(), self.plan.all)
+        if let ([only], false) = (self.cases.as_slice(), self.plan.is_grid())
             && let Some(expected) = self.plan.scenario.expected(&only.settings)
         {
             add("closed_form", closed_form(&expected));
         }
-        if self.plan.all {
-            add("cases", self.cases.iter().map(|case| case.to_json(&self.plan)).collect());
+        if self.plan.is_grid() {
+            let comparison = self.comparison();
+            let axes = self.plan.axes.iter();
+            let axes = axes.map(|axis| json!({"name": axis.parameter, "values": axis.values}));
+            add("axes", axes.collect());
+            let one = |(index, case): (usize, &CaseResult)| {
+                let mut object = case.to_json(&self.plan);
+                object["queries"] = comparison.outcomes_json(index);
+                object
+            };
+            add("cases", self.cases.iter().enumerate().map(one).collect());
         }
         if let Some(network) = self.looked() {
             let tables = [("flows", network.flow_table()), ("links", network.link_table())];

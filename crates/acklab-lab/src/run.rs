@@ -7,7 +7,7 @@ use acklab_sim::ResultHash;
 use rayon::prelude::*;
 
 use crate::measured::Metrics;
-use crate::monitor::NetworkRecord;
+use crate::monitor::{MOST_KEPT, NetworkRecord};
 use crate::parameter::Settings;
 use crate::plan::Plan;
 use crate::results::{CaseResult, FlowResult, Results};
@@ -19,7 +19,7 @@ pub fn run(plan: &Plan) -> Results {
     let watch = Stopwatch::start();
     let one = |&(case, seed): &(&Settings, u64)| plan.scenario.run(case, seed, None);
     let replications = jobs(plan).par_iter().map(one).collect();
-    pool(plan, replications, None, watch)
+    pool(plan, replications, vec![None; plan.cases.len()], watch)
 }
 
 /// The same with a closer look at flows and links, where the scenario offers one.
@@ -27,24 +27,26 @@ pub fn run_closely(plan: &Plan) -> Results {
     let watch = Stopwatch::start();
     let jobs = jobs(plan);
     let mut replications = Vec::with_capacity(jobs.len());
-    let mut network: Option<NetworkRecord> = None;
+    let mut networks: Vec<Option<NetworkRecord>> = vec![None; plan.cases.len()];
+    let each = plan.replications as usize;
     // What was looked at is pooled before more of it is made.
     for (part, jobs) in jobs.chunks(AT_ONCE).enumerate() {
         let looked = jobs.par_iter().enumerate().map(|(index, &(case, seed))| {
-            let first = part == 0 && index == 0;
-            match plan.scenario.run_closely(case, seed, first) {
+            let with_courses = (part * AT_ONCE + index) % each < MOST_KEPT;
+            match plan.scenario.run_closely(case, seed, with_courses) {
                 Some((replication, record)) => (replication, Some(record)),
                 None => (plan.scenario.run(case, seed, None), None),
             }
         });
         for (replication, record) in looked.collect::<Vec<_>>() {
+            let case = replications.len() / each;
             replications.push(replication);
             if let Some(record) = record {
-                network.get_or_insert_default().pool(record);
+                networks[case].get_or_insert_default().pool(record);
             }
         }
     }
-    pool(plan, replications, network, watch)
+    pool(plan, replications, networks, watch)
 }
 
 fn jobs(plan: &Plan) -> Vec<(&Settings, u64)> {
@@ -54,7 +56,7 @@ fn jobs(plan: &Plan) -> Vec<(&Settings, u64)> {
 fn pool(
     plan: &Plan,
     replications: Vec<Replication>,
-    network: Option<NetworkRecord>,
+    networks: Vec<Option<NetworkRecord>>,
     watch: Stopwatch,
 ) -> Results {
     let events = replications.iter().map(|replication| replication.events).sum();
@@ -63,8 +65,9 @@ fn pool(
     let cases: Vec<CaseResult> = plan
         .cases
         .iter()
-        .map(|case| {
-            let mut result = CaseResult::new(case.clone());
+        .zip(networks)
+        .map(|(case, network)| {
+            let mut result = CaseResult::new(case.clone(), network);
             for replication in remaining.by_ref().take(plan.replications as usize) {
                 result.pool(&replication, plan.scenario.declaration().main_metric);
             }
@@ -74,15 +77,16 @@ fn pool(
 
     let mut hash = ResultHash::default();
     let mut metrics = Metrics::default();
-    let mut flows: Vec<FlowResult> = Vec::new();
+    let (mut flows, mut groups): (Vec<FlowResult>, Vec<FlowResult>) = <_>::default();
     for case in &cases {
         hash.word(case.hash());
         metrics.pool(&case.metrics);
         FlowResult::pool_all(&mut flows, &case.flows);
+        FlowResult::pool_all(&mut groups, &case.groups);
     }
     let hash = if let [only] = cases.as_slice() { only.hash() } else { hash.finish() };
     let timing = watch.read(events);
-    Results { plan: plan.clone(), hash, metrics, flows, cases, network, timing }
+    Results { plan: plan.clone(), hash, metrics, flows, groups, cases, timing }
 }
 
 /// Runs the first replication of the first case again and shows its packets to `capture`.

@@ -18,7 +18,7 @@ fn plan(text: &str, links: &[&str], sets: &[&str]) -> Plan {
     let links: Vec<_> = links.iter().map(|link| (*link).to_owned()).collect();
     let asked =
         file.watching(&links).expect("links of the file").asked(Catalog(&[])).expect("a scenario");
-    let mut settings = asked.settings;
+    let mut settings = asked.choices.settings().clone();
     for pair in sets {
         settings.set_pair(pair).expect("a setting");
     }
@@ -55,6 +55,7 @@ fn tempfolder(plan: &Plan) -> Folder {
 /// The points of a series, wherever in the figure it is drawn.
 fn series(figure: &Value, name: &str) -> Vec<(f64, f64)> {
     let tables = figure["data"].as_object().expect("an object").values();
+    let tables = tables.filter(|columns| columns["y"].is_array());
     let points = tables.flat_map(|columns| {
         let values = columns["s"]["values"].as_array().into_iter().flatten();
         let code = values.into_iter().position(|value| value == name);
@@ -151,15 +152,39 @@ fn a_parking_lot_has_plots_of_every_watched_link() {
         }
     }
     assert_eq!(figures.len(), 3 + 2 * 3 + 4);
-    // The courses are those of the first of three replications.
-    let first = |flow: usize, metric: &str| results.flows[flow].metrics.samples(metric)[0];
+}
+
+#[test]
+fn the_courses_of_one_replication_are_its_own_and_of_several_their_median_in_a_band() {
+    let several = plan(PARKING_LOT, &[], &["duration=6s"]);
+    let one = Plan { replications: 1, ..several.clone() };
+    let of = |figures: &[(String, Value)], title: &str| {
+        figures.iter().find(|(other, _)| other == title).expect("the figure").1.clone()
+    };
+    let alone = run::run_closely(&one);
+    let drawn = figures(&alone);
     for (flow, name) in [(0, "long"), (3, "hop 3"), (5, "web")] {
-        let drawn = 1e6 * mean(&series(of("Throughput"), name));
-        assert_near(drawn, first(flow, "throughput_bps"), name);
+        let mean = 1e6 * mean(&series(&of(&drawn, "Throughput"), name));
+        assert_near(mean, alone.flows[flow].metrics.number("throughput_bps"), name);
     }
-    assert_near(1e6 * mean(&series(of("Throughput"), "voice")), first(4, "datagram_bps"), "voice");
-    let queue = mean(&series(of("Queue of r1 -> r2"), "mean"));
-    assert_near(queue, results.metrics.samples("queue_mean_packets")[0], "queue");
+    let voice = 1e6 * mean(&series(&of(&drawn, "Throughput"), "voice"));
+    assert_near(voice, alone.flows[4].metrics.number("datagram_bps"), "voice");
+    let queue = of(&drawn, "Queue of r2 -> r3");
+    assert_near(mean(&series(&queue, "mean")), alone.metrics.number("queue_mean_packets"), "queue");
+    assert!(queue["data"]["bands"].is_null(), "one replication has no band");
+
+    let queue = of(&figures(&run::run_closely(&several)), "Queue of r2 -> r3");
+    let bands = &queue["data"]["bands"];
+    let ends = |end: &str| bands[end].as_array().expect("a column").clone();
+    let (low, high, line) = (ends("a"), ends("b"), series(&queue, "mean"));
+    assert_eq!((low.len(), line.len()), (600, 600));
+    let mut wide = 0;
+    for ((low, high), (_, median)) in low.iter().zip(&high).zip(&line) {
+        let (low, high) = (low.as_f64().expect("a number"), high.as_f64().expect("a number"));
+        assert!(low <= *median && *median <= high, "{low} {median} {high}");
+        wide += usize::from(high > low);
+    }
+    assert!(wide > 100, "the replications differ: {wide}");
 }
 
 #[test]
@@ -202,7 +227,7 @@ fn waiting_times_and_queue_length_keep_to_littles_law() {
     for queue in ["drop-tail", "codel", "fq-codel", "pie", "dualpi2"] {
         let text = TWO_FLOWS.replace("queue = \"codel\"", &format!("queue = \"{queue}\""));
         let results = run::run_closely(&plan(&text, &[], &[]));
-        let link = &results.network.as_ref().expect("a network").links[0];
+        let link = &results.cases[0].network.as_ref().expect("a network").links[0];
         let waited = link.waits.mean_ms().expect("a value") * link.waits.count() as f64 / 1e3;
         // Those that wait in the end, and those that were dropped after they had waited, are in the
         // queue's length alone.
@@ -218,7 +243,7 @@ fn waiting_times_and_queue_length_keep_to_littles_law() {
 #[test]
 fn round_trips_are_no_shorter_than_the_path() {
     let results = run::run_closely(&plan(TWO_FLOWS, &[], &[]));
-    for flow in &results.network.as_ref().expect("a network").flows {
+    for flow in &results.cases[0].network.as_ref().expect("a network").flows {
         // Propagation both ways and one transmission of a full packet at 10 Mbit/s and two at 100.
         let path = 36.0 + 1.2 + 0.24;
         let least = flow.round_trips.min_ms().expect("a value");
@@ -310,6 +335,12 @@ fn check(schema: &Value, root: &Value, value: &Value, place: &str) {
 fn results_keep_to_their_schema() {
     let schema = include_str!("../../../docs/schema/run.schema.json");
     let schema: Value = serde_json::from_str(schema).expect("a value");
+    let sweep = TWO_FLOWS.replace("queue = \"codel\"", "queue = \"$queue\"")
+        + "group = \"late\"\n[[sweep]]\nname = \"queue\"\nvalues = [\"codel\", \"pie\"]\n[[query]]\nname = \
+           \"long\"\nask = \"Pr[<=6](<> queue.length > 50) <= 0.5\"\n";
+    let swept =
+        ScenarioFile::parse(&sweep).and_then(|file| file.plan(Catalog(&[]))).expect("a plan");
+    check(&schema, &schema, &run::run_closely(&swept).to_json(), "sweep");
     for (text, closely) in [(TWO_FLOWS, false), (PARKING_LOT, true), (POISSON, true)] {
         let plan = plan(text, &[], &["duration=6s"]);
         let results = if closely { run::run_closely(&plan) } else { run::run(&plan) };

@@ -41,14 +41,16 @@ fn asked(text: &str) -> Asked {
     file.asked(Catalog(&[])).expect("usable")
 }
 
-fn answer(Asked { scenario, settings, seed, .. }: Asked, query: &str) -> Verification {
+fn answer(Asked { scenario, choices, seed, .. }: Asked, query: &str) -> Verification {
+    let settings = choices.settings().clone();
     let job = Job::new(scenario, settings, query, Precision::default(), seed);
     job.expect("a query").run(&AtomicBool::new(false), |_, _| {})
 }
 
 /// The metrics of a run, and the signals of the same run as (second, values) after each change.
 fn both(text: &str, signals: &str) -> (Metrics, Vec<(f64, Vec<f64>)>, f64) {
-    let Asked { scenario, settings, seed, .. } = asked(text);
+    let Asked { scenario, choices, seed, .. } = asked(text);
+    let settings = choices.settings().clone();
     let seconds = settings.duration().expect("one of a network").as_secs_f64();
     let plan = Plan::single(scenario, settings, seed, Some(1)).expect("a plan");
     let metrics = run::run(&plan).metrics;
@@ -145,7 +147,8 @@ fn at_an_instant_the_queue_has_the_law_of_m_d_1() {
 
 #[test]
 fn an_average_over_time_and_a_share_of_time_are_the_metrics_and_have_its_interval() {
-    let Asked { scenario, settings, seed, .. } = asked(&md1("5ms"));
+    let Asked { scenario, choices, seed, .. } = asked(&md1("5ms"));
+    let settings = choices.settings().clone();
     let plan = Plan::single(scenario, settings, seed, Some(4)).expect("a plan");
     let results = run::run(&plan).to_json();
     let close = |left: f64, right: f64| (left - right).abs() < 1e-9 * right.abs();

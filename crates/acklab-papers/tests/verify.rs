@@ -79,7 +79,8 @@ fn poisson(buffer: u32, query: &str) -> Job {
     let text = text.replace("delay = \"5ms\"", &format!("delay = \"5ms\"\nbuffer = {buffer}"));
     let asked =
         ScenarioFile::parse(&text).and_then(|file| file.asked(SCENARIOS)).expect("a network");
-    Job::new(asked.scenario, asked.settings, query, Precision::default(), 1).expect("a query")
+    Job::new(asked.scenario, asked.choices.settings().clone(), query, Precision::default(), 1)
+        .expect("a query")
 }
 
 /// Datagrams of 8 ms through a link of 1 Mbit/s with `queue`, as `flow` says.
@@ -92,7 +93,8 @@ fn datagrams(queue: &str, flow: &str, query: &str) -> Job {
     );
     let asked = ScenarioFile::parse(&text).and_then(|file| file.asked(SCENARIOS));
     let asked = asked.unwrap_or_else(|error| panic!("{error}"));
-    Job::new(asked.scenario, asked.settings, query, Precision::default(), 1).expect("a query")
+    Job::new(asked.scenario, asked.choices.settings().clone(), query, Precision::default(), 1)
+        .expect("a query")
 }
 
 #[test]

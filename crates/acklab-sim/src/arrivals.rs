@@ -12,6 +12,8 @@ use acklab_core::math;
 use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
 
+use crate::distribution::Draws;
+
 /// How long a period lasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
@@ -90,13 +92,15 @@ pub struct Arrivals {
     /// Entries of the trace that are behind `next`.
     passed: usize,
     start: Time,
+    /// Where the bytes of each are random, and the most that they may be.
+    sizes: Option<(Draws, u32)>,
 }
 
 impl Arrivals {
     /// Arrivals from `start` on, and none at or after `stop`; `rng` draws what is random.
     pub fn new(pattern: Pattern, rng: Rng, start: Time, stop: Time) -> Self {
         let mut arrivals =
-            Self { pattern, rng, stop, next: None, on_until: start, passed: 0, start };
+            Self { pattern, rng, stop, next: None, on_until: start, passed: 0, start, sizes: None };
         arrivals.next = match &arrivals.pattern {
             Pattern::Constant { bytes, .. } => Some((start, *bytes)),
             Pattern::Poisson { mean, bytes } => {
@@ -113,6 +117,12 @@ impl Arrivals {
         arrivals
     }
 
+    /// The same with random bytes in place of the pattern's, at most so many.
+    #[must_use]
+    pub fn with_sizes(self, draws: Draws, most: u32) -> Self {
+        Self { sizes: Some((draws, most)), ..self }
+    }
+
     /// When the next arrival is.
     pub fn next_time(&self) -> Option<Time> {
         self.next.map(|(at, _)| at)
@@ -123,12 +133,15 @@ impl Arrivals {
         let (at, bytes) = self.next.filter(|&(at, _)| at <= now)?;
         self.next = self.after(at);
         self.end_at_stop();
-        Some(bytes)
+        Some(self.sizes.as_mut().map_or(bytes, |(draws, most)| draws.bytes(*most)))
     }
 
     /// Draws from its stream under another seed from now on. The next arrival stays when it is.
     pub fn reseed(&mut self, seed: u64) {
         self.rng.reseed(seed);
+        if let Some((draws, _)) = &mut self.sizes {
+            draws.reseed(seed);
+        }
     }
 
     fn after(&mut self, at: Time) -> Option<(Time, u32)> {

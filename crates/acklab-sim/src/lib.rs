@@ -10,6 +10,7 @@
 mod alarm;
 pub mod app;
 pub mod arrivals;
+pub mod distribution;
 mod hash;
 mod observer;
 pub mod peer;

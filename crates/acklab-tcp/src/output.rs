@@ -92,9 +92,9 @@ impl Output<'_> {
             }
         }
         match self.tx.take_cwr(stretch, &segment) {
-            Some(cwr) => {
+            Some((ecn, cwr)) => {
                 let segment = TcpRepr { flags: segment.flags.with(cwr), ..segment };
-                Packet { ecn: Ecn::Ect0, ..packet(flow, segment) }
+                Packet { ecn, ..packet(flow, segment) }
             }
             None => packet(flow, segment),
         }

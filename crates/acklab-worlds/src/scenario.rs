@@ -31,7 +31,8 @@ impl Source {
     /// What `scenario` is in other worlds; `None` where it runs in virtual time alone.
     pub fn of(scenario: &dyn Scenario) -> Option<Self> {
         match scenario.network_file() {
-            Some(network) => Some(Self::File(Graph::from_file(network.clone()))),
+            // It was read before, and is the same.
+            Some(network) => Graph::from_file(network.clone()).ok().map(Self::File),
             None if scenario.declaration().name == nagle::SCENARIO => Some(Self::Nagle),
             None => None,
         }
@@ -47,6 +48,7 @@ impl Source {
             Self::File(graph) => Ok((graph, settings.clone())),
             Self::Nagle => {
                 let graph = Graph::from_file(nagle::file(settings, seed)?);
+                let graph = graph.map_err(|mistake| mistake.to_string())?;
                 Ok((graph, defaults(graph)))
             }
         }

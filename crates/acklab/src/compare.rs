@@ -52,11 +52,12 @@ pub(crate) struct Compare {
 
 impl Compare {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let asked = file::asked(&self.file)?;
-        let mut settings = asked.settings;
-        for pair in &self.sets {
-            settings.set_pair(pair).map_err(|e| Failure::at("--set", e))?;
-        }
+        let asked = file::asked(&self.file, &self.sets)?;
+        let cases = asked.plan().map_err(|e| Failure::at("--set", e))?.cases;
+        let [settings] = &cases[..] else {
+            let reason = "several cases; compare looks at one: --set a value of each sweep";
+            return Err(Failure::at(&self.file, reason));
+        };
         let source = Source::of(asked.scenario).ok_or_else(|| no_other_world(&self.file))?;
         let machine =
             self.worlds.contains(&World::LinuxVt).then(|| machine(self.patience)).transpose()?;
@@ -68,7 +69,7 @@ impl Compare {
         for seed in (0..self.replications.or(asked.replications).unwrap_or(1))
             .map(|add| first.wrapping_add(add))
         {
-            self.replicate(&source, &settings, seed, machine.as_ref(), &mut comparison)
+            self.replicate(&source, settings, seed, machine.as_ref(), &mut comparison)
                 .map_err(|reason| Failure::at(&self.file, reason))?;
         }
         let Some(comparison) = comparison else { return Ok(()) };

@@ -5,17 +5,22 @@ use std::path::Path;
 
 use acklab_lab::file::{Asked, FileError, ScenarioFile};
 use acklab_lab::scenario;
+use acklab_lab::sweep::Choices;
 use acklab_papers::scenario::SCENARIOS;
 
 use crate::outcome::Failure;
 
-/// The built-in scenario called `name` with its defaults, or what the file `name` asks for.
-pub(crate) fn asked(name: &str) -> Result<Asked, Failure> {
-    asked_watching(name, &[])
+/// The built-in scenario called `name`, or what the file `name` asks for, with `sets` set.
+pub(crate) fn asked(name: &str, sets: &[String]) -> Result<Asked, Failure> {
+    asked_watching(name, sets, &[])
 }
 
 /// The same, where a network's file watches `links` instead of its own.
-pub(crate) fn asked_watching(name: &str, links: &[String]) -> Result<Asked, Failure> {
+pub(crate) fn asked_watching(
+    name: &str,
+    sets: &[String],
+    links: &[String],
+) -> Result<Asked, Failure> {
     let path = Path::new(name);
     if path.extension().is_none_or(|extension| extension != "toml") {
         let found = SCENARIOS.find(name);
@@ -24,22 +29,20 @@ pub(crate) fn asked_watching(name: &str, links: &[String]) -> Result<Asked, Fail
             let scenario = name.to_owned();
             return Err(Failure::Unusable(FileError::NoLinks { scenario }.to_string()));
         }
-        let settings = scenario::defaults(scenario);
-        return Ok(Asked {
-            scenario,
-            settings,
-            seed: DEFAULT_SEED,
-            replications: None,
-            all: false,
-        });
+        let mut choices = Choices::from(scenario::defaults(scenario));
+        for pair in sets {
+            choices.set_pair(pair).map_err(|error| Failure::at("--set", error))?;
+        }
+        return Ok(Asked { scenario, choices, seed: DEFAULT_SEED, replications: None, all: false });
     }
     let text = fs::read_to_string(path).map_err(|e| Failure::at(path.display(), e))?;
     let file = ScenarioFile::parse(&text).and_then(|file| file.watching(links));
-    let asked = file.and_then(|file| file.asked(SCENARIOS));
-    asked.map_err(|error| match error.place() {
+    let asked = file.and_then(|file| file.asked_with(SCENARIOS, sets));
+    asked.map_err(|error| match error {
         // The error begins with line and column.
-        Some(_) => Failure::Unusable(format!("{}:{error}", path.display())),
-        None => Failure::at(path.display(), error),
+        _ if error.place().is_some() => Failure::Unusable(format!("{}:{error}", path.display())),
+        FileError::Choice(_) => Failure::Unusable(error.to_string()),
+        _ => Failure::at(path.display(), error),
     })
 }
 

@@ -30,7 +30,8 @@ pub(crate) struct Run {
     /// Name of a built-in scenario (see `acklab scenarios`), the scenario.toml of an earlier run, or a
     /// network's file
     scenario: String,
-    /// Set parameters; `acklab scenarios NAME` lists them
+    /// Set parameters; `acklab scenarios NAME` lists them. A list (queue=codel,pie) or a range
+    /// (rate=10mbit..100mbit:10mbit) runs every combination
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
     sets: Vec<String>,
     /// Look closer at this link of a network, such as "r1 -> r2"; repeat it for more. The first is the one
@@ -46,6 +47,10 @@ pub(crate) struct Run {
     /// Number of replications, each with another seed [default: the scenario's]
     #[arg(long, alias = "reps", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     replications: Option<u64>,
+    /// Run it although it would send so many packets; a plan of a built-in scenario may send 10 million, one of a
+    /// network's file 1000 million
+    #[arg(long, value_name = "N")]
+    packets_max: Option<u64>,
     /// Where to run it
     #[arg(long, value_enum, default_value = "sim")]
     world: World,
@@ -85,7 +90,7 @@ enum At {
 
 impl Run {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let asked = file::asked_watching(&self.scenario, &self.watch)?;
+        let asked = file::asked_watching(&self.scenario, &self.sets, &self.watch)?;
         #[cfg(target_os = "linux")]
         let (asked, guests) = self.in_world(asked)?;
         let plan = self.plan(asked)?;
@@ -138,21 +143,20 @@ impl Run {
     }
 
     /// The plan that the arguments describe, on top of a scenario file's if one is named.
-    fn plan(&self, asked: Asked) -> Result<Plan, Failure> {
-        let (scenario, mut settings) = (asked.scenario, asked.settings);
-        let (all, seed) = (asked.all || self.all, self.seed.unwrap_or(asked.seed));
-        let replications = self.replications.or(asked.replications);
-        for pair in &self.sets {
-            settings.set_pair(pair).map_err(|e| Failure::at("--set", e))?;
-        }
-        if all && self.capture.is_some() {
+    fn plan(&self, mut asked: Asked) -> Result<Plan, Failure> {
+        asked.all |= self.all;
+        asked.seed = self.seed.unwrap_or(asked.seed);
+        asked.replications = self.replications.or(asked.replications);
+        let what = if self.sets.is_empty() { &self.scenario } else { "--set" };
+        let plan = asked.plan().and_then(|plan| plan.within(self.packets_max.map(u128::from)));
+        let plan = plan.map_err(|error| Failure::at(what, error))?;
+        if plan.is_grid() && self.capture.is_some() {
             return Err(Failure::Unusable(
-                "--capture: a capture is of one case; leave out --all and --set that case".into(),
+                "--capture: a capture is of one case; leave out --all and lists, and --set that case"
+                    .into(),
             ));
         }
-        let build = if all { Plan::all } else { Plan::single };
-        let what = if self.sets.is_empty() { &self.scenario } else { "--set" };
-        build(scenario, settings, seed, replications).map_err(|e| Failure::at(what, e))
+        Ok(plan)
     }
 }
 
@@ -171,7 +175,14 @@ fn text(results: &Results, folder: Option<&Path>) -> String {
         plan.replications,
         plan.seed
     );
-    if plan.all {
+    if plan.is_grid() && plan.scenario.network_file().is_some() {
+        let comparison = results.comparison();
+        text.push_str(&comparison.table().to_text());
+        for sentence in comparison.outcomes() {
+            let _ = write!(text, "\n{sentence}");
+        }
+        text.push('\n');
+    } else if plan.is_grid() {
         text.push_str(&cases_table(results, main));
     } else {
         text.push_str(&metrics_table(results));
@@ -246,7 +257,7 @@ fn metrics_table(results: &Results) -> String {
         .map(|(name, measured)| {
             let mut row = vec![name.to_owned()];
             match measured {
-                Measured::Samples(_) | Measured::Shares(_) => {
+                Measured::Samples(_) | Measured::Shares(_) | Measured::Delays(_) => {
                     row.extend(quantiles(&results.metrics, name).map(|value| number(value, 3)));
                 }
                 Measured::Total(total) => row.push(total.to_string()),

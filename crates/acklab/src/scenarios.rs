@@ -37,7 +37,12 @@ impl Scenarios {
                 Format::Json => print_json(&choices_json(registry)),
             };
         }
-        let one = self.name.as_deref().map(asked).transpose()?.map(|asked| asked.scenario);
+        let one = self
+            .name
+            .as_deref()
+            .map(|name| asked(name, &[]))
+            .transpose()?
+            .map(|asked| asked.scenario);
         match (one, self.format) {
             (None, Format::Text) => print(&list()),
             (None, Format::Json) => print_json(&json!({

@@ -5,6 +5,7 @@ use super::{
     SentSample, Snapshot, Start, ance, bbr, cdg, cubic, dctcp, edctcp, encn, jersey, lossy, reno,
     vegas, westwood,
 };
+use crate::packet::Ecn;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
 
@@ -113,6 +114,10 @@ impl CongestionControl for Controller {
 
     fn ecn_feedback(&self) -> EcnFeedback {
         each!(self, cc => cc.ecn_feedback())
+    }
+
+    fn codepoint(&self) -> Ecn {
+        each!(self, cc => cc.codepoint())
     }
 
     fn wants_rate(&self) -> bool {

@@ -5,6 +5,10 @@
 //! window of data, and lets it not grow (RFC 3168 section 6.1.2). Growth, loss (section 3.5), time-out
 //! and idleness are Reno's.
 //!
+//! With `l4s` its packets bear ECT(1), as those of a scalable congestion control in the L4S service (RFC 9330,
+//! 9331) do: what TCP Prague is of DCTCP, without its weaker dependence on the round trip, its fallback at classic
+//! queues, AccECN and pacing.
+//!
 //! The sequence numbers of the RFC become counts: a window of data ends once the bytes that were on the
 //! way at its beginning, and at least one more, are acknowledged. The cut comes with the first mark, with
 //! the alpha of that moment, as in the systems that the RFC documents.
@@ -13,6 +17,7 @@ use super::reno::Reno;
 use super::{
     AckSample, CongestionControl, EcnFeedback, LossSample, ReturnedSample, RtoSample, Start,
 };
+use crate::packet::Ecn;
 use crate::time::{Span, Time};
 
 crate::options! {
@@ -23,6 +28,8 @@ crate::options! {
         gain: f64 as positive_share() = "0.0625",
         /// alpha before the first window (section 3.3).
         initial_alpha: f64 as share() = "1",
+        /// Packets bear ECT(1), so that a queue for low latency takes them (RFC 9331 section 4.1).
+        l4s: bool = "false",
     }
 }
 
@@ -38,6 +45,7 @@ pub struct Dctcp {
     cut: u64,
     bytes_acked: u64,
     bytes_marked: u64,
+    l4s: bool,
 }
 
 impl Dctcp {
@@ -51,6 +59,7 @@ impl Dctcp {
             cut: 0,
             bytes_acked: 0,
             bytes_marked: 0,
+            l4s: options.l4s,
         }
     }
 
@@ -118,6 +127,10 @@ impl CongestionControl for Dctcp {
         EcnFeedback::PerAck
     }
 
+    fn codepoint(&self) -> Ecn {
+        if self.l4s { Ecn::Ect1 } else { Ecn::Ect0 }
+    }
+
     crate::forward! { reno: on_ecn on_idle cwnd snapshot }
 }
 
@@ -163,7 +176,7 @@ mod tests {
     #[test]
     fn marks_cut_the_window_by_half_of_alpha_once_per_window_of_data() {
         // alpha stays 0.4 with g = 0: 20 segments become 16, once in 20 ACKs.
-        let options = Options { gain: 0.0, initial_alpha: 0.4 };
+        let options = Options { gain: 0.0, initial_alpha: 0.4, ..Options::default() };
         let mut dctcp = dctcp(20 * MSS, 10 * MSS, options);
         window(&mut dctcp, 20, 19);
         assert_eq!(dctcp.snapshot(), Snapshot { cwnd: 16_000, ssthresh: 16_000 });
@@ -173,7 +186,11 @@ mod tests {
 
     #[test]
     fn loss_halves_as_reno_does_and_marks_of_that_window_add_nothing() {
-        let mut dctcp = dctcp(20 * MSS, 10 * MSS, Options { gain: 0.0, initial_alpha: 1.0 });
+        let mut dctcp = dctcp(
+            20 * MSS,
+            10 * MSS,
+            Options { gain: 0.0, initial_alpha: 1.0, ..Options::default() },
+        );
         dctcp.on_loss(Time::ZERO, &LossSample { in_flight: 20 * MSS, ece: true });
         window(&mut dctcp, 19, 19);
         assert_eq!(dctcp.cwnd(), 10 * MSS);

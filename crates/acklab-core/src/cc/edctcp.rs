@@ -8,6 +8,7 @@
 
 use super::dctcp::{self, Dctcp};
 use super::{CongestionControl, EcnFeedback, ReturnedSample, Start};
+use crate::packet::Ecn;
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 
@@ -56,6 +57,10 @@ impl CongestionControl for Edctcp {
         self.dctcp.cut(sample.in_flight);
         let slots = self.rng.below(1 << sample.times.min(self.exponent_max));
         sample.srtt.unwrap_or(UNMEASURED) * slots
+    }
+
+    fn codepoint(&self) -> Ecn {
+        self.dctcp.codepoint()
     }
 
     fn ecn_feedback(&self) -> EcnFeedback {

@@ -25,6 +25,7 @@ pub mod westwood;
 
 pub use algorithm::{Algorithm, Controller, Factory};
 
+use crate::packet::Ecn;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
 
@@ -193,6 +194,11 @@ pub trait CongestionControl {
     /// algorithm knows better: at once, it would find the same full queue.
     fn on_returned(&mut self, _now: Time, sample: &ReturnedSample) -> Span {
         sample.srtt.unwrap_or(UNKNOWN_RTT)
+    }
+
+    /// With which mark its packets say that they understand ECN.
+    fn codepoint(&self) -> Ecn {
+        Ecn::Ect0
     }
 
     /// How congestion marks reach it.

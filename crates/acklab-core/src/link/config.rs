@@ -2,6 +2,7 @@
 
 use super::impair::Impairments;
 use super::loss::{Loss, LossModel};
+use super::rate::RateChanges;
 use super::select::Packets;
 use crate::queue::Discipline;
 use crate::time::Span;
@@ -12,6 +13,8 @@ use crate::units::BitRate;
 pub struct LinkConfig {
     /// Transmitter.
     pub rate: BitRate,
+    /// How its rate changes, if it does; `rate` is then what a queue is told.
+    pub changes: Option<RateChanges>,
     /// Propagation.
     pub delay: Span,
     /// Added to the propagation of each packet, uniform on [0, jitter].
@@ -34,6 +37,7 @@ impl LinkConfig {
     pub fn new(rate: BitRate, delay: Span) -> Self {
         Self {
             rate,
+            changes: None,
             delay,
             jitter: Span::ZERO,
             impairments: Impairments::default(),

@@ -18,24 +18,26 @@ mod config;
 mod disorder;
 mod impair;
 mod loss;
+mod rate;
 mod select;
 
 pub use config::LinkConfig;
 pub use disorder::{Corruption, Duplication, ErrorRate, Reordering, Shift};
 pub use impair::Impairments;
 pub use loss::{GilbertElliott, Loss, LossModel, Outage};
+pub use rate::RateChanges;
 pub use select::{Packets, Share};
 
 use std::collections::VecDeque;
 
 use self::impair::{Fate, Passage, Wire};
+use self::rate::Transmitter;
 use crate::endpoint::Endpoint;
 use crate::event::{DropReason, EventKind, Interest, Sink};
 use crate::packet::Packet;
 use crate::queue::{Discipline, Limit, Queue, Setup, Verdict, Verdicts, drop_tail};
 use crate::rng::Rng;
 use crate::time::{Span, Time};
-use crate::units::BitRate;
 
 /// A packet between the transmitter's queue and the far end.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +55,7 @@ struct Transit {
 /// One direction of a link.
 pub struct Link {
     index: u32,
-    rate: BitRate,
+    transmitter: Transmitter,
     delay: Span,
     jitter: Span,
     loss: f64,
@@ -100,7 +102,7 @@ impl Link {
         let wire = || Box::new(Wire::new(config.impairments, seed, &name));
         Self {
             index,
-            rate: config.rate,
+            transmitter: Transmitter::new(config.rate, config.changes, seed, &name),
             delay: config.delay,
             jitter: config.jitter,
             loss,
@@ -182,7 +184,7 @@ impl Link {
 
     /// Puts a packet of `size` bytes on the wire from `start` on.
     fn transmit(&mut self, start: Time, packet: &Packet, size: u32, sink: &mut Sink) {
-        self.free = start + self.rate.serialisation(u64::from(size));
+        self.free = self.transmitter.finish(start, u64::from(size));
         let mut arrival = self.free + self.delay;
         if !self.jitter.is_zero() {
             arrival += Span::from_nanos(self.rng.below(self.jitter.as_nanos() + 1));
@@ -344,6 +346,7 @@ impl Endpoint for Link {
     /// What is on its way already keeps its fate.
     fn reseed(&mut self, seed: u64) {
         self.rng.reseed(seed);
+        self.transmitter.reseed(seed);
         if let Some(wire) = &mut self.wire {
             wire.reseed(seed);
         }

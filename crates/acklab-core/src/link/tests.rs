@@ -2,6 +2,7 @@ use super::*;
 use crate::contract::{check_quiet, drain};
 use crate::packet::{Addr, Body, Ecn};
 use crate::queue::{DropTail, Factory};
+use crate::units::BitRate;
 
 fn datagram(number: u16) -> Packet {
     let src = Addr { port: number, ..Addr::default() };

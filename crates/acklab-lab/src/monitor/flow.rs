@@ -5,6 +5,7 @@ use acklab_core::packet::{Addr, Body, NodeId, Packet};
 use acklab_core::time::Time;
 
 use super::cells::{Grid, Level, Points, Portions};
+use super::course::Course;
 use super::delays::Delays;
 use super::rtt::RoundTrips;
 
@@ -39,12 +40,12 @@ pub struct FlowRecord {
     pub drops: u64,
     /// Its data packets that queues marked, summed likewise.
     pub marks: u64,
-    /// In the first replication, bit/s: acknowledged bytes, or datagrams that arrived, headers included.
-    pub throughput: Points,
-    /// The congestion window in the first replication, full segments: the mean of each cell.
-    pub window: Points,
-    /// The mean round trip of each cell of the first replication, ms.
-    pub round_trip: Points,
+    /// In bit/s: acknowledged bytes, or datagrams that arrived, headers included.
+    pub throughput: Course,
+    /// The congestion window, full segments: the mean of each cell.
+    pub window: Course,
+    /// The mean round trip of each cell, ms.
+    pub round_trip: Course,
 }
 
 impl FlowRecord {
@@ -52,6 +53,9 @@ impl FlowRecord {
         self.round_trips.pool(&other.round_trips);
         self.drops += other.drops;
         self.marks += other.marks;
+        self.throughput.pool(&other.throughput);
+        self.window.pool(&other.window);
+        self.round_trip.pool(&other.round_trip);
     }
 }
 
@@ -89,6 +93,12 @@ impl FlowMonitor {
                 round_trip: Portions::new(coarse),
             }),
         }
+    }
+
+    /// The measurement begins: what was counted is forgotten, courses are not.
+    pub(super) fn begin(&mut self) {
+        self.round_trips = Delays::default();
+        (self.drops, self.marks) = (0, 0);
     }
 
     pub(super) fn on_congestion(&mut self, now: Time, local: Addr, cwnd: u64, acked: u64) {
@@ -154,13 +164,14 @@ impl FlowMonitor {
         };
         if let Some(mut courses) = self.courses {
             courses.window.pass(end);
-            record.throughput = courses.delivered.rates(8.0 * wire_factor);
+            record.throughput = courses.delivered.rates(8.0 * wire_factor).into();
             if record.over_tcp {
                 // There is none before the connection begins.
                 let open = courses.window.means().into_iter().skip_while(|point| point.1 <= 0.0);
-                record.window = open.map(|(at, bytes)| (at, bytes / mss)).collect();
+                record.window =
+                    open.map(|(at, bytes)| (at, bytes / mss)).collect::<Points>().into();
             }
-            record.round_trip = courses.round_trip.means();
+            record.round_trip = courses.round_trip.means().into();
         }
         record
     }

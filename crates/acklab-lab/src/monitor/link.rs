@@ -1,14 +1,14 @@
 //! One direction of a link, watched: its queue, how long packets wait in it, what it carries.
 
-use std::collections::VecDeque;
-
 use acklab_core::event::{DropReason, EventKind};
 use acklab_core::packet::Packet;
 use acklab_core::time::Time;
 use acklab_core::units::BitRate;
 
 use super::cells::{Grid, Level, Points, Portions};
+use super::course::Course;
 use super::delays::Delays;
+use super::waiting::Waiting;
 
 /// A link to be watched.
 #[derive(Clone, Debug)]
@@ -39,18 +39,18 @@ pub struct LinkRecord {
     pub marks: u64,
     /// How long each packet waited until its transmission began, in all replications.
     pub waits: Delays,
-    /// Packets waiting in the first replication: the mean of each cell.
-    pub queue: Points,
+    /// Packets waiting: the mean of each cell.
+    pub queue: Course,
     /// The most that waited in each cell.
-    pub queue_peak: Points,
-    /// The mean wait of the packets that left in each cell of the first replication, ms.
-    pub wait: Points,
+    pub queue_peak: Course,
+    /// The mean wait of the packets that left in each cell ms.
+    pub wait: Course,
     /// The longest wait of each cell, ms.
-    pub wait_peak: Points,
-    /// Packets that the queue dropped in the first replication, for each second.
-    pub drop_rate: Points,
+    pub wait_peak: Course,
+    /// Packets that the queue dropped, for each second.
+    pub drop_rate: Course,
     /// Packets that it marked, likewise.
-    pub mark_rate: Points,
+    pub mark_rate: Course,
 }
 
 impl LinkRecord {
@@ -60,15 +60,20 @@ impl LinkRecord {
         self.drops += other.drops;
         self.marks += other.marks;
         self.waits.pool(&other.waits);
+        self.queue.pool(&other.queue);
+        self.queue_peak.pool(&other.queue_peak);
+        self.wait.pool(&other.wait);
+        self.wait_peak.pool(&other.wait_peak);
+        self.drop_rate.pool(&other.drop_rate);
+        self.mark_rate.pool(&other.mark_rate);
     }
 }
 
 /// Watches a link.
 pub(super) struct LinkMonitor {
     link: WatchedLink,
-    /// Packets in the queue with the time at which they came; few are looked at, as most queues serve
-    /// them in this order.
-    waiting: VecDeque<(Time, Packet)>,
+    /// Packets in the queue.
+    waiting: Waiting,
     carried_bytes: u64,
     waits: Delays,
     queue: Level,
@@ -77,13 +82,16 @@ pub(super) struct LinkMonitor {
     marks: Portions,
     dropped: u64,
     marked: u64,
+    /// Packets waiting, times seconds, before the measurement begins.
+    before: f64,
+    with_courses: bool,
 }
 
 impl LinkMonitor {
-    pub(super) fn new(link: WatchedLink, [fine, coarse]: [Grid; 2]) -> Self {
+    pub(super) fn new(link: WatchedLink, [fine, coarse]: [Grid; 2], with_courses: bool) -> Self {
         Self {
             link,
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
             carried_bytes: 0,
             waits: Delays::default(),
             queue: Level::new(fine),
@@ -92,7 +100,17 @@ impl LinkMonitor {
             marks: Portions::new(coarse),
             dropped: 0,
             marked: 0,
+            before: 0.0,
+            with_courses,
         }
+    }
+
+    /// The measurement begins: what was counted is forgotten, courses are not.
+    pub(super) fn begin(&mut self, at: Time) {
+        self.queue.pass(at);
+        self.before = self.queue.integral();
+        self.waits = Delays::default();
+        (self.carried_bytes, self.dropped, self.marked) = (0, 0, 0);
     }
 
     pub(super) const fn index(&self) -> u32 {
@@ -102,12 +120,10 @@ impl LinkMonitor {
     pub(super) fn on_event(&mut self, at: Time, kind: &EventKind) {
         match kind {
             EventKind::Queue { packets, .. } => self.queue.set(at, f64::from(*packets)),
-            EventKind::Offered { packet, .. } => self.waiting.push_back((at, *packet)),
+            EventKind::Offered { packet, .. } => self.waiting.push(at, packet),
             EventKind::Served { packet, .. } => {
                 self.carried_bytes += u64::from(packet.size());
-                let place = self.waiting.iter().position(|(_, other)| is_same(packet, other));
-                if let Some((came, _)) = place.and_then(|place| self.waiting.remove(place)) {
-                    let wait = at.since(came);
+                if let Some(wait) = self.waiting.take(at, packet) {
                     self.waits.add(wait);
                     self.wait.add_span(at, wait);
                 }
@@ -127,32 +143,26 @@ impl LinkMonitor {
         }
         self.drops.add(at, 1.0);
         self.dropped += 1;
-        let place = self.waiting.iter().rposition(|(_, other)| is_same(packet, other));
-        place.and_then(|place| self.waiting.remove(place));
+        self.waiting.drop(packet);
     }
 
     pub(super) fn finish(mut self, end: Time) -> LinkRecord {
         self.queue.pass(end);
+        let of = |points: Points| if self.with_courses { points.into() } else { Course::default() };
         LinkRecord {
             name: self.link.name,
             rate: self.link.rate,
             carried_bytes: self.carried_bytes,
-            packet_seconds: self.queue.integral(),
+            packet_seconds: self.queue.integral() - self.before,
             drops: self.dropped,
             marks: self.marked,
             waits: self.waits,
-            queue: self.queue.means(),
-            queue_peak: self.queue.peaks(),
-            wait: self.wait.means(),
-            wait_peak: self.wait.peaks(),
-            drop_rate: self.drops.rates(1.0),
-            mark_rate: self.marks.rates(1.0),
+            queue: of(self.queue.means()),
+            queue_peak: of(self.queue.peaks()),
+            wait: of(self.wait.means()),
+            wait_peak: of(self.wait.peaks()),
+            drop_rate: of(self.drops.rates(1.0)),
+            mark_rate: of(self.marks.rates(1.0)),
         }
     }
-}
-
-/// Whether two packets are one, which a queue may have marked. Of two copies it does not matter which
-/// one is meant.
-fn is_same(one: &Packet, other: &Packet) -> bool {
-    one.src == other.src && one.dst == other.dst && one.body == other.body
 }

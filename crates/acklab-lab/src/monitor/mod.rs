@@ -6,10 +6,12 @@
 //! ([`cells`]), distributions are counts ([`Delays`]). Only what is on its way is kept packet by packet.
 
 mod cells;
+mod course;
 mod delays;
 mod flow;
 mod link;
 mod rtt;
+mod waiting;
 
 use std::collections::BTreeMap;
 
@@ -22,10 +24,13 @@ use self::flow::FlowMonitor;
 use self::link::LinkMonitor;
 
 pub use cells::Points;
+pub use course::Course;
+pub(crate) use course::MOST_KEPT;
 pub use delays::Delays;
 pub use flow::{FlowRecord, WatchedFlow};
 pub use link::{LinkRecord, WatchedLink};
 pub use rtt::RoundTrips;
+pub(crate) use waiting::Waiting;
 
 /// What a closer look at a network saw.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,7 +38,7 @@ pub use rtt::RoundTrips;
 pub struct NetworkRecord {
     /// Replications that are in it.
     pub replications: u64,
-    /// Simulated time of each, seconds.
+    /// Measured time of each, seconds.
     pub duration_s: f64,
     /// Each flow.
     pub flows: Vec<FlowRecord>,
@@ -42,7 +47,7 @@ pub struct NetworkRecord {
 }
 
 impl NetworkRecord {
-    /// Adds another replication of the same network; courses stay those of the first.
+    /// Adds another replication of the same network.
     pub fn pool(&mut self, other: Self) {
         if self.replications == 0 {
             *self = other;
@@ -68,6 +73,8 @@ pub struct NetworkMonitor {
     flows: Vec<FlowMonitor>,
     by_port: BTreeMap<u16, usize>,
     links: Vec<LinkMonitor>,
+    /// The measurement begins here.
+    since: Time,
 }
 
 impl NetworkMonitor {
@@ -95,8 +102,19 @@ impl NetworkMonitor {
                     FlowMonitor::new(flow, drawn.then_some(grids))
                 })
                 .collect(),
-            links: links.into_iter().map(|link| LinkMonitor::new(link, grids)).collect(),
+            links: links
+                .into_iter()
+                .map(|link| LinkMonitor::new(link, grids, with_courses))
+                .collect(),
+            since: Time::ZERO,
         }
+    }
+
+    /// The measurement begins at `now`: the warm-up is over.
+    pub fn begin(&mut self, now: Time) {
+        self.since = now;
+        self.flows.iter_mut().for_each(FlowMonitor::begin);
+        self.links.iter_mut().for_each(|link| link.begin(now));
     }
 
     /// Something happened.
@@ -139,7 +157,7 @@ impl NetworkMonitor {
     pub fn finish(self, end: Time) -> NetworkRecord {
         NetworkRecord {
             replications: 1,
-            duration_s: end.as_secs_f64(),
+            duration_s: end.since(self.since).as_secs_f64(),
             flows: self.flows.into_iter().map(|flow| flow.finish(end)).collect(),
             links: self.links.into_iter().map(|link| link.finish(end)).collect(),
         }

@@ -1,14 +1,19 @@
 //! `[[flow]]` tables: who sends what to whom, when, and over which transport.
 
+use std::ops::Range;
+
 use acklab_core::cc::Algorithm;
 use acklab_core::packet::Packet;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::RequestPattern;
 use acklab_sim::arrivals::{Length, Pattern};
+use acklab_sim::distribution::Distribution;
 use acklab_tcp::Config;
 
+use super::distributions::{self, Of};
 use super::links::Node;
+use super::loops::ControlLoop;
 use super::reader::{Field, Fields, Mistake};
 use super::transport;
 
@@ -18,7 +23,21 @@ pub(super) struct Entry {
     pub(super) to: Node,
     pub(super) flow: Flow,
     /// Where its name is, else the flow.
-    pub(super) name_at: std::ops::Range<usize>,
+    pub(super) name_at: Range<usize>,
+    /// The host that it has for itself.
+    pub(super) access: Option<Access>,
+    /// With which other flows it is looked at.
+    pub(super) group: Option<String>,
+}
+
+/// The link of a flow's own host.
+pub(super) struct Access {
+    /// Of a packet of no length, over the whole way.
+    pub(super) rtt: Span,
+    pub(super) rate: BitRate,
+    pub(super) jitter: Span,
+    /// Where it stands.
+    pub(super) at: Range<usize>,
 }
 
 /// What a flow does.
@@ -41,11 +60,44 @@ pub(crate) enum Traffic {
     Bulk(Ends, Option<u64>),
     /// Messages of an arrival process over TCP or reliable UDP, with the bytes of each where all have the
     /// same.
-    Messages(Ends, Pattern, Option<u32>),
+    Messages(Ends, Arriving, Option<u32>),
     /// Requests from the first node over TCP or reliable UDP, answered by the second.
-    Requests(Ends, RequestPattern),
+    Requests(Ends, RequestPattern, Varying),
     /// Datagrams of an arrival process.
-    Datagrams(Pattern),
+    Datagrams(Arriving),
+    /// A plant at the first node and its controller at the second.
+    Loop(Box<ControlLoop>),
+}
+
+/// What arrives, and how large it is where that is random.
+#[derive(Clone, Debug)]
+pub(crate) struct Arriving {
+    pub(crate) pattern: Pattern,
+    pub(crate) sizes: Option<Distribution>,
+    /// The most that one may have.
+    pub(crate) largest: u32,
+}
+
+/// What of requests is random.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Varying {
+    pub(crate) reply: Option<Distribution>,
+    /// Seconds.
+    pub(crate) think: Option<Distribution>,
+}
+
+impl Varying {
+    /// Whether anything is.
+    pub(crate) const fn is_random(&self) -> bool {
+        self.reply.is_some() || self.think.is_some()
+    }
+}
+
+impl Traffic {
+    /// Whether it goes over TCP or reliable UDP.
+    pub(crate) const fn has_connection(&self) -> bool {
+        !matches!(self, Self::Datagrams(_) | Self::Loop(_))
+    }
 }
 
 /// Both ends' transport.
@@ -129,7 +181,7 @@ pub(super) fn read(mut table: Fields<'_>, index: usize, duration: Span) -> Resul
     }
     let traffic = read_traffic(kind, &mut table)?;
     let mut end = Time::MAX;
-    if !matches!(traffic, Traffic::Requests(..))
+    if !matches!(traffic, Traffic::Requests(..) | Traffic::Loop(_))
         && let Some(stop) = table.take("stop")
     {
         let at = stop.time()?;
@@ -138,10 +190,49 @@ pub(super) fn read(mut table: Fields<'_>, index: usize, duration: Span) -> Resul
         }
         end = Time::ZERO + at;
     }
+    let access = access(&mut table)?;
+    let group = table.take("group").map(|field| read_group(&field)).transpose()?;
     let name_at = name_field.map_or_else(|| table.span().clone(), |field| field.span());
     table.finish()?;
     let flow = Flow { name, start: Time::ZERO + begin, stop: end, traffic };
-    Ok(Entry { from, to, flow, name_at })
+    Ok(Entry { from, to, flow, name_at, access, group })
+}
+
+/// The host of a flow that says how long its round trips are.
+fn access(table: &mut Fields<'_>) -> Result<Option<Access>, Mistake> {
+    let rtt = table.take("rtt");
+    let [rate, jitter] = ["access_rate", "access_jitter"].map(|key| table.take(key));
+    let Some(field) = rtt else {
+        return match rate.or(jitter) {
+            Some(field) => {
+                Err(field.refuse("is of the flow's own host, which it has with `rtt` alone"))
+            }
+            None => Ok(None),
+        };
+    };
+    Ok(Some(Access {
+        rtt: field.time_above_zero()?,
+        rate: rate.map_or(Ok(BitRate::INFINITE), |field| field.rate())?,
+        jitter: jitter.map_or(Ok(Span::ZERO), |field| field.time())?,
+        at: field.span(),
+    }))
+}
+
+/// A group's name is the beginning of its signals' names.
+fn read_group(field: &Field<'_>) -> Result<String, Mistake> {
+    let name = field.string()?;
+    let is_word = |name: &str| {
+        name.starts_with(|first: char| first.is_ascii_alphabetic())
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    };
+    if !is_word(name) || name.len() > LONGEST_NAME || ["queue", "flow"].contains(&name) {
+        let reason = format!(
+            "a group's name is 1 to {LONGEST_NAME} letters, digits or underscores, the first a letter, and \
+             neither queue nor flow"
+        );
+        return Err(field.refuse(reason));
+    }
+    Ok(name.to_owned())
 }
 
 fn read_name(field: &Field<'_>) -> Result<String, Mistake> {
@@ -160,10 +251,11 @@ fn read_traffic(kind: &str, table: &mut Fields<'_>) -> Result<Traffic, Mistake> 
             let over = table.take("transport").map_or(Ok("tcp"), |field| field.word(CONNECTED))?;
             Traffic::Bulk(transport::read(over, table)?, bytes)
         }
+        "loop" => Traffic::Loop(Box::new(ControlLoop::read(table)?)),
         "request" => {
-            let pattern = requests(table)?;
+            let (pattern, varying) = requests(table)?;
             let over = table.take("transport").map_or(Ok("tcp"), |field| field.word(CONNECTED))?;
-            Traffic::Requests(transport::read(over, table)?, pattern)
+            Traffic::Requests(transport::read(over, table)?, pattern, varying)
         }
         _ => {
             let over = match table.take("transport") {
@@ -172,47 +264,63 @@ fn read_traffic(kind: &str, table: &mut Fields<'_>) -> Result<Traffic, Mistake> 
                 None => "tcp",
             };
             let largest = if over == "udp" { LARGEST_DATAGRAM } else { LARGEST_MESSAGE };
-            let (pattern, bytes) = pattern(kind, table, largest)?;
+            let (arriving, bytes) = arriving(kind, table, largest)?;
             if over == "udp" {
-                Traffic::Datagrams(pattern)
+                Traffic::Datagrams(arriving)
             } else {
-                Traffic::Messages(transport::read(over, table)?, pattern, bytes)
+                Traffic::Messages(transport::read(over, table)?, arriving, bytes)
             }
         }
     })
 }
 
-fn requests(table: &mut Fields<'_>) -> Result<RequestPattern, Mistake> {
+fn requests(table: &mut Fields<'_>) -> Result<(RequestPattern, Varying), Mistake> {
     let size = |field: Field<'_>| field.count(1, LARGEST_MESSAGE).map(|bytes| bytes as u32);
-    let mut time = |key| table.take(key).map_or(Ok(Span::ZERO), |field| field.time());
-    let (service, think) = (time("service")?, time("think")?);
-    Ok(RequestPattern {
+    let service = table.take("service").map_or(Ok(Span::ZERO), |field| field.time())?;
+    let think =
+        table.take("think").map(|field| distributions::read(&field, Of::Time)).transpose()?;
+    let reply = table.need("reply", "reply = 100_000")?;
+    let reply = distributions::read(&reply, Of::Bytes(LARGEST_MESSAGE))?;
+    let pattern = RequestPattern {
         exchanges: table.take("count").map_or(Ok(u64::MAX), |field| field.count(1, MOST_COUNT))?,
         header: size(table.need("request", "request = 400")?)?,
         body: 0,
         gap: Span::ZERO,
-        reply: size(table.need("reply", "reply = 100_000")?)?,
+        reply: reply.mean() as u32,
         service,
-        think,
-    })
+        think: Span::from_secs_f64(think.as_ref().map_or(0.0, Distribution::mean)),
+    };
+    let random = |of: Distribution| (!matches!(of, Distribution::Constant(_))).then_some(of);
+    Ok((pattern, Varying { reply: random(reply), think: think.and_then(random) }))
 }
 
 /// The arrivals of a flow, and the bytes of each where all have the same.
-fn pattern(
+fn arriving(
     kind: &str,
     table: &mut Fields<'_>,
-    largest: u64,
-) -> Result<(Pattern, Option<u32>), Mistake> {
+    most: u64,
+) -> Result<(Arriving, Option<u32>), Mistake> {
+    let largest = most as u32;
     if kind == "trace" {
         let trace = table.need("trace", "trace = [[\"0s\", 1000], [\"10ms\", 500]]")?;
-        let entries = read_trace(&trace, largest)?;
+        let entries = read_trace(&trace, most)?;
         let bytes = entries[0].1;
         let alike = entries.iter().all(|(_, other)| *other == bytes);
-        return Ok((Pattern::Trace(entries.into()), alike.then_some(bytes)));
+        let pattern = Pattern::Trace(entries.into());
+        return Ok((Arriving { pattern, sizes: None, largest }, alike.then_some(bytes)));
     }
-    let bytes = table.need("bytes", "bytes = 1000")?.count(1, largest)? as u32;
+    let sizes = distributions::read(&table.need("bytes", "bytes = 1000")?, Of::Bytes(most))?;
+    let bytes = (sizes.mean() + 0.5) as u32;
+    let pattern = pattern(kind, table, bytes)?;
+    Ok(match sizes {
+        Distribution::Constant(_) => (Arriving { pattern, sizes: None, largest }, Some(bytes)),
+        random => (Arriving { pattern, sizes: Some(random), largest }, None),
+    })
+}
+
+fn pattern(kind: &str, table: &mut Fields<'_>, bytes: u32) -> Result<Pattern, Mistake> {
     let period = period(table, bytes)?;
-    let pattern = match kind {
+    Ok(match kind {
         "poisson" => Pattern::Poisson { mean: period, bytes },
         "on-off" => {
             let lengths = table.take("lengths");
@@ -236,8 +344,7 @@ fn pattern(
             Pattern::OnOff { on, off, period, bytes }
         }
         _ => Pattern::Constant { period, bytes },
-    };
-    Ok((pattern, Some(bytes)))
+    })
 }
 
 /// From one arrival to the next: `every`, or what `rate` makes of `bytes`.
@@ -283,6 +390,8 @@ fn read_trace(trace: &Field<'_>, largest: u64) -> Result<Vec<(Span, u32)>, Mista
 pub(super) struct Way {
     /// The lowest rate on it.
     pub(super) rate: BitRate,
+    /// The link that has it.
+    pub(super) narrowest: u32,
     /// Propagation there and back, and the transmission of a packet of 1500 bytes; above zero.
     pub(super) round_trip: Span,
 }
@@ -300,27 +409,36 @@ impl Flow {
                 let asked = bytes.map_or(f64::INFINITY, |bytes| bytes as f64 / ends.payload());
                 full(ends).min(asked)
             }
-            Traffic::Messages(ends, pattern, _) => {
+            Traffic::Messages(ends, Arriving { pattern, .. }, _) => {
                 let (arrivals, bytes) = arrivals(pattern, seconds);
                 arrivals + full(ends).min(bytes / ends.payload())
             }
-            Traffic::Requests(ends, pattern) => {
+            Traffic::Requests(ends, pattern, _) => {
                 let least = way.round_trip + pattern.service + pattern.think;
                 let exchanges = (seconds / least.as_secs_f64()).min(pattern.exchanges as f64);
                 let bytes = f64::from(pattern.header) + f64::from(pattern.reply);
                 2.0 * exchanges + full(ends).min(exchanges * bytes / ends.payload())
             }
-            Traffic::Datagrams(pattern) => arrivals(pattern, seconds).0,
+            Traffic::Datagrams(arriving) => arrivals(&arriving.pattern, seconds).0,
+            Traffic::Loop(control) => 2.0 * seconds / control.period.as_secs_f64(),
+        }
+    }
+
+    /// Bytes of the packets of a flow that sends full ones and no more of them than its way carries.
+    pub(super) fn full_packet(&self) -> Option<f64> {
+        match &self.traffic {
+            Traffic::Bulk(ends, _) | Traffic::Requests(ends, ..) => Some(f64::from(ends.packet)),
+            Traffic::Messages(..) | Traffic::Datagrams(_) | Traffic::Loop(_) => None,
         }
     }
 
     /// Whether it bears queues that hand packets back: others than E-DCTCP send them again at once.
     pub(super) fn waits_when_returned(&self) -> bool {
         match &self.traffic {
-            Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) | Traffic::Requests(ends, _) => {
+            Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) | Traffic::Requests(ends, ..) => {
                 ends.waits_when_returned()
             }
-            Traffic::Datagrams(_) => true,
+            Traffic::Datagrams(_) | Traffic::Loop(_) => true,
         }
     }
 
@@ -360,7 +478,8 @@ fn least(length: Length) -> Span {
     }
 }
 
-const KINDS: &[&str] = &["bulk", "on-off", "messages", "request", "trace", "cbr", "poisson"];
+const KINDS: &[&str] =
+    &["bulk", "on-off", "messages", "request", "trace", "cbr", "poisson", "loop"];
 const LENGTHS: &[&str] = &["constant", "exponential", "pareto"];
 const LONGEST_NAME: usize = 40;
 const MOST_BYTES: u64 = 1 << 50;

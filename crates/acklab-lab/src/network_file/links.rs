@@ -13,8 +13,8 @@ use acklab_core::link::{
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 
-use super::queues;
 use super::reader::{Field, Fields, Mistake};
+use super::{distributions, queues};
 
 pub(super) struct Direction {
     pub(super) from: Node,
@@ -102,8 +102,8 @@ impl<'a> Layers<'_, 'a> {
     }
 
     fn config(&mut self) -> Result<LinkConfig, Mistake> {
-        let rate = match self.take("rate") {
-            Some(rate) => rate.rate()?,
+        let (rate, changes) = match self.take("rate") {
+            Some(rate) => distributions::rate(&rate)?,
             None => {
                 return Err(self
                     .link
@@ -115,6 +115,7 @@ impl<'a> Layers<'_, 'a> {
         let delay = self.time("delay")?;
         let jitter = self.time("jitter")?;
         let mut config = LinkConfig::new(rate, delay).with_jitter(jitter);
+        config.changes = changes;
         let [queue, buffer, bytes] = ["queue", "buffer", "buffer_bytes"].map(|key| self.take(key));
         if rate == BitRate::INFINITE {
             if let Some(field) = [&queue, &buffer, &bytes].into_iter().flatten().next() {

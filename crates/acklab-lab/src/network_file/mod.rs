@@ -1,69 +1,49 @@
-//! A network in a TOML file: nodes, links and flows of any graph (docs/network-file.md).
+//! Networks in a TOML file: nodes, links and flows of any graph (docs/network-file.md).
 //!
 //! [`NetworkFile::parse`] reads and checks everything that can be wrong before anything runs: keys,
 //! types, names, ranges, and that packets find their way. A refusal says where (line and column), what
-//! and how to mend it. Nodes are those that links name. Routes are static, by fewest links.
+//! and how to mend it. Nodes are those that links name. Routes are static, by fewest links. With
+//! `[[sweep]]` tables a file is several networks, one for each combination of their values.
 //!
-//! A file keeps its text, so that a run can write down what it ran: values at the top level are replaced and
-//! everything else, comments too, stays as its author wrote it.
+//! A file keeps its text, so that a run can write down what it ran: values at the top level and of sweeps are
+//! replaced and everything else, comments too, stays as its author wrote it.
 
+mod copies;
+mod distributions;
 mod flows;
 mod links;
+mod loops;
+mod network;
 mod queues;
 mod reader;
+mod sweeps;
 mod transport;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use acklab_core::link::{Reordering, Shift};
-use acklab_core::packet::NodeId;
-use acklab_core::queue::Discipline;
-use acklab_core::time::Span;
-use acklab_core::units::BitRate;
-use acklab_sim::Topology;
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
-use self::flows::Way;
-use self::links::{Direction, Node};
-use self::reader::{Field, Fields, Mistake};
-use crate::parameter::nearest;
+use self::network::Top;
+use self::reader::{Fields, Mistake};
+use self::sweeps::{Sweep, Sweeps};
+use crate::parameter::{SetError, split_pair};
+use crate::sweep::{MOST_CASES, values};
 
-pub(crate) use flows::{Ends, Flow, Over, Traffic};
+pub(crate) use flows::{Arriving, Ends, Flow, Over, Traffic};
+pub(crate) use network::{Asked, Link, Network, SCENARIO};
 pub use reader::{FileMistake, Place};
 
-/// A network with its flows, read and checked.
+/// A file's networks, read and checked.
 #[derive(Clone, Debug)]
 pub struct NetworkFile {
     text: String,
     /// Where the values at the top level are in the text.
     values: BTreeMap<String, Range<usize>>,
-    about: Option<String>,
-    seed: u64,
-    replications: u64,
-    duration: Span,
-    topology: Topology,
-    links: Vec<Link>,
-    /// The first is the one whose queue is measured.
-    watch: Vec<u32>,
-    flows: Vec<(NodeId, NodeId, Flow)>,
-    ways: Vec<Way>,
-}
-
-/// What the `scenario` of such a file is called.
-pub(crate) const SCENARIO: &str = "network";
-
-/// One direction of a link.
-#[derive(Clone, Debug)]
-pub(crate) struct Link {
-    /// `r1 -> r2`.
-    pub(crate) name: String,
-    pub(crate) from: NodeId,
-    pub(crate) rate: BitRate,
-    /// The least that a packet takes, beside its transmission.
-    delay: Span,
-    /// Its queue returns to their senders what it has no room for.
-    hands_back: bool,
+    top: Top,
+    sweeps: Vec<Sweep>,
+    /// Every combination of the sweeps' values, the last sweep fastest; at least one.
+    networks: Vec<Network>,
 }
 
 /// Files are the same when their texts are.
@@ -80,101 +60,113 @@ impl NetworkFile {
     pub fn parse(text: &str) -> Result<Self, FileMistake> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let root = DeTable::parse(text).map_err(|error| FileMistake::from((text, error)))?;
+        let ranges = written_out(text, root.get_ref()).map_err(|mistake| mistake.locate(text))?;
+        if !ranges.is_empty() {
+            return Self::parse(&replaced(text, ranges));
+        }
         Self::read(text, root.get_ref()).map_err(|mistake| mistake.locate(text))
     }
 
     fn read(text: &str, root: &DeTable<'_>) -> Result<Self, Mistake> {
-        let mut top = Fields::new(text, "a network file", root, 0..0);
-        top.need("scenario", "scenario = \"network\"")?.word(&[SCENARIO])?;
-        let about = top.take("about").map(|field| field.string()).transpose()?.map(str::to_owned);
-        let seed = top.take("seed").map_or(Ok(1), |field| field.count(0, u64::MAX))?;
-        let replications =
-            top.take("replications").map_or(Ok(1), |field| field.count(1, MOST_REPLICATIONS))?;
-        let duration = top.need("duration", "duration = \"30s\"")?.time_above_zero()?;
-        let watch = top.need("watch", "watch = \"r1 -> r2\", the link whose queue is measured")?;
-        let mut builder = Builder::default();
-        for link in top.need("link", "[[link]] with between, rate and delay")?.tables("a link")? {
-            links::read(link)?.into_iter().try_for_each(|direction| builder.link(direction))?;
+        let sweeps = Sweeps::read(text, &mut Fields::new(text, "a network file", root, 0..0))?;
+        let counts: Vec<usize> = sweeps.list.iter().map(|sweep| sweep.labels.len()).collect();
+        let all = counts.iter().map(|count| *count as u128).product::<u128>();
+        if let Some(last) = sweeps.list.last().filter(|_| all > MOST_CASES) {
+            return Err(Mistake::new(
+                &last.at,
+                SetError::TooManyCases { cases: all, limit: MOST_CASES }.to_string(),
+            ));
         }
-        let flows = top.need("flow", "[[flow]] with from, to and kind")?.tables("a flow")?;
-        for (index, flow) in flows.into_iter().enumerate() {
-            builder.flow(flows::read(flow, index, duration)?)?;
+        let (mut networks, mut top) = (Vec::new(), None);
+        for cell in 0..all as usize {
+            let mut root = sweeps.put(root, &place(&counts, cell))?;
+            copies::unfold(text, &mut root)?;
+            let (network, beside) = Network::read(text, &root)?;
+            networks.push(network);
+            top = Some(beside);
         }
-        let watch = builder.all_watched(&watch)?;
-        top.finish()?;
         let values = root.iter().map(|(key, value)| (key.get_ref().to_string(), value.span()));
+        let top = top.ok_or_else(|| Mistake::new(&(0..0), "the file has no network"))?;
         Ok(Self {
             text: text.to_owned(),
             values: values.collect(),
-            about,
-            seed,
-            replications,
-            duration,
-            watch,
-            topology: builder.topology,
-            links: builder.links,
-            flows: builder.flows,
-            ways: builder.ways,
+            top,
+            sweeps: sweeps.list,
+            networks,
         })
     }
 
     /// What its author says it is.
     pub(crate) fn about(&self) -> Option<&str> {
-        self.about.as_deref()
+        self.top.about.as_deref()
     }
 
     /// Seed of the first replication; 1 where the file names none.
     pub const fn seed(&self) -> u64 {
-        self.seed
+        self.top.seed
     }
 
     /// Replications; 1 where the file names none.
     pub const fn replications(&self) -> u64 {
-        self.replications
+        self.top.replications
     }
 
-    pub(crate) const fn duration(&self) -> Span {
-        self.duration
+    /// What varies from one of its networks to the next.
+    pub(crate) fn sweeps(&self) -> &[Sweep] {
+        &self.sweeps
     }
 
-    pub(crate) const fn topology(&self) -> &Topology {
-        &self.topology
+    /// Its networks, the last sweep's values fastest; at least one.
+    pub(crate) fn networks(&self) -> &[Network] {
+        &self.networks
     }
 
-    /// Each direction of each link, by its index in the world.
-    pub(crate) fn links(&self) -> &[Link] {
-        &self.links
-    }
-
-    /// Index of the link that is watched, the first of them.
-    pub(crate) fn watch(&self) -> u32 {
-        self.watch[0]
-    }
-
-    /// Indices of all links that are watched.
-    pub(crate) fn all_watched(&self) -> &[u32] {
-        &self.watch
+    /// A mistake at a place of the text.
+    pub(crate) fn mistake(&self, at: &Range<usize>, message: String) -> FileMistake {
+        Mistake::new(at, message).locate(&self.text)
     }
 
     /// The same network with these links watched, the first for the metrics.
     pub(crate) fn watching(&self, names: &[String]) -> Result<Self, String> {
         let mut list = Vec::new();
         for name in names {
-            let index = watched(&self.links, name)?;
-            // A node's name has neither a quote nor a backslash in it.
-            list.push(format!("\"{}\"", self.links[index as usize].name));
+            let index = self.networks[0].link(name)?;
+            list.push(quoted(&self.networks[0].links[index as usize].name));
         }
         Ok(self.with(&[("watch", format!("[{}]", list.join(", ")))]))
     }
 
-    /// The flows with their ends, in the order of the file.
-    pub(crate) fn flows(&self) -> &[(NodeId, NodeId, Flow)] {
-        &self.flows
+    /// The same file with the sweeps that some of `pairs` name set to the values there; returns the other pairs,
+    /// too.
+    pub(crate) fn setting(self, pairs: &[String]) -> Result<(Self, Vec<String>), SetError> {
+        let (mut file, mut others) = (self, Vec::new());
+        for pair in pairs {
+            let (name, text) = split_pair(pair)?;
+            let Some(sweep) = file.sweeps.iter().find(|sweep| sweep.name == name) else {
+                others.push(pair.clone());
+                continue;
+            };
+            let wrong =
+                |reason| SetError::BadValue { name: name.into(), text: text.into(), reason };
+            let listed = values(text).map_err(wrong)?;
+            let listed: Vec<_> = listed.iter().map(|value| file.as_written(sweep, value)).collect();
+            let place = (sweep.at.clone(), format!("[{}]", listed.join(", ")));
+            let changed = Self::parse(&replaced(&file.text, vec![place]));
+            file = changed.map_err(|mistake| wrong(mistake.message))?;
+        }
+        Ok((file, others))
     }
 
-    /// About how many packets its flows send within `seconds`.
-    pub(crate) fn packets(&self, seconds: f64) -> f64 {
-        self.flows.iter().zip(&self.ways).map(|((.., flow), way)| flow.packets(way, seconds)).sum()
+    /// A value of a sweep as TOML: one that the file lists under this name, or else the text itself.
+    fn as_written(&self, sweep: &Sweep, value: &str) -> String {
+        let source = self.text.get(sweep.at.clone()).unwrap_or_default();
+        let listed = format!("x = {source}");
+        let root = DeTable::parse(&listed).ok();
+        let items = root.as_ref().and_then(|root| root.get_ref().get("x")?.get_ref().as_array());
+        let index = sweep.labels.iter().position(|label| label == value);
+        let found =
+            items.zip(index).and_then(|(items, index)| listed.get(items.get(index)?.span()));
+        found.map_or_else(|| as_toml(value), str::to_owned)
     }
 
     pub fn text(&self) -> &str {
@@ -186,198 +178,71 @@ impl NetworkFile {
         let (mut text, mut places) = (String::new(), Vec::new());
         for (key, value) in values {
             match self.values.get(*key) {
-                Some(span) => places.push((span.clone(), value)),
+                Some(span) => places.push((span.clone(), value.clone())),
                 None => text.extend([key, " = ", value, "\n"]),
             }
         }
-        places.sort_by_key(|(span, _)| span.start);
-        let mut from = 0;
-        for (span, value) in places {
-            text.push_str(&self.text[from..span.start]);
-            text.push_str(value);
-            from = span.end;
-        }
-        text.push_str(&self.text[from..]);
+        text.push_str(&replaced(&self.text, places));
         Self::parse(&text).expect("values that a plan was made with fit their keys")
     }
 }
 
-/// What the file's tables add up to.
-#[derive(Default)]
-struct Builder {
-    topology: Topology,
-    nodes: BTreeMap<String, NodeId>,
-    links: Vec<Link>,
-    directions: BTreeSet<String>,
-    flows: Vec<(NodeId, NodeId, Flow)>,
-    ways: Vec<Way>,
-    names: BTreeSet<String>,
-}
-
-impl Builder {
-    fn link(&mut self, direction: Direction) -> Result<(), Mistake> {
-        let Direction { from, to, config } = direction;
-        let name = format!("{} -> {}", from.name, to.name);
-        if !self.directions.insert(name.clone()) {
-            let message = format!(
-                "a second link from {} to {}; packets would never take it: leave one out, or put a \
-                 node between",
-                from.name, to.name
-            );
-            return Err(Mistake::new(&to.span, message));
-        }
-        if self.links.len() >= MOST_LINKS {
-            let message = format!("more than {MOST_LINKS} links, counting each direction");
-            return Err(Mistake::new(&from.span, message));
-        }
-        let (a, b) = (self.node(&from)?, self.node(&to)?);
-        let delay = match config.impairments.reordering {
-            Some(Reordering { shift: Shift::Ahead(ahead), .. }) => {
-                config.delay.saturating_sub(ahead)
-            }
-            _ => config.delay,
-        };
-        let hands_back = matches!(config.queue, Discipline::Edctcp(_));
-        self.links.push(Link { name, from: a, rate: config.rate, delay, hands_back });
-        self.topology.link(a, b, config);
-        Ok(())
-    }
-
-    fn node(&mut self, node: &Node) -> Result<NodeId, Mistake> {
-        if let Some(&known) = self.nodes.get(&node.name) {
-            return Ok(known);
-        }
-        if self.nodes.len() >= MOST_NODES {
-            return Err(Mistake::new(&node.span, format!("more than {MOST_NODES} nodes")));
-        }
-        let new = self.topology.named_node(&node.name);
-        let new = new.map_err(|error| Mistake::new(&node.span, error.to_string()))?;
-        self.nodes.insert(node.name.clone(), new);
-        Ok(new)
-    }
-
-    fn flow(&mut self, entry: flows::Entry) -> Result<(), Mistake> {
-        let flows::Entry { from, to, flow, name_at } = entry;
-        if !self.names.insert(flow.name.clone()) {
-            let message = format!("a second flow called {:?}; names must differ", flow.name);
-            return Err(Mistake::new(&name_at, message));
-        }
-        if self.flows.len() >= MOST_FLOWS {
-            return Err(Mistake::new(&name_at, format!("more than {MOST_FLOWS} flows")));
-        }
-        let (a, b) = (self.known(&from)?, self.known(&to)?);
-        let there = self.path("", (a, &from.name), (b, &to.name), &to)?;
-        let back = if flow.is_two_way() {
-            self.path(" back, which a connection needs,", (b, &to.name), (a, &from.name), &to)?
-        } else {
-            Vec::new()
-        };
-        let rate = there.iter().map(|link| link.rate).min().unwrap_or(BitRate::INFINITE);
-        let mut round = there.iter().chain(&back);
-        if let Some(link) = round.clone().find(|link| link.hands_back)
-            && !flow.waits_when_returned()
-        {
-            let message = format!(
-                "flow {:?} crosses {}, whose queue edctcp hands packets back; only TCP with cc = \"edctcp\" waits \
-                 before it sends them again: use it, or another queue",
-                flow.name, link.name
-            );
-            return Err(Mistake::new(&name_at, message));
-        }
-        let round_trip = rate.serialisation(FULL_PACKET);
-        let round_trip = round.by_ref().fold(round_trip, |sum, link| sum + link.delay);
-        if round_trip.is_zero() {
-            let message = format!(
-                "packets from {} to {} take no time at all, so that time would never pass: give a \
-                 link on the way a delay or a rate",
-                from.name, to.name
-            );
-            return Err(Mistake::new(&to.span, message));
-        }
-        self.ways.push(Way { rate, round_trip });
-        self.flows.push((a, b, flow));
-        Ok(())
-    }
-
-    fn known(&self, node: &Node) -> Result<NodeId, Mistake> {
-        self.nodes.get(&node.name).copied().ok_or_else(|| {
-            let names = self.nodes.keys().map(String::as_str);
-            let message = format!(
-                "no link leads to a node {:?}; {}the nodes are {}",
-                node.name,
-                nearest(&node.name, names.clone()),
-                some(names)
-            );
-            Mistake::new(&node.span, message)
+/// Which value of each sweep a cell has, where the last sweep is the fastest.
+fn place(counts: &[usize], cell: usize) -> Vec<usize> {
+    let mut rest = cell;
+    let mut chosen: Vec<usize> = counts
+        .iter()
+        .rev()
+        .map(|count| {
+            let index = rest % count;
+            rest /= count;
+            index
         })
-    }
-
-    /// The links that packets from `a` to `b` take.
-    fn path(
-        &self,
-        which: &str,
-        (a, from): (NodeId, &str),
-        (b, to): (NodeId, &str),
-        at: &Node,
-    ) -> Result<Vec<&Link>, Mistake> {
-        let path = self.topology.path(a, b);
-        let links = path.map(|path| path.iter().map(|link| &self.links[*link as usize]).collect());
-        links.ok_or_else(|| {
-            let reached =
-                self.nodes.iter().filter(|(_, node)| self.topology.path(a, **node).is_some());
-            let reached = some(reached.map(|(name, _)| name.as_str()).filter(|name| *name != from));
-            let message = format!(
-                "no route{which} from {from} to {to}: from {from}, links lead to {}; add the link that is \
-                 missing, or its other direction",
-                if reached.is_empty() { "no other node" } else { &reached }
-            );
-            Mistake::new(&at.span, message)
-        })
-    }
-
-    /// The links that `watch` names: one, or a list.
-    fn all_watched(&self, watch: &Field<'_>) -> Result<Vec<u32>, Mistake> {
-        let one = |field: &Field<'_>| {
-            let name = field.string()?;
-            watched(&self.links, name).map_err(|reason| field.refuse(reason))
-        };
-        let wrong = || watch.refuse("must be a text such as \"r1 -> r2\", or a list of them");
-        if watch.string().is_ok() {
-            return Ok(vec![one(watch)?]);
-        }
-        let items = watch.items().ok().filter(|items| !items.is_empty()).ok_or_else(wrong)?;
-        items.iter().map(one).collect()
-    }
+        .collect();
+    chosen.reverse();
+    chosen
 }
 
-/// The index of the link of that name.
-fn watched(links: &[Link], name: &str) -> Result<u32, String> {
-    let words: Vec<&str> = name.split("->").map(str::trim).collect();
-    let wanted = words.join(" -> ");
-    let index = links.iter().position(|link| link.name == wanted);
-    index.map(|index| index as u32).ok_or_else(|| {
-        let names = links.iter().map(|link| link.name.as_str());
-        format!(
-            "no link has that name; {}the links are {}",
-            nearest(&wanted, names.clone()),
-            some(names)
-        )
-    })
+/// Where a sweep's values are a range or one value, with the list that is meant.
+fn written_out(text: &str, root: &DeTable<'_>) -> Result<Vec<(Range<usize>, String)>, Mistake> {
+    let sweeps = root.get("sweep").and_then(|sweeps| sweeps.get_ref().as_array());
+    let mut places = Vec::new();
+    for sweep in sweeps.into_iter().flat_map(|sweeps| sweeps.iter()) {
+        let values_of = sweep.get_ref().get("values");
+        let Some(DeValue::String(range)) = values_of.map(toml::Spanned::get_ref) else { continue };
+        let at = values_of.map(toml::Spanned::span).unwrap_or_default();
+        let shown = text.get(at.clone()).unwrap_or_default();
+        let listed = values(range)
+            .map_err(|reason| Mistake::new(&at, format!("values = {shown}: {reason}")))?;
+        let listed: Vec<_> = listed.iter().map(|value| as_toml(value)).collect();
+        places.push((at, format!("[{}]", listed.join(", "))));
+    }
+    Ok(places)
 }
 
-/// The names, or the first of them.
-fn some<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<&str> = names.collect();
-    let shown = names[..names.len().min(MOST_SHOWN)].join(", ");
-    if names.len() > MOST_SHOWN { format!("{shown}, ... ({} in all)", names.len()) } else { shown }
+/// `text` with the places of `changes` replaced.
+fn replaced(text: &str, mut changes: Vec<(Range<usize>, String)>) -> String {
+    changes.sort_by_key(|(span, _)| span.start);
+    let (mut new, mut from) = (String::new(), 0);
+    for (span, value) in changes {
+        new.push_str(&text[from..span.start]);
+        new.push_str(&value);
+        from = span.end;
+    }
+    new.push_str(&text[from..]);
+    new
 }
 
-/// What `--replications` allows.
-const MOST_REPLICATIONS: u64 = 1_000_000;
-/// The table of routes has an entry for each pair.
-const MOST_NODES: usize = 1000;
-const MOST_LINKS: usize = 10_000;
-const MOST_FLOWS: usize = 1000;
-/// Names in a message.
-const MOST_SHOWN: usize = 12;
-const FULL_PACKET: u64 = 1500;
+/// A value as it is typed, as TOML: a number, a flag, a list or table, or else a text.
+fn as_toml(value: &str) -> String {
+    let line = format!("x = {value}");
+    let parsed = DeTable::parse(&line).ok().is_some_and(|root| {
+        let value = root.get_ref().get("x").filter(|_| root.get_ref().len() == 1);
+        value.is_some_and(|value| !value.get_ref().is_datetime())
+    });
+    if parsed { value.to_owned() } else { quoted(value) }
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}

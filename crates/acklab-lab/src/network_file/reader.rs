@@ -128,6 +128,11 @@ impl<'a> Fields<'a> {
         Some(Field { text: self.text, key: key.to_owned(), value })
     }
 
+    /// Whether `key` is there.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.spelled(key).is_some()
+    }
+
     /// `key` as the table writes it.
     fn spelled(&self, key: &str) -> Option<&'a Spanned<DeString<'a>>> {
         self.table.keys().find(|name| spells(name.get_ref(), key))
@@ -183,6 +188,16 @@ pub(super) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
+    /// The value of `key` in `text`.
+    pub(super) fn new(text: &'a str, key: &str, value: &'a Spanned<DeValue<'a>>) -> Self {
+        Self { text, key: key.to_owned(), value }
+    }
+
+    /// The value as it was parsed.
+    pub(super) fn value_ref(&self) -> &'a Spanned<DeValue<'a>> {
+        self.value
+    }
+
     /// Where the value is.
     pub(super) fn span(&self) -> Range<usize> {
         self.value.span()

@@ -14,6 +14,7 @@
 //! Left out: fonts, images and anything else that would have to be fetched; PDF (browsers print).
 
 mod claim;
+pub mod compare;
 pub mod diagnose;
 pub mod exchange;
 mod glossary;
@@ -33,7 +34,7 @@ pub use html::ReportError;
 pub use ladder::{Arrow, ArrowKind, CapturePoint, Hold, Host, Ladder, Note, Side};
 pub use page::{Block, Figure, Fix, Page, Section, Tone, Verdict, conditions};
 pub use plot::{
-    Cdf, CdfSeries, ErrorBar, Histogram, LineSeries, Lines, Mark, Plot, SegmentKind,
-    SequenceSegment, TimeSequence,
+    Band, BoxOf, Boxes, Cdf, CdfSeries, ErrorBar, Histogram, LineSeries, Lines, Mark, Plot,
+    SegmentKind, SequenceSegment, TimeSequence,
 };
 pub use table::{Cell, Column, Table, Unit};

@@ -14,6 +14,8 @@ pub enum Plot {
     Histogram(Histogram),
     /// Lines or points over a common horizontal axis.
     Lines(Lines),
+    /// Samples case by case.
+    Boxes(Boxes),
 }
 
 macro_rules! plots {
@@ -25,7 +27,7 @@ macro_rules! plots {
         }
     )*};
 }
-plots!(Cdf, TimeSequence, Histogram, Lines);
+plots!(Cdf, TimeSequence, Histogram, Lines, Boxes);
 
 /// A reference line with its label.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,6 +134,46 @@ pub struct Lines {
     pub areas: usize,
     /// Vertical bars around points.
     pub intervals: Vec<ErrorBar>,
+    /// What lies around lines.
+    pub bands: Vec<Band>,
+}
+
+/// What lies around a line of [`Lines`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Band {
+    /// Name of the line.
+    pub series: String,
+    /// (x, lower end, upper end) in the order drawn.
+    pub points: Vec<(f64, f64, f64)>,
+}
+
+/// Samples of several cases, side by side: a box from quartile to quartile with the median in it, whiskers to the
+/// least and the greatest sample, and the mean with its interval.
+#[derive(Clone, Debug, Default)]
+pub struct Boxes {
+    /// What the boxes stand over: "queue".
+    pub x_title: String,
+    /// Vertical axis with its unit.
+    pub y_title: String,
+    /// Names of what is told apart by colour, in order; one alone has no legend.
+    pub series: Vec<String>,
+    /// From left to right.
+    pub boxes: Vec<BoxOf>,
+    /// A horizontal line with its label.
+    pub limit: Option<Mark>,
+}
+
+/// One case of [`Boxes`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BoxOf {
+    /// Where it stands.
+    pub category: String,
+    /// Which of [`Boxes::series`] it is.
+    pub series: String,
+    /// Least sample, lower quartile, median, upper quartile, greatest sample.
+    pub ends: [f64; 5],
+    /// Mean, and the ends of its interval.
+    pub mean: Option<[f64; 3]>,
 }
 
 /// A vertical bar of [`Lines`].

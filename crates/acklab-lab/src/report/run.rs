@@ -8,6 +8,7 @@
 
 use acklab_stats::{Ecdf, Summary};
 
+use super::compare::axis_cell;
 use super::html::ReportError;
 use super::ladder::Ladder;
 use super::page::{Block, Figure, Page, Section, Verdict};
@@ -302,17 +303,6 @@ fn mean_by_law(expected: &Expected) -> Cell {
     let (low, high) = (measure(expected.mean_low), measure(expected.mean_high));
     let words = if low == high { low } else { format!("{low} to {high}") };
     Cell::Ranked { words, value: expected.mean_high }
-}
-
-/// A parameter's value; one that begins with a number sorts by it.
-fn axis_cell(value: &str) -> Cell {
-    let digits = value.trim_end_matches(|letter: char| !letter.is_ascii_digit());
-    match digits.parse() {
-        Ok(number) if value.starts_with(|first: char| first.is_ascii_digit()) => {
-            Cell::Ranked { words: value.into(), value: number }
-        }
-        _ => value.into(),
-    }
 }
 
 fn axis<'case>(case: &'case RunCase<'_>, name: &str) -> &'case str {

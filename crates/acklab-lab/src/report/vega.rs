@@ -10,7 +10,8 @@
 use serde_json::{Value, json};
 
 use super::plot::{
-    Cdf, ErrorBar, Histogram, LineSeries, Lines, Mark, Plot, SegmentKind, TimeSequence,
+    Band, BoxOf, Boxes, Cdf, ErrorBar, Histogram, LineSeries, Lines, Mark, Plot, SegmentKind,
+    TimeSequence,
 };
 
 /// What the page's script needs to draw `plot`: `{"spec": …, "data": {name: columns}}`.
@@ -20,6 +21,7 @@ pub(super) fn drawing(plot: &Plot) -> Value {
         Plot::TimeSequence(sequence) => time_sequence_drawing(sequence),
         Plot::Histogram(histogram) => histogram_drawing(histogram),
         Plot::Lines(lines) => lines_drawing(lines),
+        Plot::Boxes(boxes) => boxes_drawing(boxes),
     }
 }
 
@@ -97,6 +99,17 @@ fn lines_drawing(lines: &Lines) -> Value {
             "encoding": encoding,
         }));
     }
+    if !lines.bands.is_empty() {
+        data["bands"] = band_columns(&lines.bands);
+        let mut around = encoding.clone();
+        around["y"]["field"] = json!("a");
+        around["y2"] = json!({"field": "b"});
+        layers.push(json!({
+            "data": {"name": "bands"},
+            "mark": {"type": "area", "opacity": 0.18, "line": false},
+            "encoding": around,
+        }));
+    }
     if lines.solid {
         encoding["strokeDash"] =
             by_series(&names, |index| json!(DASHES[index / SERIES_COLOURS % DASHES.len()]));
@@ -142,6 +155,82 @@ fn lines_mark(lines: &Lines) -> Value {
         Some(61..) => json!({"type": "line", "strokeWidth": 1.5, "point": false}),
         _ => json!({"type": "line", "strokeWidth": 2.2, "point": {"size": 40}}),
     }
+}
+
+fn band_columns(bands: &[Band]) -> Value {
+    let points = || bands.iter().flat_map(|band| &band.points);
+    let names: Vec<&str> = bands.iter().map(|band| band.series.as_str()).collect();
+    json!({
+        "x": numbers(points().map(|point| point.0), 7),
+        "a": numbers(points().map(|point| point.1), 5),
+        "b": numbers(points().map(|point| point.2), 5),
+        "s": words(&names, bands.iter().map(|band| band.points.len())),
+    })
+}
+
+fn boxes_drawing(boxes: &Boxes) -> Value {
+    let names: Vec<&str> = boxes.series.iter().map(String::as_str).collect();
+    let mut categories: Vec<&str> = Vec::new();
+    for BoxOf { category, .. } in &boxes.boxes {
+        if !categories.contains(&category.as_str()) {
+            categories.push(category);
+        }
+    }
+    let x = json!({"field": "c", "type": "nominal", "title": boxes.x_title, "sort": null,
+                   "scale": {"domain": categories, "paddingInner": 0.25},
+                   "axis": {"labelAngle": 0, "labelLimit": 90, "grid": false}});
+    let offset = json!({"field": "s", "type": "nominal", "sort": null,
+                        "scale": {"domain": names, "paddingInner": 0.3}});
+    let y = |field: &str| json!({"field": field, "type": "quantitative", "title": boxes.y_title, "scale": {"zero": true}});
+    let layer = |mark: Value, low: &str, high: Option<&str>| {
+        let mut encoding =
+            json!({"x": x, "xOffset": offset, "y": y(low), "color": series_colour(&names)});
+        if let Some(high) = high {
+            encoding["y2"] = json!({"field": high});
+        }
+        json!({"data": {"name": "boxes"}, "mark": mark, "encoding": encoding})
+    };
+    let mut layers = vec![
+        layer(json!({"type": "rule", "strokeWidth": 1.2}), "low", Some("high")),
+        layer(json!({"type": "bar", "opacity": 0.4, "tooltip": true}), "q1", Some("q3")),
+        layer(json!({"type": "tick", "thickness": 2, "size": {"expr": "6"}}), "median", None),
+        layer(json!({"type": "rule", "strokeWidth": 3}), "from", Some("to")),
+        layer(
+            json!({"type": "point", "filled": true, "size": 28, "opacity": 1, "tooltip": true}),
+            "mean",
+            None,
+        ),
+    ];
+    if let Some(limit) = &boxes.limit {
+        layers.push(json!({
+            "data": {"values": [{"at": limit.at}]},
+            "mark": {"type": "rule", "color": "var(--held)", "strokeDash": [5, 4], "strokeWidth": 1.5},
+            "encoding": {"y": {"field": "at", "type": "quantitative"}},
+        }));
+        layers.push(json!({
+            "data": {"values": [{"at": limit.at, "label": limit.label}]},
+            "mark": {"type": "text", "align": "right", "baseline": "bottom", "dy": -3, "fontSize": 12,
+                     "color": "var(--held-ink)", "x": {"expr": "width"}},
+            "encoding": {"y": {"field": "at", "type": "quantitative"},
+                         "text": {"field": "label", "type": "nominal"}},
+        }));
+    }
+    drawing_of(300, &layers, &json!({"boxes": box_columns(&boxes.boxes)}))
+}
+
+fn box_columns(boxes: &[BoxOf]) -> Value {
+    let end = |index: usize| numbers(boxes.iter().map(|of| of.ends[index]), 5);
+    let mean = |index: usize| {
+        numbers(boxes.iter().map(|of| of.mean.map_or(f64::NAN, |mean| mean[index])), 5)
+    };
+    let once = || boxes.iter().map(|_| 1);
+    let categories: Vec<&str> = boxes.iter().map(|of| of.category.as_str()).collect();
+    let series: Vec<&str> = boxes.iter().map(|of| of.series.as_str()).collect();
+    json!({
+        "c": words(&categories, once()), "s": words(&series, once()),
+        "low": end(0), "q1": end(1), "median": end(2), "q3": end(3), "high": end(4),
+        "mean": mean(0), "from": mean(1), "to": mean(2),
+    })
 }
 
 fn interval_columns(intervals: &[ErrorBar]) -> Value {

@@ -4,12 +4,14 @@
 //! threads, pooling, JSON, reports, captures) is the laboratory's and the same for all. [`Graph`] is the
 //! scenario of a network that a file describes; a [`Catalog`] holds those with a name.
 
+pub mod control;
 mod graph;
 pub mod network;
 pub mod network_signals;
 
 use acklab_core::packet::Packet;
 use acklab_core::time::Time;
+use acklab_stats::BoundQuery;
 
 use crate::expected::{Comparison, Expected};
 use crate::held::HeldExchange;
@@ -96,9 +98,20 @@ pub trait Scenario: Sync {
     /// About how many packets and polls a replication under these settings takes: what bounds a plan.
     fn packets(&self, settings: &Settings) -> u64;
 
+    /// What a plan may send unless it is told otherwise. Where each data packet leaves some 130 bytes of
+    /// samples, which are kept until the end, this is under 1.5 GB.
+    fn most_packets(&self) -> u128 {
+        10_000_000
+    }
+
     /// What a query may speak about under these settings; nothing where it cannot be verified.
     fn signals(&self, _settings: &Settings) -> Vec<Signal> {
         Vec::new()
+    }
+
+    /// What its file asks about each run.
+    fn queries(&self, _settings: &Settings) -> &[FileQuery] {
+        &[]
     }
 
     /// Runs one replication whose randomness is `path`, up to `until`, and shows the values of the
@@ -132,6 +145,15 @@ pub trait Scenario: Sync {
     ) -> Option<(Replication, NetworkRecord)> {
         None
     }
+}
+
+/// A query that a file asks about each of its runs: a metric of that name.
+#[derive(Clone, Debug)]
+pub struct FileQuery {
+    /// The metric's name.
+    pub name: &'static str,
+    /// The query over the scenario's signals.
+    pub bound: BoundQuery,
 }
 
 /// One parameter and the values that `--all` gives it.
@@ -176,6 +198,8 @@ pub struct Replication {
     pub metrics: Metrics,
     /// For each flow under study.
     pub flows: Vec<Flow>,
+    /// For each group of flows.
+    pub groups: Vec<Flow>,
     /// The exchange in which a message waited longest, if any did.
     pub longest_hold: Option<HeldExchange>,
 }

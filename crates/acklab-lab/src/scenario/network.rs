@@ -60,6 +60,8 @@ struct Bottleneck {
     started: Start,
     drops: u64,
     marks: u64,
+    /// Drops and marks before the measurement began.
+    before: (u64, u64),
 }
 
 /// When the shares begin to count, and what had been until then.
@@ -97,6 +99,14 @@ impl Bottleneck {
         let rest = if self.busy_until > at { self.busy_until.since(at) } else { Span::ZERO };
         let empty = self.time_at.first().copied().unwrap_or(0);
         self.started = Start { at: Some(at), empty, busy: self.busy.saturating_sub(rest) };
+    }
+
+    /// The measurement begins at `at`.
+    fn begin(&mut self, at: Time) {
+        self.pass_to(at);
+        self.time_at.fill(0);
+        self.start(at);
+        self.before = (self.drops, self.marks);
     }
 
     fn on_queue(&mut self, at: Time, packets: u32, bytes: u64, rate: BitRate) {
@@ -141,6 +151,15 @@ struct Sender {
     ssthresh: u64,
     retransmissions: u64,
     timeouts: u64,
+    /// Acknowledged bytes, retransmissions and time-outs before the measurement began.
+    before: [u64; 3],
+}
+
+impl Sender {
+    /// What was acknowledged while it was measured, bytes.
+    const fn measured(&self) -> u64 {
+        self.acked - self.before[0]
+    }
 }
 
 /// Watches a bottleneck and its flows.
@@ -156,6 +175,8 @@ pub struct NetworkRecorder<'a> {
     loop_values: [(u32, f64); LOOP_CODES.len()],
     changed: u8,
     tap: Option<Tap<'a>>,
+    /// When the measurement begins.
+    since: Time,
 }
 
 /// What changed since [`NetworkRecorder::take_changes`] was last asked.
@@ -169,6 +190,10 @@ impl Changes {
     pub const FLOWS: Self = Self(2);
     /// An application's value.
     pub const APP: Self = Self(4);
+    /// A packet left a queue, or the network.
+    pub const PASSAGE: Self = Self(8);
+    /// A packet passed one of its flow's ends.
+    pub const ENDS: Self = Self(16);
     /// Nothing.
     pub const NONE: Self = Self(0);
 
@@ -202,6 +227,16 @@ impl<'a> NetworkRecorder<'a> {
             loop_values: LOOP_CODES.map(|code| (code, 0.0)),
             changed: 0,
             tap,
+            since: Time::ZERO,
+        }
+    }
+
+    /// The measurement begins at `now`: metrics leave out what was before, signals do not.
+    pub fn begin(&mut self, now: Time) {
+        self.since = now;
+        self.queue.begin(now);
+        for sender in &mut self.senders {
+            sender.before = [sender.acked, sender.retransmissions, sender.timeouts];
         }
     }
 
@@ -276,45 +311,69 @@ impl<'a> NetworkRecorder<'a> {
 
     /// Jain's index of the flows' throughput; 1 while none has any.
     pub fn jain(&self) -> f64 {
-        let shares: Vec<f64> = self.senders.iter().map(|sender| sender.acked as f64).collect();
+        self.jain_of(0..self.senders.len())
+    }
+
+    /// The same of some flows.
+    pub fn jain_of(&self, flows: impl Iterator<Item = usize>) -> f64 {
+        let shares: Vec<f64> = flows.map(|flow| self.senders[flow].acked as f64).collect();
         jain_index(&shares).unwrap_or(1.0)
+    }
+
+    /// Bits per second acknowledged while it was measured, headers included.
+    fn measured_throughput(&self, flow: usize, end: Time) -> f64 {
+        let seconds = end.since(self.since).as_secs_f64();
+        8.0 * self.senders[flow].measured() as f64 * self.watched.senders[flow].wire_factor
+            / seconds
+    }
+
+    /// Metrics of some flows together.
+    pub fn of_flows(&self, flows: &[usize], end: Time) -> Metrics {
+        let one = |value: f64| Measured::Samples(vec![value]);
+        // Without a TCP flow there is nothing to add up or to share.
+        let shared =
+            |value: f64| Measured::Samples(if flows.is_empty() { vec![] } else { vec![value] });
+        let bps = flows.iter().map(|flow| self.measured_throughput(*flow, end)).sum();
+        let acked: Vec<f64> =
+            flows.iter().map(|flow| self.senders[*flow].measured() as f64).collect();
+        let count = |of: fn(&Sender) -> u64, before: usize| {
+            let counts = flows.iter().map(|flow| &self.senders[*flow]);
+            counts.map(|sender| of(sender) - sender.before[before]).sum::<u64>() as f64
+        };
+        let mut metrics = Metrics::default();
+        metrics.insert("throughput_bps", shared(bps));
+        metrics.insert("jain", shared(jain_index(&acked).unwrap_or(1.0)));
+        metrics.insert("retransmissions", one(count(|sender| sender.retransmissions, 1)));
+        metrics.insert("timeouts", one(count(|sender| sender.timeouts, 2)));
+        metrics
     }
 
     /// Ends the recording: the metrics over all flows, and those of each.
     pub fn finish(&mut self, end: Time) -> (Metrics, Vec<Flow>) {
         self.queue.pass(end);
         let one = |value: f64| Measured::Samples(vec![value]);
-        let mut metrics = Metrics::default();
+        let all: Vec<usize> = (0..self.senders.len()).collect();
+        let mut metrics = self.of_flows(&all, end);
         let shares = self.queue.shares(end);
         let share =
             |of: fn((f64, f64)) -> f64| Measured::Samples(shares.map(of).into_iter().collect());
+        let idle = shares.filter(|_| self.watched.rate != BitRate::INFINITE).map(|shares| shares.1);
         let packets = self.queue.time_at.iter().enumerate();
         let time_at: Vec<(f64, f64)> =
             packets.map(|(packets, nanos)| (packets as f64, *nanos as f64 / 1e9)).collect();
         let packet_seconds: f64 = time_at.iter().map(|(packets, time)| packets * time).sum();
-        // Without a TCP flow there is nothing to add up or to share.
-        let of_flows = |value: f64| {
-            let values = if self.senders.is_empty() { vec![] } else { vec![value] };
-            Measured::Samples(values)
-        };
-        metrics.insert("throughput_bps", of_flows(self.total_throughput(end)));
-        metrics.insert("jain", of_flows(self.jain()));
+        let seconds = end.since(self.since).as_secs_f64();
+        let (drops, marks) = self.queue.before;
         metrics.insert("queue_packets", Measured::Shares(time_at));
-        metrics.insert("queue_mean_packets", one(packet_seconds / end.as_secs_f64()));
+        metrics.insert("queue_mean_packets", one(packet_seconds / seconds));
         metrics.insert("queue_empty_share", share(|(empty, _)| empty));
-        metrics.insert("idle_share", share(|(_, idle)| idle));
-        metrics.insert("drops", one(self.queue.drops as f64));
-        metrics.insert("marks", one(self.queue.marks as f64));
-        let sum = |of: fn(&Sender) -> u64| self.senders.iter().map(of).sum::<u64>() as f64;
-        metrics.insert("retransmissions", one(sum(|sender| sender.retransmissions)));
-        metrics.insert("timeouts", one(sum(|sender| sender.timeouts)));
-        let flows = self.watched.senders.iter().zip(&self.senders).enumerate();
-        let flows = flows.map(|(index, (watched, sender))| {
-            let mut metrics = Metrics::default();
-            metrics.insert("throughput_bps", one(self.throughput(index, end)));
-            metrics.insert("retransmissions", one(sender.retransmissions as f64));
-            metrics.insert("timeouts", one(sender.timeouts as f64));
-            Flow { id: watched.name.clone(), metrics }
+        metrics.insert("idle_share", Measured::Samples(idle.into_iter().collect()));
+        metrics.insert("drops", one((self.queue.drops - drops) as f64));
+        metrics.insert("marks", one((self.queue.marks - marks) as f64));
+        let flows = all.iter().map(|index| {
+            let mut metrics = self.of_flows(&[*index], end);
+            metrics.remove("jain");
+            Flow { id: self.watched.senders[*index].name.clone(), metrics }
         });
         (metrics, flows.collect())
     }

@@ -1,11 +1,11 @@
 //! Signals of queues and flows: what queries may name in every scenario of a network, and the walk
 //! through a run that shows their values.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use acklab_core::event::Interest;
 use acklab_core::time::Time;
-use acklab_sim::World;
+use acklab_sim::{Observer, World};
 
 use super::network::{Changes, NetworkRecorder};
 use crate::signal::{Segment, Signal, Watch};
@@ -86,39 +86,89 @@ pub fn of_flows(numbers: impl IntoIterator<Item = usize>) -> Vec<(Signal, Source
     list
 }
 
+/// An observer whose values queries may name.
+pub trait Shows: Observer {
+    /// Names one of the values.
+    type Source: Copy;
+
+    /// What must change for a value to change.
+    fn changes_of(source: Self::Source) -> Changes;
+
+    /// What changed since the last time.
+    fn take_changes(&mut self) -> Changes;
+
+    /// The watched link's index in the world.
+    fn link(&self) -> u32;
+
+    /// A value at `now`.
+    fn value(&self, source: Self::Source, now: Time) -> f64;
+}
+
+impl Shows for NetworkRecorder<'_> {
+    type Source = Source;
+
+    fn changes_of(source: Source) -> Changes {
+        source.changes()
+    }
+
+    fn take_changes(&mut self) -> Changes {
+        self.take_changes()
+    }
+
+    fn link(&self) -> u32 {
+        self.bottleneck()
+    }
+
+    fn value(&self, source: Source, now: Time) -> f64 {
+        value(source, self, now)
+    }
+}
+
 /// Runs a world along `path` up to `until` and shows the values of `signals` after each change of one of
-/// `wanted`; `open` makes the world of a seed in which events of some classes are told.
-pub fn follow<'a>(
-    signals: &[(Signal, Source)],
+/// `wanted`; `open` makes the world of a seed in which such changes are told.
+pub fn follow<O: Shows>(
+    signals: &[(Signal, O::Source)],
     path: &[Segment],
     until: Time,
     wanted: &[bool],
-    open: impl FnOnce(u64, Interest) -> World<NetworkRecorder<'a>>,
+    open: impl FnOnce(u64, Changes) -> World<O>,
     each: Watch<'_>,
 ) {
     let Some((first, rest)) = path.split_first() else { return };
     let sources: Vec<_> =
         signals.iter().zip(wanted).map(|((_, source), wanted)| wanted.then_some(*source)).collect();
-    let changes = changes(&sources);
-    let mut world = open(first.seed, interest(changes));
+    let mut world = open(first.seed, changes::<O>(&sources));
+    // Whether it came to the end does not matter here.
+    let _ = step_through(&mut world, rest, Time::ZERO..=until, &sources, each);
+}
+
+/// Lets a world run from its present time to the end of `times` and shows the values of those `sources` that are
+/// wanted, at first and after each change of one of them.
+pub(crate) fn step_through<O: Shows>(
+    world: &mut World<O>,
+    rest: &[Segment],
+    times: RangeInclusive<Time>,
+    sources: &[Option<O::Source>],
+    each: Watch<'_>,
+) -> ControlFlow<()> {
+    let (changes, until) = (changes::<O>(sources), *times.end());
     let mut values = vec![0.0; sources.len()];
-    let mut show = |world: &World<NetworkRecorder<'_>>, at| {
-        for (slot, source) in values.iter_mut().zip(&sources) {
+    let mut show = |world: &World<O>, at| {
+        for (slot, source) in values.iter_mut().zip(sources) {
             if let Some(source) = source {
-                *slot = value(*source, world.observer(), at);
+                *slot = world.observer().value(*source, at);
             }
         }
         each(at, &values)
     };
-    if show(&world, Time::ZERO) == ControlFlow::Break(()) {
-        return;
-    }
+    show(world, *times.start())?;
     let mut rest = rest.iter().peekable();
-    let link = world.observer().bottleneck();
+    let link = world.observer().link();
+    let told = changes.has(Changes::QUEUE.with(Changes::PASSAGE));
     loop {
-        let departure = world.next_departure(link).filter(|_| changes.has(Changes::QUEUE));
+        let departure = world.next_departure(link).filter(|_| told);
         let next = departure.into_iter().chain(world.next_time()).min();
-        let Some(at) = next.filter(|at| *at <= until) else { return };
+        let Some(at) = next.filter(|at| *at <= until) else { return ControlFlow::Continue(()) };
         if departure == Some(at) {
             // Before a turn at the same instant, as a managed queue lets it leave.
             world.tell_departures(link, at);
@@ -128,28 +178,31 @@ pub fn follow<'a>(
             }
             world.step();
         }
-        let wanted_one = world.observer_mut().take_changes().has(changes);
-        if wanted_one && show(&world, at) == ControlFlow::Break(()) {
-            return;
+        if world.observer_mut().take_changes().has(changes) {
+            show(world, at)?;
         }
     }
 }
 
 /// What must be watched for the wanted ones.
-fn changes(wanted: &[Option<Source>]) -> Changes {
-    wanted.iter().flatten().fold(Changes::NONE, |all, source| all.with(source.changes()))
+pub(crate) fn changes<O: Shows>(wanted: &[Option<O::Source>]) -> Changes {
+    let sources = wanted.iter().flatten();
+    sources.fold(Changes::NONE, |all, source| all.with(O::changes_of(*source)))
 }
 
-/// The event classes that tell of such changes.
-fn interest(changes: Changes) -> Interest {
-    [
-        (Changes::QUEUE, Interest::QUEUE),
-        (Changes::FLOWS, Interest::CONGESTION),
-        (Changes::APP, Interest::MESSAGE),
-    ]
-    .into_iter()
-    .filter(|(change, _)| changes.has(*change))
-    .fold(Interest::NONE, |all, (_, interest)| all.with(interest))
+impl Changes {
+    /// The event classes that tell of such changes.
+    pub fn interest(self) -> Interest {
+        [
+            (Self::QUEUE, Interest::QUEUE),
+            (Self::FLOWS, Interest::CONGESTION),
+            (Self::APP, Interest::MESSAGE),
+            (Self::PASSAGE, Interest::PASSAGE.with(Interest::DROPS)),
+        ]
+        .into_iter()
+        .filter(|(change, _)| self.has(*change))
+        .fold(Interest::NONE, |all, (_, interest)| all.with(interest))
+    }
 }
 
 /// A signal's value at `now`.

@@ -7,6 +7,7 @@
 //!
 //! Methods, stop rules and the query language are acklab-stats'; docs/verification.md explains them.
 
+mod cases;
 mod splitting;
 
 use std::ops::ControlFlow;
@@ -32,6 +33,7 @@ pub use acklab_stats::{
     Claim, Decision, Interval, ProportionMethod, ReachCurve, Report, Steadiness, StopRule,
     TooShort, Trajectory, Validity,
 };
+pub use cases::{Answered, Cases};
 pub use splitting::{Effort, SplitError, SplitVerification};
 
 /// The JSON's schema name.
@@ -60,6 +62,12 @@ pub enum VerifyError {
         /// What may be.
         limit: f64,
     },
+    /// A file that asks nothing.
+    #[error(
+        "what is the query? Such as 'Pr[<=30](<> queue.length > 100)', in quotation marks, or [[query]] tables with a \
+         bound in the file"
+    )]
+    NoQuery,
     /// Precision or confidence make no sense.
     #[error("{0}")]
     Precision(#[from] SettingsError),
@@ -87,6 +95,8 @@ pub struct Verification {
     pub query: String,
     /// Seed of the first run.
     pub seed: u64,
+    /// Whether it was asked whether something holds.
+    pub is_test: bool,
     /// The answer, or what was known when it was interrupted.
     pub report: Report,
     /// When the formula became true, over the runs.
@@ -171,6 +181,8 @@ impl Job {
             settings: self.settings.clone(),
             query: self.query.text().to_owned(),
             seed: self.seed,
+            is_test: self.query.query().bound().is_some()
+                || matches!(self.query.query(), Query::Comparison { .. }),
             report: procedure.report(),
             reached: procedure.reach_curve(),
             columns: if trajectories.is_empty() { vec![] } else { columns(self.query.text()) },

@@ -97,7 +97,7 @@ impl Scenario for NagleDelack {
         let longest_hold = recorder.take_longest_hold();
         let metrics = recorder.into_metrics();
         let flows = vec![Flow { id: "sender-receiver".into(), metrics: metrics.clone() }];
-        Replication { hash, events, metrics, flows, longest_hold }
+        Replication { hash, events, metrics, flows, groups: vec![], longest_hold }
     }
 }
 

@@ -77,7 +77,7 @@ impl Scenario for WriteWriteRead {
             metrics.remove(name);
         }
         let flows = vec![Flow { id: "client-server".into(), metrics: metrics.clone() }];
-        Replication { hash, events, metrics, flows, longest_hold }
+        Replication { hash, events, metrics, flows, groups: vec![], longest_hold }
     }
 }
 

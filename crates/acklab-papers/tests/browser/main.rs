@@ -36,7 +36,7 @@ fn parts<'a>(dom: &'a str, open: &str, close: &str) -> Vec<&'a str> {
 fn every_kind_of_block_is_drawn_and_the_console_stays_empty() {
     let Some(dom) = loaded("blocks", &samples::every_block()) else { return };
     let plots = parts(&dom, "<figure class=\"plot\"", "</figure>");
-    assert_eq!(plots.len(), 5);
+    assert_eq!(plots.len(), 6);
     for plot in plots {
         assert!(plot.starts_with(" data-drawn=\"yes\""), "not drawn: {plot:.200}");
         assert!(plot.contains("<svg") && plot.matches("<path").count() > 3, "empty: {plot:.400}");

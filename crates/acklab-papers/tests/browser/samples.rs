@@ -5,9 +5,9 @@ use acklab_lab::file::ScenarioFile;
 use acklab_lab::plan::Plan;
 use acklab_lab::report::run::{RunCase, RunReport};
 use acklab_lab::report::{
-    Arrow, ArrowKind, Block, CapturePoint, Cdf, CdfSeries, Column, ErrorBar, Figure, Fix,
-    Histogram, Hold, Host, Ladder, LineSeries, Lines, Mark, Note, Page, Plot, Section, SegmentKind,
-    SequenceSegment, Side, Table, TimeSequence, Tone, Verdict,
+    Arrow, ArrowKind, Band, Block, BoxOf, Boxes, CapturePoint, Cdf, CdfSeries, Column, ErrorBar,
+    Figure, Fix, Histogram, Hold, Host, Ladder, LineSeries, Lines, Mark, Note, Page, Plot, Section,
+    SegmentKind, SequenceSegment, Side, Table, TimeSequence, Tone, Verdict,
 };
 use acklab_lab::scenario::Catalog;
 use acklab_papers::scenario::NAGLE_DELACK_FIGURES;
@@ -23,6 +23,7 @@ pub(crate) fn every_block() -> Page {
         figure("ACK delay", histogram()),
         figure("Mean delay", lines(false)),
         figure("Delay of each message", lines(true)),
+        figure("Delay case by case", boxes()),
         table().into(),
     ];
     Page {
@@ -210,6 +211,30 @@ fn lines(scatter: bool) -> Lines {
         solid: false,
         areas: usize::from(!scatter),
         intervals: vec![ErrorBar { series: "Linux".into(), x: 100.0, low: 40.0, high: 60.0 }],
+        bands: vec![Band {
+            series: "QNX".into(),
+            points: [10.0, 100.0, 1000.0].map(|rtt| (rtt, rtt / 2.0, rtt)).into(),
+        }],
+    }
+}
+
+fn boxes() -> Boxes {
+    let one = |(index, (category, series)): (usize, (&str, &str))| {
+        let at = 10.0 * (index + 1) as f64;
+        BoxOf {
+            category: category.into(),
+            series: series.into(),
+            ends: [0.0, 1.0, 2.0, 4.0, 9.0].map(|end| at + end),
+            mean: (index > 0).then_some([at + 3.0, at + 1.0, at + 5.0]),
+        }
+    };
+    let cases = [("codel", "reno"), ("codel", "cubic"), ("pie", "reno"), ("pie", "cubic")];
+    Boxes {
+        x_title: "queue".into(),
+        y_title: "delay (ms)".into(),
+        series: vec!["reno".into(), "cubic".into()],
+        boxes: cases.into_iter().enumerate().map(one).collect(),
+        limit: Some(Mark { at: 20.0, label: "at most 20".into() }),
     }
 }
 

@@ -10,6 +10,7 @@ use acklab_core::time::{Span, Time};
 use acklab_tcp::AppEvent;
 
 use super::{App, Io};
+use crate::distribution::Draws;
 
 /// Code of the [`EventKind::App`] event with which a client tells how long an exchange took, in ms
 /// from its first write to the last byte of its reply.
@@ -52,25 +53,45 @@ pub struct RequestClient {
     next: Option<(Time, Step)>,
     /// Bytes of a write that found no room yet.
     owed: u32,
+    replies: Replies,
+    thinking: Option<Draws>,
 }
 
 impl RequestClient {
     /// A client at `node`, which its events name.
     pub fn new(pattern: RequestPattern, node: NodeId) -> Self {
-        Self { pattern, node, done: 0, began: Time::ZERO, received: 0, next: None, owed: 0 }
+        Self {
+            pattern,
+            node,
+            done: 0,
+            began: Time::ZERO,
+            received: 0,
+            next: None,
+            owed: 0,
+            replies: Replies::new(&pattern, None),
+            thinking: None,
+        }
+    }
+
+    /// The same with random replies, which the server draws from the same stream, and times to think, seconds.
+    #[must_use]
+    pub fn varying(self, replies: Option<Draws>, thinking: Option<Draws>) -> Self {
+        Self { replies: Replies::new(&self.pattern, replies), thinking, ..self }
     }
 
     fn on_readable(&mut self, io: &mut Io<'_>) {
         self.received += io.read(u32::MAX);
-        if self.received < self.pattern.reply {
+        if self.received < self.replies.present {
             return;
         }
-        self.received -= self.pattern.reply;
+        self.received -= self.replies.present;
+        self.replies.next();
         self.done += 1;
         let value = io.now.since(self.began).as_millis_f64();
         io.tell(EventKind::App { node: self.node, code: EXCHANGE_MS, value });
         if self.done < self.pattern.exchanges {
-            self.next = Some((io.now + self.pattern.think, Step::Header));
+            let think = self.thinking.as_mut().map(|draws| Span::from_secs_f64(draws.draw()));
+            self.next = Some((io.now + think.unwrap_or(self.pattern.think), Step::Header));
         } else {
             io.close();
         }
@@ -108,6 +129,12 @@ impl App for RequestClient {
     fn poll_timeout(&self) -> Option<Time> {
         self.next.map(|(due, _)| due)
     }
+
+    fn reseed(&mut self, seed: u64) {
+        if let Some(thinking) = &mut self.thinking {
+            thinking.reseed(seed);
+        }
+    }
 }
 
 /// Writes what is owed as far as there is room; the rest follows when there is more.
@@ -125,12 +152,45 @@ pub struct ReplyingServer {
     due: Option<Time>,
     /// Bytes of a reply that found no room yet.
     owed: u32,
+    replies: Replies,
 }
+
+/// How long the replies are.
+#[derive(Clone, Debug)]
+struct Replies {
+    /// The next one.
+    present: u32,
+    draws: Option<Draws>,
+}
+
+impl Replies {
+    fn new(pattern: &RequestPattern, draws: Option<Draws>) -> Self {
+        let mut replies = Self { present: pattern.reply, draws };
+        replies.next();
+        replies
+    }
+
+    fn next(&mut self) {
+        if let Some(draws) = &mut self.draws {
+            self.present = draws.bytes(LARGEST_REPLY);
+        }
+    }
+}
+
+/// 1 GiB.
+const LARGEST_REPLY: u32 = 1 << 30;
 
 impl ReplyingServer {
     /// A server for clients of the same pattern.
     pub fn new(pattern: RequestPattern) -> Self {
-        Self { pattern, received: 0, due: None, owed: 0 }
+        Self { pattern, received: 0, due: None, owed: 0, replies: Replies::new(&pattern, None) }
+    }
+
+    /// The same with random replies, which the client draws from the same stream. They stay what they are when a
+    /// run branches, as both ends must agree.
+    #[must_use]
+    pub fn varying(self, replies: Option<Draws>) -> Self {
+        Self { replies: Replies::new(&self.pattern, replies), ..self }
     }
 
     fn request_bytes(&self) -> u32 {
@@ -164,7 +224,8 @@ impl App for ReplyingServer {
         if self.due.is_some_and(|due| due <= io.now) {
             self.due = None;
             self.received -= self.request_bytes();
-            self.owed += self.pattern.reply;
+            self.owed += self.replies.present;
+            self.replies.next();
             write_owed(&mut self.owed, io);
             self.answer_whole_requests(io);
         }

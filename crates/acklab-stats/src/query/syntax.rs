@@ -60,6 +60,17 @@ pub enum Query<S = SignalName> {
     },
 }
 
+impl<S> Query<S> {
+    /// What a probability or the mean of a share is compared with.
+    pub fn bound(&self) -> Option<Bound> {
+        match self {
+            Self::Hypothesis { bound, .. } => Some(*bound),
+            Self::Expectation { bound, .. } => *bound,
+            _ => None,
+        }
+    }
+}
+
 /// A path formula under a bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure<S = SignalName> {

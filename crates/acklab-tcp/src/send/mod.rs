@@ -19,6 +19,7 @@ use crate::options::Terms;
 use acklab_core::cc::{EcnFeedback, LossSample, ReturnedSample, Snapshot, Start};
 use acklab_core::congestion::{Acked, Congestion};
 use acklab_core::event::{EventKind, FlowKey, Interest, Sink};
+use acklab_core::packet::Ecn;
 use acklab_core::segment::{Flags, TcpRepr};
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
@@ -75,6 +76,8 @@ struct Space {
 #[derive(Debug)]
 struct Reaction {
     feedback: EcnFeedback,
+    /// With which mark new data leaves.
+    codepoint: Ecn,
     /// No echo counts until data beyond this offset is acknowledged.
     reacted: u64,
     /// The next new segment says CWR.
@@ -152,7 +155,12 @@ impl Sender {
             queue: Queue::new(config.window.unit, terms.mss),
             recovery: Recovery::new(config.loss),
             rto: RtoEstimator::new(config.rto),
-            reaction: Reaction { feedback: congestion.ecn_feedback(), reacted: 0, cwr_due: false },
+            reaction: Reaction {
+                feedback: congestion.ecn_feedback(),
+                codepoint: congestion.codepoint(),
+                reacted: 0,
+                cwr_due: false,
+            },
             congestion,
             holding: Holding::new(config.nagle),
             timers: TimerTable::default(),

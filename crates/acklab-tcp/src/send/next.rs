@@ -11,6 +11,7 @@ use acklab_core::cc::{EcnFeedback, RtoSample, Snapshot};
 use acklab_core::congestion::Departure;
 use acklab_core::delivery_rate::Stamp;
 use acklab_core::event::{EventKind, Sink};
+use acklab_core::packet::Ecn;
 use acklab_core::segment::{Flags, TcpRepr};
 use acklab_core::seq::Seq;
 use acklab_core::time::Time;
@@ -305,11 +306,12 @@ impl Sender {
         }
     }
 
-    /// What new data says about our window, where it leaves as ECT(0).
-    pub(crate) fn take_cwr(&mut self, stretch: Stretch, segment: &TcpRepr) -> Option<Flags> {
+    /// The mark with which new data leaves, and what it says about our window.
+    pub(crate) fn take_cwr(&mut self, stretch: Stretch, segment: &TcpRepr) -> Option<(Ecn, Flags)> {
         let marked = stretch.fresh && self.terms.ecn && segment.payload_len > 0;
         let cwr = marked && std::mem::take(&mut self.reaction.cwr_due);
-        marked.then_some(if cwr { Flags::CWR } else { Flags(0) })
+        let flags = if cwr { Flags::CWR } else { Flags(0) };
+        marked.then_some((self.reaction.codepoint, flags))
     }
 
     /// For the delivery rate, before the stretch counts as being on the way.

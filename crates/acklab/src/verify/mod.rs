@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use acklab_lab::file::Asked;
+use acklab_lab::plan::Plan;
 use acklab_lab::verify::{
-    Decision, Effort, Job, Precision, ProportionMethod, Report, StopRule, Verification,
+    Cases, Decision, Effort, Job, Precision, ProportionMethod, Report, StopRule, Verification,
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -23,9 +23,11 @@ use crate::outcome::{Failure, Format, print, print_json, tell};
 pub(crate) struct Verify {
     /// A built-in scenario with signals (see `acklab scenarios NAME`), or a file as `acklab run` takes it
     scenario: String,
-    /// The query, in the language of UPPAAL SMC and beyond; times in seconds unless they carry a unit
+    /// The query, in the language of UPPAAL SMC and beyond; times in seconds unless they carry a unit. Without one,
+    /// the [[query]] tables of the file that have a bound
     query: Option<String>,
-    /// Set parameters; `acklab scenarios NAME` lists them
+    /// Set parameters; `acklab scenarios NAME` lists them. Lists and ranges, and the sweeps of a file, are answered
+    /// case by case
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
     sets: Vec<String>,
     /// Seed of the first run; the others' are derived from it [default: the file's, else 1]
@@ -89,51 +91,36 @@ fn stop(name: &str) -> Result<StopRule, String> {
 }
 
 impl Verify {
-    /// The query and the settings. `--set` takes any number of values, so that a query behind it is
-    /// found among them.
-    fn query_and_sets(&self) -> Result<(&str, impl Iterator<Item = &String>), Failure> {
+    /// The query, if there is one, and the settings. `--set` takes any number of values, so that a query behind it
+    /// is found among them.
+    fn query_and_sets(&self) -> (Option<&str>, Vec<String>) {
         let is_query = |text: &str| {
             ["Pr[", "Pr ", "E[", "E ", "S[", "S ", "quantile", "simulate"]
                 .iter()
                 .any(|word| text.starts_with(word))
         };
         let behind = self.sets.iter().position(|set| is_query(set));
-        let query = match (&self.query, behind) {
-            (Some(query), _) => query,
-            (None, Some(index)) => &self.sets[index],
-            (None, None) => {
-                return Err(Failure::Unusable(
-                    "what is the query? Such as 'Pr[<=30](<> itae > 8727)', in quotation marks"
-                        .into(),
-                ));
-            }
-        };
+        let query = self.query.as_ref().or(behind.map(|index| &self.sets[index]));
         let taken = if self.query.is_none() { behind } else { None };
-        let sets = self.sets.iter().enumerate().filter(move |(index, _)| Some(*index) != taken);
-        Ok((query, sets.map(|(_, set)| set)))
+        let sets = self.sets.iter().enumerate().filter(|(index, _)| Some(*index) != taken);
+        (query.map(String::as_str), sets.map(|(_, set)| set.clone()).collect())
     }
 
     pub(crate) fn run(self) -> Result<(), Failure> {
         let unusable = |error: &dyn std::fmt::Display| Failure::Unusable(error.to_string());
-        let Asked { scenario, mut settings, seed, .. } = asked(&self.scenario)?;
-        let (query, sets) = self.query_and_sets()?;
-        for pair in sets {
-            settings.set_pair(pair).map_err(|error| Failure::at("--set", error))?;
-        }
-        let precision = Precision {
-            alpha: self.alpha,
-            beta: self.beta,
-            epsilon: self.epsilon,
-            epsilon_abs: self.epsilon_abs,
-            delta_minus: self.delta,
-            delta_plus: self.delta,
-            u0: self.u0,
-            u1: self.u1,
-            method: self.method,
-            stop: self.stop,
-            runs_max: Some(self.runs_max),
+        let (query, sets) = self.query_and_sets();
+        let mut asked = asked(&self.scenario, &sets)?;
+        asked.seed = self.seed.unwrap_or(asked.seed);
+        let precision = self.precision();
+        let plan = asked.plan().map_err(|error| Failure::at("--set", error))?;
+        let (Some(query), [settings]) = (query, plan.cases.as_slice()) else {
+            if self.splitting {
+                let reason = "--splitting: is of one query about one case; --set the case, and say the query";
+                return Err(Failure::Unusable(reason.into()));
+            }
+            return self.run_cases(plan, query, precision);
         };
-        let job = Job::new(scenario, settings, query, precision, self.seed.unwrap_or(seed));
+        let job = Job::new(asked.scenario, settings.clone(), query, precision, asked.seed);
         let job = job.map_err(|error| unusable(&error))?;
         if self.splitting {
             let effort =
@@ -152,10 +139,52 @@ impl Verify {
         let refuted = verification.report.decision == Some(Decision::Rejected);
         if refuted { Err(Failure::Check) } else { Ok(()) }
     }
+
+    const fn precision(&self) -> Precision {
+        Precision {
+            alpha: self.alpha,
+            beta: self.beta,
+            epsilon: self.epsilon,
+            epsilon_abs: self.epsilon_abs,
+            delta_minus: self.delta,
+            delta_plus: self.delta,
+            u0: self.u0,
+            u1: self.u1,
+            method: self.method,
+            stop: self.stop,
+            runs_max: Some(self.runs_max),
+        }
+    }
+
+    /// Every case of a sweep.
+    fn run_cases(
+        &self,
+        plan: Plan,
+        query: Option<&str>,
+        precision: Precision,
+    ) -> Result<(), Failure> {
+        let cases = Cases::new(plan, query, precision);
+        let cases = cases.map_err(|error| Failure::Unusable(error.to_string()))?;
+        let answered = with_bar(|stop, bar| {
+            cases.run(stop, |number, all, report| {
+                bar.set_message(format!("case {} of {all}: {}", number + 1, known(report, None)));
+            })
+        });
+        match self.format {
+            Format::Json => print_json(&answered.to_json()),
+            Format::Text => print(&answered.table().to_text()),
+        }?;
+        if answered.is_refuted() { Err(Failure::Check) } else { Ok(()) }
+    }
 }
 
 /// Runs a job with a bar on standard error; Ctrl-C ends it early with what is known.
 pub(crate) fn run_with_progress(job: &Job) -> Verification {
+    with_bar(|stop, bar| job.run(stop, |report, all| bar.set_message(known(report, all))))
+}
+
+/// Does what takes long with a bar on standard error; Ctrl-C sets the flag, so that it ends early.
+fn with_bar<T>(work: impl FnOnce(&AtomicBool, &ProgressBar) -> T) -> T {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     // Should another handler be there already, Ctrl-C ends the program as ever.
@@ -164,12 +193,12 @@ pub(crate) fn run_with_progress(job: &Job) -> Verification {
     let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     bar.enable_steady_tick(Duration::from_millis(100));
-    let verification = job.run(&stop, |report, all| bar.set_message(known(report, all)));
+    let done = work(&stop, &bar);
     bar.finish_and_clear();
     if handled.is_ok() && stop.load(Ordering::Relaxed) {
         tell("interrupted: this is what the runs so far say");
     }
-    verification
+    done
 }
 
 /// The running answer in one line.

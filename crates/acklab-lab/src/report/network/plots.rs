@@ -3,33 +3,45 @@
 use acklab_stats::Ecdf;
 
 use super::tables::{Network, bits_unit, rate_bps};
-use crate::monitor::{FlowRecord, LinkRecord, MOST_DRAWN, Points};
+use crate::monitor::{Course, FlowRecord, LinkRecord, MOST_DRAWN, Points};
 use crate::report::page::Block;
-use crate::report::plot::{Cdf, CdfSeries, LineSeries, Lines};
+use crate::report::plot::{Band, Cdf, CdfSeries, LineSeries, Lines};
 use crate::report::table::{Unit, measure};
 
 /// What is drawn of a flow.
-type Course = fn(&FlowRecord) -> &Points;
+type CourseOf = fn(&FlowRecord) -> &Course;
 
-/// The first replication.
+/// The median over the replications, and what lies around it.
 pub(super) fn over_time(network: &Network<'_>) -> Vec<Block> {
     let drawn = drawn(network);
-    let most = drawn.iter().flat_map(|flow| &flow.throughput).map(|point| point.1);
-    let unit = bits_unit(most.fold(0.0, f64::max));
+    let most = drawn.iter().flat_map(|flow| flow.throughput.greatest());
+    let unit = bits_unit(most.map(|point| point.1).fold(0.0, f64::max));
     let plain = Unit::from("");
     let left_out = match network.record.flows.len() - drawn.len() {
         0 => String::new(),
         more => format!(" {more} more flows are in the table."),
     };
-    let of_flows = |title: &str, y_title: &str, unit: &Unit, of: Course, words: &str| {
+    let of_flows = |title: &str, y_title: &str, unit: &Unit, of: CourseOf, words: &str| {
         let with_any = drawn.iter().filter(|flow| !of(flow).is_empty());
-        let widest = with_any.max_by_key(|flow| of(flow).len())?;
-        let scaled = |points: &Points| points.iter().map(|(at, y)| (*at, unit.of(*y))).collect();
+        let widest = with_any.max_by_key(|flow| of(flow).median().len())?;
+        let scaled = |course: &Course| -> Points {
+            course.median().into_iter().map(|(at, y)| (at, unit.of(y))).collect()
+        };
+        let around = |flow: &FlowRecord| {
+            let band = of(flow).band().into_iter();
+            let points = band.map(|(at, low, high)| (at, unit.of(low), unit.of(high)));
+            Band { series: flow.name.clone(), points: points.collect() }
+        };
         // Those over TCP come first and all of them are there, so that a flow keeps its colour.
         let shown = drawn.iter().filter(|flow| flow.over_tcp || !of(flow).is_empty());
-        let series: Vec<_> = shown.map(|flow| (flow.name.clone(), scaled(of(flow)))).collect();
+        let shown: Vec<_> = shown.collect();
+        let named = shown.iter().map(|flow| (flow.name.clone(), scaled(of(flow))));
+        let series: Vec<_> = named.collect();
+        // Bands of many lines would hide each other.
+        let banded = shown.iter().filter(|_| shown.len() <= MOST_BANDS);
+        let bands = banded.map(|flow| around(flow)).collect();
         let caption = format!("{}{left_out}", caption(words, of(widest)));
-        Some(lines(&whose(title, &series), y_title, 0, series, caption))
+        Some(lines(&whose(title, &series), y_title, 0, series, bands, caption))
     };
     let throughput = of_flows(
         "Throughput",
@@ -72,15 +84,19 @@ fn queues<'n>(network: &'n Network<'_>) -> impl Iterator<Item = &'n LinkRecord> 
 /// Queue, waiting time, drops and marks of a link.
 fn of_link(link: &LinkRecord) -> Vec<Block> {
     let name = &link.name;
-    let two = |most: &str, peak: &Points, mean: &Points| {
-        [(most, peak), ("mean", mean)].map(|(name, points)| (name.to_owned(), points.clone()))
+    let two = |most: &str, peak: &Course, mean: &Course| {
+        [(most, peak.greatest()), ("mean", mean.median())]
+            .map(|(name, points)| (name.to_owned(), points))
     };
+    let band =
+        |name: &str, course: &Course| Band { series: name.to_owned(), points: course.band() };
     let mut blocks = vec![
         lines(
             &format!("Queue of {name}"),
             "queue (packets)",
             1,
             two("most", &link.queue_peak, &link.queue),
+            vec![band("mean", &link.queue)],
             caption("Packets that wait, without the one in transmission", &link.queue),
         ),
         lines(
@@ -88,19 +104,23 @@ fn of_link(link: &LinkRecord) -> Vec<Block> {
             "waiting time (ms)",
             1,
             two("longest", &link.wait_peak, &link.wait),
+            vec![band("mean", &link.wait)],
             caption("How long packets had waited when their transmission began", &link.queue),
         ),
     ];
     let happened = [("dropped", "Drops", &link.drop_rate), ("marked", "Marks", &link.mark_rate)];
-    let happened: Vec<_> =
-        happened.iter().filter(|(.., rates)| rates.iter().any(|rate| rate.1 > 0.0)).collect();
+    let happened: Vec<_> = happened
+        .iter()
+        .filter(|(.., rates)| rates.greatest().iter().any(|rate| rate.1 > 0.0))
+        .collect();
     if let [(_, first, rates), rest @ ..] = happened.as_slice() {
         let title = if rest.is_empty() { *first } else { "Drops and marks" };
         blocks.push(lines(
             &format!("{title} in the queue of {name}"),
             "packets per second",
             0,
-            happened.iter().map(|(name, _, rates)| ((*name).to_owned(), (*rates).clone())),
+            happened.iter().map(|(name, _, rates)| ((*name).to_owned(), rates.median())),
+            happened.iter().map(|(name, _, rates)| band(name, rates)).collect(),
             caption("Packets that the queue dropped or marked", rates),
         ));
     }
@@ -120,6 +140,7 @@ fn lines(
     y_title: &str,
     areas: usize,
     series: impl IntoIterator<Item = (String, Points)>,
+    bands: Vec<Band>,
     caption: String,
 ) -> Block {
     let series = series.into_iter().map(|(name, points)| LineSeries { name, points });
@@ -129,14 +150,15 @@ fn lines(
         series: series.collect(),
         solid: true,
         areas,
+        bands: bands.into_iter().filter(|band| !band.points.is_empty()).collect(),
         ..Lines::default()
     };
     Block::plot(title, caption, drawing)
 }
 
 /// What a figure shows, and how wide its cells are.
-fn caption(words: &str, points: &Points) -> String {
-    let width = match points.as_slice() {
+pub(super) fn caption(words: &str, course: &Course) -> String {
+    let width = match course.median().as_slice() {
         [first, second, ..] => second.0 - first.0,
         _ => 0.0,
     };
@@ -145,7 +167,12 @@ fn caption(words: &str, points: &Points) -> String {
     } else {
         format!("{} s", measure(width))
     };
-    format!("{words}: the first replication, in steps of {width}.")
+    match course.replications() {
+        1 => format!("{words}: one replication, in steps of {width}."),
+        many => format!(
+            "{words}: the median of {many} replications in steps of {width}, around it where 90 % of them lie."
+        ),
+    }
 }
 
 /// All replications.
@@ -208,5 +235,7 @@ fn cdf(
     any.then(|| Block::plot(title, caption, drawing))
 }
 
+/// Lines that have a band each.
+const MOST_BANDS: usize = 3;
 /// Points of a distribution.
-const POINTS: usize = 300;
+pub(super) const POINTS: usize = 300;

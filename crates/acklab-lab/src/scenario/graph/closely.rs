@@ -5,9 +5,11 @@ use acklab_core::packet::{Body, NodeId, Packet};
 use acklab_core::time::Time;
 use acklab_sim::Observer;
 
-use super::recorder::GraphRecorder;
+use super::recorder::{GraphRecorder, Measures, Shown};
 use crate::monitor::{NetworkMonitor, NetworkRecord};
 use crate::scenario::Replication;
+use crate::scenario::network::Changes;
+use crate::scenario::network_signals::Shows;
 
 /// Two observers of one run.
 pub(super) struct Closely<'a> {
@@ -22,6 +24,33 @@ impl<'a> Closely<'a> {
 
     pub(super) fn finish(self, end: Time, events: u64) -> (Replication, NetworkRecord) {
         (self.recorder.finish(end, events), self.monitor.finish(end))
+    }
+}
+
+impl Measures for Closely<'_> {
+    fn begin(&mut self, now: Time) {
+        self.recorder.begin(now);
+        self.monitor.begin(now);
+    }
+}
+
+impl Shows for Closely<'_> {
+    type Source = Shown;
+
+    fn changes_of(source: Shown) -> Changes {
+        GraphRecorder::changes_of(source)
+    }
+
+    fn take_changes(&mut self) -> Changes {
+        self.recorder.take_changes()
+    }
+
+    fn link(&self) -> u32 {
+        self.recorder.link()
+    }
+
+    fn value(&self, source: Shown, now: Time) -> f64 {
+        self.recorder.value(source, now)
     }
 }
 

@@ -1,11 +1,15 @@
 //! `network`: the graph of nodes, links and flows that a file describes.
 //!
 //! [`crate::network_file`] reads and checks the file, [`model`] makes a world of it, [`recorder`]
-//! measures what the shared recorder of queues and flows does not: messages, exchanges, datagrams.
+//! measures what the shared recorder of queues and flows does not: messages, exchanges, datagrams, and delays of
+//! single packets ([`delays`]). A file's sweeps are the scenario's parameters and its grid.
 
+mod asked;
 mod closely;
+mod delays;
 mod model;
 mod recorder;
+mod signals;
 
 use std::fmt;
 
@@ -14,23 +18,26 @@ use acklab_core::packet::NodeId;
 use acklab_core::time::{Span, Time};
 use acklab_sim::{Observer, World};
 
+use self::asked::{Answers, forever};
 use self::closely::Closely;
-use self::recorder::GraphRecorder;
-use super::network::NetworkRecorder;
-use super::network_signals::{Source, follow, of_flows, of_network};
-use super::{Capture, Declaration, Replication, Scenario};
+use self::recorder::{GraphRecorder, Measures};
+use super::control::LOOP_METRICS;
+use super::network::{Changes, NetworkRecorder};
+use super::network_signals::follow;
+use super::{Axis, Capture, Declaration, FileQuery, Replication, Scenario};
 use crate::blueprint::Blueprint;
+use crate::measured::MetricDoc;
 use crate::monitor::{NetworkMonitor, NetworkRecord};
-use crate::network_file::{self, NetworkFile, Traffic};
+use crate::network_file::{self, FileMistake, Network, NetworkFile};
 use crate::parameter::{DURATION, Kind, Parameter, SetError, Settings};
 use crate::signal::{Segment, Signal, Watch};
 
-/// A network from a file.
+/// The networks of a file.
 pub struct Graph {
     file: NetworkFile,
     declaration: Declaration,
-    /// Names of the links, by their index.
-    links: &'static [&'static str],
+    /// What each network is asked, with the metric's name.
+    queries: Vec<Vec<FileQuery>>,
 }
 
 impl fmt::Debug for Graph {
@@ -41,38 +48,71 @@ impl fmt::Debug for Graph {
 
 impl Graph {
     /// The scenario of a file, which lives as long as the process: a plan and its results name their
-    /// scenario for good, as they do a built-in one, and a process reads a file or two.
-    pub fn from_file(file: NetworkFile) -> &'static Self {
-        let forever = |text: &str| -> &'static str { Box::leak(Box::from(text)) };
-        let links: Vec<_> = file.links().iter().map(|link| forever(&link.name)).collect();
+    /// scenario for good, as they do a built-in one, and a process reads a file or two. Refuses queries that
+    /// are none, or ask about what the network does not have.
+    pub fn from_file(file: NetworkFile) -> Result<&'static Self, FileMistake> {
+        let first = &file.networks()[0];
+        let links: Vec<_> = first.links.iter().map(|link| forever(&link.name)).collect();
         let links: &'static [&'static str] = links.leak();
-        let parameters = vec![
+        let mut parameters = vec![
             Parameter {
                 name: DURATION,
-                default: forever(&file.duration().to_string()),
+                default: forever(&first.duration.to_string()),
                 kind: Kind::Span,
                 doc: "Simulated time.",
             },
             Parameter {
                 name: WATCH,
-                default: links[file.watch() as usize],
+                default: links[first.watch[0] as usize],
                 kind: Kind::Choice(links),
                 doc: "The link whose queue is measured.",
             },
         ];
+        let mut grid = Vec::new();
+        for sweep in file.sweeps() {
+            let labels: Vec<_> = sweep.labels.iter().map(|label| forever(label)).collect();
+            let (name, labels): (_, &'static [&'static str]) =
+                (forever(&sweep.name), labels.leak());
+            parameters.push(Parameter {
+                name,
+                default: labels[0],
+                kind: Kind::Choice(labels),
+                doc: "One of the file's sweeps.",
+            });
+            if labels.len() > 1 {
+                grid.push(Axis { parameter: name, values: labels });
+            }
+        }
+        let queries = asked::bind(&file)?;
+        let asked = queries[0].iter().map(FileQuery::doc);
+        let of_loop = LOOP_METRICS.iter().filter(|_| first.loop_period().is_some());
+        let own = recorder::METRICS.iter().chain(of_loop).copied();
+        let metrics: Vec<MetricDoc> = own.chain(asked).collect();
         let declaration = Declaration {
             summary: forever(file.about().unwrap_or("a network of one's own, from a file")),
             parameters: parameters.leak(),
             replications: file.replications(),
+            grid: grid.leak(),
+            metrics: metrics.leak(),
             ..NETWORK
         };
-        Box::leak(Box::new(Self { file, declaration, links }))
+        Ok(Box::leak(Box::new(Self { file, declaration, queries })))
+    }
+
+    /// Which of the file's networks the settings choose.
+    fn cell(&self, settings: &Settings) -> usize {
+        self.file.sweeps().iter().fold(0, |cell, sweep| {
+            let label = settings.values().find(|(name, _)| *name == sweep.name);
+            let label = label.map_or_else(String::new, |(_, value)| value.to_string());
+            let index = sweep.labels.iter().position(|other| *other == label);
+            cell * sweep.labels.len() + index.unwrap_or_default()
+        })
     }
 
     /// What another world builds: the network under these settings, with the writes that `seed` draws. The
     /// reason where a flow is none over TCP.
     pub fn blueprint(&self, settings: &Settings, seed: u64) -> Result<Blueprint<'_>, String> {
-        model::blueprint(&self.file, seed, self.duration(settings))
+        model::blueprint(self.network(settings), seed, self.duration(settings))
     }
 
     /// Plays one replication before another observer, who sees what passes `nodes` and the events of
@@ -85,37 +125,30 @@ impl Graph {
         interest: Interest,
         observer: O,
     ) -> O {
-        let mut world = World::new(self.file.topology(), seed, interest, observer);
+        let network = self.network(settings);
+        let mut world = World::new(&network.topology, seed, interest, observer);
         for node in nodes {
             world.tap(*node);
         }
-        self.play(&mut world, seed, self.end(settings), &[]);
+        model::open_flows(&mut world, network, seed);
+        world.run_until(self.end(settings));
         world.into_observer()
     }
 
-    /// The number of each flow with a connection in the file.
-    fn tcp_flows(&self) -> impl Iterator<Item = usize> {
-        let flows = self.file.flows().iter().enumerate();
-        flows
-            .filter(|(_, (.., flow))| !matches!(flow.traffic, Traffic::Datagrams(_)))
-            .map(|(index, _)| index)
-    }
-
-    fn named_signals(&self) -> Vec<(Signal, Source)> {
-        let mut signals = of_network();
-        signals.extend(of_flows(self.tcp_flows()));
-        signals
+    fn network(&self, settings: &Settings) -> &Network {
+        &self.file.networks()[self.cell(settings)]
     }
 
     fn duration(&self, settings: &Settings) -> Span {
-        settings.duration().unwrap_or(self.file.duration())
+        settings.duration().unwrap_or(self.network(settings).duration)
     }
 
     /// Index of the watched link.
     fn watched(&self, settings: &Settings) -> u32 {
+        let network = self.network(settings);
         let name = settings.get::<&str>(WATCH);
-        let index = self.links.iter().position(|link| Some(*link) == name);
-        index.map_or(self.file.watch(), |index| index as u32)
+        let index = network.links.iter().position(|link| Some(link.name.as_str()) == name);
+        index.map_or(network.watch[0], |index| index as u32)
     }
 
     /// Every link to look at closer: the file's, or the one that was set.
@@ -123,22 +156,40 @@ impl Graph {
         if settings.is_chosen(WATCH) {
             return vec![self.watched(settings)];
         }
-        self.file.all_watched().to_vec()
+        self.network(settings).watch.clone()
     }
 
     fn end(&self, settings: &Settings) -> Time {
-        Time::ZERO + self.duration(settings)
+        let duration = self.duration(settings);
+        let measured = self.network(settings).measured.to;
+        Time::ZERO + measured.map_or(duration, |to| to.min(duration))
     }
 
-    /// Lets the flows run up to `end`, and tells of every packet that has left one of `links` by then;
-    /// returns the number of events.
-    fn play<O: Observer>(&self, world: &mut World<O>, seed: u64, end: Time, links: &[u32]) -> u64 {
-        model::open_flows(world, &self.file, seed);
-        world.run_until(end);
+    /// Lets the flows run up to the end, and tells of every packet that has left one of `links` by then; the
+    /// measurement begins where the file says. Returns the answers to the file's queries.
+    fn play<O: Measures>(
+        &self,
+        world: &mut World<O>,
+        settings: &Settings,
+        seed: u64,
+        links: &[u32],
+    ) -> Answers {
+        let network = self.network(settings);
+        let (end, from) = (self.end(settings), Time::ZERO + network.measured.from);
+        let mut answers = Answers::new(&self.queries[self.cell(settings)]);
+        model::open_flows(world, network, seed);
+        if from > Time::ZERO {
+            answers.run(world, network, Time::ZERO, from);
+            for link in links {
+                world.tell_departures(*link, from);
+            }
+            world.observer_mut().begin(from);
+        }
+        answers.run(world, network, from, end);
         for link in links {
             world.tell_departures(*link, end);
         }
-        world.events()
+        answers
     }
 }
 
@@ -149,9 +200,17 @@ const NETWORK: Declaration = Declaration {
           take the way of fewest links, and hosts take no time. Throughput, fairness and \
           retransmissions are those of the flows over TCP and reliable UDP; queue, drops and marks those of the link \
           that is watched, in its direction.",
-    metrics: &recorder::METRICS,
     main_metric: "throughput_bps",
-    side_metrics: &["jain", "queue_mean_packets", "drops", "marks", "retransmissions", "timeouts"],
+    side_metrics: &[
+        "queue_delay_ms",
+        "queue_delay_p99_ms",
+        "jain",
+        "queue_mean_packets",
+        "drops",
+        "marks",
+        "retransmissions",
+        "timeouts",
+    ],
     terms: &["rtt", "jain", "cdf"],
     ..Declaration::EMPTY
 };
@@ -164,25 +223,41 @@ impl Scenario for Graph {
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SetError> {
-        let duration = self.duration(settings);
-        let late = self.file.flows().iter().find(|(.., flow)| flow.start >= Time::ZERO + duration);
-        late.map_or(Ok(()), |(.., flow)| {
+        let (duration, network) = (self.duration(settings), self.network(settings));
+        let late = network.flows.iter().find(|(.., flow)| flow.start >= Time::ZERO + duration);
+        if let Some((.., flow)) = late {
             let start = flow.start.since(Time::ZERO);
             let reason = format!("must be longer: flow {:?} starts at {start}", flow.name);
-            Err(settings.refuse(DURATION, reason))
-        })
+            return Err(settings.refuse(DURATION, reason));
+        }
+        if network.measured.from >= duration {
+            let from = network.measured.from;
+            return Err(
+                settings.refuse(DURATION, format!("must be longer: measuring begins at {from}"))
+            );
+        }
+        Ok(())
     }
 
     fn packets(&self, settings: &Settings) -> u64 {
-        self.file.packets(self.duration(settings).as_secs_f64()) as u64
+        self.network(settings).packets(self.end(settings).as_secs_f64()) as u64
+    }
+
+    fn most_packets(&self) -> u128 {
+        // Little is kept of a packet: this bounds the time, to about half an hour of a CPU.
+        1_000_000_000
     }
 
     fn network_file(&self) -> Option<&NetworkFile> {
         Some(&self.file)
     }
 
-    fn signals(&self, _settings: &Settings) -> Vec<Signal> {
-        self.named_signals().into_iter().map(|(signal, _)| signal).collect()
+    fn queries(&self, settings: &Settings) -> &[FileQuery] {
+        &self.queries[self.cell(settings)]
+    }
+
+    fn signals(&self, settings: &Settings) -> Vec<Signal> {
+        signals::list(self.network(settings)).into_iter().map(|(signal, _)| signal).collect()
     }
 
     fn watch(
@@ -193,29 +268,34 @@ impl Scenario for Graph {
         wanted: &[bool],
         each: Watch<'_>,
     ) {
-        let open = |seed, interest| {
+        let network = self.network(settings);
+        let open = |seed, changes: Changes| {
             let recorder =
-                NetworkRecorder::new(model::watched(&self.file, self.watched(settings)), None);
-            let mut world = World::new(self.file.topology(), seed, interest, recorder);
-            model::open_flows(&mut world, &self.file, seed);
+                NetworkRecorder::new(model::watched(network, self.watched(settings)), None);
+            let recorder = GraphRecorder::new(recorder, network, None);
+            let mut world = World::new(&network.topology, seed, changes.interest(), recorder);
+            if changes.has(Changes::ENDS) {
+                model::tapped(network).for_each(|node| world.tap(node));
+            }
+            model::open_flows(&mut world, network, seed);
             world
         };
-        follow(&self.named_signals(), path, until, wanted, open, each);
+        follow(&signals::list(network), path, until, wanted, open, each);
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {
-        let watched = self.watched(settings);
+        let (network, watched) = (self.network(settings), self.watched(settings));
         let (at, tap) = capture.map_or((None, None), |Capture { at, tap }| (Some(at), Some(tap)));
-        let at = at.map(|point| model::node_at(&self.file, watched, point));
-        let network = NetworkRecorder::new(model::watched(&self.file, watched), tap);
-        let recorder = GraphRecorder::new(network, &self.file, at);
-        let mut world = World::new(self.file.topology(), seed, Interest::ALL, recorder);
-        for node in model::tapped(&self.file).chain(at) {
+        let at = at.map(|point| model::node_at(network, watched, point));
+        let recorder = NetworkRecorder::new(model::watched(network, watched), tap);
+        let recorder = GraphRecorder::new(recorder, network, at);
+        let mut world = World::new(&network.topology, seed, NetworkMonitor::INTEREST, recorder);
+        for node in model::tapped(network).chain(at) {
             world.tap(node);
         }
-        let end = self.end(settings);
-        let events = self.play(&mut world, seed, end, &[watched]);
-        world.into_observer().finish(end, events)
+        let answers = self.play(&mut world, settings, seed, &[watched]);
+        let (end, events) = (self.end(settings), world.events());
+        answers.finish(world.into_observer().finish(end, events), end)
     }
 
     fn run_closely(
@@ -225,18 +305,20 @@ impl Scenario for Graph {
         with_courses: bool,
     ) -> Option<(Replication, NetworkRecord)> {
         let (end, links) = (self.end(settings), self.all_watched(settings));
-        let network = NetworkRecorder::new(model::watched(&self.file, links[0]), None);
-        let recorder = GraphRecorder::new(network, &self.file, None);
-        let flows = model::watched_flows(&self.file);
-        let senders: Vec<_> = flows.iter().map(|flow| flow.sender.node).collect();
-        let watched = model::watched_links(&self.file, &links);
+        let network = self.network(settings);
+        let recorder = NetworkRecorder::new(model::watched(network, links[0]), None);
+        let recorder = GraphRecorder::new(recorder, network, None);
+        let flows = model::watched_flows(network);
+        let watched = model::watched_links(network, &links);
         let monitor = NetworkMonitor::new(flows, watched, end, with_courses);
         let observer = Closely::new(recorder, monitor);
-        let mut world = World::new(self.file.topology(), seed, NetworkMonitor::INTEREST, observer);
-        for node in model::tapped(&self.file).chain(senders) {
+        let mut world = World::new(&network.topology, seed, NetworkMonitor::INTEREST, observer);
+        for node in model::tapped(network) {
             world.tap(node);
         }
-        let events = self.play(&mut world, seed, end, &links);
-        Some(world.into_observer().finish(end, events))
+        let answers = self.play(&mut world, settings, seed, &links);
+        let events = world.events();
+        let (replication, record) = world.into_observer().finish(end, events);
+        Some((answers.finish(replication, end), record))
     }
 }

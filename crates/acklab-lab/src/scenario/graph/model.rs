@@ -6,22 +6,24 @@ use acklab_core::packet::{Addr, NodeId};
 use acklab_core::rng::Rng;
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
+use acklab_core::units::BitRate;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel, ReplyingServer, RequestClient, Source};
-use acklab_sim::arrivals::{Arrivals, Pattern};
+use acklab_sim::arrivals::Arrivals;
+use acklab_sim::distribution::{Distribution, Draws};
 use acklab_sim::peer::Datagrams;
 use acklab_sim::{End, Observer, World, rudp};
 use acklab_tcp::Config;
 
 use crate::blueprint::{Blueprint, Conversation, Task};
 use crate::monitor::{WatchedFlow, WatchedLink};
-use crate::network_file::{Ends, Flow, NetworkFile, Over, Traffic};
+use crate::network_file::{Arriving, Ends, Flow, Link, Network, Over, Traffic};
 use crate::scenario::CapturePoint;
 use crate::scenario::network::{Watched, WatchedSender};
 
 /// The link number `link`, and the senders of the flows with a connection in the order of the file. Of requests
 /// the side that answers is the sender.
-pub(super) fn watched(file: &NetworkFile, link: u32) -> Watched {
-    let flows = (0..).zip(file.flows());
+pub(super) fn watched(file: &Network, link: u32) -> Watched {
+    let flows = (0..).zip(&file.flows);
     let senders = flows.filter_map(|(index, (from, to, Flow { name, traffic, .. }))| {
         let (node, ends) = sender(*from, *to, traffic);
         let ends = ends?;
@@ -32,11 +34,13 @@ pub(super) fn watched(file: &NetworkFile, link: u32) -> Watched {
             mss: ends.unit(),
         })
     });
+    let Link { rate, changes, .. } = file.links[link as usize];
     Watched {
         bottleneck: link,
-        rate: file.links()[link as usize].rate,
+        // Of one that changes it is not known when it is busy.
+        rate: if changes { BitRate::INFINITE } else { rate },
         senders: senders.collect(),
-        period: Span::from_millis(1),
+        period: file.loop_period().unwrap_or(Span::from_millis(1)),
     }
 }
 
@@ -44,9 +48,16 @@ pub(super) fn watched(file: &NetworkFile, link: u32) -> Watched {
 const fn sender(from: NodeId, to: NodeId, traffic: &Traffic) -> (NodeId, Option<&Ends>) {
     match traffic {
         Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) => (from, Some(ends)),
-        Traffic::Requests(ends, _) => (to, Some(ends)),
-        Traffic::Datagrams(_) => (from, None),
+        Traffic::Requests(ends, ..) => (to, Some(ends)),
+        Traffic::Datagrams(_) | Traffic::Loop(_) => (from, None),
     }
+}
+
+/// Where the data of flow number `index` comes from, and where it goes.
+pub(super) fn ends(from: NodeId, to: NodeId, traffic: &Traffic, index: u16) -> [Addr; 2] {
+    let (node, _) = sender(from, to, traffic);
+    let other = if node == from { to } else { from };
+    [node, other].map(|node| Addr { node, port: port(index) })
 }
 
 /// Bytes on the wire for each byte of payload.
@@ -55,16 +66,17 @@ fn wire_factor(ends: &Ends) -> f64 {
 }
 
 /// All flows in the order of the file, for a closer look.
-pub(super) fn watched_flows(file: &NetworkFile) -> Vec<WatchedFlow> {
-    let flows = (0..).zip(file.flows());
+pub(super) fn watched_flows(file: &Network) -> Vec<WatchedFlow> {
+    let flows = (0..).zip(&file.flows);
     let watched = flows.map(|(index, (from, to, Flow { name, traffic, .. }))| {
         let (node, ends) = sender(*from, *to, traffic);
-        let [from, to] = [*from, *to].map(|node| file.topology().name(node));
+        let [from, to] = [*from, *to].map(|node| file.topology.name(node));
         let what = match traffic {
             Traffic::Bulk(..) => "bulk",
             Traffic::Messages(..) => "messages",
             Traffic::Requests(..) => "requests",
             Traffic::Datagrams(_) => "datagrams",
+            Traffic::Loop(_) => "control loop",
         };
         let control = ends.map(|ends| format!(", {}", ends.control()));
         WatchedFlow {
@@ -78,36 +90,36 @@ pub(super) fn watched_flows(file: &NetworkFile) -> Vec<WatchedFlow> {
 }
 
 /// The links of these indices, for a closer look.
-pub(super) fn watched_links(file: &NetworkFile, links: &[u32]) -> Vec<WatchedLink> {
+pub(super) fn watched_links(file: &Network, links: &[u32]) -> Vec<WatchedLink> {
     let watched = links.iter().map(|&index| {
-        let link = &file.links()[index as usize];
+        let link = &file.links[index as usize];
         WatchedLink { index, name: link.name.clone(), rate: link.rate }
     });
     watched.collect()
 }
 
 /// Where a capture is made: at the ends of the first flow, or where the watched link begins.
-pub(super) fn node_at(file: &NetworkFile, link: u32, point: CapturePoint) -> NodeId {
-    let (from, to, _) = file.flows()[0];
+pub(super) fn node_at(file: &Network, link: u32, point: CapturePoint) -> NodeId {
+    let (from, to, _) = file.flows[0];
     match point {
         CapturePoint::Sender => from,
-        CapturePoint::Middle => file.links()[link as usize].from,
+        CapturePoint::Middle => file.links[link as usize].from,
         CapturePoint::Receiver => to,
     }
 }
 
 /// The same network for another world, where it is one of flows over TCP.
 pub(super) fn blueprint(
-    file: &NetworkFile,
+    file: &Network,
     seed: u64,
     duration: Span,
 ) -> Result<Blueprint<'_>, String> {
-    let flows = (0..).zip(file.flows()).map(|(index, (from, to, flow))| {
+    let flows = (0..).zip(&file.flows).map(|(index, (from, to, flow))| {
         let ends = match &flow.traffic {
-            Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) | Traffic::Requests(ends, _) => {
+            Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) | Traffic::Requests(ends, ..) => {
                 ends
             }
-            Traffic::Datagrams(_) => {
+            Traffic::Datagrams(_) | Traffic::Loop(_) => {
                 return Err(format!(
                     "flow {:?} sends datagrams; give it transport = \"tcp\"",
                     flow.name
@@ -121,17 +133,20 @@ pub(super) fn blueprint(
             ));
         };
         let task = match &flow.traffic {
-            Traffic::Messages(_, pattern, _) => {
-                let mut arrivals = arrivals(pattern, flow, seed, index, Time::ZERO + duration);
+            Traffic::Messages(_, arriving, _) => {
+                let mut arrivals = arrivals(arriving, flow, seed, index, Time::ZERO + duration);
                 let next = || {
                     let at = arrivals.next_time()?;
                     arrivals.take_due(at).map(|bytes| (at, bytes))
                 };
                 Task::Writes(iter::from_fn(next).collect())
             }
-            Traffic::Requests(_, pattern) => Task::Requests(*pattern),
+            Traffic::Requests(_, _, varying) if varying.is_random() => {
+                return Err(format!("flow {:?} has random replies or times to think", flow.name));
+            }
+            Traffic::Requests(_, pattern, _) => Task::Requests(*pattern),
             Traffic::Bulk(_, bytes) => Task::Bulk(*bytes),
-            Traffic::Datagrams(_) => Task::Bulk(None),
+            Traffic::Datagrams(_) | Traffic::Loop(_) => Task::Bulk(None),
         };
         Ok(Conversation {
             name: &flow.name,
@@ -144,14 +159,12 @@ pub(super) fn blueprint(
         })
     });
     let flows = flows.collect::<Result<_, _>>()?;
-    Ok(Blueprint { topology: file.topology(), flows, duration })
+    Ok(Blueprint { topology: &file.topology, flows, duration })
 }
 
-/// The nodes between which datagrams travel.
-pub(super) fn tapped(file: &NetworkFile) -> impl Iterator<Item = NodeId> {
-    let flows = file.flows().iter();
-    let datagrams = flows.filter(|(.., flow)| matches!(flow.traffic, Traffic::Datagrams(_)));
-    datagrams.flat_map(|(from, to, _)| [*from, *to])
+/// The nodes between which packets travel.
+pub(super) fn tapped(file: &Network) -> impl Iterator<Item = NodeId> {
+    file.flows.iter().flat_map(|(from, to, _)| [*from, *to])
 }
 
 /// The random numbers of flow `index` for one purpose.
@@ -159,15 +172,25 @@ fn stream(seed: u64, index: u16, purpose: &str) -> Rng {
     Rng::named(seed, &format!("flow/{index}/{purpose}"))
 }
 
+/// What is drawn for flow `index` for one purpose, if it is random.
+fn draws(of: Option<&Distribution>, seed: u64, index: u16, purpose: &str) -> Option<Draws> {
+    of.map(|of| Draws::new(of.clone(), seed, &format!("flow/{index}/{purpose}")))
+}
+
 /// What arrives for a flow to send, up to `end`.
-fn arrivals(pattern: &Pattern, flow: &Flow, seed: u64, index: u16, end: Time) -> Arrivals {
-    let draws = stream(seed, index, "arrivals");
-    Arrivals::new(pattern.clone(), draws, flow.start, flow.stop.min(end))
+fn arrivals(arriving: &Arriving, flow: &Flow, seed: u64, index: u16, end: Time) -> Arrivals {
+    let Arriving { pattern, sizes, largest } = arriving;
+    let stream = stream(seed, index, "arrivals");
+    let arrivals = Arrivals::new(pattern.clone(), stream, flow.start, flow.stop.min(end));
+    match draws(sizes.as_ref(), seed, index, "sizes") {
+        Some(sizes) => arrivals.with_sizes(sizes, *largest),
+        None => arrivals,
+    }
 }
 
 /// Opens every flow at its time.
-pub(super) fn open_flows<O: Observer>(world: &mut World<O>, file: &NetworkFile, seed: u64) {
-    for (index, (from, to, flow)) in (0..).zip(file.flows()) {
+pub(super) fn open_flows<O: Observer>(world: &mut World<O>, file: &Network, seed: u64) {
+    for (index, (from, to, flow)) in (0..).zip(&file.flows) {
         let [from, to] = [*from, *to].map(|node| Addr { node, port: port(index) });
         open(world, flow, from, to, seed, index);
     }
@@ -181,7 +204,10 @@ fn open<O: Observer>(
     seed: u64,
     index: u16,
 ) {
-    let arrivals = |pattern: &Pattern| arrivals(pattern, flow, seed, index, Time::MAX);
+    let draws = |distribution: &Option<Distribution>, name: &str| {
+        draws(distribution.as_ref(), seed, index, name)
+    };
+    let arrivals = |arriving: &Arriving| arrivals(arriving, flow, seed, index, Time::MAX);
     let reader = |bytes| -> Box<dyn App> { Box::new(Reader::new(ReaderModel::Promptly, bytes)) };
     let (ends, client, server): (&Ends, Box<dyn App>, Box<dyn App>) = match &flow.traffic {
         Traffic::Bulk(ends, bytes) => {
@@ -192,11 +218,19 @@ fn open<O: Observer>(
             let source = Box::new(Source::new(arrivals(pattern)));
             (ends, source, reader(bytes.unwrap_or(u32::MAX)))
         }
-        Traffic::Requests(ends, pattern) => {
+        Traffic::Requests(ends, pattern, varying) => {
             // Clients may share a node, so that each tells the number of its flow in its place.
-            let client = Box::new(RequestClient::new(*pattern, NodeId(index)));
-            let server = Box::new(ReplyingServer::new(*pattern));
-            (ends, client, server)
+            let replies = || draws(&varying.reply, "replies");
+            let client = RequestClient::new(*pattern, NodeId(index));
+            let client = client.varying(replies(), draws(&varying.think, "thinking"));
+            let server = ReplyingServer::new(*pattern).varying(replies());
+            (ends, Box::new(client), Box::new(server))
+        }
+        Traffic::Loop(control) => {
+            let (plant, controller) = control.peers(from, to);
+            world.attach(from, Box::new(plant));
+            world.attach(to, Box::new(controller));
+            return;
         }
         Traffic::Datagrams(pattern) => {
             world.attach(to, Box::new(Datagrams::sink(to)));

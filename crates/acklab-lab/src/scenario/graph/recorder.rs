@@ -2,17 +2,21 @@
 
 use std::collections::VecDeque;
 
-use acklab_core::event::{Event, EventKind};
+use acklab_core::event::{DropReason, Event, EventKind};
 use acklab_core::options::joined;
 use acklab_core::packet::{Body, NodeId, Packet};
 use acklab_core::time::Time;
 use acklab_sim::Observer;
 use acklab_sim::app::EXCHANGE_MS;
 
-use super::model::flow_at;
+use super::delays::{self, Kept, Travel, pooled};
+use super::model::{ends, flow_at};
 use crate::measured::{Measured, MetricDoc, Metrics};
-use crate::network_file::{NetworkFile, Traffic};
-use crate::scenario::network::{NETWORK_METRICS, NetworkRecorder};
+use crate::monitor::{Delays, Waiting};
+use crate::network_file::{Network, Traffic};
+use crate::scenario::control::loop_metrics;
+use crate::scenario::network::{Changes, NETWORK_METRICS, NetworkRecorder};
+use crate::scenario::network_signals::{Shows, Source};
 use crate::scenario::{Flow, Replication};
 
 /// What is measured of one flow beside what every TCP sender has.
@@ -31,22 +35,43 @@ struct Datagrams {
     delay_ms: Vec<f64>,
     /// With headers.
     bytes: u64,
+    /// Those sent, and bytes that arrived, before the measurement.
+    before: (u64, u64),
+}
+
+/// One flow.
+struct FlowRecorder {
+    name: String,
+    own: Own,
+    /// Its place among those with a connection.
+    sender: Option<usize>,
+    travel: Travel,
+    /// In the watched queue.
+    waits: Kept,
 }
 
 /// Watches a link, and all flows.
 pub(super) struct GraphRecorder<'a> {
     network: NetworkRecorder<'a>,
-    flows: Vec<(String, Own)>,
+    flows: Vec<FlowRecorder>,
+    groups: Vec<(String, Vec<usize>)>,
+    queue: Waiting,
+    waits: Kept,
     capture_at: Option<NodeId>,
+    changed: Changes,
+    /// The measurement begins here.
+    since: Time,
+    has_loop: bool,
 }
 
 impl<'a> GraphRecorder<'a> {
     pub(super) fn new(
         network: NetworkRecorder<'a>,
-        file: &NetworkFile,
+        file: &Network,
         capture_at: Option<NodeId>,
     ) -> Self {
-        let flows = file.flows().iter().map(|(.., flow)| {
+        let mut senders = 0..;
+        let flows = file.flows.iter().enumerate().map(|(index, (from, to, flow))| {
             let own = match &flow.traffic {
                 Traffic::Messages(_, _, Some(bytes)) => Own::Messages {
                     bytes: u64::from(*bytes),
@@ -56,34 +81,108 @@ impl<'a> GraphRecorder<'a> {
                 },
                 Traffic::Requests(..) => Own::Exchanges { ms: Vec::new() },
                 Traffic::Datagrams(_) => Own::Datagrams(Datagrams::default()),
-                Traffic::Bulk(..) | Traffic::Messages(..) => Own::Nothing,
+                Traffic::Bulk(..) | Traffic::Messages(..) | Traffic::Loop(_) => Own::Nothing,
             };
-            (flow.name.clone(), own)
+            let with_connection = flow.traffic.has_connection();
+            FlowRecorder {
+                name: flow.name.clone(),
+                own,
+                sender: with_connection.then(|| senders.next()).flatten(),
+                travel: Travel::new(ends(*from, *to, &flow.traffic, index as u16)),
+                waits: Kept::default(),
+            }
         });
-        Self { network, flows: flows.collect(), capture_at }
+        Self {
+            network,
+            flows: flows.collect(),
+            groups: file.groups.clone(),
+            queue: Waiting::default(),
+            waits: Kept::default(),
+            capture_at,
+            changed: Changes::NONE,
+            since: Time::ZERO,
+            has_loop: file.loop_period().is_some(),
+        }
+    }
+
+    /// The measurement begins at `now`.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.since = now;
+        self.network.begin(now);
+        self.waits.begin();
+        for flow in &mut self.flows {
+            flow.own.begin();
+            flow.travel.begin();
+            flow.waits.begin();
+        }
     }
 
     /// Bytes of the datagrams that have arrived of the flow that has `port`.
     pub(super) fn datagram_bytes(&self, port: u16) -> u64 {
         match flow_at(port).and_then(|flow| self.flows.get(flow)) {
-            Some((_, Own::Datagrams(datagrams))) => datagrams.bytes,
+            Some(FlowRecorder { own: Own::Datagrams(datagrams), .. }) => datagrams.bytes,
             _ => 0,
         }
     }
 
-    /// Ends the recording: the metrics of all flows together and of each, in the order of the file.
+    /// Ends the recording: the metrics of all flows together, of each in the order of the file, and of groups.
     pub(super) fn finish(mut self, end: Time, events: u64) -> Replication {
         let (mut metrics, flows) = self.network.finish(end);
+        if self.has_loop {
+            for (name, measured) in loop_metrics(self.network.control()).iter() {
+                metrics.insert(name, measured.clone());
+            }
+        }
+        let all: Vec<usize> = (0..self.flows.len()).collect();
+        self.insert_delays(&mut metrics, &all, self.waits.delays(), end);
+        let groups = self.groups.iter().map(|(name, flows)| self.group(name, flows, end));
+        let groups = groups.collect();
+        let with_delays = |mut flow: Flow, index: usize| {
+            self.insert_delays(&mut flow.metrics, &[index], self.flows[index].waits.delays(), end);
+            flow
+        };
         let mut of_senders = flows.into_iter();
+        let mut flows: Vec<Flow> = Vec::with_capacity(self.flows.len());
+        for (index, FlowRecorder { name, sender, .. }) in self.flows.iter().enumerate() {
+            let flow = match sender {
+                Some(_) => of_senders.next().unwrap_or_default(),
+                None => Flow { id: name.clone(), metrics: Metrics::default() },
+            };
+            flows.push(with_delays(flow, index));
+        }
+        self.insert_own(&mut metrics, &mut flows, end);
+        let hash = self.network.hash();
+        Replication { hash, events, metrics, flows, groups, longest_hold: None }
+    }
+
+    /// Delays of the packets of some flows, and what of them arrived.
+    fn insert_delays(&self, metrics: &mut Metrics, flows: &[usize], waits: &Delays, end: Time) {
+        let each = || flows.iter().map(|flow| &self.flows[*flow].travel);
+        let bps = each().map(|travel| travel.delivered_bps(self.since, end)).sum();
+        metrics.insert("delivered_bps", Measured::Samples(vec![bps]));
+        delays::insert(metrics, delays::QUEUE_DELAY, waits);
+        delays::insert(metrics, delays::ONE_WAY, &pooled(each().map(|travel| &travel.one_way)));
+        delays::insert(metrics, delays::RTT, &pooled(each().map(|travel| &travel.round)));
+    }
+
+    fn group(&self, name: &str, flows: &[usize], end: Time) -> Flow {
+        let mut metrics = self.network.of_flows(&self.senders(flows), end);
+        let waits = pooled(flows.iter().map(|flow| &self.flows[*flow].waits));
+        self.insert_delays(&mut metrics, flows, &waits, end);
+        Flow { id: name.to_owned(), metrics }
+    }
+
+    /// The places of those with a connection.
+    fn senders(&self, flows: &[usize]) -> Vec<usize> {
+        flows.iter().filter_map(|flow| self.flows[*flow].sender).collect()
+    }
+
+    /// What flows of messages, requests and datagrams have of their own.
+    fn insert_own(&mut self, metrics: &mut Metrics, flows: &mut [Flow], end: Time) {
         let (mut messages, mut exchanges) = (Vec::new(), Vec::new());
         let (mut delays, mut undelivered, mut bits) = (Vec::new(), 0, 0.0);
-        let mut flows = Vec::with_capacity(self.flows.len());
-        for (name, own) in self.flows {
-            let mut flow = match &own {
-                Own::Datagrams(_) => Flow { id: name, metrics: Metrics::default() },
-                _ => of_senders.next().unwrap_or_default(),
-            };
-            match own {
+        for (flow, recorder) in flows.iter_mut().zip(&mut self.flows) {
+            match std::mem::replace(&mut recorder.own, Own::Nothing) {
                 Own::Nothing => {}
                 Own::Messages { delay_ms, .. } => {
                     messages.extend_from_slice(&delay_ms);
@@ -94,7 +193,8 @@ impl<'a> GraphRecorder<'a> {
                     flow.metrics.insert("exchange_ms", Measured::Samples(ms));
                 }
                 Own::Datagrams(datagrams) => {
-                    let bps = 8.0 * datagrams.bytes as f64 / end.as_secs_f64();
+                    let seconds = end.since(self.since).as_secs_f64();
+                    let bps = 8.0 * (datagrams.bytes - datagrams.before.1) as f64 / seconds;
                     let missing = datagrams.undelivered();
                     delays.extend_from_slice(&datagrams.delay_ms);
                     (undelivered, bits) = (undelivered + missing, bits + bps);
@@ -103,23 +203,169 @@ impl<'a> GraphRecorder<'a> {
                     flow.metrics.insert("undelivered_datagrams", Measured::Total(missing));
                 }
             }
-            flows.push(flow);
         }
         metrics.insert("message_delay_ms", Measured::Samples(messages));
         metrics.insert("exchange_ms", Measured::Samples(exchanges));
         metrics.insert("datagram_bps", Measured::Samples(vec![bits]));
         metrics.insert("datagram_delay_ms", Measured::Samples(delays));
         metrics.insert("undelivered_datagrams", Measured::Total(undelivered));
-        let hash = self.network.hash();
-        Replication { hash, events, metrics, flows, longest_hold: None }
     }
 
     fn own(&mut self, flow: Option<usize>) -> Option<&mut Own> {
-        self.flows.get_mut(flow?).map(|(_, own)| own)
+        self.flows.get_mut(flow?).map(|flow| &mut flow.own)
+    }
+
+    /// The watched queue's packets.
+    fn on_passage(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::Offered { packet, .. } => self.queue.push(event.time, packet),
+            EventKind::Dropped { reason, packet, .. } => {
+                if matches!(reason, DropReason::Overflow | DropReason::Early | DropReason::Returned)
+                {
+                    self.queue.drop(packet);
+                }
+            }
+            EventKind::Served { packet, .. } => {
+                let Some(wait) = self.queue.take(event.time, packet) else { return };
+                self.waits.add(event.time, wait);
+                if let Some(flow) =
+                    flow_at(packet.src.port).and_then(|flow| self.flows.get_mut(flow))
+                {
+                    flow.waits.add(event.time, wait);
+                }
+                self.changed = self.changed.with(Changes::PASSAGE);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a signal of the graph is about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Shown {
+    /// What the recorder of queues and flows knows.
+    Network(Source),
+    /// The queueing delay of the packet that was transmitted last, ms, and how many were: of all flows.
+    QueueDelay,
+    Served,
+    /// Of one flow, by its number, or of a group.
+    Of(Whose, What),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Whose {
+    Flow(usize),
+    Group(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum What {
+    QueueDelay,
+    Served,
+    OneWay,
+    Arrived,
+    Rtt,
+    Trips,
+    Delivered,
+    Throughput,
+    Jain,
+}
+
+impl GraphRecorder<'_> {
+    fn of(&self, whose: Whose, what: What, now: Time) -> f64 {
+        let own;
+        let flows = match whose {
+            Whose::Flow(flow) => {
+                own = [flow];
+                &own[..]
+            }
+            Whose::Group(group) => &self.groups[group].1[..],
+        };
+        let each = || flows.iter().map(|flow| &self.flows[*flow]);
+        // The last of several flows' values is that of the flow whose packet came last.
+        let last = |of: fn(&FlowRecorder) -> &Kept| {
+            let latest = each().max_by_key(|flow| of(flow).at());
+            latest.map_or(0.0, |flow| of(flow).last_ms())
+        };
+        let count = |of: fn(&FlowRecorder) -> &Kept| {
+            each().map(|flow| of(flow).count()).sum::<u64>() as f64
+        };
+        match what {
+            What::QueueDelay => last(|flow| &flow.waits),
+            What::Served => count(|flow| &flow.waits),
+            What::OneWay => last(|flow| &flow.travel.one_way),
+            What::Arrived => count(|flow| &flow.travel.one_way),
+            What::Rtt => last(|flow| &flow.travel.round),
+            What::Trips => count(|flow| &flow.travel.round),
+            What::Delivered => each().map(|flow| flow.travel.delivered_bps(Time::ZERO, now)).sum(),
+            What::Throughput => {
+                self.senders(flows).iter().map(|sender| self.network.throughput(*sender, now)).sum()
+            }
+            What::Jain => self.network.jain_of(self.senders(flows).into_iter()),
+        }
+    }
+}
+
+impl Shows for GraphRecorder<'_> {
+    type Source = Shown;
+
+    fn changes_of(source: Shown) -> Changes {
+        match source {
+            Shown::Network(source) => NetworkRecorder::changes_of(source),
+            Shown::QueueDelay | Shown::Served => Changes::PASSAGE,
+            Shown::Of(_, what) => match what {
+                What::QueueDelay | What::Served => Changes::PASSAGE,
+                What::OneWay | What::Arrived | What::Rtt | What::Trips | What::Delivered => {
+                    Changes::ENDS
+                }
+                What::Throughput | What::Jain => Changes::FLOWS,
+            },
+        }
+    }
+
+    fn take_changes(&mut self) -> Changes {
+        std::mem::replace(&mut self.changed, Changes::NONE).with(self.network.take_changes())
+    }
+
+    fn link(&self) -> u32 {
+        self.network.bottleneck()
+    }
+
+    fn value(&self, source: Shown, now: Time) -> f64 {
+        match source {
+            Shown::Network(source) => Shows::value(&self.network, source, now),
+            Shown::QueueDelay => self.waits.last_ms(),
+            Shown::Served => self.waits.count() as f64,
+            Shown::Of(whose, what) => self.of(whose, what, now),
+        }
+    }
+}
+
+/// An observer of a network that is measured after a warm-up.
+pub(super) trait Measures: Shows<Source = Shown> {
+    /// The measurement begins.
+    fn begin(&mut self, now: Time);
+}
+
+impl Measures for GraphRecorder<'_> {
+    fn begin(&mut self, now: Time) {
+        self.begin(now);
     }
 }
 
 impl Own {
+    /// The measurement begins: what was measured so far is forgotten.
+    fn begin(&mut self) {
+        match self {
+            Self::Nothing => {}
+            Self::Messages { delay_ms: ms, .. } | Self::Exchanges { ms } => ms.clear(),
+            Self::Datagrams(datagrams) => {
+                datagrams.delay_ms.clear();
+                datagrams.before = (datagrams.sent, datagrams.bytes);
+            }
+        }
+    }
+
     fn on_written(&mut self, now: Time, more: u32) {
         let Self::Messages { bytes, written, waiting, .. } = self else { return };
         // The messages whose first byte is among these.
@@ -153,8 +399,9 @@ impl Datagrams {
     }
 
     fn undelivered(&self) -> u64 {
-        let arrived = self.arrived.iter().filter(|arrived| **arrived).count() as u64;
-        self.sent.saturating_sub(arrived)
+        let measured = self.arrived.iter().skip(self.before.0 as usize);
+        let arrived = measured.filter(|arrived| **arrived).count() as u64;
+        (self.sent - self.before.0).saturating_sub(arrived)
     }
 }
 
@@ -177,6 +424,13 @@ impl Observer for GraphRecorder<'_> {
                     ms.push(value);
                 }
             }
+            EventKind::Offered { link, .. }
+            | EventKind::Served { link, .. }
+            | EventKind::Dropped { link, .. }
+                if link == self.network.bottleneck() =>
+            {
+                self.on_passage(event);
+            }
             _ => {}
         }
         self.network.on_event(event);
@@ -189,13 +443,60 @@ impl Observer for GraphRecorder<'_> {
         {
             datagrams.on_packet(now, node, packet, *number, *left);
         }
+        let flow = flow_at(packet.src.port).and_then(|flow| self.flows.get_mut(flow));
+        if flow.is_some_and(|flow| flow.travel.on_packet(now, node, packet)) {
+            self.changed = self.changed.with(Changes::ENDS);
+        }
         if self.capture_at == Some(node) {
             self.network.on_packet(now, node, packet);
         }
     }
 }
 
-const OWN: [MetricDoc; 5] = [
+const OWN: [MetricDoc; 15] = [
+    MetricDoc {
+        name: "queue_delay_ms",
+        unit: "ms",
+        doc: "How long each packet waited in the watched queue until its transmission began; of all \
+              packets, of each flow's, of each group's. One sample per packet.",
+    },
+    MetricDoc {
+        name: "queue_delay_p95_ms",
+        unit: "ms",
+        doc: "What 95 % of the packets did not wait longer than. One sample per replication.",
+    },
+    MetricDoc { name: "queue_delay_p99_ms", unit: "ms", doc: "The same of 99 %." },
+    MetricDoc {
+        name: "one_way_ms",
+        unit: "ms",
+        doc: "From a packet's departure at the end that sends the data to its arrival at the other, over any \
+              transport. One sample per packet that arrived; one that another overtook counts as lost.",
+    },
+    MetricDoc {
+        name: "one_way_p95_ms",
+        unit: "ms",
+        doc: "Its 95 % quantile, one sample per replication.",
+    },
+    MetricDoc { name: "one_way_p99_ms", unit: "ms", doc: "Its 99 % quantile, likewise." },
+    MetricDoc {
+        name: "rtt_ms",
+        unit: "ms",
+        doc: "Round trips: over TCP from a segment's departure to the acknowledgment that covers it, without \
+              those of segments sent again; over reliable UDP from a packet's departure to the arrival of the \
+              receiver's next one. One sample per acknowledgment.",
+    },
+    MetricDoc {
+        name: "rtt_p95_ms",
+        unit: "ms",
+        doc: "Their 95 % quantile, one sample per replication.",
+    },
+    MetricDoc { name: "rtt_p99_ms", unit: "ms", doc: "Their 99 % quantile, likewise." },
+    MetricDoc {
+        name: "delivered_bps",
+        unit: "bit/s",
+        doc: "Packets with content that arrived, headers and what was sent again included. One sample per \
+              replication.",
+    },
     MetricDoc {
         name: "message_delay_ms",
         unit: "ms",

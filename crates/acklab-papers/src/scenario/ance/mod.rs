@@ -18,7 +18,7 @@ use acklab_core::time::Time;
 use acklab_sim::World;
 
 use acklab_lab::parameter::{SetError, Settings};
-use acklab_lab::scenario::network::{NETWORK_METRICS, NetworkRecorder};
+use acklab_lab::scenario::network::{Changes, NETWORK_METRICS, NetworkRecorder};
 use acklab_lab::scenario::network_signals::follow;
 use acklab_lab::scenario::{Axis, Capture, CapturePoint, Declaration, Replication, Scenario};
 use acklab_lab::signal::{Segment, Signal, Watch};
@@ -134,7 +134,14 @@ impl Scenario for Ance {
         if set.dumbbell {
             signals::add_loop_metrics(&mut metrics, recorder.control());
         }
-        Replication { hash: recorder.hash(), events, metrics, flows, longest_hold: None }
+        Replication {
+            hash: recorder.hash(),
+            events,
+            metrics,
+            flows,
+            groups: vec![],
+            longest_hold: None,
+        }
     }
 
     fn signals(&self, settings: &Settings) -> Vec<Signal> {
@@ -151,7 +158,7 @@ impl Scenario for Ance {
         each: Watch<'_>,
     ) {
         let set = self.resolve(settings);
-        let open = |seed, interest| world(&set, seed, interest, None);
+        let open = |seed, changes: Changes| world(&set, seed, changes.interest(), None);
         follow(&signals::list(&set), path, until, wanted, open, each);
     }
 }

@@ -4,9 +4,9 @@ use acklab_control::LoopRecord;
 use acklab_core::options::joined;
 
 use super::parameters::Set;
-use crate::scenario::motor_loop::LOOP_SIGNALS;
 use acklab_lab::measured::{Measured, MetricDoc, Metrics};
 use acklab_lab::metrics;
+use acklab_lab::scenario::control::LOOP_SIGNALS;
 use acklab_lab::scenario::network::NETWORK_METRICS;
 use acklab_lab::scenario::network_signals::{self, Source};
 use acklab_lab::signal::Signal;

@@ -7,17 +7,15 @@
 mod declarations;
 
 use acklab_control::margin::delay_margin;
-use acklab_control::record::code;
-use acklab_control::{
-    AntiWindup, LoopRecord, LoopRun, MotorLoop as Loop, PidGains, SquareWave, motor_loop,
-};
+use acklab_control::{AntiWindup, LoopRun, MotorLoop as Loop, PidGains, SquareWave, motor_loop};
 use acklab_core::event::EventKind;
 use acklab_core::time::{Span, Time};
 use acklab_sim::ResultHash;
 
 use self::declarations::{DECLARATION, First, Set, Windup};
-use acklab_lab::measured::{Measured, Metrics};
+use acklab_lab::measured::Measured;
 use acklab_lab::parameter::{SetError, Settings};
+use acklab_lab::scenario::control::{LOOP_SIGNALS, LoopSignal, loop_metrics};
 use acklab_lab::scenario::{Capture, Declaration, Flow, Replication, Scenario};
 use acklab_lab::signal::{Segment, Signal, Watch};
 
@@ -102,29 +100,6 @@ impl Scenario for MotorLoop {
     }
 }
 
-/// What is measured of the loop.
-fn loop_metrics(record: &LoopRecord) -> Metrics {
-    let mut metrics = Metrics::default();
-    let costs = &record.costs;
-    let steps = costs.steps();
-    let mut scalar = |name, value| metrics.insert(name, Measured::Samples(vec![value]));
-    scalar("itae_rad_s", costs.s());
-    scalar("itae", costs.itae());
-    scalar("iae", costs.iae());
-    scalar("ise", costs.ise());
-    scalar("missed_samples_run", record.missed_samples_run as f64);
-    scalar("missed_commands_run", record.missed_commands_run as f64);
-    let mut samples = |name, values| metrics.insert(name, Measured::Samples(values));
-    samples("overshoot", steps.iter().map(|step| step.overshoot).collect());
-    samples("settling_ms", steps.iter().map(|step| step.settling.as_millis_f64()).collect());
-    samples("loop_delay_ms", record.loop_delay_ms.clone());
-    samples("sample_age_ms", record.sample_age_ms.clone());
-    samples("command_age_ms", record.command_age_ms.clone());
-    metrics.insert("missed_samples", Measured::Total(record.missed_samples));
-    metrics.insert("missed_commands", Measured::Total(record.missed_commands));
-    metrics
-}
-
 impl Set {
     fn setup(&self) -> Loop {
         let (first, second) = match self.reference {
@@ -163,25 +138,6 @@ impl Set {
 
 /// Where the search for the delay margin ends, sampling periods.
 const LONGEST_MARGIN: u64 = 20;
-
-/// Name, unit and meaning of a signal, and the code under which the loop tells it.
-pub(super) type LoopSignal = (&'static str, &'static str, &'static str, u32);
-
-/// What queries may name of every control loop.
-pub(super) const LOOP_SIGNALS: &[LoopSignal] = &[
-    ("itae", "rad s", "the paper's ITAE so far: the sum of t|e| over the ticks", code::COST_S),
-    ("position", "rad", "the motor's position, at each tick", code::POSITION),
-    ("reference", "rad", "what the position should be", code::REFERENCE),
-    ("command", "V", "the controller's command", code::COMMAND),
-    (
-        "loop_delay",
-        "ms",
-        "from the last sample that took effect to its effect",
-        code::LOOP_DELAY_MS,
-    ),
-    ("command_age", "ms", "age of the sample behind the acting command", code::COMMAND_AGE_MS),
-    ("missed", "ticks", "ticks in a row without a new command", code::MISSED_COMMANDS),
-];
 
 #[cfg(test)]
 mod tests {

@@ -219,7 +219,7 @@ impl<'a> Watcher<'a> {
         metrics.insert("probes_lost", Measured::Total(self.probes_lost));
         metrics.insert("exchange_ms", Measured::Samples(self.exchange_ms));
         let hash = self.network.hash();
-        Replication { hash, events, metrics, flows, longest_hold: None }
+        Replication { hash, events, metrics, flows, groups: vec![], longest_hold: None }
     }
 }
 
