@@ -24,7 +24,7 @@ pub(crate) struct Verify {
     /// A built-in scenario with signals (see `acklab scenarios NAME`), or a file as `acklab run` takes it
     scenario: String,
     /// The query, in the language of UPPAAL SMC and beyond; times in seconds unless they carry a unit. Without one,
-    /// the [[query]] tables of the file that have a bound
+    /// the query tables of the file that have a bound
     query: Option<String>,
     /// Set parameters; `acklab scenarios NAME` lists them. Lists and ranges, and the sweeps of a file, are answered
     /// case by case
