@@ -39,6 +39,11 @@ test-kill: deps-rust ## kill -9 of either side at 50 points of transfers, which 
 	ACKLAB_KILLS=$(or $(ACKLAB_KILLS),50) cargo test --quiet --release --locked -p acklab --test transfer \
 	 a_transfer_goes_on_where_kill_9_stopped_either_side -- --nocapture
 
+.PHONY: test-wire
+test-wire: deps-rust ## acklab's TCP and the kernel's, 1 GB each way over lossy links, byte by byte (root; ACKLAB_WIRE_BYTES)
+	ACKLAB_WIRE_BYTES=$(or $(ACKLAB_WIRE_BYTES),1000000000) cargo test --quiet --release --locked -p acklab --test tcp \
+	 every_byte -- --nocapture --test-threads 1
+
 .PHONY: bench
 bench: bench-sim bench-trace ## how fast virtual time and the capture reader are, with the conditions
 
@@ -100,7 +105,15 @@ coverage: deps-rust ## how often every interval covers and every test errs: the 
 .PHONY: ance-sensitivity
 ance-sensitivity: deps-rust ## docs/ance-sensitivity.md anew: what each thing that the ANCE paper leaves open decides
 	cargo build --quiet --release --locked -p acklab
-	$(TARGET_DIR)/release/acklab reproduce ance --sensitivity docs/ance-sensitivity.md --reps 100
+	$(TARGET_DIR)/release/acklab reproduce ance --sensitivity docs/ance-sensitivity.md --replications 100
+
+.PHONY: lines
+lines: ## lines of Rust per crate: code, comments, tests (LINES="REVISION..." for revisions side by side)
+	@tools/lines $(LINES)
+
+.PHONY: check-times
+check-times: deps-rust ## how long `cargo check` takes after a change in each crate: median of RUNS (3)
+	@tools/check-times
 
 .PHONY: soak
 soak: deps-rust ## two ends of reliable UDP over a hostile loopback road for SOAK (30m): every byte, flat memory

@@ -54,7 +54,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(client.answer(answer.cipher, &answer.message).is_ok());
     assert!(client.answer(answer.cipher, input).is_err());
 
-    // And what is sealed opens, if nobody touched it.
+    // And what is sealed opens, if it was not altered.
     let header = &edits[..edits.len().min(14)];
     let mut body = payload.to_vec();
     body.resize(payload.len() + TAG, 0);

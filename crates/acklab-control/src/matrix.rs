@@ -3,7 +3,6 @@
 //! Shapes are the caller's business: an operation on shapes that do not fit panics, and everything
 //! that a user can shape is checked where it comes in ([`crate::plant::StateSpace::new`]).
 
-/// A dense matrix of doubles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     rows: usize,
@@ -18,7 +17,6 @@ impl Matrix {
         Self { rows, cols, data }
     }
 
-    /// The matrix with these rows.
     pub fn from_rows<const R: usize, const C: usize>(rows: [[f64; C]; R]) -> Self {
         Self::from_fn(R, C, |i, j| rows[i][j])
     }
@@ -28,7 +26,6 @@ impl Matrix {
         Self::from_fn(rows, cols, |_, _| 0.0)
     }
 
-    /// The identity of this size.
     pub fn identity(size: usize) -> Self {
         Self::from_fn(size, size, |i, j| f64::from(u8::from(i == j)))
     }

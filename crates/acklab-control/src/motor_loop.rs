@@ -41,9 +41,7 @@ acklab_core::words! {
 /// A loop over fixed delays.
 #[derive(Clone, Debug)]
 pub struct MotorLoop {
-    /// The plant.
     pub model: StateSpace,
-    /// The control law.
     pub gains: PidGains,
     /// Sampling period h of both sides.
     pub period: Span,

@@ -28,7 +28,6 @@ acklab_core::words! {
 /// What happens to the integral while the command is at its limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum AntiWindup {
-    /// It winds up.
     #[default]
     None,
     /// It stands still while the error drives the command further out.
@@ -88,7 +87,6 @@ impl PidGains {
     }
 }
 
-/// A controller and its memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pid {
     gains: PidGains,

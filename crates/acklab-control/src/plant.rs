@@ -25,10 +25,8 @@ pub struct TransferFunction {
 /// Why something is not a plant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The denominator is empty or zero.
     #[error("the denominator is zero: give at least one coefficient that is not")]
     ZeroDenominator,
-    /// The numerator has a higher degree than the denominator.
     #[error(
         "the numerator has degree {numerator} and the denominator {denominator}: a plant cannot \
          differentiate its input; lower the numerator's degree"
@@ -39,22 +37,16 @@ pub enum ModelError {
         /// Degree of the denominator.
         denominator: usize,
     },
-    /// The matrices' shapes do not fit.
     #[error("{matrix} is {rows} by {cols}, but {expected} is needed")]
     Shape {
-        /// Which matrix.
         matrix: &'static str,
-        /// Its rows.
         rows: usize,
         /// Its columns.
         cols: usize,
-        /// What would fit.
         expected: String,
     },
-    /// A coefficient is infinite or NaN.
     #[error("a coefficient is not finite")]
     NotFinite,
-    /// The loop's period, sending time or reference period cannot be used.
     #[error("{what}")]
     Timing {
         /// What is wrong and what would be right.
@@ -82,7 +74,6 @@ impl StateSpace {
         Ok(Self { a, b, c, d })
     }
 
-    /// A, states by states.
     pub const fn a(&self) -> &Matrix {
         &self.a
     }

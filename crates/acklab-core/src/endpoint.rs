@@ -39,8 +39,10 @@ pub trait Endpoint {
     /// When [`Endpoint::handle_timeout`] must be called next, if nothing else happens before.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// The next thing the layer above should know.
-    fn poll_event(&mut self) -> Option<Self::AppEvent>;
+    /// The next thing the layer above should know. Those that tell nothing keep this.
+    fn poll_event(&mut self) -> Option<Self::AppEvent> {
+        None
+    }
 
     /// From now on, whatever it draws comes from its streams under `seed`: a run that branches. What
     /// was drawn before stays as it is. Those that draw nothing ignore it.

@@ -15,6 +15,7 @@ pub mod contract;
 pub mod delivery_rate;
 pub mod endpoint;
 pub mod event;
+pub mod forward;
 pub mod link;
 pub mod math;
 pub mod options;

@@ -1,13 +1,9 @@
-//! Amounts of data and rates: [`Bytes`] and [`BitRate`].
+//! Rates: [`BitRate`].
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::time::Span;
-
-/// An amount of data in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Bytes(pub u64);
 
 /// A rate in bits per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

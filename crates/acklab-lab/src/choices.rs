@@ -23,12 +23,9 @@ acklab_core::words! {
     }
 }
 
-/// One of them.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// Its name.
     pub name: &'static str,
-    /// What it is, and where it is from.
     pub doc: &'static str,
     /// Of a system: the name of its ACK policy, which has the options.
     pub ack: Option<&'static str>,

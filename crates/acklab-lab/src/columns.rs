@@ -42,27 +42,21 @@ pub enum Column {
 /// Why columns cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ColumnsError {
-    /// Columns of different length.
     #[error("column {name} has {rows} rows where the first has {expected}")]
     Ragged {
         /// The first column that differs.
         name: String,
-        /// Its rows.
         rows: usize,
         /// The first column's rows.
         expected: usize,
     },
-    /// A word index outside the dictionary.
     #[error("column {name} refers to word {index} of a dictionary of {words}")]
     UnknownWord {
-        /// The column.
         name: String,
-        /// The index.
         index: u32,
         /// The dictionary's length.
         words: usize,
     },
-    /// The encoder or the file refused.
     #[error("the Parquet file could not be written: {0}")]
     Parquet(#[from] ParquetError),
 }

@@ -16,7 +16,6 @@ pub struct Expected {
 /// Distributions to draw in one figure: the cases that hold `fixed`, told apart by `series`.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison {
-    /// Heading.
     pub title: &'static str,
     /// How to read it.
     pub caption: &'static str,

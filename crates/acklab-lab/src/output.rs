@@ -38,10 +38,8 @@ pub enum OutputError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The samples.
     #[error("samples.parquet: {0}")]
     Samples(#[from] ColumnsError),
-    /// The report.
     #[error("report.html: {0}")]
     Report(#[from] ReportError),
 }
@@ -56,12 +54,10 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes the results.
     pub fn write(&self, results: &Results) -> Result<(), OutputError> {
         let json = format!("{:#}\n", results.to_json());
         self.write_file("result.json", json.as_bytes())?;
@@ -212,7 +208,7 @@ fn conditions(results: &Results) -> Vec<(String, String)> {
     if plan.all {
         command.push_str(" --all");
     }
-    let _ = write!(command, " --seed {} --reps {}", plan.seed, plan.replications);
+    let _ = write!(command, " --seed {} --replications {}", plan.seed, plan.replications);
     let mut conditions = report::conditions(command);
     conditions.push(("result hash".to_owned(), hex(results.hash)));
     let defaults = plan.settings.values().map(|(name, value)| format!("{name}={value}"));

@@ -5,7 +5,7 @@
 //! refused with the parameter, the reason and the nearest thing that would have been accepted.
 
 pub use acklab_core::options::{Kind, Parameter, Value};
-use acklab_core::options::{Options, Typed};
+use acklab_core::options::{Options, Typed, spells};
 use acklab_core::time::Span;
 
 /// Reads a value of `kind`; a word that is none is answered with the nearest.
@@ -27,7 +27,6 @@ acklab_core::words! {
 }
 
 impl Switch {
-    /// Whether it is on.
     pub const fn is_on(self) -> bool {
         matches!(self, Self::On)
     }
@@ -42,13 +41,11 @@ pub enum SetError {
         /// What was given.
         text: String,
     },
-    /// The scenario has no such parameter.
     #[error(
         "scenario {scenario} has no parameter {name:?}; {hint}`acklab scenarios {scenario}` lists \
          them all"
     )]
     UnknownName {
-        /// The scenario.
         scenario: String,
         /// What was given.
         name: String,
@@ -58,7 +55,6 @@ pub enum SetError {
     /// The value does not fit the parameter.
     #[error("{name}={text}: {reason}")]
     BadValue {
-        /// The parameter.
         name: String,
         /// What was given.
         text: String,
@@ -68,7 +64,7 @@ pub enum SetError {
     /// Each value is fine, but the whole is too large.
     #[error(
         "this would send about {packets} packets, and a plan may send {limit}: a shorter duration, fewer or smaller \
-         messages, fewer --reps or a longer time between reads would do"
+         messages, fewer --replications or a longer time between reads would do"
     )]
     TooMuch {
         /// What the plan would send, by a rough estimate.
@@ -120,9 +116,8 @@ impl Settings {
         Self { scenario, entries }
     }
 
-    /// Sets one parameter from its text.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), SetError> {
-        let Some(entry) = self.entries.iter_mut().find(|entry| entry.name == name) else {
+        let Some(entry) = self.entries.iter_mut().find(|entry| spells(name, entry.name)) else {
             return Err(SetError::UnknownName {
                 scenario: self.scenario.into(),
                 name: name.into(),
@@ -197,13 +192,13 @@ pub const DURATION: &str = "duration";
 pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     candidates
         .map(|candidate| {
-            let distance = strsim::levenshtein(&text.to_lowercase(), &candidate.to_lowercase());
+            let distance = strsim::osa_distance(&text.to_lowercase(), &candidate.to_lowercase());
             (distance, candidate)
         })
         .min()
         .filter(|(distance, candidate)| {
             let shorter = candidate.len().min(text.len());
-            *distance <= 1 + shorter / 4 && *distance < shorter
+            *distance <= 1 + shorter / 5 && *distance < shorter
         })
         .map_or_else(String::new, |(_, candidate)| format!("did you mean {candidate:?}? "))
 }
@@ -244,6 +239,8 @@ mod tests {
         let chosen: Vec<_> =
             settings.chosen().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(chosen, ["rtt=1500ms"]);
+        settings.set_pair("receiver=windows_7").unwrap();
+        assert_eq!(settings.chosen().last().unwrap().1.to_string(), "windows-7");
     }
 
     #[test]
@@ -258,6 +255,7 @@ mod tests {
         check("rtt=30", "the unit must be one of");
         check("rtt=100000s", "must be at most 86400s");
         check("receiver=windows7", "did you mean \"windows-7\"? must be one of linux, windows-7");
+        check("wat=1", "no parameter \"wat\"; `acklab scenarios");
         check("messages=0", "from 1 to 2000");
         check("messages=-1", "from 1 to 2000");
     }

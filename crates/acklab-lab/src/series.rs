@@ -17,17 +17,9 @@ use crate::signal::Segment;
 pub struct Series {
     /// The signal.
     pub name: String,
-    /// Its unit.
     pub unit: &'static str,
     /// (seconds, value), times rising.
     pub points: Vec<(f64, f64)>,
-}
-
-impl Series {
-    /// The last value.
-    pub fn last(&self) -> f64 {
-        self.points.last().map_or(f64::NAN, |point| point.1)
-    }
 }
 
 /// Runs the replication of `seed` and returns the signals called `names`, in that order; names that

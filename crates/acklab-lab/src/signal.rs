@@ -11,7 +11,6 @@ pub struct Signal {
     pub name: String,
     /// Unit in words.
     pub unit: &'static str,
-    /// What it is.
     pub doc: &'static str,
 }
 

@@ -41,7 +41,6 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Starts.
     #[expect(
         clippy::disallowed_methods,
         reason = "how long a run took is reported beside its result and decides nothing in it"

@@ -153,7 +153,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "cc = \"cubic\"",
         "transport = \"rudp\"\nnagle = true",
-        "33:1: flow \"A\" of kind bulk over reliable UDP has no key \"nagle\"; did you mean \"name\"? its keys are name, from, to",
+        "33:1: flow \"A\" of kind bulk over reliable UDP has no key \"nagle\"; its keys are name, from, to",
     ),
     (
         "cc = \"cubic\"",
@@ -165,11 +165,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "transport = \"rudp\"\ncc = \"qubic\"",
         "33:6: cc = \"qubic\": did you mean \"cubic\"? must be one of reno,",
     ),
-    (
-        "name = \"B\"",
-        "name = \"A\"",
-        "35:8: a second flow called \"A\"; each needs a name of its own",
-    ),
+    ("name = \"B\"", "name = \"A\"", "35:8: a second flow called \"A\"; names must differ"),
     (
         "[\"a\", \"r1\"]",
         "[\"a\", \"\"]",
@@ -220,6 +216,18 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     // Too much of it.
     ("\"20ms\"", "\"1ns\"", "this would send about 10000008"),
 ];
+
+#[test]
+fn hyphens_and_underscores_are_one_spelling() {
+    let hash = |queue: &str| results(&with("queue = \"codel\"", queue)).hash;
+    assert_eq!(hash("queue = \"fq_codel\""), hash("queue = \"fq-codel\""));
+    let small = hash("queue = { kind = \"codel\", max-packet = 600 }");
+    assert_eq!(hash("queue = { kind = \"codel\", max_packet = 600 }"), small);
+    let twice =
+        with("queue = \"codel\"", "queue = { kind = \"codel\", max_packet = 600, max-packet = 9 }");
+    let error = ScenarioFile::parse(&twice).expect_err("one of them is too many").to_string();
+    assert!(error.contains("has no key \"max"), "{error}");
+}
 
 #[test]
 fn tables_of_queues_and_impairments_are_checked_in_their_own_words() {

@@ -55,10 +55,6 @@ impl Endpoint for Flood {
         (count > 0).then_some(Batch { addrs, ecn: Ecn::Ect0, bytes, segment: self.datagram })
     }
 
-    fn poll_event(&mut self) -> Option<()> {
-        None
-    }
-
     fn poll_timeout(&self) -> Option<Time> {
         None
     }

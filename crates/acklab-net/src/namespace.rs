@@ -11,14 +11,15 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
 };
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 
 /// `RTM_NEWLINK`, linux/rtnetlink.h.
 const RTM_NEWLINK: u16 = 16;
 /// `RTM_NEWADDR`, linux/rtnetlink.h.
 const RTM_NEWADDR: u16 = 20;
-/// `IFLA_TXQLEN`, linux/if_link.h.
+/// `IFLA_MTU` and `IFLA_TXQLEN`, linux/if_link.h.
+const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
 /// `IFA_ADDRESS` and `IFA_LOCAL`, linux/if_addr.h.
 const IFA_ADDRESS: u16 = 1;
@@ -47,21 +48,39 @@ pub(crate) fn loopback_up() -> Result<(), Errno> {
     ask(&link_up_request(LOOPBACK_INDEX, &[]))
 }
 
-/// Sets `IFF_UP` on interface `index` and lets `packets` wait for whoever reads from it.
-pub(crate) fn interface_up(index: u32, packets: u32) -> Result<(), Errno> {
-    ask(&link_up_request(index, &[(IFLA_TXQLEN, &packets.to_ne_bytes())]))
+/// Sets `IFF_UP` on interface `index`, lets `packets` wait for whoever reads from it, and gives it an
+/// `mtu` where one is said.
+pub(crate) fn interface_up(index: u32, packets: u32, mtu: Option<u32>) -> Result<(), Errno> {
+    let (packets, mtu) = (packets.to_ne_bytes(), mtu.map(u32::to_ne_bytes));
+    let mut attributes: Vec<(u16, &[u8])> = vec![(IFLA_TXQLEN, &packets)];
+    attributes.extend(mtu.as_ref().map(|mtu| (IFLA_MTU, &mtu[..])));
+    ask(&link_up_request(index, &attributes))
 }
 
 /// Gives interface `index` an address, and a route to the others that share its first `prefix` bits.
 pub(crate) fn add_address(index: u32, address: IpAddr, prefix: u8) -> Result<(), Errno> {
-    let (family, flags, octets) = match address {
-        IpAddr::V4(address) => (AF_INET, 0, address.octets().to_vec()),
-        IpAddr::V6(address) => (AF_INET6, IFA_F_NODAD, address.octets().to_vec()),
+    add(index, address, address, prefix)
+}
+
+/// Gives interface `index` an address, and a route to `peer` at its other end. Both are of one family.
+pub(crate) fn add_address_towards(index: u32, address: IpAddr, peer: IpAddr) -> Result<(), Errno> {
+    add(index, address, peer, if address.is_ipv4() { 32 } else { 128 })
+}
+
+fn add(index: u32, address: IpAddr, peer: IpAddr, prefix: u8) -> Result<(), Errno> {
+    let octets = |address| match address {
+        IpAddr::V4(address) => Ipv4Addr::octets(&address).to_vec(),
+        IpAddr::V6(address) => Ipv6Addr::octets(&address).to_vec(),
     };
+    let (family, flags) = if address.is_ipv4() { (AF_INET, 0) } else { (AF_INET6, IFA_F_NODAD) };
     // `struct ifaddrmsg`: family, prefix, flags, scope, index.
     let mut body = vec![family, prefix, flags, 0];
     body.extend(index.to_ne_bytes());
-    ask(&request(RTM_NEWADDR, &body, &[(IFA_LOCAL, &octets), (IFA_ADDRESS, &octets)]))
+    ask(&request(
+        RTM_NEWADDR,
+        &body,
+        &[(IFA_LOCAL, &octets(address)), (IFA_ADDRESS, &octets(peer))],
+    ))
 }
 
 /// Sends one request and waits for its acknowledgment.

@@ -50,37 +50,21 @@ impl Default for RecordOptions {
 /// Why nothing, or not everything, could be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The process may not make namespaces or open packet sockets.
     #[error(
         "{doing}: not permitted; recording needs CAP_SYS_ADMIN and CAP_NET_RAW, so run it as root \
          (for example with sudo)"
     )]
-    Privilege {
-        /// What was being attempted.
-        doing: &'static str,
-    },
-    /// A system call failed for another reason.
+    Privilege { doing: &'static str },
     #[error("{doing}: {errno}")]
-    System {
-        /// What was being attempted.
-        doing: &'static str,
-        /// The kernel's reason.
-        errno: Errno,
-    },
-    /// One end of the exchange failed.
+    System { doing: &'static str, errno: Errno },
     #[error("the {end} failed: {source}")]
     Exchange {
         /// `client`, `server` or `connection`.
         end: &'static str,
-        /// Its reason.
         source: io::Error,
     },
-    /// The tap's buffer overflowed: the recording has holes.
     #[error("{frames} frames were lost because the machine was too busy; record again")]
-    Lost {
-        /// How many.
-        frames: u32,
-    },
+    Lost { frames: u32 },
 }
 
 impl RecordError {

@@ -22,20 +22,16 @@ pub struct Twin {
     pub results: Results,
     /// Its packets, as pcapng.
     pub packets: Vec<u8>,
-    /// What the diagnosis says of them.
     pub diagnosis: Diagnosis,
 }
 
 /// Why there is no twin.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// The scenario's settings.
     #[error(transparent)]
     Set(#[from] SetError),
-    /// The simulated packets could not be written.
     #[error("the simulated packets: {0}")]
     Write(#[from] std::io::Error),
-    /// The simulated packets could not be read back.
     #[error("the simulated packets: {0}")]
     Read(#[from] CaptureError),
 }

@@ -1,4 +1,4 @@
-//! What strangers may cost (docs/rudp.md section 3, "Addresses, floods, bounds"): token buckets per
+//! What unauthenticated hosts may cost (docs/rudp.md section 3, "Addresses, floods, bounds"): token buckets per
 //! address and for all of them, and the tokens of RETRY.
 //!
 //! Half of every bucket is kept for clients that have shown, by a token, that they receive what is sent to
@@ -95,7 +95,7 @@ impl Purse {
     }
 }
 
-/// What a server lets strangers do.
+/// What a server lets unauthenticated hosts do.
 #[derive(Debug)]
 pub(super) struct Allowance {
     all: Purse,

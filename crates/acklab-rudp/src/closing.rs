@@ -29,7 +29,6 @@ impl Ending {
         Self { until, close, owed, answered_at: now }
     }
 
-    /// This end closes.
     pub(super) fn ours(now: Time, code: Code, text: String, paths: &Paths) -> Self {
         let mut owed = Vec::new();
         for _ in 0..COPIES {

@@ -59,7 +59,6 @@ impl DatagramSize {
         self.current
     }
 
-    /// The size to probe for now.
     pub(super) fn poll_probe(&self, now: Time) -> Option<usize> {
         if self.probing || self.current >= self.largest || now < self.again_at {
             return None;

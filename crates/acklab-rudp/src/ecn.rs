@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(sent(7).mark(at(299)), (Ecn::Ect0, 3));
         assert_eq!(sent(10).mark(at(0)).0, Ecn::NotEct);
         assert_eq!(sent(1).mark(at(300)).0, Ecn::NotEct);
-        // Nobody has spoken yet: nothing is over.
+        // Neither end has spoken yet: nothing is over.
         assert_eq!(EcnCheck::default().mark(at(10_000)).0, Ecn::Ect0);
     }
 

@@ -96,7 +96,6 @@ impl Greeting {
         self.next_at.min(end)
     }
 
-    /// The code with which greeting has failed by now.
     pub(super) fn failed(&self, now: Time) -> Option<(Code, String)> {
         match &self.doubt {
             Some((code, text, until)) if now >= *until => Some((*code, text.clone())),

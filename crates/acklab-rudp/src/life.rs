@@ -36,7 +36,7 @@ impl std::fmt::Display for PathState {
 const DEAD_AFTER: Span = Span::from_millis(150);
 /// Challenges of a new path leave at these times after its opening, then each last step.
 const CHALLENGE_STEPS: [u64; 6] = [25, 25, 50, 100, 200, 400];
-/// A path whose challenge nobody answers is given up.
+/// A path whose challenge is not answered is given up.
 const VALIDATION_LIMIT: Span = Span::from_secs(3);
 /// Probes of a dead path, in the first minute and after it.
 const PROBE_STEPS: (Span, Span) = (Span::from_millis(400), Span::from_millis(800));

@@ -1,4 +1,4 @@
-//! A server: greets clients, bounds what strangers cost, and hands datagrams to its connections
+//! A server: greets clients, bounds what unauthenticated hosts cost, and hands datagrams to its connections
 //! (docs/rudp.md section 3).
 
 use std::collections::{BTreeMap, VecDeque};
@@ -139,7 +139,7 @@ impl Listener {
     /// The next thing that a connection has to tell.
     pub(super) fn next_event(&mut self) -> Option<(Handle, Event)> {
         let waits = |(&handle, connection): (&Handle, &mut Connection)| {
-            // A client that has not shown its keys is nobody yet.
+            // A client that has not shown its keys is not authenticated yet.
             if connection.is_answering() {
                 return None;
             }
@@ -324,7 +324,7 @@ impl Listener {
     }
 
     /// As [`Connection::transmit_into`]; connections take turns, and each second turn is theirs however
-    /// many strangers are to be answered.
+    /// many unauthenticated hosts are to be answered.
     pub(super) fn transmit_into(
         &mut self,
         now: Time,

@@ -164,7 +164,6 @@ impl Path {
         self.agreement.is_spare()
     }
 
-    /// What PATH_STATUS says of it.
     pub(super) const fn status(&self) -> PathStatus {
         self.agreement.ours(self.life.state())
     }

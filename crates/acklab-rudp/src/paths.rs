@@ -62,7 +62,6 @@ impl Paths {
         self.list.iter().position(|path| path.id() == id)
     }
 
-    /// The path with that id.
     pub(super) fn by_id(&mut self, id: u8) -> Option<&mut Path> {
         self.list.iter_mut().find(|path| path.id() == id)
     }

@@ -23,7 +23,7 @@ pub(super) enum Source {
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     classes: [VecDeque<Source>; CLASSES],
-    /// A bit for each class in which somebody waits.
+    /// A bit for each class in which an entry waits.
     waiting: u8,
 }
 
@@ -38,7 +38,7 @@ impl Turns {
         &mut self.classes[usize::from(priority).min(CLASSES - 1)]
     }
 
-    /// The first class in which somebody waits, and who has the turn in it.
+    /// The first class in which an entry waits, and which has the turn in it.
     pub(super) fn first(&self) -> Option<(u8, Source)> {
         let class = self.waiting.trailing_zeros() as u8;
         Some((class, *self.classes.get(usize::from(class))?.front()?))

@@ -111,7 +111,7 @@ pub trait ServerGreeter: Send {
     fn digest(&self, data: &[u8]) -> [u8; 32];
 }
 
-/// A source of random bytes that nobody can guess; [`acklab_core::rng::Rng`] in virtual time.
+/// A source of random bytes that no attacker can guess; [`acklab_core::rng::Rng`] in virtual time.
 pub trait Entropy: Send {
     /// Fills `bytes`.
     fn fill(&mut self, bytes: &mut [u8]);

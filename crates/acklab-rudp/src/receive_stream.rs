@@ -2,7 +2,7 @@
 //!
 //! Bytes are copied out of the datagram into blocks of 64 KiB; a block that is complete is handed to
 //! the application as it is, without another copy. So is an incomplete one if nothing behind its
-//! gap has arrived; otherwise what is in order is copied out of it, because somebody may wait for
+//! gap has arrived; otherwise what is in order is copied out of it, because a reader may wait for
 //! it. Memory is what was granted, and [`GAPS_MAX`] ranges.
 
 use std::collections::VecDeque;

@@ -59,7 +59,6 @@ pub enum Event {
 /// A batch of datagrams of one length, of which the last may be shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Transmit {
-    /// From where to where.
     pub(super) addrs: PathAddrs,
     /// ECN field of all.
     pub(super) ecn: Ecn,

@@ -65,7 +65,6 @@ impl Rtt {
         self.smoothed
     }
 
-    /// Its variation.
     pub(super) const fn variation(&self) -> Span {
         self.variation
     }

@@ -12,7 +12,7 @@ use super::piece::{ControlFrame, Piece};
 use acklab_core::delivery_rate::Stamp;
 use acklab_core::time::{Span, Time};
 
-/// One thing that a packet carried and that somebody wants to hear of again.
+/// One thing that a packet carried, whose fate its sender is to hear of.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Item {
     /// Part of a stream or parcel.
@@ -137,7 +137,6 @@ pub(super) struct Tally {
     pub(super) delivered: u64,
     /// Bytes newly lost, size probes aside.
     pub(super) lost: u64,
-    /// The largest number lost.
     pub(super) largest_lost: Option<u64>,
     /// The largest number newly acknowledged.
     pub(super) largest_acknowledged: Option<u64>,
@@ -216,7 +215,6 @@ impl Default for SentPackets {
 }
 
 impl SentPackets {
-    /// The number of the next packet.
     pub(super) fn next_number(&self) -> u64 {
         self.base + self.records.len() as u64
     }
@@ -244,7 +242,6 @@ impl SentPackets {
         }
     }
 
-    /// The largest number that was acknowledged.
     pub(super) const fn largest_acknowledged(&self) -> Option<u64> {
         self.largest_acknowledged
     }
@@ -440,7 +437,7 @@ impl SentPackets {
         self.loss_at = None;
     }
 
-    /// Drops records that nobody asks for any more: acknowledged ones, and lost ones after `keep`.
+    /// Drops records that are not asked for any more: acknowledged ones, and lost ones after `keep`.
     pub(super) fn forget(&mut self, now: Time, keep: Span) {
         while let Some(first) = self.records.front() {
             let done = match first.state {

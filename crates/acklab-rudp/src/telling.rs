@@ -42,8 +42,8 @@ impl Told {
 }
 
 impl Telling {
-    /// Exchanges the sink with the caller's, which is this one's while a verb runs: with nobody
-    /// interested, telling costs no more than that.
+    /// Exchanges the sink with the caller's, which is this one's while a verb runs: with no
+    /// observer, telling costs no more than that.
     pub(super) const fn exchange(&mut self, sink: &mut Sink) {
         mem::swap(&mut self.sink, sink);
     }

@@ -24,5 +24,5 @@ pub use hash::ResultHash;
 pub use observer::Observer;
 pub use queue::{EventQueue, Target};
 pub use store::Store;
-pub use topology::{Access, Chain, Dumbbell, Duplex, ParkingLot, Topology, TopologyError};
+pub use topology::{Access, Chain, Dumbbell, Duplex, Topology, TopologyError};
 pub use world::{End, Middlebox, PeerId, World};

@@ -126,10 +126,6 @@ impl Endpoint for Datagrams {
         self.sending.as_ref()?.1.next_time()
     }
 
-    fn poll_event(&mut self) -> Option<Infallible> {
-        None
-    }
-
     fn reseed(&mut self, seed: u64) {
         if let Some((_, arrivals)) = &mut self.sending {
             arrivals.reseed(seed);

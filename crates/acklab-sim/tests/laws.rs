@@ -20,11 +20,8 @@
 //! wrapper counts ACKs.
 
 use acklab_core::ack::Profile;
-use acklab_core::cc::reno::Reno;
-use acklab_core::cc::{
-    AckSample, Algorithm, CongestionControl, EcnSample, Factory, LossSample, RtoSample, Snapshot,
-    Start,
-};
+use acklab_core::cc::reno::PerAck;
+use acklab_core::cc::{Algorithm, Factory};
 use acklab_core::event::{Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
 use acklab_core::math;
@@ -51,45 +48,6 @@ impl Observer for Counter {
         {
             self.sent += 1;
         }
-    }
-}
-
-/// Reno that counts ACKs.
-struct PerAck {
-    reno: Reno,
-    mss: u64,
-}
-
-impl PerAck {
-    fn new(start: &Start) -> Self {
-        Self { reno: Reno::new(start), mss: u64::from(start.mss) }
-    }
-}
-
-impl CongestionControl for PerAck {
-    fn on_ack(&mut self, now: Time, sample: &AckSample) {
-        let acked = sample.acked.min(self.mss);
-        self.reno.on_ack(now, &AckSample { acked, ..*sample });
-    }
-
-    fn on_loss(&mut self, now: Time, sample: &LossSample) {
-        self.reno.on_loss(now, sample);
-    }
-
-    fn on_ecn(&mut self, now: Time, sample: &EcnSample) {
-        self.reno.on_ecn(now, sample);
-    }
-
-    fn on_rto(&mut self, now: Time, sample: &RtoSample) {
-        self.reno.on_rto(now, sample);
-    }
-
-    fn cwnd(&self) -> u64 {
-        self.reno.cwnd()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.reno.snapshot()
     }
 }
 

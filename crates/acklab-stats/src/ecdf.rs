@@ -11,6 +11,14 @@ use serde::Serialize;
 use crate::summary::quantile_of_sorted;
 
 /// Empirical cumulative distribution function of a set of samples.
+///
+/// ```
+/// use acklab_stats::Ecdf;
+///
+/// let waits_ms = Ecdf::from_samples(vec![40.0, 0.0, 0.0, 40.0]).expect("finite samples");
+/// assert_eq!((waits_ms.evaluate(39.0), waits_ms.quantile(0.5)), (0.5, 20.0));
+/// assert_eq!(waits_ms.points(10), [(0.0, 0.5), (40.0, 1.0)]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ecdf {
     sorted: Vec<f64>,

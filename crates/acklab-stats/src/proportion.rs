@@ -84,6 +84,15 @@ impl ProportionMethod {
 
     /// The interval for `successes` out of `runs`; [0, 1] when nothing has been seen.
     ///
+    /// ```
+    /// use acklab_stats::ProportionMethod;
+    ///
+    /// // No success in 36 runs: how many there may be nevertheless, with 95 % confidence.
+    /// let exact = ProportionMethod::ClopperPearson.interval(0, 36, 0.95).expect("usable");
+    /// assert!(exact.low == 0.0 && (0.097..0.098).contains(&exact.high));
+    /// assert!(ProportionMethod::Wilson.interval(2, 1, 0.95).is_none());
+    /// ```
+    ///
     /// `None` with more successes than runs, `confidence` outside 0..1 (ends excluded), a prior that is
     /// not positive, or a precision that is negative.
     pub fn interval(

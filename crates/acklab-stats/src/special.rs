@@ -5,7 +5,7 @@
 //! x^a (1-x)^b / B(a, b) is put together as Loader does for binomial probabilities ("Fast and
 //! accurate computation of binomial probabilities", 2000): Stirling's error of the gammas plus the
 //! deviances, so that nothing large cancels and the digits last for counts of millions. Inverses are
-//! Newton's method kept inside a bracket. Every function agrees with scipy to 1e-12; the table and
+//! Newton's method kept inside a bracket. Every function agrees with scipy to 1e-12; the values and
 //! the script that made it are in `tests/oracle`.
 
 /// ln(Gamma(x)) for x > 0; NaN otherwise.

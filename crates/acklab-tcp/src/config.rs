@@ -7,6 +7,17 @@ use acklab_core::cc;
 use acklab_core::time::Span;
 
 /// A connection's parameters.
+///
+/// ```
+/// use acklab_core::time::Span;
+/// use acklab_tcp::{Config, LossRecovery, Nagle, System};
+///
+/// // QNX as it comes, but for what this run is about.
+/// let mut config = Config { nagle: Nagle::Off, ..System::Qnx70.config() };
+/// config.loss.recovery = LossRecovery::NewReno;
+/// config.rto.min = Span::from_millis(200);
+/// assert_eq!(config.mss, System::Qnx70.config().mss);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Largest segment we accept and, capped by the peer's, send: bytes without options.

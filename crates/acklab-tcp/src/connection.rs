@@ -10,6 +10,7 @@ use std::ops::Range;
 use crate::config::Config;
 use crate::input::Arrival;
 use crate::life::{AppEvent, Life};
+use crate::options::Terms;
 use crate::output::{self, Output};
 use crate::receive::Receiver;
 use crate::send::{Expiry, Sender};
@@ -232,29 +233,28 @@ const fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
     }
 }
 
-impl Endpoint for Connection {
-    type Arrival<'a> = Packet;
-    type Departure<'a> = Packet;
-    type AppEvent = AppEvent;
-
-    /// A packet that is not of this connection is ignored.
-    fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
-        let Body::Tcp(segment) = &packet.body else { return };
+/// What arrives.
+impl Connection {
+    /// Takes a packet; one that is not of this connection is ignored. Returns which bytes of the stream that
+    /// we read, counted from 0, it is the first to bring; none of a segment that is refused. Where real bytes
+    /// are carried, the caller keeps these; [`Self::inbound_offset`] says where they stand in the payload.
+    pub fn take_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) -> Range<u64> {
+        let Body::Tcp(segment) = &packet.body else { return 0..0 };
         let before = self.life.state;
         if packet.returned {
             let ours = (packet.src, packet.dst) == (self.flow.local, self.flow.remote);
             if ours && before.is_synchronised() {
                 self.output_due |= self.tx.on_returned(now, segment, sink);
             }
-            return;
+            return 0..0;
         }
         if packet.dst != self.flow.local {
-            return;
+            return 0..0;
         }
         if before == State::Listen {
             self.flow.remote = packet.src;
         } else if packet.src != self.flow.remote {
-            return;
+            return 0..0;
         }
         self.output_due = true;
         let mut arrival = Arrival {
@@ -270,11 +270,31 @@ impl Endpoint for Connection {
             sink,
             reply: &mut self.reply,
         };
-        arrival.take();
+        let kept = arrival.take();
         if before != State::Listen && self.life.state == State::Listen {
             *self = Self::listen(self.config.clone(), self.flow.local, self.tx.seq(0));
         }
         self.follow_end();
+        kept
+    }
+
+    /// A router on the path to `remote` has it that a segment of ours that began at `seq` was too large, and
+    /// that `mss` bytes of payload without options would not be: segments become smaller, and what is out
+    /// leaves again, which is no sign of congestion (RFC 8201 section 5.4). A `seq` that is not out belongs to a
+    /// forged report (RFC 5927 section 4.1).
+    pub fn on_too_big(&mut self, now: Time, seq: Seq, mss: u16) {
+        self.output_due |= self.tx.on_too_big(now, seq, mss.into());
+    }
+}
+
+impl Endpoint for Connection {
+    type Arrival<'a> = Packet;
+    type Departure<'a> = Packet;
+    type AppEvent = AppEvent;
+
+    /// As [`Connection::take_packet`], where no bytes exist.
+    fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
+        self.take_packet(now, packet, sink);
     }
 
     fn handle_timeout(&mut self, now: Time, sink: &mut Sink) {
@@ -341,6 +361,16 @@ impl Connection {
         self.tx.room()
     }
 
+    /// Bytes written that the peer acknowledged: the caller, where it keeps bytes, need keep these no more.
+    pub fn acknowledged(&self) -> u64 {
+        self.tx.acknowledged()
+    }
+
+    /// What both ends agreed on with their SYNs.
+    pub const fn terms(&self) -> &Terms {
+        self.rx.terms()
+    }
+
     /// Bytes written and not sent for the first time.
     pub fn unsent(&self) -> u64 {
         self.tx.unsent()
@@ -393,18 +423,16 @@ impl Connection {
         }
     }
 
+    /// The place of a segment's first payload byte in the stream that we read, counted from 0; negative
+    /// where it is older than that, or a SYN.
+    pub const fn inbound_offset(&self, segment: &TcpRepr) -> i64 {
+        self.rx.offset(segment.seq) - 1
+    }
+
     /// Which bytes of the stream we write a segment of ours carries, counted from 0.
     pub fn outbound_range(&self, segment: &TcpRepr) -> Range<u64> {
         let start = self.tx.offset(segment.seq).max(1) as u64 - 1;
         start..start + u64::from(segment.payload_len)
-    }
-
-    /// Which bytes of the stream we read a segment of the peer's carries, counted from 0; ask before
-    /// handing it to `handle_packet`. Bytes below zero (of a hostile segment) are left out.
-    pub fn inbound_range(&self, segment: &TcpRepr) -> Range<u64> {
-        let start = self.rx.offset(segment.seq) - 1;
-        let end = (start + i64::from(segment.payload_len)).max(0) as u64;
-        (start.max(0) as u64)..end
     }
 
     /// What must hold of the state between any two calls; the contract's tests ask.

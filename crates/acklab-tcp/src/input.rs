@@ -17,6 +17,7 @@ use acklab_core::packet::Ecn;
 use acklab_core::segment::{Flags, TcpRepr};
 use acklab_core::seq::Seq;
 use acklab_core::time::Time;
+use std::ops::Range;
 
 /// A segment that arrived, and whom it concerns.
 pub(super) struct Arrival<'a> {
@@ -37,14 +38,15 @@ pub(super) struct Arrival<'a> {
 
 /// The states before the SYNs are exchanged.
 impl Arrival<'_> {
-    /// Takes the segment.
-    pub(super) fn take(&mut self) {
+    /// Takes the segment; returns which bytes of the stream, from 0, are kept of it.
+    pub(super) fn take(&mut self) -> Range<u64> {
         match self.state {
             State::Closed => self.in_closed(),
             State::Listen => self.in_listen(),
             State::SynSent => self.in_syn_sent(),
-            _ => self.in_order_of_checks(),
+            _ => return self.in_order_of_checks(),
         }
+        0..0
     }
 
     fn has(&self, flag: Flags) -> bool {
@@ -53,9 +55,7 @@ impl Arrival<'_> {
 
     /// No connection: anything but an RST is answered with one (section 3.10.7.1).
     fn in_closed(&mut self) {
-        if !self.has(Flags::RST) {
-            *self.reply = Some(reset_for(self.segment));
-        }
+        *self.reply = reset_for(self.segment);
     }
 
     /// Section 3.10.7.2.
@@ -64,7 +64,7 @@ impl Arrival<'_> {
             return;
         }
         if self.has(Flags::ACK) {
-            *self.reply = Some(reset_for(self.segment));
+            *self.reply = reset_for(self.segment);
         } else if self.has(Flags::SYN) {
             self.answer_syn();
         }
@@ -116,31 +116,26 @@ impl Arrival<'_> {
 
 /// Section 3.10.7.4.
 impl Arrival<'_> {
-    fn in_order_of_checks(&mut self) {
+    fn in_order_of_checks(&mut self) -> Range<u64> {
         let (now, segment) = (self.now, self.segment);
         let rst = self.has(Flags::RST);
         if !rst && self.rx.is_too_old(now, segment) {
-            return self.rx.challenge(now);
-        }
-        if !self.rx.is_acceptable(segment) {
+            self.rx.challenge(now);
+        } else if !self.rx.is_acceptable(segment) {
             if !rst {
                 self.on_unacceptable();
             }
-            return;
+        } else if rst {
+            self.on_reset();
+        } else if self.has(Flags::SYN) {
+            self.rx.challenge(now);
+        } else if self.has(Flags::ACK) {
+            self.rx.on_heard(now);
+            if self.take_ack() {
+                return self.take_payload();
+            }
         }
-        if rst {
-            return self.on_reset();
-        }
-        if self.has(Flags::SYN) {
-            return self.rx.challenge(now);
-        }
-        if !self.has(Flags::ACK) {
-            return;
-        }
-        self.rx.on_heard(now);
-        if self.take_ack() {
-            self.take_payload();
-        }
+        0..0
     }
 
     /// An old duplicate, a probe, or a segment from elsewhere: acknowledge what we have.
@@ -167,7 +162,7 @@ impl Arrival<'_> {
         let (now, segment) = (self.now, self.segment);
         if self.state == State::SynReceived {
             if !self.tx.is_syn_acked(segment) {
-                *self.reply = Some(reset_for(segment));
+                *self.reply = reset_for(segment);
                 return false;
             }
             self.establish(Cause::AckOfSyn);
@@ -183,9 +178,9 @@ impl Arrival<'_> {
         !closing || !self.tx.is_finished() || self.life.on_fin_acked(now)
     }
 
-    /// Timestamp, mark, payload and FIN.
+    /// Timestamp, mark, payload and FIN; returns which bytes of the stream are kept.
     #[inline]
-    fn take_payload(&mut self) {
+    fn take_payload(&mut self) -> Range<u64> {
         let (now, segment) = (self.now, self.segment);
         self.rx.take_timestamp(now, segment);
         if self.reply.is_none() && self.rx.is_turn_of_marks(self.mark, segment) {
@@ -199,6 +194,7 @@ impl Arrival<'_> {
         if heard.finished {
             self.life.on_fin(now);
         }
+        heard.kept
     }
 
     /// A bare ACK for what arrived before the present segment.
@@ -212,9 +208,10 @@ impl Arrival<'_> {
     }
 }
 
-/// The RST that answers a segment which belongs to no connection (RFC 9293 section 3.10.7.1).
-fn reset_for(segment: &TcpRepr) -> TcpRepr {
-    if segment.flags.has(Flags::ACK) {
+/// The RST that answers a segment which belongs to no connection; an RST has no answer (RFC 9293 section
+/// 3.10.7.1).
+pub fn reset_for(segment: &TcpRepr) -> Option<TcpRepr> {
+    let reset = if segment.flags.has(Flags::ACK) {
         TcpRepr { seq: segment.ack, flags: Flags::RST, ..TcpRepr::default() }
     } else {
         TcpRepr {
@@ -223,5 +220,6 @@ fn reset_for(segment: &TcpRepr) -> TcpRepr {
             flags: Flags::RST.with(Flags::ACK),
             ..TcpRepr::default()
         }
-    }
+    };
+    (!segment.flags.has(Flags::RST)).then_some(reset)
 }

@@ -14,8 +14,8 @@
 //! Internally every position in a direction is a 64-bit offset from the initial sequence number
 //! (SYN at 0, first byte at 1, FIN after the last byte), so nothing inside wraps; `Seq` appears only
 //! where a segment is read or written. Payload is a length here. Where real bytes are carried, the
-//! caller keeps them in a buffer of its own and asks [`Connection::outbound_range`] and
-//! [`Connection::inbound_range`] which bytes of the stream a segment stands for.
+//! caller keeps them in a buffer of its own and asks [`Connection::outbound_range`] which bytes of the stream a
+//! segment carries, and [`Connection::take_packet`] which it brought.
 //!
 //! Left out so far: urgent data, accurate ECN and L4S (RFC 9768, RFC 9331), fast open, RACK-TLP (RFC 8985).
 //!
@@ -31,6 +31,7 @@ mod options;
 mod output;
 mod receive;
 mod send;
+mod settings;
 mod state;
 mod system;
 
@@ -39,7 +40,9 @@ pub use config::{
     WindowUpdate,
 };
 pub use connection::{Connection, Snapshot};
+pub use input::reset_for;
 pub use life::AppEvent;
 pub use nagle::{Nagle, Unacked};
+pub use options::Terms;
 pub use state::{Cause, State, TRANSITIONS, diagram};
 pub use system::System;

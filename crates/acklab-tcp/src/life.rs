@@ -146,8 +146,10 @@ impl Life {
         if self.state == State::SynReceived && self.passive {
             return self.go(Cause::ResetOfPassiveOpen);
         }
+        // In TIME-WAIT all was said and acknowledged: no "connection reset" (RFC 9293 section 3.10.7.4).
+        let over = self.state == State::TimeWait;
         self.go(Cause::Reset);
-        self.end(AppEvent::Reset);
+        self.end(if over { AppEvent::Closed } else { AppEvent::Reset });
     }
 
     /// Moves along the transition table; a pair that is not in it leaves the state as it is, which

@@ -6,20 +6,20 @@ use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 
 /// What both ends agreed on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
     /// Payload of a full segment that carries no SACK blocks, bytes.
-    pub(super) mss: u32,
+    pub mss: u32,
     /// SACK may be sent and is understood.
-    pub(super) sack: bool,
+    pub sack: bool,
     /// Shift of the windows we announce.
-    pub(super) our_scale: u8,
+    pub our_scale: u8,
     /// Shift of the windows the peer announces.
-    pub(super) peer_scale: u8,
+    pub peer_scale: u8,
     /// Timestamps are on every segment.
-    pub(super) timestamps: bool,
+    pub timestamps: bool,
     /// Congestion is marked and echoed.
-    pub(super) ecn: bool,
+    pub ecn: bool,
 }
 
 impl Terms {
@@ -41,7 +41,7 @@ impl Terms {
         let timestamps = config.timestamps && theirs.timestamp.is_some();
         // RFC 9293 section 3.7.1: 536 where the option is missing.
         let peer = theirs.mss.map_or(DEFAULT_MSS, u32::from);
-        let mss = peer.min(u32::from(config.mss)).max(MIN_MSS);
+        let mss = peer.min(u32::from(config.mss));
         let (our_scale, peer_scale) = match (our_scale(config), theirs.window_scale) {
             // RFC 7323 section 2.3: more than 14 counts as 14.
             (Some(ours), Some(peer)) => (ours, peer.min(14)),
@@ -49,14 +49,20 @@ impl Terms {
         };
         let both = flags.has(Flags::ECE) && flags.has(Flags::CWR);
         let with_ecn = if flags.has(Flags::ACK) { flags.has(Flags::ECE) && !both } else { both };
-        Self {
-            mss: mss - if timestamps { TIMESTAMP_BYTES } else { 0 },
+        let agreed = Self {
+            mss,
             sack: config.offers_sack() && theirs.sack_permitted,
             our_scale,
             peer_scale,
             timestamps,
             ecn: config.ecn && with_ecn,
-        }
+        };
+        Self { mss: agreed.with_options(mss), ..agreed }
+    }
+
+    /// Payload of a full segment where `mss` bytes would fit without options (RFC 6691).
+    pub(super) fn with_options(&self, mss: u32) -> u32 {
+        mss.max(MIN_MSS) - if self.timestamps { TIMESTAMP_BYTES } else { 0 }
     }
 
     /// Options of our SYN, or of our SYN-ACK where `answering`, which leaves with `stamp`.

@@ -303,6 +303,22 @@ fn a_reset_inside_the_window_is_challenged_and_one_outside_ignored() {
 }
 
 #[test]
+fn a_reset_in_time_wait_ends_what_was_closed_in_order() {
+    // The peer answers so where it forgot the connection and a copy of our last ACK reaches it.
+    let mut pair = established();
+    pair.a.close(pair.time);
+    pair.b.close(pair.time);
+    pair.run(LATENCY * 4);
+    assert_eq!(pair.a.state(), State::TimeWait);
+    let rst = TcpRepr { flags: Flags::RST, ..expected_from_b(&pair) };
+    forge(&mut pair, rst);
+    assert_eq!(pair.a.state(), State::Closed);
+    let ends: Vec<_> = pair.notices.iter().filter(|n| n.1 == Side::A).map(|n| n.2).collect();
+    assert_eq!(ends.last(), Some(&AppEvent::Closed), "{ends:?}");
+    assert!(!ends.contains(&AppEvent::Reset), "{ends:?}");
+}
+
+#[test]
 fn a_syn_inside_the_window_is_challenged_at_most_twice_a_second() {
     // RFC 5961 sections 4.2 and 7
     let mut pair = established();
@@ -465,5 +481,20 @@ fn ranges_of_the_stream_follow_a_segment() {
     pair.run(Span::from_millis(1));
     let segments = pair.data_from(Side::A);
     assert_eq!(pair.a.outbound_range(&segments[1].segment), 100..200);
-    assert_eq!(pair.b.inbound_range(&segments[0].segment), 0..100);
+    pair.run(LATENCY);
+    // With the later timestamp, lest PAWS refuse it.
+    let old = TcpRepr { seq: segments[0].segment.seq, ..segments[1].segment };
+    let (src, dst) = (pair.b.flow().remote, pair.b.flow().local);
+    let mut arrive = |seq, payload_len| {
+        let body = Body::Tcp(TcpRepr { seq, payload_len, ..old });
+        let packet = Packet { src, dst, ecn: Ecn::NotEct, returned: false, body };
+        pair.b.take_packet(pair.time, packet, &mut Sink::default())
+    };
+    // What is there already brings nothing; otherwise what is new counts.
+    assert!(arrive(old.seq, 100).is_empty());
+    assert_eq!(arrive(old.seq + 150, 100), 200..250);
+    assert_eq!(arrive(old.seq + 300, 10), 300..310);
+    assert!(arrive(old.seq + 300, 10).is_empty());
+    assert_eq!(arrive(old.seq + 240, 70), 250..310);
+    assert!(arrive(old.seq + 100_000_000, 10).is_empty());
 }

@@ -4,15 +4,24 @@
 //! be handed a packet listens in every location in which time passes; no edge leads into a location
 //! whose invariant it breaks; what is decided on the spot is decided in a committed location.
 
+use acklab_core::queue::Discipline;
 use acklab_core::time::Span;
+use acklab_papers::scenario::ance::parameters::Set;
 
 use super::constants::{ACK_BYTES, NCS_BYTES, constants, us};
-use super::model::{Congestion, Discipline, Model};
+use super::model::Model;
 use super::system;
 use super::xml::{Edge, Location, Network, Template};
 
+impl Model {
+    /// The model as a file for UPPAAL.
+    pub fn to_xml(&self) -> String {
+        network(self).to_xml()
+    }
+}
+
 /// The whole network.
-pub(super) fn network(model: &Model) -> Network {
+fn network(model: &Model) -> Network {
     Network {
         declaration: constants(model, channel_capacity(model))
             + include_str!("text/declarations.uppaal"),
@@ -31,16 +40,16 @@ pub(super) fn network(model: &Model) -> Network {
 
 /// More packets than can be in flight on any channel: its delay over the least time between two.
 fn channel_capacity(model: &Model) -> u64 {
-    let packet = u64::from(model.packet);
-    let (access, bottleneck) = (model.access_rate, model.rate);
-    let last_receiver =
-        model.rx_access + model.rx_spread * u64::from(model.flows.saturating_sub(1));
+    let Set { network, tcp, control, .. } = &model.set;
+    let packet = u64::from(tcp.packet);
+    let (access, bottleneck) = (network.access_rate, network.rate);
+    let last_receiver = network.rx_access + control.rx_spread * (control.flows - 1);
     let flights = [
-        (model.tx_access + model.host_jitter, access.serialisation(packet)),
-        (model.delay, bottleneck.serialisation(ACK_BYTES.min(NCS_BYTES))),
-        (last_receiver + model.host_jitter, bottleneck.serialisation(packet)),
-        (model.tx_access, bottleneck.serialisation(ACK_BYTES)),
-        (model.ncs_access, bottleneck.serialisation(NCS_BYTES)),
+        (network.tx_access + tcp.host_jitter, access.serialisation(packet)),
+        (network.delay, bottleneck.serialisation(ACK_BYTES.min(NCS_BYTES))),
+        (last_receiver + tcp.host_jitter, bottleneck.serialisation(packet)),
+        (network.tx_access, bottleneck.serialisation(ACK_BYTES)),
+        (control.ncs_access, bottleneck.serialisation(NCS_BYTES)),
     ];
     let most = flights.map(|(delay, gap)| us(delay) / us(gap).max(1));
     most.into_iter().max().unwrap_or(0) + SPARE
@@ -207,14 +216,7 @@ fn channel() -> Template {
 }
 
 fn router(model: &Model) -> Template {
-    let discipline = match model.queue {
-        Discipline::DropTail => include_str!("text/drop_tail.uppaal"),
-        Discipline::Red { .. } => include_str!("text/red.uppaal"),
-        Discipline::CoDel { .. } => include_str!("text/codel.uppaal"),
-        Discipline::Pie { .. } => include_str!("text/pie.uppaal"),
-        Discipline::Encn => include_str!("text/encn.uppaal"),
-    };
-    let pie = matches!(model.queue, Discipline::Pie { .. });
+    let pie = matches!(model.queue, Discipline::Pie(_));
     let idle = Location::passive("Idle", (0, 0));
     let serving = Location::timed("Serving", (400, 0), "c <= service");
     let mut edges = router_edges();
@@ -231,7 +233,7 @@ fn router(model: &Model) -> Template {
         declaration: "// One direction of the bottleneck: a queue and the packet in service.\n"
             .to_owned()
             + include_str!("text/router.uppaal")
-            + discipline
+            + model.router
             + include_str!("text/admission.uppaal"),
         locations: vec![idle, serving, Location::committed("Deciding", (200, 200))],
         edges,
@@ -295,18 +297,12 @@ fn pie_updates() -> [Edge; 2] {
 }
 
 fn transmitter(model: &Model) -> Template {
-    let balance = include_str!("text/balance.uppaal");
-    let congestion = match model.congestion {
-        Congestion::Reno => include_str!("text/reno.uppaal").to_owned(),
-        Congestion::Ance { .. } => balance.to_owned() + include_str!("text/ance.uppaal"),
-        Congestion::Encn => balance.to_owned() + include_str!("text/encn_sender.uppaal"),
-    };
     Template {
         name: "Transmitter",
         parameter: "const int[0, FLOWS - 1] f, const count_t START",
         declaration: "// TCP with always something to send.\n".to_owned()
             + include_str!("text/transmitter.uppaal")
-            + &congestion
+            + &model.window.concat()
             + include_str!("text/transmitter_tail.uppaal"),
         locations: vec![
             Location::timed("Closed", (-300, 0), "now <= START"),
@@ -421,5 +417,5 @@ fn receiver() -> Template {
 
 /// A channel that begins with putting a packet on the link: no queue can form there.
 pub(super) fn with_serialisation(model: &Model, bytes: u64, delay: Span) -> u64 {
-    us(model.access_rate.serialisation(bytes)) + us(delay)
+    us(model.set.network.access_rate.serialisation(bytes)) + us(delay)
 }

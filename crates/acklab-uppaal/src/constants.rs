@@ -2,12 +2,16 @@
 
 use std::fmt::Write as _;
 
+use acklab_core::cc::Algorithm;
+use acklab_core::cc::balance::SlowStart;
 use acklab_core::math;
+use acklab_core::options::Word;
+use acklab_core::queue::ecn::Treatment;
+use acklab_core::queue::{Discipline, codel, red};
 use acklab_core::time::Span;
+use acklab_papers::scenario::ance::parameters::{Above, Actuation, Bandwidth, Integration, Phase};
 
-use super::model::{
-    Actuation, CoDelVariant, Congestion, Discipline, Integration, Model, Phase, Recovery, SlowStart,
-};
+use super::model::Model;
 
 /// Bytes of a sample or a command on the wire (paper, table 2).
 pub(super) const NCS_BYTES: u64 = 48;
@@ -74,7 +78,7 @@ pub(super) fn constants(model: &Model, channel_capacity: u64) -> String {
     lines.comment(HEAD);
     lines.int(
         "FLOWS",
-        u64::from(model.flows),
+        u64::from(model.flows()),
         "TCP flows A, B, C, ...; flow number FLOWS is the loop",
     );
     network(&mut lines, model, channel_capacity);
@@ -85,10 +89,10 @@ pub(super) fn constants(model: &Model, channel_capacity: u64) -> String {
 }
 
 fn network(lines: &mut Lines, model: &Model, channel_capacity: u64) {
-    let packet = u64::from(model.packet);
+    let packet = u64::from(model.set.tcp.packet);
     lines.comment("\n// Links: how long a packet takes to be put on them.");
     let [segment, ack, ncs] = [packet, ACK_BYTES, NCS_BYTES];
-    let (access, bottleneck) = (model.access_rate, model.rate);
+    let (access, bottleneck) = (model.set.network.access_rate, model.set.network.rate);
     lines.time("T_SEGMENT", access.serialisation(segment), "a segment on an access link");
     lines.time(
         "T_BOTTLENECK_SEGMENT",
@@ -107,75 +111,72 @@ fn network(lines: &mut Lines, model: &Model, channel_capacity: u64) {
     lines.double("BOTTLENECK_BYTES_PER_US", bytes_per_us, "rate of the bottleneck");
     lines.int("SEGMENT_BYTES", packet, "a segment on the wire");
     lines.int("NCS_BYTES", NCS_BYTES, "a sample or command on the wire");
-    lines.int("BUFFER", u64::from(model.buffer), "Q: packets that may wait at each router");
+    lines.int("BUFFER", u64::from(model.buffer()), "Q: packets that may wait at each router");
     lines.int("CHANNEL_CAPACITY", channel_capacity, "packets in flight on one channel, at most");
 }
 
 fn tcp(lines: &mut Lines, model: &Model) {
+    let (tcp, balance) = (&model.set.tcp, &model.set.balance);
     lines.comment("\n// TCP.");
-    lines.int("RWND", u64::from(model.rwnd), "receive window, segments");
-    lines.int("IW", u64::from(model.iw), "initial window, segments");
-    lines.int(
-        "SSTHRESH",
-        u64::from(model.ssthresh),
-        "Ssth: initial slow-start threshold, segments",
-    );
-    lines.time("RTO_MIN", model.rto_min, "least retransmission time-out");
-    let classic = model.recovery == Recovery::Reno;
+    lines.int("RWND", u64::from(tcp.rwnd), "receive window, segments");
+    lines.int("IW", u64::from(tcp.iw), "initial window, segments");
+    lines.int("SSTHRESH", model.ssthresh(), "Ssth: initial slow-start threshold, segments");
+    lines.time("RTO_MIN", tcp.rto_min, "least retransmission time-out");
+    let classic = tcp.recovery.name() == "reno";
     lines.bool("CLASSIC_RENO", classic, "any new ACK ends fast recovery; otherwise RFC 6582");
     lines.bool("MARK_WARNS", mark_warns(model), "a mark says congestion, as RFC 3168 has it");
-    if model.congestion != Congestion::Reno {
-        lines.double("BF_FLOOR", model.bf_floor, "least balance fairness BF, ACKs");
-        let by_algorithm = model.slow_start == SlowStart::Algorithm1;
+    if !model.is_reno() {
+        lines.double("BF_FLOOR", balance.bf_floor, "least balance fairness BF, ACKs");
+        let by_algorithm = model.slow_start() == SlowStart::Algorithm1;
         let doc = "slow start ends on congestion; otherwise on its absence, as the prose has it";
         lines.bool("SLOW_START_BY_ALGORITHM_1", by_algorithm, doc);
     }
-    if let Congestion::Ance { true_bandwidth } = model.congestion {
-        lines.bool(
-            "TRUE_BANDWIDTH",
-            true_bandwidth,
-            "B is known; otherwise equation 2 estimates it",
-        );
+    if matches!(model.cc, Algorithm::Ance(_)) {
+        let known = balance.ance_bandwidth == Bandwidth::True;
+        lines.bool("TRUE_BANDWIDTH", known, "B is known; otherwise equation 2 estimates it");
     }
-    if model.congestion != Congestion::Reno || model.queue == Discipline::Encn {
-        lines.double("QMIN", model.qmin, "Qmin, packets");
+    if !model.is_reno() || matches!(model.queue, Discipline::Encn(_)) {
+        lines.double("QMIN", balance.qmin, "Qmin, packets");
     }
 }
 
 fn mark_warns(model: &Model) -> bool {
-    use Discipline::{CoDel, Pie, Red};
-    model.ecn && matches!(model.queue, Red { .. } | CoDel { .. } | Pie { .. })
+    use Discipline::{Codel, Pie, Red};
+    model.set.tcp.ecn.is_on() && matches!(model.queue, Red(_) | Codel(_) | Pie(_))
 }
 
 fn discipline(lines: &mut Lines, model: &Model) {
     lines.comment("\n// The routers' queues.");
-    lines.bool("ECN", model.ecn, "TCP's packets may be marked");
-    let exempt = model.ecn && model.ncs_exempt;
+    let (own, ecn) = (&model.set.queues, model.set.tcp.ecn.is_on());
+    lines.bool("ECN", ecn, "TCP's packets may be marked");
+    let exempt = ecn && model.set.control.ncs_early == Treatment::Exempt;
     let doc = "what may not be marked is left alone, but for a full queue";
     lines.bool("NOT_ECT_EXEMPT", exempt, doc);
     match model.queue {
-        Discipline::DropTail | Discipline::Encn => {}
-        Discipline::Red { weight, p_max, min, max, counts, marks_above } => {
-            lines.double("RED_WEIGHT", weight, "Wq");
-            lines.double("RED_PMAX", p_max, "Pmax");
-            lines.double("RED_MIN", min, "min_th, packets");
-            lines.double("RED_MAX", max, "max_th, packets");
+        Discipline::Red(_) => {
+            let counts = own.red_count == red::Spacing::Uniform;
+            let marks_above = own.red_above == Above::Mark;
+            lines.double("RED_WEIGHT", own.red_weight, "Wq");
+            lines.double("RED_PMAX", own.red_pmax, "Pmax");
+            lines.double("RED_MIN", own.red_min, "min_th, packets");
+            lines.double("RED_MAX", own.red_max, "max_th, packets");
             lines.bool("RED_COUNTS", counts, "gaps between marks are spread by a count");
             lines.bool("RED_MARKS_ABOVE", marks_above, "marks above max_th; otherwise drops");
         }
-        Discipline::CoDel { variant, target, interval } => {
-            lines.time("CODEL_TARGET", target, "target");
-            lines.time("CODEL_INTERVAL", interval, "interval");
-            let article = variant == CoDelVariant::Article2012;
+        Discipline::Codel(_) => {
+            lines.time("CODEL_TARGET", own.codel_target, "target");
+            lines.time("CODEL_INTERVAL", own.codel_interval, "interval");
+            let article = own.codel == codel::Variant::Article2012;
             lines.bool("CODEL_2012", article, "the article's control law; otherwise RFC 8289's");
         }
-        Discipline::Pie { target } => {
-            lines.double("PIE_TARGET", target.as_secs_f64(), "QDELAY_REF, s");
+        Discipline::Pie(_) => {
+            lines.double("PIE_TARGET", own.pie_target.as_secs_f64(), "QDELAY_REF, s");
             lines.time("PIE_UPDATE", Span::from_millis(15), "T_UPDATE (RFC 8033 section 4.2)");
             lines.time("PIE_BURST", Span::from_millis(150), "MAX_BURST (section 4.4)");
             lines.double("PIE_ALPHA", 0.125, "per second (section 4.2)");
             lines.double("PIE_BETA", 1.25, "per second (section 4.2)");
         }
+        _ => {}
     }
 }
 
@@ -193,21 +194,21 @@ fn control(lines: &mut Lines, model: &Model) {
     lines.double("B2", GAIN * (1.0 - decay - POLE * h * decay) / (POLE * POLE), "rad/V");
     lines.double("KP", KP, "Kp, V/rad");
     lines.double("KI_H", KI * h, "Ki h, V/rad");
-    lines.double("U_MAX", model.saturation, "bound of |u|, V");
+    lines.double("U_MAX", model.set.control.saturation, "bound of |u|, V");
     lines.int("FORWARD_EULER", 0, "u = Kp e + I, then I = I + Ki h e");
     lines.int("BACKWARD_EULER", 1, "I first");
     lines.int("TUSTIN", 2, "I = I + Ki h (e + e1) / 2 first");
-    let integration = match model.integration {
+    let integration = match model.set.control.integration {
         Integration::ForwardEuler => "FORWARD_EULER",
         Integration::BackwardEuler => "BACKWARD_EULER",
         Integration::Tustin => "TUSTIN",
     };
     lines.constant("int", "INTEGRATION", integration, "how the controller integrates");
-    let ended = model.actuation == Actuation::PeriodEnded;
+    let ended = model.set.control.actuation == Actuation::PeriodEnded;
     let doc = "the newest command acts on the period just ended; otherwise on the next";
     lines.bool("ACTS_ON_PERIOD_ENDED", ended, doc);
     let doc = "the controller's ticks fall anywhere between the plant's; otherwise on them";
-    lines.bool("RANDOM_PHASE", model.phase == Phase::Random, doc);
+    lines.bool("RANDOM_PHASE", model.set.control.phase == Phase::Random, doc);
     lines.time("REFERENCE_HALF_PERIOD", Span::from_secs(1), "the square wave has a period of 2 s");
     lines.double("REFERENCE_LOW", 1.0, "rad, first");
     lines.double("REFERENCE_HIGH", 2.0, "rad, then");

@@ -1,188 +1,177 @@
-//! What is exported: the dumbbell's numbers and the readings of what the paper leaves open.
+//! What is exported: settings of the dumbbell for which there are automata, or why there are none.
 
-pub use acklab_core::cc::balance::SlowStart;
-pub use acklab_core::queue::codel::Variant as CoDelVariant;
-use acklab_core::time::Span;
+use acklab_core::cc::Algorithm;
+use acklab_core::cc::balance::SlowStart;
+use acklab_core::options::{Options, Parameter, Value};
+use acklab_core::queue::Discipline;
 use acklab_core::units::BitRate;
-pub use acklab_papers::scenario::ance::parameters::{Integration, Phase};
-
-use super::automata;
+use acklab_lab::parameter::Settings;
+use acklab_papers::scenario::Ance;
+use acklab_papers::scenario::ance::parameters::{Service, Set, SlowStartChoice};
 
 /// The dumbbell of the paper's figure 6 with everything that can be set in an export.
-///
-/// The defaults are the paper's and, where it is silent, those of the preset `plain`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Model {
-    /// How long the queries look.
-    pub duration: Span,
-    /// TCP flows.
-    pub flows: u32,
-    /// Rate of the bottleneck, each way.
-    pub rate: BitRate,
-    /// Propagation delay of the bottleneck.
-    pub delay: Span,
-    /// Packets that may wait at each router, beside the one in service.
-    pub buffer: u32,
-    /// Rate of every access link.
-    pub access_rate: BitRate,
-    /// Propagation delay between each transmitter and R1.
-    pub tx_access: Span,
-    /// Propagation delay between R2 and the first receiver.
-    pub rx_access: Span,
-    /// What each further receiver has on top of the one before.
-    pub rx_spread: Span,
-    /// Propagation delay between plant and R1, and between R2 and controller.
-    pub ncs_access: Span,
-    /// Bytes of a segment on the wire.
-    pub packet: u32,
-    /// Receive window, segments.
-    pub rwnd: u32,
-    /// Initial window, segments.
-    pub iw: u32,
-    /// Initial slow-start threshold, segments.
-    pub ssthresh: u32,
-    /// Loss recovery.
-    pub recovery: Recovery,
-    /// Lower bound of the retransmission time-out.
-    pub rto_min: Span,
-    /// Flow i starts at i times this.
-    pub start_spread: Span,
-    /// Processing time of each TCP host for each packet it sends: uniform below this.
-    pub host_jitter: Span,
-    /// Whether managed queues may mark TCP's packets; otherwise they drop them.
-    pub ecn: bool,
-    /// Whether managed queues let the control loop's packets alone.
-    pub ncs_exempt: bool,
-    /// What both routers do.
-    pub queue: Discipline,
-    /// What every flow does.
-    pub congestion: Congestion,
-    /// Qmin of ANCE and ENCN, packets.
-    pub qmin: f64,
-    /// Least value of BF of ANCE and ENCN, ACKs.
-    pub bf_floor: f64,
-    /// What ends slow start of ANCE and ENCN.
-    pub slow_start: SlowStart,
-    /// Which command acts on the motor.
-    pub actuation: Actuation,
-    /// When the controller ticks.
-    pub phase: Phase,
-    /// How the controller integrates.
-    pub integration: Integration,
-    /// Bound of the control signal, V.
-    pub saturation: f64,
+    pub(super) set: Set,
+    pub(super) queue: Discipline,
+    pub(super) cc: Algorithm,
+    /// What a router does with its queue, in UPPAAL's language.
+    pub(super) router: &'static str,
+    /// What a transmitter does with its window.
+    pub(super) window: &'static [&'static str],
 }
 
-/// Loss recovery of the transmitters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recovery {
-    /// Any new ACK ends fast recovery.
-    Reno,
-    /// RFC 6582.
-    NewReno,
-}
-
-/// What a router does with its queue.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Discipline {
-    /// Drops what finds the queue full.
-    DropTail,
-    /// Random early detection.
-    Red {
-        /// Weight of the average, Wq.
-        weight: f64,
-        /// Marking probability at `max`.
-        p_max: f64,
-        /// Thresholds of the average, packets.
-        min: f64,
-        /// See `min`.
-        max: f64,
-        /// Whether gaps between marks are spread by a count, as in the article.
-        counts: bool,
-        /// Whether it marks above `max`, where it otherwise drops.
-        marks_above: bool,
+/// Why settings cannot be exported.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExportError {
+    #[error("{name}={value}: the UPPAAL model does not have this; it has {supported}")]
+    NotModelled { name: &'static str, value: String, supported: &'static str },
+    #[error("{name}={value}: {reason}")]
+    OutOfRange {
+        name: &'static str,
+        value: String,
+        /// What is wrong and what would be right.
+        reason: &'static str,
     },
-    /// Controlled delay.
-    CoDel {
-        /// Which control law.
-        variant: CoDelVariant,
-        /// Target delay.
-        target: Span,
-        /// Interval.
-        interval: Span,
-    },
-    /// PIE of RFC 8033, knowing the bottleneck's rate.
-    Pie {
-        /// Target delay.
-        target: Span,
-    },
-    /// Marks what does not find congestion.
-    Encn,
-}
-
-/// Congestion control of a transmitter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Congestion {
-    /// RFC 5681.
-    Reno,
-    /// The paper's.
-    Ance {
-        /// B of equation 1 is the bottleneck's rate; otherwise equation 2 estimates it.
-        true_bandwidth: bool,
-    },
-    /// Its predecessor, which the router's mark tells.
-    Encn,
-}
-
-/// Which command acts on the motor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Actuation {
-    /// At each tick the newest, on the period just ended.
-    PeriodEnded,
-    /// At each tick the newest, on the period that begins.
-    Tick,
-}
-
-impl Default for Model {
-    fn default() -> Self {
-        let bits = |bps| BitRate::from_bps(bps).unwrap_or(BitRate::INFINITE);
-        Self {
-            duration: Span::from_secs(30),
-            flows: 3,
-            rate: bits(1_500_000),
-            delay: Span::from_millis(5),
-            buffer: 17,
-            access_rate: bits(10_000_000),
-            tx_access: Span::from_millis(2),
-            rx_access: Span::from_millis(33),
-            rx_spread: Span::ZERO,
-            ncs_access: Span::ZERO,
-            packet: 1000,
-            rwnd: 64,
-            iw: 1,
-            ssthresh: 30,
-            recovery: Recovery::NewReno,
-            rto_min: Span::from_secs(1),
-            start_spread: Span::ZERO,
-            host_jitter: Span::from_micros(500),
-            ecn: true,
-            ncs_exempt: true,
-            queue: Discipline::DropTail,
-            congestion: Congestion::Reno,
-            qmin: 3.0,
-            bf_floor: 3.0,
-            slow_start: SlowStart::Algorithm1,
-            actuation: Actuation::PeriodEnded,
-            phase: Phase::Random,
-            integration: Integration::ForwardEuler,
-            saturation: 1e6,
-        }
-    }
 }
 
 impl Model {
-    /// The model as a file for UPPAAL.
-    pub fn to_xml(&self) -> String {
-        automata::network(self).to_xml()
+    /// The model of settings of `ance-dumbbell`.
+    pub fn from_settings(settings: &Settings) -> Result<Self, ExportError> {
+        let set = Ance::Dumbbell.resolve(settings);
+        refuse_what_is_not_modelled(&set)?;
+        let (queue, cc) = (set.queue(), set.cc());
+        let (router, window) = (router(&queue)?, window(&cc)?);
+        let model = Self { set, queue, cc, router, window };
+        model.check()?;
+        Ok(model)
     }
+
+    pub(super) fn flows(&self) -> u32 {
+        self.set.control.flows as u32
+    }
+
+    /// Packets that may wait at each router, beside the one in service.
+    pub(super) fn buffer(&self) -> u32 {
+        let network = &self.set.network;
+        network.buffer - u32::from(network.service == Service::Within)
+    }
+
+    /// Whether the window is Reno's, and not ANCE's or ENCN's.
+    pub(super) const fn is_reno(&self) -> bool {
+        matches!(self.cc, Algorithm::Reno)
+    }
+
+    /// Initial slow-start threshold, segments.
+    pub(super) const fn ssthresh(&self) -> u64 {
+        match self.set.tcp.ssthresh {
+            0 if self.is_reno() => 30,
+            0 => 16,
+            segments => segments,
+        }
+    }
+
+    /// What ends slow start of ANCE and ENCN.
+    pub(super) const fn slow_start(&self) -> SlowStart {
+        match (self.set.balance.slow_start, &self.cc) {
+            (SlowStartChoice::Prose, _) | (SlowStartChoice::Auto, Algorithm::Encn(_)) => {
+                SlowStart::Prose
+            }
+            _ => SlowStart::Algorithm1,
+        }
+    }
+
+    /// Refuses numbers that the automata or UPPAAL's integers do not hold.
+    fn check(&self) -> Result<(), ExportError> {
+        let Set { network, tcp, control, .. } = &self.set;
+        let out =
+            |name, value: String, reason| Err(ExportError::OutOfRange { name, value, reason });
+        if network.rate == BitRate::INFINITE {
+            return out("rate", network.rate.to_string(), "the bottleneck needs a rate");
+        }
+        if network.access_rate < network.rate {
+            let reason = "access links must not be slower than the bottleneck, since no queue is \
+                          modelled before them";
+            return out("access_rate", network.access_rate.to_string(), reason);
+        }
+        if self.buffer() == 0 {
+            return out("buffer", "1".into(), "with service=within nothing could wait; 2 or more");
+        }
+        let longest = [
+            ("duration", self.set.duration, 1000),
+            ("rx_access", network.rx_access, 10),
+            ("rx_spread", control.rx_spread, 10),
+            ("tx_access", network.tx_access, 10),
+            ("ncs_access", control.ncs_access, 10),
+            ("delay", network.delay, 10),
+            ("host_jitter", tcp.host_jitter, 10),
+            ("start_spread", tcp.start_spread, 30),
+            ("rto_min", tcp.rto_min, 60),
+        ];
+        for (name, span, seconds) in longest {
+            if span.as_secs_f64() > f64::from(seconds) {
+                let reason = "UPPAAL's integers end at 2147 s in microseconds; at most 1000 s of run, 60 s \
+                              of time-out, 30 s between starts and 10 s of delay fit the model";
+                return out(name, span.to_string(), reason);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The choices for which there is no automaton.
+fn refuse_what_is_not_modelled(set: &Set) -> Result<(), ExportError> {
+    let refused = [
+        ("delack", "on", "delack=off"),
+        ("recovery", "sack", "recovery=reno and recovery=newreno"),
+        ("start", "random", "start=fixed, with a start_spread"),
+        ("red_above", "gentle", "red_above=drop and red_above=mark"),
+        ("pie", "hpsr2013", "pie=rfc8033"),
+        ("pie_rate", "measured", "pie_rate=known"),
+        ("ance_equation_2", "ack-length", "ance_equation_2=corrected"),
+        ("ance_equation_2", "literal", "ance_equation_2=corrected"),
+        ("ance_spacing", "second-smallest", "ance_spacing=smallest"),
+        ("ance_spacing", "per-round-trip", "ance_spacing=smallest"),
+        ("actuation", "arrival", "actuation=period-ended and actuation=tick"),
+        ("missing", "zero", "missing=hold"),
+    ];
+    let chosen = set.list();
+    for (name, value, supported) in refused {
+        let is_chosen = |option: &Parameter<Value>| {
+            option.name == name && option.default == Value::Choice(value)
+        };
+        if chosen.iter().any(is_chosen) {
+            return Err(ExportError::NotModelled { name, value: value.into(), supported });
+        }
+    }
+    Ok(())
+}
+
+fn router(queue: &Discipline) -> Result<&'static str, ExportError> {
+    Ok(match queue {
+        Discipline::DropTail(_) => include_str!("text/drop_tail.uppaal"),
+        Discipline::Red(_) => include_str!("text/red.uppaal"),
+        Discipline::Codel(_) => include_str!("text/codel.uppaal"),
+        Discipline::Pie(_) => include_str!("text/pie.uppaal"),
+        Discipline::Encn(_) => include_str!("text/encn.uppaal"),
+        other => {
+            let supported = "drop-tail, red, codel, pie and encn";
+            let (name, value) = ("queue", other.name().into());
+            return Err(ExportError::NotModelled { name, value, supported });
+        }
+    })
+}
+
+fn window(cc: &Algorithm) -> Result<&'static [&'static str], ExportError> {
+    const BALANCE: &str = include_str!("text/balance.uppaal");
+    Ok(match cc {
+        Algorithm::Reno => &[include_str!("text/reno.uppaal")],
+        Algorithm::Ance(_) => &[BALANCE, include_str!("text/ance.uppaal")],
+        Algorithm::Encn(_) => &[BALANCE, include_str!("text/encn_sender.uppaal")],
+        other => {
+            let supported = "reno, ance and encn";
+            let (name, value) = ("cc", other.name().into());
+            return Err(ExportError::NotModelled { name, value, supported });
+        }
+    })
 }

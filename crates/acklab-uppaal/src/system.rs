@@ -6,16 +6,18 @@ use super::automata::with_serialisation;
 use super::constants::{ACK_BYTES, NCS_BYTES, us};
 use super::model::Model;
 use super::xml::Query;
+use acklab_papers::scenario::ance::parameters::Set;
 
 /// The network's processes.
 pub(super) fn instances(model: &Model) -> String {
+    let Set { network, tcp, control, .. } = &model.set;
     let mut made = Made::default();
-    let jitter = us(model.host_jitter);
+    let jitter = us(tcp.host_jitter);
     made.comment("Hosts.");
     made.process("LoopPlant", "Plant()");
     made.process("LoopController", "Controller()");
-    for flow in 0..model.flows {
-        let (name, start) = (letter(flow), us(model.start_spread * u64::from(flow)));
+    for flow in 0..model.flows() {
+        let (name, start) = (letter(flow), us(tcp.start_spread * u64::from(flow)));
         made.process(&format!("Transmitter{name}"), &format!("Transmitter({flow}, {start})"));
         made.process(&format!("Receiver{name}"), &format!("Receiver({flow})"));
     }
@@ -29,7 +31,7 @@ pub(super) fn instances(model: &Model) -> String {
         &format!("Router(1, R2_GETS, R2_SENDS, {ACK_BYTES}, T_BOTTLENECK_ACK, T_BOTTLENECK_NCS)"),
     );
     made.comment("Channels. The bottleneck ends at a router that knows each packet's host.");
-    let delay = us(model.delay);
+    let delay = us(network.delay);
     made.process("BottleneckRight", &format!("Channel(R1_SENDS, R2_FAN, true, {delay}, 0)"));
     made.process("BottleneckLeft", &format!("Channel(R2_SENDS, R1_FAN, true, {delay}, 0)"));
     made.comment(
@@ -38,13 +40,13 @@ pub(super) fn instances(model: &Model) -> String {
     made.comment(
         "holds that time too: access links are faster than the bottleneck, so none waits there.",
     );
-    for flow in 0..model.flows {
+    for flow in 0..model.flows() {
         let name = letter(flow);
-        let rx = model.rx_access + model.rx_spread * u64::from(flow);
-        let up = us(model.tx_access);
-        let to_receiver = with_serialisation(model, u64::from(model.packet), rx);
+        let rx = network.rx_access + control.rx_spread * u64::from(flow);
+        let up = us(network.tx_access);
+        let to_receiver = with_serialisation(model, u64::from(tcp.packet), rx);
         let from_receiver = with_serialisation(model, ACK_BYTES, rx);
-        let to_transmitter = with_serialisation(model, ACK_BYTES, model.tx_access);
+        let to_transmitter = with_serialisation(model, ACK_BYTES, network.tx_access);
         let link = |from: &str, to: &str, delay, jitter| {
             format!("Channel({from}, {to}, false, {delay}, {jitter})")
         };
@@ -63,8 +65,8 @@ pub(super) fn instances(model: &Model) -> String {
             &link(&hops("R1_FAN"), &hops("LEFT_GETS"), to_transmitter, 0),
         );
     }
-    let ncs = us(model.ncs_access);
-    let arrival = with_serialisation(model, NCS_BYTES, model.ncs_access);
+    let ncs = us(control.ncs_access);
+    let arrival = with_serialisation(model, NCS_BYTES, control.ncs_access);
     made.process("Sample1", &format!("Channel(LEFT_SENDS + FLOWS, R1_GETS, false, {ncs}, 0)"));
     made.process(
         "Sample2",
@@ -107,8 +109,8 @@ impl Made {
 
 /// What the paper asks of the model, and what shows that the model is sound.
 pub(super) fn queries(model: &Model) -> Vec<Query> {
-    let end = us(model.duration);
-    let flows: Vec<_> = (0..model.flows).map(|flow| format!("cwnd[{flow}]")).collect();
+    let end = us(model.set.duration);
+    let flows: Vec<_> = (0..model.flows()).map(|flow| format!("cwnd[{flow}]")).collect();
     let queries = [
         (
             format!("Pr[<={end}](<> itae > 8727)"),

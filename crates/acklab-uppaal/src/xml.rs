@@ -32,7 +32,6 @@ pub(super) struct Template {
 /// A place on the editor's canvas.
 pub(super) type Point = (i32, i32);
 
-/// A location.
 #[derive(Clone, Debug)]
 pub(super) struct Location {
     pub(super) name: &'static str,
@@ -58,7 +57,6 @@ impl Location {
     }
 }
 
-/// An edge.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edge {
     pub(super) from: &'static str,
@@ -86,7 +84,6 @@ const PASSIVE_RATE: &str = "1:1000000000";
 const LINE: i32 = 17;
 
 impl Network {
-    /// The file.
     pub(super) fn to_xml(&self) -> String {
         let mut xml = String::from(PROLOGUE);
         xml.push_str("<nta>\n");

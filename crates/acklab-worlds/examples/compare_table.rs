@@ -130,7 +130,7 @@ fn nagle_table(acklab: &Path) -> Result<(), String> {
                 .args([
                     "compare",
                     "nagle-delack",
-                    "--reps",
+                    "--replications",
                     REPLICATIONS,
                     "--format",
                     "json",
@@ -172,7 +172,7 @@ fn compare(acklab: &Path, text: &str) -> Result<Value, String> {
     let output = Command::new(acklab)
         .arg("compare")
         .arg(file.path())
-        .args(["--reps", REPLICATIONS, "--format", "json"])
+        .args(["--replications", REPLICATIONS, "--format", "json"])
         .output();
     flows_of(output)
 }

@@ -37,8 +37,8 @@ pub(crate) struct Compare {
     #[arg(long)]
     seed: Option<u64>,
     /// Number of replications in each world [default: the file's]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    reps: Option<u64>,
+    #[arg(long, alias = "reps", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    replications: Option<u64>,
     /// The most real time that one replication of the kernel may take, seconds
     #[arg(long, default_value = "300", value_name = "SECONDS")]
     patience: u64,
@@ -65,8 +65,8 @@ impl Compare {
         }
         let first = self.seed.unwrap_or(asked.seed);
         let mut comparison = None;
-        for seed in
-            (0..self.reps.or(asked.replications).unwrap_or(1)).map(|add| first.wrapping_add(add))
+        for seed in (0..self.replications.or(asked.replications).unwrap_or(1))
+            .map(|add| first.wrapping_add(add))
         {
             self.replicate(&source, &settings, seed, machine.as_ref(), &mut comparison)
                 .map_err(|reason| Failure::at(&self.file, reason))?;
@@ -189,5 +189,5 @@ impl Guest {
 const EXAMPLES: &str = "\
 Examples:
   acklab compare scenarios/two-flows.toml
-  acklab compare scenarios/two-flows.toml --worlds sim,linux-vt --reps 5 --format json
-  acklab compare nagle-delack --set rtt=100ms period=10ms --reps 10 --out out/nagle";
+  acklab compare scenarios/two-flows.toml --worlds sim,linux-vt --replications 5 --format json
+  acklab compare nagle-delack --set rtt=100ms period=10ms --replications 10 --out out/nagle";

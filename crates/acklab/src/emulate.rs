@@ -6,7 +6,7 @@ use std::process;
 use acklab_core::link::Outage;
 use acklab_core::time::Span;
 use acklab_net::emulate::{
-    self, EmulateError, Emulated, Emulation, MAX_PATHS, Path, Tally, init,
+    self, EmulateError, Emulated, Emulation, Environment, MAX_PATHS, Path, Sysctls, Tally, init,
     vocabulary::{self, VocabularyError},
 };
 use clap::Args;
@@ -16,7 +16,7 @@ use crate::outcome::{Failure, Format, interruption, print, print_json, tell};
 
 /// Run a command over an emulated link: delay, rate, loss, queues, real packets (Linux, root)
 ///
-/// COMMAND runs in a network of its own whose only way out is the emulated link; at its other end is
+/// COMMAND runs in a private network whose only way out is the emulated link; at its other end is
 /// the server's network, where the command of --server runs. On path P the client is 10.77.P.1 and
 /// the server 10.77.P.2; both commands find these in ACKLAB_LOCAL and ACKLAB_REMOTE (separated by
 /// spaces, path 0 first), and fd77:0:0:P::1 and ::2 in ACKLAB_LOCAL6 and ACKLAB_REMOTE6. The machine's
@@ -30,7 +30,7 @@ pub(crate) struct Emulate {
     /// What the way from server to client is like
     #[arg(long, value_name = "LINK", default_value = "")]
     reverse: String,
-    /// How many such paths there are, each with both directions of its own
+    /// Number of such paths, each with two separate directions
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_PATHS)))]
     paths: u8,
@@ -54,7 +54,7 @@ pub(crate) struct Emulate {
     command: Vec<OsString>,
 }
 
-/// Process 1 of an emulated host: `acklab emulate` starts it, nobody else does.
+/// Process 1 of an emulated host: `acklab emulate` alone starts it.
 #[derive(Args)]
 pub(crate) struct EmulateInit {
     parent: u32,
@@ -201,10 +201,28 @@ fn to_json(emulation: &Emulation, emulated: &Emulated, max_lateness: Span) -> Va
             "interrupted": emulated.interrupted,
         },
         "server": { "status": emulated.server_status },
+        "environment": environment(&emulated.environment),
         "timing": {
             "scheduler": if emulated.fifo { "SCHED_FIFO" } else { "SCHED_OTHER" },
             "max_lateness_us": max_lateness.as_micros_f64(),
         },
+    })
+}
+
+fn environment(environment: &Environment) -> Value {
+    let Environment { kernel, clock, load, cpus, sysctls } = environment;
+    let settings = |sysctls: &Sysctls| -> Value {
+        sysctls.iter().map(|(name, value)| (format!("net.ipv4.{name}"), json!(value))).collect()
+    };
+    json!({
+        "kernel": kernel,
+        "clock_source": clock,
+        "load": load,
+        "cpus": cpus,
+        // TUN devices without vnet headers have none.
+        "offloads": "none",
+        "client": settings(&sysctls[0]),
+        "server": settings(&sysctls[1]),
     })
 }
 

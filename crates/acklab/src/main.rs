@@ -26,7 +26,8 @@ mod scenarios;
 mod secret;
 #[cfg(target_os = "linux")]
 mod send;
-
+#[cfg(target_os = "linux")]
+mod tcp;
 #[cfg(target_os = "linux")]
 mod transfer;
 mod verify;
@@ -58,6 +59,8 @@ enum Verb {
     Send(send::Send),
     #[cfg(target_os = "linux")]
     Recv(recv::Recv),
+    #[cfg(target_os = "linux")]
+    Tcp(tcp::Tcp),
     #[cfg(target_os = "linux")]
     Emulate(emulate::Emulate),
     #[cfg(target_os = "linux")]
@@ -95,6 +98,8 @@ fn main() -> ExitCode {
         Verb::Send(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::Recv(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::Tcp(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::Emulate(verb) => verb.run(),
         #[cfg(target_os = "linux")]

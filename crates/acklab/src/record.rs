@@ -13,7 +13,7 @@ use crate::outcome::{Failure, Format, print, print_json};
 /// Record how this machine's kernel handles a write-write-read exchange (Linux, root)
 ///
 /// A client writes a header, then a body, in two calls, and waits for the reply, over and over,
-/// through the kernel's TCP in a network namespace of its own; nothing of it touches the machine's
+/// through the kernel's TCP in a private network namespace; nothing of it touches the machine's
 /// network. `acklab run write-write-read` is the same in virtual time.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]

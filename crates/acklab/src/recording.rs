@@ -13,7 +13,6 @@ use acklab_core::time::{Span, Time};
 use acklab_net::record::{RecordError, RecordOptions};
 use acklab_trace::capture::{CaptureWriter, Format, WriterOptions};
 
-/// What was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recording {
     /// Frames in the file.
@@ -25,10 +24,8 @@ pub(crate) struct Recording {
 /// Why there is no recording, or no whole one.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RecordingError {
-    /// The kernel's exchange could not be recorded.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The file could not be written.
     #[error(transparent)]
     File(#[from] io::Error),
 }

@@ -43,9 +43,9 @@ pub(crate) struct Run {
     /// Seed of the first replication; the others' are derived from it [default: 1]
     #[arg(long)]
     seed: Option<u64>,
-    /// Number of replications, each with a seed of its own [default: the scenario's]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    reps: Option<u64>,
+    /// Number of replications, each with another seed [default: the scenario's]
+    #[arg(long, alias = "reps", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    replications: Option<u64>,
     /// Where to run it
     #[arg(long, value_enum, default_value = "sim")]
     world: World,
@@ -141,7 +141,7 @@ impl Run {
     fn plan(&self, asked: Asked) -> Result<Plan, Failure> {
         let (scenario, mut settings) = (asked.scenario, asked.settings);
         let (all, seed) = (asked.all || self.all, self.seed.unwrap_or(asked.seed));
-        let reps = self.reps.or(asked.replications);
+        let replications = self.replications.or(asked.replications);
         for pair in &self.sets {
             settings.set_pair(pair).map_err(|e| Failure::at("--set", e))?;
         }
@@ -152,7 +152,7 @@ impl Run {
         }
         let build = if all { Plan::all } else { Plan::single };
         let what = if self.sets.is_empty() { &self.scenario } else { "--set" };
-        build(scenario, settings, seed, reps).map_err(|e| Failure::at(what, e))
+        build(scenario, settings, seed, replications).map_err(|e| Failure::at(what, e))
     }
 }
 

@@ -90,7 +90,7 @@ fn describe(scenario: &dyn Scenario) -> String {
             let _ = writeln!(text, "  {} = {}", axis.parameter, axis.values.join(", "));
         }
     }
-    let _ = writeln!(text, "\nReplications: {replications} unless --reps says otherwise.");
+    let _ = writeln!(text, "\nReplications: {replications} unless --replications says otherwise.");
     text
 }
 

@@ -1,6 +1,6 @@
 //! Goal: no file needs another that needs it, and no folder either, so that every file can be read
 //! after those it stands on.
-//! Method: the imports of every source file, read as text (`use` trees, and paths that begin with
+//! Method: the imports of every source file (`use` trees, and paths that begin with
 //! `crate`, `super`, `self` or a module's name), resolved to the files that define the names; tests are
 //! left out. A re-export is followed to the definition and is no need of the file that makes it. Folders:
 //! at every level, a folder beside its neighbours is one room.
@@ -8,6 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use syn::visit::{self, Visit};
+use syn::{Item, UseTree, Visibility};
 
 /// A module: its path from the crate's root, such as `["link", "loss"]`.
 type Module = Vec<String>;
@@ -109,124 +112,84 @@ fn module_of(relative: &Path) -> Option<Module> {
 }
 
 fn parse(file: &str, text: &str) -> Source {
-    let text = plain(text);
+    let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
     let mut source = Source { file: file.to_owned(), ..Source::default() };
-    for line in text.lines().filter(|line| !line.starts_with(' ')) {
-        source.defined.extend(defined_name(line));
+    for item in parsed.items.iter().filter(|item| !is_test(item)) {
+        source.defined.extend(defined_name(item));
+        source.visit_item(item);
     }
-    let mut rest = text.as_str();
-    let mut body = String::new();
-    while let Some(at) = find_use(rest) {
-        let (before, from) = rest.split_at(at);
-        body.push_str(before);
-        let Some(end) = from.find(';') else { break };
-        let passed_on = before.trim_end().ends_with("pub") || before.trim_end().ends_with(')');
-        let tree = from[4..end].trim();
-        for (path, name) in leaves(tree) {
-            if passed_on {
-                source.passed_on.push((name, path));
-            } else {
-                source.needed.push(path);
-            }
-        }
-        rest = &from[end + 1..];
-    }
-    body.push_str(rest);
-    source.needed.extend(inline_paths(&body));
     source
 }
 
-/// The text without comments, strings and tests.
-fn plain(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-    let mut out = String::with_capacity(text.len());
-    for line in text.lines() {
-        let mut in_string = false;
-        let mut chars = line.chars().peekable();
-        while let Some(c) = chars.next() {
-            match c {
-                '\\' if in_string => drop(chars.next()),
-                '"' => in_string = !in_string,
-                '/' if !in_string && chars.peek() == Some(&'/') => break,
-                _ if in_string => {}
-                _ => out.push(c),
+fn is_test(item: &Item) -> bool {
+    let Item::Mod(module) = item else { return false };
+    module.attrs.iter().any(|attribute| attribute.path().is_ident("cfg"))
+}
+
+fn defined_name(item: &Item) -> Option<String> {
+    let name = match item {
+        Item::Struct(found) => &found.ident,
+        Item::Enum(found) => &found.ident,
+        Item::Union(found) => &found.ident,
+        Item::Trait(found) => &found.ident,
+        Item::Type(found) => &found.ident,
+        Item::Const(found) => &found.ident,
+        Item::Static(found) => &found.ident,
+        Item::Fn(found) => &found.sig.ident,
+        Item::Macro(found) => found.ident.as_ref()?,
+        _ => return None,
+    };
+    Some(name.to_string())
+}
+
+impl<'a> Visit<'a> for Source {
+    fn visit_item_use(&mut self, found: &'a syn::ItemUse) {
+        for (path, name) in leaves(&found.tree) {
+            match found.vis {
+                Visibility::Inherited => self.needed.push(path),
+                _ => self.passed_on.push((name, path)),
             }
         }
-        out.push('\n');
     }
-    out
-}
 
-fn find_use(text: &str) -> Option<usize> {
-    let mut from = 0;
-    while let Some(at) = text[from..].find("use ") {
-        let at = from + at;
-        if at == 0 || matches!(text.as_bytes()[at - 1], b'\n' | b' ') {
-            return Some(at);
-        }
-        from = at + 4;
+    fn visit_path(&mut self, found: &'a syn::Path) {
+        self.needed.push(found.segments.iter().map(|part| part.ident.to_string()).collect());
+        visit::visit_path(self, found);
     }
-    None
-}
 
-fn defined_name(line: &str) -> Option<String> {
-    let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-    let kinds =
-        ["struct", "enum", "trait", "fn", "const", "static", "type", "macro_rules", "union"];
-    let at = words.iter().position(|word| kinds.contains(word))?;
-    let skipped = ["const", "fn", "mut", ""];
-    words[at + 1..].iter().find(|word| !skipped.contains(word)).map(|word| (*word).to_owned())
+    /// Paths in what a macro is given: `crate::a::b`, `super::a`, `a::b`.
+    fn visit_macro(&mut self, found: &'a syn::Macro) {
+        let tokens = found.tokens.to_string().replace(" :: ", "::");
+        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        let paths = tokens.split(|c| !is_part(c)).filter(|word| word.contains("::"));
+        let paths = paths.filter(|word| !word.starts_with(':'));
+        self.needed.extend(paths.map(|path| path.split("::").map(str::to_owned).collect()));
+        self.visit_path(&found.path);
+    }
 }
 
 /// The paths of a `use` tree, each with the name it gets.
-fn leaves(tree: &str) -> Vec<(Vec<String>, String)> {
-    let tree = tree.trim();
-    let Some(open) = tree.find('{') else {
-        let (path, alias) = tree.split_once(" as ").map_or((tree, None), |(p, a)| (p, Some(a)));
-        let path: Vec<String> = path.split("::").map(|part| part.trim().to_owned()).collect();
-        let name =
-            alias.unwrap_or_else(|| path.last().map_or("", String::as_str)).trim().to_owned();
-        return vec![(path, name)];
-    };
-    let prefix: Vec<String> = tree[..open]
-        .split("::")
-        .map(|part| part.trim().to_owned())
-        .filter(|part| !part.is_empty())
-        .collect();
-    let inner = tree[open + 1..].trim_end().trim_end_matches('}');
-    let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
-    for (at, c) in inner.char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(&inner[start..at]);
-                start = at + 1;
-            }
-            _ => {}
+fn leaves(tree: &UseTree) -> Vec<(Vec<String>, String)> {
+    let leaf =
+        |part: &syn::Ident, name: &syn::Ident| vec![(vec![part.to_string()], name.to_string())];
+    match tree {
+        UseTree::Name(name) => leaf(&name.ident, &name.ident),
+        UseTree::Rename(named) => leaf(&named.ident, &named.rename),
+        UseTree::Glob(_) => vec![(vec!["*".into()], "*".into())],
+        UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
+        UseTree::Path(path) => {
+            let first = path.ident.to_string();
+            let below = leaves(&path.tree).into_iter().map(|(mut path, mut name)| {
+                if path == ["self"] {
+                    path.clear();
+                    name.clone_from(&first);
+                }
+                path.insert(0, first.clone());
+                (path, name)
+            });
+            below.collect()
         }
     }
-    parts.push(&inner[start..]);
-    let mut found = Vec::new();
-    for part in parts.into_iter().map(str::trim).filter(|part| !part.is_empty()) {
-        for (path, name) in leaves(part) {
-            let own = path == ["self"];
-            let whole: Vec<String> =
-                prefix.iter().cloned().chain(path.into_iter().filter(|_| !own)).collect();
-            let name = if own { prefix.last().cloned().unwrap_or_default() } else { name };
-            found.push((whole, name));
-        }
-    }
-    found
-}
-
-/// Paths in the code itself: `crate::a::b`, `super::a`, `a::b`.
-fn inline_paths(body: &str) -> Vec<Vec<String>> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
-    body.split(|c| !is_part(c))
-        .filter(|word| word.contains("::") && !word.starts_with(':'))
-        .map(|word| word.split("::").map(|part| part.trim_matches(':').to_owned()).collect())
-        .collect()
 }
 
 /// Which file needs which.

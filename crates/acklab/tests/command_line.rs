@@ -85,7 +85,7 @@ fn the_same_seed_gives_the_same_hash_on_any_number_of_threads() {
 
 #[test]
 fn every_case_of_the_grid_is_the_case_run_alone() {
-    let set = ["--set", "messages=50", "rtt=30ms", "--reps", "2", "--format", "json"];
+    let set = ["--set", "messages=50", "rtt=30ms", "--replications", "2", "--format", "json"];
     let all = json(&[&["run", "nagle-delack", "--all"][..], &set].concat());
     let cases = all["cases"].as_array().expect("cases");
     assert_eq!(cases.len(), 8);
@@ -171,8 +171,8 @@ fn unusable_arguments_exit_2_and_say_how_to_mend_them() {
     check(&["run", "nagle-delack", "--set", "rrt=1ms"], "did you mean \"rtt\"?");
     check(&["run", "nagle-delack", "--set", "rtt=1"], "the unit must be one of");
     check(&["run", "nagle-delack", "--set", "period=0"], "must be longer than 0");
-    check(&["run", "nagle-delack", "--world", "kernel"], "virtual time only");
-    check(&["run", "nagle-delack", "--reps", "0"], "--reps");
+    check(&["run", "nagle-delack", "--world", "kernel"], "possible values: sim");
+    check(&["run", "nagle-delack", "--replications", "0"], "--replications");
     check(&["run", "nagle-delack", "--all", "--capture", "x.pcapng"], "leave out --all");
     check(&["run", "missing.toml"], "missing.toml");
     check(&["scenarios", "nope"], "no scenario is called");
@@ -189,7 +189,8 @@ fn a_folder_that_cannot_be_written_is_refused_before_any_work() {
     fs::write(&blocked, "in the way").expect("the folder is ours");
     let out = blocked.to_str().expect("a plain path");
     // So many messages that computing them first would take many seconds.
-    let long = ["run", "nagle-delack", "--set", "messages=10000000", "--reps", "1", "--out", out];
+    let long =
+        ["run", "nagle-delack", "--set", "messages=10000000", "--replications", "1", "--out", out];
     for arguments in [&long[..], &["diagnose", &demo_capture("nagle-linux.pcapng"), "--out", out]] {
         let (code, errors) = failure(arguments);
         assert_eq!(code, 2, "{errors}");

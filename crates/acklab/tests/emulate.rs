@@ -244,6 +244,14 @@ fn tcp_gets_through_whole_and_no_sooner_than_the_link_lets_it() {
     let in_time = lateness["p99"].as_f64().expect("a number") <= 1000.0;
     assert_eq!(json["valid"], in_time && json["mishaps"] == 0);
     assert_eq!(status, i32::from(json["valid"] == false));
+    // Both hosts said so of themselves.
+    for host in ["client", "server"] {
+        let settings = &json["environment"][host];
+        assert_eq!(settings["net.ipv4.tcp_congestion_control"], "reno", "{json:#}");
+        assert_eq!(settings["net.ipv4.tcp_ecn"], "1", "{json:#}");
+    }
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").expect("it is Linux");
+    assert_eq!(json["environment"]["kernel"], kernel.trim());
 }
 
 #[test]

@@ -13,7 +13,7 @@ use acklab_core::time::{Span, Time};
 
 use super::outbox::Outbox;
 use super::plant::check_timing;
-use super::{Location, Missing, Stamped};
+use super::{Missing, Stamped};
 use crate::pid::{Pid, PidGains};
 use crate::plant::ModelError;
 use crate::record::code;
@@ -31,10 +31,8 @@ acklab_core::words! {
     }
 }
 
-/// A controller.
 #[derive(Clone, Debug)]
 pub struct ControllerSetup {
-    /// The control law.
     pub gains: PidGains,
     /// Sampling period h.
     pub period: Span,
@@ -51,9 +49,7 @@ pub struct ControllerSetup {
     pub sending: Span,
     /// ECN field of its packets.
     pub ecn: Ecn,
-    /// Its own address.
     pub local: Addr,
-    /// The plant's address.
     pub plant: Addr,
 }
 
@@ -105,11 +101,6 @@ impl ControllerPeer {
             outbox: Outbox::default(),
             setup,
         })
-    }
-
-    /// Where its automaton is.
-    pub fn location(&self) -> Location {
-        if self.outbox.next().is_some() { Location::Sending } else { Location::Sampling }
     }
 
     /// ComputeControlSignal at `at`.
@@ -175,9 +166,5 @@ impl Endpoint for ControllerPeer {
     fn poll_timeout(&self) -> Option<Time> {
         let tick = Some(self.next_tick).filter(|&at| at != Time::MAX);
         [tick, self.outbox.next()].into_iter().flatten().min()
-    }
-
-    fn poll_event(&mut self) -> Option<Infallible> {
-        None
     }
 }

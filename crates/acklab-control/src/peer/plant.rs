@@ -57,9 +57,7 @@ pub struct PlantSetup {
     pub sending: Span,
     /// ECN field of its packets.
     pub ecn: Ecn,
-    /// Its own address.
     pub local: Addr,
-    /// The controller's address.
     pub controller: Addr,
 }
 
@@ -92,15 +90,12 @@ pub struct PlantPeer {
     state_at: Time,
     next_tick: Time,
     last_tick: Option<Time>,
-    /// What acts now.
     acting: Stamped,
-    /// What came last.
     newest: Stamped,
     /// A command came since the last tick.
     fresh: bool,
     /// The newest command was not latched yet; one that came at a tick's very instant was.
     unlatched: bool,
-    /// A command came ever.
     commanded: bool,
     missed_in_a_row: u64,
     /// The newest sample whose command has acted.
@@ -153,11 +148,6 @@ impl PlantPeer {
     /// The output now, as the last tick or arrival left it.
     pub fn output(&self) -> f64 {
         self.setup.model.output(&self.state, self.acting.value)
-    }
-
-    /// The ANCE article's S = Σ t|e| so far, rad·s.
-    pub const fn cost_s(&self) -> f64 {
-        self.cost_s
     }
 
     /// Where its automaton is.
@@ -306,9 +296,5 @@ impl Endpoint for PlantPeer {
 
     fn poll_timeout(&self) -> Option<Time> {
         Some(self.outbox.next().map_or(self.next_tick, |at| at.min(self.next_tick)))
-    }
-
-    fn poll_event(&mut self) -> Option<Infallible> {
-        None
     }
 }

@@ -81,11 +81,6 @@ impl Linux {
         self.pingpong >= self.options.pingpong_threshold
     }
 
-    /// The current delayed-ACK time-out, before its caps.
-    pub const fn ato(&self) -> Span {
-        self.ato
-    }
-
     const fn is_quick(&self) -> bool {
         self.quickack_always || (self.quick > 0 && !self.is_pingpong())
     }

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 
 use super::reno::Reno;
 use super::round::Rounds;
-use super::{AckSample, CongestionControl, EcnSample, LossSample, RtoSample, Snapshot, Start};
+use super::{AckSample, CongestionControl, LossSample, RtoSample, Snapshot, Start};
 use crate::math;
 use crate::rng::Rng;
 use crate::time::{Span, Time};
@@ -212,10 +212,6 @@ impl CongestionControl for Cdg {
         self.reno.reduce_to(left);
     }
 
-    fn on_ecn(&mut self, now: Time, sample: &EcnSample) {
-        self.reno.on_ecn(now, sample);
-    }
-
     fn on_rto(&mut self, now: Time, sample: &RtoSample) {
         self.reno.on_rto(now, sample);
         self.shadow = 0;
@@ -227,17 +223,11 @@ impl CongestionControl for Cdg {
         (self.least, self.greatest) = (Gradient::default(), Gradient::default());
     }
 
-    fn cwnd(&self) -> u64 {
-        self.reno.cwnd()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.reno.snapshot()
-    }
-
     fn reseed(&mut self, seed: u64) {
         self.rng.reseed(seed);
     }
+
+    crate::forward! { reno: on_ecn cwnd snapshot }
 }
 
 #[cfg(test)]

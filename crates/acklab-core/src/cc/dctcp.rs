@@ -11,8 +11,7 @@
 
 use super::reno::Reno;
 use super::{
-    AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
-    Snapshot, Start,
+    AckSample, CongestionControl, EcnFeedback, LossSample, ReturnedSample, RtoSample, Start,
 };
 use crate::time::{Span, Time};
 
@@ -105,17 +104,9 @@ impl CongestionControl for Dctcp {
         self.cut = sample.in_flight;
     }
 
-    fn on_ecn(&mut self, now: Time, sample: &EcnSample) {
-        self.reno.on_ecn(now, sample);
-    }
-
     fn on_rto(&mut self, now: Time, sample: &RtoSample) {
         self.reno.on_rto(now, sample);
         self.cut = sample.in_flight;
-    }
-
-    fn on_idle(&mut self, now: Time) {
-        self.reno.on_idle(now);
     }
 
     fn on_returned(&mut self, _now: Time, sample: &ReturnedSample) -> Span {
@@ -127,18 +118,13 @@ impl CongestionControl for Dctcp {
         EcnFeedback::PerAck
     }
 
-    fn cwnd(&self) -> u64 {
-        self.reno.cwnd()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.reno.snapshot()
-    }
+    crate::forward! { reno: on_ecn on_idle cwnd snapshot }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::Snapshot;
 
     const MSS: u64 = 1000;
 

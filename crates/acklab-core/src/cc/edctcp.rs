@@ -7,10 +7,7 @@
 //! data also cuts the window as a mark would: by half of alpha.
 
 use super::dctcp::{self, Dctcp};
-use super::{
-    AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
-    Snapshot, Start,
-};
+use super::{CongestionControl, EcnFeedback, ReturnedSample, Start};
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 
@@ -55,26 +52,6 @@ impl Edctcp {
 }
 
 impl CongestionControl for Edctcp {
-    fn on_ack(&mut self, now: Time, sample: &AckSample) {
-        self.dctcp.on_ack(now, sample);
-    }
-
-    fn on_loss(&mut self, now: Time, sample: &LossSample) {
-        self.dctcp.on_loss(now, sample);
-    }
-
-    fn on_ecn(&mut self, now: Time, sample: &EcnSample) {
-        self.dctcp.on_ecn(now, sample);
-    }
-
-    fn on_rto(&mut self, now: Time, sample: &RtoSample) {
-        self.dctcp.on_rto(now, sample);
-    }
-
-    fn on_idle(&mut self, now: Time) {
-        self.dctcp.on_idle(now);
-    }
-
     fn on_returned(&mut self, _now: Time, sample: &ReturnedSample) -> Span {
         self.dctcp.cut(sample.in_flight);
         let slots = self.rng.below(1 << sample.times.min(self.exponent_max));
@@ -85,22 +62,17 @@ impl CongestionControl for Edctcp {
         EcnFeedback::PerAck
     }
 
-    fn cwnd(&self) -> u64 {
-        self.dctcp.cwnd()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.dctcp.snapshot()
-    }
-
     fn reseed(&mut self, seed: u64) {
         self.rng.reseed(seed);
     }
+
+    crate::forward! { dctcp: on_ack on_loss on_ecn on_rto on_idle cwnd snapshot }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::Snapshot;
 
     fn edctcp(seed: u64) -> Edctcp {
         let start = Start { mss: 1000, initial_window: 20_000, initial_ssthresh: 10_000, seed };

@@ -16,8 +16,7 @@
 
 use super::reno::Reno;
 use super::{
-    AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, RtoSample, SentSample,
-    Snapshot, Start,
+    AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, RtoSample, SentSample, Start,
 };
 use crate::time::{Span, Time};
 
@@ -137,26 +136,17 @@ impl CongestionControl for Jersey {
         self.reno.on_rto(now, &RtoSample { recovering: false, ..*sample });
     }
 
-    fn on_idle(&mut self, now: Time) {
-        self.reno.on_idle(now);
-    }
-
     fn ecn_feedback(&self) -> EcnFeedback {
         EcnFeedback::PerAck
     }
 
-    fn cwnd(&self) -> u64 {
-        self.reno.cwnd()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.reno.snapshot()
-    }
+    crate::forward! { reno: on_idle cwnd snapshot }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::Snapshot;
 
     fn jersey(initial_window: u64, options: Options) -> Jersey {
         let start = Start { mss: 1000, initial_window, initial_ssthresh: 4000, seed: 1 };

@@ -98,6 +98,27 @@ impl CongestionControl for Reno {
     }
 }
 
+/// Reno whose window grows by ACKs: one that acknowledges two segments counts as one that acknowledges
+/// one (RFC 5681 equation 3).
+#[derive(Clone, Copy, Debug)]
+pub struct PerAck(Reno);
+
+impl PerAck {
+    /// A fresh connection.
+    pub fn new(start: &Start) -> Self {
+        Self(Reno::new(start))
+    }
+}
+
+impl CongestionControl for PerAck {
+    fn on_ack(&mut self, now: Time, sample: &AckSample) {
+        let acked = sample.acked.min(self.0.mss);
+        self.0.on_ack(now, &AckSample { acked, ..*sample });
+    }
+
+    crate::forward! { 0: on_loss on_ecn on_rto on_idle cwnd snapshot }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

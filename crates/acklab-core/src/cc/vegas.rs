@@ -153,13 +153,7 @@ impl CongestionControl for Vegas {
         self.restart_round();
     }
 
-    fn cwnd(&self) -> u64 {
-        self.reno.cwnd()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.reno.snapshot()
-    }
+    crate::forward! { reno: cwnd snapshot }
 }
 
 #[cfg(test)]

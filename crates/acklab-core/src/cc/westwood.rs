@@ -11,9 +11,7 @@
 
 use super::reno::Reno;
 use super::round::Rounds;
-use super::{
-    AckSample, CongestionControl, EcnSample, LossSample, RtoSample, SentSample, Snapshot, Start,
-};
+use super::{AckSample, CongestionControl, EcnSample, LossSample, RtoSample, SentSample, Start};
 use crate::time::{Span, Time};
 
 crate::options! {
@@ -121,22 +119,13 @@ impl CongestionControl for Westwood {
         }
     }
 
-    fn on_idle(&mut self, now: Time) {
-        self.reno.on_idle(now);
-    }
-
-    fn cwnd(&self) -> u64 {
-        self.reno.cwnd()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.reno.snapshot()
-    }
+    crate::forward! { reno: on_idle cwnd snapshot }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::Snapshot;
     use crate::cc::ack_of;
 
     const MSS: u32 = 1000;

@@ -115,7 +115,7 @@ impl Kind {
                 Ok(flag) => Ok(Value::Flag(flag)),
                 Err(_) => Err("must be true or false".into()),
             },
-            Self::Choice(words) => match words.iter().find(|word| **word == text) {
+            Self::Choice(words) => match words.iter().find(|word| spells(text, word)) {
                 Some(word) => Ok(Value::Choice(word)),
                 None => Err(format!("must be one of {}", words.join(", "))),
             },
@@ -147,6 +147,13 @@ impl Kind {
             Self::Choice(words) => words.join(" | "),
         }
     }
+}
+
+/// Whether `text` is `word`, which may be written with hyphens where it has underscores and the other way
+/// round: names of parameters have underscores, words hyphens.
+pub fn spells(text: &str, word: &str) -> bool {
+    let plain = |letter| if letter == b'_' { b'-' } else { letter };
+    text.bytes().map(plain).eq(word.bytes().map(plain))
 }
 
 /// `5%`, or a number from 0 to 1.

@@ -10,7 +10,9 @@ mod macros;
 mod registry;
 mod typed;
 
-pub use kind::{Kind, LONGEST, Value, choice, count, number, positive_share, positive_span, share};
+pub use kind::{
+    Kind, LONGEST, Value, choice, count, number, positive_share, positive_span, share, spells,
+};
 pub(crate) use registry::{dispatched, registry};
 pub use typed::{Typed, Unknown, Word};
 

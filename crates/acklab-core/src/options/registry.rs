@@ -89,8 +89,9 @@ macro_rules! registry {
             type Err = $crate::options::Unknown;
 
             fn from_str(name: &str) -> Result<Self, $crate::options::Unknown> {
-                match name {
-                    $($name => Ok(Self::$Variant $((<$Options>::default()))?),)+
+                let known = Self::NAMES.iter().find(|known| $crate::options::spells(name, known));
+                match known.copied() {
+                    $(Some($name) => Ok(Self::$Variant $((<$Options>::default()))?),)+
                     _ => Err($crate::options::Unknown::new($what, name, Self::NAMES)),
                 }
             }

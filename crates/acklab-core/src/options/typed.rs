@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Kind, Value};
+use super::{Kind, Value, spells};
 use crate::time::Span;
 use crate::units::BitRate;
 
@@ -39,7 +39,7 @@ pub trait Word: Copy + 'static {
 
     /// The one of that name.
     fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|word| word.name() == name)
+        Self::ALL.iter().copied().find(|word| spells(name, word.name()))
     }
 }
 

@@ -98,13 +98,7 @@ impl Queue for Codel {
         self.law.dequeue(now, &mut self.waiting, self.max_packet, verdicts)
     }
 
-    fn packets(&self) -> u32 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes()
-    }
+    crate::forward! { waiting: packets bytes }
 }
 
 /// The control law over one FIFO; FQ-CoDel runs one per flow.

@@ -49,11 +49,5 @@ impl Queue for DropTail {
         self.waiting.pop().map(|(_, packet)| packet)
     }
 
-    fn packets(&self) -> u32 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes()
-    }
+    crate::forward! { waiting: packets bytes }
 }

@@ -3,7 +3,7 @@
 //!
 //! The stamp is [`Packet::returned`], which the link sets when it hands the packet back
 //! ([`DropReason::Returned`]). A packet that is on its way back already, or that is no TCP segment, is
-//! dropped like anywhere else: nobody would know what to do with it. Only the abstract of the paper was
+//! dropped as in any queue: no sender expects it back. Only the abstract of the paper was
 //! at hand; which queue a returned packet joins on its way back is the topology's affair here.
 
 use super::threshold::{Options, Threshold};
@@ -37,11 +37,5 @@ impl Queue for Edctcp {
         self.0.dequeue(now, verdicts)
     }
 
-    fn packets(&self) -> u32 {
-        self.0.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.0.bytes()
-    }
+    crate::forward! { 0: packets bytes }
 }

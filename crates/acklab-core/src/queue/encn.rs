@@ -73,11 +73,5 @@ impl Queue for Encn {
         Some(self.mark(Moment::Departure, packet, verdicts))
     }
 
-    fn packets(&self) -> u32 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes()
-    }
+    crate::forward! { waiting: packets bytes }
 }

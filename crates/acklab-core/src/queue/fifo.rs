@@ -33,11 +33,6 @@ impl Fifo {
         self.packets.front().map(|&(came, _)| came)
     }
 
-    /// The oldest.
-    pub fn head(&self) -> Option<&Packet> {
-        self.packets.front().map(|(_, packet)| packet)
-    }
-
     /// Whether `packet` fits under `limit`.
     pub fn admits(&self, limit: &Limit, packet: &Packet) -> bool {
         limit.admits(self.packets(), self.bytes, packet.size())

@@ -74,11 +74,5 @@ impl Queue for FqCodel {
         self.flows.next(|law, waiting| law.dequeue(now, waiting, max_packet, verdicts))
     }
 
-    fn packets(&self) -> u32 {
-        self.flows.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.flows.bytes()
-    }
+    crate::forward! { flows: packets bytes }
 }

@@ -77,13 +77,7 @@ impl Queue for FqPie {
         self.flows.next(|law, waiting| law.dequeue(now, waiting))
     }
 
-    fn packets(&self) -> u32 {
-        self.flows.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.flows.bytes()
-    }
+    crate::forward! { flows: packets bytes }
 
     fn reseed(&mut self, seed: u64) {
         self.rng.reseed(seed);

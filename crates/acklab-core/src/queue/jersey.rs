@@ -57,11 +57,6 @@ impl Jersey {
         Self { options, waiting: Fifo::default(), average: 0.0 }
     }
 
-    /// The average queue, in the unit of the threshold.
-    pub const fn average(&self) -> f64 {
-        self.average
-    }
-
     fn mark(&self, moment: Moment, packet: Packet, verdicts: &mut Verdicts) -> Packet {
         let warns = self.average > self.options.threshold && self.options.moment == moment;
         if warns && packet.ecn != Ecn::NotEct { verdicts.mark(packet) } else { packet }
@@ -85,11 +80,5 @@ impl Queue for Jersey {
         Some(self.mark(Moment::Departure, packet, verdicts))
     }
 
-    fn packets(&self) -> u32 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes()
-    }
+    crate::forward! { waiting: packets bytes }
 }

@@ -343,13 +343,7 @@ impl Queue for Pie {
         self.law.dequeue(now, &mut self.waiting)
     }
 
-    fn packets(&self) -> u32 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes()
-    }
+    crate::forward! { waiting: packets bytes }
 
     fn reseed(&mut self, seed: u64) {
         self.rng.reseed(seed);

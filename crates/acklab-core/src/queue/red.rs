@@ -292,13 +292,7 @@ impl Queue for Red {
         Some(packet)
     }
 
-    fn packets(&self) -> u32 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes()
-    }
+    crate::forward! { waiting: packets bytes }
 
     fn reseed(&mut self, seed: u64) {
         self.rng.reseed(seed);

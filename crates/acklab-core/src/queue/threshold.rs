@@ -87,11 +87,5 @@ impl Queue for Threshold {
         Some(if marked { verdicts.mark(packet) } else { packet })
     }
 
-    fn packets(&self) -> u32 {
-        self.waiting.packets()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.waiting.bytes()
-    }
+    crate::forward! { waiting: packets bytes }
 }

@@ -1,16 +1,17 @@
-//! IPv4 packets as bytes: RFC 791 headers around TCP segments and UDP datagrams.
+//! Packets of virtual time as IPv4 packets.
 //!
 //! [`emit_ipv4`] makes the bytes of a [`Packet`] for a capture or a socket, with a payload filler that
 //! depends only on the position in the stream, so that captures are the same to the bit and a
-//! retransmission carries the same bytes. [`parse_ipv4`] reads such bytes back. IP options and
-//! fragments are parsed but never made; IPv6 is left out (the analyser has its own reader).
+//! retransmission carries the same bytes. [`parse_ipv4`] reads such bytes back. Segments whose bytes
+//! exist are [`super::emit_tcp`]'s and [`super::parse_tcp`]'s.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use super::checksum::Checksum;
 use super::error::ParseError;
-use super::tcp;
-use crate::packet::{Addr, Body, Ecn, NodeId, Packet};
+use super::ip::{IpPacket, emit_ip, parse_ip, transport_checksum};
+use super::tcp::{self, CHECKSUM_IN_TCP, PROTOCOL_TCP};
+use crate::packet::{Addr, Body, NodeId, Packet};
+use crate::segment::Flags;
 
 /// The bytes of `packet`. `address` gives each host its IPv4 address.
 pub fn emit_ipv4(
@@ -18,131 +19,70 @@ pub fn emit_ipv4(
     identification: u16,
     address: impl Fn(NodeId) -> Ipv4Addr,
 ) -> Vec<u8> {
-    let (src, dst) = (address(packet.src.node), address(packet.dst.node));
+    let ends = (address(packet.src.node).into(), address(packet.dst.node).into());
     let mut bytes = Vec::with_capacity(packet.size() as usize);
-    let protocol = match packet.body {
-        Body::Tcp(_) => PROTOCOL_TCP,
-        Body::Datagram { .. } | Body::Stored { .. } => PROTOCOL_UDP,
+    let (protocol, checksum_at) = match packet.body {
+        Body::Tcp(_) => (PROTOCOL_TCP, CHECKSUM_IN_TCP),
+        Body::Datagram { .. } | Body::Stored { .. } => (PROTOCOL_UDP, CHECKSUM_IN_UDP),
     };
-    // Version 4, five words; DSCP 0 and the ECN field (RFC 3168 section 5).
-    bytes.extend([0x45, ecn_bits(packet.ecn)]);
-    bytes.extend((packet.size().min(0xffff) as u16).to_be_bytes());
-    bytes.extend(identification.to_be_bytes());
-    // Don't fragment; TTL 64 (RFC 1700).
-    bytes.extend([0x40, 0, 64, protocol, 0, 0]);
-    bytes.extend(src.octets());
-    bytes.extend(dst.octets());
-    let sum = Checksum::default().sum(&bytes).finish();
-    bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+    let length = (packet.size() - Packet::IPV4_HEADER) as usize;
+    emit_ip(ends, packet.ecn, protocol, identification, length, &mut bytes);
     let start = bytes.len();
-    let at = match &packet.body {
+    match &packet.body {
         Body::Tcp(segment) => {
             tcp::emit(segment, packet.src.port, packet.dst.port, &mut bytes);
-            CHECKSUM_IN_TCP
+            let first = segment.seq.0.wrapping_add(u32::from(segment.flags.has(Flags::SYN)));
+            fill(first, segment.payload_len, &mut bytes);
         }
         Body::Datagram { len, .. } | Body::Stored { len, .. } => {
             bytes.extend(packet.src.port.to_be_bytes());
             bytes.extend(packet.dst.port.to_be_bytes());
             bytes.extend(((len + Packet::UDP_HEADER).min(0xffff) as u16).to_be_bytes());
             bytes.extend([0, 0]);
-            tcp::fill(0, *len, &mut bytes);
-            CHECKSUM_IN_UDP
+            fill(0, *len, &mut bytes);
         }
-    };
-    let sum = transport_checksum(src, dst, protocol, &bytes[start..]);
+    }
+    let sum = transport_checksum(ends, protocol, &bytes[start..]);
     // RFC 768: a sum of zero is sent as all ones; in TCP that never matters.
     let sum = if sum == 0 && protocol == PROTOCOL_UDP { 0xffff } else { sum };
-    bytes[start + at..start + at + 2].copy_from_slice(&sum.to_be_bytes());
+    bytes[start + checksum_at..start + checksum_at + 2].copy_from_slice(&sum.to_be_bytes());
     bytes
 }
 
 /// Reads an IPv4 packet, its checksums included. `node` names the host of each address.
 pub fn parse_ipv4(bytes: &[u8], node: impl Fn(Ipv4Addr) -> NodeId) -> Result<Packet, ParseError> {
-    let fixed = bytes.first_chunk::<20>().ok_or(ParseError::Truncated)?;
-    let header = usize::from(fixed[0] & 0x0f) * 4;
-    if fixed[0] >> 4 != 4 || header < 20 {
+    let IpPacket { source, destination, ecn, protocol, payload } = parse_ip(bytes)?;
+    let (IpAddr::V4(src), IpAddr::V4(dst)) = (source, destination) else {
         return Err(ParseError::Version);
-    }
-    let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
-    let packet = bytes.get(..total).filter(|_| total >= header).ok_or(ParseError::Truncated)?;
-    if Checksum::default().sum(&packet[..header]).finish() != 0 {
-        return Err(ParseError::Checksum);
-    }
-    // Neither more fragments nor an offset.
-    if u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0 {
-        return Err(ParseError::Protocol);
-    }
-    let address = |at: usize| Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]);
-    let (src, dst) = (address(12), address(16));
-    let transport = &packet[header..];
-    let (ports, body) = match fixed[9] {
+    };
+    let (ports, body) = match protocol {
         PROTOCOL_TCP => {
-            check_sum(src, dst, PROTOCOL_TCP, transport)?;
-            let (ports, segment) = tcp::parse(transport)?;
-            (ports, Body::Tcp(segment))
+            let tcp::TcpPacket { source, destination, segment, .. } = tcp::parse_tcp(bytes)?;
+            ([source.port(), destination.port()], Body::Tcp(segment))
         }
         PROTOCOL_UDP => {
-            let udp = transport.first_chunk::<8>().ok_or(ParseError::Truncated)?;
-            if [udp[6], udp[7]] != [0, 0] {
-                check_sum(src, dst, PROTOCOL_UDP, transport)?;
+            let udp = payload.first_chunk::<8>().ok_or(ParseError::Truncated)?;
+            let summed = [udp[6], udp[7]] != [0, 0];
+            if summed && transport_checksum((source, destination), protocol, payload) != 0 {
+                return Err(ParseError::Checksum);
             }
             let ports =
                 [u16::from_be_bytes([udp[0], udp[1]]), u16::from_be_bytes([udp[2], udp[3]])];
-            (
-                ports,
-                Body::Datagram { len: transport.len() as u32 - Packet::UDP_HEADER, words: [0; 2] },
-            )
+            let len = payload.len() as u32 - Packet::UDP_HEADER;
+            (ports, Body::Datagram { len, words: [0; 2] })
         }
         _ => return Err(ParseError::Protocol),
     };
     let end = |address, port| Addr { node: node(address), port };
-    Ok(Packet {
-        src: end(src, ports[0]),
-        dst: end(dst, ports[1]),
-        ecn: ecn_of(fixed[1]),
-        returned: false,
-        body,
-    })
+    let (src, dst) = (end(src, ports[0]), end(dst, ports[1]));
+    Ok(Packet { src, dst, ecn, returned: false, body })
 }
 
-fn check_sum(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, bytes: &[u8]) -> Result<(), ParseError> {
-    if transport_checksum(src, dst, protocol, bytes) == 0 {
-        Ok(())
-    } else {
-        Err(ParseError::Checksum)
-    }
+/// Appends `len` bytes of a stream whose byte at sequence number n is always the same: a readable
+/// pattern of 64 characters.
+fn fill(first: u32, len: u32, bytes: &mut Vec<u8>) {
+    bytes.extend((0..len).map(|i| b'0' + (first.wrapping_add(i) % 64) as u8));
 }
 
-/// The checksum over the pseudo-header and the segment (RFC 9293 section 3.1).
-fn transport_checksum(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, bytes: &[u8]) -> u16 {
-    Checksum::default()
-        .sum(&src.octets())
-        .sum(&dst.octets())
-        .sum(&[0, protocol])
-        .sum(&(bytes.len() as u16).to_be_bytes())
-        .sum(bytes)
-        .finish()
-}
-
-const fn ecn_bits(ecn: Ecn) -> u8 {
-    match ecn {
-        Ecn::NotEct => 0,
-        Ecn::Ect1 => 1,
-        Ecn::Ect0 => 2,
-        Ecn::Ce => 3,
-    }
-}
-
-const fn ecn_of(tos: u8) -> Ecn {
-    match tos & 3 {
-        0 => Ecn::NotEct,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::Ce,
-    }
-}
-
-const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
-const CHECKSUM_IN_TCP: usize = 16;
 const CHECKSUM_IN_UDP: usize = 6;

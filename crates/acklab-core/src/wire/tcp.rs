@@ -1,10 +1,71 @@
-//! TCP segments as bytes (RFC 9293 section 3.1) and back.
+//! TCP segments as bytes (RFC 9293 section 3.1) in IP packets, and back.
+
+use std::net::SocketAddr;
 
 use super::error::ParseError;
+use super::ip::{emit_ip, parse_ip, transport_checksum};
+use crate::packet::Ecn;
 use crate::segment::{Flags, SackBlock, TcpOptions, TcpRepr, Timestamp};
 use crate::seq::Seq;
 
-/// Appends the segment with a checksum of zero and its payload filled in.
+/// A TCP segment with the packet that it came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpPacket<'a> {
+    /// Sender.
+    pub source: SocketAddr,
+    /// Receiver.
+    pub destination: SocketAddr,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// Its header.
+    pub segment: TcpRepr,
+    /// Its payload.
+    pub payload: &'a [u8],
+}
+
+/// Appends an IP packet with `segment` and its payload, `segment.payload_len` bytes that stand in
+/// `payload` as the two halves of a ring. Both ends are of one family.
+pub fn emit_tcp(
+    (source, destination): (SocketAddr, SocketAddr),
+    ecn: Ecn,
+    identification: u16,
+    segment: &TcpRepr,
+    payload: [&[u8]; 2],
+    bytes: &mut Vec<u8>,
+) {
+    let ends = (source.ip(), destination.ip());
+    let length = (segment.header_len() + segment.payload_len) as usize;
+    emit_ip(ends, ecn, PROTOCOL_TCP, identification, length, bytes);
+    let start = bytes.len();
+    emit(segment, source.port(), destination.port(), bytes);
+    bytes.extend_from_slice(payload[0]);
+    bytes.extend_from_slice(payload[1]);
+    debug_assert_eq!(bytes.len(), start + length);
+    let sum = transport_checksum(ends, PROTOCOL_TCP, &bytes[start..]);
+    let at = start + CHECKSUM_IN_TCP;
+    bytes[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Reads an IP packet that carries TCP, its checksums included.
+pub fn parse_tcp(bytes: &[u8]) -> Result<TcpPacket<'_>, ParseError> {
+    let ip = parse_ip(bytes)?;
+    if ip.protocol != PROTOCOL_TCP {
+        return Err(ParseError::Protocol);
+    }
+    if transport_checksum((ip.source, ip.destination), PROTOCOL_TCP, ip.payload) != 0 {
+        return Err(ParseError::Checksum);
+    }
+    let ([source, destination], segment) = parse(ip.payload)?;
+    Ok(TcpPacket {
+        source: SocketAddr::new(ip.source, source),
+        destination: SocketAddr::new(ip.destination, destination),
+        ecn: ip.ecn,
+        payload: &ip.payload[ip.payload.len() - segment.payload_len as usize..],
+        segment,
+    })
+}
+
+/// Appends the segment's header with a checksum of zero.
 pub(super) fn emit(segment: &TcpRepr, src: u16, dst: u16, bytes: &mut Vec<u8>) {
     bytes.extend(src.to_be_bytes());
     bytes.extend(dst.to_be_bytes());
@@ -16,14 +77,6 @@ pub(super) fn emit(segment: &TcpRepr, src: u16, dst: u16, bytes: &mut Vec<u8>) {
     // Checksum, to be filled in, and urgent pointer.
     bytes.extend([0; 4]);
     emit_options(&segment.options, bytes);
-    let first = segment.seq.0.wrapping_add(u32::from(segment.flags.has(Flags::SYN)));
-    fill(first, segment.payload_len, bytes);
-}
-
-/// Appends `len` bytes of a stream whose byte at sequence number n is always the same: a readable
-/// pattern of 64 characters.
-pub(super) fn fill(first: u32, len: u32, bytes: &mut Vec<u8>) {
-    bytes.extend((0..len).map(|i| b'0' + (first.wrapping_add(i) % 64) as u8));
 }
 
 /// In the order of Linux (`tcp_options_write`): fingerprints read it.
@@ -57,7 +110,7 @@ fn emit_options(options: &TcpOptions, bytes: &mut Vec<u8>) {
 }
 
 /// Reads a segment; returns its ports too. The checksum is the caller's business.
-pub(super) fn parse(bytes: &[u8]) -> Result<([u16; 2], TcpRepr), ParseError> {
+fn parse(bytes: &[u8]) -> Result<([u16; 2], TcpRepr), ParseError> {
     let fixed = bytes.first_chunk::<20>().ok_or(ParseError::Truncated)?;
     let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
     let header = usize::from(fixed[12] >> 4) * 4;
@@ -113,6 +166,10 @@ fn parse_options(mut bytes: &[u8]) -> Result<TcpOptions, ParseError> {
     Ok(options)
 }
 
+/// TCP's protocol number.
+pub(super) const PROTOCOL_TCP: u8 = 6;
+/// Where the checksum stands in a segment.
+pub(super) const CHECKSUM_IN_TCP: usize = 16;
 const END: u8 = 0;
 const NOP: u8 = 1;
 const KIND_MSS: u8 = 2;

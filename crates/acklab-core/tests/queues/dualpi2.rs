@@ -89,8 +89,8 @@ fn the_base_probability_follows_the_controller_of_appendix_a() {
     let config = Options::packets(100_000);
     let mut queue = DualPi2::new(config, &setup());
     let mut verdicts = Verdicts::default();
-    // 120 packets at once, one leaves each 5.33 ms: the head's age is the time itself. Nobody looks
-    // between two departures, and nobody for 400 ms after the tenth.
+    // 120 packets at once, one leaves each 5.33 ms: the head's age is the time itself. No packet
+    // comes or goes between two departures, nor for 400 ms after the tenth.
     for number in 0..120 {
         queue.enqueue(Time::ZERO, packet(number, 0, Ecn::Ect0), &mut verdicts);
     }

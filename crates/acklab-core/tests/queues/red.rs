@@ -169,7 +169,7 @@ fn above_the_upper_threshold_ecn_capable_packets_are_dropped_or_marked_by_choice
         let ecn = Treatment::Exempt;
         let mut red = Red::new(Options { ecn, weight: 1.0, above_max, ..config() }, &setup());
         let mut verdicts = Verdicts::default();
-        // Packets that nobody chooses fill the queue to 16.
+        // Packets that no coin chooses fill the queue to 16.
         for id in 0..16 {
             red.enqueue(Time::ZERO, packet(id, 0, Ecn::NotEct), &mut verdicts);
         }
@@ -193,7 +193,7 @@ fn adaptive_red_raises_and_lowers_its_probability_every_half_second() {
     assert!((red.max_probability() - 0.14).abs() < 1e-12, "{}", red.max_probability());
     while red.dequeue(at(2_200), &mut verdicts).is_some() {}
     red.enqueue(at(2_300), packet(17, 0, Ecn::Ect0), &mut verdicts);
-    // The average is now that of an empty queue; two factors of 0.9, though nobody looked for a second.
+    // The average is now that of an empty queue; two factors of 0.9, though no packet came for a second.
     red.enqueue(at(3_100), packet(18, 0, Ecn::Ect0), &mut verdicts);
     assert!((red.max_probability() - 0.14 * 0.81).abs() < 1e-12, "{}", red.max_probability());
 }

@@ -40,7 +40,6 @@ impl Delays {
         self.nanos += other.nanos;
     }
 
-    /// How many.
     pub const fn count(&self) -> u64 {
         self.count
     }
@@ -55,7 +54,6 @@ impl Delays {
         (self.count > 0).then_some(self.max as f64 / 1e6)
     }
 
-    /// The mean, ms.
     pub fn mean_ms(&self) -> Option<f64> {
         (self.count > 0).then(|| self.nanos as f64 / self.count as f64 / 1e6)
     }

@@ -16,7 +16,6 @@ use acklab_core::units::BitRate;
 use super::queues;
 use super::reader::{Field, Fields, Mistake};
 
-/// One direction of a link.
 pub(super) struct Direction {
     pub(super) from: Node,
     pub(super) to: Node,
@@ -44,7 +43,6 @@ impl Node {
     }
 }
 
-/// The directions of a link.
 pub(super) fn read(mut link: Fields<'_>) -> Result<Vec<Direction>, Mistake> {
     let both = link.take("between");
     let directions = if let Some(between) = both {

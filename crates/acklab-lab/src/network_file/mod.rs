@@ -177,7 +177,6 @@ impl NetworkFile {
         self.flows.iter().zip(&self.ways).map(|((.., flow), way)| flow.packets(way, seconds)).sum()
     }
 
-    /// The file's text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -260,8 +259,7 @@ impl Builder {
     fn flow(&mut self, entry: flows::Entry) -> Result<(), Mistake> {
         let flows::Entry { from, to, flow, name_at } = entry;
         if !self.names.insert(flow.name.clone()) {
-            let message =
-                format!("a second flow called {:?}; each needs a name of its own", flow.name);
+            let message = format!("a second flow called {:?}; names must differ", flow.name);
             return Err(Mistake::new(&name_at, message));
         }
         if self.flows.len() >= MOST_FLOWS {
@@ -374,7 +372,7 @@ fn some<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if names.len() > MOST_SHOWN { format!("{shown}, ... ({} in all)", names.len()) } else { shown }
 }
 
-/// What `--reps` allows.
+/// What `--replications` allows.
 const MOST_REPLICATIONS: u64 = 1_000_000;
 /// The table of routes has an entry for each pair.
 const MOST_NODES: usize = 1000;

@@ -1,17 +1,17 @@
 //! Typed access to a TOML text whose every refusal says where: [`Fields`] and [`Field`].
 //!
-//! A table is read by asking for its keys one by one; [`Fields::finish`] then refuses whatever nobody
+//! A table is read by asking for its keys one by one; [`Fields::finish`] then refuses whatever was not
 //! asked for, with the nearest key that would have been understood. A refusal ([`Mistake`]) carries a
 //! place in the text, which [`Place`] turns into line and column.
 
 use std::fmt;
 use std::ops::Range;
 
-use acklab_core::options::{Conflict, Options, Word};
+use acklab_core::options::{Conflict, Options, Word, spells};
 use acklab_core::time::Span;
 use acklab_core::units::BitRate;
 use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue};
+use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use crate::parameter::{Kind, Parameter, Value, nearest};
 
@@ -38,7 +38,6 @@ impl Mistake {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct FileMistake {
-    /// Where.
     pub place: Place,
     /// What, and how to mend it.
     pub message: String,
@@ -124,8 +123,14 @@ impl<'a> Fields<'a> {
         if !self.known.contains(&key) {
             self.known.push(key);
         }
-        let value = self.table.get(key)?;
+        let name = self.spelled(key)?;
+        let value = self.table.get(name.get_ref().as_ref())?;
         Some(Field { text: self.text, key: key.to_owned(), value })
+    }
+
+    /// `key` as the table writes it.
+    fn spelled(&self, key: &str) -> Option<&'a Spanned<DeString<'a>>> {
+        self.table.keys().find(|name| spells(name.get_ref(), key))
     }
 
     /// The value of `key`, which must be there; `example` is one that would do.
@@ -157,7 +162,9 @@ impl<'a> Fields<'a> {
 
     /// Refuses the first key that was never asked for.
     pub(super) fn finish(self) -> Result<(), Mistake> {
-        let unknown = self.table.keys().filter(|key| !self.known.contains(&key.get_ref().as_ref()));
+        let unknown = self.table.keys().filter(|key| {
+            !self.known.iter().any(|known| self.spelled(known).is_some_and(|name| name == *key))
+        });
         let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
         let name = key.get_ref().as_ref();
         let hint = nearest(name, self.known.iter().copied());
@@ -260,7 +267,6 @@ impl<'a> Field<'a> {
         if time.is_zero() { Err(self.refuse("must be longer than 0")) } else { Ok(time) }
     }
 
-    /// A rate.
     pub(super) fn rate(&self) -> Result<BitRate, Mistake> {
         match self.of_kind(Kind::Rate, "10mbit")? {
             Value::Rate(rate) => Ok(rate),
@@ -315,7 +321,7 @@ impl<'a> Field<'a> {
     /// One of `words`.
     pub(super) fn word(&self, words: &[&'static str]) -> Result<&'static str, Mistake> {
         let text = self.value.get_ref().as_str().unwrap_or_default();
-        words.iter().find(|word| **word == text).copied().ok_or_else(|| {
+        words.iter().find(|word| spells(text, word)).copied().ok_or_else(|| {
             let hint = nearest(text, words.iter().copied());
             self.refuse(format!("{hint}must be one of {}", words.join(", ")))
         })

@@ -5,7 +5,6 @@ use super::table::Column;
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It holds here.
     Holds,
     /// It does not.
     Fails,
@@ -28,7 +27,6 @@ impl Outcome {
         })
     }
 
-    /// In a word.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -41,9 +39,7 @@ impl Outcome {
 /// A sentence of a paper, in our words, judged under each reading of what the paper leaves open.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Where it stands.
     pub place: &'static str,
-    /// What it says.
     pub text: &'static str,
     /// Whether it holds, reading by reading.
     pub outcomes: Vec<Outcome>,

@@ -5,7 +5,6 @@
 
 use serde::Serialize;
 
-/// A glossary entry.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Term {
     /// How a page asks for it.
@@ -23,7 +22,6 @@ pub fn terms(keys: &[&str]) -> Vec<Term> {
     keys.iter().filter_map(|key| TERMS.iter().find(|term| term.key == *key).copied()).collect()
 }
 
-/// All entries.
 const TERMS: &[Term] = &[
     Term {
         key: "nagle",

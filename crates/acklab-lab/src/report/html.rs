@@ -106,11 +106,8 @@ fn script_json(value: &serde_json::Value) -> Value {
     Value::from_safe_string(value.to_string().replace('<', "\\u003c"))
 }
 
-/// The page.
 const TEMPLATE: &str = include_str!("../../templates/report.html");
-/// Its style sheet.
 const STYLE: &str = include_str!("../../templates/report.css");
-/// Its script.
 const SCRIPT: &str = include_str!("../../templates/report.js");
 /// Vega and Vega-Lite: gzip, then base64; see assets/README.md.
 const RUNTIME: &str = include_str!("../../assets/vega-runtime.js.gz.b64");

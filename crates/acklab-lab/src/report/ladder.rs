@@ -15,13 +15,10 @@ use std::fmt::Write as _;
 pub struct Ladder {
     /// The host on the left, by custom the one whose data waits.
     pub left: Host,
-    /// The host on the right.
     pub right: Host,
     /// Where the packets were recorded.
     pub capture: CapturePoint,
-    /// Packets.
     pub arrows: Vec<Arrow>,
-    /// Waits.
     pub holds: Vec<Hold>,
     /// What happened inside a host.
     pub notes: Vec<Note>,
@@ -36,12 +33,9 @@ pub struct Host {
     pub role: String,
 }
 
-/// Left or right host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The left host.
     Left,
-    /// The right host.
     Right,
 }
 
@@ -70,7 +64,6 @@ pub struct Arrow {
     pub received_ms: f64,
     /// What it carried: "48 B", "ACK".
     pub label: String,
-    /// How it is drawn.
     pub kind: ArrowKind,
     /// Frame number in the capture.
     pub frame: Option<u64>,
@@ -92,9 +85,7 @@ pub enum ArrowKind {
 pub struct Hold {
     /// The host that waits.
     pub side: Side,
-    /// Begin.
     pub from_ms: f64,
-    /// End.
     pub to_ms: f64,
     /// What waits and why: "96 B held by Nagle"; the duration is added.
     pub label: String,
@@ -103,11 +94,9 @@ pub struct Hold {
 /// What happened inside a host, such as an application's write.
 #[derive(Clone, Debug)]
 pub struct Note {
-    /// The host.
     pub side: Side,
     /// When, in ms from the ladder's origin.
     pub at_ms: f64,
-    /// What happened.
     pub label: String,
 }
 

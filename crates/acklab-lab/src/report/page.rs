@@ -10,7 +10,6 @@ use super::ladder::Ladder;
 use super::plot::Plot;
 use super::table::Table;
 
-/// A whole report.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// The heading and the browser tab's title.
@@ -74,12 +73,10 @@ pub fn conditions(command: String) -> Vec<(String, String)> {
 /// A heading with blocks under it.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
-    /// Heading.
     pub title: String,
     /// With a key, the section is shown only while the table row with the same key is chosen (the
     /// first such key on the page at first); without scripts it is always shown.
     pub choice: Option<String>,
-    /// Content in order.
     pub blocks: Vec<Block>,
 }
 
@@ -93,7 +90,6 @@ impl Section {
 /// One piece of a section.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// A paragraph.
     Text(String),
     /// Short facts: (name, value with its unit).
     Facts(Vec<(String, String)>),
@@ -101,7 +97,6 @@ pub enum Block {
     Figure(Figure<Plot>),
     /// A ladder diagram, drawn as SVG without a script.
     Ladder(Figure<Ladder>),
-    /// A table.
     Table(Table),
 }
 
@@ -130,6 +125,5 @@ pub struct Figure<T> {
     pub title: String,
     /// How to read it: one or two sentences below it; also the text for those who cannot see it.
     pub caption: String,
-    /// The drawing itself.
     pub drawing: T,
 }

@@ -4,7 +4,6 @@
 //! diagram, histogram with reference marks, and lines over a parameter or over time. The drawing is
 //! made by `vega`.
 
-/// A plot.
 #[derive(Clone, Debug)]
 pub enum Plot {
     /// Cumulative distribution functions of one quantity.

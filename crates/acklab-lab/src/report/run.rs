@@ -25,7 +25,6 @@ pub struct RunReport<'a> {
     pub summary: String,
     /// The main metric in words: "buffering delay".
     pub metric: String,
-    /// Its unit.
     pub unit: String,
     /// Names and units of the numbers each case has beside the main metric; a count of things has only
     /// the one or the other.
@@ -46,7 +45,6 @@ pub struct RunReport<'a> {
     pub conditions: Vec<(String, String)>,
 }
 
-/// One case of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunCase<'a> {
     /// What tells it from the others: (parameter, value).

@@ -38,43 +38,36 @@ pub struct Effort {
 /// Why a query cannot be answered by splitting.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SplitError {
-    /// Its form.
     #[error(
         "splitting needs a query of the form Pr[<=T](<> x > c) or Pr[<=T](<>[a,b] x > c), with a number c \
          and an x that rises towards it, such as Pr[<=30](<>[10,30] queue.length > 12)"
     )]
     Form,
-    /// It names a number of runs.
     #[error(
-        "splitting has no number of runs: --effort and --split-reps say how many trajectories there are. Write \
+        "splitting has no number of runs: --effort and --split-replications say how many trajectories there are. Write \
          Pr[<=30](...) without one"
     )]
     Runs,
-    /// Its runs are bounded by a signal.
     #[error(
         "splitting needs runs that are bounded by time, as by Pr[<=30](...): ask about runs that are \
          bounded by a signal without --splitting"
     )]
     Bound,
-    /// At the times that count, x has no value.
     #[error(
         "x has no value at the times that count: they lie beyond the end of the run, or x is not a number \
          there. The event is impossible"
     )]
     NoValue,
-    /// What happens from a level on is not random.
     #[error(
         "from x = {0} on, nothing is random that x depends on: there is nothing to split. Ask without \
          --splitting"
     )]
     Decided(f64),
-    /// No trajectory of a pilot stage came nearer to the event.
     #[error(
         "of the pilot's trajectories that came to x = {0}, none came nearer to the event: more --effort is \
          needed. If x cannot go beyond, as where a buffer is full, the event is impossible"
     )]
     Stuck(f64),
-    /// No replication reached the event.
     #[error("no replication reached the event: more --effort is needed")]
     Never,
 }
@@ -88,7 +81,6 @@ pub struct SplitVerification {
     pub levels: Vec<f64>,
     /// Share of trajectories that each stage let through, over all replications.
     pub passed: Vec<f64>,
-    /// What it cost.
     pub timing: Timing,
     object: Value,
 }

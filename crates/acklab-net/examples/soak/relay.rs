@@ -241,10 +241,6 @@ impl Endpoint for Relay {
         let weather = self.paths.iter().map(|path| path.weather.over).min();
         weather.into_iter().chain(self.pending.peek().map(|next| next.0.due)).min()
     }
-
-    fn poll_event(&mut self) -> Option<()> {
-        None
-    }
 }
 
 /// What surrounds the road: it ends when told, and moves a path's far socket now and then.

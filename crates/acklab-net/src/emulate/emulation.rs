@@ -9,6 +9,7 @@ use acklab_core::time::Span;
 use nix::errno::Errno;
 
 use super::direction::Tally;
+use super::environment::Environment;
 
 /// Paths that one emulation may have; the third byte of their addresses counts them.
 pub const MAX_PATHS: u8 = 8;
@@ -22,7 +23,6 @@ pub struct Path {
     pub reverse: LinkConfig,
 }
 
-/// What is to be emulated.
 #[derive(Clone, Debug)]
 pub struct Emulation {
     /// At least one, at most [`MAX_PATHS`].
@@ -41,7 +41,6 @@ pub struct Emulation {
     pub init: Vec<OsString>,
 }
 
-/// What happened.
 #[derive(Clone, Debug)]
 pub struct Emulated {
     /// Forward and reverse of each path.
@@ -56,10 +55,11 @@ pub struct Emulated {
     pub status: i32,
     /// How long it took.
     pub seconds: f64,
-    /// Whether it was interrupted.
     pub interrupted: bool,
     /// The server's status, if it had a command and ended by itself.
     pub server_status: Option<i32>,
+    /// Where it ran.
+    pub environment: Environment,
 }
 
 impl Emulated {
@@ -85,42 +85,22 @@ impl Emulated {
     }
 }
 
-/// Why nothing was emulated.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulateError {
-    /// The process may not make namespaces or devices.
     #[error(
-        "{doing}: not permitted; emulating needs CAP_SYS_ADMIN and CAP_NET_ADMIN, so run it as root \
-         (for example with sudo)"
+        "{doing}: not permitted; emulating needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun, so run it as \
+         root (for example with sudo), or where everybody may open /dev/net/tun as root of a namespace \
+         (unshare --user --map-root-user)"
     )]
-    Privilege {
-        /// What was being attempted.
-        doing: &'static str,
-    },
-    /// A system call failed for another reason.
+    Privilege { doing: &'static str },
     #[error("{doing}: {errno}")]
-    System {
-        /// What was being attempted.
-        doing: &'static str,
-        /// The kernel's reason.
-        errno: Errno,
-    },
-    /// A command's first process could not be started.
+    System { doing: &'static str, errno: Errno },
     #[error("start the command: {source}")]
-    Start {
-        /// The kernel's reason.
-        source: io::Error,
-    },
-    /// The relay failed.
+    Start { source: io::Error },
     #[error("relay packets: {source}")]
-    Relay {
-        /// The kernel's reason.
-        source: io::Error,
-    },
-    /// The number of paths.
+    Relay { source: io::Error },
     #[error("{0} paths; from 1 to {MAX_PATHS} can be emulated")]
     Paths(usize),
-    /// A thread of the emulator ended without a word.
     #[error("a thread of the emulator is gone")]
     Gone,
 }

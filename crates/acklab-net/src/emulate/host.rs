@@ -21,7 +21,8 @@ use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, unshare};
 
 use super::emulation::EmulateError;
-use super::kernel::open_tun;
+use super::environment::{self, Sysctls};
+use crate::kernel::open_tun;
 use crate::namespace;
 
 /// Packets that may wait for the relay: a tenth of a second of full frames at 1 Gbit/s.
@@ -31,7 +32,6 @@ const PREFIX: u8 = 24;
 /// The same of its IPv6 addresses.
 const PREFIX6: u8 = 64;
 
-/// Which end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Client,
@@ -73,6 +73,8 @@ pub(super) enum Report {
     Ready(Side, Vec<File>),
     /// Its command runs under this process, as the emulator's namespace numbers it.
     Started(Side, u32),
+    /// Its command is about to be over: the settings of its network.
+    Settings(Side, Sysctls),
     /// Its command is over.
     Ended(Side, Ended),
     /// It could not do its part.
@@ -129,7 +131,7 @@ fn prepare(side: Side, paths: u8) -> Result<Vec<File>, EmulateError> {
     for path in 0..paths {
         let name = format!("path{path}");
         let doing = "make a TUN device (/dev/net/tun)";
-        let device = open_tun(&name).map_err(|error| match error.raw_os_error() {
+        let (device, _) = open_tun(&name).map_err(|error| match error.raw_os_error() {
             Some(code) => system(doing)(Errno::from_raw(code)),
             None => system(doing)(Errno::EIO),
         })?;
@@ -138,7 +140,8 @@ fn prepare(side: Side, paths: u8) -> Result<Vec<File>, EmulateError> {
             .map_err(system("give the TUN device an address"))?;
         // Refused by a kernel that has no IPv6 or is told to do without.
         let _ = namespace::add_address(index, side.address6(path), PREFIX6);
-        namespace::interface_up(index, DEVICE_QUEUE).map_err(system("bring up the TUN device"))?;
+        namespace::interface_up(index, DEVICE_QUEUE, None)
+            .map_err(system("bring up the TUN device"))?;
         devices.push(device);
     }
     // Children of this thread, and not the thread itself, live in the new one.
@@ -173,6 +176,7 @@ fn carry_out(
     // The one who listens waits for the end; should it be gone, the command still ends by itself.
     let _ = reports.send(Report::Started(side, child.id()));
     let status = child.wait()?;
+    let _ = reports.send(Report::Settings(side, environment::sysctls()));
     Ok(Ended {
         status: status.code().unwrap_or(-1),
         seconds: Span::from_nanos(began.elapsed().as_nanos() as u64).as_secs_f64(),

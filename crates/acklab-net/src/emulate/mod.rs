@@ -11,10 +11,11 @@
 
 mod direction;
 mod emulation;
+mod environment;
 mod frame;
 mod host;
 pub mod init;
-mod kernel;
+
 mod relay;
 mod session;
 pub mod vocabulary;
@@ -22,6 +23,7 @@ pub mod vocabulary;
 pub use acklab_core::quantiles::Quantiles;
 pub use direction::{Direction, Tally};
 pub use emulation::{EmulateError, Emulated, Emulation, MAX_PATHS, Path};
+pub use environment::{Environment, Sysctls};
 
 use std::fs::File;
 use std::os::unix::net::UnixStream;
@@ -63,7 +65,7 @@ pub fn run(emulation: &Emulation, interrupted: &AtomicBool) -> Result<Emulated, 
         drop(running);
         let relayed = relaying.join().map_err(|_| EmulateError::Gone)?;
         let relayed = relayed.map_err(|source| EmulateError::Relay { source })?;
-        Ok(summary(&outcome?, relayed))
+        Ok(summary(outcome?, relayed))
     })
 }
 
@@ -74,7 +76,7 @@ fn devices(inbox: &Receiver<Report>) -> Result<[Vec<File>; 2], EmulateError> {
         match inbox.recv().map_err(|_| EmulateError::Gone)? {
             Report::Ready(side, files) => devices[usize::from(side == Side::Server)] = files,
             Report::Failed(error) => return Err(error),
-            Report::Started(..) | Report::Ended(..) => {}
+            Report::Started(..) | Report::Settings(..) | Report::Ended(..) => {}
         }
     }
     Ok(devices)
@@ -88,8 +90,8 @@ fn directions(emulation: &Emulation) -> Vec<Direction> {
     configs.enumerate().map(direction).collect()
 }
 
-fn summary(outcome: &Outcome, relayed: Relayed) -> Emulated {
-    let &Outcome { client, server, server_asked, interrupted } = outcome;
+fn summary(outcome: Outcome, relayed: Relayed) -> Emulated {
+    let Outcome { client, server, server_asked, interrupted, sysctls } = outcome;
     let overrun = client.overrun + server.map_or(0, |server| server.overrun);
     let pairs = relayed.tallies.chunks_exact(2);
     Emulated {
@@ -101,5 +103,6 @@ fn summary(outcome: &Outcome, relayed: Relayed) -> Emulated {
         seconds: client.seconds,
         interrupted,
         server_status: server.filter(|_| !server_asked).map(|server| server.status),
+        environment: Environment::read(sysctls),
     }
 }

@@ -20,14 +20,13 @@ use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 
 use super::direction::{Direction, Tally};
-use super::kernel;
+use crate::kernel;
 use acklab_core::quantiles::Quantiles;
 
 /// The last part of a wait is spent spinning: about what a timer and a wake-up take here.
 const SPIN: Span = Span::from_micros(80);
 /// Who was awake for longer than this in the current second does not spin.
 const AWAKE: Span = Span::from_millis(600);
-/// One second.
 const SECOND: u64 = 1_000_000_000;
 /// Frames read from one device before departures are looked at again.
 const BATCH: usize = 16;

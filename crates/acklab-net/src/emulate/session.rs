@@ -14,6 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::emulation::{EmulateError, Emulation};
+use super::environment::Sysctls;
 use super::host::{Ended, Launch, Report, Side};
 
 /// A server gets this long to begin listening.
@@ -36,6 +37,8 @@ pub(super) struct Outcome {
     /// The server was asked to end, so that its status says nothing.
     pub(super) server_asked: bool,
     pub(super) interrupted: bool,
+    /// The client's and the server's.
+    pub(super) sysctls: [Sysctls; 2],
 }
 
 /// The commands and what is known of them.
@@ -44,6 +47,7 @@ pub(super) struct Session<'a> {
     inbox: Receiver<Report>,
     client: Command,
     server: Command,
+    sysctls: [Sysctls; 2],
     interrupted: &'a AtomicBool,
 }
 
@@ -82,7 +86,8 @@ impl<'a> Session<'a> {
         interrupted: &'a AtomicBool,
     ) -> Self {
         let (client, server) = (Command::default(), Command::default());
-        Self { emulation, inbox, client, server, interrupted }
+        let sysctls = [Sysctls::new(), Sysctls::new()];
+        Self { emulation, inbox, client, server, sysctls, interrupted }
     }
 
     /// Starts the server's command, if there is one, and lets it begin to listen.
@@ -120,6 +125,7 @@ impl<'a> Session<'a> {
                     server: self.server.ended,
                     server_asked: self.server.asked,
                     interrupted: interruption.is_some(),
+                    sysctls: std::mem::take(&mut self.sysctls),
                 });
             }
             let overdue = end.get_or_insert_with(Instant::now).elapsed();
@@ -144,6 +150,9 @@ impl<'a> Session<'a> {
         match self.inbox.recv_timeout(TICK) {
             Ok(Report::Started(side, pid)) => {
                 self.command(side).pid = Some(Pid::from_raw(pid as i32));
+            }
+            Ok(Report::Settings(side, sysctls)) => {
+                self.sysctls[usize::from(side == Side::Server)] = sysctls;
             }
             Ok(Report::Ended(side, ended)) => {
                 let command = self.command(side);

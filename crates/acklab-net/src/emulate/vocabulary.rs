@@ -14,6 +14,7 @@ use acklab_core::link::{
     Corruption, Duplication, ErrorRate, GilbertElliott, LinkConfig, Loss, LossModel, Outage,
     Packets, Reordering, Share, Shift,
 };
+use acklab_core::options::spells;
 use acklab_core::queue::{Discipline, Limit};
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
@@ -43,7 +44,6 @@ pub fn parse(text: &str) -> Result<LinkConfig, VocabularyError> {
     direction.config()
 }
 
-/// What stood in the text.
 #[derive(Default)]
 struct Phrases<'a> {
     config: LinkConfig,
@@ -125,7 +125,6 @@ impl<'a> Phrases<'a> {
     }
 }
 
-/// A word and where it begins.
 #[derive(Clone, Copy, Debug)]
 struct Word<'a> {
     column: usize,
@@ -241,7 +240,7 @@ impl<'a> Words<'a> {
         let Some(options) = queue.options() else { return Ok(queue) };
         let list = options.list();
         while let Some(next) = self.words.peek()
-            && let Some(option) = list.iter().find(|option| option.name == next.text)
+            && let Some(option) = list.iter().find(|option| spells(next.text, option.name))
         {
             self.words.next();
             let value = self.following(option.name, &option.default.to_string())?;

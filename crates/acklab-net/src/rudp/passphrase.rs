@@ -18,10 +18,8 @@ pub struct Passphrase(Zeroizing<String>);
 /// Why something is no passphrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PassphraseError {
-    /// Nothing but white space.
     #[error("the passphrase is empty: give one, or let the receiver make one by giving none there")]
     Empty,
-    /// More than a passphrase can be.
     #[error("the passphrase has {0} bytes and at most {MOST} are taken: use a shorter one")]
     TooLong(usize),
 }

@@ -18,26 +18,12 @@ pub struct KnownPeers(BTreeMap<PublicKey, String>);
 /// Why the known peers could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum PeersError {
-    /// It could not be read.
     #[error("{}: the known peers cannot be read: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// Others could add themselves.
+    Read { path: PathBuf, source: io::Error },
     #[error("{0}: others than its owner may change this list (mode {mode:03o}): `chmod go-w {0}`", path.display())]
-    Exposed {
-        /// The file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
-    /// A line that is none.
+    Exposed { path: PathBuf, mode: u32 },
     #[error("{}:{line}:{column}: {reason}", path.display())]
     Line {
-        /// The file.
         path: PathBuf,
         /// From 1.
         line: usize,
@@ -51,25 +37,19 @@ pub enum PeersError {
 /// What is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// A name alone.
     #[error("a key is missing after the name `{0}`: the line is `name key`")]
     NoKey(String),
-    /// A third word.
     #[error("`{0}` is too much: the line is `name key`; remarks begin with `#`")]
     TooMuch(String),
-    /// The second word is no key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// That key again.
     #[error("this is the key of `{0}` too: keep one of the two lines")]
     SameKey(String),
-    /// That name again.
     #[error("`{0}` has a key already: keep one of the two lines, or name them apart")]
     SameName(String),
 }
 
 impl KnownPeers {
-    /// The peers in that file.
     pub fn read(path: &Path) -> Result<Self, PeersError> {
         let fault = |source| PeersError::Read { path: path.into(), source };
         let mode = permissions(&fs::metadata(path).map_err(fault)?);

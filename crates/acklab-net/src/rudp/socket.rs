@@ -28,34 +28,14 @@ pub const LARGEST: usize = 1 << 16;
 /// application is at work. More than `net.core.rmem_max` needs root.
 const KERNEL_BUFFER: usize = 4 << 20;
 
-/// A socket could not be had.
 #[derive(Debug, Error)]
 pub enum SocketError {
-    /// The address cannot be bound.
     #[error("{address}: cannot receive there: {source}")]
-    Bind {
-        /// Which address.
-        address: SocketAddr,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// No route leads there.
+    Bind { address: SocketAddr, source: io::Error },
     #[error("{remote}: no way there from here: {source}")]
-    Route {
-        /// The remote address.
-        remote: SocketAddr,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// An IPv4 address cannot send to an IPv6 one.
+    Route { remote: SocketAddr, source: io::Error },
     #[error("{local} and {remote} are not of one kind (IPv4 or IPv6): name a pair that is")]
-    Families {
-        /// The local address.
-        local: IpAddr,
-        /// The remote address.
-        remote: SocketAddr,
-    },
-    /// A loop has so many sockets at most.
+    Families { local: IpAddr, remote: SocketAddr },
     #[error("more than {0} addresses at once: leave some out")]
     TooMany(usize),
 }
@@ -67,7 +47,6 @@ impl SocketError {
     }
 }
 
-/// What became of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// The kernel has it.

@@ -124,7 +124,6 @@ impl Tree {
 pub struct Values(Vec<(u32, Value)>);
 
 impl Values {
-    /// Sets the value of a chunk.
     pub fn set(&mut self, chunk: u64, value: Value) {
         let chunk = chunk as u32;
         match self.0.last() {
@@ -144,7 +143,6 @@ impl Values {
         Some(self.0[at].1)
     }
 
-    /// Forgets the value of a chunk.
     pub fn forget(&mut self, chunk: u64) {
         self.0.retain(|&(number, _)| u64::from(number) != chunk);
     }

@@ -20,7 +20,6 @@ const RECORD: usize = 4 + 32 + 4;
 /// Identifies a file of a transfer: path, size and time.
 pub type FileId = [u8; 16];
 
-/// An open journal.
 #[derive(Debug)]
 pub struct Journal {
     file: File,

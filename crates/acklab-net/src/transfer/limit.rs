@@ -9,7 +9,6 @@ const DEPTH: Span = Span::from_millis(20);
 /// The least that the bucket holds, bytes.
 const LEAST: f64 = 16_384.0;
 
-/// The bucket.
 #[derive(Debug)]
 pub struct Limiter {
     /// Bytes per second; `None`: as much as the connection takes.

@@ -59,7 +59,6 @@ pub struct FileTime {
 pub struct Entry {
     /// Counts the entries from 0.
     pub index: u64,
-    /// What it is.
     pub kind: Kind,
     /// Permissions, the lowest 12 bits of `st_mode`.
     pub mode: u32,
@@ -73,16 +72,13 @@ pub struct Entry {
     pub path: Vec<u8>,
 }
 
-/// All records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     /// The sender's first.
     Hello {
-        /// The protocol's version.
         version: u8,
         /// Whether the sender waits for what the receiver holds before it sends data.
         asks: bool,
-        /// Which transfer.
         transfer: TransferId,
         /// Entries in all.
         count: u64,
@@ -95,71 +91,45 @@ pub enum Record {
     Entry(Entry),
     /// A chunk: its bytes and its value follow.
     Chunk {
-        /// Of which entry.
         index: u64,
-        /// Which one.
         chunk: u64,
         /// Bytes of it that follow.
         len: u64,
     },
     /// All chunks were sent.
-    Root {
-        /// Of which entry.
-        index: u64,
-        /// Its size.
-        size: u64,
-        /// Its hash.
-        hash: Value,
-    },
+    Root { index: u64, size: u64, hash: Value },
     /// The sender gives a file up: it changed while it was read, or the receiver refused it.
-    Drop {
-        /// Which entry.
-        index: u64,
-    },
+    Drop { index: u64 },
     /// The sender has named everything.
     Done,
     /// The receiver's first.
     Welcome {
-        /// The protocol's version.
         version: u8,
         /// Whether HAVE will answer each file; false: send all of it.
         held: bool,
     },
     /// What the receiver holds of a file.
     Have {
-        /// Which entry.
         index: u64,
         /// Verified chunks.
         chunks: RangeSet,
     },
     /// Chunks that are in the journal.
-    Confirm {
-        /// Which entry.
-        index: u64,
-        /// Which chunks.
-        chunks: RangeSet,
-    },
+    Confirm { index: u64, chunks: RangeSet },
     /// A file stands under its name.
     Stored {
-        /// Which entry.
         index: u64,
         /// Whether it stood there before.
         held: bool,
     },
     /// A file will not be taken.
     Refused {
-        /// Which entry.
         index: u64,
         /// Why, for people.
         reason: String,
     },
     /// Chunks that must be sent again.
-    Bad {
-        /// Which entry.
-        index: u64,
-        /// Which chunks.
-        chunks: RangeSet,
-    },
+    Bad { index: u64, chunks: RangeSet },
     /// Everything is stored or refused.
     Finished {
         /// Entries stored.

@@ -16,7 +16,6 @@ use super::walk::Facts;
 /// Holes that are told to the receiver; what is beyond is sent as zeros.
 const HOLES_MAX: usize = 50_000;
 
-/// An open file.
 #[derive(Debug)]
 pub struct Source {
     file: File,

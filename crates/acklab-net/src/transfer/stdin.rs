@@ -21,7 +21,6 @@ pub enum Poured {
     Chunk(Vec<u8>),
     /// Nothing yet.
     Nothing,
-    /// It has ended.
     End,
     /// It cannot be read.
     Failed(io::Error),

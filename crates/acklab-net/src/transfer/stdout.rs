@@ -8,7 +8,6 @@ use std::thread;
 /// Blocks that may wait for the reader.
 const WAITING: usize = 4;
 
-/// The output.
 #[derive(Debug)]
 pub struct Output {
     blocks: SyncSender<Vec<u8>>,

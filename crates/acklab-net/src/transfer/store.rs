@@ -50,20 +50,12 @@ struct Running {
 /// Why a transfer cannot begin or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process receives the same into the same folder.
     #[error("another process is receiving this transfer into {}", .0.display())]
     Busy(PathBuf),
-    /// The same sender has come again.
     #[error("the sender has started the transfer anew")]
     Superseded,
-    /// The folder cannot be used.
     #[error("{}: {source}", path.display())]
-    Folder {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Folder { path: PathBuf, source: io::Error },
 }
 
 impl Directory {
@@ -162,7 +154,6 @@ impl Store {
         self.held
     }
 
-    /// Which transfer.
     pub fn transfer(&self) -> &TransferId {
         &self.transfer
     }
@@ -259,7 +250,6 @@ impl Store {
         stat.ok().map(|stat| stat.st_size as u64)
     }
 
-    /// Whether a file has a journal.
     pub fn has_journal(&self, id: &FileId) -> bool {
         fstatat(&self.folder, journal_name(id).as_str(), AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
     }
@@ -365,11 +355,9 @@ impl Drop for Store {
 /// How a complete file appears.
 #[derive(Debug)]
 pub struct Finish<'a> {
-    /// Its name.
     pub name: &'a Name,
     /// Its length, bytes.
     pub size: u64,
-    /// Its permissions.
     pub mode: u32,
     /// When it was changed; `None`: now.
     pub mtime: Option<FileTime>,

@@ -41,11 +41,9 @@ impl Facts {
 /// A file or folder to send.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// Where it is.
     pub path: PathBuf,
     /// What it is called at the receiver.
     pub name: Vec<u8>,
-    /// What it is.
     pub kind: Kind,
     /// And more.
     pub facts: Facts,
@@ -56,7 +54,6 @@ pub struct Item {
 /// What a step through the tree finds.
 #[derive(Debug)]
 pub enum Found {
-    /// Something to send.
     Item(Item),
     /// A symbolic link, device, socket or pipe.
     Skipped(PathBuf, &'static str),
@@ -69,7 +66,6 @@ pub enum Found {
 pub struct Totals {
     /// Entries: files and folders, a folder twice.
     pub entries: u64,
-    /// Files.
     pub files: u64,
     /// Bytes of the files, holes included.
     pub bytes: u64,

@@ -60,10 +60,6 @@ impl Endpoint for Flood {
         Some(Batch { addrs, ecn: Ecn::NotEct, bytes: greeting, segment: greeting.len() })
     }
 
-    fn poll_event(&mut self) -> Option<()> {
-        None
-    }
-
     fn poll_timeout(&self) -> Option<Time> {
         Some(self.next)
     }
@@ -111,7 +107,7 @@ fn garbage(mode: u8, count: u64) -> Vec<Vec<u8>> {
 }
 
 /// So many greetings of clients that do everything right but know no secret.
-fn strangers(count: u64, client: &dyn Fn() -> Box<dyn ClientGreeter>) -> Vec<Vec<u8>> {
+fn greetings(count: u64, client: &dyn Fn() -> Box<dyn ClientGreeter>) -> Vec<Vec<u8>> {
     let greet = |source| {
         let mut client = client();
         initial(client.mode(), source, &mut |prologue| client.initial(prologue, &[]))
@@ -177,9 +173,9 @@ fn honest_senders_come_in_whatever_greetings_strangers_send() {
         ("garbage, mode 1", gate(), &by_word, garbage(1, 1000), 40),
         ("garbage, mode 1", gate(), &by_word, garbage(1, 1000), 100),
         ("garbage, mode 1", gate(), &by_word, garbage(1, 1000), 500),
-        ("guesses, mode 1", gate(), &by_word, strangers(2000, &guesser), 1000),
+        ("guesses, mode 1", gate(), &by_word, greetings(2000, &guesser), 1000),
         ("garbage, mode 2", keys(), &by_key, garbage(2, 1000), 5000),
-        ("unknown keys, mode 2", keys(), &by_key, strangers(2000, &unknown), 5000),
+        ("unknown keys, mode 2", keys(), &by_key, greetings(2000, &unknown), 5000),
     ];
     let mut out = 0;
     for (what, gate, secret, greetings, rate) in rows {

@@ -100,10 +100,6 @@ impl Endpoint for Wires {
         Some(Batch { addrs, ecn, bytes: &self.leaving, segment })
     }
 
-    fn poll_event(&mut self) -> Option<()> {
-        None
-    }
-
     fn poll_timeout(&self) -> Option<Time> {
         None
     }

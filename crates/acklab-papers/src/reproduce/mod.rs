@@ -12,7 +12,6 @@ use std::path::Path;
 use acklab_lab::report::Page;
 use serde_json::Value;
 
-/// The JSON's schema name.
 pub const SCHEMA: &str = "acklab.reproduce/1";
 
 /// A paper that was run again, for whoever tells of it.
@@ -20,7 +19,6 @@ pub trait Reproduced {
     /// All that was measured; [`SCHEMA`].
     fn to_json(&self) -> Value;
 
-    /// The report.
     fn page(&self) -> Page;
 
     /// The main tables for a terminal; `report` is where the page was written.

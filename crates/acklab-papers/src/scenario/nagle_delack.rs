@@ -22,6 +22,7 @@ use super::system::{self, NagleChoice, Receiver};
 use crate::closed_form::CycleLaw;
 use acklab_lab::expected::{Comparison, Expected};
 use acklab_lab::measured::MetricDoc;
+use acklab_lab::metrics;
 use acklab_lab::parameter::{SetError, Settings};
 use acklab_lab::scenario::{Axis, Capture, CapturePoint, Declaration, Flow, Replication, Scenario};
 
@@ -284,62 +285,34 @@ acklab_core::words! {
     }
 }
 
-pub(super) const MESSAGE_METRICS: [MetricDoc; 12] = [
-    MetricDoc {
-        name: "buffering_delay_ms",
-        unit: "ms",
-        doc: "From a message's write to its last byte's first departure: what the sender's TCP \
-              added. One sample per message.",
-    },
-    MetricDoc {
-        name: "delivery_delay_ms",
-        unit: "ms",
-        doc: "From a message's write until the receiving application has read it whole. One sample \
-              per message.",
-    },
-    MetricDoc {
-        name: "ack_delay_ms",
-        unit: "ms",
-        doc: "How long the oldest unacknowledged segment had waited at the receiver when its ACK \
-              left. One sample per ACK.",
-    },
-    MetricDoc {
-        name: "hold_ms",
-        unit: "ms",
-        doc: "How long Nagle's algorithm held the oldest byte of a hold. One sample per hold.",
-    },
-    MetricDoc { name: "holds", unit: "holds", doc: "Holds by Nagle's algorithm; summed." },
-    MetricDoc { name: "messages", unit: "messages", doc: "Messages written; summed." },
-    MetricDoc {
-        name: "undelivered_messages",
-        unit: "messages",
-        doc: "Messages written and not read by the receiver before the end; summed.",
-    },
-    MetricDoc {
-        name: "segments",
-        unit: "segments",
-        doc: "Segments with data that the sender sent, retransmissions left out; the handshake and bare \
-              ACKs are no data. As a capture at the sender shows them; summed.",
-    },
-    MetricDoc {
-        name: "messages_per_segment",
-        unit: "messages/segment",
-        doc: "Messages over segments, of the sums.",
-    },
-    MetricDoc {
-        name: "retransmissions",
-        unit: "segments",
-        doc: "Data segments that the sender sent again; summed.",
-    },
-    MetricDoc {
-        name: "pure_acks",
-        unit: "segments",
-        doc: "Segments without data, SYN, FIN or RST that the receiver sent, the handshake's ACK among \
-              them: the pure ACKs of a capture at the receiver; summed.",
-    },
-    MetricDoc {
-        name: "timer_acks",
-        unit: "segments",
-        doc: "ACKs that the receiver's delayed-ACK timer sent; summed.",
-    },
-];
+pub(super) const MESSAGE_METRICS: [MetricDoc; 12] = metrics! {
+    /// From a message's write to its last byte's first departure: what the sender's TCP added. One
+    /// sample per message.
+    "buffering_delay_ms" in "ms";
+    /// From a message's write until the receiving application has read it whole. One sample per
+    /// message.
+    "delivery_delay_ms" in "ms";
+    /// How long the oldest unacknowledged segment had waited at the receiver when its ACK left. One
+    /// sample per ACK.
+    "ack_delay_ms" in "ms";
+    /// How long Nagle's algorithm held the oldest byte of a hold. One sample per hold.
+    "hold_ms" in "ms";
+    /// Holds by Nagle's algorithm; summed.
+    "holds" in "holds";
+    /// Messages written; summed.
+    "messages" in "messages";
+    /// Messages written and not read by the receiver before the end; summed.
+    "undelivered_messages" in "messages";
+    /// Segments with data that the sender sent, retransmissions left out; the handshake and bare ACKs
+    /// are no data. As a capture at the sender shows them; summed.
+    "segments" in "segments";
+    /// Messages over segments, of the sums.
+    "messages_per_segment" in "messages/segment";
+    /// Data segments that the sender sent again; summed.
+    "retransmissions" in "segments";
+    /// Segments without data, SYN, FIN or RST that the receiver sent, the handshake's ACK among them:
+    /// the pure ACKs of a capture at the receiver; summed.
+    "pure_acks" in "segments";
+    /// ACKs that the receiver's delayed-ACK timer sent; summed.
+    "timer_acks" in "segments";
+};

@@ -6,7 +6,7 @@
 //! `on_acked`, `on_lost`, `on_control_acked`, `on_control_lost`. It hands in the frames that arrive
 //! ([`Content::handle_frame`]), the time ([`Content::handle_timeout`]) and the round trip
 //! ([`Content::on_rtt`]). Nothing here knows of paths, packets or numbers. A stream's bytes are read
-//! in order only; reading as they arrive is left out until somebody needs it.
+//! in order only; reading as they arrive is left out until an application needs it.
 
 mod control;
 #[cfg(test)]

@@ -354,7 +354,7 @@ fn writing_stops_when_there_is_no_room_and_goes_on_when_told() {
         }
         assert!(pair.ends[0].sending.streams().kept() <= KEPT_MAX + (1 << 20));
         loop {
-            assert!(pair.round(), "nobody waits for ever");
+            assert!(pair.round(), "neither end waits for ever");
             while let Some(block) = pair.ends[1].read(pair.now, stream) {
                 read += block.len() as u64;
             }

@@ -87,7 +87,6 @@ impl Ends {
         }
     }
 
-    /// A datagram arrives.
     pub(super) fn arrive(&mut self, datagram: OnTheWay) {
         let OnTheWay { to, addrs, ecn, mut bytes } = datagram;
         let arrival = Datagram { addrs, ecn, bytes: &mut bytes };

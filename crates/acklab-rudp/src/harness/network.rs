@@ -59,7 +59,6 @@ struct Attack {
     users: [User; 2],
 }
 
-/// The byte at an offset of a stream.
 fn byte(stream: u64, offset: u64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b1).wrapping_add(stream * 7) >> 13) as u8
 }

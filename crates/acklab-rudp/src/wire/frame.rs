@@ -438,6 +438,20 @@ fn parse_parcel<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<Frame<'a>, Malf
 }
 
 /// The frames of one packet. After the first error there are no more.
+///
+/// ```
+/// use acklab_rudp::wire::{Frame, Frames, Writer};
+///
+/// let mut room = [0; 64];
+/// let mut writer = Writer::new(&mut room);
+/// let frames = [Frame::MaxData(70_000), Frame::Close { code: 1, text: b"bye" }];
+/// for frame in &frames {
+///     frame.emit(&mut writer);
+/// }
+/// let read: Vec<Frame> = Frames::new(writer.written()).map(|frame| frame.expect("whole")).collect();
+/// assert_eq!(read, frames);
+/// assert!(Frames::new(&[0xff]).next().expect("a frame").is_err());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     reader: Reader<'a>,

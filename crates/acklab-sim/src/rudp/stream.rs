@@ -78,7 +78,6 @@ struct Line {
     end: Ends,
 }
 
-/// What has ended.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, each of its own")]
 struct Ends {

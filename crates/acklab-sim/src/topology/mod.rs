@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use acklab_core::link::LinkConfig;
 use acklab_core::packet::NodeId;
 
-pub use shapes::{Access, Chain, Dumbbell, Duplex, ParkingLot};
+pub use shapes::{Access, Chain, Dumbbell, Duplex};
 
 /// One direction of a connection between two nodes.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ pub enum TopologyError {
         known: String,
     },
     /// Two nodes of one name.
-    #[error("two nodes are called {name:?}; each node needs a name of its own")]
+    #[error("two nodes are called {name:?}; names must differ")]
     SameName {
         /// The name.
         name: String,

@@ -1,4 +1,4 @@
-//! The shapes that papers use: daisy chain, dumbbell, parking lot.
+//! The shapes that papers use: daisy chain and dumbbell.
 //!
 //! Every link has its two directions apart, so that a queue can stand in one of them only. Each
 //! builder adds to a topology and returns where things are: nodes in order, links by their index in
@@ -60,17 +60,6 @@ pub struct Dumbbell {
     pub pairs: Vec<(NodeId, NodeId)>,
 }
 
-/// A row of routers with a flow along all of it and one across each hop.
-#[derive(Clone, Debug)]
-pub struct ParkingLot {
-    /// The routers and the links between them.
-    pub row: Chain,
-    /// Hosts of the flow that crosses every hop.
-    pub through: (NodeId, NodeId),
-    /// Hosts of the flows that cross one hop each, in order.
-    pub cross: Vec<(NodeId, NodeId)>,
-}
-
 impl Topology {
     /// A row of `hops.len() + 1` nodes.
     pub fn daisy_chain(&mut self, hops: &[Duplex]) -> Chain {
@@ -89,6 +78,22 @@ impl Topology {
     }
 
     /// Two routers with `bottleneck` between them, and a pair of hosts for each entry of `flows`.
+    ///
+    /// ```
+    /// use acklab_core::{link::LinkConfig, time::Span};
+    /// use acklab_sim::{Access, Duplex, Topology};
+    ///
+    /// let link = |rate: &str, ms| {
+    ///     let rate = rate.parse().expect("a rate");
+    ///     Duplex::symmetric(LinkConfig::new(rate, Span::from_millis(ms)))
+    /// };
+    /// let access = Access { left: link("100mbit", 1), right: link("100mbit", 2) };
+    /// let mut topology = Topology::default();
+    /// let dumbbell = topology.dumbbell(&link("10mbit", 20), &[access.clone(), access]);
+    /// assert_eq!(dumbbell.pairs.len(), 2);
+    /// let (left, right) = dumbbell.pairs[1];
+    /// assert_eq!(topology.check_flow(left, right), Ok(()));
+    /// ```
     pub fn dumbbell(&mut self, bottleneck: &Duplex, flows: &[Access]) -> Dumbbell {
         let [left_router, right_router] = [self.node(), self.node()];
         let (forward, backward) = self.hop(left_router, right_router, bottleneck);
@@ -102,20 +107,6 @@ impl Topology {
             })
             .collect();
         Dumbbell { left_router, right_router, forward, backward, pairs }
-    }
-
-    /// A row of routers, `hops` between them, with hosts on links like `access`.
-    pub fn parking_lot(&mut self, hops: &[Duplex], access: &Duplex) -> ParkingLot {
-        let row = self.daisy_chain(hops);
-        let mut host = |router: NodeId| {
-            let host = self.node();
-            self.hop(host, router, access);
-            host
-        };
-        let (first, last) = (row.nodes[0], row.nodes[row.nodes.len() - 1]);
-        let through = (host(first), host(last));
-        let cross = row.nodes.windows(2).map(|hop| (host(hop[0]), host(hop[1]))).collect();
-        ParkingLot { row, through, cross }
     }
 
     /// Adds both directions of a link; returns their indices, forward first.
@@ -152,17 +143,6 @@ mod tests {
         let edge = &topology.edges[built.backward as usize];
         assert_eq!((edge.from, edge.to), (built.right_router, built.left_router));
         assert_eq!(topology.edges.len(), 2 + 3 * 4);
-    }
-
-    #[test]
-    fn the_long_flow_of_a_parking_lot_crosses_every_hop_and_the_others_one() {
-        let mut topology = Topology::default();
-        let lot = topology.parking_lot(&vec![Duplex::default(); 3], &Duplex::default());
-        assert_eq!(way(&topology, lot.through.0, lot.through.1).len(), 4 + 2);
-        assert_eq!(lot.cross.len(), 3);
-        for (&(from, to), hop) in lot.cross.iter().zip(lot.row.nodes.windows(2)) {
-            assert_eq!(way(&topology, from, to), [from, hop[0], hop[1], to]);
-        }
     }
 
     #[test]

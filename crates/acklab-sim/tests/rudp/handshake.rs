@@ -143,7 +143,7 @@ fn a_packet_of_another_version_is_answered_with_a_refusal_and_garbage_with_nothi
     let heard = answers.clone();
     let [client, _] = nodes(0);
     let listen = move |_, packet: &mut Packet, bytes: Option<&mut Vec<u8>>| {
-        if packet.dst.port == STRANGER {
+        if packet.dst.port == ATTACKER {
             heard.lock().expect("no panic").extend(bytes.cloned());
         }
         true
@@ -151,11 +151,11 @@ fn a_packet_of_another_version_is_answered_with_a_refusal_and_garbage_with_nothi
     meeting.net.world.put_middlebox(client, Box::new(listen));
     let mut other = initial(7);
     other[4] = 9;
-    meeting.net.inject(0, [(STRANGER, other)]);
+    meeting.net.inject(0, [(ATTACKER, other)]);
     let mut rng = Rng::named(1, "test/garbage");
     for end in [0, 1] {
         let garbage =
-            (0..2000).map(|len| (STRANGER, (0..len).map(|_| rng.next_u64() as u8).collect()));
+            (0..2000).map(|len| (ATTACKER, (0..len).map(|_| rng.next_u64() as u8).collect()));
         meeting.net.inject(end, garbage);
     }
     assert!(opened(&meeting.run(200).server).is_some());
@@ -167,7 +167,7 @@ fn a_packet_of_another_version_is_answered_with_a_refusal_and_garbage_with_nothi
 }
 
 /// The port of a sender without a connection.
-const STRANGER: u16 = 5;
+const ATTACKER: u16 = 5;
 
 /// An INITIAL without protection.
 fn initial(source: u64) -> Vec<u8> {

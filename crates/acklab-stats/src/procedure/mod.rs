@@ -229,11 +229,6 @@ impl Procedure {
         }
     }
 
-    /// Runs counted so far.
-    pub fn runs(&self) -> u64 {
-        self.runs
-    }
-
     /// How many runs it will have taken if things go on as so far, for a progress bar; `None` where
     /// that cannot be told.
     pub fn runs_expected(&self) -> Option<u64> {

@@ -15,13 +15,14 @@ struct Stages {
 
 impl Stages {
     fn truth(&self, stages: i32) -> f64 {
-        let [one, other] = self.passed.map(|passed| self.first(passed) * passed.powi(stages - 1));
-        (one + other) / 2.0
+        let [one, other] =
+            self.passed.map(|passed| (1..stages).fold(self.first(passed), |all, _| all * passed));
+        f64::midpoint(one, other)
     }
 
     /// The probability of the first stage.
     fn first(&self, passed: f64) -> f64 {
-        if self.passed[0] == self.passed[1] { passed } else { 0.75 }
+        if self.passed[0].to_bits() == self.passed[1].to_bits() { passed } else { 0.75 }
     }
 }
 

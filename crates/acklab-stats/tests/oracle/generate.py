@@ -1,4 +1,4 @@
-"""Writes table.rs beside this file: values of scipy that tests/oracle.rs holds the crate to.
+"""Writes values.txt beside this file: values of scipy that tests/oracle.rs holds the crate to.
 
     pip install scipy mpmath && python generate.py
 
@@ -20,15 +20,6 @@ def exact(value, reference):
     difference = abs(mpmath.mpf(value) - reference)
     assert difference <= 1e-9 * abs(reference) + mpmath.mpf(10) ** -300, (value, reference)
     return float(reference) if difference > 2e-13 * abs(reference) else value
-
-
-def table(name, fields, rows):
-    kinds = ", ".join(["f64"] * fields)
-    lines = [f"pub(crate) const {name}: &[({kinds})] = &["]
-    for row in rows:
-        lines.append("    (" + ", ".join(repr(float(cell)) for cell in row) + "),")
-    lines.append("];")
-    return "\n".join(lines)
 
 
 def ln_gamma():
@@ -75,8 +66,8 @@ def normal_quantile():
 
 
 def t_quantile():
-    for degrees in [1, 2, 4, 9, 35, 99, 999]:
-        for p in [0.6, 0.9, 0.975, 0.995]:
+    for degrees in [1, 2, 2.5, 3, 4, 9, 29, 35, 99, 999, 1004]:
+        for p in [0.6, 0.9, 0.95, 0.975, 0.995, 0.9995]:
             yield p, degrees, stats.t.ppf(p, degrees)
 
 
@@ -111,20 +102,12 @@ def bayes():
 
 
 def main():
-    parts = [
-        f"// Written by generate.py with scipy {scipy.__version__}; do not edit.\n",
-        "// (x, ln Gamma(x))", table("LN_GAMMA", 2, ln_gamma()),
-        "// (a, b, x, I_x(a, b))", table("BETA_CDF", 4, beta_cdf()),
-        "// (a, b, p, quantile)", table("BETA_QUANTILE", 4, beta_quantile()),
-        "// (p, quantile)", table("NORMAL_QUANTILE", 2, normal_quantile()),
-        "// (p, degrees, quantile)", table("T_QUANTILE", 3, t_quantile()),
-        "// (successes, runs, confidence, low, high)",
-        table("CLOPPER_PEARSON", 5, clopper_pearson()),
-        "// (successes, runs, confidence, low, high)", table("WILSON", 5, wilson()),
-        "// (a, b, successes, runs, low, high)", table("BAYES", 6, bayes()),
-    ]
-    target = pathlib.Path(__file__).with_name("table.rs")
-    target.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    lines = [f"Written by generate.py with scipy {scipy.__version__}; do not edit. "
+             "Each line: what is computed, its arguments, its value or values."]
+    for rows in [ln_gamma, beta_cdf, beta_quantile, normal_quantile, t_quantile, clopper_pearson, wilson, bayes]:
+        lines += [" ".join([rows.__name__, *(repr(float(cell)) for cell in row)]) for row in rows()]
+    target = pathlib.Path(__file__).with_name("values.txt")
+    target.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 main()

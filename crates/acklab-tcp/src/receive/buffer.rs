@@ -9,6 +9,7 @@
 use crate::config::WindowUpdate;
 use acklab_core::segment::{SackBlock, SackBlocks};
 use acklab_core::seq::Seq;
+use std::ops::Range;
 
 /// What a segment's arrival did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,6 +117,14 @@ impl ReceiveBuffer {
     /// Whether bytes wait beyond a gap.
     pub(super) fn has_gap(&self) -> bool {
         !self.ranges.is_empty()
+    }
+
+    /// Which bytes of the stream, from 0, a segment's `len` bytes from `start` on are, as far as they lie
+    /// within the window.
+    pub(super) fn fitting(&self, start: i64, len: u32) -> Range<u64> {
+        let limit = self.edge.min(self.fin.unwrap_or(u64::MAX)) as i64;
+        let (from, to) = (start.max(self.nxt as i64), (start + i64::from(len)).min(limit));
+        (from - 1) as u64..(to.max(from) - 1) as u64
     }
 
     /// A segment's `len` bytes from `start` on arrived.

@@ -21,6 +21,7 @@ use acklab_core::segment::{Flags, SackBlocks, TcpOptions, TcpRepr, Timestamp};
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 use buffer::ReceiveBuffer;
+use std::ops::Range;
 
 /// What the sending side measured, as the policy wants to know it.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +49,10 @@ pub(super) struct Contact {
 }
 
 /// What a segment brought.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Heard {
+    /// Bytes of the stream, from 0, that it is the first to bring and that are kept.
+    pub(super) kept: Range<u64>,
     /// Bytes became readable.
     pub(super) readable: bool,
     /// The peer's FIN is the last of what arrived in order.
@@ -200,7 +203,7 @@ impl Receiver {
         if self.terms.ecn && segment.payload_len > 0 {
             self.take_mark(mark, segment);
         }
-        let readable = self.take_payload(now, start, segment, timing);
+        let (kept, readable) = self.take_payload(now, start, segment, timing);
         if segment.flags.has(Flags::FIN) && !self.buffer.is_finished() {
             self.buffer.note_fin(start + i64::from(segment.payload_len));
         }
@@ -208,7 +211,7 @@ impl Receiver {
         if finished {
             self.demand(AckReason::Control);
         }
-        Heard { readable, finished }
+        Heard { kept, readable, finished }
     }
 
     /// A segment with data arrived, marked or not.
@@ -226,17 +229,27 @@ impl Receiver {
         }
     }
 
-    fn take_payload(&mut self, now: Time, start: i64, segment: &TcpRepr, timing: Timing) -> bool {
-        if segment.payload_len == 0 || self.buffer.is_finished() {
-            return false;
+    /// Which bytes of the stream are kept, and whether any became readable.
+    fn take_payload(
+        &mut self,
+        now: Time,
+        start: i64,
+        segment: &TcpRepr,
+        timing: Timing,
+    ) -> (Range<u64>, bool) {
+        let len = segment.payload_len;
+        if len == 0 || self.buffer.is_finished() {
+            return (0..0, false);
         }
-        let arrival = self.buffer.take_in(start, segment.payload_len);
+        let fits = self.buffer.fitting(start, len);
+        let arrival = self.buffer.take_in(start, len);
         if arrival.is_in_order() {
             self.on_data(now, segment, timing);
         } else {
             self.on_disorder(now);
         }
-        arrival.advanced > 0
+        let kept = if arrival.refused < u64::from(len) { fits } else { 0..0 };
+        (kept, arrival.advanced > 0)
     }
 
     /// Data arrived in order.

@@ -17,7 +17,6 @@ pub(super) struct Message {
     pub(super) end: u64,
     /// Bytes, those included that found no room yet.
     pub(super) bytes: u32,
-    /// When it was written.
     pub(super) written_at: Time,
 }
 

@@ -97,7 +97,6 @@ impl Holding {
         begins
     }
 
-    /// Whether CORK holds it.
     pub(super) const fn is_corked(&self) -> bool {
         self.cork
     }

@@ -411,6 +411,25 @@ impl Sender {
     }
 }
 
+/// What the path says.
+impl Sender {
+    /// A segment that began at `seq` was too large for the path, which carries `mss` bytes without options.
+    /// What is out is cut anew and sent again as after a time-out, without a word to the congestion
+    /// control. Returns whether something may leave for it.
+    pub(super) fn on_too_big(&mut self, now: Time, seq: Seq, mss: u32) -> bool {
+        let (at, una) = (self.offset(seq), self.queue.una());
+        let mss = self.terms.with_options(mss);
+        if at < una as i64 || at >= self.queue.nxt() as i64 || una == 0 || mss >= self.terms.mss {
+            return false;
+        }
+        self.terms.mss = mss;
+        self.queue.set_mss(mss);
+        self.recovery.on_timeout(false, &mut self.queue);
+        self.arm_retransmission(now);
+        true
+    }
+}
+
 /// An ACK with news.
 #[derive(Clone, Copy, Debug)]
 struct News {

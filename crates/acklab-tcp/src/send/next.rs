@@ -84,6 +84,11 @@ impl Sender {
         self.buffer.end() - 1
     }
 
+    /// Bytes of those that are acknowledged.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.queue.una().clamp(1, self.buffer.end()) - 1
+    }
+
     /// Bytes that a write would take now.
     pub(crate) fn room(&self) -> u64 {
         self.buffer.room(self.queue.una())

@@ -25,7 +25,7 @@ macro_rules! systems {
                 }
             }
 
-            /// The defaults of its connections. Sizes that a system tunes while running stand at the
+            /// The defaults of its connections (an example is at [`Config`]). Sizes that a system tunes while running stand at the
             /// ceiling of its tuning.
             pub fn config(self) -> Config {
                 match self {

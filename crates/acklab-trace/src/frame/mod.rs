@@ -22,7 +22,6 @@ use crate::segment::Segment;
 /// A segment, and whether its IP header told the truth.
 #[derive(Clone, Debug)]
 pub(crate) struct Dissected<'a> {
-    /// The segment.
     pub(crate) segment: Segment<'a>,
     /// The IP length exceeds the frame or falls short of the headers; the frame's length was used.
     pub(crate) length_lies: bool,

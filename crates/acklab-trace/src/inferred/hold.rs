@@ -31,7 +31,6 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    /// The hold that a candidate is.
     pub(super) fn released(c: &Candidate, trips: &RoundTrips) -> Self {
         Self {
             frame: c.frame,

@@ -33,7 +33,6 @@ const TIMERS_MS: [(f64, f64); 3] = [(34.0, 54.0), (95.0, 112.0), (190.0, 216.0)]
 const PROMPT_MS: f64 = 8.0;
 
 impl RoundTrips {
-    /// From the facts of the direction and of the opposite one.
     pub(crate) fn of(facts: &DirectionFacts, opposite: &DirectionFacts) -> Self {
         let handshake = facts.stream.offer.is_some() && opposite.stream.offer.is_some();
         let near = facts.rtt.and_then(|r| r.to_receiver_min).map(Span::as_millis_f64);

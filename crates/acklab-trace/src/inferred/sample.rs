@@ -39,7 +39,6 @@ impl Sample {
         self.0[rank.clamp(1, self.0.len()) - 1]
     }
 
-    /// The median.
     pub(crate) fn median(&self) -> f64 {
         self.quantile(0.5)
     }

@@ -104,7 +104,7 @@ fn explanation(d: &Direction, mechanism: Mechanism) -> String {
         Mechanism::AckClocked => {
             let rtt = d.rtt_ms.map_or(String::new(), |r| format!(" (round trip {:.1} ms)", r.p50));
             format!(
-                "{} acknowledges without a delay of its own worth naming, but each piece still waits \
+                "{} acknowledges without a delay worth naming, but each piece still waits \
                  for the acknowledgment of the one before to come back over the network{rtt} or with \
                  {}'s next own packet.",
                 d.to, d.to
@@ -134,7 +134,7 @@ fn delayed_ack_words(d: &Direction) -> String {
         None => String::new(),
     };
     format!(
-        "{} delays its acknowledgments{timer}, hoping to send them along with data of its own (delayed \
+        "{} delays its acknowledgments{timer}, hoping to send them along with its own data (delayed \
          ACK). Neither side is broken; together they add the delay to the data.",
         d.to
     )

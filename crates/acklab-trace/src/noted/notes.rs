@@ -10,9 +10,7 @@ use crate::flow::DirectionFacts;
 
 /// Everything that was noted of one direction, which is over.
 pub(crate) struct Notes<'a> {
-    /// Facts of the direction.
     pub(crate) facts: &'a DirectionFacts,
-    /// Facts of the opposite one.
     pub(crate) opposite: &'a DirectionFacts,
     /// First and last new data segment.
     pub(crate) span: Option<[Time; 2]>,

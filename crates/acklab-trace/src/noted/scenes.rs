@@ -19,9 +19,7 @@ const SCENES_MAX: usize = 5;
 /// One packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passing {
-    /// Frame number.
     pub(crate) frame: u64,
-    /// When.
     pub(crate) time: Time,
     /// Data of this direction, rather than a packet of the peer.
     pub(crate) data: bool,
@@ -38,7 +36,6 @@ pub(crate) struct Passing {
 pub(crate) struct Scene {
     /// Frame of the segment that was perhaps held.
     pub(crate) frame: u64,
-    /// The packets.
     pub(crate) packets: Vec<Passing>,
     missing: usize,
 }
@@ -143,7 +140,6 @@ impl Scenes {
         self.open = Some(self.kept.len() - 1);
     }
 
-    /// The scenes kept.
     pub(crate) fn into_kept(self) -> Vec<Scene> {
         self.kept
     }

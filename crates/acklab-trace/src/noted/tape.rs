@@ -44,7 +44,6 @@ pub(crate) struct Unrolled {
 }
 
 impl Tape {
-    /// Bytes held.
     pub(crate) fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }
@@ -54,7 +53,6 @@ impl Tape {
         (self.last.arrivals as usize) < RECORDS_MAX
     }
 
-    /// Notes an arrival.
     #[inline]
     pub(crate) fn push_arrival(&mut self, arrival: &Arrival) {
         let (mut entry, last) = self.begin(ARRIVAL);

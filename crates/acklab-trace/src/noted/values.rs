@@ -69,7 +69,6 @@ pub(crate) struct Marks {
 /// A small new segment that left although a small one was unacknowledged: Nagle was off.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Violation {
-    /// When.
     pub(crate) time: Time,
     /// Last stream offset of the segment.
     pub(crate) end: u64,

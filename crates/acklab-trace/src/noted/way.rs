@@ -66,7 +66,6 @@ impl Way {
         time + self.length
     }
 
-    /// Bytes held.
     pub(super) fn held_bytes(&self) -> usize {
         self.waiting.capacity() * size_of::<AckSeen>()
     }

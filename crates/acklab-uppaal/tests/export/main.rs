@@ -7,83 +7,48 @@ mod evaluation;
 mod network;
 mod syntax;
 
-use acklab_core::time::Span;
+use acklab_lab::parameter::Settings;
 use acklab_lab::scenario::{Scenario, defaults};
 use acklab_papers::scenario::Ance;
-use acklab_uppaal::{
-    Actuation, CoDelVariant, Congestion, Discipline, Integration, Model, Phase, Recovery, SlowStart,
-};
+use acklab_uppaal::Model;
 use dtd::Dtd;
 use evaluation::Value;
 use network::{Network, Run, document};
 
 const FLAT: &str = include_str!("flat.dtd");
 
-const RED: Discipline = Discipline::Red {
-    weight: 0.002,
-    p_max: 0.1,
-    min: 4.25,
-    max: 12.75,
-    counts: false,
-    marks_above: false,
-};
-
-fn with(queue: Discipline, congestion: Congestion) -> Model {
-    let ssthresh = if congestion == Congestion::Reno { 30 } else { 16 };
-    Model { queue, congestion, ssthresh, ..Model::default() }
+/// The dumbbell with these settings, `name=value` each.
+fn settings(pairs: &str) -> Settings {
+    let mut settings = defaults(&Ance::Dumbbell);
+    for pair in pairs.split_whitespace() {
+        settings.set_pair(pair).expect("a setting of the dumbbell");
+    }
+    settings
 }
 
-fn codel(variant: CoDelVariant) -> Discipline {
-    let (target, interval) = (Span::from_millis(5), Span::from_millis(100));
-    Discipline::CoDel { variant, target, interval }
+fn model(pairs: &str) -> Model {
+    Model::from_settings(&settings(pairs)).expect("a model that can be exported")
 }
 
 /// One of each kind.
-fn models() -> Vec<(&'static str, Model)> {
-    let pie = Discipline::Pie { target: Span::from_millis(20) };
-    let ance = |true_bandwidth| Congestion::Ance { true_bandwidth };
-    vec![
-        ("drop-tail", with(Discipline::DropTail, Congestion::Reno)),
-        ("red", with(RED, Congestion::Reno)),
-        ("codel 2012", with(codel(CoDelVariant::Article2012), Congestion::Reno)),
-        ("codel rfc", with(codel(CoDelVariant::Rfc8289), Congestion::Reno)),
-        ("pie", with(pie, Congestion::Reno)),
-        (
-            "encn",
-            Model { slow_start: SlowStart::Prose, ..with(Discipline::Encn, Congestion::Encn) },
-        ),
-        ("ance", with(Discipline::DropTail, ance(false))),
-        (
-            "paper-fit ance",
-            Model {
-                rx_access: Span::from_millis(25),
-                rx_spread: Span::from_millis(8),
-                ncs_access: Span::from_micros(750),
-                recovery: Recovery::Reno,
-                ..with(Discipline::DropTail, ance(true))
-            },
-        ),
-        (
-            "other ways",
-            Model {
-                actuation: Actuation::Tick,
-                integration: Integration::Tustin,
-                phase: Phase::Fixed,
-                start_spread: Span::from_millis(300),
-                ecn: false,
-                ncs_exempt: false,
-                saturation: 24.0,
-                ..with(RED, Congestion::Reno)
-            },
-        ),
-    ]
-}
+const MODELS: [&str; 9] = [
+    "queue=drop-tail",
+    "queue=red",
+    "queue=codel codel=article-2012",
+    "queue=codel codel=rfc8289",
+    "queue=pie",
+    "queue=encn slow_start=prose",
+    "cc=ance",
+    "cc=ance ance_bandwidth=true rx_access=25ms rx_spread=8ms ncs_access=750us recovery=reno",
+    "queue=red actuation=tick integration=tustin phase=fixed start_spread=300ms ecn=off ncs_early=drop \
+     saturation=24",
+];
 
 #[test]
 fn every_kind_of_model_is_valid_by_the_formats_grammar() {
     let dtd = Dtd::read(FLAT);
-    for (name, model) in models() {
-        let xml = model.to_xml();
+    for name in MODELS {
+        let xml = model(name).to_xml();
         assert_eq!(dtd.faults(&document(&xml)), [""; 0], "{name}");
         assert!(!xml.contains("CDATA"), "UPPAAL's reader skips CDATA sections");
     }
@@ -92,7 +57,7 @@ fn every_kind_of_model_is_valid_by_the_formats_grammar() {
 #[test]
 fn the_grammar_finds_what_is_wrong() {
     let dtd = Dtd::read(FLAT);
-    let xml = Model::default().to_xml();
+    let xml = model("").to_xml();
     let check = |from: &str, to: &str, fault: &str| {
         let broken = xml.replacen(from, to, 1);
         assert_ne!(broken, xml, "{from}");
@@ -110,9 +75,8 @@ fn the_grammar_finds_what_is_wrong() {
 
 #[test]
 fn the_same_model_gives_the_same_file() {
-    assert_eq!(Model::default().to_xml(), Model::default().to_xml());
-    let other = Model { buffer: 18, ..Model::default() };
-    assert_ne!(other.to_xml(), Model::default().to_xml());
+    assert_eq!(model("").to_xml(), model("").to_xml());
+    assert_ne!(model("buffer=18").to_xml(), model("").to_xml());
 }
 
 /// A constant's text in the file.
@@ -123,7 +87,7 @@ fn constant<'a>(xml: &'a str, name: &str) -> &'a str {
 
 #[test]
 fn constants_are_the_papers_and_those_of_an_independent_discretisation() {
-    let xml = Model::default().to_xml();
+    let xml = model("").to_xml();
     let close = |name: &str, expect: f64| {
         let value: f64 = constant(&xml, name).parse().expect("a number");
         assert!((value / expect - 1.0).abs() < 1e-9, "{name} = {value}, not {expect}");
@@ -179,10 +143,10 @@ fn the_exported_functions_give_the_known_itae_of_the_bare_loop() {
         (5, [15_222.077_623_125_942, 44_725.269_014_470_03, 18_043.128_505_593_275]),
     ];
     for (delay, expect) in table {
-        let ways = [Integration::ForwardEuler, Integration::BackwardEuler, Integration::Tustin];
+        let ways = ["forward-euler", "backward-euler", "tustin"];
         for (integration, expect) in ways.into_iter().zip(expect) {
-            let s = ideal_loop(&Model { integration, ..Model::default() }, delay);
-            assert!((s / expect - 1.0).abs() < 1e-9, "{delay} {integration:?}: {s}, not {expect}");
+            let s = ideal_loop(&model(&format!("integration={integration}")), delay);
+            assert!((s / expect - 1.0).abs() < 1e-9, "{delay} {integration}: {s}, not {expect}");
         }
     }
 }
@@ -194,8 +158,8 @@ fn ints(value: &Value) -> Vec<i64> {
 
 #[test]
 fn every_kind_of_model_runs_soundly_and_fills_its_bottleneck() {
-    for (name, model) in models() {
-        let network = Network::read(&model.to_xml());
+    for name in MODELS {
+        let network = Network::read(&model(name).to_xml());
         let mut run = Run::new(&network, 1);
         run.until(10e6);
         let acked: i64 = ints(run.global("acked")).iter().sum();
@@ -212,13 +176,9 @@ fn every_kind_of_model_runs_soundly_and_fills_its_bottleneck() {
 }
 
 /// Final S of so many runs, least first: of the exported file, and of acklab's own simulation.
-fn itae(pairs: &[&str], runs: u64) -> [Vec<f64>; 2] {
-    let mut settings = defaults(&Ance::Dumbbell);
-    for pair in pairs {
-        settings.set_pair(pair).expect("a setting of the dumbbell");
-    }
-    let model = Model::from_settings(&settings).expect("a model that can be exported");
-    let network = Network::read(&model.to_xml());
+fn itae(pairs: &str, runs: u64) -> [Vec<f64>; 2] {
+    let settings = settings(pairs);
+    let network = Network::read(&model(pairs).to_xml());
     let exported = |seed| {
         let mut run = Run::new(&network, seed);
         run.until(30e6);
@@ -234,12 +194,12 @@ fn itae(pairs: &[&str], runs: u64) -> [Vec<f64>; 2] {
 
 #[test]
 fn the_exported_model_judges_drop_tail_and_ance_as_acklab_and_the_paper_do() {
-    let [exported, own] = itae(&["queue=drop-tail"], 4);
+    let [exported, own] = itae("queue=drop-tail", 4);
     assert!(exported[0] > 8727.0 && own[0] > 8727.0, "drop-tail: {exported:?}, {own:?}");
     let mean = |runs: &[f64]| runs.iter().sum::<f64>() / runs.len() as f64;
     let ratio = mean(&exported) / mean(&own);
     assert!((0.75..1.33).contains(&ratio), "drop-tail: {exported:?}, {own:?}");
-    let [exported, own] = itae(&["cc=ance"], 4);
+    let [exported, own] = itae("cc=ance", 4);
     assert!(exported[3] < 8727.0 && own[3] < 8727.0, "ance: {exported:?}, {own:?}");
     let ratio = mean(&exported) / mean(&own);
     assert!((0.9..1.11).contains(&ratio), "ance: {exported:?}, {own:?}");
@@ -248,9 +208,7 @@ fn the_exported_model_judges_drop_tail_and_ance_as_acklab_and_the_paper_do() {
 #[test]
 fn settings_without_an_automaton_are_refused_with_what_there_is() {
     let check = |pair: &str, message: &str| {
-        let mut settings = defaults(&Ance::Dumbbell);
-        settings.set_pair(pair).expect("a setting of the dumbbell");
-        let error = Model::from_settings(&settings).expect_err(pair).to_string();
+        let error = Model::from_settings(&settings(pair)).expect_err(pair).to_string();
         assert!(error.contains(message), "{pair}: {error}");
     };
     check(
@@ -269,7 +227,7 @@ fn settings_without_an_automaton_are_refused_with_what_there_is() {
 
 #[test]
 fn every_query_is_one_that_acklabs_own_language_reads() {
-    let xml = Model::default().to_xml();
+    let xml = model("").to_xml();
     let document = document(&xml);
     let mut seen = 0;
     for node in document.descendants().filter(|node| node.has_tag_name("formula")) {
@@ -287,7 +245,7 @@ fn table_of_the_docs() {
         for pair in
             ["queue=drop-tail", "queue=red", "queue=codel", "queue=pie", "queue=encn", "cc=ance"]
         {
-            let cells = itae(&[preset, pair], 36).map(|runs| {
+            let cells = itae(&format!("{preset} {pair}"), 36).map(|runs| {
                 let above = runs.iter().filter(|s| **s > 8727.0).count();
                 let quartiles = [9, 18, 27].map(|at| format!("{:.0}", runs[at]));
                 format!("{} | {above}/36", quartiles.join(", "))

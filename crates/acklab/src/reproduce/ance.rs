@@ -17,8 +17,9 @@ pub(crate) struct Ance {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Replications of each configuration
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(2..=10_000))]
-    reps: u64,
+    #[arg(long, alias = "reps", default_value_t = 100,
+          value_parser = clap::value_parser!(u64).range(2..=10_000))]
+    replications: u64,
     /// Runs of each row of table 4, under each of five readings
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
     table4_runs: u64,
@@ -44,16 +45,17 @@ impl Ance {
             writable.map_err(|error| Failure::at(path.display(), error))?;
             let mut tables = Vec::new();
             for preset in ["plain", "paper-fit"] {
-                let rows = sensitivity::run(preset, self.seed, self.reps, progress);
+                let rows = sensitivity::run(preset, self.seed, self.replications, progress);
                 tables.push((preset, rows.map_err(|error| Failure::at("--set", error))?));
             }
             bar.finish_and_clear();
-            let text = sensitivity::markdown(&tables, self.seed, self.reps);
+            let text = sensitivity::markdown(&tables, self.seed, self.replications);
             return fs::write(path, text).map_err(|error| Failure::at(path.display(), error));
         }
         folder(&self.out)?;
-        let reproduction = Reproduction::run(self.seed, self.reps, self.table4_runs, progress)
-            .map_err(|error| Failure::Unusable(error.to_string()))?;
+        let reproduction =
+            Reproduction::run(self.seed, self.replications, self.table4_runs, progress)
+                .map_err(|error| Failure::Unusable(error.to_string()))?;
         bar.finish_and_clear();
         deliver(&reproduction, &self.out, self.format)
     }
@@ -62,5 +64,5 @@ impl Ance {
 const EXAMPLES: &str = "\
 Examples:
   acklab reproduce ance                               figures, table 4 and claims, some minutes
-  acklab reproduce ance --reps 400 --seed 7 --out out/ance
+  acklab reproduce ance --replications 400 --seed 7 --out out/ance
   acklab reproduce ance --sensitivity docs/ance-sensitivity.md";

@@ -18,18 +18,18 @@ use crate::outcome::{Failure, Format};
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Rdt {
-    /// Seed of the first repetition; the others' are derived from it
+    /// Seed of the first replication; the others' are derived from it
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Repetitions of each experiment
-    #[arg(long, value_name = "N", default_value_t = 40,
+    /// Replications of each experiment
+    #[arg(long, alias = "repetitions", value_name = "N", default_value_t = 40,
           value_parser = clap::value_parser!(u64).range(2..=10_000))]
-    repetitions: u64,
+    replications: u64,
     /// Bytes of the file; the paper's tables are about the default
     #[arg(long, value_name = "BYTES", default_value_t = paper::SIZE)]
     size: usize,
     /// Also send real packets through `acklab emulate`, so often each (Linux, root): both protocols, and
-    /// each repetition takes about five minutes
+    /// each replication takes about five minutes
     #[cfg(target_os = "linux")]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     emulate: Option<u64>,
@@ -45,7 +45,7 @@ impl Rdt {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let bar = spinner();
         folder(&self.out)?;
-        let plan = Plan { seed: self.seed, repetitions: self.repetitions, size: self.size };
+        let plan = Plan { seed: self.seed, repetitions: self.replications, size: self.size };
         #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "nothing is emulated"))]
         let mut reproduction = Reproduction::run(plan, |what| bar.set_message(what.to_owned()))
             .map_err(|error| Failure::at("--size", error))?;
@@ -74,5 +74,5 @@ impl Rdt {
 const EXAMPLES: &str = "\
 Examples:
   acklab reproduce rdt                                tables, graphs, stop rules and claims, in seconds
-  acklab reproduce rdt --repetitions 400 --seed 7 --out out/rdt
+  acklab reproduce rdt --replications 400 --seed 7 --out out/rdt
   sudo acklab reproduce rdt --emulate 3               and on real packets, a quarter of an hour";

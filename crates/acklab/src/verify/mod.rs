@@ -70,8 +70,9 @@ pub(crate) struct Verify {
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     effort: u32,
     /// Of splitting: independent replications, whose mean is the estimate
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=10_000))]
-    split_reps: u32,
+    #[arg(long, alias = "split-reps", default_value_t = 20,
+          value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    split_replications: u32,
     /// How to write the result to standard output
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -135,7 +136,8 @@ impl Verify {
         let job = Job::new(scenario, settings, query, precision, self.seed.unwrap_or(seed));
         let job = job.map_err(|error| unusable(&error))?;
         if self.splitting {
-            let effort = Effort { trajectories: self.effort, replications: self.split_reps };
+            let effort =
+                Effort { trajectories: self.effort, replications: self.split_replications };
             let split = job.split(effort).map_err(|error| unusable(&error))?;
             return match self.format {
                 Format::Json => print_json(&split.to_json()),

@@ -51,7 +51,7 @@ impl Losses {
         (self.sent, self.lost, self.trust) = (sent, lost, 1.0);
     }
 
-    /// A round with somebody else's queue: overflow may be among its losses, so nothing is learned; but
+    /// A round with cross traffic in the queue: overflow may be among its losses, so nothing is learned; but
     /// where more than a tenth of the blocks lose less than the share, the share was overflow, too.
     pub(super) fn doubt(&mut self, sent: f64, lost: f64) {
         (self.block_sent, self.block_lost) = (self.block_sent + sent, self.block_lost + lost);

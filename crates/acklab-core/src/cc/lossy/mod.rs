@@ -2,12 +2,12 @@
 //!
 //! The bottleneck serves what arrives and what is lost behind it; so what a flow gets of it is S =
 //! (delivered + lost) / time, which random loss neither lowers nor makes noisy. Around S a delay-based law
-//! keeps a few packets in the queue (`share`). How S is found at first is in `start_up`, which losses are
-//! nobody's doing in `losses` and `overflow`, what waits in `delay`.
+//! keeps a few packets in the queue (`share`). How S is found at first is in `start_up`, which losses
+//! are random in `losses` and `overflow`, what waits in `delay`.
 //!
-//! A law that follows delay starves beside one that fills the queue. So where the queue stays though we
+//! A law that follows delay starves beside cross traffic that fills the queue. So where the queue stays though we
 //! give way, or loses more than the path's own share, a window of CUBIC takes over (`rivalry`), until a
-//! check finds the queue to be nobody's.
+//! check finds no cross traffic in the queue.
 //!
 //! The least round trip is as old as 10 s at most: then half of the rate for a round shows it again.
 //!
@@ -46,7 +46,7 @@ enum Phase {
     /// A round at half of the rate and the one that shows what it did, to see the round trip without a
     /// queue again.
     Refresh { rounds: u32 },
-    /// Somebody else fills the queue.
+    /// Cross traffic fills the queue.
     Compete,
 }
 
@@ -98,14 +98,9 @@ impl Lossy {
         }
     }
 
-    /// Whether it takes somebody else to be filling the queue.
+    /// Whether it takes cross traffic to be filling the queue.
     pub const fn is_competing(&self) -> bool {
         matches!(self.phase, Phase::Compete)
-    }
-
-    /// The share of packets that the path loses whatever we send.
-    pub fn random_loss(&self) -> f64 {
-        self.losses.share()
     }
 
     /// Whether the queue is as long as it gets, so that a loss is an overflow.

@@ -1,10 +1,10 @@
-//! Beside somebody who fills the queue: a window of CUBIC (RFC 9438), and looking whether they are gone.
+//! Beside cross traffic that fills the queue: a window of CUBIC (RFC 9438), and checks whether it is gone.
 //!
 //! Its only congestion event is loss beyond the path's own share, or a mark. The window is of what
 //! arrives: what the path loses by itself is sent on top.
 //!
 //! **A check**: half of what the bottleneck serves us in a round trip without a queue stays on the way for
-//! two rounds. If the queue empties then, nobody else fills it. Each check that was in vain, or that was
+//! two rounds. If the queue empties then, no cross traffic fills it. Each check that was in vain, or that was
 //! followed by a relapse, doubles the time until the next.
 
 use super::super::cubic::{self, Cubic};
@@ -101,12 +101,13 @@ pub(super) enum Finding {
     None,
     /// What was lost in this round was not our doing.
     QueueGone,
-    /// Nobody else fills the queue; what was served before the check, bytes per second.
+    /// No cross traffic fills the queue; what was served before the check, bytes per second.
     Alone(f64),
 }
 
 impl Rivalry {
-    /// Begins with so much on the way; `doubtful`: it may be nobody, so that a check comes at once.
+    /// Begins with so much on the way; `doubtful`: there may be no cross traffic, so a check comes
+    /// at once.
     fn new(now: Time, mss: f64, flight: f64, doubtful: bool) -> Self {
         let window = flight.max(4.0 * mss) as u64;
         let start =

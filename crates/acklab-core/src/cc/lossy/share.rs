@@ -110,7 +110,7 @@ impl Share {
         wanted_queue(self.rate)
     }
 
-    /// A longer wait than this is somebody else's making, or an overflow's; seconds.
+    /// A longer wait than this is due to cross traffic or to an overflow; seconds.
     pub(super) fn long_queue(&self) -> f64 {
         2.0 * wanted_queue(self.served) + LONG_QUEUE_MARGIN + self.mss / self.best.max(1.0)
     }
@@ -225,5 +225,4 @@ const BLIND: f64 = 1.5;
 const FLIGHT_MIN: f64 = 2.0;
 /// Of what arrived at half the rate.
 const PROVING_GAIN: f64 = 1.3;
-/// Of S.
 const STEP_MAX: f64 = 0.25;

@@ -27,7 +27,6 @@ pub(super) fn ladder(flow: &Flow, direction: &Direction) -> Option<Block> {
     }))
 }
 
-/// Its drawing.
 pub(super) fn draw_ladder(flow: &Flow, direction: &Direction) -> Option<Ladder> {
     let rungs = around_the_hold(direction)?;
     let shift = Shift::of(flow, direction, rungs);

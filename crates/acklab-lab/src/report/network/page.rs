@@ -7,11 +7,9 @@ use crate::report::page::{Page, Section};
 /// A network's report, ready to be told.
 #[derive(Clone, Debug)]
 pub struct NetworkReport<'a> {
-    /// The heading.
     pub title: String,
     /// What the network is, in one line.
     pub summary: String,
-    /// What was measured.
     pub network: Network<'a>,
     /// Keys of glossary entries.
     pub terms: Vec<&'static str>,
@@ -20,7 +18,6 @@ pub struct NetworkReport<'a> {
 }
 
 impl NetworkReport<'_> {
-    /// The report as a page.
     pub fn page(&self) -> Page {
         let network = &self.network;
         let mut numbers = vec![network.flow_table().into(), network.link_table().into()];

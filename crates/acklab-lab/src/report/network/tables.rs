@@ -13,7 +13,6 @@ use crate::report::table::{Cell, Column, Table, Unit, measure};
 /// What a closer look at a network saw, with what else was measured.
 #[derive(Clone, Debug)]
 pub struct Network<'a> {
-    /// What was seen.
     pub record: &'a NetworkRecord,
     /// Metrics over all flows, pooled.
     pub metrics: &'a Metrics,
@@ -22,7 +21,6 @@ pub struct Network<'a> {
 }
 
 impl Network<'_> {
-    /// Each flow with its metrics.
     pub(super) fn each_flow(&self) -> impl Iterator<Item = (&FlowRecord, &Metrics)> {
         self.record.flows.iter().zip(self.flows.iter().copied())
     }

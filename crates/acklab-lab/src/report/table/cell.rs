@@ -12,27 +12,22 @@ pub enum Cell {
     /// Nothing was measured.
     #[default]
     Missing,
-    /// Words.
     Words(String),
-    /// How many.
     Count(u64),
     /// A measured value; one that is not finite counts as missing.
     Measure(f64),
     /// A mean and half the width of its interval.
     Interval {
-        /// The mean.
         mean: f64,
         /// From it to either end.
         half_width: f64,
     },
     /// Words that are sorted by a value.
     Ranked {
-        /// What is shown.
         words: String,
         /// By what it is sorted.
         value: f64,
     },
-    /// Yes or no.
     Truth(bool),
     /// What JSON alone has.
     Data(Value),

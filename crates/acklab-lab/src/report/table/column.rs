@@ -20,7 +20,6 @@ enum Align {
 enum Key {
     /// It is not there.
     None,
-    /// One value.
     Value(&'static str),
     /// Three: `mean_`, `low_` and `high_` before this.
     Interval(&'static str),
@@ -35,7 +34,6 @@ struct Plain {
     suffix: &'static str,
 }
 
-/// A column.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Column {

@@ -26,7 +26,6 @@ pub struct Tally {
     pub bytes: u64,
     /// Packets that left at the far end, damaged ones and copies included.
     pub delivered: u64,
-    /// Bytes of those.
     pub delivered_bytes: u64,
     /// Dropped by the queue: no room, or its management chose them.
     pub dropped: u64,

@@ -121,7 +121,6 @@ impl Sockets {
     }
 }
 
-/// The loop.
 pub struct Driver {
     sockets: Sockets,
     calls: Arc<EventFd>,
@@ -129,7 +128,7 @@ pub struct Driver {
     arrived: socket::Batch,
     /// What a full socket has not taken yet.
     held: Held,
-    /// Nobody listens to the machine's events here.
+    /// The machine's events have no listener here.
     sink: Sink,
 }
 
@@ -278,7 +277,7 @@ impl Driver {
 /// Blocks of data come and go by the thousand. glibc gives freed memory back to the kernel above a threshold
 /// of 128 KiB, and every block that is allocated next costs its page faults again. The threshold is twice
 /// the largest block that was ever mapped and freed (mallopt(3), M_MMAP_THRESHOLD and
-/// M_TRIM_THRESHOLD), so one that nobody touches raises it.
+/// M_TRIM_THRESHOLD), so one that is never touched raises it.
 fn keep_freed_blocks() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(KEPT_FREED / 2)));
 }

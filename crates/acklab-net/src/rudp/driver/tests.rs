@@ -38,10 +38,6 @@ impl Endpoint for Post {
         Some(Batch { addrs, ecn: Ecn::NotEct, bytes: &self.leaving, segment: 1000 })
     }
 
-    fn poll_event(&mut self) -> Option<()> {
-        None
-    }
-
     fn poll_timeout(&self) -> Option<Time> {
         self.timer
     }

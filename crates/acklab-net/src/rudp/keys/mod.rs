@@ -30,28 +30,22 @@ pub struct PublicKey(pub [u8; KEY]);
 /// Why a text is no key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Another beginning.
     #[error("a public key begins with `acklab1`: copy the whole line that the other end shows")]
     Prefix,
-    /// Cut off, or with something behind.
     #[error(
         "a public key has {TEXT} characters after `acklab1` and this has {0}: copy the whole of it"
     )]
     Length(usize),
-    /// A character that base32 does not have; `column` counts from 1, in the text.
     #[error(
         "`{character}` in column {column} is in no key: they have the letters a to z and 2 to 7"
     )]
     Character {
-        /// The character.
         character: char,
         /// Where, in characters from 1.
         column: usize,
     },
-    /// The check does not fit.
     #[error("the key's last characters do not fit the others: it was mistyped; copy it again")]
     Check,
-    /// A point with which every exchange gives zero.
     #[error("this is no key that anybody can have: ask the peer for its own")]
     Weak,
 }
@@ -99,44 +93,20 @@ pub struct Identity {
 /// Why there is no identity to be had from a file.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// It could not be read.
     #[error("{}: the identity cannot be read: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// It could not be made.
+    Read { path: PathBuf, source: io::Error },
     #[error("{}: the identity cannot be made: {source}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// Others can read it, or change it.
+    Write { path: PathBuf, source: io::Error },
     #[error(
         "{0}: others than its owner may use this identity (mode {mode:03o}): `chmod 600 {0}`, and make \
-         a new one if somebody may have read it", path.display()
+         a new one if another user may have read it", path.display()
     )]
-    Exposed {
-        /// The file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
-    /// Something else is in it.
+    Exposed { path: PathBuf, mode: u32 },
     #[error(
         "{}:1: this is no identity of acklab's: {reason}; name another file, or move this one away and \
          a new identity is made", path.display()
     )]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: &'static str,
-    },
+    Content { path: PathBuf, reason: &'static str },
 }
 
 impl Identity {

@@ -38,7 +38,6 @@ use crate::rudp::socket::SocketError;
 pub enum Gate {
     /// Peers that know this.
     Passphrase(Passphrase),
-    /// Peers that have one of these keys.
     Keys(Identity, KnownPeers),
     /// Every host: for experiments.
     Insecure,
@@ -51,11 +50,9 @@ pub struct Reception {
     pub directory: Option<Directory>,
     /// Where senders find it.
     pub listen: Vec<SocketAddr>,
-    /// Who they may be.
     pub gate: Gate,
     /// One transfer, and no more.
     pub once: bool,
-    /// Options of the connections.
     pub config: Config,
 }
 
@@ -66,29 +63,22 @@ pub enum News<'a> {
     Listening(&'a [SocketAddr]),
     /// A sender came.
     Opened {
-        /// From where.
         from: SocketAddr,
         /// Its key, if it has shown one.
         key: Option<[u8; 32]>,
     },
-    /// Something was refused.
     Problem(String),
     /// Five times a second, of each transfer.
     Status {
-        /// From where.
         from: SocketAddr,
-        /// How far it is.
         received: Received,
         /// Seconds since the sender came.
         seconds: f64,
     },
     /// A transfer is over.
     Ended {
-        /// From where.
         from: SocketAddr,
-        /// How.
         end: &'a End,
-        /// How far it came.
         received: Received,
         /// Seconds since the sender came.
         seconds: f64,
@@ -101,14 +91,12 @@ pub enum News<'a> {
     TurnedAway {
         /// From where the last of them came.
         from: SocketAddr,
-        /// Why it was.
         code: Code,
         /// How many there were since this was told last.
         count: u64,
     },
 }
 
-/// How a transfer ended.
 #[derive(Debug)]
 pub enum End {
     /// Everything was stored or refused.
@@ -117,9 +105,7 @@ pub enum End {
     Broken(ReceiveError),
     /// The connection ended before.
     Closed {
-        /// Why.
         code: Code,
-        /// In words.
         text: String,
         /// The sender closed it.
         by_peer: bool,
@@ -137,16 +123,12 @@ pub enum Verdict {
     Interrupted,
 }
 
-/// Why nothing could be received.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceptionError {
-    /// The folder.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A socket cannot be had.
     #[error(transparent)]
     Socket(#[from] SocketError),
-    /// The event loop failed.
     #[error("event loop: {0}")]
     Loop(#[from] io::Error),
 }

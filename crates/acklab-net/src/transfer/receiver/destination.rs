@@ -9,19 +9,14 @@ use crate::transfer::name::shown;
 use crate::transfer::record::{Broken, Record, TransferId, VERSION};
 use crate::transfer::store::StoreError;
 
-/// Why a transfer cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
-    /// The sender said what cannot be.
     #[error("the sender broke a rule of the transfer: {0}")]
     Peer(#[from] Broken),
-    /// It speaks another version.
     #[error("the sender speaks version {0} of the transfer, and this is version {VERSION}")]
     Version(u8),
-    /// The folder cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The disk is too small for it.
     #[error("{wanted} bytes do not fit: {free} are free")]
     NoRoom {
         /// Bytes that the sender announced, holes aside.
@@ -29,12 +24,10 @@ pub enum ReceiveError {
         /// Bytes that are free.
         free: u64,
     },
-    /// Standard output cannot be written.
     #[error("standard output: {0}")]
     Output(#[source] std::io::Error),
 }
 
-/// How far it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Entries that the sender announced.
@@ -47,7 +40,6 @@ pub struct Received {
     pub resumed: u64,
     /// Files that stand under their names.
     pub stored: u64,
-    /// Bytes of these.
     pub stored_bytes: u64,
     /// Entries refused.
     pub refused: u64,
@@ -105,7 +97,6 @@ pub trait Destination {
         std::mem::take(&mut self.dialogue_mut().problems)
     }
 
-    /// How far it is.
     fn received(&self) -> Received {
         self.dialogue().received
     }

@@ -103,7 +103,6 @@ impl Incoming {
         &self.held
     }
 
-    /// Chunks that have data.
     pub(super) fn data_chunks(&self) -> RangeSet {
         outside(self.chunks(), [&self.entry.holes])
     }

@@ -49,7 +49,6 @@ enum Stage {
     Finished,
 }
 
-/// The receiver of one transfer.
 pub struct Receiver {
     directory: Directory,
     /// From HELLO on.

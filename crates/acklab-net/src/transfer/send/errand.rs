@@ -27,15 +27,12 @@ pub enum Secret {
 pub struct Errand {
     /// File or folder, or `-` for standard input.
     pub what: PathBuf,
-    /// The receiver.
     pub to: SocketAddr,
     /// Further paths: from where to where. One that leads to the receiver's address takes its place.
     pub paths: Vec<(IpAddr, SocketAddr)>,
-    /// Who it is.
     pub secret: Secret,
     /// At most so much per second.
     pub rate: Option<BitRate>,
-    /// Options of the connection.
     pub config: Config,
 }
 
@@ -45,21 +42,12 @@ impl Errand {
     }
 }
 
-/// Why nothing could be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum ErrandError {
-    /// The file or folder cannot be read.
     #[error("{}: {source}", path.display())]
-    Source {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A socket cannot be had.
+    Source { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Socket(#[from] SocketError),
-    /// The event loop failed.
     #[error("event loop: {0}")]
     Loop(#[from] io::Error),
 }

@@ -6,7 +6,6 @@ use crate::transfer::report::PathReport;
 use crate::transfer::sender::{Progress, SendError};
 use crate::transfer::walk::Totals;
 
-/// How a transfer ended.
 #[derive(Debug)]
 pub enum End {
     /// Everything was stored or refused.
@@ -17,21 +16,16 @@ pub enum End {
     Broken(SendError),
     /// The connection ended before.
     Closed {
-        /// Why.
         code: Code,
-        /// In words.
         text: String,
         /// The receiver closed it.
         by_peer: bool,
     },
 }
 
-/// What was sent.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How it ended.
     pub end: End,
-    /// How far it came.
     pub status: Status,
 }
 
@@ -40,13 +34,10 @@ pub struct Outcome {
 pub struct Status {
     /// Whether the receiver has answered.
     pub connected: bool,
-    /// What it is about.
     pub totals: Totals,
-    /// How far it is.
     pub progress: Progress,
     /// Seconds since the first datagram.
     pub seconds: f64,
-    /// Every path there was.
     pub paths: Vec<PathReport>,
 }
 

@@ -22,7 +22,6 @@ const AHEAD: usize = 256;
 /// How often a file is tried that changes, or whose hash does not fit.
 const TRIES: u8 = 3;
 
-/// How far it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes of content given to the connection.
@@ -33,7 +32,6 @@ pub struct Progress {
     pub resumed: u64,
     /// Files that stand under their names.
     pub stored: u64,
-    /// Bytes of these.
     pub stored_bytes: u64,
     /// Files and folders that could not be read, or that the receiver refused.
     pub failures: u64,

@@ -26,7 +26,6 @@ const BUDGET: u32 = 4;
 /// Bytes of the stream that may wait to be understood; the longest record is shorter.
 const WAITING_MAX: usize = 4 << 20;
 
-/// The next thing to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// Bytes for the stream.
@@ -37,13 +36,10 @@ pub enum Next {
     Waiting,
 }
 
-/// Why a transfer cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// The receiver said what cannot be.
     #[error("the receiver broke a rule of the transfer: {0}")]
     Peer(#[from] Broken),
-    /// It speaks another version.
     #[error("the receiver speaks version {0} of the transfer, and this is version {VERSION}")]
     Version(u8),
 }
@@ -65,7 +61,6 @@ enum Stage {
     Finished,
 }
 
-/// The sender.
 pub struct Sender {
     transfer: TransferId,
     totals: Totals,
@@ -96,12 +91,10 @@ impl Sender {
         Self { transfer, totals, origin, stage, ledger, current: None, inlet: Inlet::default() }
     }
 
-    /// How far it is.
     pub fn progress(&self) -> Progress {
         self.ledger.progress()
     }
 
-    /// What it is about.
     pub fn totals(&self) -> Totals {
         self.totals
     }

@@ -7,7 +7,6 @@ use crate::transfer::chunk::{CHUNK, ChunkHasher, Tree, Value};
 use crate::transfer::record::Record;
 use crate::transfer::stdin::{Input, Poured};
 
-/// The stream, and how far it is.
 pub(super) struct Stream {
     input: Input,
     name: Vec<u8>,

@@ -70,9 +70,7 @@ enum Comparison {
 /// A sentence of the paper, in our words.
 #[derive(Clone, Copy, Debug)]
 pub struct Sentence {
-    /// Where it stands.
     place: &'static str,
-    /// What it says.
     text: &'static str,
     metric: Metric,
     comparison: Comparison,
@@ -81,9 +79,7 @@ pub struct Sentence {
 /// What became of a sentence under one reading of the paper.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Whether it holds.
     pub outcome: Outcome,
-    /// The figures it rests on.
     pub figures: String,
 }
 

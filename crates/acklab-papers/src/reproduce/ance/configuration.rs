@@ -14,7 +14,6 @@ use acklab_lab::scenario::{self, Scenario};
 pub struct Technique {
     /// Name as in the paper.
     pub name: &'static str,
-    /// What is set for it.
     pub set: (&'static str, &'static str),
 }
 
@@ -46,7 +45,6 @@ pub const TABLE_4: [Technique; 6] = [DROP_TAIL, RED, CODEL, PIE, ENCN, ANCE];
 /// Those of section 4.
 pub const DUMBBELL: [Technique; 8] = [DROP_TAIL, RED, CODEL, PIE, ENCN, ANCE, JERSEY, EDCTCP];
 
-/// Which topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topology {
     /// Section 3.
@@ -56,7 +54,6 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// Its scenario.
     pub fn scenario(self) -> &'static dyn Scenario {
         match self {
             Self::Daisy => &Ance::Daisy,
@@ -81,7 +78,6 @@ pub fn settings(
 /// Replications of one technique.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The technique.
     pub technique: Technique,
     metrics: Metrics,
 }
@@ -132,16 +128,13 @@ impl Measured {
 pub struct Exceedance {
     /// Runs in which it did.
     pub exceeded: u64,
-    /// Runs.
     pub runs: u64,
     /// Lower end of the 95 % interval.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 
 impl Exceedance {
-    /// The share.
     pub fn share(&self) -> f64 {
         self.exceeded as f64 / self.runs as f64
     }

@@ -85,9 +85,7 @@ pub fn blocks(traces: &[Trace], table: &[table4::Row]) -> Vec<Block> {
     blocks
 }
 
-/// What is drawn.
 struct Quantity {
-    /// What it is, in the title.
     title: &'static str,
     /// Signals, with their names in the legend.
     signals: &'static [(&'static str, &'static str)],

@@ -8,7 +8,6 @@ use super::reproduction::Reproduction;
 use super::table4::Reading;
 use super::{figures, tables};
 
-/// The report.
 pub(super) fn page(reproduction: &Reproduction) -> Page {
     let presets = &reproduction.presets;
     let table4 = readings(reproduction).map(|reading| tables::table4(reading).into()).collect();
@@ -25,7 +24,7 @@ pub(super) fn page(reproduction: &Reproduction) -> Page {
     sections
         .push(Section::new(title, figures::blocks(&reproduction.traces, &presets[0].table4.rows)));
     let command = format!(
-        "acklab reproduce ance --seed {} --reps {} --table4-runs {}",
+        "acklab reproduce ance --seed {} --replications {} --table4-runs {}",
         reproduction.seed, reproduction.replications, reproduction.table4_runs
     );
     Page {

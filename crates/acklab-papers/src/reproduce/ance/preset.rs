@@ -10,7 +10,6 @@ pub const PRESETS: [&str; 3] = ["plain", "paper-fit", "literal"];
 
 /// One reading of the paper.
 pub struct Preset {
-    /// Its name.
     pub name: &'static str,
     /// Replications of the daisy chain.
     pub daisy: Vec<Measured>,

@@ -25,7 +25,6 @@ pub struct Reproduction {
     pub claims: Vec<Claim>,
     /// One run of each configuration under the first reading.
     pub traces: Vec<Trace>,
-    /// What it cost.
     pub timing: Timing,
 }
 

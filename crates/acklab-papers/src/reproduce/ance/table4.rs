@@ -17,7 +17,6 @@ use super::configuration::{ANCE, CODEL, DROP_TAIL, ENCN, PIE, RED, Technique, To
 /// alpha and epsilon 0.05.
 #[derive(Clone, Copy, Debug)]
 pub struct PaperRow {
-    /// The technique.
     pub technique: Technique,
     /// The printed interval.
     pub interval: (f64, f64),
@@ -40,7 +39,6 @@ pub const VARIANTS: [(&str, &str); 2] = [("ecn_echo", "each-ack"), ("ncs_early",
 
 /// The table under one reading of the paper.
 pub struct Reading {
-    /// What it is called.
     pub name: String,
     /// In the paper's order.
     pub rows: Vec<Row>,
@@ -49,9 +47,7 @@ pub struct Reading {
 /// A row of ours beside the paper's.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The paper's.
     pub paper: PaperRow,
-    /// Ours.
     pub ours: Verification,
 }
 

@@ -36,28 +36,17 @@ pub struct Bench {
 /// Why an experiment could not be emulated.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// The emulator.
     #[error(transparent)]
     Emulate(#[from] EmulateError),
-    /// A file on the way.
     #[error("{path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A host did not do its part.
+    File { path: PathBuf, source: io::Error },
     #[error("{what}: it ended with status {status}; what it wrote: {wrote:?}")]
     Host {
-        /// What was run.
         what: &'static str,
-        /// Exit status.
         status: i32,
         /// Its result, as far as it got.
         wrote: String,
     },
-    /// Interrupted.
     #[error("interrupted")]
     Interrupted,
 }

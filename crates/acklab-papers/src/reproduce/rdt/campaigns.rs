@@ -11,9 +11,7 @@ use super::stopping::{Campaign, Campaigns, Rule};
 /// One experiment under one stop rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopping {
-    /// The experiment.
     pub row: Row,
-    /// The rule.
     pub rule: Rule,
     /// One campaign of runs in the order of the seeds.
     pub campaign: Campaign,

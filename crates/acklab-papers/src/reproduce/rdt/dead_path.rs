@@ -11,7 +11,6 @@ use super::simulated::{Network, transfer};
 /// What happened when the second router died.
 #[derive(Clone, Copy, Debug)]
 pub struct DeadPath {
-    /// On which machines.
     pub machine: Machine,
     /// Transfer time with both routers, seconds.
     pub alive_s: f64,

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::paper::Row;
 
-/// One emulated transfer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Transfer {
     /// As the protocol measures it, seconds.
@@ -30,11 +29,9 @@ pub struct Transfer {
 /// Repetitions of one experiment with both protocols.
 #[derive(Clone, Debug)]
 pub struct Real {
-    /// The paper's row.
     pub paper: Row,
     /// The course protocol.
     pub course: Vec<Transfer>,
-    /// Today's.
     pub today: Vec<Transfer>,
 }
 

@@ -52,7 +52,6 @@ impl Machine {
         Settings { cpu: self.sender, ..Settings::new(chunks, paths) }
     }
 
-    /// One transfer of an experiment.
     pub fn transfer(&self, chunks: u16, row: Row, seed: u64) -> Transfer {
         transfer(&self.network(row.loss), self.settings(chunks, row.paths), seed, false)
     }
@@ -74,7 +73,6 @@ pub fn repeated<T: Send>(
 /// Repetitions of one experiment.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The paper's row.
     pub paper: Row,
     /// Each repetition, in the order of the seeds.
     pub transfers: Vec<Transfer>,
@@ -124,11 +122,9 @@ impl Experiment {
 /// The six experiments on one kind of machine, in the order of [`ROWS`].
 #[derive(Clone, Debug)]
 pub struct Experiments {
-    /// The machine.
     pub machine: Machine,
     /// Packets of the file.
     pub chunks: u16,
-    /// The experiments.
     pub measured: Vec<Experiment>,
 }
 

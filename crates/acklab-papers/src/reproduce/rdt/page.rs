@@ -11,7 +11,6 @@ use super::reproduction::Reproduction;
 use super::stopping::Rule;
 use super::{claims, graphs, tables, today};
 
-/// The report.
 pub(super) fn page(reproduction: &Reproduction) -> Page {
     let graphs = reproduction.experiments.iter().map(graphs::of_machine).collect();
     let formulas = Rule::ALL.map(|rule| (rule.name().to_owned(), rule.formula().to_owned()));
@@ -42,7 +41,7 @@ pub(super) fn page(reproduction: &Reproduction) -> Page {
 fn command(reproduction: &Reproduction) -> String {
     let plan = reproduction.plan;
     let mut command = format!(
-        "acklab reproduce rdt --seed {} --repetitions {} --size {}",
+        "acklab reproduce rdt --seed {} --replications {} --size {}",
         plan.seed, plan.repetitions, plan.size
     );
     if let Some(measured) = reproduction.emulated.first() {

@@ -10,7 +10,6 @@ use super::experiment::{Experiments, FITTED, MACHINES};
 use super::today::{self, Today};
 use super::{claims, protocol};
 
-/// What is to be run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Seed of the first repetition.
@@ -21,10 +20,8 @@ pub struct Plan {
     pub size: usize,
 }
 
-/// Why nothing was run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// The file.
     #[error(
         "a file of {0} bytes has more packets than 16-bit sequence numbers; at most 33 553 407 can be sent"
     )]
@@ -47,7 +44,6 @@ pub struct Reproduction {
     pub dead: Vec<DeadPath>,
     /// The paper's sentences under each of [`MACHINES`].
     pub claims: Vec<Claim>,
-    /// What it cost.
     pub timing: Timing,
 }
 

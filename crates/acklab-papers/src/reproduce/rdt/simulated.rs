@@ -243,10 +243,6 @@ impl Endpoint for Source {
     fn poll_timeout(&self) -> Option<Time> {
         self.sender.poll_timeout()
     }
-
-    fn poll_event(&mut self) -> Option<Infallible> {
-        None
-    }
 }
 
 /// The destination's host.
@@ -274,10 +270,6 @@ impl Endpoint for Destination {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        None
-    }
-
-    fn poll_event(&mut self) -> Option<Infallible> {
         None
     }
 }
@@ -312,10 +304,6 @@ impl Endpoint for Router {
 
     fn poll_timeout(&self) -> Option<Time> {
         self.held.front().map(|(at, _)| *at)
-    }
-
-    fn poll_event(&mut self) -> Option<Infallible> {
-        None
     }
 }
 

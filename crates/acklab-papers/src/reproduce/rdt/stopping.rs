@@ -22,7 +22,6 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Code, Self::Claimed, Self::Student];
 
     /// In a few words.
@@ -66,7 +65,6 @@ impl Rule {
         })
     }
 
-    /// Whether it stops with these.
     fn stops(self, margin: f64, mean: f64) -> bool {
         margin < if self == Self::Code { SECONDS } else { SHARE * mean }
     }
@@ -117,7 +115,6 @@ impl FromIterator<f64> for Running {
 /// Repetitions up to the end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Campaign {
-    /// How many.
     pub runs: usize,
     /// Their mean, seconds.
     pub mean: f64,
@@ -130,7 +127,6 @@ pub struct Campaign {
 /// Many campaigns under one rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Campaigns {
-    /// How many.
     pub campaigns: usize,
     /// Half of them took fewer runs.
     pub median_runs: usize,

@@ -31,7 +31,6 @@ pub const RATE: BitRate = match BitRate::from_bps(100_000_000) {
 /// Room before it, as time at the rate.
 pub const QUEUE: Span = Span::from_millis(100);
 
-/// One transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transfer {
     /// From the first datagram, handshake included, until the sender knew that all had arrived.
@@ -43,7 +42,6 @@ pub struct Transfer {
 /// Repetitions of one experiment.
 #[derive(Clone, Debug)]
 pub struct Today {
-    /// The paper's row.
     pub paper: Row,
     /// Each repetition, in the order of the seeds; `None` where it did not end within [`LIMIT`], or
     /// other bytes arrived.

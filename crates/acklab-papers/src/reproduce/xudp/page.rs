@@ -8,7 +8,6 @@ use super::runs::{REMOVED, Run, TIMER, TIMER_TWEAKED, TWEAKED};
 use super::today::{TODAY, TODAY_ENDS, TODAY_ENDS_ONE, TODAY_ONE, TODAY_TIMER, TODAY_TIMER_ONE};
 use super::{paper, sensitivity, tables};
 
-/// The report.
 pub(super) fn page(reproduction: &Reproduction) -> Page {
     let stream = vec![
         tables::stream(reproduction).into(),

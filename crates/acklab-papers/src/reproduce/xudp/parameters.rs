@@ -111,17 +111,14 @@ pub const PARAMETERS: &[Parameter] = Set::PARAMETERS;
 /// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
-    /// No parameter of that name.
     #[error(
         "there is no parameter {name:?}; {hint}`acklab reproduce xudp --parameters` lists them all"
     )]
     UnknownName {
-        /// What was given.
         name: String,
         /// The nearest name as a question, or empty.
         hint: String,
     },
-    /// Not `name=value`, or a value that does not fit.
     #[error(transparent)]
     Unfit(SetError),
 }

@@ -13,7 +13,6 @@ use acklab_tcp::System;
 pub struct PolicyRow {
     /// The policy in words.
     pub name: &'static str,
-    /// What was measured.
     pub figures: Figures,
 }
 

@@ -12,11 +12,9 @@ use super::today;
 pub struct Reproduction {
     /// Seed of the timer's phase and of losses.
     pub seed: u64,
-    /// What was set.
     pub settings: Settings,
     /// The stream of parcels: tables 8.1 and 8.2, and the two corners between them.
     pub stream: Vec<Run>,
-    /// The frames.
     pub frames: Vec<Run>,
     /// Today's protocol on the same wire.
     pub today: Vec<Run>,
@@ -24,7 +22,6 @@ pub struct Reproduction {
     pub policies: Vec<PolicyRow>,
     /// The stream with one parameter changed.
     pub sensitivity: Vec<Changed>,
-    /// What it cost.
     pub timing: Timing,
 }
 

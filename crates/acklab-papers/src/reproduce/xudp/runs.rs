@@ -9,7 +9,6 @@ use super::paper::{self, Printed};
 use super::parameters::Set;
 use super::protocol::application::Application;
 
-/// One run.
 pub struct Run {
     /// Its name in tables and legends.
     pub name: &'static str,
@@ -21,7 +20,6 @@ pub struct Run {
     pub received: u64,
     /// Parcels in all.
     pub parcels: u64,
-    /// The log.
     pub log: Log,
 }
 

@@ -6,11 +6,9 @@ use super::experiment::{self, Figures};
 use super::runs::stream_log;
 use acklab_lab::parameter::Settings;
 
-/// One change.
 pub struct Changed {
     /// `name=value`; empty for the defaults.
     pub change: String,
-    /// With the timer.
     pub timer: Figures,
     /// Without it.
     pub removed: Figures,
@@ -25,8 +23,8 @@ impl Changed {
 
 /// Runs the stream with each of [`CHANGES`] on top of `settings`.
 pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Changed> {
-    [""].iter()
-        .chain(CHANGES)
+    std::iter::once("")
+        .chain(CHANGES.split(", "))
         .map(|change| {
             let mut changed = settings.clone();
             for pair in change.split_whitespace() {
@@ -34,7 +32,7 @@ pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Changed> {
             }
             let figures = |profile| stream_log(&changed, profile, seed).figures();
             Changed {
-                change: (*change).to_owned(),
+                change: change.to_owned(),
                 timer: figures(&experiment::timer(&changed)),
                 removed: figures(&Profile::EverySegment),
             }
@@ -46,33 +44,9 @@ pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Changed> {
 pub(super) const MANY_AHEAD: &str = "parcels_ahead=64";
 
 /// One or two steps from each default.
-const CHANGES: &[&str] = &[
-    "ack_timer=50ms",
-    "ack_timer=200ms",
-    "timer=tick",
-    "exchange=1",
-    "exchange=2",
-    "exchange=5",
-    "exchange=7",
-    "parcels_ahead=2",
-    "parcels_ahead=4",
-    MANY_AHEAD,
-    "restart=no",
-    "restart=no window_most=11",
-    "window_initial=2",
-    "window_initial=4",
-    "window_most=8",
-    "packet=488",
-    "host=0",
-    "host=475us",
-    "host=1900us",
-    "order=read-first",
-    "rto_least=0",
-    "rto_least=0 rto_deviations=2",
-    "rto_least=1s",
-    "karn=no",
-    "buffer=8",
-    "loss=0.001",
-    "loss=0.01",
-    "delay=1ms",
-];
+const CHANGES: &str = "\
+    ack_timer=50ms, ack_timer=200ms, timer=tick, exchange=1, exchange=2, exchange=5, exchange=7, \
+    parcels_ahead=2, parcels_ahead=4, parcels_ahead=64, restart=no, restart=no window_most=11, \
+    window_initial=2, window_initial=4, window_most=8, packet=488, host=0, host=475us, \
+    host=1900us, order=read-first, rto_least=0, rto_least=0 rto_deviations=2, rto_least=1s, \
+    karn=no, buffer=8, loss=0.001, loss=0.01, delay=1ms";

@@ -37,13 +37,11 @@ pub const TODAY: &str = "today";
 pub const TODAY_ONE: &str = "today, one parcel at a time";
 /// With the timer of 1997, and the last fragment of each parcel acknowledged at once all the same.
 pub const TODAY_ENDS: &str = "today with a 100 ms tick, ends of parcels at once";
-/// The same, one parcel at a time.
 pub const TODAY_ENDS_ONE: &str = "the same, one parcel at a time";
 /// With the timer of 1997.
 pub const TODAY_TIMER: &str = "today with a 100 ms tick";
 /// With the timer of 1997, one parcel at a time.
 pub const TODAY_TIMER_ONE: &str = "today with a 100 ms tick, one parcel at a time";
-/// Frames.
 pub const TODAY_FRAMES: &str = "today, 20 frames a second";
 /// The protocol of 1997 on hosts that take no time, with the timer.
 pub const IDLE_TIMER: &str = "1997 with the timer, host=0";

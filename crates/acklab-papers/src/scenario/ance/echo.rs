@@ -6,10 +6,7 @@
 //! first marked ACK, and grows again from the next.
 
 use acklab_core::cc::reno::Reno;
-use acklab_core::cc::{
-    AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, RtoSample, SentSample,
-    Snapshot, Start,
-};
+use acklab_core::cc::{AckSample, CongestionControl, EcnFeedback, EcnSample, SentSample, Start};
 use acklab_core::time::Time;
 
 /// Reno with an echo per ACK.
@@ -46,33 +43,11 @@ impl CongestionControl for EachAck {
         self.reno.on_ack(now, &AckSample { ece: false, ..*sample });
     }
 
-    fn on_loss(&mut self, now: Time, sample: &LossSample) {
-        self.reno.on_loss(now, sample);
-    }
-
-    fn on_ecn(&mut self, now: Time, sample: &EcnSample) {
-        self.reno.on_ecn(now, sample);
-    }
-
-    fn on_rto(&mut self, now: Time, sample: &RtoSample) {
-        self.reno.on_rto(now, sample);
-    }
-
-    fn on_idle(&mut self, now: Time) {
-        self.reno.on_idle(now);
-    }
-
     fn ecn_feedback(&self) -> EcnFeedback {
         EcnFeedback::PerAck
     }
 
-    fn cwnd(&self) -> u64 {
-        self.reno.cwnd()
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.reno.snapshot()
-    }
+    acklab_core::forward! { reno: on_loss on_ecn on_rto on_idle cwnd snapshot }
 }
 
 #[cfg(test)]

@@ -36,7 +36,6 @@ pub(super) struct Model {
     pub(super) control: Option<[NodeId; 2]>,
     /// The bottleneck in the direction of the data.
     pub(super) bottleneck: u32,
-    /// The routers.
     pub(super) routers: [NodeId; 2],
 }
 

@@ -352,7 +352,6 @@ impl Set {
         pair(self.queue.clone(), self.cc.clone()).1
     }
 
-    /// TCP flows.
     pub(super) const fn flows(&self) -> u64 {
         if self.dumbbell { self.control.flows } else { 1 }
     }

@@ -6,6 +6,7 @@ use acklab_core::options::joined;
 use super::parameters::Set;
 use crate::scenario::motor_loop::LOOP_SIGNALS;
 use acklab_lab::measured::{Measured, MetricDoc, Metrics};
+use acklab_lab::metrics;
 use acklab_lab::scenario::network::NETWORK_METRICS;
 use acklab_lab::scenario::network_signals::{self, Source};
 use acklab_lab::signal::Signal;
@@ -44,49 +45,24 @@ pub(super) fn add_loop_metrics(metrics: &mut Metrics, control: &LoopRecord) {
 pub(super) const DUMBBELL_METRICS: [MetricDoc; LOOP_METRICS.len() + NETWORK_METRICS.len()] =
     joined(LOOP_METRICS[0], &[&LOOP_METRICS, &NETWORK_METRICS]);
 
-const LOOP_METRICS: [MetricDoc; 8] = [
-    MetricDoc {
-        name: "itae_rad_s",
-        unit: "rad s",
-        doc: "The paper's ITAE: the sum of t|e| over the sampling instants, which lacks the factor h. \
-              One sample per replication.",
-    },
-    MetricDoc {
-        name: "itae",
-        unit: "rad s^2",
-        doc: "Integral of time times absolute error, h times the sum. One sample per replication.",
-    },
-    MetricDoc {
-        name: "iae",
-        unit: "rad s",
-        doc: "Integral of the absolute error. One sample per replication.",
-    },
-    MetricDoc {
-        name: "ise",
-        unit: "rad^2 s",
-        doc: "Integral of the squared error. One sample per replication.",
-    },
-    MetricDoc {
-        name: "loop_delay_ms",
-        unit: "ms",
-        doc: "From a sample of the motor's position to the instant at which the first command computed \
-              from it acts. One sample per sample that took effect.",
-    },
-    MetricDoc {
-        name: "command_age_ms",
-        unit: "ms",
-        doc: "Age, at each of the motor's ticks, of the sample behind the acting command: age of \
-              information. One sample per tick.",
-    },
-    MetricDoc {
-        name: "missed_commands",
-        unit: "ticks",
-        doc: "Ticks of the motor without a new command since the one before. One sample per \
-              replication.",
-    },
-    MetricDoc {
-        name: "missed_commands_run",
-        unit: "ticks",
-        doc: "The most of them in a row. One sample per replication.",
-    },
-];
+const LOOP_METRICS: [MetricDoc; 8] = metrics! {
+    /// The paper's ITAE: the sum of t|e| over the sampling instants, which lacks the factor h. One
+    /// sample per replication.
+    "itae_rad_s" in "rad s";
+    /// Integral of time times absolute error, h times the sum. One sample per replication.
+    "itae" in "rad s^2";
+    /// Integral of the absolute error. One sample per replication.
+    "iae" in "rad s";
+    /// Integral of the squared error. One sample per replication.
+    "ise" in "rad^2 s";
+    /// From a sample of the motor's position to the instant at which the first command computed from
+    /// it acts. One sample per sample that took effect.
+    "loop_delay_ms" in "ms";
+    /// Age, at each of the motor's ticks, of the sample behind the acting command: age of
+    /// information. One sample per tick.
+    "command_age_ms" in "ms";
+    /// Ticks of the motor without a new command since the one before. One sample per replication.
+    "missed_commands" in "ticks";
+    /// The most of them in a row. One sample per replication.
+    "missed_commands_run" in "ticks";
+};

@@ -43,7 +43,7 @@ const REFERENCE: Declaration = Declaration {
     name: "bench-ref",
     summary: "simulator benchmark: 3 Reno flows and a control flow, 1.5 Mbit/s, 30 s",
     doc: "A dumbbell: each flow has a sending host on the left and a receiving host on the right, with \
-          access links of their own, and all share the bottleneck, whose queue is drop-tail in each \
+          separate access links, and all share the bottleneck, whose queue is drop-tail in each \
           direction. Flows write without end. Without `stagger` nothing in it is random. The defaults \
           are this simulator's own conventions; docs/simulator.md says which settings are those of \
           ns-2, ns-3 and htsim.",

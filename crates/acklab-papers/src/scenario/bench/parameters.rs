@@ -4,6 +4,7 @@ use acklab_core::options::with_defaults;
 use acklab_core::time::Span;
 use acklab_core::units::BitRate;
 use acklab_lab::measured::MetricDoc;
+use acklab_lab::metrics;
 use acklab_lab::parameter::{Parameter, Switch};
 use acklab_tcp::LossRecovery;
 
@@ -109,40 +110,19 @@ pub(super) const GIGABIT: [Parameter; Set::PARAMETERS.len()] = with_defaults(
     &[("flows", "50"), ("bottleneck", "1gbit"), ("access", "10gbit"), ("queue", "6670")],
 );
 
-pub(super) const METRICS: &[MetricDoc] = &[
-    MetricDoc {
-        name: "flow_throughput_bps",
-        unit: "bit/s",
-        doc: "Payload that each flow's receiver read, over the duration. One sample per flow.",
-    },
-    MetricDoc {
-        name: "throughput_bps",
-        unit: "bit/s",
-        doc: "The flows' sum. One sample per replication.",
-    },
-    MetricDoc {
-        name: "jain",
-        unit: "1",
-        doc: "Jain's index of the flows' throughputs. One sample per replication.",
-    },
-    MetricDoc {
-        name: "delivered_packets",
-        unit: "packets",
-        doc: "Full segments that the receivers read in order, each counted once; summed.",
-    },
-    MetricDoc {
-        name: "drops",
-        unit: "packets",
-        doc: "TCP packets that found the bottleneck's queue full, in either direction; summed.",
-    },
-    MetricDoc {
-        name: "control_drops",
-        unit: "packets",
-        doc: "The same of the control flow; summed.",
-    },
-    MetricDoc {
-        name: "control_delay_ms",
-        unit: "ms",
-        doc: "From a control packet's departure to its arrival. One sample per packet.",
-    },
-];
+pub(super) const METRICS: &[MetricDoc] = &metrics! {
+    /// Payload that each flow's receiver read, over the duration. One sample per flow.
+    "flow_throughput_bps" in "bit/s";
+    /// The flows' sum. One sample per replication.
+    "throughput_bps" in "bit/s";
+    /// Jain's index of the flows' throughputs. One sample per replication.
+    "jain" in "1";
+    /// Full segments that the receivers read in order, each counted once; summed.
+    "delivered_packets" in "packets";
+    /// TCP packets that found the bottleneck's queue full, in either direction; summed.
+    "drops" in "packets";
+    /// The same of the control flow; summed.
+    "control_drops" in "packets";
+    /// From a control packet's departure to its arrival. One sample per packet.
+    "control_delay_ms" in "ms";
+};

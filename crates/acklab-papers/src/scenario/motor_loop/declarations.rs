@@ -4,6 +4,7 @@ use acklab_control::{Actuation, Driven, Integration, Missing, Split};
 use acklab_core::options::{Word, joined};
 use acklab_core::time::Span;
 use acklab_lab::measured::MetricDoc;
+use acklab_lab::metrics;
 use acklab_lab::scenario::{Axis, Declaration};
 
 acklab_core::options! {
@@ -72,79 +73,39 @@ acklab_core::words! {
 }
 
 /// What is measured of the loop.
-const LOOP_METRICS: [MetricDoc; 13] = [
-    MetricDoc {
-        name: "itae_rad_s",
-        unit: "rad s",
-        doc: "The ANCE article's ITAE: the sum of t|e| over the plant's ticks, without the factor h. \
-              One sample per replication.",
-    },
-    MetricDoc {
-        name: "itae",
-        unit: "rad s²",
-        doc: "The integral of t|e|: the sampling period times the sum. One sample per replication.",
-    },
-    MetricDoc {
-        name: "iae",
-        unit: "rad s",
-        doc: "The integral of |e|. One sample per replication.",
-    },
-    MetricDoc {
-        name: "ise",
-        unit: "rad² s",
-        doc: "The integral of e². One sample per replication.",
-    },
-    MetricDoc {
-        name: "overshoot",
-        unit: "of the step",
-        doc: "How far the position went beyond the reference after a change of it, as a share of the \
-              change. One sample per change that another followed.",
-    },
-    MetricDoc {
-        name: "settling_ms",
-        unit: "ms",
-        doc: "From a change of the reference until the position stays within 2 % of the change; the \
-              time to the next change where it did not settle. One sample per change that another \
-              followed.",
-    },
-    MetricDoc {
-        name: "loop_delay_ms",
-        unit: "ms",
-        doc: "From a sample to the instant at which the first command computed from it began to act. \
-              One sample per sample so answered.",
-    },
-    MetricDoc {
-        name: "sample_age_ms",
-        unit: "ms",
-        doc: "Age of information at the controller: of its newest sample, each time it computes.",
-    },
-    MetricDoc {
-        name: "command_age_ms",
-        unit: "ms",
-        doc: "Age of information at the actuator: of the sample behind the acting command, at each of \
-              the plant's ticks.",
-    },
-    MetricDoc {
-        name: "missed_samples",
-        unit: "ticks",
-        doc: "Ticks at which the controller had no new sample; summed.",
-    },
-    MetricDoc {
-        name: "missed_samples_run",
-        unit: "ticks",
-        doc: "The most of them in a row. One sample per replication.",
-    },
-    MetricDoc {
-        name: "missed_commands",
-        unit: "ticks",
-        doc: "Ticks at which the plant had no new command; summed.",
-    },
-    MetricDoc {
-        name: "missed_commands_run",
-        unit: "ticks",
-        doc: "The most of them in a row. One sample per replication.",
-    },
-];
+const LOOP_METRICS: [MetricDoc; 13] = metrics! {
+    /// The ANCE article's ITAE: the sum of t|e| over the plant's ticks, without the factor h. One
+    /// sample per replication.
+    "itae_rad_s" in "rad s";
+    /// The integral of t|e|: the sampling period times the sum. One sample per replication.
+    "itae" in "rad s²";
+    /// The integral of |e|. One sample per replication.
+    "iae" in "rad s";
+    /// The integral of e². One sample per replication.
+    "ise" in "rad² s";
+    /// How far the position went beyond the reference after a change of it, as a share of the change.
+    /// One sample per change that another followed.
+    "overshoot" in "of the step";
+    /// From a change of the reference until the position stays within 2 % of the change; the time to
+    /// the next change where it did not settle. One sample per change that another followed.
+    "settling_ms" in "ms";
+    /// From a sample to the instant at which the first command computed from it began to act. One
+    /// sample per sample so answered.
+    "loop_delay_ms" in "ms";
+    /// Age of information at the controller: of its newest sample, each time it computes.
+    "sample_age_ms" in "ms";
+    /// Age of information at the actuator: of the sample behind the acting command, at each of the
+    /// plant's ticks.
+    "command_age_ms" in "ms";
+    /// Ticks at which the controller had no new sample; summed.
+    "missed_samples" in "ticks";
+    /// The most of them in a row. One sample per replication.
+    "missed_samples_run" in "ticks";
+    /// Ticks at which the plant had no new command; summed.
+    "missed_commands" in "ticks";
+    /// The most of them in a row. One sample per replication.
+    "missed_commands_run" in "ticks";
+};
 
 const MARGIN: MetricDoc = MetricDoc {
     name: "delay_margin_ms",

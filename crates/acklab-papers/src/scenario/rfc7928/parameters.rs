@@ -6,6 +6,7 @@ use acklab_core::queue::Discipline;
 use acklab_core::time::Span;
 use acklab_core::units::BitRate;
 use acklab_lab::measured::MetricDoc;
+use acklab_lab::metrics;
 use acklab_lab::parameter::Switch;
 use acklab_lab::scenario::network::NETWORK_METRICS;
 use acklab_lab::scenario::{Axis, Declaration};
@@ -68,21 +69,16 @@ acklab_core::options! {
     }
 }
 
-const OWN: [MetricDoc; 3] = [
-    MetricDoc {
-        name: "queue_delay_ms",
-        unit: "ms",
-        doc: "What a probe of 100 bytes, sent every 10 ms, waited on its way through the bottleneck: \
-              its delay less propagation and its own transmission. One sample per probe.",
-    },
-    MetricDoc { name: "probes_lost", unit: "packets", doc: "Probes that did not arrive; summed." },
-    MetricDoc {
-        name: "exchange_ms",
-        unit: "ms",
-        doc: "From a web request to the last byte of its answer of 100 kB, in the mixes that have web \
-              traffic. One sample per exchange.",
-    },
-];
+const OWN: [MetricDoc; 3] = metrics! {
+    /// What a probe of 100 bytes, sent every 10 ms, waited on its way through the bottleneck: its
+    /// delay less propagation and its own transmission. One sample per probe.
+    "queue_delay_ms" in "ms";
+    /// Probes that did not arrive; summed.
+    "probes_lost" in "packets";
+    /// From a web request to the last byte of its answer of 100 kB, in the mixes that have web
+    /// traffic. One sample per exchange.
+    "exchange_ms" in "ms";
+};
 
 const METRICS: [MetricDoc; OWN.len() + NETWORK_METRICS.len()] =
     joined(OWN[0], &[&OWN, &NETWORK_METRICS]);

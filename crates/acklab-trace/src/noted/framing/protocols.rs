@@ -35,7 +35,6 @@ pub(super) static PROTOCOLS: [Protocol; 11] = [
 /// IEEE C37.118, the one whose messages carry time stamps.
 pub(super) const C37118: &str = "c37.118";
 
-/// What a header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Header {
     /// Not yet complete.

@@ -6,20 +6,17 @@
 
 use super::Header;
 
-/// What an arriving packet was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// The packet of this index, for the first time.
     New(u16),
     /// A packet that has come before.
     Again,
-    /// The end packet.
     End,
     /// Damaged, not of this file, or after the end: no answer.
     Ignored,
 }
 
-/// The receiving end.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     arrived: Vec<bool>,

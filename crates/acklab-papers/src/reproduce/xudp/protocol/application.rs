@@ -18,7 +18,6 @@ pub enum Application {
     Stream {
         /// Bytes of each.
         bytes: u32,
-        /// How many.
         parcels: u64,
     },
     /// Bursts.

@@ -21,7 +21,6 @@ pub(super) struct Host {
 pub(super) enum Work {
     /// Reading a packet.
     Receive(Packet),
-    /// Sending one.
     Send(Packet),
 }
 

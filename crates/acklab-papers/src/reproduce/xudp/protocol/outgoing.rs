@@ -21,7 +21,6 @@ pub struct Sending {
     pub parcels_ahead: u64,
     /// Commands about a finished parcel that pass to and fro, the first from the receiver.
     pub exchange: u32,
-    /// The window.
     pub window: window::Rules,
     /// The time-out.
     pub timeout: retransmission::Rules,

@@ -24,7 +24,6 @@ pub enum Kind {
 pub struct Parcel {
     /// Count from 0.
     pub id: u64,
-    /// Bytes.
     pub bytes: u32,
     /// How long it is worth sending.
     pub kind: Kind,
@@ -35,7 +34,6 @@ pub struct Parcel {
 pub struct Fragment {
     /// The packet's number; a packet that is sent again keeps it.
     pub number: u64,
-    /// Its parcel.
     pub parcel: u64,
     /// Its place in the parcel.
     pub index: u32,
@@ -59,12 +57,10 @@ pub enum Command {
     },
 }
 
-/// A packet.
 #[derive(Clone, Debug, Default)]
 pub struct Packet {
     /// Data.
     pub fragment: Option<Fragment>,
-    /// Commands.
     pub commands: Vec<Command>,
 }
 

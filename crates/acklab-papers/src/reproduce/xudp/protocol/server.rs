@@ -39,7 +39,6 @@ pub struct Setup {
     pub remote: Addr,
     /// What lies between them.
     pub wire: Wire,
-    /// How it sends.
     pub sending: Sending,
     /// What holds its commands back.
     pub policy: Policy,
@@ -53,7 +52,6 @@ pub struct Setup {
     pub application: Application,
 }
 
-/// The server.
 pub struct Server {
     local: Addr,
     remote: Addr,
@@ -241,9 +239,5 @@ impl Endpoint for Server {
             next,
         ];
         timers.into_iter().flatten().min()
-    }
-
-    fn poll_event(&mut self) -> Option<Infallible> {
-        None
     }
 }

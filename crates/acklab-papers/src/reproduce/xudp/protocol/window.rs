@@ -12,7 +12,6 @@ pub struct Rules {
     pub restart: bool,
 }
 
-/// The window.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     rules: Rules,

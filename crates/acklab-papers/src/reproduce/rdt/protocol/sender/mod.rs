@@ -57,11 +57,9 @@ pub enum Stage {
     Sending,
     /// All data is acknowledged, at this time, and the end packet is not answered yet.
     Ending(Time),
-    /// It is over.
     Over {
         /// When the last data was acknowledged.
         delivered: Time,
-        /// When the end was.
         ended: Time,
         /// Whether the end packet was answered; else it was given up.
         answered: bool,
@@ -77,7 +75,6 @@ struct Thread {
     tries: u32,
 }
 
-/// The sending end.
 #[derive(Clone, Debug)]
 pub struct Sender {
     settings: Settings,
@@ -96,7 +93,6 @@ pub struct Sender {
     asleep: u64,
     /// Threads that want the processor.
     ready: VecDeque<Thread>,
-    /// When it is free.
     free_at: Time,
     /// What leaves, when, and on which path.
     leaving: VecDeque<(Time, Header, usize)>,
@@ -167,7 +163,6 @@ impl Sender {
         [leaving, waking, working].into_iter().flatten().min()
     }
 
-    /// How far it is.
     pub const fn stage(&self) -> Stage {
         self.stage
     }

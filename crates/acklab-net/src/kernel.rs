@@ -32,9 +32,10 @@ nix::ioctl_write_ptr_bad!(
     InterfaceRequest
 );
 
-/// Makes the TUN device `name` in the calling thread's namespace; it is gone when the file is closed,
-/// however the process ends. Reads and writes never block. Needs `CAP_NET_ADMIN`.
-pub(super) fn open_tun(name: &str) -> io::Result<File> {
+/// Makes the TUN device `name` in the calling thread's namespace and returns it with the name that it has,
+/// where a `%d` in `name` became the first free number; it is gone when the file is closed, however the
+/// process ends. Reads and writes never block. Needs `CAP_NET_ADMIN`.
+pub(crate) fn open_tun(name: &str) -> io::Result<(File, String)> {
     let device = OpenOptions::new()
         .read(true)
         .write(true)
@@ -45,15 +46,16 @@ pub(super) fn open_tun(name: &str) -> io::Result<File> {
     // One byte less than the field: the name ends with a zero.
     let length = name.len().min(libc::IFNAMSIZ - 1);
     request.name[..length].copy_from_slice(&name.as_bytes()[..length]);
-    // SAFETY: the descriptor is open, and the kernel reads `struct ifreq`, 40 bytes, which is what
-    // `request` has and which lives until the call returns.
-    unsafe { tun_set_interface(device.as_raw_fd(), &raw const request) }?;
-    Ok(device)
+    // SAFETY: the descriptor is open, and the kernel reads and writes `struct ifreq`, 40 bytes, which is
+    // what `request` has, is ours to be written, and lives until the call returns.
+    unsafe { tun_set_interface(device.as_raw_fd(), (&raw mut request).cast_const()) }?;
+    let end = request.name.iter().position(|&byte| byte == 0).unwrap_or(libc::IFNAMSIZ);
+    Ok((device, String::from_utf8_lossy(&request.name[..end]).into_owned()))
 }
 
 /// Puts the calling thread under SCHED_FIFO at `priority`, and what it might start under the usual
 /// scheduler. Needs `CAP_SYS_NICE`.
-pub(super) fn schedule_first_in_first_out(priority: i32) -> Result<(), Errno> {
+pub(crate) fn schedule_first_in_first_out(priority: i32) -> Result<(), Errno> {
     let parameters = libc::sched_param { sched_priority: priority };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: thread 0 is the calling one, and the kernel only reads `parameters`, which lives until
