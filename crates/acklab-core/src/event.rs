@@ -83,6 +83,8 @@ pub enum DropReason {
     Corrupted,
     /// There was no room for it, and it went back to its sender (E-DCTCP).
     Returned,
+    /// An ACK that a newer one made superfluous, taken out by a filter.
+    Filtered,
     /// No host or socket has that address.
     Unreachable,
 }
