@@ -117,7 +117,7 @@ impl AckRateLimit {
     fn count(&mut self, now: Time, sample: &DataSample) {
         let starting = self.seen < self.options.start;
         if starting || self.options.follow || self.most < self.options.least {
-            let fits = sample.window / (self.options.acks * sample.mss.max(1));
+            let fits = sample.window / self.options.acks.saturating_mul(sample.mss.max(1));
             self.most = fits.max(self.options.least);
             self.segments = self.segments.min(self.most);
         }

@@ -14,6 +14,8 @@ use std::collections::VecDeque;
 use acklab_core::link::LinkConfig;
 use acklab_core::packet::NodeId;
 
+use crate::processor::ProcessorOptions;
+
 pub use shapes::{Access, Chain, Dumbbell, Duplex};
 
 /// One direction of a connection between two nodes.
@@ -29,6 +31,8 @@ pub(crate) struct Edge {
 pub struct Topology {
     names: Vec<String>,
     pub(crate) edges: Vec<Edge>,
+    /// Hosts whose packets take time.
+    pub(crate) processors: Vec<(NodeId, ProcessorOptions)>,
 }
 
 /// Why a topology does not do what was asked of it.
@@ -110,6 +114,17 @@ impl Topology {
     pub fn duplex(&mut self, a: NodeId, b: NodeId, config: &LinkConfig) {
         self.link(a, b, config.clone());
         self.link(b, a, config.clone());
+    }
+
+    /// What packets cost at a node from now on; nothing at the others.
+    pub fn set_processor(&mut self, node: NodeId, options: ProcessorOptions) {
+        self.processors.retain(|(other, _)| *other != node);
+        self.processors.push((node, options));
+    }
+
+    /// The nodes where packets cost time.
+    pub fn processors(&self) -> impl Iterator<Item = NodeId> {
+        self.processors.iter().map(|(node, _)| *node)
     }
 
     /// Number of nodes.
