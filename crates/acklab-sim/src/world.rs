@@ -13,7 +13,7 @@ use std::any::Any;
 
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::{DropReason, EventKind, Interest, Sink};
-use acklab_core::link::Link;
+use acklab_core::link::{Link, Medium};
 use acklab_core::packet::{Addr, NodeId, Packet};
 use acklab_core::seq::Seq;
 use acklab_core::time::Time;
@@ -109,8 +109,14 @@ impl<O: Observer> World<O> {
     /// A world at time zero; links draw from streams named `link/0/...` under `seed`, and events of
     /// the classes in `interest` reach `observer`.
     pub fn new(topology: &Topology, seed: u64, interest: Interest, observer: O) -> Self {
+        let media: Vec<_> = topology.media.iter().map(|overhead| Medium::new(*overhead)).collect();
         let links = topology.edges.iter().enumerate().map(|(index, edge)| LinkSlot {
-            link: Link::new(index as u32, seed, edge.config.clone()),
+            link: Link::on_medium(
+                index as u32,
+                seed,
+                edge.config.clone(),
+                edge.medium.map(|medium| media[medium].clone()),
+            ),
             from: edge.from,
             to: edge.to,
             alarm: Alarm::default(),

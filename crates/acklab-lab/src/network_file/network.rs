@@ -100,7 +100,12 @@ impl Network {
             .map_or(Ok(Measured::default()), |table| measured(&table, duration))?;
         let mut builder = Builder::default();
         for link in top.need("link", "[[link]] with between, rate and delay")?.tables("a link")? {
-            links::read(link)?.into_iter().try_for_each(|direction| builder.link(direction))?;
+            let links::Links { directions, half_duplex } = links::read(link)?;
+            let first = builder.links.len() as u32;
+            directions.into_iter().try_for_each(|direction| builder.link(direction))?;
+            if let Some(overhead) = half_duplex {
+                builder.topology.share_medium(&[first, first + 1], overhead);
+            }
         }
         if let Some(hosts) = top.take("host") {
             hosts

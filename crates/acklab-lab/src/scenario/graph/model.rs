@@ -114,6 +114,9 @@ pub(super) fn blueprint(
     seed: u64,
     duration: Span,
 ) -> Result<Blueprint<'_>, String> {
+    if file.topology.has_media() {
+        return Err("half_duplex is virtual time's alone; leave it out".into());
+    }
     if let Some((_, host)) = file.hosts.first() {
         return Err(format!(
             "host {host:?} has a processor, which is virtual time's alone; leave [[host]] out"
