@@ -50,7 +50,8 @@ fn a_queue_that_empties_gives_the_medium_up() {
     let cbr = |every: &str| format!("kind = \"cbr\"\nbytes = 972\nevery = \"{every}\"");
     let seen = results(&(flow("a", "b", &cbr("900us")) + &flow("b", "a", &cbr("1300us"))));
     let metrics = &seen.cases[0].metrics;
-    assert_eq!(metrics.number("undelivered_datagrams"), 0.0);
+    // At most the last one each way is still on its way.
+    assert!(metrics.number("undelivered_datagrams") <= 2.0);
     // Its own transmission, and at most one of the other way before it.
     let longest = metrics.spread("datagram_delay_ms").unwrap().max;
     assert!((0.433..0.88).contains(&longest), "{longest}");
