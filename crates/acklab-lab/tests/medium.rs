@@ -21,7 +21,7 @@ buffer = 100
 {flows}"#
     );
     let file = ScenarioFile::parse(&text).unwrap_or_else(|e| panic!("{e}"));
-    run::run(&file.plan(Catalog(&[])).unwrap())
+    run::run(&file.plan(Catalog(&[])).expect("a good file"))
 }
 
 fn flow(from: &str, to: &str, rest: &str) -> String {
