@@ -27,7 +27,7 @@ ack = {ack}
 "#
     );
     let file = ScenarioFile::parse(&text).unwrap_or_else(|e| panic!("{e}"));
-    let plan = file.plan(Catalog(&[])).unwrap();
+    let plan = file.plan(Catalog(&[])).expect("a good file");
     run::run(&plan)
 }
 
