@@ -30,7 +30,7 @@ pub enum Target {
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     /// A heap of [`FAN_OUT`] children to a node, least entry at the [`ROOT`]; [`NONE`] where no entry is.
-    /// Siblings are a chunk of their own, so the place before the root is empty.
+    /// Siblings are one chunk, so the places before the root are empty.
     heap: Vec<u128>,
     /// Entries, one that was taken out and whose place is kept open included.
     len: usize,
