@@ -10,6 +10,7 @@ mod holding;
 mod next;
 mod queue;
 mod recovery;
+mod returned;
 mod scoreboard;
 #[cfg(test)]
 mod tests;

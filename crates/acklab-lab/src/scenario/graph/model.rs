@@ -269,7 +269,7 @@ fn open<O: Observer>(
     }
 }
 
-/// Each flow has a port of its own, the same at both ends.
+/// No two flows share a port; it is the same at both ends.
 const fn port(index: u16) -> u16 {
     FIRST_PORT + index
 }

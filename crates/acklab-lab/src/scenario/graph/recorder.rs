@@ -197,7 +197,7 @@ impl<'a> GraphRecorder<'a> {
         flows.iter().filter_map(|flow| self.flows[*flow].sender).collect()
     }
 
-    /// What flows of messages, requests and datagrams have of their own.
+    /// What only flows of messages, requests and datagrams have.
     fn insert_own(&mut self, metrics: &mut Metrics, flows: &mut [Flow], end: Time) {
         let (mut messages, mut exchanges) = (Vec::new(), Vec::new());
         let (mut delays, mut undelivered, mut bits) = (Vec::new(), 0, 0.0);
