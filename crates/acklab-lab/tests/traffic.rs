@@ -186,3 +186,46 @@ fn delays_of_packets_are_measured_over_both_transports() {
         assert!(rtt > 40.0 && rtt < 41.0, "{transport}: {rtt}");
     }
 }
+
+/// Goal: a rate from a file is the schedule that the file lists, and what was run says it without the file.
+#[test]
+fn a_rate_from_a_file_is_the_schedule_that_it_lists() {
+    let flow =
+        "[[flow]]\nfrom = \"a\"\nto = \"b\"\nkind = \"cbr\"\nbytes = 972\nrate = \"6mbit\"\n";
+    let text =
+        |rate: &str| network(4, &format!("rate = {rate}\ndelay = \"5ms\"\nbuffer = 50"), flow);
+    let files = |name: &str| match name {
+        "steps.csv" => Ok("0,8mbit\n1,2mbit\n2.5,8mbit\n".to_owned()),
+        // 8 Mbit/s are two packets of 1500 bytes every 3 ms.
+        "departures" => Ok((1..=1000)
+            .flat_map(|turn| [3 * turn - 1, 3 * turn])
+            .fold(String::new(), |lines, ms| format!("{lines}{ms}\n"))),
+        _ => Err(format!("{name}: not there")),
+    };
+    let parse = |text: &str| ScenarioFile::parse_with(text, &files);
+    let plan = |file: ScenarioFile| file.plan(Catalog(&[])).expect("a plan");
+    let from_file = parse(&text("{ trace = \"steps.csv\" }")).expect("a good file");
+    let by_hand =
+        text("{ steps = [[\"0s\", \"8mbit\"], [\"1s\", \"2mbit\"], [\"2500ms\", \"8mbit\"]] }");
+    let written = from_file.to_text();
+    let found = run::run(&plan(from_file));
+    assert_eq!(found.hash, results(&by_hand).hash);
+    assert_eq!(found.hash, results(&written).hash, "what was run is all in the text");
+    assert!(found.metrics.number("drops") > 100.0, "6 Mbit/s into 2");
+    // A sweep over files.
+    let swept = text("\"$channel\"").replace(
+        "[[link]]",
+        "[[sweep]]\nname = \"channel\"\nvalues = [{ label = \"a\", trace = \"steps.csv\" }, { label = \"b\", trace = \
+         \"departures\" }]\n[[link]]",
+    );
+    let swept = run::run(&plan(parse(&swept).expect("a sweep over files")));
+    let drops: Vec<f64> = swept.cases.iter().map(|case| case.metrics.number("drops")).collect();
+    assert!(drops[0] == found.metrics.number("drops") && drops[1] == 0.0, "{drops:?}");
+    let told =
+        |text: &str| parse(text).err().map_or("accepted".to_owned(), |error| error.to_string());
+    assert!(
+        told(&text("{ trace = \"gone.csv\" }"))
+            .starts_with("6:18: trace = \"gone.csv\": gone.csv: not there")
+    );
+    assert!(error(&text("{ trace = \"steps.csv\" }")).contains("is of another file"));
+}
