@@ -251,3 +251,45 @@ fn several_flows_of_bbr_lose_as_linux_does_where_lost_retransmissions_are_found(
     assert!(rack[0] > 9.2e6 && rack[2] <= 4.0, "{rack:?}");
     assert!(sack[1] > 3.0 * rack[1] && sack[2] > 50.0, "{sack:?}");
 }
+
+/// Goal: transfers come one after the other as a process, each with a size of its own, and how long each took is told.
+/// Method: times between first packets and sizes against what was asked for, over 20 runs; one transfer against the
+/// time that its bytes take; what cannot come.
+#[test]
+fn transfers_come_at_random_with_random_sizes_and_their_times_are_told() {
+    let flow = |bytes: &str, every: &str, copies: u32| {
+        format!(
+            "[[flow]]\nname = \"web\"\ncopies = {copies}\nfrom = \"a\"\nto = \"b\"\nkind = \"bulk\"\nstart = \
+             \"1s\"\nbytes = {bytes}\n{every}\n"
+        )
+    };
+    let link = "rate = \"100mbit\"\ndelay = \"10ms\"\nbuffer = 1000";
+    let every = "every = { kind = \"exponential\", mean = \"50ms\" }";
+    let sizes = "{ kind = \"exponential\", mean = 30000 }";
+    let seeds = |text: &str| format!("replications = 20\n{text}");
+    let found = results(&seeds(&network(30, link, &flow(sizes, every, 400))));
+    // 400 in 20 s on average, all done by second 30; so many bytes in 29 s.
+    let ended = found.metrics.samples("transfer_ms").len();
+    assert_eq!(ended + found.metrics.number("unfinished_transfers") as usize, 8000);
+    assert!(ended > 7950, "{ended}");
+    let sent = found.metrics.number("throughput_bps") * 30.0 / 8.0;
+    // Headers are 52 of 1500; the standard error of 8000 exponential sizes is 1.1 %.
+    assert!((sent / (400.0 * 30_000.0 * 1500.0 / 1448.0) - 1.0).abs() < 0.05, "{sent}");
+    assert_eq!(found.groups[0].metrics.samples("transfer_ms").len(), ended);
+    // With 20 copies the last has come after 20 gaps: a mean of 1 s, and runs differ.
+    let few = results(&seeds(&network(30, link, &flow("1448", every, 20))));
+    let [hash, other] = [1, 2].map(|seed| {
+        results(&format!("seed = {seed}\n{}", network(30, link, &flow("1448", every, 20)))).hash
+    });
+    assert!(few.metrics.samples("transfer_ms").len() == 400 && hash != other);
+    // The handshake and one segment: two round trips of 20 ms less the last ACK's way, and little else.
+    for ms in few.metrics.samples("transfer_ms") {
+        assert!((30.0..31.0).contains(ms), "{ms}");
+    }
+    // At a constant gap the first comes at 2.5 s; those after the end never begin.
+    let late = results(&network(3, link, &flow("1448", "every = \"1500ms\"", 5)));
+    assert_eq!(late.metrics.samples("transfer_ms").len(), 1);
+    assert_eq!(late.metrics.number("unfinished_transfers"), 0.0);
+    let told = error(&network(3, link, &flow("1448", "every = 3", 5)));
+    assert!(told.contains("every = 3"), "{told}");
+}

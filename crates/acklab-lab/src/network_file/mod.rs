@@ -31,7 +31,7 @@ use self::sweeps::{Sweep, Sweeps};
 use crate::parameter::{SetError, split_pair};
 use crate::sweep::{MOST_CASES, values};
 
-pub(crate) use flows::{Arriving, Ends, Flow, Over, Traffic};
+pub(crate) use flows::{Arriving, Ends, Every, Flow, Over, Traffic};
 pub(crate) use network::{Asked, Link, Network, SCENARIO};
 pub use rate_traces::Reading;
 pub use reader::{FileMistake, Place};
