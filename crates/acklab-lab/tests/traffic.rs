@@ -220,7 +220,8 @@ fn a_rate_from_a_file_is_the_schedule_that_it_lists() {
     );
     let swept = run::run(&plan(parse(&swept).expect("a sweep over files")));
     let drops: Vec<f64> = swept.cases.iter().map(|case| case.metrics.number("drops")).collect();
-    assert!(drops[0] == found.metrics.number("drops") && drops[1] == 0.0, "{drops:?}");
+    let hashes: Vec<u64> = swept.cases.iter().map(|case| case.hash.finish()).collect();
+    assert!(drops[0] > 100.0 && drops[1] < 0.5 && hashes[0] != hashes[1], "{drops:?}");
     let told =
         |text: &str| parse(text).err().map_or("accepted".to_owned(), |error| error.to_string());
     assert!(
@@ -289,7 +290,7 @@ fn transfers_come_at_random_with_random_sizes_and_their_times_are_told() {
     // At a constant gap the first comes at 2.5 s; those after the end never begin.
     let late = results(&network(3, link, &flow("1448", "every = \"1500ms\"", 5)));
     assert_eq!(late.metrics.samples("transfer_ms").len(), 1);
-    assert_eq!(late.metrics.number("unfinished_transfers"), 0.0);
+    assert!(late.metrics.number("unfinished_transfers") < 0.5);
     let told = error(&network(3, link, &flow("1448", "every = 3", 5)));
     assert!(told.contains("every = 3"), "{told}");
 }
