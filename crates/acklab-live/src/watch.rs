@@ -33,7 +33,7 @@ pub enum WatchError {
     )]
     Privilege,
     /// The process that was asked for is not there, or cannot be seen.
-    #[error("process {pid}: {source}")]
+    #[error("the network of process {pid}: {source}; to see it takes the same user, or root")]
     Process {
         /// Its number.
         pid: u32,
@@ -215,7 +215,7 @@ impl Watch {
             dropped,
             connections: diagnosis.capture.connections,
             count: stalls.iter().map(|held| held.count).sum(),
-            seconds: stalls.iter().map(|held| held.seconds).sum(),
+            seconds: stalls.iter().fold(0.0, |sum, held| sum + held.seconds),
             stalls,
             verdict: diagnosis.verdict.clone(),
         };

@@ -134,6 +134,8 @@ fn main() -> ExitCode {
 const EXAMPLES: &str = "\
 Examples:
   acklab diagnose slow.pcapng                  why are my small messages late, and what do I change?
+  sudo acklab watch --port 4712                are they late right now, and which process is it?
+  sudo acklab fix --port 4712 --nodelay        mend it without touching the program
   acklab run nagle-delack --set receiver=windows-7 rtt=10ms
                                                what would another receiver do?
   acklab scenarios nagle-delack                what can be set, and what is measured?
