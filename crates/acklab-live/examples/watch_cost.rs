@@ -7,6 +7,8 @@
 //! (request and response), 100,000 segments a second of 100 bytes, and as many as the kernel carries, these once
 //! without a watch and once with it.
 
+#![expect(clippy::disallowed_methods, reason = "the real kernel runs by the real clock")]
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -23,7 +25,12 @@ fn main() {
     if let Some(rate) = arguments.get(1) {
         return traffic(rate.parse().expect("messages per second"));
     }
-    for (what, rate) in [("idle", None), ("1,000 messages/s", Some(1_000)), ("100,000 segments/s", Some(100_000)), ("200,000 segments/s", Some(200_000))] {
+    for (what, rate) in [
+        ("idle", None),
+        ("1,000 messages/s", Some(1_000)),
+        ("100,000 segments/s", Some(100_000)),
+        ("200,000 segments/s", Some(200_000)),
+    ] {
         println!("{what}: {}", measured(rate, true));
     }
     for watched in [false, true, false, true] {
@@ -73,7 +80,8 @@ fn cpu_seconds() -> f64 {
 /// else eight streams without Nagle's algorithm.
 fn traffic(rate: u64) {
     let answers = (1..=10_000).contains(&rate);
-    let mut streams: Vec<TcpStream> = (0..if answers { 1 } else { 8 }).map(|_| connected(100, answers)).collect();
+    let mut streams: Vec<TcpStream> =
+        (0..if answers { 1 } else { 8 }).map(|_| connected(100, answers)).collect();
     streams.iter().for_each(|stream| stream.set_nodelay(true).expect("set"));
     let began = Instant::now();
     let lasts = move || began.elapsed() < Duration::from_secs(12);

@@ -13,7 +13,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::outcome::{Failure, Format, interruption, print, print_json, tell};
-use crate::watch::failure;
+use crate::watch::words::failure;
 
 /// Mend held writes of running programs from outside, without touching them (Linux, root)
 ///
@@ -21,6 +21,7 @@ use crate::watch::failure;
 /// options set through a copy of the socket; connections that will be opened get theirs from a BPF program on the
 /// cgroup; immediate ACKs come from a route. All of it is undone by --undo, also after this program was killed.
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("what").args(["nodelay", "delack_max", "quickack", "undo", "list"]).required(true))]
 pub(crate) struct Fix {
@@ -183,12 +184,8 @@ fn refused(error: FixError) -> Failure {
 
 fn plan_text(plan: &Plan, dry: bool) -> String {
     let mut text = if dry { "Would do:\n" } else { "Does:\n" }.to_owned();
-    for step in plan.steps() {
-        text += &format!("  {step}\n");
-    }
-    for gap in plan.not_covered() {
-        text += &format!("Does not reach {gap}\n");
-    }
+    text.extend(plan.steps().iter().map(|step| format!("  {step}\n")));
+    text.extend(plan.not_covered().iter().map(|gap| format!("Does not reach {gap}\n")));
     text
 }
 

@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{FixError, Remedy, SocketOption};
+use super::remedy::{FixError, Remedy, SocketOption};
 use crate::kernel;
 
 /// A program that is to be attached.

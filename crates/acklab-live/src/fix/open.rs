@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use nix::libc;
 use serde::{Deserialize, Serialize};
 
-use super::{FixError, SocketOption};
+use super::remedy::{FixError, SocketOption};
 use crate::chosen::Chosen;
 use crate::kernel;
 use crate::processes;

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use super::cgroup::OnCgroup;
 use super::open::OpenSocket;
 use super::record::Record;
-use super::{FixError, Remedy, cgroup, open, route};
+use super::remedy::{FixError, Remedy};
+use super::{cgroup, open, record, route};
 use crate::chosen::Chosen;
 use crate::processes;
 use crate::sockets::TcpSocket;
@@ -180,6 +181,7 @@ impl Plan {
             sockets: self.sockets.clone(),
             program: self.on_cgroup.as_ref().map(|p| (p.folder.clone(), p.name.clone())),
             routes: self.routes.clone(),
+            network: record::network(),
         }
         .write()?;
         if let Some(program) = &self.on_cgroup {

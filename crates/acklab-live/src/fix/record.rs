@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::open::OpenSocket;
-use super::{FixError, cgroup, open, route};
+use super::remedy::FixError;
+use super::{cgroup, open, route};
 use crate::chosen::Chosen;
 use crate::watch::enter_network_of;
 
@@ -29,6 +30,13 @@ pub(super) struct Record {
     /// Folder of the cgroup and name of the program.
     pub(super) program: Option<(PathBuf, String)>,
     pub(super) routes: Vec<Vec<String>>,
+    /// The network namespace of the routes, by its inode.
+    pub(super) network: u64,
+}
+
+/// The network namespace of the calling thread.
+pub(super) fn network() -> u64 {
+    fs::metadata("/proc/thread-self/ns/net").map_or(0, |network| network.ino())
 }
 
 /// What was taken back.
@@ -74,7 +82,7 @@ impl Record {
         for socket in &self.sockets {
             match open::set(socket, self.option, socket.before) {
                 Ok(true) => {
-                    undone.steps.push(format!("{}: as it was ({})", socket.ends, socket.before))
+                    undone.steps.push(format!("{}: as it was ({})", socket.ends, socket.before));
                 }
                 // The connection is over.
                 Ok(false) => {}
@@ -90,6 +98,12 @@ impl Record {
         }
         // A process that is gone leaves no network to mend, or one that is not to be found.
         let there = self.pid.is_none_or(|pid| enter_network_of(pid).is_ok());
+        if there && !self.routes.is_empty() && network() != self.network {
+            undone
+                .failed
+                .push("its routes are in another network namespace: undo it there".to_owned());
+            return false;
+        }
         for route in self.routes.iter().filter(|_| there) {
             let words = route::without(route);
             match route::ip(&words) {
@@ -116,7 +130,9 @@ pub fn undo(chosen: &Chosen) -> Undone {
                 continue;
             }
         };
-        if record.undo(&mut undone)
+        // On a thread of its own, which may go into another network.
+        let all = std::thread::scope(|scope| scope.spawn(|| record.undo(&mut undone)).join());
+        if all.unwrap_or(false)
             && let Err(error) = fs::remove_file(&path)
         {
             undone.failed.push(format!("{}: {error}", path.display()));
@@ -140,7 +156,7 @@ pub fn records() -> Vec<String> {
             line.extend(pid.iter().map(|pid| format!(" --pid {pid}")));
             line.extend(port.iter().map(|port| format!(" --port {port}")));
             line.extend(cgroup.iter().map(|path| format!(" --cgroup {}", path.display())));
-            line.push_str(&format!(": {} sockets", sockets.len()));
+            line.extend([format!(": {} sockets", sockets.len())]);
             line.extend(
                 program.iter().map(|(folder, name)| format!(", {name} on {}", folder.display())),
             );

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::FixError;
+use super::remedy::FixError;
 
 /// The arguments of `ip` that add a route with immediate ACKs to `peer`; `Err` says why that cannot be.
 pub(super) fn to(peer: IpAddr) -> Result<Vec<String>, FixError> {

@@ -11,7 +11,7 @@ use nix::sched::{CloneFlags, unshare};
 
 /// Moves the calling thread into a network namespace with loopback alone; what it writes down goes to a folder of its
 /// own. False, with a message, where that is not permitted.
-pub fn namespace() -> bool {
+pub(crate) fn namespace() -> bool {
     let up = || Command::new("ip").args(["link", "set", "lo", "up"]).status();
     let made =
         unshare(CloneFlags::CLONE_NEWNET).is_ok() && up().is_ok_and(|status| status.success());
@@ -22,13 +22,13 @@ pub fn namespace() -> bool {
 }
 
 /// The running program, which ends with this value.
-pub struct Program {
+pub(crate) struct Program {
     child: Child,
     times: Receiver<f64>,
 }
 
 impl Program {
-    pub fn start(port: u16) -> Self {
+    pub(crate) fn start(port: u16) -> Self {
         let itself = std::env::current_exe().expect("this program");
         let mut child = Command::new(itself)
             .args(["--exact", "the_program", "--nocapture"])
@@ -55,12 +55,12 @@ impl Program {
         program
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// The median of the exchanges from now on, milliseconds.
-    pub fn exchange_ms(&mut self) -> f64 {
+    pub(crate) fn exchange_ms(&mut self) -> f64 {
         let _ = self.times.try_iter().count();
         for _ in 0..WARM_UP {
             self.times.recv().expect("an exchange");
@@ -71,7 +71,7 @@ impl Program {
         times[times.len() / 2]
     }
 
-    pub fn connect_anew(&mut self) {
+    pub(crate) fn connect_anew(&mut self) {
         self.child.stdin.as_mut().expect("its input").write_all(b"\n").expect("it listens");
         for _ in 0..WARM_UP {
             self.times.recv().expect("an exchange");
@@ -87,7 +87,7 @@ impl Drop for Program {
 }
 
 /// What the program does, where it was started as such.
-pub fn run() {
+pub(crate) fn run() {
     let Some(port) = std::env::var(PORT).ok().and_then(|port| port.parse::<u16>().ok()) else {
         return;
     };

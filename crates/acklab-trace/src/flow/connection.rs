@@ -176,9 +176,9 @@ impl<O: DirectionObserver> Connection<O> {
         let vantage = vantage::locate(ends);
         let facts_a = a.facts(halves_a, &b.ack_times, vantage);
         let facts_b = b.facts(halves_b, &a.ack_times, vantage.reversed());
-        let [observer_a, observer_b] = observers;
-        let observed_a = observer_a.finish(&facts_a, &facts_b);
-        let observed_b = observer_b.finish(&facts_b, &facts_a);
+        let [of_a, of_b] = observers;
+        let observed_a = of_a.finish(&facts_a, &facts_b);
+        let observed_b = of_b.finish(&facts_b, &facts_a);
         FlowReport {
             id: self.id,
             endpoints: [a.from, b.from],

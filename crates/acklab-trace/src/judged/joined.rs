@@ -60,9 +60,8 @@ fn stalls(earlier: Vec<Stall>, later: Vec<Stall>, duration_s: f64) -> Vec<Stall>
         let same = joined.iter().position(|s| s.mechanism == stall.mechanism);
         if let Some(at) = same {
             let after = joined.swap_remove(at);
-            let first = (stall.added_delay_ms, Points::default());
-            let then = (after.added_delay_ms, Points::default());
-            stall.added_delay_ms = mixed(first, then).0;
+            let both = [stall.added_delay_ms, after.added_delay_ms];
+            stall.added_delay_ms = mixed(&both.map(|added| (added, Points::default()))).0;
             stall.count += after.count;
             stall.seconds += after.seconds;
             stall.seconds_upper += after.seconds_upper;
@@ -105,13 +104,13 @@ fn messages(earlier: &Direction, later: &Direction) -> (AddedDelay, Points) {
         }
         (added, direction.plots.delay_cdf.clone())
     };
-    mixed(of(earlier), of(later))
+    mixed(&[of(earlier), of(later)])
 }
 
 /// Two distributions as one, each weighed with its messages. Without points, a distribution is known by its quantiles.
-fn mixed(first: (AddedDelay, Points), then: (AddedDelay, Points)) -> (AddedDelay, Points) {
-    let (a, b) = (first.0, then.0);
-    let mut steps: Vec<(f64, f64)> = [&first, &then].into_iter().flat_map(steps_of).collect();
+fn mixed(stretches: &[(AddedDelay, Points); 2]) -> (AddedDelay, Points) {
+    let [a, b] = stretches.each_ref().map(|stretch| stretch.0);
+    let mut steps: Vec<(f64, f64)> = stretches.iter().flat_map(steps_of).collect();
     steps.sort_by(|a, b| a.0.total_cmp(&b.0));
     let total: f64 = steps.iter().map(|step| step.1).sum();
     let quantile = |share: f64| {
@@ -167,7 +166,7 @@ mod tests {
     fn a_stretch_without_holds_thins_out_the_delays_of_the_other() {
         let held = (delays(100, 40.0, 44.0, "upper_bound"), Points::default());
         let quiet = (delays(900, 0.0, 0.0, NOTHING_HELD), Points::default());
-        let (joined, cdf) = mixed(held, quiet);
+        let (joined, cdf) = mixed(&[held, quiet]);
         assert_eq!((joined.messages, joined.source), (1_000, "upper_bound"));
         assert!(joined.p50.abs() < 1e-9, "{joined:?}");
         assert!((joined.p95 - 40.0).abs() < 1e-9, "{joined:?}");
@@ -178,7 +177,7 @@ mod tests {
     #[test]
     fn equal_stretches_keep_their_quantiles() {
         let one = || (delays(50, 10.0, 20.0, "period"), Points::default());
-        let (joined, _) = mixed(one(), one());
+        let (joined, _) = mixed(&[one(), one()]);
         assert!((joined.p50 - 10.0).abs() < 1e-9 && (joined.p95 - 20.0).abs() < 1e-9);
         assert_eq!(joined.messages, 100);
     }

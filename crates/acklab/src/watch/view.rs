@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use acklab_live::told::Told;
 use acklab_live::watch::{self, Watched};
 
-use super::{failure, in_words};
+use super::words::{failure, in_words};
 use crate::outcome::{Failure, print};
 
 /// What is on the screen; closed, the terminal is as it was before.
@@ -46,8 +46,9 @@ impl View {
             watch.watched().as_secs_f64(),
             sockets.len(),
         );
-        screen += &format!(
-            "{:<22} {:<46} {:>8} {:>7} {:>8} {:>8} {:>7} {:>8}\n",
+        let _ = writeln!(
+            screen,
+            "{:<22} {:<46} {:>8} {:>7} {:>8} {:>8} {:>7} {:>8}",
             "process", "local > remote", "rtt ms", "ato ms", "unacked", "unsent", "holds", "s lost"
         );
         for watched in sockets.iter().take(ROWS) {

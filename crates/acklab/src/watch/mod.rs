@@ -1,6 +1,7 @@
 //! `acklab watch`: the running kernel's connections, judged while they run.
 
 mod view;
+pub(crate) mod words;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -8,12 +9,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use acklab_live::chosen::Chosen;
-use acklab_live::told::{Held, Summary, Told};
-use acklab_live::watch::{self, WatchError};
+use acklab_live::told::{Summary, Told};
+use acklab_live::watch;
 use acklab_trace::Diagnosis;
 use clap::Args;
 
 use self::view::View;
+use self::words::{failure, in_words};
 use crate::diagnose::{judge, parse_checks};
 use crate::outcome::{Failure, Format, interruption, print};
 
@@ -75,11 +77,6 @@ impl Watch {
     }
 }
 
-/// A watch's refusal at the command line.
-pub(crate) fn failure(error: WatchError) -> Failure {
-    Failure::at("watch", error)
-}
-
 fn print_told(told: &Told) -> Result<(), Failure> {
     let json =
         serde_json::to_string(told).map_err(|error| Failure::at("the watch as JSON", error))?;
@@ -94,26 +91,6 @@ fn line(told: &Told) -> String {
     }
 }
 
-/// Who was held, how often, and by what.
-pub(crate) fn in_words(held: &Held) -> String {
-    let end = |address: &str, name: &Option<String>, pid: Option<u32>| match (name, pid) {
-        (Some(name), Some(pid)) => format!("{address} ({name}, {pid})"),
-        _ => address.to_owned(),
-    };
-    format!(
-        "{} > {}: {} held {:.3} s in all, {}",
-        end(&held.from, &held.process, held.pid),
-        end(&held.to, &held.peer_process, held.peer_pid),
-        writes(held.count),
-        held.seconds,
-        held.mechanism.name(),
-    )
-}
-
-fn writes(count: u64) -> String {
-    if count == 1 { "1 write".to_owned() } else { format!("{count} writes") }
-}
-
 /// The summary for people: the processes, then the diagnosis.
 fn text(summary: &Summary, diagnosis: &Diagnosis) -> String {
     let Summary { watched_s, frames, dropped, connections, stalls, .. } = summary;
@@ -121,9 +98,9 @@ fn text(summary: &Summary, diagnosis: &Diagnosis) -> String {
         "\nWatched {watched_s:.1} s: {frames} frames of {connections} connections, {dropped} dropped\n"
     );
     for held in stalls {
-        text += &format!("  {}\n", in_words(held));
+        text.extend(["  ", &in_words(held), "\n"]);
         if let Some(fix) = &held.fix {
-            text += &format!("    mend it on this host: {fix}\n");
+            text.extend(["    mend it on this host: ", fix, "\n"]);
         }
     }
     text + "\n" + &diagnosis.to_text()
