@@ -2,7 +2,7 @@
 //!
 //! The floors are those of a capture, and so is every verdict: after any number of frames the answer is the one that
 //! a capture of these frames would get. Two things differ. What is new since the last look is told by direction and
-//! mechanism. And a connection is judged in stretches of [`STRETCH`] segments, so that a look costs the same after a
+//! mechanism. And a connection is judged in stretches of 4,096 segments, so that a look costs the same after a
 //! day as after a second; the stretches' results are joined in the end.
 
 use std::collections::BTreeMap;

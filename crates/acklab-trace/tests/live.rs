@@ -8,6 +8,8 @@ use acklab_core::time::{Span, Time};
 use acklab_trace::capture::{CaptureReader, LinkType};
 use acklab_trace::live::LiveDiagnosis;
 use acklab_trace::{Options, diagnose};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 const DEMO: &str = "../../demo/nagle-linux.pcapng";
 
@@ -63,6 +65,31 @@ fn connections_that_are_not_wanted_are_not_told() {
     let diagnosis = live.finish(|_| false, Some("three frames were lost".to_owned()));
     assert!(diagnosis.flows.is_empty() && !diagnosis.verdict.stalled);
     assert_eq!(diagnosis.verdict.limits, ["three frames were lost"]);
+}
+
+proptest! {
+    /// What comes from a network is not trusted: any damage is judged or passed over.
+    #[test]
+    fn damaged_frames_are_judged_or_passed_over(
+        damage in vec((0usize..400, 0usize..140, any::<u8>(), 0usize..140), 1..60),
+    ) {
+        let (mut live, mut number) = (LiveDiagnosis::default(), 0);
+        write_write_read(100, |time, frame| {
+            let mut frame = frame.to_vec();
+            for (_, at, byte, cut) in damage.iter().filter(|damage| damage.0 == number) {
+                let length = frame.len();
+                frame[at % length] = *byte;
+                frame.truncate((cut % length).max(1));
+            }
+            number += 1;
+            live.on_frame(time, LinkType::RAW, frame.len() as u32, &frame);
+            if number % 50 == 0 {
+                live.look(|_| true);
+            }
+        });
+        let diagnosis = live.finish(|_| true, None);
+        prop_assert!(diagnosis.capture.packets == 400);
+    }
 }
 
 /// A client writes 10 and then 100 bytes and waits for 32: the ACK of the first comes after 40 ms and lets the
