@@ -82,7 +82,9 @@ fn traffic(rate: u64) {
     let answers = (1..=10_000).contains(&rate);
     let mut streams: Vec<TcpStream> =
         (0..if answers { 1 } else { 8 }).map(|_| connected(100, answers)).collect();
-    streams.iter().for_each(|stream| stream.set_nodelay(true).expect("set"));
+    for stream in &streams {
+        stream.set_nodelay(true).expect("set");
+    }
     let began = Instant::now();
     let lasts = move || began.elapsed() < Duration::from_secs(12);
     let stalled = answers.then(|| {
@@ -114,7 +116,9 @@ fn traffic(rate: u64) {
         }
     }
     println!("{:.0} messages/s", sent as f64 / began.elapsed().as_secs_f64());
-    stalled.into_iter().for_each(|stalled| stalled.join().expect("it ends"));
+    if let Some(stalled) = stalled {
+        stalled.join().expect("it ends");
+    }
 }
 
 /// A connection to a server that reads so many bytes and answers with 32, or reads what comes.

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use nix::libc;
+
 use super::cgroup::OnCgroup;
 use super::open::OpenSocket;
 use super::record::Record;
@@ -63,12 +65,19 @@ pub fn plan(chosen: &Chosen, remedy: Remedy) -> Result<Plan, FixError> {
 impl Plan {
     fn find_options(&mut self, sockets: &[(u32, TcpSocket)]) -> Result<(), FixError> {
         let Some(option) = self.remedy.option() else { return Ok(()) };
-        let for_open = open::is_taken(option);
-        match &for_open {
+        match open::is_taken(option) {
             Ok(()) => self.sockets = open::look(sockets, option)?,
+            // BPF would be refused when it runs, without a word.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                return Err(FixError::Nothing(format!(
+                    "this kernel does not take {}; the bound is at least two of its ticks (8 ms at 250 Hz, \
+                     written as 5 ms or more) and at most 200 ms",
+                    self.remedy.words()
+                )));
+            }
             Err(error) => self.not_covered.push(format!(
-                "open connections: this kernel does not take {} on a socket ({error}; TCP_DELACK_MAX_US is \
-                 Linux 6.15's, and from two of its ticks to 200 ms)",
+                "open connections: this kernel does not know {} of a socket ({error}; TCP_DELACK_MAX_US is \
+                 Linux 6.15's)",
                 self.remedy.words()
             )),
         }
@@ -125,7 +134,9 @@ impl Plan {
                 Err(error) => return Err(error),
             }
         }
-        self.not_covered.push("peers that connect later; run it again then".to_owned());
+        if !self.routes.is_empty() {
+            self.not_covered.push("peers that connect later; run it again then".to_owned());
+        }
         Ok(())
     }
 
