@@ -106,6 +106,22 @@ fn new_connections_are_fixed_by_the_program_on_the_cgroup() {
 }
 
 #[test]
+fn a_connection_that_was_opened_since_the_plan_is_fixed_too() {
+    if !namespace() {
+        return;
+    }
+    let mut program = Program::start(7_005);
+    let chosen = Chosen { pid: Some(program.pid()), port: Some(7_005), ..Chosen::default() };
+    let plan = fix::plan(&chosen, Remedy::NoDelay).expect("a plan");
+    program.connect_anew();
+    plan.apply().expect("applied");
+    let fixed = program.exchange_ms();
+    let undone = fix::undo(&chosen);
+    assert!(fixed < 5.0 && undone.failed.is_empty(), "{fixed} ms, {undone:?}");
+    assert!(program.exchange_ms() > STALLED_MS, "undone");
+}
+
+#[test]
 fn a_bound_that_the_kernel_does_not_take_is_refused_before_anything_is_changed() {
     let chosen = Chosen { port: Some(7_004), ..Chosen::default() };
     let refused = fix::plan(&chosen, Remedy::DelackMax(Span::from_millis(1)));

@@ -182,6 +182,8 @@ fn a_fix_is_shown_first_and_undone_after_it_was_killed() {
     let anew = program.exchange_ms();
 
     let listed = text(&acklab(&["fix", "--list"], records.path()).stdout);
+    // As one whose program was killed while it wrote.
+    fs::write(records.path().join("fix-9.json"), "{ \"words\": \"--nod").expect("written");
     let undone = acklab(&["fix", "--undo", "--port", "7104"], records.path());
     assert!(listed.contains("--nodelay --port 7104"), "{listed}");
     assert!(undone.status.success(), "{}", text(&undone.stderr));

@@ -182,7 +182,7 @@ impl Plan {
     /// Takes the steps. What had been done when one failed is undone by [`super::undo`], as the whole is.
     pub fn apply(&self) -> Result<(), FixError> {
         let option = self.remedy.option();
-        Record {
+        let mut record = Record {
             words: self.remedy.words(),
             pid: self.chosen.pid,
             port: self.chosen.port,
@@ -193,17 +193,22 @@ impl Plan {
             program: self.on_cgroup.as_ref().map(|p| (p.folder.clone(), p.name.clone())),
             routes: self.routes.clone(),
             network: record::network(),
-        }
-        .write()?;
+        };
+        let written = record.write()?;
         if let Some(program) = &self.on_cgroup {
             // A second one of the same name would do the same again.
             cgroup::detach(&program.folder, &program.name)?;
             program.load()?.attach()?;
         }
-        for (socket, option) in self.sockets.iter().filter_map(|socket| Some((socket, option?))) {
-            let doing = || format!("set {} on {}", self.remedy.words(), socket.ends);
-            open::set(socket, option.name, option.value)
-                .map_err(|source| FixError::System { doing: doing(), source })?;
+        if let Some(option) = option.filter(|option| open::is_taken(*option).is_ok()) {
+            // From now on the program takes care of new ones; these were opened since the plan.
+            record.sockets = open::look(&open::chosen_sockets(&self.chosen)?, option)?;
+            record.write_again(&written)?;
+            for socket in &record.sockets {
+                let doing = || format!("set {} on {}", self.remedy.words(), socket.ends);
+                open::set(socket, option.name, option.value)
+                    .map_err(|source| FixError::System { doing: doing(), source })?;
+            }
         }
         for words in &self.routes {
             let doing = format!("ip {}", words.join(" "));

@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ pub struct Undone {
 
 impl Record {
     /// Writes it to a file of its own.
-    pub(super) fn write(&self) -> Result<(), FixError> {
+    pub(super) fn write(&self) -> Result<PathBuf, FixError> {
         let folder = folder();
         let doing = || format!("write down in {} what is to be changed", folder.display());
         let system = |source| FixError::System { doing: doing(), source };
@@ -59,15 +59,25 @@ impl Record {
         let json = serde_json::to_vec_pretty(self).map_err(|error| system(error.into()))?;
         for number in 1.. {
             let path = folder.join(format!("fix-{number}.json"));
-            match fs::OpenOptions::new().write(true).create_new(true).open(path) {
+            match fs::OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(mut file) => {
-                    return file.write_all(&json).and_then(|()| file.sync_all()).map_err(system);
+                    let done = file.write_all(&json).and_then(|()| file.sync_all());
+                    return done.map(|()| path).map_err(system);
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(system(error)),
             }
         }
-        Ok(())
+        Err(system(io::ErrorKind::QuotaExceeded.into()))
+    }
+
+    /// Writes it in place of what stands there: the old one or the new one is there at any time.
+    pub(super) fn write_again(&self, path: &Path) -> Result<(), FixError> {
+        let doing = || format!("write down in {} what is to be changed", path.display());
+        let system = |source| FixError::System { doing: doing(), source };
+        let json = serde_json::to_vec_pretty(self).map_err(|error| system(error.into()))?;
+        let new = path.with_extension("new");
+        fs::write(&new, json).and_then(|()| fs::rename(&new, path)).map_err(system)
     }
 
     /// Whether it is what `chosen` names; where nothing is named, all are.
@@ -124,13 +134,18 @@ pub fn undo(chosen: &Chosen) -> Undone {
         let record = match record {
             Ok(record) if record.is_of(chosen) => record,
             Ok(_) => continue,
+            // Written before the first step: one that was not finished tells of nothing that was done.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                let _ = fs::remove_file(&path);
+                continue;
+            }
             Err(error) => {
-                // Written before the first step: one that was not finished tells of nothing that was done.
                 undone.failed.push(format!("{}: {error}", path.display()));
                 continue;
             }
         };
         // On a thread of its own, which may go into another network.
+        let _ = fs::remove_file(path.with_extension("new"));
         let all = std::thread::scope(|scope| scope.spawn(|| record.undo(&mut undone)).join());
         if all.unwrap_or(false)
             && let Err(error) = fs::remove_file(&path)
@@ -176,6 +191,8 @@ pub fn records() -> Vec<String> {
 fn written() -> Vec<(PathBuf, io::Result<Record>)> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder()).into_iter().flatten().flatten().map(|e| e.path()).collect();
+    // One that was being written anew when its program was killed is no record.
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     paths.sort();
     let read = |path: PathBuf| {
         let record = fs::read(&path).and_then(|json| Ok(serde_json::from_slice(&json)?));
