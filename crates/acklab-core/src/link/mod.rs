@@ -68,7 +68,6 @@ pub struct Link {
     rng: Rng,
     /// Other impairments.
     wire: Option<Box<Wire>>,
-    disturbs_order: bool,
     copies: u64,
     waiting: Waiting,
     medium: Option<Medium>,
@@ -126,7 +125,6 @@ impl Link {
             jitter: config.jitter,
             loss,
             wire: impaired.then(wire),
-            disturbs_order,
             copies: 0,
             latest: Time::ZERO,
             rng: Rng::named(seed, &name),
@@ -255,7 +253,7 @@ impl Link {
             Some(Shift::Late(by)) => transit.arrival += by,
             Some(Shift::Ahead(by)) => transit.arrival = (transit.arrival - by).max(self.free),
         }
-        let place = if self.disturbs_order {
+        let place = if wire.disturbs_order {
             self.transit.partition_point(|other| other.arrival <= transit.arrival)
         } else {
             self.transit.len()

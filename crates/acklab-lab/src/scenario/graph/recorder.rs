@@ -9,9 +9,8 @@ use acklab_core::time::{Span, Time};
 use acklab_sim::Observer;
 use acklab_sim::app::{EXCHANGE_MS, TRANSFER_MS};
 
-use super::asked::forever;
 use super::delays::{self, Kept, Travel, pooled};
-use super::model::{ends, flow_at};
+use super::model::{ends, flow_at, forever};
 use crate::measured::{Measured, MetricDoc, Metrics};
 use crate::monitor::{Delays, Waiting};
 use crate::network_file::{Network, Traffic};
