@@ -4,10 +4,17 @@
 //! which is virtual time, too: [`linux_vt`] starts a kernel as a process, [`guest`] is what happens inside,
 //! [`network`] turns nodes, links and flows into namespaces, queue disciplines and sockets.
 
+#[cfg(target_os = "linux")]
+pub mod campaign;
 pub mod compare;
+pub mod exchange;
+#[cfg(target_os = "linux")]
+mod foreign;
 #[cfg(target_os = "linux")]
 pub mod guest;
 pub mod job;
+#[cfg(target_os = "linux")]
+pub mod kernel;
 #[cfg(target_os = "linux")]
 pub mod linux_vt;
 pub mod nagle;
@@ -16,5 +23,9 @@ pub mod report;
 pub mod scenario;
 pub mod seen;
 #[cfg(target_os = "linux")]
+pub mod store;
+#[cfg(target_os = "linux")]
 mod tcp_info;
+#[cfg(target_os = "linux")]
+pub mod virtual_kernel;
 pub mod world;

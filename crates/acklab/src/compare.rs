@@ -119,7 +119,10 @@ impl Compare {
                     let keep = self.out.as_deref().filter(|_| first);
                     world::emulate(machine, &network, seed, keep).map_err(|e| e.to_string())?
                 }
-                _ => world::simulate(graph, &settings, &network, seed),
+                (World::LinuxVt, None) | (World::Sim, _) => {
+                    world::simulate(graph, &settings, &network, seed)
+                }
+                (World::Kernel, _) => todo!(),
             };
             comparison.push(*world, flows);
         }

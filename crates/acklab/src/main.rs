@@ -12,6 +12,8 @@ mod diagnose;
 mod emulate;
 mod export;
 mod file;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod outcome;
 #[cfg(target_os = "linux")]
 mod record;
@@ -80,6 +82,12 @@ enum Verb {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     LinuxVtGuest(compare::Guest),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    KernelSender(kernel::Sender),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    KernelReceiver(kernel::Receiver),
     Completions(completions::Completions),
 }
 
@@ -114,6 +122,10 @@ fn main() -> ExitCode {
         Verb::LinuxVtKernel(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::LinuxVtGuest(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::KernelSender(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::KernelReceiver(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(&mut Cli::command()),
     };
     outcome::exit_code(outcome)
