@@ -60,11 +60,10 @@ impl From<Segment> for Row {
 }
 
 impl Segment {
-    /// The segment in an IP packet that passed at `at`, of a connection whose sender has port `port`; `None`: it is
-    /// none.
-    pub fn of_packet(at: u64, port: u16, bytes: &[u8]) -> Option<Self> {
+    /// The segment in an IP packet that passed `sender`'s wire at `at`; `None`: it is none.
+    pub fn of_packet(at: u64, sender: SocketAddr, bytes: &[u8]) -> Option<Self> {
         let packet = parse_tcp(bytes).ok()?;
-        Some(Self { at, leaves: packet.source.port() == port, tcp: packet.segment })
+        Some(Self { at, leaves: packet.source == sender, tcp: packet.segment })
     }
 }
 

@@ -25,11 +25,14 @@ pub(crate) fn host(local: IpAddr, system: System, tick: f64) -> Host {
 }
 
 /// Calls `hear` with each read, when and how much: since the application reads at once, that is what came in order, or
-/// filled a hole, from the sender's `port`.
-pub(crate) fn reading(port: u16, mut hear: impl FnMut(Time, u32)) -> impl FnMut(Time, &[u8]) {
+/// filled a hole, from `sender`.
+pub(crate) fn reading(
+    sender: SocketAddr,
+    mut hear: impl FnMut(Time, u32),
+) -> impl FnMut(Time, &[u8]) {
     let mut next: Option<Seq> = None;
     move |at, frame| {
-        let segment = Segment::of_packet(at.as_nanos(), port, frame);
+        let segment = Segment::of_packet(at.as_nanos(), sender, frame);
         let Some(Segment { leaves: true, tcp, .. }) = segment else { return };
         let (first, end) = (tcp.seq, tcp.seq + tcp.payload_len);
         let expected = *next.get_or_insert(first);

@@ -45,7 +45,7 @@ pub fn run(machine: &Machine, experiment: &Experiment, seed: u64) -> Result<Exch
     let mut segments = Vec::new();
     while let Some(frame) = reader.next_frame()? {
         let ip = frame.bytes.get(ETHERNET..).unwrap_or_default();
-        segments.extend(Segment::of_packet(frame.time.as_nanos(), ends[0].port(), ip));
+        segments.extend(Segment::of_packet(frame.time.as_nanos(), ends[0], ip));
     }
     let (writes, reads) = (stamped(&log.writes), stamped(&log.reads));
     Ok(Exchange { ends, writes, monotonic: Vec::new(), reads, segments })

@@ -90,7 +90,7 @@ impl KernelArgs {
         }
         let bar = bar(missing.len());
         let interrupted = &testbed.interrupted;
-        let apart = Duration::from_millis(100);
+        let apart = Duration::from_millis(APART);
         let campaign = Campaign { parallel, apart, attempts: ATTEMPTS, interrupted };
         let outcome = campaign.run(
             &missing,
@@ -267,6 +267,9 @@ fn experiment(text: &str) -> Result<Experiment, Failure> {
     serde_json::from_str(text).map_err(|error| Failure::at("the experiment", error))
 }
 
+/// From one run's start to the next at the beginning, ms: making and removing namespaces keeps a processor busy for as long
+/// as that, and who is measured meanwhile is measured late.
+const APART: u64 = 500;
 /// A run that failed so often will fail again.
 const ATTEMPTS: u32 = 5;
 /// What starting and ending take beside the experiment's time, s.

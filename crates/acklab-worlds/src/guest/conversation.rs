@@ -147,8 +147,8 @@ impl Talk {
         let system = of.system.parse().map_err(|_| io::Error::other("no such system"))?;
         let mut host = foreign::host(at.ip().to_owned().into(), system, of.tick);
         host.listen(at.port(), 1);
-        let port = self.flow.ends[0].address.port();
-        let mut hear = foreign::reading(port, |_, bytes| {
+        let sender = self.flow.ends[0].address.into();
+        let mut hear = foreign::reading(sender, |_, bytes| {
             self.record.log().reads.push((self.clock.now(), bytes));
         });
         foreign::drive(device, host, None, &mut hear).map(drop)

@@ -10,9 +10,11 @@
 mod receiver;
 mod sender;
 
+use std::env;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process;
 use std::sync::Arc;
@@ -189,6 +191,13 @@ impl Testbed {
                 "{writes} of {messages} messages were written, {received} of {bytes} B were read"
             ));
         }
+        let late = Span::from_nanos(sent.late[1]);
+        if late > self.max_lateness {
+            let (late, most) = (late.as_micros_f64(), self.max_lateness.as_micros_f64());
+            doubts.push(format!(
+                "1 % of the messages were written more than {late:.0} us late, and {most:.0} us are allowed"
+            ));
+        }
         if sent.lost_frames > 0 {
             doubts.push(format!("{} frames are missing in the capture", sent.lost_frames));
         }
@@ -220,6 +229,12 @@ fn result<T: DeserializeOwned>(
     let outcome: Result<Result<T, String>, _> = serde_json::from_str(&text);
     let missing = |what| KernelError::Process { end, status, what };
     outcome.map_err(|_| missing("without a result".to_owned()))?.map_err(missing)
+}
+
+/// The address that the emulator says in the environment.
+fn address_in(variable: &str) -> io::Result<IpAddr> {
+    let address = env::var(variable).ok().and_then(|address| address.parse().ok());
+    address.ok_or_else(|| io::Error::other(format!("{variable} says no address")))
 }
 
 /// What a process of a run writes to standard output: its result, or its reason.

@@ -3,10 +3,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "a receiver in the real world stamps what it reads")]
 
-use std::env;
 use std::fs;
 use std::io::{self, Read};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, SystemTime};
 
 use acklab_net::schedule_first_in_first_out;
@@ -14,7 +13,7 @@ use acklab_tcp::System;
 use nix::sys::prctl;
 use serde::{Deserialize, Serialize};
 
-use super::{PORT, PRIORITY, tell};
+use super::{PORT, PRIORITY, address_in, tell};
 use crate::foreign;
 use crate::nagle::Experiment;
 
@@ -30,9 +29,7 @@ pub(super) struct Received {
 pub fn run(experiment: &Experiment) -> i32 {
     let _ = prctl::set_timerslack(1);
     let _ = schedule_first_in_first_out(PRIORITY);
-    let sender = env::var("ACKLAB_REMOTE").ok().and_then(|address| address.parse().ok());
-    let sender = sender.ok_or_else(|| io::Error::other("ACKLAB_REMOTE says no address"));
-    tell(sender.and_then(|address: IpAddr| {
+    tell(address_in("ACKLAB_REMOTE").and_then(|address| {
         let sender = SocketAddr::new(address, PORT);
         match experiment.system() {
             System::Linux => kernel(experiment, sender),
@@ -65,7 +62,7 @@ fn acklab(experiment: &Experiment, system: System, sender: SocketAddr) -> io::Re
     let device = foreign::device(OURS.into(), ITS_END.into()).map_err(io::Error::other)?;
     let host = foreign::host(OURS.into(), system, experiment.tick);
     let mut reads = Vec::new();
-    let mut hear = foreign::reading(PORT, |at, bytes| reads.push((at.as_nanos(), bytes)));
+    let mut hear = foreign::reading(sender, |at, bytes| reads.push((at.as_nanos(), bytes)));
     let bytes = foreign::drive(device, host, Some(sender), &mut hear)?;
     drop(hear);
     Ok(Received { bytes, reads })

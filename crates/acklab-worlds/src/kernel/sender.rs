@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use serde::{Deserialize, Serialize};
 
-use super::{PORT, PRIORITY, tell};
+use super::{PORT, PRIORITY, address_in, tell};
 use crate::exchange::{Exchange, Segment};
 use crate::nagle::Experiment;
 
@@ -52,8 +52,9 @@ fn work(experiment: &Experiment) -> io::Result<Sent> {
     let tap = Tap::open(Frames::Both)?;
     let done = Arc::new(AtomicBool::new(false));
     let over = Arc::clone(&done);
-    let capture = thread::spawn(move || capture(tap, &over));
-    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
+    let local = SocketAddr::new(address_in("ACKLAB_LOCAL")?, PORT);
+    let capture = thread::spawn(move || capture(tap, local, &over));
+    let listener = TcpListener::bind(local)?;
     let mut stream = accept(&listener)?;
     stream.set_nodelay(!experiment.nagle)?;
     stream.set_read_timeout(Some(Duration::from_nanos(experiment.rtt * 8) + PATIENCE))?;
@@ -63,7 +64,7 @@ fn work(experiment: &Experiment) -> io::Result<Sent> {
     let _ = prctl::set_timerslack(1);
     let fifo = schedule_first_in_first_out(PRIORITY).is_ok();
     let Written { stamps, late, clock_moved } = write(experiment, &mut stream)?;
-    let ends = [stream.local_addr()?, stream.peer_addr()?];
+    let ends = [local, stream.peer_addr()?];
     stream.shutdown(Shutdown::Write)?;
     // The receiver closes when it has read everything.
     let mut rest = [0; 16];
@@ -131,12 +132,16 @@ fn write(experiment: &Experiment, stream: &mut TcpStream) -> io::Result<Written>
 }
 
 /// Every segment until it is over and nothing more comes.
-fn capture(mut tap: Tap, over: &AtomicBool) -> io::Result<(Vec<Segment>, u32)> {
+fn capture(
+    mut tap: Tap,
+    sender: SocketAddr,
+    over: &AtomicBool,
+) -> io::Result<(Vec<Segment>, u32)> {
     let mut segments = Vec::new();
     loop {
         match tap.poll_frame()? {
             Some((time, bytes)) => {
-                segments.extend(Segment::of_packet(time.as_nanos(), PORT, bytes));
+                segments.extend(Segment::of_packet(time.as_nanos(), sender, bytes));
             }
             None if over.load(Ordering::Relaxed) => return Ok((segments, tap.lost_frames())),
             None => {}
