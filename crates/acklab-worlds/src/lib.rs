@@ -7,6 +7,7 @@
 #[cfg(target_os = "linux")]
 pub mod campaign;
 pub mod compare;
+pub mod dataset;
 pub mod exchange;
 #[cfg(target_os = "linux")]
 mod foreign;
@@ -22,6 +23,7 @@ pub mod network;
 pub mod report;
 pub mod scenario;
 pub mod seen;
+pub mod simulated;
 #[cfg(target_os = "linux")]
 pub mod store;
 #[cfg(target_os = "linux")]

@@ -19,7 +19,8 @@ pub struct Store {
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     schema: String,
-    experiment: Experiment,
+    /// As text: numbers with a fraction may be others when they are read back.
+    experiment: String,
     run: Done,
 }
 
@@ -57,7 +58,7 @@ impl Store {
         };
         let kept: Kept = serde_json::from_reader(BufReader::new(file))
             .map_err(|error| self.wrong(&path, format!("{error}; remove it to make the run again")))?;
-        if kept.experiment == *experiment && kept.schema == SCHEMA {
+        if kept.experiment == words(experiment) && kept.schema == SCHEMA {
             return Ok(Some(kept.run));
         }
         let what = "is a run with other settings or another seed; take another folder, or the same settings";
@@ -68,8 +69,8 @@ impl Store {
     pub fn keep(&self, name: &str, experiment: &Experiment, run: &Done) -> Result<(), StoreError> {
         let path = self.path(name);
         let unfinished = path.with_extension(UNFINISHED);
-        let kept =
-            Kept { schema: SCHEMA.to_owned(), experiment: experiment.clone(), run: run.clone() };
+        let (schema, experiment) = (SCHEMA.to_owned(), words(experiment));
+        let kept = Kept { schema, experiment, run: run.clone() };
         let write = || -> io::Result<()> {
             let mut file = BufWriter::new(File::create(&unfinished)?);
             serde_json::to_writer(&mut file, &kept)?;
@@ -90,6 +91,10 @@ impl Store {
     fn wrong(&self, path: &Path, what: impl std::fmt::Display) -> StoreError {
         StoreError { path: path.to_owned(), what: what.to_string() }
     }
+}
+
+fn words(experiment: &Experiment) -> String {
+    serde_json::to_string(experiment).unwrap_or_default()
 }
 
 /// Name of a file's form.

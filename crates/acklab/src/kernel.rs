@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use acklab_core::time::Span;
 use acklab_lab::parameter::Settings;
-use acklab_lab::plan::Plan;
 use acklab_worlds::campaign::{Campaign, News};
 use acklab_worlds::kernel::{self, Done, KernelError, Testbed, Verbs};
 use acklab_worlds::nagle::Experiment;
@@ -151,21 +150,15 @@ fn unusable(error: StoreError) -> Failure {
     Failure::Unusable(error.to_string())
 }
 
-/// Every run of a plan, case after case, and the settings of each.
-pub(crate) fn wanted(plan: &Plan) -> Result<(Vec<Wanted>, Vec<Settings>), String> {
-    let mut wanted = Vec::new();
-    let mut settings = Vec::new();
-    for case in &plan.cases {
-        let chosen: Vec<_> = case.chosen().map(|(name, value)| format!("{name}={value}")).collect();
-        for (index, seed) in plan.seeds().enumerate() {
-            let mut words = chosen.clone();
-            words.push(index.to_string());
-            let experiment = Experiment::of(case, seed)?;
-            wanted.push(Wanted { name: words.join(","), experiment, seed });
-            settings.push(case.clone());
-        }
-    }
-    Ok((wanted, settings))
+/// The runs of a case, one for each seed.
+pub(crate) fn wanted(case: &Settings, seeds: &[u64]) -> Result<Vec<Wanted>, String> {
+    let chosen: Vec<_> = case.chosen().map(|(name, value)| format!("{name}={value}")).collect();
+    let one = |(index, &seed): (usize, &u64)| {
+        let mut words = chosen.clone();
+        words.push(index.to_string());
+        Ok(Wanted { name: words.join(","), experiment: Experiment::of(case, seed)?, seed })
+    };
+    seeds.iter().enumerate().map(one).collect()
 }
 
 /// How long the runs take, s.
@@ -187,7 +180,8 @@ fn words(seconds: f64) -> String {
     }
 }
 
-fn bar(runs: usize) -> ProgressBar {
+/// A bar over so many runs.
+pub(crate) fn bar(runs: usize) -> ProgressBar {
     let bar = ProgressBar::new(runs as u64);
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {elapsed} gone, {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -274,4 +268,3 @@ const APART: u64 = 500;
 const ATTEMPTS: u32 = 5;
 /// What starting and ending take beside the experiment's time, s.
 const START: f64 = 0.5;
-

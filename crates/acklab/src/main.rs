@@ -6,6 +6,8 @@
 #[cfg(target_os = "linux")]
 mod compare;
 mod completions;
+#[cfg(target_os = "linux")]
+mod dataset;
 mod demo;
 mod diagnose;
 #[cfg(target_os = "linux")]
@@ -74,6 +76,8 @@ enum Verb {
     #[cfg(target_os = "linux")]
     Compare(compare::Compare),
     #[cfg(target_os = "linux")]
+    Dataset(dataset::Dataset),
+    #[cfg(target_os = "linux")]
     #[command(hide = true)]
     LinuxVtKeeper(compare::Keeper),
     #[cfg(target_os = "linux")]
@@ -116,6 +120,8 @@ fn main() -> ExitCode {
         Verb::RdtHost(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::Compare(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::Dataset(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::LinuxVtKeeper(verb) => verb.run(),
         #[cfg(target_os = "linux")]

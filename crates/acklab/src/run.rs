@@ -164,12 +164,16 @@ impl Run {
         let Some(linux) = linux.filter(|_| self.world == World::Kernel) else { return Ok(None) };
         let store = self.out.as_ref().map(|out| Store::open(&out.join("runs"))).transpose();
         let store = store.map_err(|error| Failure::Unusable(error.to_string()))?;
-        let (wanted, settings) = kernel::wanted(plan).map_err(|e| Failure::at("--set", e))?;
-        let settings: BTreeMap<_, _> =
-            wanted.iter().map(|one| one.name.clone()).zip(settings).collect();
+        let seeds: Vec<u64> = plan.seeds().collect();
+        let (mut wanted, mut settings) = (Vec::new(), BTreeMap::new());
+        for case in &plan.cases {
+            let of_case = kernel::wanted(case, &seeds).map_err(|e| Failure::at("--set", e))?;
+            settings.extend(of_case.iter().map(|one| (one.name.clone(), case)));
+            wanted.extend(of_case);
+        }
         self.kernel
             .perform(&wanted, store.as_ref(), |one, done| {
-                linux.hand_over(&settings[&one.name], one.seed, done);
+                linux.hand_over(settings[&one.name], one.seed, done);
                 Ok(())
             })
             .map(Some)

@@ -33,7 +33,7 @@ pub(super) struct Sent {
     pub(super) lost_frames: u32,
     /// How late the writes were against their period, ns: p50, p99, max.
     pub(super) late: [u64; 3],
-    /// How far the time of day went away from the monotonic clock, ns.
+    /// The longest step of the time of day against the monotonic clock from one message to the next, ns.
     pub(super) clock_moved: u64,
     pub(super) fifo: bool,
     pub(super) congestion: String,
@@ -122,11 +122,11 @@ fn write(experiment: &Experiment, stream: &mut TcpStream) -> io::Result<Written>
         stamps.push((since.as_nanos() as u64, monotonic.duration_since(connected).as_nanos() as u64));
         late.record(Span::from_nanos(monotonic.duration_since(due).as_nanos() as u64));
     }
-    let offsets = || stamps.iter().map(|(of_day, monotonic)| of_day.wrapping_sub(*monotonic));
-    let clock_moved = match (offsets().min(), offsets().max()) {
-        (Some(least), Some(most)) => most - least,
-        _ => 0,
-    };
+    // From one message to the next: a clock that is steered moves by less.
+    let offsets: Vec<u64> =
+        stamps.iter().map(|(of_day, monotonic)| of_day.wrapping_sub(*monotonic)).collect();
+    let steps = offsets.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
+    let clock_moved = steps.max().unwrap_or(0);
     let late = [late.quantile(0.5), late.quantile(0.99), late.max()].map(Span::as_nanos);
     Ok(Written { stamps, late, clock_moved })
 }
