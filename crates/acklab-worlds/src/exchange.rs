@@ -86,7 +86,8 @@ impl Exchange {
             let first = if tcp.flags.has(Flags::SYN) { tcp.seq + 1 } else { tcp.seq };
             let end = first + tcp.payload_len;
             let before = *highest.get_or_insert(first);
-            let new = if end.after(before) { end - before } else { 0 };
+            // An ACK behind the FIN is beyond the payload and brings none.
+            let new = if tcp.payload_len > 0 && end.after(before) { end - before } else { 0 };
             if new > 0 {
                 highest = Some(end);
             }
@@ -167,5 +168,9 @@ mod tests {
         };
         assert_eq!(exchange.left_at(), [20, 40, 50], "the fourth has not left");
         assert_eq!(exchange.retransmissions(), 1);
+        let behind_the_fin = Segment { at: 60, ..segment(60, 301, 0) };
+        let segments = [exchange.segments.clone(), vec![behind_the_fin]].concat();
+        let exchange = Exchange { segments, ..exchange };
+        assert_eq!(exchange.departures().iter().map(|one| one.new).sum::<u32>(), 300);
     }
 }

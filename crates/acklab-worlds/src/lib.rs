@@ -8,6 +8,7 @@
 pub mod campaign;
 pub mod compare;
 pub mod dataset;
+pub mod distance;
 pub mod exchange;
 #[cfg(target_os = "linux")]
 mod foreign;

@@ -1,8 +1,11 @@
 //! `acklab dataset`: the published data set of buffering delays, written, read and checked.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use acklab_core::options::Word;
@@ -16,6 +19,7 @@ use acklab_lab::report::text::{lay_out, number};
 use acklab_lab::scenario::{Scenario, defaults};
 use acklab_worlds::campaign::{Campaign, News};
 use acklab_worlds::dataset::case::{self, CaseFiles, RunRows};
+use acklab_worlds::dataset::compare::Comparison;
 use acklab_worlds::dataset::layout::{CaseName, RUNS};
 use acklab_worlds::dataset::{self, DATA, Fault, Summary, columns};
 use acklab_worlds::exchange::Exchange;
@@ -44,14 +48,15 @@ pub(crate) struct Dataset {
 
 #[derive(Subcommand)]
 enum Verb {
-    Write(Write),
+    Write(Make),
     Read(Read),
     Verify(Verify),
+    Compare(Compare),
 }
 
 /// Make every run and write the data set into a folder; the same command goes on where it was interrupted
 #[derive(Args)]
-struct Write {
+struct Make {
     /// The folder
     dir: PathBuf,
     /// Where the runs are made
@@ -97,12 +102,44 @@ struct Verify {
     format: Format,
 }
 
+/// Put data sets side by side, case by case: delays, how far apart their distributions are, and how far from theory
+#[derive(Args)]
+struct Compare {
+    /// Data sets, with the name that each has in the tables
+    #[arg(value_name = "NAME=DIR", required = true)]
+    sets: Vec<String>,
+    /// How to write the result to standard output
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+impl Compare {
+    fn run(self) -> Result<(), Failure> {
+        let read = |pair: &String| {
+            let (name, dir) = pair
+                .split_once('=')
+                .ok_or_else(|| Failure::at(pair, "write for example kernel=out/kernel"))?;
+            let cases = dataset::read(Path::new(dir)).map_err(|fault| unusable(&fault))?;
+            Ok((name.to_owned(), cases))
+        };
+        let sets = self.sets.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
+        let scenario = file::asked(SCENARIO, &[])?.scenario;
+        let law = |name: &CaseName| expected(scenario, name).map(|expected| expected.law);
+        let comparison = Comparison::new(&sets, law);
+        match self.format {
+            Format::Text => print(&comparison.to_text()),
+            Format::Json => print_json(&comparison.to_json()),
+        }
+    }
+}
+
 impl Dataset {
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self.verb {
             Verb::Write(verb) => verb.run(),
             Verb::Read(verb) => verb.run(),
             Verb::Verify(verb) => verb.run(),
+            Verb::Compare(verb) => verb.run(),
         }
     }
 }
@@ -111,7 +148,7 @@ fn unusable(fault: &Fault) -> Failure {
     Failure::Unusable(fault.to_string())
 }
 
-impl Write {
+impl Make {
     fn run(self) -> Result<(), Failure> {
         let data = self.dir.join(DATA);
         fs::create_dir_all(&data).map_err(|error| Failure::at(data.display(), error))?;
@@ -167,18 +204,16 @@ impl Write {
             Ok(())
         };
         let seeds: Vec<u64> = plan.seeds().collect();
+        let interrupted = interruption()?;
         if self.world == World::Kernel {
-            return self.on_kernel(&missing, &seeds, &mut take);
+            return self.on_kernel(&missing, &seeds, &interrupted, &mut take);
         }
-        let machine = (self.world == World::LinuxVt).then(|| compare::machine(PATIENCE)).transpose()?;
+        let machine = (self.world == World::LinuxVt).then(|| compare::machine(PATIENCE, &interrupted));
+        let machine = machine.transpose()?;
         let mut tasks = Vec::new();
         for (settings, name) in missing {
             tasks.extend(seeds.iter().enumerate().map(|(index, seed)| (settings, name, index, *seed)));
         }
-        let interrupted = match machine {
-            Some(_) => std::sync::Arc::default(),
-            None => interruption()?,
-        };
         let scenario = plan.scenario;
         let campaign = Campaign {
             parallel: std::thread::available_parallelism().map_or(1, usize::from),
@@ -190,7 +225,7 @@ impl Write {
         let outcome = campaign.run(
             &tasks,
             |&(settings, _, _, seed)| {
-                let stopped = interrupted.load(std::sync::atomic::Ordering::Relaxed);
+                let stopped = interrupted.load(Ordering::Relaxed);
                 let exchange = match &machine {
                     _ if stopped => Err("interrupted; the same command goes on".to_owned()),
                     None => simulated::run(scenario, settings, seed),
@@ -219,6 +254,7 @@ impl Write {
         &self,
         missing: &[(&Settings, &CaseName)],
         seeds: &[u64],
+        interrupted: &Arc<AtomicBool>,
         take: &mut dyn FnMut(&CaseName, usize, &Exchange) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let store = Store::open(&self.dir.join("runs"));
@@ -232,7 +268,7 @@ impl Write {
                 wanted.push(one);
             }
         }
-        let account = self.kernel.perform(&wanted, Some(&store), |one: &Wanted, done| {
+        let account = self.kernel.perform(&wanted, Some(&store), interrupted, |one: &Wanted, done| {
             let (name, index) = &names[&one.name];
             take(name, *index, &done.exchange)
         })?;
@@ -357,11 +393,16 @@ fn axes(name: &CaseName) -> Vec<(String, String)> {
 fn tell_of<'a>(scenario: &'static dyn Scenario, files: &'a CaseFiles) -> Option<Told<'a>> {
     let delays = files.delays_ms();
     let summary = Summary::from_samples(&delays)?;
-    let mut settings = defaults(scenario);
-    let known = files.name.system().is_some()
-        && axes(&files.name).iter().all(|(name, value)| settings.set(name, value).is_ok());
-    let expected = known.then(|| scenario.expected(&settings)).flatten();
+    let expected = expected(scenario, &files.name);
     Some(Told { files, delays, summary, expected })
+}
+
+/// What theory says of a case, at the published period and size of messages.
+fn expected(scenario: &dyn Scenario, name: &CaseName) -> Option<Expected> {
+    let mut settings = defaults(scenario);
+    let known = name.system().is_some()
+        && axes(name).iter().all(|(name, value)| settings.set(name, value).is_ok());
+    known.then(|| scenario.expected(&settings)).flatten()
 }
 
 fn text(told: &[Told<'_>]) -> String {
@@ -416,7 +457,11 @@ impl Verify {
                 })).collect::<Vec<_>>(),
             }))?,
             Format::Text => {
-                let lines: String = checked.faults.iter().map(|fault| format!("{fault}\n")).collect();
+                let shown = checked.faults.iter().take(MOST_SHOWN);
+                let mut lines: String = shown.map(|fault| format!("{fault}\n")).collect();
+                if let Some(more @ 1..) = checked.faults.len().checked_sub(MOST_SHOWN) {
+                    let _ = writeln!(lines, "and {more} more; --format json has all");
+                }
                 print(&format!(
                     "{lines}{} cases, {messages} messages: {}\n",
                     checked.cases.len(),
@@ -434,6 +479,8 @@ impl Verify {
 /// Names of the results' forms.
 const SCHEMA: &str = "acklab.dataset/1";
 const VERIFY_SCHEMA: &str = "acklab.dataset-verify/1";
+/// Faults that a terminal shows.
+const MOST_SHOWN: usize = 50;
 /// The most real time that a run of the kernel in virtual time may take, s.
 const PATIENCE: u64 = 300;
 
@@ -444,4 +491,5 @@ Examples:
   sudo acklab dataset write out/kernel --world kernel       the running kernel: about half an hour
   acklab dataset read out/kernel --out out/kernel/report
   acklab dataset verify out/kernel                          or the published one, unpacked
-  acklab dataset write out/again --from out/kernel          the same bytes again";
+  acklab dataset write out/again --from out/kernel          the same bytes again
+  acklab dataset compare sim=out/sim linux-vt=out/vt kernel=out/kernel";

@@ -16,7 +16,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use crate::outcome::{Failure, interruption, tell};
+use crate::outcome::{Failure, tell};
 
 /// How runs on the running kernel are made.
 #[derive(Args)]
@@ -59,9 +59,10 @@ impl KernelArgs {
         &self,
         wanted: &[Wanted],
         store: Option<&Store>,
+        interrupted: &Arc<AtomicBool>,
         mut hand_over: impl FnMut(&Wanted, Done) -> Result<(), Failure>,
     ) -> Result<Account, Failure> {
-        let testbed = self.testbed()?;
+        let testbed = self.testbed(interrupted)?;
         let mut account = Account::default();
         let mut missing = Vec::new();
         for one in wanted {
@@ -88,7 +89,6 @@ impl KernelArgs {
             ));
         }
         let bar = bar(missing.len());
-        let interrupted = &testbed.interrupted;
         let apart = Duration::from_millis(APART);
         let campaign = Campaign { parallel, apart, attempts: ATTEMPTS, interrupted };
         let outcome = campaign.run(
@@ -131,19 +131,14 @@ impl KernelArgs {
         self.parallel.map_or(16 * cpus, usize::from)
     }
 
-    fn testbed(&self) -> Result<Testbed, Failure> {
+    fn testbed(&self, interrupted: &Arc<AtomicBool>) -> Result<Testbed, Failure> {
         let max_lateness: Span =
             self.max_lateness.parse().map_err(|error| Failure::at("--max-lateness", error))?;
-        testbed(max_lateness, interruption()?)
+        let program = std::env::current_exe().map_err(|e| Failure::at("this program", e))?;
+        let [init, sender, receiver] = ["emulate-init", "kernel-sender", "kernel-receiver"];
+        let verbs = Verbs { program, init, sender, receiver };
+        Ok(Testbed { verbs, max_lateness, interrupted: Arc::clone(interrupted) })
     }
-}
-
-/// Runs on the running kernel end early where `interrupted` says so.
-pub(crate) fn testbed(max_lateness: Span, interrupted: Arc<AtomicBool>) -> Result<Testbed, Failure> {
-    let program = std::env::current_exe().map_err(|e| Failure::at("this program", e))?;
-    let [init, sender, receiver] = ["emulate-init", "kernel-sender", "kernel-receiver"];
-    let verbs = Verbs { program, init, sender, receiver };
-    Ok(Testbed { verbs, max_lateness, interrupted })
 }
 
 fn unusable(error: StoreError) -> Failure {

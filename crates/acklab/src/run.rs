@@ -24,6 +24,8 @@ use crate::compare;
 use crate::file;
 #[cfg(target_os = "linux")]
 use crate::kernel::{self, Account, KernelArgs};
+#[cfg(target_os = "linux")]
+use crate::outcome::interruption;
 use crate::outcome::{Failure, Format, print, print_json};
 use acklab_lab::report::text::{lay_out, number};
 
@@ -172,7 +174,7 @@ impl Run {
             wanted.extend(of_case);
         }
         self.kernel
-            .perform(&wanted, store.as_ref(), |one, done| {
+            .perform(&wanted, store.as_ref(), &interruption()?, |one, done| {
                 linux.hand_over(settings[&one.name], one.seed, done);
                 Ok(())
             })
@@ -193,7 +195,7 @@ impl Run {
             InLinux::running(asked.scenario)
                 .ok_or_else(|| Failure::at(&self.scenario, "runs on the running kernel: nagle-delack alone"))?
         } else {
-            let guests = InLinux::new(asked.scenario, compare::machine(PATIENCE)?);
+            let guests = InLinux::new(asked.scenario, compare::machine(PATIENCE, &interruption()?)?);
             guests.ok_or_else(|| compare::no_other_world(&self.scenario))?
         };
         Ok((Asked { scenario: guests, ..asked }, Some(guests)))

@@ -9,6 +9,7 @@
 //! the distribution in milliseconds.
 
 pub mod case;
+pub mod compare;
 mod decimal;
 pub mod layout;
 mod rows;
