@@ -22,7 +22,13 @@ use std::sync::atomic::AtomicBool;
 
 use acklab_core::link::LinkConfig;
 use acklab_core::time::Span;
-use acklab_net::emulate::{self, EmulateError, Emulated, Emulation, Output, Path, Sysctls, vocabulary};
+use acklab_net::emulate::{
+    self, EmulateError, Emulated, Emulation, Output, Path, Sysctls, vocabulary,
+};
+use acklab_net::schedule_first_in_first_out;
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::Signal;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -74,7 +80,7 @@ pub enum KernelError {
         source: io::Error,
     },
     /// One of the two processes gave no result.
-    #[error("the {end} ended with status {status} and {what}")]
+    #[error("the {end} ended with status {status}{} and {what}", how(*status))]
     Process {
         /// `sender` or `receiver`.
         end: &'static str,
@@ -246,6 +252,15 @@ fn tell<T: serde::Serialize>(outcome: io::Result<T>) -> i32 {
     }
 }
 
+/// 128 + SIGKILL or SIGXCPU, in words.
+fn how(status: i32) -> &'static str {
+    match status - 128 {
+        signal if signal == Signal::SIGKILL as i32 => " (killed)",
+        signal if signal == Signal::SIGXCPU as i32 => " (held the processor for too long)",
+        _ => "",
+    }
+}
+
 /// Where a run happened and how far it can be trusted: `acklab.kernel-run/1`.
 fn environment(
     experiment: &Experiment,
@@ -296,6 +311,16 @@ fn environment(
     })
 }
 
+/// Asks for the processor in time from now on; whether it is given. Who does not let it go for [`LONGEST_HOLD`] is ended by the
+/// kernel (setrlimit(2), `RLIMIT_RTTIME`), so that a mistake never takes the machine.
+fn run_in_time() -> bool {
+    let _ = prctl::set_timerslack(1);
+    setrlimit(Resource::RLIMIT_RTTIME, LONGEST_HOLD, 5 * LONGEST_HOLD).is_ok()
+        && schedule_first_in_first_out(PRIORITY).is_ok()
+}
+
+/// The longest that a process of a run holds the processor without a pause, us; it needs some ten.
+const LONGEST_HOLD: u64 = 200_000;
 /// The sender's port.
 const PORT: u16 = 5000;
 /// Below the emulator's, above everything else.
@@ -303,3 +328,36 @@ const PRIORITY: i32 = 40;
 /// Beyond this the time of day was set, ns: steering moves it by at most 500 ppm (adjtimex(2)), 50 us in 100 ms, and a sender
 /// that lost its processor between its two looks at a clock is late by less than the lateness that is allowed.
 const MOST_CLOCK_STEP: u64 = 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    const ROLE: &str = "ACKLAB_TEST_SPIN";
+
+    #[test]
+    #[ignore = "the next test runs it as a process"]
+    fn a_process_that_never_pauses() {
+        if env::var_os(ROLE).is_some() && run_in_time() {
+            loop {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    #[test]
+    fn who_holds_the_processor_in_real_time_is_ended() {
+        let mut spinner = Command::new(env::current_exe().unwrap());
+        spinner.args(["--ignored", "--exact", "kernel::tests::a_process_that_never_pauses"]);
+        // One thread, so that the limit is reached where it is set.
+        let status = spinner.env(ROLE, "1").stdout(Stdio::null()).status().unwrap();
+        if status.success() {
+            eprintln!("SKIPPED: real-time scheduling is not permitted here");
+            return;
+        }
+        assert_eq!(status.signal(), Some(Signal::SIGXCPU as i32));
+        assert_eq!(how(128 + Signal::SIGXCPU as i32), " (held the processor for too long)");
+    }
+}

@@ -8,12 +8,10 @@ use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, SystemTime};
 
-use acklab_net::schedule_first_in_first_out;
 use acklab_tcp::System;
-use nix::sys::prctl;
 use serde::{Deserialize, Serialize};
 
-use super::{PORT, PRIORITY, address_in, tell};
+use super::{PORT, address_in, run_in_time, tell};
 use crate::foreign;
 use crate::nagle::Experiment;
 
@@ -27,8 +25,6 @@ pub(super) struct Received {
 
 /// Does the receiver's part of `experiment` in the namespace that it is in; returns the exit status.
 pub fn run(experiment: &Experiment) -> i32 {
-    let _ = prctl::set_timerslack(1);
-    let _ = schedule_first_in_first_out(PRIORITY);
     tell(address_in("ACKLAB_REMOTE").and_then(|address| {
         let sender = SocketAddr::new(address, PORT);
         match experiment.system() {
@@ -40,6 +36,7 @@ pub fn run(experiment: &Experiment) -> i32 {
 
 fn kernel(experiment: &Experiment, sender: SocketAddr) -> io::Result<Received> {
     let mut stream = TcpStream::connect_timeout(&sender, PATIENCE)?;
+    run_in_time();
     let pause = experiment.phase + experiment.period + 8 * experiment.rtt;
     stream.set_read_timeout(Some(Duration::from_nanos(pause) + PATIENCE))?;
     let mut received = Received::default();
@@ -55,7 +52,9 @@ fn kernel(experiment: &Experiment, sender: SocketAddr) -> io::Result<Received> {
     }
 }
 
-/// The namespace's kernel passes packets on between the emulated link and acklab's device.
+/// The namespace's kernel passes packets on between the emulated link and acklab's device. All is made before the process
+/// asks for real time: a write to `ip_forward` that finds the kernel's lock of network devices taken is begun again
+/// at once (`restart_syscall` in `devinet_sysctl_forward`), and would not let the lock's holder run.
 fn acklab(experiment: &Experiment, system: System, sender: SocketAddr) -> io::Result<Received> {
     fs::write(FORWARDING, "1")
         .map_err(|e| io::Error::new(e.kind(), format!("{FORWARDING}: {e}")))?;
@@ -63,6 +62,7 @@ fn acklab(experiment: &Experiment, system: System, sender: SocketAddr) -> io::Re
     let host = foreign::host(OURS.into(), system, experiment.tick);
     let mut reads = Vec::new();
     let mut hear = foreign::reading(sender, |at, bytes| reads.push((at.as_nanos(), bytes)));
+    run_in_time();
     let bytes = foreign::drive(device, host, Some(sender), &mut hear)?;
     drop(hear);
     Ok(Received { bytes, reads })

@@ -13,15 +13,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use acklab_core::quantiles::Quantiles;
 use acklab_core::time::Span;
-use acklab_net::schedule_first_in_first_out;
 use acklab_net::tap::{Frames, Tap};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use serde::{Deserialize, Serialize};
 
-use super::{PORT, PRIORITY, address_in, tell};
+use super::{PORT, address_in, run_in_time, tell};
 use crate::exchange::{Exchange, Segment};
 use crate::nagle::Experiment;
 
@@ -61,8 +59,7 @@ fn work(experiment: &Experiment) -> io::Result<Sent> {
     // That of the guest in virtual time, and not what this machine happens to have set.
     let _ = setsockopt(&stream, sockopt::TcpCongestion, &OsString::from("cubic"));
     let congestion = getsockopt(&stream, sockopt::TcpCongestion)?.to_string_lossy().into_owned();
-    let _ = prctl::set_timerslack(1);
-    let fifo = schedule_first_in_first_out(PRIORITY).is_ok();
+    let fifo = run_in_time();
     let Written { stamps, late, clock_moved } = write(experiment, &mut stream)?;
     let ends = [local, stream.peer_addr()?];
     stream.shutdown(Shutdown::Write)?;
