@@ -145,7 +145,7 @@ fn what_is_wrong_is_told_by_file_and_line() {
         ("Sender-out-2.txt", 5, "5 ", "6 ", "Sender-out-2.txt:5", "the ID is 6 where 5 should be"),
         ("Sender-out-2.txt", 7, "0.", "1.", "App-Net-Delay-Sniffer-2.txt:7", "in Sender-out"),
         ("SnifferTimestamp-4.txt", 9, " 100", " 101", "App-Net-Delay-Sniffer-4.txt:9", "in SnifferTimestamp"),
-        ("SnifferTimestamp-4.txt", 9, "0.", "9.", "SnifferTimestamp-4.txt:9", "its last byte is in the segment of"),
+        ("SnifferTimestamp-4.txt", 9, "1.", "9.", "SnifferTimestamp-4.txt:9", "its last byte is in the segment of"),
         ("Sniffer-0.txt", 3, "length 1", "length 2", "Sniffer-0.txt:null", "its segments have"),
         ("Sniffer-0.txt", 3, "length", "len", "Sniffer-0.txt:3", "where \"length\" should be"),
         ("App-Net-Delay-Sniffer-9.txt", 2, " 30", " 31", "App-Net-Delay-Sniffer-9.txt:2", "the times differ by"),
