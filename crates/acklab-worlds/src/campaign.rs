@@ -133,7 +133,7 @@ mod tests {
     fn what_does_not_pass_ends_all_at_the_third_time() {
         let interrupted = AtomicBool::new(false);
         let tried = AtomicUsize::new(0);
-        let attempt = |_: &()| -> Result<(), _> { Err(tried.fetch_add(1, Ordering::Relaxed)) };
+        let attempt = |(): &()| -> Result<(), _> { Err(tried.fetch_add(1, Ordering::Relaxed)) };
         let outcome = campaign(&interrupted).run(&[()], attempt, |_| true, |(), _| Ok(()));
         assert_eq!(outcome, Err(2), "the third attempt's reason");
         assert!(interrupted.load(Ordering::Relaxed), "whatever is under way is ended");

@@ -55,7 +55,11 @@ mod tests {
     #[test]
     fn the_distance_to_a_law_is_that_of_the_worst_place_on_either_side() {
         let at_once = [(0.0, 1.0)];
-        assert_eq!(ks_to_law(vec![0.02, 0.05, 0.03], &at_once), Some(0.0), "the same within 0.1 ms");
+        assert_eq!(
+            ks_to_law(vec![0.02, 0.05, 0.03], &at_once),
+            Some(0.0),
+            "the same within 0.1 ms"
+        );
         assert_eq!(ks_to_law(vec![0.0, 0.0, 0.0, 7.0], &at_once), Some(0.25));
         let even = [(0.0, 0.0), (100.0, 1.0)];
         let lattice = |step: u32| (0..100).step_by(step as usize).map(f64::from).collect();

@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 
 use acklab_core::packet::{Addr, Body, Ecn, Packet};
 use acklab_core::segment::{Flags, TcpRepr};
+use acklab_core::seq::Seq;
 use acklab_core::time::Time;
 use acklab_core::wire::parse_tcp;
-use acklab_core::seq::Seq;
 use acklab_lab::blueprint::Blueprint;
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +164,13 @@ mod tests {
             monotonic: vec![],
             reads: vec![],
             // Its sequence numbers wrap with the SYN.
-            segments: vec![first, segment(20, 0, 100), segment(30, 0, 100), segment(40, 100, 150), segment(50, 250, 50)],
+            segments: vec![
+                first,
+                segment(20, 0, 100),
+                segment(30, 0, 100),
+                segment(40, 100, 150),
+                segment(50, 250, 50),
+            ],
         };
         assert_eq!(exchange.left_at(), [20, 40, 50], "the fourth has not left");
         assert_eq!(exchange.retransmissions(), 1);

@@ -55,8 +55,8 @@ pub(crate) fn drive(
     if let Some(remote) = remote {
         driver.connect(remote).map_err(io::Error::other)?;
     }
-    let driven = driver.run(Some(1), &AtomicBool::new(false)).map_err(io::Error::other)?;
-    let stream = driven.streams.first();
+    let outcome = driver.run(Some(1), &AtomicBool::new(false)).map_err(io::Error::other)?;
+    let stream = outcome.streams.first();
     match stream.and_then(|stream| stream.end.as_ref()) {
         Some(End::Closed) => Ok(stream.map_or(0, |stream| stream.received.bytes())),
         end => Err(io::Error::other(format!("the connection was not closed: {end:?}"))),

@@ -134,7 +134,8 @@ impl InLinux {
 
 /// What tells the cases of a plan from each other.
 fn key(settings: &Settings) -> String {
-    settings.values().map(|(name, value)| format!("{name}={value} ")).collect()
+    let words: Vec<_> = settings.values().map(|(name, value)| format!("{name}={value}")).collect();
+    words.join(" ")
 }
 
 impl Scenario for InLinux {
@@ -160,7 +161,9 @@ impl Scenario for InLinux {
         if let Source::Nagle = self.source {
             let experiment = Experiment::of(settings, 0).map_err(cannot)?;
             return match &self.kernel {
-                Kernel::Running(_) => Testbed::check(&experiment).map_err(|e| cannot(e.to_string())),
+                Kernel::Running(_) => {
+                    Testbed::check(&experiment).map_err(|e| cannot(e.to_string()))
+                }
                 Kernel::Guest(_) => Ok(()),
             };
         }

@@ -22,7 +22,8 @@ pub fn run(scenario: &dyn Scenario, settings: &Settings, seed: u64) -> Result<Ex
     let replication = scenario.run(settings, seed, Some(capture));
     let data = packets.iter().find(|(_, _, tcp)| tcp.payload_len > 0);
     let ends = data.map(|(_, ends, _)| *ends).ok_or("no message left the sender")?;
-    let segment = |&(at, of, tcp): &(u64, [SocketAddr; 2], _)| Segment { at, leaves: of == ends, tcp };
+    let segment =
+        |&(at, of, tcp): &(u64, [SocketAddr; 2], _)| Segment { at, leaves: of == ends, tcp };
     let delays = replication.metrics.samples(scenario.declaration().main_metric);
     let bytes = settings.get::<u32>("message").unwrap_or_default();
     let mut exchange = Exchange {

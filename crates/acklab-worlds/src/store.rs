@@ -38,12 +38,12 @@ impl Store {
     /// The runs in `folder`, which is made where it is not there.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let store = Self { folder: folder.to_owned() };
-        fs::create_dir_all(folder).map_err(|error| store.wrong(folder, error))?;
+        fs::create_dir_all(folder).map_err(|error| wrong(folder, error))?;
         // Left by a process that was killed while it wrote.
-        for entry in fs::read_dir(folder).map_err(|error| store.wrong(folder, error))? {
-            let path = entry.map_err(|error| store.wrong(folder, error))?.path();
+        for entry in fs::read_dir(folder).map_err(|error| wrong(folder, error))? {
+            let path = entry.map_err(|error| wrong(folder, error))?.path();
             if path.extension().is_some_and(|extension| extension == UNFINISHED) {
-                fs::remove_file(&path).map_err(|error| store.wrong(&path, error))?;
+                fs::remove_file(&path).map_err(|error| wrong(&path, error))?;
             }
         }
         Ok(store)
@@ -54,15 +54,15 @@ impl Store {
         let path = self.path(name);
         let file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened.map_err(|error| self.wrong(&path, error))?,
+            opened => opened.map_err(|error| wrong(&path, error))?,
         };
         let kept: Kept = serde_json::from_reader(BufReader::new(file))
-            .map_err(|error| self.wrong(&path, format!("{error}; remove it to make the run again")))?;
+            .map_err(|error| wrong(&path, format!("{error}; remove it to make the run again")))?;
         if kept.experiment == words(experiment) && kept.schema == SCHEMA {
             return Ok(Some(kept.run));
         }
         let what = "is a run with other settings or another seed; take another folder, or the same settings";
-        Err(self.wrong(&path, what))
+        Err(wrong(&path, what))
     }
 
     /// Keeps a run: whole, or not at all.
@@ -80,17 +80,17 @@ impl Store {
         write().map_err(|error| {
             // What does not fit is not left lying about.
             let _ = fs::remove_file(&unfinished);
-            self.wrong(&path, error)
+            wrong(&path, error)
         })
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.json"))
     }
+}
 
-    fn wrong(&self, path: &Path, what: impl std::fmt::Display) -> StoreError {
-        StoreError { path: path.to_owned(), what: what.to_string() }
-    }
+fn wrong(path: &Path, what: impl std::fmt::Display) -> StoreError {
+    StoreError { path: path.to_owned(), what: what.to_string() }
 }
 
 fn words(experiment: &Experiment) -> String {

@@ -19,7 +19,8 @@ use crate::world::{ETHERNET, WorldError};
 /// One run of `experiment`, whose guest's randomness is `seed`.
 pub fn run(machine: &Machine, experiment: &Experiment, seed: u64) -> Result<Exchange, WorldError> {
     let file = experiment.file(System::Linux).map_err(WorldError::Network)?;
-    let graph = Graph::from_file(file).map_err(|mistake| WorldError::Network(mistake.to_string()))?;
+    let graph =
+        Graph::from_file(file).map_err(|mistake| WorldError::Network(mistake.to_string()))?;
     let network = graph.blueprint(&defaults(graph), seed).map_err(WorldError::Network)?;
     let mut job = network::job(&network, 0)?;
     if experiment.system() != System::Linux {
@@ -57,11 +58,8 @@ fn replace_receiver(job: &mut Job, experiment: &Experiment) {
     let Some(end) = job.flows.first_mut().map(|flow| &mut flow.ends[1]) else { return };
     let [its_own, host] = [1, 2].map(|last| Ipv4Addr::new(192, 0, 2, last));
     let (space, address) = (end.space.clone(), *end.address.ip());
-    end.foreign = Some(Foreign {
-        system: experiment.receiver.clone(),
-        tick: experiment.tick,
-        host,
-    });
+    end.foreign =
+        Some(Foreign { system: experiment.receiver.clone(), tick: experiment.tick, host });
     for space in job.spaces.iter_mut().filter(|one| one.name == space) {
         for line in &mut space.ip {
             *line = line

@@ -67,7 +67,7 @@ impl KernelArgs {
         let mut missing = Vec::new();
         for one in wanted {
             let found = match store {
-                Some(store) => store.find(&one.name, &one.experiment).map_err(unusable)?,
+                Some(store) => store.find(&one.name, &one.experiment).map_err(|e| unusable(&e))?,
                 None => None,
             };
             match found {
@@ -106,7 +106,8 @@ impl KernelArgs {
                     Ok(())
                 }
                 News::Repeated(Trouble::Run(reason)) => {
-                    bar.suspend(|| tell(&format!("acklab: {}: again, for it was {reason}", one.name)));
+                    let line = format!("acklab: {}: again, for it was {reason}", one.name);
+                    bar.suspend(|| tell(&line));
                     *account.repeated.entry(reason.to_string()).or_default() += 1;
                     Ok(())
                 }
@@ -117,11 +118,13 @@ impl KernelArgs {
         match outcome {
             Ok(()) => Ok(account),
             Err(Trouble::Run(KernelError::Interrupted)) => Err(Failure::Unusable(match store {
-                Some(_) => "interrupted; the runs that ended are kept, and the same command goes on".into(),
+                Some(_) => {
+                    "interrupted; the runs that ended are kept, and the same command goes on".into()
+                }
                 None => "interrupted".into(),
             })),
             Err(Trouble::Run(error)) => Err(Failure::at("kernel", error)),
-            Err(Trouble::Store(error)) => Err(unusable(error)),
+            Err(Trouble::Store(error)) => Err(unusable(&error)),
             Err(Trouble::Given(failure)) => Err(failure),
         }
     }
@@ -141,7 +144,7 @@ impl KernelArgs {
     }
 }
 
-fn unusable(error: StoreError) -> Failure {
+fn unusable(error: &StoreError) -> Failure {
     Failure::Unusable(error.to_string())
 }
 
@@ -178,7 +181,8 @@ fn words(seconds: f64) -> String {
 /// A bar over so many runs.
 pub(crate) fn bar(runs: usize) -> ProgressBar {
     let bar = ProgressBar::new(runs as u64);
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {elapsed} gone, {eta} left");
+    let style =
+        ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {elapsed} gone, {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
@@ -198,7 +202,15 @@ impl Account {
             .filter_map(|one| one["load"].as_str()?.split(' ').next()?.parse().ok())
             .collect();
         loads.sort_by(f64::total_cmp);
-        let keys = ["kernel", "clock_source", "cpus", "offloads", "congestion_control", "sender", "receiver_host"];
+        let keys = [
+            "kernel",
+            "clock_source",
+            "cpus",
+            "offloads",
+            "congestion_control",
+            "sender",
+            "receiver_host",
+        ];
         let mut object: Value =
             keys.iter().map(|key| ((*key).to_owned(), first[*key].clone())).collect();
         object["runs"] = json!(self.environments.len());

@@ -1,8 +1,8 @@
 //! `acklab run`: a scenario in virtual time.
 
-use std::collections::BTreeSet;
 #[cfg(target_os = "linux")]
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufWriter};
@@ -192,10 +192,12 @@ impl Run {
             return Err(Failure::Unusable(reason.into()));
         }
         let guests = if self.world == World::Kernel {
-            InLinux::running(asked.scenario)
-                .ok_or_else(|| Failure::at(&self.scenario, "runs on the running kernel: nagle-delack alone"))?
+            InLinux::running(asked.scenario).ok_or_else(|| {
+                Failure::at(&self.scenario, "runs on the running kernel: nagle-delack alone")
+            })?
         } else {
-            let guests = InLinux::new(asked.scenario, compare::machine(PATIENCE, &interruption()?)?);
+            let guests =
+                InLinux::new(asked.scenario, compare::machine(PATIENCE, &interruption()?)?);
             guests.ok_or_else(|| compare::no_other_world(&self.scenario))?
         };
         Ok((Asked { scenario: guests, ..asked }, Some(guests)))

@@ -36,7 +36,7 @@ fn dataset(verb: &str, folder: &Path, rest: &[&str]) -> Output {
     command.args(["dataset", verb]).arg(folder).args(rest).output().expect("the binary runs")
 }
 
-fn written(name: &str) -> PathBuf {
+fn small(name: &str) -> PathBuf {
     let folder = fresh(name);
     let output = dataset("write", &folder, &SMALL);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -61,20 +61,20 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
 
 #[test]
 fn the_layout_is_the_published_one_and_is_written_again_byte_for_byte() {
-    let folder = written("layout");
+    let folder = small("layout");
     let data = folder.join("Data");
     let cases: BTreeSet<String> = fs::read_dir(&data)
         .expect("Data")
         .map(|entry| entry.expect("one").file_name().into_string().expect("a name"))
         .collect();
-    let named = [
+    let folders = [
         "FreeBSD-NagleOff-30ms",
         "FreeBSD-NagleOn-30ms",
         "Linux-NagleOff-30ms",
         "Linux-NagleOn-30ms",
     ];
-    assert_eq!(cases, named.map(str::to_owned).into());
-    for case in named {
+    assert_eq!(cases, folders.map(str::to_owned).into());
+    for case in folders {
         let names: BTreeSet<_> = files(&data.join(case)).into_iter().collect();
         let mut expected: BTreeSet<PathBuf> =
             ["App-Net-Delay-ALL.txt", "CDF.txt"].map(PathBuf::from).into();
@@ -102,7 +102,10 @@ fn the_layout_is_the_published_one_and_is_written_again_byte_for_byte() {
     assert!(((number(left) - number(made)) * 1e6 - number(delay)).abs() < 1.0);
     let syn = line("Sniffer-3.txt", 1);
     assert!(syn.ends_with(" [SA] length 0"), "{syn}");
-    let last = line("CDF.txt", fs::read_to_string(data.join(named[1]).join("CDF.txt")).expect("it").lines().count());
+    let last = line(
+        "CDF.txt",
+        fs::read_to_string(data.join(folders[1]).join("CDF.txt")).expect("it").lines().count(),
+    );
     assert!(last.ends_with(" 1.000000000"), "{last}");
 
     let again = fresh("layout-again");
@@ -111,9 +114,12 @@ fn the_layout_is_the_published_one_and_is_written_again_byte_for_byte() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let every = files(&data);
     assert_eq!(every, files(&again.join("Data")));
-    for file in every.iter().map(|file| Path::new("Data").join(file)).chain(["messages.parquet".into()]) {
+    for file in
+        every.iter().map(|file| Path::new("Data").join(file)).chain(["messages.parquet".into()])
+    {
         assert!(
-            fs::read(folder.join(&file)).expect("one") == fs::read(again.join(&file)).expect("other"),
+            fs::read(folder.join(&file)).expect("one")
+                == fs::read(again.join(&file)).expect("other"),
             "{} differs",
             file.display()
         );
@@ -122,7 +128,7 @@ fn the_layout_is_the_published_one_and_is_written_again_byte_for_byte() {
 
 #[test]
 fn what_is_wrong_is_told_by_file_and_line() {
-    let folder = written("verify");
+    let folder = small("verify");
     let verify = || {
         let output = dataset("verify", &folder, &["--format", "json"]);
         let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -144,12 +150,40 @@ fn what_is_wrong_is_told_by_file_and_line() {
     let spoilt: [(&str, usize, &str, &str, &str, &str); 9] = [
         ("Sender-out-2.txt", 5, "5 ", "6 ", "Sender-out-2.txt:5", "the ID is 6 where 5 should be"),
         ("Sender-out-2.txt", 7, "0.", "1.", "App-Net-Delay-Sniffer-2.txt:7", "in Sender-out"),
-        ("SnifferTimestamp-4.txt", 9, " 100", " 101", "App-Net-Delay-Sniffer-4.txt:9", "in SnifferTimestamp"),
-        ("SnifferTimestamp-4.txt", 9, "1.", "9.", "SnifferTimestamp-4.txt:9", "its last byte is in the segment of"),
+        (
+            "SnifferTimestamp-4.txt",
+            9,
+            " 100",
+            " 101",
+            "App-Net-Delay-Sniffer-4.txt:9",
+            "in SnifferTimestamp",
+        ),
+        (
+            "SnifferTimestamp-4.txt",
+            9,
+            "1.",
+            "9.",
+            "SnifferTimestamp-4.txt:9",
+            "its last byte is in the segment of",
+        ),
         ("Sniffer-0.txt", 3, "length 1", "length 2", "Sniffer-0.txt:null", "its segments have"),
         ("Sniffer-0.txt", 3, "length", "len", "Sniffer-0.txt:3", "where \"length\" should be"),
-        ("App-Net-Delay-Sniffer-9.txt", 2, " 30", " 31", "App-Net-Delay-Sniffer-9.txt:2", "the times differ by"),
-        ("App-Net-Delay-ALL.txt", 42, "2 30", "2 33", "App-Net-Delay-ALL.txt:42", "in App-Net-Delay-Sniffer-1.txt, line 2"),
+        (
+            "App-Net-Delay-Sniffer-9.txt",
+            2,
+            " 30",
+            " 31",
+            "App-Net-Delay-Sniffer-9.txt:2",
+            "the times differ by",
+        ),
+        (
+            "App-Net-Delay-ALL.txt",
+            42,
+            "2 30",
+            "2 33",
+            "App-Net-Delay-ALL.txt:42",
+            "in App-Net-Delay-Sniffer-1.txt, line 2",
+        ),
         ("CDF.txt", 2, " 0.", " 0.9", "CDF.txt:2", "of the delays are said to be at most"),
     ];
     for (file, line, there, other, told, words) in spoilt {
@@ -216,7 +250,7 @@ fn another_layout_that_says_the_same_is_read() {
 
 #[test]
 fn a_folder_of_another_data_set_is_refused() {
-    let folder = written("refused");
+    let folder = small("refused");
     let refused = |rest: &[&str], words: &str| {
         let output = dataset("write", &folder, rest);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -231,7 +265,15 @@ fn a_folder_of_another_data_set_is_refused() {
 
 /// A campaign on the running kernel of eight runs of 3 s.
 const KERNEL: [&str; 9] = [
-    "--world", "kernel", "--max-lateness", "500ms", "--set", "receiver=linux,qnx-7.0", "nagle=on", "rtt=10ms", "messages=30",
+    "--world",
+    "kernel",
+    "--max-lateness",
+    "500ms",
+    "--set",
+    "receiver=linux,qnx-7.0",
+    "nagle=on",
+    "rtt=10ms",
+    "messages=30",
 ];
 const KERNEL_RUNS: [&str; 2] = ["--runs", "4"];
 
@@ -320,14 +362,25 @@ fn a_campaign_that_is_killed_leaves_nothing_and_goes_on_where_it_was() {
         let output = dataset("verify", folder, &[]);
         // Four runs are not ten, and nothing else is wrong.
         let told = String::from_utf8_lossy(&output.stdout);
-        let faults: Vec<_> = told.lines().filter(|line| line.contains(".txt:") && !line.contains("No such file")).collect();
+        let faults: Vec<_> = told
+            .lines()
+            .filter(|line| line.contains(".txt:") && !line.contains("No such file"))
+            .collect();
         assert!(faults.is_empty(), "{told}");
     }
     let kept = fs::read_dir(target.join("runs")).expect("runs").count();
     assert_eq!(kept, 8);
-    let environment = fs::read_to_string(target.join("environment.json")).expect("it stands with the results");
+    let environment =
+        fs::read_to_string(target.join("environment.json")).expect("it stands with the results");
     let environment: Value = serde_json::from_str(&environment).expect("JSON");
-    for key in ["kernel", "clock_source", "load", "offloads", "congestion_control", "emulator_lateness_p99_us"] {
+    for key in [
+        "kernel",
+        "clock_source",
+        "load",
+        "offloads",
+        "congestion_control",
+        "emulator_lateness_p99_us",
+    ] {
         assert!(!environment[key].is_null(), "{key}: {environment:#}");
     }
 }

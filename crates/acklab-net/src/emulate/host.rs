@@ -150,12 +150,7 @@ fn prepare(side: Side, paths: u8) -> Result<Vec<File>, EmulateError> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a command of the real world takes real time")]
-fn carry_out(
-    side: Side,
-    paths: u8,
-    launch: Launch,
-    reports: &Sender<Report>,
-) -> io::Result<Ended> {
+fn carry_out(side: Side, paths: u8, launch: Launch, reports: &Sender<Report>) -> io::Result<Ended> {
     let [program, arguments @ ..] = &launch.init[..] else {
         return Err(io::Error::other("no program to be process 1"));
     };

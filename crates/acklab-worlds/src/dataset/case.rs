@@ -161,7 +161,10 @@ impl CaseFiles {
     /// Reads the folder `path`; what is missing or cannot be read goes to `faults`. There are as many runs as there are
     /// `Sender-out-i.txt`.
     pub fn read(path: &Path, name: CaseName, faults: &mut Vec<Fault>) -> Self {
-        let runs = (0..).take_while(|run| path.join(File::SenderOut(*run).name()).exists()).count();
+        let mut runs = 0;
+        while path.join(File::SenderOut(runs).name()).exists() {
+            runs += 1;
+        }
         let run = |index, faults: &mut Vec<Fault>| RunFiles {
             made: table(path, File::SenderOut(index), faults),
             sniffed: table(path, File::Sniffer(index), faults),

@@ -48,9 +48,8 @@ impl Comparison {
             let delays: Vec<Option<Vec<f64>>> = delays.collect();
             let law = law(name);
             let to_law = |one: &Option<Vec<f64>>| ks_to_law(one.clone()?, law.as_ref()?);
-            let pairs = indices(sets.len()).map(|[a, b]| {
-                two_sample_ks(delays[a].clone()?, delays[b].clone()?)
-            });
+            let pairs = indices(sets.len())
+                .map(|[a, b]| two_sample_ks(delays[a].clone()?, delays[b].clone()?));
             Compared {
                 name: name.clone(),
                 summaries: delays.iter().map(|one| Summary::from_samples(one.as_ref()?)).collect(),
@@ -70,14 +69,8 @@ impl Comparison {
 
     /// The tables for a terminal: delays, then distances.
     pub fn to_text(&self) -> String {
-        let figures: [(&str, fn(&Summary) -> f64); 4] = [
-            ("mean", |summary| summary.mean),
-            ("p50", |summary| summary.p50),
-            ("p95", |summary| summary.p95),
-            ("max", |summary| summary.max),
-        ];
         let mut heading = vec!["delay, ms".to_owned()];
-        for (figure, _) in figures {
+        for figure in FIGURES {
             heading.extend(self.labels.iter().map(|label| format!("{figure} {label}")));
         }
         let delays: Vec<Vec<String>> = self
@@ -85,9 +78,12 @@ impl Comparison {
             .iter()
             .map(|row| {
                 let mut cells = vec![row.name.to_string()];
-                for (_, figure) in figures {
-                    let values = row.summaries.iter().map(|one| one.as_ref().map(figure));
-                    cells.extend(values.map(|value| number(value.unwrap_or(f64::NAN), 1)));
+                for index in 0..FIGURES.len() {
+                    let values = row.summaries.iter().map(|one| {
+                        let Summary { mean, p50, p95, max, .. } = one.as_ref()?;
+                        Some([mean, p50, p95, max][index])
+                    });
+                    cells.extend(values.map(|value| number(*value.unwrap_or(&f64::NAN), 1)));
                 }
                 cells
             })
@@ -105,9 +101,7 @@ impl Comparison {
                 cells
             })
             .collect();
-        let words = |list: &'_ [String]| -> Vec<String> { list.to_vec() };
         let table = |heading: &[String], rows: &[Vec<String>]| {
-            let heading = words(heading);
             lay_out(&heading.iter().map(String::as_str).collect::<Vec<_>>(), rows)
         };
         format!(
@@ -128,7 +122,8 @@ impl Comparison {
         let pairs = self.pairs().into_iter().enumerate();
         let pairs = pairs.map(|(index, label)| count(&label, &|row| row.pairs[index]));
         let laws = self.labels.iter().enumerate();
-        let laws = laws.map(|(index, label)| count(&format!("{label},law"), &|row| row.laws[index]));
+        let laws =
+            laws.map(|(index, label)| count(&format!("{label},law"), &|row| row.laws[index]));
         pairs.chain(laws).collect::<Vec<_>>().join("; ")
     }
 
@@ -163,6 +158,9 @@ impl Comparison {
         })
     }
 }
+
+/// What the table tells of a distribution.
+const FIGURES: [&str; 4] = ["mean", "p50", "p95", "max"];
 
 /// Pairs of `count` things.
 fn indices(count: usize) -> impl Iterator<Item = [usize; 2]> {

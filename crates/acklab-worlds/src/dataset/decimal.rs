@@ -55,7 +55,7 @@ impl Decimal {
 
     /// The nearest number of the machine.
     pub fn value(self) -> f64 {
-        self.units as f64 / 10_f64.powi(self.digits as i32)
+        self.units as f64 / 10_i128.pow(self.digits) as f64
     }
 }
 
@@ -106,7 +106,10 @@ impl FromStr for Decimal {
         let digits = fraction.len() as i32 - exponent;
         let figures = format!("{whole}{fraction}");
         let is_plain = fraction.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_plain || !(-MOST_DIGITS..=MOST_DIGITS).contains(&digits) || figures.len() > MOST_FIGURES {
+        if !is_plain
+            || !(-MOST_DIGITS..=MOST_DIGITS).contains(&digits)
+            || figures.len() > MOST_FIGURES
+        {
             return Err(wrong());
         }
         let units: i128 = figures.parse().map_err(|_| wrong())?;
@@ -130,13 +133,23 @@ mod tests {
         for text in ["0", "12", "-0.5", "1634.123456789", "0.000000001", "1700000000.000001"] {
             assert_eq!(text.parse::<Decimal>().unwrap().to_string(), text);
         }
-        let [a, b] = ["1700000000.1", "1699999999.999999999"].map(|text| text.parse::<Decimal>().unwrap());
+        let [a, b] =
+            ["1700000000.1", "1699999999.999999999"].map(|text| text.parse::<Decimal>().unwrap());
         assert_eq!(a.minus(b).to_string(), "0.100000001");
         assert_eq!(a.minus(b).times_ten_to(6).to_string(), "100000.001");
         assert_eq!("1.2e-05".parse::<Decimal>().unwrap().to_string(), "0.000012");
         assert_eq!("3e2".parse::<Decimal>().unwrap(), "300.0".parse().unwrap());
         assert!("0.10".parse::<Decimal>().unwrap() > "0.099".parse().unwrap());
-        for text in ["", "-", "1.2.3", "1,5", "nan", "1.-5", "1e99", "999999999999999999999999999999999999999999"] {
+        for text in [
+            "",
+            "-",
+            "1.2.3",
+            "1,5",
+            "nan",
+            "1.-5",
+            "1e99",
+            "999999999999999999999999999999999999999999",
+        ] {
             assert!(text.parse::<Decimal>().is_err(), "{text}");
         }
     }

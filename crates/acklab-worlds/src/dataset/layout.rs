@@ -38,7 +38,9 @@ impl CaseName {
     /// The case of a folder; the reason where it is none.
     pub fn parse(folder: &str) -> Result<Self, String> {
         let wrong = || {
-            format!("{folder:?} is no <ReceiverOS>-<NagleOn|NagleOff>-<RTT>ms such as Windows-NagleOff-30ms")
+            format!(
+                "{folder:?} is no <ReceiverOS>-<NagleOn|NagleOff>-<RTT>ms such as Windows-NagleOff-30ms"
+            )
         };
         let (rest, rtt) = folder.rsplit_once('-').ok_or_else(wrong)?;
         let (receiver, nagle) = rest.rsplit_once('-').ok_or_else(wrong)?;
@@ -93,8 +95,7 @@ impl File {
     /// The files of a case of `runs` runs.
     pub fn of_case(runs: usize) -> Vec<Self> {
         let of_runs = [Self::SenderOut, Self::Sniffer, Self::SnifferTimestamp, Self::AppNetDelay];
-        let mut files: Vec<Self> =
-            of_runs.iter().flat_map(|kind| (0..runs).map(move |run| kind(run))).collect();
+        let mut files: Vec<Self> = of_runs.iter().flat_map(|kind| (0..runs).map(kind)).collect();
         files.extend([Self::All, Self::Cdf]);
         files
     }
@@ -132,7 +133,9 @@ mod tests {
             assert_eq!(read.system(), system.parse().ok(), "{folder}");
         }
         assert_eq!(CaseName::parse("Ubuntu-NagleOn-10ms").unwrap().system(), Some(System::Linux));
-        for folder in ["Windows", "Windows-NagleOn", "Windows-Nagle-30ms", "-NagleOn-3ms", "X-NagleOn-30s"] {
+        for folder in
+            ["Windows", "Windows-NagleOn", "Windows-Nagle-30ms", "-NagleOn-3ms", "X-NagleOn-30s"]
+        {
             assert!(CaseName::parse(folder).is_err(), "{folder}");
         }
     }

@@ -77,7 +77,8 @@ impl<R: Row> Table<R> {
         let mut rows = Vec::new();
         for (line, text) in (1..).zip(text.lines()) {
             let words: Vec<&str> = text.split_whitespace().collect();
-            let is_heading = line == 1 && words.first().is_some_and(|word| word.parse::<Decimal>().is_err());
+            let is_heading =
+                line == 1 && words.first().is_some_and(|word| word.parse::<Decimal>().is_err());
             if words.is_empty() || is_heading {
                 continue;
             }

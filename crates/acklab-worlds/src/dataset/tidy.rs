@@ -7,8 +7,10 @@ use super::case::CaseFiles;
 /// The table of `cases`.
 pub fn columns(cases: &[CaseFiles]) -> Columns {
     let (mut receivers, mut receiver) = (Vec::<String>::new(), Vec::new());
-    let (mut nagle, mut rtt, mut replication, mut id) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (mut made, mut left, mut length, mut delay) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut nagle, mut rtt, mut replication, mut id) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut made, mut left, mut length, mut delay) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for case in cases {
         let name = &case.name.receiver;
         let index = receivers.iter().position(|one| one == name).unwrap_or_else(|| {
@@ -31,7 +33,10 @@ pub fn columns(cases: &[CaseFiles]) -> Columns {
     }
     Columns::default()
         .with("receiver", Column::Words { dictionary: receivers, indices: receiver })
-        .with("nagle", Column::Words { dictionary: vec!["on".into(), "off".into()], indices: nagle })
+        .with(
+            "nagle",
+            Column::Words { dictionary: vec!["on".into(), "off".into()], indices: nagle },
+        )
         .with("rtt_ms", Column::F64(rtt))
         .with("replication", Column::U32(replication))
         .with("id", Column::U32(id))

@@ -129,7 +129,8 @@ fn differences(run: &RunFiles, faults: &mut Vec<Fault>) {
         }
         let difference = waited.left.at.minus(waited.made.at).times_ten_to(6);
         if !agree(waited.delay, difference, waited.left.at.digits()) {
-            let what = format!("the delay is {} us, the times differ by {difference} us", waited.delay);
+            let what =
+                format!("the delay is {} us, the times differ by {difference} us", waited.delay);
             wrong(what);
         }
         if waited.delay < Decimal::new(0, 0) {
@@ -143,7 +144,11 @@ fn agree(delay: Decimal, difference: Decimal, digits: u32) -> bool {
     let finest = delay.digits().max(difference.digits());
     // Half of the delay's last digit for its rounding, and one of the times' for theirs, where they are coarser.
     let rounding = Decimal::new(5, delay.digits() + 1).units(finest + 1);
-    let times = if digits < 6 + delay.digits() { Decimal::new(1, digits).times_ten_to(6) } else { Decimal::new(0, 0) };
+    let times = if digits < 6 + delay.digits() {
+        Decimal::new(1, digits).times_ten_to(6)
+    } else {
+        Decimal::new(0, 0)
+    };
     let apart = delay.minus(difference).units(finest + 1).abs();
     apart <= rounding + times.units(finest + 1)
 }
@@ -174,8 +179,7 @@ fn all(case: &CaseFiles, faults: &mut Vec<Fault>) {
 
 /// `CDF` rises to 1, and each of its points lies on the staircase of the samples.
 fn distribution(case: &CaseFiles, faults: &mut Vec<Fault>) {
-    let mut samples: Vec<Decimal> =
-        case.all.values().map(|row| row.delay.over_ten_to(3)).collect();
+    let mut samples: Vec<Decimal> = case.all.values().map(|row| row.delay.over_ten_to(3)).collect();
     samples.sort_unstable();
     let zero = Decimal::new(0, 0);
     let mut before = None;
@@ -193,7 +197,7 @@ fn distribution(case: &CaseFiles, faults: &mut Vec<Fault>) {
             samples.partition_point(|sample| zero.minus(half) <= point.delay.minus(*sample)),
         ];
         let count = samples.len().max(1) as f64;
-        let slack = 0.5 / 10_f64.powi(point.share.digits() as i32) * (1.0 + 1e-9);
+        let slack = 0.5 / 10_i128.pow(point.share.digits()) as f64 * (1.0 + 1e-9);
         let (low, high) = (low as f64 / count - slack, high as f64 / count + slack);
         let share = point.share.value();
         if !(low..=high).contains(&share) {

@@ -12,6 +12,7 @@ mod sender;
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::net::IpAddr;
@@ -130,7 +131,9 @@ impl Testbed {
     /// Whether the testbed can do `experiment`.
     pub fn check(experiment: &Experiment) -> Result<(), KernelError> {
         if experiment.loss > 0.0 {
-            return Err(KernelError::Cannot("loss: the kernel's testbed has links without loss".into()));
+            return Err(KernelError::Cannot(
+                "loss: the kernel's testbed has links without loss".into(),
+            ));
         }
         Ok(())
     }
@@ -165,7 +168,8 @@ impl Testbed {
         files: Arc<[File; 2]>,
     ) -> Result<Emulation, KernelError> {
         let Verbs { program, init, sender, receiver } = &self.verbs;
-        let words = serde_json::to_string(experiment).map_err(|e| KernelError::Cannot(e.to_string()))?;
+        let words =
+            serde_json::to_string(experiment).map_err(|e| KernelError::Cannot(e.to_string()))?;
         let command = |verb: &str| -> Vec<OsString> {
             vec![program.into(), verb.into(), words.clone().into()]
         };
@@ -219,7 +223,7 @@ impl Testbed {
 fn link(experiment: &Experiment) -> Result<LinkConfig, String> {
     let mut words = format!("delay {}us", (experiment.rtt / 2) as f64 / 1e3);
     if let Some(rate) = experiment.rate {
-        words.push_str(&format!(" rate {rate}bit"));
+        let _ = write!(words, " rate {rate}bit");
     }
     vocabulary::parse(&words).map_err(|error| error.to_string())
 }
@@ -231,7 +235,9 @@ fn result<T: DeserializeOwned>(
     status: i32,
 ) -> Result<T, KernelError> {
     let mut text = String::new();
-    file.rewind().and_then(|()| file.read_to_string(&mut text)).map_err(KernelError::host("read the results"))?;
+    file.rewind()
+        .and_then(|()| file.read_to_string(&mut text))
+        .map_err(KernelError::host("read the results"))?;
     let outcome: Result<Result<T, String>, _> = serde_json::from_str(&text);
     let missing = |what| KernelError::Process { end, status, what };
     outcome.map_err(|_| missing("without a result".to_owned()))?.map_err(missing)

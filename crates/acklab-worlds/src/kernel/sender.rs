@@ -116,7 +116,8 @@ fn write(experiment: &Experiment, stream: &mut TcpStream) -> io::Result<Written>
         let of_day = SystemTime::now();
         stream.write_all(&content)?;
         let since = of_day.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        stamps.push((since.as_nanos() as u64, monotonic.duration_since(connected).as_nanos() as u64));
+        stamps
+            .push((since.as_nanos() as u64, monotonic.duration_since(connected).as_nanos() as u64));
         late.record(Span::from_nanos(monotonic.duration_since(due).as_nanos() as u64));
     }
     // From one message to the next: a clock that is steered moves by less.
@@ -129,11 +130,7 @@ fn write(experiment: &Experiment, stream: &mut TcpStream) -> io::Result<Written>
 }
 
 /// Every segment until it is over and nothing more comes.
-fn capture(
-    mut tap: Tap,
-    sender: SocketAddr,
-    over: &AtomicBool,
-) -> io::Result<(Vec<Segment>, u32)> {
+fn capture(mut tap: Tap, sender: SocketAddr, over: &AtomicBool) -> io::Result<(Vec<Segment>, u32)> {
     let mut segments = Vec::new();
     loop {
         match tap.poll_frame()? {
