@@ -20,7 +20,7 @@ impl Interest {
     pub const TRANSPORT: Self = Self(2);
     /// Congestion state, at every change.
     pub const CONGESTION: Self = Self(4);
-    /// Queues and links: enqueued, dropped, marked.
+    /// Queues, links and processors: enqueued, dropped, marked, worked.
     pub const QUEUE: Self = Self(8);
     /// Of the links' events only packets dropped, marked and copied: far fewer than all.
     pub const DROPS: Self = Self(16);
@@ -83,6 +83,8 @@ pub enum DropReason {
     Corrupted,
     /// There was no room for it, and it went back to its sender (E-DCTCP).
     Returned,
+    /// An ACK that a newer one made superfluous, taken out by a filter.
+    Filtered,
     /// No host or socket has that address.
     Unreachable,
 }
@@ -219,6 +221,13 @@ pub enum EventKind {
         /// The packet.
         packet: Packet,
     },
+    /// A host's processor is done with a packet.
+    Worked {
+        /// Host.
+        node: NodeId,
+        /// How long it took.
+        took: Span,
+    },
     /// The application at a node tells a value, by a number that it chose.
     App {
         /// Host.
@@ -257,7 +266,7 @@ impl EventKind {
             | Self::AckSent { .. }
             | Self::Loss { .. } => Interest::TRANSPORT,
             Self::Congestion { .. } => Interest::CONGESTION,
-            Self::Queue { .. } => Interest::QUEUE,
+            Self::Queue { .. } | Self::Worked { .. } => Interest::QUEUE,
             Self::Dropped { .. } | Self::Copied { .. } | Self::Marked { .. } => {
                 Interest::QUEUE.with(Interest::DROPS)
             }

@@ -52,6 +52,7 @@ impl ResultHash {
             }
             EventKind::Congestion { .. }
             | EventKind::Queue { .. }
+            | EventKind::Worked { .. }
             | EventKind::Dropped { .. }
             | EventKind::Copied { .. }
             | EventKind::Offered { .. }

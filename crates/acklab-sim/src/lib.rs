@@ -14,6 +14,7 @@ pub mod distribution;
 mod hash;
 mod observer;
 pub mod peer;
+mod processor;
 mod queue;
 pub mod rudp;
 mod socket;
@@ -23,6 +24,7 @@ mod world;
 
 pub use hash::ResultHash;
 pub use observer::Observer;
+pub use processor::ProcessorOptions;
 pub use queue::{EventQueue, Target};
 pub use store::Store;
 pub use topology::{Access, Chain, Dumbbell, Duplex, Topology, TopologyError};

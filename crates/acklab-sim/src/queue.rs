@@ -22,6 +22,8 @@ pub enum Target {
     Socket(u32),
     /// A datagram peer has a deadline.
     Peer(u32),
+    /// A processor is done with a packet, or interrupted.
+    Processor(u32),
 }
 
 /// Pending events, the earliest first.
@@ -45,6 +47,7 @@ impl EventQueue {
             Target::Link(index) => (0_u64, index),
             Target::Socket(index) => (1, index),
             Target::Peer(index) => (2, index),
+            Target::Processor(index) => (3, index),
         };
         let order = self.scheduled << (INDEX_BITS + KIND_BITS)
             | kind << INDEX_BITS
@@ -89,7 +92,8 @@ impl EventQueue {
         let target = match entry >> INDEX_BITS & ((1 << KIND_BITS) - 1) {
             0 => Target::Link(index),
             1 => Target::Socket(index),
-            _ => Target::Peer(index),
+            2 => Target::Peer(index),
+            _ => Target::Processor(index),
         };
         Some((time_of(entry), target))
     }

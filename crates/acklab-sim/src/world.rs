@@ -6,13 +6,14 @@
 //! one lazy alarm ([`crate::alarm`]), a link one pending event, so the queue's size is that of the
 //! topology. Packets are moved by value; nothing is allocated for one.
 //!
-//! Left out: time spent inside hosts (that comes with the CPU model), routing that changes.
+//! Where a node has a processor, packets wait for it on their way in and out ([`crate::ProcessorOptions`]); elsewhere
+//! hosts take no time. Left out: routing that changes.
 
 use std::any::Any;
 
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::{DropReason, EventKind, Interest, Sink};
-use acklab_core::link::Link;
+use acklab_core::link::{Link, Medium};
 use acklab_core::packet::{Addr, NodeId, Packet};
 use acklab_core::seq::Seq;
 use acklab_core::time::Time;
@@ -22,6 +23,7 @@ use crate::alarm::Alarm;
 use crate::app::App;
 use crate::observer::Observer;
 use crate::peer::Peer;
+use crate::processor::{Finished, Processor, Way};
 use crate::queue::{EventQueue, Target};
 use crate::socket::Socket;
 use crate::store::Store;
@@ -52,6 +54,7 @@ pub struct World<O> {
     routes: Routes,
     sockets: Vec<SocketSlot>,
     peers: Vec<PeerSlot>,
+    processors: Vec<ProcessorSlot>,
     /// The bytes of datagrams on their way.
     store: Store,
     /// How many of the sink's events the store has seen.
@@ -71,6 +74,8 @@ pub type Middlebox = Box<dyn FnMut(Time, &mut Packet, Option<&mut Vec<u8>>) -> b
 struct Node {
     tapped: bool,
     middlebox: Option<Middlebox>,
+    /// Index of its processor.
+    processor: Option<u32>,
     /// Sockets here by (own port, remote address), sorted.
     ports: Vec<((u16, Addr), u32)>,
     /// Datagram peers here by port, in the order in which they were attached.
@@ -81,6 +86,12 @@ struct LinkSlot {
     link: Link,
     from: NodeId,
     to: NodeId,
+    alarm: Alarm,
+}
+
+struct ProcessorSlot {
+    processor: Processor,
+    node: NodeId,
     alarm: Alarm,
 }
 
@@ -98,20 +109,33 @@ impl<O: Observer> World<O> {
     /// A world at time zero; links draw from streams named `link/0/...` under `seed`, and events of
     /// the classes in `interest` reach `observer`.
     pub fn new(topology: &Topology, seed: u64, interest: Interest, observer: O) -> Self {
+        let media: Vec<_> = topology.media.iter().map(|overhead| Medium::new(*overhead)).collect();
         let links = topology.edges.iter().enumerate().map(|(index, edge)| LinkSlot {
-            link: Link::new(index as u32, seed, edge.config.clone()),
+            link: Link::on_medium(
+                index as u32,
+                seed,
+                edge.config.clone(),
+                edge.medium.map(|medium| media[medium].clone()),
+            ),
             from: edge.from,
             to: edge.to,
             alarm: Alarm::default(),
         });
+        let mut nodes: Vec<Node> = (0..topology.nodes()).map(|_| Node::default()).collect();
+        let processors = topology.processors.iter().zip(0..).map(|(&(node, options), index)| {
+            nodes[usize::from(node.0)].processor = Some(index);
+            ProcessorSlot { processor: Processor::new(options), node, alarm: Alarm::default() }
+        });
+        let processors = processors.collect();
         Self {
             now: Time::ZERO,
             queue: EventQueue::default(),
-            nodes: (0..topology.nodes()).map(|_| Node::default()).collect(),
+            nodes,
             links: links.collect(),
             routes: topology.routes(),
             sockets: Vec::new(),
             peers: Vec::new(),
+            processors,
             store: Store::default(),
             stored: 0,
             sink: Sink::new(interest),
@@ -251,8 +275,35 @@ impl<O: Observer> World<O> {
                 }
                 self.pump_peer(index);
             }
+            Target::Processor(index) => self.work(index),
         }
         self.publish();
+    }
+
+    /// A processor is done with a packet, or was interrupted.
+    fn work(&mut self, index: u32) {
+        let now = self.now;
+        let slot = &mut self.processors[index as usize];
+        slot.alarm.ring();
+        let node = slot.node;
+        let finished = slot.processor.finish(now);
+        if let Some(Finished { way, packet, took }) = finished {
+            self.events += 1;
+            self.sink.record(now, EventKind::Worked { node, took });
+            match way {
+                Way::In => self.take(node, &packet),
+                Way::Out => self.leave(node, &packet),
+            }
+        }
+        self.processors[index as usize].processor.go_on(now, finished.is_some());
+        self.arm_processor(index);
+    }
+
+    fn arm_processor(&mut self, index: u32) {
+        let slot = &mut self.processors[index as usize];
+        if let Some(at) = slot.alarm.arm(slot.processor.poll_timeout()) {
+            self.queue.push(at.max(self.now), Target::Processor(index));
+        }
     }
 
     /// When the next packet leaves the queue of link `index` without a turn that tells of it
@@ -375,10 +426,25 @@ impl<O: Observer> World<O> {
         self.pass(node, packet);
     }
 
+    /// A packet goes into a node, through its processor where it has one.
     fn pass(&mut self, node: NodeId, packet: &Packet) {
+        let Some(index) = self.nodes[usize::from(node.0)].processor else {
+            return self.take(node, packet);
+        };
+        if !self.processors[index as usize].processor.receive(self.now, packet) {
+            let (link, reason) = (u32::MAX, DropReason::Overflow);
+            self.sink.record(self.now, EventKind::Dropped { link, reason, packet: *packet });
+        }
+        self.arm_processor(index);
+    }
+
+    fn take(&mut self, node: NodeId, packet: &Packet) {
         let (local, remote) = ends(packet);
         if local.node != node {
-            return self.forward(node, packet);
+            return match self.nodes[usize::from(node.0)].processor {
+                Some(index) => self.send_through(index, packet),
+                None => self.forward(node, packet),
+            };
         }
         let here = &self.nodes[usize::from(node.0)];
         let key = (local.port, remote);
@@ -424,10 +490,7 @@ impl<O: Observer> World<O> {
             let socket = &mut self.sockets[index as usize].socket;
             let Some(packet) = socket.poll_transmit(now, &mut self.sink) else { break };
             let node = socket.node;
-            if self.nodes[usize::from(node.0)].tapped {
-                self.observer.on_packet(now, node, &packet);
-            }
-            self.forward(node, &packet);
+            self.say(node, &packet);
         }
         let slot = &mut self.sockets[index as usize];
         if let Some(at) = slot.alarm.arm(slot.socket.poll_timeout()) {
@@ -444,16 +507,34 @@ impl<O: Observer> World<O> {
                 break;
             };
             self.keep_stored();
-            let node = packet.src.node;
-            if self.nodes[usize::from(node.0)].tapped {
-                self.observer.on_packet(now, node, &packet);
-            }
-            self.forward(node, &packet);
+            self.say(packet.src.node, &packet);
         }
         let slot = &mut self.peers[index as usize];
         if let Some(at) = slot.alarm.arm(slot.peer.poll_timeout()) {
             self.queue.push(at.max(now), Target::Peer(index));
         }
+    }
+
+    /// A host sends a packet of its own.
+    #[inline]
+    fn say(&mut self, node: NodeId, packet: &Packet) {
+        match self.nodes[usize::from(node.0)].processor {
+            Some(index) => self.send_through(index, packet),
+            None => self.leave(node, packet),
+        }
+    }
+
+    fn send_through(&mut self, index: u32, packet: &Packet) {
+        self.processors[index as usize].processor.send(self.now, packet);
+        self.arm_processor(index);
+    }
+
+    /// A packet leaves a node; one that was forwarded was seen when it arrived.
+    fn leave(&mut self, node: NodeId, packet: &Packet) {
+        if self.nodes[usize::from(node.0)].tapped && ends(packet).1.node == node {
+            self.observer.on_packet(self.now, node, packet);
+        }
+        self.forward(node, packet);
     }
 
     fn arm_link(&mut self, index: u32) {

@@ -62,7 +62,9 @@ pub(crate) struct Compare {
 }
 
 impl Compare {
-    pub(crate) fn run(self) -> Result<(), Failure> {
+    pub(crate) fn run(mut self) -> Result<(), Failure> {
+        self.worlds.sort_unstable();
+        self.worlds.dedup();
         let asked = file::asked(&self.file, &self.sets)?;
         let cases = asked.plan().map_err(|e| Failure::at("--set", e))?.cases;
         let [settings] = &cases[..] else {

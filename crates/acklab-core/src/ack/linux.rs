@@ -54,6 +54,8 @@ pub struct Linux {
     pushed_twice: bool,
     deadline: Option<Time>,
     quickack_always: bool,
+    /// Segments of `rcv_mss` beyond which an ACK leaves, on arrival and on reading; 1 but for ACK rate limiting.
+    stretch: [u32; 2],
 }
 
 impl Linux {
@@ -73,7 +75,18 @@ impl Linux {
             pushed_twice: false,
             deadline: None,
             quickack_always: false,
+            stretch: [1, 1],
         }
+    }
+
+    /// Acknowledges beyond `segments` of the peer's segments from now on, and so on reading if `reads`.
+    pub(super) const fn stretch(&mut self, segments: u32, reads: bool) {
+        self.stretch = [segments, if reads { segments } else { 1 }];
+    }
+
+    /// Whether more than a stretch of segments waits, the first one's on arrival, the second one's on reading.
+    const fn is_beyond(&self, unacked_bytes: u32, which: usize) -> bool {
+        unacked_bytes > self.rcv_mss.saturating_mul(self.stretch[which])
     }
 
     /// Whether the host expects to answer and so holds ACKs back.
@@ -180,7 +193,7 @@ impl AckPolicy for Linux {
             // `tcp_grow_window`: the sender should learn of the larger window at once.
             self.quick |= 1;
         }
-        let two_segments = sample.unacked_bytes > self.rcv_mss && sample.window_not_shrunk;
+        let two_segments = self.is_beyond(sample.unacked_bytes, 0) && sample.window_not_shrunk;
         if two_segments || self.is_quick() {
             return Decision::Now;
         }
@@ -199,7 +212,7 @@ impl AckPolicy for Linux {
         let small_and_done = sample.copied > 0
             && sample.queue_empty
             && (self.pushed_twice || (self.pushed && !self.is_pingpong()));
-        if self.ack_scheduled && (sample.unacked_bytes > self.rcv_mss || small_and_done) {
+        if self.ack_scheduled && (self.is_beyond(sample.unacked_bytes, 1) || small_and_done) {
             Decision::Now
         } else {
             Decision::Wait

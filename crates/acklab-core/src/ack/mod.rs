@@ -6,12 +6,15 @@
 //! least every second full-sized segment, at once for out-of-order data; the transport enforces the
 //! last itself, so that no policy can break loss recovery.
 
+pub mod ack_frequency;
+pub mod ack_rate_limit;
 pub mod delayed;
 pub mod every_segment;
 pub mod linux;
 pub mod macos;
 mod profile;
 pub mod solaris;
+pub mod tack;
 pub mod tick;
 
 pub use profile::{Factory, Policy, Profile};

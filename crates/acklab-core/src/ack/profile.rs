@@ -2,8 +2,8 @@
 //! whole system with its numbers is that of its TCP (`acklab_tcp::System`).
 
 use super::{
-    AckPolicy, DataSample, Decision, ReadSample, delayed, every_segment, linux, macos, solaris,
-    tick,
+    AckPolicy, DataSample, Decision, ReadSample, ack_frequency, ack_rate_limit, delayed,
+    every_segment, linux, macos, solaris, tack, tick,
 };
 use crate::time::{Span, Time};
 
@@ -23,6 +23,12 @@ crate::options::registry! {
     "macos" MacOs(options: macos::Options) => macos::MacOs;
     /// Solaris and illumos: every n-th segment, n growing to a maximum that sinks where delaying did harm.
     "solaris" Solaris(options: solaris::Options) => solaris::Solaris;
+    /// Linux with ACKs made rarer step by step as long as that does no harm: Statkus et al. 2021.
+    "ack-rate-limit" AckRateLimit(options: ack_rate_limit::Options) => ack_rate_limit::AckRateLimit;
+    /// The rarer of every second full segment and 4 ACKs per round trip: TACK, SIGCOMM 2020.
+    "tack" Tack(options: tack::Options) => tack::Tack;
+    /// A threshold of segments and a delay after a warm-up, as QUIC asks for: draft-ietf-quic-ack-frequency-13.
+    "ack-frequency" AckFrequency(options: ack_frequency::Options) => ack_frequency::AckFrequency;
 }
 
 /// Each builds the state of one connection.

@@ -10,6 +10,8 @@
 //! impairments ([`Impairments`]) happen on the wire, after queue and transmitter, to all packets, data
 //! or pure ACKs: losses (independent, Gilbert-Elliott, by list), outages, damage, reordering, copies.
 //!
+//! Several links may share a [`Medium`]; then drop-tail runs as a managed queue, too.
+//!
 //! A queue's changes are told with the time they happened, which for a packet that went into service
 //! may lie before the instant at which the link is next looked at. To be told at that time, look at
 //! it then: [`Link::next_departure`], [`Link::advance`].
@@ -18,6 +20,7 @@ mod config;
 mod disorder;
 mod impair;
 mod loss;
+mod medium;
 mod rate;
 mod select;
 
@@ -25,6 +28,7 @@ pub use config::LinkConfig;
 pub use disorder::{Corruption, Duplication, ErrorRate, Reordering, Shift};
 pub use impair::Impairments;
 pub use loss::{GilbertElliott, Loss, LossModel, Outage};
+pub use medium::Medium;
 pub use rate::RateChanges;
 pub use select::{Packets, Share};
 
@@ -65,6 +69,7 @@ pub struct Link {
     disturbs_order: bool,
     copies: u64,
     waiting: Waiting,
+    medium: Option<Medium>,
     /// The transmitter is busy until then.
     free: Time,
     /// When the last packet that was not shifted arrives.
@@ -85,11 +90,23 @@ enum Waiting {
 
 impl Link {
     /// The link number `index` of a world; its randomness is the stream `link/INDEX` under `seed`.
-    pub fn new(index: u32, seed: u64, mut config: LinkConfig) -> Self {
+    pub fn new(index: u32, seed: u64, config: LinkConfig) -> Self {
+        Self::on_medium(index, seed, config, None)
+    }
+
+    /// The same on a medium that it shares.
+    pub fn on_medium(
+        index: u32,
+        seed: u64,
+        mut config: LinkConfig,
+        medium: Option<Medium>,
+    ) -> Self {
         let name = format!("link/{index}");
         let disturbs_order = config.impairments.disturbs_order();
         let waiting = match config.queue {
-            Discipline::DropTail(drop_tail::Options { limit }) if !disturbs_order => {
+            Discipline::DropTail(drop_tail::Options { limit })
+                if !disturbs_order && medium.is_none() =>
+            {
                 Waiting::Computed { limit, started: 0, bytes: 0 }
             }
             managed => {
@@ -112,6 +129,7 @@ impl Link {
             latest: Time::ZERO,
             rng: Rng::named(seed, &name),
             waiting,
+            medium,
             free: Time::ZERO,
             transit: VecDeque::new(),
             verdicts: Verdicts::default(),
@@ -167,12 +185,16 @@ impl Link {
     fn serve(&mut self, now: Time, sink: &mut Sink) {
         while self.free <= now {
             let Waiting::Managed(queue) = &mut self.waiting else { return };
-            if queue.packets() == 0 {
+            let waits = queue.packets() > 0;
+            if !Self::may_begin(self.medium.as_ref(), self.index, waits, now, &mut self.free) {
                 return;
             }
             // A packet that comes to an idle transmitter starts when it comes.
             let start = self.free;
             let packet = queue.dequeue(start, &mut self.verdicts);
+            if let Some(medium) = &self.medium {
+                medium.want(self.index, queue.packets() > 0);
+            }
             self.tell_queue(start, sink);
             let Some(packet) = packet else { return };
             if sink.wants(Interest::PASSAGE) {
@@ -182,9 +204,27 @@ impl Link {
         }
     }
 
+    /// Whether a transmission may begin at `now`; a medium that is not free puts it off.
+    fn may_begin(
+        medium: Option<&Medium>,
+        index: u32,
+        waits: bool,
+        now: Time,
+        free: &mut Time,
+    ) -> bool {
+        let Some(medium) = medium else { return waits };
+        medium.want(index, waits);
+        *free = medium.free().max(*free);
+        waits && *free <= now && medium.is_turn_of(index)
+    }
+
     /// Puts a packet of `size` bytes on the wire from `start` on.
     fn transmit(&mut self, start: Time, packet: &Packet, size: u32, sink: &mut Sink) {
-        self.free = self.transmitter.finish(start, u64::from(size));
+        let overhead = self.medium.as_ref().map_or(Span::ZERO, Medium::overhead);
+        self.free = self.transmitter.finish(start + overhead, u64::from(size));
+        if let Some(medium) = &self.medium {
+            medium.take(self.index, self.free);
+        }
         let mut arrival = self.free + self.delay;
         if !self.jitter.is_zero() {
             arrival += Span::from_nanos(self.rng.below(self.jitter.as_nanos() + 1));
@@ -333,7 +373,9 @@ impl Endpoint for Link {
         let arrival = self.transit.front().map(|head| head.arrival);
         match &self.waiting {
             Waiting::Managed(queue) if queue.packets() > 0 => {
-                Some(arrival.map_or(self.free, |at| at.min(self.free)))
+                let medium = self.medium.as_ref().map_or(Time::ZERO, Medium::free);
+                let free = self.free.max(medium);
+                Some(arrival.map_or(free, |at| at.min(free)))
             }
             _ => arrival,
         }

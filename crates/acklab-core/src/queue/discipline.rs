@@ -2,8 +2,8 @@
 
 use super::ecn::Treatment;
 use super::{
-    Limit, Queue, Setup, codel, drop_tail, dualpi2, edctcp, encn, fq_codel, fq_pie, jersey, pie,
-    red, threshold,
+    Limit, Queue, Setup, ack_filter, codel, drop_tail, dualpi2, edctcp, encn, fq_codel, fq_pie,
+    jersey, pie, red, threshold,
 };
 use crate::options::{Typed, Unknown};
 
@@ -33,6 +33,8 @@ crate::options::registry! {
     "threshold" Threshold(options: threshold::Options) => threshold::Threshold;
     /// The coupled dual queue of L4S: RFC 9332.
     "dualpi2" DualPi2(options: dualpi2::Options) => dualpi2::DualPi2;
+    /// First in, first out, without ACKs that a newer one of their connection makes superfluous: CAKE's filter.
+    "ack-filter" AckFilter(options: ack_filter::Options) => ack_filter::AckFilter;
 }
 
 /// What every discipline has: room, and a queue to be built.

@@ -28,6 +28,18 @@ impl Fifo {
         Some((came, packet))
     }
 
+    /// Takes one out of the middle: the one with `index` others before it.
+    pub fn remove(&mut self, index: usize) -> Option<(Time, Packet)> {
+        let (came, packet) = self.packets.remove(index)?;
+        self.bytes -= u64::from(packet.size());
+        Some((came, packet))
+    }
+
+    /// The packets, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.packets.iter().map(|(_, packet)| packet)
+    }
+
     /// When the oldest came.
     pub fn oldest(&self) -> Option<Time> {
         self.packets.front().map(|&(came, _)| came)

@@ -12,6 +12,7 @@
 //! A [`crate::link::Link`] serves plain drop-tail without asking this trait: there the departure of
 //! every packet is known when it arrives.
 
+pub mod ack_filter;
 pub mod codel;
 mod discipline;
 pub mod drop_tail;
@@ -30,6 +31,7 @@ pub mod red;
 pub mod threshold;
 mod verdicts;
 
+pub use ack_filter::AckFilter;
 pub use codel::Codel;
 pub use discipline::{Discipline, Factory};
 pub use drop_tail::DropTail;

@@ -43,7 +43,14 @@ impl Node {
     }
 }
 
-pub(super) fn read(mut link: Fields<'_>) -> Result<Vec<Direction>, Mistake> {
+/// The links of a table.
+pub(super) struct Links {
+    pub(super) directions: Vec<Direction>,
+    /// They are heard one at a time, and each transmission costs this beside its bits.
+    pub(super) half_duplex: Option<Span>,
+}
+
+pub(super) fn read(mut link: Fields<'_>) -> Result<Links, Mistake> {
     let both = link.take("between");
     let directions = if let Some(between) = both {
         let [a, b] = between.pair("[\"r1\", \"r2\"]")?;
@@ -63,8 +70,29 @@ pub(super) fn read(mut link: Fields<'_>) -> Result<Vec<Direction>, Mistake> {
         let config = Layers { own: None, link: &mut link }.config()?;
         vec![Direction { from, to, config }]
     };
+    let half_duplex =
+        link.take("half_duplex").map(|field| half_duplex(&field, &directions)).transpose()?;
     link.finish()?;
-    Ok(directions)
+    Ok(Links { directions, half_duplex: half_duplex.flatten() })
+}
+
+/// `true`, or a table with the overhead.
+fn half_duplex(field: &Field<'_>, directions: &[Direction]) -> Result<Option<Span>, Mistake> {
+    if directions.iter().any(|direction| direction.config.rate == BitRate::INFINITE) {
+        return Err(field.refuse("nothing shares a medium of infinite rate; give the link a rate"));
+    }
+    if directions.len() < 2 {
+        return Err(
+            field.refuse("one direction shares with nobody; write between = [\"a\", \"b\"]")
+        );
+    }
+    if !field.is_table() {
+        return Ok(field.flag()?.then_some(Span::ZERO));
+    }
+    let mut table = field.fields("half_duplex")?;
+    let overhead = table.need("overhead", "overhead = \"150us\"")?.time()?;
+    table.finish()?;
+    Ok(Some(overhead))
 }
 
 fn differ(a: &Node, b: &Node) -> Result<(), Mistake> {

@@ -11,6 +11,7 @@
 mod copies;
 mod distributions;
 mod flows;
+mod hosts;
 mod links;
 mod loops;
 mod network;

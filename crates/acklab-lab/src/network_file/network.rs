@@ -12,6 +12,7 @@ use acklab_sim::Topology;
 use toml::de::DeTable;
 
 use super::flows::{self, Access, Flow, Traffic, Way};
+use super::hosts::{self, Host};
 use super::links::{self, Direction, Node};
 use super::reader::{Field, Fields, Mistake};
 use crate::parameter::nearest;
@@ -30,6 +31,8 @@ pub(crate) struct Network {
     ways: Vec<Way>,
     /// Flows that are looked at together: names with the flows' numbers.
     pub(crate) groups: Vec<(String, Vec<usize>)>,
+    /// Hosts with a processor: their nodes and names.
+    pub(crate) hosts: Vec<(NodeId, String)>,
     /// From when to when it is measured.
     pub(crate) measured: Measured,
     /// What is asked of each run.
@@ -97,7 +100,18 @@ impl Network {
             .map_or(Ok(Measured::default()), |table| measured(&table, duration))?;
         let mut builder = Builder::default();
         for link in top.need("link", "[[link]] with between, rate and delay")?.tables("a link")? {
-            links::read(link)?.into_iter().try_for_each(|direction| builder.link(direction))?;
+            let links::Links { directions, half_duplex } = links::read(link)?;
+            let first = builder.links.len() as u32;
+            directions.into_iter().try_for_each(|direction| builder.link(direction))?;
+            if let Some(overhead) = half_duplex {
+                builder.topology.share_medium(&[first, first + 1], overhead);
+            }
+        }
+        if let Some(hosts) = top.take("host") {
+            hosts
+                .tables("a host")?
+                .into_iter()
+                .try_for_each(|host| builder.host(hosts::read(host)?))?;
         }
         let flows = top.need("flow", "[[flow]] with from, to and kind")?.tables("a flow")?;
         for (index, flow) in flows.into_iter().enumerate() {
@@ -106,9 +120,19 @@ impl Network {
         let watch = builder.all_watched(&watch)?;
         let queries = top.take("query").map_or(Ok(Vec::new()), |tables| queries(&tables))?;
         top.finish()?;
-        let Builder { topology, links, flows, ways, groups, .. } = builder;
-        let network =
-            Self { duration, topology, links, watch, flows, ways, groups, measured, queries };
+        let Builder { topology, links, flows, ways, groups, hosts, .. } = builder;
+        let network = Self {
+            duration,
+            topology,
+            links,
+            watch,
+            flows,
+            ways,
+            groups,
+            hosts,
+            measured,
+            queries,
+        };
         Ok((network, Top { about, seed, replications }))
     }
 
@@ -198,9 +222,21 @@ struct Builder {
     ways: Vec<Way>,
     names: BTreeSet<String>,
     groups: Vec<(String, Vec<usize>)>,
+    hosts: Vec<(NodeId, String)>,
 }
 
 impl Builder {
+    fn host(&mut self, host: Host) -> Result<(), Mistake> {
+        let Host { name, name_at, processor } = host;
+        let node = self.known(&Node { name: name.clone(), span: name_at.clone() })?;
+        if self.hosts.iter().any(|(other, _)| *other == node) {
+            return Err(Mistake::new(&name_at, format!("a second processor of node {name:?}")));
+        }
+        self.topology.set_processor(node, processor);
+        self.hosts.push((node, name));
+        Ok(())
+    }
+
     fn link(&mut self, direction: Direction) -> Result<(), Mistake> {
         let Direction { from, to, config } = direction;
         let name = format!("{} -> {}", from.name, to.name);

@@ -151,8 +151,11 @@ struct Sender {
     ssthresh: u64,
     retransmissions: u64,
     timeouts: u64,
-    /// Acknowledged bytes, retransmissions and time-outs before the measurement began.
-    before: [u64; 3],
+    /// Segments with data that it sent, and pure ACKs that it was sent.
+    data: u64,
+    acks: u64,
+    /// Acknowledged bytes, retransmissions, time-outs, segments and ACKs before the measurement began.
+    before: [u64; 5],
 }
 
 impl Sender {
@@ -236,7 +239,8 @@ impl<'a> NetworkRecorder<'a> {
         self.since = now;
         self.queue.begin(now);
         for sender in &mut self.senders {
-            sender.before = [sender.acked, sender.retransmissions, sender.timeouts];
+            let Sender { acked, retransmissions, timeouts, data, acks, .. } = *sender;
+            sender.before = [acked, retransmissions, timeouts, data, acks];
         }
     }
 
@@ -345,6 +349,11 @@ impl<'a> NetworkRecorder<'a> {
         metrics.insert("jain", shared(jain_index(&acked).unwrap_or(1.0)));
         metrics.insert("retransmissions", one(count(|sender| sender.retransmissions, 1)));
         metrics.insert("timeouts", one(count(|sender| sender.timeouts, 2)));
+        let (data, acks) = (count(|sender| sender.data, 3), count(|sender| sender.acks, 4));
+        let per_segment = Some(acks / data).filter(|_| data > 0.0);
+        metrics.insert("acks", one(acks));
+        metrics
+            .insert("acks_per_data_segment", Measured::Samples(per_segment.into_iter().collect()));
         metrics
     }
 
@@ -419,9 +428,16 @@ impl Observer for NetworkRecorder<'_> {
                     self.change(Changes::FLOWS);
                 }
             }
-            EventKind::SegmentSent { flow, retransmission: true, .. } => {
+            EventKind::SegmentSent { flow, len, control, retransmission } => {
                 if let Some(flow) = self.flow(flow) {
-                    self.senders[flow].retransmissions += 1;
+                    self.senders[flow].retransmissions += u64::from(retransmission);
+                    self.senders[flow].data += u64::from(len > 0);
+                } else if len == 0
+                    && !control
+                    && let Some(flow) =
+                        self.flow(FlowKey { local: flow.remote, remote: flow.local })
+                {
+                    self.senders[flow].acks += 1;
                 }
             }
             EventKind::Loss { flow, timeout: true } => {
@@ -462,7 +478,7 @@ const LOOP_CODES: [u32; 7] = [
 const START: Span = Span::from_secs(5);
 
 /// Metrics that every scenario of queues and flows has.
-pub const NETWORK_METRICS: [MetricDoc; 10] = [
+pub const NETWORK_METRICS: [MetricDoc; 12] = [
     MetricDoc {
         name: "throughput_bps",
         unit: "bit/s",
@@ -517,5 +533,15 @@ pub const NETWORK_METRICS: [MetricDoc; 10] = [
         name: "timeouts",
         unit: "expiries",
         doc: "Expiries of retransmission timers, all flows together. One sample per replication.",
+    },
+    MetricDoc {
+        name: "acks",
+        unit: "packets",
+        doc: "Pure ACKs that the flows' receivers sent (over TCP). One sample per replication.",
+    },
+    MetricDoc {
+        name: "acks_per_data_segment",
+        unit: "ratio",
+        doc: "The same for each segment with data that was sent; none where no data was. One sample per replication.",
     },
 ];

@@ -13,6 +13,9 @@ use std::collections::VecDeque;
 
 use acklab_core::link::LinkConfig;
 use acklab_core::packet::NodeId;
+use acklab_core::time::Span;
+
+use crate::processor::ProcessorOptions;
 
 pub use shapes::{Access, Chain, Dumbbell, Duplex};
 
@@ -22,6 +25,8 @@ pub(crate) struct Edge {
     pub(crate) from: NodeId,
     pub(crate) to: NodeId,
     pub(crate) config: LinkConfig,
+    /// The medium that it shares, by its place.
+    pub(crate) medium: Option<usize>,
 }
 
 /// What is connected to what.
@@ -29,6 +34,10 @@ pub(crate) struct Edge {
 pub struct Topology {
     names: Vec<String>,
     pub(crate) edges: Vec<Edge>,
+    /// What a transmission costs beside its bits on each medium that links share.
+    pub(crate) media: Vec<Span>,
+    /// Hosts whose packets take time.
+    pub(crate) processors: Vec<(NodeId, ProcessorOptions)>,
 }
 
 /// Why a topology does not do what was asked of it.
@@ -102,7 +111,7 @@ impl Topology {
 
     /// Adds a link that carries packets from `from` to `to`; returns its index in the world.
     pub fn link(&mut self, from: NodeId, to: NodeId, config: LinkConfig) -> u32 {
-        self.edges.push(Edge { from, to, config });
+        self.edges.push(Edge { from, to, config, medium: None });
         self.edges.len() as u32 - 1
     }
 
@@ -110,6 +119,30 @@ impl Topology {
     pub fn duplex(&mut self, a: NodeId, b: NodeId, config: &LinkConfig) {
         self.link(a, b, config.clone());
         self.link(b, a, config.clone());
+    }
+
+    /// These links are heard one at a time from now on; each transmission costs `overhead` beside its bits.
+    pub fn share_medium(&mut self, links: &[u32], overhead: Span) {
+        for link in links {
+            self.edges[*link as usize].medium = Some(self.media.len());
+        }
+        self.media.push(overhead);
+    }
+
+    /// Whether any links share a medium.
+    pub fn has_media(&self) -> bool {
+        !self.media.is_empty()
+    }
+
+    /// What packets cost at a node from now on; nothing at the others.
+    pub fn set_processor(&mut self, node: NodeId, options: ProcessorOptions) {
+        self.processors.retain(|(other, _)| *other != node);
+        self.processors.push((node, options));
+    }
+
+    /// The nodes where packets cost time.
+    pub fn processors(&self) -> impl Iterator<Item = NodeId> {
+        self.processors.iter().map(|(node, _)| *node)
     }
 
     /// Number of nodes.

@@ -87,7 +87,9 @@ impl Graph {
         let asked = queries[0].iter().map(FileQuery::doc);
         let of_loop = LOOP_METRICS.iter().filter(|_| first.loop_period().is_some());
         let own = recorder::METRICS.iter().chain(of_loop).copied();
-        let metrics: Vec<MetricDoc> = own.chain(asked).collect();
+        let of_hosts =
+            recorder::host_metrics(first).map(|(_, name)| MetricDoc { name, ..CPU_SHARE });
+        let metrics: Vec<MetricDoc> = own.chain(of_hosts).chain(asked).collect();
         let declaration = Declaration {
             summary: forever(file.about().unwrap_or("a network of one's own, from a file")),
             parameters: parameters.leak(),
@@ -193,11 +195,17 @@ impl Graph {
     }
 }
 
+const CPU_SHARE: MetricDoc = MetricDoc {
+    name: "cpu_share",
+    unit: "share",
+    doc: "Share of the time in which the host's processor was at work. One sample per replication.",
+};
+
 /// What all networks have in common.
 const NETWORK: Declaration = Declaration {
     name: network_file::SCENARIO,
     doc: "Nodes, links and flows as a file describes them; docs/network-file.md has the format. Packets \
-          take the way of fewest links, and hosts take no time. Throughput, fairness and \
+          take the way of fewest links, and hosts take no time but for those with a processor. Throughput, fairness and \
           retransmissions are those of the flows over TCP and reliable UDP; queue, drops and marks those of the link \
           that is watched, in its direction.",
     main_metric: "throughput_bps",

@@ -114,6 +114,14 @@ pub(super) fn blueprint(
     seed: u64,
     duration: Span,
 ) -> Result<Blueprint<'_>, String> {
+    if file.topology.has_media() {
+        return Err("half_duplex is virtual time's alone; leave it out".into());
+    }
+    if let Some((_, host)) = file.hosts.first() {
+        return Err(format!(
+            "host {host:?} has a processor, which is virtual time's alone; leave [[host]] out"
+        ));
+    }
     let flows = (0..).zip(&file.flows).map(|(index, (from, to, flow))| {
         let ends = match &flow.traffic {
             Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) | Traffic::Requests(ends, ..) => {

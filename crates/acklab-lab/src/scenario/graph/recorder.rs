@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use acklab_core::event::{DropReason, Event, EventKind};
 use acklab_core::options::joined;
 use acklab_core::packet::{Body, NodeId, Packet};
-use acklab_core::time::Time;
+use acklab_core::time::{Span, Time};
 use acklab_sim::Observer;
 use acklab_sim::app::EXCHANGE_MS;
 
+use super::asked::forever;
 use super::delays::{self, Kept, Travel, pooled};
 use super::model::{ends, flow_at};
 use crate::measured::{Measured, MetricDoc, Metrics};
@@ -62,6 +63,14 @@ pub(super) struct GraphRecorder<'a> {
     /// The measurement begins here.
     since: Time,
     has_loop: bool,
+    hosts: Vec<HostRecorder>,
+}
+
+/// A host's processor.
+struct HostRecorder {
+    node: NodeId,
+    metric: &'static str,
+    busy: Span,
 }
 
 impl<'a> GraphRecorder<'a> {
@@ -102,6 +111,9 @@ impl<'a> GraphRecorder<'a> {
             changed: Changes::NONE,
             since: Time::ZERO,
             has_loop: file.loop_period().is_some(),
+            hosts: host_metrics(file)
+                .map(|(node, metric)| HostRecorder { node, metric, busy: Span::ZERO })
+                .collect(),
         }
     }
 
@@ -110,6 +122,9 @@ impl<'a> GraphRecorder<'a> {
         self.since = now;
         self.network.begin(now);
         self.waits.begin();
+        for host in &mut self.hosts {
+            host.busy = Span::ZERO;
+        }
         for flow in &mut self.flows {
             flow.own.begin();
             flow.travel.begin();
@@ -132,6 +147,11 @@ impl<'a> GraphRecorder<'a> {
             for (name, measured) in loop_metrics(self.network.control()).iter() {
                 metrics.insert(name, measured.clone());
             }
+        }
+        let seconds = end.since(self.since).as_secs_f64();
+        for host in &self.hosts {
+            let share = host.busy.as_secs_f64() / seconds;
+            metrics.insert(host.metric, Measured::Samples(vec![share]));
         }
         let all: Vec<usize> = (0..self.flows.len()).collect();
         self.insert_delays(&mut metrics, &all, self.waits.delays(), end);
@@ -424,6 +444,11 @@ impl Observer for GraphRecorder<'_> {
                     ms.push(value);
                 }
             }
+            EventKind::Worked { node, took } => {
+                if let Some(host) = self.hosts.iter_mut().find(|host| host.node == node) {
+                    host.busy += took;
+                }
+            }
             EventKind::Offered { link, .. }
             | EventKind::Served { link, .. }
             | EventKind::Dropped { link, .. }
@@ -451,6 +476,11 @@ impl Observer for GraphRecorder<'_> {
             self.network.on_packet(now, node, packet);
         }
     }
+}
+
+/// The hosts of `file` with a processor, and the name of the metric of each.
+pub(super) fn host_metrics(file: &Network) -> impl Iterator<Item = (NodeId, &'static str)> {
+    file.hosts.iter().map(|(node, name)| (*node, forever(&format!("cpu_share.{name}"))))
 }
 
 const OWN: [MetricDoc; 15] = [
