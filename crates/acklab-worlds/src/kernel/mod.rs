@@ -7,17 +7,15 @@
 //! wire. Nothing has a name that could stay: namespaces, devices and the files that the processes write their results
 //! into end with the processes, and these with the program that called, however it ended.
 
+mod process;
 mod receiver;
 mod sender;
 
-use std::env;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::net::IpAddr;
 use std::path::PathBuf;
-use std::process;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -26,9 +24,6 @@ use acklab_core::time::Span;
 use acklab_net::emulate::{
     self, EmulateError, Emulated, Emulation, Output, Path, Sysctls, vocabulary,
 };
-use acklab_net::schedule_first_in_first_out;
-use nix::sys::prctl;
-use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -180,7 +175,7 @@ impl Testbed {
             client: command(receiver),
             server: Some(command(sender)),
             output: Output::Files(files),
-            init: vec![program.into(), (*init).into(), process::id().to_string().into()],
+            init: vec![program.into(), (*init).into(), std::process::id().to_string().into()],
         })
     }
 
@@ -243,21 +238,6 @@ fn result<T: DeserializeOwned>(
     outcome.map_err(|_| missing("without a result".to_owned()))?.map_err(missing)
 }
 
-/// The address that the emulator says in the environment.
-fn address_in(variable: &str) -> io::Result<IpAddr> {
-    let address = env::var(variable).ok().and_then(|address| address.parse().ok());
-    address.ok_or_else(|| io::Error::other(format!("{variable} says no address")))
-}
-
-/// What a process of a run writes to standard output: its result, or its reason.
-fn tell<T: serde::Serialize>(outcome: io::Result<T>) -> i32 {
-    let outcome = outcome.map_err(|error| error.to_string());
-    match serde_json::to_writer(io::stdout().lock(), &outcome) {
-        Ok(()) if outcome.is_ok() => 0,
-        _ => 1,
-    }
-}
-
 /// 128 + SIGKILL or SIGXCPU, in words.
 fn how(status: i32) -> &'static str {
     match status - 128 {
@@ -317,53 +297,6 @@ fn environment(
     })
 }
 
-/// Asks for the processor in time from now on; whether it is given. Who does not let it go for [`LONGEST_HOLD`] is ended by the
-/// kernel (setrlimit(2), `RLIMIT_RTTIME`), so that a mistake never takes the machine.
-fn run_in_time() -> bool {
-    let _ = prctl::set_timerslack(1);
-    setrlimit(Resource::RLIMIT_RTTIME, LONGEST_HOLD, 5 * LONGEST_HOLD).is_ok()
-        && schedule_first_in_first_out(PRIORITY).is_ok()
-}
-
-/// The longest that a process of a run holds the processor without a pause, us; it needs some ten.
-const LONGEST_HOLD: u64 = 200_000;
-/// The sender's port.
-const PORT: u16 = 5000;
-/// Below the emulator's, above everything else.
-const PRIORITY: i32 = 40;
 /// Beyond this the time of day was set, ns: steering moves it by at most 500 ppm (adjtimex(2)), 50 us in 100 ms, and a sender
 /// that lost its processor between its two looks at a clock is late by less than the lateness that is allowed.
 const MOST_CLOCK_STEP: u64 = 1_000_000;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::process::ExitStatusExt;
-    use std::process::{Command, Stdio};
-
-    const ROLE: &str = "ACKLAB_TEST_SPIN";
-
-    #[test]
-    #[ignore = "the next test runs it as a process"]
-    fn a_process_that_never_pauses() {
-        if env::var_os(ROLE).is_some() && run_in_time() {
-            loop {
-                std::hint::spin_loop();
-            }
-        }
-    }
-
-    #[test]
-    fn who_holds_the_processor_in_real_time_is_ended() {
-        let mut spinner = Command::new(env::current_exe().unwrap());
-        spinner.args(["--ignored", "--exact", "kernel::tests::a_process_that_never_pauses"]);
-        // One thread, so that the limit is reached where it is set.
-        let status = spinner.env(ROLE, "1").stdout(Stdio::null()).status().unwrap();
-        if status.success() {
-            eprintln!("SKIPPED: real-time scheduling is not permitted here");
-            return;
-        }
-        assert_eq!(status.signal(), Some(Signal::SIGXCPU as i32));
-        assert_eq!(how(128 + Signal::SIGXCPU as i32), " (held the processor for too long)");
-    }
-}

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use acklab_tcp::System;
 use serde::{Deserialize, Serialize};
 
-use super::{PORT, address_in, run_in_time, tell};
+use super::process::{PORT, address_in, run_in_time, tell};
 use crate::foreign;
 use crate::nagle::Experiment;
 

@@ -19,7 +19,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use serde::{Deserialize, Serialize};
 
-use super::{PORT, address_in, run_in_time, tell};
+use super::process::{PORT, address_in, run_in_time, tell};
 use crate::exchange::{Exchange, Segment};
 use crate::nagle::Experiment;
 
