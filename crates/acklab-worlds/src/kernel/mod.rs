@@ -2,7 +2,7 @@
 //! that is the kernel's, too, or acklab's with another system's profile behind a TUN device.
 //!
 //! [`Testbed::run`] makes two network namespaces with the emulator between them (acklab-net), the sender's process
-//! ([`sender`]) in the one and the receiver's ([`receiver`]) in the other. As in the published experiment the sender
+//! (sender.rs) in the one and the receiver's (receiver.rs) in the other. As in the published experiment the sender
 //! listens and the receiver connects. The sender stamps each message just before its write and listens to its own
 //! wire. Nothing has a name that could stay: namespaces, devices and the files that the processes write their results
 //! into end with the processes, and these with the program that called, however it ended.
