@@ -55,7 +55,7 @@ pub(crate) fn open_tun(name: &str) -> io::Result<(File, String)> {
 
 /// Puts the calling thread under SCHED_FIFO at `priority`, and what it might start under the usual
 /// scheduler. Needs `CAP_SYS_NICE`.
-pub(crate) fn schedule_first_in_first_out(priority: i32) -> Result<(), Errno> {
+pub fn schedule_first_in_first_out(priority: i32) -> Result<(), Errno> {
     let parameters = libc::sched_param { sched_priority: priority };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: thread 0 is the calling one, and the kernel only reads `parameters`, which lives until

@@ -34,3 +34,6 @@ pub mod tap;
 pub mod tcp;
 #[cfg(target_os = "linux")]
 pub mod transfer;
+
+#[cfg(target_os = "linux")]
+pub use kernel::schedule_first_in_first_out;

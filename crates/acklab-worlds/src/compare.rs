@@ -6,6 +6,7 @@ use acklab_lab::report::text::{lay_out, number};
 use acklab_stats::Ecdf;
 use serde_json::{Map, Value, json};
 
+use crate::distance::two_sample_ks;
 use crate::seen::Seen;
 use crate::world::World;
 
@@ -339,26 +340,12 @@ fn quantile(samples: &[f64], p: f64) -> f64 {
     Ecdf::from_samples(samples.to_vec()).map_or(f64::NAN, |ecdf| ecdf.quantile(p))
 }
 
-/// The largest difference between two empirical distributions of times in ms, where times that are at most
-/// [`SAME_MS`] apart are not told apart: a value that half of the samples have may lie 1 us higher in the other
-/// world. `None` where one has no samples.
-fn two_sample_ks(a: Vec<f64>, b: Vec<f64>) -> Option<f64> {
-    let (a, b) = (Ecdf::from_samples(a)?, Ecdf::from_samples(b)?);
-    let ahead = |a: &Ecdf, b: &Ecdf| {
-        let gaps = a.sorted().iter().map(|x| a.evaluate(*x) - b.evaluate(x + SAME_MS));
-        gaps.fold(0.0, f64::max)
-    };
-    Some(ahead(&a, &b).max(ahead(&b, &a)))
-}
-
 /// The last value at or before `at`, 0 before the first.
 pub(crate) fn value_at(course: &[(f64, f64)], at: f64) -> f64 {
     let after = course.partition_point(|(time, _)| *time <= at);
     after.checked_sub(1).map_or(0.0, |last| course[last].1)
 }
 
-/// Times that are as close as this count as the same, ms.
-const SAME_MS: f64 = 0.1;
 /// Points of time at which courses are compared.
 const STEPS: u32 = 500;
 
@@ -381,14 +368,5 @@ mod tests {
         assert_eq!(told["flows"][0]["errors"]["linux-vt"], "refused");
         assert_eq!(told["flows"][0]["metrics"]["rtt_p50_ms"]["sim"], Value::Null);
         assert_eq!(told["flows"][0]["metrics"]["delay_ks"]["sim,linux-vt"], Value::Null);
-    }
-
-    #[test]
-    fn the_distance_of_two_distributions_is_between_0_and_1() {
-        assert_eq!(two_sample_ks(vec![1.0, 2.0], vec![1.0, 2.0]), Some(0.0));
-        assert_eq!(two_sample_ks(vec![1.0, 2.0], vec![3.0]), Some(1.0));
-        assert_eq!(two_sample_ks(vec![1.0, 2.0, 3.0, 4.0], vec![2.5]), Some(0.5));
-        assert_eq!(two_sample_ks(vec![0.0, 0.0, 9.0], vec![0.001, 0.002, 9.0]), Some(0.0));
-        assert_eq!(two_sample_ks(vec![], vec![2.5]), None);
     }
 }

@@ -62,6 +62,19 @@ pub struct End {
     pub nodelay: bool,
     /// `SO_RCVBUF`, where it is not left to the kernel.
     pub receive_buffer: Option<u32>,
+    /// acklab's TCP at this address instead of the kernel's; of ends that listen and read alone.
+    pub foreign: Option<Foreign>,
+}
+
+/// acklab's TCP behind a TUN device, with another system's profile.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Foreign {
+    /// The system's name.
+    pub system: String,
+    /// Where in its period a free-running timer is at the start, in [0, 1).
+    pub tick: f64,
+    /// The kernel's end of the device.
+    pub host: std::net::Ipv4Addr,
 }
 
 /// What a flow carries.

@@ -4,10 +4,19 @@
 //! which is virtual time, too: [`linux_vt`] starts a kernel as a process, [`guest`] is what happens inside,
 //! [`network`] turns nodes, links and flows into namespaces, queue disciplines and sockets.
 
+#[cfg(target_os = "linux")]
+pub mod campaign;
 pub mod compare;
+pub mod dataset;
+pub mod distance;
+pub mod exchange;
+#[cfg(target_os = "linux")]
+mod foreign;
 #[cfg(target_os = "linux")]
 pub mod guest;
 pub mod job;
+#[cfg(target_os = "linux")]
+pub mod kernel;
 #[cfg(target_os = "linux")]
 pub mod linux_vt;
 pub mod nagle;
@@ -15,6 +24,11 @@ pub mod network;
 pub mod report;
 pub mod scenario;
 pub mod seen;
+pub mod simulated;
+#[cfg(target_os = "linux")]
+pub mod store;
 #[cfg(target_os = "linux")]
 mod tcp_info;
+#[cfg(target_os = "linux")]
+pub mod virtual_kernel;
 pub mod world;

@@ -1,8 +1,9 @@
-//! A scenario on the Linux kernel in virtual time, for everything that runs scenarios: plans, grids, tables, files and
-//! reports see no difference but the world's name.
+//! A scenario on the Linux kernel, in virtual time or on the running one, for everything that runs scenarios: plans,
+//! grids, tables, files and reports see no difference but the world's name.
 //!
 //! What the kernel does not tell (queues, holds, the reasons of ACKs) is not among the metrics.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use acklab_core::time::Time;
@@ -13,9 +14,11 @@ use acklab_lab::parameter::{SetError, Settings};
 use acklab_lab::scenario::{Capture, Declaration, Flow, Graph, Replication, Scenario, defaults};
 use acklab_stats::jain_index;
 
+use crate::kernel::{Done, Testbed};
 use crate::linux_vt::Machine;
-use crate::nagle;
+use crate::nagle::{self, Experiment};
 use crate::seen::Seen;
+use crate::virtual_kernel;
 use crate::world::{self, World};
 
 /// Where the networks of replications come from.
@@ -47,7 +50,8 @@ impl Source {
         match self {
             Self::File(graph) => Ok((graph, settings.clone())),
             Self::Nagle => {
-                let graph = Graph::from_file(nagle::file(settings, seed)?);
+                let experiment = Experiment::of(settings, seed)?;
+                let graph = Graph::from_file(experiment.file(experiment.system())?);
                 let graph = graph.map_err(|mistake| mistake.to_string())?;
                 Ok((graph, defaults(graph)))
             }
@@ -59,17 +63,41 @@ impl Source {
 pub struct InLinux {
     inner: &'static dyn Scenario,
     source: Source,
-    machine: Machine,
+    kernel: Kernel,
     /// What went wrong first.
     failure: Mutex<Option<String>>,
+}
+
+/// Which kernel.
+enum Kernel {
+    /// A guest's, in virtual time.
+    Guest(Machine),
+    /// The running one, whose runs take real time and were made before: by their settings and seed.
+    Running(Mutex<BTreeMap<(String, u64), Done>>),
 }
 
 impl InLinux {
     /// `scenario` on `machine`, for as long as the process lives; `None` where it runs in virtual time alone.
     pub fn new(scenario: &'static dyn Scenario, machine: Machine) -> Option<&'static Self> {
-        let source = Source::of(scenario)?;
-        let new = Self { inner: scenario, source, machine, failure: Mutex::new(None) };
-        Some(Box::leak(Box::new(new)))
+        Some(Self::leak(scenario, Source::of(scenario)?, Kernel::Guest(machine)))
+    }
+
+    /// `scenario` on the running kernel; `None` where it is another than nagle-delack.
+    pub fn running(scenario: &'static dyn Scenario) -> Option<&'static Self> {
+        let source = Source::of(scenario).filter(|source| matches!(source, Source::Nagle))?;
+        Some(Self::leak(scenario, source, Kernel::Running(Mutex::default())))
+    }
+
+    fn leak(inner: &'static dyn Scenario, source: Source, kernel: Kernel) -> &'static Self {
+        Box::leak(Box::new(Self { inner, source, kernel, failure: Mutex::new(None) }))
+    }
+
+    /// Hands over the run on the running kernel that [`Scenario::run`] is to tell of `settings` and `seed`.
+    pub fn hand_over(&self, settings: &Settings, seed: u64, run: Done) {
+        if let Kernel::Running(runs) = &self.kernel {
+            let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
+            runs.insert((key(settings), seed), run);
+        }
     }
 
     /// Why a replication since the last call gave nothing.
@@ -78,23 +106,36 @@ impl InLinux {
     }
 
     fn replicate(&self, settings: &Settings, seed: u64) -> Result<Replication, String> {
-        let (graph, settings) = self.source.network(settings, seed)?;
-        let network = graph.blueprint(&settings, seed)?;
-        let flows =
-            world::emulate(&self.machine, &network, seed, None).map_err(|e| e.to_string())?;
-        if let Some((flow, error)) = network
-            .flows
-            .iter()
-            .zip(&flows)
-            .find_map(|(flow, seen)| Some((flow.name, seen.error.as_ref()?)))
-        {
-            return Err(format!("flow {flow:?}: {error}"));
-        }
-        Ok(match self.source {
-            Source::File(_) => of_network(&network, &flows),
-            Source::Nagle => of_messages(&flows),
-        })
+        let (graph, own) = self.source.network(settings, seed)?;
+        let network = graph.blueprint(&own, seed)?;
+        let exchange = match (&self.source, &self.kernel) {
+            (Source::File(_), Kernel::Guest(machine)) => {
+                let flows = world::emulate(machine, &network, seed, None);
+                let flows = flows.map_err(|e| e.to_string())?;
+                let names = network.flows.iter().map(|flow| flow.name);
+                let mut errors = names.zip(&flows).filter_map(|(name, seen)| {
+                    Some(format!("flow {name:?}: {}", seen.error.as_ref()?))
+                });
+                return errors.next().map_or_else(|| Ok(of_network(&network, &flows)), Err);
+            }
+            (_, Kernel::Guest(machine)) => {
+                let experiment = Experiment::of(settings, seed)?;
+                virtual_kernel::run(machine, &experiment, seed).map_err(|e| e.to_string())?
+            }
+            (_, Kernel::Running(runs)) => {
+                let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
+                let run = runs.remove(&(key(settings), seed));
+                run.ok_or("the run was not made")?.exchange
+            }
+        };
+        Ok(of_messages(&[exchange.seen(&network).ok_or("no flow")?]))
     }
+}
+
+/// What tells the cases of a plan from each other.
+fn key(settings: &Settings) -> String {
+    let words: Vec<_> = settings.values().map(|(name, value)| format!("{name}={value}")).collect();
+    words.join(" ")
 }
 
 impl Scenario for InLinux {
@@ -103,7 +144,10 @@ impl Scenario for InLinux {
     }
 
     fn world(&self) -> &'static str {
-        World::LinuxVt.name()
+        match self.kernel {
+            Kernel::Guest(_) => World::LinuxVt.name(),
+            Kernel::Running(_) => World::Kernel.name(),
+        }
     }
 
     fn expected(&self, settings: &Settings) -> Option<Expected> {
@@ -114,6 +158,15 @@ impl Scenario for InLinux {
     fn check(&self, settings: &Settings) -> Result<(), SetError> {
         self.inner.check(settings)?;
         let cannot = |reason: String| SetError::World { world: self.world(), reason };
+        if let Source::Nagle = self.source {
+            let experiment = Experiment::of(settings, 0).map_err(cannot)?;
+            return match &self.kernel {
+                Kernel::Running(_) => {
+                    Testbed::check(&experiment).map_err(|e| cannot(e.to_string()))
+                }
+                Kernel::Guest(_) => Ok(()),
+            };
+        }
         let (graph, settings) = self.source.network(settings, 0).map_err(cannot)?;
         let network = graph.blueprint(&settings, 0).map_err(cannot)?;
         crate::network::job(&network, 0).map(drop).map_err(|e| cannot(e.to_string()))

@@ -29,17 +29,20 @@ pub enum World {
     Sim,
     /// The Linux kernel in virtual time.
     LinuxVt,
+    /// The running Linux kernel: nagle-delack alone.
+    Kernel,
 }
 
 impl World {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Sim, Self::LinuxVt];
+    pub const ALL: [Self; 3] = [Self::Sim, Self::LinuxVt, Self::Kernel];
 
     /// As it is written on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sim => "sim",
             Self::LinuxVt => "linux-vt",
+            Self::Kernel => "kernel",
         }
     }
 }
@@ -54,7 +57,7 @@ impl FromStr for World {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let known = || Self::ALL.map(Self::name).join(" and ");
+        let known = || Self::ALL.map(Self::name).join(", ");
         Self::ALL
             .into_iter()
             .find(|world| world.name() == name)
@@ -80,6 +83,9 @@ pub enum WorldError {
     /// The captures have holes.
     #[error("{0} frames were lost in the guest's captures")]
     Lost(u64),
+    /// There is no such network, or its flow failed.
+    #[error("{0}")]
+    Network(String),
 }
 
 /// One replication in virtual time.
@@ -263,4 +269,4 @@ fn add_log(seen: &mut Seen, log: &FlowLog) {
 }
 
 /// Bytes of an Ethernet header.
-const ETHERNET: usize = 14;
+pub(crate) const ETHERNET: usize = 14;

@@ -1,26 +1,35 @@
 //! `acklab compare`: one network in several worlds.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use acklab_core::time::Time;
 use acklab_lab::parameter::Settings;
+use acklab_tcp::System;
 use acklab_worlds::compare::Comparison;
+use acklab_worlds::exchange::Exchange;
 use acklab_worlds::linux_vt::{self, Machine, Verbs};
+use acklab_worlds::nagle::Experiment;
 use acklab_worlds::scenario::Source;
+use acklab_worlds::virtual_kernel;
 use acklab_worlds::world::{self, World};
 use acklab_worlds::{guest, report};
 use clap::Args;
 
 use crate::file;
+use crate::kernel::{self, KernelArgs};
 use crate::outcome::{Failure, Format, interruption, print, print_json, tell};
 
 /// Run one network in several worlds and tell what differs
 ///
 /// `sim` is acklab's own TCP in virtual time, `linux-vt` the Linux kernel in virtual time (`make linux-vt` builds
-/// it). Both see the same writes; losses and other randomness are each world's own.
+/// it), `kernel` the running one in real time (nagle-delack alone; root). All see the same writes; losses and other
+/// randomness are each world's own.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Compare {
@@ -42,6 +51,8 @@ pub(crate) struct Compare {
     /// The most real time that one replication of the kernel may take, seconds
     #[arg(long, default_value = "300", value_name = "SECONDS")]
     patience: u64,
+    #[command(flatten)]
+    kernel: KernelArgs,
     /// Write result.json, report.html and the kernel's captures of the first replication into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -61,17 +72,20 @@ impl Compare {
             return Err(Failure::at(&self.file, reason));
         };
         let source = Source::of(asked.scenario).ok_or_else(|| no_other_world(&self.file))?;
-        let machine =
-            self.worlds.contains(&World::LinuxVt).then(|| machine(self.patience)).transpose()?;
+        let interrupted = interruption()?;
+        let in_guests = self.worlds.contains(&World::LinuxVt);
+        let machine = in_guests.then(|| machine(self.patience, &interrupted)).transpose()?;
         if let Some(out) = &self.out {
             fs::create_dir_all(out).map_err(|e| Failure::at(out.display(), e))?;
         }
         let first = self.seed.unwrap_or(asked.seed);
+        let replications = self.replications.or(asked.replications).unwrap_or(1);
+        let seeds: Vec<u64> = (0..replications).map(|add| first.wrapping_add(add)).collect();
+        let running = self.on_kernel(&source, settings, &seeds, &interrupted)?;
+        let others = Others { machine, running };
         let mut comparison = None;
-        for seed in (0..self.replications.or(asked.replications).unwrap_or(1))
-            .map(|add| first.wrapping_add(add))
-        {
-            self.replicate(&source, settings, seed, machine.as_ref(), &mut comparison)
+        for seed in seeds {
+            self.replicate(&source, settings, seed, &others, &mut comparison)
                 .map_err(|reason| Failure::at(&self.file, reason))?;
         }
         let Some(comparison) = comparison else { return Ok(()) };
@@ -85,6 +99,30 @@ impl Compare {
             Format::Json => print_json(&comparison.to_json()),
             Format::Text => print(&comparison.to_text()),
         }
+    }
+
+    /// The runs on the running kernel, if it is one of the worlds: side by side, since they take real time.
+    fn on_kernel(
+        &self,
+        source: &Source,
+        settings: &Settings,
+        seeds: &[u64],
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<BTreeMap<u64, Exchange>, Failure> {
+        let mut runs = BTreeMap::new();
+        if !self.worlds.contains(&World::Kernel) {
+            return Ok(runs);
+        }
+        if !matches!(source, Source::Nagle) {
+            return Err(Failure::at(&self.file, "runs on the running kernel: nagle-delack alone"));
+        }
+        let wanted = kernel::wanted(settings, seeds).map_err(|e| Failure::at("--set", e))?;
+        let account = self.kernel.perform(&wanted, None, interrupted, |one, done| {
+            runs.insert(one.seed, done.exchange);
+            Ok(())
+        })?;
+        tell(&format!("acklab: {}", account.line()));
+        Ok(runs)
     }
 
     /// Result and report.
@@ -105,9 +143,14 @@ impl Compare {
         source: &Source,
         settings: &Settings,
         seed: u64,
-        machine: Option<&Machine>,
+        others: &Others,
         comparison: &mut Option<Comparison>,
     ) -> Result<(), String> {
+        let experiment = match source {
+            Source::Nagle => Some(Experiment::of(settings, seed)?),
+            Source::File(_) => None,
+        };
+        let foreign = experiment.as_ref().filter(|one| one.system() != System::Linux);
         let (graph, settings) = source.network(settings, seed)?;
         let network = graph.blueprint(&settings, seed)?;
         let end = Time::ZERO + network.duration;
@@ -116,17 +159,35 @@ impl Compare {
         let first = comparison.is_none();
         let comparison = comparison.get_or_insert_with(|| Comparison::new(flows));
         for world in &self.worlds {
-            let flows = match (world, machine) {
-                (World::LinuxVt, Some(machine)) => {
+            let flows = match (world, &others.machine) {
+                (World::LinuxVt, Some(machine)) if foreign.is_none() => {
                     let keep = self.out.as_deref().filter(|_| first);
                     world::emulate(machine, &network, seed, keep).map_err(|e| e.to_string())?
                 }
-                _ => world::simulate(graph, &settings, &network, seed),
+                (World::LinuxVt, Some(machine)) => {
+                    let exchange = virtual_kernel::run(machine, foreign.ok_or("no flow")?, seed);
+                    let exchange = exchange.map_err(|e| e.to_string())?;
+                    vec![exchange.seen(&network).ok_or("no flow")?]
+                }
+                (World::LinuxVt, None) | (World::Sim, _) => {
+                    world::simulate(graph, &settings, &network, seed)
+                }
+                (World::Kernel, _) => {
+                    let exchange = others.running.get(&seed).ok_or("the run was not made")?;
+                    vec![exchange.seen(&network).ok_or("no flow")?]
+                }
             };
             comparison.push(*world, flows);
         }
         Ok(())
     }
+}
+
+/// What is needed beside virtual time.
+struct Others {
+    machine: Option<Machine>,
+    /// By seed.
+    running: BTreeMap<u64, Exchange>,
 }
 
 /// What `scenario` is told that runs in virtual time alone.
@@ -137,11 +198,11 @@ pub(crate) fn no_other_world(scenario: &str) -> Failure {
 }
 
 /// The Linux kernel in virtual time, where a replication may take `patience` seconds.
-pub(crate) fn machine(patience: u64) -> Result<Machine, Failure> {
+pub(crate) fn machine(patience: u64, interrupted: &Arc<AtomicBool>) -> Result<Machine, Failure> {
     let program = std::env::current_exe().map_err(|e| Failure::at("this program", e))?;
     let [keeper, kernel, guest] = ["linux-vt-keeper", "linux-vt-kernel", "linux-vt-guest"];
     let verbs = Verbs { program, keeper, kernel, guest };
-    let machine = Machine::find(verbs, Duration::from_secs(patience), interruption()?);
+    let machine = Machine::find(verbs, Duration::from_secs(patience), Arc::clone(interrupted));
     machine.map_err(|e| Failure::Unusable(e.to_string()))
 }
 
@@ -193,4 +254,5 @@ const EXAMPLES: &str = "\
 Examples:
   acklab compare scenarios/two-flows.toml
   acklab compare scenarios/two-flows.toml --worlds sim,linux-vt --replications 5 --format json
-  acklab compare nagle-delack --set rtt=100ms period=10ms --replications 10 --out out/nagle";
+  acklab compare nagle-delack --set rtt=100ms period=10ms --replications 10 --out out/nagle
+  sudo acklab compare nagle-delack --worlds sim,linux-vt,kernel --set receiver=qnx-7.0 messages=200";

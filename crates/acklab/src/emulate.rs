@@ -6,7 +6,8 @@ use std::process;
 use acklab_core::link::Outage;
 use acklab_core::time::Span;
 use acklab_net::emulate::{
-    self, EmulateError, Emulated, Emulation, Environment, MAX_PATHS, Path, Sysctls, Tally, init,
+    self, EmulateError, Emulated, Emulation, Environment, MAX_PATHS, Output, Path, Sysctls, Tally,
+    init,
     vocabulary::{self, VocabularyError},
 };
 use clap::Args;
@@ -120,7 +121,7 @@ impl Emulate {
             seed: self.seed,
             client: self.command.clone(),
             server: self.server.as_ref().map(shell),
-            quiet: self.format == Format::Json,
+            output: if self.format == Format::Json { Output::Error } else { Output::Inherited },
             init: vec![itself.into(), "emulate-init".into(), process::id().to_string().into()],
         })
     }

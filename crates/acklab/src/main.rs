@@ -6,6 +6,8 @@
 #[cfg(target_os = "linux")]
 mod compare;
 mod completions;
+#[cfg(target_os = "linux")]
+mod dataset;
 mod demo;
 mod diagnose;
 #[cfg(target_os = "linux")]
@@ -14,6 +16,7 @@ mod export;
 mod file;
 #[cfg(target_os = "linux")]
 mod fix;
+mod kernel;
 mod outcome;
 #[cfg(target_os = "linux")]
 mod record;
@@ -80,6 +83,8 @@ enum Verb {
     #[cfg(target_os = "linux")]
     Compare(compare::Compare),
     #[cfg(target_os = "linux")]
+    Dataset(dataset::Dataset),
+    #[cfg(target_os = "linux")]
     #[command(hide = true)]
     LinuxVtKeeper(compare::Keeper),
     #[cfg(target_os = "linux")]
@@ -88,6 +93,12 @@ enum Verb {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     LinuxVtGuest(compare::Guest),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    KernelSender(kernel::Sender),
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    KernelReceiver(kernel::Receiver),
     Completions(completions::Completions),
 }
 
@@ -121,11 +132,17 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Verb::Compare(verb) => verb.run(),
         #[cfg(target_os = "linux")]
+        Verb::Dataset(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
         Verb::LinuxVtKeeper(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::LinuxVtKernel(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::LinuxVtGuest(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::KernelSender(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::KernelReceiver(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(&mut Cli::command()),
     };
     outcome::exit_code(outcome)

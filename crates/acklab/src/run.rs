@@ -1,5 +1,7 @@
 //! `acklab run`: a scenario in virtual time.
 
+#[cfg(target_os = "linux")]
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
@@ -14,12 +16,16 @@ use acklab_lab::results::{CaseResult, Results, hex};
 use acklab_lab::scenario::CapturePoint;
 use acklab_lab::{capture, run};
 #[cfg(target_os = "linux")]
-use acklab_worlds::scenario::InLinux;
+use acklab_worlds::{scenario::InLinux, store::Store};
 use clap::{Args, ValueEnum};
 
 #[cfg(target_os = "linux")]
 use crate::compare;
 use crate::file;
+#[cfg(target_os = "linux")]
+use crate::kernel::{self, Account, KernelArgs};
+#[cfg(target_os = "linux")]
+use crate::outcome::interruption;
 use crate::outcome::{Failure, Format, print, print_json};
 use acklab_lab::report::text::{lay_out, number};
 
@@ -54,6 +60,9 @@ pub(crate) struct Run {
     /// Where to run it
     #[arg(long, value_enum, default_value = "sim")]
     world: World,
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    kernel: KernelArgs,
     /// Write result.json, samples.parquet, replications.parquet, report.html and scenario.toml into this
     /// folder
     #[arg(long, value_name = "DIR")]
@@ -76,6 +85,10 @@ enum World {
     /// The Linux kernel in virtual time (make linux-vt; docs/linux-vt.md)
     #[cfg(target_os = "linux")]
     LinuxVt,
+    /// The running Linux kernel, in real time: nagle-delack alone (root; docs/kernel-lab.md). With --out, runs are kept
+    /// in its folder `runs`, and the same command goes on where it was interrupted
+    #[cfg(target_os = "linux")]
+    Kernel,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -104,6 +117,8 @@ impl Run {
             None => None,
         };
 
+        #[cfg(target_os = "linux")]
+        let account = self.runs(&plan, guests)?;
         let closely = folder.is_some() || !self.watch.is_empty();
         let results = if closely { run::run_closely(&plan) } else { run::run(&plan) };
         #[cfg(target_os = "linux")]
@@ -122,9 +137,48 @@ impl Run {
             folder.write(&results).map_err(|e| Failure::at(folder.path().display(), e))?;
         }
         match self.format {
-            Format::Json => print_json(&results.to_json()),
-            Format::Text => print(&text(&results, folder.as_ref().map(Folder::path))),
+            Format::Json => {
+                let mut json = results.to_json();
+                #[cfg(target_os = "linux")]
+                if let Some(account) = account {
+                    json["environment"] = account.to_json();
+                }
+                print_json(&json)
+            }
+            Format::Text => {
+                let mut text = text(&results, folder.as_ref().map(Folder::path));
+                #[cfg(target_os = "linux")]
+                if let Some(account) = account {
+                    let _ = writeln!(text, "{}", account.line());
+                }
+                print(&text)
+            }
         }
+    }
+
+    /// The runs of `plan` on the running kernel, where that is the world.
+    #[cfg(target_os = "linux")]
+    fn runs(
+        &self,
+        plan: &Plan,
+        linux: Option<&'static InLinux>,
+    ) -> Result<Option<Account>, Failure> {
+        let Some(linux) = linux.filter(|_| self.world == World::Kernel) else { return Ok(None) };
+        let store = self.out.as_ref().map(|out| Store::open(&out.join("runs"))).transpose();
+        let store = store.map_err(|error| Failure::Unusable(error.to_string()))?;
+        let seeds: Vec<u64> = plan.seeds().collect();
+        let (mut wanted, mut settings) = (Vec::new(), BTreeMap::new());
+        for case in &plan.cases {
+            let of_case = kernel::wanted(case, &seeds).map_err(|e| Failure::at("--set", e))?;
+            settings.extend(of_case.iter().map(|one| (one.name.clone(), case)));
+            wanted.extend(of_case);
+        }
+        self.kernel
+            .perform(&wanted, store.as_ref(), &interruption()?, |one, done| {
+                linux.hand_over(settings[&one.name], one.seed, done);
+                Ok(())
+            })
+            .map(Some)
     }
 
     /// The scenario in the world that was chosen, and its guests where these are Linux.
@@ -137,8 +191,15 @@ impl Run {
             let reason = "--capture: of virtual time alone; acklab compare --out keeps the kernel's captures";
             return Err(Failure::Unusable(reason.into()));
         }
-        let guests = InLinux::new(asked.scenario, compare::machine(PATIENCE)?);
-        let guests = guests.ok_or_else(|| compare::no_other_world(&self.scenario))?;
+        let guests = if self.world == World::Kernel {
+            InLinux::running(asked.scenario).ok_or_else(|| {
+                Failure::at(&self.scenario, "runs on the running kernel: nagle-delack alone")
+            })?
+        } else {
+            let guests =
+                InLinux::new(asked.scenario, compare::machine(PATIENCE, &interruption()?)?);
+            guests.ok_or_else(|| compare::no_other_world(&self.scenario))?
+        };
         Ok((Asked { scenario: guests, ..asked }, Some(guests)))
     }
 

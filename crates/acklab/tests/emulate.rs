@@ -420,3 +420,19 @@ fn who_may_not_emulate_is_told_what_it_needs() {
     assert_eq!(output.status.code(), Some(2), "{errors}");
     assert!(errors.contains("not permitted") && errors.contains("sudo"), "{errors}");
 }
+
+#[test]
+fn an_emulation_whose_device_is_taken_away_says_so_and_ends() {
+    #[expect(clippy::disallowed_methods, reason = "how long real processes live")]
+    let began = std::time::Instant::now();
+    let command = ["sh", "-c", "ip link delete path0; sleep 30"];
+    let output = emulate(&["--server", "sleep 30"], &command).output().expect("the binary runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("not permitted") {
+        eprintln!("SKIPPED: emulating a link: not permitted here");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("relay packets"), "{errors}");
+    assert!(began.elapsed() < Duration::from_secs(15), "it waited for the command");
+}

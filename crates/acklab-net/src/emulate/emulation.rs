@@ -1,7 +1,9 @@
 //! What is to be emulated, and what happened.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
 use acklab_core::link::LinkConfig;
 use acklab_core::quantiles::Quantiles;
@@ -34,11 +36,22 @@ pub struct Emulation {
     pub client: Vec<OsString>,
     /// The same for the server, which is started first.
     pub server: Option<Vec<OsString>>,
-    /// The commands' standard output goes to standard error.
-    pub quiet: bool,
+    /// Where the commands' standard output goes.
+    pub output: Output,
     /// A program, with arguments, that calls [`super::init::run`] with this process's number and the words
     /// that follow.
     pub init: Vec<OsString>,
+}
+
+/// Where the commands' standard output goes.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// Where this program's own goes.
+    Inherited,
+    /// To standard error.
+    Error,
+    /// The client's and the server's into these files.
+    Files(Arc<[File; 2]>),
 }
 
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::AsFd;
+use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
@@ -96,8 +96,8 @@ pub(super) struct Launch {
     /// Program and arguments that become process 1; the command follows them.
     pub(super) init: Vec<OsString>,
     pub(super) command: Vec<OsString>,
-    /// Standard output goes to standard error.
-    pub(super) quiet: bool,
+    /// Where its standard output goes, unless it is where this program's own goes.
+    pub(super) output: Option<OwnedFd>,
 }
 
 /// Lives in the namespace: makes it, waits for what is to be run, and for its end.
@@ -115,7 +115,7 @@ pub(super) fn inhabit(side: Side, paths: u8, launch: &Receiver<Launch>, reports:
     }
     // A closed channel: there is nothing to run.
     let Ok(launch) = launch.recv() else { return };
-    let report = match carry_out(side, paths, &launch, reports) {
+    let report = match carry_out(side, paths, launch, reports) {
         Ok(ended) => Report::Ended(side, ended),
         Err(source) => Report::Failed(EmulateError::Start { source }),
     };
@@ -150,12 +150,7 @@ fn prepare(side: Side, paths: u8) -> Result<Vec<File>, EmulateError> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a command of the real world takes real time")]
-fn carry_out(
-    side: Side,
-    paths: u8,
-    launch: &Launch,
-    reports: &Sender<Report>,
-) -> io::Result<Ended> {
+fn carry_out(side: Side, paths: u8, launch: Launch, reports: &Sender<Report>) -> io::Result<Ended> {
     let [program, arguments @ ..] = &launch.init[..] else {
         return Err(io::Error::other("no program to be process 1"));
     };
@@ -168,8 +163,8 @@ fn carry_out(
     if side == Side::Server {
         command.stdin(Stdio::null());
     }
-    if launch.quiet {
-        command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+    if let Some(output) = launch.output {
+        command.stdout(output);
     }
     let began = Instant::now();
     let mut child = command.spawn()?;

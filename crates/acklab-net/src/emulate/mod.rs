@@ -22,7 +22,7 @@ pub mod vocabulary;
 
 pub use acklab_core::quantiles::Quantiles;
 pub use direction::{Direction, Tally};
-pub use emulation::{EmulateError, Emulated, Emulation, MAX_PATHS, Path};
+pub use emulation::{EmulateError, Emulated, Emulation, MAX_PATHS, Output, Path};
 pub use environment::{Environment, Sysctls};
 
 use std::fs::File;
@@ -61,7 +61,8 @@ pub fn run(emulation: &Emulation, interrupted: &AtomicBool) -> Result<Emulated, 
         let (running, stop) =
             UnixStream::pair().map_err(|source| EmulateError::Relay { source })?;
         let relaying = scope.spawn(move || relay.run(&stop));
-        let outcome = session.attend(&hosts[0]);
+        let outcome = session.attend(&hosts[0], || relaying.is_finished());
+        drop(session);
         drop(running);
         let relayed = relaying.join().map_err(|_| EmulateError::Gone)?;
         let relayed = relayed.map_err(|source| EmulateError::Relay { source })?;

@@ -6,6 +6,8 @@
 //! interruption asks the client in the same way. Whatever still runs when a session is dropped is killed.
 
 use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -13,7 +15,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::emulation::{EmulateError, Emulation};
+use super::emulation::{EmulateError, Emulation, Output};
 use super::environment::Sysctls;
 use super::host::{Ended, Launch, Report, Side};
 
@@ -94,7 +96,7 @@ impl<'a> Session<'a> {
     #[expect(clippy::disallowed_methods, reason = "a command of the real world takes real time")]
     pub(super) fn start_server(&mut self, host: &Sender<Launch>) -> Result<(), EmulateError> {
         let Some(words) = &self.emulation.server else { return Ok(()) };
-        self.launch(host, words)?;
+        self.launch(Side::Server, host, words)?;
         let began = Instant::now();
         while began.elapsed() < SERVER_STARTS && self.server.ended.is_none() {
             if self.server.pid.is_some_and(listens) || self.interrupted.load(Ordering::Relaxed) {
@@ -105,13 +107,21 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Runs the client's command to its end, and then the server's.
+    /// Runs the client's command to its end, and then the server's. Without the relay neither would end: both are
+    /// given up when it is gone.
     #[expect(clippy::disallowed_methods, reason = "a command of the real world takes real time")]
-    pub(super) fn attend(&mut self, host: &Sender<Launch>) -> Result<Outcome, EmulateError> {
-        self.launch(host, &self.emulation.client)?;
+    pub(super) fn attend(
+        &mut self,
+        host: &Sender<Launch>,
+        relay_is_gone: impl Fn() -> bool,
+    ) -> Result<Outcome, EmulateError> {
+        self.launch(Side::Client, host, &self.emulation.client)?;
         let (mut interruption, mut end) = (None, None);
         loop {
             self.hear()?;
+            if relay_is_gone() {
+                return Err(EmulateError::Gone);
+            }
             if self.interrupted.load(Ordering::Relaxed) {
                 let overdue = interruption.get_or_insert_with(Instant::now).elapsed();
                 if let Some(overdue) = overdue.checked_sub(CLIENT_ENDS) {
@@ -137,12 +147,25 @@ impl<'a> Session<'a> {
 
     fn launch(
         &self,
+        side: Side,
         host: &Sender<Launch>,
         words: &[std::ffi::OsString],
     ) -> Result<(), EmulateError> {
-        let Emulation { init, quiet, .. } = self.emulation;
-        let launch = Launch { init: init.clone(), command: words.to_vec(), quiet: *quiet };
+        let output = self.output(side).map_err(|source| EmulateError::Start { source })?;
+        let init = self.emulation.init.clone();
+        let launch = Launch { init, command: words.to_vec(), output };
         host.send(launch).map_err(|_| EmulateError::Gone)
+    }
+
+    fn output(&self, side: Side) -> io::Result<Option<OwnedFd>> {
+        Ok(match &self.emulation.output {
+            Output::Inherited => None,
+            Output::Error => Some(io::stderr().as_fd().try_clone_to_owned()?),
+            Output::Files(files) => {
+                let file = &files[usize::from(side == Side::Server)];
+                Some(file.as_fd().try_clone_to_owned()?)
+            }
+        })
     }
 
     /// Takes in the next report, if one comes within a tick.

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use acklab_net::tcp::Device;
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt,
     socket, sockopt,
@@ -13,7 +14,8 @@ use nix::sys::socket::{
 
 use super::clock::Clock;
 use super::space;
-use crate::job::{End, Flow, FlowLog, Sample, Task};
+use crate::foreign;
+use crate::job::{End, Flow, FlowLog, Foreign, Sample, Task};
 use crate::tcp_info;
 
 /// What a flow's threads write down.
@@ -43,11 +45,23 @@ pub(super) fn start(
     record: &Arc<Record>,
 ) -> io::Result<()> {
     let [client, server] = &flow.ends;
-    let listener = space::inside(&server.space, || listener(server))??;
     let connector = space::inside(&client.space, || connector(client))??;
     let talk = Talk { flow: flow.clone(), sampling, clock, record: Arc::clone(record) };
     let other = talk.clone();
-    thread::spawn(move || talk.named("server", || talk.serve(&listener)));
+    match &server.foreign {
+        None => {
+            let listener = space::inside(&server.space, || listener(server))??;
+            thread::spawn(move || talk.named("server", || talk.serve(&listener)));
+        }
+        Some(of) => {
+            let (of, at) = (of.clone(), server.address);
+            let device = space::inside(&server.space, || {
+                foreign::device((*at.ip()).into(), of.host.into())
+            })?
+            .map_err(io::Error::other)?;
+            thread::spawn(move || talk.named("server", || talk.serve_foreign(device, &of, at)));
+        }
+    }
     thread::spawn(move || other.named("client", || other.call(connector)));
     Ok(())
 }
@@ -126,6 +140,18 @@ impl Talk {
                 self.answer(&mut stream, *request as usize, *reply as usize, *service)
             }
         }
+    }
+
+    /// Reads with acklab's TCP behind `device`.
+    fn serve_foreign(&self, device: Device, of: &Foreign, at: SocketAddrV4) -> io::Result<()> {
+        let system = of.system.parse().map_err(|_| io::Error::other("no such system"))?;
+        let mut host = foreign::host(at.ip().to_owned().into(), system, of.tick);
+        host.listen(at.port(), 1);
+        let sender = self.flow.ends[0].address.into();
+        let mut hear = foreign::reading(sender, |_, bytes| {
+            self.record.log().reads.push((self.clock.now(), bytes));
+        });
+        foreign::drive(device, host, None, &mut hear).map(drop)
     }
 
     /// Looks at the socket from time to time, on a thread beside.

@@ -49,6 +49,7 @@ pub(super) fn end(flow: &Conversation<'_>, side: usize) -> Result<End, CannotBui
         congestion: congestion.to_owned(),
         nodelay,
         receive_buffer,
+        foreign: None,
     })
 }
 

@@ -22,7 +22,7 @@ use super::paper::{ROWS, Row};
 use super::reproduction::Plan;
 use super::simulated::Network;
 use super::today;
-use acklab_net::emulate::{self, EmulateError, Emulated, Emulation};
+use acklab_net::emulate::{self, EmulateError, Emulated, Emulation, Output};
 
 /// What is needed to emulate.
 #[derive(Clone, Debug)]
@@ -216,7 +216,7 @@ impl Bench {
             seed,
             client: hosts.client,
             server: Some(hosts.server),
-            quiet: true,
+            output: Output::Error,
             init: vec![program, "emulate-init".into(), process::id().to_string().into()],
         };
         let emulated = emulate::run(&emulation, interrupted)?;
