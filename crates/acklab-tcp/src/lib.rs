@@ -17,7 +17,8 @@
 //! caller keeps them and asks [`Connection::outbound_range`] which bytes of the stream a
 //! segment carries, and [`Connection::take_packet`] which it brought.
 //!
-//! Left out so far: urgent data, accurate ECN and L4S (RFC 9768, RFC 9331), fast open, RACK-TLP (RFC 8985).
+//! Left out so far: urgent data, accurate ECN and L4S (RFC 9768, RFC 9331), fast open, RACK-TLP (RFC 8985) but for
+//! lost retransmissions (`recovery=rack`).
 //!
 #![doc = include_str!("../README.md")]
 

@@ -24,7 +24,7 @@ use acklab_core::time::Time;
 struct Segment {
     /// Offset after its last byte.
     end: u64,
-    /// When it left for the first time.
+    /// When it left last.
     at: Time,
 }
 
@@ -53,6 +53,10 @@ pub(super) struct Queue {
     /// where the congestion control asks for no rate.
     stamps: VecDeque<Option<Stamp>>,
     stamped: bool,
+    /// When the newest segment left that has arrived, of those that left before `believed`: for what left later there
+    /// was no time yet, so that the peer tells of an earlier departure (RACK.xmit_ts, RFC 8985 section 6.2).
+    arrived: Time,
+    believed: Time,
 }
 
 /// How segments are cut and when they left.
@@ -66,6 +70,8 @@ impl Queue {
             returned: Returned::default(),
             stamps: VecDeque::new(),
             stamped: false,
+            arrived: Time::ZERO,
+            believed: Time::ZERO,
         }
     }
 
@@ -121,8 +127,9 @@ impl Queue {
             self.stamps[from] = stamp.filter(|_| undelivered);
         }
         segments.drain(from..to);
-        if segments.get(from).is_none_or(|segment| segment.end != end) {
-            segments.insert(from, Segment { end, at: now });
+        match segments.get_mut(from).filter(|segment| segment.end == end) {
+            Some(segment) => segment.at = now,
+            None => segments.insert(from, Segment { end, at: now }),
         }
         if let Some(board) = &mut self.board {
             board.weigh_again(start, end, |left, right| self.flight.weigh(left, right));
@@ -130,7 +137,7 @@ impl Queue {
     }
 
     /// Everything below `ack` is acknowledged, and tells its stamps; returns when the newest segment of it
-    /// left.
+    /// left last.
     pub(super) fn acknowledge(
         &mut self,
         ack: u64,
@@ -139,6 +146,7 @@ impl Queue {
         let mut newest = None;
         while let Some(segment) = self.flight.segments.pop_front_if(|segment| segment.end <= ack) {
             newest = Some(segment.at);
+            note(&mut self.arrived, self.believed, segment.at);
             if self.stamped {
                 self.stamps.pop_front().flatten().into_iter().for_each(&mut delivered);
             }
@@ -232,9 +240,24 @@ impl Queue {
             return None;
         }
         let news = self.unmarked(left, right);
+        if self.believed > Time::ZERO {
+            self.note_arrived(left, right);
+        }
         let board = self.board.get_or_insert_default();
         board.mark(left, right, |left, right| self.flight.weigh(left, right));
         Some(news)
+    }
+
+    /// The peer is the first to report [left, right), but for what it reported before.
+    fn note_arrived(&mut self, left: u64, right: u64) {
+        let mut from = left;
+        while let Some((start, end)) = self.next_hole(from, right) {
+            let news = self.flight.count_to(start)..self.flight.count_to(end);
+            for segment in self.flight.segments.range(news) {
+                note(&mut self.arrived, self.believed, segment.at);
+            }
+            from = end;
+        }
     }
 
     /// Tells the stamps of what the peer holds, each once.
@@ -289,6 +312,31 @@ impl Queue {
             Some(board) => board.last_hole(from, limit),
             None => (from < limit).then_some((from, limit)),
         }
+    }
+}
+
+/// The order of time (RFC 8985).
+impl Queue {
+    /// Of segments that left after `at` the peer cannot know yet.
+    pub(super) const fn believe(&mut self, at: Time) {
+        self.believed = at;
+    }
+
+    /// When the newest segment left that has arrived.
+    pub(super) const fn arrived(&self) -> Time {
+        self.arrived
+    }
+
+    /// The end of the segment that holds `offset`, and when it left last.
+    pub(super) fn segment_at(&self, offset: u64) -> Option<(u64, Time)> {
+        let segment = self.flight.segments.get(self.flight.count_to(offset))?;
+        Some((segment.end, segment.at))
+    }
+}
+
+fn note(arrived: &mut Time, believed: Time, left: Time) {
+    if left <= believed {
+        *arrived = (*arrived).max(left);
     }
 }
 
@@ -421,9 +469,9 @@ mod tests {
         assert_eq!((queue.weigh(1, 1001), queue.weigh(1, 1301)), (1000, 3000));
         queue.cut_again(Time::ZERO, 1001, 1201, None);
         assert_eq!((queue.weigh(1001, 1201), queue.weigh(1, 1301)), (1000, 3000));
-        queue.cut_again(Time::ZERO, 1001, 1301, None);
+        queue.cut_again(Time::from_nanos(2000), 1001, 1301, None);
         assert_eq!((queue.weigh(1001, 1301), queue.weigh(1, 1301)), (1000, 2000));
-        assert_eq!(queue.acknowledge(1301, drop), Some(Time::from_nanos(1301)));
+        assert_eq!(queue.acknowledge(1301, drop), Some(Time::from_nanos(2000)));
     }
 
     #[test]
