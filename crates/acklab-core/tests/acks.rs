@@ -64,7 +64,10 @@ fn drive(
 fn policy(name: &str, counts: &[(&str, u64)]) -> impl AckPolicy + use<> {
     let mut profile: Profile = name.parse().expect("a policy");
     for &(option, count) in counts {
-        assert!(profile.options().expect("its name").set(option, Value::Count(count)), "{option}");
+        assert!(
+            profile.options().expect("a policy with options").set(option, Value::Count(count)),
+            "{option}"
+        );
     }
     profile.policy(0.0)
 }
