@@ -7,7 +7,7 @@ use acklab_lab::report::{Claim, Outcome, Table};
 use acklab_lab::results::CaseResult;
 use acklab_stats::MeanInterval;
 
-use super::{LIMITED, LINUX, Testbed, cpu_per_byte};
+use super::testbed::{LIMITED, LINUX, Testbed, cpu_per_byte};
 
 pub(super) fn judge(router: &Testbed, vm: &Testbed, drop: &Testbed) -> Vec<Claim> {
     vec![

@@ -3,7 +3,9 @@
 use acklab_lab::monitor::{Course, FlowRecord};
 use acklab_lab::report::{Block, Claim, LineSeries, Lines, Page, Section, Verdict, conditions};
 
-use super::{POLICIES, Reproduction, Testbed, claims};
+use super::claims;
+use super::reproduction::Reproduction;
+use super::testbed::{POLICIES, Testbed};
 
 pub(super) fn page(reproduction: &Reproduction) -> Page {
     let plan = reproduction.plan;
