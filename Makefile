@@ -59,6 +59,10 @@ bench-peers: deps-rust ## acklab beside ns-2 and ns-3: speed and memory; queues 
 linux-vt: ## the Linux kernel in virtual time, for --worlds linux-vt (about 7 minutes; cached outside of the tree)
 	@tools/linux-vt
 
+.PHONY: calibrate
+calibrate: ## what packets cost Linux, by instructions counted under QEMU (docs/ack-rate.md; some 3 minutes)
+	@tools/calibrate
+
 .PHONY: compare
 compare: linux-vt ## the table of docs/linux-vt.md: acklab's TCP beside the Linux kernel's in virtual time
 	cargo build --quiet --release --locked -p acklab

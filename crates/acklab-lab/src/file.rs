@@ -181,7 +181,7 @@ impl ScenarioFile {
         }
     }
 
-    /// What it asks for, of the scenarios in `catalog` or of its own network.
+    /// What it asks for, of the scenarios in `catalog` or of the network that the file itself holds.
     pub fn asked(self, catalog: Catalog) -> Result<Asked, FileError> {
         self.asked_with(catalog, &[])
     }

@@ -152,7 +152,7 @@ acklab_core::words! {
         /// RFC 6582, without SACK: a partial ACK sends the next hole again.
         NewReno = "newreno",
         /// RFC 5681 section 3.2 and 4.3BSD-Reno, without SACK: the first ACK of new data ends fast
-        /// recovery, so that a second loss of one window needs three duplicates of its own and halves the
+        /// recovery, so that a second loss of one window needs three more duplicates and halves the
         /// window once more.
         Reno = "reno",
         /// As `sack`, and a retransmission is lost, too, once something that left later by a fourth of the least

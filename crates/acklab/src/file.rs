@@ -15,7 +15,7 @@ pub(crate) fn asked(name: &str, sets: &[String]) -> Result<Asked, Failure> {
     asked_watching(name, sets, &[])
 }
 
-/// The same, where a network's file watches `links` instead of its own.
+/// The same, where a network's file watches `links` instead of those that it names.
 pub(crate) fn asked_watching(
     name: &str,
     sets: &[String],

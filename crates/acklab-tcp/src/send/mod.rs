@@ -11,6 +11,7 @@ mod next;
 mod queue;
 mod recovery;
 mod resent;
+mod returned;
 mod scoreboard;
 #[cfg(test)]
 mod tests;

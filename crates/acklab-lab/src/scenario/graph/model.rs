@@ -302,7 +302,7 @@ fn open<O: Observer>(
     }
 }
 
-/// Each flow has a port of its own, the same at both ends.
+/// No two flows share a port; it is the same at both ends.
 const fn port(index: u16) -> u16 {
     FIRST_PORT + index
 }
@@ -314,3 +314,8 @@ pub(super) fn flow_at(port: u16) -> Option<usize> {
 
 /// Above the registered ports; a file has at most 1000 flows.
 const FIRST_PORT: u16 = 50_000;
+
+/// What stays for as long as the process lives.
+pub(super) fn forever(text: &str) -> &'static str {
+    Box::leak(Box::from(text))
+}

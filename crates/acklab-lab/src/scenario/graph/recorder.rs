@@ -9,9 +9,8 @@ use acklab_core::time::{Span, Time};
 use acklab_sim::Observer;
 use acklab_sim::app::{EXCHANGE_MS, TRANSFER_MS};
 
-use super::asked::forever;
 use super::delays::{self, Kept, Travel, pooled};
-use super::model::{ends, flow_at};
+use super::model::{ends, flow_at, forever};
 use crate::measured::{Measured, MetricDoc, Metrics};
 use crate::monitor::{Delays, Waiting};
 use crate::network_file::{Network, Traffic};
@@ -218,7 +217,7 @@ impl<'a> GraphRecorder<'a> {
         flows.iter().filter_map(|flow| self.flows[*flow].sender).collect()
     }
 
-    /// What flows of messages, requests and datagrams have of their own.
+    /// What only flows of messages, requests and datagrams have.
     fn insert_own(&mut self, metrics: &mut Metrics, flows: &mut [Flow], end: Time) {
         let (mut messages, mut exchanges) = (Vec::new(), Vec::new());
         let (mut transfers, mut unfinished) = (Vec::new(), 0);
