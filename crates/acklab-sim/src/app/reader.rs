@@ -14,7 +14,7 @@ use super::{App, Io};
 
 /// Code of the [`EventKind::App`] event with which a reader that is timed tells how long a message took, in ms
 /// from the instant at which its flow began to its last byte.
-pub const TRANSFER_MS: u32 = 2;
+pub const TRANSFER_MS: u32 = 3;
 
 /// When the application reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -474,7 +474,7 @@ impl Observer for GraphRecorder<'_> {
                 }
             }
             EventKind::App { node, code: TRANSFER_MS, value } => {
-                if let Some(own) = self.own(Some(usize::from(node.0))) {
+                if let Some(own @ Own::Transfer { .. }) = self.own(Some(usize::from(node.0))) {
                     *own = Own::Transfer { begun: true, ended: true, ms: Some(value) };
                 }
             }
