@@ -75,8 +75,7 @@ enum Rule {
 pub(super) struct Recovery {
     phase: Phase,
     /// `Sack` and `Rack` only where it was negotiated.
-    convention: LossRecovery,
-    dup_thresh: u32,
+    rules: Loss,
     /// Highest offset sent when the last recovery began: RFC 6675's RecoveryPoint, RFC 6582's
     /// recover.
     point: u64,
@@ -97,18 +96,15 @@ pub(super) struct Recovery {
     untold: u64,
     /// No RTT is measured below (Karn's algorithm): highest offset sent twice.
     karn_below: u64,
-    /// New data leaves on the first two duplicate ACKs (RFC 3042).
-    limited_transmit: bool,
     account: Account,
 }
 
 impl Recovery {
     pub(super) fn new(config: Loss) -> Self {
-        let Loss { recovery, dup_thresh, limited_transmit } = config;
+        let rules = Loss { dup_thresh: config.dup_thresh.max(1), ..config };
         Self {
             phase: Phase::Open,
-            convention: recovery,
-            dup_thresh: dup_thresh.max(1),
+            rules,
             point: 0,
             high_rxt: 0,
             resent: Resent::default(),
@@ -120,14 +116,13 @@ impl Recovery {
             counted: 0,
             untold: 0,
             karn_below: 0,
-            limited_transmit,
             account: Account::default(),
         }
     }
 
     /// SACK was negotiated, or not.
     pub(super) fn use_sack(&mut self, sack: bool) {
-        self.convention = match (sack, self.convention) {
+        self.rules.recovery = match (sack, self.rules.recovery) {
             (true, LossRecovery::Rack) => LossRecovery::Rack,
             (true, _) => LossRecovery::Sack,
             (false, LossRecovery::Reno) => LossRecovery::Reno,
@@ -136,16 +131,16 @@ impl Recovery {
     }
 
     fn sack(&self) -> bool {
-        self.convention.is_selective()
+        self.rules.recovery.is_selective()
     }
 
     /// Whether the order of time tells of losses.
     pub(super) fn is_timed(&self) -> bool {
-        self.convention == LossRecovery::Rack
+        self.rules.recovery == LossRecovery::Rack
     }
 
     fn is_classic(&self) -> bool {
-        self.convention == LossRecovery::Reno
+        self.rules.recovery == LossRecovery::Reno
     }
 
     /// What the sender is doing about loss.
@@ -164,7 +159,7 @@ impl Recovery {
             }
             _ if queue.is_unmarked() => queue.flight_size().saturating_sub(self.inflation),
             phase => {
-                let lost = queue.lost_below(self.dup_thresh).max(una);
+                let lost = queue.lost_below(self.rules.dup_thresh).max(una);
                 let again = if phase == Phase::Fast { self.high_rxt } else { una };
                 queue.unmarked(lost, nxt) + queue.unmarked(una, again.min(nxt))
             }
@@ -175,7 +170,7 @@ impl Recovery {
 
     /// Extra bytes that limited transmit allows (RFC 3042; with SACK the pipe has it already).
     pub(super) fn limited_transmit(&self, mss: u32) -> u64 {
-        if self.limited_transmit && self.phase == Phase::Open && !self.sack() {
+        if self.rules.limited_transmit && self.phase == Phase::Open && !self.sack() {
             u64::from(self.dup_acks.min(2)) * u64::from(mss)
         } else {
             0
@@ -251,8 +246,8 @@ impl Recovery {
     /// RFC 6675 section 5, steps 1 and 2; RFC 6582 section 3.2, step 2.
     fn is_loss(&self, queue: &Queue) -> bool {
         let una = queue.una();
-        let enough = self.dup_acks >= self.dup_thresh
-            || (self.sack() && queue.lost_below(self.dup_thresh) > una);
+        let enough = self.dup_acks >= self.rules.dup_thresh
+            || (self.sack() && queue.lost_below(self.rules.dup_thresh) > una);
         enough && (self.is_classic() || self.point == 0 || una >= self.point)
     }
 
@@ -266,7 +261,7 @@ impl Recovery {
         self.entry = queue.una();
         if !self.sack() {
             self.untold += queue.mss();
-            self.inflation = u64::from(self.dup_thresh) * queue.mss();
+            self.inflation = u64::from(self.rules.dup_thresh) * queue.mss();
         }
     }
 
@@ -299,7 +294,7 @@ impl Recovery {
         }
         let mut lost = std::mem::take(&mut self.untold).min(queue.flight_size());
         if !queue.is_unmarked() {
-            let below = queue.lost_below(self.dup_thresh).min(queue.nxt());
+            let below = queue.lost_below(self.rules.dup_thresh).min(queue.nxt());
             lost += queue.unmarked(self.counted.max(queue.una()), below);
             self.counted = self.counted.max(below);
         }
@@ -312,7 +307,7 @@ impl Recovery {
             Phase::Timeout => offset < self.high_rxt || offset >= self.point,
             _ if queue.is_unmarked() => true,
             phase => {
-                offset >= queue.lost_below(self.dup_thresh)
+                offset >= queue.lost_below(self.rules.dup_thresh)
                     || (phase == Phase::Fast && offset < self.high_rxt)
             }
         }
@@ -371,7 +366,7 @@ impl Recovery {
         }
         let limit = match self.phase {
             Phase::Timeout => self.point,
-            _ if self.sack() => queue.lost_below(self.dup_thresh),
+            _ if self.sack() => queue.lost_below(self.rules.dup_thresh),
             _ => 0,
         };
         let hole = queue.next_hole(self.high_rxt.max(una), limit.min(nxt))?;
