@@ -19,6 +19,10 @@ pub(crate) struct AckRate {
     #[arg(long, alias = "repetitions", value_name = "N", default_value_t = 3,
           value_parser = clap::value_parser!(u64).range(2..=1000))]
     replications: u64,
+    /// Length of each transfer; what the paper says is about the default
+    #[arg(long, value_name = "SECONDS", default_value_t = 100,
+          value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seconds: u64,
     /// Write report.html and result.json into this folder
     #[arg(long, value_name = "DIR", default_value = "ack-rate-report")]
     out: PathBuf,
@@ -31,7 +35,7 @@ impl AckRate {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let bar = spinner();
         folder(&self.out)?;
-        let plan = Plan { seed: self.seed, replications: self.replications };
+        let plan = Plan { seed: self.seed, replications: self.replications, seconds: self.seconds };
         let reproduction = Reproduction::run(plan, |what| bar.set_message(what.to_owned()))
             .map_err(|error| Failure::at("ack-rate", error))?;
         bar.finish_and_clear();

@@ -29,6 +29,7 @@ impl Reproduced for Reproduction {
             "paper": "ack-rate",
             "seed": self.plan.seed,
             "replications": self.plan.replications,
+            "seconds": self.plan.seconds,
             "testbeds": self.testbeds().map(testbed),
             "claims": claims::table(&self.claims).to_json(),
             "timing": self.timing.to_json(),
@@ -49,5 +50,25 @@ impl Reproduced for Reproduction {
             self.timing.cpu_s,
             report.display()
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_plan_gives_the_same_result_and_a_page() {
+        let plan = Plan { seed: 1, replications: 2, seconds: 2 };
+        let run = || Reproduction::run(plan, |_| {}).expect("sound scenarios");
+        let (one, mut two) = (run(), run());
+        two.timing = one.timing;
+        assert_eq!(one.to_json(), two.to_json());
+        let page = one.page().to_html().expect("templates are sound");
+        assert!(one.claims.iter().all(|claim| page.contains(claim.text)));
+        // An ACK for each segment costs the sender of the routers its rate.
+        let [linux, rare] =
+            [0, 3].map(|policy| one.router.case(policy).metrics.number("throughput_bps"));
+        assert!(rare > 1.05 * linux, "{linux} {rare}");
     }
 }

@@ -23,8 +23,8 @@ pub(super) fn page(reproduction: &Reproduction) -> Page {
         sections,
         terms: vec!["rtt"],
         conditions: conditions(format!(
-            "acklab reproduce ack-rate --seed {} --replications {}",
-            plan.seed, plan.replications
+            "acklab reproduce ack-rate --seed {} --replications {} --seconds {}",
+            plan.seed, plan.replications, plan.seconds
         )),
     }
 }

@@ -15,6 +15,8 @@ pub struct Plan {
     pub seed: u64,
     /// Replications of each policy on each testbed; two at least.
     pub replications: u64,
+    /// Length of each transfer, seconds; the paper's are 100.
+    pub seconds: u64,
 }
 
 /// One testbed under every policy of [`POLICIES`].
@@ -32,7 +34,8 @@ impl Testbed {
     ) -> Result<Self, String> {
         let mut choices = Choices::from(Runs::defaults(scenario));
         let policies = format!("ack={}", POLICIES.join(","));
-        for set in [policies.as_str()].iter().chain(sets) {
+        let duration = format!("duration={}s", plan.seconds);
+        for set in [policies.as_str(), &duration].iter().chain(sets) {
             choices.set_pair(set).map_err(|error| error.to_string())?;
         }
         let runs = Runs::over(scenario, &choices, false, plan.seed, Some(plan.replications));
