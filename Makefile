@@ -59,6 +59,10 @@ bench-peers: deps-rust ## acklab beside ns-2 and ns-3: speed and memory; queues 
 linux-vt: ## the Linux kernel in virtual time, for --worlds linux-vt (about 7 minutes; cached outside of the tree)
 	@tools/linux-vt
 
+.PHONY: linux-vt-ack-limit
+linux-vt-ack-limit: ## the same with kernel/ack-rate-limit.patch, for flows with ack = "ack-rate-limit"
+	@tools/linux-vt ack-rate-limit
+
 .PHONY: compare
 compare: linux-vt ## the table of docs/linux-vt.md: acklab's TCP beside the Linux kernel's in virtual time
 	cargo build --quiet --release --locked -p acklab

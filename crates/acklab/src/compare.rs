@@ -42,7 +42,7 @@ pub(crate) struct Compare {
     /// The most real time that one replication of the kernel may take, seconds
     #[arg(long, default_value = "300", value_name = "SECONDS")]
     patience: u64,
-    /// Write result.json, report.html and the kernel's captures of the first replication into this folder
+    /// Write result.json, report.html and the kernel's log and captures of the first replication into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// How to write the result to standard output
@@ -114,6 +114,9 @@ impl Compare {
         let flows = network.flows.iter();
         let flows = flows.map(|flow| (flow.name.to_owned(), end.since(flow.start).as_secs_f64()));
         let first = comparison.is_none();
+        if machine.is_some() && first {
+            world::ready(&network).map_err(|e| e.to_string())?;
+        }
         let comparison = comparison.get_or_insert_with(|| Comparison::new(flows));
         for world in &self.worlds {
             let flows = match (world, machine) {
@@ -141,8 +144,7 @@ pub(crate) fn machine(patience: u64) -> Result<Machine, Failure> {
     let program = std::env::current_exe().map_err(|e| Failure::at("this program", e))?;
     let [keeper, kernel, guest] = ["linux-vt-keeper", "linux-vt-kernel", "linux-vt-guest"];
     let verbs = Verbs { program, keeper, kernel, guest };
-    let machine = Machine::find(verbs, Duration::from_secs(patience), interruption()?);
-    machine.map_err(|e| Failure::Unusable(e.to_string()))
+    Ok(Machine::new(verbs, Duration::from_secs(patience), interruption()?))
 }
 
 /// Keeps a guest for `acklab compare`
