@@ -59,8 +59,13 @@ fn a_queue_that_empties_gives_the_medium_up() {
 
 #[test]
 fn each_ack_costs_a_transfer_the_time_of_a_transmission() {
-    for ack in ["\"every-segment\"", "\"delayed\"", "{ kind = \"delayed\", segments = 16, delay = \"50ms\" }"] {
-        let transfer = format!("kind = \"bulk\"\ncc = \"reno\"\nreceive_buffer = 100000\nack = {ack}");
+    for ack in [
+        "\"every-segment\"",
+        "\"delayed\"",
+        "{ kind = \"delayed\", segments = 16, delay = \"50ms\" }",
+    ] {
+        let transfer =
+            format!("kind = \"bulk\"\ncc = \"reno\"\nreceive_buffer = 100000\nack = {ack}");
         let seen = results(&flow("a", "b", &transfer));
         let metrics = &seen.cases[0].metrics;
         let acks = metrics.number("acks_per_data_segment");

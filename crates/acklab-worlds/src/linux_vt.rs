@@ -228,7 +228,8 @@ impl Machine {
     /// Runs `job` with the randomness of `seed`.
     pub fn run(&self, job: &Job, seed: u64) -> Result<Done, GuestError> {
         let image = Self::image(job)?;
-        let mut guest = self.keeper(&image, seed).map_err(GuestError::host("start the guest's keeper"))?;
+        let mut guest =
+            self.keeper(&image, seed).map_err(GuestError::host("start the guest's keeper"))?;
         write(job, &guest.folder.join(guest::JOB)).map_err(GuestError::host("write the job"))?;
         if let Some(input) = &mut guest.keeper.stdin {
             input.write_all(b"go\n").map_err(GuestError::host("start the guest"))?;

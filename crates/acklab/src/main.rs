@@ -4,6 +4,8 @@
 //! result into text or JSON. Exit 0 fine, 1 a check did not hold, 2 unusable input or arguments.
 
 #[cfg(target_os = "linux")]
+mod bpf;
+#[cfg(target_os = "linux")]
 mod compare;
 mod completions;
 mod demo;
@@ -80,6 +82,8 @@ enum Verb {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     LinuxVtGuest(compare::Guest),
+    #[cfg(target_os = "linux")]
+    Bpf(bpf::Bpf),
     Completions(completions::Completions),
 }
 
@@ -114,6 +118,8 @@ fn main() -> ExitCode {
         Verb::LinuxVtKernel(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::LinuxVtGuest(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::Bpf(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(&mut Cli::command()),
     };
     outcome::exit_code(outcome)
