@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::outcome::{Failure, Format, print, print_json};
 
-/// Load programs into the running kernel: ANCE as a congestion control
+/// Load programs into the running kernel: ANCE as a congestion control, a filter of ACKs
 ///
 /// Needs root, a kernel with BTF, and clang, bpftool and libbpf's headers (Debian: clang bpftool libbpf-dev).
 #[derive(Args)]
@@ -35,9 +35,12 @@ enum Verb {
 /// Compile a program and load it
 #[derive(Args)]
 struct Load {
-    #[arg(value_enum)]
-    name: Program,
-    /// Set a parameter of the program: queue_min=3000 (bytes), spacing=smallest|second|round|delivery, bf_floor=1, rwnd=64
+    #[command(flatten)]
+    which: Which,
+    /// Set a parameter of the program
+    ///
+    /// ance: queue_min=3000 (bytes), spacing=smallest|second|round|delivery, bf_floor=1, rwnd=64. ack-filter: every=4
+    /// (one in so many ACKs leaves), pause_ms=5 (one leaves after so long in any case).
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
     sets: Vec<String>,
 }
@@ -45,8 +48,17 @@ struct Load {
 /// Unload a program; connections that use it keep it until they close
 #[derive(Args)]
 struct Unload {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Args)]
+struct Which {
     #[arg(value_enum)]
     name: Program,
+    /// The interface at which ACKs leave, of ack-filter
+    #[arg(long, value_name = "INTERFACE", required_if_eq("name", "ack-filter"))]
+    interface: Option<String>,
 }
 
 /// Tell what is loaded
@@ -61,6 +73,8 @@ struct Status {
 enum Program {
     /// ANCE, a congestion control that keeps the path's queue near a threshold
     Ance,
+    /// Of the pure ACKs in a row that leave an interface, one in four does
+    AckFilter,
 }
 
 impl Bpf {
@@ -77,12 +91,14 @@ impl Program {
     const fn name(self) -> &'static str {
         match self {
             Self::Ance => "ance",
+            Self::AckFilter => "ack-filter",
         }
     }
 
     const fn source(self) -> &'static str {
         match self {
             Self::Ance => include_str!("../../../kernel/ance.bpf.c"),
+            Self::AckFilter => include_str!("../../../kernel/ack-filter.bpf.c"),
         }
     }
 
@@ -103,9 +119,12 @@ impl Program {
             (Self::Ance, "queue_min") => ("QUEUE_MIN", 1_000_000_000),
             (Self::Ance, "bf_floor") => ("BF_FLOOR", 1000),
             (Self::Ance, "rwnd") => ("RWND", 1_000_000),
+            (Self::AckFilter, "every") => ("EVERY", 1000),
+            (Self::AckFilter, "pause_ms") => ("PAUSE_MS", 1000),
             (Self::Ance, _) => {
                 return Err(refuse("there are queue_min, spacing, bf_floor and rwnd"));
             }
+            (Self::AckFilter, _) => return Err(refuse("there are every and pause_ms")),
         };
         let number: u32 = value.parse().map_err(|_| refuse("a whole number is wanted"))?;
         if number > most {
@@ -113,33 +132,51 @@ impl Program {
         }
         Ok(format!("-D{name}={number}"))
     }
+}
 
-    fn is_loaded(self) -> Result<bool, Failure> {
-        Ok(loaded()?.iter().any(|(name, _)| name == self.name()))
+impl Which {
+    /// Where the filter of ACKs is; a congestion control is everywhere.
+    fn place(&self) -> Result<Option<&str>, Failure> {
+        match (self.name, &self.interface) {
+            (Program::AckFilter, interface) => Ok(interface.as_deref()),
+            (Program::Ance, None) => Ok(None),
+            (Program::Ance, Some(_)) => {
+                Err(Failure::at("--interface", "a congestion control has none"))
+            }
+        }
+    }
+
+    fn is_loaded(&self) -> Result<bool, Failure> {
+        let name = self.name.name();
+        match self.place()? {
+            None => Ok(controls()?.iter().any(|(loaded, _)| loaded == name)),
+            Some(interface) => has_filter(interface),
+        }
     }
 }
 
 impl Load {
     fn run(self) -> Result<(), Failure> {
-        let program = self.name;
+        let program = self.which.name;
         let name = program.name();
-        let definitions = self
-            .sets
-            .iter()
-            .map(|setting| program.definition(setting))
-            .collect::<Result<Vec<_>, _>>()?;
-        if program.is_loaded()? {
-            let reason = format!("it is loaded; acklab bpf unload {name} takes it away");
-            return Err(Failure::at(name, reason));
+        let sets = self.sets.iter();
+        let definitions = sets.map(|set| program.definition(set)).collect::<Result<Vec<_>, _>>()?;
+        if self.which.is_loaded()? {
+            return Err(Failure::at(name, "it is loaded; acklab bpf unload takes it away"));
         }
         let folder = tempfile::TempDir::with_prefix("acklab-bpf-")
             .map_err(|e| Failure::at("a folder for temporary files", e))?;
         let object = compile(program, &definitions, folder.path())?;
-        succeeded(&mut bpftool([
-            OsStr::new("struct_ops"),
-            "register".as_ref(),
-            object.as_os_str(),
-        ]))?;
+        if let Some(interface) = self.which.place()? {
+            add_filter(&object, interface)?;
+            return print(&format!(
+                "loaded; `acklab bpf unload {name} --interface {interface}` takes it away\n"
+            ));
+        }
+        succeeded(&mut tool(
+            "bpftool",
+            ["struct_ops".as_ref(), "register".as_ref(), object.as_os_str()],
+        ))?;
         print(&format!(
             "loaded: TCP_CONGESTION \"{name}\" or `sysctl net.ipv4.tcp_congestion_control={name}` choose it \
              (without CAP_NET_ADMIN once it is in net.ipv4.tcp_allowed_congestion_control); \
@@ -150,45 +187,99 @@ impl Load {
 
 impl Unload {
     fn run(self) -> Result<(), Failure> {
-        let name = self.name.name();
-        if !self.name.is_loaded()? {
+        let name = self.which.name.name();
+        if !self.which.is_loaded()? {
             return Err(Failure::at(name, "it is not loaded"));
         }
-        succeeded(&mut bpftool(["struct_ops", "unregister", "name", name]))?;
+        match self.which.place()? {
+            None => {
+                succeeded(&mut tool("bpftool", ["struct_ops", "unregister", "name", name]))
+                    .map(drop)?;
+            }
+            Some(interface) => remove_filter(interface)?,
+        }
         print("unloaded\n")
     }
 }
 
 impl Status {
     fn run(self) -> Result<(), Failure> {
-        let all = loaded()?;
+        let (controls, filters) = (controls()?, filters()?);
         match self.format {
             Format::Json => {
-                let programs = all.iter().map(|(name, id)| json!({ "name": name, "id": id }));
+                let controls = controls.iter().map(|(name, id)| json!({ "name": name, "id": id }));
                 print_json(&json!({
                     "schema": "acklab.bpf/1",
-                    "congestion_controls": programs.collect::<Vec<_>>(),
+                    "congestion_controls": controls.collect::<Vec<_>>(),
+                    "ack_filters": filters,
                 }))
             }
-            Format::Text if all.is_empty() => print("nothing is loaded\n"),
+            Format::Text if controls.is_empty() && filters.is_empty() => {
+                print("nothing is loaded\n")
+            }
             Format::Text => {
-                let lines = all.iter().map(|(name, id)| format!("{name}: struct_ops {id}\n"));
-                print(&lines.collect::<String>())
+                let controls =
+                    controls.iter().map(|(name, _)| format!("{name}: a congestion control\n"));
+                let filters = filters.iter().map(|at| format!("ack-filter: at {at}\n"));
+                print(&controls.chain(filters).collect::<String>())
             }
         }
     }
 }
 
 /// The congestion controls of ours that are loaded, with the numbers of their maps.
-fn loaded() -> Result<Vec<(String, u64)>, Failure> {
-    let output = succeeded(&mut bpftool(["--json", "struct_ops", "show"]))?;
-    let told: Value =
-        serde_json::from_slice(&output.stdout).map_err(|e| Failure::at("bpftool", e))?;
-    let maps = told.as_array().into_iter().flatten();
-    let ours = maps.filter_map(|map| Some((map["name"].as_str()?.to_owned(), map["id"].as_u64()?)));
-    Ok(ours
-        .filter(|(name, _)| Program::value_variants().iter().any(|p| p.name() == name))
-        .collect())
+fn controls() -> Result<Vec<(String, u64)>, Failure> {
+    let maps = told(&mut tool("bpftool", ["--json", "struct_ops", "show"]))?;
+    let maps = maps.as_array().into_iter().flatten();
+    let all = maps.filter_map(|map| Some((map["name"].as_str()?.to_owned(), map["id"].as_u64()?)));
+    Ok(all.filter(|(name, _)| *name == Program::Ance.name()).collect())
+}
+
+/// The interfaces of this network namespace that have the filter.
+fn filters() -> Result<Vec<String>, Failure> {
+    let links = told(&mut tool("ip", ["-json", "link", "show"]))?;
+    let names = links.as_array().into_iter().flatten().filter_map(|link| link["ifname"].as_str());
+    let mut found = Vec::new();
+    for name in names {
+        if has_filter(name)? {
+            found.push(name.to_owned());
+        }
+    }
+    Ok(found)
+}
+
+fn has_filter(interface: &str) -> Result<bool, Failure> {
+    let list = told(&mut tool("tc", ["-json", "filter", "show", "dev", interface, "egress"]))?;
+    let mut list = list.as_array().into_iter().flatten();
+    Ok(list.any(|filter| filter["options"]["prog"]["name"] == "ack_filter"))
+}
+
+/// Adds both of the object's programs, with one map, to `interface`.
+fn add_filter(object: &Path, interface: &str) -> Result<(), Failure> {
+    let has_place = told(&mut tool("tc", ["-json", "qdisc", "show", "dev", interface, "clsact"]))?;
+    if has_place.as_array().is_none_or(Vec::is_empty) {
+        succeeded(&mut tool("tc", ["qdisc", "add", "dev", interface, "clsact"]))?;
+    }
+    let pins = object.with_file_name("pins");
+    fs::create_dir(&pins).map_err(|e| Failure::at(pins.display(), e))?;
+    let mut command = tool("unshare", ["--mount", "sh", "-ec", ATTACH, "sh"]);
+    command.arg(&pins).arg(object).args([interface, PREFERENCE]);
+    succeeded(&mut command).map(drop).inspect_err(|_| drop(remove_filter(interface)))
+}
+
+/// Removes them, and their place where nothing else is in it.
+fn remove_filter(interface: &str) -> Result<(), Failure> {
+    let mut others = false;
+    for side in ["ingress", "egress"] {
+        let remove = ["filter", "del", "dev", interface, side, "pref", PREFERENCE];
+        let _ = succeeded(&mut tool("tc", remove));
+        let left = told(&mut tool("tc", ["-json", "filter", "show", "dev", interface, side]))?;
+        others |= left.as_array().is_some_and(|left| !left.is_empty());
+    }
+    if !others {
+        succeeded(&mut tool("tc", ["qdisc", "del", "dev", interface, "clsact"]))?;
+    }
+    Ok(())
 }
 
 /// The object, in `folder`.
@@ -206,7 +297,7 @@ fn compile(
             "this kernel does not tell its types (CONFIG_DEBUG_INFO_BTF)",
         ));
     }
-    let types = succeeded(&mut bpftool(["btf", "dump", "file", TYPES, "format", "c"]))?;
+    let types = succeeded(&mut tool("bpftool", ["btf", "dump", "file", TYPES, "format", "c"]))?;
     write("vmlinux.h", &types.stdout)?;
     write("program.bpf.c", program.source().as_bytes())?;
     let object = folder.join("program.bpf.o");
@@ -228,11 +319,22 @@ fn compile(
     Err(failure.unwrap_or_else(|| missing("clang")))
 }
 
-fn bpftool<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+/// A command of the system's administration.
+fn tool<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S>) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new("bpftool");
+    let mut command = Command::new(name);
     command.args(arguments).env("PATH", format!("{path}:/usr/sbin:/sbin"));
     command
+}
+
+/// The JSON that a command answered; some say nothing where there is nothing.
+fn told(command: &mut Command) -> Result<Value, Failure> {
+    let output = succeeded(command)?;
+    if output.stdout.trim_ascii().is_empty() {
+        return Ok(Value::Null);
+    }
+    let name = command.get_program().to_string_lossy().into_owned();
+    serde_json::from_slice(&output.stdout).map_err(|e| Failure::at(name, e))
 }
 
 /// What a command answered; its words where it failed.
@@ -272,9 +374,21 @@ const TYPES: &str = "/sys/kernel/btf/vmlinux";
 const CLANGS: [&str; 8] =
     ["clang", "clang-21", "clang-20", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15"];
 
+/// tc would give each program a map of its own; pins let it take programs that share one. The file system that has the
+/// pins goes with this shell's view of mounts, and the filters keep the programs.
+const ATTACH: &str = "\
+mount -t bpf bpf \"$1\"
+bpftool prog loadall \"$2\" \"$1/acklab\"
+tc filter add dev \"$3\" ingress pref \"$4\" handle 1 bpf direct-action object-pinned \"$1/acklab/ack_filter_data\"
+tc filter add dev \"$3\" egress pref \"$4\" handle 1 bpf direct-action object-pinned \"$1/acklab/ack_filter\"";
+/// By which the filters are found.
+const PREFERENCE: &str = "4933";
+
 const EXAMPLES: &str = "\
 Examples:
   sudo acklab bpf load ance
   sudo acklab bpf load ance --set queue_min=15000 bf_floor=3
   iperf3 -c server -C ance
-  sudo acklab bpf unload ance";
+  sudo acklab bpf unload ance
+  sudo acklab bpf load ack-filter --interface eth0 --set every=8
+  sudo acklab bpf status";
