@@ -4,9 +4,10 @@
  *
  * ACKs are cumulative, so the one that leaves says what the others said. All
  * leave that say more: SACK, ECN, SYN, FIN, RST, URG, duplicates, windows that
- * shrank or opened from nothing, and those with data. A sender that waits for
+ * close or open from nothing, and those with data. A sender that waits for
  * the last of a burst would be stalled: so at least one leaves per PAUSE, and
- * the one that covers data with PSH, the end of a write, always does.
+ * the one that covers a short segment with PSH, the end of a write, always
+ * does. (Full segments bear PSH whenever the sender's buffer was full.)
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -18,7 +19,7 @@ char _license[] SEC("license") = "GPL";
 #define EVERY 4
 #endif
 #ifndef PAUSE_MS
-#define PAUSE_MS 5
+#define PAUSE_MS 20
 #endif
 
 #define PASS (-1)		/* TC_ACT_UNSPEC: later filters decide */
@@ -43,7 +44,8 @@ struct acks {
 	__u32 acked;		/* what the newest one covers */
 	__u32 window;		/* as in the header */
 	__u32 held;		/* since one left */
-	__u32 pushed;		/* where the newest data with PSH ends */
+	__u32 pushed;		/* where the newest short data with PSH ends */
+	__u32 full;		/* the longest segment's payload */
 };
 
 struct {
@@ -142,8 +144,7 @@ int ack_filter(struct __sk_buff *skb)
 	}
 	plain = h.flags == ACK && !h.payload &&
 		(h.header == 20 || (h.header == 32 && h.options == TIMESTAMPS)) &&
-		(__s32)(acked - acks->acked) > 0 && window >= acks->window &&
-		acks->window;
+		(__s32)(acked - acks->acked) > 0 && window && acks->window;
 	before = acks->acked;
 	acks->acked = acked;
 	acks->window = window;
@@ -166,11 +167,20 @@ int ack_filter_data(struct __sk_buff *skb)
 {
 	struct acks *acks;
 	struct heard h;
+	__u32 last;
 
-	if (!hear(skb, true, &h) || !h.payload || !(h.flags & PSH))
+	if (!hear(skb, true, &h) || !h.payload)
 		return PASS;
 	acks = bpf_map_lookup_elem(&acklab_acks, &h.way);
-	if (acks)
+	if (!acks)
+		return PASS;
+	/* Merged segments (GRO) end with a short one or are all alike. */
+	last = skb->gso_size ? h.payload % skb->gso_size : h.payload;
+	if (skb->gso_size > acks->full)
+		acks->full = skb->gso_size;
+	if (!skb->gso_size && last > acks->full)
+		acks->full = last;
+	if (h.flags & PSH && last && last < acks->full)
 		acks->pushed = bpf_ntohl(h.tcp.seq) + h.payload;
 	return PASS;
 }
