@@ -232,7 +232,11 @@ fn controls() -> Result<Vec<(String, u64)>, Failure> {
     let maps = told(&mut tool("bpftool", ["--json", "struct_ops", "show"]))?;
     let maps = maps.as_array().into_iter().flatten();
     let all = maps.filter_map(|map| Some((map["name"].as_str()?.to_owned(), map["id"].as_u64()?)));
-    Ok(all.filter(|(name, _)| *name == Program::Ance.name()).collect())
+    // The map of one that was unloaded stays while connections use it.
+    let available = fs::read_to_string(AVAILABLE).map_err(|e| Failure::at(AVAILABLE, e))?;
+    let ance = Program::Ance.name();
+    let is_there = available.split_whitespace().any(|name| name == ance);
+    Ok(all.filter(|(name, _)| is_there && name == ance).collect())
 }
 
 /// The interfaces of this network namespace that have the filter.
@@ -368,6 +372,8 @@ fn missing(name: &str) -> Failure {
     )
 }
 
+/// The names of the congestion controls that connections can choose.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// The running kernel's types.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// Names of clang, with the versions that Debian and Ubuntu have beside.
