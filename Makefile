@@ -63,6 +63,10 @@ linux-vt: ## the Linux kernel in virtual time, for --worlds linux-vt (about 7 mi
 linux-vt-ack-limit: ## the same with kernel/ack-rate-limit.patch, for flows with ack = "ack-rate-limit"
 	@tools/linux-vt ack-rate-limit
 
+.PHONY: calibrate
+calibrate: ## what packets cost Linux, by instructions counted under QEMU (docs/ack-rate.md; some 3 minutes)
+	@tools/calibrate
+
 .PHONY: compare
 compare: linux-vt ## the table of docs/linux-vt.md: acklab's TCP beside the Linux kernel's in virtual time
 	cargo build --quiet --release --locked -p acklab

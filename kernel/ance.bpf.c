@@ -30,7 +30,7 @@ char _license[] SEC("license") = "GPL";
 #define ROUND 2
 #define DELIVERY 3
 #ifndef SPACING
-#define SPACING ROUND
+#define SPACING DELIVERY
 #endif
 /* ACKs; BF never falls below it. */
 #ifndef BF_FLOOR

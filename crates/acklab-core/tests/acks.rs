@@ -62,9 +62,9 @@ fn drive(
 
 /// The policy of this name with other counts.
 fn policy(name: &str, counts: &[(&str, u64)]) -> impl AckPolicy + use<> {
-    let mut profile: Profile = name.parse().unwrap();
+    let mut profile: Profile = name.parse().expect("a policy");
     for &(option, count) in counts {
-        assert!(profile.options().unwrap().set(option, Value::Count(count)), "{option}");
+        assert!(profile.options().expect("its name").set(option, Value::Count(count)), "{option}");
     }
     profile.policy(0.0)
 }

@@ -30,7 +30,7 @@ pub enum Column {
     I64(Vec<i64>),
     /// Small counts and numbers.
     U32(Vec<u32>),
-    /// Words: the distinct ones, and for each row the index of its own.
+    /// Words: the distinct ones, and for each row the index of the one it has.
     Words {
         /// Distinct words.
         dictionary: Vec<String>,

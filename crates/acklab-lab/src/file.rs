@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
-use crate::network_file::{self, FileMistake, NetworkFile, Place};
+use crate::network_file::{self, FileMistake, NetworkFile, Place, Reading};
 use crate::parameter::{DURATION, SetError, Value};
 use crate::plan::Plan;
 use crate::scenario::{self, Catalog, Graph, Scenario, UnknownScenario};
@@ -137,11 +137,23 @@ impl ScenarioFile {
         })
     }
 
-    /// Reads a file's text.
+    /// Reads a file's text, which names no other files.
     pub fn parse(text: &str) -> Result<Self, FileError> {
         if is_network(text) {
             return Ok(Self::Network(Box::new(NetworkFile::parse(text)?)));
         }
+        Self::built_in(text)
+    }
+
+    /// The same of a text that may name others, which `reading` reads.
+    pub fn parse_with(text: &str, reading: Reading<'_>) -> Result<Self, FileError> {
+        if is_network(text) {
+            return Ok(Self::Network(Box::new(NetworkFile::parse_with(text, reading)?)));
+        }
+        Self::built_in(text)
+    }
+
+    fn built_in(text: &str) -> Result<Self, FileError> {
         let file = toml::from_str(text).map_err(|error| FileMistake::from((text, error)))?;
         Ok(Self::BuiltIn(file))
     }
@@ -169,7 +181,7 @@ impl ScenarioFile {
         }
     }
 
-    /// What it asks for, of the scenarios in `catalog` or of its own network.
+    /// What it asks for, of the scenarios in `catalog` or of the network that the file itself holds.
     pub fn asked(self, catalog: Catalog) -> Result<Asked, FileError> {
         self.asked_with(catalog, &[])
     }

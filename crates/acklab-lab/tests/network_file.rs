@@ -98,8 +98,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     (
         "cc =",
-        "every = \"1s\"\ncc =",
-        "32:1: flow \"A\" of kind bulk has no key \"every\"; its keys",
+        "rate = \"1mbit\"\ncc =",
+        "32:1: flow \"A\" of kind bulk has no key \"rate\"; its keys",
     ),
     ("kind = \"bulk\"\n", "", "27:1: flow \"A\" needs `kind`; write for example kind = \"bulk\""),
     (

@@ -1,7 +1,7 @@
 //! The demonstration: a real capture and the same exchange in virtual time, judged alike.
 //!
 //! The capture was recorded from the Linux kernel; `write-write-read` with its defaults is the same
-//! exchange. The simulated packets are written as a capture of their own and go through the same
+//! exchange. The simulated packets are written as a second capture and go through the same
 //! diagnosis, so that what is compared comes from one instrument.
 
 use acklab_trace::capture::{CaptureError, CaptureReader};

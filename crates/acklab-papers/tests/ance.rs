@@ -47,6 +47,10 @@ fn drop_tail_is_worst_for_the_motor_and_encn_and_ance_are_best() {
 fn ance_and_encn_keep_the_queue_at_qmin_and_the_link_busy() {
     for preset in ["plain", "paper-fit"] {
         let measured = measured(Topology::Daisy, preset, 11, 4);
+        for claim in SENTENCES.iter().filter(|claim| claim.text.contains("around Qmin")) {
+            let found = claim.judge(&measured);
+            assert_eq!(found.outcome, Outcome::Holds, "{preset} {}: {}", claim.text, found.figures);
+        }
         for technique in [ANCE, ENCN] {
             let queue = mean(&measured, technique, "queue_mean_packets");
             assert!((1.0..4.0).contains(&queue), "{preset} {}: {queue}", technique.name);

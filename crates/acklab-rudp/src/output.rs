@@ -209,7 +209,8 @@ impl Output<'_> {
         let path = &mut self.paths[index];
         let skips: Option<&mut dyn Entropy> =
             if self.config.every_number { None } else { Some(self.entropy) };
-        self.session.seal(self.now, path, skips, &mut buffer[..len]);
+        let number = path.loss_mut().next_number(self.now, skips);
+        self.session.seal(path.id(), number, &mut buffer[..len]);
         let fresh = self.content.first_sent() - left;
         self.telling.packet(self.now, path.addrs().flow(), &self.memory.items, fresh, eliciting);
         let items = Items::gathered(&mut self.memory.items);

@@ -1,7 +1,7 @@
 //! Round trips of one path (RFC 9002 sections 5.1 to 5.3) and what follows from them: the time
 //! threshold of loss detection and the probe time-out.
 //!
-//! Every transmission has a number of its own, so a sample never mixes two departures.
+//! No two transmissions share a number, so a sample never mixes two departures.
 
 use acklab_core::time::{Span, Time};
 

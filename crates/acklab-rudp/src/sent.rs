@@ -2,7 +2,7 @@
 //! (RFC 9002 section 6.1).
 //!
 //! A record names the content of its packet, not its bytes: what was lost goes out again in a packet
-//! of its own number, on any path. A record that was declared lost stays for two probe time-outs, so
+//! with another number, on any path. A record that was declared lost stays for two probe time-outs, so
 //! that a late acknowledgment is recognised and the thresholds learn from it.
 
 use std::collections::VecDeque;

@@ -1,8 +1,7 @@
 //! What a finished handshake leaves behind: keys, the peer's id and what the peer said of itself.
 
 use super::keys::{FORGED, Keys, Sealed};
-use super::path::Path;
-use super::protect::{Entropy, Protection};
+use super::protect::Protection;
 use crate::wire::{Parameters, SHORT_HEADER, ShortHeader, Writer};
 use acklab_core::time::{Span, Time};
 
@@ -47,23 +46,16 @@ impl Session {
         self.forged >= FORGED
     }
 
-    /// Writes the header of the next packet of `path` and seals it; its number is skipped to with `skips`.
-    pub(super) fn seal(
-        &mut self,
-        now: Time,
-        path: &mut Path,
-        skips: Option<&mut dyn Entropy>,
-        packet: &mut [u8],
-    ) {
-        let number = path.loss_mut().next_number(now, skips);
+    /// Writes the header of packet `number` of a path and seals it.
+    pub(super) fn seal(&mut self, path: u8, number: u64, packet: &mut [u8]) {
         let header = ShortHeader {
             key_phase: self.keys.phase_bit(),
             connection: self.remote_id,
-            path: path.id(),
+            path,
             number32: number as u32,
         };
         header.emit(&mut Writer::new(&mut packet[..SHORT_HEADER]));
-        self.keys.seal(path.id(), number, packet);
+        self.keys.seal(path, number, packet);
     }
 
     /// A packet sent under the present key was acknowledged.

@@ -1,4 +1,4 @@
-//! Peers: what sends and receives datagrams at addresses of its own.
+//! Peers: what sends and receives datagrams at addresses that no socket has.
 //!
 //! [`Peer`] is what the world asks of them. Whatever keeps the core's contract with packets as values is
 //! one; reliable UDP, whose datagrams are bytes, comes as [`crate::rudp::Host`]. [`Datagrams`] is traffic

@@ -11,6 +11,8 @@
 //! next push falls into it and sinks, which is one walk through the heap instead of two. Four
 //! children to a node make that walk half as deep (docs/simulator.md has what each was worth).
 
+use std::hint::select_unpredictable;
+
 use acklab_core::time::Time;
 
 /// Whose turn it is: a component of the world by its index.
@@ -27,13 +29,22 @@ pub enum Target {
 }
 
 /// Pending events, the earliest first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// A heap of [`FAN_OUT`] children to a node, least entry at the root.
+    /// A heap of [`FAN_OUT`] children to a node, least entry at the [`ROOT`]; [`NONE`] where no entry is.
+    /// Siblings are one chunk, so the places before the root are empty.
     heap: Vec<u128>,
+    /// Entries, one that was taken out and whose place is kept open included.
+    len: usize,
     /// The root was taken out and nothing stands in its place yet.
     hollow: bool,
     scheduled: u64,
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self { heap: vec![NONE; FAN_OUT], len: 0, hollow: false, scheduled: 0 }
+    }
 }
 
 impl EventQueue {
@@ -41,7 +52,6 @@ impl EventQueue {
     pub const MAX_TARGETS: u32 = 1 << INDEX_BITS;
 
     /// Schedules `target` for `at`, behind everything already scheduled for that instant.
-    #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
         let (kind, index) = match target {
             Target::Link(index) => (0_u64, index),
@@ -66,19 +76,21 @@ impl EventQueue {
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
         let next = if self.hollow {
-            // One of the root's children, of which the last may be missing.
-            self.heap.iter().skip(1).take(FAN_OUT).min()
+            // One of the root's children.
+            self.heap.iter().skip(ROOT + 1).take(FAN_OUT).min()
         } else {
-            self.heap.first()
+            self.heap.get(ROOT)
         };
-        next.map(|&entry| time_of(entry))
+        next.filter(|&&entry| entry != NONE).map(|&entry| time_of(entry))
     }
 
     /// Takes out the next event if it happens by `limit`.
     #[inline]
     pub fn pop_until(&mut self, limit: Time) -> Option<(Time, Target)> {
         self.fill();
-        self.heap.first().filter(|&&entry| time_of(entry) <= limit)?;
+        if self.heap[ROOT] == NONE || time_of(self.heap[ROOT]) > limit {
+            return None;
+        }
         self.pop()
     }
 
@@ -86,7 +98,10 @@ impl EventQueue {
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Target)> {
         self.fill();
-        let entry = *self.heap.first()?;
+        let entry = self.heap[ROOT];
+        if entry == NONE {
+            return None;
+        }
         self.hollow = true;
         let index = entry as u32 & (Self::MAX_TARGETS - 1);
         let target = match entry >> INDEX_BITS & ((1 << KIND_BITS) - 1) {
@@ -100,7 +115,7 @@ impl EventQueue {
 
     /// Entries pending, stale ones included.
     pub fn len(&self) -> usize {
-        self.heap.len() - usize::from(self.hollow)
+        self.len - usize::from(self.hollow)
     }
 
     /// Whether nothing is pending.
@@ -112,48 +127,47 @@ impl EventQueue {
     #[inline]
     fn fill(&mut self) {
         if self.hollow {
-            self.hollow = false;
-            if let Some(last) = self.heap.pop()
-                && !self.heap.is_empty()
-            {
-                self.sink(last);
-            }
+            self.close();
+        }
+    }
+
+    /// The last entry takes the place of the root.
+    fn close(&mut self) {
+        self.hollow = false;
+        self.len -= 1;
+        let last = std::mem::replace(&mut self.heap[ROOT + self.len], NONE);
+        if self.len > 0 {
+            self.sink(last);
         }
     }
 
     /// Puts `entry` at the root and lets it sink to its place.
-    #[inline]
     fn sink(&mut self, entry: u128) {
-        let heap = self.heap.as_mut_slice();
-        let mut place = 0;
-        loop {
-            let first = place * FAN_OUT + 1;
-            let (least, child) = match heap.get(first..first + FAN_OUT) {
-                Some(&[a, b, c, d]) => {
-                    let (left, at_left) = if a < b { (a, first) } else { (b, first + 1) };
-                    let (right, at_right) = if c < d { (c, first + 2) } else { (d, first + 3) };
-                    if left < right { (left, at_left) } else { (right, at_right) }
-                }
-                _ => match heap.get(first..).and_then(|rest| rest.iter().zip(first..).min()) {
-                    Some((&least, child)) => (least, child),
-                    None => break,
-                },
-            };
-            if entry <= least {
+        let mut place = ROOT;
+        while let Some(children) = self.heap.as_chunks::<FAN_OUT>().0.get(place - (ROOT - 1)) {
+            // Which is the least is a coin toss that no processor predicts: computed, not branched on.
+            let left = usize::from(children[1] < children[0]);
+            let right = 2 + usize::from(children[3] < children[2]);
+            let child = select_unpredictable(children[right] < children[left], right, left);
+            let least = children[child];
+            if entry < least {
                 break;
             }
-            heap[place] = least;
-            place = child;
+            self.heap[place] = least;
+            place = FAN_OUT * (place - (ROOT - 1)) + child;
         }
-        heap[place] = entry;
+        self.heap[place] = entry;
     }
 
     /// Puts `entry` at the end and lets it rise to its place.
     fn rise(&mut self, entry: u128) {
-        let mut place = self.heap.len();
-        self.heap.push(entry);
-        while place > 0 {
-            let parent = (place - 1) / FAN_OUT;
+        let mut place = ROOT + self.len;
+        if place == self.heap.len() {
+            self.heap.extend([NONE; FAN_OUT]);
+        }
+        self.len += 1;
+        while place > ROOT {
+            let parent = place / FAN_OUT + (ROOT - 1);
             if self.heap[parent] <= entry {
                 break;
             }
@@ -174,6 +188,10 @@ const INDEX_BITS: u32 = 20;
 const KIND_BITS: u32 = 2;
 /// Children of a node in the heap.
 const FAN_OUT: usize = 4;
+/// Place of the least entry: the last of the first chunk, so that its children are the second.
+const ROOT: usize = FAN_OUT - 1;
+/// No entry, behind all there are: its number is never given out.
+const NONE: u128 = u128::MAX;
 
 #[cfg(test)]
 mod tests {

@@ -89,6 +89,16 @@ struct LinkSlot {
     alarm: Alarm,
 }
 
+impl LinkSlot {
+    /// Schedules the link's next turn, unless that is done.
+    #[inline]
+    fn arm(&mut self, index: u32, now: Time, queue: &mut EventQueue) {
+        if let Some(at) = self.alarm.arm(self.link.poll_timeout()) {
+            queue.push(at.max(now), Target::Link(index));
+        }
+    }
+}
+
 struct ProcessorSlot {
     processor: Processor,
     node: NodeId,
@@ -383,16 +393,16 @@ impl<O: Observer> World<O> {
     /// Everything that has reached the far end of a link.
     fn deliver(&mut self, index: u32) {
         let now = self.now;
-        let slot = &mut self.links[index as usize];
+        let mut slot = &mut self.links[index as usize];
         slot.alarm.ring();
         slot.link.handle_timeout(now, &mut self.sink);
         let to = slot.to;
-        while let Some(packet) = self.links[index as usize].link.poll_transmit(now, &mut self.sink)
-        {
+        while let Some(packet) = slot.link.poll_transmit(now, &mut self.sink) {
             self.events += 1;
             self.arrive(to, &packet);
+            slot = &mut self.links[index as usize];
         }
-        self.arm_link(index);
+        slot.arm(index, now, &mut self.queue);
     }
 
     /// A packet is at `node`: for a socket there, or on its way.
@@ -464,17 +474,16 @@ impl<O: Observer> World<O> {
     }
 
     fn forward(&mut self, node: NodeId, packet: &Packet) {
-        match self.routes.next_link(node, ends(packet).0.node) {
-            Some(index) => {
-                let slot = &mut self.links[index as usize];
-                slot.link.handle_packet(self.now, *packet, &mut self.sink);
-                let from = slot.from;
-                self.arm_link(index);
-                while let Some(back) = self.links[index as usize].link.poll_event() {
-                    self.arrive(from, &back);
-                }
-            }
-            None => self.drop_unreachable(packet),
+        let Some(index) = self.routes.next_link(node, ends(packet).0.node) else {
+            return self.drop_unreachable(packet);
+        };
+        let mut slot = &mut self.links[index as usize];
+        slot.link.handle_packet(self.now, *packet, &mut self.sink);
+        slot.arm(index, self.now, &mut self.queue);
+        let from = slot.from;
+        while let Some(back) = slot.link.poll_event() {
+            self.arrive(from, &back);
+            slot = &mut self.links[index as usize];
         }
     }
 
@@ -515,7 +524,7 @@ impl<O: Observer> World<O> {
         }
     }
 
-    /// A host sends a packet of its own.
+    /// A host sends a packet.
     #[inline]
     fn say(&mut self, node: NodeId, packet: &Packet) {
         match self.nodes[usize::from(node.0)].processor {
@@ -535,13 +544,6 @@ impl<O: Observer> World<O> {
             self.observer.on_packet(self.now, node, packet);
         }
         self.forward(node, packet);
-    }
-
-    fn arm_link(&mut self, index: u32) {
-        let slot = &mut self.links[index as usize];
-        if let Some(at) = slot.alarm.arm(slot.link.poll_timeout()) {
-            self.queue.push(at.max(self.now), Target::Link(index));
-        }
     }
 
     /// The store hears of what happened to packets since it last did.

@@ -105,7 +105,7 @@ impl SplitPlan {
     }
 }
 
-/// `effort` trajectories from the given entrances in turn, each with a seed of its own.
+/// `effort` trajectories from the given entrances in turn, each with another seed.
 ///
 /// In turn, not drawn: as even as can be. The first is drawn: where the effort is no multiple of the
 /// entrances, those that serve once more would else be children of the same parents ever again, which

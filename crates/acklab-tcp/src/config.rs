@@ -152,9 +152,19 @@ acklab_core::words! {
         /// RFC 6582, without SACK: a partial ACK sends the next hole again.
         NewReno = "newreno",
         /// RFC 5681 section 3.2 and 4.3BSD-Reno, without SACK: the first ACK of new data ends fast
-        /// recovery, so that a second loss of one window needs three duplicates of its own and halves the
+        /// recovery, so that a second loss of one window needs three more duplicates and halves the
         /// window once more.
         Reno = "reno",
+        /// As `sack`, and a retransmission is lost, too, once something that left later by a fourth of the least
+        /// round trip has arrived (RFC 8985 section 6.2); `sack` waits for the time-out there.
+        Rack = "rack",
+    }
+}
+
+impl LossRecovery {
+    /// Whether it makes use of SACK.
+    pub const fn is_selective(self) -> bool {
+        matches!(self, Self::Sack | Self::Rack)
     }
 }
 
@@ -220,7 +230,7 @@ impl Config {
 
     /// Whether our SYN offers SACK.
     pub(super) fn offers_sack(&self) -> bool {
-        self.loss.recovery == LossRecovery::Sack
+        self.loss.recovery.is_selective()
     }
 
     pub(super) fn linux() -> Self {

@@ -272,10 +272,15 @@ impl Connection {
         };
         let kept = arrival.take();
         if before != State::Listen && self.life.state == State::Listen {
-            *self = Self::listen(self.config.clone(), self.flow.local, self.tx.seq(0));
+            self.listen_again();
         }
         self.follow_end();
         kept
+    }
+
+    #[cold]
+    fn listen_again(&mut self) {
+        *self = Self::listen(self.config.clone(), self.flow.local, self.tx.seq(0));
     }
 
     /// A router on the path to `remote` has it that a segment of ours that began at `seq` was too large, and

@@ -40,13 +40,20 @@ pub(super) struct Arrival<'a> {
 impl Arrival<'_> {
     /// Takes the segment; returns which bytes of the stream, from 0, are kept of it.
     pub(super) fn take(&mut self) -> Range<u64> {
+        if matches!(self.state, State::Closed | State::Listen | State::SynSent) {
+            self.take_first();
+            return 0..0;
+        }
+        self.in_order_of_checks()
+    }
+
+    #[cold]
+    fn take_first(&mut self) {
         match self.state {
-            State::Closed => self.in_closed(),
             State::Listen => self.in_listen(),
             State::SynSent => self.in_syn_sent(),
-            _ => return self.in_order_of_checks(),
+            _ => self.in_closed(),
         }
-        0..0
     }
 
     fn has(&self, flag: Flags) -> bool {
@@ -108,6 +115,7 @@ impl Arrival<'_> {
         self.rx.on_syn(self.now, terms, self.segment);
     }
 
+    #[cold]
     fn establish(&mut self, cause: Cause) {
         self.tx.establish(self.now, self.config, self.segment);
         self.life.establish(self.now, cause, self.tx.is_closed());
@@ -139,6 +147,7 @@ impl Arrival<'_> {
     }
 
     /// An old duplicate, a probe, or a segment from elsewhere: acknowledge what we have.
+    #[cold]
     fn on_unacceptable(&mut self) {
         if self.segment.seq_len() == 0 {
             return self.rx.challenge(self.now);
@@ -150,6 +159,7 @@ impl Arrival<'_> {
     }
 
     /// RFC 5961 section 3.2: only an RST exactly at the next byte expected resets.
+    #[cold]
     fn on_reset(&mut self) {
         if self.segment.seq != self.rx.next_expected() {
             return self.rx.challenge(self.now);

@@ -14,10 +14,11 @@
 //! Internally every position in a direction is a 64-bit offset from the initial sequence number
 //! (SYN at 0, first byte at 1, FIN after the last byte), so nothing inside wraps; `Seq` appears only
 //! where a segment is read or written. Payload is a length here. Where real bytes are carried, the
-//! caller keeps them in a buffer of its own and asks [`Connection::outbound_range`] which bytes of the stream a
+//! caller keeps them and asks [`Connection::outbound_range`] which bytes of the stream a
 //! segment carries, and [`Connection::take_packet`] which it brought.
 //!
-//! Left out so far: urgent data, accurate ECN and L4S (RFC 9768, RFC 9331), fast open, RACK-TLP (RFC 8985).
+//! Left out so far: urgent data, accurate ECN and L4S (RFC 9768, RFC 9331), fast open, RACK-TLP (RFC 8985) but for
+//! lost retransmissions (`recovery=rack`).
 //!
 #![doc = include_str!("../README.md")]
 

@@ -36,7 +36,7 @@ impl Output<'_> {
     }
 
     fn next_segment(&mut self) -> Option<Packet> {
-        let blocks = self.rx.sack_blocks().as_slice().len() as u32;
+        let blocks = self.rx.sack_count();
         if self.state.may_send()
             && let Some(stretch) = self.tx.next(self.now, blocks, self.sink)
         {
@@ -55,6 +55,7 @@ impl Output<'_> {
     }
 
     /// Our SYN or SYN-ACK.
+    #[cold]
     fn next_syn(&mut self) -> Option<Packet> {
         let again = self.tx.next_syn(self.now)?;
         let answering = self.state == State::SynReceived;

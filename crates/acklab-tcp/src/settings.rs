@@ -62,7 +62,7 @@ settings! {
     nagle: Nagle => nagle;
     /// Offer timestamps (RFC 7323).
     timestamps: bool => timestamps;
-    /// How lost data is found; SACK is offered with `sack` alone.
+    /// How lost data is found; SACK is offered with `sack` and `rack`.
     recovery: LossRecovery => loss.recovery;
     /// Duplicate ACKs that mean loss.
     dup_thresh: u32 as count(1, 1000) => loss.dup_thresh;

@@ -8,7 +8,7 @@
 //! RFC 9293 moves SYN-RECEIVED to FIN-WAIT-1 on a close; we note the close and make that move once the
 //! connection is established, because its section 3.10.4 queues the FIN until then in any case where
 //! data waits, and one path is enough. Left out too: the three-way simultaneous FIN+ACK arcs of figure 5 that combine two causes. A segment
-//! that carries both an ACK of our FIN and a FIN of its own causes two transitions in that order.
+//! that carries both an ACK of our FIN and the peer's FIN causes two transitions in that order.
 
 use std::fmt;
 

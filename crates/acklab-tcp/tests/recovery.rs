@@ -14,6 +14,10 @@ fn at(millis: u64) -> Time {
 /// A sender with 1000-byte segments and `window` of them at once, in bytes; every segment is
 /// acknowledged.
 fn pair(sack: bool, window: u32) -> Pair {
+    pair_by(if sack { LossRecovery::Sack } else { LossRecovery::NewReno }, window)
+}
+
+fn pair_by(recovery: LossRecovery, window: u32) -> Pair {
     let mut config = Config {
         mss: 1000,
         timestamps: false,
@@ -21,7 +25,7 @@ fn pair(sack: bool, window: u32) -> Pair {
         ack: acklab_core::ack::Profile::EverySegment,
         ..System::FreeBsd122.config()
     };
-    config.loss.recovery = if sack { LossRecovery::Sack } else { LossRecovery::NewReno };
+    config.loss.recovery = recovery;
     config.window.initial = InitialWindow::Segments(window);
     (config.rto.min, config.rto.slop) = (Span::from_millis(200), Span::ZERO);
     let mut pair = Pair::new(config.clone(), config, LATENCY);
@@ -139,6 +143,45 @@ fn a_lost_retransmission_waits_for_the_time_out() {
         assert_eq!(pair.b.total_read(), 8000, "sack {sack}");
         assert_eq!(losses(&pair), [false, true], "sack {sack}");
     }
+}
+
+#[test]
+fn a_lost_retransmission_leaves_again_once_what_left_later_has_arrived() {
+    // RFC 8985 section 6.2, with segments that are lost so many times.
+    let again = |recovery, mut lost: Vec<(u32, u32)>| {
+        let mut pair = pair_by(recovery, 10);
+        pair.filter = Box::new(move |_, sent: &Sent| {
+            let number = (sent.segment.seq - acklab_core::seq::Seq(1001)) / 1000;
+            let is_data = sent.from == Side::A && sent.segment.payload_len > 0;
+            match lost.iter_mut().find(|(which, times)| is_data && *which == number && *times > 0) {
+                Some((_, times)) => {
+                    *times -= 1;
+                    Fate::Lose
+                }
+                None => Fate::Arrive,
+            }
+        });
+        pair.a.write(pair.time, 60_000);
+        pair.run(Span::from_secs(3));
+        assert_eq!(pair.b.total_read(), 60_000);
+        let sent = transmissions(&pair);
+        let is_again = |i: &usize| sent[..*i].iter().any(|before| before.0 == sent[*i].0);
+        let resent = (0..sent.len()).filter(is_again).map(|i| sent[i]).collect::<Vec<_>>();
+        (losses(&pair), resent)
+    };
+    let rack = |lost| again(LossRecovery::Rack, lost);
+    assert_eq!(rack(vec![(0, 1)]), again(LossRecovery::Sack, vec![(0, 1)]), "RFC 6675 finds it");
+    // 0 leaves again at 20 ms, with what is new by then; what leaves at 40 ms is reported at 60.
+    assert_eq!(rack(vec![(0, 2)]), (vec![false], vec![(0, 20), (0, 60)]));
+    assert_eq!(rack(vec![(0, 3)]), (vec![false], vec![(0, 20), (0, 60), (0, 100)]));
+    // Of three retransmissions only that one which is lost leaves again.
+    let (timeouts, sent) = rack(vec![(0, 1), (2, 2), (4, 1)]);
+    assert_eq!(
+        (timeouts, sent.iter().map(|sent| sent.0).collect()),
+        (vec![false], vec![0, 2, 4, 2])
+    );
+    // RFC 6675 alone waits for the time-out.
+    assert_eq!(again(LossRecovery::Sack, vec![(0, 2)]).0, [false, true]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use acklab_core::time::Span;
 
 use crate::capture::{CaptureError, CaptureReader};
-use crate::flow::observe::{AckSeen, DataSeen, DirectionObserver};
+use crate::flow::observe::{AckSeen, DataSeen, DirectionObserver, LiveObserver};
 use crate::flow::{DirectionFacts, FlowReports, FlowTable, TableOptions};
 use crate::inferred::Inference;
 use crate::judged::{Capture, Diagnosis, Direction, Flow, SCHEMA, Verdict};
@@ -50,7 +50,6 @@ fn assemble(
     options: &Options,
 ) -> Diagnosis {
     let origin = summary.first_time.unwrap_or_default();
-    let duration = summary.last_time.map_or(0.0, |last| last.since(origin).as_secs_f64());
     let mut notes = summary.warnings();
     if reports.evicted > 0 {
         notes.push(format!(
@@ -59,19 +58,32 @@ fn assemble(
         ));
     }
     let others = reports.others.flows;
-    let mut flows: Vec<Flow> = reports
+    let flows: Vec<Flow> = reports
         .flows
         .into_iter()
         .filter(|f| options.flow.is_none_or(|id| f.id == id + 1))
         .filter(|f| f.bytes() > 0 || options.flow.is_some())
         .map(|f| Flow::of(f, origin.as_secs_f64()))
         .collect();
+    assembled(summary, flows, reports.total, others, notes)
+}
+
+/// The diagnosis of `flows`, which are some of so many `connections`, of which so many are not listed.
+pub(crate) fn assembled(
+    summary: &CaptureSummary,
+    mut flows: Vec<Flow>,
+    connections: u64,
+    others: u64,
+    notes: Vec<String>,
+) -> Diagnosis {
+    let origin = summary.first_time.unwrap_or_default();
+    let duration = summary.last_time.map_or(0.0, |last| last.since(origin).as_secs_f64());
     flows.sort_by(|a, b| b.stalled_s().total_cmp(&a.stalled_s()).then(a.id.cmp(&b.id)));
     let capture = Capture {
         packets: summary.frames,
         tcp_segments: summary.tcp_frames,
         duration_s: duration,
-        connections: reports.total,
+        connections,
         notes,
     };
     let verdict = Verdict::of(&capture, &flows);
@@ -81,7 +93,7 @@ fn assemble(
 /// Observes one direction and diagnoses it when it is over: the three floors, one above the other.
 ///
 /// For those who feed a [`FlowTable`] themselves; [`diagnose`] does it for a capture.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Analyst(Recorder);
 
 impl DirectionObserver for Analyst {
@@ -114,5 +126,19 @@ impl DirectionObserver for Analyst {
 
     fn stalled(report: &Box<Direction>) -> Span {
         Span::from_secs_f64(report.stalled_s())
+    }
+}
+
+impl LiveObserver for Analyst {
+    fn noted(&self) -> u64 {
+        self.0.possible_holds()
+    }
+
+    fn segments(&self) -> u64 {
+        self.0.segments()
+    }
+
+    fn begin_anew(&mut self) {
+        self.0.begin_anew();
     }
 }

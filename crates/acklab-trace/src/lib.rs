@@ -14,6 +14,7 @@ pub mod flow;
 mod frame;
 mod inferred;
 mod judged;
+pub mod live;
 mod noted;
 pub mod read;
 pub mod segment;

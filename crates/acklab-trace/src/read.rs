@@ -5,7 +5,7 @@
 
 use acklab_core::time::Time;
 
-use crate::capture::{CaptureError, CaptureReader, Damage, LinkType};
+use crate::capture::{CaptureError, CaptureReader, Damage, Frame, LinkType};
 use crate::flow::{DirectionObserver, FlowTable};
 use crate::frame::{Skip, dissect};
 
@@ -75,18 +75,7 @@ pub fn read_capture<O: DirectionObserver>(
             on_progress(reader.source_bytes());
         }
         let Some(frame) = reader.next_frame()? else { break };
-        summary.frames += 1;
-        summary.on_time(frame.number, frame.time);
-        match dissect(&frame) {
-            Ok(dissected) => {
-                summary.tcp_frames += 1;
-                if dissected.length_lies {
-                    summary.length_lies.add(frame.number);
-                }
-                table.on_segment(&dissected.segment);
-            }
-            Err(skip) => summary.on_skip(skip, frame.number, frame.link),
-        }
+        summary.on_frame(&frame, table);
     }
     on_progress(reader.source_bytes());
     summary.damage = reader.damage().cloned();
@@ -99,6 +88,27 @@ pub fn read_capture<O: DirectionObserver>(
 }
 
 impl CaptureSummary {
+    /// Counts a frame, and hands its segment to `table` if it has one.
+    #[inline]
+    pub(crate) fn on_frame<O: DirectionObserver>(
+        &mut self,
+        frame: &Frame<'_>,
+        table: &mut FlowTable<O>,
+    ) {
+        self.frames += 1;
+        self.on_time(frame.number, frame.time);
+        match dissect(frame) {
+            Ok(dissected) => {
+                self.tcp_frames += 1;
+                if dissected.length_lies {
+                    self.length_lies.add(frame.number);
+                }
+                table.on_segment(&dissected.segment);
+            }
+            Err(skip) => self.on_skip(skip, frame.number, frame.link),
+        }
+    }
+
     #[inline]
     fn on_time(&mut self, frame: u64, time: Time) {
         self.first_time = Some(self.first_time.map_or(time, |first| first.min(time)));

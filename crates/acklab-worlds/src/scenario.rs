@@ -23,7 +23,7 @@ use crate::world::{self, World};
 pub enum Source {
     /// A file, the same for all.
     File(&'static Graph),
-    /// The scenario nagle-delack, with a phase of its own for each.
+    /// The scenario nagle-delack, with another phase for each.
     Nagle,
 }
 

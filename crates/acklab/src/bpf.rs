@@ -39,7 +39,7 @@ struct Load {
     which: Which,
     /// Set a parameter of the program
     ///
-    /// ance: queue_min=3000 (bytes), spacing=smallest|second|round|delivery, bf_floor=1, rwnd=64. ack-filter: every=4
+    /// ance: queue_min=3000 (bytes), spacing=delivery|smallest|second|round, bf_floor=1, rwnd=64. ack-filter: every=4
     /// (one in so many ACKs leaves), pause_ms=20 (one leaves after so long in any case).
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
     sets: Vec<String>,

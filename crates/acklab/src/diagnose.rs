@@ -45,7 +45,7 @@ enum DiagnosisFormat {
 
 impl Diagnose {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let checks = self.checks()?;
+        let checks = parse_checks(&self.checks)?;
         if let Some(dir) = &self.out {
             make_folder(dir)?;
         }
@@ -74,14 +74,15 @@ impl Diagnose {
         }
         judge(&checks, &diagnosis)
     }
+}
 
-    fn checks(&self) -> Result<Vec<Check>, Failure> {
-        let mut checks = Vec::new();
-        for text in &self.checks {
-            checks.extend(Check::parse(text).map_err(|e| Failure::at("--check", e))?);
-        }
-        Ok(checks)
+/// Reads what `--check` says.
+pub(crate) fn parse_checks(texts: &[String]) -> Result<Vec<Check>, Failure> {
+    let mut checks = Vec::new();
+    for text in texts {
+        checks.extend(Check::parse(text).map_err(|e| Failure::at("--check", e))?);
     }
+    Ok(checks)
 }
 
 /// Reads and diagnoses a capture, with a progress bar on a terminal.
@@ -139,13 +140,13 @@ fn html(diagnosis: &Diagnosis, name: &str) -> Result<String, Failure> {
 }
 
 /// Tells each check's outcome on standard error.
-fn judge(checks: &[Check], diagnosis: &Diagnosis) -> Result<(), Failure> {
+pub(crate) fn judge(checks: &[Check], diagnosis: &Diagnosis) -> Result<(), Failure> {
     if checks.is_empty() {
         return Ok(());
     }
     if diagnosis.capture.tcp_segments == 0 {
         return Err(Failure::Unusable(
-            "--check: there is no TCP in this capture, so no check says anything".into(),
+            "--check: there was no TCP at all, so no check says anything".into(),
         ));
     }
     let mut holds = true;

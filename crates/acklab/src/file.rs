@@ -15,7 +15,7 @@ pub(crate) fn asked(name: &str, sets: &[String]) -> Result<Asked, Failure> {
     asked_watching(name, sets, &[])
 }
 
-/// The same, where a network's file watches `links` instead of its own.
+/// The same, where a network's file watches `links` instead of those that it names.
 pub(crate) fn asked_watching(
     name: &str,
     sets: &[String],
@@ -36,7 +36,11 @@ pub(crate) fn asked_watching(
         return Ok(Asked { scenario, choices, seed: DEFAULT_SEED, replications: None, all: false });
     }
     let text = fs::read_to_string(path).map_err(|e| Failure::at(path.display(), e))?;
-    let file = ScenarioFile::parse(&text).and_then(|file| file.watching(links));
+    let beside = |name: &str| {
+        let path = path.parent().unwrap_or(Path::new("")).join(name);
+        fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let file = ScenarioFile::parse_with(&text, &beside).and_then(|file| file.watching(links));
     let asked = file.and_then(|file| file.asked_with(SCENARIOS, sets));
     asked.map_err(|error| match error {
         // The error begins with line and column.

@@ -14,6 +14,8 @@ mod diagnose;
 mod emulate;
 mod export;
 mod file;
+#[cfg(target_os = "linux")]
+mod fix;
 mod outcome;
 #[cfg(target_os = "linux")]
 mod record;
@@ -33,6 +35,8 @@ mod tcp;
 #[cfg(target_os = "linux")]
 mod transfer;
 mod verify;
+#[cfg(target_os = "linux")]
+mod watch;
 
 use std::process::ExitCode;
 
@@ -49,6 +53,10 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Diagnose(diagnose::Diagnose),
+    #[cfg(target_os = "linux")]
+    Watch(watch::Watch),
+    #[cfg(target_os = "linux")]
+    Fix(fix::Fix),
     Run(run::Run),
     Scenarios(scenarios::Scenarios),
     Verify(verify::Verify),
@@ -90,6 +98,10 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
         Verb::Diagnose(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::Watch(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::Fix(verb) => verb.run(),
         Verb::Run(verb) => verb.run(),
         Verb::Scenarios(verb) => verb.run(),
         Verb::Verify(verb) => verb.run(),
@@ -128,6 +140,8 @@ fn main() -> ExitCode {
 const EXAMPLES: &str = "\
 Examples:
   acklab diagnose slow.pcapng                  why are my small messages late, and what do I change?
+  sudo acklab watch --port 4712                are they late right now, and which process is it?
+  sudo acklab fix --port 4712 --nodelay        mend it without touching the program
   acklab run nagle-delack --set receiver=windows-7 rtt=10ms
                                                what would another receiver do?
   acklab scenarios nagle-delack                what can be set, and what is measured?

@@ -3,7 +3,7 @@
 //!
 //! core -> {tcp, rudp, control, trace};  {tcp, rudp} -> {sim, net};  stats;
 //! {control, sim, trace, stats} -> lab;  {lab, net} -> papers -> uppaal;  {lab, net} -> worlds;
-//! {lab, papers, uppaal, worlds, net, trace} -> acklab
+//! {core, trace} -> live;  {lab, papers, uppaal, worlds, net, live, trace} -> acklab
 //!
 //! Edges of tests (dev-dependencies) are free: they decide nothing that ships.
 
@@ -31,11 +31,12 @@ acklab-stats |  | any | statistics know no packets
 acklab-sim | core rudp tcp | any | virtual time sees the transports, and never the real network
 acklab-net | core rudp tcp | any | the real network sees the transports, and never virtual time
 acklab-trace | core | any | captures are judged without the simulator that predicts them
+acklab-live | core trace | any | the running kernel is watched by the judge of captures, and by no simulator
 acklab-lab | control core rudp sim stats tcp trace | any | the laboratory's engine knows no paper, no real network and no command line
 acklab-papers | control core lab net rudp sim stats tcp trace | any | experiments stand on the engine as a user's own do
 acklab-uppaal | core lab papers | thiserror | an export reads settings and runs nothing
 acklab-worlds | core lab net sim stats tcp trace | any | other worlds are judged by the laboratory's files, and it knows none of them
-acklab | core lab net papers rudp tcp trace uppaal worlds | any | the command is a thin door over the libraries; virtual time is behind the laboratory";
+acklab | core lab live net papers rudp tcp trace uppaal worlds | any | the command is a thin door over the libraries; virtual time is behind the laboratory";
 
 fn rules() -> Vec<Rule> {
     let words = |text: &str, before: &str| -> Vec<String> {
@@ -139,7 +140,8 @@ fn every_crate_lives_in_the_folder_of_its_name_under_the_common_lints() {
 
 /// The files that may hold `unsafe` code, system calls that no crate of ours wraps: the lint is `deny`, which a file
 /// can lift, and this test says which.
-const UNSAFE: [&str; 2] = ["acklab-net/src/kernel.rs", "acklab-worlds/src/tcp_info.rs"];
+const UNSAFE: [&str; 3] =
+    ["acklab-live/src/kernel.rs", "acklab-net/src/kernel.rs", "acklab-worlds/src/tcp_info.rs"];
 
 #[test]
 fn unsafe_code_is_allowed_in_these_files_alone() {

@@ -150,7 +150,7 @@ fn is_stream(path: &Path, count: u64) -> bool {
     }
 }
 
-/// Runs `script` in a network of its own with loopback up; `None` with a message where that is not
+/// Runs `script` in a new network namespace with loopback up; `None` with a message where that is not
 /// permitted.
 fn in_own_network(script: &str) -> Option<Output> {
     let output = Command::new("unshare")

@@ -34,10 +34,7 @@ crate::options! {
 }
 
 /// One connection's receiver state.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of its own in the kernel's state"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag in the kernel's state, too")]
 #[derive(Clone, Copy, Debug)]
 pub struct Linux {
     options: Options,

@@ -74,12 +74,15 @@ pub(super) struct Wire {
     corruptor: Option<Corruptor>,
     reorderer: Option<Reorderer>,
     copier: Option<Copier>,
+    /// Packets may overtake or be copied.
+    pub(super) disturbs_order: bool,
 }
 
 impl Wire {
     pub(super) fn new(config: Impairments, seed: u64, name: &str) -> Self {
         let stream = |what| Rng::named(seed, &format!("{name}/{what}"));
         Self {
+            disturbs_order: config.disturbs_order(),
             losses: config.loss.map(|loss| Losses::new(loss, stream("loss"))),
             outages: config.outages,
             corruptor: config.corruption.map(|config| Corruptor::new(config, stream("corruption"))),

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::packet::{Addr, Ecn, NodeId};
     use crate::queue::Verdict;
-    use crate::segment::{SackBlock, TcpOptions};
+    use crate::segment::{SackBlock, TcpOptions, Timestamp};
     use crate::seq::Seq;
     use crate::units::BitRate;
 
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(left(Mode::Aggressive, &keep), keep);
         let stamped = |packet| {
             let options =
-                TcpOptions { timestamp: Some(Default::default()), ..TcpOptions::default() };
+                TcpOptions { timestamp: Some(Timestamp::default()), ..TcpOptions::default() };
             with(packet, |tcp| tcp.options = options)
         };
         let mixed = [stamped(ack(1, 1000)), ack(1, 2000)];

@@ -9,7 +9,7 @@ use acklab_core::time::{Span, Time};
 
 use crate::drive::{Ours, SERVICE, SIZE, drive, id, overload_steps, packet, setup};
 
-/// Ports whose flows have queues of their own under the salt of the tests.
+/// Ports whose flows share no queue under the salt of the tests.
 const BULK: [u16; 3] = [1, 2, 3];
 const SPARSE: u16 = 4;
 

@@ -176,7 +176,7 @@ impl NetworkMonitor {
 
 /// Flows that are drawn: more lines than this cannot be told apart.
 pub const MOST_DRAWN: usize = 12;
-/// Cells of what is drawn as a line of its own shape: windows, queues.
+/// Cells of what is drawn as it runs, not as a mean: windows, queues.
 const FINE: u64 = 600;
 /// Cells of what comes in portions and would be noise in finer ones: throughput, drops.
 const COARSE: u64 = 120;

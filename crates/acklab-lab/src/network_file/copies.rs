@@ -88,5 +88,5 @@ fn string<'a>(text: String, at: &Range<usize>) -> Spanned<DeValue<'a>> {
 
 /// How many copies there are.
 const COPIES: &str = "copies";
-/// Keys whose lists are values of their own.
+/// Keys whose lists are one value.
 const WHOLE: [&str; 2] = ["trace", "sizes"];

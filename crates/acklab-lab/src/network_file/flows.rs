@@ -47,17 +47,28 @@ pub(crate) struct Flow {
     pub(crate) name: String,
     /// Nothing before.
     pub(crate) start: Time,
+    /// It begins so many seconds after the copy before it.
+    pub(crate) every: Option<Every>,
     /// Nothing new from then on.
     pub(crate) stop: Time,
     /// What it carries.
     pub(crate) traffic: Traffic,
 }
 
+/// A flow that begins so long after the one before it.
+#[derive(Clone, Debug)]
+pub(crate) struct Every {
+    /// What flows that follow one another have in common.
+    pub(crate) process: String,
+    /// Seconds.
+    pub(crate) gap: Distribution,
+}
+
 /// What is sent over what.
 #[derive(Clone, Debug)]
 pub(crate) enum Traffic {
     /// As much as the transport takes; so many bytes, or without end.
-    Bulk(Ends, Option<u64>),
+    Bulk(Ends, Option<Distribution>),
     /// Messages of an arrival process over TCP or reliable UDP, with the bytes of each where all have the
     /// same.
     Messages(Ends, Arriving, Option<u32>),
@@ -180,6 +191,12 @@ pub(super) fn read(mut table: Fields<'_>, index: usize, duration: Span) -> Resul
         return Err(field.refuse(format!("must be before the end, at {duration}")));
     }
     let traffic = read_traffic(kind, &mut table)?;
+    let every = match &traffic {
+        Traffic::Bulk(..) => {
+            table.take("every").map(|field| read_every(&field, &name)).transpose()?
+        }
+        _ => None,
+    };
     let mut end = Time::MAX;
     if !matches!(traffic, Traffic::Requests(..) | Traffic::Loop(_))
         && let Some(stop) = table.take("stop")
@@ -194,7 +211,7 @@ pub(super) fn read(mut table: Fields<'_>, index: usize, duration: Span) -> Resul
     let group = table.take("group").map(|field| read_group(&field)).transpose()?;
     let name_at = name_field.map_or_else(|| table.span().clone(), |field| field.span());
     table.finish()?;
-    let flow = Flow { name, start: Time::ZERO + begin, stop: end, traffic };
+    let flow = Flow { name, start: Time::ZERO + begin, every, stop: end, traffic };
     Ok(Entry { from, to, flow, name_at, access, group })
 }
 
@@ -235,6 +252,12 @@ fn read_group(field: &Field<'_>) -> Result<String, Mistake> {
     Ok(name.to_owned())
 }
 
+/// Transfers that come one after the other: each is a flow, the copies of one table.
+fn read_every(field: &Field<'_>, name: &str) -> Result<Every, Mistake> {
+    let process = name.split('[').next().unwrap_or_default().to_owned();
+    Ok(Every { process, gap: distributions::read(field, Of::Time)? })
+}
+
 fn read_name(field: &Field<'_>) -> Result<String, Mistake> {
     let name = field.string()?;
     if name.is_empty() || name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control)
@@ -247,7 +270,9 @@ fn read_name(field: &Field<'_>) -> Result<String, Mistake> {
 fn read_traffic(kind: &str, table: &mut Fields<'_>) -> Result<Traffic, Mistake> {
     Ok(match kind {
         "bulk" => {
-            let bytes = table.take("bytes").map(|field| field.count(1, MOST_BYTES)).transpose()?;
+            let bytes = table.take("bytes");
+            let bytes = bytes.map(|field| distributions::read(&field, Of::Bytes(MOST_BYTES)));
+            let bytes = bytes.transpose()?;
             let over = table.take("transport").map_or(Ok("tcp"), |field| field.word(CONNECTED))?;
             Traffic::Bulk(transport::read(over, table)?, bytes)
         }
@@ -406,7 +431,8 @@ impl Flow {
         };
         match &self.traffic {
             Traffic::Bulk(ends, bytes) => {
-                let asked = bytes.map_or(f64::INFINITY, |bytes| bytes as f64 / ends.payload());
+                let bytes = bytes.as_ref().map_or(f64::INFINITY, Distribution::mean);
+                let asked = bytes / ends.payload();
                 full(ends).min(asked)
             }
             Traffic::Messages(ends, Arriving { pattern, .. }, _) => {

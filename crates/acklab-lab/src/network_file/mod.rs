@@ -16,6 +16,7 @@ mod links;
 mod loops;
 mod network;
 mod queues;
+mod rate_traces;
 mod reader;
 mod sweeps;
 mod transport;
@@ -31,8 +32,9 @@ use self::sweeps::{Sweep, Sweeps};
 use crate::parameter::{SetError, split_pair};
 use crate::sweep::{MOST_CASES, values};
 
-pub(crate) use flows::{Arriving, Ends, Flow, Over, Traffic};
+pub(crate) use flows::{Arriving, Ends, Every, Flow, Over, Traffic};
 pub(crate) use network::{Asked, Link, Network, SCENARIO};
+pub use rate_traces::Reading;
 pub use reader::{FileMistake, Place};
 
 /// A file's networks, read and checked.
@@ -57,13 +59,22 @@ impl PartialEq for NetworkFile {
 impl Eq for NetworkFile {}
 
 impl NetworkFile {
-    /// Reads and checks a file's text.
+    /// Reads and checks a file's text, which names no other files.
     pub fn parse(text: &str) -> Result<Self, FileMistake> {
+        Self::parse_with(text, &|_| Err("is of another file, which a text alone has not".into()))
+    }
+
+    /// The same of a text that may name others.
+    pub fn parse_with(text: &str, reading: Reading<'_>) -> Result<Self, FileMistake> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let root = DeTable::parse(text).map_err(|error| FileMistake::from((text, error)))?;
-        let ranges = written_out(text, root.get_ref()).map_err(|mistake| mistake.locate(text))?;
-        if !ranges.is_empty() {
-            return Self::parse(&replaced(text, ranges));
+        let places = written_out(text, root.get_ref()).and_then(|mut places| {
+            places.extend(rate_traces::written_out(root.get_ref(), reading)?);
+            Ok(places)
+        });
+        let places = places.map_err(|mistake| mistake.locate(text))?;
+        if !places.is_empty() {
+            return Self::parse(&replaced(text, places));
         }
         Self::read(text, root.get_ref()).map_err(|mistake| mistake.locate(text))
     }

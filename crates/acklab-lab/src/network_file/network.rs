@@ -334,7 +334,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Gives the flow `name` a host of its own at `from`, so far away that a round trip to `to` takes as long as is
+    /// Gives the flow `name` a separate host at `from`, so far away that a round trip to `to` takes as long as is
     /// asked for; returns the host.
     fn attach(
         &mut self,

@@ -43,7 +43,7 @@ pub struct Mark {
 pub struct Cdf {
     /// Horizontal axis with its unit: "buffering delay (ms)".
     pub x_title: String,
-    /// One line each; drawn in this order with colour and dash of their own.
+    /// One line each; drawn in this order no two with the same colour and dash.
     pub series: Vec<CdfSeries>,
     /// Vertical reference lines.
     pub marks: Vec<Mark>,

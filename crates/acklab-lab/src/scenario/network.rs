@@ -482,14 +482,15 @@ pub const NETWORK_METRICS: [MetricDoc; 12] = [
     MetricDoc {
         name: "throughput_bps",
         unit: "bit/s",
-        doc: "Acknowledged packets over the duration, headers included, all flows together (`flows`: \
-              each). One sample per replication.",
+        doc: "Acknowledged packets over the measured time, headers included, all flows together (`flows`: \
+              each), also of flows that are not there for all of it. One sample per replication.",
     },
     MetricDoc {
         name: "jain",
         unit: "index",
         doc: "Jain's fairness index of the flows' throughput: 1 when all are equal, 1/n when one has \
-              everything. One sample per replication.",
+              everything. It is lower where flows come later or go earlier: in a network's file `measure` \
+              says which time counts. One sample per replication.",
     },
     MetricDoc {
         name: "queue_packets",

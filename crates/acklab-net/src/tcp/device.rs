@@ -40,7 +40,7 @@ pub enum DeviceError {
     /// The process may not make devices.
     #[error(
         "{doing}: not permitted; it needs CAP_NET_ADMIN and /dev/net/tun, so run it as root (for example with \
-         sudo), or where everybody may open /dev/net/tun in a network of its own (unshare --user \
+         sudo), or where any user may open /dev/net/tun in a new network namespace (unshare --user \
          --map-root-user --net)"
     )]
     Privilege {

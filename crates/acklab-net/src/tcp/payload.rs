@@ -191,7 +191,7 @@ impl Payload {
                 return Ok(());
             }
         }
-        // Who has nothing of its own to say closes after the peer.
+        // Who has nothing to say closes after the peer.
         if stream.is_read_out() && self.waiting.is_empty() {
             stream.close(now);
         }

@@ -3,6 +3,7 @@
 //! A paper is a protocol, its configurations and its claims. What was measured stands in tables, each
 //! column of which says once what it is called on the page, in JSON and on the terminal.
 
+pub mod ack_rate;
 pub mod ance;
 pub mod rdt;
 pub mod xudp;

@@ -1,5 +1,6 @@
 //! The built-in scenarios. One file per scenario; a new one is added to [`SCENARIOS`].
 
+mod ack_rate;
 pub mod ance;
 mod bench;
 mod hold;
@@ -13,6 +14,7 @@ mod write_write_read;
 
 use acklab_lab::scenario::Catalog;
 
+pub use ack_rate::{Filed, ROUTER as ACK_RATE_ROUTER, VM as ACK_RATE_VM};
 pub use ance::Ance;
 pub use bench::Bench;
 pub use motor_loop::MotorLoop;
@@ -21,13 +23,15 @@ pub use rfc7928::Rfc7928;
 pub use write_write_read::{WriteWriteRead, simulate as simulate_write_write_read};
 
 /// The built-in scenarios, in the order in which they are listed.
-pub const SCENARIOS: Catalog = Catalog(&[
+pub static SCENARIOS: Catalog = Catalog(&[
     &NagleDelack,
     &WriteWriteRead,
     &MotorLoop,
     &Ance::Daisy,
     &Ance::Dumbbell,
     &Rfc7928,
+    &ACK_RATE_ROUTER,
+    &ACK_RATE_VM,
     &Bench::Reference,
     &Bench::Hundred,
     &Bench::Gigabit,

@@ -1,7 +1,7 @@
 //! The path that scenarios of two hosts share: sender, a point half way, receiver.
 //!
 //! Each hop takes a quarter of the round trip, so that a capture in the middle sees the two halves
-//! alike. Where hosts take time of their own (`overhead`), the receiver's transport stands behind
+//! alike. Where hosts take time, too (`overhead`), the receiver's transport stands behind
 //! one more hop, of which a capture at the receiver sees the near end, as a real one does.
 
 use acklab_core::link::LinkConfig;

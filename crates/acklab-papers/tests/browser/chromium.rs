@@ -29,7 +29,7 @@ impl Chromium {
         found.map(Self)
     }
 
-    /// Loads `html` from a file of its own.
+    /// Loads `html` from a new file.
     pub(crate) fn visit(&self, name: &str, html: &str) -> Visit {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("browser-{name}"));
         let _ = fs::remove_dir_all(&folder);

@@ -19,7 +19,7 @@ const ROOM_AGAIN: u64 = UNSENT_MAX / 2;
 
 /// The sending side of one stream.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts, each of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Outgoing {
     pub(super) send: SendStream,
     pub(super) priority: u8,

@@ -22,7 +22,7 @@ enum Readiness {
     Ready,
     /// It waits for the connection's credit.
     Blocked,
-    /// It waits for credit of its own, or has nothing.
+    /// It waits for its stream's credit, or has nothing.
     Idle,
 }
 

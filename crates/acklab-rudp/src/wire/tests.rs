@@ -48,7 +48,7 @@ fn data() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 1..40)
 }
 
-/// Every frame of the table but ACK, which has a property of its own.
+/// Every frame of the table but ACK, which has a separate property.
 fn with_frame(choice: u8, a: u64, b: u64, c: u64, byte: u8, data: &[u8], f: impl Fn(Frame<'_>)) {
     let total = 1 + (c % PARCEL_MAX) as u32;
     let inside = &data[..data.len().min(total as usize)];

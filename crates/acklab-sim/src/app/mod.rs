@@ -17,7 +17,7 @@ use acklab_core::time::Time;
 use acklab_tcp::{AppEvent, Connection};
 
 pub use bulk::Bulk;
-pub use reader::{Reader, ReaderModel};
+pub use reader::{Reader, ReaderModel, TRANSFER_MS};
 pub use request::{EXCHANGE_MS, ReplyingServer, RequestClient, RequestPattern};
 pub use source::{MessageSource, Schedule};
 pub use stream::Source;

@@ -6,10 +6,15 @@
 use std::fmt;
 
 use acklab_core::event::EventKind;
+use acklab_core::packet::NodeId;
 use acklab_core::time::{Span, Time};
 use acklab_tcp::AppEvent;
 
 use super::{App, Io};
+
+/// Code of the [`EventKind::App`] event with which a reader that is timed tells how long a message took, in ms
+/// from the instant at which its flow began to its last byte.
+pub const TRANSFER_MS: u32 = 2;
 
 /// When the application reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +48,8 @@ pub struct Reader {
     delivered: u64,
     next: Option<Time>,
     peer_closed: bool,
+    /// Since when, and the node that its events name.
+    timed: Option<(Time, NodeId)>,
 }
 
 impl Reader {
@@ -50,14 +57,26 @@ impl Reader {
     /// read whole.
     pub fn new(model: ReaderModel, message_bytes: u32) -> Self {
         let message_bytes = u64::from(message_bytes.max(1));
-        Self { model, message_bytes, delivered: 0, next: None, peer_closed: false }
+        Self { model, message_bytes, delivered: 0, next: None, peer_closed: false, timed: None }
+    }
+
+    /// The same, which tells [`TRANSFER_MS`] since `start`, as `node`, in place of each message.
+    #[must_use]
+    pub fn timed(self, start: Time, node: NodeId) -> Self {
+        Self { timed: Some((start, node)), ..self }
     }
 
     fn read(&mut self, io: &mut Io<'_>) {
         io.read(u32::MAX);
         let (flow, whole) = (io.flow(), io.stream.total_read() / self.message_bytes);
         for id in self.delivered..whole {
-            io.tell(EventKind::MessageDelivered { flow, id });
+            io.tell(match self.timed {
+                Some((start, node)) => {
+                    let value = io.now.since(start).as_millis_f64();
+                    EventKind::App { node, code: TRANSFER_MS, value }
+                }
+                None => EventKind::MessageDelivered { flow, id },
+            });
         }
         self.delivered = whole;
         if self.peer_closed {

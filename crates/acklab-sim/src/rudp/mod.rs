@@ -3,7 +3,7 @@
 //!
 //! [`Host`] is an endpoint and what uses it, at one address or several. [`pair`] makes the two hosts of a
 //! connection whose ends are driven by [`crate::app::App`]s, as those of TCP are; tests and reproductions
-//! bring [`User`]s of their own, who see streams and parcels.
+//! bring other [`User`]s, who see streams and parcels.
 
 mod host;
 mod stream;

@@ -1,6 +1,6 @@
 //! Applications over reliable UDP: an [`App`] at each end of a connection, as over TCP.
 //!
-//! Each end writes on a stream of its own, one way, and reads the peer's. What is written at once is a
+//! Each end writes on a one-way stream that it opens, and reads the peer's. What is written at once is a
 //! message; the bytes are zeros, for what arrives is compared where content is tested. An end that has
 //! closed, whose stream was delivered and whose peer has closed ends the connection.
 
@@ -79,7 +79,7 @@ struct Line {
 }
 
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts, each of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Ends {
     /// The application has closed, and the peer is to hear it.
     closed: bool,

@@ -120,10 +120,10 @@ impl ReceiveBuffer {
     }
 
     /// Which bytes of the stream, from 0, a segment's `len` bytes from `start` on are, as far as they lie
-    /// within the window.
-    pub(super) fn fitting(&self, start: i64, len: u32) -> Range<u64> {
+    /// within the window and beyond what had arrived in order before, up to `nxt`.
+    pub(super) fn fitting(&self, nxt: u64, start: i64, len: u32) -> Range<u64> {
         let limit = self.edge.min(self.fin.unwrap_or(u64::MAX)) as i64;
-        let (from, to) = (start.max(self.nxt as i64), (start + i64::from(len)).min(limit));
+        let (from, to) = (start.max(nxt as i64), (start + i64::from(len)).min(limit));
         (from - 1) as u64..(to.max(from) - 1) as u64
     }
 
@@ -222,6 +222,11 @@ impl ReceiveBuffer {
         self.ranges.get(index).copied().filter(|&(left, _)| left <= offset)
     }
 
+    /// How many SACK blocks there are to tell, up to `max`.
+    pub(super) fn sack_count(&self, max: usize) -> usize {
+        self.ranges.len().min(max).min(4)
+    }
+
     /// Up to `max` SACK blocks, the most recently changed first.
     pub(super) fn sack_blocks(&self, max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
@@ -233,7 +238,7 @@ impl ReceiveBuffer {
         let recent = self.recent.iter().filter_map(|&offset| self.range_of(offset));
         // Where fewer changed lately than fit, the highest others fill up.
         for range in recent.chain(self.ranges.iter().rev().copied().take(4)) {
-            if count >= max.min(4) {
+            if count >= self.sack_count(max) {
                 break;
             }
             if !told[..count].contains(&range) {

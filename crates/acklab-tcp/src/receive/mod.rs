@@ -241,14 +241,15 @@ impl Receiver {
         if len == 0 || self.buffer.is_finished() {
             return (0..0, false);
         }
-        let fits = self.buffer.fitting(start, len);
+        let nxt = self.buffer.nxt();
         let arrival = self.buffer.take_in(start, len);
         if arrival.is_in_order() {
             self.on_data(now, segment, timing);
-        } else {
-            self.on_disorder(now);
+            return (nxt - 1..nxt - 1 + u64::from(len), true);
         }
-        let kept = if arrival.refused < u64::from(len) { fits } else { 0..0 };
+        self.on_disorder(now);
+        let is_kept = arrival.refused < u64::from(len);
+        let kept = if is_kept { self.buffer.fitting(nxt, start, len) } else { 0..0 };
         (kept, arrival.advanced > 0)
     }
 
@@ -348,8 +349,17 @@ impl Receiver {
         self.policy.poll_timeout()
     }
 
+    /// How many SACK blocks the next segment of ours carries.
+    pub(super) fn sack_count(&self) -> u32 {
+        if self.terms.sack {
+            self.buffer.sack_count(self.terms.max_sack_blocks()) as u32
+        } else {
+            0
+        }
+    }
+
     /// SACK blocks that the next segment of ours carries.
-    pub(super) fn sack_blocks(&self) -> SackBlocks {
+    fn sack_blocks(&self) -> SackBlocks {
         if self.terms.sack && self.buffer.has_gap() {
             self.buffer.sack_blocks(self.terms.max_sack_blocks())
         } else {

@@ -10,6 +10,8 @@ mod holding;
 mod next;
 mod queue;
 mod recovery;
+mod resent;
+mod returned;
 mod scoreboard;
 #[cfg(test)]
 mod tests;
@@ -245,6 +247,9 @@ impl Sender {
         if ack < una as i64 - self.space.max_wnd as i64 || ack > self.space.max as i64 {
             return None;
         }
+        if self.recovery.is_timed() {
+            self.queue.believe(now - self.rto.least_rtt());
+        }
         let window_changed = self.take_window(ack, segment);
         let sacked = self.take_sack(segment, ack);
         // RFC 5681 section 2; with SACK what counts is news (RFC 6675 section 2).
@@ -324,7 +329,7 @@ impl Sender {
         let duplicate = news.duplicate && self.queue.returned_until(self.queue.una()).is_none();
         let entered = duplicate && self.recovery.on_duplicate(&self.queue);
         let ece = self.is_echo(segment);
-        let lost = self.recovery.take_lost(&self.queue);
+        let lost = self.recovery.take_lost(self.rto.least_rtt() / 4, &self.queue);
         if news.duplicate {
             self.queue.deliver_marked(|stamp| self.congestion.on_delivered(stamp));
         }

@@ -13,6 +13,7 @@
 
 use std::collections::VecDeque;
 
+use super::returned::Returned;
 use super::scoreboard::Scoreboard;
 use crate::config::CwndUnit;
 use acklab_core::delivery_rate::Stamp;
@@ -23,12 +24,8 @@ use acklab_core::time::Time;
 struct Segment {
     /// Offset after its last byte.
     end: u64,
-    /// When it left for the first time.
+    /// When it left last.
     at: Time,
-    /// How often it came back.
-    returns: u32,
-    /// It came back and goes again then; [`Time::MAX`]: it does not wait.
-    due: Time,
 }
 
 /// The segments in order, and their weight.
@@ -51,25 +48,30 @@ pub(super) struct Queue {
     flight: Flight,
     /// What the peer holds beyond `una`, where it does.
     board: Option<Scoreboard>,
-    /// Segments that came back.
-    returned: usize,
+    returned: Returned,
     /// For each segment what the delivery rate needs of its latest departure, until it is delivered; empty
     /// where the congestion control asks for no rate.
     stamps: VecDeque<Option<Stamp>>,
     stamped: bool,
+    /// When the newest segment left that has arrived, of those that left before `believed`: for what left later there
+    /// was no time yet, so that the peer tells of an earlier departure (RACK.xmit_ts, RFC 8985 section 6.2).
+    arrived: Time,
+    believed: Time,
 }
 
 /// How segments are cut and when they left.
 impl Queue {
-    pub(super) const fn new(unit: CwndUnit, mss: u32) -> Self {
+    pub(super) fn new(unit: CwndUnit, mss: u32) -> Self {
         Self {
             una: 0,
             nxt: 0,
-            flight: Flight { unit, mss: mss as u64, segments: VecDeque::new() },
+            flight: Flight { unit, mss: mss.into(), segments: VecDeque::new() },
             board: None,
-            returned: 0,
+            returned: Returned::default(),
             stamps: VecDeque::new(),
             stamped: false,
+            arrived: Time::ZERO,
+            believed: Time::ZERO,
         }
     }
 
@@ -102,7 +104,7 @@ impl Queue {
     /// A segment up to `end` leaves for the first time.
     pub(super) fn push(&mut self, now: Time, end: u64, stamp: Option<Stamp>) {
         self.nxt = end;
-        self.flight.segments.push_back(Segment { end, at: now, returns: 0, due: Time::MAX });
+        self.flight.segments.push_back(Segment { end, at: now });
         if self.stamped {
             self.stamps.push_back(stamp);
         }
@@ -112,7 +114,9 @@ impl Queue {
     pub(super) fn cut_again(&mut self, now: Time, start: u64, end: u64, stamp: Option<Stamp>) {
         let (from, to) = (self.flight.count_to(start), self.flight.count_to(end - 1));
         let segments = &mut self.flight.segments;
-        let returns = segments.get(from).map_or(0, |segment| segment.returns);
+        if !self.returned.is_empty() {
+            self.returned.leave(start, end, segments.get(from).map(|segment| segment.end));
+        }
         if self.stamped {
             let beyond = (to + 1).min(self.stamps.len());
             let undelivered = self.stamps.range(from..beyond).any(Option::is_some);
@@ -122,25 +126,18 @@ impl Queue {
             }
             self.stamps[from] = stamp.filter(|_| undelivered);
         }
-        if from < to {
-            let merged = segments.drain(from..to);
-            self.returned -= merged.filter(|segment| segment.returns > 0).count();
-        }
+        segments.drain(from..to);
         match segments.get_mut(from).filter(|segment| segment.end == end) {
-            Some(segment) => {
-                self.returned -= usize::from(segment.returns > 0);
-                (segment.returns, segment.due) = (returns, Time::MAX);
-            }
-            None => segments.insert(from, Segment { end, at: now, returns, due: Time::MAX }),
+            Some(segment) => segment.at = now,
+            None => segments.insert(from, Segment { end, at: now }),
         }
-        self.returned += usize::from(returns > 0);
         if let Some(board) = &mut self.board {
             board.weigh_again(start, end, |left, right| self.flight.weigh(left, right));
         }
     }
 
     /// Everything below `ack` is acknowledged, and tells its stamps; returns when the newest segment of it
-    /// left.
+    /// left last.
     pub(super) fn acknowledge(
         &mut self,
         ack: u64,
@@ -149,13 +146,14 @@ impl Queue {
         let mut newest = None;
         while let Some(segment) = self.flight.segments.pop_front_if(|segment| segment.end <= ack) {
             newest = Some(segment.at);
-            self.returned -= usize::from(segment.returns > 0);
+            note(&mut self.arrived, self.believed, segment.at);
             if self.stamped {
                 self.stamps.pop_front().flatten().into_iter().for_each(&mut delivered);
             }
         }
         self.una = self.una.max(ack);
         self.nxt = self.nxt.max(ack);
+        self.returned.acknowledge(ack);
         if let Some(board) = &mut self.board {
             board.advance(self.una, |left, right| self.flight.weigh(left, right));
             if board.is_empty() {
@@ -242,9 +240,24 @@ impl Queue {
             return None;
         }
         let news = self.unmarked(left, right);
+        if self.believed > Time::ZERO {
+            self.note_arrived(left, right);
+        }
         let board = self.board.get_or_insert_default();
         board.mark(left, right, |left, right| self.flight.weigh(left, right));
         Some(news)
+    }
+
+    /// The peer is the first to report [left, right), but for what it reported before.
+    fn note_arrived(&mut self, left: u64, right: u64) {
+        let mut from = left;
+        while let Some((start, end)) = self.next_hole(from, right) {
+            let news = self.flight.count_to(start)..self.flight.count_to(end);
+            for segment in self.flight.segments.range(news) {
+                note(&mut self.arrived, self.believed, segment.at);
+            }
+            from = end;
+        }
     }
 
     /// Tells the stamps of what the peer holds, each once.
@@ -302,94 +315,102 @@ impl Queue {
     }
 }
 
+/// The order of time (RFC 8985).
+impl Queue {
+    /// Of segments that left after `at` the peer cannot know yet.
+    pub(super) const fn believe(&mut self, at: Time) {
+        self.believed = at;
+    }
+
+    /// When the newest segment left that has arrived.
+    pub(super) const fn arrived(&self) -> Time {
+        self.arrived
+    }
+
+    /// The end of the segment that holds `offset`, and when it left last.
+    pub(super) fn segment_at(&self, offset: u64) -> Option<(u64, Time)> {
+        let segment = self.flight.segments.get(self.flight.count_to(offset))?;
+        Some((segment.end, segment.at))
+    }
+}
+
+fn note(arrived: &mut Time, believed: Time, left: Time) {
+    if left <= believed {
+        *arrived = (*arrived).max(left);
+    }
+}
+
 /// What came back.
 impl Queue {
     /// The end of the segment that came back in which `offset` lies.
+    #[inline]
     pub(super) fn returned_until(&self, offset: u64) -> Option<u64> {
-        if self.returned == 0 {
+        if self.returned.is_empty() {
             return None;
         }
-        let segment = self.flight.segments.get(self.flight.count_to(offset))?;
-        (segment.returns > 0).then_some(segment.end)
+        self.end_of(offset).filter(|&end| self.returned.has(end))
     }
 
     /// [start, end) came back; returns how often it has, `None` where it is no segment, waits or arrived.
     pub(super) fn take_back(&mut self, now: Time, start: u64, end: u64) -> Option<u32> {
-        if self.holds(start, end) {
+        let is_one = self.end_of(start) == Some(end) && self.start_of(end) == start;
+        if !is_one || self.holds(start, end) {
             return None;
         }
-        let index = self.flight.count_to(start);
-        let begin = self.start_of(index);
-        let segment = self.flight.segments.get_mut(index)?;
-        if begin != start || segment.end != end || segment.due != Time::MAX {
-            return None;
-        }
-        self.returned += usize::from(segment.returns == 0);
-        segment.returns += 1;
-        segment.due = now;
-        Some(segment.returns)
+        self.returned.come_back(now, end)
     }
 
     /// Puts the next departure of the segment that holds `offset` off until `at`.
     pub(super) fn postpone(&mut self, offset: u64, at: Time) {
-        let index = self.flight.count_to(offset);
-        if let Some(segment) = self.flight.segments.get_mut(index) {
-            segment.due = at;
+        if let Some(end) = self.end_of(offset) {
+            self.returned.postpone(end, at);
         }
     }
 
     /// The segment that came back and goes again now.
+    #[inline]
     pub(super) fn next_returned(&mut self, now: Time) -> Option<(u64, u64)> {
-        if self.returned == 0 {
-            return None;
-        }
-        for index in 0..self.flight.segments.len() {
-            let Segment { end, due, .. } = self.flight.segments[index];
-            if due > now {
-                continue;
-            }
-            let start = self.start_of(index);
+        while let Some(end) = self.returned.first_due(now) {
+            let start = self.start_of(end);
             if !self.holds(start, end) {
                 return Some((start, end));
             }
             // It arrived after all.
-            self.flight.segments[index].due = Time::MAX;
+            self.returned.postpone(end, Time::MAX);
         }
         None
     }
 
     /// When the next one goes.
     pub(super) fn earliest_return(&self) -> Option<Time> {
-        let due = || self.flight.segments.iter().map(|segment| segment.due).min();
-        (self.returned > 0).then(due).flatten().filter(|&at| at != Time::MAX)
+        self.returned.earliest()
     }
 
     /// A time-out sends everything again.
     pub(super) fn forget_returns(&mut self) {
-        if std::mem::take(&mut self.returned) > 0 {
-            for segment in &mut self.flight.segments {
-                (segment.returns, segment.due) = (0, Time::MAX);
-            }
-        }
+        self.returned.forget();
     }
 
     /// What the segments that came back weigh, but for those that are `counted` (by their first offset)
     /// otherwise, or arrived: they keep their place although loss recovery does not see them.
-    #[inline]
     pub(super) fn weigh_returned(&self, counted: impl Fn(u64) -> bool) -> u64 {
-        if self.returned == 0 { 0 } else { self.weigh_each_returned(counted) }
-    }
-
-    fn weigh_each_returned(&self, counted: impl Fn(u64) -> bool) -> u64 {
-        let uncounted = self.flight.segments.iter().enumerate().filter(|(index, segment)| {
-            let start = self.start_of(*index);
-            segment.returns > 0 && !counted(start) && !self.holds(start, start + 1)
+        let weights = self.returned.ends().map(|end| {
+            let start = self.start_of(end);
+            let here = !counted(start) && !self.holds(start, start + 1);
+            if here { self.weigh(start, end) } else { 0 }
         });
-        uncounted.map(|(index, segment)| self.weigh(self.start_of(index), segment.end)).sum()
+        weights.sum()
     }
 
-    fn start_of(&self, index: usize) -> u64 {
-        if index == 0 { self.una } else { self.flight.segments[index - 1].end }
+    /// Where the segment that holds `offset` ends.
+    fn end_of(&self, offset: u64) -> Option<u64> {
+        self.flight.segments.get(self.flight.count_to(offset)).map(|segment| segment.end)
+    }
+
+    /// Where the segment up to `end` begins.
+    fn start_of(&self, end: u64) -> u64 {
+        let before = self.flight.count_to(end - 1).checked_sub(1);
+        before.map_or(self.una, |index| self.flight.segments[index].end)
     }
 }
 
@@ -398,7 +419,7 @@ impl Queue {
     pub(super) fn check(&self, max: u64) -> Result<(), &'static str> {
         let (una, nxt, segments) = (self.una, self.nxt, &self.flight.segments);
         let weigh = |left, right| self.weigh(left, right);
-        let returned = segments.iter().filter(|segment| segment.returns > 0).count();
+        let is_segment = |end| self.end_of(end - 1) == Some(end);
         let rules = [
             (una <= nxt && nxt <= max, "una <= nxt <= max"),
             (self.highest_marked().is_none_or(|top| top <= max), "SACK within what was sent"),
@@ -406,7 +427,8 @@ impl Queue {
             (self.board.iter().all(|b| b.is_weighed(weigh)), "SACKed segments weigh what they do"),
             (segments.iter().all(|s| una < s.end && s.end <= max), "segments in flight"),
             (segments.iter().is_sorted_by_key(|s| s.end), "segments in order"),
-            (returned == self.returned, "as many came back as are counted"),
+            (self.returned.ends().all(is_segment), "what came back are segments"),
+            (self.returned.ends().is_sorted(), "what came back is in order"),
             (!self.stamped || self.stamps.len() == segments.len(), "a stamp for each segment"),
         ];
         rules.iter().find(|(holds, _)| !holds).map_or(Ok(()), |&(_, rule)| Err(rule))
@@ -447,9 +469,9 @@ mod tests {
         assert_eq!((queue.weigh(1, 1001), queue.weigh(1, 1301)), (1000, 3000));
         queue.cut_again(Time::ZERO, 1001, 1201, None);
         assert_eq!((queue.weigh(1001, 1201), queue.weigh(1, 1301)), (1000, 3000));
-        queue.cut_again(Time::ZERO, 1001, 1301, None);
+        queue.cut_again(Time::from_nanos(2000), 1001, 1301, None);
         assert_eq!((queue.weigh(1001, 1301), queue.weigh(1, 1301)), (1000, 2000));
-        assert_eq!(queue.acknowledge(1301, drop), Some(Time::from_nanos(1301)));
+        assert_eq!(queue.acknowledge(1301, drop), Some(Time::from_nanos(2000)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Loss: when data is taken for lost, which of it is sent again, and how much counts as being on the way.
 //!
 //! - with SACK: RFC 6675, its `pipe`, `NextSeg` rules 1 to 4 and the rescue retransmission;
+//! - with RACK: the same, and retransmissions that are lost in their turn ([`super::resent`]);
 //! - without: fast retransmit and NewReno (RFC 6582), where duplicate ACKs inflate the window. The
 //!   inflation is kept apart from cwnd and taken off the pipe, which is the same inequality;
 //! - classic Reno (RFC 5681 section 3.2, 4.3BSD-Reno): the same up to the first ACK of new data, which
@@ -19,9 +20,10 @@
 //! segment, the hole it filled, was not). Once SACKs were thrown away bytes may count twice.
 //!
 //! After a second time-out in a row the scoreboard is thrown away, since the peer may have reneged
-//! (RFC 2018 section 8). Left out: F-RTO, DSACK undo, RACK.
+//! (RFC 2018 section 8). Left out: F-RTO, DSACK undo.
 
 use super::queue::Queue;
+use super::resent::Resent;
 use crate::config::{Loss, LossRecovery, Rto};
 use acklab_core::time::Span;
 
@@ -72,7 +74,7 @@ enum Rule {
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
     phase: Phase,
-    /// `Sack` only where it was negotiated.
+    /// `Sack` and `Rack` only where it was negotiated.
     convention: LossRecovery,
     dup_thresh: u32,
     /// Highest offset sent when the last recovery began: RFC 6675's RecoveryPoint, RFC 6582's
@@ -80,6 +82,7 @@ pub(super) struct Recovery {
     point: u64,
     /// Sent again in this recovery, up to here (HighRxt).
     high_rxt: u64,
+    resent: Resent,
     /// The first unacknowledged segment leaves whatever the window.
     forced: bool,
     rescued: bool,
@@ -108,6 +111,7 @@ impl Recovery {
             dup_thresh: dup_thresh.max(1),
             point: 0,
             high_rxt: 0,
+            resent: Resent::default(),
             forced: false,
             rescued: false,
             entry: 0,
@@ -124,6 +128,7 @@ impl Recovery {
     /// SACK was negotiated, or not.
     pub(super) fn use_sack(&mut self, sack: bool) {
         self.convention = match (sack, self.convention) {
+            (true, LossRecovery::Rack) => LossRecovery::Rack,
             (true, _) => LossRecovery::Sack,
             (false, LossRecovery::Reno) => LossRecovery::Reno,
             (false, _) => LossRecovery::NewReno,
@@ -131,7 +136,12 @@ impl Recovery {
     }
 
     fn sack(&self) -> bool {
-        self.convention == LossRecovery::Sack
+        self.convention.is_selective()
+    }
+
+    /// Whether the order of time tells of losses.
+    pub(super) fn is_timed(&self) -> bool {
+        self.convention == LossRecovery::Rack
     }
 
     fn is_classic(&self) -> bool {
@@ -159,6 +169,7 @@ impl Recovery {
                 queue.unmarked(lost, nxt) + queue.unmarked(una, again.min(nxt))
             }
         };
+        let pipe = pipe.saturating_sub(self.resent.weight(queue));
         pipe + queue.weigh_returned(|offset| self.is_in_pipe(offset, queue))
     }
 
@@ -205,6 +216,7 @@ impl Recovery {
             self.phase = Phase::Open;
             self.inflation = 0;
             self.forced = false;
+            self.resent.reset();
             return true;
         }
         if self.phase == Phase::Fast && !self.sack() {
@@ -248,6 +260,7 @@ impl Recovery {
         self.phase = Phase::Fast;
         self.point = queue.nxt();
         self.high_rxt = queue.una();
+        self.resent.reset();
         self.forced = true;
         self.rescued = false;
         self.entry = queue.una();
@@ -269,6 +282,7 @@ impl Recovery {
         self.phase = Phase::Timeout;
         self.point = nxt;
         self.high_rxt = una;
+        self.resent.reset();
         self.forced = true;
         self.rescued = true;
         self.dup_acks = 0;
@@ -277,8 +291,12 @@ impl Recovery {
     }
 
     /// What was inferred lost since the last call: with SACK what the scoreboard shows (`IsLost`), without
-    /// one segment for each that is sent again. A time-out counts all that is out.
-    pub(super) fn take_lost(&mut self, queue: &Queue) -> u64 {
+    /// one segment for each that is sent again. A time-out counts all that is out. What is sent again may be lost
+    /// again: `reordering` is how much earlier it has to have left than what arrived.
+    pub(super) fn take_lost(&mut self, reordering: Span, queue: &Queue) -> u64 {
+        if self.is_timed() && self.phase != Phase::Open {
+            self.untold += self.resent.update(self.high_rxt.min(queue.nxt()), reordering, queue);
+        }
         let mut lost = std::mem::take(&mut self.untold).min(queue.flight_size());
         if !queue.is_unmarked() {
             let below = queue.lost_below(self.dup_thresh).min(queue.nxt());
@@ -348,6 +366,9 @@ impl Recovery {
         if self.forced {
             return Some(bounded(queue.next_hole(una, nxt)?, Rule::Forced));
         }
+        if let Some(hole) = self.resent.pending(queue) {
+            return Some(bounded(hole, Rule::Hole));
+        }
         let limit = match self.phase {
             Phase::Timeout => self.point,
             _ if self.sack() => queue.lost_below(self.dup_thresh),
@@ -387,6 +408,7 @@ impl Recovery {
     fn on_filled(&mut self, end: u64) {
         self.forced = false;
         self.high_rxt = self.high_rxt.max(end);
+        self.resent.on_filled(end);
     }
 }
 
@@ -427,6 +449,7 @@ pub(super) struct RtoEstimator {
 struct Measured {
     srtt: Span,
     rttvar: Span,
+    least: Span,
 }
 
 impl RtoEstimator {
@@ -441,13 +464,17 @@ impl RtoEstimator {
         self.backoffs = 0;
         let r = rtt.as_nanos();
         self.measured = Some(match self.measured {
-            None => Measured { srtt: rtt, rttvar: rtt / 2 },
+            None => Measured { srtt: rtt, rttvar: rtt / 2, least: rtt },
             Some(m) => {
                 let (srtt, rttvar) = (m.srtt.as_nanos(), m.rttvar.as_nanos());
                 // alpha = 1/8, beta = 1/4; RTTVAR first, with the old SRTT.
                 let rttvar = rttvar - rttvar / 4 + srtt.abs_diff(r) / 4;
                 let srtt = srtt - srtt / 8 + r / 8;
-                Measured { srtt: Span::from_nanos(srtt), rttvar: Span::from_nanos(rttvar) }
+                Measured {
+                    srtt: Span::from_nanos(srtt),
+                    rttvar: Span::from_nanos(rttvar),
+                    least: m.least.min(rtt),
+                }
             }
         });
         self.update();
@@ -480,6 +507,11 @@ impl RtoEstimator {
     /// The smoothed round trip.
     pub(super) fn srtt(&self) -> Option<Span> {
         self.measured.map(|m| m.srtt)
+    }
+
+    /// The least round trip; zero before the first.
+    pub(super) fn least_rtt(&self) -> Span {
+        self.measured.map_or(Span::ZERO, |m| m.least)
     }
 
     /// The time-out in force.

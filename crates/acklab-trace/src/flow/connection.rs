@@ -5,7 +5,7 @@ use acklab_core::time::Time;
 
 use super::direction::Direction;
 use super::facts::Offer;
-use super::observe::DirectionObserver;
+use super::observe::{DirectionObserver, LiveObserver};
 use super::report::{DirectionReport, Ending, FlowReport};
 use super::vantage;
 use crate::segment::{Flags, Segment};
@@ -22,6 +22,8 @@ pub(super) struct Connection<O> {
     reset: bool,
     id: u64,
     packets: u64,
+    /// What the observers had noted when it was last looked for news.
+    noted: u64,
     first_frame: u64,
     first_time: Time,
     pub(super) last_time: Time,
@@ -43,6 +45,7 @@ impl<O: DirectionObserver> Connection<O> {
             reset: false,
             id,
             packets: 0,
+            noted: 0,
             first_frame: segment.frame,
             first_time: segment.time,
             last_time: segment.time,
@@ -160,19 +163,25 @@ impl<O: DirectionObserver> Connection<O> {
     }
 
     /// Closes both observers and condenses everything into a report.
-    pub(super) fn finish(self, ending: Ending) -> FlowReport<O::Report> {
-        let [a, b] = self.directions;
-        let endpoints = [a.from, b.from];
-        let (halves_a, halves_b) = (a.halves(&b), b.halves(&a));
+    pub(super) fn finish(mut self, ending: Ending) -> FlowReport<O::Report> {
+        let observers = self.directions.each_mut().map(Direction::take_observer);
+        self.report(ending, observers)
+    }
+
+    /// What `observers` make of the connection so far.
+    fn report(&self, ending: Ending, observers: [O; 2]) -> FlowReport<O::Report> {
+        let [a, b] = &self.directions;
+        let (halves_a, halves_b) = (a.halves(b), b.halves(a));
         let ends = [a.end(halves_a.to_sender), b.end(halves_a.to_receiver)];
         let vantage = vantage::locate(ends);
         let facts_a = a.facts(halves_a, &b.ack_times, vantage);
         let facts_b = b.facts(halves_b, &a.ack_times, vantage.reversed());
-        let observed_a = a.observer.finish(&facts_a, &facts_b);
-        let observed_b = b.observer.finish(&facts_b, &facts_a);
+        let [of_a, of_b] = observers;
+        let observed_a = of_a.finish(&facts_a, &facts_b);
+        let observed_b = of_b.finish(&facts_b, &facts_a);
         FlowReport {
             id: self.id,
-            endpoints,
+            endpoints: [a.from, b.from],
             first_frame: self.first_frame,
             first_time: self.first_time,
             last_time: self.last_time,
@@ -183,6 +192,31 @@ impl<O: DirectionObserver> Connection<O> {
                 DirectionReport { facts: facts_b, observed: observed_b },
             ],
         }
+    }
+}
+
+impl<O: LiveObserver> Connection<O> {
+    /// Whether there may be something new to report since it was last asked.
+    pub(super) fn has_news(&mut self) -> bool {
+        let noted = self.directions.iter().map(|d| d.observer.noted()).sum();
+        std::mem::replace(&mut self.noted, noted) != noted
+    }
+
+    /// What the report would be if the connection ended here.
+    pub(super) fn look(&self) -> FlowReport<O::Report> {
+        let observers = self.directions.each_ref().map(|d| d.observer.clone());
+        self.report(self.ending().unwrap_or(Ending::CaptureEnd), observers)
+    }
+
+    /// Whether one of the directions has had so many segments since it began anew.
+    pub(super) fn has_segments(&self, segments: u64) -> bool {
+        self.directions.iter().any(|d| d.observer.segments() >= segments)
+    }
+
+    /// Forgets what was counted and noted, in the middle of the connection.
+    pub(super) fn begin_anew(&mut self) {
+        self.noted = 0;
+        self.directions.iter_mut().for_each(Direction::begin_anew);
     }
 }
 

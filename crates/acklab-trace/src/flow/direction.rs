@@ -3,7 +3,7 @@
 use acklab_core::time::{Span, Time};
 
 use super::facts::{AckDelay, DirectionFacts, PacketCounts, Vantage, WindowRange};
-use super::observe::{AckSeen, DataKind, DataSeen, DirectionObserver};
+use super::observe::{AckSeen, DataKind, DataSeen, DirectionObserver, LiveObserver};
 use super::rtt::{AckTimes, EchoClock, Halves};
 use super::stream::{Placed, Stream};
 use super::vantage::End;
@@ -65,6 +65,11 @@ impl<O: DirectionObserver> Direction<O> {
             last_packet: PacketIdentity::default(),
             observer: O::open(from, to),
         }
+    }
+
+    /// The observer, and a fresh one in its place.
+    pub(super) fn take_observer(&mut self) -> O {
+        std::mem::replace(&mut self.observer, O::open(self.from, self.to))
     }
 
     /// A packet of `from` has that time to live.
@@ -230,6 +235,15 @@ impl<O: DirectionObserver> Direction<O> {
             vantage,
             first_time: self.first.unwrap_or_default(),
         }
+    }
+}
+
+impl<O: LiveObserver> Direction<O> {
+    /// Forgets what was counted and noted.
+    pub(super) fn begin_anew(&mut self) {
+        self.counts = PacketCounts::default();
+        self.first = None;
+        self.observer.begin_anew();
     }
 }
 

@@ -67,7 +67,7 @@ pub struct PacketCounts {
     pub probes: u64,
     /// Packets from the receiver that only acknowledge.
     pub pure_acks: u64,
-    /// Packets from the receiver that acknowledge new data on top of data of their own.
+    /// Packets from the receiver that acknowledge new data on top of the data that they carry.
     pub acks_on_data: u64,
     /// Duplicate ACKs (RFC 5681 section 2) and those with SACK blocks.
     pub duplicate_acks: u64,

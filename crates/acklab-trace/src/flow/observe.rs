@@ -85,6 +85,18 @@ pub trait DirectionObserver {
     }
 }
 
+/// An observer that can be asked before its direction is over, and begin anew in the middle of it.
+pub trait LiveObserver: DirectionObserver + Clone {
+    /// Grows with whatever can change the report.
+    fn noted(&self) -> u64;
+
+    /// Segments observed since it began.
+    fn segments(&self) -> u64;
+
+    /// Forgets what was observed, but not where the stream stands.
+    fn begin_anew(&mut self);
+}
+
 /// The observer that sees nothing, for facts alone.
 impl DirectionObserver for () {
     type Report = ();

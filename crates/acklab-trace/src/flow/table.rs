@@ -13,7 +13,7 @@ use acklab_core::time::{Span, Time};
 
 use super::connection::Connection;
 use super::key::{BuildKeyHasher, FlowKey};
-use super::observe::DirectionObserver;
+use super::observe::{DirectionObserver, LiveObserver};
 use super::report::{Ending, FlowReport, FlowReports, Others};
 use crate::segment::Segment;
 
@@ -238,6 +238,30 @@ impl<O: DirectionObserver> FlowTable<O> {
         let mut reports = self.reports;
         reports.flows.sort_unstable_by_key(|flow| flow.id);
         reports
+    }
+}
+
+impl<O: LiveObserver> FlowTable<O> {
+    /// Reports on live connections that may have something new to tell, as if they ended here. One with
+    /// so many `segments` in a direction begins anew, and its report is marked as the last of a stretch.
+    pub fn news(&mut self, segments: u64) -> Vec<(FlowReport<O::Report>, bool)> {
+        let mut news = Vec::new();
+        for (_, connection) in self.slots.iter_mut().flatten() {
+            if connection.has_news() {
+                let last = connection.has_segments(segments);
+                news.push((connection.look(), last));
+                if last {
+                    connection.begin_anew();
+                }
+            }
+        }
+        news
+    }
+
+    /// Takes the reports of connections that are over, and how many there were beside them.
+    pub fn take_reports(&mut self) -> (Vec<FlowReport<O::Report>>, Others) {
+        let FlowReports { flows, others, .. } = &mut self.reports;
+        (std::mem::take(flows), std::mem::take(others))
     }
 }
 

@@ -10,6 +10,7 @@ mod diagnosis;
 mod direction;
 mod finding;
 mod flow;
+mod joined;
 mod ladder;
 mod plots;
 mod remedy;

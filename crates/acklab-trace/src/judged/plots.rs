@@ -61,7 +61,7 @@ impl Plots {
 
 impl Points {
     /// Adds a point.
-    fn push(&mut self, x: f64, y: f64) {
+    pub(super) fn push(&mut self, x: f64, y: f64) {
         self.x.push(x);
         self.y.push(y);
     }
@@ -80,4 +80,4 @@ fn cdf(sample: &Sample) -> Points {
 }
 
 /// Points of a distribution function.
-const CDF_POINTS: usize = 200;
+pub(super) const CDF_POINTS: usize = 200;

@@ -1,7 +1,8 @@
 //! What to change, on either side.
 //!
 //! Sources: tcp(7) and ip-route(8) for Linux; Microsoft KB 328890 for TcpAckFrequency; FreeBSD's
-//! tcp(4) for delacktime; NetBSD's sysctl(7) for delack_ticks, which QNX inherits; lwIP's opt.h.
+//! tcp(4) for delacktime; NetBSD's sysctl(7) for delack_ticks, which QNX inherits; lwIP's opt.h. What each remedy
+//! brings on Linux, and costs, is measured in docs/remedies.md.
 
 use super::direction::Direction;
 use crate::inferred::Mechanism;
@@ -24,6 +25,11 @@ pub(super) fn at_sender(d: &Direction) -> Vec<String> {
          \"disable Nagle\"."
             .into(),
     );
+    fixes.push(format!(
+        "Where the program cannot be changed and runs on Linux: `acklab fix --port {} --nodelay` on that host sets \
+         TCP_NODELAY from outside.",
+        service_port(d)
+    ));
     if !split {
         fixes.push(
             "If many pieces belong to one message: collect them yourself (TCP_CORK or MSG_MORE on \
@@ -48,7 +54,9 @@ pub(super) fn at_receiver(d: &Direction) -> Vec<String> {
     }
     let mut fixes: Vec<String> = Vec::new();
     for name in names {
-        if let Some(fix) = for_profile(name)
+        if name == "linux" {
+            fixes.extend(for_linux(d));
+        } else if let Some(fix) = for_profile(name)
             && !fixes.iter().any(|f| f == fix)
         {
             fixes.push(fix.to_owned());
@@ -64,12 +72,33 @@ pub(super) fn at_receiver(d: &Direction) -> Vec<String> {
     fixes
 }
 
+/// On Linux, with what each left of a stall of 44 ms (docs/remedies.md).
+fn for_linux(d: &Direction) -> [String; 3] {
+    let port = service_port(d);
+    [
+        format!(
+            "Linux, without touching the program: `acklab fix --port {port} --quickack` acknowledges at once, by a \
+             route with `quickack 1` (0.1 ms are left; an ACK for every segment); `acklab fix --port {port} \
+             --delack-max 8ms` bounds the delay (12 ms are left)."
+        ),
+        "Linux, in the program: set TCP_DELACK_MAX_US once (Linux 6.15 and later; 12 ms are left), or TCP_QUICKACK \
+         again after each read, for it is not permanent (0.1 ms are left)."
+            .into(),
+        "Linux, for the whole host or a route: `sysctl net.ipv4.tcp_rto_min_us=5000` or `ip route change <route> \
+         rto_min 5ms` (8 ms are left), which lowers the retransmission timeout, too: spurious retransmissions where \
+         round trips jitter."
+            .into(),
+    ]
+}
+
+/// The port that a service listens on, if one of both is: clients take theirs from higher up (RFC 6335 section 6).
+fn service_port(d: &Direction) -> u16 {
+    let port = |end: &str| end.rsplit(':').next().and_then(|port| port.parse().ok());
+    [&d.from, &d.to].into_iter().filter_map(|end| port(end)).min().unwrap_or(0)
+}
+
 fn for_profile(name: &str) -> Option<&'static str> {
     Some(match name {
-        "linux" => {
-            "Linux: acknowledge at once on this route with `ip route change <route> quickack 1`, or set \
-             TCP_QUICKACK on the socket again after each read."
-        }
         "windows-10" | "windows-7" | "windows-2012" => {
             "Windows: set TcpAckFrequency=1 (DWORD) under HKLM\\SYSTEM\\CurrentControlSet\\Services\\Tcpip\\\
              Parameters\\Interfaces\\{interface} and restart."

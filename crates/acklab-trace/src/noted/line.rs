@@ -4,7 +4,7 @@
 use acklab_core::time::Time;
 
 /// At most [`POINTS_MAX`] points of a line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Line {
     points: Vec<(Time, u64)>,
     stride: u32,

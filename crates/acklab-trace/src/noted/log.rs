@@ -14,7 +14,7 @@ use crate::flow::DirectionFacts;
 use crate::flow::observe::{AckSeen, DataSeen};
 
 /// The notes of one direction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     /// Candidates, ACKs and arrivals.
     tape: Tape,

@@ -15,7 +15,7 @@ use crate::flow::DirectionFacts;
 use crate::flow::observe::{AckSeen, DataKind, DataSeen};
 
 /// Takes notes on one direction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Recorder {
     sender: Sender,
     /// ACKs on their way to the sender.
@@ -227,6 +227,25 @@ impl Recorder {
         if let Some(log) = self.log.as_deref_mut() {
             log.shed();
         }
+    }
+
+    /// New data segments since the beginning, or since it began anew.
+    pub(crate) fn segments(&self) -> u64 {
+        self.counts.segments
+    }
+
+    /// Possible holds in the same time.
+    pub(crate) fn possible_holds(&self) -> u64 {
+        self.counts.candidates + self.counts.fills
+    }
+
+    /// Begins anew with empty notes, in the middle of the stream: what is in flight and who waits for
+    /// what is still known, so that no hold is lost between the two.
+    pub(crate) fn begin_anew(&mut self) {
+        self.first = None;
+        self.fill_open = false;
+        self.counts = Counts::default();
+        self.log = None;
     }
 
     /// The notes, now that the direction is over.

@@ -41,7 +41,7 @@ pub(crate) struct Scene {
 }
 
 /// Keeps the scenes of one direction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Scenes {
     /// The last packets; the oldest stands at `at` once there are [`BEFORE`].
     ring: Vec<Passing>,

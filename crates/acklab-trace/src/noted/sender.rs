@@ -11,7 +11,7 @@ use super::way::Way;
 use crate::flow::observe::AckSeen;
 
 /// The sender's knowledge. Offsets are those of the stream.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sender {
     /// One past the highest byte sent.
     next: u64,

@@ -22,7 +22,7 @@ const FAR_LEAST: Span = Span::from_millis(4);
 const WAITING_MAX: usize = 4_096;
 
 /// ACKs on their way to the sender, oldest first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Way {
     length: Span,
     known: bool,

@@ -8,7 +8,7 @@ use acklab_core::ack::{Profile, ack_rate_limit};
 use acklab_core::cc::Algorithm;
 use acklab_core::packet::NodeId;
 use acklab_lab::blueprint::{Blueprint, Conversation};
-use acklab_tcp::{Config, InitialWindow, LossRecovery, Nagle, System};
+use acklab_tcp::{Config, InitialWindow, Nagle, System};
 
 use super::cannot_build::CannotBuild;
 use crate::job::{ACK_LIMIT, End};
@@ -138,7 +138,7 @@ fn of_config(config: &Config) -> Vec<(String, String)> {
     // DCTCP asks for ECN itself; as a system-wide setting it would change nothing for it.
     let mut settings = vec![
         ("ipv4/tcp_timestamps".into(), flag(config.timestamps)),
-        ("ipv4/tcp_sack".into(), flag(config.loss.recovery == LossRecovery::Sack)),
+        ("ipv4/tcp_sack".into(), flag(config.loss.recovery.is_selective())),
         ("ipv4/tcp_ecn".into(), flag(config.ecn)),
         ("ipv4/tcp_slow_start_after_idle".into(), flag(config.window.idle_restart)),
     ];

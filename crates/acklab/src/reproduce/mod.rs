@@ -1,5 +1,6 @@
 //! `acklab reproduce`: a paper's experiments, all of them, in one report. One paper, one file.
 
+mod ack_rate;
 mod ance;
 mod delivery;
 mod rdt;
@@ -25,6 +26,7 @@ enum Paper {
     Ance(ance::Ance),
     Xudp(xudp::Xudp),
     Rdt(rdt::Rdt),
+    AckRate(ack_rate::AckRate),
 }
 
 impl Reproduce {
@@ -33,6 +35,7 @@ impl Reproduce {
             Paper::Ance(paper) => paper.run(),
             Paper::Xudp(paper) => paper.run(),
             Paper::Rdt(paper) => paper.run(),
+            Paper::AckRate(paper) => paper.run(),
         }
     }
 }

@@ -285,9 +285,10 @@ pub(super) fn bits_unit(most: f64) -> Unit {
 }
 
 /// Metrics whose samples are delays of single things, and of what.
-const DELAYS: [(&str, &str); 3] = [
+const DELAYS: [(&str, &str); 4] = [
     ("message_delay_ms", "messages"),
     ("exchange_ms", "exchanges"),
+    ("transfer_ms", "transfers"),
     ("datagram_delay_ms", "datagrams"),
 ];
 /// Of the intervals around means over replications.

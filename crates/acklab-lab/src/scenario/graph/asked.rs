@@ -7,6 +7,7 @@ use acklab_sim::World;
 use acklab_stats::query::{self, Path, Query, Reduction, Within};
 use acklab_stats::{RunMonitor, RunOutcome};
 
+use super::model::forever;
 use super::recorder::{Measures, Shown};
 use super::signals;
 use crate::measured::{Measured, MetricDoc};
@@ -58,11 +59,6 @@ fn times_of<S>(query: &mut Query<S>, times: Within) -> bool {
         within.get_or_insert(times);
     }
     true
-}
-
-/// What stays for as long as the process lives.
-pub(super) fn forever(text: &str) -> &'static str {
-    Box::leak(Box::from(text))
 }
 
 impl FileQuery {

@@ -18,8 +18,9 @@ use acklab_core::packet::NodeId;
 use acklab_core::time::{Span, Time};
 use acklab_sim::{Observer, World};
 
-use self::asked::{Answers, forever};
+use self::asked::Answers;
 use self::closely::Closely;
+use self::model::forever;
 use self::recorder::{GraphRecorder, Measures};
 use super::control::LOOP_METRICS;
 use super::network::{Changes, NetworkRecorder};

@@ -1,5 +1,6 @@
 //! A file's network as a world: what is watched, and its flows opened.
 
+use std::collections::BTreeMap;
 use std::iter;
 
 use acklab_core::packet::{Addr, NodeId};
@@ -16,7 +17,7 @@ use acklab_tcp::Config;
 
 use crate::blueprint::{Blueprint, Conversation, Task};
 use crate::monitor::{WatchedFlow, WatchedLink};
-use crate::network_file::{Arriving, Ends, Flow, Link, Network, Over, Traffic};
+use crate::network_file::{Arriving, Ends, Every, Flow, Link, Network, Over, Traffic};
 use crate::scenario::CapturePoint;
 use crate::scenario::network::{Watched, WatchedSender};
 
@@ -122,6 +123,7 @@ pub(super) fn blueprint(
             "host {host:?} has a processor, which is virtual time's alone; leave [[host]] out"
         ));
     }
+    let starts = starts(file, seed);
     let flows = (0..).zip(&file.flows).map(|(index, (from, to, flow))| {
         let ends = match &flow.traffic {
             Traffic::Bulk(ends, _) | Traffic::Messages(ends, ..) | Traffic::Requests(ends, ..) => {
@@ -153,7 +155,7 @@ pub(super) fn blueprint(
                 return Err(format!("flow {:?} has random replies or times to think", flow.name));
             }
             Traffic::Requests(_, pattern, _) => Task::Requests(*pattern),
-            Traffic::Bulk(_, bytes) => Task::Bulk(*bytes),
+            Traffic::Bulk(_, bytes) => Task::Bulk(volume(bytes.as_ref(), seed, index)),
             Traffic::Datagrams(_) | Traffic::Loop(_) => Task::Bulk(None),
         };
         Ok(Conversation {
@@ -161,7 +163,7 @@ pub(super) fn blueprint(
             ends: [*from, *to].map(|node| Addr { node, port: port(index) }),
             config,
             packet: ends.packet,
-            start: flow.start,
+            start: starts[usize::from(index)],
             stop: flow.stop,
             task,
         })
@@ -196,17 +198,41 @@ fn arrivals(arriving: &Arriving, flow: &Flow, seed: u64, index: u16, end: Time) 
     }
 }
 
+/// How much a transfer has in all; `None`: it has no end.
+fn volume(bytes: Option<&Distribution>, seed: u64, index: u16) -> Option<u64> {
+    let mut draws = draws(bytes, seed, index, "bytes")?;
+    Some((draws.draw() + 0.5).max(1.0) as u64)
+}
+
+/// When each flow begins.
+fn starts(file: &Network, seed: u64) -> Vec<Time> {
+    let mut processes: BTreeMap<&str, (Draws, Time)> = BTreeMap::new();
+    let starts = file.flows.iter().map(|(.., flow)| {
+        let Some(Every { process, gap }) = &flow.every else { return flow.start };
+        let (draws, last) = processes.entry(process).or_insert_with(|| {
+            (Draws::new(gap.clone(), seed, &format!("flows/{process}/every")), flow.start)
+        });
+        *last += Span::from_secs_f64(draws.draw());
+        *last
+    });
+    starts.collect()
+}
+
 /// Opens every flow at its time.
 pub(super) fn open_flows<O: Observer>(world: &mut World<O>, file: &Network, seed: u64) {
-    for (index, (from, to, flow)) in (0..).zip(&file.flows) {
+    let flows = file.flows.iter().zip(starts(file, seed));
+    for (index, ((from, to, flow), start)) in (0..).zip(flows) {
         let [from, to] = [*from, *to].map(|node| Addr { node, port: port(index) });
-        open(world, flow, from, to, seed, index);
+        if start < flow.stop {
+            open(world, flow, start, from, to, seed, index);
+        }
     }
 }
 
 fn open<O: Observer>(
     world: &mut World<O>,
     flow: &Flow,
+    start: Time,
     from: Addr,
     to: Addr,
     seed: u64,
@@ -219,8 +245,15 @@ fn open<O: Observer>(
     let reader = |bytes| -> Box<dyn App> { Box::new(Reader::new(ReaderModel::Promptly, bytes)) };
     let (ends, client, server): (&Ends, Box<dyn App>, Box<dyn App>) = match &flow.traffic {
         Traffic::Bulk(ends, bytes) => {
+            let bytes = volume(bytes.as_ref(), seed, index);
             let bulk = bytes.map_or_else(Bulk::unlimited, |bytes| Bulk::new(bytes, u32::MAX));
-            (ends, Box::new(bulk.until(flow.stop)), reader(u32::MAX))
+            let reader = match bytes.map(u32::try_from) {
+                Some(Ok(bytes)) => {
+                    Box::new(Reader::new(ReaderModel::Promptly, bytes).timed(start, NodeId(index)))
+                }
+                _ => reader(u32::MAX),
+            };
+            (ends, Box::new(bulk.until(flow.stop)), reader)
         }
         Traffic::Messages(ends, pattern, bytes) => {
             let source = Box::new(Source::new(arrivals(pattern)));
@@ -257,19 +290,19 @@ fn open<O: Observer>(
                 app,
             };
             let client = end(from, client_config, client);
-            world.connect_at(flow.start, client, end(to, server_config, server));
+            world.connect_at(start, client, end(to, server_config, server));
         }
         Over::Rudp(config) => {
             let config = acklab_rudp::Config { seed: draws.next_u64(), ..(**config).clone() };
             let end = |addr, app| rudp::End { addr, config: config.clone(), app };
-            let (client, server) = rudp::pair(flow.start, seed, end(from, client), end(to, server));
+            let (client, server) = rudp::pair(start, seed, end(from, client), end(to, server));
             world.attach(to, Box::new(server));
             world.attach(from, Box::new(client));
         }
     }
 }
 
-/// Each flow has a port of its own, the same at both ends.
+/// No two flows share a port; it is the same at both ends.
 const fn port(index: u16) -> u16 {
     FIRST_PORT + index
 }
@@ -281,3 +314,8 @@ pub(super) fn flow_at(port: u16) -> Option<usize> {
 
 /// Above the registered ports; a file has at most 1000 flows.
 const FIRST_PORT: u16 = 50_000;
+
+/// What stays for as long as the process lives.
+pub(super) fn forever(text: &str) -> &'static str {
+    Box::leak(Box::from(text))
+}

@@ -7,11 +7,10 @@ use acklab_core::options::joined;
 use acklab_core::packet::{Body, NodeId, Packet};
 use acklab_core::time::{Span, Time};
 use acklab_sim::Observer;
-use acklab_sim::app::EXCHANGE_MS;
+use acklab_sim::app::{EXCHANGE_MS, TRANSFER_MS};
 
-use super::asked::forever;
 use super::delays::{self, Kept, Travel, pooled};
-use super::model::{ends, flow_at};
+use super::model::{ends, flow_at, forever};
 use crate::measured::{Measured, MetricDoc, Metrics};
 use crate::monitor::{Delays, Waiting};
 use crate::network_file::{Network, Traffic};
@@ -23,8 +22,21 @@ use crate::scenario::{Flow, Replication};
 /// What is measured of one flow beside what every TCP sender has.
 enum Own {
     Nothing,
-    Messages { bytes: u64, written: u64, waiting: VecDeque<Time>, delay_ms: Vec<f64> },
-    Exchanges { ms: Vec<f64> },
+    Messages {
+        bytes: u64,
+        written: u64,
+        waiting: VecDeque<Time>,
+        delay_ms: Vec<f64>,
+    },
+    Exchanges {
+        ms: Vec<f64>,
+    },
+    /// Whether it began and ended, and how long it took if that was measured.
+    Transfer {
+        begun: bool,
+        ended: bool,
+        ms: Option<f64>,
+    },
     Datagrams(Datagrams),
 }
 
@@ -89,6 +101,7 @@ impl<'a> GraphRecorder<'a> {
                     delay_ms: Vec::new(),
                 },
                 Traffic::Requests(..) => Own::Exchanges { ms: Vec::new() },
+                Traffic::Bulk(_, Some(_)) => Own::Transfer { begun: false, ended: false, ms: None },
                 Traffic::Datagrams(_) => Own::Datagrams(Datagrams::default()),
                 Traffic::Bulk(..) | Traffic::Messages(..) | Traffic::Loop(_) => Own::Nothing,
             };
@@ -156,7 +169,7 @@ impl<'a> GraphRecorder<'a> {
         let all: Vec<usize> = (0..self.flows.len()).collect();
         self.insert_delays(&mut metrics, &all, self.waits.delays(), end);
         let groups = self.groups.iter().map(|(name, flows)| self.group(name, flows, end));
-        let groups = groups.collect();
+        let mut groups: Vec<Flow> = groups.collect();
         let with_delays = |mut flow: Flow, index: usize| {
             self.insert_delays(&mut flow.metrics, &[index], self.flows[index].waits.delays(), end);
             flow
@@ -171,6 +184,13 @@ impl<'a> GraphRecorder<'a> {
             flows.push(with_delays(flow, index));
         }
         self.insert_own(&mut metrics, &mut flows, end);
+        for (group, (_, members)) in groups.iter_mut().zip(&self.groups) {
+            let times = |flow: &usize| flows[*flow].metrics.samples(TRANSFER).iter().copied();
+            let times: Vec<f64> = members.iter().flat_map(times).collect();
+            if !times.is_empty() {
+                group.metrics.insert(TRANSFER, Measured::Samples(times));
+            }
+        }
         let hash = self.network.hash();
         Replication { hash, events, metrics, flows, groups, longest_hold: None }
     }
@@ -197,9 +217,10 @@ impl<'a> GraphRecorder<'a> {
         flows.iter().filter_map(|flow| self.flows[*flow].sender).collect()
     }
 
-    /// What flows of messages, requests and datagrams have of their own.
+    /// What only flows of messages, requests and datagrams have.
     fn insert_own(&mut self, metrics: &mut Metrics, flows: &mut [Flow], end: Time) {
         let (mut messages, mut exchanges) = (Vec::new(), Vec::new());
+        let (mut transfers, mut unfinished) = (Vec::new(), 0);
         let (mut delays, mut undelivered, mut bits) = (Vec::new(), 0, 0.0);
         for (flow, recorder) in flows.iter_mut().zip(&mut self.flows) {
             match std::mem::replace(&mut recorder.own, Own::Nothing) {
@@ -211,6 +232,11 @@ impl<'a> GraphRecorder<'a> {
                 Own::Exchanges { ms } => {
                     exchanges.extend_from_slice(&ms);
                     flow.metrics.insert("exchange_ms", Measured::Samples(ms));
+                }
+                Own::Transfer { begun, ended, ms } => {
+                    transfers.extend(ms);
+                    unfinished += u64::from(begun && !ended);
+                    flow.metrics.insert(TRANSFER, Measured::Samples(ms.into_iter().collect()));
                 }
                 Own::Datagrams(datagrams) => {
                     let seconds = end.since(self.since).as_secs_f64();
@@ -226,6 +252,8 @@ impl<'a> GraphRecorder<'a> {
         }
         metrics.insert("message_delay_ms", Measured::Samples(messages));
         metrics.insert("exchange_ms", Measured::Samples(exchanges));
+        metrics.insert(TRANSFER, Measured::Samples(transfers));
+        metrics.insert("unfinished_transfers", Measured::Total(unfinished));
         metrics.insert("datagram_bps", Measured::Samples(vec![bits]));
         metrics.insert("datagram_delay_ms", Measured::Samples(delays));
         metrics.insert("undelivered_datagrams", Measured::Total(undelivered));
@@ -379,6 +407,7 @@ impl Own {
         match self {
             Self::Nothing => {}
             Self::Messages { delay_ms: ms, .. } | Self::Exchanges { ms } => ms.clear(),
+            Self::Transfer { ms, .. } => *ms = None,
             Self::Datagrams(datagrams) => {
                 datagrams.delay_ms.clear();
                 datagrams.before = (datagrams.sent, datagrams.bytes);
@@ -444,6 +473,11 @@ impl Observer for GraphRecorder<'_> {
                     ms.push(value);
                 }
             }
+            EventKind::App { node, code: TRANSFER_MS, value } => {
+                if let Some(own) = self.own(Some(usize::from(node.0))) {
+                    *own = Own::Transfer { begun: true, ended: true, ms: Some(value) };
+                }
+            }
             EventKind::Worked { node, took } => {
                 if let Some(host) = self.hosts.iter_mut().find(|host| host.node == node) {
                     host.busy += took;
@@ -469,7 +503,13 @@ impl Observer for GraphRecorder<'_> {
             datagrams.on_packet(now, node, packet, *number, *left);
         }
         let flow = flow_at(packet.src.port).and_then(|flow| self.flows.get_mut(flow));
-        if flow.is_some_and(|flow| flow.travel.on_packet(now, node, packet)) {
+        let told = flow.is_some_and(|flow| {
+            if let Own::Transfer { begun, .. } = &mut flow.own {
+                *begun = true;
+            }
+            flow.travel.on_packet(now, node, packet)
+        });
+        if told {
             self.changed = self.changed.with(Changes::ENDS);
         }
         if self.capture_at == Some(node) {
@@ -478,12 +518,14 @@ impl Observer for GraphRecorder<'_> {
     }
 }
 
+const TRANSFER: &str = "transfer_ms";
+
 /// The hosts of `file` with a processor, and the name of the metric of each.
 pub(super) fn host_metrics(file: &Network) -> impl Iterator<Item = (NodeId, &'static str)> {
     file.hosts.iter().map(|(node, name)| (*node, forever(&format!("cpu_share.{name}"))))
 }
 
-const OWN: [MetricDoc; 15] = [
+const OWN: [MetricDoc; 17] = [
     MetricDoc {
         name: "queue_delay_ms",
         unit: "ms",
@@ -537,6 +579,17 @@ const OWN: [MetricDoc; 15] = [
         name: "exchange_ms",
         unit: "ms",
         doc: "From a request to the last byte of its reply. One sample per exchange.",
+    },
+    MetricDoc {
+        name: TRANSFER,
+        unit: "ms",
+        doc: "Of flows of kind bulk with `bytes`: from the flow's start until the receiver has read the last byte. One \
+              sample per transfer that ended while it was measured.",
+    },
+    MetricDoc {
+        name: "unfinished_transfers",
+        unit: "transfers",
+        doc: "Flows of kind bulk with `bytes` that had begun and not ended by the end; summed.",
     },
     MetricDoc {
         name: "datagram_bps",

@@ -28,7 +28,7 @@ struct Metric {
 }
 
 const IDLE: Metric = metric(Topology::Daisy, "idle_share", percent);
-const DAISY_QUEUE: Metric = metric(Topology::Daisy, "queue_packets", two_decimals);
+const DAISY_QUEUE: Metric = metric(Topology::Daisy, "queue_mean_packets", two_decimals);
 const DAISY_THROUGHPUT: Metric = metric(Topology::Daisy, "throughput_bps", megabits);
 const THROUGHPUT: Metric = metric(Topology::Dumbbell, "throughput_bps", megabits);
 const JAIN: Metric = metric(Topology::Dumbbell, "jain", |mean| format!("{mean:.4}"));
@@ -71,7 +71,7 @@ enum Comparison {
 #[derive(Clone, Copy, Debug)]
 pub struct Sentence {
     place: &'static str,
-    text: &'static str,
+    pub text: &'static str,
     metric: Metric,
     comparison: Comparison,
 }

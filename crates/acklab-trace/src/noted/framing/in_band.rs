@@ -26,7 +26,7 @@ struct Stamp {
 }
 
 /// The stamps of one direction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct InBand {
     stamps: Vec<Stamp>,
     time_base: Option<u32>,

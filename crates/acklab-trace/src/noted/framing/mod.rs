@@ -38,7 +38,7 @@ struct Track {
 }
 
 /// Follows the framing of one direction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FrameReader {
     tracks: Vec<Track>,
     started: bool,
@@ -46,7 +46,7 @@ pub(crate) struct FrameReader {
 }
 
 /// What the headers of the protocol that leads said.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Found {
     /// Frame sizes, each with its number.
     sizes: Vec<(u32, u64)>,
