@@ -193,8 +193,10 @@ impl Unload {
         }
         match self.which.place()? {
             None => {
-                succeeded(&mut tool("bpftool", ["struct_ops", "unregister", "name", name]))
-                    .map(drop)?;
+                // By its number, the newest: by name bpftool stumbles over one that goes with its connections.
+                let newest = controls()?.into_iter().map(|(_, id)| id).max().unwrap_or(0);
+                let id = newest.to_string();
+                succeeded(&mut tool("bpftool", ["struct_ops", "unregister", "id", id.as_str()]))?;
             }
             Some(interface) => remove_filter(interface)?,
         }
