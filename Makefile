@@ -59,6 +59,10 @@ bench-peers: deps-rust ## acklab beside ns-2 and ns-3: speed and memory; queues 
 linux-vt: ## the Linux kernel in virtual time, for --worlds linux-vt (about 7 minutes; cached outside of the tree)
 	@tools/linux-vt
 
+.PHONY: linux-vt-ack-limit
+linux-vt-ack-limit: ## the same with kernel/ack-rate-limit.patch, for flows with ack = "ack-rate-limit"
+	@tools/linux-vt ack-rate-limit
+
 .PHONY: calibrate
 calibrate: ## what packets cost Linux, by instructions counted under QEMU (docs/ack-rate.md; some 3 minutes)
 	@tools/calibrate

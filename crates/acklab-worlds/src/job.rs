@@ -1,5 +1,7 @@
 //! [`Job`]: what a guest is to do, and [`Log`]: what it saw; both travel as JSON files.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// A network to be built with `ip`, `tc` and `ethtool`, and who talks over it.
@@ -16,6 +18,17 @@ pub struct Job {
     /// From one look at the sockets' `TCP_INFO` to the next, ns; 0: none.
     pub sampling: u64,
 }
+
+impl Job {
+    /// Whether a receiver limits its ACKs, for which the kernel needs kernel/ack-rate-limit.patch.
+    pub fn limits_acks(&self) -> bool {
+        let mut settings = self.spaces.iter().flat_map(|space| &space.sysctls);
+        settings.any(|(name, _)| name == ACK_LIMIT)
+    }
+}
+
+/// The setting that limits ACKs; those of the policy's parameters begin with it.
+pub(crate) const ACK_LIMIT: &str = "ipv4/tcp_ack_limit";
 
 /// A network namespace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -110,6 +123,8 @@ pub struct Log {
     pub flows: Vec<FlowLog>,
     /// Frames that the captures had no room for.
     pub lost_frames: u64,
+    /// By namespace: its counters in /proc/net/netstat that are not 0.
+    pub counters: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
 /// What one flow did; times in ns after time zero.

@@ -37,12 +37,14 @@ use crate::job::{Job, Log};
 pub enum GuestError {
     /// There is no kernel.
     #[error(
-        "no Linux kernel for virtual time at {path}: `make linux-vt` builds it (about 10 minutes, Debian's \
+        "no Linux kernel for virtual time at {path}: `make {target}` builds it (about 10 minutes, Debian's \
          linux-source), or set {IMAGE} to one"
     )]
     NoImage {
         /// Where it was looked for.
         path: PathBuf,
+        /// What builds it.
+        target: &'static str,
     },
     /// A file or process of the host failed.
     #[error("{doing}: {source}")]
@@ -84,13 +86,12 @@ impl GuestError {
     }
 }
 
-/// The environment variable that names another kernel.
+/// The environment variable that names another kernel, for all jobs.
 pub const IMAGE: &str = "ACKLAB_LINUX_VT";
 
-/// A guest's kernel and the program that is its first process.
+/// What runs guests: the kernels that were built on this machine and the program that is their first process.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    image: PathBuf,
     verbs: Verbs,
     /// The most that a guest may take in real time.
     patience: Duration,
@@ -208,24 +209,27 @@ impl Drop for Guest {
 }
 
 impl Machine {
-    /// The kernel that was built on this machine.
-    ///
     /// A guest is stopped after `patience`, or soon after `interrupted` becomes true.
-    pub fn find(
-        verbs: Verbs,
-        patience: Duration,
-        interrupted: Arc<AtomicBool>,
-    ) -> Result<Self, GuestError> {
-        let image = env::var_os(IMAGE).map_or_else(built, PathBuf::from);
-        if !image.is_file() {
-            return Err(GuestError::NoImage { path: image });
-        }
-        Ok(Self { image, verbs, patience, interrupted })
+    pub const fn new(verbs: Verbs, patience: Duration, interrupted: Arc<AtomicBool>) -> Self {
+        Self { verbs, patience, interrupted }
+    }
+
+    /// The kernel that runs `job`: the one that [`IMAGE`] names, else the one that was built for such jobs.
+    pub fn image(job: &Job) -> Result<PathBuf, GuestError> {
+        let (name, target) = if job.limits_acks() {
+            ("linux-ack-limit", "linux-vt-ack-limit")
+        } else {
+            ("linux", "linux-vt")
+        };
+        let path = env::var_os(IMAGE).map_or_else(|| built().join(name), PathBuf::from);
+        if path.is_file() { Ok(path) } else { Err(GuestError::NoImage { path, target }) }
     }
 
     /// Runs `job` with the randomness of `seed`.
     pub fn run(&self, job: &Job, seed: u64) -> Result<Done, GuestError> {
-        let mut guest = self.keeper(seed).map_err(GuestError::host("start the guest's keeper"))?;
+        let image = Self::image(job)?;
+        let mut guest =
+            self.keeper(&image, seed).map_err(GuestError::host("start the guest's keeper"))?;
         write(job, &guest.folder.join(guest::JOB)).map_err(GuestError::host("write the job"))?;
         if let Some(input) = &mut guest.keeper.stdin {
             input.write_all(b"go\n").map_err(GuestError::host("start the guest"))?;
@@ -248,10 +252,10 @@ impl Machine {
         Ok(Done { log: log.map_err(GuestError::host("read the guest's log"))?, guest })
     }
 
-    fn keeper(&self, seed: u64) -> io::Result<Guest> {
+    fn keeper(&self, image: &Path, seed: u64) -> io::Result<Guest> {
         let Verbs { program, keeper, kernel, guest } = &self.verbs;
         let mut keeper = Command::new(program)
-            .args([keeper.as_ref(), program.as_os_str(), kernel.as_ref(), self.image.as_os_str()])
+            .args([keeper.as_ref(), program.as_os_str(), kernel.as_ref(), image.as_os_str()])
             .args([
                 "mem=512M",
                 "rootfstype=hostfs",
@@ -301,11 +305,11 @@ impl Machine {
     }
 }
 
-/// Where `make linux-vt` puts the kernel.
+/// Where tools/linux-vt puts the kernels.
 fn built() -> PathBuf {
     let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache");
-    cache.unwrap_or_else(home).join("acklab/linux-vt/linux")
+    cache.unwrap_or_else(home).join("acklab/linux-vt")
 }
 
 fn write(job: &Job, path: &Path) -> io::Result<()> {

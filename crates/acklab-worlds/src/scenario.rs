@@ -169,7 +169,7 @@ impl Scenario for InLinux {
         }
         let (graph, settings) = self.source.network(settings, 0).map_err(cannot)?;
         let network = graph.blueprint(&settings, 0).map_err(cannot)?;
-        crate::network::job(&network, 0).map(drop).map_err(|e| cannot(e.to_string()))
+        world::ready(&network).map_err(|e| cannot(e.to_string()))
     }
 
     fn packets(&self, settings: &Settings) -> u64 {

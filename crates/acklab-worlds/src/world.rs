@@ -202,7 +202,13 @@ fn messages(writes: &[(f64, u64)], sizes: &mut dyn Iterator<Item = u64>) -> Vec<
     messages
 }
 
-/// One replication of the Linux kernel in virtual time; its captures are kept in the folder `keep`, one for each node
+/// Whether the kernel can be `network`, and is there.
+pub fn ready(network: &Blueprint<'_>) -> Result<(), WorldError> {
+    Machine::image(&network::job(network, SAMPLING)?)?;
+    Ok(())
+}
+
+/// One replication of the Linux kernel in virtual time; its log and captures are kept in the folder `keep`, one for each node
 /// at which data under study is sent.
 pub fn emulate(
     machine: &Machine,
@@ -223,6 +229,10 @@ pub fn emulate(
             let name = format!("linux-vt-{}.pcapng", network.topology.name(node));
             fs::copy(capture, folder.join(name))?;
         }
+    }
+    if let Some(folder) = keep {
+        let log = serde_json::to_vec(&done.log).map_err(io::Error::from)?;
+        fs::write(folder.join("linux-vt-log.json"), log)?;
     }
     let mut flows = account.finish();
     for (flow, log) in flows.iter_mut().zip(&done.log.flows) {

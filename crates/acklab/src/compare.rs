@@ -53,7 +53,7 @@ pub(crate) struct Compare {
     patience: u64,
     #[command(flatten)]
     kernel: KernelArgs,
-    /// Write result.json, report.html and the kernel's captures of the first replication into this folder
+    /// Write result.json, report.html and the kernel's log and captures of the first replication into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// How to write the result to standard output
@@ -157,6 +157,9 @@ impl Compare {
         let flows = network.flows.iter();
         let flows = flows.map(|flow| (flow.name.to_owned(), end.since(flow.start).as_secs_f64()));
         let first = comparison.is_none();
+        if others.machine.is_some() && foreign.is_none() && first {
+            world::ready(&network).map_err(|e| e.to_string())?;
+        }
         let comparison = comparison.get_or_insert_with(|| Comparison::new(flows));
         for world in &self.worlds {
             let flows = match (world, &others.machine) {
@@ -202,8 +205,7 @@ pub(crate) fn machine(patience: u64, interrupted: &Arc<AtomicBool>) -> Result<Ma
     let program = std::env::current_exe().map_err(|e| Failure::at("this program", e))?;
     let [keeper, kernel, guest] = ["linux-vt-keeper", "linux-vt-kernel", "linux-vt-guest"];
     let verbs = Verbs { program, keeper, kernel, guest };
-    let machine = Machine::find(verbs, Duration::from_secs(patience), Arc::clone(interrupted));
-    machine.map_err(|e| Failure::Unusable(e.to_string()))
+    Ok(Machine::new(verbs, Duration::from_secs(patience), Arc::clone(interrupted)))
 }
 
 /// Keeps a guest for `acklab compare`

@@ -4,6 +4,8 @@
 //! result into text or JSON. Exit 0 fine, 1 a check did not hold, 2 unusable input or arguments.
 
 #[cfg(target_os = "linux")]
+mod bpf;
+#[cfg(target_os = "linux")]
 mod compare;
 mod completions;
 #[cfg(target_os = "linux")]
@@ -99,6 +101,8 @@ enum Verb {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     KernelReceiver(kernel::Receiver),
+    #[cfg(target_os = "linux")]
+    Bpf(bpf::Bpf),
     Completions(completions::Completions),
 }
 
@@ -143,6 +147,8 @@ fn main() -> ExitCode {
         Verb::KernelSender(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::KernelReceiver(verb) => verb.run(),
+        #[cfg(target_os = "linux")]
+        Verb::Bpf(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(&mut Cli::command()),
     };
     outcome::exit_code(outcome)

@@ -109,7 +109,9 @@ impl Linux {
         let before = std::mem::take(&mut self.last_segment);
         if sample.len >= self.rcv_mss {
             self.rcv_mss = sample.len.min(sample.mss.max(MSS_MIN));
-            self.pushed |= sample.push && self.options.full_segment_push;
+            // Senders push whenever their buffer was full; a limited rate of ACKs lets that be.
+            let counts = self.options.full_segment_push && self.stretch[1] == 1;
+            self.pushed |= sample.push && counts;
             return;
         }
         if sample.len >= MSS_DEFAULT || (sample.len >= MSS_MIN && !sample.push) {

@@ -84,7 +84,10 @@ fn work(folder: &Path) -> io::Result<()> {
             .map_err(|_| io::Error::other("a capture's thread panicked"))??;
     }
     let kernel = uname()?.release().to_string_lossy().into_owned();
-    let log = Log { kernel, zero: clock.zero(), flows, lost_frames };
+    let spaces = job.spaces.iter();
+    let counters = spaces.map(|space| Ok((space.name.clone(), space::counters(&space.name)?)));
+    let counters = counters.collect::<io::Result<_>>()?;
+    let log = Log { kernel, zero: clock.zero(), flows, lost_frames, counters };
     let mut file = BufWriter::new(File::create(folder.join(LOG))?);
     serde_json::to_writer(&mut file, &log)?;
     io::Write::flush(&mut file)

@@ -1,5 +1,6 @@
 //! Namespaces and what is in them, by iproute2 and ethtool.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -9,7 +10,7 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns};
 
-use crate::job::Job;
+use crate::job::{ACK_LIMIT, Job};
 
 /// Builds the job's network.
 pub(super) fn build(job: &Job) -> io::Result<()> {
@@ -20,7 +21,8 @@ pub(super) fn build(job: &Job) -> io::Result<()> {
             inside(&space.name, move || {
                 fs::write(&path, value)
                     .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))
-            })??;
+            })?
+            .map_err(|e| if name.starts_with(ACK_LIMIT) { cannot_limit(&e) } else { e })?;
         }
         for interface in &space.plain {
             let offloads = ["tx", "tso", "gso", "gro"].map(|name| [name, "off"]);
@@ -32,6 +34,23 @@ pub(super) fn build(job: &Job) -> io::Result<()> {
         batch(&["tc", "-n", &space.name, "-batch", "-"], &space.tc)?;
     }
     Ok(())
+}
+
+fn cannot_limit(error: &io::Error) -> io::Error {
+    let reason = "the kernel does not limit ACKs; `make linux-vt-ack-limit` builds one that does";
+    io::Error::new(error.kind(), format!("{error}: {reason}"))
+}
+
+/// The counters of namespace `name` that are not 0.
+pub(super) fn counters(name: &str) -> io::Result<BTreeMap<String, u64>> {
+    // /proc/net is that of the process's first thread.
+    let text = inside(name, || fs::read_to_string("/proc/thread-self/net/netstat"))??;
+    let lines: Vec<&str> = text.lines().collect();
+    let pairs = lines.chunks_exact(2).flat_map(|pair| {
+        let [names, values] = [pair[0], pair[1]].map(|line| line.split_whitespace().skip(1));
+        names.zip(values).filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)))
+    });
+    Ok(pairs.filter(|(_, value)| *value > 0).collect())
 }
 
 /// Runs `work` on a thread in namespace `name`.

@@ -4,23 +4,27 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddrV4;
 
-use acklab_core::ack::Profile;
+use acklab_core::ack::{Profile, ack_rate_limit};
 use acklab_core::cc::Algorithm;
 use acklab_core::packet::NodeId;
 use acklab_lab::blueprint::{Blueprint, Conversation};
 use acklab_tcp::{Config, InitialWindow, Nagle, System};
 
 use super::cannot_build::CannotBuild;
-use crate::job::End;
+use crate::job::{ACK_LIMIT, End};
 
 /// One end of a flow: 0 connects.
 pub(super) fn end(flow: &Conversation<'_>, side: usize) -> Result<End, CannotBuild> {
     let refuse = |reason: String| CannotBuild::new(format!("flow {:?}", flow.name), reason);
     let config = &flow.config[side];
-    if !matches!(config.ack, Profile::Linux(_)) {
-        let reason = "it does not acknowledge as Linux does, and both ends are the Linux kernel: leave system, \
-                      receiver and ack out";
-        return Err(refuse(reason.into()));
+    match &config.ack {
+        Profile::Linux(_) => {}
+        Profile::AckRateLimit(options) => limits(options).map_err(refuse)?,
+        _ => {
+            let reason = "it does not acknowledge as Linux does, and both ends are the Linux kernel: leave system, \
+                          receiver and ack out, or ack = \"ack-rate-limit\"";
+            return Err(refuse(reason.into()));
+        }
     }
     let nodelay = match config.nagle {
         Nagle::Off => true,
@@ -51,6 +55,21 @@ pub(super) fn end(flow: &Conversation<'_>, side: usize) -> Result<End, CannotBui
         receive_buffer,
         foreign: None,
     })
+}
+
+/// Whether the kernel's patch has all of `options`.
+fn limits(options: &ack_rate_limit::Options) -> Result<(), String> {
+    let &ack_rate_limit::Options { start, round, step, least, acks, .. } = options;
+    let known = ack_rate_limit::Options {
+        start: start.max(1),
+        ..ack_rate_limit::Options { round, step, least, acks, ..Default::default() }
+    };
+    if *options == known {
+        return Ok(());
+    }
+    Err("the kernel limits ACKs with start (1 or more), round, step, least and acks alone: leave judge, fallback, \
+         forget, follow and reads out"
+        .into())
 }
 
 /// Congestion controls that have the same name here and in the kernel.
@@ -105,8 +124,8 @@ pub(super) fn sysctls(
             let own = of_config(config);
             if *first.get_or_insert_with(|| own.clone()) != own {
                 let place = format!("flow {:?}", flow.name);
-                let reason = "another flow of the same host differs in timestamps, recovery, ECN or restart after \
-                              idle, which are the host's: give each a host";
+                let reason = "another flow of the same host differs in timestamps, recovery, ECN, restart after idle \
+                              or the limit of ACKs, which are the host's: give each a host";
                 return Err(CannotBuild::new(place, reason));
             }
         }
@@ -118,12 +137,22 @@ pub(super) fn sysctls(
 fn of_config(config: &Config) -> Vec<(String, String)> {
     let flag = |on: bool| u8::from(on).to_string();
     // DCTCP asks for ECN itself; as a system-wide setting it would change nothing for it.
-    vec![
+    let mut settings = vec![
         ("ipv4/tcp_timestamps".into(), flag(config.timestamps)),
         ("ipv4/tcp_sack".into(), flag(config.loss.recovery.is_selective())),
         ("ipv4/tcp_ecn".into(), flag(config.ecn)),
         ("ipv4/tcp_slow_start_after_idle".into(), flag(config.window.idle_restart)),
-    ]
+    ];
+    if let Profile::AckRateLimit(limit) = &config.ack {
+        settings.push((ACK_LIMIT.into(), flag(true)));
+        let ack_rate_limit::Options { start, round, step, least, acks, .. } = limit;
+        for (name, value) in
+            [("start", start), ("round", round), ("step", step), ("min", least), ("acks", acks)]
+        {
+            settings.push((format!("{ACK_LIMIT}_{name}"), value.to_string()));
+        }
+    }
+    settings
 }
 
 /// What the route of one end says beyond the kernel's defaults.
