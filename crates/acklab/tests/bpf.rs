@@ -4,6 +4,7 @@
 //! The commands that talk over the link are this test program again, in a role ([`ROLE`]).
 
 #![cfg(target_os = "linux")]
+#![expect(clippy::disallowed_methods, reason = "how long real programs talk")]
 
 use std::env;
 use std::io::{Read, Write};
