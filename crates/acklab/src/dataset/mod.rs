@@ -17,7 +17,7 @@ use crate::outcome::Failure;
 /// Write, read or check the data set of Nagle's algorithm and delayed ACKs in its published layout
 ///
 /// The layout is that of Al-Hammouri and Olsen, Data in Brief 39 (2021) 107530:
-/// Data/<ReceiverOS>-<NagleOn|NagleOff>-<RTT>ms/ with 42 files for ten runs. docs/kernel-lab.md explains it.
+/// `Data/<ReceiverOS>-<NagleOn|NagleOff>-<RTT>ms/` with 42 files for ten runs. docs/kernel-lab.md explains it.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Dataset {

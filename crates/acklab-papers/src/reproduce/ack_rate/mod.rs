@@ -1,7 +1,7 @@
 //! Statkus, Paulikas and Krukonis, "TCP Acknowledgment Optimization in Low Power and Embedded Devices", run again
 //! in virtual time.
 //!
-//! Both testbeds are scenarios ([`ACK_RATE_ROUTER`], [`ACK_RATE_VM`]): hosts whose packets cost what Linux's do by
+//! Both testbeds are scenarios (`ack-rate-router`, `ack-rate-vm`): hosts whose packets cost what Linux's do by
 //! count of instructions. Each policy runs under the same seeds; the paper's sentences are judged by intervals
 //! over replications ([`claims`]). The kernel's side of it is `kernel/ack-rate-limit.patch`.
 

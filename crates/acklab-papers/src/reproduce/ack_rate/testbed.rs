@@ -70,14 +70,14 @@ impl Testbed {
                 .key("policy")
                 .plain("policy", 0)
                 .over(&policies, |policy| POLICIES[*policy]),
-            number("Throughput", "throughput_bps", Unit::mega("bit/s"), 1)
+            number("Throughput", "throughput_bps", Unit::mega("Mbit/s"), 1)
                 .over(&policies, mean("throughput_bps")),
             number("ACKs per data segment", "acks_per_data_segment", "ratio".into(), 4)
                 .over(&policies, mean("acks_per_data_segment")),
             number("Round trip", "rtt_ms", "ms".into(), 2).over(&policies, mean("rtt_ms")),
-            number("Sender’s CPU", "cpu_share_sender", Unit::percent("busy"), 1)
+            number("Sender’s CPU", "cpu_share_sender", Unit::percent("% busy"), 1)
                 .over(&policies, mean("cpu_share.sender")),
-            number("Receiver’s CPU", "cpu_share_receiver", Unit::percent("busy"), 1)
+            number("Receiver’s CPU", "cpu_share_receiver", Unit::percent("% busy"), 1)
                 .over(&policies, mean("cpu_share.receiver")),
             number("Sent again", "retransmissions", "segments".into(), 1)
                 .over(&policies, mean("retransmissions")),
