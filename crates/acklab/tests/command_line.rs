@@ -171,7 +171,8 @@ fn unusable_arguments_exit_2_and_say_how_to_mend_them() {
     check(&["run", "nagle-delack", "--set", "rrt=1ms"], "did you mean \"rtt\"?");
     check(&["run", "nagle-delack", "--set", "rtt=1"], "the unit must be one of");
     check(&["run", "nagle-delack", "--set", "period=0"], "must be longer than 0");
-    check(&["run", "nagle-delack", "--world", "kernel"], "possible values: sim");
+    check(&["run", "nagle-delack", "--world", "mars"], "possible values: sim");
+    check(&["run", "motor-loop", "--world", "kernel"], "nagle-delack alone");
     check(&["run", "nagle-delack", "--replications", "0"], "--replications");
     check(&["run", "nagle-delack", "--all", "--capture", "x.pcapng"], "leave out --all");
     check(&["run", "missing.toml"], "missing.toml");

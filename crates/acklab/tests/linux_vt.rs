@@ -203,8 +203,8 @@ fn a_scenario_runs_on_the_kernel_with_the_metrics_of_virtual_time() {
         // Linux reads at once and acknowledges on reading: the cycle is the round trip in both worlds.
         assert!((mean(&kernel) - mean(&sim)).abs() < 3.0, "{key}: {kernel} {sim}");
     }
-    let refused = run("linux-vt", "receiver=qnx-7.0");
+    let refused = run("linux-vt", "sender=qnx-7.0");
     let errors = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(errors.contains("both ends are the Linux kernel"), "{errors}");
+    assert!(errors.contains("sender: is the Linux kernel here"), "{errors}");
 }
