@@ -291,6 +291,7 @@ impl<O: Observer> World<O> {
     }
 
     /// A processor is done with a packet, or was interrupted.
+    #[cold]
     fn work(&mut self, index: u32) {
         let now = self.now;
         let slot = &mut self.processors[index as usize];
@@ -437,10 +438,16 @@ impl<O: Observer> World<O> {
     }
 
     /// A packet goes into a node, through its processor where it has one.
+    #[inline]
     fn pass(&mut self, node: NodeId, packet: &Packet) {
-        let Some(index) = self.nodes[usize::from(node.0)].processor else {
-            return self.take(node, packet);
-        };
+        match self.nodes[usize::from(node.0)].processor {
+            None => self.take(node, packet),
+            Some(index) => self.receive_through(index, packet),
+        }
+    }
+
+    #[cold]
+    fn receive_through(&mut self, index: u32, packet: &Packet) {
         if !self.processors[index as usize].processor.receive(self.now, packet) {
             let (link, reason) = (u32::MAX, DropReason::Overflow);
             self.sink.record(self.now, EventKind::Dropped { link, reason, packet: *packet });
@@ -448,6 +455,7 @@ impl<O: Observer> World<O> {
         self.arm_processor(index);
     }
 
+    #[inline]
     fn take(&mut self, node: NodeId, packet: &Packet) {
         let (local, remote) = ends(packet);
         if local.node != node {
@@ -533,12 +541,14 @@ impl<O: Observer> World<O> {
         }
     }
 
+    #[cold]
     fn send_through(&mut self, index: u32, packet: &Packet) {
         self.processors[index as usize].processor.send(self.now, packet);
         self.arm_processor(index);
     }
 
     /// A packet leaves a node; one that was forwarded was seen when it arrived.
+    #[inline]
     fn leave(&mut self, node: NodeId, packet: &Packet) {
         if self.nodes[usize::from(node.0)].tapped && ends(packet).1.node == node {
             self.observer.on_packet(self.now, node, packet);

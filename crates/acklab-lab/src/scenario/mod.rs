@@ -80,6 +80,11 @@ pub trait Scenario: Sync {
     /// What it is.
     fn declaration(&self) -> &Declaration;
 
+    /// Its name, which can be told before the rest is known.
+    fn name(&self) -> &'static str {
+        self.declaration().name
+    }
+
     /// Where it runs.
     fn world(&self) -> &'static str {
         "sim"
@@ -233,17 +238,14 @@ impl Catalog {
 
     /// The scenario called `name`.
     pub fn find(self, name: &str) -> Result<&'static dyn Scenario, UnknownScenario> {
-        self.iter().find(|scenario| scenario.declaration().name == name).ok_or_else(|| {
-            UnknownScenario {
-                name: name.into(),
-                hint: match name {
-                    network_file::SCENARIO => {
-                        "a network is described in a file, such as scenarios/two-flows.toml; "
-                            .into()
-                    }
-                    _ => nearest(name, self.iter().map(|scenario| scenario.declaration().name)),
-                },
-            }
+        self.iter().find(|scenario| scenario.name() == name).ok_or_else(|| UnknownScenario {
+            name: name.into(),
+            hint: match name {
+                network_file::SCENARIO => {
+                    "a network is described in a file, such as scenarios/two-flows.toml; ".into()
+                }
+                _ => nearest(name, self.iter().map(Scenario::name)),
+            },
         })
     }
 }

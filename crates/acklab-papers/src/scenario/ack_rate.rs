@@ -49,6 +49,10 @@ impl Scenario for Filed {
         &self.made().0
     }
 
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
     fn check(&self, settings: &Settings) -> Result<(), SetError> {
         self.graph().check(settings)
     }
