@@ -7,6 +7,7 @@
 mod asked;
 mod closely;
 mod delays;
+mod metrics;
 mod model;
 mod recorder;
 mod signals;
@@ -87,9 +88,8 @@ impl Graph {
         let queries = asked::bind(&file)?;
         let asked = queries[0].iter().map(FileQuery::doc);
         let of_loop = LOOP_METRICS.iter().filter(|_| first.loop_period().is_some());
-        let own = recorder::METRICS.iter().chain(of_loop).copied();
-        let of_hosts =
-            recorder::host_metrics(first).map(|(_, name)| MetricDoc { name, ..CPU_SHARE });
+        let own = metrics::METRICS.iter().chain(of_loop).copied();
+        let of_hosts = metrics::declare_hosts(file.networks());
         let metrics: Vec<MetricDoc> = own.chain(of_hosts).chain(asked).collect();
         let declaration = Declaration {
             summary: forever(file.about().unwrap_or("a network of one's own, from a file")),
@@ -196,12 +196,6 @@ impl Graph {
     }
 }
 
-const CPU_SHARE: MetricDoc = MetricDoc {
-    name: "cpu_share",
-    unit: "share",
-    doc: "Share of the time in which the host's processor was at work. One sample per replication.",
-};
-
 /// What all networks have in common.
 const NETWORK: Declaration = Declaration {
     name: network_file::SCENARIO,
@@ -281,7 +275,7 @@ impl Scenario for Graph {
         let open = |seed, changes: Changes| {
             let recorder =
                 NetworkRecorder::new(model::watched(network, self.watched(settings)), None);
-            let recorder = GraphRecorder::new(recorder, network, None);
+            let recorder = GraphRecorder::new(recorder, network, self.declaration.metrics, None);
             let mut world = World::new(&network.topology, seed, changes.interest(), recorder);
             if changes.has(Changes::ENDS) {
                 model::tapped(network).for_each(|node| world.tap(node));
@@ -297,7 +291,7 @@ impl Scenario for Graph {
         let (at, tap) = capture.map_or((None, None), |Capture { at, tap }| (Some(at), Some(tap)));
         let at = at.map(|point| model::node_at(network, watched, point));
         let recorder = NetworkRecorder::new(model::watched(network, watched), tap);
-        let recorder = GraphRecorder::new(recorder, network, at);
+        let recorder = GraphRecorder::new(recorder, network, self.declaration.metrics, at);
         let mut world = World::new(&network.topology, seed, NetworkMonitor::INTEREST, recorder);
         for node in model::tapped(network).chain(at) {
             world.tap(node);
@@ -316,7 +310,7 @@ impl Scenario for Graph {
         let (end, links) = (self.end(settings), self.all_watched(settings));
         let network = self.network(settings);
         let recorder = NetworkRecorder::new(model::watched(network, links[0]), None);
-        let recorder = GraphRecorder::new(recorder, network, None);
+        let recorder = GraphRecorder::new(recorder, network, self.declaration.metrics, None);
         let flows = model::watched_flows(network);
         let watched = model::watched_links(network, &links);
         let monitor = NetworkMonitor::new(flows, watched, end, with_courses);

@@ -3,19 +3,19 @@
 use std::collections::VecDeque;
 
 use acklab_core::event::{DropReason, Event, EventKind};
-use acklab_core::options::joined;
 use acklab_core::packet::{Body, NodeId, Packet};
 use acklab_core::time::{Span, Time};
 use acklab_sim::Observer;
 use acklab_sim::app::{EXCHANGE_MS, TRANSFER_MS};
 
 use super::delays::{self, Kept, Travel, pooled};
-use super::model::{ends, flow_at, forever};
+use super::metrics::{self, TRANSFER};
+use super::model::{ends, flow_at};
 use crate::measured::{Measured, MetricDoc, Metrics};
 use crate::monitor::{Delays, Waiting};
 use crate::network_file::{Network, Traffic};
 use crate::scenario::control::loop_metrics;
-use crate::scenario::network::{Changes, NETWORK_METRICS, NetworkRecorder};
+use crate::scenario::network::{Changes, NetworkRecorder};
 use crate::scenario::network_signals::{Shows, Source};
 use crate::scenario::{Flow, Replication};
 
@@ -89,6 +89,7 @@ impl<'a> GraphRecorder<'a> {
     pub(super) fn new(
         network: NetworkRecorder<'a>,
         file: &Network,
+        declared: &[MetricDoc],
         capture_at: Option<NodeId>,
     ) -> Self {
         let mut senders = 0..;
@@ -124,7 +125,7 @@ impl<'a> GraphRecorder<'a> {
             changed: Changes::NONE,
             since: Time::ZERO,
             has_loop: file.loop_period().is_some(),
-            hosts: host_metrics(file)
+            hosts: metrics::of_hosts(file, declared)
                 .map(|(node, metric)| HostRecorder { node, metric, busy: Span::ZERO })
                 .collect(),
         }
@@ -517,97 +518,3 @@ impl Observer for GraphRecorder<'_> {
         }
     }
 }
-
-const TRANSFER: &str = "transfer_ms";
-
-/// The hosts of `file` with a processor, and the name of the metric of each.
-pub(super) fn host_metrics(file: &Network) -> impl Iterator<Item = (NodeId, &'static str)> {
-    file.hosts.iter().map(|(node, name)| (*node, forever(&format!("cpu_share.{name}"))))
-}
-
-const OWN: [MetricDoc; 17] = [
-    MetricDoc {
-        name: "queue_delay_ms",
-        unit: "ms",
-        doc: "How long each packet waited in the watched queue until its transmission began; of all \
-              packets, of each flow's, of each group's. One sample per packet.",
-    },
-    MetricDoc {
-        name: "queue_delay_p95_ms",
-        unit: "ms",
-        doc: "What 95 % of the packets did not wait longer than. One sample per replication.",
-    },
-    MetricDoc { name: "queue_delay_p99_ms", unit: "ms", doc: "The same of 99 %." },
-    MetricDoc {
-        name: "one_way_ms",
-        unit: "ms",
-        doc: "From a packet's departure at the end that sends the data to its arrival at the other, over any \
-              transport. One sample per packet that arrived; one that another overtook counts as lost.",
-    },
-    MetricDoc {
-        name: "one_way_p95_ms",
-        unit: "ms",
-        doc: "Its 95 % quantile, one sample per replication.",
-    },
-    MetricDoc { name: "one_way_p99_ms", unit: "ms", doc: "Its 99 % quantile, likewise." },
-    MetricDoc {
-        name: "rtt_ms",
-        unit: "ms",
-        doc: "Round trips: over TCP from a segment's departure to the acknowledgment that covers it, without \
-              those of segments sent again; over reliable UDP from a packet's departure to the arrival of the \
-              receiver's next one. One sample per acknowledgment.",
-    },
-    MetricDoc {
-        name: "rtt_p95_ms",
-        unit: "ms",
-        doc: "Their 95 % quantile, one sample per replication.",
-    },
-    MetricDoc { name: "rtt_p99_ms", unit: "ms", doc: "Their 99 % quantile, likewise." },
-    MetricDoc {
-        name: "delivered_bps",
-        unit: "bit/s",
-        doc: "Packets with content that arrived, headers and what was sent again included. One sample per \
-              replication.",
-    },
-    MetricDoc {
-        name: "message_delay_ms",
-        unit: "ms",
-        doc: "Of flows that write messages of one size over TCP or reliable UDP: from the write of a message's first \
-              byte until the receiver has read its last. One sample per message.",
-    },
-    MetricDoc {
-        name: "exchange_ms",
-        unit: "ms",
-        doc: "From a request to the last byte of its reply. One sample per exchange.",
-    },
-    MetricDoc {
-        name: TRANSFER,
-        unit: "ms",
-        doc: "Of flows of kind bulk with `bytes`: from the flow's start until the receiver has read the last byte. One \
-              sample per transfer that ended while it was measured.",
-    },
-    MetricDoc {
-        name: "unfinished_transfers",
-        unit: "transfers",
-        doc: "Flows of kind bulk with `bytes` that had begun and not ended by the end; summed.",
-    },
-    MetricDoc {
-        name: "datagram_bps",
-        unit: "bit/s",
-        doc: "Datagrams that arrived over the duration, headers included, all flows together \
-              (`flows`: each). One sample per replication.",
-    },
-    MetricDoc {
-        name: "datagram_delay_ms",
-        unit: "ms",
-        doc: "From a datagram's departure to its arrival. One sample per datagram.",
-    },
-    MetricDoc {
-        name: "undelivered_datagrams",
-        unit: "packets",
-        doc: "Datagrams that had not arrived by the end; summed.",
-    },
-];
-
-pub(super) const METRICS: [MetricDoc; OWN.len() + NETWORK_METRICS.len()] =
-    joined(OWN[0], &[&NETWORK_METRICS, &OWN]);
