@@ -9,8 +9,9 @@ use acklab_stats::MeanInterval;
 
 use super::testbed::{LIMITED, LINUX, Testbed, cpu_per_byte};
 
-pub(super) fn judge(router: &Testbed, vm: &Testbed, drop: &Testbed) -> Vec<Claim> {
-    vec![
+/// A claim is open where the transfers are shorter than the paper's: limiting begins after 20 s, the loss comes after 45.
+pub(super) fn judge(seconds: u64, [router, vm, drop]: [&Testbed; 3]) -> Vec<Claim> {
+    let mut claims = vec![
         faster(router, "4", "throughput rises by up to 60 % on the router", 0.60),
         faster(vm, "5", "throughput rises by up to 30 % in the virtual machine", 0.30),
         halved(vm),
@@ -18,7 +19,13 @@ pub(super) fn judge(router: &Testbed, vm: &Testbed, drop: &Testbed) -> Vec<Claim
         rarer(vm),
         cheaper(router, vm),
         recovery(drop),
-    ]
+    ];
+    if seconds < PAPERS_SECONDS {
+        for claim in &mut claims {
+            claim.outcomes.fill(Outcome::Open);
+        }
+    }
+    claims
 }
 
 /// The claims as a table.
@@ -44,6 +51,13 @@ fn decide(change: Option<MeanInterval>, at_least: f64) -> Outcome {
         Some(change) if change.high < at_least => Outcome::Fails,
         _ => Outcome::Open,
     }
+}
+
+/// Whether it sinks by at least this share.
+fn sinks(change: Option<MeanInterval>, by: f64) -> Outcome {
+    let less =
+        |it: MeanInterval| MeanInterval { mean: -it.mean, low: -it.high, high: -it.low, ..it };
+    decide(change.map(less), by)
 }
 
 fn percent(change: Option<MeanInterval>) -> String {
@@ -87,16 +101,10 @@ fn faster(testbed: &Testbed, place: &'static str, text: &'static str, claimed: f
 
 fn halved(vm: &Testbed) -> Claim {
     let change = vm.change(LIMITED, values("rtt_ms"));
-    let shorter = change.map(|change| MeanInterval {
-        mean: -change.mean,
-        low: -change.high,
-        high: -change.low,
-        ..change
-    });
     Claim {
         place: "5",
         text: "round trips in the virtual machine are almost half as long (here: at least 40 % shorter)",
-        outcomes: vec![decide(shorter, 0.4)],
+        outcomes: vec![sinks(change, 0.4)],
         figures: vec![percent(change)],
     }
 }
@@ -113,16 +121,10 @@ fn longer(router: &Testbed) -> Claim {
 
 fn rarer(vm: &Testbed) -> Claim {
     let change = vm.change(LIMITED, values("acks_per_data_segment"));
-    let fewer = change.map(|change| MeanInterval {
-        mean: -change.mean,
-        low: -change.high,
-        high: -change.low,
-        ..change
-    });
     Claim {
         place: "5",
         text: "ACKs are halved",
-        outcomes: vec![decide(fewer, 0.5)],
+        outcomes: vec![sinks(change, 0.5)],
         figures: vec![percent(change)],
     }
 }
@@ -137,13 +139,7 @@ fn cheaper(router: &Testbed, vm: &Testbed) -> Claim {
     let changes = hosts.map(|(testbed, name, metric)| {
         (name, metric, testbed.change(LIMITED, cpu_per_byte(metric)))
     });
-    let less = |change: &MeanInterval| MeanInterval {
-        mean: -change.mean,
-        low: -change.high,
-        high: -change.low,
-        ..*change
-    };
-    let outcomes = changes.iter().map(|(.., change)| decide(change.as_ref().map(less), 0.5));
+    let outcomes = changes.iter().map(|(.., change)| sinks(*change, 0.5));
     let holds = outcomes.clone().any(|outcome| outcome == Outcome::Holds);
     let all_fail = outcomes.clone().all(|outcome| outcome == Outcome::Fails);
     let words = changes.iter().map(|(name, metric, change)| {
@@ -183,3 +179,6 @@ fn recovery(drop: &Testbed) -> Claim {
         )],
     }
 }
+
+/// Length of the paper's transfers.
+const PAPERS_SECONDS: u64 = 100;

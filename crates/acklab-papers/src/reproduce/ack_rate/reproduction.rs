@@ -28,7 +28,7 @@ impl Reproduction {
         let vm = Testbed::run("Virtual machines", &ACK_RATE_VM, &[], plan)?;
         progress("routers, one packet lost");
         let drop = Testbed::run("Routers, one packet lost", &ACK_RATE_ROUTER, &["drop=one"], plan)?;
-        let claims = claims::judge(&router, &vm, &drop);
+        let claims = claims::judge(plan.seconds, [&router, &vm, &drop]);
         let events =
             [&router, &vm, &drop].map(|testbed| testbed.results.timing.events).iter().sum();
         Ok(Self { plan, router, vm, drop, claims, timing: watch.read(events) })
