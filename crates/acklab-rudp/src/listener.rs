@@ -40,7 +40,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 16, pending: 256, retry_pending: 64, retry_address: 4, guesses: GUESSES }
+        Self {
+            connections: 16,
+            pending: 256,
+            retry_pending: 64,
+            retry_address: 4,
+            guesses: GUESSES,
+        }
     }
 }
 
