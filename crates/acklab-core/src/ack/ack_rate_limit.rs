@@ -88,7 +88,7 @@ pub struct AckRateLimit {
     segments: u32,
     /// What they were before the last rise.
     before: u32,
-    /// At most: `ack_rate_max`.
+    /// At most: `ack_rate_max`; 0 before the first segment.
     most: u32,
 }
 
@@ -112,7 +112,7 @@ impl AckRateLimit {
             last: None,
             segments: least,
             before: least,
-            most: least,
+            most: 0,
         }
     }
 
@@ -123,7 +123,7 @@ impl AckRateLimit {
 
     fn count(&mut self, now: Time, sample: &DataSample) {
         let starting = self.seen < self.options.start;
-        if starting || self.options.follow || self.most < self.options.least {
+        if starting || self.options.follow || self.most == 0 {
             let fits = sample.window / self.options.acks.saturating_mul(sample.mss.max(1));
             self.most = fits.max(self.options.least);
             self.segments = self.segments.min(self.most);
@@ -276,6 +276,13 @@ mod tests {
         let mut linux = Stream::new(Options { start: 1_000_000, ..small() });
         assert_eq!(stream.segments(100, QUICK), linux.segments(100, QUICK));
         assert_eq!(stream.policy.segments(), 1);
+    }
+
+    #[test]
+    fn limiting_may_start_with_the_first_segment() {
+        let mut stream = Stream::new(Options { start: 0, ..small() });
+        stream.segments(300, QUICK);
+        assert_eq!(stream.policy.segments(), 4);
     }
 
     #[test]

@@ -40,6 +40,23 @@ fn a_hundred_millisecond_ack_timer_answers_ten_times_a_second() {
 }
 
 #[test]
+fn policies_that_count_full_packets_do_so_over_reliable_udp() {
+    let answers = |ack: &str| {
+        let ack = Some(ack.parse().expect("a policy"));
+        let config = Config { ack, ..Config::default() };
+        let mut transfer = Transfer::of(12, &[lane(0.0)], 1, &config);
+        transfer.run(ms(1500));
+        transfer.net.server(|_, server| {
+            let (_, server) = server.connections().next().expect("a connection");
+            server.path_stats().next().expect("a path").packets
+        })
+    };
+    let [every, second] = ["every-segment", "linux"].map(answers);
+    // Beyond one full packet: each second one.
+    assert!((every * 2 / 5..every * 3 / 5).contains(&second), "{second} of {every}");
+}
+
+#[test]
 fn every_ack_profile_lets_a_transfer_end() {
     let systems = System::ALL.iter().map(|system| system.config().ack);
     for profile in Profile::all().into_iter().chain(systems) {
