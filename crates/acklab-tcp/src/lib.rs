@@ -22,6 +22,7 @@
 //!
 #![doc = include_str!("../README.md")]
 
+mod ack_requests;
 mod config;
 mod connection;
 pub mod harness;
@@ -36,6 +37,7 @@ mod settings;
 mod state;
 mod system;
 
+pub use ack_requests::AckRequests;
 pub use config::{
     Config, CwndUnit, InitialWindow, KeepAlive, Loss, LossRecovery, Patience, Rto, Window,
     WindowUpdate,
