@@ -11,7 +11,7 @@ acklab_core::options! {
         /// ACKs that this end asks for in each window; at 2 packets per ACK there are no fewer.
         ask_acks: u32 as count(2, 1000) = "8",
         /// Packets per ACK that this end asks for, at most; 1 is an ACK for each.
-        ask_most: u32 as count(1, 65_536) = "64",
+        ask_most: u32 as count(1, 65_536) = "16",
     }
 }
 

@@ -90,6 +90,8 @@ pub struct AckRateLimit {
     before: u32,
     /// At most: `ack_rate_max`; 0 before the first segment.
     most: u32,
+    /// Segments per ACK and the most, as they were told last.
+    told: [u32; 2],
 }
 
 /// What a round is judged by.
@@ -113,6 +115,7 @@ impl AckRateLimit {
             segments: least,
             before: least,
             most: 0,
+            told: [0; 2],
         }
     }
 
@@ -201,6 +204,11 @@ impl AckPolicy for AckRateLimit {
 
     fn on_quickack(&mut self, now: Time, on: bool, always: bool) {
         self.linux.on_quickack(now, on, always);
+    }
+
+    fn poll_rate(&mut self) -> Option<[u32; 2]> {
+        let rate = [self.segments, self.most];
+        (std::mem::replace(&mut self.told, rate) != rate).then_some(rate)
     }
 
     fn on_ack_sent(&mut self, now: Time) {
@@ -297,6 +305,17 @@ mod tests {
         assert_eq!(stream.policy.segments(), 100);
         // One ACK per 101 segments: more than 100 wait.
         assert_eq!(stream.segments(1010, QUICK), 10);
+    }
+
+    #[test]
+    fn each_change_of_the_number_is_told_once() {
+        let mut stream = Stream::new(small());
+        let mut told = Vec::new();
+        for _ in 0..400 {
+            stream.segments(1, QUICK);
+            told.extend(stream.policy.poll_rate());
+        }
+        assert_eq!(told, [[1, 100], [2, 100], [3, 100], [4, 100]]);
     }
 
     #[test]

@@ -102,6 +102,12 @@ pub trait AckPolicy {
     /// goes its own way.
     fn on_request(&mut self, _segments: u32) {}
 
+    /// Segments per ACK and the most that they may become, where the policy limits them and they changed since this was
+    /// last asked.
+    fn poll_rate(&mut self) -> Option<[u32; 2]> {
+        None
+    }
+
     /// An ACK left.
     fn on_ack_sent(&mut self, now: Time);
 

@@ -84,6 +84,10 @@ impl AckPolicy for Policy {
         each!(self, policy => policy.on_request(segments));
     }
 
+    fn poll_rate(&mut self) -> Option<[u32; 2]> {
+        each!(self, policy => policy.poll_rate())
+    }
+
     fn on_ack_sent(&mut self, now: Time) {
         each!(self, policy => policy.on_ack_sent(now));
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use acklab_core::ack::Profile;
+use acklab_core::ack::{Profile, linux, tack};
 use acklab_core::endpoint::Endpoint as _;
 use acklab_core::event::Sink;
 use acklab_core::options::Word;
@@ -41,9 +41,8 @@ fn a_hundred_millisecond_ack_timer_answers_ten_times_a_second() {
 
 #[test]
 fn policies_that_count_full_packets_do_so_over_reliable_udp() {
-    let answers = |ack: &str| {
-        let ack = Some(ack.parse().expect("a policy"));
-        let config = Config { ack, ..Config::default() };
+    let answers = |ack: Profile| {
+        let config = Config { ack: Some(ack), ..Config::default() };
         let mut transfer = Transfer::of(12, &[lane(0.0)], 1, &config);
         transfer.run(ms(1500));
         transfer.net.server(|_, server| {
@@ -51,9 +50,14 @@ fn policies_that_count_full_packets_do_so_over_reliable_udp() {
             server.path_stats().next().expect("a path").packets
         })
     };
-    let [every, second] = ["every-segment", "linux"].map(answers);
-    // Beyond one full packet: each second one.
-    assert!((every * 2 / 5..every * 3 / 5).contains(&second), "{second} of {every}");
+    let every = answers(Profile::EverySegment);
+    let counting = tack::Options { beta: 1000, ..tack::Options::default() };
+    for second in [Profile::Tack(counting), Profile::Linux(linux::Options::default())] {
+        let name = second.name();
+        let second = answers(second);
+        // Each second full packet.
+        assert!((every * 2 / 5..every * 3 / 5).contains(&second), "{name}: {second} of {every}");
+    }
 }
 
 #[test]

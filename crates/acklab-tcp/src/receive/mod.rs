@@ -368,6 +368,11 @@ impl Receiver {
         }
     }
 
+    /// The policy's segments per ACK and the most that they may become, where they changed.
+    pub(super) fn poll_rate(&mut self) -> Option<[u32; 2]> {
+        self.policy.poll_rate()
+    }
+
     /// When the policy's timer is due.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         self.policy.poll_timeout()
