@@ -1,7 +1,5 @@
 //! By which option a sender tells its peer how often to acknowledge, and what of it is announced on SYNs.
 
-use crate::config::Config;
-use acklab_core::options::Conflict;
 use acklab_core::segment::AckRequest;
 
 acklab_core::words! {
@@ -17,18 +15,6 @@ acklab_core::words! {
 }
 
 impl AckRequests {
-    /// Refuses what does not go together: requests, and a policy that does not honour them.
-    pub fn check(config: &Config) -> Result<(), Conflict> {
-        if config.ack_requests == Self::Off || config.ack.honours_requests() {
-            return Ok(());
-        }
-        let own = config.ack.name();
-        let reason = format!(
-            "goes with ack = linux, delayed, tick or ack-frequency; {own} decides by itself"
-        );
-        Err(Conflict { name: "ack_requests", reason })
-    }
-
     /// What a SYN says of it.
     pub(super) const fn announcement(self) -> Option<AckRequest> {
         match self {

@@ -5,6 +5,7 @@ use super::ack_requests::AckRequests;
 use super::nagle::Nagle;
 use acklab_core::ack;
 use acklab_core::cc;
+use acklab_core::options::Conflict;
 use acklab_core::time::Span;
 
 /// A connection's parameters.
@@ -230,6 +231,18 @@ impl Config {
             },
             ..Self::linux()
         }
+    }
+
+    /// Refuses requests for ACKs beside a policy that does not honour them.
+    pub fn check_requests(&self) -> Result<(), Conflict> {
+        if self.ack_requests == AckRequests::Off || self.ack.honours_requests() {
+            return Ok(());
+        }
+        let own = self.ack.name();
+        let reason = format!(
+            "goes with ack = linux, delayed, tick or ack-frequency; {own} decides by itself"
+        );
+        Err(Conflict { name: "ack_requests", reason })
     }
 
     /// The requests for ACKs that our SYN offers to understand.

@@ -143,7 +143,7 @@ impl Options for Config {
         let (mut congestion, mut ack) = (self.congestion.clone(), self.ack.clone());
         let groups = [congestion.options(), ack.options()];
         groups.into_iter().flatten().try_for_each(|options| options.check())?;
-        AckRequests::check(self)?;
+        self.check_requests()?;
         if self.rto.min > self.rto.max {
             let reason = format!("must be at most max_rto, {}", self.rto.max);
             return Err(Conflict { name: "min_rto", reason });

@@ -28,6 +28,12 @@ fn reliable_udp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
     if let Some(ack) = table.take("ack") {
         config.ack = Some(acknowledgment(&ack, table)?);
     }
+    if let Some(acks) = table.take("ask_acks") {
+        config.asks.ask_acks = acks.count(2, 1000)? as u32;
+    }
+    if let Some(most) = table.take("ask_most") {
+        config.asks.ask_most = most.count(1, 65_536)? as u32;
+    }
     if let Some(window) = table.take("iw") {
         config.initial_window = window.count(1, 1000)? as u32;
     }
@@ -99,7 +105,7 @@ fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
         both(&|end| with_receive_buffer(end, bytes));
     }
     if let Some(field) = asked {
-        let together = ends.iter().try_for_each(AckRequests::check);
+        let together = ends.iter().try_for_each(Config::check_requests);
         together.map_err(|conflict| field.refuse(conflict.reason))?;
     }
     Ok(Ends { over: Over::Tcp(Box::new(ends)), packet })

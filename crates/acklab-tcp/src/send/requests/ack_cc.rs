@@ -6,7 +6,7 @@
 //! An ACK that was marked is not seen: pure ACKs are not ECN-capable (RFC 3168 section 6.1.4), which RFC 5690 would have
 //! changed.
 
-use super::{Heard, Rule};
+use super::rule::{Heard, Rule};
 
 /// R and what the present window has shown.
 #[derive(Debug)]

@@ -3,36 +3,14 @@
 //! the segment that said it may be lost.
 
 mod ack_cc;
+mod rule;
 mod tarr;
 
 use crate::ack_requests::AckRequests;
 use ack_cc::AckCc;
 use acklab_core::segment::AckRequest;
+use rule::{Heard, Rule};
 use tarr::Tarr;
-
-/// What an ACK with news tells a rule; in full segments.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
-    /// The congestion window.
-    pub(super) window: u64,
-    /// What the ACK covers for the first time.
-    pub(super) acked: u64,
-    /// It is the first of a new window: all that was out when the last one began is acknowledged.
-    pub(super) new_window: bool,
-    /// The greatest number of segments per ACK that the peer may have in mind.
-    pub(super) asked: u8,
-}
-
-/// A rule for how often the peer is to acknowledge.
-trait Rule {
-    /// Segments per ACK wanted from now on.
-    fn wants(&mut self, heard: &Heard) -> u8;
-
-    /// Whether a change from `asked` to `wanted` is worth a request.
-    fn is_worthwhile(&self, asked: u8, wanted: u8) -> bool {
-        asked != wanted
-    }
-}
 
 /// What is asked of the peer.
 #[derive(Debug)]
@@ -48,12 +26,6 @@ pub(super) struct Requests {
     place: Option<u64>,
     /// Where the present window of data ends.
     window_end: u64,
-}
-
-impl std::fmt::Debug for dyn Rule + Send {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Rule")
-    }
 }
 
 impl Requests {

@@ -4,7 +4,7 @@
 //! reliable UDP asks for (docs/rudp.md section 5), and R follows the window where it is a quarter off. R = 0, one ACK
 //! at once, is understood and never asked for.
 
-use super::{Heard, Rule};
+use super::rule::{Heard, Rule};
 
 /// Eight ACKs in a window.
 #[derive(Debug)]
