@@ -95,7 +95,7 @@ proptest! {
         let mut options = options.concat();
         options.truncate(40);
         options.resize(options.len().next_multiple_of(4), 1);
-        let offset = ((20 + options.len()) / 4 << 4) as u8;
+        let offset = (((20 + options.len()) / 4) << 4) as u8;
         let segment = [&head[..], &[offset, head[3], 1, 2, 0, 0, 0, 0], &options, &payload].concat();
         attack_tcp_wire(&segment);
     }

@@ -53,8 +53,11 @@ impl Options for Config {
     fn set(&mut self, name: &str, value: Value) -> bool {
         let set = match name {
             "cc" => Algorithm::from_value(value).map(|cc| self.algorithm = cc),
-            "ack" if value == Value::Choice(ASKED) => Some(self.ack = None),
-            "ack" => Profile::from_value(value).map(|ack| self.ack = Some(ack)),
+            "ack" => match value {
+                Value::Choice(ASKED) => Some(None),
+                value => Profile::from_value(value).map(Some),
+            }
+            .map(|ack| self.ack = ack),
             "ecn" => bool::from_value(value).map(|ecn| self.ecn = ecn),
             "iw" => u32::from_value(value).map(|iw| self.initial_window = iw),
             "batch" => u32::from_value(value).map(|batch| self.batch = batch as usize),

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use crate::packet::Ecn;
 use crate::segment::Flags;
+use crate::seq::Seq;
 use crate::wire::{emit_ip, emit_tcp, parse_tcp, transport_checksum};
 
 /// Reads any bytes as a TCP segment, its checksum made right, and asserts that what is read of it is, written and read
@@ -26,7 +27,7 @@ pub fn attack_tcp_wire(bytes: &[u8]) -> bool {
     let mut expected = read;
     if !expected.segment.flags.has(Flags::ACK) {
         // The field means nothing then and is written as 0.
-        expected.segment.ack = Default::default();
+        expected.segment.ack = Seq(0);
     }
     if expected.segment.options.wire_len() > MOST_OPTIONS {
         // They stood closer than they are written.

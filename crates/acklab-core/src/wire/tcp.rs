@@ -107,15 +107,14 @@ fn emit_options(options: &TcpOptions, bytes: &mut Vec<u8>) {
             bytes.extend(block.right.0.to_be_bytes());
         }
     }
-    match options.ack_request {
-        None => {}
-        Some(AckRequest::TarrCapable) => emit_experiment(TARR, None, bytes),
-        Some(AckRequest::Tarr(segments)) => {
-            emit_experiment(TARR, Some(segments & MOST_TARR), bytes)
-        }
-        Some(AckRequest::AckCcPermitted) => emit_experiment(ACK_CC, None, bytes),
-        Some(AckRequest::AckCc(ratio)) => emit_experiment(ACK_CC, Some(ratio), bytes),
-    }
+    let (option, value) = match options.ack_request {
+        None => return,
+        Some(AckRequest::TarrCapable) => (TARR, None),
+        Some(AckRequest::Tarr(segments)) => (TARR, Some(segments & MOST_TARR)),
+        Some(AckRequest::AckCcPermitted) => (ACK_CC, None),
+        Some(AckRequest::AckCc(ratio)) => (ACK_CC, Some(ratio)),
+    };
+    emit_experiment(option, value, bytes);
 }
 
 /// An experimental option with its identifier (RFC 6994), and one byte or none.

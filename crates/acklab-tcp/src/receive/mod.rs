@@ -227,7 +227,7 @@ impl Receiver {
             (AckRequests::Tarr, AckRequest::Tarr(0)) => self.demand(AckReason::Policy),
             (AckRequests::Tarr, AckRequest::Tarr(segments))
             | (AckRequests::AckCc, AckRequest::AckCc(segments)) => {
-                self.requested = Some(segments.max(1))
+                self.requested = Some(segments.max(1));
             }
             _ => {}
         }

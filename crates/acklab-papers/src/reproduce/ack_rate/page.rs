@@ -53,13 +53,17 @@ fn verdict(claims: &[Claim]) -> Verdict {
 fn blocks(testbed: &Testbed) -> Vec<Block> {
     vec![
         testbed.table().into(),
-        course(testbed, "Data segments (figures 5, 6)", "1/s", 1.0, |flow| &flow.segments),
-        course(testbed, "ACKs (figures 5, 6)", "1/s", 1.0, |flow| &flow.acks),
+        course(testbed, "Data segments (figures 5, 6)", "data segments (1/s)", 1.0, |flow| {
+            &flow.segments
+        }),
+        course(testbed, "ACKs (figures 5, 6)", "ACKs (1/s)", 1.0, |flow| &flow.acks),
         ack_rate(testbed),
         ratio(testbed),
-        course(testbed, "Throughput", "Mbit/s", 1e-6, |flow| &flow.throughput),
-        course(testbed, "Round trip", "ms", 1.0, |flow| &flow.round_trip),
-        course(testbed, "Congestion window", "segments", 1.0, |flow| &flow.window),
+        course(testbed, "Throughput", "throughput (Mbit/s)", 1e-6, |flow| &flow.throughput),
+        course(testbed, "Round trip", "round trip (ms)", 1.0, |flow| &flow.round_trip),
+        course(testbed, "Congestion window", "congestion window (segments)", 1.0, |flow| {
+            &flow.window
+        }),
     ]
 }
 
@@ -106,7 +110,7 @@ fn ratio(testbed: &Testbed) -> Block {
 fn course(
     testbed: &Testbed,
     title: &str,
-    unit: &str,
+    y_title: &str,
     factor: f64,
     of: impl Fn(&FlowRecord) -> &Course,
 ) -> Block {
@@ -117,7 +121,7 @@ fn course(
     });
     let lines = Lines {
         x_title: "time (s)".into(),
-        y_title: format!("{} ({unit})", title.to_lowercase()),
+        y_title: y_title.into(),
         series: series.collect(),
         ..Lines::default()
     };

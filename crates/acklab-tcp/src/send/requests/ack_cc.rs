@@ -57,10 +57,10 @@ const LEAST: u8 = 2;
 mod tests {
     use super::*;
 
-    fn window(rule: &mut AckCc, acked: u64) -> u8 {
-        let asked = rule.ratio;
-        rule.wants(&Heard { window: 40, acked, new_window: false, asked });
-        rule.wants(&Heard { window: 40, acked: 1, new_window: true, asked })
+    fn window(rule: &mut AckCc, covered: u64) -> u8 {
+        let heard = Heard { window: 40, acked: covered, new_window: false, asked: rule.ratio };
+        rule.wants(&heard);
+        rule.wants(&Heard { acked: 1, new_window: true, ..heard })
     }
 
     #[test]
