@@ -69,6 +69,10 @@ linux-vt-ack-limit: ## the same with kernel/ack-rate-limit.patch, for flows with
 calibrate: ## what packets cost Linux, by instructions counted under QEMU (docs/ack-rate.md; some 3 minutes)
 	@tools/calibrate
 
+.PHONY: ack-limit-qemu
+ack-limit-qemu: ## ACK rate limiting on slow processors, by instructions counted under QEMU: the table of docs/ack-rate.md
+	@tools/ack-limit-qemu
+
 .PHONY: compare
 compare: linux-vt ## the table of docs/linux-vt.md: acklab's TCP beside the Linux kernel's in virtual time
 	cargo build --quiet --release --locked -p acklab
@@ -97,6 +101,11 @@ bench-transports: deps-rust ## reliable UDP and TCP of each congestion control b
 bench-ack-rate: deps-rust ## what ACKs cost reliable UDP: CPU s/GB of both ends against packets per ACK, docs/ack-rate.md (root)
 	cargo build --quiet --release --locked -p acklab
 	@tools/setup as-root tools/bench-ack-rate $(TARGET_DIR)/release/acklab $(BENCH_ACK_RATE)
+
+.PHONY: bench-controls
+bench-controls: deps-rust ## ANCE, ENCN, Jersey, Reno, CUBIC, BBR of the running kernel beside the simulation's: docs/ance.md (root)
+	cargo build --quiet --release --locked -p acklab
+	@tools/setup as-root tools/bench-controls $(TARGET_DIR)/release/acklab
 
 .PHONY: fuzz
 fuzz: $(addprefix fuzz-,$(FUZZ_TARGETS)) ## each fuzz target for FUZZ_SECONDS (3600); make -j2 fuzz runs two at once
