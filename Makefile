@@ -87,6 +87,11 @@ bench-transport: deps-rust ## transfers by acklab, quinn and kernel TCP over the
 	@tools/setup as-root $(TARGET_DIR)/bench-transport/release/bench-transport \
 	 --acklab $(TARGET_DIR)/release/acklab --out out/bench-transport.json $(BENCH_TRANSPORT)
 
+.PHONY: bench-lossy
+bench-lossy: deps-rust ## lossy over jitter, bursts, reordering and changing rates: the matrix behind docs/lossy.md
+	cargo test --quiet --locked -p acklab-core --test lossy -- --nocapture --test-threads=1
+	cargo test --quiet --locked -p acklab-sim --test rudp jitter -- --nocapture
+
 .PHONY: bench-fairness
 bench-fairness: deps-rust ## how lossy shares a bottleneck with CUBIC, BBR, Reno and itself: the table of docs/lossy.md
 	cargo build --quiet --release --locked -p acklab-sim --example lossy_fairness
