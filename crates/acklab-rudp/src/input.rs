@@ -185,9 +185,10 @@ impl Connection {
         }
         match self.handle_frames(now, arrived, frames) {
             Ok(Some(taken)) => {
+                let window = u32::try_from(self.content.window()).unwrap_or(u32::MAX);
                 // A frame may have removed the path, or one before it.
                 if let Some(path) = self.paths.by_id(id) {
-                    path.on_taken(now, Arrival { len: frames.len() as u32, ..taken });
+                    path.on_taken(now, Arrival { len: frames.len() as u32, window, ..taken });
                 }
             }
             // It counts as lost: its sender will say it again.

@@ -276,7 +276,7 @@ fn cases_table(results: &Results, main: &str) -> String {
         .iter()
         .map(|case| {
             let mut row = vec![case.name(&results.plan)];
-            row.extend(quantiles(&case.metrics, main).map(|value| number(value, 2)));
+            row.extend(quantiles(&case.metrics, main).map(|value| reading(main, value)));
             row.extend(closed_form(results, case));
             row.extend(sides.iter().map(|name| side(&case.metrics, name)));
             row
@@ -312,23 +312,29 @@ fn closed_form(results: &Results, case: &CaseResult) -> Vec<String> {
 }
 
 fn metrics_table(results: &Results) -> String {
-    let rows: Vec<_> = results
-        .metrics
-        .iter()
-        .map(|(name, measured)| {
-            let mut row = vec![name.to_owned()];
-            match measured {
-                Measured::Samples(_) | Measured::Shares(_) | Measured::Delays(_) => {
-                    row.extend(quantiles(&results.metrics, name).map(|value| number(value, 3)));
+    let (mut rows, mut empty) = (Vec::new(), Vec::new());
+    for (name, measured) in results.metrics.iter() {
+        let mut row = vec![name.to_owned()];
+        match measured {
+            Measured::Samples(_) | Measured::Shares(_) | Measured::Delays(_) => {
+                let values = quantiles(&results.metrics, name);
+                if values.iter().all(|value| value.is_nan()) {
+                    empty.push(name);
+                    continue;
                 }
-                Measured::Total(total) => row.push(total.to_string()),
-                Measured::Ratio { .. } => row.push(number(results.metrics.number(name), 3)),
+                row.extend(values.map(|value| reading(name, value)));
             }
-            row.resize(5, String::new());
-            row
-        })
-        .collect();
-    lay_out(&["metric", "mean or total", "p50", "p95", "max"], &rows)
+            Measured::Total(total) => row.push(total.to_string()),
+            Measured::Ratio { .. } => row.push(reading(name, results.metrics.number(name))),
+        }
+        row.resize(5, String::new());
+        rows.push(row);
+    }
+    let mut text = lay_out(&["metric", "mean or total", "p50", "p95", "max"], &rows);
+    if !empty.is_empty() {
+        let _ = writeln!(text, "nothing measured: {}", empty.join(", "));
+    }
+    text
 }
 
 /// Each flow's metrics as one number each: means, totals, ratios.
@@ -347,10 +353,21 @@ fn flows_table(results: &Results) -> String {
     lay_out(&heading, &rows)
 }
 
-/// A metric as one number: counts without decimals.
+/// A metric as one number.
 fn side(metrics: &Metrics, name: &str) -> String {
-    let value = metrics.number(name);
-    number(value, if value.fract() == 0.0 { 0 } else { 2 })
+    reading(name, metrics.number(name))
+}
+
+/// A value of that metric: rates in SI units, counts without decimals.
+fn reading(name: &str, value: f64) -> String {
+    let (scaled, unit) = match value {
+        _ if !name.ends_with("_bps") || value.is_nan() => (value, ""),
+        _ if value >= 1e6 => (value / 1e6, " Mbit/s"),
+        _ if value >= 1e3 => (value / 1e3, " kbit/s"),
+        _ => (value, " bit/s"),
+    };
+    let digits = if scaled.fract() == 0.0 { 0 } else { 3 };
+    format!("{}{unit}", number(scaled, digits))
 }
 
 /// Mean, median, 95 % quantile and maximum; NaN where nothing was measured.
