@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use acklab_net::transfer::receive::Verdict;
 use acklab_net::transfer::send::{End, Outcome};
@@ -151,23 +151,20 @@ fn more_paths_than_there_can_be_are_refused_at_the_start() {
     assert!(error.contains("at most 8"), "{error}");
 }
 
-/// What a sender complains of first, and after which time.
-fn first_complaint(to: SocketAddr) -> (String, f64) {
+/// What a sender complains of first, within a second.
+fn first_complaint(to: SocketAddr) -> String {
     let scratch = Scratch::new();
     let mut sender = Sender::new(errand(&scratch.file("x", 10, 1), to));
-    let began = Instant::now();
-    let told = sender.told.recv_timeout(Duration::from_secs(3)).unwrap_or_default();
-    let seconds = began.elapsed().as_secs_f64();
+    let told = sender.told.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
     sender.stop().expect("an outcome");
-    (told, seconds)
+    told
 }
 
 #[test]
 fn that_no_program_listens_is_told_within_a_second_and_tried_on() {
     let unbound = UdpSocket::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
-    let (told, seconds) = first_complaint(unbound);
+    let told = first_complaint(unbound);
     assert!(told.contains("listens") && told.contains("trying"), "{told:?}");
-    assert!(seconds < 1.0, "{seconds} s");
 }
 
 #[test]
@@ -181,6 +178,6 @@ fn that_datagrams_are_too_large_for_the_interface_is_told_within_a_second() {
         ip("link set lo mtu 1200 up");
         first_complaint("127.0.0.1:9".parse().expect("an address"))
     };
-    let (told, seconds) = thread::spawn(run).join().expect("the test");
-    assert!(told.contains("1228") && seconds < 1.0, "{told:?} after {seconds} s");
+    let told = thread::spawn(run).join().expect("the test");
+    assert!(told.contains("1228"), "{told:?}");
 }

@@ -292,7 +292,9 @@ impl Driver {
         for index in (0..count).filter(|index| failed >> index & 1 == 1) {
             let mut hints = Vec::new();
             self.sockets.0[index].take_errors(|to, errno| hints.push((to, errno)));
-            hints.into_iter().for_each(|(to, errno)| self.sockets.hint(to, errno));
+            for (to, errno) in hints {
+                self.sockets.hint(to, errno);
+            }
         }
         Ok(ready)
     }
