@@ -54,8 +54,7 @@ pub(super) fn attempt(
         origin,
         input: streams.then(|| Input::new(io::stdin(), move || waker.wake())),
         sender: None,
-        missing,
-        hinted: Vec::new(),
+        ways: Ways { missing, hinted: Vec::new() },
         limiter: Limiter::new(began, errand.rate),
         rate: errand.rate,
         began,
@@ -135,6 +134,14 @@ const IDLE_MS: u64 = 5000;
 /// How long a receiver that has stored everything may take to close.
 const GOODBYE: Span = Span::from_secs(1);
 
+/// What is known of the ways to the receiver.
+struct Ways {
+    /// Paths that could not be opened yet.
+    missing: Vec<Wanted>,
+    /// What was told of why no answer comes.
+    hinted: Vec<Errno>,
+}
+
 /// The application of the connection.
 struct Sending<'a> {
     totals: Totals,
@@ -142,10 +149,7 @@ struct Sending<'a> {
     origin: Option<(Walk, Survey)>,
     input: Option<Input>,
     sender: Option<(Sender, u64)>,
-    /// Paths that could not be opened yet.
-    missing: Vec<Wanted>,
-    /// What was told of why no answer comes.
-    hinted: Vec<Errno>,
+    ways: Ways,
     limiter: Limiter,
     rate: Option<BitRate>,
     began: Time,
@@ -201,7 +205,7 @@ impl Application<Connection> for Sending<'_> {
                 connection.close(now, Code::Stopped, "");
                 self.end(now, End::Interrupted);
             }
-            self.missing.retain(|&(local, remote)| match sockets.add(local, remote) {
+            self.ways.missing.retain(|&(local, remote)| match sockets.add(local, remote) {
                 Ok(path) => {
                     connection.add_path(now, path);
                     false
@@ -260,10 +264,10 @@ impl Sending<'_> {
 
     /// The kernel or ICMP says why no answer may come. It is tried on: that may pass, or be a forgery.
     fn on_hint(&mut self, remote: SocketAddr, errno: Errno) {
-        if self.sender.is_some() || self.hinted.contains(&errno) {
+        if self.sender.is_some() || self.ways.hinted.contains(&errno) {
             return;
         }
-        self.hinted.push(errno);
+        self.ways.hinted.push(errno);
         let what = match errno {
             Errno::ECONNREFUSED => "no program listens there, as it seems".to_owned(),
             Errno::EMSGSIZE => format!(
