@@ -109,7 +109,7 @@ fn make(root: &Path, options: &Options<'_>) -> Result<(), String> {
             |(case, run)| {
                 let repeated = Case { seed: case.seed ^ u64::from(*run) << 60, ..case.clone() };
                 let done = lab.run(&repeated).map_err(|error| (error, case.name.clone()))?;
-                keep(root, case, *run, &done)
+                keep(root, &repeated, *run, &done)
                     .map_err(|reason| (LabError::Invalid(reason), case.name.clone()))
             },
             |(error, _)| matches!(error, LabError::Invalid(_) | LabError::End { .. }),
