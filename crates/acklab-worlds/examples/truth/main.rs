@@ -1,6 +1,6 @@
 //! `make truth`: makes cases of known truth on the running kernel, and holds the diagnosis against them.
 //!
-//!     truth make DIR [--breadth N] [--runs N] [--parallel N] [--only WORD]
+//!     truth make DIR [--pairs] [--breadth N] [--runs N] [--parallel N] [--only WORD]
 //!     truth score DIR [--each | --wrong] [--only WORD] [--json FILE]
 //!     truth capture FOLDER VANTAGE/DAMAGE FILE
 
@@ -41,7 +41,7 @@ fn main() {
         ["score", dir, ..] => score(Path::new(dir), &Options(&texts[2..])),
         ["capture", folder, view, file] => write_capture(Path::new(folder), view, Path::new(file)),
         _ => Err(
-            "usage: truth make DIR [--breadth N] [--runs N] [--parallel N] [--only WORD]\n       \
+            "usage: truth make DIR [--pairs] [--breadth N] [--runs N] [--parallel N] [--only WORD]\n       \
              truth score DIR [--each] [--wrong] [--only WORD] [--json FILE]\n       \
              truth capture FOLDER VANTAGE/DAMAGE FILE"
                 .to_owned(),
@@ -76,10 +76,13 @@ impl Options<'_> {
 fn make(root: &Path, options: &Options<'_>) -> Result<(), String> {
     let runs = options.number("--runs", 2)? as u32;
     let only = options.text("--only").unwrap_or_default();
+    let all = match options.has("--pairs") {
+        true => pattern::pairs(),
+        false => pattern::cases(options.number("--breadth", 5)?),
+    };
     let mut wanted: Vec<(Case, u32)> = Vec::new();
     for run in 1..=runs {
-        let cases = pattern::cases(options.number("--breadth", 4)?).into_iter();
-        let cases = cases.filter(|case| case.name.contains(only));
+        let cases = all.iter().filter(|case| case.name.contains(only)).cloned();
         wanted.extend(
             cases.filter(|case| !Kept::place(root, case, run).exists()).map(|case| (case, run)),
         );

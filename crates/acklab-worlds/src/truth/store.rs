@@ -50,9 +50,9 @@ pub struct Kept {
     pub captures: [Vec<Frame>; 3],
 }
 
-/// Whether cases of this name are kept out of tuning.
+/// Whether cases of this name are kept out of tuning; what follows `__` is a change to the same case.
 pub fn is_kept_out(name: &str) -> bool {
-    Rng::named(0, name).chance(0.5)
+    Rng::named(0, name.split("__").next().unwrap_or(name)).chance(0.5)
 }
 
 impl Kept {
