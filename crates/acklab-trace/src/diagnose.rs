@@ -9,7 +9,7 @@ use crate::capture::{CaptureError, CaptureReader};
 use crate::flow::observe::{AckSeen, DataSeen, DirectionObserver, LiveObserver};
 use crate::flow::{DirectionFacts, FlowReports, FlowTable, TableOptions};
 use crate::inferred::Inference;
-use crate::judged::{Capture, Diagnosis, Direction, Flow, SCHEMA, Verdict};
+use crate::judged::{Capture, Diagnosis, Direction, Flow, Pair, SCHEMA, Verdict};
 use crate::noted::Recorder;
 use crate::read::{CaptureSummary, read_capture};
 use crate::segment::Endpoint;
@@ -87,7 +87,37 @@ pub(crate) fn assembled(
         notes,
     };
     let verdict = Verdict::of(&capture, &flows);
-    Diagnosis { schema: SCHEMA, capture, verdict, flows, flows_not_listed: others }
+    Diagnosis { schema: SCHEMA, capture, verdict, flows, flows_not_listed: others, pair: None }
+}
+
+/// The diagnosis of two captures of the same connections: of those that both hold, each direction as it is seen at its
+/// sender.
+pub(crate) fn assembled_pair(client: Diagnosis, server: Diagnosis, pair: Pair) -> Diagnosis {
+    let mut at_servers = server.flows;
+    let mut flows = client.flows;
+    for flow in &mut flows {
+        let same = |other: &Flow| other.endpoints == flow.endpoints;
+        let Some(at) = at_servers.iter().position(same) else { continue };
+        let mut other = at_servers.swap_remove(at);
+        flow.captured_near = Some("both".into());
+        if let (Some(own), Some(its)) = (flow.directions.get_mut(1), other.directions.get_mut(1)) {
+            std::mem::swap(own, its);
+        }
+    }
+    let mut notes = client.capture.notes;
+    let of_server = |note: String| format!("{}: {note}", pair.server);
+    notes.extend(server.capture.notes.into_iter().map(of_server));
+    let capture = Capture {
+        packets: client.capture.packets + server.capture.packets,
+        tcp_segments: client.capture.tcp_segments + server.capture.tcp_segments,
+        duration_s: client.capture.duration_s.max(server.capture.duration_s),
+        connections: client.capture.connections,
+        notes,
+    };
+    flows.sort_by(|a, b| b.stalled_s().total_cmp(&a.stalled_s()).then(a.id.cmp(&b.id)));
+    let verdict = Verdict::of(&capture, &flows);
+    let flows_not_listed = client.flows_not_listed;
+    Diagnosis { schema: SCHEMA, capture, verdict, flows, flows_not_listed, pair: Some(pair) }
 }
 
 /// Observes one direction and diagnoses it when it is over: the three floors, one above the other.

@@ -167,6 +167,7 @@ mod tests {
             verdict: crate::judged::Verdict::default(),
             flows: Vec::new(),
             flows_not_listed: 0,
+            pair: None,
         };
         let outcome = |text: &str| Check::parse(text).expect("parses")[0].apply(&diagnosis);
         assert!(outcome("stalls==0").holds);

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::capture::Capture;
 use super::flow::Flow;
+use super::pair::Pair;
 use super::verdict::Verdict;
 
 /// Name and version of the JSON form.
@@ -24,6 +25,10 @@ pub struct Diagnosis {
     pub flows: Vec<Flow>,
     /// Connections counted but not kept in detail.
     pub flows_not_listed: u64,
+    /// What two captures say together, where two were given; frames of the direction from the server are then those of the
+    /// server's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pair: Option<Pair>,
 }
 
 impl Diagnosis {

@@ -12,6 +12,8 @@ mod finding;
 mod flow;
 mod joined;
 mod ladder;
+mod pair;
+mod pair_text;
 mod plots;
 mod remedy;
 #[cfg(test)]
@@ -27,6 +29,7 @@ pub use direction::{AckFacts, Direction, Spread};
 pub use finding::Finding;
 pub use flow::{Flow, Handshake};
 pub use ladder::{Ladder, Rung};
+pub use pair::{Clock, Kept, Lost, OneWay, Pair, Shared, Waited, Way};
 pub use plots::{Plots, Points};
 pub use stall::{Held, Stall};
 pub use verdict::Verdict;

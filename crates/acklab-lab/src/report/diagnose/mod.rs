@@ -37,6 +37,10 @@ pub fn page(diagnosis: &Diagnosis, file: &str, conditions: Vec<(String, String)>
         shown.iter().map(|(flow, direction)| evidence(diagnosis, flow, direction)).collect();
     let connections = connections(diagnosis, &directions);
     sections.push(Section::new("All connections", vec![connections.into()]));
+    if let Some(pair) = &diagnosis.pair {
+        let sentences = pair.sentences().into_iter().map(Block::Text).collect();
+        sections.push(Section::new("What both captures say together", sentences));
+    }
     let limits = [&diagnosis.verdict.limits[..], &capture.notes[..]].concat();
     if !limits.is_empty() {
         let limits = limits.into_iter().map(Block::Text).collect();
