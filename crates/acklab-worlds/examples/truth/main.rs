@@ -2,6 +2,7 @@
 //!
 //!     truth make DIR [--pairs] [--breadth N] [--runs N] [--parallel N] [--only WORD]
 //!     truth score DIR [--each | --wrong] [--only WORD] [--json FILE]
+//!     truth two DIR [--only WORD] [--each]
 //!     truth capture FOLDER VANTAGE/DAMAGE FILE
 
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ use acklab_worlds::truth::lab::{Done, Lab, LabError, play};
 use acklab_worlds::truth::score::{HEAD, Outcome, Sums, View, judge};
 use acklab_worlds::truth::script::Case;
 use acklab_worlds::truth::store::{Kept, SCHEMA, Truth};
-use acklab_worlds::truth::{pattern, vantage};
+use acklab_worlds::truth::{pattern, two, vantage};
 
 fn main() {
     let words: Vec<OsString> = env::args_os().skip(1).collect();
@@ -39,10 +40,12 @@ fn main() {
         },
         ["make", dir, ..] => make(Path::new(dir), &Options(&texts[2..])),
         ["score", dir, ..] => score(Path::new(dir), &Options(&texts[2..])),
+        ["two", dir, ..] => two(Path::new(dir), &Options(&texts[2..])),
         ["capture", folder, view, file] => write_capture(Path::new(folder), view, Path::new(file)),
         _ => Err(
             "usage: truth make DIR [--pairs] [--breadth N] [--runs N] [--parallel N] [--only WORD]\n       \
              truth score DIR [--each] [--wrong] [--only WORD] [--json FILE]\n       \
+             truth two DIR [--only WORD] [--each]\n       \
              truth capture FOLDER VANTAGE/DAMAGE FILE"
                 .to_owned(),
         ),
@@ -249,6 +252,53 @@ fn judge_all(folders: &[PathBuf]) -> Result<Vec<Outcome>, String> {
     let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     all.sort_by(|a, b| (&a.case, &a.view).cmp(&(&b.case, &b.view)));
     Ok(all)
+}
+
+/// Both captures of every case together, with the server's clock as it was, shifted and drifting.
+fn two(root: &Path, options: &Options<'_>) -> Result<(), String> {
+    let only = options.text("--only").unwrap_or_default();
+    let mut folders = Kept::list(root).map_err(|error| format!("{}: {error}", root.display()))?;
+    folders.retain(|folder| folder.to_string_lossy().contains(only));
+    let room = tempfile::tempdir().map_err(|error| error.to_string())?;
+    println!(
+        "| server's clock | pairs | aligned | offset within | drift within | offset wrong by, ms: median, worst | \
+         least delays within | lost said, true | pairs with losses right | missed |\n|---|---|---|---|---|---|---|---|---|---|"
+    );
+    for shift in two::SHIFTS {
+        let (mut all, mut errors) = (Vec::new(), Vec::new());
+        for folder in &folders {
+            let kept = Kept::read(folder).map_err(|error| error.to_string())?;
+            let aligned = two::judge(&kept, shift, room.path())?;
+            if options.has("--each") {
+                println!("{} {shift:?}: {aligned:?}", folder.display());
+            }
+            if aligned.aligned {
+                errors.push(aligned.error_ms.abs());
+            }
+            all.push(aligned);
+        }
+        errors.sort_by(f64::total_cmp);
+        let count = |of: fn(&two::Aligned) -> bool| all.iter().filter(|one| of(one)).count();
+        let sum = |of: fn(&two::Aligned) -> u64| all.iter().map(of).sum::<u64>();
+        println!(
+            "| {} ms, {} ppm, {} | {} | {} | {} | {} | {:.3}, {:.3} | {} | {}, {} | {} | {} |",
+            shift.ahead as f64 / 1e6,
+            shift.drift_ppm,
+            shift.damage.name(),
+            all.len(),
+            count(|one| one.aligned),
+            count(|one| one.within[0]),
+            count(|one| one.within[1]),
+            errors.get(errors.len() / 2).unwrap_or(&0.0),
+            errors.last().unwrap_or(&0.0),
+            count(|one| one.delays_within),
+            sum(|one| one.lost[0]),
+            sum(|one| one.lost[1]),
+            count(|one| one.lost[0] == one.lost[1]),
+            sum(|one| one.missed),
+        );
+    }
+    Ok(())
 }
 
 /// Writes the capture that the scorer diagnoses.

@@ -16,4 +16,5 @@ mod play;
 pub mod score;
 pub mod script;
 pub mod store;
+pub mod two;
 pub mod vantage;
