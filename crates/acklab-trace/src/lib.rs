@@ -32,8 +32,8 @@ pub mod diagnosis {
         Writes,
     };
     pub use crate::judged::{
-        AckFacts, Capture, Clock, Diagnosis, Direction, Finding, Flow, Handshake, Held, Kept,
-        Ladder, Lost, OneWay, Pair, Plots, Points, Rung, Shared, Spread, Stall, Verdict, Waited,
-        Way,
+        AckFacts, Capture, Cause, CauseKind, Clock, Diagnosis, Direction, Finding, Flow, Handshake,
+        Held, Kept, Ladder, Lost, OneWay, Pair, Plots, Points, Rung, Shared, Spread, Stall,
+        Verdict, Waited, Way,
     };
 }

@@ -166,6 +166,7 @@ mod tests {
             capture: crate::judged::Capture::default(),
             verdict: crate::judged::Verdict::default(),
             flows: Vec::new(),
+            causes: Vec::new(),
             flows_not_listed: 0,
             pair: None,
         };

@@ -5,6 +5,7 @@
 //! The JSON is stable (`acklab.diagnose/1`); its schema is checked in and a test holds it current.
 
 mod capture;
+pub(crate) mod causes;
 pub mod check;
 mod diagnosis;
 mod direction;
@@ -23,6 +24,7 @@ mod text;
 mod verdict;
 
 pub use capture::Capture;
+pub use causes::{Cause, CauseKind};
 pub use diagnosis::Diagnosis;
 pub(crate) use diagnosis::SCHEMA;
 pub use direction::{AckFacts, Direction, Spread};

@@ -118,10 +118,27 @@ impl<'a> Sender<'a> {
         for (index, packet) in self.of(self.far) {
             came.entry(packet.identity()).or_default().push_back(index);
         }
+        let mut left_behind: BTreeMap<Identity, usize> = BTreeMap::new();
+        for (_, packet) in self.of(self.near) {
+            *left_behind.entry(packet.identity()).or_default() += 1;
+        }
+        // Of several that look alike and did not all come, the first ones died: a SYN-ACK is sent again because of that.
+        for (identity, left) in &mut left_behind {
+            *left = left.saturating_sub(came.get(identity).map_or(0, VecDeque::len));
+        }
         let mut seen: BTreeMap<Identity, usize> = BTreeMap::new();
         let mut fates: Vec<(usize, Match)> = Vec::new();
         for (index, packet) in self.of(self.near) {
-            let twin = came.get_mut(&packet.identity()).and_then(VecDeque::pop_front);
+            let dies = left_behind
+                .get_mut(&packet.identity())
+                .filter(|left| packet.ip_id == 0 && **left > 0);
+            let twin = match dies {
+                Some(left) => {
+                    *left -= 1;
+                    None
+                }
+                None => came.get_mut(&packet.identity()).and_then(VecDeque::pop_front),
+            };
             // A frame that stands twice in one file and once in the other did not leave twice.
             let copy = twin.is_none() && packet.ip_id != 0 && seen.contains_key(&packet.identity());
             seen.insert(packet.identity(), index);

@@ -2,7 +2,9 @@
 //!
 //!     truth make DIR [--pairs] [--breadth N] [--runs N] [--parallel N] [--only WORD]
 //!     truth score DIR [--each | --wrong] [--only WORD] [--json FILE]
+//!     truth causes DIR [--only WORD] [--each]
 //!     truth two DIR [--only WORD] [--each]
+//!     truth middle DIR
 //!     truth capture FOLDER VANTAGE/DAMAGE FILE
 
 use std::collections::BTreeMap;
@@ -27,7 +29,7 @@ use acklab_worlds::truth::lab::{Done, Lab, LabError, play};
 use acklab_worlds::truth::score::{HEAD, Outcome, Sums, View, judge};
 use acklab_worlds::truth::script::Case;
 use acklab_worlds::truth::store::{Kept, SCHEMA, Truth};
-use acklab_worlds::truth::{pattern, two, vantage};
+use acklab_worlds::truth::{causes, pattern, two, vantage};
 
 fn main() {
     let words: Vec<OsString> = env::args_os().skip(1).collect();
@@ -40,11 +42,14 @@ fn main() {
         },
         ["make", dir, ..] => make(Path::new(dir), &Options(&texts[2..])),
         ["score", dir, ..] => score(Path::new(dir), &Options(&texts[2..])),
+        ["middle", dir] => middle(Path::new(dir)),
+        ["causes", dir, ..] => tell_causes(Path::new(dir), &Options(&texts[2..])),
         ["two", dir, ..] => two(Path::new(dir), &Options(&texts[2..])),
         ["capture", folder, view, file] => write_capture(Path::new(folder), view, Path::new(file)),
         _ => Err(
             "usage: truth make DIR [--pairs] [--breadth N] [--runs N] [--parallel N] [--only WORD]\n       \
              truth score DIR [--each] [--wrong] [--only WORD] [--json FILE]\n       \
+             truth causes DIR [--only WORD] [--each]\n       \
              truth two DIR [--only WORD] [--each]\n       \
              truth capture FOLDER VANTAGE/DAMAGE FILE"
                 .to_owned(),
@@ -252,6 +257,63 @@ fn judge_all(folders: &[PathBuf]) -> Result<Vec<Outcome>, String> {
     let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     all.sort_by(|a, b| (&a.case, &a.view).cmp(&(&b.case, &b.view)));
     Ok(all)
+}
+
+/// Makes the captures in the middle anew, out of those at the ends.
+fn middle(root: &Path) -> Result<(), String> {
+    for folder in Kept::list(root).map_err(|error| format!("{}: {error}", root.display()))? {
+        let mut kept = Kept::read(&folder).map_err(|error| error.to_string())?;
+        let (server, share) = (kept.truth.directions[0].to, kept.truth.middle);
+        let [client, _, other] = &kept.captures;
+        kept.captures[1] = vantage::between([client, other], server, share, kept.truth.case.seed);
+        kept.write_capture(1).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Causes beside Nagle's algorithm, in undamaged captures.
+fn tell_causes(root: &Path, options: &Options<'_>) -> Result<(), String> {
+    let only = options.text("--only").unwrap_or_default();
+    let mut folders = Kept::list(root).map_err(|error| format!("{}: {error}", root.display()))?;
+    folders.retain(|folder| folder.to_string_lossy().contains(only));
+    let mut kinds: BTreeMap<&str, [f64; 7]> = BTreeMap::new();
+    for folder in &folders {
+        let kept = Kept::read(folder).map_err(|error| error.to_string())?;
+        for one in causes::judge(&kept)? {
+            let [said, truth] = one.count;
+            let sums = kinds.entry(one.kind).or_default();
+            let which = match (said > 0, truth >= 3) {
+                (true, true) => 0,
+                (false, true) => 1,
+                (true, false) if truth == 0 => 2,
+                _ => 3,
+            };
+            if options.has("--each")
+                && (which == 1 || which == 2 || which == 0 && said * 10 < truth * 8)
+            {
+                println!("{} {one:?}", folder.display());
+            }
+            sums[which] += 1.0;
+            if which == 0 {
+                sums[4] += said as f64 / truth as f64;
+                sums[5] += one.seconds[0];
+                sums[6] += one.seconds[1];
+            }
+        }
+    }
+    println!(
+        "| cause | hosts with 3 or more: named | not named | named where there was none | count said, of truth | seconds said, of truth |"
+    );
+    println!("|---|---|---|---|---|---|");
+    for (kind, [named, missed, invented, _, counts, said, truth]) in kinds {
+        let seconds =
+            if truth > 0.0 { format!("{:.1} %", 100.0 * said / truth) } else { "-".to_owned() };
+        println!(
+            "| {kind} | {named} | {missed} | {invented} | {:.1} % | {seconds} |",
+            100.0 * counts / named
+        );
+    }
+    Ok(())
 }
 
 /// Both captures of every case together, with the server's clock as it was, shifted and drifting.

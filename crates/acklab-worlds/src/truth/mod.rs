@@ -6,6 +6,7 @@
 //! for what, [`vantage`] and [`damage`] make the captures that a diagnosis gets to see, [`store`] keeps a case as a
 //! folder, [`score`] judges.
 
+pub mod causes;
 pub mod damage;
 pub mod hold;
 #[cfg(target_os = "linux")]
