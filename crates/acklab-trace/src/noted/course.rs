@@ -68,6 +68,8 @@ pub(crate) struct CourseFacts {
     /// Turns that were as long as a retransmission timer: what came may have been a second try, the first of which died
     /// before the capture point. At the sender itself none did.
     pub(crate) long_turns: Spell,
+    /// Turns of any length.
+    pub(crate) all_turns: u64,
     /// Times in which the receiver's window was closed.
     pub(crate) closed: Spell,
     /// Silences that ended with bytes sent again.
@@ -90,6 +92,7 @@ impl CourseFacts {
         Self {
             turns: self.turns.and(later.turns),
             long_turns: self.long_turns.and(later.long_turns),
+            all_turns: self.all_turns + later.all_turns,
             closed: self.closed.and(later.closed),
             silences: self.silences.and(later.silences),
             lost_behind: self.lost_behind + later.lost_behind,
@@ -149,6 +152,7 @@ impl Course {
                     };
                     let sure = seen.follows || waited < LEAST_TIMER;
                     let facts = &mut self.facts;
+                    facts.all_turns += 1;
                     let turns = if sure { &mut facts.turns } else { &mut facts.long_turns };
                     turns.note(waited, seen.frame);
                 }

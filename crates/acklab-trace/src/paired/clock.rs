@@ -25,8 +25,8 @@ pub(super) struct Line {
     middle: f64,
     at_middle: f64,
     slope: f64,
-    /// Half of the room between the hulls, ns.
-    room: f64,
+    /// How wrong the offset can be at any time, ns.
+    uncertainty: f64,
     matched: u64,
     /// Of offset in the middle, and of slope.
     intervals: [[f64; 2]; 2],
@@ -62,21 +62,25 @@ impl Line {
             [low, high] => (0.0, [high.max(-DRIFT_MAX), low.min(DRIFT_MAX)]),
         };
         let [low, high] = room(&above, &below, slope, middle);
-        let mut interval = [low, high];
+        let best = f64::midpoint(low, high);
+        let (mut interval, mut uncertainty) = ([low, high], (high - low).abs() / 2.0);
         for step in 0..=STEPS {
-            let slope = bounds[0] + (bounds[1] - bounds[0]) * f64::from(step) / f64::from(STEPS);
-            let [least, most] = room(&above, &below, slope, middle);
+            let other = bounds[0] + (bounds[1] - bounds[0]) * f64::from(step) / f64::from(STEPS);
+            let [least, most] = room(&above, &below, other, middle);
             if least <= most {
                 interval = [interval[0].min(least), interval[1].max(most)];
+                // At either end of the time, where lines of different slopes are farthest apart.
+                let turned = (other - slope).abs() * middle;
+                uncertainty = uncertainty.max((best - least).max(most - best) + turned);
             }
         }
         let level = level as f64;
         Some(Self {
             origin,
             middle,
-            at_middle: level + f64::midpoint(low, high),
+            at_middle: level + best,
             slope,
-            room: (high - low).abs() / 2.0,
+            uncertainty,
             matched: points.len() as u64,
             intervals: [
                 [level + interval[0].min(interval[1]), level + interval[1].max(interval[0])],
@@ -110,7 +114,13 @@ impl Line {
             |share: f64| delays.get(((delays.len() - 1) as f64 * share).round() as usize).copied();
         let [min, p50, p95, max] =
             [0.0, 0.5, 0.95, 1.0].map(|share| if delays.is_empty() { None } else { at(share) });
-        Some(OneWay { min: min?, p50: p50?, p95: p95?, max: max?, uncertainty: self.room / 1e6 })
+        Some(OneWay {
+            min: min?,
+            p50: p50?,
+            p95: p95?,
+            max: max?,
+            uncertainty: self.uncertainty / 1e6,
+        })
     }
 
     pub(super) fn clock(&self) -> Clock {
