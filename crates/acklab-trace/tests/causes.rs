@@ -24,7 +24,7 @@ struct Script {
 impl Script {
     fn new() -> Self {
         let options = WriterOptions { link: LinkType::RAW, ..WriterOptions::default() };
-        let writer = CaptureWriter::new(Vec::new(), options).unwrap();
+        let writer = CaptureWriter::new(Vec::new(), options).expect("memory takes everything");
         Self { writer, ms: 0.0, id: [100, 500], port: 40_000 }
     }
 
@@ -47,7 +47,7 @@ impl Script {
         let bytes =
             emit_ipv4(&packet, self.id[from], |node| Ipv4Addr::new(192, 0, 2, node.0 as u8));
         let time = Time::from_nanos(1_700_000_000_000_000_000 + (self.ms * 1e6) as u64);
-        self.writer.write_frame(time, &bytes, bytes.len() as u32).unwrap();
+        self.writer.write_frame(time, &bytes, bytes.len() as u32).expect("memory takes everything");
         self
     }
 
@@ -58,9 +58,12 @@ impl Script {
     }
 
     fn flags(&mut self, from: usize, flags: Flags, seq: u32, ack: u32) -> &mut Self {
-        let mut options = TcpOptions::default();
-        options.mss = flags.has(Flags::SYN).then_some(1460);
-        options.window_scale = flags.has(Flags::SYN).then_some(0);
+        let syn = flags.has(Flags::SYN);
+        let options = TcpOptions {
+            mss: syn.then_some(1460),
+            window_scale: syn.then_some(0),
+            ..TcpOptions::default()
+        };
         let tcp = TcpRepr {
             seq: Seq(seq),
             ack: Seq(ack),
@@ -95,13 +98,13 @@ impl Script {
     }
 
     fn capture(self) -> Vec<u8> {
-        self.writer.finish().unwrap()
+        self.writer.finish().expect("memory takes everything")
     }
 
     fn diagnosed(self) -> Diagnosis {
         let capture = self.capture();
-        let mut reader = CaptureReader::new(&capture[..]).unwrap();
-        diagnose_reader(&mut reader, &Options::default(), |_| ()).unwrap()
+        let mut reader = CaptureReader::new(&capture[..]).expect("memory takes everything");
+        diagnose_reader(&mut reader, &Options::default(), |_| ()).expect("memory takes everything")
     }
 }
 

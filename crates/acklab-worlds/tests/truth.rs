@@ -186,6 +186,10 @@ fn a_conversation_is_made_on_the_running_kernel() {
 }
 
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "processes of the real world are waited for in real time"
+)]
 fn a_maker_that_is_killed_leaves_nothing() {
     if !namespaces_are_permitted() {
         return;

@@ -38,8 +38,8 @@ impl Line {
     pub(super) fn of(points: impl Iterator<Item = Point>) -> Option<Self> {
         let points: Vec<Point> = points.collect();
         let origin = points.iter().map(|point| point.at).min()?;
-        let last = points.iter().map(|point| point.at).max()?;
-        let middle = (last - origin) as f64 / 2.0;
+        let end = points.iter().map(|point| point.at).max()?;
+        let middle = (end - origin) as f64 / 2.0;
         // Offsets are kept small, so that nothing is lost in floats.
         let level = points.iter().map(|point| point.ahead).min()?;
         let side = |to_server: bool| -> Vec<(f64, f64)> {
@@ -50,7 +50,9 @@ impl Line {
             lower_hull(of.map(place).collect())
         };
         let (above, mut below) = (side(true), side(false));
-        below.iter_mut().for_each(|point| point.1 = -point.1);
+        for point in &mut below {
+            point.1 = -point.1;
+        }
         if above.is_empty() || below.is_empty() {
             return None;
         }
@@ -66,12 +68,12 @@ impl Line {
         let (mut interval, mut uncertainty) = ([low, high], (high - low).abs() / 2.0);
         for step in 0..=STEPS {
             let other = bounds[0] + (bounds[1] - bounds[0]) * f64::from(step) / f64::from(STEPS);
-            let [least, most] = room(&above, &below, other, middle);
-            if least <= most {
-                interval = [interval[0].min(least), interval[1].max(most)];
+            let [least, greatest] = room(&above, &below, other, middle);
+            if least <= greatest {
+                interval = [interval[0].min(least), interval[1].max(greatest)];
                 // At either end of the time, where lines of different slopes are farthest apart.
                 let turned = (other - slope).abs() * middle;
-                uncertainty = uncertainty.max((best - least).max(most - best) + turned);
+                uncertainty = uncertainty.max((best - least).max(greatest - best) + turned);
             }
         }
         let level = level as f64;

@@ -263,3 +263,68 @@ impl<'a> Sender<'a> {
 
 /// Segments before and behind one that are looked through for its bytes.
 const WITHIN: usize = 4_096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Endpoint;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    fn packet(ms: u64, from: u8, seq: u32, len: u32, ack: u32, ip_id: u16) -> Packet {
+        let flags = Flags::ACK.0;
+        Packet { time: ms * 1_000_000, frame: ms, seq, ack, len, ip_id, window: 1000, flags, from }
+    }
+
+    fn talk(packets: Vec<Packet>) -> Talk {
+        let end = |host| Endpoint { addr: IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), port: 80 };
+        Talk { ends: [end(1), end(2)], packets }
+    }
+
+    fn fates(near: Vec<Packet>, far: Vec<Packet>) -> Vec<Match> {
+        let matched = Matched::of(&[talk(near), talk(far)]);
+        matched.fates(0).map(|(_, fate)| fate).collect()
+    }
+
+    /// A card that cuts (TSO): 3000 bytes leave as one segment of the capture and come as three.
+    #[test]
+    fn what_a_card_cut_is_matched_by_its_bytes() {
+        let near = vec![packet(0, 0, 1, 10, 1, 1), packet(5, 0, 11, 3000, 1, 2)];
+        let parts = [(11, 1460, 2), (1471, 1460, 3), (2931, 80, 4)];
+        let part = |(seq, len, id): (u32, u32, u16)| packet(15, 0, seq, len, 1, id);
+        let mut far = vec![packet(10, 0, 1, 10, 1, 1)];
+        far.extend(parts.map(part));
+        assert_eq!(fates(near.clone(), far.clone()), [Match::Arrived(0), Match::Arrived(1)]);
+        // One of the three died, and its bytes leave again.
+        far.remove(2);
+        far.push(packet(60, 0, 1471, 1460, 1, 9));
+        let near = [near, vec![packet(50, 0, 1471, 1460, 1, 9)]].concat();
+        assert_eq!(fates(near, far)[1..], [Match::Lost, Match::Arrived(3)]);
+    }
+
+    /// A kernel that joins (GRO): three segments leave and come as one.
+    #[test]
+    fn what_a_kernel_joined_is_matched_by_its_bytes() {
+        let leaves = |(seq, id): (u32, u16)| packet(5, 0, seq, 1000, 1, id);
+        let near = [(1, 1), (1001, 2), (2001, 3)].map(leaves).to_vec();
+        let far = vec![packet(15, 0, 1, 3000, 1, 1)];
+        assert_eq!(fates(near, far), [Match::Arrived(0); 3]);
+    }
+
+    #[test]
+    fn what_was_acknowledged_at_once_was_missed_and_what_left_again_was_lost() {
+        let near = vec![
+            packet(0, 0, 1, 10, 1, 1),
+            packet(5, 0, 11, 10, 1, 2),
+            packet(25, 1, 1, 0, 21, 50),
+            packet(30, 0, 21, 10, 1, 3),
+            packet(300, 0, 21, 10, 1, 4),
+        ];
+        let far = vec![
+            packet(10, 0, 1, 10, 1, 1),
+            packet(15, 1, 1, 0, 21, 50),
+            packet(310, 0, 21, 10, 1, 4),
+        ];
+        let expected = [Match::Arrived(0), Match::Missed, Match::Lost, Match::Arrived(2)];
+        assert_eq!(fates(near, far), expected);
+    }
+}

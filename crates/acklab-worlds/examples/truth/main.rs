@@ -84,9 +84,10 @@ impl Options<'_> {
 fn make(root: &Path, options: &Options<'_>) -> Result<(), String> {
     let runs = options.number("--runs", 2)? as u32;
     let only = options.text("--only").unwrap_or_default();
-    let all = match options.has("--pairs") {
-        true => pattern::pairs(),
-        false => pattern::cases(options.number("--breadth", 5)?),
+    let all = if options.has("--pairs") {
+        pattern::pairs()
+    } else {
+        pattern::cases(options.number("--breadth", 6)?)
     };
     let mut wanted: Vec<(Case, u32)> = Vec::new();
     for run in 1..=runs {
@@ -128,7 +129,7 @@ fn make(root: &Path, options: &Options<'_>) -> Result<(), String> {
                 match news {
                     News::Done(()) => eprintln!("truth: {}.{run}", case.name),
                     News::Repeated((error, _)) => {
-                        eprintln!("truth: {}.{run} again: {error}", case.name)
+                        eprintln!("truth: {}.{run} again: {error}", case.name);
                     }
                 }
                 Ok(())
@@ -198,12 +199,44 @@ fn score(root: &Path, options: &Options<'_>) -> Result<(), String> {
     for ((_, name), sums) in &rows {
         println!("{}", sums.row(name));
     }
+    tell_calibration(&outcomes);
     tell_each(&outcomes, options);
     if let Some(file) = options.text("--json") {
         let text = serde_json::to_string(&outcomes).map_err(|error| error.to_string())?;
         fs::write(file, text).map_err(|error| format!("{file}: {error}"))?;
     }
     Ok(())
+}
+
+/// How many of the statements made with a confidence are right, and of the holds claimed with a probability.
+fn tell_calibration(outcomes: &[Outcome]) {
+    const BOUNDS: [f64; 6] = [0.0, 0.5, 0.8, 0.9, 0.95, 0.99];
+    println!(
+        "\n| said with | statements, clean: right | damaged: right | holds, clean: right | damaged: right |"
+    );
+    println!("|---|---|---|---|---|");
+    for (index, low) in BOUNDS.iter().enumerate() {
+        let high = BOUNDS.get(index + 1).copied().unwrap_or(f64::INFINITY);
+        let cell = |damaged: bool, of: fn(&Outcome) -> &[(f64, bool)]| {
+            let all = outcomes.iter().filter(|one| one.damaged == damaged).flat_map(of);
+            let within: Vec<bool> =
+                all.filter(|said| (*low..high).contains(&said.0)).map(|said| said.1).collect();
+            let right = within.iter().filter(|right| **right).count();
+            match within.len() {
+                0 => "-".to_owned(),
+                count => format!("{:.1} % of {count}", 100.0 * right as f64 / count as f64),
+            }
+        };
+        let most =
+            if high.is_finite() { format!("{low} to {high}") } else { format!("{low} or more") };
+        println!(
+            "| {most} | {} | {} | {} | {} |",
+            cell(false, |one| &one.statements),
+            cell(true, |one| &one.statements),
+            cell(false, |one| &one.likely),
+            cell(true, |one| &one.likely)
+        );
+    }
 }
 
 /// A line for each capture, or for those of which something was wrong.
@@ -321,7 +354,7 @@ fn two(root: &Path, options: &Options<'_>) -> Result<(), String> {
     let only = options.text("--only").unwrap_or_default();
     let mut folders = Kept::list(root).map_err(|error| format!("{}: {error}", root.display()))?;
     folders.retain(|folder| folder.to_string_lossy().contains(only));
-    let room = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let folder_of_both = tempfile::tempdir().map_err(|error| error.to_string())?;
     println!(
         "| server's clock | pairs | aligned | offset within | drift within | offset wrong by, ms: median, worst | \
          least delays within | lost said, true | pairs with losses right | missed |\n|---|---|---|---|---|---|---|---|---|---|"
@@ -330,7 +363,7 @@ fn two(root: &Path, options: &Options<'_>) -> Result<(), String> {
         let (mut all, mut errors) = (Vec::new(), Vec::new());
         for folder in &folders {
             let kept = Kept::read(folder).map_err(|error| error.to_string())?;
-            let aligned = two::judge(&kept, shift, room.path())?;
+            let aligned = two::judge(&kept, shift, folder_of_both.path())?;
             if options.has("--each") {
                 println!("{} {shift:?}: {aligned:?}", folder.display());
             }

@@ -423,7 +423,7 @@ fn one(&(pattern, programs): &Pattern, turn: usize, index: usize) -> Case {
     // A third without Nagle's algorithm.
     let nodelay = (turn + index) % 3 == 2 && pattern != "nodelay-late";
     let number = turn * 5 + index;
-    let mirrored = turn >= 4 && (turn + index) % 2 == 0;
+    let mirrored = turn >= 4 && (turn + index).is_multiple_of(2);
     let kernel_only: &[&str] = if mirrored {
         &["nodelay-late", "cork", "bulk-tail", "slow-reader", "header-bulk"]
     } else {

@@ -85,8 +85,8 @@ pub fn between(
 ) -> Vec<Frame> {
     let mut rng = Rng::named(seed, "truth/between");
     let parse = |frames: &[Frame]| -> (Vec<usize>, Vec<Seen>) {
-        let seen = |(index, frame)| Seen::of(frame, server).map(|seen| (index, seen));
-        frames.iter().enumerate().filter_map(seen).unzip()
+        let parse = |(index, frame)| Seen::of(frame, server).map(|segment| (index, segment));
+        frames.iter().enumerate().filter_map(parse).unzip()
     };
     let parsed = ends.map(parse);
     let mut frames = Vec::new();

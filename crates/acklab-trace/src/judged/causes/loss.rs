@@ -1,5 +1,7 @@
 //! Segments that died, and on which side of the capture point.
 
+use std::fmt::Write as _;
+
 use super::super::direction::Direction;
 use super::super::flow::Flow;
 use super::{Cause, CauseKind, hosts};
@@ -39,7 +41,8 @@ pub(super) fn of(flow: &Flow, direction: &Direction) -> Vec<Cause> {
             direction.segments
         );
         if cause.count > 0 && cause.seconds > 0.0 {
-            proof += &format!(
+            let _ = write!(
+                proof,
                 "; {:.2} s of silence ended so, {:.1} ms at most (frame {})",
                 cause.seconds, cause.longest_ms, cause.frame
             );
