@@ -69,7 +69,7 @@ fn assemble(
         .map(|f| Flow::of(f, origin.as_secs_f64()))
         .collect();
     let diagnosis = assembled(summary, flows, reports.total, others, notes);
-    let causes = causes::ranked(&diagnosis.flows, unopened);
+    let causes = Flow::ranked_causes(&diagnosis.flows, unopened);
     Diagnosis { causes, ..diagnosis }
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn assembled(
         notes,
     };
     let verdict = Verdict::of(&capture, &flows);
-    let causes = causes::ranked(&flows, Vec::new());
+    let causes = Flow::ranked_causes(&flows, Vec::new());
     let flows_not_listed = others;
     Diagnosis { schema: SCHEMA, capture, verdict, flows, causes, flows_not_listed, pair: None }
 }
@@ -113,7 +113,7 @@ pub(crate) fn assembled_pair(client: Diagnosis, server: Diagnosis, pair: Pair) -
     }
     let mut flows: Vec<Flow> = flows.into_iter().map(Flow::with_causes).collect();
     let unopened = client.causes.into_iter().filter(|cause| cause.flow.is_none()).collect();
-    let causes = causes::ranked(&flows, unopened);
+    let causes = Flow::ranked_causes(&flows, unopened);
     let mut notes = client.capture.notes;
     let of_server = |note: String| format!("{}: {note}", pair.server);
     notes.extend(server.capture.notes.into_iter().map(of_server));

@@ -25,15 +25,12 @@ pub(crate) struct Spell {
 }
 
 impl Spell {
-    fn note(&mut self, lasted: Span, frame: u64) {
+    /// With one more of that length, which a frame ended.
+    fn with(self, lasted: Span, frame: u64) -> Self {
         if lasted < COUNTED {
-            return;
+            return self;
         }
-        self.count += 1;
-        self.sum += lasted;
-        if lasted > self.longest {
-            (self.longest, self.frame) = (lasted, frame);
-        }
+        self.and(Self { count: 1, sum: lasted, longest: lasted, frame })
     }
 
     /// Both together.
@@ -154,7 +151,7 @@ impl Course {
                     let facts = &mut self.facts;
                     facts.all_turns += 1;
                     let turns = if sure { &mut facts.turns } else { &mut facts.long_turns };
-                    turns.note(waited, seen.frame);
+                    *turns = turns.with(waited, seen.frame);
                 }
                 if seen.len > self.flying.1 {
                     self.flying = (end, seen.len);
@@ -180,7 +177,7 @@ impl Course {
         } else {
             self.facts.lost_behind += 1;
         }
-        self.facts.silences.note(seen.time.since(self.last), seen.frame);
+        self.facts.silences = self.facts.silences.with(seen.time.since(self.last), seen.frame);
         self.flying = (0, 0);
         let resent = &mut self.resent;
         if resent.offset == seen.offset && resent.len == seen.len {
@@ -227,7 +224,8 @@ impl Course {
         match (seen.window, self.closed_since) {
             (Some(0), None) => self.closed_since = Some(seen.time),
             (Some(1..), Some(since)) => {
-                self.facts.closed.note(seen.time.since(since), seen.frame);
+                let lasted = seen.time.since(since);
+                self.facts.closed = self.facts.closed.with(lasted, seen.frame);
                 self.closed_since = None;
                 self.was_closed = true;
             }

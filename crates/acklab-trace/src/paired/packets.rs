@@ -102,8 +102,8 @@ impl Talks {
             // A SYN tells who is the client; without one, whichever file was right about it.
             let has_syn = |talk: &Talk| talk.packets.iter().any(|packet| packet.has(Flags::SYN));
             if talk.ends != twin.ends {
-                let turned = if has_syn(&talk) { &mut twin } else { &mut talk };
-                turned.turn();
+                (talk, twin) =
+                    if has_syn(&talk) { (talk, twin.turned()) } else { (talk.turned(), twin) };
             }
             talk.packets.sort_by_key(|packet| packet.time);
             twin.packets.sort_by_key(|packet| packet.time);
@@ -113,9 +113,11 @@ impl Talks {
 }
 
 impl Talk {
-    fn turn(&mut self) {
-        self.ends.reverse();
-        self.packets.iter_mut().for_each(|packet| packet.from = 1 - packet.from);
+    /// The same seen from the other end.
+    fn turned(self) -> Self {
+        let [first, second] = self.ends;
+        let turn = |packet: Packet| Packet { from: 1 - packet.from, ..packet };
+        Self { ends: [second, first], packets: self.packets.into_iter().map(turn).collect() }
     }
 }
 

@@ -1,14 +1,13 @@
 //! A receiver whose program does not read.
 
 use super::super::direction::Direction;
-use super::super::flow::Flow;
-use super::{Cause, CauseKind, hosts};
+use super::cause::{Cause, CauseKind, Conversation, hosts};
 
-pub(super) fn of(flow: &Flow, direction: &Direction) -> Option<Cause> {
+pub(super) fn of(talk: &Conversation<'_>, direction: &Direction) -> Option<Cause> {
     let spell = direction.course.closed;
     let [from, to] = hosts(direction);
     (spell.count > 0).then(|| {
-        let cause = Cause::of(CauseKind::ClosedWindow, flow, to, spell);
+        let cause = Cause::of(CauseKind::ClosedWindow, talk, to, spell);
         let proof = format!(
             "{} times {to} said that it has no room (window 0) and took it back only later: {:.2} s in all, {:.1} ms at most, \
              until frame {}. {from} may not send meanwhile.",

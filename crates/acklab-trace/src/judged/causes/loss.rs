@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 
 use super::super::direction::Direction;
-use super::super::flow::Flow;
-use super::{Cause, CauseKind, hosts};
+use super::cause::{Cause, CauseKind, Conversation, hosts};
 use crate::noted::course::Spell;
 
 /// One cause for each side of the capture point on which some died; silences count where most did.
-pub(super) fn of(flow: &Flow, direction: &Direction) -> Vec<Cause> {
+pub(super) fn of(talk: &Conversation<'_>, direction: &Direction) -> Vec<Cause> {
     let course = &direction.course;
     // What came twice was sent again although it was there: its acknowledgment was late.
     let behind = course.lost_behind.saturating_sub(course.came_twice);
@@ -19,7 +18,7 @@ pub(super) fn of(flow: &Flow, direction: &Direction) -> Vec<Cause> {
     let cause = |(kind, count): (CauseKind, u64)| {
         let spell =
             if count == most { silences.take().unwrap_or_default() } else { Spell::default() };
-        let cause = Cause { count, ..Cause::of(kind, flow, to, spell) };
+        let cause = Cause { count, ..Cause::of(kind, talk, to, spell) };
         let share = 100.0 * count as f64 / (direction.segments.max(1)) as f64;
         let (where_, how, died) = if kind == CauseKind::LossBefore {
             (
@@ -28,7 +27,7 @@ pub(super) fn of(flow: &Flow, direction: &Direction) -> Vec<Cause> {
                 "their first tries died",
             )
         } else {
-            let at_receiver = flow.captured_near.as_deref() == Some(&direction.to);
+            let at_receiver = talk.near == Some(&direction.to);
             let behind = format!("between the capture point and {to}");
             (
                 if at_receiver { format!("on {to} itself") } else { behind },

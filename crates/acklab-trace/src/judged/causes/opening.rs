@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use acklab_core::time::Span;
 
-use super::super::flow::Flow;
-use super::{Cause, CauseKind};
+use super::cause::{Cause, CauseKind, Conversation};
 use crate::flow::{FlowReport, Life};
 use crate::segment::Endpoint;
 
@@ -90,9 +89,9 @@ fn cause(server: Endpoint, kind: CauseKind, attempts: &Attempts) -> Cause {
 }
 
 /// A connection that was cut off: reset before either end had closed.
-pub(in super::super) fn cut_off(flow: &Flow, life: &Life) -> Option<Cause> {
+pub(in super::super) fn cut_off(talk: &Conversation<'_>, life: &Life) -> Option<Cause> {
     let reset = life.reset.filter(|_| !life.fin)?;
-    let host = flow.endpoints[reset.by].clone();
+    let host = talk.endpoints[reset.by].clone();
     let proof = format!(
         "In frame {} {host} reset the connection, which neither end had closed: what was not yet acknowledged is gone.",
         reset.frame
@@ -103,7 +102,7 @@ pub(in super::super) fn cut_off(flow: &Flow, life: &Life) -> Option<Cause> {
     );
     Some(Cause {
         kind: CauseKind::Reset,
-        flow: Some(flow.id),
+        flow: Some(talk.flow),
         host,
         count: 1,
         seconds: 0.0,

@@ -1,11 +1,10 @@
 //! A path that carries small segments and not full ones, and no router that says so (RFC 2923 section 2.1).
 
 use super::super::direction::Direction;
-use super::super::flow::Flow;
-use super::{Cause, CauseKind, hosts};
+use super::cause::{Cause, CauseKind, Conversation, hosts};
 use acklab_core::time::Time;
 
-pub(super) fn of(flow: &Flow, direction: &Direction) -> Option<Cause> {
+pub(super) fn of(talk: &Conversation<'_>, direction: &Direction) -> Option<Cause> {
     let course = &direction.course;
     let stuck = course.stuck?;
     // Only what is longer than all that ever arrived, and no wonder where nothing did.
@@ -32,7 +31,7 @@ pub(super) fn of(flow: &Flow, direction: &Direction) -> Option<Cause> {
     );
     Some(Cause {
         kind: CauseKind::PathMtu,
-        flow: Some(flow.id),
+        flow: Some(talk.flow),
         host: to.to_owned(),
         count: u64::from(stuck.times),
         seconds: took,

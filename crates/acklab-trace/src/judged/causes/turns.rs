@@ -3,20 +3,18 @@
 use std::fmt::Write as _;
 
 use super::super::direction::Direction;
-use super::super::flow::Flow;
-use super::{Cause, CauseKind, hosts};
+use super::cause::{Cause, CauseKind, Conversation, hosts};
 
 /// Of direction number `index`; the client's is the first. Who is the client only the handshake tells.
-pub(super) fn of(flow: &Flow, index: usize, direction: &Direction) -> Option<Cause> {
-    flow.handshake.as_ref()?;
+pub(super) fn of(talk: &Conversation<'_>, index: usize, direction: &Direction) -> Option<Cause> {
     let (turns, long) = (direction.course.turns, direction.course.long_turns);
-    let near = flow.captured_near.as_deref();
+    let near = talk.near;
     let at_sender = near == Some(&direction.from) || near == Some("both");
     // Were every second answer lost, others would be missing, too.
     let is_rule = direction.course.lost_before == 0 && long.count * 2 > direction.course.all_turns;
     let sure = at_sender || (is_rule && long.count >= TURNS_LEAST);
     let (spell, open) = if sure { (turns.and(long), 0) } else { (turns, long.count) };
-    if spell.count < TURNS_LEAST {
+    if spell.count < TURNS_LEAST || !talk.opened {
         return None;
     }
     let [from, to] = hosts(direction);
@@ -25,7 +23,7 @@ pub(super) fn of(flow: &Flow, index: usize, direction: &Direction) -> Option<Cau
     } else {
         (CauseKind::SlowClient, "client", "next requests")
     };
-    let cause = Cause::of(kind, flow, from, spell);
+    let cause = Cause::of(kind, talk, from, spell);
     let mean = cause.seconds * 1e3 / cause.count as f64;
     let mut proof = format!(
         "{} times {from} had the data of {to}, nothing of its own was unacknowledged, and its {what} began {mean:.1} ms later on \
