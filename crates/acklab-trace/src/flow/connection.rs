@@ -5,6 +5,7 @@ use acklab_core::time::Time;
 
 use super::direction::Direction;
 use super::facts::Offer;
+use super::life::{Life, Reset};
 use super::observe::{DirectionObserver, LiveObserver};
 use super::report::{DirectionReport, Ending, FlowReport};
 use super::vantage;
@@ -17,9 +18,8 @@ pub(super) struct Connection<O> {
     /// Time of the SYN and of the SYN-ACK, for the handshake's RTT.
     syn_time: Option<Time>,
     syn_ack_time: Option<Time>,
-    syns: u32,
     handshake_done: bool,
-    reset: bool,
+    life: Life,
     id: u64,
     packets: u64,
     /// What the observers had noted when it was last looked for news.
@@ -40,9 +40,8 @@ impl<O: DirectionObserver> Connection<O> {
             directions: [Direction::open(client, server), Direction::open(server, client)],
             syn_time: None,
             syn_ack_time: None,
-            syns: 0,
             handshake_done: false,
-            reset: false,
+            life: Life::default(),
             id,
             packets: 0,
             noted: 0,
@@ -54,7 +53,7 @@ impl<O: DirectionObserver> Connection<O> {
 
     /// Whether the connection is over, so that the next SYN is another's.
     pub(super) fn is_over(&self) -> bool {
-        self.reset || self.directions.iter().all(|d| d.stream.is_closed())
+        self.life.reset.is_some() || self.directions.iter().all(|d| d.stream.is_closed())
     }
 
     /// Whether `segment` belongs to a new connection between the same endpoints.
@@ -84,9 +83,10 @@ impl<O: DirectionObserver> Connection<O> {
             return;
         }
         if segment.flags.has(Flags::RST) {
-            self.reset = true;
+            self.life.reset.get_or_insert(Reset { by: sender, frame: segment.frame });
             return;
         }
+        self.life.fin |= segment.flags.has(Flags::FIN);
         if segment.flags.has(Flags::SYN) {
             self.on_syn(sender, segment);
         } else if !self.handshake_done && self.syn_ack_time.is_some() && sender == 0 {
@@ -110,14 +110,15 @@ impl<O: DirectionObserver> Connection<O> {
         let (own, peer) = if sender == 0 { (a, b) } else { (b, a) };
         own.stream.on_syn(segment);
         if segment.flags.has(Flags::ACK) {
+            self.life.answered = true;
             self.handshake_done |= self.syn_ack_time.replace(segment.time).is_some();
             // A SYN sent again leaves open which one is answered (Karn).
-            if let (Some(syn), 1) = (self.syn_time, self.syns) {
+            if let (Some(syn), 1) = (self.syn_time, self.life.syns) {
                 peer.ack_times.on_handshake(segment.time.since(syn));
             }
         } else {
             self.syn_time = Some(segment.time);
-            self.syns += 1;
+            self.life.syns += 1;
         }
         if let (Some(ours), Some(theirs)) = (own.stream.offer, peer.stream.offer) {
             own.stream.agree(theirs);
@@ -155,7 +156,7 @@ impl<O: DirectionObserver> Connection<O> {
 
     /// How the connection ended, if it did.
     pub(super) fn ending(&self) -> Option<Ending> {
-        match (self.reset, self.is_over()) {
+        match (self.life.reset.is_some(), self.is_over()) {
             (true, _) => Some(Ending::Reset),
             (false, true) => Some(Ending::Closed),
             (false, false) => None,
@@ -186,6 +187,7 @@ impl<O: DirectionObserver> Connection<O> {
             first_time: self.first_time,
             last_time: self.last_time,
             packets: self.packets,
+            life: self.life,
             ending,
             directions: [
                 DirectionReport { facts: facts_a, observed: observed_a },

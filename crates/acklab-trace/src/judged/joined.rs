@@ -17,7 +17,7 @@ impl Flow {
         let duration_s = self.duration_s.max(later.duration_s);
         let directions = self.directions.into_iter().zip(later.directions);
         let directions = directions.map(|(a, b)| a.followed_by(b, duration_s)).collect();
-        Self { duration_s, directions, ..later }
+        Self { duration_s, directions, ..later }.with_causes()
     }
 }
 
@@ -42,6 +42,8 @@ impl Direction {
             receiver_policy: if policy { earlier.receiver_policy } else { later.receiver_policy },
             writes: if writes { earlier.writes } else { later.writes },
             stalls: stalls(earlier.stalls, later.stalls, duration_s),
+            held: Vec::new(),
+            course: earlier.course.and(later.course),
             sampled: earlier.sampled || later.sampled,
             small_holds: earlier.small_holds + later.small_holds,
             waits: waits(earlier.waits, later.waits),

@@ -7,6 +7,7 @@
 //! [`Notes`] are all that is left, and all that inference stands on; it may go over them as often as
 //! it likes.
 
+pub(crate) mod course;
 pub(crate) mod framing;
 mod line;
 mod log;

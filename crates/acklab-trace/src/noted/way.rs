@@ -85,6 +85,7 @@ mod tests {
             pure: true,
             payload_len: 0,
             duplicate: false,
+            sacks: false,
             window: None,
             oldest_age: None,
             newest_age: None,
