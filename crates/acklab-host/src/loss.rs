@@ -782,7 +782,7 @@ impl Tcp {
             return;
         }
         let last = self.snd.out.len() - 1;
-        if self.retransmit(env, last) {
+        if self.send_copy(env, last) {
             self.rec.tlp_retrans = true;
             self.rec.tlp_end = Some(self.snd.nxt);
             self.timers.transmit = None;

@@ -308,6 +308,8 @@ impl Tcp {
         self.snd.max_window = self.snd.max_window.max(self.snd.wnd);
         self.snd.wl1 = segment.seq;
         self.rcv.last_data = 0;
+        // The SYN-ACK arrived.
+        self.rec.delivered += 1;
         let retried = self.open.retries.max(self.rec.total_retrans);
         self.sync_mss(env);
         self.init_transfer(env, retried);

@@ -122,6 +122,7 @@ impl Tcp {
     fn post(&mut self, env: &Env<'_>, segment: Segment) {
         let packets = if segment.gso > 0 { segment.len.div_ceil(segment.gso) } else { 1 };
         self.count.segs_out += packets;
+        self.snd.last_wire = env.now;
         if segment.len > 0 {
             self.count.data_segs_out += packets;
             self.count.bytes_sent += u64::from(segment.len);
@@ -248,7 +249,7 @@ impl Tcp {
     fn is_deferred(&self, env: &Env<'_>, skb: &Skb, is_last: bool) -> (bool, bool, bool) {
         const SEND: (bool, bool, bool) = (false, false, false);
         if self.rec.ca >= CaState::Recovery
-            || env.now.saturating_sub(self.snd.last_sent) > MS
+            || env.now.saturating_sub(self.snd.last_wire) > MS
         {
             return SEND;
         }
@@ -404,6 +405,11 @@ impl Tcp {
     fn send_new(&mut self, env: &Env<'_>, piece: Skb, mss: u32) -> u32 {
         let len = piece.len();
         let packets = piece.packets(mss);
+        let mut piece = piece;
+        if packets > 1 {
+            // The receiver is to hand a burst on at its end.
+            piece.flags |= flag::PSH;
+        }
         let mut segment = self.make(env, piece.seq, piece.flags | flag::ACK, len);
         if packets > 1 {
             segment.gso = mss;
@@ -583,6 +589,22 @@ impl Tcp {
 impl Tcp {
     /// Sends the packet at `index` of those that are out again; returns whether it left.
     pub fn retransmit(&mut self, env: &Env<'_>, index: usize) -> bool {
+        if !self.send_copy(env, index) {
+            return false;
+        }
+        let rec = &mut self.rec;
+        let marks = &mut self.snd.out[index].marks;
+        if !marks.retrans {
+            rec.retrans += 1;
+        }
+        marks.retrans = true;
+        rec.retrans_stamp.get_or_insert(env.tick());
+        rec.undo_retrans = rec.undo_retrans.max(0) + 1;
+        true
+    }
+
+    /// Sends a packet again that stays what it was for recovery: a tail loss probe.
+    pub fn send_copy(&mut self, env: &Env<'_>, index: usize) -> bool {
         let end = self.window_end();
         let Some(skb) = self.snd.out.get(index).copied() else { return false };
         if before(skb.seq, self.snd.una) {
@@ -622,14 +644,9 @@ impl Tcp {
         out.sent = env.now;
         out.retries += 1;
         out.rate = stamp;
-        if !out.marks.retrans {
-            rec.retrans += 1;
-        }
-        out.marks = Marks { retrans: true, ever_retrans: true, ..out.marks };
+        out.marks = Marks { ever_retrans: true, ..out.marks };
         rec.total_retrans += 1;
         self.count.bytes_retrans += u64::from(skb.len());
-        rec.retrans_stamp.get_or_insert(env.tick());
-        rec.undo_retrans = rec.undo_retrans.max(0) + 1;
         true
     }
 

@@ -83,6 +83,18 @@ impl Tcp {
         }
     }
 
+    /// Sets the largest window; a smaller one holds at once.
+    pub fn clamp_window(&mut self, value: u32) {
+        let value = value.max(2304 / 2);
+        if value < self.rcv.clamp {
+            self.rcv.ssthresh = self.rcv.ssthresh.min(value);
+        } else if value > self.rcv.clamp {
+            self.rcv.ssthresh = self.rcv.ssthresh.max(self.rcv.wnd.min(value));
+        }
+        self.rcv.clamp = value;
+        self.rcv.space = self.rcv.space.min(value);
+    }
+
     /// The window's threshold grows with what arrives in well-filled buffers.
     fn grow_window(&mut self, env: &Env<'_>, len: u32, size: u32) {
         let room = self.rcv.clamp.min(self.space()) as i64 - i64::from(self.rcv.ssthresh);
@@ -166,13 +178,9 @@ impl Tcp {
             if len != self.ack.rcv_mss {
                 let ratio = ((u64::from(len) << 8) / u64::from(size)).clamp(1, 255) as u32;
                 if ratio != self.rcv.ratio {
-                    let window = self.window_of(i64::from(self.rcv.buffer));
-                    let clamped = self.rcv.clamp < window;
                     self.rcv.ratio = ratio;
-                    if !clamped || !self.opt.rcvbuf_locked {
-                        let most = self.full_space();
-                        self.rcv.clamp = self.rcv.clamp.min(most).max(most);
-                    }
+                    let most = self.full_space();
+                    self.clamp_window(most);
                 }
             }
             self.ack.rcv_mss = len.min(self.terms.advmss);
@@ -736,7 +744,8 @@ impl Tcp {
                 let memory = memory.min(env.sysctls.nth("tcp_rmem", 2) as u64) as u32;
                 if memory > self.rcv.buffer {
                     self.rcv.buffer = memory;
-                    self.rcv.clamp = self.full_space();
+                    let most = self.full_space();
+                    self.clamp_window(most);
                 }
             }
             self.rcv.space = copied;

@@ -129,6 +129,8 @@ pub struct Send {
     pub queue: VecDeque<Skb>,
     /// When data last left.
     pub last_sent: Us,
+    /// When anything last left.
+    pub last_wire: Us,
     /// Memory of what is queued and out.
     pub memory: u32,
     /// A writer waits for space.

@@ -9,7 +9,7 @@ fn main() {
         let folder = Path::new(&path).parent().unwrap_or(Path::new("."));
         let outcome = run(&text, folder, &Settings::default());
         println!("{} {path}:{} {}", outcome.verdict.name(), outcome.line, outcome.message);
-        if !outcome.message.is_empty() {
+        if !outcome.message.is_empty() || std::env::var_os("SHOW").is_some() {
             for line in outcome.timeline {
                 println!("    {line}");
             }
