@@ -88,7 +88,8 @@ impl Tcp {
             self.rec.retransmits = 0;
         }
         let prior_packets = self.packets_out();
-        let prior_sacked = self.rec.sacked;
+        // Before this ACK counts: the end of what was SACKed, or all that was acknowledged.
+        let prior_highest = self.highest_sacked();
         self.take_timestamp(env, segment);
         heard.has_data = segment.len > 0 || segment.flags & (flag::SYN | flag::FIN) != 0;
         self.take_window(env, segment, &mut heard);
@@ -113,7 +114,7 @@ impl Tcp {
             self.note_space(env);
             return Verdict::Good;
         }
-        self.clean(env, segment, prior_una, prior_sacked, &mut heard, &mut ages);
+        self.clean(env, segment, (prior_una, prior_highest), &mut heard, &mut ages);
         self.update_reorder_window(&ages.rate.map_or(0, |(stamp, ..)| stamp.delivered));
         if self.rec.tlp_end.is_some() {
             self.on_tail_loss_ack(env, ack, &heard);
@@ -372,12 +373,10 @@ impl Tcp {
         &mut self,
         env: &Env<'_>,
         segment: &Segment,
-        prior_una: u32,
-        prior_sacked: u32,
+        (prior_una, prior_highest): (u32, u32),
         heard: &mut Heard,
         ages: &mut Ages,
     ) {
-        let prior_highest = self.highest_sacked();
         let una = self.snd.una;
         let mut acked = 0;
         let mut reorder = None;
@@ -410,7 +409,7 @@ impl Tcp {
         if self.errors.acknowledge(una) {
             self.wake(poll::ERR);
         }
-        self.measure_rtt(env, segment, acked, prior_sacked, heard, ages);
+        self.measure_rtt(env, segment, acked, heard, ages);
         if heard.acked_data || heard.acked_syn {
             heard.set_timer = true;
             if !self.terms.sack {
@@ -469,7 +468,6 @@ impl Tcp {
         env: &Env<'_>,
         segment: &Segment,
         acked: u32,
-        _prior_sacked: u32,
         heard: &mut Heard,
         ages: &Ages,
     ) {

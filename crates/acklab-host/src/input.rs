@@ -35,9 +35,6 @@ impl Tcp {
     }
 
     fn take_synchronised(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
-        let established = matches!(self.state, State::Established | State::CloseWait)
-            || self.state == State::FinWait1
-            || self.state == State::FinWait2;
         if !segment.has(flag::ACK)
             && !segment.has(flag::RST)
             && !segment.has(flag::SYN)
@@ -69,9 +66,7 @@ impl Tcp {
                 if self.state == State::SynRecv {
                     return Answer::Reset;
                 }
-                if !established {
-                    self.challenge(env);
-                }
+                self.challenge(env);
                 return Answer::None;
             }
         }

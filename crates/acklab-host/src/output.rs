@@ -405,12 +405,9 @@ impl Tcp {
     fn send_new(&mut self, env: &Env<'_>, piece: Skb, mss: u32) -> u32 {
         let len = piece.len();
         let packets = piece.packets(mss);
-        let mut piece = piece;
-        if packets > 1 {
-            // The receiver is to hand a burst on at its end.
-            piece.flags |= flag::PSH;
-        }
-        let mut segment = self.make(env, piece.seq, piece.flags | flag::ACK, len);
+        // The receiver is to hand a burst on at its end.
+        let push = if packets > 1 { flag::PSH } else { 0 };
+        let mut segment = self.make(env, piece.seq, piece.flags | flag::ACK | push, len);
         if packets > 1 {
             segment.gso = mss;
         }

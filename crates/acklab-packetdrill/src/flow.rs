@@ -85,6 +85,15 @@ impl Flow {
         }
     }
 
+    /// A segment left the host; a SYN tells its initial sequence number, which the script calls 0 until it says
+    /// otherwise.
+    pub fn push(&mut self, at: Us, segment: Segment) {
+        if segment.has(flag::SYN) && self.isn.is_none_or(|(host, _)| host != segment.seq) {
+            self.isn = Some((segment.seq, 0));
+        }
+        self.queue.push_back((at, segment));
+    }
+
     /// What left the host, as the script writes it.
     pub fn show(&self, segment: &Segment) -> String {
         let (seq, len) = (self.to_script(segment.seq), segment.len);
@@ -137,9 +146,7 @@ impl Flow {
 
     /// What differs between a packet that left and the one expected; notes the numbers that they share.
     pub fn compare(&mut self, packet: &Packet, segment: &Segment) -> Result<(), String> {
-        if segment.has(flag::SYN) && self.isn.is_none_or(|(host, _)| host != segment.seq) {
-            self.isn = Some((segment.seq, packet.range.0));
-        } else if self.isn.is_none() {
+        if segment.has(flag::SYN) || self.isn.is_none() {
             self.isn = Some((segment.seq, packet.range.0));
         }
         let differs = |what: &str, got: String, expected: String| {

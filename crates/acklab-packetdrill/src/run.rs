@@ -68,7 +68,7 @@ const TOLERANCE: Us = 4 * MS;
 /// Nothing is waited for longer.
 const PATIENCE: Us = 3 * 3600 * SECOND;
 /// Lines of the timeline that are kept.
-const TIMELINE: usize = 24;
+const TIMELINE: usize = 400;
 
 /// Why a run ended early.
 #[derive(Clone, Debug)]
@@ -301,8 +301,8 @@ impl Runner<'_> {
     fn drain(&mut self) {
         while let Some((at, segment)) = self.caller.host.wire.pop_front() {
             let Some(flow) = self.flow.as_mut().filter(|flow| flow.has(&segment)) else { continue };
+            flow.push(at, segment.clone());
             let text = flow.show(&segment);
-            flow.queue.push_back((at, segment));
             self.note(0, format!("host > {text}"));
         }
     }

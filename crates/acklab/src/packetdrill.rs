@@ -142,7 +142,8 @@ fn text(path: &Path, outcome: &Outcome) -> String {
         }
         Verdict::Fail => format!("fail         {name}:{}: {}\n", outcome.line, outcome.message),
     };
-    for line in &outcome.timeline {
+    let skipped = outcome.timeline.len().saturating_sub(TIMELINE);
+    for line in &outcome.timeline[skipped..] {
         let _ = writeln!(text, "    {line}");
     }
     text
@@ -157,6 +158,9 @@ fn summary(outcomes: &[Outcome]) -> String {
         count(Verdict::Unsupported)
     )
 }
+
+/// Lines that are shown of what happened before a failure.
+const TIMELINE: usize = 24;
 
 /// The scripts that an argument means.
 fn find(given: &str) -> Result<Vec<PathBuf>, Failure> {
