@@ -67,7 +67,8 @@ impl Tcp {
         let mut ages = Ages::default();
         let (delivered, lost) = (self.rec.delivered, self.rec.lost_total);
         if before(ack, prior_una) {
-            let floor = self.snd.max_window.min(self.count.bytes_acked.min(u64::from(u32::MAX)) as u32);
+            let floor =
+                self.snd.max_window.min(self.count.bytes_acked.min(u64::from(u32::MAX)) as u32);
             if before(ack, prior_una.wrapping_sub(floor)) {
                 return Verdict::TooOld;
             }

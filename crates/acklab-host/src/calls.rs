@@ -204,7 +204,11 @@ impl Host {
         let socket = &mut self.sockets[index];
         match socket.tcp.state {
             State::SynSent | State::SynRecv => {
-                if self.is_blocking(fd) { Err(Stop::Block) } else { fail(errno::EALREADY) }
+                if self.is_blocking(fd) {
+                    Err(Stop::Block)
+                } else {
+                    fail(errno::EALREADY)
+                }
             }
             State::Close => {
                 socket.connecting = false;
@@ -235,11 +239,8 @@ impl Host {
             with!(self, now, index, |socket, _env| socket.tcp.done());
             return Ok(0);
         }
-        let done = with!(self, now, index, |socket, env| socket.tcp.shutdown(
-            &env,
-            how != 1,
-            how != 0
-        ));
+        let done =
+            with!(self, now, index, |socket, env| socket.tcp.shutdown(&env, how != 1, how != 0));
         done.map_or_else(fail, |()| Ok(0))
     }
 
@@ -346,7 +347,13 @@ impl Host {
         }
         let _ = TX_HARDWARE;
         let key = if wanted & OPT_ID != 0 {
-            socket.tcp.snd.write_seq.wrapping_add(bytes).wrapping_sub(1).wrapping_sub(socket.stamp_base)
+            socket
+                .tcp
+                .snd
+                .write_seq
+                .wrapping_add(bytes)
+                .wrapping_sub(1)
+                .wrapping_sub(socket.stamp_base)
         } else {
             0
         };
@@ -382,15 +389,12 @@ impl Host {
         }
         let target = if flags.wait_all { max } else { tcp.opt.rcvlowat.clamp(1, max.max(1)) };
         let unread = tcp.unread();
-        let over = tcp.fate.error != 0
-            || tcp.rcv.fin
-            || tcp.fate.shut_read
-            || tcp.state == State::Close;
+        let over =
+            tcp.fate.error != 0 || tcp.rcv.fin || tcp.fate.shut_read || tcp.state == State::Close;
         if unread == 0 || (unread < target && !over && self.is_blocking(fd) && !flags.dont_wait) {
             return self.nothing_to_read(fd, index, max, unread, flags);
         }
-        let copied =
-            with!(self, now, index, |socket, env| socket.tcp.read(&env, max, flags.peek));
+        let copied = with!(self, now, index, |socket, env| socket.tcp.read(&env, max, flags.peek));
         Ok(i64::from(copied))
     }
 

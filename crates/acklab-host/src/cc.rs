@@ -343,7 +343,8 @@ impl Cubic {
                 (self.k, self.origin) = (0, cwnd);
             } else {
                 let distance = u64::from(self.last_max - cwnd);
-                (self.k, self.origin) = (cube_root((1 << 40) / CUBE_SCALE * distance), self.last_max);
+                (self.k, self.origin) =
+                    (cube_root((1 << 40) / CUBE_SCALE * distance), self.last_max);
             }
             now
         });

@@ -117,12 +117,8 @@ impl Host {
         if segment.has(flag::RST) {
             return;
         }
-        let mut reset = Segment {
-            src: segment.dst,
-            dst: segment.src,
-            flags: flag::RST,
-            ..Segment::default()
-        };
+        let mut reset =
+            Segment { src: segment.dst, dst: segment.src, flags: flag::RST, ..Segment::default() };
         if segment.has(flag::ACK) {
             reset.seq = segment.ack;
         } else {
@@ -330,7 +326,14 @@ impl Host {
     }
 
     /// ICMP said that packets to `remote` must not be larger than `mtu`, quoting the segment at `seq`.
-    pub fn fragmentation_needed(&mut self, now: Us, local: Place, remote: Place, seq: u32, mtu: u32) {
+    pub fn fragmentation_needed(
+        &mut self,
+        now: Us,
+        local: Place,
+        remote: Place,
+        seq: u32,
+        mtu: u32,
+    ) {
         let Some(index) = self.connection(local, remote) else { return };
         let tcp = &self.sockets[index].tcp;
         let quoted = !before(seq, tcp.snd.una) && !after(seq, tcp.snd.nxt);
@@ -353,7 +356,15 @@ impl Host {
     }
 
     /// ICMP said that packets to `remote` do not arrive; `hard`: the error ends a connection that opens.
-    pub fn unreachable(&mut self, now: Us, local: Place, remote: Place, seq: u32, error: i32, hard: bool) {
+    pub fn unreachable(
+        &mut self,
+        now: Us,
+        local: Place,
+        remote: Place,
+        seq: u32,
+        error: i32,
+        hard: bool,
+    ) {
         let Some(index) = self.connection(local, remote) else { return };
         with!(self, now, index, |socket, env| {
             let tcp = &mut socket.tcp;
@@ -428,7 +439,9 @@ impl Request {
         };
         let plain_syn = segment.flags & (flag::SYN | flag::ACK | flag::RST) == flag::SYN;
         if self.cookie {
-            return if segment.has(flag::ACK) && segment.ack == tcp.snd.nxt && !segment.has(flag::RST)
+            return if segment.has(flag::ACK)
+                && segment.ack == tcp.snd.nxt
+                && !segment.has(flag::RST)
             {
                 Judgment::Open
             } else if plain_syn {

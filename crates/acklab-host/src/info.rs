@@ -6,7 +6,8 @@ use crate::tcp::{EcnMode, State, Tcp};
 
 /// The fields of `struct tcp_info`, with their values.
 pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
-    let since = |at: Us| if at == 0 { env.now / MS } else { (env.now / MS).saturating_sub(at / MS) };
+    let since =
+        |at: Us| if at == 0 { env.now / MS } else { (env.now / MS).saturating_sub(at / MS) };
     let options = u64::from(tcp.terms.stamps)
         | u64::from(tcp.terms.sack) << 1
         | u64::from(tcp.terms.scaling) << 2
@@ -62,10 +63,7 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         ("tcpi_rcv_space", v(tcp.rcv.space)),
         ("tcpi_total_retrans", v(tcp.rec.total_retrans)),
         ("tcpi_pacing_rate", tcp.count.pacing_rate),
-        (
-            "tcpi_max_pacing_rate",
-            if tcp.opt.pacing > 0 { tcp.opt.pacing } else { u64::MAX },
-        ),
+        ("tcpi_max_pacing_rate", if tcp.opt.pacing > 0 { tcp.opt.pacing } else { u64::MAX }),
         ("tcpi_bytes_acked", tcp.count.bytes_acked),
         ("tcpi_bytes_received", tcp.count.bytes_received),
         ("tcpi_segs_out", v(tcp.count.segs_out)),

@@ -35,10 +35,7 @@ impl Tcp {
     }
 
     fn take_synchronised(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
-        if !segment.has(flag::ACK)
-            && !segment.has(flag::RST)
-            && !segment.has(flag::SYN)
-        {
+        if !segment.has(flag::ACK) && !segment.has(flag::RST) && !segment.has(flag::SYN) {
             return Answer::None;
         }
         if !self.is_valid(env, segment) {
@@ -243,7 +240,10 @@ impl Tcp {
     fn is_too_old(&self, env: &Env<'_>, segment: &Segment) -> bool {
         let Some((value, _)) = segment.stamp().filter(|_| self.terms.stamps) else { return false };
         let Some((recent, at)) = self.rcv.recent else { return false };
-        if recent == 0 || !after(recent, value) || env.now.saturating_sub(at) >= 24 * 86_400 * SECOND {
+        if recent == 0
+            || !after(recent, value)
+            || env.now.saturating_sub(at) >= 24 * 86_400 * SECOND
+        {
             return false;
         }
         let window = u32::from(segment.window) << self.terms.send_scale;
@@ -317,10 +317,7 @@ impl Tcp {
 
     fn is_limited(&mut self, env: &Env<'_>) -> bool {
         let interval = env.sysctls.of("tcp_invalid_ratelimit") as Us * MS;
-        let limited = self
-            .rcv
-            .oow_answered
-            .is_some_and(|at| env.now.saturating_sub(at) < interval);
+        let limited = self.rcv.oow_answered.is_some_and(|at| env.now.saturating_sub(at) < interval);
         if !limited {
             self.rcv.oow_answered = Some(env.now);
         }
@@ -347,7 +344,8 @@ impl Tcp {
 
     fn take_in_time_wait(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
         let edge = self.rcv.nxt.wrapping_add(self.rcv.wnd);
-        let inside = segment.seq == segment.end() && !after(segment.seq, edge)
+        let inside = segment.seq == segment.end()
+            && !after(segment.seq, edge)
             && !before(segment.seq, self.rcv.nxt)
             || !after(segment.end(), edge) && after(segment.end(), self.rcv.nxt);
         if segment.has(flag::RST) {

@@ -4,11 +4,11 @@
 //! 6582) without; the window falls by proportional rate reduction (RFC 6937, with the bound of its successor);
 //! spurious reductions are found by DSACK (RFC 3708), timestamps (Eifel, RFC 3522) and F-RTO (RFC 5682).
 
+use crate::output::{Pass, Push};
 use crate::segment::{after, before};
 use crate::settings::{Env, MS, SECOND, Us};
 use crate::skb::Skb;
 use crate::tcp::{CaState, Tcp, Wait};
-use crate::output::{Pass, Push};
 
 /// What an ACK brought.
 #[derive(Clone, Copy, Debug, Default)]
@@ -746,8 +746,7 @@ impl Tcp {
         } else {
             SECOND
         };
-        let left =
-            if advancing { self.rtt.rto as i64 } else { self.until_timeout(env) };
+        let left = if advancing { self.rtt.rto as i64 } else { self.until_timeout(env) };
         if left > 0 {
             wait = wait.min(left as Us);
         }
@@ -764,8 +763,7 @@ impl Tcp {
         self.rec.tlp_retrans = false;
         let mss = self.current_mss();
         if let Some(head) = self.snd.queue.front() {
-            let first =
-                if head.len() > mss { head.seq.wrapping_add(mss) } else { head.end };
+            let first = if head.len() > mss { head.seq.wrapping_add(mss) } else { head.end };
             if !after(first, self.window_end()) {
                 let before = self.packets_out();
                 self.write_xmit(env, Push::Normal, Pass::Probe);

@@ -116,7 +116,8 @@ impl Tcp {
         self.snd.write_seq = self.snd.nxt;
         self.snd.pushed_seq = self.snd.nxt;
         self.open.sent = env.now;
-        let skb = Skb { seq: isn, end: self.snd.nxt, flags: flag::SYN, sent: env.now, ..Skb::default() };
+        let skb =
+            Skb { seq: isn, end: self.snd.nxt, flags: flag::SYN, sent: env.now, ..Skb::default() };
         self.snd.out.push_back(skb);
         let segment = self.syn(env);
         self.count.segs_out += 1;
@@ -243,7 +244,10 @@ impl Tcp {
     fn take_syn_ack(&mut self, env: &Env<'_>, segment: &Segment) {
         let answer = segment.flags & ecn::ACE;
         let mut final_ace = 0;
-        if self.open.syn_flags == ecn::ACE && answer != 0 && answer != flag::ECE && answer != ecn::ACE
+        if self.open.syn_flags == ecn::ACE
+            && answer != 0
+            && answer != flag::ECE
+            && answer != ecn::ACE
         {
             self.ecn.mode = EcnMode::Accurate;
             self.ecn.syn_ect = segment.ecn;
@@ -329,8 +333,7 @@ impl Tcp {
             self.rec.reordering = env.route.reordering;
         }
         let spurious = self.is_syn_retransmission_spurious();
-        self.window.cwnd =
-            if retried > 1 && !spurious { 1 } else { env.route.initial_window() };
+        self.window.cwnd = if retried > 1 && !spurious { 1 } else { env.route.initial_window() };
         if env.route.cwnd > 0 {
             self.window.clamp = env.route.cwnd;
             self.window.cwnd = self.window.cwnd.min(self.window.clamp);
@@ -352,8 +355,7 @@ impl Tcp {
     }
 
     fn is_syn_retransmission_spurious(&self) -> bool {
-        self.terms.stamps
-            && self.rcv.echo.is_some_and(|echo| echo == (self.open.sent / MS) as u32)
+        self.terms.stamps && self.rcv.echo.is_some_and(|echo| echo == (self.open.sent / MS) as u32)
     }
 }
 
@@ -466,6 +468,7 @@ impl Request {
         tcp.open.retries = self.timeouts;
         tcp.rec.total_retrans = self.timeouts;
         tcp.count.segs_in = 1;
+        tcp.rcv.oow_answered = None;
         if self.timeouts == 0 && !self.cookie {
             let rtt = env.now - tcp.open.sent;
             tcp.take_rtt(env, rtt.max(1), rtt.max(1));

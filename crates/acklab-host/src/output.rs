@@ -238,8 +238,8 @@ impl Tcp {
         if !partial || push == Push::Off || self.opt.push {
             return false;
         }
-        let small_out = after(self.snd.small_end, self.snd.una)
-            && !after(self.snd.small_end, self.snd.nxt);
+        let small_out =
+            after(self.snd.small_end, self.snd.una) && !after(self.snd.small_end, self.snd.nxt);
         push == Push::Cork
             || self.opt.cork
             || (!self.opt.nodelay && self.packets_out() > 0 && small_out)
@@ -248,9 +248,7 @@ impl Tcp {
     /// Whether a burst waits for the ACK that will let it be larger. Returns also which window is the limit.
     fn is_deferred(&self, env: &Env<'_>, skb: &Skb, is_last: bool) -> (bool, bool, bool) {
         const SEND: (bool, bool, bool) = (false, false, false);
-        if self.rec.ca >= CaState::Recovery
-            || env.now.saturating_sub(self.snd.last_wire) > MS
-        {
+        if self.rec.ca >= CaState::Recovery || env.now.saturating_sub(self.snd.last_wire) > MS {
             return SEND;
         }
         let mss = self.current_mss();
@@ -307,8 +305,7 @@ impl Tcp {
                 }
                 quota = 1;
             }
-            let first_end =
-                if skb.len() > mss { skb.seq.wrapping_add(mss) } else { skb.end };
+            let first_end = if skb.len() > mss { skb.seq.wrapping_add(mss) } else { skb.end };
             if after(first_end, self.window_end()) {
                 rwnd_limited = true;
                 break;
@@ -435,7 +432,8 @@ impl Tcp {
             app_limited: was_limited,
         };
         while rest.len() > mss {
-            let tail = rest.split(mss);
+            let mut tail = rest.split(mss);
+            tail.joined = true;
             self.snd.out.push_back(rest);
             rest = tail;
         }
@@ -695,6 +693,45 @@ impl Tcp {
         }
     }
 
+    /// Sends a lost packet again, and with it those that were cut from the same piece, up to `quota` in one burst;
+    /// returns how many left.
+    fn retransmit_burst(&mut self, env: &Env<'_>, index: usize, quota: u32) -> u32 {
+        let before = self.wire.len();
+        if !self.retransmit(env, index) {
+            return 0;
+        }
+        let mut sent = 1;
+        while sent < quota {
+            let Some(next) = self.snd.out.get(index + sent as usize) else { break };
+            let marks = next.marks;
+            if !next.joined || !marks.lost || marks.sacked || marks.retrans {
+                break;
+            }
+            if !self.retransmit(env, index + sent as usize) {
+                break;
+            }
+            sent += 1;
+        }
+        // What is left of the piece is a piece of its own from now on.
+        if let Some(next) = self.snd.out.get_mut(index + sent as usize) {
+            next.joined = false;
+        }
+        self.join(before);
+        sent
+    }
+
+    /// Segments from `first` on, which follow each other, leave as one burst.
+    fn join(&mut self, first: usize) {
+        let burst: Vec<Segment> = self.wire.drain(first..).collect();
+        let Some(mut whole) = burst.first().cloned() else { return };
+        for next in &burst[1..] {
+            whole.gso = whole.gso.max(whole.len);
+            whole.len += next.len;
+            whole.flags |= next.flags | flag::PSH;
+        }
+        self.wire.push(whole);
+    }
+
     /// Sends lost packets again as the congestion window admits.
     pub fn retransmit_lost(&mut self, env: &Env<'_>) {
         let mut rearm = false;
@@ -708,14 +745,16 @@ impl Tcp {
                 index += 1;
                 continue;
             }
-            if !self.retransmit(env, index) {
+            let quota = (self.window.cwnd - self.in_flight()).min(self.burst(env));
+            let sent = self.retransmit_burst(env, index, quota);
+            if sent == 0 {
                 break;
             }
             if self.in_reduction() {
-                self.rec.prr_out += 1;
+                self.rec.prr_out += sent;
             }
             rearm |= index == 0 && !self.waits_for(Wait::Reorder);
-            index += 1;
+            index += sent as usize;
         }
         if rearm {
             let at = env.now + self.rtt.rto;

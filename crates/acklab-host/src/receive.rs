@@ -153,8 +153,7 @@ impl Tcp {
     /// Room for twice the congestion window.
     pub fn expand_sndbuf(&mut self, env: &Env<'_>) {
         let per = (self.terms.mss_clamp.max(self.snd.mss) + 320 + 320).next_power_of_two() + 256;
-        let packets =
-            env.route.initial_window().max(self.window.cwnd).max(self.rec.reordering + 1);
+        let packets = env.route.initial_window().max(self.window.cwnd).max(self.rec.reordering + 1);
         let wanted = 2 * u64::from(packets) * u64::from(per);
         if u64::from(self.opt.sndbuf) < wanted {
             self.opt.sndbuf = wanted.min(env.sysctls.nth("tcp_wmem", 2) as u64) as u32;
@@ -392,7 +391,8 @@ impl Tcp {
                 end = end.wrapping_sub(1);
             }
             if before(first.seq, self.rcv.nxt) {
-                let dup_end = if before(first.end, self.rcv.nxt) { first.end } else { self.rcv.nxt };
+                let dup_end =
+                    if before(first.end, self.rcv.nxt) { first.end } else { self.rcv.nxt };
                 self.extend_dsack(env, first.seq, dup_end);
             }
             self.rcv.memory = self.rcv.memory.saturating_sub(first.truesize);
@@ -607,8 +607,7 @@ impl Tcp {
             self.delay_ack(env);
             return;
         }
-        if !self.terms.sack
-            || i64::from(self.ack.compressed) >= env.sysctls.of("tcp_comp_sack_nr")
+        if !self.terms.sack || i64::from(self.ack.compressed) >= env.sysctls.of("tcp_comp_sack_nr")
         {
             self.send_ack(env);
             return;
@@ -737,8 +736,8 @@ impl Tcp {
         if copied > self.rcv.space {
             if env.sysctls.is_on("tcp_moderate_rcvbuf") && !self.opt.rcvbuf_locked {
                 let window = u64::from(copied) * 2 + 16 * u64::from(self.terms.advmss);
-                let grow = window * u64::from(copied - self.rcv.space)
-                    / u64::from(self.rcv.space.max(1));
+                let grow =
+                    window * u64::from(copied - self.rcv.space) / u64::from(self.rcv.space.max(1));
                 let window = window + 2 * grow;
                 let memory = (window << 8) / u64::from(self.rcv.ratio.max(1));
                 let memory = memory.min(env.sysctls.nth("tcp_rmem", 2) as u64) as u32;

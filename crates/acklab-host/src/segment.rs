@@ -102,8 +102,11 @@ impl TcpOption {
 impl AccEcn {
     /// The counters in wire order; the first that is absent ends them.
     pub fn fields(&self) -> Vec<u32> {
-        let order =
-            if self.order == 0 { [self.e0b, self.ceb, self.e1b] } else { [self.e1b, self.ceb, self.e0b] };
+        let order = if self.order == 0 {
+            [self.e0b, self.ceb, self.e1b]
+        } else {
+            [self.e1b, self.ceb, self.e0b]
+        };
         order.into_iter().map_while(|field| field).collect()
     }
 

@@ -62,6 +62,8 @@ pub struct Skb {
     pub wishes: Option<Wishes>,
     /// Memory beside its bytes.
     pub overhead: u32,
+    /// It continues the piece that the packet before it was cut from: both may leave again as one burst.
+    pub joined: bool,
 }
 
 impl Skb {
@@ -91,6 +93,7 @@ impl Skb {
         self.flags &= !0x09;
         rest.flags &= !0x02;
         rest.overhead = 0;
+        rest.joined = false;
         self.eor = false;
         if self.wishes.is_some_and(|wishes| !crate::segment::before(wishes.seq, at)) {
             self.wishes = None;

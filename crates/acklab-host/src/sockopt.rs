@@ -77,7 +77,8 @@ impl Host {
                 socket.kept.insert((SOCKET, name), value);
             }
             18 => {
-                tcp.opt.rcvlowat = if value == 0 { 1 } else { value.clamp(1, i64::from(i32::MAX)) as u32 };
+                tcp.opt.rcvlowat =
+                    if value == 0 { 1 } else { value.clamp(1, i64::from(i32::MAX)) as u32 };
             }
             37 | 65 => {
                 let was = socket.timestamping;
@@ -205,7 +206,13 @@ impl Host {
             (SOCKET, 3) => 1,
             (SOCKET, 38) => 6,
             (SOCKET, 60) => i64::from(socket.zero_copy),
-            (SOCKET, 47) => if opt.pacing == 0 { -1 } else { opt.pacing as i64 },
+            (SOCKET, 47) => {
+                if opt.pacing == 0 {
+                    -1
+                } else {
+                    opt.pacing as i64
+                }
+            }
             (TCP, 1) => i64::from(opt.nodelay),
             (TCP, 2) => {
                 if matches!(tcp.state, State::Close | State::Listen) && opt.user_mss > 0 {
@@ -217,10 +224,26 @@ impl Host {
             (TCP, 3) => i64::from(opt.cork),
             (TCP, 4) => (keep_idle / SECOND) as i64,
             (TCP, 5) => {
-                if opt.keep_interval > 0 { (opt.keep_interval / SECOND) as i64 } else { interval }
+                if opt.keep_interval > 0 {
+                    (opt.keep_interval / SECOND) as i64
+                } else {
+                    interval
+                }
             }
-            (TCP, 6) => if opt.keep_count > 0 { i64::from(opt.keep_count) } else { probes },
-            (TCP, 7) => if opt.syn_retries > 0 { i64::from(opt.syn_retries) } else { retries },
+            (TCP, 6) => {
+                if opt.keep_count > 0 {
+                    i64::from(opt.keep_count)
+                } else {
+                    probes
+                }
+            }
+            (TCP, 7) => {
+                if opt.syn_retries > 0 {
+                    i64::from(opt.syn_retries)
+                } else {
+                    retries
+                }
+            }
             (TCP, 8) => match opt.linger2 {
                 Some(set) if set != 0 => set,
                 _ => fin,

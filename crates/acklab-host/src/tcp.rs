@@ -715,7 +715,11 @@ impl Tcp {
 
     /// The ceiling of time-outs.
     pub fn rto_max(&self, env: &Env<'_>) -> Us {
-        if self.opt.rto_max > 0 { self.opt.rto_max } else { env.sysctls.of("tcp_rto_max_ms") as Us * 1000 }
+        if self.opt.rto_max > 0 {
+            self.opt.rto_max
+        } else {
+            env.sysctls.of("tcp_rto_max_ms") as Us * 1000
+        }
     }
 
     /// The least time-out.

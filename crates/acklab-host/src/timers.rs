@@ -59,7 +59,8 @@ impl Tcp {
         if self.snd.wnd == 0 && !self.fate.orphan && !opening {
             // The peer closed its window over data in flight: it lives, as long as it answers.
             let silent = env.now.saturating_sub(self.rcv.heard);
-            let limit = if self.opt.user_timeout > 0 { self.opt.user_timeout } else { 120 * SECOND };
+            let limit =
+                if self.opt.user_timeout > 0 { self.opt.user_timeout } else { 120 * SECOND };
             let stamp = self.rec.retrans_stamp.map_or(0, |s| env.tick().wrapping_sub(s));
             if Us::from(stamp) * MS > limit && silent > 2 * self.rto_max(env) {
                 self.give_up();
@@ -129,8 +130,7 @@ impl Tcp {
     }
 
     fn give_up(&mut self) {
-        let error =
-            if self.fate.soft_error != 0 { self.fate.soft_error } else { errno::ETIMEDOUT };
+        let error = if self.fate.soft_error != 0 { self.fate.soft_error } else { errno::ETIMEDOUT };
         self.fail(error);
     }
 
@@ -138,8 +138,7 @@ impl Tcp {
     fn is_out_of_time(&mut self, env: &Env<'_>) -> bool {
         let expired = if self.state == State::SynSent || self.state == State::SynRecv {
             let set = self.opt.syn_retries;
-            let retries =
-                if set > 0 { set } else { env.sysctls.of("tcp_syn_retries") as u32 };
+            let retries = if set > 0 { set } else { env.sysctls.of("tcp_syn_retries") as u32 };
             let linear = if self.state == State::SynSent {
                 env.sysctls.of("tcp_syn_linear_timeouts") as u32
             } else {

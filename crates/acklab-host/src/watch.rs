@@ -98,12 +98,7 @@ impl Host {
     }
 
     /// epoll_wait(2), once: events and data of what is ready.
-    pub fn epoll_wait(
-        &mut self,
-        now: Us,
-        epoll: i32,
-        max: usize,
-    ) -> Result<Vec<(u32, u64)>, Stop> {
+    pub fn epoll_wait(&mut self, now: Us, epoll: i32, max: usize) -> Result<Vec<(u32, u64)>, Stop> {
         let watched: Vec<Watch> = self.watches(epoll)?.clone();
         let mut found = Vec::new();
         for (at, watch) in watched.iter().enumerate() {

@@ -106,9 +106,10 @@ impl Tcp {
 
     /// The last piece can take more.
     fn has_open_tail(&self, goal: u32) -> bool {
-        self.snd.queue.back().is_some_and(|tail| {
-            !tail.eor && tail.flags & flag::FIN == 0 && tail.len() < goal
-        })
+        self.snd
+            .queue
+            .back()
+            .is_some_and(|tail| !tail.eor && tail.flags & flag::FIN == 0 && tail.len() < goal)
     }
 
     fn begin_piece(&mut self, env: &Env<'_>) {

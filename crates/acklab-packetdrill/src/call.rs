@@ -234,7 +234,13 @@ impl Caller {
 
     fn socket(&mut self, now: Us, call: &Call) -> Step {
         let family = match self.arg(call, 0)? {
-            Value::Any => if self.host.route.ip_header == 40 { Family::V6 } else { Family::V4 },
+            Value::Any => {
+                if self.host.route.ip_header == 40 {
+                    Family::V6
+                } else {
+                    Family::V4
+                }
+            }
             value => match self.number(value)? {
                 2 => Family::V4,
                 10 => Family::V6,
@@ -481,7 +487,11 @@ impl Caller {
         let Ok(index) = self.host.index(fd) else { return Ok(()) };
         let socket = &self.host.sockets[index];
         if controls.is_empty() {
-            return if socket.inq { wrong("recvmsg has a control message, expected none") } else { Ok(()) };
+            return if socket.inq {
+                wrong("recvmsg has a control message, expected none")
+            } else {
+                Ok(())
+            };
         }
         for control in controls {
             let kind = control.field("cmsg_type").map_or(Ok(0), |k| self.number(k))?;
@@ -575,7 +585,9 @@ impl Caller {
                 self.host.set_congestion(now, fd, text)
             }
             (6, 23 | 30 | 33 | 34, _) => return unsupported("fast open"),
-            (6, 14 | 19 | 31 | 35 | 37, _) => return unsupported(format!("the option {name} of TCP")),
+            (6, 14 | 19 | 31 | 35 | 37, _) => {
+                return unsupported(format!("the option {name} of TCP"));
+            }
             (1, 26 | 27 | 50, _) => return unsupported("filters"),
             (_, _, Value::Text(_)) => return unsupported(format!("a text as option {name}")),
             _ => {
@@ -628,7 +640,9 @@ impl Caller {
         {
             let expected = self.number(&expected)?;
             if got != expected {
-                return wrong(format!("option {name} of level {level} is {got}, expected {expected}"));
+                return wrong(format!(
+                    "option {name} of level {level} is {got}, expected {expected}"
+                ));
             }
         }
         self.finish(call, done.map(|_| 0))

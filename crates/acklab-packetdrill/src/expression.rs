@@ -299,8 +299,8 @@ enum Token {
 }
 
 const SIGNS: [&str; 25] = [
-    "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "<", ">", "(", ")", "[", "]",
-    ",", "&", "|", "^", "~", ".",
+    "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "<", ">", "(", ")",
+    "[", "]", ",", "&", "|", "^", "~", ".",
 ];
 
 fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
@@ -308,15 +308,16 @@ fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
         let len;
-        if first.is_ascii_digit() || (first == '.' && rest[1..].starts_with(|c: char| c.is_ascii_digit())) {
+        if first.is_ascii_digit()
+            || (first == '.' && rest[1..].starts_with(|c: char| c.is_ascii_digit()))
+        {
             len = rest
                 .find(|c: char| !(c.is_ascii_alphanumeric() || c == '.' || c == '_'))
                 .unwrap_or(rest.len());
             all.push(Token::Number(number(&rest[..len])?));
         } else if first.is_ascii_alphabetic() || first == '_' {
-            len = rest
-                .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-                .unwrap_or(rest.len());
+            len =
+                rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
             all.push(Token::Name(rest[..len].to_owned()));
         } else if first == '"' || first == '\'' {
             let Some(end) = rest[1..].find(first) else {
@@ -525,7 +526,11 @@ impl<'a> Parser<'a> {
             Some(Token::Number(value)) => Ok(value),
             Some(Token::Text(text)) => Ok(Datum::Text(text)),
             Some(Token::Sign("(")) => self.items(")").map(|mut items| {
-                if items.1 || items.0.len() != 1 { Datum::List(items.0) } else { items.0.swap_remove(0) }
+                if items.1 || items.0.len() != 1 {
+                    Datum::List(items.0)
+                } else {
+                    items.0.swap_remove(0)
+                }
             }),
             Some(Token::Sign("[")) => self.items("]").map(|items| Datum::List(items.0)),
             Some(Token::Name(name)) => self.name(&name),
@@ -587,7 +592,8 @@ fn compare(left: &Datum, sign: &str, right: &Datum) -> Result<bool, Fault> {
             _ => a != b,
         });
     }
-    let mixed = matches!((left, right), (Datum::Int(_) | Datum::Float(_), Datum::Int(_) | Datum::Float(_)));
+    let mixed =
+        matches!((left, right), (Datum::Int(_) | Datum::Float(_), Datum::Int(_) | Datum::Float(_)));
     if !mixed {
         return match sign {
             "==" => Ok(left == right),
@@ -713,16 +719,24 @@ mod tests {
     #[test]
     fn assertions_hold_or_fail_or_are_not_understood() {
         assert_eq!(holds("assert tcpi_snd_cwnd == 10, tcpi_snd_cwnd"), Ok(1));
-        assert_eq!(holds("\nassert 100000 <= tcpi_rtt < 101000\nassert tcpi_snd_cwnd // 3 == 3\n"), Ok(2));
-        assert!(matches!(holds("assert tcpi_snd_cwnd == 11, tcpi_snd_cwnd"), Err(Fault::Assertion(m)) if m.ends_with(": 10")));
-        for foreign in ["import os", "assert nothing_like_it == 1", "x.y()", "assert [x for x in (1, 2)]"] {
+        assert_eq!(
+            holds("\nassert 100000 <= tcpi_rtt < 101000\nassert tcpi_snd_cwnd // 3 == 3\n"),
+            Ok(2)
+        );
+        assert!(
+            matches!(holds("assert tcpi_snd_cwnd == 11, tcpi_snd_cwnd"), Err(Fault::Assertion(m)) if m.ends_with(": 10"))
+        );
+        for foreign in
+            ["import os", "assert nothing_like_it == 1", "x.y()", "assert [x for x in (1, 2)]"]
+        {
             assert!(matches!(holds(foreign), Err(Fault::Unsupported(_))), "{foreign}");
         }
     }
 
     #[test]
     fn conditions_choose_by_indentation() {
-        let code = "\nx = 3\nif x > 2:\n  assert tcpi_snd_cwnd == 10\nelse:\n  assert 0\nassert x == 3\n";
+        let code =
+            "\nx = 3\nif x > 2:\n  assert tcpi_snd_cwnd == 10\nelse:\n  assert 0\nassert x == 3\n";
         assert_eq!(holds(code), Ok(2));
         assert_eq!(holds("assert 'cwnd %d' % tcpi_snd_cwnd == 'cwnd 10'"), Ok(1));
         assert_eq!(holds("assert tcpi_snd_cwnd in [9, 10] and abs(-2) == 2 and not 0"), Ok(1));

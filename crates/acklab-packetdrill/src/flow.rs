@@ -97,8 +97,11 @@ impl Flow {
     /// What left the host, as the script writes it.
     pub fn show(&self, segment: &Segment) -> String {
         let (seq, len) = (self.to_script(segment.seq), segment.len);
-        let mut text =
-            format!("{} {}:{}({len})", flags(segment.flags), seq, seq.wrapping_add(len));
+        let mut text = match segment.ecn {
+            ecn::NOT_ECT => String::new(),
+            other => format!("[{}] ", codepoint(other)),
+        };
+        text += &format!("{} {}:{}({len})", flags(segment.flags), seq, seq.wrapping_add(len));
         if segment.has(flag::ACK) {
             text += &format!(" ack {}", segment.ack);
         }

@@ -210,9 +210,10 @@ impl<'a> Runner<'a> {
             "bind_port" => self.caller.local.port = value.parse().map_err(|_| bad())?,
             // Of the program that runs scripts on a kernel; nothing that the host does depends on them. The MSS
             // that the host announces is its device's.
-            "mss" | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "init_scripts" | "speed"
-            | "verbose" | "debug" | "dry_run" | "non_fatal" | "tcp_ts_tick_usecs" | "send_omit_free"
-            | "strict_segments" | "tolerance_percent" | "strict" | "so_filename" | "so_flags" => {}
+            "mss" | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "init_scripts"
+            | "speed" | "verbose" | "debug" | "dry_run" | "non_fatal" | "tcp_ts_tick_usecs"
+            | "send_omit_free" | "strict_segments" | "tolerance_percent" | "strict"
+            | "so_filename" | "so_flags" => {}
             _ => return Err(bad()),
         }
         Ok(())
@@ -262,7 +263,11 @@ impl<'a> Runner<'a> {
             if self.now > latest {
                 return fail(
                     line,
-                    format!("the event is due at {} and it is {}", self.show(at), self.show(self.now)),
+                    format!(
+                        "the event is due at {} and it is {}",
+                        self.show(at),
+                        self.show(self.now)
+                    ),
                 );
             }
         }
@@ -335,7 +340,9 @@ impl Runner<'_> {
 
     /// One step to the next deadline before `limit`; returns whether there was one.
     fn step(&mut self, line: usize, limit: Us) -> Result<bool, Stop> {
-        let Some(next) = self.next_deadline().filter(|&next| next < limit) else { return Ok(false) };
+        let Some(next) = self.next_deadline().filter(|&next| next < limit) else {
+            return Ok(false);
+        };
         let next = next.max(self.now);
         self.now = next;
         self.caller.host.advance(next);
@@ -350,7 +357,10 @@ impl Runner<'_> {
                     return Ok(true);
                 }
             }
-            return fail(line, format!("the host's timers do not come to rest at {}", self.show(next)));
+            return fail(
+                line,
+                format!("the host's timers do not come to rest at {}", self.show(next)),
+            );
         }
         Ok(true)
     }
@@ -539,10 +549,11 @@ impl Runner<'_> {
         let latest = at.map_or(self.now + PATIENCE, |at| to.unwrap_or(at) + self.tolerance);
         while self.flow.as_ref().is_none_or(|flow| flow.queue.is_empty()) {
             if !self.step(line, latest + 1)? {
-                let due = at.map_or_else(|| "at all".to_owned(), |at| format!("by {}", self.show(at)));
-                let pending = self.next_deadline().map(|next| {
-                    format!("; the host acts next at {}", self.show(next))
-                });
+                let due =
+                    at.map_or_else(|| "at all".to_owned(), |at| format!("by {}", self.show(at)));
+                let pending = self
+                    .next_deadline()
+                    .map(|next| format!("; the host acts next at {}", self.show(next)));
                 return fail(
                     line,
                     format!("no packet left the host {due}{}", pending.unwrap_or_default()),
@@ -554,18 +565,17 @@ impl Runner<'_> {
         let compared = flow.compare(packet, &segment);
         let text = flow.show(&segment);
         if let Err(difference) = compared {
-            return fail(line, format!("{difference} (the host sent {text} at {})", self.show(left)));
+            return fail(
+                line,
+                format!("{difference} (the host sent {text} at {})", self.show(left)),
+            );
         }
         if let Some(at) = at {
             let last = to.unwrap_or(at);
             if left + self.tolerance < at || left > last + self.tolerance {
                 return fail(
                     line,
-                    format!(
-                        "the packet left at {}, expected {}",
-                        self.show(left),
-                        self.show(at)
-                    ),
+                    format!("the packet left at {}, expected {}", self.show(left), self.show(at)),
                 );
             }
         }

@@ -95,7 +95,8 @@ fn script_file(path: &str, around: &mut Surroundings<'_>, depth: usize) -> Resul
     let mut slept = 0;
     for line in joined.lines() {
         let line = strip_comment(line).trim();
-        let shell_words = ["set ", "if ", "then", "fi", "else", "for ", "do", "done", "exit", "export "];
+        let shell_words =
+            ["set ", "if ", "then", "fi", "else", "for ", "do", "done", "exit", "export "];
         if line.is_empty() || shell_words.iter().any(|w| line.starts_with(w)) {
             continue;
         }
@@ -154,7 +155,10 @@ fn sysctl(command: &str, around: &mut Surroundings<'_>) -> Result<(), String> {
                 let end = value
                     .split_inclusive(char::is_whitespace)
                     .enumerate()
-                    .take_while(|(n, w)| *n == 0 || w.trim().bytes().all(|b| b.is_ascii_digit()) && !w.trim().is_empty())
+                    .take_while(|(n, w)| {
+                        *n == 0
+                            || w.trim().bytes().all(|b| b.is_ascii_digit()) && !w.trim().is_empty()
+                    })
                     .map(|(_, w)| w.len())
                     .sum();
                 (&value[..end], &value[end..])
@@ -335,7 +339,8 @@ mod tests {
 
     #[test]
     fn routes_have_metrics_and_what_is_not_understood_is_named() {
-        let route = settings("ip route replace 192.0.2.0/24 dev tun0 initcwnd 5 rto_min 5ms").unwrap().1;
+        let route =
+            settings("ip route replace 192.0.2.0/24 dev tun0 initcwnd 5 rto_min 5ms").unwrap().1;
         assert_eq!((route.initcwnd, route.rto_min), (5, 5 * MS));
         assert!(settings("iptables -A INPUT").unwrap_err().contains("iptables"));
         assert!(settings("sysctl net.ipv4.tcp_no_such=1").unwrap_err().contains("tcp_no_such"));

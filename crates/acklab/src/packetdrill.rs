@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use acklab_packetdrill::run::{Outcome, Settings, Verdict, run};
@@ -118,7 +118,9 @@ fn run_all(paths: &[PathBuf], settings: &Settings, threads: Option<usize>) -> Ve
         }
     });
     let all = outcomes.into_inner().unwrap_or_default();
-    all.into_iter().map(|outcome| outcome.unwrap_or_else(|| broken("the run was given up"))).collect()
+    all.into_iter()
+        .map(|outcome| outcome.unwrap_or_else(|| broken("the run was given up")))
+        .collect()
 }
 
 fn broken(message: impl Into<String>) -> Outcome {
@@ -185,7 +187,10 @@ fn find(given: &str) -> Result<Vec<PathBuf>, Failure> {
         });
     }
     if found.is_empty() {
-        return Err(Failure::at(given, "no script is there: name a file, a folder with *.pkt or a pattern"));
+        return Err(Failure::at(
+            given,
+            "no script is there: name a file, a folder with *.pkt or a pattern",
+        ));
     }
     found.sort();
     Ok(found)

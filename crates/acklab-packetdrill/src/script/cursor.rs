@@ -78,9 +78,8 @@ impl<'a> Cursor<'a> {
     pub(super) fn word(&mut self) -> &'a str {
         self.skip();
         let rest = self.rest();
-        let len = rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .unwrap_or(rest.len());
+        let len =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
         self.at += len;
         &rest[..len]
     }
@@ -105,9 +104,13 @@ impl<'a> Cursor<'a> {
         let negative = self.take("-");
         let here = self.clone();
         let word = self.word();
-        let parsed = if let Some(hex) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
+        let parsed = if let Some(hex) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"))
+        {
             u64::from_str_radix(hex, 16).map(|n| n as i64)
-        } else if word.len() > 1 && word.starts_with('0') && word.bytes().all(|b| b.is_ascii_digit()) {
+        } else if word.len() > 1
+            && word.starts_with('0')
+            && word.bytes().all(|b| b.is_ascii_digit())
+        {
             i64::from_str_radix(word, 8)
         } else {
             word.parse::<u64>().map(|n| n as i64)

@@ -129,7 +129,9 @@ fn range(at: &mut Cursor<'_>) -> Result<(u32, u32, u32), SyntaxError> {
     let len = at.u32()?;
     at.want(")")?;
     if to.wrapping_sub(from) != len {
-        return Err(at.error(format!("{from}:{to}({len}): the range has {} bytes", to.wrapping_sub(from))));
+        return Err(
+            at.error(format!("{from}:{to}({len}): the range has {} bytes", to.wrapping_sub(from)))
+        );
     }
     Ok((from, to, len))
 }
@@ -227,10 +229,7 @@ fn cookie(word: &str) -> Option<Vec<u8>> {
     if word.len() % 2 == 1 {
         return None;
     }
-    (0..word.len())
-        .step_by(2)
-        .map(|i| u8::from_str_radix(word.get(i..i + 2)?, 16).ok())
-        .collect()
+    (0..word.len()).step_by(2).map(|i| u8::from_str_radix(word.get(i..i + 2)?, 16).ok()).collect()
 }
 
 fn accurate(at: &mut Cursor<'_>) -> Result<TcpOption, SyntaxError> {

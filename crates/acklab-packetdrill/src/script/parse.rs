@@ -37,7 +37,8 @@ fn option(at: &mut Cursor<'_>) -> (String, String) {
     }
     let tail = line[end..].trim_start();
     let next = tail.split_whitespace().next().unwrap_or("");
-    if next.is_empty() || next.starts_with("--") || next.starts_with("//") || next.starts_with('#') {
+    if next.is_empty() || next.starts_with("--") || next.starts_with("//") || next.starts_with('#')
+    {
         at.advance(end);
         return (word.to_owned(), String::new());
     }
@@ -169,7 +170,8 @@ mod tests {
             ("+0...0.2 close(3) = 0", at(true, 0, None), Some(200_000)),
         ] {
             if matches!(when, When::At { relative: false, .. }) && text.contains('`') {
-                let event = only(&format!("0 close(3) = 0\n{text}").replace("0 close(3) = 0\n", ""));
+                let event =
+                    only(&format!("0 close(3) = 0\n{text}").replace("0 close(3) = 0\n", ""));
                 assert_eq!((event.when, event.until), (when, until), "{text}");
             } else {
                 let event = only(text);

@@ -89,7 +89,11 @@ fn single(at: &mut Cursor<'_>, depth: usize) -> Result<Value, SyntaxError> {
 }
 
 /// Values up to `end`, which is taken.
-pub(super) fn list(at: &mut Cursor<'_>, end: &str, depth: usize) -> Result<Vec<Value>, SyntaxError> {
+pub(super) fn list(
+    at: &mut Cursor<'_>,
+    end: &str,
+    depth: usize,
+) -> Result<Vec<Value>, SyntaxError> {
     let mut items = Vec::new();
     if at.take(end) {
         return Ok(items);
