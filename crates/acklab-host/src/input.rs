@@ -128,8 +128,7 @@ impl Tcp {
 
     fn fail_on_data(&mut self, _env: &Env<'_>) {
         self.fate.error = errno::ECONNRESET;
-        self.snd.queue.clear();
-        self.snd.out.clear();
+        self.drop_all();
         self.wake(poll::ERR);
         self.done();
     }

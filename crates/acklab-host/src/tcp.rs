@@ -760,14 +760,19 @@ impl Tcp {
         }
     }
 
-    /// It ends with `error`.
-    pub fn fail(&mut self, error: i32) {
-        self.fate.error = error;
+    /// Nothing of what was written leaves any more.
+    pub fn drop_all(&mut self) {
         self.snd.queue.clear();
         self.snd.out.clear();
         self.snd.memory = 0;
         (self.rec.sacked, self.rec.lost, self.rec.retrans) = (0, 0, 0);
         self.errors.acknowledge_all();
+    }
+
+    /// It ends with `error`.
+    pub fn fail(&mut self, error: i32) {
+        self.fate.error = error;
+        self.drop_all();
         self.wake(poll::ERR);
         self.done();
     }

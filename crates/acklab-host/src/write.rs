@@ -265,11 +265,10 @@ impl Tcp {
                 | State::FinWait2
                 | State::SynRecv
         );
-        self.snd.queue.clear();
         if known {
             self.send_reset(env);
         }
-        self.snd.out.clear();
+        self.drop_all();
         self.done();
     }
 }

@@ -130,7 +130,12 @@ fn broken(message: impl Into<String>) -> Outcome {
 fn run_one(path: &Path, settings: &Settings) -> Outcome {
     let folder = path.parent().unwrap_or(Path::new("."));
     match fs::read(path) {
-        Ok(bytes) => run(&String::from_utf8_lossy(&bytes), folder, settings),
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes);
+            // A defect of acklab's met by one script must not cost the results of the others.
+            std::panic::catch_unwind(|| run(&text, folder, settings))
+                .unwrap_or_else(|_| broken("acklab itself failed on this script: please report it"))
+        }
         Err(error) => broken(error.to_string()),
     }
 }
