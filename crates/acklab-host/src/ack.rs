@@ -74,7 +74,7 @@ impl Tcp {
             }
             if !segment.sack().is_empty() && self.terms.sack {
                 self.take_sack(env, segment, prior_una, &mut heard, &mut ages);
-                self.count_duplicate(segment, &mut heard);
+                heard.count_duplicate();
                 let again = self.on_loss_news(env, prior_una, &mut heard);
                 self.note_delivered(env, delivered, lost, &ages, &heard);
                 self.send_again(env, again);
@@ -122,7 +122,7 @@ impl Tcp {
         }
         let mut again = Again::Nothing;
         if !heard.is_not_duplicate() || heard.alerts() || self.rec.ca != CaState::Open {
-            self.count_duplicate(segment, &mut heard);
+            heard.count_duplicate();
             again = self.on_loss_news(env, prior_una, &mut heard);
         }
         if heard.set_timer {
@@ -133,15 +133,6 @@ impl Tcp {
         self.send_again(env, again);
         self.note_space(env);
         Verdict::Good
-    }
-
-    fn count_duplicate(&self, segment: &Segment, heard: &mut Heard) {
-        if !heard.advanced && !heard.is_not_duplicate() && !heard.dsack {
-            heard.duplicates = 1;
-            if segment.len == 0 {
-                heard.duplicates = 1;
-            }
-        }
     }
 
     /// RFC 7323 section 4.3: the timestamp of a segment that covers the last ACK sent.
@@ -493,13 +484,9 @@ impl Tcp {
         });
         if let Some(rtt) = seq_rtt {
             self.take_rtt(env, rtt, cc_rtt.unwrap_or(rtt));
-            let head = self.snd.out.front().map(|skb| skb.sent);
-            if acked == 0
-                && let (Some(sack), Some(sent)) = (sack_rtt, head)
-                && sack > env.now - sent
-            {
-                heard.set_timer = true;
-            }
+            let waits = self.snd.out.front().map(|skb| env.now - skb.sent);
+            heard.set_timer |=
+                acked == 0 && sack_rtt.is_some_and(|of| waits.is_some_and(|w| of > w));
         }
         let timing = AckTiming { now: env.now, rtt: cc_rtt, una: self.snd.una, nxt: self.snd.nxt };
         self.cc.on_ack(&mut self.window, timing);
@@ -580,9 +567,7 @@ impl Tcp {
             * u64::from(self.window.cwnd.max(self.packets_out()))
             * share as u64
             * (8 * SECOND / 100);
-        if self.rtt.srtt8 > 0 {
-            rate /= self.rtt.srtt8;
-        }
+        rate = rate.checked_div(self.rtt.srtt8).unwrap_or(rate);
         self.count.pacing_rate = if self.opt.pacing > 0 { rate.min(self.opt.pacing) } else { rate };
     }
 

@@ -44,7 +44,7 @@ pub struct ReadFlags {
 /// Making and ending.
 impl Host {
     fn lowest_fd(&self) -> i32 {
-        (3..).find(|fd| !self.files.contains_key(fd)).unwrap_or(i32::MAX)
+        (3..i32::MAX).find(|fd| !self.files.contains_key(fd)).unwrap_or(i32::MAX)
     }
 
     fn open_file(&mut self, file: File, flags: i32) -> i32 {
@@ -177,7 +177,6 @@ impl Host {
                 let error = std::mem::take(&mut self.sockets[index].tcp.fate.error);
                 return fail(error);
             }
-            State::Listen => return fail(errno::EISCONN),
             State::Close => {
                 let fresh = Tcp::fresh(&self.env(now));
                 let old = std::mem::replace(&mut self.sockets[index].tcp, fresh);
@@ -303,7 +302,8 @@ impl Host {
         if tcp.state == State::Listen {
             return self.broken_pipe();
         }
-        if matches!(tcp.state, State::SynSent | State::SynRecv) && tcp.fate.error == 0 {
+        let opening = matches!(tcp.state, State::SynSent | State::SynRecv) && !tcp.open.early;
+        if opening && tcp.fate.error == 0 {
             return Err(self.would_wait(fd, dont_wait));
         }
         if tcp.fate.shut_write || tcp.state == State::Close {

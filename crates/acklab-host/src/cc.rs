@@ -105,9 +105,10 @@ pub struct AckTiming {
 }
 
 /// A congestion control.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum Congestion {
     /// Reno.
+    #[default]
     Reno,
     /// CUBIC.
     Cubic(Cubic),
@@ -186,7 +187,7 @@ impl Congestion {
     /// A time-out began recovery.
     pub fn on_timeout(&mut self, now: Us, nxt: u32) {
         if let Self::Cubic(cubic) = self {
-            *cubic = Cubic::default();
+            *cubic = Cubic { detect: cubic.detect, ..Cubic::default() };
             cubic.begin_round(now, nxt);
         }
     }
@@ -198,6 +199,13 @@ impl Congestion {
             && idle > 0
         {
             *epoch = (*epoch + idle).min(now);
+        }
+    }
+
+    /// Whether CUBIC leaves slow start by trains of ACKs (1), delay (2) or both.
+    pub const fn set_hystart(&mut self, detect: i64) {
+        if let Self::Cubic(cubic) = self {
+            cubic.detect = Some(detect);
         }
     }
 
@@ -278,6 +286,8 @@ pub struct Cubic {
     pub reno: u32,
     /// Least round trip.
     pub delay_min: Us,
+    /// What `HyStart` looks at: trains (1), delay (2); both where nothing is set.
+    pub detect: Option<i64>,
     /// `HyStart` has ended slow start.
     pub found: bool,
     /// Samples in this round.
@@ -322,7 +332,7 @@ impl Cubic {
             self.recompute(cwnd, acked, now);
         }
         // At least Reno's window.
-        let share = u64::from(cwnd) * 15 >> 3;
+        let share = (u64::from(cwnd) * 15) >> 3;
         while u64::from(self.acked) > share {
             self.acked -= share as u32;
             self.reno += 1;
@@ -351,7 +361,8 @@ impl Cubic {
         let elapsed = (now / MS).saturating_sub(epoch / MS) + self.delay_min.div_ceil(MS);
         let t = (elapsed << 10) / 1000;
         let offset = t.abs_diff(self.k);
-        let delta = (u128::from(CUBE_SCALE) * u128::from(offset).pow(3) >> 40).min(1 << 30) as u32;
+        let delta =
+            ((u128::from(CUBE_SCALE) * u128::from(offset).pow(3)) >> 40).min(1 << 30) as u32;
         let target = if t < self.k {
             self.origin.saturating_sub(delta)
         } else {
@@ -387,12 +398,16 @@ impl Cubic {
         if after(timing.una, self.round_end) {
             self.begin_round(now, timing.nxt);
         }
-        if now - self.last_ack <= 2 * MS {
+        let detect = self.detect.unwrap_or(3);
+        if detect & 1 != 0 && now - self.last_ack <= 2 * MS {
             self.last_ack = now;
             if now - self.round_start > self.delay_min / 2 {
                 self.found = true;
                 window.ssthresh = window.cwnd;
             }
+        }
+        if detect & 2 == 0 {
+            return;
         }
         self.round_rtt = self.round_rtt.min(delay);
         if self.samples < HYSTART_SAMPLES {
@@ -430,6 +445,13 @@ mod tests {
         let mut window = Window { cwnd: 10, max_packets_out: 4, ..Window::default() };
         Congestion::Reno.grow(&mut window, 2, 0);
         assert_eq!(window.cwnd, 10);
+    }
+
+    #[test]
+    fn what_can_be_chosen_is_there() {
+        for name in crate::settings::CONGESTION_CONTROLS {
+            assert_eq!(Congestion::named(name).map(|cc| cc.name()), Some(name));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::input::Answer;
 use crate::open::Request;
-use crate::segment::{Place, Segment, after, before, flag};
+use crate::segment::{Place, Segment, TcpOption, after, before, flag};
 use crate::settings::{Env, MS, Route, SECOND, Sysctls, Us};
 use crate::socket::{Descriptor, File, Socket};
 use crate::tcp::{State, Tcp, poll};
@@ -28,6 +28,8 @@ pub struct Host {
     pub next_isn: u32,
     /// The next port of an active open.
     pub next_port: u16,
+    /// The cookie of fast open that this host gives to every peer: a test's addresses are one.
+    pub fastopen_cookie: Vec<u8>,
     /// Signals that the program would have got: SIGPIPE.
     pub broken_pipes: u32,
 }
@@ -47,7 +49,8 @@ pub(crate) use with;
 impl Host {
     /// A host without sockets; its initial sequence numbers begin behind `isn`.
     pub fn new(isn: u32) -> Self {
-        Self { next_isn: isn, next_port: 40_000, ..Self::default() }
+        let fastopen_cookie = vec![0x30, 0x21, 0xb9, 0xd8, 0x89, 0x01, 0x7e, 0xeb];
+        Self { next_isn: isn, next_port: 40_000, fastopen_cookie, ..Self::default() }
     }
 
     /// What a connection may ask.
@@ -69,7 +72,13 @@ impl Host {
                 self.sockets[index].tcp.state = State::Close;
                 self.sockets[index].tcp.timers = crate::tcp::Timers::default();
             } else {
+                if self.receive_early(now, index, segment) {
+                    return;
+                }
                 let answer = with!(self, now, index, |socket, env| socket.tcp.take(&env, segment));
+                if !self.sockets[index].tcp.open.early && state != State::Listen {
+                    self.sockets[index].requests.clear();
+                }
                 if answer == Answer::Reset {
                     self.reset_sender(now, segment);
                 }
@@ -139,9 +148,7 @@ impl Host {
             return;
         }
         if segment.has(flag::ACK) {
-            if !self.receive_cookie(now, listener, segment) {
-                self.reset_sender(now, segment);
-            }
+            self.reset_sender(now, segment);
             return;
         }
         if !segment.has(flag::SYN) || segment.has(flag::FIN) {
@@ -165,8 +172,10 @@ impl Host {
         let mut request = Request::new(&env, &self.sockets[listener].tcp, segment, isn, cookie);
         if cookie {
             request.limit_to_cookie();
+        } else if self.try_fast_open(now, listener, &mut request, segment) {
+            return;
         }
-        let answer = request.answer(&env);
+        let answer = request.answer(&self.env(now));
         self.wire.push_back((now, answer));
         if cookie {
             self.sockets[listener].cookies = request.tcp.snd.isn;
@@ -176,9 +185,72 @@ impl Host {
         self.sockets[listener].requests.push(request);
     }
 
-    /// Without a request an ACK may bring a cookie back; cookies stand among the requests.
-    fn receive_cookie(&mut self, _now: Us, _listener: usize, _segment: &Segment) -> bool {
-        false
+    /// Fast open (RFC 7413): a valid cookie, or none where none is required, opens the connection at once. A request
+    /// for a cookie is answered with one. Returns whether the connection is there.
+    fn try_fast_open(
+        &mut self,
+        now: Us,
+        listener: usize,
+        request: &mut Request,
+        syn: &Segment,
+    ) -> bool {
+        let flags = self.sysctls.of("tcp_fastopen");
+        let queue = self.sockets[listener].tcp.opt.fastopen;
+        let asked = syn.options.iter().find_map(|option| match option {
+            TcpOption::FastOpen(cookie, experimental) => Some((cookie.clone(), *experimental)),
+            _ => None,
+        });
+        let allowed = flags & 0x2 != 0 && (queue > 0 || flags & 0x400 != 0);
+        if !allowed || (asked.is_none() && syn.len == 0) {
+            return false;
+        }
+        let valid = asked.as_ref().is_some_and(|(cookie, _)| *cookie == self.fastopen_cookie);
+        if flags & 0x200 == 0 && !valid {
+            if let Some((_, experimental)) = asked {
+                request.tcp.open.cookie = Some(self.fastopen_cookie.clone());
+                request.tcp.open.experimental = experimental;
+            }
+            return false;
+        }
+        let env = Env { now, sysctls: &self.sysctls, route: &self.route };
+        let mut tcp = request.open_early(&env, syn);
+        tcp.wake(poll::IN | poll::RDNORM);
+        let answer = request.answer(&env);
+        self.wire.push_back((now, answer));
+        let parent = &self.sockets[listener];
+        let child = Socket {
+            tcp,
+            requests: vec![request.clone()],
+            parent: Some(listener),
+            was_connected: true,
+            connecting: false,
+            backlog: None,
+            ready: std::collections::VecDeque::new(),
+            descriptors: 0,
+            ..parent.clone()
+        };
+        self.sockets.push(child);
+        let child = self.sockets.len() - 1;
+        self.sockets[listener].ready.push_back(child);
+        self.sockets[listener].tcp.wake(poll::IN | poll::RDNORM);
+        self.settle(now, listener);
+        true
+    }
+
+    /// A segment for a connection that fast open began: the SYN again, or the end of the handshake.
+    fn receive_early(&mut self, now: Us, index: usize, segment: &Segment) -> bool {
+        let socket = &mut self.sockets[index];
+        let again = segment.flags & (flag::SYN | flag::ACK | flag::RST) == flag::SYN
+            && segment.seq == socket.tcp.rcv.isn;
+        if !socket.tcp.open.early || !again {
+            return false;
+        }
+        let env = Env { now, sysctls: &self.sysctls, route: &self.route };
+        if let Some(request) = socket.requests.first_mut() {
+            let answer = request.answer(&env);
+            self.wire.push_back((now, answer));
+        }
+        true
     }
 
     fn receive_as_request(&mut self, now: Us, listener: usize, index: usize, segment: &Segment) {

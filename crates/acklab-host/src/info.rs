@@ -2,7 +2,7 @@
 
 use crate::cc::INFINITE_SSTHRESH;
 use crate::settings::{Env, MS, Us};
-use crate::tcp::{EcnMode, State, Tcp};
+use crate::tcp::{EcnMode, Tcp};
 
 /// The fields of `struct tcp_info`, with their values.
 pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
@@ -15,11 +15,8 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         | u64::from(tcp.ecn.seen) << 4
         | u64::from(tcp.open.data_acked) << 5;
     let (packets, interval) = tcp.count.rate;
-    let rate = if interval == 0 {
-        0
-    } else {
-        u64::from(packets) * u64::from(tcp.snd.mss) * 1_000_000 / interval
-    };
+    let bytes = u64::from(packets) * u64::from(tcp.snd.mss) * 1_000_000;
+    let rate = bytes.checked_div(interval).unwrap_or(0);
     let mut chrono = tcp.count.chrono;
     if let Some((kind, at)) = tcp.count.chrono_runs {
         chrono[kind] += env.now.saturating_sub(at);
@@ -99,12 +96,5 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         ("tcpi_received_ce_bytes", v(tcp.ecn.received_bytes[1])),
         ("tcpi_received_e1_bytes", v(tcp.ecn.received_bytes[2])),
     ]);
-    if tcp.state == State::Listen {
-        for (name, value) in &mut fields {
-            if *name == "tcpi_unacked" {
-                *value = v(tcp.packets_out());
-            }
-        }
-    }
     fields
 }

@@ -52,14 +52,7 @@ impl Tcp {
                     return Answer::Reset;
                 }
             }
-            Verdict::TooOld => {
-                if self.state == State::SynRecv {
-                    return Answer::Reset;
-                }
-                self.challenge(env);
-                return Answer::None;
-            }
-            Verdict::Unsent => {
+            Verdict::TooOld | Verdict::Unsent => {
                 if self.state == State::SynRecv {
                     return Answer::Reset;
                 }

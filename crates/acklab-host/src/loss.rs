@@ -52,6 +52,13 @@ impl Heard {
         self.has_data || self.window || self.acked_data || self.acked_syn
     }
 
+    /// Notes that it is a duplicate ACK, if it is one.
+    pub const fn count_duplicate(&mut self) {
+        if !self.advanced && !self.is_not_duplicate() && !self.dsack {
+            self.duplicates = 1;
+        }
+    }
+
     /// Whether it asks for a closer look.
     pub const fn alerts(&self) -> bool {
         self.sacked_data || self.ece || self.dsack

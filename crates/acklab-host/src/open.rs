@@ -23,9 +23,8 @@ struct FirstWindow {
 impl Tcp {
     /// A socket's connection before anything happened.
     pub fn fresh(env: &Env<'_>) -> Self {
-        let mut tcp = Self::default();
-        tcp.rtt = crate::rtt::Rtt::new();
-        tcp.cc = Congestion::named(env.sysctls.congestion_control()).unwrap_or_default();
+        let cc = Congestion::named(env.sysctls.congestion_control()).unwrap_or_default();
+        let mut tcp = Self { rtt: crate::rtt::Rtt::new(), cc, ..Self::default() };
         tcp.rec.reordering = env.sysctls.of("tcp_reordering") as u32;
         tcp.rcv.buffer = env.sysctls.nth("tcp_rmem", 1) as u32;
         tcp.rcv.ratio = RATIO;
@@ -223,14 +222,13 @@ impl Tcp {
             self.rcv.recent = segment.stamp().map(|(value, _)| (value, env.now));
         }
         self.terms.sack = env.sysctls.is_on("tcp_sack") && segment.sack_ok();
-        match segment.scale().filter(|_| self.terms.scaling) {
-            Some(scale) => self.terms.send_scale = scale,
-            None => {
-                self.terms.scaling = false;
-                self.terms.receive_scale = 0;
-                self.terms.send_scale = 0;
-                self.rcv.clamp = self.rcv.clamp.min(65_535);
-            }
+        if let Some(scale) = segment.scale().filter(|_| self.terms.scaling) {
+            self.terms.send_scale = scale;
+        } else {
+            self.terms.scaling = false;
+            self.terms.receive_scale = 0;
+            self.terms.send_scale = 0;
+            self.rcv.clamp = self.rcv.clamp.min(65_535);
         }
         self.rcv.isn = segment.seq;
         self.rcv.nxt = segment.seq.wrapping_add(1);
@@ -306,7 +304,7 @@ impl Tcp {
     /// The handshake of a passive or crossed open is over.
     pub fn establish(&mut self, env: &Env<'_>, segment: &Segment) {
         self.state = State::Established;
-        self.open.early = false;
+        let early = std::mem::take(&mut self.open.early);
         let scale = self.terms.send_scale;
         self.snd.wnd = u32::from(segment.window) << scale;
         self.snd.max_window = self.snd.max_window.max(self.snd.wnd);
@@ -316,8 +314,14 @@ impl Tcp {
         self.rec.delivered += 1;
         let retried = self.open.retries.max(self.rec.total_retrans);
         self.sync_mss(env);
-        self.init_transfer(env, retried);
-        self.init_rcv_mss();
+        if early {
+            let rtt = env.now - self.open.sent;
+            self.take_rtt(env, rtt, rtt);
+            self.rearm_retransmission(env);
+        } else {
+            self.init_transfer(env, retried);
+            self.init_rcv_mss();
+        }
         self.wake(poll::OUT | poll::WRNORM | poll::IN | poll::RDNORM);
         if self.opt.keepalive {
             self.timers.keepalive = Some(env.now + self.keep_idle(env));
@@ -349,6 +353,8 @@ impl Tcp {
         self.window.count = 0;
         self.rec.high_seq = self.snd.nxt;
         self.snd.last_sent = env.now;
+        let hystart = env.sysctls.is_on("hystart");
+        self.cc.set_hystart(if hystart { env.sysctls.of("hystart_detect") } else { 0 });
         self.cc.init(env.now, self.snd.nxt);
         self.init_buffers(env);
         self.update_pacing(env);
@@ -438,6 +444,12 @@ impl Request {
             tcp.terms.sack,
             tcp.terms.scaling.then_some(tcp.terms.receive_scale),
         );
+        if let Some(cookie) = &tcp.open.cookie {
+            let option = TcpOption::FastOpen(cookie.clone(), tcp.open.experimental);
+            let padding = option.len().next_multiple_of(4) - option.len();
+            options.push(option);
+            options.extend((0..padding).map(|_| TcpOption::Nop));
+        }
         let ecn = match tcp.ecn.mode {
             EcnMode::Off => 0,
             EcnMode::Classic => flag::ECE,
@@ -460,6 +472,19 @@ impl Request {
             },
             ..Segment::default()
         }
+    }
+
+    /// Fast open: the connection before the handshake is over, with the data that the SYN brought.
+    pub fn open_early(&mut self, env: &Env<'_>, syn: &Segment) -> Tcp {
+        let mut tcp = self.tcp.clone();
+        tcp.open.early = true;
+        tcp.count.segs_in = 1;
+        tcp.init_rcv_mss();
+        tcp.init_transfer(env, 0);
+        tcp.take_syn_data(env, syn);
+        self.tcp.rcv.nxt = tcp.rcv.nxt;
+        tcp.rcv.wup = tcp.rcv.nxt;
+        tcp
     }
 
     /// The handshake is over: the connection, which is yet to take the segment that ended it.

@@ -30,7 +30,7 @@ pub enum Pass {
 }
 
 /// Memory of a buffer beside its payload.
-pub const SKB_OVERHEAD: u32 = 1280;
+pub(crate) const SKB_OVERHEAD: u32 = 1280;
 
 /// Segments.
 impl Tcp {
@@ -260,8 +260,8 @@ impl Tcp {
             return SEND;
         }
         let divisor = env.sysctls.of("tcp_tso_win_divisor") as u32;
-        if divisor > 0 {
-            let chunk = self.snd.wnd.min(self.window.cwnd.saturating_mul(mss)) / divisor;
+        let window = self.snd.wnd.min(self.window.cwnd.saturating_mul(mss));
+        if let Some(chunk) = window.checked_div(divisor) {
             if limit >= chunk {
                 return SEND;
             }
@@ -321,10 +321,10 @@ impl Tcp {
                 }
             } else {
                 if pass == Pass::All {
-                    let (deferred, by_cwnd, by_rwnd) = self.is_deferred(env, &skb, is_last);
-                    if deferred {
-                        cwnd_limited |= by_cwnd;
-                        rwnd_limited |= by_rwnd;
+                    let (waits, by_congestion, by_peer) = self.is_deferred(env, &skb, is_last);
+                    if waits {
+                        cwnd_limited |= by_congestion;
+                        rwnd_limited |= by_peer;
                         break;
                     }
                 }

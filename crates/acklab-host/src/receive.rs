@@ -10,13 +10,13 @@ const DELAY_MIN: Us = 40 * MS;
 /// Most delay of an ACK.
 const DELAY_MAX: Us = 200 * MS;
 /// Segments acknowledged at once at the start, or after silence.
-pub const QUICK: u32 = 16;
+pub(crate) const QUICK: u32 = 16;
 /// MSS of a peer that announced none.
-pub const MSS_DEFAULT: u32 = 536;
+pub(crate) const MSS_DEFAULT: u32 = 536;
 
 /// Memory that a packet of `len` bytes and `header` bytes of headers takes, as it comes from a TUN device: its
 /// linear buffer, rounded up as the allocator does, and the descriptor.
-pub const fn truesize(len: u32, header: u32) -> u32 {
+pub(crate) const fn truesize(len: u32, header: u32) -> u32 {
     let needed = 64 + header + len + 320;
     let buffer = if needed <= 704 {
         704
@@ -97,7 +97,7 @@ impl Tcp {
 
     /// The window's threshold grows with what arrives in well-filled buffers.
     fn grow_window(&mut self, env: &Env<'_>, len: u32, size: u32) {
-        let room = self.rcv.clamp.min(self.space()) as i64 - i64::from(self.rcv.ssthresh);
+        let room = i64::from(self.rcv.clamp.min(self.space())) - i64::from(self.rcv.ssthresh);
         if room <= 0 {
             return;
         }
@@ -163,7 +163,7 @@ impl Tcp {
     /// Where the estimate of the peer's segment size starts.
     pub fn init_rcv_mss(&mut self) {
         let hint = self.terms.advmss.min(self.snd.mss).min(self.rcv.wnd / 2);
-        self.ack.rcv_mss = hint.min(MSS_DEFAULT).max(88);
+        self.ack.rcv_mss = hint.clamp(88, MSS_DEFAULT);
     }
 }
 
@@ -370,6 +370,17 @@ impl Tcp {
         self.forget_sacks();
         if segment.len > 0 {
             self.wake(poll::IN | poll::RDNORM);
+        }
+    }
+
+    /// Data that a SYN brought.
+    pub fn take_syn_data(&mut self, env: &Env<'_>, syn: &Segment) {
+        if syn.len > 0 {
+            let size = truesize(syn.len, env.route.ip_header + syn.header());
+            let end = self.rcv.nxt.wrapping_add(syn.len);
+            self.queue(self.rcv.nxt, end, size);
+            self.rcv.nxt = end;
+            self.count.data_segs_in += 1;
         }
     }
 

@@ -10,6 +10,9 @@ pub const MS: Us = 1_000;
 /// A second.
 pub const SECOND: Us = 1_000_000;
 
+/// Congestion controls that can be chosen.
+pub const CONGESTION_CONTROLS: [&str; 3] = ["reno", "cubic", "dctcp"];
+
 /// Why a setting was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadSetting {
@@ -30,6 +33,10 @@ pub struct Sysctls {
 
 /// Name and default; several numbers where the control has several.
 const KNOWN: &[(&str, &[i64])] = &[
+    ("hystart", &[1]),
+    ("hystart_detect", &[3]),
+    ("fast_convergence", &[1]),
+    ("tcp_friendliness", &[1]),
     ("tcp_abort_on_overflow", &[0]),
     ("tcp_adv_win_scale", &[1]),
     ("tcp_app_win", &[31]),
@@ -148,7 +155,10 @@ impl Sysctls {
         let text = value.trim().trim_matches(['"', '\'']);
         match last {
             "tcp_congestion_control" => {
-                self.congestion_control = text.to_owned();
+                if !CONGESTION_CONTROLS.contains(&text) {
+                    return Err(BadSetting::Value);
+                }
+                text.clone_into(&mut self.congestion_control);
                 return Ok(());
             }
             "tcp_allowed_congestion_control" | "default_qdisc" => return Ok(()),

@@ -4,6 +4,7 @@ use crate::settings::Us;
 
 /// What is known of a packet that is out (RFC 6675's scoreboard, per packet).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, one flag each")]
 pub struct Marks {
     /// The peer holds it.
     pub sacked: bool,
@@ -85,6 +86,7 @@ impl Skb {
 
     /// Cuts after `len` bytes of payload; returns the rest. PSH, FIN and the mark that nothing follows stay with
     /// the rest, as stamps do whose byte lies there.
+    #[must_use]
     pub fn split(&mut self, len: u32) -> Self {
         let at = self.seq.wrapping_add(len);
         let mut rest = *self;

@@ -18,6 +18,7 @@ pub enum Family {
 
 /// A socket.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, one flag each")]
 pub struct Socket {
     /// The connection, listener or neither.
     pub tcp: Tcp,

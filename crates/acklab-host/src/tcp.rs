@@ -309,6 +309,7 @@ pub struct Receive {
 
 /// When acknowledgments leave.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, one flag each")]
 pub struct Acking {
     /// The peer's segment size, as seen.
     pub rcv_mss: u32,
@@ -370,6 +371,7 @@ pub struct Timers {
 
 /// ECN of both directions.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, one flag each")]
 pub struct Ecn {
     /// Which.
     pub mode: EcnMode,
@@ -411,6 +413,7 @@ pub struct Ecn {
 
 /// Options of the socket that TCP asks for.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, one flag each")]
 pub struct Options {
     /// TCP_NODELAY.
     pub nodelay: bool,
@@ -555,6 +558,7 @@ pub struct Counters {
 
 /// How a connection came to its end, or what a program is to be told.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, one flag each")]
 pub struct Fate {
     /// Pending error (SO_ERROR), as errno.
     pub error: i32,
@@ -574,6 +578,7 @@ pub struct Fate {
 
 /// Whether a listener keeps it as a request, and what it knows.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, one flag each")]
 pub struct Opening {
     /// It came of a listener.
     pub passive: bool,
@@ -642,12 +647,6 @@ pub struct Tcp {
     pub errors: ErrorQueue,
     /// Segments to send, in order.
     pub wire: Vec<Segment>,
-}
-
-impl Default for Congestion {
-    fn default() -> Self {
-        Self::Reno
-    }
 }
 
 /// Poll's masks.

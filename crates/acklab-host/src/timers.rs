@@ -55,6 +55,12 @@ impl Tcp {
         if self.snd.out.is_empty() {
             return;
         }
+        if self.open.early {
+            // Only the SYN-ACK leaves again before it is acknowledged.
+            let at = env.now + self.rtt.rto;
+            self.arm(Wait::Retransmit, at);
+            return;
+        }
         let opening = self.state == State::SynSent || self.state == State::SynRecv;
         if self.snd.wnd == 0 && !self.fate.orphan && !opening {
             // The peer closed its window over data in flight: it lives, as long as it answers.

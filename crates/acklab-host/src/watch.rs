@@ -38,13 +38,11 @@ impl Host {
         if tcp.fate.shut_read {
             mask |= poll::IN | poll::RDNORM | poll::RDHUP;
         }
-        if !matches!(tcp.state, State::SynSent | State::SynRecv) {
+        if !matches!(tcp.state, State::SynSent | State::SynRecv) || tcp.open.early {
             if tcp.unread() >= tcp.opt.rcvlowat.max(1) {
                 mask |= poll::IN | poll::RDNORM;
             }
-            if tcp.fate.shut_write {
-                mask |= poll::OUT | poll::WRNORM;
-            } else if tcp.has_write_space(&env) {
+            if tcp.fate.shut_write || tcp.has_write_space(&env) {
                 mask |= poll::OUT | poll::WRNORM;
             } else {
                 tcp.snd.no_space = true;
@@ -108,17 +106,17 @@ impl Host {
             let asked = watch.events & !(EDGE | ONCE) | poll::ERR | poll::HUP;
             let mask = self.poll_mask(now, watch.fd) & asked;
             let asleep = watch.events & !(EDGE | ONCE) == 0 && watch.events & ONCE != 0;
-            let watches = self.watches(epoll)?;
+            let known = &mut self.watches(epoll)?[at];
             if mask == 0 || asleep {
-                watches[at].ready = false;
+                known.ready = false;
                 continue;
             }
             found.push((mask, watch.data));
             if watch.events & ONCE != 0 {
-                watches[at].events &= EDGE | ONCE;
-                watches[at].ready = false;
+                known.events &= EDGE | ONCE;
+                known.ready = false;
             } else if watch.events & EDGE != 0 {
-                watches[at].ready = false;
+                known.ready = false;
             }
         }
         Ok(found)

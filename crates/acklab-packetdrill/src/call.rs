@@ -16,7 +16,7 @@ use crate::symbols;
 
 /// What a call has come to.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Progress {
+pub(crate) enum Progress {
     /// It returned what was expected.
     Done,
     /// It waits; at this time something may have changed even if nothing arrives.
@@ -25,7 +25,7 @@ pub enum Progress {
 
 /// Why a call does not pass.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Trouble {
+pub(crate) enum Trouble {
     /// It returned something else.
     Wrong(String),
     /// It, or an argument, is not understood.
@@ -44,39 +44,39 @@ fn unsupported<T>(what: impl Into<String>) -> Result<T, Trouble> {
 
 /// The script's world of descriptors and addresses.
 #[derive(Debug)]
-pub struct Caller {
+pub(crate) struct Caller {
     /// The host.
-    pub host: Host,
+    pub(crate) host: Host,
     /// The script's descriptors and the host's.
-    pub files: BTreeMap<i64, i32>,
+    pub(crate) files: BTreeMap<i64, i32>,
     /// `-D` definitions.
-    pub defined: BTreeMap<String, i64>,
+    pub(crate) defined: BTreeMap<String, i64>,
     /// Where sockets are bound.
-    pub local: Place,
+    pub(crate) local: Place,
     /// Where they connect to.
-    pub remote: Place,
+    pub(crate) remote: Place,
     /// The socket that packets of the script belong to, by its index in the host.
-    pub subject: Option<usize>,
+    pub(crate) subject: Option<usize>,
     /// A call changed which socket that is.
-    pub changed: bool,
+    pub(crate) changed: bool,
     /// Time at which the script began.
-    pub start: Us,
+    pub(crate) start: Us,
 }
 
 /// A call under way.
 #[derive(Clone, Debug)]
-pub struct Pending {
+pub(crate) struct Pending {
     /// The call.
-    pub call: Call,
+    pub(crate) call: Call,
     /// When it began.
-    pub began: Us,
+    pub(crate) began: Us,
     /// Bytes that it has taken so far.
-    pub taken: i64,
+    pub(crate) taken: i64,
 }
 
 impl Caller {
     /// A number of a value.
-    pub fn number(&self, value: &Value) -> Result<i64, Trouble> {
+    pub(crate) fn number(&self, value: &Value) -> Result<i64, Trouble> {
         match value {
             Value::Int(n) => Ok(*n),
             Value::Name(name) => self
@@ -96,7 +96,7 @@ impl Caller {
         }
     }
 
-    fn arg<'a>(&self, call: &'a Call, index: usize) -> Result<&'a Value, Trouble> {
+    fn arg(call: &Call, index: usize) -> Result<&Value, Trouble> {
         match call.args.get(index) {
             Some(value) => Ok(value),
             None => unsupported(format!("{} with {} arguments", call.name, call.args.len())),
@@ -104,7 +104,7 @@ impl Caller {
     }
 
     fn int(&self, call: &Call, index: usize) -> Result<i64, Trouble> {
-        self.number(self.arg(call, index)?)
+        self.number(Self::arg(call, index)?)
     }
 
     /// The host's descriptor of one of the script's.
@@ -114,13 +114,13 @@ impl Caller {
     }
 
     /// Makes the call, or tries again what waits.
-    pub fn attempt(&mut self, now: Us, pending: &mut Pending) -> Step {
+    pub(crate) fn attempt(&mut self, now: Us, pending: &mut Pending) -> Step {
         let call = pending.call.clone();
         match call.name.as_str() {
             "socket" => self.socket(now, &call),
             "bind" => {
                 let fd = self.fd(&call, 0)?;
-                let place = self.place(self.arg(&call, 1)?, self.local)?;
+                let place = self.place(Self::arg(&call, 1)?, self.local)?;
                 let done = self.host.bind(fd, place);
                 self.follow(fd);
                 self.finish(&call, done)
@@ -233,7 +233,7 @@ impl Caller {
     }
 
     fn socket(&mut self, now: Us, call: &Call) -> Step {
-        let family = match self.arg(call, 0)? {
+        let family = match Self::arg(call, 0)? {
             Value::Any => {
                 if self.host.route.ip_header == 40 {
                     Family::V6
@@ -273,7 +273,7 @@ impl Caller {
 
     fn connect(&mut self, now: Us, call: &Call) -> Step {
         let fd = self.fd(call, 0)?;
-        let address = self.arg(call, 1)?;
+        let address = Self::arg(call, 1)?;
         if let Some(family) = address.field("sa_family").or_else(|| address.field("sin_family"))
             && self.number(family)? == 0
         {
@@ -312,7 +312,7 @@ impl Caller {
     }
 
     fn pipe(&mut self, call: &Call) -> Step {
-        let Value::List(ends) = self.arg(call, 0)?.clone() else {
+        let Value::List(ends) = Self::arg(call, 0)?.clone() else {
             return unsupported("pipe without its descriptors");
         };
         let (reader, writer) = self.host.pipe();
@@ -349,7 +349,7 @@ impl Caller {
                 flags = self.int(&call, 3)?;
                 self.int(&call, 2)?
             }
-            "writev" => self.total(self.arg(&call, 1)?)?,
+            "writev" => self.total(Self::arg(&call, 1)?)?,
             "sendfile" => self.int(&call, 3)?,
             "splice" => {
                 let from = fd;
@@ -361,7 +361,7 @@ impl Caller {
                 most
             }
             _ => {
-                let message = self.arg(&call, 1)?;
+                let message = Self::arg(&call, 1)?;
                 flags = self.int(&call, 2)?;
                 stamps = self.stamps_of(message)?;
                 match message.field("msg_iov") {
@@ -393,8 +393,8 @@ impl Caller {
             match self.host.write(now, fd, left, wants, dont_wait) {
                 Ok(taken) => {
                     pending.taken += taken;
-                    let waits = self.host.is_blocking(fd) && !dont_wait;
-                    if pending.taken >= bytes || !waits {
+                    let may_wait = self.host.is_blocking(fd) && !dont_wait;
+                    if pending.taken >= bytes || !may_wait {
                         return self.finish(&call, Ok(pending.taken));
                     }
                 }
@@ -452,9 +452,9 @@ impl Caller {
         let (max, flags, message) = match call.name.as_str() {
             "read" => (self.int(&call, 2)?, 0, None),
             "recv" | "recvfrom" => (self.int(&call, 2)?, self.int(&call, 3)?, None),
-            "readv" => (self.total(self.arg(&call, 1)?)?, 0, None),
+            "readv" => (self.total(Self::arg(&call, 1)?)?, 0, None),
             _ => {
-                let message = self.arg(&call, 1)?.clone();
+                let message = Self::arg(&call, 1)?.clone();
                 let flags = self.int(&call, 2)?;
                 let max = message.field("msg_iov").map_or(Ok(0), |iov| self.total(iov))?;
                 (max, flags, Some(message))
@@ -567,7 +567,7 @@ impl Caller {
     fn set_option(&mut self, now: Us, call: &Call) -> Step {
         let fd = self.fd(call, 0)?;
         let (level, name) = (self.int(call, 1)? as i32, self.int(call, 2)? as i32);
-        let value = self.arg(call, 3)?;
+        let value = Self::arg(call, 3)?;
         let done = match (level, name, value) {
             (1, 13, Value::Fields(_)) => {
                 let on = value.field("onoff").or_else(|| value.field("l_onoff"));
@@ -584,7 +584,7 @@ impl Caller {
                 }
                 self.host.set_congestion(now, fd, text)
             }
-            (6, 23 | 30 | 33 | 34, _) => return unsupported("fast open"),
+            (6, 30 | 33 | 34, _) => return unsupported("fast open beyond TCP_FASTOPEN"),
             (6, 14 | 19 | 31 | 35 | 37, _) => {
                 return unsupported(format!("the option {name} of TCP"));
             }
@@ -601,7 +601,7 @@ impl Caller {
     fn get_option(&mut self, now: Us, call: &Call) -> Step {
         let fd = self.fd(call, 0)?;
         let (level, name) = (self.int(call, 1)? as i32, self.int(call, 2)? as i32);
-        let expected = self.arg(call, 3)?.clone();
+        let expected = Self::arg(call, 3)?.clone();
         match (level, name) {
             (6, 13) => {
                 let Ok(index) = self.host.index(fd) else {
@@ -681,7 +681,7 @@ impl Caller {
             0x894b => queued[2],
             other => return unsupported(format!("ioctl({other:#x})")),
         };
-        let expected = self.arg(call, 2)?;
+        let expected = Self::arg(call, 2)?;
         if *expected != Value::Any && *expected != Value::List(vec![Value::Any]) {
             let expected = self.number(expected)?;
             if got != expected {
@@ -696,7 +696,7 @@ impl Caller {
 impl Caller {
     fn poll(&mut self, now: Us, pending: &Pending) -> Step {
         let call = pending.call.clone();
-        let Value::List(items) = self.arg(&call, 0)?.clone() else {
+        let Value::List(items) = Self::arg(&call, 0)?.clone() else {
             return unsupported("poll without its list");
         };
         let timeout = self.int(&call, 2)?;
@@ -745,7 +745,7 @@ impl Caller {
         let epoll = self.fd(call, 0)?;
         let operation = self.int(call, 1)? as i32;
         let fd = self.fd(call, 2)?;
-        let (events, data) = match self.arg(call, 3)? {
+        let (events, data) = match Self::arg(call, 3)? {
             Value::Int(_) | Value::Name(_) | Value::Any => (0, 0),
             value => self.events(value)?,
         };
@@ -766,7 +766,7 @@ impl Caller {
         if found.is_empty() && (timeout < 0 || now < due) {
             return Ok(Progress::Waits((timeout >= 0).then_some(due)));
         }
-        let expected = match self.arg(&call, 1)? {
+        let expected = match Self::arg(&call, 1)? {
             Value::List(items) => items.clone(),
             one @ Value::Fields(_) => vec![one.clone()],
             _ => Vec::new(),

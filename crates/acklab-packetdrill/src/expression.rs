@@ -183,13 +183,13 @@ impl Machine<'_> {
             if lines[at].0 > indent {
                 return Err(Fault::Unsupported(format!("indentation of {:?}", lines[at].1)));
             }
-            let line = &lines[at].1;
-            if let Some(condition) = line.strip_prefix("if ") {
+            let statement = &lines[at].1;
+            if let Some(condition) = statement.strip_prefix("if ") {
                 at = self.choice(lines, at, indent, condition, live)?;
                 continue;
             }
             if live {
-                self.statement(line)?;
+                self.statement(statement)?;
             }
             at += 1;
         }
@@ -223,8 +223,8 @@ impl Machine<'_> {
             open &= !chosen;
             let next = lines.get(at).filter(|l| l.0 == indent).map(|l| l.1.as_str());
             condition = match next {
-                Some(line) if line.starts_with("elif ") => Some(line[5..].to_owned()),
-                Some(line) if line.trim_end_matches(':').trim() == "else" => None,
+                Some(next) if next.starts_with("elif ") => Some(next[5..].to_owned()),
+                Some(next) if next.trim_end_matches(':').trim() == "else" => None,
                 _ => return Ok(at),
             };
         }

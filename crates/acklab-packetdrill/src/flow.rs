@@ -1,6 +1,7 @@
 //! The connection that a script's packets belong to: the script's numbers and the host's.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
 
 use acklab_host::segment::{Place, Segment, TcpOption, ecn, flag};
 use acklab_host::settings::{MS, Us};
@@ -9,32 +10,32 @@ use crate::script::{Options, Packet};
 
 /// A connection as the script sees it.
 #[derive(Clone, Debug, Default)]
-pub struct Flow {
+pub(crate) struct Flow {
     /// The host's end.
-    pub local: Place,
+    pub(crate) local: Place,
     /// The script's end.
-    pub remote: Place,
+    pub(crate) remote: Place,
     /// The host's initial sequence number and the script's name for it.
     isn: Option<(u32, u32)>,
     /// The script's timestamps and the host's.
     stamps: BTreeMap<u32, u32>,
     /// What left the host and no event was compared with.
-    pub queue: VecDeque<(Us, Segment)>,
+    pub(crate) queue: VecDeque<(Us, Segment)>,
 }
 
 impl Flow {
     /// A connection between two places.
-    pub fn new(local: Place, remote: Place) -> Self {
+    pub(crate) fn new(local: Place, remote: Place) -> Self {
         Self { local, remote, ..Self::default() }
     }
 
     /// Whether a segment of the host's belongs to it.
-    pub fn has(&self, segment: &Segment) -> bool {
+    pub(crate) fn has(&self, segment: &Segment) -> bool {
         segment.src.port == self.local.port && segment.dst == self.remote
     }
 
     /// The host's number of one that the script gives to what the host sends.
-    pub fn to_host(&self, number: u32) -> u32 {
+    pub(crate) fn to_host(&self, number: u32) -> u32 {
         match self.isn {
             Some((host, script)) => number.wrapping_sub(script).wrapping_add(host),
             None => number,
@@ -49,7 +50,7 @@ impl Flow {
     }
 
     /// A packet of the script's, as the host gets it.
-    pub fn inbound(&self, packet: &Packet) -> Segment {
+    pub(crate) fn inbound(&self, packet: &Packet) -> Segment {
         let mut options = match &packet.options {
             Options::List(list) => list.clone(),
             _ => Vec::new(),
@@ -87,7 +88,7 @@ impl Flow {
 
     /// A segment left the host; a SYN tells its initial sequence number, which the script calls 0 until it says
     /// otherwise.
-    pub fn push(&mut self, at: Us, segment: Segment) {
+    pub(crate) fn push(&mut self, at: Us, segment: Segment) {
         if segment.has(flag::SYN) && self.isn.is_none_or(|(host, _)| host != segment.seq) {
             self.isn = Some((segment.seq, 0));
         }
@@ -95,33 +96,37 @@ impl Flow {
     }
 
     /// What left the host, as the script writes it.
-    pub fn show(&self, segment: &Segment) -> String {
+    pub(crate) fn show(&self, segment: &Segment) -> String {
         let (seq, len) = (self.to_script(segment.seq), segment.len);
         let mut text = match segment.ecn {
             ecn::NOT_ECT => String::new(),
             other => format!("[{}] ", codepoint(other)),
         };
-        text += &format!("{} {}:{}({len})", flags(segment.flags), seq, seq.wrapping_add(len));
+        let _ = write!(text, "{} {}:{}({len})", flags(segment.flags), seq, seq.wrapping_add(len));
         if segment.has(flag::ACK) {
-            text += &format!(" ack {}", segment.ack);
+            let _ = write!(text, " ack {}", segment.ack);
         }
-        text += &format!(" win {}", segment.window);
+        let _ = write!(text, " win {}", segment.window);
         if segment.has(flag::URG) {
-            text += &format!(" urg {}", segment.urgent);
+            let _ = write!(text, " urg {}", segment.urgent);
         }
         if !segment.options.is_empty() {
-            let list: Vec<String> = segment.options.iter().map(|o| show_option(o)).collect();
-            text += &format!(" <{}>", list.join(","));
+            let list: Vec<String> = segment.options.iter().map(show_option).collect();
+            let _ = write!(text, " <{}>", list.join(","));
         }
         text
     }
 
     /// Takes what an expected packet is to be compared with: a burst is cut, or several are joined, where the
     /// script has other sizes. `None`: nothing left.
-    pub fn take(&mut self, packet: &Packet) -> Option<(Us, Segment)> {
+    pub(crate) fn take(&mut self, packet: &Packet) -> Option<(Us, Segment)> {
         let (at, mut segment) = self.queue.pop_front()?;
         let wanted = packet.range.2;
-        if wanted < segment.len && segment.gso > 0 && wanted > 0 && wanted % segment.gso == 0 {
+        if wanted < segment.len
+            && segment.gso > 0
+            && wanted > 0
+            && wanted.is_multiple_of(segment.gso)
+        {
             let rest = cut(&mut segment, wanted);
             self.queue.push_front((at, rest));
         }
@@ -137,7 +142,7 @@ impl Flow {
             }
             let Some((when, mut next)) = self.queue.pop_front() else { break };
             let missing = wanted - segment.len;
-            if missing < next.len && next.gso > 0 && missing % next.gso == 0 {
+            if missing < next.len && next.gso > 0 && missing.is_multiple_of(next.gso) {
                 let rest = cut(&mut next, missing);
                 self.queue.push_front((when, rest));
             }
@@ -148,7 +153,7 @@ impl Flow {
     }
 
     /// What differs between a packet that left and the one expected; notes the numbers that they share.
-    pub fn compare(&mut self, packet: &Packet, segment: &Segment) -> Result<(), String> {
+    pub(crate) fn compare(&mut self, packet: &Packet, segment: &Segment) -> Result<(), String> {
         if segment.has(flag::SYN) || self.isn.is_none() {
             self.isn = Some((segment.seq, packet.range.0));
         }
@@ -248,7 +253,7 @@ fn codepoint(value: u8) -> String {
 }
 
 /// Flags as scripts write them.
-pub fn flags(value: u16) -> String {
+pub(crate) fn flags(value: u16) -> String {
     let letters = [
         (flag::FIN, 'F'),
         (flag::SYN, 'S'),
@@ -277,7 +282,10 @@ fn show_option(option: &TcpOption) -> String {
         }
         TcpOption::Stamp(value, echo) => format!("TS val {value} ecr {echo}"),
         TcpOption::FastOpen(cookie, experimental) => {
-            let hex: String = cookie.iter().map(|b| format!("{b:02x}")).collect();
+            let mut hex = String::new();
+            for byte in cookie {
+                let _ = write!(hex, "{byte:02x}");
+            }
             format!("{} {hex}", if *experimental { "FOEXP" } else { "FO" })
         }
         TcpOption::AccEcn(counters) => {

@@ -13,7 +13,7 @@ use acklab_host::tcp::State;
 use crate::call::{Caller, Pending, Progress, Trouble};
 use crate::expression::{self, Datum, Fault, Names};
 use crate::flow::{Flow, flags};
-use crate::script::{Event, Icmp, Kind, Packet, Script, When, parse};
+use crate::script::{Event, Icmp, Kind, Packet, Script, When, parse_with};
 use crate::shell::{self, Surroundings};
 use crate::symbols;
 
@@ -88,7 +88,7 @@ fn unsupported<T>(line: usize, message: impl Into<String>) -> Result<T, Stop> {
 
 /// Runs a script's text; `folder` is where files beside it are looked for.
 pub fn run(text: &str, folder: &Path, settings: &Settings) -> Outcome {
-    let script = match parse(text) {
+    let script = match parse_with(text, &settings.defined) {
         Ok(script) => script,
         Err(error) => {
             return Outcome {
@@ -160,7 +160,16 @@ impl<'a> Runner<'a> {
             self.caller.defined.entry(name.to_owned()).or_insert(value);
         }
         for (name, value) in &settings.defined {
-            self.define(name, value)?;
+            if name == "TFO_COOKIE" {
+                // The runner of a suite knows which cookie its addresses get.
+                let bytes = (0..value.len() / 2).map(|i| value.get(2 * i..2 * i + 2));
+                let bytes = bytes.map(|b| u8::from_str_radix(b?, 16).ok());
+                self.caller.host.fastopen_cookie = bytes.flatten().collect();
+            } else if self.define(name, value).is_err()
+                && !value.bytes().all(|b| b.is_ascii_hexdigit())
+            {
+                return unsupported(0, format!("the definition {name}={value}"));
+            }
         }
         for (line, command) in &script.setup {
             self.command(*line, command)?;
@@ -265,8 +274,8 @@ impl<'a> Runner<'a> {
                     line,
                     format!(
                         "the event is due at {} and it is {}",
-                        self.show(at),
-                        self.show(self.now)
+                        Self::show(at),
+                        Self::show(self.now)
                     ),
                 );
             }
@@ -287,16 +296,16 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn show(&self, at: Us) -> String {
+    fn show(at: Us) -> String {
         format!("{:.6} s", (at as f64 - START as f64) / SECOND as f64)
     }
 
-    fn note(&mut self, line: usize, what: String) {
+    fn note(&mut self, line: usize, what: impl std::fmt::Display) {
         if self.timeline.len() == TIMELINE {
             self.timeline.pop_front();
         }
         let place = if line > 0 { format!("line {line}") } else { String::new() };
-        self.timeline.push_back(format!("{:>13}  {place:<9} {what}", self.show(self.now)));
+        self.timeline.push_back(format!("{:>13}  {place:<9} {what}", Self::show(self.now)));
     }
 }
 
@@ -359,7 +368,7 @@ impl Runner<'_> {
             }
             return fail(
                 line,
-                format!("the host's timers do not come to rest at {}", self.show(next)),
+                format!("the host's timers do not come to rest at {}", Self::show(next)),
             );
         }
         Ok(true)
@@ -394,7 +403,7 @@ impl Runner<'_> {
         if self.now.abs_diff(until) > self.tolerance {
             return fail(
                 line,
-                format!("{name} ended at {}, expected {}", self.show(self.now), self.show(until)),
+                format!("{name} ended at {}, expected {}", Self::show(self.now), Self::show(until)),
             );
         }
         Ok(())
@@ -550,10 +559,10 @@ impl Runner<'_> {
         while self.flow.as_ref().is_none_or(|flow| flow.queue.is_empty()) {
             if !self.step(line, latest + 1)? {
                 let due =
-                    at.map_or_else(|| "at all".to_owned(), |at| format!("by {}", self.show(at)));
+                    at.map_or_else(|| "at all".to_owned(), |at| format!("by {}", Self::show(at)));
                 let pending = self
                     .next_deadline()
-                    .map(|next| format!("; the host acts next at {}", self.show(next)));
+                    .map(|next| format!("; the host acts next at {}", Self::show(next)));
                 return fail(
                     line,
                     format!("no packet left the host {due}{}", pending.unwrap_or_default()),
@@ -567,7 +576,7 @@ impl Runner<'_> {
         if let Err(difference) = compared {
             return fail(
                 line,
-                format!("{difference} (the host sent {text} at {})", self.show(left)),
+                format!("{difference} (the host sent {text} at {})", Self::show(left)),
             );
         }
         if let Some(at) = at {
@@ -575,7 +584,7 @@ impl Runner<'_> {
             if left + self.tolerance < at || left > last + self.tolerance {
                 return fail(
                     line,
-                    format!("the packet left at {}, expected {}", self.show(left), self.show(at)),
+                    format!("the packet left at {}, expected {}", Self::show(left), Self::show(at)),
                 );
             }
         }
@@ -641,7 +650,7 @@ impl Runner<'_> {
             let text = flow.show(segment);
             return fail(
                 last,
-                format!("a packet is left that no event expected: {text} at {}", self.show(*at)),
+                format!("a packet is left that no event expected: {text} at {}", Self::show(*at)),
             );
         }
         Ok(())

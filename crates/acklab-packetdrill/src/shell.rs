@@ -6,20 +6,24 @@ use acklab_host::settings::{BadSetting, MS, Route, SECOND, Sysctls, Us};
 
 /// What commands may change.
 #[derive(Debug)]
-pub struct Surroundings<'a> {
+pub(crate) struct Surroundings<'a> {
     /// System controls.
-    pub sysctls: &'a mut Sysctls,
+    pub(crate) sysctls: &'a mut Sysctls,
     /// The route.
-    pub route: &'a mut Route,
+    pub(crate) route: &'a mut Route,
     /// The folder of the script.
-    pub folder: &'a Path,
+    pub(crate) folder: &'a Path,
 }
 
 /// A command has an effect on time: it sleeps.
-pub type Slept = Us;
+pub(crate) type Slept = Us;
 
 /// Understands a command, which may be several lines; an error says which construct is not.
-pub fn run(command: &str, around: &mut Surroundings<'_>, depth: usize) -> Result<Slept, String> {
+pub(crate) fn run(
+    command: &str,
+    around: &mut Surroundings<'_>,
+    depth: usize,
+) -> Result<Slept, String> {
     let mut slept = 0;
     let joined = command.replace("\\\n", " ");
     for line in joined.lines() {
@@ -69,12 +73,16 @@ fn one(command: &str, around: &mut Surroundings<'_>, depth: usize) -> Result<Sle
         "defaults.sh" => script_file(first, around, depth),
         _ if name.contains("sysctl_restore") => Ok(0),
         "nstat" if args.iter().all(|a| a.starts_with('-')) => Ok(0),
-        "sh" | "bash" | "." | "source" if !args.is_empty() && args[0].ends_with(".sh") => {
+        "sh" | "bash" | "." | "source" if args.first().is_some_and(|file| is_script(file)) => {
             one(&args.join(" "), around, depth)
         }
-        _ if name.ends_with(".sh") => script_file(first, around, depth),
+        _ if is_script(name) => script_file(first, around, depth),
         _ => Err(format!("the command {command:?}")),
     }
+}
+
+fn is_script(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|end| end == "sh")
 }
 
 /// A script of commands beside the one that runs.
@@ -102,7 +110,12 @@ fn script_file(path: &str, around: &mut Surroundings<'_>, depth: usize) -> Resul
         }
         let known = ["sysctl", "ip ", "tc ", "ethtool", "echo ", "ifconfig"];
         if known.iter().any(|k| line.contains(k)) || line.contains('/') {
-            slept += run(line, around, depth + 1)?;
+            match run(line, around, depth + 1) {
+                Ok(time) => slept += time,
+                // Defaults of the system that this host does not have change nothing on it.
+                Err(_) if path.ends_with("defaults.sh") => {}
+                Err(what) => return Err(what),
+            }
         }
     }
     Ok(slept)
@@ -144,25 +157,21 @@ fn sysctl(command: &str, around: &mut Surroundings<'_>) -> Result<(), String> {
         let outer = rest.starts_with(['"', '\'']).then(|| rest.as_bytes()[0] as char);
         let value = rest[equals + 1..].trim_start();
         let quote = outer.or_else(|| value.chars().next().filter(|c| matches!(c, '"' | '\'')));
-        let (text, after) = match quote {
-            Some(q) => {
-                let inner = if outer.is_some() { value } else { &value[1..] };
-                let end = inner.find(q).ok_or_else(|| format!("the command {command:?}"))?;
-                (&inner[..end], &inner[end + 1..])
-            }
-            None => {
-                // Values of several numbers may stand without quotes.
-                let end = value
-                    .split_inclusive(char::is_whitespace)
-                    .enumerate()
-                    .take_while(|(n, w)| {
-                        *n == 0
-                            || w.trim().bytes().all(|b| b.is_ascii_digit()) && !w.trim().is_empty()
-                    })
-                    .map(|(_, w)| w.len())
-                    .sum();
-                (&value[..end], &value[end..])
-            }
+        let (text, after) = if let Some(q) = quote {
+            let inner = if outer.is_some() { value } else { &value[1..] };
+            let end = inner.find(q).ok_or_else(|| format!("the command {command:?}"))?;
+            (&inner[..end], &inner[end + 1..])
+        } else {
+            // Values of several numbers may stand without quotes.
+            let end = value
+                .split_inclusive(char::is_whitespace)
+                .enumerate()
+                .take_while(|(n, w)| {
+                    *n == 0 || w.trim().bytes().all(|b| b.is_ascii_digit()) && !w.trim().is_empty()
+                })
+                .map(|(_, w)| w.len())
+                .sum();
+            (&value[..end], &value[end..])
         };
         set(name, text, around)?;
         rest = after.trim_start();
@@ -186,7 +195,7 @@ fn echo(command: &str, around: &mut Surroundings<'_>) -> Result<(), String> {
     };
     let path = path.trim_start_matches('>').trim();
     let value = value.trim().trim_start_matches("-n").trim().trim_matches(['"', '\'']);
-    if path.starts_with("/proc/sys/") {
+    if path.starts_with("/proc/sys/") || path.starts_with("/sys/module/tcp_cubic/parameters/") {
         return set(path, value, around);
     }
     Err(format!("the command {command:?}"))

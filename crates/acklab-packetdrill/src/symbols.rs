@@ -1,12 +1,12 @@
 //! Names of constants (Linux, x86-64) that calls and assertions use.
 
 /// The value of a name.
-pub fn value(name: &str) -> Option<i64> {
+pub(crate) fn value(name: &str) -> Option<i64> {
     CONSTANTS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
 /// Those that assertions may use.
-pub fn all() -> impl Iterator<Item = (&'static str, i64)> {
+pub(crate) fn all() -> impl Iterator<Item = (&'static str, i64)> {
     CONSTANTS.iter().copied()
 }
 

@@ -7,11 +7,18 @@ use super::SyntaxError;
 pub(super) struct Cursor<'a> {
     text: &'a str,
     at: usize,
+    names: &'a [(String, String)],
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) const fn new(text: &'a str) -> Self {
-        Self { text, at: 0 }
+    pub(super) const fn new(text: &'a str, names: &'a [(String, String)]) -> Self {
+        Self { text, at: 0, names }
+    }
+
+    /// What a name stands for; itself where nothing is defined.
+    pub(super) fn meaning(&self, word: &'a str) -> &'a str {
+        let known = self.names.iter().rev().find(|(name, _)| name == word);
+        known.map_or(word, |(_, value)| value.as_str())
     }
 
     pub(super) fn rest(&self) -> &'a str {

@@ -5,7 +5,7 @@ mod packet;
 mod parse;
 mod value;
 
-pub use parse::parse;
+pub use parse::{parse, parse_with};
 pub use value::Value;
 
 use acklab_host::segment::TcpOption;

@@ -142,7 +142,7 @@ fn icmp(at: &mut Cursor<'_>) -> Result<Icmp, SyntaxError> {
     let known = ["mtu", ""];
     if !known.contains(&at.next_word()) && !at.next_word().starts_with(|c: char| c.is_ascii_digit())
     {
-        icmp.code = at.word().to_owned();
+        at.word().clone_into(&mut icmp.code);
     }
     if at.take_word("mtu") {
         icmp.mtu = Some(at.u32()?);
@@ -212,7 +212,7 @@ fn option(at: &mut Cursor<'_>) -> Result<TcpOption, SyntaxError> {
             at.skip();
             let ends = at.peek().is_none_or(|c| c == ',' || c == '>');
             let word = if ends { "" } else { at.word() };
-            cookie(word)
+            cookie(at.meaning(word))
                 .map(|bytes| TcpOption::FastOpen(bytes, experimental))
                 .ok_or_else(|| here.expected("a cookie in hexadecimal digits"))
         }

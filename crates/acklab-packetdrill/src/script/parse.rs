@@ -7,7 +7,12 @@ use super::{Call, Event, Kind, Script, SyntaxError, When};
 
 /// Reads a script.
 pub fn parse(text: &str) -> Result<Script, SyntaxError> {
-    let mut at = Cursor::new(text);
+    parse_with(text, &[])
+}
+
+/// Reads a script in which names stand for words of options, such as a cookie.
+pub fn parse_with(text: &str, names: &[(String, String)]) -> Result<Script, SyntaxError> {
+    let mut at = Cursor::new(text, names);
     let mut script = Script::default();
     loop {
         at.skip();
