@@ -67,6 +67,10 @@ linux-vt-ack-limit: ## the same with kernel/ack-rate-limit.patch, for flows with
 calibrate: ## what packets cost Linux, by instructions counted under QEMU (docs/ack-rate.md; some 3 minutes)
 	@tools/calibrate
 
+.PHONY: ack-limit-qemu
+ack-limit-qemu: ## ACK rate limiting on slow processors, by instructions counted under QEMU: the table of docs/ack-rate.md
+	@tools/ack-limit-qemu
+
 .PHONY: compare
 compare: linux-vt ## the table of docs/linux-vt.md: acklab's TCP beside the Linux kernel's in virtual time
 	cargo build --quiet --release --locked -p acklab
@@ -81,6 +85,11 @@ bench-transport: deps-rust ## transfers by acklab, quinn and kernel TCP over the
 	@tools/setup as-root $(TARGET_DIR)/bench-transport/release/bench-transport \
 	 --acklab $(TARGET_DIR)/release/acklab --out out/bench-transport.json $(BENCH_TRANSPORT)
 
+.PHONY: bench-lossy
+bench-lossy: deps-rust ## lossy over jitter, bursts, reordering and changing rates: the matrix behind docs/lossy.md
+	cargo test --quiet --locked -p acklab-core --test lossy -- --nocapture --test-threads=1
+	cargo test --quiet --locked -p acklab-sim --test rudp jitter -- --nocapture
+
 .PHONY: bench-fairness
 bench-fairness: deps-rust ## how lossy shares a bottleneck with CUBIC, BBR, Reno and itself: the table of docs/lossy.md
 	cargo build --quiet --release --locked -p acklab-sim --example lossy_fairness
@@ -90,6 +99,11 @@ bench-fairness: deps-rust ## how lossy shares a bottleneck with CUBIC, BBR, Reno
 bench-transports: deps-rust ## reliable UDP and TCP of each congestion control behind one router: the table of docs/rudp.md
 	cargo build --quiet --release --locked -p acklab-sim --example transports
 	@$(TARGET_DIR)/release/examples/transports
+
+.PHONY: bench-controls
+bench-controls: deps-rust ## ANCE, ENCN, Jersey, Reno, CUBIC, BBR of the running kernel beside the simulation's: docs/ance.md (root)
+	cargo build --quiet --release --locked -p acklab
+	@tools/setup as-root tools/bench-controls $(TARGET_DIR)/release/acklab
 
 .PHONY: fuzz
 fuzz: $(addprefix fuzz-,$(FUZZ_TARGETS)) ## each fuzz target for FUZZ_SECONDS (3600); make -j2 fuzz runs two at once

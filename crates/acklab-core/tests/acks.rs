@@ -3,6 +3,7 @@
 //! own floor: three ACKs per window (the seed of ACK rate limiting), four per least round trip (TACK), a threshold
 //! (ACK frequency); and whatever waits does so no longer than the policy's timer.
 
+use acklab_core::ack::ack_rate_limit::{AckRateLimit, Options};
 use acklab_core::ack::{AckPolicy, DataSample, Decision, Profile};
 use acklab_core::options::Value;
 use acklab_core::time::{Span, Time};
@@ -85,6 +86,23 @@ proptest! {
             assert!(waiting <= (segments / 3).max(2), "{waiting} of {segments} wait");
             assert!(time <= Span::from_millis(200), "for {time:?}");
         });
+    }
+
+    #[test]
+    fn ack_rate_limiting_on_a_path_in_equilibrium_never_takes_a_step_back(
+        jitter_ns in proptest::collection::vec(0_u64..4_900, 6000),
+    ) {
+        // Rounds of 128 segments 10 us apart take 1270 us, of which each end may be off by half of 1/128: 4.96 us.
+        let mut policy = AckRateLimit::new(0.0, Options { start: 100, round: 128, ..Options::default() });
+        let mut before = 1;
+        for (index, (late, sent)) in jitter_ns.iter().zip(0..).enumerate() {
+            let now = Time::ZERO + Span::from_micros(10 * sent) + Span::from_nanos(*late);
+            let sample = DataSample { len: MSS, mss: MSS, window: 1 << 30, unacked_segments: 1, unacked_bytes: MSS, ..DataSample::default() };
+            policy.on_data(now, &sample);
+            assert!(policy.segments() >= before, "at segment {index}");
+            before = policy.segments();
+        }
+        assert!(before > 40, "{before} after 46 rounds");
     }
 
     #[test]

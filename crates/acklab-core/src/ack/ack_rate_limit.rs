@@ -11,6 +11,11 @@
 //! round trip is judged, what a slower round falls back to, whether a reset forgets the number reached, whether the
 //! maximum follows the window after the start, and whether reading acknowledges sooner (`tcp_cleanup_rbuf`, which
 //! the paper does not mention and which unpatched acknowledges each two segments).
+//!
+//! Nor does it say how much slower a slower round is. On a path in equilibrium each round takes as long as the one
+//! before, and the least jitter tosses a coin: the number walks at random. So a round is slower only if it took
+//! longer by more than 1/128 of the last one (`margin`): beyond the jitter of a round of 500 packets on a path that
+//! keeps its rate (each end of it off by two packets), and less than any change of rate that matters.
 
 use super::linux::{self, Linux};
 use super::{AckPolicy, DataSample, Decision, ReadSample};
@@ -54,6 +59,8 @@ crate::options! {
         acks: u32 as count(2, 1000) = "3",
         /// What a round is judged by.
         judge: Judge = "throughput",
+        /// A round is slower if it is above the last one by more than the last one halved so often, 1/128; 0: by anything.
+        margin: u32 as count(0, 31) = "7",
         /// What a slower round falls back to.
         fallback: Fallback = "step",
         /// Disorder forgets the segments per ACK reached, too, and not the count of segments alone.
@@ -136,8 +143,10 @@ impl AckRateLimit {
     }
 
     fn judge(&mut self, round: Round) {
-        let longer = |last: Round| round.took > last.took;
-        let farther = |last: Round| last.rtt.zip(round.rtt).is_some_and(|(last, rtt)| rtt > last);
+        let above = |now: Span, last: Span| now > last + self.tolerated(last);
+        let longer = |last: Round| above(round.took, last.took);
+        let farther =
+            |last: Round| last.rtt.zip(round.rtt).is_some_and(|(last, rtt)| above(rtt, last));
         let worse = self.last.is_some_and(|last| match self.options.judge {
             Judge::Throughput => longer(last),
             Judge::Rtt => farther(last),
@@ -153,6 +162,14 @@ impl AckRateLimit {
             self.segments = self.segments.saturating_sub(step).max(self.options.least);
         }
         self.last = Some(round);
+    }
+
+    /// By how much more than `last` a round may take and is no slower.
+    const fn tolerated(&self, last: Span) -> Span {
+        match self.options.margin {
+            0 => Span::ZERO,
+            halvings => Span::from_nanos(last.as_nanos() >> halvings),
+        }
     }
 }
 
@@ -290,6 +307,21 @@ mod tests {
         jumps.segments(100 + 300, QUICK);
         jumps.segments(100, SLOW);
         assert_eq!(jumps.policy.segments(), 11);
+    }
+
+    #[test]
+    fn a_round_within_the_margin_of_the_last_is_no_slower_and_one_beyond_it_is() {
+        // A round of 128 segments 10 us apart takes 1270 us; 1/128 of that is 9.921 us.
+        for (margin, late, slower) in
+            [(7, 9_921, false), (7, 9_922, true), (0, 1, true), (0, 0, false)]
+        {
+            let mut stream = Stream::new(Options { start: 100, round: 128, margin, ..small() });
+            stream.segments(100 + 256, QUICK);
+            assert_eq!(stream.policy.segments(), 3);
+            stream.segments(127, QUICK);
+            stream.segments(1, QUICK + Span::from_nanos(late));
+            assert_eq!(stream.policy.segments(), if slower { 2 } else { 4 }, "{margin}, {late}");
+        }
     }
 
     #[test]

@@ -59,16 +59,16 @@ pub(super) fn end(flow: &Conversation<'_>, side: usize) -> Result<End, CannotBui
 
 /// Whether the kernel's patch has all of `options`.
 fn limits(options: &ack_rate_limit::Options) -> Result<(), String> {
-    let &ack_rate_limit::Options { start, round, step, least, acks, .. } = options;
+    let &ack_rate_limit::Options { start, round, step, least, acks, margin, .. } = options;
     let known = ack_rate_limit::Options {
         start: start.max(1),
-        ..ack_rate_limit::Options { round, step, least, acks, ..Default::default() }
+        ..ack_rate_limit::Options { round, step, least, acks, margin, ..Default::default() }
     };
     if *options == known {
         return Ok(());
     }
-    Err("the kernel limits ACKs with start (1 or more), round, step, least and acks alone: leave judge, fallback, \
-         forget, follow and reads out"
+    Err("the kernel limits ACKs with start (1 or more), round, step, least, acks and margin alone: leave judge, \
+         fallback, forget, follow and reads out"
         .into())
 }
 
@@ -145,10 +145,16 @@ fn of_config(config: &Config) -> Vec<(String, String)> {
     ];
     if let Profile::AckRateLimit(limit) = &config.ack {
         settings.push((ACK_LIMIT.into(), flag(true)));
-        let ack_rate_limit::Options { start, round, step, least, acks, .. } = limit;
-        for (name, value) in
-            [("start", start), ("round", round), ("step", step), ("min", least), ("acks", acks)]
-        {
+        let ack_rate_limit::Options { start, round, step, least, acks, margin, .. } = limit;
+        let sysctls = [
+            ("start", start),
+            ("round", round),
+            ("step", step),
+            ("min", least),
+            ("acks", acks),
+            ("margin", margin),
+        ];
+        for (name, value) in sysctls {
             settings.push((format!("{ACK_LIMIT}_{name}"), value.to_string()));
         }
     }

@@ -21,6 +21,11 @@ pub(super) struct Delay {
     /// The longest queue of late.
     peak: f64,
     peak_at: Time,
+    /// The last two samples.
+    last: [(Time, f64); 2],
+    /// By how much each of the last samples was off the line through its neighbours, as a ring, and how many there were.
+    bends: [f32; BENDS],
+    bent: usize,
 }
 
 impl Delay {
@@ -37,12 +42,16 @@ impl Delay {
             queue_most: 0.0,
             peak: 0.0,
             peak_at: Time::ZERO,
+            last: [(Time::ZERO, f64::NAN); 2],
+            bends: [0.0; BENDS],
+            bent: 0,
         }
     }
 
     /// A round trip was measured.
     pub(super) fn on_rtt(&mut self, now: Time, rtt: Span) {
         let rtt = rtt.as_secs_f64();
+        self.bend(now, rtt);
         if rtt <= self.least + SAME {
             self.met = now;
         }
@@ -58,6 +67,18 @@ impl Delay {
         if queue >= self.peak || now.since(self.peak_at) > PEAK_LIFE {
             (self.peak, self.peak_at) = (queue, now);
         }
+    }
+
+    /// A queue that grows or shrinks does so evenly between packets that follow each other closely.
+    fn bend(&mut self, now: Time, rtt: f64) {
+        let [(since, first), (_, middle)] = self.last;
+        let off = (f64::midpoint(first, rtt) - middle).abs();
+        // Before the second sample it is not a number.
+        if off.is_finite() && now.since(since).as_secs_f64() < first / 2.0 {
+            self.bends[self.bent % BENDS] = off as f32;
+            self.bent += 1;
+        }
+        self.last = [self.last[1], (now, rtt)];
     }
 
     /// A round ends; false if it brought no round trip, and the old figures hold on.
@@ -102,9 +123,27 @@ impl Delay {
         if least.is_finite() { least - self.least } else { 0.0 }
     }
 
+    /// By how much the delay varies between neighbours, seconds: the median of late, so that the few turns of a
+    /// queue do not count. 0.3 of the jitter where that is uniform and the order is kept.
+    pub(super) fn noise(&self) -> f64 {
+        let mut bends = self.bends;
+        f64::from(*bends.select_nth_unstable_by(BENDS / 2, f32::total_cmp).1)
+    }
+
     /// The longest wait of late, seconds.
     pub(super) const fn peak(&self) -> f64 {
         self.peak
+    }
+
+    /// A queue shorter than this cannot be told from none, seconds; 0 where none was ever much longer.
+    pub(super) fn nothing(&self) -> f64 {
+        let nothing = NONE + 4.0 * self.noise();
+        if self.peak > 4.0 * nothing { nothing } else { 0.0 }
+    }
+
+    /// The longest wait in the round under way and the last, seconds.
+    pub(super) fn queue_now(&self) -> f64 {
+        self.queue_most.max(self.round_most - self.least)
     }
 
     /// The longest wait in the last round, seconds.
@@ -117,5 +156,9 @@ impl Delay {
 const SAME: f64 = 0.000_5;
 /// BBR's MinRTTFilterLen (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.3).
 const LEAST_LIFE: Span = Span::from_secs(10);
+/// Samples; ours.
+const BENDS: usize = 15;
+/// Seconds: less than a packet of 1500 bytes takes at 10 Mbit/s.
+const NONE: f64 = 0.001;
 /// Ours: several epochs of CUBIC on a path of 20 Mbit/s and 140 ms.
 const PEAK_LIFE: Span = Span::from_secs(30);
