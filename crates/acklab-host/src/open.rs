@@ -92,7 +92,7 @@ impl Tcp {
         self.snd.max_window = 0;
         self.init_mtu_search(env);
         self.sync_mss(env);
-        let mss = self.terms.advmss - if stamps { 12 } else { 0 };
+        let mss = self.terms.advmss;
         let scaling = env.sysctls.is_on("tcp_window_scaling");
         let first = self.first_window(env, mss, scaling);
         (self.rcv.wnd, self.rcv.clamp) = (first.wnd, first.clamp);
