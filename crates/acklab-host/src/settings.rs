@@ -171,6 +171,10 @@ impl Sysctls {
         let Some(slot) = self.values.get_mut(last) else { return Err(BadSetting::Unknown) };
         let numbers: Result<Vec<i64>, _> = text.split_whitespace().map(str::parse).collect();
         match numbers {
+            // The reference kernel has no accurate ECN to turn on.
+            Ok(numbers) if last == "tcp_ecn" && numbers.iter().any(|&n| n > 2) => {
+                Err(BadSetting::Value)
+            }
             Ok(numbers) if !numbers.is_empty() => {
                 *slot = numbers;
                 Ok(())

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::cc::{Congestion, Window};
 use crate::errqueue::ErrorQueue;
 use crate::rtt::Rtt;
-use crate::segment::{AccEcn, Place, Segment};
+use crate::segment::{Place, Segment};
 use crate::settings::{Env, Us};
 use crate::skb::Skb;
 
@@ -73,8 +73,6 @@ pub enum EcnMode {
     Off,
     /// RFC 3168.
     Classic,
-    /// RFC 9768.
-    Accurate,
 }
 
 /// What both ends agreed on.
@@ -383,32 +381,6 @@ pub struct Ecn {
     pub seen: bool,
     /// DCTCP: the last packet was marked.
     pub ce_state: bool,
-    /// AccECN: CE packets received; the field of the next ACKs.
-    pub received_ce: u32,
-    /// AccECN: bytes received ECT(0), CE, ECT(1).
-    pub received_bytes: [u32; 3],
-    /// AccECN: bytes delivered as the option told.
-    pub delivered_bytes: [u32; 3],
-    /// AccECN: IP-ECN field of the SYN or SYN-ACK received.
-    pub syn_ect: u8,
-    /// AccECN: that of ours.
-    pub sent_ect: u8,
-    /// AccECN: the peer sends the option.
-    pub saw_option: bool,
-    /// AccECN: options still to send at once.
-    pub option_demand: u32,
-    /// AccECN: the option was sent last at.
-    pub option_sent: Us,
-    /// AccECN: counters of the last option sent.
-    pub last_option: Option<AccEcn>,
-    /// AccECN: received CE packets that ACKs told of.
-    pub told_ce: u32,
-    /// AccECN: smallest estimated field of the peer's counters.
-    pub est_field: u8,
-    /// AccECN: handshake failed in a way that forbids ECT.
-    pub no_ect: bool,
-    /// AccECN: the option is never sent.
-    pub no_option: bool,
 }
 
 /// Options of the socket that TCP asks for.
