@@ -11,8 +11,10 @@
 //! - [`segment`]: what is on the wire; [`settings`]: system controls and the route.
 
 mod ack;
+mod acking;
 pub mod calls;
 pub mod cc;
+mod detect;
 pub mod ecn;
 pub mod errno;
 pub mod errqueue;
@@ -24,13 +26,18 @@ mod mtu;
 pub mod open;
 mod output;
 mod receive;
+mod retransmit;
 pub mod rtt;
 pub mod segment;
 pub mod settings;
 pub mod skb;
 pub mod socket;
 pub mod sockopt;
+mod tail;
 pub mod tcp;
 mod timers;
+mod transmit;
+mod undo;
 pub mod watch;
+mod window;
 pub mod write;

@@ -4,10 +4,9 @@
 //! 6582) without; the window falls by proportional rate reduction (RFC 6937, with the bound of its successor);
 //! spurious reductions are found by DSACK (RFC 3708), timestamps (Eifel, RFC 3522) and F-RTO (RFC 5682).
 
-use crate::output::{Pass, Push};
+use crate::output::Push;
 use crate::segment::{after, before};
-use crate::settings::{Env, MS, SECOND, Us};
-use crate::skb::Skb;
+use crate::settings::{Env, MS};
 use crate::tcp::{CaState, Tcp, Wait};
 
 /// What an ACK brought.
@@ -110,7 +109,7 @@ impl Tcp {
     }
 
     /// What was out when the episode began is acknowledged; returns whether nothing more is to do.
-    fn end_episode(&mut self, env: &Env<'_>) -> bool {
+    pub(crate) fn end_episode(&mut self, env: &Env<'_>) -> bool {
         match self.rec.ca {
             CaState::Cwr if self.snd.una != self.rec.high_seq => {
                 self.end_reduction(env);
@@ -130,7 +129,12 @@ impl Tcp {
         false
     }
 
-    fn in_recovery(&mut self, env: &Env<'_>, prior_una: u32, heard: &mut Heard) -> Again {
+    pub(crate) fn in_recovery(
+        &mut self,
+        env: &Env<'_>,
+        prior_una: u32,
+        heard: &mut Heard,
+    ) -> Again {
         if !heard.advanced {
             if !self.terms.sack {
                 self.add_duplicates(env, heard);
@@ -152,7 +156,12 @@ impl Tcp {
         Again::Lost
     }
 
-    fn in_order_or_disorder(&mut self, env: &Env<'_>, heard: &mut Heard, again: Again) -> Again {
+    pub(crate) fn in_order_or_disorder(
+        &mut self,
+        env: &Env<'_>,
+        heard: &mut Heard,
+        again: Again,
+    ) -> Again {
         if !self.terms.sack {
             if heard.advanced {
                 self.rec.sacked = 0;
@@ -179,7 +188,7 @@ impl Tcp {
         Again::Lost
     }
 
-    fn enter_recovery(&mut self, env: &Env<'_>, ece: bool) {
+    pub(crate) fn enter_recovery(&mut self, env: &Env<'_>, ece: bool) {
         self.window.prior_ssthresh = 0;
         self.begin_undo();
         if !self.in_reduction() {
@@ -191,14 +200,14 @@ impl Tcp {
         self.rec.ca = CaState::Recovery;
     }
 
-    fn begin_undo(&mut self) {
+    pub(crate) fn begin_undo(&mut self) {
         self.rec.undo_marker = Some(self.snd.una);
         let probe = i32::from(self.rec.tlp_end.is_some() && self.rec.tlp_retrans);
         let retrans = self.rec.retrans as i32 + probe;
         self.rec.undo_retrans = if retrans == 0 { -1 } else { retrans };
     }
 
-    fn begin_reduction(&mut self, env: &Env<'_>) {
+    pub(crate) fn begin_reduction(&mut self, env: &Env<'_>) {
         self.rec.high_seq = self.snd.nxt;
         self.rec.tlp_end = None;
         self.window.count = 0;
@@ -244,7 +253,7 @@ impl Tcp {
         self.window.cwnd = (i64::from(in_flight) + send).max(0) as u32;
     }
 
-    fn end_reduction(&mut self, env: &Env<'_>) {
+    pub(crate) fn end_reduction(&mut self, env: &Env<'_>) {
         if self.window.ssthresh < crate::cc::INFINITE_SSTHRESH
             && (self.rec.ca == CaState::Cwr || self.rec.undo_marker.is_some())
         {
@@ -253,11 +262,11 @@ impl Tcp {
         }
     }
 
-    fn is_any_retransmitted(&self) -> bool {
+    pub(crate) fn is_any_retransmitted(&self) -> bool {
         self.rec.retrans > 0 || self.snd.out.front().is_some_and(|skb| skb.marks.ever_retrans)
     }
 
-    fn try_keep_open(&mut self) {
+    pub(crate) fn try_keep_open(&mut self) {
         let disordered = self.rec.sacked + self.rec.lost > 0 || self.is_any_retransmitted();
         let state = if disordered { CaState::Disorder } else { CaState::Open };
         if self.rec.ca != state {
@@ -266,7 +275,7 @@ impl Tcp {
         }
     }
 
-    fn try_to_open(&mut self, env: &Env<'_>, heard: &Heard) {
+    pub(crate) fn try_to_open(&mut self, env: &Env<'_>, heard: &Heard) {
         if !self.is_any_retransmitted() {
             self.rec.retrans_stamp = None;
         }
@@ -309,7 +318,7 @@ impl Tcp {
             && self.snd.mtu_probe == 0;
     }
 
-    fn mark_all_lost(&mut self, env: &Env<'_>) {
+    pub(crate) fn mark_all_lost(&mut self, env: &Env<'_>) {
         let reneged = self.snd.out.front().is_some_and(|skb| skb.marks.sacked);
         if reneged {
             self.rec.sacked = 0;
@@ -329,7 +338,7 @@ impl Tcp {
         }
     }
 
-    fn in_loss(&mut self, env: &Env<'_>, heard: &mut Heard) -> Again {
+    pub(crate) fn in_loss(&mut self, env: &Env<'_>, heard: &mut Heard) -> Again {
         let recovered = !before(self.snd.una, self.rec.high_seq);
         if heard.advanced && self.try_undo_loss(env, false) {
             return Again::Nothing;
@@ -384,7 +393,7 @@ impl Tcp {
     }
 
     /// The peer dropped what it had SACKed: a short time-out.
-    fn check_reneging(&mut self, env: &Env<'_>, heard: &mut Heard) -> bool {
+    pub(crate) fn check_reneging(&mut self, env: &Env<'_>, heard: &mut Heard) -> bool {
         if !(heard.reneging && heard.advanced) {
             return false;
         }
@@ -392,452 +401,5 @@ impl Tcp {
         self.arm(Wait::Retransmit, env.now + delay);
         heard.set_timer = false;
         true
-    }
-}
-
-/// Undoing.
-impl Tcp {
-    /// Whether an ACK shows that the original arrived before its retransmission could.
-    fn was_delayed(&self) -> bool {
-        match self.rec.retrans_stamp {
-            Some(stamp) => {
-                self.terms.stamps && self.rcv.echo.is_some_and(|echo| before(echo, stamp))
-            }
-            None => self.terms.sack || before(self.snd.una, self.rec.high_seq),
-        }
-    }
-
-    fn may_undo(&self) -> bool {
-        self.rec.undo_marker.is_some() && (self.rec.undo_retrans == 0 || self.was_delayed())
-    }
-
-    fn undo(&mut self, env: &Env<'_>, unmark: bool) {
-        if unmark {
-            for skb in &mut self.snd.out {
-                skb.marks.lost = false;
-            }
-            self.rec.lost = 0;
-        }
-        if self.window.prior_ssthresh > 0 {
-            self.window.cwnd = self.cc.undo(&self.window);
-            if self.window.prior_ssthresh > self.window.ssthresh {
-                self.window.ssthresh = self.window.prior_ssthresh;
-                self.ecn.queue_cwr = false;
-            }
-        }
-        self.window.stamp = env.now;
-        self.rec.undo_marker = None;
-        self.rec.rack.advanced = true;
-    }
-
-    fn undo_by_dsack(&mut self, env: &Env<'_>) {
-        self.rec.rack.persist = (self.rec.rack.persist + 1).min(16);
-        self.undo(env, false);
-    }
-
-    /// Without SACK a late duplicate must not begin another episode at once.
-    fn is_held_in_episode(&mut self) -> bool {
-        let held = !self.terms.sack && self.snd.una == self.rec.high_seq;
-        if held && !self.is_any_retransmitted() {
-            self.rec.retrans_stamp = None;
-        }
-        held
-    }
-
-    fn try_undo_recovery(&mut self, env: &Env<'_>) -> bool {
-        if self.may_undo() {
-            self.undo(env, false);
-        } else if self.rec.rack.persist > 0 {
-            self.rec.rack.persist -= 1;
-        }
-        if self.is_held_in_episode() {
-            return true;
-        }
-        self.rec.ca = CaState::Open;
-        self.rec.reneged = false;
-        false
-    }
-
-    fn try_undo_partial(&mut self, env: &Env<'_>, prior_una: u32) -> bool {
-        if self.rec.undo_marker.is_none() || !self.was_delayed() {
-            return false;
-        }
-        self.note_reordering(prior_una);
-        if self.rec.retrans > 0 {
-            return true;
-        }
-        if !self.is_any_retransmitted() {
-            self.rec.retrans_stamp = None;
-        }
-        self.undo(env, true);
-        self.try_keep_open();
-        false
-    }
-
-    fn try_undo_loss(&mut self, env: &Env<'_>, spurious: bool) -> bool {
-        if !spurious && !self.may_undo() {
-            return false;
-        }
-        self.undo(env, true);
-        self.rec.retransmits = 0;
-        if self.is_held_in_episode() {
-            return true;
-        }
-        if spurious || self.terms.sack {
-            self.rec.ca = CaState::Open;
-            self.rec.reneged = false;
-        }
-        true
-    }
-}
-
-/// Detection.
-impl Tcp {
-    fn is_rack(&self, env: &Env<'_>) -> bool {
-        self.terms.sack && env.sysctls.of("tcp_recovery") & 1 != 0
-    }
-
-    /// Marks a packet lost, or lost again.
-    fn mark_lost(&mut self, index: usize) {
-        let marks = &mut self.snd.out[index].marks;
-        if marks.sacked {
-            return;
-        }
-        if marks.lost {
-            if marks.retrans {
-                marks.retrans = false;
-                self.rec.retrans -= 1;
-                self.rec.lost_total += 1;
-            }
-        } else {
-            marks.lost = true;
-            self.rec.lost += 1;
-            self.rec.lost_total += 1;
-        }
-    }
-
-    fn identify_loss(&mut self, env: &Env<'_>, heard: &mut Heard) {
-        if self.snd.out.is_empty() {
-            return;
-        }
-        if !self.terms.sack {
-            let dups = self.rec.sacked >= self.rec.reordering && self.rec.ca < CaState::Recovery;
-            let partial = self.rec.ca == CaState::Recovery && heard.advanced;
-            if (dups || partial) && !self.snd.out[0].marks.lost {
-                self.mark_lost(0);
-            }
-        } else if self.is_rack(env) {
-            let before = self.rec.retrans;
-            self.rack_mark_lost(env);
-            heard.lost_retrans |= before > self.rec.retrans;
-        }
-    }
-
-    /// Duplicate ACKs without SACK stand for packets that left the network.
-    fn add_duplicates(&mut self, env: &Env<'_>, heard: &Heard) {
-        if heard.duplicates == 0 {
-            return;
-        }
-        let before = self.rec.sacked;
-        self.rec.sacked += heard.duplicates;
-        self.check_duplicates(env, 0);
-        self.rec.delivered += self.rec.sacked.saturating_sub(before);
-    }
-
-    fn limit_duplicates(&mut self) -> bool {
-        let out = self.packets_out();
-        let holes = self.rec.lost.max(1).min(out);
-        if self.rec.sacked + holes > out {
-            self.rec.sacked = out - holes;
-            return true;
-        }
-        false
-    }
-
-    fn check_duplicates(&mut self, env: &Env<'_>, add: u32) {
-        if self.limit_duplicates() {
-            let most = env.sysctls.of("tcp_max_reordering") as u32;
-            self.rec.reordering = (self.packets_out() + add).min(most);
-            self.rec.reord_seen += 1;
-        }
-    }
-
-    /// `acked` packets were acknowledged; some of them were counted by duplicates.
-    pub fn remove_duplicates(&mut self, acked: u32, _ece: bool) {
-        if acked > 0 {
-            self.rec.delivered += acked.saturating_sub(self.rec.sacked).max(1);
-            self.rec.sacked = self.rec.sacked.saturating_sub(acked - 1);
-        }
-        if self.limit_duplicates() {
-            self.rec.reordering = (self.packets_out() + acked).min(300);
-            self.rec.reord_seen += 1;
-        }
-    }
-
-    /// Data at `low` was delivered after data above it.
-    pub fn note_reordering(&mut self, low: u32) {
-        let top = self.snd.out.iter().rposition(|skb| skb.marks.sacked);
-        let top = top.map_or(self.snd.una, |at| self.snd.out[at].end);
-        if !before(low, top) {
-            return;
-        }
-        let metric = top.wrapping_sub(low);
-        let mss = self.snd.mss;
-        if mss > 0 && metric > self.rec.reordering.saturating_mul(mss) {
-            self.rec.reordering = metric.div_ceil(mss).min(300);
-        }
-        self.rec.reord_seen += 1;
-    }
-}
-
-/// RACK (RFC 8985 section 6.2).
-impl Tcp {
-    /// A packet was delivered.
-    pub fn advance_rack(&mut self, env: &Env<'_>, skb: &Skb) {
-        let rtt = env.now - skb.sent;
-        if rtt < self.rtt.least() && skb.marks.ever_retrans {
-            return;
-        }
-        let rack = &mut self.rec.rack;
-        rack.advanced = true;
-        rack.rtt = rtt;
-        if is_sent_after(skb.sent, skb.end, rack.sent, rack.end) {
-            rack.sent = skb.sent;
-            rack.end = skb.end;
-        }
-    }
-
-    fn reorder_window(&self, env: &Env<'_>) -> Us {
-        if self.rec.reord_seen == 0 {
-            if self.rec.ca >= CaState::Recovery {
-                return 0;
-            }
-            if self.rec.sacked >= self.rec.reordering && env.sysctls.of("tcp_recovery") & 4 == 0 {
-                return 0;
-            }
-        }
-        let steps = Us::from(self.rec.rack.steps.max(1));
-        ((self.rtt.least() >> 2) * steps).min(self.rtt.srtt8 >> 3)
-    }
-
-    /// How long to wait for `skb` before it is lost; at most 0: it is.
-    fn rack_wait(&self, env: &Env<'_>, skb: &Skb, window: Us) -> i64 {
-        self.rec.rack.rtt as i64 + window as i64 - (env.now as i64 - skb.sent as i64)
-    }
-
-    /// Marks what was sent before what was delivered; returns how long to wait for the rest.
-    fn rack_detect(&mut self, env: &Env<'_>) -> Us {
-        let window = self.reorder_window(env);
-        let (sent, end) = (self.rec.rack.sent, self.rec.rack.end);
-        let mut wait = 0;
-        for index in 0..self.snd.out.len() {
-            let skb = self.snd.out[index];
-            let known = skb.marks.lost && !skb.marks.retrans;
-            if skb.marks.sacked || known || !is_sent_after(sent, end, skb.sent, skb.end) {
-                continue;
-            }
-            let left = self.rack_wait(env, &skb, window);
-            if left <= 0 {
-                self.mark_lost(index);
-            } else {
-                wait = wait.max(left as Us);
-            }
-        }
-        wait
-    }
-
-    fn rack_mark_lost(&mut self, env: &Env<'_>) {
-        if !self.rec.rack.advanced {
-            return;
-        }
-        self.rec.rack.advanced = false;
-        let wait = self.rack_detect(env);
-        if wait > 0 {
-            self.arm(Wait::Reorder, env.now + wait.div_ceil(MS) * MS + 2 * MS);
-        }
-    }
-
-    /// The reordering window is over.
-    pub fn on_reorder_timer(&mut self, env: &Env<'_>) {
-        let before = self.in_flight();
-        let lost = self.rec.lost_total;
-        let _ = self.rack_detect(env);
-        if before != self.in_flight() {
-            if self.rec.ca != CaState::Recovery {
-                self.enter_recovery(env, false);
-                self.reduce_window(1, self.rec.lost_total - lost, false);
-            }
-            self.retransmit_lost(env);
-        }
-        if !self.waits_for(Wait::Retransmit) {
-            self.rearm_retransmission(env);
-        }
-    }
-
-    /// RFC 8985 section 6.2, step 4: the window follows DSACKs.
-    pub fn update_reorder_window(&mut self, prior_delivered: &u32) {
-        let delivered = self.rec.delivered;
-        let rack = &mut self.rec.rack;
-        if *prior_delivered == 0 {
-            return;
-        }
-        if before(*prior_delivered, rack.last_delivered) {
-            rack.dsack_seen = false;
-        }
-        if rack.dsack_seen {
-            rack.steps = (rack.steps.max(1) + 1).min(255);
-            rack.dsack_seen = false;
-            rack.last_delivered = delivered;
-            rack.persist = 16;
-        } else if rack.persist == 0 {
-            rack.steps = 1;
-        }
-    }
-}
-
-/// Whether one packet left after another; what left at once counts in its order.
-fn is_sent_after(sent: Us, end: u32, other: Us, other_end: u32) -> bool {
-    sent > other || (sent == other && after(end, other_end))
-}
-
-/// The transmit timer and tail loss probes (RFC 8985 section 7).
-impl Tcp {
-    /// How long until the oldest packet's time-out.
-    fn until_timeout(&self, env: &Env<'_>) -> i64 {
-        let sent = self.snd.out.front().map_or(env.now, |skb| skb.sent);
-        (sent + self.rtt.rto) as i64 - env.now as i64
-    }
-
-    /// The retransmission timer begins anew, or stops where nothing is out.
-    pub fn rearm_retransmission(&mut self, env: &Env<'_>) {
-        if self.snd.out.is_empty() {
-            if !self.waits_for(Wait::Probe) {
-                self.timers.transmit = None;
-            }
-            return;
-        }
-        let mut rto = self.rtt.rto as i64;
-        if self.waits_for(Wait::Reorder) || self.waits_for(Wait::TailLoss) {
-            let left = self.until_timeout(env);
-            if left > 0 {
-                rto = left;
-            } else {
-                rto = 1000;
-            }
-        }
-        self.arm(Wait::Retransmit, env.now + rto as Us);
-    }
-
-    /// After an ACK: a tail loss probe, or the time-out.
-    pub fn set_transmit_timer(&mut self, env: &Env<'_>) {
-        if !self.schedule_tail_loss_probe(env, true) {
-            self.rearm_retransmission(env);
-        }
-    }
-
-    /// Arms a probe after two round trips where it applies.
-    pub fn schedule_tail_loss_probe(&mut self, env: &Env<'_>, advancing: bool) -> bool {
-        let early = env.sysctls.of("tcp_early_retrans");
-        let fit = self.rec.ca == CaState::Open || self.rec.ca == CaState::Cwr;
-        if !(early == 3 || early == 4)
-            || self.snd.out.is_empty()
-            || !self.terms.sack
-            || !fit
-            || self.open.early
-        {
-            return false;
-        }
-        let mut wait = if self.rtt.srtt8 > 0 {
-            let slack = if self.packets_out() == 1 { self.rto_min(env) } else { 2 * MS };
-            ((self.rtt.srtt8 >> 2) + slack).div_ceil(MS) * MS
-        } else {
-            SECOND
-        };
-        let left = if advancing { self.rtt.rto as i64 } else { self.until_timeout(env) };
-        if left > 0 {
-            wait = wait.min(left as Us);
-        }
-        self.arm(Wait::TailLoss, env.now + wait);
-        true
-    }
-
-    /// The probe's time: new data if there is, else the last packet again.
-    pub fn on_tail_loss_timer(&mut self, env: &Env<'_>) {
-        if self.rec.tlp_end.is_some() {
-            self.rearm_retransmission(env);
-            return;
-        }
-        self.rec.tlp_retrans = false;
-        let mss = self.current_mss();
-        if let Some(head) = self.snd.queue.front() {
-            let first = if head.len() > mss { head.seq.wrapping_add(mss) } else { head.end };
-            if !after(first, self.window_end()) {
-                let before = self.packets_out();
-                self.write_xmit(env, Push::Normal, Pass::Probe);
-                if self.packets_out() > before {
-                    self.rec.tlp_end = Some(self.snd.nxt);
-                    self.timers.transmit = None;
-                }
-                self.rearm_retransmission(env);
-                return;
-            }
-        }
-        if self.snd.out.is_empty() {
-            self.timers.transmit = None;
-            return;
-        }
-        let last = self.snd.out.len() - 1;
-        if self.send_copy(env, last) {
-            self.rec.tlp_retrans = true;
-            self.rec.tlp_end = Some(self.snd.nxt);
-            self.timers.transmit = None;
-        }
-        self.rearm_retransmission(env);
-    }
-
-    /// Whether the probe mended a loss.
-    pub fn on_tail_loss_ack(&mut self, env: &Env<'_>, ack: u32, heard: &Heard) {
-        let Some(end) = self.rec.tlp_end else { return };
-        if before(ack, end) {
-            return;
-        }
-        if !self.rec.tlp_retrans || heard.dsack_of_probe {
-            self.rec.tlp_end = None;
-        } else if after(ack, end) {
-            // The window falls as if the loss had been found otherwise.
-            self.begin_reduction(env);
-            self.rec.ca = CaState::Cwr;
-            self.end_reduction(env);
-            self.try_keep_open();
-        } else if !(heard.advanced || heard.is_not_duplicate() || heard.sacked_data) {
-            self.rec.tlp_end = None;
-        }
-    }
-
-    /// Segments were too large for the path: all that is out leaves again, without a sign of congestion.
-    pub fn resend_smaller(&mut self, env: &Env<'_>) {
-        let mss = self.current_mss();
-        let mut index = 0;
-        let lost = self.rec.lost;
-        while index < self.snd.out.len() {
-            if self.snd.out[index].len() > mss {
-                self.mark_lost(index);
-            }
-            index += 1;
-        }
-        if !self.terms.sack {
-            self.limit_duplicates();
-        }
-        if self.rec.lost == lost {
-            return;
-        }
-        if self.rec.ca != CaState::Loss {
-            self.rec.high_seq = self.snd.nxt;
-            self.window.ssthresh = self.current_ssthresh();
-            self.window.prior_ssthresh = 0;
-            self.rec.undo_marker = None;
-            self.rec.ca = CaState::Loss;
-        }
-        self.retransmit_lost(env);
     }
 }
