@@ -99,6 +99,7 @@ impl Tcp {
         self.rcv.ssthresh = first.wnd;
         self.terms.receive_scale = first.scale;
         self.terms.scaling = scaling;
+        self.open.offered_scale = scaling.then_some(first.scale);
         self.rtt.rto = SECOND;
         self.rec.retrans_stamp = None;
         self.rec.retransmits = 0;
@@ -127,13 +128,13 @@ impl Tcp {
     fn syn(&mut self, env: &Env<'_>) -> Segment {
         let crossed = self.state == State::SynRecv;
         let mut options = vec![TcpOption::Mss(self.own_mss(env) as u16)];
-        let sack = if crossed { self.terms.sack } else { env.sysctls.is_on("tcp_sack") };
+        // Where SYNs crossed the offer is repeated whole, whatever the peer's SYN left of it.
         let echo = self.rcv.recent.map_or(0, |(value, _)| value);
         add_syn_options(
             &mut options,
-            self.terms.stamps.then(|| (env.tick(), echo)),
-            sack,
-            self.terms.scaling.then_some(self.terms.receive_scale),
+            env.sysctls.is_on("tcp_timestamps").then(|| (env.tick(), echo)),
+            env.sysctls.is_on("tcp_sack"),
+            self.open.offered_scale,
         );
         let window = self.rcv.wnd.min(65_535) as u16;
         let ack = if crossed { flag::ACK } else { 0 };
@@ -172,8 +173,8 @@ impl Tcp {
         if acks {
             if !after(segment.ack, self.snd.una) || after(segment.ack, self.snd.nxt) {
                 if self.rec.retransmits == 0 && !segment.has(flag::RST) {
-                    self.arm(Wait::Retransmit, env.now + MS.max(1));
-                    self.arm(Wait::Retransmit, env.now + self.rtt.rto.min(SECOND));
+                    // The peer has an old connection, which our RST ends: the SYN goes again at once.
+                    self.arm(Wait::Retransmit, env.now + 2 * MS);
                 }
                 return if segment.has(flag::RST) { Answer::None } else { Answer::Reset };
             }

@@ -554,6 +554,8 @@ pub struct Fate {
 pub struct Opening {
     /// It came of a listener.
     pub passive: bool,
+    /// The window scale that our SYN offers.
+    pub offered_scale: Option<u8>,
     /// Retransmissions of our SYN or SYN-ACK.
     pub retries: u32,
     /// When it left.
