@@ -13,6 +13,8 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 SOAK ?= 30m
 # Further arguments of bench-transport, as in BENCH_TRANSPORT='--loss 5,15 --links 20/20'.
 BENCH_TRANSPORT ?=
+# Further arguments of bench-ack-rate, as in BENCH_ACK_RATE='--runs 9 --rows asked'.
+BENCH_ACK_RATE ?=
 # How long each fuzz target runs.
 FUZZ_SECONDS ?= 3600
 FUZZ_TARGETS := $(sort $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))))
@@ -99,6 +101,11 @@ bench-fairness: deps-rust ## how lossy shares a bottleneck with CUBIC, BBR, Reno
 bench-transports: deps-rust ## reliable UDP and TCP of each congestion control behind one router: the table of docs/rudp.md
 	cargo build --quiet --release --locked -p acklab-sim --example transports
 	@$(TARGET_DIR)/release/examples/transports
+
+.PHONY: bench-ack-rate
+bench-ack-rate: deps-rust ## what ACKs cost reliable UDP: CPU s/GB of both ends against packets per ACK, docs/ack-rate.md (root)
+	cargo build --quiet --release --locked -p acklab
+	@tools/setup as-root tools/bench-ack-rate $(TARGET_DIR)/release/acklab $(BENCH_ACK_RATE)
 
 .PHONY: bench-controls
 bench-controls: deps-rust ## ANCE, ENCN, Jersey, Reno, CUBIC, BBR of the running kernel beside the simulation's: docs/ance.md (root)

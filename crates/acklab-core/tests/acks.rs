@@ -1,7 +1,7 @@
 //! Goal: no policy that makes ACKs rare starves the sender. Method: full segments with arbitrary gaps, behind an
 //! arbitrary receive window and round trip, with disorder now and then; after each arrival what waits must stay within the policy's
 //! own floor: three ACKs per window (the seed of ACK rate limiting), four per least round trip (TACK), a threshold
-//! (ACK frequency); and whatever waits does so no longer than the policy's timer.
+//! (ACK frequency), what the sender asks for; and whatever waits does so no longer than the policy's timer.
 
 use acklab_core::ack::ack_rate_limit::{AckRateLimit, Options};
 use acklab_core::ack::{AckPolicy, DataSample, Decision, Profile};
@@ -128,5 +128,31 @@ proptest! {
             let longest = Span::from_millis(25).min((rtt / 4).max(Span::from_millis(1)));
             assert!(time <= longest, "{waiting} for {time:?} of {rtt:?}");
         });
+    }
+
+    #[test]
+    fn no_more_wait_than_was_asked_for_where_requests_are_honoured_and_elsewhere_they_change_nothing(
+        gaps in proptest::collection::vec(0_u16..3000, 500..1500),
+        rtt_us in 200_u64..400_000,
+        asked in 1_u32..128,
+    ) {
+        let rtt = Span::from_micros(rtt_us);
+        for profile in Profile::all() {
+            let run = |request: Option<u32>| {
+                let (mut policy, mut waited) = (profile.policy(0.0), Vec::new());
+                if let Some(asked) = request {
+                    policy.on_request(asked);
+                }
+                drive(&mut policy, &gaps, (1 << 20, rtt), |waiting, time| waited.push((waiting, time)));
+                waited
+            };
+            let waited = run(Some(asked));
+            assert!(waited.iter().all(|&(_, time)| time <= Span::from_millis(500)));
+            if profile.honours_requests() {
+                assert!(waited.iter().all(|&(waiting, _)| waiting < asked), "{profile:?} of {asked}");
+            } else {
+                assert_eq!(waited, run(None), "{profile:?}");
+            }
+        }
     }
 }

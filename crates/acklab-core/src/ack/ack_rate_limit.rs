@@ -88,8 +88,10 @@ pub struct AckRateLimit {
     segments: u32,
     /// What they were before the last rise.
     before: u32,
-    /// At most: `ack_rate_max`.
+    /// At most: `ack_rate_max`; 0 before the first segment.
     most: u32,
+    /// Segments per ACK and the most, as they were told last.
+    told: [u32; 2],
 }
 
 /// What a round is judged by.
@@ -112,7 +114,8 @@ impl AckRateLimit {
             last: None,
             segments: least,
             before: least,
-            most: least,
+            most: 0,
+            told: [0; 2],
         }
     }
 
@@ -123,7 +126,7 @@ impl AckRateLimit {
 
     fn count(&mut self, now: Time, sample: &DataSample) {
         let starting = self.seen < self.options.start;
-        if starting || self.options.follow || self.most < self.options.least {
+        if starting || self.options.follow || self.most == 0 {
             let fits = sample.window / self.options.acks.saturating_mul(sample.mss.max(1));
             self.most = fits.max(self.options.least);
             self.segments = self.segments.min(self.most);
@@ -203,6 +206,11 @@ impl AckPolicy for AckRateLimit {
         self.linux.on_quickack(now, on, always);
     }
 
+    fn poll_rate(&mut self) -> Option<[u32; 2]> {
+        let rate = [self.segments, self.most];
+        (std::mem::replace(&mut self.told, rate) != rate).then_some(rate)
+    }
+
     fn on_ack_sent(&mut self, now: Time) {
         self.linux.on_ack_sent(now);
     }
@@ -279,6 +287,13 @@ mod tests {
     }
 
     #[test]
+    fn limiting_may_start_with_the_first_segment() {
+        let mut stream = Stream::new(Options { start: 0, ..small() });
+        stream.segments(300, QUICK);
+        assert_eq!(stream.policy.segments(), 4);
+    }
+
+    #[test]
     fn each_round_no_slower_than_the_last_adds_a_step_up_to_a_third_of_the_window() {
         let mut stream = Stream::new(small());
         stream.segments(100, QUICK);
@@ -290,6 +305,17 @@ mod tests {
         assert_eq!(stream.policy.segments(), 100);
         // One ACK per 101 segments: more than 100 wait.
         assert_eq!(stream.segments(1010, QUICK), 10);
+    }
+
+    #[test]
+    fn each_change_of_the_number_is_told_once() {
+        let mut stream = Stream::new(small());
+        let mut told = Vec::new();
+        for _ in 0..400 {
+            stream.segments(1, QUICK);
+            told.extend(stream.policy.poll_rate());
+        }
+        assert_eq!(told, [[1, 100], [2, 100], [3, 100], [4, 100]]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use acklab_core::ack::{Profile, ack_rate_limit};
 use acklab_core::cc::Algorithm;
 use acklab_core::packet::NodeId;
 use acklab_lab::blueprint::{Blueprint, Conversation};
-use acklab_tcp::{Config, InitialWindow, Nagle, System};
+use acklab_tcp::{AckRequests, Config, InitialWindow, Nagle, System};
 
 use super::cannot_build::CannotBuild;
 use crate::job::{ACK_LIMIT, End};
@@ -25,6 +25,9 @@ pub(super) fn end(flow: &Conversation<'_>, side: usize) -> Result<End, CannotBui
                           receiver and ack out, or ack = \"ack-rate-limit\"";
             return Err(refuse(reason.into()));
         }
+    }
+    if config.ack_requests != AckRequests::Off {
+        return Err(refuse("Linux knows no requests for ACKs: leave ack_requests out".into()));
     }
     let nodelay = match config.nagle {
         Nagle::Off => true,

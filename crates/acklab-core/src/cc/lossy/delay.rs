@@ -1,5 +1,6 @@
 //! The queue as round trips show it: the least of a round above the least of the path.
 
+use super::noise::Noise;
 use crate::time::{Span, Time};
 
 /// Round trips of a path, in seconds.
@@ -21,11 +22,7 @@ pub(super) struct Delay {
     /// The longest queue of late.
     peak: f64,
     peak_at: Time,
-    /// The last two samples.
-    last: [(Time, f64); 2],
-    /// By how much each of the last samples was off the line through its neighbours, as a ring, and how many there were.
-    bends: [f32; BENDS],
-    bent: usize,
+    noise: Noise,
 }
 
 impl Delay {
@@ -42,16 +39,14 @@ impl Delay {
             queue_most: 0.0,
             peak: 0.0,
             peak_at: Time::ZERO,
-            last: [(Time::ZERO, f64::NAN); 2],
-            bends: [0.0; BENDS],
-            bent: 0,
+            noise: Noise::new(),
         }
     }
 
     /// A round trip was measured.
     pub(super) fn on_rtt(&mut self, now: Time, rtt: Span) {
         let rtt = rtt.as_secs_f64();
-        self.bend(now, rtt);
+        self.noise.on_rtt(now, rtt);
         if rtt <= self.least + SAME {
             self.met = now;
         }
@@ -67,18 +62,6 @@ impl Delay {
         if queue >= self.peak || now.since(self.peak_at) > PEAK_LIFE {
             (self.peak, self.peak_at) = (queue, now);
         }
-    }
-
-    /// A queue that grows or shrinks does so evenly between packets that follow each other closely.
-    fn bend(&mut self, now: Time, rtt: f64) {
-        let [(since, first), (_, middle)] = self.last;
-        let off = (f64::midpoint(first, rtt) - middle).abs();
-        // Before the second sample it is not a number.
-        if off.is_finite() && now.since(since).as_secs_f64() < first / 2.0 {
-            self.bends[self.bent % BENDS] = off as f32;
-            self.bent += 1;
-        }
-        self.last = [self.last[1], (now, rtt)];
     }
 
     /// A round ends; false if it brought no round trip, and the old figures hold on.
@@ -123,11 +106,13 @@ impl Delay {
         if least.is_finite() { least - self.least } else { 0.0 }
     }
 
-    /// By how much the delay varies between neighbours, seconds: the median of late, so that the few turns of a
-    /// queue do not count. 0.3 of the jitter where that is uniform and the order is kept.
-    pub(super) fn noise(&self) -> f64 {
-        let mut bends = self.bends;
-        f64::from(*bends.select_nth_unstable_by(BENDS / 2, f32::total_cmp).1)
+    /// How much it varies by itself.
+    pub(super) const fn noise(&self) -> &Noise {
+        &self.noise
+    }
+
+    pub(super) const fn noise_mut(&mut self) -> &mut Noise {
+        &mut self.noise
     }
 
     /// The longest wait of late, seconds.
@@ -137,7 +122,7 @@ impl Delay {
 
     /// A queue shorter than this cannot be told from none, seconds; 0 where none was ever much longer.
     pub(super) fn nothing(&self) -> f64 {
-        let nothing = NONE + 4.0 * self.noise();
+        let nothing = NONE + 4.0 * self.noise.size();
         if self.peak > 4.0 * nothing { nothing } else { 0.0 }
     }
 
@@ -156,8 +141,6 @@ impl Delay {
 const SAME: f64 = 0.000_5;
 /// BBR's MinRTTFilterLen (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.3).
 const LEAST_LIFE: Span = Span::from_secs(10);
-/// Samples; ours.
-const BENDS: usize = 15;
 /// Seconds: less than a packet of 1500 bytes takes at 10 Mbit/s.
 const NONE: f64 = 0.001;
 /// Ours: several epochs of CUBIC on a path of 20 Mbit/s and 140 ms.

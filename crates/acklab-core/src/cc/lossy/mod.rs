@@ -17,6 +17,7 @@
 
 mod delay;
 mod losses;
+mod noise;
 mod overflow;
 mod rivalry;
 mod share;
@@ -60,7 +61,7 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct Lossy {
     mss: f64,
-    initial_window: f64,
+    start: Start,
     phase: Phase,
     tally: Tally,
     delay: Delay,
@@ -74,9 +75,6 @@ pub struct Lossy {
     /// What was on the way in each of the last rounds, bytes.
     flight: WindowedMax<FLIGHT_ROUNDS>,
     rivals: Rivals,
-    /// Rounds in a row in which the delay varied by itself.
-    uneven: u32,
-    seed: u64,
     marked: bool,
     /// A time-out, and no ACK since.
     is_silent: bool,
@@ -90,7 +88,7 @@ impl Lossy {
         let start_up = StartUp::new(initial_window);
         Self {
             mss,
-            initial_window,
+            start: Start { initial_window: initial_window as u64, ..*start },
             rate: start_up.pace,
             phase: Phase::StartUp(start_up),
             tally: Tally::new(mss),
@@ -102,8 +100,6 @@ impl Lossy {
             srtt: 0.0,
             flight: WindowedMax::default(),
             rivals: Rivals::default(),
-            uneven: 0,
-            seed: start.seed,
             marked: false,
             is_silent: false,
         }
@@ -117,13 +113,13 @@ impl Lossy {
     /// Whether the queue is as long as it gets, so that a loss is an overflow.
     fn is_full(&self) -> bool {
         let (delay, least) = (&self.delay, self.share.wanted_queue() / 4.0);
-        delay.lately() > (FULL * delay.peak()).max(UNEVEN * delay.noise()).max(least)
+        delay.lately() > (FULL * delay.peak()).max(UNEVEN * delay.noise().size()).max(least)
     }
 
     /// Whether the delay varies by itself, by so much of the queue that is wanted at that rate. A long queue has
     /// noise of its own.
     fn varies(&self, share: f64, rate: f64) -> bool {
-        let noise = self.delay.noise();
+        let noise = self.delay.noise().size();
         noise > share * wanted_queue(rate) && noise > self.delay.lately() / 6.0
     }
 
@@ -132,7 +128,8 @@ impl Lossy {
         let has_delay = self.delay.end_round();
         let Some((packets, served)) = self.tally.next_round(now) else { return };
         let Packets { sent, lost } = packets;
-        self.uneven = if self.varies(VARIES, self.rate) { self.uneven + 1 } else { 0 };
+        let varies = self.varies(VARIES, self.rate);
+        self.delay.noise_mut().end_round(varies);
         self.share.note(served);
         let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
         let congested = self.look_for_congestion(now, packets);
@@ -171,7 +168,7 @@ impl Lossy {
     /// A round ends on a path whose delay varies by itself, or did.
     fn end_uneven_round(&mut self, served: f64, packets: Packets) {
         let varies = self.varies(VARIES / 2.0, served);
-        let flight = self.pipe.bytes().max(self.initial_window as u64);
+        let flight = self.pipe.bytes().max(self.start.initial_window);
         let Phase::Varying(varying) = &mut self.phase else { return };
         if let Some(rate) = varying.end_round(packets, flight, varies) {
             self.share.begin(rate);
@@ -184,16 +181,12 @@ impl Lossy {
         let varies = match self.phase {
             Phase::Varying(_) => false,
             // What rivals do to the queue in a round or two is not it.
-            Phase::Compete => self.uneven >= UNEVEN_ROUNDS,
+            Phase::Compete => self.delay.noise().lasts(),
             _ => self.varies(VARIES, self.rate),
         };
         if varies {
-            let start = Start {
-                mss: self.mss as u32,
-                initial_window: self.pipe.bytes().max(self.initial_window as u64),
-                initial_ssthresh: u64::MAX,
-                seed: self.seed,
-            };
+            let flight = self.pipe.bytes().max(self.start.initial_window);
+            let start = Start { initial_window: flight, initial_ssthresh: u64::MAX, ..self.start };
             self.phase = Phase::Varying(Box::new(Varying::new(&start)));
         }
     }
@@ -345,7 +338,7 @@ impl CongestionControl for Lossy {
 
     fn cwnd(&self) -> u64 {
         let window = match &self.phase {
-            Phase::StartUp(_) if self.tally.delivered() == 0.0 => self.initial_window,
+            Phase::StartUp(_) if self.tally.delivered() == 0.0 => self.start.initial_window as f64,
             Phase::StartUp(_) => f64::INFINITY,
             Phase::Delay | Phase::Refresh { .. } => {
                 let trip = 2.0 * self.delay.least().unwrap_or(0.0) + ACK_GAP;
@@ -355,7 +348,7 @@ impl CongestionControl for Lossy {
             Phase::Varying(varying) => varying.cwnd() as f64,
         };
         // As with slow start, nothing grows faster than a full window delivers.
-        let most = self.initial_window.max(64.0 * self.mss) + self.tally.validated();
+        let most = (self.start.initial_window as f64).max(64.0 * self.mss) + self.tally.validated();
         let most = if self.is_silent { 2.0 * self.mss } else { most };
         window.min(most).max(self.mss) as u64
     }
@@ -382,7 +375,6 @@ impl CongestionControl for Lossy {
 // All ours, measured in docs/lossy.md.
 /// Of the queue that is wanted: from there on the delay-based law loses throughput (docs/lossy.md).
 const VARIES: f64 = 0.35;
-const UNEVEN_ROUNDS: u32 = 4;
 /// A queue is longer than so many times the noise of the delay.
 const UNEVEN: f64 = 3.0;
 const FLIGHT_ROUNDS: usize = 10;

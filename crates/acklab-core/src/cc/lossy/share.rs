@@ -159,7 +159,7 @@ impl Share {
 
     /// Whether a queue shows that the bottleneck is busy: even a third of the one that is wanted.
     fn is_proven(&self, delay: &Delay) -> bool {
-        delay.queue() > (self.wanted_queue() / 3.0).max(2.0 * delay.noise())
+        delay.queue() > (self.wanted_queue() / 3.0).max(2.0 * delay.noise().size())
     }
 
     /// Doubles what the start-up found while nothing shows that it is enough; false once something does.
