@@ -131,7 +131,7 @@ impl DirectionObserver for Analyst {
 
 impl LiveObserver for Analyst {
     fn noted(&self) -> u64 {
-        self.0.possible_holds()
+        self.0.segments()
     }
 
     fn segments(&self) -> u64 {

@@ -14,6 +14,7 @@ mod holds;
 mod mechanism;
 mod nagle;
 mod receiver;
+mod replay;
 mod riding;
 mod round_trips;
 mod sample;
@@ -37,11 +38,11 @@ pub(crate) use writes::Messages;
 use crate::noted::Notes;
 
 /// What was inferred of one direction.
-pub(crate) struct Inference<'n> {
+pub(crate) struct Inference {
     pub(crate) round_trips: RoundTrips,
     pub(crate) receiver: Receiver,
     pub(crate) nagle: Nagle,
-    pub(crate) messages: Messages<'n>,
+    pub(crate) messages: Messages,
     /// Every held segment, in order of release.
     pub(crate) holds: Vec<Hold>,
     /// How many of them an ACK let go.
@@ -49,26 +50,27 @@ pub(crate) struct Inference<'n> {
     pub(crate) waits: Vec<Wait>,
 }
 
-impl<'n> Inference<'n> {
+impl Inference {
     /// First what needs no other answer (round trips, the receiver's timer), then the holds by ACKs,
     /// then the messages and what only they can show, then what all the holds say of the sender.
-    pub(crate) fn of(notes: &'n Notes<'_>) -> Self {
+    pub(crate) fn of(notes: &Notes<'_>) -> Self {
         let round_trips = RoundTrips::of(notes.facts, notes.opposite);
-        let receiver = receiver::infer(notes, &round_trips);
-        let decision = holds::decide(notes, &round_trips);
-        let messages = Messages::of(notes, decision.holds.len());
+        let (mut replay, decision) = holds::decide(notes, &round_trips);
+        let receiver = receiver::infer(&replay, &round_trips);
+        let arrivals = std::mem::take(&mut replay.arrivals);
+        let messages = Messages::of(notes, arrivals, decision.holds.len());
         let mut holds = decision.holds.clone();
         if messages.beat.is_some() {
             messages.place(&mut holds);
-            holds.extend(riding::find(notes, &decision, &round_trips, &messages));
+            holds.extend(riding::find(&replay, &decision, &round_trips, &messages));
             holds.sort_by_key(|h| (h.release, h.frame));
         }
         let by_ack = holds.len();
-        let filled = fill::find(notes, &messages, &round_trips, decision.breaks.count, &holds);
-        let nagle = Nagle::of(&decision, &notes.counts, by_ack, filled.len());
+        let filled = fill::find(notes, &replay, &messages, &round_trips, decision.breaks, &holds);
+        let nagle = Nagle::of(&decision, &replay, by_ack, filled.len());
         holds.extend(filled);
         holds.sort_by_key(|h| (h.release, h.frame));
-        let waits = waits::find(notes, &round_trips, &holds);
+        let waits = waits::find(&replay.silences, &round_trips, &holds);
         Self { round_trips, receiver, nagle, messages, holds, by_ack, waits }
     }
 }

@@ -6,33 +6,30 @@
 //! due well before the release.
 
 use super::holds::{Decision, may_answer};
+use super::replay::{Departure, Replay};
 use super::{Hold, Messages, RoundTrips};
-use crate::noted::Notes;
-use crate::noted::values::Candidate;
 
 /// The holds of this kind, none where `messages` have no beat.
 pub(super) fn find(
-    notes: &Notes<'_>,
+    replay: &Replay,
     decision: &Decision,
     trips: &RoundTrips,
-    messages: &Messages<'_>,
+    messages: &Messages,
 ) -> Vec<Hold> {
-    if decision.breaks.count > 0 && decision.holds.is_empty() {
-        return Vec::new();
-    }
     let far = trips.far_ms.unwrap_or(0.0);
     let window = far * 0.8 - REACTION_MS..=far * 1.1 + 2.0 * REACTION_MS;
-    let may_be = |c: &&Candidate| {
-        (!c.marks.pure || may_answer(c, trips))
-            && !c.marks.recovery
-            && !c.marks.window
-            && window.contains(&c.gap_ms())
+    let may_be = |d: &Departure| {
+        (!d.marks.pure || may_answer(d, trips))
+            && !(d.marks.recovery || d.marks.window || d.marks.broke)
+            && d.gap_ms().is_some_and(|gap| window.contains(&gap))
     };
-    let held = |c: &Candidate| {
-        let hold = Hold::released(c, trips).written_at(messages.written(c.end)?);
-        (messages.in_segment(c.end) >= 2 && hold.length_ms() >= EARLIER_MS).then_some(hold)
+    let held = |(d, on): (&Departure, &f64)| {
+        let hold = Hold::released(d, trips, *on)?.written_at(messages.written(d.end)?);
+        let early = messages.in_segment(d.end) >= 2 && hold.length_ms() >= EARLIER_MS;
+        (may_be(d) && early && *on >= 0.5).then_some(hold)
     };
-    let holds: Vec<Hold> = notes.candidates.iter().filter(may_be).filter_map(held).collect();
+    let holds: Vec<Hold> =
+        replay.departures.iter().zip(&decision.on).filter_map(held).collect();
     if holds.len() < HOLDS_MIN { Vec::new() } else { holds }
 }
 

@@ -65,7 +65,7 @@ pub struct Direction {
 
 impl Direction {
     /// Judges one direction by its notes and what was inferred of them.
-    pub(crate) fn of(notes: &Notes<'_>, inference: Inference<'_>) -> Self {
+    pub(crate) fn of(notes: &Notes<'_>, inference: Inference) -> Self {
         let DirectionFacts { from, to, packets, stream, .. } = notes.facts;
         let Stalls { by_mechanism: stalls, sampled, small_holds } = Stalls::of(notes, &inference);
         let Inference { round_trips, receiver, nagle, messages, holds, waits, .. } = inference;

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::inferred::{
-    AddedDelay, Delays, Hold, Inference, Mechanism, NagleState, SMALL_HOLD_MS, Sample,
+    AddedDelay, Delays, Hold, Inference, Mechanism, SMALL_HOLD_MS, Sample,
 };
 use crate::noted::Notes;
+use crate::noted::event::{Event, Kind};
 
 /// The holds of one mechanism in one direction.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -41,7 +42,7 @@ pub(super) struct Stalls {
 }
 
 impl Stalls {
-    pub(super) fn of(notes: &Notes<'_>, inference: &Inference<'_>) -> Self {
+    pub(super) fn of(notes: &Notes<'_>, inference: &Inference) -> Self {
         let Inference { holds, messages, receiver, .. } = inference;
         // Holds are counted by the most that they can have lasted; but where the beat of the writes
         // shows that most were short, by that.
@@ -50,19 +51,17 @@ impl Stalls {
         let lasted = |h: &Hold| if short { h.length_ms() } else { h.upper_ms() };
         let (counted, apart): (Vec<&Hold>, Vec<&Hold>) =
             holds.iter().partition(|h| lasted(h) >= SMALL_HOLD_MS);
-        let share = Share::of(notes);
+        let factor = scale(notes);
         let stall = |mechanism: Mechanism| {
             let is_its = |h: &&Hold| Mechanism::of(h, receiver.timer) == mechanism;
             let of_kind: Vec<&Hold> = counted.iter().copied().filter(is_its).collect();
             let added = Delays::held(of_kind.iter().copied(), messages).added;
             let stall = Stall::of(mechanism, &of_kind, added)?;
-            Some(stall.scaled(share.factor(mechanism)).over(notes.seconds()))
+            Some(stall.scaled(factor).over(notes.seconds()))
         };
-        let none = inference.nagle.state == NagleState::Off && inference.by_ack == 0;
-        let kinds = if none { &[][..] } else { &KINDS };
         Self {
-            by_mechanism: kinds.iter().copied().filter_map(stall).collect(),
-            sampled: share.is_sample(),
+            by_mechanism: KINDS.into_iter().filter_map(stall).collect(),
+            sampled: notes.sampled,
             small_holds: apart.len() as u64,
         }
     }
@@ -105,28 +104,16 @@ impl Stall {
     }
 }
 
-/// How many possible holds there were for each one that is on record.
-struct Share {
-    candidates: f64,
-    fills: f64,
-}
-
-impl Share {
-    fn of(notes: &Notes<'_>) -> Self {
-        let per = |all: u64, kept: usize| if kept == 0 { 1.0 } else { all as f64 / kept as f64 };
-        Self {
-            candidates: per(notes.counts.candidates, notes.candidates.len()),
-            fills: per(notes.counts.fills, notes.fills.len()),
+/// Small segments in all for each one that is on record.
+fn scale(notes: &Notes<'_>) -> f64 {
+    let small = |event: &&Event| match event {
+        Event::Data(data) => {
+            matches!(data.kind, Kind::New | Kind::Gap) && data.len % notes.mss().max(1) != 0
         }
-    }
-
-    fn is_sample(&self) -> bool {
-        self.candidates.max(self.fills) > 1.0
-    }
-
-    fn factor(&self, mechanism: Mechanism) -> f64 {
-        if mechanism == Mechanism::MssFilled { self.fills } else { self.candidates }
-    }
+        Event::Ack(_) => false,
+    };
+    let on_record = notes.events[notes.judged..].iter().filter(small).count();
+    if notes.sampled { notes.counts.small() as f64 / on_record.max(1) as f64 } else { 1.0 }
 }
 
 /// In the order of the result.

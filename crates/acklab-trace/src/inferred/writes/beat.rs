@@ -14,7 +14,7 @@ use acklab_core::time::Time;
 use super::hull::Hull;
 use crate::inferred::hold::DELAYED_MS;
 use crate::inferred::{Hold, Sample};
-use crate::noted::values::Arrival;
+use crate::inferred::replay::Arrival;
 
 /// The beat of a direction's writes.
 #[derive(Clone, Debug)]

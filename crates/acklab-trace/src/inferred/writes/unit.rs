@@ -4,7 +4,7 @@
 //! are multiples of one size that occurs by itself; else each segment counts as one message.
 
 use crate::noted::framing::Framing;
-use crate::noted::values::Arrival;
+use crate::inferred::replay::Arrival;
 
 /// How messages were told apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
