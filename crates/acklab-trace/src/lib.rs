@@ -30,7 +30,7 @@ pub mod diagnosis {
         Writes,
     };
     pub use crate::judged::{
-        AckFacts, Capture, Diagnosis, Direction, Finding, Flow, Handshake, Ladder, Plots, Points,
-        Rung, Spread, Stall, Verdict,
+        AckFacts, Capture, Diagnosis, Direction, Finding, Flow, Handshake, Held, Ladder, Plots,
+        Points, Rung, Spread, Stall, Verdict,
     };
 }

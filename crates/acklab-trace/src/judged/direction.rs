@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::plots::Plots;
-use super::stall::{Stall, Stalls};
+use super::stall::{Held, Stall, Stalls};
 use crate::flow::DirectionFacts;
 use crate::inferred::{AddedDelay, Delays, Inference, Nagle, ReceiverPolicy, Wait, Writes};
 use crate::noted::Notes;
@@ -48,6 +48,9 @@ pub struct Direction {
     pub writes: Writes,
     /// Held writes by mechanism; empty where none was held.
     pub stalls: Vec<Stall>,
+    /// Each of them; not in the JSON, which stays small.
+    #[serde(skip)]
+    pub held: Vec<Held>,
     /// The direction was too long to keep every packet's record: stalls are counted on its first
     /// part and scaled up to all of it.
     pub sampled: bool,
@@ -67,7 +70,8 @@ impl Direction {
     /// Judges one direction by its notes and what was inferred of them.
     pub(crate) fn of(notes: &Notes<'_>, inference: Inference) -> Self {
         let DirectionFacts { from, to, packets, stream, .. } = notes.facts;
-        let Stalls { by_mechanism: stalls, sampled, small_holds } = Stalls::of(notes, &inference);
+        let Stalls { each: held, by_mechanism: stalls, sampled, small_holds } =
+            Stalls::of(notes, &inference);
         let Inference { round_trips, receiver, nagle, messages, holds, waits, .. } = inference;
         let estimate = Delays::estimated(notes, &holds, &messages);
         let stamped = Delays::stamped(notes, &holds, &messages);
@@ -91,6 +95,7 @@ impl Direction {
             receiver_policy: receiver.policy,
             writes: messages.writes(&holds, notes.counts.segments),
             stalls,
+            held,
             sampled,
             small_holds,
             waits,

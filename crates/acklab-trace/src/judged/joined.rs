@@ -42,6 +42,7 @@ impl Direction {
             receiver_policy: if policy { earlier.receiver_policy } else { later.receiver_policy },
             writes: if writes { earlier.writes } else { later.writes },
             stalls: stalls(earlier.stalls, later.stalls, duration_s),
+            held: Vec::new(),
             sampled: earlier.sampled || later.sampled,
             small_holds: earlier.small_holds + later.small_holds,
             waits: waits(earlier.waits, later.waits),

@@ -28,5 +28,5 @@ pub use finding::Finding;
 pub use flow::{Flow, Handshake};
 pub use ladder::{Ladder, Rung};
 pub use plots::{Plots, Points};
-pub use stall::Stall;
+pub use stall::{Held, Stall};
 pub use verdict::Verdict;

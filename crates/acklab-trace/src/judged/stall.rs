@@ -31,8 +31,24 @@ pub struct Stall {
     pub worst_frames: Vec<u64>,
 }
 
+/// One hold that counts as a stall.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Held {
+    /// Frame of the segment that waited.
+    pub frame: u64,
+    /// How likely it was held for 10 ms or longer, 0 to 1.
+    pub probability: f64,
+    /// How long its oldest byte waited: least, expected, most, milliseconds.
+    pub wait_ms: [f64; 3],
+    /// What ended it.
+    pub mechanism: Mechanism,
+}
+
 /// The holds of a direction as stalls.
 pub(super) struct Stalls {
+    /// Each that counts, in the order of release; of a direction that was too long, those of its first part.
+    pub(super) each: Vec<Held>,
     /// By mechanism; empty where none was held.
     pub(super) by_mechanism: Vec<Stall>,
     /// They are counted on a sample and scaled up.
@@ -59,7 +75,14 @@ impl Stalls {
             let stall = Stall::of(mechanism, &of_kind, added)?;
             Some(stall.scaled(factor).over(notes.seconds()))
         };
+        let held = |h: &&Hold| Held {
+            frame: h.frame,
+            probability: h.probability,
+            wait_ms: [0.0, h.length_ms(), h.upper_ms()],
+            mechanism: Mechanism::of(h, receiver.timer),
+        };
         Self {
+            each: counted.iter().map(held).collect(),
             by_mechanism: KINDS.into_iter().filter_map(stall).collect(),
             sampled: notes.sampled,
             small_holds: apart.len() as u64,
