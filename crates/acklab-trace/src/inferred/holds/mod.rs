@@ -11,7 +11,7 @@
 //! ACKs that rode on data need independent proof that the write came earlier: see [`super::riding`].
 //! Not looked for: holds by TCP_CORK, which end by its own 200 ms timer.
 
-mod gaps;
+mod own_beat;
 mod release;
 mod states;
 mod testable;
@@ -21,7 +21,6 @@ pub(super) use self::testable::may_answer;
 
 use acklab_core::time::{Span, Time};
 
-use self::gaps::Gaps;
 use super::hold::Hold;
 use super::replay::{Departure, Replay};
 use super::{RoundTrips, Sample};
@@ -36,6 +35,8 @@ pub(super) struct Decision {
     pub(super) on: Vec<f64>,
     /// Probability that any segment was held.
     pub(super) any: f64,
+    /// Its logarithmic odds.
+    gain: f64,
     /// The law of the gap from ACK to held segment.
     pub(super) release: Option<Release>,
     /// How many holds writes at random moments would feign.
@@ -52,9 +53,7 @@ pub(super) fn decide(notes: &Notes<'_>, trips: &RoundTrips) -> (Replay, Decision
     let Some(far_ms) = far_ms else { return here };
     let way = |ms: f64| Span::from_nanos(((ms * WAY_SHARE - ANSWER_MS).max(0.0) * 1e6) as u64);
     let there = explained(notes, trips, way(far_ms));
-    let closer = here.1.release.filter(|r| {
-        r.evidence > there.1.release.map_or(0.0, |r| r.evidence) + 1.0
-    });
+    let closer = here.1.release.filter(|_| here.1.gain > there.1.gain.max(0.0) + CLOSER);
     match closer {
         Some(release) => explained(notes, trips, way(release.at_ms)),
         None => there,
@@ -117,7 +116,6 @@ impl<'r> Case<'r> {
         trips: &RoundTrips,
     ) -> Self {
         let departures = &replay.departures;
-        let gaps = Gaps::of(departures.iter().map(Departure::interval_ms).collect());
         let held = |(d, told): (&Departure, &bool)| match (release, d.gap_ms()) {
             (Some(release), Some(gap)) if *told => release.density(gap),
             _ => 0.0,
@@ -127,7 +125,7 @@ impl<'r> Case<'r> {
             replay,
             told,
             release,
-            free: departures.iter().map(|d| gaps.density(d.interval_ms())).collect(),
+            free: departures.iter().map(|d| 1.0 / (d.interval_ms() + 1.0)).collect(),
             held: departures.iter().zip(told).map(held).collect(),
             excused: excuses(replay, trips),
             broke: (broke as f64 + 1.0) / (departures.len() as f64 + 2.0),
@@ -186,9 +184,19 @@ impl<'r> Case<'r> {
         (0..self.on.len()).map(of).sum()
     }
 
+    /// The same of holds against an application's own beat.
+    fn against_beat(&self, trips: &RoundTrips) -> f64 {
+        let Some(release) = &self.release else { return 0.0 };
+        let departures = &self.replay.departures;
+        let held = |i: &usize| self.told[*i] && self.held_probability(*i) >= 0.5;
+        let clustered: Vec<&Departure> =
+            (0..departures.len()).filter(held).map(|i| &departures[i]).collect();
+        own_beat::against(&clustered, &self.replay.arrivals, release, trips)
+    }
+
     fn decision(self, trips: &RoundTrips) -> Decision {
         let departures = &self.replay.departures;
-        let gain = self.for_holds() - COST;
+        let gain = (self.for_holds() - COST).min(self.against_beat(trips));
         let any = 1.0 / (1.0 + (-gain).exp());
         let held = |i: usize| {
             let p = self.held_probability(i) * any;
@@ -204,6 +212,7 @@ impl<'r> Case<'r> {
             holds,
             by_chance: (0..departures.len()).map(chance).sum(),
             any,
+            gain,
             release: self.release,
             breaks: broke - repairs,
             repairs,
@@ -243,6 +252,8 @@ const ROUNDS: usize = 4;
 const COST: f64 = 3.0;
 /// Nearer senders are as good as captured at.
 const FAR_LEAST_MS: f64 = 4.0;
+/// Another place of the sender than the handshake's must explain so much more.
+const CLOSER: f64 = 3.0;
 /// Share of the way that an ACK stays on it: the handshake may have been slower than the path.
 const WAY_SHARE: f64 = 0.9;
 /// Hosts answer a handshake up to this much slower than an ACK.

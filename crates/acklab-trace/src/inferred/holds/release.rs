@@ -32,7 +32,7 @@ impl Release {
     /// The best window of this width.
     fn within(gaps: &Sample, points: &[(f64, f64)], width: f64, trips: &RoundTrips) -> Option<Self> {
         let expected: f64 = points.iter().map(|(_, x)| width / x.max(width)).sum();
-        let most = trips.far_ms.map_or(f64::INFINITY, |far| 1.1 * far + 2.0 + 2.0 * width);
+        let most = trips.far_ms.map_or(f64::INFINITY, |far| 1.2 * far + 1.0 + width);
         let values = gaps.values();
         let mut best: Option<(f64, usize, usize)> = None;
         let mut to = 0;
@@ -46,7 +46,7 @@ impl Release {
             }
             let centre = values[usize::midpoint(from, to - 1)];
             let gain = count * (count / expected).ln() - (count - expected);
-            let score = gain - misplaced(centre, trips);
+            let score = gain - misplaced(centre, width / 4.0, trips);
             if best.is_none_or(|b| score > b.0) {
                 best = Some((score, from, to));
             }
@@ -57,6 +57,11 @@ impl Release {
         let spread = inside.iqr() / 1.35;
         let spread_ms = ((count * spread * spread + 2.0 * grain * grain) / (count + 2.0)).sqrt();
         Some(Self { at_ms: inside.median(), spread_ms: spread_ms.max(SHARPEST_MS), evidence })
+    }
+
+    /// How unlikely it is in that place.
+    pub(super) fn misplaced(&self, trips: &RoundTrips) -> f64 {
+        misplaced(self.at_ms, self.spread_ms, trips)
     }
 
     /// Density at a gap, per millisecond.
@@ -72,13 +77,18 @@ impl Release {
     }
 }
 
-/// How unlikely a cluster is so far from the round trip to the sender.
-fn misplaced(centre: f64, trips: &RoundTrips) -> f64 {
+/// How unlikely a cluster is so far from the round trip to the sender: later than it by more than a path
+/// jitters, hardly at all; sooner, by as much as a host may be slow to answer a handshake, and without
+/// one the fastest answer only bounds it.
+fn misplaced(centre: f64, spread: f64, trips: &RoundTrips) -> f64 {
     let Some(far) = trips.far_ms else { return 0.0 };
-    let off = (centre - far) / (0.3 + 0.05 * far);
-    // Without a handshake the fastest answer only bounds it; sooner than it is nothing odd.
-    let odd = if off > 0.0 { 2.0 } else if trips.handshake { 1.0 } else { 0.3 };
-    odd * (off * off).ln_1p()
+    let off = centre - far;
+    if off > 0.0 {
+        let late = off / (0.3 + 0.05 * far + spread);
+        return late * late;
+    }
+    let slow = if trips.handshake { 1.0 + 0.05 * far } else { 10.0 + 0.5 * far };
+    -off / (slow + spread)
 }
 
 /// Widths that clusters are looked for in: a kernel alone, a busy one, a noisy clock.

@@ -1,0 +1,64 @@
+//! An application's beat that is not held: its segments only seem to wait for ACKs.
+//!
+//! Where the period of the writes happens to be that of data, ACK and round trip together, every
+//! segment follows an ACK, held or not. Three things tell. Waits that vary: a beat makes up for them, so
+//! that intervals are more alike than gaps; after a release gaps are. Where waits do not vary: a beat
+//! that falls on the round trip to the sender by chance is rare, and one elsewhere is not. And held
+//! segments gather: in a chain of them some carry two messages, sooner or later.
+
+use super::release::Release;
+use crate::inferred::replay::{Arrival, Departure};
+use crate::inferred::writes::{UNIT_MIN, gcd};
+use crate::inferred::{RoundTrips, Sample};
+
+/// Logarithm of how much likelier it is that the segments that follow their ACKs were held than that
+/// they kept a beat.
+pub(super) fn against(
+    clustered: &[&Departure],
+    arrivals: &[Arrival],
+    release: &Release,
+    trips: &RoundTrips,
+) -> f64 {
+    let gap = |d: &&Departure| d.gap_ms().unwrap_or(0.0);
+    let gaps = Sample::new(clustered.iter().map(gap).collect());
+    let intervals = Sample::new(clustered.iter().map(|d| d.interval_ms()).collect());
+    let waits = Sample::new(clustered.iter().map(|d| d.interval_ms() - gap(d)).collect());
+    let count = clustered.len() as f64;
+    let alike = ((intervals.iqr() + GRAIN_MS) / (gaps.iqr() + GRAIN_MS)).ln();
+    let told = if waits.iqr() >= VARIED_MS || intervals.iqr() >= VARIED_MS {
+        count.min(MOST_TOLD) * alike.clamp(-1.0, 1.0)
+    } else {
+        0.0
+    };
+    let place = (intervals.median() / (PLACE_MS + release.spread_ms)).max(1.0).ln();
+    let placed = place - release.misplaced(trips).min(2.0 * place);
+    let gathered = if gathers(clustered, arrivals) { GATHERED } else { 0.0 };
+    told + placed + gathered
+}
+
+/// Whether segments carry several messages: some share a divisor with the others that is smaller
+/// than either, or all are multiples of the first segment, which nothing held back.
+fn gathers(clustered: &[&Departure], arrivals: &[Arrival]) -> bool {
+    let mut lengths: Vec<u64> = clustered.iter().map(|d| u64::from(d.len)).collect();
+    lengths.sort_unstable();
+    let runs = lengths.chunk_by(|a, b| a == b);
+    let Some(len) = runs.max_by_key(|run| run.len()).map(|run| run[0]) else { return false };
+    let first = arrivals.first().map_or(0, |a| a.end);
+    let several = |unit: u64| unit >= UNIT_MIN && len >= 2 * unit && len.is_multiple_of(unit);
+    let others: Vec<u64> = lengths.iter().copied().filter(|l| *l != len).collect();
+    let related = others.iter().filter(|l| l.is_multiple_of(len) || several(gcd(len, **l))).count();
+    several(first) || (related >= DOUBLES_MIN && related * 10 >= others.len() * 8)
+}
+
+/// Clocks of captures jitter by some tens of microseconds; less variation says nothing.
+const GRAIN_MS: f64 = 0.05;
+/// Waits and intervals that vary by less tell nothing of each other.
+const VARIED_MS: f64 = 0.2;
+/// Cycles that count; what follows is more of the same.
+const MOST_TOLD: f64 = 25.0;
+/// A release follows the round trip this closely.
+const PLACE_MS: f64 = 0.5;
+/// Segments of several messages that are more than a hiccup of the application.
+const DOUBLES_MIN: usize = 2;
+/// What they say.
+const GATHERED: f64 = 8.0;
