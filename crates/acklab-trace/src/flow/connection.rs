@@ -7,6 +7,7 @@ use super::direction::Direction;
 use super::facts::Offer;
 use super::observe::{DirectionObserver, LiveObserver};
 use super::report::{DirectionReport, Ending, FlowReport};
+use super::unseen::Unseen;
 use super::vantage;
 use crate::segment::{Flags, Segment};
 
@@ -22,6 +23,9 @@ pub(super) struct Connection<O> {
     reset: bool,
     id: u64,
     packets: u64,
+    /// Packets that the capture lacks, put back.
+    unseen: Unseen,
+    inferred: u64,
     /// What the observers had noted when it was last looked for news.
     noted: u64,
     first_frame: u64,
@@ -45,6 +49,8 @@ impl<O: DirectionObserver> Connection<O> {
             reset: false,
             id,
             packets: 0,
+            unseen: Unseen::default(),
+            inferred: 0,
             noted: 0,
             first_frame: segment.frame,
             first_time: segment.time,
@@ -74,12 +80,19 @@ impl<O: DirectionObserver> Connection<O> {
 
     /// Takes a segment of this connection.
     pub(super) fn on_segment(&mut self, segment: &Segment<'_>) {
+        if let Some(peers) = self.unseen.shown_by(segment) {
+            self.inferred += 1;
+            self.handle(&peers);
+        }
         self.packets += 1;
         self.last_time = self.last_time.max(segment.time);
+        self.directions[self.sender(segment)].note_ttl(segment.ttl);
+        self.handle(segment);
+    }
+
+    fn handle(&mut self, segment: &Segment<'_>) {
         let sender = self.sender(segment);
         let own = &mut self.directions[sender];
-        own.note_ttl(segment.ttl);
-
         if own.is_captured_twice(segment) {
             return;
         }
@@ -186,6 +199,7 @@ impl<O: DirectionObserver> Connection<O> {
             first_time: self.first_time,
             last_time: self.last_time,
             packets: self.packets,
+            inferred: self.inferred,
             ending,
             directions: [
                 DirectionReport { facts: facts_a, observed: observed_a },

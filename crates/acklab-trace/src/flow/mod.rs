@@ -17,6 +17,7 @@ mod report;
 mod rtt;
 mod stream;
 mod table;
+mod unseen;
 mod vantage;
 
 pub use facts::DirectionFacts;

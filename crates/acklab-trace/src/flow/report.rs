@@ -21,6 +21,8 @@ pub struct FlowReport<R> {
     pub last_time: Time,
     /// TCP packets in both directions.
     pub packets: u64,
+    /// Packets of a host that the capture lacks altogether, put back by the timestamps that the other echoed.
+    pub inferred: u64,
     /// How it ended.
     pub ending: Ending,
     /// Client to server, server to client.

@@ -30,10 +30,21 @@ pub(super) fn against(
     } else {
         0.0
     };
-    let place = (intervals.median() / (PLACE_MS + release.spread_ms)).max(1.0).ln();
-    let placed = place - release.misplaced(trips).min(2.0 * place);
     let gathered = if gathers(clustered, arrivals) { GATHERED } else { 0.0 };
-    told + placed + gathered
+    let chained = clustered.windows(2).filter(|w| w[1].before == w[0].time).count();
+    let alone = if chained * 2 < clustered.len() { UNCHAINED } else { 0.0 };
+    told + placed(intervals.median(), release, trips) + gathered + alone - RARER
+}
+
+/// What the place of the gaps says: at the round trip to the sender, or at none because the capture was
+/// made there, a beat falls only by chance; elsewhere it may be anywhere.
+fn placed(interval_ms: f64, release: &Release, trips: &RoundTrips) -> f64 {
+    let chance = (interval_ms / (PLACE_MS + release.spread_ms)).max(1.0).ln();
+    let off = match trips.far_ms {
+        Some(_) if trips.handshake => release.misplaced(trips),
+        _ => (release.at_ms / PLACE_MS).abs(),
+    };
+    chance + RARER - off.min(2.0 * chance + RARER)
 }
 
 /// Whether segments carry several messages: some share a divisor with the others that is smaller
@@ -62,3 +73,7 @@ const PLACE_MS: f64 = 0.5;
 const DOUBLES_MIN: usize = 2;
 /// What they say.
 const GATHERED: f64 = 8.0;
+/// What it says that segments which follow ACKs do not follow each other.
+const UNCHAINED: f64 = 3.0;
+/// Beats are commoner than holds.
+const RARER: f64 = 3.0;

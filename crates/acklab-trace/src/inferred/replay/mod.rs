@@ -142,7 +142,7 @@ impl<'n> Stage<'n> {
             self.replay.small_after_full += u64::from(counts);
             return;
         }
-        let late = if broke { self.next_clear(at) } else { None };
+        let late = if broke { self.next_clear(at, data.offset) } else { None };
         let ack = clear.map(|clear| clear.time).or(late.map(|ack| ack.time));
         let heard = sender.last_ack.map_or(last, |ack| ack.max(last));
         self.replay.departures.push(Departure {
@@ -173,9 +173,10 @@ impl<'n> Stage<'n> {
     }
 
     /// The ACK that would have let a small segment go which passed before it: still on its way, or among
-    /// the next packets.
-    fn next_clear(&self, at: usize) -> Option<AckNote> {
-        let clears = |ack: &&AckNote| ack.acked_to >= self.sender.small_end;
+    /// the next packets. One that acknowledges the segment itself is none.
+    fn next_clear(&self, at: usize, offset: u64) -> Option<AckNote> {
+        let clears =
+            |ack: &&AckNote| (self.sender.small_end..=offset).contains(&ack.acked_to);
         let later = self.notes.events[at + 1..].iter().take(AHEAD).filter_map(|event| match event {
             Event::Ack(ack) => Some(ack),
             Event::Data(_) => None,
