@@ -60,11 +60,9 @@ impl Inference {
         let arrivals = std::mem::take(&mut replay.arrivals);
         let messages = Messages::of(notes, arrivals, decision.holds.len());
         let mut holds = decision.holds.clone();
-        if messages.beat.is_some() {
-            messages.place(&mut holds);
-            holds.extend(riding::find(&replay, &decision, &round_trips, &messages));
-            holds.sort_by_key(|h| (h.release, h.frame));
-        }
+        messages.place(&mut holds);
+        holds.extend(riding::find(&replay, &decision, &round_trips, &messages));
+        holds.sort_by_key(|h| (h.release, h.frame));
         let by_ack = holds.len();
         let filled = fill::find(notes, &replay, &messages, &round_trips, decision.breaks, &holds);
         let nagle = Nagle::of(&decision, &replay, by_ack, filled.len());

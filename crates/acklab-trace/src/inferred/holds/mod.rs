@@ -33,6 +33,9 @@ pub(super) struct Decision {
     pub(super) holds: Vec<Hold>,
     /// Probability that each departure left with Nagle's algorithm on.
     pub(super) on: Vec<f64>,
+    /// Whether a pure ACK may have let it go, and the probability that one did.
+    pub(super) told: Vec<bool>,
+    pub(super) held: Vec<f64>,
     /// Probability that any segment was held.
     pub(super) any: f64,
     /// Its logarithmic odds.
@@ -198,11 +201,10 @@ impl<'r> Case<'r> {
         let departures = &self.replay.departures;
         let gain = (self.for_holds() - COST).min(self.against_beat(trips));
         let any = 1.0 / (1.0 + (-gain).exp());
-        let held = |i: usize| {
-            let p = self.held_probability(i) * any;
-            (p >= 0.5).then(|| Hold::released(&departures[i], trips, p))
-        };
-        let holds: Vec<Hold> = (0..departures.len()).filter_map(held).flatten().collect();
+        let held: Vec<f64> =
+            (0..departures.len()).map(|i| self.held_probability(i) * any).collect();
+        let claimed = departures.iter().zip(&held).filter(|(_, p)| **p >= 0.5);
+        let holds = claimed.filter_map(|(d, p)| Hold::released(d, trips, *p)).collect();
         let width = self.release.map_or(0.0, |r| 4.0 * r.spread_ms);
         let chance = |i: usize| if self.told[i] { width * self.free[i] } else { 0.0 };
         let repairs =
@@ -217,6 +219,8 @@ impl<'r> Case<'r> {
             breaks: broke - repairs,
             repairs,
             on: self.on,
+            told: self.told.to_vec(),
+            held,
         }
     }
 }

@@ -20,7 +20,7 @@ pub(in crate::inferred) struct Release {
 
 impl Release {
     /// Where gaps (each with the interval that the segment had to leave in) cluster, if they do.
-    pub(super) fn find(points: &[(f64, f64)], trips: &RoundTrips) -> Option<Self> {
+    pub(in crate::inferred) fn find(points: &[(f64, f64)], trips: &RoundTrips) -> Option<Self> {
         let far = trips.far_ms;
         let mut widths = WIDTHS_MS.to_vec();
         widths.extend(far.iter().flat_map(|far| [0.1 * far, 0.3 * far]));
@@ -65,7 +65,7 @@ impl Release {
     }
 
     /// Density at a gap, per millisecond.
-    pub(super) fn density(&self, gap_ms: f64) -> f64 {
+    pub(in crate::inferred) fn density(&self, gap_ms: f64) -> f64 {
         let normal = |spread: f64| {
             let z = (gap_ms - self.at_ms) / spread;
             (-0.5 * z * z).exp() / (spread * ROOT_2_PI)
