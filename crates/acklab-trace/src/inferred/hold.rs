@@ -30,6 +30,10 @@ pub(crate) struct Hold {
     pub(crate) written: Time,
     /// How likely it was one.
     pub(crate) probability: f64,
+    /// How likely it was one of 10 ms or longer, if it was one.
+    pub(crate) long: f64,
+    /// The least that it lasted, but for one in twenty, milliseconds.
+    pub(crate) least_ms: f64,
 }
 
 impl Hold {
@@ -46,6 +50,8 @@ impl Hold {
             end: d.end,
             written: d.before,
             probability,
+            long: 1.0,
+            least_ms: 0.0,
         })
     }
 
@@ -62,12 +68,19 @@ impl Hold {
             end: f.end,
             written: f.before,
             probability: 1.0,
+            long: 1.0,
+            least_ms: 0.0,
         }
     }
 
     /// The same with its oldest write at `written`, as far as that can be.
     pub(super) fn written_at(self, written: Time) -> Self {
         Self { written: written.max(self.before).min(self.release), ..self }
+    }
+
+    /// How likely it was one that counts.
+    pub(crate) fn counts(&self) -> f64 {
+        self.probability * self.long
     }
 
     /// The most the hold can have lasted: since the segment before, milliseconds.

@@ -20,6 +20,7 @@ mod round_trips;
 mod sample;
 mod waits;
 mod writes;
+mod written;
 
 pub use delay::AddedDelay;
 pub use mechanism::Mechanism;
@@ -68,6 +69,7 @@ impl Inference {
         let nagle = Nagle::of(&decision, &replay, by_ack, filled.len());
         holds.extend(filled);
         holds.sort_by_key(|h| (h.release, h.frame));
+        written::place(&mut holds, &replay, &messages);
         let waits = waits::find(&replay.silences, &round_trips, &holds);
         Self { round_trips, receiver, nagle, messages, holds, by_ack, waits }
     }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::inferred::{
-    AddedDelay, Delays, Hold, Inference, Mechanism, SMALL_HOLD_MS, Sample,
+    AddedDelay, Delays, Hold, Inference, Mechanism,
 };
 use crate::noted::Notes;
 use crate::noted::event::{Event, Kind};
@@ -60,13 +60,8 @@ pub(super) struct Stalls {
 impl Stalls {
     pub(super) fn of(notes: &Notes<'_>, inference: &Inference) -> Self {
         let Inference { holds, messages, receiver, .. } = inference;
-        // Holds are counted by the most that they can have lasted; but where the beat of the writes
-        // shows that most were short, by that.
-        let lengths = Sample::new(holds.iter().map(Hold::length_ms).collect());
-        let short = messages.have_beat() && lengths.median() < SMALL_HOLD_MS;
-        let lasted = |h: &Hold| if short { h.length_ms() } else { h.upper_ms() };
         let (counted, apart): (Vec<&Hold>, Vec<&Hold>) =
-            holds.iter().partition(|h| lasted(h) >= SMALL_HOLD_MS);
+            holds.iter().partition(|h| h.counts() >= 0.5);
         let factor = scale(notes);
         let stall = |mechanism: Mechanism| {
             let is_its = |h: &&Hold| Mechanism::of(h, receiver.timer) == mechanism;
@@ -77,8 +72,8 @@ impl Stalls {
         };
         let held = |h: &&Hold| Held {
             frame: h.frame,
-            probability: h.probability,
-            wait_ms: [0.0, h.length_ms(), h.upper_ms()],
+            probability: h.counts(),
+            wait_ms: [h.least_ms, h.length_ms(), h.upper_ms()],
             mechanism: Mechanism::of(h, receiver.timer),
         };
         Self {
