@@ -68,7 +68,7 @@ impl Sight<'_> {
 
     /// Which share of the segments as long as this one pure ACKs let go, where they could.
     fn share_of_alike(&self, len: u32) -> f64 {
-        let reach = ALIKE_BYTES.max(len * ALIKE_PER_CENT / 100);
+        let reach = len * ALIKE_PER_CENT / 100;
         let alike = |i: &usize| {
             self.decision.told[*i] && self.replay.departures[*i].len.abs_diff(len) <= reach
         };
@@ -102,8 +102,7 @@ const ANSWERS: f64 = 0.5;
 /// Where segments gather: probability that one of several messages waited, and one of a single one.
 const SEVERAL: f64 = 0.95;
 const ONE: f64 = 0.6;
-/// Segments that differ by no more are of one kind: by bytes, and by per cent.
-const ALIKE_BYTES: u32 = 4;
+/// Segments whose lengths differ by no more are of one kind, per cent.
 const ALIKE_PER_CENT: u32 = 15;
 /// A kernel reacts this soon.
 const REACTION_MS: f64 = 0.3;

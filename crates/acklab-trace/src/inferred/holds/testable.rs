@@ -78,6 +78,6 @@ const ANSWERS_MIN: usize = 8;
 const SAME_FLIGHTS: usize = 4;
 /// Releases follow the ACK this much more sharply than data that came after it.
 const SHARPER: f64 = 3.0;
-/// Initial window of RFC 5681 section 3.1 for an MSS of 1460: with no more in flight, no congestion
+/// Initial window of RFC 6928 section 2: with no more in flight, no congestion
 /// window has closed.
-const INITIAL_WINDOW_SEGMENTS: u32 = 3;
+const INITIAL_WINDOW_SEGMENTS: u32 = 10;
