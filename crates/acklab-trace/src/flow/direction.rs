@@ -6,6 +6,7 @@ use super::facts::{AckDelay, DirectionFacts, PacketCounts, Vantage, WindowRange}
 use super::observe::{AckSeen, DataKind, DataSeen, DirectionObserver, LiveObserver};
 use super::rtt::{AckTimes, EchoClock, Halves};
 use super::stream::{Placed, Stream};
+use super::unseen::NOT_SEEN;
 use super::vantage::End;
 use crate::segment::{Endpoint, Flags, Segment};
 
@@ -133,6 +134,7 @@ impl<O: DirectionObserver> Direction<O> {
 
     fn count_ack(&mut self, segment: &Segment<'_>, seen: &AckSeen) {
         let counts = &mut self.counts;
+        counts.inferred += u64::from(segment.ttl == NOT_SEEN);
         counts.pure_acks += u64::from(seen.pure);
         counts.acks_on_data += u64::from(!seen.pure && seen.newly_acked > 0);
         counts.duplicate_acks += u64::from(seen.duplicate);

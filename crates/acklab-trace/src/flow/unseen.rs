@@ -92,7 +92,7 @@ impl Unseen {
         self.last = passed;
         self.acknowledge(passed);
         Some(Segment {
-            frame: segment.frame,
+            frame: 0,
             time: passed,
             src: segment.dst,
             dst: segment.src,
@@ -104,7 +104,7 @@ impl Unseen {
             options: SeenOptions { cut: true, ..SeenOptions::default() },
             payload_len: if answers_syn { 0 } else { brought },
             payload: &[],
-            ttl: 0,
+            ttl: NOT_SEEN,
             ip_id: 0,
         })
     }
@@ -124,6 +124,8 @@ fn keeps_milliseconds(time: Span, ticks: u32) -> bool {
     time_ms < SURE_AFTER_MS || (0.8..1.2).contains(&(ticks / time_ms))
 }
 
+/// The time to live of no packet: that of one which was not seen.
+pub(super) const NOT_SEEN: u8 = 0;
 /// A tick of the usual clock, ns.
 const TICK: i64 = 1_000_000;
 /// Earlier it is not known how fast the clock ticks.

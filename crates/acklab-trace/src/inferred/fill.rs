@@ -115,7 +115,7 @@ fn cleared(replay: &Replay) -> impl Iterator<Item = &Departure> {
 }
 
 fn is_among(d: &Departure, holds: &[Hold]) -> bool {
-    holds.binary_search_by_key(&d.frame, |h| h.frame).is_ok()
+    holds.binary_search_by_key(&d.end, |h| h.end).is_ok()
 }
 
 fn pause_ms(f: &Fill) -> f64 {

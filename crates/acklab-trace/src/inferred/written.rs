@@ -53,27 +53,27 @@ struct Habit {
     message: f64,
     /// Messages that gathered in a millisecond, by how seldom none did.
     rate: f64,
-    /// Bytes of the held segments, by their frames.
+    /// Bytes of the held segments, by their ends.
     lengths: HashMap<u64, u32>,
 }
 
 impl Habit {
     fn of(holds: &[Hold], replay: &Replay) -> Self {
-        let held: HashMap<u64, &Hold> = holds.iter().map(|hold| (hold.frame, hold)).collect();
+        let held: HashMap<u64, &Hold> = holds.iter().map(|hold| (hold.end, hold)).collect();
         // Held and all, first after free segments, then after held ones.
         let mut after = [[0.5, 1.0]; 2];
         let (mut chained, mut upper) = (false, 0.0);
         let mut lengths = HashMap::with_capacity(holds.len());
         let mut free = Vec::new();
         for d in &replay.departures {
-            let hold = held.get(&d.frame);
+            let hold = held.get(&d.end);
             let side = &mut after[usize::from(chained)];
             side[1] += 1.0;
             chained = hold.is_some();
             if let Some(hold) = hold {
                 side[0] += 1.0;
                 upper += hold.upper_ms();
-                lengths.insert(d.frame, d.len);
+                lengths.insert(d.end, d.len);
             } else if is_free(d) {
                 free.push(f64::from(d.len));
             }
@@ -90,7 +90,7 @@ impl Habit {
 
     /// How many messages gathered in a held segment.
     fn gathered(&self, hold: &Hold) -> f64 {
-        let bytes = self.lengths.get(&hold.frame).map_or(0.0, |len| f64::from(*len));
+        let bytes = self.lengths.get(&hold.end).map_or(0.0, |len| f64::from(*len));
         let by_rate = (self.rate * hold.upper_ms()).max(1.0);
         let by_bytes = if self.message > 0.0 { (bytes / self.message).max(1.0) } else { by_rate };
         by_bytes.min(2.0 * by_rate)

@@ -98,7 +98,7 @@ impl Stall {
             share_of_time: 0.0,
             added_delay_ms,
             first_frame: first.frame,
-            worst_frames: worst.iter().take(WORST).map(|h| h.frame).collect(),
+            worst_frames: worst.iter().map(|h| h.frame).filter(|f| *f > 0).take(WORST).collect(),
         })
     }
 

@@ -24,8 +24,10 @@ pub(super) fn against(
     let intervals = Sample::new(clustered.iter().map(|d| d.interval_ms()).collect());
     let waits = Sample::new(clustered.iter().map(|d| d.interval_ms() - gap(d)).collect());
     let count = clustered.len() as f64;
-    let alike = ((intervals.iqr() + GRAIN_MS) / (gaps.iqr() + GRAIN_MS)).ln();
-    let told = if waits.iqr() >= VARIED_MS || intervals.iqr() >= VARIED_MS {
+    let grain = GRAIN_MS + trips.grain_ms;
+    let alike = ((intervals.iqr() + grain) / (gaps.iqr() + grain)).ln();
+    let varied = VARIED_MS + trips.grain_ms;
+    let told = if waits.iqr() >= varied || intervals.iqr() >= varied {
         count.min(MOST_TOLD) * alike.clamp(-1.0, 1.0)
     } else {
         0.0
@@ -42,7 +44,7 @@ fn placed(interval_ms: f64, release: &Release, trips: &RoundTrips) -> f64 {
     let chance = (interval_ms / (PLACE_MS + release.spread_ms)).max(1.0).ln();
     let off = match trips.far_ms {
         Some(_) if trips.handshake => release.misplaced(trips),
-        _ => (release.at_ms / PLACE_MS).abs(),
+        _ => ((release.at_ms - 0.5 * trips.grain_ms) / (PLACE_MS + trips.grain_ms)).abs(),
     };
     chance + RARER - off.min(2.0 * chance + RARER)
 }

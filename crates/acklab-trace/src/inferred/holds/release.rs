@@ -53,7 +53,7 @@ impl Release {
         }
         let (evidence, from, to) = best?;
         let inside = Sample::new(values[from..to].to_vec());
-        let (count, grain) = (inside.len() as f64, GRAIN_MS + GRAIN_SHARE * trips.far_ms.unwrap_or(0.0));
+        let (count, grain) = (inside.len() as f64, GRAIN_MS + 0.3 * trips.grain_ms + GRAIN_SHARE * trips.far_ms.unwrap_or(0.0));
         let spread = inside.iqr() / 1.35;
         let spread_ms = ((count * spread * spread + 2.0 * grain * grain) / (count + 2.0)).sqrt();
         Some(Self { at_ms: inside.median(), spread_ms: spread_ms.max(SHARPEST_MS), evidence })
