@@ -110,11 +110,13 @@ impl<O: DirectionObserver> Connection<O> {
         let (own, peer) = if sender == 0 { (a, b) } else { (b, a) };
         let has_data = segment.payload_len > 0 || segment.flags.has(Flags::FIN);
         let probe = own.stream.is_probe(segment);
+        let unseen = peer.stream.unseen_bytes();
         if segment.flags.has(Flags::ACK) {
             peer.on_ack(segment, !has_data && !probe);
         }
         if has_data || probe {
-            own.on_data(segment, &peer.ack_times);
+            let hears_unseen = peer.stream.unseen_bytes() > unseen;
+            own.on_data(segment, &peer.ack_times, hears_unseen);
         }
     }
 

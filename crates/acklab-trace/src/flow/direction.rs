@@ -159,8 +159,14 @@ impl<O: DirectionObserver> Direction<O> {
     }
 
     /// Takes a packet of `from` with payload or FIN, or a probe. `opposite` may know the least time
-    /// from the capture point to `from` and back.
-    pub(super) fn on_data(&mut self, segment: &Segment<'_>, opposite: &AckTimes) {
+    /// from the capture point to `from` and back; `hears_unseen` tells that it acknowledges what the capture
+    /// does not hold.
+    pub(super) fn on_data(
+        &mut self,
+        segment: &Segment<'_>,
+        opposite: &AckTimes,
+        hears_unseen: bool,
+    ) {
         let rtt_min = self.rtt_min(opposite.to_receiver_min());
         let Some(placed) = self.stream.on_data(segment, self.window.edge, rtt_min) else { return };
         self.count_data(segment, &placed);
@@ -175,6 +181,7 @@ impl<O: DirectionObserver> Direction<O> {
             payload: segment.payload,
             kind: placed.kind,
             push: segment.flags.has(Flags::PSH),
+            hears_unseen,
             in_flight: placed.in_flight,
             window_left: placed.window_left,
             mss,

@@ -35,6 +35,8 @@ pub(crate) struct DataNote {
     pub(crate) frames: u64,
     pub(crate) kind: Kind,
     pub(crate) push: bool,
+    /// It acknowledges data of the peer that the capture does not hold.
+    pub(crate) hears_unseen: bool,
 }
 
 impl DataNote {

@@ -76,8 +76,9 @@ impl Recorder {
             self.first = self.first.or(self.last);
             log.on_new(seen, &self.counts);
         }
-        let DataSeen { frame, time, offset, len, push, .. } = *seen;
-        let data = DataNote { frame, time, offset, len, frames: log.messages, kind, push };
+        let DataSeen { frame, time, offset, len, push, hears_unseen, .. } = *seen;
+        let frames = log.messages;
+        let data = DataNote { frame, time, offset, len, frames, kind, push, hears_unseen };
         log.note(Event::Data(data), small || !new);
     }
 

@@ -81,8 +81,9 @@ impl Decision {
         let points: Vec<(f64, f64)> = departures
             .iter()
             .zip(&told)
-            .filter(|(d, told)| **told && !d.marks.broke)
+            .filter(|(_, told)| **told)
             .filter_map(|(d, _)| Some((d.gap_ms()?, d.interval_ms())))
+            .filter(|(gap, _)| *gap >= -NOISE_MS)
             .collect();
         let release = Release::find(&points, trips);
         let mut case = Case::new(replay, &told, release, trips);
@@ -256,6 +257,8 @@ const ROUNDS: usize = 4;
 const COST: f64 = 3.0;
 /// Nearer senders are as good as captured at.
 const FAR_LEAST_MS: f64 = 4.0;
+/// A clock of captures is no worse: an ACK that comes later has let nothing go.
+const NOISE_MS: f64 = 5.0;
 /// Another place of the sender than the handshake's must explain so much more.
 const CLOSER: f64 = 3.0;
 /// Share of the way that an ACK stays on it: the handshake may have been slower than the path.

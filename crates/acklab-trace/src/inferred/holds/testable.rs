@@ -60,6 +60,9 @@ fn sharper_than_answers(maybe: Vec<&Departure>, trips: &RoundTrips) -> bool {
 
 /// Whether data of the peer, sent after the ACK, reached the sender before the segment left.
 pub(in crate::inferred) fn may_answer(d: &Departure, trips: &RoundTrips) -> bool {
+    if d.hears_unseen {
+        return true;
+    }
     let Some(peer) = d.peer_after else { return false };
     let far = trips.far_ms.unwrap_or(0.0);
     d.time.since(peer).as_millis_f64() >= far * EARLY_SHARE - (far * JITTER_SHARE).min(0.2)

@@ -153,6 +153,7 @@ impl<'n> Stage<'n> {
             ack,
             ages: clear.and_then(|clear| clear.ages).or(late.and_then(|ack| ack.ages)),
             peer_after: sender.peer_after.filter(|_| !broke),
+            hears_unseen: data.hears_unseen,
             end: data.end(),
             len: data.len,
             flight_before: clear.map_or(0, |clear| clear.flight_before),
