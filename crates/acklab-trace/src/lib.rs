@@ -26,11 +26,11 @@ pub use judged::{Diagnosis, check};
 /// from 1 as in Wireshark.
 pub mod diagnosis {
     pub use crate::inferred::{
-        AddedDelay, Mechanism, Nagle, NagleState, PolicyKind, ReceiverPolicy, Wait, WaitCause,
+        AddedDelay, Lack, Mechanism, Nagle, NagleState, PolicyKind, ReceiverPolicy, Wait, WaitCause,
         Writes,
     };
     pub use crate::judged::{
         AckFacts, Capture, Diagnosis, Direction, Finding, Flow, Handshake, Held, Ladder, Plots,
-        Points, Rung, Spread, Stall, Verdict,
+        Points, Rung, Spread, Stall, State, Verdict,
     };
 }

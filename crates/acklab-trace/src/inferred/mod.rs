@@ -7,6 +7,7 @@
 //! and [`waits`] what its other silences were. They stand on [`Notes`] and on each other in the order
 //! of [`Inference::of`]; nothing here counts seconds or finds words.
 
+mod certainty;
 mod delay;
 mod fill;
 mod hold;
@@ -22,6 +23,7 @@ mod waits;
 mod writes;
 mod written;
 
+pub use certainty::Lack;
 pub use delay::AddedDelay;
 pub use mechanism::Mechanism;
 pub use nagle::{Nagle, NagleState};
@@ -29,6 +31,7 @@ pub use receiver::{PolicyKind, ReceiverPolicy};
 pub use waits::{Wait, WaitCause};
 pub use writes::Writes;
 
+pub(crate) use certainty::{Certainty, OPEN};
 pub(crate) use delay::Delays;
 pub(crate) use hold::{Hold, SMALL_HOLD_MS};
 pub(crate) use receiver::Receiver;
@@ -46,8 +49,7 @@ pub(crate) struct Inference {
     pub(crate) messages: Messages,
     /// Every held segment, in order of release.
     pub(crate) holds: Vec<Hold>,
-    /// How many of them an ACK let go.
-    pub(crate) by_ack: usize,
+    pub(crate) certainty: Certainty,
     pub(crate) waits: Vec<Wait>,
 }
 
@@ -71,6 +73,7 @@ impl Inference {
         holds.sort_by_key(|h| (h.release, h.frame));
         written::place(&mut holds, &replay, &messages);
         let waits = waits::find(&replay.silences, &round_trips, &holds);
-        Self { round_trips, receiver, nagle, messages, holds, by_ack, waits }
+        let certainty = Certainty::of(notes, &round_trips, &decision, &holds);
+        Self { round_trips, receiver, nagle, messages, holds, certainty, waits }
     }
 }

@@ -49,7 +49,7 @@ impl Nagle {
                     "before the first of these, {holds} were held: TCP_NODELAY was set mid-way"
                 ));
             }
-            (NagleState::Off, 1.0 - on)
+            (NagleState::Off, (1.0 - on) * (1.0 - 1.0 / (decision.breaks as f64 + 1.0)))
         } else if holds > 0 {
             (NagleState::On, on.min(decision.any.max(1.0 - 1.0 / (filled as f64 + 1.0))))
         } else {

@@ -20,6 +20,8 @@ pub(crate) struct RoundTrips {
     pub(crate) far_ms: Option<f64>,
     /// The handshake was captured, so that both are round trips and not delayed ACKs.
     pub(crate) handshake: bool,
+    /// The data itself was put back by the echoes of what acknowledged it.
+    pub(crate) unseen_data: bool,
     /// How exactly the times of ACKs are known.
     pub(crate) grain_ms: f64,
 }
@@ -55,6 +57,7 @@ impl RoundTrips {
             near_ms: near.filter(known).or_else(|| local(CapturePoint::Receiver).then_some(0.0)),
             far_ms: far.or_else(|| local(CapturePoint::Sender).then_some(0.0)),
             handshake,
+            unseen_data: opposite.packets.inferred > 0,
             grain_ms: if facts.packets.inferred + opposite.packets.inferred > 0 { ECHO_MS } else { 0.0 },
         }
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::plots::Plots;
 use super::stall::{Held, Stall, Stalls};
 use crate::flow::DirectionFacts;
-use crate::inferred::{AddedDelay, Delays, Inference, Nagle, ReceiverPolicy, Wait, Writes};
+use crate::inferred::{AddedDelay, Delays, Inference, Lack, Nagle, ReceiverPolicy, Wait, Writes};
 use crate::noted::Notes;
 
 /// The data from one end to the other, and the acknowledgments it got.
@@ -46,6 +46,10 @@ pub struct Direction {
     pub receiver_policy: ReceiverPolicy,
     /// What the application wrote.
     pub writes: Writes,
+    /// The probability that a write was held for 10 ms or longer.
+    pub stalled_probability: f64,
+    /// What would decide it, where that is open.
+    pub lacks: Option<Lack>,
     /// Held writes by mechanism; empty where none was held.
     pub stalls: Vec<Stall>,
     /// Each of them; not in the JSON, which stays small.
@@ -72,7 +76,7 @@ impl Direction {
         let DirectionFacts { from, to, packets, stream, .. } = notes.facts;
         let Stalls { each: held, by_mechanism: stalls, sampled, small_holds } =
             Stalls::of(notes, &inference);
-        let Inference { round_trips, receiver, nagle, messages, holds, waits, .. } = inference;
+        let Inference { round_trips, receiver, nagle, messages, holds, certainty, waits } = inference;
         let estimate = Delays::estimated(notes, &holds, &messages);
         let stamped = Delays::stamped(notes, &holds, &messages);
         let estimated_too = stamped.is_some().then_some(estimate.added);
@@ -94,6 +98,8 @@ impl Direction {
             nagle,
             receiver_policy: receiver.policy,
             writes: messages.writes(&holds, notes.counts.segments),
+            stalled_probability: certainty.stalled,
+            lacks: certainty.lacks,
             stalls,
             held,
             sampled,

@@ -43,6 +43,8 @@ impl Direction {
             writes: if writes { earlier.writes } else { later.writes },
             stalls: stalls(earlier.stalls, later.stalls, duration_s),
             held: Vec::new(),
+            stalled_probability: earlier.stalled_probability.max(later.stalled_probability),
+            lacks: later.lacks.or(earlier.lacks),
             sampled: earlier.sampled || later.sampled,
             small_holds: earlier.small_holds + later.small_holds,
             waits: waits(earlier.waits, later.waits),
@@ -65,6 +67,7 @@ fn stalls(earlier: Vec<Stall>, later: Vec<Stall>, duration_s: f64) -> Vec<Stall>
             stall.added_delay_ms = mixed(&both.map(|added| (added, Points::default()))).0;
             stall.count += after.count;
             stall.seconds += after.seconds;
+            stall.seconds_lower += after.seconds_lower;
             stall.seconds_upper += after.seconds_upper;
             if after.added_delay_ms.max > stall.added_delay_ms.max {
                 stall.worst_frames = after.worst_frames;

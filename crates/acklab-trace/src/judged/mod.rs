@@ -29,4 +29,4 @@ pub use flow::{Flow, Handshake};
 pub use ladder::{Ladder, Rung};
 pub use plots::{Plots, Points};
 pub use stall::{Held, Stall};
-pub use verdict::Verdict;
+pub use verdict::{State, Verdict};

@@ -17,9 +17,11 @@ pub struct Stall {
     pub mechanism: Mechanism,
     /// Segments held, at most since the one before them, 10 ms or longer.
     pub count: u64,
-    /// Time in which the oldest held byte waited, summed, seconds.
+    /// Time in which the oldest held byte waited, summed, as expected, seconds.
     pub seconds: f64,
-    /// The most it can have been (from the previous segment on), seconds.
+    /// The least and the most it can have been (from the previous segment on), seconds.
+    pub seconds_lower: f64,
+    /// See `seconds_lower`.
     pub seconds_upper: f64,
     /// `seconds` over the direction's duration.
     pub share_of_time: f64,
@@ -60,8 +62,9 @@ pub(super) struct Stalls {
 impl Stalls {
     pub(super) fn of(notes: &Notes<'_>, inference: &Inference) -> Self {
         let Inference { holds, messages, receiver, .. } = inference;
+        let sure = inference.certainty.stalled >= 0.5;
         let (counted, apart): (Vec<&Hold>, Vec<&Hold>) =
-            holds.iter().partition(|h| h.counts() >= 0.5);
+            holds.iter().partition(|h| sure && h.counts() >= 0.5);
         let factor = scale(notes);
         let stall = |mechanism: Mechanism| {
             let is_its = |h: &&Hold| Mechanism::of(h, receiver.timer) == mechanism;
@@ -94,6 +97,7 @@ impl Stall {
             mechanism,
             count: holds.len() as u64,
             seconds: holds.iter().fold(0.0, |sum, h| sum + h.length_ms() / 1e3),
+            seconds_lower: holds.iter().fold(0.0, |sum, h| sum + h.least_ms / 1e3),
             seconds_upper: holds.iter().fold(0.0, |sum, h| sum + h.upper_ms() / 1e3),
             share_of_time: 0.0,
             added_delay_ms,
@@ -110,6 +114,7 @@ impl Stall {
         Self {
             count: (self.count as f64 * factor).round() as u64,
             seconds: self.seconds * factor,
+            seconds_lower: self.seconds_lower * factor,
             seconds_upper: self.seconds_upper * factor,
             ..self
         }

@@ -40,6 +40,8 @@ pub(super) struct Decision {
     pub(super) any: f64,
     /// Its logarithmic odds.
     gain: f64,
+    /// Share of the segments that the capture lacks or has out of order.
+    pub(super) damage: f64,
     /// The law of the gap from ACK to held segment.
     pub(super) release: Option<Release>,
     /// How many holds writes at random moments would feign.
@@ -216,6 +218,7 @@ impl<'r> Case<'r> {
             by_chance: (0..departures.len()).map(chance).sum(),
             any,
             gain,
+            damage: self.replay.damage.missing + self.replay.damage.late,
             release: self.release,
             breaks: broke - repairs,
             repairs,
@@ -231,7 +234,8 @@ impl<'r> Case<'r> {
 fn excuses(replay: &Replay, trips: &RoundTrips) -> Vec<f64> {
     let round_trip = trips.near_ms.unwrap_or(0.0) + trips.far_ms.unwrap_or(0.0);
     let probe_ms = (2.0 * round_trip).max(PROBE_LEAST_MS);
-    let missing = 2.0 * replay.damage.missing;
+    // What was put back stands a tick too early or too late.
+    let missing = if trips.unseen_data { 0.5 } else { 2.0 * replay.damage.missing };
     let mut released: Option<Time> = None;
     let mut excuses = Vec::with_capacity(replay.departures.len());
     for d in &replay.departures {

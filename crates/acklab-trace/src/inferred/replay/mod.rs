@@ -127,7 +127,8 @@ impl<'n> Stage<'n> {
             }
         }
         if !judged {
-            self.replay.arrivals.push(Arrival { time: data.time, end, frames: data.frames });
+            let DataNote { time, len, frames, .. } = *data;
+            self.replay.arrivals.push(Arrival { time, end, len, frames });
         }
         self.sender.on_sent(end, small);
         self.last = Some(data.time);

@@ -138,6 +138,8 @@ pub(crate) struct Arrival {
     pub(crate) time: Time,
     /// One past its last stream offset.
     pub(crate) end: u64,
+    /// Its bytes; less than since the end of the one before where the capture lacks some.
+    pub(crate) len: u32,
     /// Messages complete by then, by their framing; 0 where none fits.
     pub(crate) frames: u64,
 }
@@ -145,10 +147,12 @@ pub(crate) struct Arrival {
 /// What the capture shows of its own damage.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Damage {
-    /// Share of the segments that the capture does not hold although they were acknowledged.
+    /// Share of the segments, of either host, that the capture does not hold although they were acknowledged.
     pub(crate) missing: f64,
     /// How many that is.
     pub(crate) segments: u64,
+    /// Share of the segments that stand behind later ones.
+    pub(crate) late: f64,
 }
 
 impl Damage {
@@ -160,7 +164,13 @@ impl Damage {
         } else {
             Self::count(&notes.events, mss)
         };
-        Self { missing: missing as f64 / (seen + missing).max(1) as f64, segments: missing }
+        let all = (seen + missing).max(1) as f64;
+        let opposite = notes.opposite;
+        let bytes = opposite.stream.bytes as f64 / opposite.packets.segments.max(1) as f64;
+        let opposite_missing = opposite.stream.unseen_bytes as f64 / bytes.max(1.0);
+        let there = opposite_missing / (opposite.packets.segments as f64 + opposite_missing + 1.0);
+        let late = notes.facts.packets.reordered as f64 / all;
+        Self { missing: (missing as f64 / all).max(there), segments: missing, late }
     }
 
     /// Segments seen and missing.

@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     fn arrival(ms: f64, end: u64) -> Arrival {
-        Arrival { time: Time::from_nanos(1_000_000_000 + (ms * 1e6) as u64), end, frames: 0 }
+        Arrival { time: Time::from_nanos(1_000_000_000 + (ms * 1e6) as u64), end, len: 40, frames: 0 }
     }
 
     #[test]

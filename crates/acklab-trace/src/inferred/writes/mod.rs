@@ -79,10 +79,8 @@ impl Messages {
         let unit = Unit::Size(gathered_unit(arrivals)?);
         let mut counts = messages_per_segment(arrivals, unit);
         // What else was sent (a greeting, say) was not on the beat.
-        let mut before = 0;
         for (count, arrival) in counts.iter_mut().zip(arrivals) {
-            let whole = unit.bytes().is_some_and(|b| (arrival.end - before) % u64::from(b) == 0);
-            before = arrival.end;
+            let whole = unit.bytes().is_some_and(|b| arrival.len.is_multiple_of(b));
             if !whole {
                 *count = 0;
             }
