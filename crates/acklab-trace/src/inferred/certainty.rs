@@ -50,8 +50,8 @@ impl Certainty {
     ) -> Self {
         let counted: Vec<f64> = holds.iter().map(Hold::counts).filter(|p| *p >= 0.5).collect();
         let best = counted.iter().copied().fold(0.0, f64::max);
-        // Rule of succession: one hold alone may be anything.
-        let stalled = best * (1.0 - 1.0 / (counted.len() as f64 + 1.0));
+        // One hold alone may be anything.
+        let stalled = best * (1.0 - (counted.len() as f64 + 1.0).powf(-FEW));
         if stalled >= 0.5 {
             return Self { stalled, lacks: None };
         }
@@ -63,8 +63,8 @@ impl Certainty {
             (UNSEEN, Some(Lack::BothDirections))
         } else if !counted.is_empty() {
             (stalled.max(OPEN), Some(Lack::LongerCapture))
-        } else if decision.any >= OPEN && !trips.handshake {
-            (decision.any.min(0.49), Some(Lack::SenderSide))
+        } else if (decision.any >= OPEN || decision.or_beat) && !trips.handshake {
+            (decision.any.clamp(OPEN, 0.49), Some(Lack::SenderSide))
         } else {
             let whole = trips.handshake && trips.grain_ms <= 0.0 && decision.damage < DAMAGED;
             let least = match (decision.at_the_end() < SURELY_OFF, whole) {
@@ -90,6 +90,8 @@ const DAMAGED: f64 = 0.003;
 const SURELY_OFF: f64 = 0.05;
 /// Of those whose acknowledgments or data the capture lacks.
 const UNSEEN: f64 = 0.4;
+/// How fast doubt goes with the number of holds: two of five remain of one, one in twenty of ten.
+const FEW: f64 = 1.3;
 /// From here on it is open.
 pub(crate) const OPEN: f64 = 0.2;
 /// Shorter ones are greetings.

@@ -8,8 +8,7 @@
 //! segment that a write ended in), by the common divisor of where small segments end, or by small
 //! segments that nothing held back.
 
-use super::writes::{UNIT_MIN, boundary_unit};
-use super::replay::{Arrival, Departure, Fill, Replay};
+use super::replay::{Departure, Fill, Replay};
 use super::{Hold, Messages, RoundTrips, Sample};
 use crate::noted::Notes;
 
@@ -32,7 +31,7 @@ pub(super) fn find(
     if alone.len() < FILLS_MIN || (alone.len() as u64) < bulk {
         return Vec::new();
     }
-    let message_bytes = messages.unit.bytes().or_else(|| written(&messages.arrivals, notes.mss()));
+    let message_bytes = messages.bytes(notes.mss());
     let small = message_bytes.map_or_else(|| are_pushed(&alone), |bytes| bytes * 2 <= notes.mss());
     if !small && !are_free_writes_small(replay, notes.mss(), by_ack) && !is_steady(replay, by_ack, &alone) {
         return Vec::new();
@@ -60,15 +59,6 @@ fn away_from_acks<'a>(fills: &'a [Fill], trips: &RoundTrips) -> Vec<&'a Fill> {
     let chance = apart * APART_SHARE >= fills.len();
     let by_an_ack = |f: &Fill| if chance { narrow(f) } else { wide(f) };
     fills.iter().filter(|f| !f.burst && !by_an_ack(f)).collect()
-}
-
-/// The size of one write: what divides the steps between the ends of small segments, or the first
-/// segment, which nothing held, if the steps are multiples of it.
-fn written(arrivals: &[Arrival], mss: u32) -> Option<u32> {
-    let unit = boundary_unit(arrivals, mss)?;
-    let first = arrivals.first().map_or(0, |first| first.end);
-    let gathered = first >= UNIT_MIN && first < u64::from(unit);
-    Some(if gathered && u64::from(unit).is_multiple_of(first) { first as u32 } else { unit })
 }
 
 /// Whether PSH on most of them shows that a write ended in each.

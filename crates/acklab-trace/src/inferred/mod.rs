@@ -71,7 +71,7 @@ impl Inference {
         let nagle = Nagle::of(&decision, &replay, by_ack, filled.len());
         holds.extend(filled);
         holds.sort_by_key(|h| (h.release, h.frame));
-        written::place(&mut holds, &replay, &messages);
+        written::place(&mut holds, &replay, &messages, notes.mss());
         let waits = waits::find(&replay.silences, &round_trips, &holds);
         let certainty = Certainty::of(notes, &round_trips, &decision, &holds);
         Self { round_trips, receiver, nagle, messages, holds, certainty, waits }

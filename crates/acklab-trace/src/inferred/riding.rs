@@ -29,7 +29,7 @@ pub(super) fn find(
     let Some(release) = known.or_else(|| Release::find(&points().collect::<Vec<_>>(), trips)) else {
         return Vec::new();
     };
-    let sight = Sight { replay, decision, messages, release };
+    let sight = Sight { replay, decision, messages, release, alike: Alike::of(replay, decision) };
     let gathered = sight.gather(&riding);
     let hold = |i: usize| {
         let hold = Hold::released(&all[i], trips, sight.probability(i, gathered))?;
@@ -45,6 +45,7 @@ struct Sight<'a> {
     decision: &'a Decision,
     messages: &'a Messages,
     release: Release,
+    alike: Alike,
 }
 
 impl Sight<'_> {
@@ -52,7 +53,7 @@ impl Sight<'_> {
         let d = &self.replay.departures[i];
         let density = d.gap_ms().map_or(0.0, |gap| self.release.density(gap));
         let on = self.decision.on[i];
-        let alike = self.share_of_alike(d.len) * on;
+        let alike = self.alike.share(d.len) * on;
         let many = self.messages.in_segment(d.end) >= 2;
         let due = self.messages.written(d.end).is_some_and(|written| {
             d.time.since(written).as_millis_f64() >= EARLIER_MS
@@ -64,20 +65,6 @@ impl Sight<'_> {
         };
         let prior = alike.max(own);
         prior * density / (prior * density + (1.0 - prior) * ANSWERS)
-    }
-
-    /// Which share of the segments as long as this one pure ACKs let go, where they could.
-    fn share_of_alike(&self, len: u32) -> f64 {
-        let reach = len * ALIKE_PER_CENT / 100;
-        let alike = |i: &usize| {
-            self.decision.told[*i] && self.replay.departures[*i].len.abs_diff(len) <= reach
-        };
-        let (mut held, mut all) = (0.0, 2.0);
-        for i in (0..self.decision.told.len()).filter(alike) {
-            held += self.decision.held[i];
-            all += 1.0;
-        }
-        held / all
     }
 
     /// Whether segments that leave with the ACK carry several messages, and others do not.
@@ -92,6 +79,36 @@ impl Sight<'_> {
             side[1] += 1.0;
         }
         with[0] >= GATHERED_MIN && with[0] / with[1] >= GATHERED_MORE * without[0] / without[1]
+    }
+}
+
+/// Which share of the segments of a length pure ACKs let go, where they could.
+struct Alike {
+    /// Their lengths in order, and how many of those up to each were held.
+    lengths: Vec<u32>,
+    held: Vec<f64>,
+}
+
+impl Alike {
+    fn of(replay: &Replay, decision: &Decision) -> Self {
+        let told = (0..decision.told.len()).filter(|i| decision.told[*i]);
+        let mut all: Vec<(u32, f64)> =
+            told.map(|i| (replay.departures[i].len, decision.held[i])).collect();
+        all.sort_unstable_by_key(|one| one.0);
+        let mut sum = 0.0;
+        let held = all.iter().map(|one| {
+            sum += one.1;
+            sum
+        });
+        Self { held: held.collect(), lengths: all.iter().map(|one| one.0).collect() }
+    }
+
+    fn share(&self, len: u32) -> f64 {
+        let reach = len * ALIKE_PER_CENT / 100;
+        let from = self.lengths.partition_point(|l| *l < len - reach);
+        let to = self.lengths.partition_point(|l| *l <= len + reach);
+        let held = |count: usize| count.checked_sub(1).map_or(0.0, |last| self.held[last]);
+        (held(to) - held(from)) / ((to - from) as f64 + 2.0)
     }
 }
 

@@ -16,8 +16,8 @@ use super::replay::{Departure, Replay};
 use super::{Hold, Messages, Sample};
 
 /// Puts the writes of `holds` where they most likely were.
-pub(super) fn place(holds: &mut [Hold], replay: &Replay, messages: &Messages) {
-    let habit = Habit::of(holds, replay);
+pub(super) fn place(holds: &mut [Hold], replay: &Replay, messages: &Messages, mss: u32) {
+    let habit = Habit::of(holds, replay, messages.bytes(mss));
     let mut before: Option<Time> = None;
     for hold in holds {
         let chained = before == Some(hold.before);
@@ -25,7 +25,7 @@ pub(super) fn place(holds: &mut [Hold], replay: &Replay, messages: &Messages) {
         let upper = hold.upper_ms();
         if messages.written(hold.end).is_some() {
             // A beat is late by a millisecond or two.
-            let over = (hold.length_ms() - SMALL_HOLD_MS) / BEAT_MS;
+            let over = (hold.length_ms() - SMALL_HOLD_MS) / BEAT_MS + 1.0;
             hold.long = 1.0 / (1.0 + (-over).exp());
             hold.least_ms = (hold.length_ms() - 2.0 * BEAT_MS).max(0.0);
             continue;
@@ -33,7 +33,7 @@ pub(super) fn place(holds: &mut [Hold], replay: &Replay, messages: &Messages) {
         let slack = (upper - SMALL_HOLD_MS).max(0.0);
         let (passed, most, long) = if habit.bursts && !chained {
             let mean = BURST_SHARE * upper;
-            (mean, 3.0 * mean, 1.0 - (-slack / mean.max(0.01)).exp())
+            (0.0, 3.0 * mean, 1.0 - (-slack / mean.max(0.01)).exp())
         } else {
             let messages = habit.gathered(hold);
             let evenly = upper / (messages + 1.0);
@@ -51,6 +51,8 @@ struct Habit {
     bursts: bool,
     /// Bytes of one message, by the segments that were not held.
     message: f64,
+    /// That is certain.
+    known: bool,
     /// Messages that gathered in a millisecond, by how seldom none did.
     rate: f64,
     /// Bytes of the held segments, by their ends.
@@ -58,7 +60,7 @@ struct Habit {
 }
 
 impl Habit {
-    fn of(holds: &[Hold], replay: &Replay) -> Self {
+    fn of(holds: &[Hold], replay: &Replay, message: Option<u32>) -> Self {
         let held: HashMap<u64, &Hold> = holds.iter().map(|hold| (hold.end, hold)).collect();
         // Held and all, first after free segments, then after held ones.
         let mut after = [[0.5, 1.0]; 2];
@@ -82,7 +84,12 @@ impl Habit {
         let mean = (upper / holds.len().max(1) as f64).max(1.0);
         Self {
             bursts: first > next + BURSTS_MORE || after[1][1] < FEW,
-            message: if free.len() >= FREE_MIN { Sample::new(free).median() } else { 0.0 },
+            message: match message {
+                Some(bytes) => f64::from(bytes),
+                None if free.len() >= FREE_MIN => Sample::new(free).median(),
+                None => 0.0,
+            },
+            known: message.is_some(),
             rate: -(1.0 - next.min(0.95)).ln() / mean,
             lengths,
         }
@@ -93,7 +100,7 @@ impl Habit {
         let bytes = self.lengths.get(&hold.end).map_or(0.0, |len| f64::from(*len));
         let by_rate = (self.rate * hold.upper_ms()).max(1.0);
         let by_bytes = if self.message > 0.0 { (bytes / self.message).max(1.0) } else { by_rate };
-        by_bytes.min(2.0 * by_rate)
+        if self.known { by_bytes } else { by_bytes.min(2.0 * by_rate) }
     }
 }
 
@@ -103,7 +110,7 @@ fn is_free(d: &Departure) -> bool {
 
 /// How late a beat is, milliseconds.
 const BEAT_MS: f64 = 1.5;
-/// In bursts so much of the interval passes before the second write.
+/// In bursts the second write follows at once; now and then so much of the interval passes.
 const BURST_SHARE: f64 = 0.1;
 /// Held so much oftener after a free segment than after a held one.
 const BURSTS_MORE: f64 = 0.3;

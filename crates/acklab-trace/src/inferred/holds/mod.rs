@@ -40,6 +40,8 @@ pub(super) struct Decision {
     pub(super) any: f64,
     /// Its logarithmic odds.
     gain: f64,
+    /// Segments follow their ACKs, and a beat explains that as well.
+    pub(super) or_beat: bool,
     /// Share of the segments that the capture lacks or has out of order.
     pub(super) damage: f64,
     /// The law of the gap from ACK to held segment.
@@ -202,7 +204,8 @@ impl<'r> Case<'r> {
 
     fn decision(self, trips: &RoundTrips) -> Decision {
         let departures = &self.replay.departures;
-        let gain = (self.for_holds() - COST).min(self.against_beat(trips));
+        let (for_holds, against_beat) = (self.for_holds() - COST, self.against_beat(trips));
+        let gain = for_holds.min(against_beat);
         let any = 1.0 / (1.0 + (-gain).exp());
         let held: Vec<f64> =
             (0..departures.len()).map(|i| self.held_probability(i) * any).collect();
@@ -218,6 +221,7 @@ impl<'r> Case<'r> {
             by_chance: (0..departures.len()).map(chance).sum(),
             any,
             gain,
+            or_beat: for_holds >= CLUSTERED && gain < 0.0,
             damage: self.replay.damage.missing + self.replay.damage.late,
             release: self.release,
             breaks: broke - repairs,
@@ -261,6 +265,8 @@ const ROUNDS: usize = 4;
 const COST: f64 = 3.0;
 /// Nearer senders are as good as captured at.
 const FAR_LEAST_MS: f64 = 4.0;
+/// So much evidence shows that segments follow their ACKs, whatever makes them.
+const CLUSTERED: f64 = 5.0;
 /// A clock of captures is no worse: an ACK that comes later has let nothing go.
 const NOISE_MS: f64 = 5.0;
 /// Another place of the sender than the handshake's must explain so much more.

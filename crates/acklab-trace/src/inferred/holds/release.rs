@@ -23,7 +23,7 @@ impl Release {
     pub(in crate::inferred) fn find(points: &[(f64, f64)], trips: &RoundTrips) -> Option<Self> {
         let far = trips.far_ms;
         let mut widths = WIDTHS_MS.to_vec();
-        widths.extend(far.iter().flat_map(|far| [0.1 * far, 0.3 * far]));
+        widths.extend(far.iter().flat_map(|far| [0.1 * far, 0.3 * far].map(|w| w.max(WIDTHS_MS[0]))));
         let gaps = Sample::new(points.iter().map(|p| p.0).collect());
         let found = widths.iter().filter_map(|width| Self::within(&gaps, points, *width, trips));
         found.max_by(|a, b| a.evidence.total_cmp(&b.evidence))
@@ -92,7 +92,7 @@ fn misplaced(centre: f64, spread: f64, trips: &RoundTrips) -> f64 {
 }
 
 /// Widths that clusters are looked for in: a kernel alone, a busy one, a noisy clock.
-const WIDTHS_MS: [f64; 5] = [0.1, 0.3, 1.0, 2.0, 4.0];
+const WIDTHS_MS: [f64; 6] = [0.1, 0.3, 1.0, 2.0, 4.0, 8.0];
 /// Few gaps say little of their spread: so much is a host's, and such a share of the way a path's.
 const GRAIN_MS: f64 = 0.2;
 const GRAIN_SHARE: f64 = 0.02;

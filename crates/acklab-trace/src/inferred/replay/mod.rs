@@ -237,7 +237,7 @@ impl<'n> Stage<'n> {
     fn note_repair(&mut self) {
         let acked = self.sender.acked;
         let open = self.replay.departures.iter_mut().rev().take(PROBES_MAX);
-        open.take_while(|d| d.end > acked).for_each(|d| d.marks.recovery = true);
+        open.take_while(|d| d.end > acked).for_each(|d| d.marks.recovery |= d.marks.broke);
     }
 
     fn on_ack(&mut self, ack: &AckNote) {

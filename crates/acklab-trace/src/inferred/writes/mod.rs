@@ -5,13 +5,13 @@ mod hull;
 mod unit;
 
 pub(crate) use beat::Beat;
-pub(super) use unit::{UNIT_MIN, boundary_unit, gcd};
+pub(super) use unit::{UNIT_MIN, gcd};
 
 use acklab_core::time::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use self::unit::{Unit, gathered_unit, messages_per_segment};
+use self::unit::{Unit, boundary_unit, gathered_unit, messages_per_segment};
 use super::Hold;
 use crate::noted::Notes;
 use crate::inferred::replay::Arrival;
@@ -99,6 +99,18 @@ impl Messages {
     fn coalesced(&self) -> bool {
         let several = self.counts.iter().filter(|c| **c >= 2).count();
         several >= 3 && several * 20 >= self.counts.len()
+    }
+
+    /// The size of one message: that of the unit; else what divides the steps between the ends of small
+    /// segments, or the first segment, which nothing held, if the steps are multiples of it.
+    pub(super) fn bytes(&self, mss: u32) -> Option<u32> {
+        if let Some(bytes) = self.unit.bytes() {
+            return Some(bytes);
+        }
+        let unit = boundary_unit(&self.arrivals, mss)?;
+        let first = self.arrivals.first().map_or(0, |first| first.len);
+        let gathered = u64::from(first) >= UNIT_MIN && unit.is_multiple_of(first);
+        Some(if gathered { first } else { unit })
     }
 
     /// Messages in the segment that ends at `end`, at least one.
