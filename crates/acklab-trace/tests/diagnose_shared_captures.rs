@@ -47,7 +47,8 @@ fn of_two_phasor_units_the_one_with_nagle_is_found_and_the_other_is_clean() {
     assert_eq!(held.nagle.state, NagleState::On);
     assert!((804..=881).contains(&held.holds()), "{}", held.holds());
     assert!((570..=610).contains(&count(held, Mechanism::DelayedAckTimer)));
-    assert!((270..=300).contains(&count(held, Mechanism::AckClocked)));
+    // An ACK at 20 to 26 ms lets 289 go; of a quarter of them the oldest byte waited less than 10 ms.
+    assert!((210..=300).contains(&count(held, Mechanism::AckClocked)));
     assert_eq!(held.receiver_policy.profile, Some("linux"));
     assert_eq!(held.receiver_policy.timer_ms, Some(40.0));
     assert!((20.0..=30.1).contains(&held.stalled_s()), "{}", held.stalled_s());

@@ -30,8 +30,12 @@ pub(super) fn place(holds: &mut [Hold], replay: &Replay, messages: &Messages, ms
             hold.least_ms = (hold.length_ms() - 2.0 * BEAT_MS).max(0.0);
             continue;
         }
+        // What a full segment leaves behind was written before it.
+        let cut = messages.before(hold.end).is_some_and(|len| len >= mss && len.is_multiple_of(mss));
         let slack = (upper - SMALL_HOLD_MS).max(0.0);
-        let (passed, most, long) = if habit.bursts && !chained {
+        let (passed, most, long) = if cut {
+            (0.0, 0.0, if slack > 0.0 { 1.0 } else { 0.0 })
+        } else if habit.bursts && !chained {
             let mean = BURST_SHARE * upper;
             (0.0, 3.0 * mean, 1.0 - (-slack / mean.max(0.01)).exp())
         } else {

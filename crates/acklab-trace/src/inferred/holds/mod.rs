@@ -23,7 +23,7 @@ use acklab_core::time::{Span, Time};
 
 use super::hold::Hold;
 use super::replay::{Departure, Replay};
-use super::{RoundTrips, Sample};
+use super::RoundTrips;
 use crate::noted::Notes;
 
 /// What explains the departures of one direction best.
@@ -196,9 +196,13 @@ impl<'r> Case<'r> {
     fn against_beat(&self, trips: &RoundTrips) -> f64 {
         let Some(release) = &self.release else { return 0.0 };
         let departures = &self.replay.departures;
-        let held = |i: &usize| self.told[*i] && self.held_probability(*i) >= 0.5;
+        // What left shortly after the others is on the beat, too, if there is one.
+        let near = |i: &usize| {
+            let late = departures[*i].gap_ms().map_or(f64::INFINITY, |gap| gap - release.at_ms);
+            self.told[*i] && (self.held_probability(*i) >= 0.5 || (0.0..NEAR_MS).contains(&late))
+        };
         let clustered: Vec<&Departure> =
-            (0..departures.len()).filter(held).map(|i| &departures[i]).collect();
+            (0..departures.len()).filter(near).map(|i| &departures[i]).collect();
         own_beat::against(&clustered, &self.replay.arrivals, release, trips)
     }
 
@@ -265,6 +269,8 @@ const ROUNDS: usize = 4;
 const COST: f64 = 3.0;
 /// Nearer senders are as good as captured at.
 const FAR_LEAST_MS: f64 = 4.0;
+/// A beat that is as long as the wait for an ACK strays by no more.
+const NEAR_MS: f64 = 10.0;
 /// So much evidence shows that segments follow their ACKs, whatever makes them.
 const CLUSTERED: f64 = 5.0;
 /// A clock of captures is no worse: an ACK that comes later has let nothing go.

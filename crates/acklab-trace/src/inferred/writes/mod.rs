@@ -90,11 +90,6 @@ impl Messages {
         fits.then_some((unit, counts, beat))
     }
 
-    /// Whether the writes keep a beat, and came while others waited.
-    pub(crate) fn have_beat(&self) -> bool {
-        self.beat.is_some()
-    }
-
     /// Whether segments carry several messages often enough that writes came while others waited.
     fn coalesced(&self) -> bool {
         let several = self.counts.iter().filter(|c| **c >= 2).count();
@@ -111,6 +106,12 @@ impl Messages {
         let first = self.arrivals.first().map_or(0, |first| first.len);
         let gathered = u64::from(first) >= UNIT_MIN && unit.is_multiple_of(first);
         Some(if gathered { first } else { unit })
+    }
+
+    /// Bytes of the segment before the one that ends at `end`.
+    pub(super) fn before(&self, end: u64) -> Option<u32> {
+        let at = self.arrivals.binary_search_by_key(&end, |a| a.end).ok()?;
+        at.checked_sub(1).map(|before| self.arrivals[before].len)
     }
 
     /// Messages in the segment that ends at `end`, at least one.
