@@ -203,7 +203,9 @@ impl<'r> Case<'r> {
         };
         let clustered: Vec<&Departure> =
             (0..departures.len()).filter(near).map(|i| &departures[i]).collect();
-        own_beat::against(&clustered, &self.replay.arrivals, release, trips)
+        let apart = (0..departures.len()).filter(|i| self.held_probability(*i) < 0.5);
+        let apart: Vec<f64> = apart.map(|i| departures[i].interval_ms()).collect();
+        own_beat::against(&clustered, &apart, &self.replay.arrivals, release, trips)
     }
 
     fn decision(self, trips: &RoundTrips) -> Decision {

@@ -3,8 +3,9 @@
 //! Where the period of the writes happens to be that of data, ACK and round trip together, every
 //! segment follows an ACK, held or not. Three things tell. Waits that vary: a beat makes up for them, so
 //! that intervals are more alike than gaps; after a release gaps are. Where waits do not vary: a beat
-//! that falls on the round trip to the sender by chance is rare, and one elsewhere is not. And held
-//! segments gather: in a chain of them some carry two messages, sooner or later.
+//! that falls on the round trip to the sender by chance is rare, and one elsewhere is not. A beat goes on
+//! where no ACK comes. And held segments gather: in a chain of them some carry two messages, sooner or
+//! later.
 
 use super::release::Release;
 use crate::inferred::replay::{Arrival, Departure};
@@ -12,9 +13,10 @@ use crate::inferred::writes::{UNIT_MIN, gcd};
 use crate::inferred::{RoundTrips, Sample};
 
 /// Logarithm of how much likelier it is that the segments that follow their ACKs were held than that
-/// they kept a beat.
+/// they kept a beat; `apart` are the intervals of the others.
 pub(super) fn against(
     clustered: &[&Departure],
+    apart: &[f64],
     arrivals: &[Arrival],
     release: &Release,
     trips: &RoundTrips,
@@ -35,7 +37,12 @@ pub(super) fn against(
     let gathered = if gathers(clustered, arrivals) { GATHERED } else { 0.0 };
     let chained = clustered.windows(2).filter(|w| w[1].before == w[0].time).count();
     let alone = if chained * 2 < clustered.len() { UNCHAINED } else { 0.0 };
-    told + placed(intervals.median(), release, trips) + gathered + alone - RARER
+    let middle = intervals.median();
+    let same = |interval: &&f64| (**interval - middle).abs() <= SAME_MS.max(SAME_SHARE * middle);
+    let alike_apart = apart.iter().filter(same).count();
+    let kept = alike_apart >= APART_MIN && alike_apart * 2 >= apart.len();
+    let elsewhere = if kept { ELSEWHERE } else { 0.0 };
+    told + placed(middle, release, trips) + gathered + alone - RARER - elsewhere
 }
 
 /// What the place of the gaps says: at the round trip to the sender, or at none because the capture was
@@ -77,5 +84,10 @@ const DOUBLES_MIN: usize = 2;
 const GATHERED: f64 = 8.0;
 /// What it says that segments which follow ACKs do not follow each other.
 const UNCHAINED: f64 = 3.0;
+/// Intervals of the others that are the same: so close, and so many; what that says.
+const SAME_MS: f64 = 0.5;
+const SAME_SHARE: f64 = 0.01;
+const APART_MIN: usize = 3;
+const ELSEWHERE: f64 = 12.0;
 /// Beats are commoner than holds.
 const RARER: f64 = 3.0;
