@@ -23,7 +23,7 @@ use acklab_core::time::{Span, Time};
 
 use super::hold::Hold;
 use super::replay::{Departure, Replay};
-use super::RoundTrips;
+use super::{RoundTrips, Sample};
 use crate::noted::Notes;
 
 /// What explains the departures of one direction best.
@@ -87,7 +87,7 @@ impl Decision {
             .zip(&told)
             .filter(|(_, told)| **told)
             .filter_map(|(d, _)| Some((d.gap_ms()?, d.interval_ms())))
-            .filter(|(gap, _)| *gap >= -NOISE_MS)
+            .filter(|(gap, _)| *gap >= -replay.damage.noise_ms)
             .collect();
         let release = Release::find(&points, trips);
         let mut case = Case::new(replay, &told, release, trips);
@@ -125,7 +125,9 @@ impl<'r> Case<'r> {
     ) -> Self {
         let departures = &replay.departures;
         let held = |(d, told): (&Departure, &bool)| match (release, d.gap_ms()) {
-            (Some(release), Some(gap)) if *told => release.density(gap),
+            (Some(release), Some(gap)) if *told && gap >= -replay.damage.noise_ms => {
+                release.density(gap)
+            }
             _ => 0.0,
         };
         let broke = departures.iter().filter(|d| d.marks.broke).count();
@@ -133,7 +135,7 @@ impl<'r> Case<'r> {
             replay,
             told,
             release,
-            free: departures.iter().map(|d| 1.0 / (d.interval_ms() + 1.0)).collect(),
+            free: free_densities(departures, told, release),
             held: departures.iter().zip(told).map(held).collect(),
             excused: excuses(replay, trips),
             broke: (broke as f64 + 1.0) / (departures.len() as f64 + 2.0),
@@ -203,7 +205,9 @@ impl<'r> Case<'r> {
         };
         let clustered: Vec<&Departure> =
             (0..departures.len()).filter(near).map(|i| &departures[i]).collect();
-        let apart = (0..departures.len()).filter(|i| self.held_probability(*i) < 0.5);
+        let at_ack = |i: &usize| departures[*i].gap_ms().is_some_and(|gap| release.is_near(gap));
+        let apart = (0..departures.len())
+            .filter(|i| self.held_probability(*i) < 0.5 && !at_ack(i));
         let apart: Vec<f64> = apart.map(|i| departures[i].interval_ms()).collect();
         own_beat::against(&clustered, &apart, &self.replay.arrivals, release, trips)
     }
@@ -237,6 +241,24 @@ impl<'r> Case<'r> {
             held,
         }
     }
+}
+
+/// How likely each interval is where nothing holds a segment back, per millisecond: it may be anything, and
+/// what it is where segments did not leave with an ACK.
+fn free_densities(departures: &[Departure], told: &[bool], release: Option<Release>) -> Vec<f64> {
+    let with_ack = |d: &Departure| {
+        let near = |r: Release| d.gap_ms().is_some_and(|gap| r.is_near(gap));
+        !d.marks.broke && release.is_some_and(near)
+    };
+    let apart = departures.iter().zip(told).filter(|(d, told)| !(**told && with_ack(d)));
+    let apart = Sample::new(apart.map(|(d, _)| d.interval_ms()).collect());
+    let all = departures.len().max(1) as f64;
+    let density = |d: &Departure| {
+        let interval = d.interval_ms();
+        let alike = apart.count_between(interval - REACH_MS, interval + REACH_MS) as f64;
+        1.0 / (interval + 1.0) + alike / (all * 2.0 * REACH_MS)
+    };
+    departures.iter().map(density).collect()
 }
 
 /// How likely a segment breaks Nagle's rule although it is on: by a repair or a loss probe, behind others
@@ -275,8 +297,8 @@ const FAR_LEAST_MS: f64 = 4.0;
 const NEAR_MS: f64 = 10.0;
 /// So much evidence shows that segments follow their ACKs, whatever makes them.
 const CLUSTERED: f64 = 5.0;
-/// A clock of captures is no worse: an ACK that comes later has let nothing go.
-const NOISE_MS: f64 = 5.0;
+/// Intervals so close are of one kind.
+const REACH_MS: f64 = 2.0;
 /// Another place of the sender than the handshake's must explain so much more.
 const CLOSER: f64 = 3.0;
 /// Share of the way that an ACK stays on it: the handshake may have been slower than the path.

@@ -64,6 +64,11 @@ impl Release {
         misplaced(self.at_ms, self.spread_ms, trips)
     }
 
+    /// Whether a gap may be that of a release.
+    pub(super) fn is_near(&self, gap_ms: f64) -> bool {
+        (gap_ms - self.at_ms).abs() <= 3.0 * self.spread_ms + NEAR_MS
+    }
+
     /// Density at a gap, per millisecond.
     pub(in crate::inferred) fn density(&self, gap_ms: f64) -> f64 {
         let normal = |spread: f64| {
@@ -98,6 +103,8 @@ const GRAIN_MS: f64 = 0.2;
 const GRAIN_SHARE: f64 = 0.02;
 /// Clocks of captures are no sharper.
 const SHARPEST_MS: f64 = 0.02;
+/// What is so close to a release may be one.
+const NEAR_MS: f64 = 0.3;
 /// A host under load reacts within a few ticks of a 250 Hz clock.
 const LOADED_MS: f64 = 5.0;
 const ROOT_2_PI: f64 = 2.506_628_274_631;

@@ -151,6 +151,8 @@ pub(crate) struct Damage {
     pub(crate) missing: f64,
     /// How many that is.
     pub(crate) segments: u64,
+    /// How much earlier than its ACK a segment may seem to pass that the ACK let go, milliseconds.
+    pub(crate) noise_ms: f64,
     /// Share of the segments that stand behind later ones.
     pub(crate) late: f64,
 }
@@ -170,7 +172,7 @@ impl Damage {
         let opposite_missing = opposite.stream.unseen_bytes as f64 / bytes.max(1.0);
         let there = opposite_missing / (opposite.packets.segments as f64 + opposite_missing + 1.0);
         let late = notes.facts.packets.reordered as f64 / all;
-        Self { missing: (missing as f64 / all).max(there), segments: missing, late }
+        Self { missing: (missing as f64 / all).max(there), segments: missing, late, noise_ms: noise_ms(&notes.events) }
     }
 
     /// Segments seen and missing.
@@ -205,3 +207,21 @@ impl Damage {
         (seen, missing)
     }
 }
+
+/// Times that go backwards, or data behind its own ACK, show a clock that is wrong by milliseconds; without
+/// them one that is exact, but for frames that a busy host took in the wrong order.
+fn noise_ms(events: &[Event]) -> f64 {
+    let backwards = events.windows(2).filter(|pair| pair[1].time() < pair[0].time()).count();
+    let behind = events.windows(2).filter(|pair| match (pair[0], pair[1]) {
+        (Event::Ack(ack), Event::Data(data)) => ack.acked_to >= data.end(),
+        _ => false,
+    });
+    if (backwards + behind.count()) * NOISY_SHARE > events.len() { NOISY_MS } else { EXACT_MS }
+}
+
+/// One pair of packets in so many the wrong way round shows a noisy clock.
+const NOISY_SHARE: usize = 50;
+/// No clock of captures is worse.
+const NOISY_MS: f64 = 5.0;
+/// Frames on the way from the network to the clock.
+const EXACT_MS: f64 = 0.3;
