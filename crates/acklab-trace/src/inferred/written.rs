@@ -32,17 +32,17 @@ pub(super) fn place(holds: &mut [Hold], replay: &Replay, messages: &Messages, ms
         }
         // What a full segment leaves behind was written before it.
         let cut = messages.before(hold.end).is_some_and(|len| len >= mss && len.is_multiple_of(mss));
-        let slack = (upper - SMALL_HOLD_MS).max(0.0);
+        let slack = upper - SMALL_HOLD_MS;
         let (passed, most, long) = if cut {
-            (0.0, 0.0, if slack > 0.0 { 1.0 } else { 0.0 })
+            (0.0, 0.0, if slack >= 0.0 { 1.0 } else { 0.0 })
         } else if habit.bursts && !chained {
             let mean = BURST_SHARE * upper;
-            (0.0, 3.0 * mean, 1.0 - (-slack / mean.max(0.01)).exp())
+            (0.0, 3.0 * mean, 1.0 - (-(slack + GRACE_MS).max(0.0) / mean.max(0.01)).exp())
         } else {
             let messages = habit.gathered(hold);
             let evenly = upper / (messages + 1.0);
             let most = upper * (1.0 - 0.05_f64.powf(1.0 / messages));
-            (evenly, most, 1.0 - (1.0 - slack / upper.max(0.01)).powf(messages))
+            (evenly, most, 1.0 - (1.0 - slack.max(0.0) / upper.max(0.01)).powf(messages))
         };
         let written = hold.before + Span::from_nanos((passed * 1e6) as u64);
         *hold = Hold { long, least_ms: (upper - most).max(0.0), ..hold.written_at(written) };
@@ -118,6 +118,8 @@ const BEAT_MS: f64 = 1.5;
 const BURST_SHARE: f64 = 0.1;
 /// Held so much oftener after a free segment than after a held one.
 const BURSTS_MORE: f64 = 0.3;
+/// What lasted as long but for so much is as good as that long.
+const GRACE_MS: f64 = 1.0;
 /// Fewer segments after held ones say nothing.
 const FEW: f64 = 3.0;
 /// Fewer free segments do not show the size of one message.

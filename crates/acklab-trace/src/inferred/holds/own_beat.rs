@@ -34,15 +34,24 @@ pub(super) fn against(
     } else {
         0.0
     };
-    let gathered = if gathers(clustered, arrivals) { GATHERED } else { 0.0 };
     let chained = clustered.windows(2).filter(|w| w[1].before == w[0].time).count();
-    let alone = if chained * 2 < clustered.len() { UNCHAINED } else { 0.0 };
+    let (len, same) = common_len(clustered);
+    let form = if gathers(clustered, len, arrivals) {
+        GATHERED
+    } else if chained * 2 < clustered.len() {
+        UNCHAINED
+    } else if same * 10 >= clustered.len() * 8 && !is_sharp(&gaps, trips) {
+        -NEVER_GATHERED
+    } else {
+        0.0
+    };
     let middle = intervals.median();
-    let same = |interval: &&f64| (**interval - middle).abs() <= SAME_MS.max(SAME_SHARE * middle);
+    let reach = SAME_MS.max(SAME_SHARE * middle).max(1.5 * intervals.iqr());
+    let same = |interval: &&f64| (**interval - middle).abs() <= reach.min(0.1 * middle);
     let alike_apart = apart.iter().filter(same).count();
     let kept = alike_apart >= APART_MIN && alike_apart * 2 >= apart.len();
     let elsewhere = if kept { ELSEWHERE } else { 0.0 };
-    told + placed(middle, release, trips) + gathered + alone - RARER - elsewhere
+    told + placed(middle, release, trips) + form - RARER - elsewhere
 }
 
 /// What the place of the gaps says: at the round trip to the sender, or at none because the capture was
@@ -56,16 +65,27 @@ fn placed(interval_ms: f64, release: &Release, trips: &RoundTrips) -> f64 {
     chance + RARER - off.min(2.0 * chance + RARER)
 }
 
-/// Whether segments carry several messages: some share a divisor with the others that is smaller
-/// than either, or all are multiples of the first segment, which nothing held back.
-fn gathers(clustered: &[&Departure], arrivals: &[Arrival]) -> bool {
+/// The length that most segments have, and how many do.
+fn common_len(clustered: &[&Departure]) -> (u64, usize) {
     let mut lengths: Vec<u64> = clustered.iter().map(|d| u64::from(d.len)).collect();
     lengths.sort_unstable();
-    let runs = lengths.chunk_by(|a, b| a == b);
-    let Some(len) = runs.max_by_key(|run| run.len()).map(|run| run[0]) else { return false };
+    let runs = lengths.chunk_by(|a, b| a == b).map(|run| (run[0], run.len()));
+    runs.max_by_key(|run| run.1).unwrap_or_default()
+}
+
+/// Whether the gaps are those of a kernel that waited: equal, and never before the ACK was there.
+fn is_sharp(gaps: &Sample, trips: &RoundTrips) -> bool {
+    let far = trips.far_ms.filter(|_| trips.handshake).unwrap_or(0.0);
+    gaps.iqr() < SHARP_MS && (far..=far + REACTION_MS).contains(&gaps.median())
+}
+
+/// Whether segments carry several messages: some share a divisor with the others that is smaller
+/// than either, or all are multiples of the first segment, which nothing held back.
+fn gathers(clustered: &[&Departure], len: u64, arrivals: &[Arrival]) -> bool {
+    let lengths = clustered.iter().map(|d| u64::from(d.len));
     let first = arrivals.first().map_or(0, |a| a.end);
     let several = |unit: u64| unit >= UNIT_MIN && len >= 2 * unit && len.is_multiple_of(unit);
-    let others: Vec<u64> = lengths.iter().copied().filter(|l| *l != len).collect();
+    let others: Vec<u64> = lengths.filter(|l| *l != len).collect();
     let related = others.iter().filter(|l| l.is_multiple_of(len) || several(gcd(len, **l))).count();
     several(first) || (related >= DOUBLES_MIN && related * 10 >= others.len() * 8)
 }
@@ -82,6 +102,11 @@ const PLACE_MS: f64 = 0.5;
 const DOUBLES_MIN: usize = 2;
 /// What they say.
 const GATHERED: f64 = 8.0;
+/// What it says that in a chain of equal ones none ever does.
+const NEVER_GATHERED: f64 = 8.0;
+/// A release by the kernel is this sharp, a timer of an application is not; and it comes this soon.
+const SHARP_MS: f64 = 0.05;
+const REACTION_MS: f64 = 0.3;
 /// What it says that segments which follow ACKs do not follow each other.
 const UNCHAINED: f64 = 3.0;
 /// Intervals of the others that are the same: so close, and so many; what that says.
