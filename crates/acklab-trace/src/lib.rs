@@ -16,11 +16,13 @@ mod inferred;
 mod judged;
 pub mod live;
 mod noted;
+mod paired;
 pub mod read;
 pub mod segment;
 
 pub use diagnose::{Analyst, Options, diagnose, diagnose_reader};
 pub use judged::{Diagnosis, check};
+pub use paired::diagnose_pair;
 
 /// What a diagnosis says. Times are milliseconds unless the name says otherwise; frame numbers count
 /// from 1 as in Wireshark.
@@ -30,7 +32,8 @@ pub mod diagnosis {
         Writes,
     };
     pub use crate::judged::{
-        AckFacts, Capture, Diagnosis, Direction, Finding, Flow, Handshake, Held, Ladder, Plots,
-        Points, Rung, Spread, Stall, State, Verdict,
+        AckFacts, Capture, Cause, CauseKind, Clock, Diagnosis, Direction, Finding, Flow, Handshake,
+        Held, Kept, Ladder, Lost, OneWay, Pair, Plots, Points, Rung, Shared, Spread, Stall,
+        State, Verdict, Waited, Way,
     };
 }

@@ -26,6 +26,8 @@ pub(super) struct Direction<O> {
     ttl: Option<u8>,
     /// The last packet that `from` sent, to know one captured twice.
     last_packet: PacketIdentity,
+    /// It bore the next identification after the one before.
+    follows: bool,
     pub(super) observer: O,
 }
 
@@ -64,6 +66,7 @@ impl<O: DirectionObserver> Direction<O> {
             window: Window::default(),
             ttl: None,
             last_packet: PacketIdentity::default(),
+            follows: false,
             observer: O::open(from, to),
         }
     }
@@ -95,6 +98,8 @@ impl<O: DirectionObserver> Direction<O> {
             len: segment.payload_len,
         };
         let twice = segment.ip_id != 0 && segment.payload_len == 0 && identity == self.last_packet;
+        let next = self.last_packet.ip_id.wrapping_add(1);
+        self.follows = next == segment.ip_id && segment.ip_id != 0;
         self.last_packet = identity;
         self.counts.duplicates += u64::from(twice);
         twice
@@ -122,6 +127,7 @@ impl<O: DirectionObserver> Direction<O> {
             pure,
             payload_len: segment.payload_len,
             duplicate,
+            sacks: segment.options.sack_blocks > 0,
             window,
             oldest_age: placed.acked.age_of_oldest(segment.time),
             newest_age: placed.acked.age_of_newest(segment.time),
@@ -185,6 +191,7 @@ impl<O: DirectionObserver> Direction<O> {
             in_flight: placed.in_flight,
             window_left: placed.window_left,
             mss,
+            follows: self.follows,
             to_sender: opposite.to_receiver_by_handshake(),
         });
     }

@@ -10,6 +10,7 @@ mod connection;
 mod direction;
 pub mod facts;
 mod key;
+mod life;
 mod mss;
 pub mod observe;
 mod outstanding;
@@ -21,6 +22,7 @@ mod unseen;
 mod vantage;
 
 pub use facts::DirectionFacts;
+pub use life::{Life, Reset};
 pub use observe::DirectionObserver;
 pub use report::{DirectionReport, Ending, FlowReport, FlowReports, Others};
 pub use table::{FlowTable, TableOptions};

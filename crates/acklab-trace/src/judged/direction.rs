@@ -9,6 +9,7 @@ use super::stall::{Held, Stall, Stalls};
 use crate::flow::DirectionFacts;
 use crate::inferred::{AddedDelay, Delays, Inference, Lack, Nagle, ReceiverPolicy, Wait, Writes};
 use crate::noted::Notes;
+use crate::noted::course::CourseFacts;
 
 /// The data from one end to the other, and the acknowledgments it got.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -55,6 +56,9 @@ pub struct Direction {
     /// Each of them; not in the JSON, which stays small.
     #[serde(skip)]
     pub held: Vec<Held>,
+    /// What was noted beside holds, for the causes.
+    #[serde(skip)]
+    pub(crate) course: CourseFacts,
     /// The direction was too long to keep every packet's record: stalls are counted on its first
     /// part and scaled up to all of it.
     pub sampled: bool,
@@ -72,7 +76,7 @@ pub struct Direction {
 
 impl Direction {
     /// Judges one direction by its notes and what was inferred of them.
-    pub(crate) fn of(notes: &Notes<'_>, inference: Inference) -> Self {
+    pub(crate) fn of(notes: &Notes<'_>, inference: Inference, course: CourseFacts) -> Self {
         let DirectionFacts { from, to, packets, stream, .. } = notes.facts;
         let Stalls { each: held, by_mechanism: stalls, sampled, small_holds } =
             Stalls::of(notes, &inference);
@@ -102,6 +106,7 @@ impl Direction {
             lacks: certainty.lacks,
             stalls,
             held,
+            course,
             sampled,
             small_holds,
             waits,

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Direction;
+use super::causes::{self, Cause, CauseKind};
 use crate::flow::FlowReport;
 use crate::flow::facts::CapturePoint;
 
@@ -27,6 +28,8 @@ pub struct Flow {
     pub captured_near: Option<String>,
     /// The two directions: from the first endpoint, then from the second.
     pub directions: Vec<Direction>,
+    /// What else took time, or ended it, each with its proof.
+    pub causes: Vec<Cause>,
 }
 
 /// What the handshake agreed.
@@ -64,7 +67,8 @@ impl Flow {
             CapturePoint::Loopback => Some("both".into()),
             CapturePoint::Between | CapturePoint::Unknown => None,
         };
-        Self {
+        let life = report.life;
+        let flow = Self {
             id: report.id - 1,
             endpoints,
             first_frame: report.first_frame,
@@ -73,7 +77,17 @@ impl Flow {
             handshake,
             captured_near,
             directions: report.directions.into_iter().map(|d| *d.observed).collect(),
-        }
+            causes: Vec::new(),
+        };
+        let causes = causes::cut_off(&flow, &life).into_iter().collect();
+        Self { causes, ..flow }.with_causes()
+    }
+
+    /// The same with what its directions prove, beside how it ended.
+    pub(crate) fn with_causes(mut self) -> Self {
+        self.causes.retain(|cause| cause.kind == CauseKind::Reset);
+        self.causes.extend(causes::of(&self));
+        self
     }
 
     /// Seconds that it lost in stalls.

@@ -17,7 +17,7 @@ impl Flow {
         let duration_s = self.duration_s.max(later.duration_s);
         let directions = self.directions.into_iter().zip(later.directions);
         let directions = directions.map(|(a, b)| a.followed_by(b, duration_s)).collect();
-        Self { duration_s, directions, ..later }
+        Self { duration_s, directions, ..later }.with_causes()
     }
 }
 
@@ -45,6 +45,7 @@ impl Direction {
             held: Vec::new(),
             stalled_probability: earlier.stalled_probability.max(later.stalled_probability),
             lacks: later.lacks.or(earlier.lacks),
+            course: earlier.course.and(later.course),
             sampled: earlier.sampled || later.sampled,
             small_holds: earlier.small_holds + later.small_holds,
             waits: waits(earlier.waits, later.waits),

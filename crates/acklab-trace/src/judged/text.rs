@@ -38,6 +38,13 @@ impl Diagnosis {
             write_finding(&mut out, finding);
         }
         self.write_table(&mut out);
+        let causes: Vec<String> =
+            self.causes.iter().map(|cause| format!("{} {}", cause.proof, cause.remedy)).collect();
+        list(&mut out, "What else took time, each by its proof", &causes);
+        if let Some(pair) = &self.pair {
+            let title = format!("What {} and {} say together", pair.client, pair.server);
+            list(&mut out, &title, &pair.sentences());
+        }
         self.write_ladder(&mut out);
         list(&mut out, "What would decide it", &self.verdict.decides);
         list(&mut out, "What limits this answer", &self.verdict.limits);

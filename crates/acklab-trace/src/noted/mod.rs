@@ -5,6 +5,7 @@
 //! When the direction is over, [`Notes`] are all that is left, and all that inference stands on; it may
 //! go over them as often as it likes.
 
+pub(crate) mod course;
 pub(crate) mod event;
 pub(crate) mod framing;
 mod line;

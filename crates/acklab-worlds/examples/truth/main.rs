@@ -1,7 +1,10 @@
 //! `make truth`: makes cases of known truth on the running kernel, and holds the diagnosis against them.
 //!
-//!     truth make DIR [--breadth N] [--runs N] [--parallel N] [--only WORD]
+//!     truth make DIR [--pairs] [--breadth N] [--runs N] [--parallel N] [--only WORD]
 //!     truth score DIR [--each | --wrong] [--only WORD] [--json FILE]
+//!     truth causes DIR [--only WORD] [--each]
+//!     truth two DIR [--only WORD] [--each]
+//!     truth middle DIR
 //!     truth capture FOLDER VANTAGE/DAMAGE FILE
 
 use std::collections::BTreeMap;
@@ -26,7 +29,7 @@ use acklab_worlds::truth::lab::{Done, Lab, LabError, play};
 use acklab_worlds::truth::score::{HEAD, Outcome, Sums, View, judge};
 use acklab_worlds::truth::script::Case;
 use acklab_worlds::truth::store::{Kept, SCHEMA, Truth};
-use acklab_worlds::truth::{pattern, vantage};
+use acklab_worlds::truth::{causes, pattern, two, vantage};
 
 fn main() {
     let words: Vec<OsString> = env::args_os().skip(1).collect();
@@ -39,10 +42,15 @@ fn main() {
         },
         ["make", dir, ..] => make(Path::new(dir), &Options(&texts[2..])),
         ["score", dir, ..] => score(Path::new(dir), &Options(&texts[2..])),
+        ["middle", dir] => middle(Path::new(dir)),
+        ["causes", dir, ..] => tell_causes(Path::new(dir), &Options(&texts[2..])),
+        ["two", dir, ..] => two(Path::new(dir), &Options(&texts[2..])),
         ["capture", folder, view, file] => write_capture(Path::new(folder), view, Path::new(file)),
         _ => Err(
-            "usage: truth make DIR [--breadth N] [--runs N] [--parallel N] [--only WORD]\n       \
+            "usage: truth make DIR [--pairs] [--breadth N] [--runs N] [--parallel N] [--only WORD]\n       \
              truth score DIR [--each] [--wrong] [--only WORD] [--json FILE]\n       \
+             truth causes DIR [--only WORD] [--each]\n       \
+             truth two DIR [--only WORD] [--each]\n       \
              truth capture FOLDER VANTAGE/DAMAGE FILE"
                 .to_owned(),
         ),
@@ -76,10 +84,14 @@ impl Options<'_> {
 fn make(root: &Path, options: &Options<'_>) -> Result<(), String> {
     let runs = options.number("--runs", 2)? as u32;
     let only = options.text("--only").unwrap_or_default();
+    let all = if options.has("--pairs") {
+        pattern::pairs()
+    } else {
+        pattern::cases(options.number("--breadth", 6)?)
+    };
     let mut wanted: Vec<(Case, u32)> = Vec::new();
     for run in 1..=runs {
-        let cases = pattern::cases(options.number("--breadth", 4)?).into_iter();
-        let cases = cases.filter(|case| case.name.contains(only));
+        let cases = all.iter().filter(|case| case.name.contains(only)).cloned();
         wanted.extend(
             cases.filter(|case| !Kept::place(root, case, run).exists()).map(|case| (case, run)),
         );
@@ -117,7 +129,7 @@ fn make(root: &Path, options: &Options<'_>) -> Result<(), String> {
                 match news {
                     News::Done(()) => eprintln!("truth: {}.{run}", case.name),
                     News::Repeated((error, _)) => {
-                        eprintln!("truth: {}.{run} again: {error}", case.name)
+                        eprintln!("truth: {}.{run} again: {error}", case.name);
                     }
                 }
                 Ok(())
@@ -187,12 +199,44 @@ fn score(root: &Path, options: &Options<'_>) -> Result<(), String> {
     for ((_, name), sums) in &rows {
         println!("{}", sums.row(name));
     }
+    tell_calibration(&outcomes);
     tell_each(&outcomes, options);
     if let Some(file) = options.text("--json") {
         let text = serde_json::to_string(&outcomes).map_err(|error| error.to_string())?;
         fs::write(file, text).map_err(|error| format!("{file}: {error}"))?;
     }
     Ok(())
+}
+
+/// How many of the statements made with a confidence are right, and of the holds claimed with a probability.
+fn tell_calibration(outcomes: &[Outcome]) {
+    const BOUNDS: [f64; 6] = [0.0, 0.5, 0.8, 0.9, 0.95, 0.99];
+    println!(
+        "\n| said with | statements, clean: right | damaged: right | holds, clean: right | damaged: right |"
+    );
+    println!("|---|---|---|---|---|");
+    for (index, low) in BOUNDS.iter().enumerate() {
+        let high = BOUNDS.get(index + 1).copied().unwrap_or(f64::INFINITY);
+        let cell = |damaged: bool, of: fn(&Outcome) -> &[(f64, bool)]| {
+            let all = outcomes.iter().filter(|one| one.damaged == damaged).flat_map(of);
+            let within: Vec<bool> =
+                all.filter(|said| (*low..high).contains(&said.0)).map(|said| said.1).collect();
+            let right = within.iter().filter(|right| **right).count();
+            match within.len() {
+                0 => "-".to_owned(),
+                count => format!("{:.1} % of {count}", 100.0 * right as f64 / count as f64),
+            }
+        };
+        let most =
+            if high.is_finite() { format!("{low} to {high}") } else { format!("{low} or more") };
+        println!(
+            "| {most} | {} | {} | {} | {} |",
+            cell(false, |one| &one.statements),
+            cell(true, |one| &one.statements),
+            cell(false, |one| &one.likely),
+            cell(true, |one| &one.likely)
+        );
+    }
 }
 
 /// A line for each capture, or for those of which something was wrong.
@@ -246,6 +290,110 @@ fn judge_all(folders: &[PathBuf]) -> Result<Vec<Outcome>, String> {
     let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     all.sort_by(|a, b| (&a.case, &a.view).cmp(&(&b.case, &b.view)));
     Ok(all)
+}
+
+/// Makes the captures in the middle anew, out of those at the ends.
+fn middle(root: &Path) -> Result<(), String> {
+    for folder in Kept::list(root).map_err(|error| format!("{}: {error}", root.display()))? {
+        let mut kept = Kept::read(&folder).map_err(|error| error.to_string())?;
+        let (server, share) = (kept.truth.directions[0].to, kept.truth.middle);
+        let [client, _, other] = &kept.captures;
+        kept.captures[1] = vantage::between([client, other], server, share, kept.truth.case.seed);
+        kept.write_capture(1).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Causes beside Nagle's algorithm, in undamaged captures.
+fn tell_causes(root: &Path, options: &Options<'_>) -> Result<(), String> {
+    let only = options.text("--only").unwrap_or_default();
+    let mut folders = Kept::list(root).map_err(|error| format!("{}: {error}", root.display()))?;
+    folders.retain(|folder| folder.to_string_lossy().contains(only));
+    let mut kinds: BTreeMap<&str, [f64; 7]> = BTreeMap::new();
+    for folder in &folders {
+        let kept = Kept::read(folder).map_err(|error| error.to_string())?;
+        for one in causes::judge(&kept)? {
+            let [said, truth] = one.count;
+            let sums = kinds.entry(one.kind).or_default();
+            let which = match (said > 0, truth >= 3) {
+                (true, true) => 0,
+                (false, true) => 1,
+                (true, false) if truth == 0 => 2,
+                _ => 3,
+            };
+            if options.has("--each")
+                && (which == 1 || which == 2 || which == 0 && said * 10 < truth * 8)
+            {
+                println!("{} {one:?}", folder.display());
+            }
+            sums[which] += 1.0;
+            if which == 0 {
+                sums[4] += said as f64 / truth as f64;
+                sums[5] += one.seconds[0];
+                sums[6] += one.seconds[1];
+            }
+        }
+    }
+    println!(
+        "| cause | hosts with 3 or more: named | not named | named where there was none | count said, of truth | seconds said, of truth |"
+    );
+    println!("|---|---|---|---|---|---|");
+    for (kind, [named, missed, invented, _, counts, said, truth]) in kinds {
+        let seconds =
+            if truth > 0.0 { format!("{:.1} %", 100.0 * said / truth) } else { "-".to_owned() };
+        println!(
+            "| {kind} | {named} | {missed} | {invented} | {:.1} % | {seconds} |",
+            100.0 * counts / named
+        );
+    }
+    Ok(())
+}
+
+/// Both captures of every case together, with the server's clock as it was, shifted and drifting.
+fn two(root: &Path, options: &Options<'_>) -> Result<(), String> {
+    let only = options.text("--only").unwrap_or_default();
+    let mut folders = Kept::list(root).map_err(|error| format!("{}: {error}", root.display()))?;
+    folders.retain(|folder| folder.to_string_lossy().contains(only));
+    let folder_of_both = tempfile::tempdir().map_err(|error| error.to_string())?;
+    println!(
+        "| server's clock | pairs | aligned | offset within | drift within | offset wrong by, ms: median, worst | \
+         least delays within | lost said, true | pairs with losses right | missed |\n|---|---|---|---|---|---|---|---|---|---|"
+    );
+    for shift in two::SHIFTS {
+        let (mut all, mut errors) = (Vec::new(), Vec::new());
+        for folder in &folders {
+            let kept = Kept::read(folder).map_err(|error| error.to_string())?;
+            let aligned = two::judge(&kept, shift, folder_of_both.path())?;
+            if options.has("--each") {
+                println!("{} {shift:?}: {aligned:?}", folder.display());
+            }
+            if aligned.aligned {
+                errors.push(aligned.error_ms.abs());
+            }
+            all.push(aligned);
+        }
+        errors.sort_by(f64::total_cmp);
+        let count = |of: fn(&two::Aligned) -> bool| all.iter().filter(|one| of(one)).count();
+        let sum = |of: fn(&two::Aligned) -> u64| all.iter().map(of).sum::<u64>();
+        println!(
+            "| {} ms, {} ppm, {} | {} | {} | {} | {} | {:.3}, {:.3} | {} | {}, {} | {} | {} |",
+            shift.ahead as f64 / 1e6,
+            shift.drift_ppm,
+            shift.damage.name(),
+            all.len(),
+            count(|one| one.aligned),
+            count(|one| one.within[0]),
+            count(|one| one.within[1]),
+            errors.get(errors.len() / 2).unwrap_or(&0.0),
+            errors.last().unwrap_or(&0.0),
+            count(|one| one.delays_within),
+            sum(|one| one.lost[0]),
+            sum(|one| one.lost[1]),
+            count(|one| one.lost[0] == one.lost[1]),
+            sum(|one| one.missed),
+        );
+    }
+    Ok(())
 }
 
 /// Writes the capture that the scorer diagnoses.

@@ -193,8 +193,7 @@ pub fn direction(
     let mut writes = writes(sender.log);
     let walked = wire.walk(sender, classic, &mut writes);
     let [from, to] = if of_client { addresses } else { [addresses[1], addresses[0]] };
-    let switches =
-        sender.log.iter().any(|logged| matches!(logged.call, Call::Nodelay(_)));
+    let switches = sender.log.iter().any(|logged| matches!(logged.call, Call::Nodelay(_)));
     let nagle = match (switches, sender.nodelay) {
         (true, _) => Nagle::Switched,
         (false, true) => Nagle::Off,
@@ -368,7 +367,8 @@ impl Wire<'_> {
             upto(free).checked_sub(1).map_or((0, 0), |last| (acks[last].una, acks[last].edge));
         let nodelay = |at: u64| {
             let calls = sender.log.iter().filter(|logged| logged.at <= at);
-            let set = |logged: &Logged| if let Call::Nodelay(on) = logged.call { Some(on) } else { None };
+            let set =
+                |logged: &Logged| if let Call::Nodelay(on) = logged.call { Some(on) } else { None };
             calls.filter_map(set).next_back().unwrap_or(sender.nodelay)
         };
         if more {

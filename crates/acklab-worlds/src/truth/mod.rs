@@ -6,6 +6,7 @@
 //! for what, [`vantage`] and [`damage`] make the captures that a diagnosis gets to see, [`store`] keeps a case as a
 //! folder, [`score`] judges.
 
+pub mod causes;
 pub mod damage;
 pub mod hold;
 #[cfg(target_os = "linux")]
@@ -16,4 +17,5 @@ mod play;
 pub mod score;
 pub mod script;
 pub mod store;
+pub mod two;
 pub mod vantage;

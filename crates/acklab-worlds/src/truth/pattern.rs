@@ -24,7 +24,7 @@ impl Programs {
 type Pattern = (&'static str, fn(&mut Rng) -> Programs);
 
 /// Every pattern.
-const PATTERNS: [Pattern; 22] = [
+const PATTERNS: [Pattern; 27] = [
     ("write-write-read", write_write_read),
     ("split-header-think", split_header_think),
     ("request-response", request_response),
@@ -47,6 +47,11 @@ const PATTERNS: [Pattern; 22] = [
     ("log-lines", log_lines),
     ("idle-keepalive", idle),
     ("fills", fills),
+    ("header-bulk", header_bulk),
+    ("rows", rows),
+    ("three-writes", three_writes),
+    ("poll", poll),
+    ("answer-streams", answer_streams),
 ];
 
 /// Uniform between two bounds.
@@ -222,7 +227,11 @@ fn cork(rng: &mut Rng) -> Programs {
     let (mut client, mut server) = (Vec::new(), Vec::new());
     for _ in 0..50 {
         let body = between(rng, 60, 300) as u32;
-        client.extend([Step::WriteMore(20), Step::Sleep(between(rng, 0, 3 * MS)), Step::Write(body)]);
+        client.extend([
+            Step::WriteMore(20),
+            Step::Sleep(between(rng, 0, 3 * MS)),
+            Step::Write(body),
+        ]);
         client.extend([Step::Read(50), Step::Sleep(between(rng, 0, 20 * MS))]);
         server.extend([Step::Read(u64::from(20 + body)), Step::Write(50)]);
     }
@@ -306,6 +315,77 @@ fn fills(rng: &mut Rng) -> Programs {
     Programs::new(steps.collect(), Vec::new())
 }
 
+/// A small header, then a body of many segments, then the answer: the body's tail waits.
+fn header_bulk(rng: &mut Rng) -> Programs {
+    let (mut client, mut server) = (Vec::new(), Vec::new());
+    for _ in 0..30 {
+        let (header, body) = (between(rng, 150, 400) as u32, between(rng, 2_000, 12_000) as u32);
+        client.extend([Step::Write(header), Step::Write(body), Step::Read(100)]);
+        client.push(Step::Sleep(between(rng, 0, 60 * MS)));
+        server.extend([Step::Read(u64::from(header + body)), Step::Write(100)]);
+    }
+    Programs::new(client, server)
+}
+
+/// A query, and its rows, each in its own write.
+fn rows(rng: &mut Rng) -> Programs {
+    let (mut client, mut server) = (Vec::new(), Vec::new());
+    for _ in 0..30 {
+        client.push(Step::Write(between(rng, 80, 200) as u32));
+        let Some(Step::Write(query)) = client.last().copied() else { continue };
+        server.push(Step::Read(u64::from(query)));
+        let mut bytes = 0;
+        for _ in 0..between(rng, 2, 14) {
+            let row = between(rng, 60, 180) as u32;
+            server.extend([Step::Write(row), Step::Sleep(between(rng, 0, MS))]);
+            bytes += u64::from(row);
+        }
+        client.extend([Step::Read(bytes), Step::Sleep(between(rng, 0, 40 * MS))]);
+    }
+    Programs::new(client, server)
+}
+
+/// Head, name and value, each in its own write; the answer comes at once.
+fn three_writes(rng: &mut Rng) -> Programs {
+    let (mut client, mut server) = (Vec::new(), Vec::new());
+    for _ in 0..50 {
+        let value = between(rng, 10, 600) as u32;
+        client.extend([Step::Write(6), Step::Write(30), Step::Write(value), Step::Read(20)]);
+        client.push(Step::Sleep(between(rng, 0, 20 * MS)));
+        server.extend([Step::Read(u64::from(36 + value)), Step::Write(20)]);
+    }
+    Programs::new(client, server)
+}
+
+/// A master that asks every 50 ms, in two writes, and is answered after the slave's scan.
+fn poll(rng: &mut Rng) -> Programs {
+    let (mut client, mut server) = (Vec::new(), Vec::new());
+    for index in 1..=60 {
+        client.extend([
+            Step::Until(index * 50 * MS),
+            Step::Write(7),
+            Step::Write(5),
+            Step::Read(25),
+        ]);
+        server.extend([Step::Read(12), Step::Sleep(between(rng, 0, 10 * MS)), Step::Write(25)]);
+    }
+    Programs::new(client, server)
+}
+
+/// After one request the server sends small events for seconds; the client says little.
+fn answer_streams(rng: &mut Rng) -> Programs {
+    let mut server = vec![Step::Read(50)];
+    let mut bytes = 0;
+    for _ in 0..150 {
+        let event = between(rng, 40, 220) as u32;
+        server.extend([Step::Write(event), Step::Sleep(between(rng, MS, 50 * MS))]);
+        bytes += u64::from(event);
+    }
+    let mut programs = Programs::new(vec![Step::Write(50), Step::Read(bytes)], server);
+    programs.closes = 1;
+    programs
+}
+
 /// Round trips, in turn.
 const RTTS_US: [u64; 6] = [1_000, 10_000, 30_000, 100_000, 4_000, 250];
 /// Receivers, in turn; the kernel more often.
@@ -322,54 +402,143 @@ const PEERS: [Option<&str>; 8] = [
 /// Losses of the link, in turn.
 const LOSSES: [&str; 6] = ["", "", "", " loss 1%", "", " loss 3%"];
 
-/// Every case: each pattern with Nagle on and off, over paths and to peers in turn. `breadth` says how many of each.
+/// What else the link does from the fifth round on, in turn.
+const PATHS: [&str; 5] = ["", " 3ms", " rate 5mbit", "", " 1ms loss 1%"];
+
+/// Every case: each pattern with Nagle on and off, over paths and to peers in turn, `breadth` times. From the fifth round on
+/// every other client is acklab's TCP, and links have jitter and rates, too.
 pub fn cases(breadth: usize) -> Vec<Case> {
     let mut cases = Vec::new();
     for turn in 0..breadth {
-        for (index, (pattern, programs)) in PATTERNS.iter().enumerate() {
-            // A third without Nagle's algorithm.
-            let nodelay = (turn + index) % 3 == 2 && *pattern != "nodelay-late";
-            let number = turn * 5 + index;
-            let needs_kernel =
-                matches!(*pattern, "slow-reader" | "bidirectional" | "answer-in-two");
-            let peer = if needs_kernel { None } else { PEERS[(number + turn) % PEERS.len()] };
-            let rtt = RTTS_US[(number + 2 * turn) % RTTS_US.len()];
-            let loss = LOSSES[(number + turn / 2) % LOSSES.len()];
-            let quick = number % 7 == 6;
-            let words = [
-                *pattern,
-                if nodelay { "nodelay" } else { "nagle" },
-                peer.unwrap_or(if quick { "linux-quickack" } else { "linux" }),
-            ];
-            let loss_word = loss.trim().replace("loss ", "loss").replace('%', "");
-            let mut name = format!("{}_{}us", words.join("_"), rtt);
-            if !loss_word.is_empty() {
-                name = format!("{name}_{loss_word}");
-            }
-            let seed = Rng::named(1, &name).next_u64() >> 16;
-            let mut rng = Rng::named(seed, "pattern");
-            let Programs { client, server, closes } = programs(&mut rng);
-            let link = format!("delay {}us{loss}", rtt / 2);
-            let slow = *pattern == "slow-reader";
-            let client = End { tracks: client, nodelay, ..End::default() };
-            let server = End {
-                tracks: server,
-                nodelay,
-                quickack: quick && peer.is_none(),
-                receive_buffer: slow.then_some(16_384),
-                foreign: peer.map(str::to_owned),
-            };
-            cases.push(Case {
-                name,
-                pattern: (*pattern).to_owned(),
-                ends: [client, server],
-                closes,
-                link: [link.clone(), link],
-                seed,
-            });
+        for (index, pattern) in PATTERNS.iter().enumerate() {
+            cases.push(one(pattern, turn, index));
         }
     }
     cases.sort_by(|a, b| a.name.cmp(&b.name));
     cases.dedup_by(|a, b| a.name == b.name);
     cases
+}
+
+fn one(&(pattern, programs): &Pattern, turn: usize, index: usize) -> Case {
+    // A third without Nagle's algorithm.
+    let nodelay = (turn + index) % 3 == 2 && pattern != "nodelay-late";
+    let number = turn * 5 + index;
+    let mirrored = turn >= 4 && (turn + index).is_multiple_of(2);
+    let kernel_only: &[&str] = if mirrored {
+        &["nodelay-late", "cork", "bulk-tail", "slow-reader", "header-bulk"]
+    } else {
+        &["slow-reader", "answer-in-two"]
+    };
+    let peer = PEERS[(number + turn) % PEERS.len()].filter(|_| !kernel_only.contains(&pattern));
+    let rtt = RTTS_US[(number + 2 * turn) % RTTS_US.len()];
+    let more = match turn {
+        0..4 => LOSSES[(number + turn / 2) % LOSSES.len()],
+        _ => PATHS[number % PATHS.len()],
+    };
+    let quickack = number % 7 == 6 && peer.is_none();
+    let algorithm = if nodelay { "nodelay" } else { "nagle" };
+    let system = peer.unwrap_or(if quickack { "linux-quickack" } else { "linux" });
+    let from = if mirrored && peer.is_some() { "from-" } else { "" };
+    let mut name = format!("{pattern}_{algorithm}_{from}{system}_{rtt}us");
+    let words = more.replace("loss ", "loss").replace('%', "");
+    for word in words.split_whitespace() {
+        name = format!("{name}_{word}");
+    }
+    let foreign = peer.map(str::to_owned);
+    let (mine, its) = if mirrored { (foreign, None) } else { (None, foreign) };
+    let case = case(programs, name, pattern, format!("delay {}us{more}", rtt / 2));
+    let [client, server] = case.ends;
+    let slow = pattern == "slow-reader";
+    let client = End { nodelay, foreign: mine, ..client };
+    let receive_buffer = slow.then_some(16_384);
+    let server = End { nodelay, quickack, foreign: its, receive_buffer, ..server };
+    Case { ends: [client, server], ..case }
+}
+
+/// A case over `link` of which the name is the seed.
+fn case(programs: fn(&mut Rng) -> Programs, name: String, pattern: &str, link: String) -> Case {
+    let seed = Rng::named(1, &name).next_u64() >> 16;
+    let Programs { client, server, closes } = programs(&mut Rng::named(seed, "pattern"));
+    let end = |tracks| End { tracks, ..End::default() };
+    Case {
+        name,
+        pattern: pattern.to_owned(),
+        ends: [end(client), end(server)],
+        closes,
+        link: [link.clone(), link],
+        seed,
+    }
+}
+
+/// A conversation for [`pairs`]: pattern, receiver, round trip in us, and the round trip that it is changed to.
+type Base = (&'static str, Option<&'static str>, u64, u64);
+
+/// Conversations that are made as they are, and with each change.
+const BASES: [Base; 12] = [
+    ("write-write-read", None, 10_000, 30_000),
+    ("write-write-read", Some("qnx-7.0"), 1_000, 20_000),
+    ("write-write-read", Some("freebsd-12.1"), 30_000, 5_000),
+    ("split-header-think", Some("windows-7"), 4_000, 40_000),
+    ("split-header-think", None, 10_000, 2_000),
+    ("three-writes", Some("windows-10"), 10_000, 30_000),
+    ("pmu-20ms", Some("qnx-7.0"), 4_000, 50_000),
+    ("pmu-20ms-jitter", Some("windows-10"), 10_000, 30_000),
+    ("log-lines", Some("freebsd-12.1"), 10_000, 60_000),
+    ("bursts", None, 30_000, 10_000),
+    ("poll", Some("qnx-7.0"), 1_000, 10_000),
+    ("above-half-mss", None, 10_000, 30_000),
+];
+
+/// Conversations as they are and with one change each: `NAME__as-is`, `NAME__nodelay`, `NAME__single-write`,
+/// `NAME__quickack` (where the receiver is Linux) and `NAME__rtt-...us`.
+pub fn pairs() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (pattern, peer, rtt, other) in BASES {
+        let Some((_, programs)) = PATTERNS.iter().find(|(name, _)| *name == pattern) else {
+            continue;
+        };
+        let base = format!("{pattern}_{}_{rtt}us", peer.unwrap_or("linux"));
+        let made = case(*programs, base.clone(), pattern, format!("delay {}us", rtt / 2));
+        let [client, server] = made.ends.clone();
+        let server = End { foreign: peer.map(str::to_owned), ..server };
+        let made = Case { ends: [client.clone(), server.clone()], ..made };
+        let mut change = |word: &str, ends: [End; 2], link: &[String; 2]| {
+            cases.push(Case {
+                name: format!("{base}__{word}"),
+                ends,
+                link: link.clone(),
+                ..made.clone()
+            });
+        };
+        change("as-is", [client.clone(), server.clone()], &made.link);
+        change("nodelay", [End { nodelay: true, ..client.clone() }, server.clone()], &made.link);
+        let single = client.tracks.iter().map(|steps| in_one_piece(steps)).collect();
+        let single = End { tracks: single, ..client.clone() };
+        if single != client {
+            change("single-write", [single, server.clone()], &made.link);
+        }
+        if peer.is_none() {
+            change(
+                "quickack",
+                [client.clone(), End { quickack: true, ..server.clone() }],
+                &made.link,
+            );
+        }
+        let link = format!("delay {}us", other / 2);
+        change(&format!("rtt-{other}us"), [client, server], &[link.clone(), link]);
+    }
+    cases
+}
+
+/// The same program where each message is written in one piece: writes that follow each other without waiting become
+/// one, at the place of the last.
+fn in_one_piece(steps: &[Step]) -> Vec<Step> {
+    let mut joined: Vec<Step> = Vec::new();
+    for &step in steps {
+        match (joined.last_mut(), step) {
+            (Some(Step::Write(bytes)), Step::Write(more)) => *bytes += more,
+            _ => joined.push(step),
+        }
+    }
+    joined
 }

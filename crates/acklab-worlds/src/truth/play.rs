@@ -243,7 +243,7 @@ impl Log {
         quick: Option<&TcpStream>,
         most: usize,
     ) -> io::Result<usize> {
-        let mut buffer = [0; 1 << 16];
+        let mut buffer = vec![0; 1 << 16];
         let most = most.min(buffer.len());
         let at = now();
         let bytes = from.read(&mut buffer[..most])?;

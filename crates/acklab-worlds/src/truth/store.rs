@@ -50,9 +50,9 @@ pub struct Kept {
     pub captures: [Vec<Frame>; 3],
 }
 
-/// Whether cases of this name are kept out of tuning.
+/// Whether cases of this name are kept out of tuning; what follows `__` is a change to the same case.
 pub fn is_kept_out(name: &str) -> bool {
-    Rng::named(0, name).chance(0.5)
+    Rng::named(0, name.split("__").next().unwrap_or(name)).chance(0.5)
 }
 
 impl Kept {
@@ -66,16 +66,23 @@ impl Kept {
     pub fn write(&self) -> io::Result<()> {
         let unfinished = self.folder.with_extension("unfinished");
         fs::create_dir_all(&unfinished)?;
-        for (name, frames) in VANTAGES.iter().zip(&self.captures) {
-            let options = WriterOptions { link: LinkType::RAW, ..WriterOptions::default() };
-            let mut writer = CaptureWriter::new(Vec::new(), options)?;
-            for (at, bytes) in frames {
-                writer.write_frame(*at, bytes, bytes.len() as u32)?;
-            }
-            fs::write(unfinished.join(format!("{name}.pcap")), writer.finish()?)?;
-        }
+        (0..VANTAGES.len()).try_for_each(|vantage| self.write_into(&unfinished, vantage))?;
         fs::write(unfinished.join("truth.json"), serde_json::to_vec(&self.truth)?)?;
         fs::rename(&unfinished, &self.folder)
+    }
+
+    /// Writes one of the captures anew.
+    pub fn write_capture(&self, vantage: usize) -> io::Result<()> {
+        self.write_into(&self.folder, vantage)
+    }
+
+    fn write_into(&self, folder: &Path, vantage: usize) -> io::Result<()> {
+        let options = WriterOptions { link: LinkType::RAW, ..WriterOptions::default() };
+        let mut writer = CaptureWriter::new(Vec::new(), options)?;
+        for (at, bytes) in &self.captures[vantage] {
+            writer.write_frame(*at, bytes, bytes.len() as u32)?;
+        }
+        fs::write(folder.join(format!("{}.pcap", VANTAGES[vantage])), writer.finish()?)
     }
 
     /// Reads a folder.

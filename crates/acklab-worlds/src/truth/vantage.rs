@@ -4,7 +4,7 @@
 //! the link lost with its first. What a tap between them would have seen follows: a frame passes it after its share of
 //! the way.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use acklab_core::rng::Rng;
 use acklab_core::segment::TcpRepr;
@@ -43,24 +43,37 @@ impl Seen {
     }
 }
 
-/// Of each segment that the one end sent (`sent`, indices of `from`): the index at which it came to the other end.
+/// Of each segment in `from`: its index in `to`, where it is one of the client (or of the server) that came to the other end.
+/// Of several that look alike (SYN-ACKs have no identification), the latest that can have come in that time did.
 pub fn twins(from: &[Seen], to: &[Seen], of_client: bool) -> Vec<Option<usize>> {
-    let mut came: BTreeMap<_, VecDeque<usize>> = BTreeMap::new();
-    for (index, seen) in to.iter().enumerate().filter(|(_, seen)| seen.of_client == of_client) {
-        came.entry(seen.key()).or_default().push_back(index);
-    }
-    let twin = |seen: &Seen| {
-        if seen.of_client != of_client {
-            return None;
+    let by_key = |all: &[Seen]| {
+        let mut keys: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (index, seen) in all.iter().enumerate().filter(|(_, seen)| seen.of_client == of_client)
+        {
+            keys.entry(seen.key()).or_default().push(index);
         }
-        // A copy that came earlier than this one left belongs to an earlier one that looked the same.
-        let queue = came.get_mut(&seen.key())?;
-        while queue.front().is_some_and(|&index| to[index].at + CLOCK_ERROR < seen.at) {
-            queue.pop_front();
-        }
-        queue.pop_front()
+        keys
     };
-    from.iter().map(twin).collect()
+    let (left, came) = (by_key(from), by_key(to));
+    let alone =
+        left.iter().filter_map(|(key, left)| match (&left[..], came.get(key).map(Vec::as_slice)) {
+            ([left], Some([came])) => Some(to[*came].at.saturating_sub(from[*left].at)),
+            _ => None,
+        });
+    let least = alone.min().unwrap_or(0).saturating_sub(CLOCK_ERROR);
+    let mut twins = vec![None; from.len()];
+    for (key, came) in &came {
+        let left = left.get(key).map_or(&[][..], Vec::as_slice);
+        for &index in came {
+            let can = |at: &&usize| {
+                twins[**at].is_none() && from[**at].at + least <= to[index].at + CLOCK_ERROR
+            };
+            if let Some(&at) = left.iter().rev().find(can) {
+                twins[at] = Some(index);
+            }
+        }
+    }
+    twins
 }
 
 /// What a tap sees past which `share` of the way from client to server lies.
@@ -72,8 +85,8 @@ pub fn between(
 ) -> Vec<Frame> {
     let mut rng = Rng::named(seed, "truth/between");
     let parse = |frames: &[Frame]| -> (Vec<usize>, Vec<Seen>) {
-        let seen = |(index, frame)| Seen::of(frame, server).map(|seen| (index, seen));
-        frames.iter().enumerate().filter_map(seen).unzip()
+        let parse = |(index, frame)| Seen::of(frame, server).map(|segment| (index, segment));
+        frames.iter().enumerate().filter_map(parse).unzip()
     };
     let parsed = ends.map(parse);
     let mut frames = Vec::new();

@@ -10,7 +10,7 @@ mod figures;
 
 use acklab_trace::Diagnosis;
 use acklab_trace::diagnosis::{
-    Direction, Finding, Flow, Mechanism, NagleState, PolicyKind, Stall, WaitCause,
+    Cause, Direction, Finding, Flow, Mechanism, NagleState, PolicyKind, Stall, WaitCause,
 };
 
 use super::html::ReportError;
@@ -37,6 +37,15 @@ pub fn page(diagnosis: &Diagnosis, file: &str, conditions: Vec<(String, String)>
         shown.iter().map(|(flow, direction)| evidence(diagnosis, flow, direction)).collect();
     let connections = connections(diagnosis, &directions);
     sections.push(Section::new("All connections", vec![connections.into()]));
+    if !diagnosis.causes.is_empty() {
+        let words = |cause: &Cause| Block::Text(format!("{} {}", cause.proof, cause.remedy));
+        let causes = diagnosis.causes.iter().map(words).collect();
+        sections.push(Section::new("What else took time, each by its proof", causes));
+    }
+    if let Some(pair) = &diagnosis.pair {
+        let sentences = pair.sentences().into_iter().map(Block::Text).collect();
+        sections.push(Section::new("What both captures say together", sentences));
+    }
     let limits = [&diagnosis.verdict.limits[..], &capture.notes[..]].concat();
     if !limits.is_empty() {
         let limits = limits.into_iter().map(Block::Text).collect();

@@ -49,7 +49,7 @@ pub(super) fn against(
     let reach = SAME_MS.max(SAME_SHARE * middle).max(1.5 * intervals.iqr());
     let same = |interval: &&f64| (**interval - middle).abs() <= reach.min(0.1 * middle);
     let alike_apart = apart.iter().filter(same).count();
-    let kept = alike_apart >= APART_MIN && alike_apart * 2 >= apart.len();
+    let kept = alike_apart >= APART_MIN && alike_apart * 3 >= apart.len();
     let elsewhere = if kept { ELSEWHERE } else { 0.0 };
     told + placed(middle, release, trips) + form - RARER - elsewhere
 }

@@ -34,7 +34,7 @@ const PRIOR: f64 = 0.5;
 /// TCP_NODELAY is set once, shortly after the beginning, if at all.
 const SWITCHED_OFF: f64 = 1e-3;
 /// Hardly any program takes it back.
-const SWITCHED_ON: f64 = 1e-6;
+const SWITCHED_ON: f64 = 1e-12;
 /// No single segment says more than this: hosts do odd things.
 const MOST: f64 = 6.0;
 
