@@ -1,5 +1,6 @@
 //! How sure it is that writes were held in one direction, and what keeps it from being sure.
 
+use acklab_core::math;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,9 +34,7 @@ impl Lack {
     pub(crate) const fn remedy(self) -> &'static str {
         match self {
             Self::BothDirections => "capture both directions of the connection",
-            Self::SenderSide => {
-                "capture on the sender's side, from before the connection begins"
-            }
+            Self::SenderSide => "capture on the sender's side, from before the connection begins",
             Self::LongerCapture => "capture for longer, while it is slow",
         }
     }
@@ -51,7 +50,7 @@ impl Certainty {
         let counted: Vec<f64> = holds.iter().map(Hold::counts).filter(|p| *p >= 0.5).collect();
         let best = counted.iter().copied().fold(0.0, f64::max);
         // One hold alone may be anything.
-        let stalled = best * (1.0 - (counted.len() as f64 + 1.0).powf(-FEW));
+        let stalled = best * (1.0 - math::pow(counted.len() as f64 + 1.0, -FEW));
         if stalled >= 0.5 {
             return Self { stalled, lacks: None };
         }

@@ -38,11 +38,7 @@ pub(crate) struct Delays {
 
 impl Delays {
     /// Over all messages, by the time stamps in the data.
-    pub(crate) fn stamped(
-        notes: &Notes<'_>,
-        holds: &[Hold],
-        messages: &Messages,
-    ) -> Option<Self> {
+    pub(crate) fn stamped(notes: &Notes<'_>, holds: &[Hold], messages: &Messages) -> Option<Self> {
         let values = &notes.content.stamped_delays_ms;
         let all = values.len() as u64 * 10 >= messages.total(notes.facts.packets.segments) * 9;
         (!holds.is_empty() && all).then(|| Self::all(values.clone(), "in_band"))
@@ -62,10 +58,7 @@ impl Delays {
     }
 
     /// Over the messages in held segments alone.
-    pub(crate) fn held<'h>(
-        holds: impl IntoIterator<Item = &'h Hold>,
-        messages: &Messages,
-    ) -> Self {
+    pub(crate) fn held<'h>(holds: impl IntoIterator<Item = &'h Hold>, messages: &Messages) -> Self {
         Self::all(of_holds(holds, messages), source(messages))
     }
 

@@ -33,7 +33,10 @@ pub(super) fn find(
     }
     let message_bytes = messages.bytes(notes.mss());
     let small = message_bytes.map_or_else(|| are_pushed(&alone), |bytes| bytes * 2 <= notes.mss());
-    if !small && !are_free_writes_small(replay, notes.mss(), by_ack) && !is_steady(replay, by_ack, &alone) {
+    if !small
+        && !are_free_writes_small(replay, notes.mss(), by_ack)
+        && !is_steady(replay, by_ack, &alone)
+    {
         return Vec::new();
     }
     let pauses = Sample::new(alone.iter().map(|f| pause_ms(f)).collect());

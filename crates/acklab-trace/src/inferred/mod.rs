@@ -50,6 +50,8 @@ pub(crate) struct Inference {
     /// Every held segment, in order of release.
     pub(crate) holds: Vec<Hold>,
     pub(crate) certainty: Certainty,
+    /// Segments that were acknowledged and never seen.
+    pub(crate) missing: u64,
     pub(crate) waits: Vec<Wait>,
 }
 
@@ -74,6 +76,7 @@ impl Inference {
         written::place(&mut holds, &replay, &messages, notes.mss());
         let waits = waits::find(&replay.silences, &round_trips, &holds);
         let certainty = Certainty::of(notes, &round_trips, &decision, &holds);
-        Self { round_trips, receiver, nagle, messages, holds, certainty, waits }
+        let missing = if notes.facts.packets.segments == 0 { 0 } else { replay.damage.segments };
+        Self { round_trips, receiver, nagle, messages, holds, certainty, missing, waits }
     }
 }

@@ -42,7 +42,8 @@ impl Nagle {
     pub(super) fn of(decision: &Decision, replay: &Replay, by_ack: usize, filled: usize) -> Self {
         let holds = by_ack + filled;
         let mut evidence = evidence(decision, by_ack, filled);
-        let on = if filled > by_ack { 1.0 - 1.0 / (filled as f64 + 1.0) } else { decision.at_the_end() };
+        let on =
+            if filled > by_ack { 1.0 - 1.0 / (filled as f64 + 1.0) } else { decision.at_the_end() };
         let (state, confidence) = if on <= SURE_OFF && decision.breaks > 0 {
             if holds > 0 {
                 evidence.push(format!(

@@ -26,7 +26,8 @@ pub(super) fn find(
     let riding: Vec<usize> = (0..all.len()).filter(|i| rides(&all[*i])).collect();
     let points = || riding.iter().filter_map(|i| Some((all[*i].gap_ms()?, all[*i].interval_ms())));
     let known = decision.release.filter(|_| decision.any >= 0.5);
-    let Some(release) = known.or_else(|| Release::find(&points().collect::<Vec<_>>(), trips)) else {
+    let Some(release) = known.or_else(|| Release::find(&points().collect::<Vec<_>>(), trips))
+    else {
         return Vec::new();
     };
     let sight = Sight { replay, decision, messages, release, alike: Alike::of(replay, decision) };
@@ -55,9 +56,10 @@ impl Sight<'_> {
         let on = self.decision.on[i];
         let alike = self.alike.share(d.len) * on;
         let many = self.messages.in_segment(d.end) >= 2;
-        let due = self.messages.written(d.end).is_some_and(|written| {
-            d.time.since(written).as_millis_f64() >= EARLIER_MS
-        });
+        let due = self
+            .messages
+            .written(d.end)
+            .is_some_and(|written| d.time.since(written).as_millis_f64() >= EARLIER_MS);
         let own = if gathered || (many && due) {
             (if many { SEVERAL } else { ONE }) * (2.0 * on).min(1.0)
         } else {

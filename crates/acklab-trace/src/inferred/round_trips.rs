@@ -58,7 +58,11 @@ impl RoundTrips {
             far_ms: far.or_else(|| local(CapturePoint::Sender).then_some(0.0)),
             handshake,
             unseen_data: opposite.packets.inferred > 0,
-            grain_ms: if facts.packets.inferred + opposite.packets.inferred > 0 { ECHO_MS } else { 0.0 },
+            grain_ms: if facts.packets.inferred + opposite.packets.inferred > 0 {
+                ECHO_MS
+            } else {
+                0.0
+            },
         }
     }
 }

@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 
+use acklab_core::math;
 use acklab_core::time::{Span, Time};
 
 use super::hold::SMALL_HOLD_MS;
@@ -26,23 +27,24 @@ pub(super) fn place(holds: &mut [Hold], replay: &Replay, messages: &Messages, ms
         if messages.written(hold.end).is_some() {
             // A beat is late by a millisecond or two.
             let over = (hold.length_ms() - SMALL_HOLD_MS) / BEAT_MS + 1.0;
-            hold.long = 1.0 / (1.0 + (-over).exp());
+            hold.long = 1.0 / (1.0 + math::exp(-over));
             hold.least_ms = (hold.length_ms() - 2.0 * BEAT_MS).max(0.0);
             continue;
         }
         // What a full segment leaves behind was written before it.
-        let cut = messages.before(hold.end).is_some_and(|len| len >= mss && len.is_multiple_of(mss));
+        let cut =
+            messages.before(hold.end).is_some_and(|len| len >= mss && len.is_multiple_of(mss));
         let slack = upper - SMALL_HOLD_MS;
         let (passed, most, long) = if cut {
             (0.0, 0.0, if slack >= 0.0 { 1.0 } else { 0.0 })
         } else if habit.bursts && !chained {
             let mean = BURST_SHARE * upper;
-            (0.0, 3.0 * mean, 1.0 - (-(slack + GRACE_MS).max(0.0) / mean.max(0.01)).exp())
+            (0.0, 3.0 * mean, 1.0 - math::exp(-(slack + GRACE_MS).max(0.0) / mean.max(0.01)))
         } else {
             let messages = habit.gathered(hold);
             let evenly = upper / (messages + 1.0);
-            let most = upper * (1.0 - 0.05_f64.powf(1.0 / messages));
-            (evenly, most, 1.0 - (1.0 - slack.max(0.0) / upper.max(0.01)).powf(messages))
+            let most = upper * (1.0 - math::pow(0.05, 1.0 / messages));
+            (evenly, most, 1.0 - math::pow(1.0 - slack.max(0.0) / upper.max(0.01), messages))
         };
         let written = hold.before + Span::from_nanos((passed * 1e6) as u64);
         *hold = Hold { long, least_ms: (upper - most).max(0.0), ..hold.written_at(written) };
@@ -72,11 +74,11 @@ impl Habit {
         let mut lengths = HashMap::with_capacity(holds.len());
         let mut free = Vec::new();
         for d in &replay.departures {
-            let hold = held.get(&d.end);
+            let its = held.get(&d.end);
             let side = &mut after[usize::from(chained)];
             side[1] += 1.0;
-            chained = hold.is_some();
-            if let Some(hold) = hold {
+            chained = its.is_some();
+            if let Some(hold) = its {
                 side[0] += 1.0;
                 upper += hold.upper_ms();
                 lengths.insert(d.end, d.len);
@@ -94,7 +96,7 @@ impl Habit {
                 None => 0.0,
             },
             known: message.is_some(),
-            rate: -(1.0 - next.min(0.95)).ln() / mean,
+            rate: -math::ln(1.0 - next.min(0.95)) / mean,
             lengths,
         }
     }

@@ -39,6 +39,8 @@ pub struct Direction {
     pub reordered: u64,
     /// Frames captured twice.
     pub duplicates: u64,
+    /// Segments that were acknowledged and are not in the capture, roughly.
+    pub missing_segments: u64,
     /// Times the receiver closed its window.
     pub zero_windows: u64,
     /// Whether the sender coalesces small writes.
@@ -80,7 +82,8 @@ impl Direction {
         let DirectionFacts { from, to, packets, stream, .. } = notes.facts;
         let Stalls { each: held, by_mechanism: stalls, sampled, small_holds } =
             Stalls::of(notes, &inference);
-        let Inference { round_trips, receiver, nagle, messages, holds, certainty, waits } = inference;
+        let Inference { round_trips, receiver, nagle, messages, holds, certainty, missing, waits } =
+            inference;
         let estimate = Delays::estimated(notes, &holds, &messages);
         let stamped = Delays::stamped(notes, &holds, &messages);
         let estimated_too = stamped.is_some().then_some(estimate.added);
@@ -98,6 +101,7 @@ impl Direction {
             retransmissions: packets.retransmissions,
             reordered: packets.reordered,
             duplicates: packets.duplicates,
+            missing_segments: missing,
             zero_windows: packets.zero_windows,
             nagle,
             receiver_policy: receiver.policy,

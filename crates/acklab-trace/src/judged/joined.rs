@@ -37,6 +37,7 @@ impl Direction {
             retransmissions: earlier.retransmissions + later.retransmissions,
             reordered: earlier.reordered + later.reordered,
             duplicates: earlier.duplicates + later.duplicates,
+            missing_segments: earlier.missing_segments + later.missing_segments,
             zero_windows: earlier.zero_windows + later.zero_windows,
             nagle: if nagle { earlier.nagle } else { later.nagle },
             receiver_policy: if policy { earlier.receiver_policy } else { later.receiver_policy },

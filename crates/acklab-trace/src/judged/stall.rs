@@ -3,9 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::inferred::{
-    AddedDelay, Delays, Hold, Inference, Mechanism,
-};
+use crate::inferred::{AddedDelay, Delays, Hold, Inference, Mechanism};
 use crate::noted::Notes;
 use crate::noted::event::{Event, Kind};
 

@@ -91,14 +91,15 @@ fn open_summary(capture: &Capture, open: &[&Direction]) -> String {
     if capture.tcp_segments == 0 {
         return "There is no TCP in this capture, so nothing can be said.".into();
     }
-    let Some(worst) = open
-        .iter()
-        .max_by(|a, b| a.stalled_probability.total_cmp(&b.stalled_probability))
+    let Some(worst) =
+        open.iter().max_by(|a, b| a.stalled_probability.total_cmp(&b.stalled_probability))
     else {
         return "No connection in this capture carried data, so nothing can be said.".into();
     };
     let why = match worst.lacks {
-        Some(Lack::BothDirections) => "its packets, or the acknowledgments of them, were not captured",
+        Some(Lack::BothDirections) => {
+            "its packets, or the acknowledgments of them, were not captured"
+        }
         Some(Lack::SenderSide) => {
             "the capture began after the connection and away from the sender, where writes on a beat of \
              their own look like held ones"
@@ -164,6 +165,21 @@ fn limits(flows: &[Flow]) -> Vec<String> {
              receiver's own share of an ACK's delay, is less certain. Start the capture before the \
              connection.",
             if headless == 1 { "" } else { "s" }
+        ));
+    }
+    let echoed = flows.iter().filter(|f| f.inferred > 0).count();
+    if echoed > 0 {
+        limits.push(format!(
+            "Of {echoed} connection{} the packets of one host were not captured; they were put back by the \
+             timestamps that the other echoed, to a millisecond. Capture both directions.",
+            if echoed == 1 { "" } else { "s" }
+        ));
+    }
+    let missing: u64 = flows.iter().flat_map(|f| &f.directions).map(|d| d.missing_segments).sum();
+    if missing > 0 {
+        limits.push(format!(
+            "About {missing} segments were acknowledged that the capture does not hold: it lacks frames, and \
+             with them some of the holds."
         ));
     }
     let sampled = flows.iter().flat_map(|f| &f.directions).filter(|d| d.sampled).count();

@@ -133,7 +133,9 @@ impl Recorder {
         let mut events = std::mem::take(&mut log.tape).unroll();
         events.drain(..events.len().saturating_sub(RECENT));
         log.judged = events.len();
-        events.iter().for_each(|event| log.tape.push(event));
+        for event in &events {
+            log.tape.push(event);
+        }
         (log.bulk, log.data_line, log.ack_line) = (false, Line::default(), Line::default());
     }
 

@@ -59,7 +59,8 @@ impl Tape {
     #[inline]
     fn push_data(&mut self, data: &DataNote) {
         let there = [data.push, data.offset != self.last.end, data.frames != self.last.frames];
-        let tag = DATA | bits(&there) << 1 | (data.kind as u8) << 4 | u8::from(data.hears_unseen) << 6;
+        let tag =
+            DATA | bits(&there) << 1 | (data.kind as u8) << 4 | u8::from(data.hears_unseen) << 6;
         let (mut entry, last) = self.begin(tag);
         last.put_moment(&mut entry, data.time, data.frame);
         entry.number(u64::from(data.len));
@@ -320,7 +321,9 @@ mod tests {
             written in prop::collection::vec(prop_oneof![any_data(), any_ack()], 0..80)
         ) {
             let mut tape = Tape::default();
-            written.iter().for_each(|event| tape.push(event));
+            for event in &written {
+                tape.push(event);
+            }
             prop_assert_eq!(&tape.unroll(), &written);
             let held = tape.held_bytes();
             tape.shed();

@@ -103,9 +103,7 @@ fn verdict(diagnosis: &Diagnosis) -> Verdict {
     let verdict = &diagnosis.verdict;
     let worst = verdict.findings.first();
     let (tone, headline) = match worst {
-        Some(finding) if ended(diagnosis, finding) => {
-            (Tone::Neutral, ended_headline(finding))
-        }
+        Some(finding) if ended(diagnosis, finding) => (Tone::Neutral, ended_headline(finding)),
         Some(finding) => (Tone::Fault, headline(finding)),
         None if diagnosis.capture.tcp_segments == 0 => {
             (Tone::Unsure, "There is no TCP in this capture to judge.".to_owned())

@@ -19,6 +19,7 @@ mod testable;
 pub(super) use self::release::Release;
 pub(super) use self::testable::may_answer;
 
+use acklab_core::math;
 use acklab_core::time::{Span, Time};
 
 use super::hold::Hold;
@@ -163,7 +164,7 @@ impl<'r> Case<'r> {
             } else {
                 (1.0 - self.broke) * self.free[i]
             };
-            ((free + held) / off).ln()
+            math::ln((free + held) / off)
         };
         let logs: Vec<f64> = (0..self.on.len()).map(log).collect();
         let (on, evidence) = states::smoothed(&logs);
@@ -187,7 +188,7 @@ impl<'r> Case<'r> {
     fn for_holds(&self) -> f64 {
         let of = |i: usize| {
             let (free, held) = self.parts(i);
-            let gain = ((free + held) / self.free[i]).ln();
+            let gain = math::ln((free + held) / self.free[i]);
             let told = self.told[i] && !self.replay.departures[i].marks.broke;
             if told { self.on[i] * gain.min(6.0) } else { 0.0 }
         };
@@ -205,9 +206,11 @@ impl<'r> Case<'r> {
         };
         let clustered: Vec<&Departure> =
             (0..departures.len()).filter(near).map(|i| &departures[i]).collect();
-        let at_ack = |i: &usize| departures[*i].gap_ms().is_some_and(|gap| release.is_near(gap));
-        let apart = (0..departures.len())
-            .filter(|i| self.held_probability(*i) < 0.5 && !at_ack(i));
+        let at_ack = |i: &usize| {
+            let d = &departures[*i];
+            !d.marks.broke && d.gap_ms().is_some_and(|gap| release.is_near(gap))
+        };
+        let apart = (0..departures.len()).filter(|i| self.held_probability(*i) < 0.5 && !at_ack(i));
         let apart: Vec<f64> = apart.map(|i| departures[i].interval_ms()).collect();
         own_beat::against(&clustered, &apart, &self.replay.arrivals, release, trips)
     }
@@ -216,7 +219,7 @@ impl<'r> Case<'r> {
         let departures = &self.replay.departures;
         let (for_holds, against_beat) = (self.for_holds() - COST, self.against_beat(trips));
         let gain = for_holds.min(against_beat);
-        let any = 1.0 / (1.0 + (-gain).exp());
+        let any = 1.0 / (1.0 + math::exp(-gain));
         let held: Vec<f64> =
             (0..departures.len()).map(|i| self.held_probability(i) * any).collect();
         let claimed = departures.iter().zip(&held).filter(|(_, p)| **p >= 0.5);

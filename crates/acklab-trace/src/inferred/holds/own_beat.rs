@@ -7,6 +7,8 @@
 //! where no ACK comes. And held segments gather: in a chain of them some carry two messages, sooner or
 //! later.
 
+use acklab_core::math;
+
 use super::release::Release;
 use crate::inferred::replay::{Arrival, Departure};
 use crate::inferred::writes::{UNIT_MIN, gcd};
@@ -27,7 +29,7 @@ pub(super) fn against(
     let waits = Sample::new(clustered.iter().map(|d| d.interval_ms() - gap(d)).collect());
     let count = clustered.len() as f64;
     let grain = GRAIN_MS + trips.grain_ms;
-    let alike = ((intervals.iqr() + grain) / (gaps.iqr() + grain)).ln();
+    let alike = math::ln((intervals.iqr() + grain) / (gaps.iqr() + grain));
     let varied = VARIED_MS + trips.grain_ms;
     let told = if waits.iqr() >= varied || intervals.iqr() >= varied {
         count.min(MOST_TOLD) * alike.clamp(-1.0, 1.0)
@@ -57,7 +59,7 @@ pub(super) fn against(
 /// What the place of the gaps says: at the round trip to the sender, or at none because the capture was
 /// made there, a beat falls only by chance; elsewhere it may be anywhere.
 fn placed(interval_ms: f64, release: &Release, trips: &RoundTrips) -> f64 {
-    let chance = (interval_ms / (PLACE_MS + release.spread_ms)).max(1.0).ln();
+    let chance = math::ln((interval_ms / (PLACE_MS + release.spread_ms)).max(1.0));
     let off = match trips.far_ms {
         Some(_) if trips.handshake => release.misplaced(trips),
         _ => ((release.at_ms - 0.5 * trips.grain_ms) / (PLACE_MS + trips.grain_ms)).abs(),

@@ -5,6 +5,8 @@
 //! round trip from above only (a host may be slow to answer it); where it really lies, and how exactly
 //! the path and the capture's clock keep it, the gaps themselves show.
 
+use acklab_core::math;
+
 use crate::inferred::{RoundTrips, Sample};
 
 /// The law of the gap, milliseconds.
@@ -23,14 +25,20 @@ impl Release {
     pub(in crate::inferred) fn find(points: &[(f64, f64)], trips: &RoundTrips) -> Option<Self> {
         let far = trips.far_ms;
         let mut widths = WIDTHS_MS.to_vec();
-        widths.extend(far.iter().flat_map(|far| [0.1 * far, 0.3 * far].map(|w| w.max(WIDTHS_MS[0]))));
+        widths
+            .extend(far.iter().flat_map(|far| [0.1 * far, 0.3 * far].map(|w| w.max(WIDTHS_MS[0]))));
         let gaps = Sample::new(points.iter().map(|p| p.0).collect());
         let found = widths.iter().filter_map(|width| Self::within(&gaps, points, *width, trips));
         found.max_by(|a, b| a.evidence.total_cmp(&b.evidence))
     }
 
     /// The best window of this width.
-    fn within(gaps: &Sample, points: &[(f64, f64)], width: f64, trips: &RoundTrips) -> Option<Self> {
+    fn within(
+        gaps: &Sample,
+        points: &[(f64, f64)],
+        width: f64,
+        trips: &RoundTrips,
+    ) -> Option<Self> {
         let expected: f64 = points.iter().map(|(_, x)| width / x.max(width)).sum();
         let most = trips.far_ms.map_or(f64::INFINITY, |far| 1.2 * far + 1.0 + width);
         let values = gaps.values();
@@ -45,7 +53,7 @@ impl Release {
                 continue;
             }
             let centre = values[usize::midpoint(from, to - 1)];
-            let gain = count * (count / expected).ln() - (count - expected);
+            let gain = count * math::ln(count / expected) - (count - expected);
             let score = gain - misplaced(centre, width / 4.0, trips);
             if best.is_none_or(|b| score > b.0) {
                 best = Some((score, from, to));
@@ -53,7 +61,10 @@ impl Release {
         }
         let (evidence, from, to) = best?;
         let inside = Sample::new(values[from..to].to_vec());
-        let (count, grain) = (inside.len() as f64, GRAIN_MS + 0.3 * trips.grain_ms + GRAIN_SHARE * trips.far_ms.unwrap_or(0.0));
+        let (count, grain) = (
+            inside.len() as f64,
+            GRAIN_MS + 0.3 * trips.grain_ms + GRAIN_SHARE * trips.far_ms.unwrap_or(0.0),
+        );
         let spread = inside.iqr() / 1.35;
         let spread_ms = ((count * spread * spread + 2.0 * grain * grain) / (count + 2.0)).sqrt();
         Some(Self { at_ms: inside.median(), spread_ms: spread_ms.max(SHARPEST_MS), evidence })
@@ -73,7 +84,7 @@ impl Release {
     pub(in crate::inferred) fn density(&self, gap_ms: f64) -> f64 {
         let normal = |spread: f64| {
             let z = (gap_ms - self.at_ms) / spread;
-            (-0.5 * z * z).exp() / (spread * ROOT_2_PI)
+            math::exp(-0.5 * z * z) / (spread * ROOT_2_PI)
         };
         let late = (0.0..LOADED_MS).contains(&(gap_ms - self.at_ms));
         0.85 * normal(self.spread_ms)

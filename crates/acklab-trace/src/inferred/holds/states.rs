@@ -1,15 +1,17 @@
 //! Whether Nagle's algorithm was on at each segment: two states, rarely changed (TCP_NODELAY is set
 //! once, if at all), weighed by what each segment says, forwards and backwards.
 
+use acklab_core::math;
+
 /// Probability of "on" at each step. `logs` are the logarithms of how much likelier each step is with
 /// Nagle's algorithm on than off. With it the logarithm of the evidence for the whole.
 pub(super) fn smoothed(logs: &[f64]) -> (Vec<f64>, f64) {
-    let ratios: Vec<f64> = logs.iter().map(|log| log.clamp(-MOST, MOST).exp()).collect();
+    let ratios: Vec<f64> = logs.iter().map(|log| math::exp(log.clamp(-MOST, MOST))).collect();
     let mut on = Vec::with_capacity(ratios.len());
     let (mut forward, mut evidence) = (PRIOR, 0.0);
     for ratio in &ratios {
         let weight = forward * ratio + (1.0 - forward);
-        evidence += weight.ln();
+        evidence += math::ln(weight);
         let after = forward * ratio / weight;
         on.push(after);
         forward = after * (1.0 - SWITCHED_OFF) + (1.0 - after) * SWITCHED_ON;

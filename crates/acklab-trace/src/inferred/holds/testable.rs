@@ -18,7 +18,9 @@ pub(super) fn testable(departures: &[Departure], mss: u32, trips: &RoundTrips) -
     let maybe: Vec<usize> =
         (0..told.len()).filter(|i| told[*i] && may_answer(&departures[*i], trips)).collect();
     if !sharper_than_answers(maybe.iter().map(|i| &departures[*i]).collect(), trips) {
-        maybe.iter().for_each(|i| told[*i] = false);
+        for i in maybe {
+            told[i] = false;
+        }
     }
     told
 }

@@ -20,7 +20,13 @@ fn policy(pairs: &[(f64, f64)]) -> ReceiverPolicy {
             answered: false,
         })
         .collect();
-    let trips = RoundTrips { near_ms: Some(0.0), far_ms: Some(1.0), handshake: true, grain_ms: 0.0, unseen_data: false };
+    let trips = RoundTrips {
+        near_ms: Some(0.0),
+        far_ms: Some(1.0),
+        handshake: true,
+        grain_ms: 0.0,
+        unseen_data: false,
+    };
     explain(&LateAcks::of(&Replay { acks, ..Replay::default() }, &trips), &trips).policy
 }
 

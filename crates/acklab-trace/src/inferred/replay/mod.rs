@@ -162,13 +162,11 @@ impl<'n> Stage<'n> {
             marks: Marks {
                 broke,
                 pure: clear.map_or(late.is_some_and(|ack| ack.pure), |clear| clear.pure),
-                small_before: broke || clear.is_some_and(|clear| clear.small_before),
                 window: clear.is_some_and(|clear| 0 < clear.edge && clear.edge < data.end()),
                 recovery: match &clear {
                     Some(clear) => sender.was_in_recovery(clear),
                     None => sender.is_in_recovery(),
                 },
-                unseen: clear.is_some_and(|clear| clear.unseen),
                 gap: data.kind == Kind::Gap,
             },
         });
@@ -177,12 +175,12 @@ impl<'n> Stage<'n> {
     /// The ACK that would have let a small segment go which passed before it: still on its way, or among
     /// the next packets. One that acknowledges the segment itself is none.
     fn next_clear(&self, at: usize, offset: u64) -> Option<AckNote> {
-        let clears =
-            |ack: &&AckNote| (self.sender.small_end..=offset).contains(&ack.acked_to);
-        let later = self.notes.events[at + 1..].iter().take(AHEAD).filter_map(|event| match event {
-            Event::Ack(ack) => Some(ack),
-            Event::Data(_) => None,
-        });
+        let clears = |ack: &&AckNote| (self.sender.small_end..=offset).contains(&ack.acked_to);
+        let later =
+            self.notes.events[at + 1..].iter().take(AHEAD).filter_map(|event| match event {
+                Event::Ack(ack) => Some(ack),
+                Event::Data(_) => None,
+            });
         self.waiting.iter().chain(later).find(clears).copied()
     }
 

@@ -38,14 +38,10 @@ pub(super) struct Clear {
     pub(super) ages: Option<[u64; 2]>,
     /// It carried no data.
     pub(super) pure: bool,
-    /// Something small was in flight before it.
-    pub(super) small_before: bool,
     /// Bytes in flight before it.
     pub(super) flight_before: u32,
     /// The window's edge before it.
     pub(super) edge: u64,
-    /// It acknowledged bytes that the capture does not hold.
-    pub(super) unseen: bool,
 }
 
 impl Sender {
@@ -139,10 +135,8 @@ impl Sender {
                 time: ack.time,
                 ages: ack.ages.filter(|_| !unseen),
                 pure: ack.pure,
-                small_before,
                 flight_before: capped(flight_before),
                 edge: self.edge,
-                unseen,
             });
             self.peer_after = (!ack.pure).then_some(ack.time);
         }

@@ -56,14 +56,10 @@ pub(crate) struct Marks {
     pub(crate) broke: bool,
     /// The ACK carried no data.
     pub(crate) pure: bool,
-    /// A small segment was among what was in flight before the ACK.
-    pub(crate) small_before: bool,
     /// The segment did not fit the receiver's window before the ACK.
     pub(crate) window: bool,
     /// Lost data was being repaired, or was sent again before this segment was acknowledged.
     pub(crate) recovery: bool,
-    /// The ACK acknowledged bytes that the capture does not hold.
-    pub(crate) unseen: bool,
     /// The capture lacks what left just before.
     pub(crate) gap: bool,
 }
@@ -172,7 +168,12 @@ impl Damage {
         let opposite_missing = opposite.stream.unseen_bytes as f64 / bytes.max(1.0);
         let there = opposite_missing / (opposite.packets.segments as f64 + opposite_missing + 1.0);
         let late = notes.facts.packets.reordered as f64 / all;
-        Self { missing: (missing as f64 / all).max(there), segments: missing, late, noise_ms: noise_ms(&notes.events) }
+        Self {
+            missing: (missing as f64 / all).max(there),
+            segments: missing,
+            late,
+            noise_ms: noise_ms(&notes.events),
+        }
     }
 
     /// Segments seen and missing.

@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use self::unit::{Unit, boundary_unit, gathered_unit, messages_per_segment};
 use super::Hold;
-use crate::noted::Notes;
 use crate::inferred::replay::Arrival;
+use crate::noted::Notes;
 
 /// What the application wrote.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]

@@ -3,8 +3,8 @@
 //! Boundaries come from framing where a protocol fits; else from sizes, where most small segments
 //! are multiples of one size that occurs by itself; else each segment counts as one message.
 
-use crate::noted::framing::Framing;
 use crate::inferred::replay::Arrival;
+use crate::noted::framing::Framing;
 
 /// How messages were told apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
