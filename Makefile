@@ -13,6 +13,8 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 SOAK ?= 30m
 # Further arguments of bench-transport, as in BENCH_TRANSPORT='--loss 5,15 --links 20/20'.
 BENCH_TRANSPORT ?=
+# Further arguments of bench-ack-rate, as in BENCH_ACK_RATE='--runs 9 --rows asked'.
+BENCH_ACK_RATE ?=
 # How long each fuzz target runs.
 FUZZ_SECONDS ?= 3600
 FUZZ_TARGETS := $(sort $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))))
@@ -67,6 +69,10 @@ linux-vt-ack-limit: ## the same with kernel/ack-rate-limit.patch, for flows with
 calibrate: ## what packets cost Linux, by instructions counted under QEMU (docs/ack-rate.md; some 3 minutes)
 	@tools/calibrate
 
+.PHONY: ack-limit-qemu
+ack-limit-qemu: ## ACK rate limiting on slow processors, by instructions counted under QEMU: the table of docs/ack-rate.md
+	@tools/ack-limit-qemu
+
 .PHONY: compare
 compare: linux-vt ## the table of docs/linux-vt.md: acklab's TCP beside the Linux kernel's in virtual time
 	cargo build --quiet --release --locked -p acklab
@@ -87,6 +93,11 @@ bench-transport: deps-rust ## transfers by acklab, quinn and kernel TCP over the
 	@tools/setup as-root $(TARGET_DIR)/bench-transport/release/bench-transport \
 	 --acklab $(TARGET_DIR)/release/acklab --out out/bench-transport.json $(BENCH_TRANSPORT)
 
+.PHONY: bench-lossy
+bench-lossy: deps-rust ## lossy over jitter, bursts, reordering and changing rates: the matrix behind docs/lossy.md
+	cargo test --quiet --locked -p acklab-core --test lossy -- --nocapture --test-threads=1
+	cargo test --quiet --locked -p acklab-sim --test rudp jitter -- --nocapture
+
 .PHONY: bench-fairness
 bench-fairness: deps-rust ## how lossy shares a bottleneck with CUBIC, BBR, Reno and itself: the table of docs/lossy.md
 	cargo build --quiet --release --locked -p acklab-sim --example lossy_fairness
@@ -96,6 +107,16 @@ bench-fairness: deps-rust ## how lossy shares a bottleneck with CUBIC, BBR, Reno
 bench-transports: deps-rust ## reliable UDP and TCP of each congestion control behind one router: the table of docs/rudp.md
 	cargo build --quiet --release --locked -p acklab-sim --example transports
 	@$(TARGET_DIR)/release/examples/transports
+
+.PHONY: bench-ack-rate
+bench-ack-rate: deps-rust ## what ACKs cost reliable UDP: CPU s/GB of both ends against packets per ACK, docs/ack-rate.md (root)
+	cargo build --quiet --release --locked -p acklab
+	@tools/setup as-root tools/bench-ack-rate $(TARGET_DIR)/release/acklab $(BENCH_ACK_RATE)
+
+.PHONY: bench-controls
+bench-controls: deps-rust ## ANCE, ENCN, Jersey, Reno, CUBIC, BBR of the running kernel beside the simulation's: docs/ance.md (root)
+	cargo build --quiet --release --locked -p acklab
+	@tools/setup as-root tools/bench-controls $(TARGET_DIR)/release/acklab
 
 .PHONY: fuzz
 fuzz: $(addprefix fuzz-,$(FUZZ_TARGETS)) ## each fuzz target for FUZZ_SECONDS (3600); make -j2 fuzz runs two at once

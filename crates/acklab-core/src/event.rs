@@ -18,7 +18,7 @@ impl Interest {
     pub const MESSAGE: Self = Self(1);
     /// Transport decisions: holds, delayed ACKs, state changes, loss recovery.
     pub const TRANSPORT: Self = Self(2);
-    /// Congestion state, at every change.
+    /// Congestion state and rates of ACKs, at every change.
     pub const CONGESTION: Self = Self(4);
     /// Queues, links and processors: enqueued, dropped, marked, worked.
     pub const QUEUE: Self = Self(8);
@@ -168,6 +168,15 @@ pub enum EventKind {
         /// Acknowledged since the connection began: payload, SYN and FIN.
         acked: u64,
     },
+    /// A policy that limits the rate of its ACKs set another number of segments per ACK.
+    AckRate {
+        /// Connection, from the receiver's side.
+        flow: FlowKey,
+        /// Segments per ACK from now on.
+        segments: u32,
+        /// What that may become at most.
+        most: u32,
+    },
     /// Loss recovery began (fast retransmit) or the retransmission timer expired.
     Loss {
         /// Connection.
@@ -265,7 +274,7 @@ impl EventKind {
             | Self::SegmentSent { .. }
             | Self::AckSent { .. }
             | Self::Loss { .. } => Interest::TRANSPORT,
-            Self::Congestion { .. } => Interest::CONGESTION,
+            Self::Congestion { .. } | Self::AckRate { .. } => Interest::CONGESTION,
             Self::Queue { .. } | Self::Worked { .. } => Interest::QUEUE,
             Self::Dropped { .. } | Self::Copied { .. } | Self::Marked { .. } => {
                 Interest::QUEUE.with(Interest::DROPS)

@@ -80,6 +80,29 @@ pub struct Timestamp {
     pub echo: u32,
 }
 
+/// What a sender says of the ACKs that it wants (draft-ietf-tcpm-ack-rate-request, RFC 5690).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckRequest {
+    /// TARR, on SYNs: its requests are understood.
+    TarrCapable,
+    /// TARR: an ACK each so many full segments, 127 at most; 0: one at once, and none else.
+    Tarr(u8),
+    /// ACK congestion control, on SYNs: permitted.
+    AckCcPermitted,
+    /// ACK congestion control: the ACK Ratio, segments.
+    AckCc(u8),
+}
+
+impl AckRequest {
+    /// Bytes on the wire, padded to a multiple of four.
+    pub const fn wire_len(self) -> u32 {
+        match self {
+            Self::TarrCapable | Self::AckCcPermitted => 4,
+            Self::Tarr(_) | Self::AckCc(_) => 8,
+        }
+    }
+}
+
 /// Options of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpOptions {
@@ -93,6 +116,8 @@ pub struct TcpOptions {
     pub sack: SackBlocks,
     /// Timestamps.
     pub timestamp: Option<Timestamp>,
+    /// How often the peer is to acknowledge.
+    pub ack_request: Option<AckRequest>,
 }
 
 impl TcpOptions {
@@ -115,6 +140,9 @@ impl TcpOptions {
         }
         if !self.sack.is_empty() {
             len += 4 + 8 * self.sack.len as u32;
+        }
+        if let Some(request) = self.ack_request {
+            len += request.wire_len();
         }
         len
     }

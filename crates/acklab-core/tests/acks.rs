@@ -1,8 +1,9 @@
 //! Goal: no policy that makes ACKs rare starves the sender. Method: full segments with arbitrary gaps, behind an
 //! arbitrary receive window and round trip, with disorder now and then; after each arrival what waits must stay within the policy's
 //! own floor: three ACKs per window (the seed of ACK rate limiting), four per least round trip (TACK), a threshold
-//! (ACK frequency); and whatever waits does so no longer than the policy's timer.
+//! (ACK frequency), what the sender asks for; and whatever waits does so no longer than the policy's timer.
 
+use acklab_core::ack::ack_rate_limit::{AckRateLimit, Options};
 use acklab_core::ack::{AckPolicy, DataSample, Decision, Profile};
 use acklab_core::options::Value;
 use acklab_core::time::{Span, Time};
@@ -88,6 +89,23 @@ proptest! {
     }
 
     #[test]
+    fn ack_rate_limiting_on_a_path_in_equilibrium_never_takes_a_step_back(
+        jitter_ns in proptest::collection::vec(0_u64..4_900, 6000),
+    ) {
+        // Rounds of 128 segments 10 us apart take 1270 us, of which each end may be off by half of 1/128: 4.96 us.
+        let mut policy = AckRateLimit::new(0.0, Options { start: 100, round: 128, ..Options::default() });
+        let mut before = 1;
+        for (index, (late, sent)) in jitter_ns.iter().zip(0..).enumerate() {
+            let now = Time::ZERO + Span::from_micros(10 * sent) + Span::from_nanos(*late);
+            let sample = DataSample { len: MSS, mss: MSS, window: 1 << 30, unacked_segments: 1, unacked_bytes: MSS, ..DataSample::default() };
+            policy.on_data(now, &sample);
+            assert!(policy.segments() >= before, "at segment {index}");
+            before = policy.segments();
+        }
+        assert!(before > 40, "{before} after 46 rounds");
+    }
+
+    #[test]
     fn tack_acknowledges_four_times_in_each_round_trip_or_each_second_segment(
         gaps in proptest::collection::vec(0_u16..3000, 500..2000),
         rtt_us in 200_u64..400_000,
@@ -110,5 +128,31 @@ proptest! {
             let longest = Span::from_millis(25).min((rtt / 4).max(Span::from_millis(1)));
             assert!(time <= longest, "{waiting} for {time:?} of {rtt:?}");
         });
+    }
+
+    #[test]
+    fn no_more_wait_than_was_asked_for_where_requests_are_honoured_and_elsewhere_they_change_nothing(
+        gaps in proptest::collection::vec(0_u16..3000, 500..1500),
+        rtt_us in 200_u64..400_000,
+        asked in 1_u32..128,
+    ) {
+        let rtt = Span::from_micros(rtt_us);
+        for profile in Profile::all() {
+            let run = |request: Option<u32>| {
+                let (mut policy, mut waited) = (profile.policy(0.0), Vec::new());
+                if let Some(asked) = request {
+                    policy.on_request(asked);
+                }
+                drive(&mut policy, &gaps, (1 << 20, rtt), |waiting, time| waited.push((waiting, time)));
+                waited
+            };
+            let waited = run(Some(asked));
+            assert!(waited.iter().all(|&(_, time)| time <= Span::from_millis(500)));
+            if profile.honours_requests() {
+                assert!(waited.iter().all(|&(waiting, _)| waiting < asked), "{profile:?} of {asked}");
+            } else {
+                assert_eq!(waited, run(None), "{profile:?}");
+            }
+        }
     }
 }

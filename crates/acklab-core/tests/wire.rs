@@ -3,7 +3,9 @@
 use std::net::Ipv4Addr;
 
 use acklab_core::packet::{Addr, Body, Ecn, NodeId, Packet};
-use acklab_core::segment::{Flags, SackBlock, SackBlocks, TcpOptions, TcpRepr, Timestamp};
+use acklab_core::segment::{
+    AckRequest, Flags, SackBlock, SackBlocks, TcpOptions, TcpRepr, Timestamp,
+};
 use acklab_core::seq::Seq;
 use acklab_core::wire::{ParseError, emit_ipv4, parse_ipv4};
 use proptest::prelude::*;
@@ -25,6 +27,7 @@ prop_compose! {
         stamp in any::<Option<(u32, u32)>>(),
         blocks in proptest::collection::vec(any::<(u32, u32)>(), 0..4),
         syn in any::<bool>(),
+        request in proptest::option::of((0..4_u8, any::<u8>())),
     ) -> (TcpOptions, bool) {
         // What stands beside each other on a real segment: a SYN's options, or SACK with a
         // timestamp; forty bytes in all.
@@ -39,6 +42,12 @@ prop_compose! {
             sack_permitted: sack_permitted && syn,
             sack,
             timestamp,
+            ack_request: request.map(|(which, number)| match which {
+                0 => AckRequest::TarrCapable,
+                1 => AckRequest::Tarr(number & 0x7f),
+                2 => AckRequest::AckCcPermitted,
+                _ => AckRequest::AckCc(number),
+            }).filter(|_| sack.as_slice().len() < 3),
         };
         (options, syn)
     }

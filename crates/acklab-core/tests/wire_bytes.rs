@@ -3,8 +3,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use acklab_core::contract::attack_tcp_wire;
 use acklab_core::packet::Ecn;
-use acklab_core::segment::{Flags, TcpOptions, TcpRepr, Timestamp};
+use acklab_core::segment::{AckRequest, Flags, TcpOptions, TcpRepr, Timestamp};
 use acklab_core::seq::Seq;
 use acklab_core::wire::checksum::Checksum;
 use acklab_core::wire::{
@@ -74,6 +75,32 @@ proptest! {
     }
 
     #[test]
+    fn what_is_read_of_any_options_is_read_again_from_what_is_written(
+        head in proptest::collection::vec(any::<u8>(), 12),
+        options in proptest::collection::vec(
+            prop_oneof![
+                Just(vec![1]),
+                any::<u8>().prop_map(|r| vec![254, 5, 0, 0xac, r]),
+                Just(vec![254, 4, 0, 0xac]),
+                any::<u8>().prop_map(|r| vec![253, 5, 0x56, 0x90, r]),
+                Just(vec![253, 4, 0x56, 0x90]),
+                any::<[u8; 8]>().prop_map(|stamp| [&[8, 10], &stamp[..]].concat()),
+                (0_u8..3, any::<[u8; 16]>()).prop_map(|(n, b)| [&[5, 2 + 8 * n][..], &b[..8 * usize::from(n)]].concat()),
+                any::<[u8; 3]>().prop_map(|bytes| bytes.to_vec()),
+            ],
+            0..6,
+        ),
+        payload in proptest::collection::vec(any::<u8>(), 0..20),
+    ) {
+        let mut options = options.concat();
+        options.truncate(40);
+        options.resize(options.len().next_multiple_of(4), 1);
+        let offset = (((20 + options.len()) / 4) << 4) as u8;
+        let segment = [&head[..], &[offset, head[3], 1, 2, 0, 0, 0, 0], &options, &payload].concat();
+        attack_tcp_wire(&segment);
+    }
+
+    #[test]
     fn a_quoted_segment_however_short_never_panics(
         quote in proptest::collection::vec(any::<u8>(), 0..100),
         kind in 0_u8..5,
@@ -131,4 +158,20 @@ fn other_messages_are_no_reports() {
     let mut quote = [0; 28];
     (quote[0], quote[9]) = (0x45, 17);
     assert_eq!(parse_icmp(&report(false, [3, 4, 0, 0, 0, 0, 5, 20], &quote)), None);
+}
+
+#[test]
+fn requests_for_acks_have_the_bytes_of_their_drafts() {
+    let options = |request| {
+        let options = TcpOptions { ack_request: Some(request), ..TcpOptions::default() };
+        let segment = TcpRepr { options, ..TcpRepr::default() };
+        let (source, destination) = ends(false, (1, 2));
+        let mut bytes = Vec::new();
+        emit_tcp((source, destination), Ecn::NotEct, 0, &segment, [&[], &[]], &mut bytes);
+        bytes.split_off(40)
+    };
+    assert_eq!(options(AckRequest::TarrCapable), [0xfe, 4, 0, 0xac]);
+    assert_eq!(options(AckRequest::Tarr(4)), [1, 1, 1, 0xfe, 5, 0, 0xac, 4]);
+    assert_eq!(options(AckRequest::AckCcPermitted), [0xfd, 4, 0x56, 0x90]);
+    assert_eq!(options(AckRequest::AckCc(200)), [1, 1, 1, 0xfd, 5, 0x56, 0x90, 200]);
 }

@@ -4,9 +4,21 @@ use super::received::FIRST_DELAY;
 use crate::wire::Frame;
 use acklab_core::time::{Span, Time};
 
+acklab_core::options! {
+    /// How rare the ACKs are that this end asks for.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct Options {
+        /// ACKs that this end asks for in each window; at 2 packets per ACK there are no fewer.
+        ask_acks: u32 as count(2, 1000) = "8",
+        /// Packets per ACK that this end asks for, at most; 1 is an ACK for each.
+        ask_most: u32 as count(1, 65_536) = "16",
+    }
+}
+
 /// What was asked for last, and whether it is still to be said.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckRequests {
+    options: Options,
     sequence: u64,
     packets: u64,
     delay: Span,
@@ -27,9 +39,9 @@ pub(super) struct Conditions {
 }
 
 impl AckRequests {
-    pub(super) const fn new() -> Self {
+    pub(super) const fn new(options: Options) -> Self {
         let (packets, delay, reordering) = (2, FIRST_DELAY, 3);
-        Self { sequence: 0, packets, delay, reordering, asked_at: Time::ZERO, due: false }
+        Self { options, sequence: 0, packets, delay, reordering, asked_at: Time::ZERO, due: false }
     }
 
     /// How long the peer may hold an ACK back.
@@ -50,7 +62,8 @@ impl AckRequests {
         }
         let delay = Span::from_nanos(least_rtt.as_nanos() / 5)
             .clamp(Span::from_millis(1), Span::from_millis(8));
-        let packets = (window / 8).clamp(2, 64);
+        let Options { ask_acks, ask_most } = self.options;
+        let packets = (window / u64::from(ask_acks)).max(2).min(ask_most.into());
         let reordering = if lost > 0.01 { 0 } else { 3 };
         let off = |new: u64, old: u64| new.abs_diff(old) * 4 > old;
         let differs = off(packets, self.packets)
@@ -58,7 +71,8 @@ impl AckRequests {
             || reordering != self.reordering;
         if self.sequence == 0 || differs {
             let sequence = self.sequence + 1;
-            *self = Self { sequence, packets, delay, reordering, asked_at: now, due: true };
+            *self =
+                Self { sequence, packets, delay, reordering, asked_at: now, due: true, ..*self };
         }
     }
 

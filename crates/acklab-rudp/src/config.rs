@@ -1,5 +1,6 @@
 //! What the user of a connection may choose.
 
+use crate::ack_requests;
 use crate::wire::Parameters;
 use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
@@ -12,6 +13,8 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// When this end acknowledges; `None`: as the sender asks (docs/rudp.md section 5).
     pub ack: Option<Profile>,
+    /// How rare the ACKs are that this end asks for (docs/rudp.md section 5).
+    pub asks: ack_requests::Options,
     /// Packets bear ECN marks on paths that pass them (docs/rudp.md section 6).
     pub ecn: bool,
     /// Initial window of each path, packets (docs/rudp.md section 8).
@@ -47,6 +50,7 @@ impl Default for Config {
         Self {
             algorithm: Algorithm::Lossy,
             ack: None,
+            asks: ack_requests::Options::default(),
             ecn: true,
             initial_window: INITIAL_WINDOW,
             largest_datagram: ETHERNET_DATAGRAM,

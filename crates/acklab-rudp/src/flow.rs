@@ -85,6 +85,11 @@ impl ReceiveCredit {
         self.granted
     }
 
+    /// Bytes that the peer may still begin.
+    pub(super) fn left(&self) -> u64 {
+        self.granted - self.used
+    }
+
     /// Bytes granted so far.
     pub(super) fn granted(&self) -> u64 {
         self.granted

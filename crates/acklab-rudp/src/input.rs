@@ -184,9 +184,10 @@ impl Connection {
         }
         match self.handle_frames(now, arrived, frames) {
             Ok(Some(taken)) => {
+                let window = u32::try_from(self.content.window()).unwrap_or(u32::MAX);
                 // A frame may have removed the path.
                 if let Some(path) = self.paths.get_mut(arrived.index) {
-                    path.on_taken(now, Arrival { len: frames.len() as u32, ..taken });
+                    path.on_taken(now, Arrival { len: frames.len() as u32, window, ..taken });
                 }
             }
             // It counts as lost: its sender will say it again.

@@ -46,9 +46,11 @@ mod send_parcels;
 mod send_stream;
 mod sent;
 mod session;
+mod settings;
 mod telling;
 pub mod wire;
 
+pub use ack_requests::Options as AckRequestOptions;
 pub use code::Code;
 pub use config::Config;
 pub use connection::Connection;

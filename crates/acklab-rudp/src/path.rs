@@ -103,7 +103,7 @@ impl Path {
             received: Received::new(config.ack.as_ref()),
             loss: LossDetection::new(now),
             congestion: PathCongestion::new(now, controller(config, id, size.current() as u64)),
-            requests: AckRequests::new(),
+            requests: AckRequests::new(config.asks),
             agreement: Agreement::new(),
             ecn: EcnCheck::default(),
             size,

@@ -45,8 +45,8 @@ pub(super) struct Arrival {
     pub(super) last: bool,
     /// Length of its frames, bytes.
     pub(super) len: u32,
-    /// A full packet has so many.
-    pub(super) mss: u32,
+    /// Bytes that the peer may begin without another grant: what the free receive window is to TCP.
+    pub(super) window: u32,
     pub(super) ecn: Ecn,
     pub(super) srtt: Option<Span>,
     pub(super) pto: Span,
@@ -61,7 +61,7 @@ impl Arrival {
             at_once: false,
             last: false,
             len: 0,
-            mss: u32::MAX,
+            window: u32::MAX,
             ecn,
             srtt: None,
             pto: Span::ZERO,
@@ -83,6 +83,8 @@ pub(super) struct Received {
     asked: Span,
     asked_sequence: Option<u64>,
     reordering: u64,
+    /// Length of the frames of a full packet, bytes: the most that came so far.
+    full: u32,
     unacknowledged: u32,
     unacknowledged_bytes: u32,
     /// When the oldest of them arrived.
@@ -107,6 +109,7 @@ impl Received {
             asked: FIRST_DELAY,
             asked_sequence: None,
             reordering: FIRST_REORDERING,
+            full: 1,
             unacknowledged: 0,
             unacknowledged_bytes: 0,
             waiting_since: None,
@@ -141,7 +144,8 @@ impl Received {
     pub(super) fn on_packet(&mut self, now: Time, arrival: &Arrival) {
         let number = arrival.number;
         let paused = now.since(self.largest_at) > PAUSE;
-        let gap = self.gap_opens(number);
+        let gap = self.gap_opens(number, self.reordering);
+        let disorder = gap || self.gap_opens(number, FIRST_REORDERING);
         if self.is_newest(number) {
             self.advance(number);
             self.largest_at = now;
@@ -162,13 +166,14 @@ impl Received {
         self.unacknowledged += 1;
         self.waiting_since.get_or_insert(now);
         self.unacknowledged_bytes += arrival.len;
+        self.full = self.full.max(arrival.len);
         let sample = DataSample {
             len: arrival.len,
             push: arrival.last,
-            mss: arrival.mss,
+            mss: self.full,
             unacked_segments: self.unacknowledged,
             unacked_bytes: self.unacknowledged_bytes,
-            window: u32::MAX,
+            window: arrival.window,
             window_not_shrunk: true,
             was_zero_window: false,
             window_grew: false,
@@ -176,16 +181,21 @@ impl Received {
             rto: arrival.pto,
         };
         let (decision, urgent) = match &mut self.timing {
-            // A policy that was put here on purpose alone decides, but for what was asked for by name.
-            Timing::Profile(policy) => (policy.on_data(now, &sample), arrival.at_once),
+            // A policy that was put here on purpose alone decides, but for disorder, which the transport acknowledges
+            // whatever the policy, and for what was asked for by name.
+            Timing::Profile(policy) => {
+                if disorder {
+                    policy.on_disorder(now, arrival.window);
+                }
+                (policy.on_data(now, &sample), arrival.at_once || gap)
+            }
             Timing::Asked(delayed) => {
                 let asked = arrival.at_once || arrival.last;
                 (delayed.on_data(now, &sample), asked || marked || paused || gap)
             }
         };
         if decision == Decision::Now || urgent {
-            let hole = gap && matches!(self.timing, Timing::Asked(_));
-            self.due.get_or_insert(if hole { AckReason::OutOfOrder } else { AckReason::Policy });
+            self.due.get_or_insert(if gap { AckReason::OutOfOrder } else { AckReason::Policy });
         }
     }
 
@@ -203,14 +213,14 @@ impl Received {
         self.largest = Some(number);
     }
 
-    /// Whether `number` is the first to leave a missing one `reordering` behind.
-    fn gap_opens(&self, number: u64) -> bool {
-        let Some(largest) = self.largest.filter(|_| self.reordering > 0) else { return false };
-        if number <= largest || number < self.reordering {
+    /// Whether `number` is the first to leave a missing one `reordering` behind; none does so 0 behind.
+    fn gap_opens(&self, number: u64, reordering: u64) -> bool {
+        let Some(largest) = self.largest.filter(|_| reordering > 0) else { return false };
+        if number <= largest || number < reordering {
             return false;
         }
-        let last = number - self.reordering;
-        let first = (largest + 1).saturating_sub(self.reordering);
+        let last = number - reordering;
+        let first = (largest + 1).saturating_sub(reordering);
         (first.max(number.saturating_sub(WINDOW / 2))..=last)
             .any(|candidate| candidate > largest || !self.holds(candidate))
     }
@@ -343,6 +353,7 @@ impl Iterator for Ranges<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use acklab_core::ack::ack_rate_limit;
     use acklab_core::rng::Rng;
 
     fn arrival(number: u64) -> Arrival {
@@ -352,7 +363,7 @@ mod tests {
             at_once: false,
             last: false,
             len: 1000,
-            mss: 1400,
+            window: 1 << 20,
             ecn: Ecn::NotEct,
             srtt: None,
             pto: Span::from_millis(100),
@@ -426,5 +437,43 @@ mod tests {
         assert_eq!(seen, [false, false, false, false, true, false, false]);
         received.on_asked(2, 100, Span::from_millis(25), 0);
         assert!(![9, 12, 15, 18].into_iter().any(|number| due(&mut received, number)));
+    }
+
+    /// How many of these packets are acknowledged as they come.
+    fn acks(received: &mut Received, numbers: std::ops::Range<u64>) -> usize {
+        let due = |number: &u64| {
+            received.on_packet(Time::ZERO, &arrival(*number));
+            let due = received.is_due();
+            if due {
+                received.on_ack_sent(Time::ZERO);
+            }
+            due
+        };
+        numbers.filter(due).count()
+    }
+
+    #[test]
+    fn a_policy_is_told_of_a_gap() {
+        let options = ack_rate_limit::Options { start: 0, round: 10, ..Default::default() };
+        let mut received = Received::new(Some(&Profile::AckRateLimit(options)));
+        received.on_asked(1, 2, FIRST_DELAY, 0);
+        acks(&mut received, 0..400);
+        // More than 40 packets per ACK, less than a third of the window.
+        assert_eq!(acks(&mut received, 400..480), 2, "limited");
+        // 480 is missing, which 483 shows.
+        assert_eq!(acks(&mut received, 481..483), 0);
+        assert!(acks(&mut received, 483..493) >= 4, "it began anew");
+    }
+
+    #[test]
+    fn a_gap_is_acknowledged_at_once_whatever_the_policy_unless_the_sender_does_not_want_it() {
+        let policy = Profile::delayed(100, Span::from_millis(25));
+        for (reordering, at_once) in [(3, 1), (0, 0)] {
+            let mut received = Received::new(Some(&policy));
+            received.on_asked(1, 2, FIRST_DELAY, reordering);
+            assert_eq!(acks(&mut received, 0..10), 0);
+            assert_eq!(acks(&mut received, 11..13), 0);
+            assert_eq!(acks(&mut received, 13..14), at_once);
+        }
     }
 }

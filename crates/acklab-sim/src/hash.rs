@@ -51,6 +51,7 @@ impl ResultHash {
                 return;
             }
             EventKind::Congestion { .. }
+            | EventKind::AckRate { .. }
             | EventKind::Queue { .. }
             | EventKind::Worked { .. }
             | EventKind::Dropped { .. }

@@ -1,9 +1,11 @@
 //! What a connection is set up with: the defaults of the systems that are imitated, and what a
 //! scenario changes about them.
 
+use super::ack_requests::AckRequests;
 use super::nagle::Nagle;
 use acklab_core::ack;
 use acklab_core::cc;
+use acklab_core::options::Conflict;
 use acklab_core::time::Span;
 
 /// A connection's parameters.
@@ -38,6 +40,9 @@ pub struct Config {
     pub nagle: Nagle,
     /// When to acknowledge.
     pub ack: ack::Profile,
+    /// How the data sender asks for ACKs, where both ends can; only policies that honour requests announce it
+    /// ([`ack::Profile::honours_requests`]).
+    pub ack_requests: AckRequests,
     /// Where in its period a free-running ACK tick stands at time zero, in [0, 1).
     pub ack_phase: f64,
     /// Congestion control.
@@ -228,6 +233,23 @@ impl Config {
         }
     }
 
+    /// Refuses requests for ACKs beside a policy that does not honour them.
+    pub fn check_requests(&self) -> Result<(), Conflict> {
+        if self.ack_requests == AckRequests::Off || self.ack.honours_requests() {
+            return Ok(());
+        }
+        let own = self.ack.name();
+        let reason = format!(
+            "goes with ack = linux, delayed, tick or ack-frequency; {own} decides by itself"
+        );
+        Err(Conflict { name: "ack_requests", reason })
+    }
+
+    /// The requests for ACKs that our SYN offers to understand.
+    pub(super) const fn announced_requests(&self) -> AckRequests {
+        if self.ack.honours_requests() { self.ack_requests } else { AckRequests::Off }
+    }
+
     /// Whether our SYN offers SACK.
     pub(super) fn offers_sack(&self) -> bool {
         self.loss.recovery.is_selective()
@@ -245,6 +267,7 @@ impl Config {
             timestamps: true,
             nagle: Nagle::Minshall,
             ack: ack::Profile::Linux(ack::linux::Options::default()),
+            ack_requests: AckRequests::Off,
             ack_phase: 0.0,
             congestion: cc::Algorithm::Cubic(cc::cubic::Options::default()),
             window: Window::LINUX,

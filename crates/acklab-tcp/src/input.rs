@@ -12,7 +12,7 @@ use crate::options::Terms;
 use crate::receive::{Receiver, Timing};
 use crate::send::Sender;
 use crate::state::{Cause, State};
-use acklab_core::event::{AckReason, EventKind, FlowKey, Sink};
+use acklab_core::event::{AckReason, EventKind, FlowKey, Interest, Sink};
 use acklab_core::packet::Ecn;
 use acklab_core::segment::{Flags, TcpRepr};
 use acklab_core::seq::Seq;
@@ -198,6 +198,11 @@ impl Arrival<'_> {
         }
         let timing = Timing { srtt: self.tx.srtt(), rto: self.tx.rto() };
         let heard = self.rx.take(now, self.mark, segment, timing);
+        if self.sink.wants(Interest::CONGESTION)
+            && let Some([segments, most]) = self.rx.poll_rate()
+        {
+            self.sink.record(now, EventKind::AckRate { flow: self.flow, segments, most });
+        }
         if heard.readable {
             self.life.notify(AppEvent::Readable);
         }

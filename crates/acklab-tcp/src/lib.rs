@@ -7,7 +7,8 @@
 //! - `input`: segment arrival in the order of RFC 9293 section 3.10.7; `output`: segments of ours; both own
 //!   nothing;
 //! - `send`: what each ACK tells; `send::next`: what may leave; `send::queue`: the segments that are out;
-//!   `send::recovery`: what is lost and sent again, and the time-out; `send::scoreboard`: SACK;
+//!   `send::recovery`: what is lost and sent again, and the time-out; `send::scoreboard`: SACK; `send::requests`: how
+//!   often the peer is asked to acknowledge;
 //! - `receive`: what arrives and is owed for it; buffers on both sides hold lengths only, see below;
 //! - `options`: what the SYNs agree on; `config`, `system`, `nagle`: what a connection is set up with.
 //!
@@ -22,6 +23,7 @@
 //!
 #![doc = include_str!("../README.md")]
 
+mod ack_requests;
 mod config;
 mod connection;
 pub mod harness;
@@ -36,6 +38,7 @@ mod settings;
 mod state;
 mod system;
 
+pub use ack_requests::AckRequests;
 pub use config::{
     Config, CwndUnit, InitialWindow, KeepAlive, Loss, LossRecovery, Patience, Rto, Window,
     WindowUpdate,

@@ -1,5 +1,6 @@
 //! What the SYNs negotiate: sizes, options (RFC 7323, RFC 2018) and ECN (RFC 3168).
 
+use crate::ack_requests::AckRequests;
 use crate::config::Config;
 use acklab_core::segment::{Flags, TcpOptions, TcpRepr, Timestamp};
 use acklab_core::seq::Seq;
@@ -20,6 +21,8 @@ pub struct Terms {
     pub timestamps: bool,
     /// Congestion is marked and echoed.
     pub ecn: bool,
+    /// How the ends ask each other for ACKs.
+    pub ack_requests: AckRequests,
 }
 
 impl Terms {
@@ -32,6 +35,7 @@ impl Terms {
             peer_scale: 0,
             timestamps: false,
             ecn: false,
+            ack_requests: AckRequests::Off,
         }
     }
 
@@ -56,6 +60,11 @@ impl Terms {
             peer_scale,
             timestamps,
             ecn: config.ecn && with_ecn,
+            ack_requests: if theirs.ack_request == config.announced_requests().announcement() {
+                config.announced_requests()
+            } else {
+                AckRequests::Off
+            },
         };
         Self { mss: agreed.with_options(mss), ..agreed }
     }
@@ -74,11 +83,13 @@ impl Terms {
     ) -> TcpOptions {
         let offer_scale = !answering || self.our_scale > 0 || self.peer_scale > 0;
         let timestamps = if answering { self.timestamps } else { config.timestamps };
+        let requests = if answering { self.ack_requests } else { config.announced_requests() };
         TcpOptions {
             mss: Some(config.mss),
             window_scale: our_scale(config).filter(|_| offer_scale),
             sack_permitted: if answering { self.sack } else { config.offers_sack() },
             timestamp: timestamps.then_some(stamp),
+            ack_request: requests.announcement(),
             ..TcpOptions::default()
         }
     }
@@ -99,9 +110,16 @@ impl Terms {
             .then(|| Span::from_millis(elapsed as u64))
     }
 
-    /// Payload bytes of a full segment that carries `sack_blocks` blocks (RFC 6691).
-    pub(super) const fn full_segment(&self, sack_blocks: u32) -> u32 {
-        self.mss - if sack_blocks > 0 { 4 + 8 * sack_blocks } else { 0 }
+    /// Payload bytes of a full segment that carries `sack_blocks` blocks, and a request for ACKs or not (RFC 6691).
+    pub(super) const fn full_segment(&self, sack_blocks: u32, request: bool) -> u32 {
+        let blocks = if sack_blocks > 0 { 4 + 8 * sack_blocks } else { 0 };
+        self.mss - blocks - if request { REQUEST_BYTES } else { 0 }
+    }
+
+    /// Whether a request for ACKs fits beside so many blocks.
+    pub(super) const fn has_room_for_request(&self, sack_blocks: u32) -> bool {
+        // A full segment of the least size still carries data.
+        (sack_blocks as usize) < self.max_sack_blocks() && self.mss >= 2 * MIN_MSS
     }
 
     /// SACK blocks that fit beside the other options (RFC 2018 section 3).
@@ -126,5 +144,7 @@ pub(super) fn clock(now: Time) -> u32 {
 const DEFAULT_MSS: u32 = 536;
 /// Linux `TCP_MIN_SND_MSS`: leaves room for 40 bytes of options and 8 of data, against a hostile SYN.
 const MIN_MSS: u32 = 48;
+/// [`acklab_core::segment::AckRequest::wire_len`] of a request.
+const REQUEST_BYTES: u32 = 8;
 /// On every segment once agreed (RFC 7323 appendix A).
 const TIMESTAMP_BYTES: u32 = 12;

@@ -82,7 +82,8 @@ impl Output<'_> {
     fn emit(&mut self, stretch: Stretch) -> Packet {
         let (now, flow) = (self.now, self.flow);
         let (start, flags, len) = (stretch.start, self.tx.flags(stretch), self.tx.payload(stretch));
-        let segment = self.rx.segment(now, self.tx.seq(start), flags, len);
+        let mut segment = self.rx.segment(now, self.tx.seq(start), flags, len);
+        segment.options.ack_request = self.tx.take_request(stretch, &segment);
         let sent = self.rx.on_sent(now, &segment);
         self.tx.on_sent(now, stretch, &segment);
         if self.sink.wants(Interest::TRANSPORT) {

@@ -11,6 +11,7 @@ use acklab_core::options::{
 };
 use acklab_core::time::Span;
 
+use crate::ack_requests::AckRequests;
 use crate::config::{Config, InitialWindow, LossRecovery};
 use crate::nagle::Nagle;
 
@@ -58,6 +59,8 @@ settings! {
     ecn: bool => ecn;
     /// When to acknowledge.
     ack: Profile => ack;
+    /// How the sender asks for ACKs, if both ends are set so and `ack` honours it.
+    ack_requests: AckRequests => ack_requests;
     /// When a small segment is held back; off is TCP_NODELAY.
     nagle: Nagle => nagle;
     /// Offer timestamps (RFC 7323).
@@ -140,6 +143,7 @@ impl Options for Config {
         let (mut congestion, mut ack) = (self.congestion.clone(), self.ack.clone());
         let groups = [congestion.options(), ack.options()];
         groups.into_iter().flatten().try_for_each(|options| options.check())?;
+        self.check_requests()?;
         if self.rto.min > self.rto.max {
             let reason = format!("must be at most max_rto, {}", self.rto.max);
             return Err(Conflict { name: "min_rto", reason });

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::outcome::{Failure, Format, print, print_json};
 
-/// Load programs into the running kernel: ANCE as a congestion control, a filter of ACKs
+/// Load programs into the running kernel: ANCE, ENCN and TCP-Jersey as congestion controls, a filter of ACKs
 ///
 /// Needs root, a kernel with BTF, and clang, bpftool and libbpf's headers (Debian: clang bpftool libbpf-dev).
 #[derive(Args)]
@@ -39,8 +39,9 @@ struct Load {
     which: Which,
     /// Set a parameter of the program
     ///
-    /// ance: queue_min=3000 (bytes), spacing=delivery|smallest|second|round, bf_floor=1, rwnd=64. ack-filter: every=4
-    /// (one in so many ACKs leaves), pause_ms=20 (one leaves after so long in any case).
+    /// ance: queue_min=3000 (bytes), spacing=delivery|smallest|second|round, bf_floor=1, rwnd=64. encn: bf_floor=1,
+    /// rwnd=64. jersey: rtt=smallest|latest. ack-filter: every=4 (one in so many ACKs leaves), pause_ms=20 (one
+    /// leaves after so long in any case).
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
     sets: Vec<String>,
 }
@@ -73,6 +74,10 @@ struct Status {
 enum Program {
     /// ANCE, a congestion control that keeps the path's queue near a threshold
     Ance,
+    /// ENCN, which does so where routers mark packets while their queue is short; both ends need it
+    Encn,
+    /// TCP-Jersey, whose window is the bandwidth that it measures where routers warn; both ends need it
+    Jersey,
     /// Of the pure ACKs in a row that leave an interface, one in four does
     AckFilter,
 }
@@ -87,10 +92,32 @@ impl Bpf {
     }
 }
 
+/// What a setting may be, and clang's definition of it.
+enum Kind {
+    /// A whole number up to the second.
+    Number(&'static str, u32),
+    /// Words and what they define.
+    Word(&'static [(&'static str, &'static str)]),
+}
+
+const SPACINGS: Kind = Kind::Word(&[
+    ("smallest", "SPACING=SMALLEST"),
+    ("second", "SPACING=SECOND"),
+    ("round", "SPACING=ROUND"),
+    ("delivery", "SPACING=DELIVERY"),
+]);
+const ROUND_TRIPS: Kind = Kind::Word(&[("smallest", "LATEST_RTT=0"), ("latest", "LATEST_RTT=1")]);
+const BF_FLOOR: (&str, Kind) = ("bf_floor", Kind::Number("BF_FLOOR", 1000));
+const RWND: (&str, Kind) = ("rwnd", Kind::Number("RWND", 1_000_000));
+
 impl Program {
+    const ALL: [Self; 4] = [Self::Ance, Self::Encn, Self::Jersey, Self::AckFilter];
+
     const fn name(self) -> &'static str {
         match self {
             Self::Ance => "ance",
+            Self::Encn => "encn",
+            Self::Jersey => "jersey",
             Self::AckFilter => "ack-filter",
         }
     }
@@ -98,58 +125,73 @@ impl Program {
     const fn source(self) -> &'static str {
         match self {
             Self::Ance => include_str!("../../../kernel/ance.bpf.c"),
+            Self::Encn => include_str!("../../../kernel/encn.bpf.c"),
+            Self::Jersey => include_str!("../../../kernel/jersey.bpf.c"),
             Self::AckFilter => include_str!("../../../kernel/ack-filter.bpf.c"),
+        }
+    }
+
+    const fn is_control(self) -> bool {
+        !matches!(self, Self::AckFilter)
+    }
+
+    const fn settings(self) -> &'static [(&'static str, Kind)] {
+        match self {
+            Self::Ance => &[
+                ("queue_min", Kind::Number("QUEUE_MIN", 1_000_000_000)),
+                ("spacing", SPACINGS),
+                BF_FLOOR,
+                RWND,
+            ],
+            Self::Encn => &[BF_FLOOR, RWND],
+            Self::Jersey => &[("rtt", ROUND_TRIPS)],
+            Self::AckFilter => &[
+                ("every", Kind::Number("EVERY", 1000)),
+                ("pause_ms", Kind::Number("PAUSE_MS", 1000)),
+            ],
         }
     }
 
     /// A setting as clang defines it.
     fn definition(self, setting: &str) -> Result<String, Failure> {
         let refuse = |reason: &str| Failure::at("--set", format!("{setting}: {reason}"));
+        let there_are = |names: Vec<&str>| refuse(&format!("there are {}", names.join(", ")));
         let (name, value) =
             setting.split_once('=').ok_or_else(|| refuse("write it as name=value"))?;
-        let (name, most) = match (self, name) {
-            (Self::Ance, "spacing") => {
-                let known = ["smallest", "second", "round", "delivery"];
-                let Some(word) = known.iter().find(|word| **word == value) else {
-                    return Err(refuse(&format!("there are {}", known.join(", "))));
-                };
-                let word = word.to_uppercase();
-                return Ok(format!("-DSPACING={word}"));
-            }
-            (Self::Ance, "queue_min") => ("QUEUE_MIN", 1_000_000_000),
-            (Self::Ance, "bf_floor") => ("BF_FLOOR", 1000),
-            (Self::Ance, "rwnd") => ("RWND", 1_000_000),
-            (Self::AckFilter, "every") => ("EVERY", 1000),
-            (Self::AckFilter, "pause_ms") => ("PAUSE_MS", 1000),
-            (Self::Ance, _) => {
-                return Err(refuse("there are queue_min, spacing, bf_floor and rwnd"));
-            }
-            (Self::AckFilter, _) => return Err(refuse("there are every and pause_ms")),
+        let settings = self.settings();
+        let Some((_, kind)) = settings.iter().find(|(known, _)| *known == name) else {
+            return Err(there_are(settings.iter().map(|(known, _)| *known).collect()));
         };
-        let number: u32 = value.parse().map_err(|_| refuse("a whole number is wanted"))?;
-        if number > most {
-            return Err(refuse(&format!("at most {most}")));
+        match kind {
+            Kind::Word(words) => {
+                let word = words.iter().find(|(word, _)| *word == value);
+                let defined = word.map(|(_, definition)| format!("-D{definition}"));
+                defined.ok_or_else(|| there_are(words.iter().map(|(word, _)| *word).collect()))
+            }
+            Kind::Number(defined, most) => {
+                let number: u32 = value.parse().map_err(|_| refuse("a whole number is wanted"))?;
+                if number > *most {
+                    return Err(refuse(&format!("at most {most}")));
+                }
+                Ok(format!("-D{defined}={number}"))
+            }
         }
-        Ok(format!("-D{name}={number}"))
     }
 }
 
 impl Which {
     /// Where the filter of ACKs is; a congestion control is everywhere.
     fn place(&self) -> Result<Option<&str>, Failure> {
-        match (self.name, &self.interface) {
-            (Program::AckFilter, interface) => Ok(interface.as_deref()),
-            (Program::Ance, None) => Ok(None),
-            (Program::Ance, Some(_)) => {
-                Err(Failure::at("--interface", "a congestion control has none"))
-            }
+        if self.name.is_control() && self.interface.is_some() {
+            return Err(Failure::at("--interface", "a congestion control has none"));
         }
+        Ok(self.interface.as_deref())
     }
 
     fn is_loaded(&self) -> Result<bool, Failure> {
         let name = self.name.name();
         match self.place()? {
-            None => Ok(controls()?.iter().any(|(loaded, _)| loaded == name)),
+            None => Ok(controls()?.iter().any(|(loaded, _)| *loaded == name)),
             Some(interface) => has_filter(interface),
         }
     }
@@ -178,9 +220,8 @@ impl Load {
             ["struct_ops".as_ref(), "register".as_ref(), object.as_os_str()],
         ))?;
         print(&format!(
-            "loaded: TCP_CONGESTION \"{name}\" or `sysctl net.ipv4.tcp_congestion_control={name}` choose it \
-             (without CAP_NET_ADMIN once it is in net.ipv4.tcp_allowed_congestion_control); \
-             `acklab bpf unload {name}` takes it away\n"
+            "loaded: TCP_CONGESTION \"{name}\" or, in any network namespace, \
+             `sysctl net.ipv4.tcp_congestion_control={name}` choose it; `acklab bpf unload {name}` takes it away\n"
         ))
     }
 }
@@ -193,9 +234,9 @@ impl Unload {
         }
         match self.which.place()? {
             None => {
-                // By its number, the newest: by name bpftool stumbles over one that goes with its connections.
-                let newest = controls()?.into_iter().map(|(_, id)| id).max().unwrap_or(0);
-                let id = newest.to_string();
+                // By its number: by name bpftool stumbles over one that goes with its connections.
+                let found = controls()?.into_iter().find(|(loaded, _)| *loaded == name);
+                let id = found.map_or(0, |(_, id)| id).to_string();
                 succeeded(&mut tool("bpftool", ["struct_ops", "unregister", "id", id.as_str()]))?;
             }
             Some(interface) => remove_filter(interface)?,
@@ -230,15 +271,19 @@ impl Status {
 }
 
 /// The congestion controls of ours that are loaded, with the numbers of their maps.
-fn controls() -> Result<Vec<(String, u64)>, Failure> {
+fn controls() -> Result<Vec<(&'static str, u64)>, Failure> {
     let maps = told(&mut tool("bpftool", ["--json", "struct_ops", "show"]))?;
-    let maps = maps.as_array().into_iter().flatten();
-    let all = maps.filter_map(|map| Some((map["name"].as_str()?.to_owned(), map["id"].as_u64()?)));
-    // The map of one that was unloaded stays while connections use it.
     let available = fs::read_to_string(AVAILABLE).map_err(|e| Failure::at(AVAILABLE, e))?;
-    let ance = Program::Ance.name();
-    let is_there = available.split_whitespace().any(|name| name == ance);
-    Ok(all.filter(|(name, _)| is_there && name == ance).collect())
+    let mut controls = Vec::new();
+    for name in Program::ALL.map(Program::name) {
+        let maps = maps.as_array().into_iter().flatten().filter(|map| map["name"] == name);
+        // The newest: the map of one that was unloaded stays while connections use it.
+        let newest = maps.filter_map(|map| map["id"].as_u64()).max();
+        if available.split_whitespace().any(|there| there == name) {
+            controls.extend(newest.map(|id| (name, id)));
+        }
+    }
+    Ok(controls)
 }
 
 /// The interfaces of this network namespace that have the filter.
@@ -254,10 +299,17 @@ fn filters() -> Result<Vec<String>, Failure> {
     Ok(found)
 }
 
+/// Whether any of the filter is there: a loader that was killed may have left half of it.
 fn has_filter(interface: &str) -> Result<bool, Failure> {
-    let list = told(&mut tool("tc", ["-json", "filter", "show", "dev", interface, "egress"]))?;
-    let mut list = list.as_array().into_iter().flatten();
-    Ok(list.any(|filter| filter["options"]["prog"]["name"] == "ack_filter"))
+    for side in SIDES {
+        let list = told(&mut tool("tc", ["-json", "filter", "show", "dev", interface, side]))?;
+        let names = list.as_array().into_iter().flatten();
+        let mut names = names.filter_map(|filter| filter["options"]["prog"]["name"].as_str());
+        if names.any(|name| FILTERS.contains(&name)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Adds both of the object's programs, with one map, to `interface`.
@@ -276,7 +328,7 @@ fn add_filter(object: &Path, interface: &str) -> Result<(), Failure> {
 /// Removes them, and their place where nothing else is in it.
 fn remove_filter(interface: &str) -> Result<(), Failure> {
     let mut others = false;
-    for side in ["ingress", "egress"] {
+    for side in SIDES {
         let remove = ["filter", "del", "dev", interface, side, "pref", PREFERENCE];
         let _ = succeeded(&mut tool("tc", remove));
         let left = told(&mut tool("tc", ["-json", "filter", "show", "dev", interface, side]))?;
@@ -305,6 +357,7 @@ fn compile(
     }
     let types = succeeded(&mut tool("bpftool", ["btf", "dump", "file", TYPES, "format", "c"]))?;
     write("vmlinux.h", &types.stdout)?;
+    HEADERS.iter().try_for_each(|(name, text)| write(name, text.as_bytes()))?;
     write("program.bpf.c", program.source().as_bytes())?;
     let object = folder.join("program.bpf.o");
     let mut failure = None;
@@ -314,7 +367,8 @@ fn compile(
         command.args(definitions).arg("-I").arg(folder);
         command.arg("-o").arg(&object).arg(folder.join("program.bpf.c"));
         match command.output() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // PATH may have folders that are closed to this user.
+            Err(error) if ABSENT.contains(&error.kind()) => {
                 failure.get_or_insert_with(|| missing("clang"));
             }
             Err(error) => return Err(Failure::at(clang, error)),
@@ -347,7 +401,7 @@ fn told(command: &mut Command) -> Result<Value, Failure> {
 fn succeeded(command: &mut Command) -> Result<Output, Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
     match command.output() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(&name)),
+        Err(error) if ABSENT.contains(&error.kind()) => Err(missing(&name)),
         Err(error) => Err(Failure::at(name, error)),
         Ok(output) if output.status.success() => Ok(output),
         Ok(output) => Err(said(&name, &output)),
@@ -357,8 +411,9 @@ fn succeeded(command: &mut Command) -> Result<Output, Failure> {
 fn said(name: &str, output: &Output) -> Failure {
     // bpftool --json tells errors on standard output.
     let bytes = if output.stderr.is_empty() { &output.stdout } else { &output.stderr };
-    let words = String::from_utf8_lossy(bytes);
-    let words = words.trim();
+    let told = serde_json::from_slice::<Value>(bytes).unwrap_or_default();
+    let error = told.get(0).unwrap_or(&told)["error"].as_str().map(str::to_owned);
+    let words = error.unwrap_or_else(|| String::from_utf8_lossy(bytes).trim().to_owned());
     let hint = if words.contains("not permitted") || words.contains("Permission denied") {
         " (BPF needs root, or CAP_BPF with CAP_NET_ADMIN)"
     } else {
@@ -374,6 +429,7 @@ fn missing(name: &str) -> Failure {
     )
 }
 
+const ABSENT: [io::ErrorKind; 2] = [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied];
 /// The names of the congestion controls that connections can choose.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// The running kernel's types.
@@ -389,8 +445,17 @@ mount -t bpf bpf \"$1\"
 bpftool prog loadall \"$2\" \"$1/acklab\"
 tc filter add dev \"$3\" ingress pref \"$4\" handle 1 bpf direct-action object-pinned \"$1/acklab/ack_filter_data\"
 tc filter add dev \"$3\" egress pref \"$4\" handle 1 bpf direct-action object-pinned \"$1/acklab/ack_filter\"";
-/// By which the filters are found.
+/// By which the filters are taken away.
 const PREFERENCE: &str = "4933";
+const SIDES: [&str; 2] = ["ingress", "egress"];
+/// As the kernel has the names of its programs: 15 letters.
+const FILTERS: [&str; 2] = ["ack_filter_data", "ack_filter"];
+/// What the programs include.
+const HEADERS: [(&str, &str); 3] = [
+    ("control.bpf.h", include_str!("../../../kernel/control.bpf.h")),
+    ("balance.bpf.h", include_str!("../../../kernel/balance.bpf.h")),
+    ("marks.bpf.h", include_str!("../../../kernel/marks.bpf.h")),
+];
 
 const EXAMPLES: &str = "\
 Examples:

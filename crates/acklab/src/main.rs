@@ -33,6 +33,7 @@ mod scenarios;
 mod secret;
 #[cfg(target_os = "linux")]
 mod send;
+mod set;
 #[cfg(target_os = "linux")]
 mod tcp;
 #[cfg(target_os = "linux")]

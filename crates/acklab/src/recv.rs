@@ -18,6 +18,7 @@ use serde_json::json;
 use crate::outcome::{Failure, Format, interruption, print, print_line, tell};
 use crate::secret::PassphraseOptions;
 use crate::send::count;
+use crate::set;
 use crate::transfer as lines;
 
 /// Receive what `acklab send` sends into a folder (Linux)
@@ -52,6 +53,9 @@ pub(crate) struct Recv {
     /// Refuse files that exist already instead of replacing them
     #[arg(long)]
     keep: bool,
+    /// Set parameters of reliable UDP, this end's ACK policy among them: ack=tack; `--set help` lists them
+    #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
+    sets: Vec<String>,
     /// How to write what happens to standard output; json: one object per line
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -59,6 +63,11 @@ pub(crate) struct Recv {
 
 impl Recv {
     pub(crate) fn run(self) -> Result<(), Failure> {
+        if self.sets.iter().any(|set| set == "help") {
+            return print(&set::help(&Config::default()));
+        }
+        let mut config = Config::default();
+        set::all(&mut config, &self.sets)?;
         let (gate, shown) = self.gate()?;
         let listen = self.listen.iter().map(|text| lines::address(text)).collect::<Result<_, _>>();
         let reception = Reception {
@@ -66,7 +75,7 @@ impl Recv {
             listen: listen.map_err(|what| Failure::at("--listen", what))?,
             gate,
             once: self.once,
-            config: Config::default(),
+            config,
         };
         let interrupted = interruption()?;
         let peers = match &reception.gate {

@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::outcome::{Failure, Format, interruption, print, print_line, tell};
 use crate::secret::PassphraseOptions;
+use crate::set;
 use crate::transfer::{self as lines, Line};
 
 /// Send files and folders to an `acklab recv`, over lossy links and several paths (Linux)
@@ -50,6 +51,9 @@ pub(crate) struct Send {
     /// Congestion control of each path [default: chosen by the protocol]
     #[arg(long, value_name = "NAME")]
     cc: Option<String>,
+    /// Set parameters of reliable UDP, this end's ACK policy among them: ack=tack; `--set help` lists them
+    #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
+    sets: Vec<String>,
     /// How to write progress and result to standard output; json: one object per line
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -57,6 +61,9 @@ pub(crate) struct Send {
 
 impl Send {
     pub(crate) fn run(self) -> Result<(), Failure> {
+        if self.sets.iter().any(|set| set == "help") {
+            return print(&set::help(&Config::default()));
+        }
         let mut errand = self.errand()?;
         let addresses =
             lines::addresses(&self.to).map_err(|what| Failure::at("ADDR:PORT", what))?;
@@ -98,6 +105,7 @@ impl Send {
         if let Some(name) = &self.cc {
             config.algorithm = name.parse().map_err(|error| Failure::at("--cc", error))?;
         }
+        set::all(&mut config, &self.sets)?;
         let paths = self.path.iter().map(|path| lines::path(path));
         let rate = self.rate.as_deref().map(lines::rate).transpose();
         Ok(Errand {

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use acklab_core::options::{Options, Word};
+use acklab_core::options::Word;
 use acklab_core::time::{Span, Time};
 use acklab_net::tcp::{
     self, Device, DeviceOptions, Driven, Driver, End, Ended, Handle, Host, Payload, PayloadError,
@@ -20,6 +20,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::outcome::{Failure, Format, interruption, print, print_json, tell};
+use crate::set;
 
 /// Let acklab's own TCP talk to the kernel's over a TUN device (Linux, root)
 ///
@@ -153,7 +154,7 @@ impl Task<'_> {
     fn run(&self) -> Result<(), Failure> {
         let common = self.common;
         if common.sets.iter().any(|set| set == "help") {
-            return print(&settings(&common.profile.config()));
+            return print(&set::help(&common.profile.config()));
         }
         let to_stdout = common.out.as_os_str() == "-" && !common.discard && !self.echo;
         if to_stdout && common.format == Format::Json {
@@ -209,12 +210,7 @@ impl Task<'_> {
     fn config(&self) -> Result<Config, Failure> {
         let mss = Host::mss(self.local, self.common.mtu);
         let mut config = Config { mss, ..self.common.profile.config() };
-        for pair in &self.common.sets {
-            set(&mut config, pair).map_err(|error| Failure::at("--set", error))?;
-        }
-        config.check().map_err(|conflict| {
-            Failure::at("--set", format!("{} {}", conflict.name, conflict.reason))
-        })?;
+        set::all(&mut config, &self.common.sets)?;
         Ok(config)
     }
 
@@ -266,26 +262,6 @@ impl Task<'_> {
         let whole = driven.streams.iter().all(|ended| ended.end == Some(End::Closed));
         if whole && (!driven.interrupted || self.keep) { Ok(()) } else { Err(Failure::Check) }
     }
-}
-
-fn set(config: &mut Config, pair: &str) -> Result<(), String> {
-    let (name, text) = pair
-        .split_once('=')
-        .ok_or_else(|| format!("{pair:?} has no =; write for example nagle=off"))?;
-    let list = config.list();
-    let Some(setting) = list.iter().find(|setting| setting.name == name) else {
-        let names: Vec<_> = list.iter().map(|setting| setting.name).collect();
-        return Err(format!("there is no {name:?}; there are {}", names.join(", ")));
-    };
-    let value = setting.kind.parse(text).map_err(|why| format!("{name}={text}: {why}"))?;
-    if config.set(name, value) { Ok(()) } else { Err(format!("{name}={text}: is refused")) }
-}
-
-fn settings(config: &Config) -> String {
-    let line = |one: &acklab_core::options::Parameter<_>| {
-        format!("{} = {}  ({})\n    {}\n", one.name, one.default, one.kind.allowed(), one.doc)
-    };
-    config.list().iter().map(line).collect()
 }
 
 fn begin_capture(path: &Path) -> Result<CaptureWriter<BufWriter<File>>, Failure> {

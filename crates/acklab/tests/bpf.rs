@@ -31,15 +31,15 @@ fn words(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// ANCE in the kernel; gone with this value.
-struct Ance<'a>(#[expect(dead_code, reason = "held")] MutexGuard<'a, ()>);
+/// A congestion control in the kernel; gone with this value.
+struct Control<'a>(&'static str, #[expect(dead_code, reason = "held")] MutexGuard<'a, ()>);
 
-impl Ance<'_> {
-    fn load() -> Option<Self> {
+impl Control<'_> {
+    fn load(name: &'static str) -> Option<Self> {
         let guard = KERNEL.lock().unwrap_or_else(PoisonError::into_inner);
-        let output = bpf(&["load", "ance"]);
+        let output = bpf(&["load", name]);
         if output.status.success() {
-            return Some(Self(guard));
+            return Some(Self(name, guard));
         }
         let words = words(&output);
         let known = ["not installed", "not permitted", "does not tell its types", "it is loaded"];
@@ -49,10 +49,18 @@ impl Ance<'_> {
     }
 }
 
-impl Drop for Ance<'_> {
+impl Drop for Control<'_> {
     fn drop(&mut self) {
-        bpf(&["unload", "ance"]);
+        bpf(&["unload", self.0]);
     }
+}
+
+/// What the status says is loaded.
+fn loaded() -> Vec<String> {
+    let status = bpf(&["status", "--format", "json"]);
+    let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+    let list = status["congestion_controls"].as_array().expect("a list");
+    list.iter().map(|control| control["name"].as_str().expect("a name").to_owned()).collect()
 }
 
 /// A command line for sh that runs this program in `role` after `first`.
@@ -83,8 +91,8 @@ fn the_commands_that_talk() {
 }
 
 /// Four seconds of data over 40 ms, with what the client and the server do first; `None` without permission.
-fn transfer(rate: &str, client: &str, server: &str) -> Option<Value> {
-    let forward = format!("delay 20ms rate {rate} limit 200");
+fn transfer(link: &str, client: &str, server: &str) -> Option<Value> {
+    let forward = format!("delay 20ms limit 200 {link}");
     let output = Command::new(ACKLAB)
         .args(["emulate", "--forward", &forward, "--reverse", "delay 20ms", "--format", "json"])
         // How late frames are is not what is tested.
@@ -103,39 +111,108 @@ fn transfer(rate: &str, client: &str, server: &str) -> Option<Value> {
     Some(serde_json::from_str::<Value>(&text[json..]).expect("JSON")["paths"][0].clone())
 }
 
+/// Packets delivered and the queue's mean, ms, of four seconds at 10 Mbit/s with `cc` at both ends.
+fn flow(cc: &str, queue: &str) -> Option<[f64; 2]> {
+    let choose = format!("echo {cc} > /proc/sys/net/ipv4/tcp_congestion_control || exit 1;");
+    let path = transfer(&format!("rate 10mbit queue {queue}"), &choose, &choose)?;
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let forward = &path["forward"];
+    Some([number(&forward["delivered"]), number(&forward["queue_ms"]["mean"])])
+}
+
 #[test]
 fn ance_keeps_the_queue_short_where_reno_fills_it() {
-    let Some(ance) = Ance::load() else { return };
-    let status = bpf(&["status", "--format", "json"]);
-    let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
-    assert_eq!(status["congestion_controls"][0]["name"], "ance");
+    let Some(ance) = Control::load("ance") else { return };
+    assert_eq!(loaded(), ["ance"]);
     let twice = bpf(&["load", "ance"]);
     assert!(words(&twice).contains("it is loaded"), "{}", words(&twice));
-    let flow = |cc: &str| {
-        let choose = format!("echo {cc} > /proc/sys/net/ipv4/tcp_congestion_control;");
-        let path = transfer("10mbit", &choose, "")?;
-        let number = |value: &Value| value.as_f64().expect("a number");
-        let forward = &path["forward"];
-        Some((number(&forward["delivered"]), number(&forward["queue_ms"]["mean"])))
-    };
-    let (Some((delivered, queue)), Some((renos, filled))) = (flow("ance"), flow("reno")) else {
+    let (Some([delivered, queue]), Some([renos, filled])) =
+        (flow("ance", "drop-tail"), flow("reno", "drop-tail"))
+    else {
         return;
     };
-    assert!(queue < filled / 3.0, "{queue} ms, reno {filled} ms");
-    assert!(delivered > 0.3 * renos, "{delivered} packets, reno {renos}");
+    assert!(queue < filled / 20.0, "{queue} ms, reno {filled} ms");
+    // Over four seconds its window is still growing by a segment per round trip: 0.63 to 0.72 on a busy machine.
+    assert!(delivered > 0.5 * renos, "{delivered} packets, reno {renos}");
     drop(ance);
     let again = bpf(&["unload", "ance"]);
     assert!(words(&again).contains("it is not loaded"), "{}", words(&again));
 }
 
 #[test]
+fn encn_keeps_the_queue_at_the_routers_threshold_and_jersey_near_its_warning() {
+    // ENCN's router marks below three packets of 1.2 ms, Jersey's warns above 67 of 200 on average. In virtual time the
+    // first carries 0.86 of the link in 4 s, as its window grows by a segment per round trip from the start.
+    for (name, least, most) in [("encn", 0.3, 6.0), ("jersey", 0.5, 60.0)] {
+        let Some(control) = Control::load(name) else { return };
+        let (Some([delivered, queue]), Some([renos, filled])) =
+            (flow(name, name), flow("reno", "drop-tail"))
+        else {
+            return;
+        };
+        assert!((least..most).contains(&queue), "{name}: {queue} ms, reno {filled} ms");
+        assert!(delivered > 0.6 * renos, "{name}: {delivered} packets, reno {renos}");
+        drop(control);
+    }
+}
+
+#[test]
+fn a_control_that_namespaces_chose_leaves_the_kernel_when_it_is_unloaded() {
+    let Some(control) = Control::load("ance") else { return };
+    let number = |after: u64| {
+        let output = Command::new("bpftool").args(["-j", "struct_ops", "show"]).output().unwrap();
+        let maps: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let maps = maps.as_array().expect("a list").iter();
+        let maps = maps.filter(|map| map["name"] == "ance").filter_map(|map| map["id"].as_u64());
+        maps.filter(|id| *id > after).max()
+    };
+    let own = number(0).expect("it is loaded");
+    let choose = "echo ance > /proc/sys/net/ipv4/tcp_congestion_control";
+    let chosen = Command::new("unshare").args(["--net", "sh", "-ec", choose]).output().unwrap();
+    assert!(chosen.status.success(), "{}", words(&chosen));
+    drop(control);
+    // Namespaces go in the background.
+    let end = Instant::now() + Duration::from_secs(10);
+    while number(own - 1).is_some() {
+        assert!(Instant::now() < end, "map {own} is still there");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn half_of_a_filter_has_a_name_too() {
+    let Some(control) = Control::load("ance") else { return };
+    let run = |line: &str| {
+        let output = Command::new("unshare").args(["--net", "sh", "-ec", line]).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", words(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    for gone in ["egress", "ingress"] {
+        let told = run(&format!(
+            "ip link add v0 type veth peer name v1
+             '{ACKLAB}' bpf load ack-filter --interface v0
+             tc filter del dev v0 {gone} pref 4933
+             '{ACKLAB}' bpf status
+             ! '{ACKLAB}' bpf load ack-filter --interface v0
+             '{ACKLAB}' bpf unload ack-filter --interface v0
+             '{ACKLAB}' bpf status
+             tc qdisc show dev v0 clsact"
+        ));
+        assert!(told.contains("ack-filter: at v0"), "{told}");
+        let left = told.split("unloaded\n").nth(1).expect("it was unloaded");
+        assert!(!left.contains("ack-filter") && !left.contains("clsact"), "{told}");
+    }
+    drop(control);
+}
+
+#[test]
 fn the_filter_leaves_fewer_acks_and_all_the_data() {
-    let Some(ance) = Ance::load() else { return };
+    let Some(ance) = Control::load("ance") else { return };
     drop(ance);
     let load = format!("'{ACKLAB}' bpf load ack-filter --interface path0 >&2;");
     let wait = "sleep 4;"; // Until the server has compiled the filter.
     let per_ack = |server: &str, client: &str| {
-        let path = transfer("20mbit", client, server)?;
+        let path = transfer("rate 20mbit", client, server)?;
         let number = |way: &str| path[way]["packets"].as_f64().expect("a number");
         assert!(number("forward") > 1000.0, "{path}");
         Some(number("forward") / number("reverse"))
@@ -152,6 +229,8 @@ fn what_cannot_be_is_refused_with_the_reason() {
         assert!(words(&output).contains(says), "{}", words(&output));
     };
     refused(&["load", "ance", "--set", "spacing=odd"], "there are smallest, second");
+    refused(&["load", "jersey", "--set", "rtt=mean"], "there are smallest, latest");
+    refused(&["load", "encn", "--set", "queue_min=1"], "there are bf_floor, rwnd");
     refused(&["load", "ance", "--set", "queue_min=-1"], "a whole number is wanted");
     refused(&["load", "ance", "--interface", "lo"], "a congestion control has none");
     refused(&["load", "ack-filter"], "--interface");
@@ -159,7 +238,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
 
 #[test]
 fn without_root_it_says_what_it_needs() {
-    let Some(ance) = Ance::load() else { return };
+    let Some(ance) = Control::load("ance") else { return };
     drop(ance);
     let mut command = Command::new(ACKLAB);
     command.args(["bpf", "load", "ance"]);

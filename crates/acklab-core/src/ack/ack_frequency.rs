@@ -57,6 +57,10 @@ impl AckPolicy for AckFrequency {
         Decision::Wait
     }
 
+    fn on_request(&mut self, segments: u32) {
+        (self.options.threshold, self.options.warm_up) = (segments.saturating_sub(1), 0);
+    }
+
     fn on_ack_sent(&mut self, _now: Time) {
         self.deadline = None;
     }

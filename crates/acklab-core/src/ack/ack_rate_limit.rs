@@ -11,6 +11,11 @@
 //! round trip is judged, what a slower round falls back to, whether a reset forgets the number reached, whether the
 //! maximum follows the window after the start, and whether reading acknowledges sooner (`tcp_cleanup_rbuf`, which
 //! the paper does not mention and which unpatched acknowledges each two segments).
+//!
+//! Nor does it say how much slower a slower round is. On a path in equilibrium each round takes as long as the one
+//! before, and the least jitter tosses a coin: the number walks at random. So a round is slower only if it took
+//! longer by more than 1/128 of the last one (`margin`): beyond the jitter of a round of 500 packets on a path that
+//! keeps its rate (each end of it off by two packets), and less than any change of rate that matters.
 
 use super::linux::{self, Linux};
 use super::{AckPolicy, DataSample, Decision, ReadSample};
@@ -54,6 +59,8 @@ crate::options! {
         acks: u32 as count(2, 1000) = "3",
         /// What a round is judged by.
         judge: Judge = "throughput",
+        /// A round is slower if it is above the last one by more than the last one halved so often, 1/128; 0: by anything.
+        margin: u32 as count(0, 31) = "7",
         /// What a slower round falls back to.
         fallback: Fallback = "step",
         /// Disorder forgets the segments per ACK reached, too, and not the count of segments alone.
@@ -81,8 +88,10 @@ pub struct AckRateLimit {
     segments: u32,
     /// What they were before the last rise.
     before: u32,
-    /// At most: `ack_rate_max`.
+    /// At most: `ack_rate_max`; 0 before the first segment.
     most: u32,
+    /// Segments per ACK and the most, as they were told last.
+    told: [u32; 2],
 }
 
 /// What a round is judged by.
@@ -105,7 +114,8 @@ impl AckRateLimit {
             last: None,
             segments: least,
             before: least,
-            most: least,
+            most: 0,
+            told: [0; 2],
         }
     }
 
@@ -116,7 +126,7 @@ impl AckRateLimit {
 
     fn count(&mut self, now: Time, sample: &DataSample) {
         let starting = self.seen < self.options.start;
-        if starting || self.options.follow || self.most < self.options.least {
+        if starting || self.options.follow || self.most == 0 {
             let fits = sample.window / self.options.acks.saturating_mul(sample.mss.max(1));
             self.most = fits.max(self.options.least);
             self.segments = self.segments.min(self.most);
@@ -136,8 +146,10 @@ impl AckRateLimit {
     }
 
     fn judge(&mut self, round: Round) {
-        let longer = |last: Round| round.took > last.took;
-        let farther = |last: Round| last.rtt.zip(round.rtt).is_some_and(|(last, rtt)| rtt > last);
+        let above = |now: Span, last: Span| now > last + self.tolerated(last);
+        let longer = |last: Round| above(round.took, last.took);
+        let farther =
+            |last: Round| last.rtt.zip(round.rtt).is_some_and(|(last, rtt)| above(rtt, last));
         let worse = self.last.is_some_and(|last| match self.options.judge {
             Judge::Throughput => longer(last),
             Judge::Rtt => farther(last),
@@ -153,6 +165,14 @@ impl AckRateLimit {
             self.segments = self.segments.saturating_sub(step).max(self.options.least);
         }
         self.last = Some(round);
+    }
+
+    /// By how much more than `last` a round may take and is no slower.
+    const fn tolerated(&self, last: Span) -> Span {
+        match self.options.margin {
+            0 => Span::ZERO,
+            halvings => Span::from_nanos(last.as_nanos() >> halvings),
+        }
     }
 }
 
@@ -184,6 +204,11 @@ impl AckPolicy for AckRateLimit {
 
     fn on_quickack(&mut self, now: Time, on: bool, always: bool) {
         self.linux.on_quickack(now, on, always);
+    }
+
+    fn poll_rate(&mut self) -> Option<[u32; 2]> {
+        let rate = [self.segments, self.most];
+        (std::mem::replace(&mut self.told, rate) != rate).then_some(rate)
     }
 
     fn on_ack_sent(&mut self, now: Time) {
@@ -262,6 +287,13 @@ mod tests {
     }
 
     #[test]
+    fn limiting_may_start_with_the_first_segment() {
+        let mut stream = Stream::new(Options { start: 0, ..small() });
+        stream.segments(300, QUICK);
+        assert_eq!(stream.policy.segments(), 4);
+    }
+
+    #[test]
     fn each_round_no_slower_than_the_last_adds_a_step_up_to_a_third_of_the_window() {
         let mut stream = Stream::new(small());
         stream.segments(100, QUICK);
@@ -273,6 +305,17 @@ mod tests {
         assert_eq!(stream.policy.segments(), 100);
         // One ACK per 101 segments: more than 100 wait.
         assert_eq!(stream.segments(1010, QUICK), 10);
+    }
+
+    #[test]
+    fn each_change_of_the_number_is_told_once() {
+        let mut stream = Stream::new(small());
+        let mut told = Vec::new();
+        for _ in 0..400 {
+            stream.segments(1, QUICK);
+            told.extend(stream.policy.poll_rate());
+        }
+        assert_eq!(told, [[1, 100], [2, 100], [3, 100], [4, 100]]);
     }
 
     #[test]
@@ -290,6 +333,21 @@ mod tests {
         jumps.segments(100 + 300, QUICK);
         jumps.segments(100, SLOW);
         assert_eq!(jumps.policy.segments(), 11);
+    }
+
+    #[test]
+    fn a_round_within_the_margin_of_the_last_is_no_slower_and_one_beyond_it_is() {
+        // A round of 128 segments 10 us apart takes 1270 us; 1/128 of that is 9.921 us.
+        for (margin, late, slower) in
+            [(7, 9_921, false), (7, 9_922, true), (0, 1, true), (0, 0, false)]
+        {
+            let mut stream = Stream::new(Options { start: 100, round: 128, margin, ..small() });
+            stream.segments(100 + 256, QUICK);
+            assert_eq!(stream.policy.segments(), 3);
+            stream.segments(127, QUICK);
+            stream.segments(1, QUICK + Span::from_nanos(late));
+            assert_eq!(stream.policy.segments(), if slower { 2 } else { 4 }, "{margin}, {late}");
+        }
     }
 
     #[test]

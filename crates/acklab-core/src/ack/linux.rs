@@ -51,7 +51,8 @@ pub struct Linux {
     pushed_twice: bool,
     deadline: Option<Time>,
     quickack_always: bool,
-    /// Segments of `rcv_mss` beyond which an ACK leaves, on arrival and on reading; 1 but for ACK rate limiting.
+    /// Segments of `rcv_mss` beyond which an ACK leaves, on arrival and on reading; 1 but where ACKs are
+    /// limited or asked for.
     stretch: [u32; 2],
 }
 
@@ -224,6 +225,10 @@ impl AckPolicy for Linux {
         if is_reply {
             self.pingpong = self.pingpong.saturating_add(1);
         }
+    }
+
+    fn on_request(&mut self, segments: u32) {
+        self.stretch(segments.saturating_sub(1), true);
     }
 
     fn on_ack_sent(&mut self, _now: Time) {

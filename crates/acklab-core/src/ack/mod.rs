@@ -97,6 +97,17 @@ pub trait AckPolicy {
     /// is not undone by the conversation).
     fn on_quickack(&mut self, _now: Time, _on: bool, _always: bool) {}
 
+    /// The sender asked for an ACK each `segments` full segments, at least 1; it may ask again. What cannot wait, and
+    /// the bound of the timer, stay as they are. A policy that does not say so ([`Profile::honours_requests`])
+    /// goes its own way.
+    fn on_request(&mut self, _segments: u32) {}
+
+    /// Segments per ACK and the most that they may become, where the policy limits them and they changed since this was
+    /// last asked.
+    fn poll_rate(&mut self) -> Option<[u32; 2]> {
+        None
+    }
+
     /// An ACK left.
     fn on_ack_sent(&mut self, now: Time);
 

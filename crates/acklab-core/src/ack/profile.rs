@@ -52,6 +52,11 @@ impl Profile {
         Self::Delayed(delayed::Options { segments, delay })
     }
 
+    /// Whether it acknowledges as the sender asks, where it asks.
+    pub const fn honours_requests(&self) -> bool {
+        matches!(self, Self::Delayed(_) | Self::Tick(_) | Self::Linux(_) | Self::AckFrequency(_))
+    }
+
     /// Every `segments`-th segment, or the `ticks`-th tick of a clock of this `period`; 1 is the next.
     pub const fn tick(segments: u32, period: Span, ticks: u32) -> Self {
         Self::Tick(tick::Options { segments, period, ticks })
@@ -73,6 +78,14 @@ impl AckPolicy for Policy {
 
     fn on_data_sent(&mut self, now: Time) {
         each!(self, policy => policy.on_data_sent(now));
+    }
+
+    fn on_request(&mut self, segments: u32) {
+        each!(self, policy => policy.on_request(segments));
+    }
+
+    fn poll_rate(&mut self) -> Option<[u32; 2]> {
+        each!(self, policy => policy.poll_rate())
     }
 
     fn on_ack_sent(&mut self, now: Time) {

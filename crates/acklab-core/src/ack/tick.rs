@@ -70,6 +70,10 @@ impl AckPolicy for Tick {
         Decision::Wait
     }
 
+    fn on_request(&mut self, segments: u32) {
+        self.segments = segments;
+    }
+
     fn on_ack_sent(&mut self, _now: Time) {
         self.deadline = None;
     }

@@ -7,7 +7,7 @@ use crate::cc::{
     AckSample, CongestionControl, EcnSample, LossSample, ReturnedSample, RtoSample, SentSample,
 };
 use crate::endpoint::Endpoint;
-use crate::event::{Event, EventKind, Interest, Sink};
+use crate::event::{DropReason, Event, EventKind, Interest, Sink};
 use crate::link::Link;
 use crate::packet::{Addr, Body, Ecn, NodeId, Packet};
 use crate::queue::{Queue, Verdict, Verdicts};
@@ -83,7 +83,7 @@ pub fn attack_ack_policy(policy: &mut impl AckPolicy, bytes: &[u8]) -> u32 {
         }
         let rto = Span::from_millis(200);
         let mut decision = policy.handle_timeout(now, rto);
-        match choices.below(6) {
+        match choices.below(7) {
             0..=2 => {
                 let len = 1 + u32::from(choices.word() % 1460);
                 (segments, unacked) = (segments + 1, unacked + len);
@@ -116,6 +116,7 @@ pub fn attack_ack_policy(policy: &mut impl AckPolicy, bytes: &[u8]) -> u32 {
                 }
             }
             4 => policy.on_data_sent(now),
+            5 => policy.on_request(1 + u32::from(choices.byte())),
             _ => policy.on_disorder(now, choices.long()),
         }
         if decision == Decision::Now {
@@ -138,8 +139,8 @@ pub fn attack_ack_policy(policy: &mut impl AckPolicy, bytes: &[u8]) -> u32 {
 }
 
 /// Runs a queue through arbitrary arrivals and departures of all kinds of packets and asserts that each
-/// comes out once, is dropped once, or still waits, unchanged but for a mark, and that the counts say
-/// so; returns how many came out and a digest of which and when.
+/// comes out once, is dropped once, or still waits, unchanged but for a mark, that an ACK is filtered only where a newer
+/// one waits behind it, and that the counts say so; returns how many came out and a digest of which and when.
 ///
 /// # Panics
 /// Where it does not hold.
@@ -163,6 +164,10 @@ pub fn attack_queue(queue: &mut dyn Queue, bytes: &[u8]) -> (u32, u64) {
             out
         };
         left += u32::from(out.is_some());
+        for (packet, _) in verdicts.as_slice().iter().filter(|(_, verdict)| is_filtered(*verdict)) {
+            let is_newer = |other: &Packet| acknowledges_more(other, packet);
+            assert!(inside.iter().any(is_newer), "{packet:?} was filtered for nothing");
+        }
         let dropped = verdicts.drain().filter(|(_, verdict)| *verdict != Verdict::Marked);
         for packet in dropped.map(|(packet, _)| packet).chain(out) {
             let same = |other: &Packet| {
@@ -183,9 +188,24 @@ pub fn attack_queue(queue: &mut dyn Queue, bytes: &[u8]) -> (u32, u64) {
     (left, digest)
 }
 
-/// A packet with any ECN field, of one of a few flows; its number is in its body.
+fn is_filtered(verdict: Verdict) -> bool {
+    verdict == Verdict::Dropped(DropReason::Filtered)
+}
+
+/// Whether `packet` says of the same connection whatever the ACK `other` does, and more.
+fn acknowledges_more(packet: &Packet, other: &Packet) -> bool {
+    let same_way = packet.src == other.src && packet.dst == other.dst;
+    match (&packet.body, &other.body) {
+        (Body::Tcp(newer), Body::Tcp(older)) => same_way && older.ack.before(newer.ack),
+        _ => false,
+    }
+}
+
+/// A packet with any ECN field, of one of a few flows; its number is in its body. Of the TCP segments that bear no data
+/// each acknowledges more than those before it.
 fn any_packet(choices: &mut Choices<'_>, number: u32) -> Packet {
-    let payload_len = u32::from(choices.word() % 1460);
+    let word = u32::from(choices.word());
+    let payload_len = if word >= 0xa000 { 0 } else { word % 1460 };
     let kind = choices.byte();
     let src = Addr { node: NodeId(0), port: u16::from(kind >> 4 & 3) };
     let dst = Addr { node: NodeId(1), port: u16::from(kind >> 6) };
@@ -195,7 +215,7 @@ fn any_packet(choices: &mut Choices<'_>, number: u32) -> Packet {
     } else {
         Body::Tcp(TcpRepr {
             seq: Seq(number),
-            ack: Seq(0),
+            ack: Seq(number),
             flags: Flags::ACK,
             window: 0,
             options: TcpOptions::default(),

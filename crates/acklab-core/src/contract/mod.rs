@@ -6,6 +6,7 @@
 //! - [`attack_congestion_control`], [`attack_ack_policy`], [`attack_queue`] and [`attack_link`] turn
 //!   bytes into hostile samples for one algorithm, so that a new one gets its property test by being in its registry;
 //! - [`attack_choosable`] chooses among the registries by bytes, too, for a fuzz target;
+//! - [`attack_tcp_wire`] reads bytes as a TCP segment;
 //! - [`vary()`] gives an algorithm other options, so that those are attacked, too;
 //! - [`operate_congestion_control`] is a model sender, for what holds only of samples that fit together.
 
@@ -14,12 +15,14 @@ mod choices;
 mod choosable;
 mod operations;
 mod vary;
+mod wire;
 
 pub use algorithms::{attack_ack_policy, attack_congestion_control, attack_link, attack_queue};
 pub use choices::Choices;
 pub use choosable::attack_choosable;
 pub use operations::operate_congestion_control;
 pub use vary::vary;
+pub use wire::attack_tcp_wire;
 
 use crate::endpoint::Endpoint;
 use crate::event::Sink;

@@ -3,6 +3,7 @@
 //! reliable UDP connection does; the shares and bounds are those of docs/rudp.md section 1.
 
 mod carrier;
+mod jitter;
 
 use acklab_core::cc::Algorithm;
 use acklab_core::link::{GilbertElliott, Impairments, LinkConfig, Loss, LossModel, Packets};

@@ -46,6 +46,13 @@ pub struct FlowRecord {
     pub window: Course,
     /// The mean round trip of each cell, ms.
     pub round_trip: Course,
+    /// Segments with data that left over TCP, retransmissions included, and ACKs without data that came back: of each
+    /// second.
+    pub segments: Course,
+    pub acks: Course,
+    /// Segments per ACK that a policy allows which limits its ACKs, and the most that it may ever.
+    pub ack_rate: Course,
+    pub ack_rate_most: Course,
 }
 
 impl FlowRecord {
@@ -56,6 +63,10 @@ impl FlowRecord {
         self.throughput.pool(&other.throughput);
         self.window.pool(&other.window);
         self.round_trip.pool(&other.round_trip);
+        self.segments.pool(&other.segments);
+        self.acks.pool(&other.acks);
+        self.ack_rate.pool(&other.ack_rate);
+        self.ack_rate_most.pool(&other.ack_rate_most);
     }
 }
 
@@ -75,6 +86,11 @@ struct Courses {
     delivered: Portions,
     window: Level,
     round_trip: Portions,
+    segments: Portions,
+    acks: Portions,
+    /// Segments per ACK, and the most; where a policy limits its ACKs.
+    ack_rate: Option<[Level; 2]>,
+    grid: Grid,
 }
 
 impl FlowMonitor {
@@ -91,6 +107,10 @@ impl FlowMonitor {
                 delivered: Portions::new(coarse),
                 window: Level::new(fine),
                 round_trip: Portions::new(coarse),
+                segments: Portions::new(coarse),
+                acks: Portions::new(coarse),
+                ack_rate: None,
+                grid: fine,
             }),
         }
     }
@@ -112,6 +132,18 @@ impl FlowMonitor {
         if let Some(courses) = &mut self.courses {
             courses.delivered.add(now, more as f64);
             courses.window.set(now, cwnd as f64);
+        }
+    }
+
+    /// The receiver's policy allows so many segments per ACK, and so many at most.
+    pub(super) fn on_ack_rate(&mut self, now: Time, sender: Addr, rate: [u32; 2]) {
+        if let Some(courses) = self.courses.as_mut().filter(|_| sender == self.flow.sender) {
+            let grid = courses.grid;
+            let levels =
+                courses.ack_rate.get_or_insert_with(|| [Level::new(grid), Level::new(grid)]);
+            for (level, value) in levels.iter_mut().zip(rate) {
+                level.set(now, f64::from(value));
+            }
         }
     }
 
@@ -139,7 +171,15 @@ impl FlowMonitor {
         if node != self.flow.sender.node {
             return;
         }
-        if packet.src == self.flow.sender {
+        let leaves = packet.src == self.flow.sender;
+        if let Some(courses) = &mut self.courses {
+            match (leaves, tcp.payload_len > 0) {
+                (true, true) => courses.segments.add(now, 1.0),
+                (false, false) => courses.acks.add(now, 1.0),
+                _ => {}
+            }
+        }
+        if leaves {
             self.unacknowledged.on_sent(now, tcp);
         } else if let Some(trip) = self.unacknowledged.on_acknowledged(now, tcp) {
             self.round_trips.add(trip);
@@ -172,6 +212,16 @@ impl FlowMonitor {
                     open.map(|(at, bytes)| (at, bytes / mss)).collect::<Points>().into();
             }
             record.round_trip = courses.round_trip.means().into();
+            if record.over_tcp {
+                record.segments = courses.segments.rates(1.0).into();
+                record.acks = courses.acks.rates(1.0).into();
+            }
+            if let Some(levels) = courses.ack_rate {
+                [record.ack_rate, record.ack_rate_most] = levels.map(|mut level| {
+                    level.pass(end);
+                    level.means().into()
+                });
+            }
         }
         record
     }

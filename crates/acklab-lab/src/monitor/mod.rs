@@ -126,6 +126,11 @@ impl NetworkMonitor {
                     monitor.on_congestion(at, flow.local, *cwnd, *acked);
                 }
             }
+            EventKind::AckRate { flow, segments, most } => {
+                if let Some(monitor) = self.flow(flow.remote.port) {
+                    monitor.on_ack_rate(at, flow.remote, [*segments, *most]);
+                }
+            }
             EventKind::Queue { link, .. }
             | EventKind::Offered { link, .. }
             | EventKind::Served { link, .. } => self.on_link_event(*link, at, kind),

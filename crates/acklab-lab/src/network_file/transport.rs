@@ -4,7 +4,7 @@
 use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
 use acklab_core::options::{Word, joined};
-use acklab_tcp::{Config, InitialWindow, LossRecovery, Nagle, System};
+use acklab_tcp::{AckRequests, Config, InitialWindow, LossRecovery, Nagle, System};
 
 use super::flows::{Ends, Over};
 use super::reader::{Field, Fields, Mistake};
@@ -28,6 +28,12 @@ fn reliable_udp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
     if let Some(ack) = table.take("ack") {
         config.ack = Some(acknowledgment(&ack, table)?);
     }
+    if let Some(acks) = table.take("ask_acks") {
+        config.asks.ask_acks = acks.count(2, 1000)? as u32;
+    }
+    if let Some(most) = table.take("ask_most") {
+        config.asks.ask_most = most.count(1, 65_536)? as u32;
+    }
     if let Some(window) = table.take("iw") {
         config.initial_window = window.count(1, 1000)? as u32;
     }
@@ -40,6 +46,7 @@ fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
     let packet = table.take("packet").map_or(Ok(1500), |field| field.count(100, 9000))? as u16;
     let mut ends = [system, other].map(|name| defaults(name, packet - HEADERS));
     let [from, to] = &mut ends;
+    let mut asked = None;
     let mut both = |change: &dyn Fn(&mut Config)| {
         change(from);
         change(to);
@@ -56,6 +63,11 @@ fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
     if let Some(ack) = table.take("ack") {
         let profile = acknowledgment(&ack, table)?;
         both(&|end| end.ack = profile.clone());
+    }
+    if let Some(requests) = table.take("ack_requests") {
+        let by: AckRequests = requests.typed()?;
+        both(&|end| end.ack_requests = by);
+        asked = Some(requests);
     }
     if let Some(nagle) = table.take("nagle") {
         let on = nagle.flag()?;
@@ -91,6 +103,10 @@ fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
     if let Some(buffer) = table.take("receive_buffer") {
         let bytes = buffer.count(1000, MOST_BUFFER)? as u32;
         both(&|end| with_receive_buffer(end, bytes));
+    }
+    if let Some(field) = asked {
+        let together = ends.iter().try_for_each(Config::check_requests);
+        together.map_err(|conflict| field.refuse(conflict.reason))?;
     }
     Ok(Ends { over: Over::Tcp(Box::new(ends)), packet })
 }

@@ -120,6 +120,11 @@ impl Content {
         self.sending.acknowledged()
     }
 
+    /// Bytes that the peer may still begin without another grant.
+    pub fn window(&self) -> u64 {
+        self.receiving.window()
+    }
+
     /// Bytes of `stream` that have left, from its beginning on; `None` once all of it is over.
     pub fn sent(&self, stream: u64) -> Option<u64> {
         self.sending.stream(stream).map(SendStream::sent)

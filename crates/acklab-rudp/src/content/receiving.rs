@@ -83,6 +83,11 @@ impl Receiving {
         self.credit.granted()
     }
 
+    /// Bytes that the peer may still begin.
+    pub(super) fn window(&self) -> u64 {
+        self.credit.left()
+    }
+
     /// Grants more of the connection's credit when half of it is consumed.
     pub(super) fn grant(&mut self, notes: &mut Notes) {
         if self.credit.wants_grant() {

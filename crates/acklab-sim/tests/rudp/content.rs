@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use acklab_core::ack::Profile;
+use acklab_core::ack::{Profile, linux, tack};
 use acklab_core::endpoint::Endpoint as _;
 use acklab_core::event::Sink;
 use acklab_core::options::Word;
@@ -37,6 +37,27 @@ fn a_hundred_millisecond_ack_timer_answers_ten_times_a_second() {
     // 1.46 s of data, and the handshake and the size of datagrams, which are answered at once.
     assert!((12..=24).contains(&with), "{with}");
     assert!(without > 100, "{without}");
+}
+
+#[test]
+fn policies_that_count_full_packets_do_so_over_reliable_udp() {
+    let answers = |ack: Profile| {
+        let config = Config { ack: Some(ack), ..Config::default() };
+        let mut transfer = Transfer::of(12, &[lane(0.0)], 1, &config);
+        transfer.run(ms(1500));
+        transfer.net.server(|_, server| {
+            let (_, server) = server.connections().next().expect("a connection");
+            server.path_stats().next().expect("a path").packets
+        })
+    };
+    let every = answers(Profile::EverySegment);
+    let counting = tack::Options { beta: 1000, ..tack::Options::default() };
+    for second in [Profile::Tack(counting), Profile::Linux(linux::Options::default())] {
+        let name = second.name();
+        let second = answers(second);
+        // Each second full packet.
+        assert!((every * 2 / 5..every * 3 / 5).contains(&second), "{name}: {second} of {every}");
+    }
 }
 
 #[test]

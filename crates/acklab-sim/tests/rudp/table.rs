@@ -3,7 +3,7 @@
 use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
 
-use crate::support::{Transfer, lane, lane_of, medians, transfer};
+use crate::support::{Lane, Transfer, lane, lane_of, medians, transfer};
 
 /// Table of docs/rudp.md section 1: paths, loss, seconds.
 const BARS: [(usize, f64, f64); 8] = [
@@ -88,5 +88,35 @@ fn no_transfer_over_two_lossy_paths_is_much_slower_than_the_others() {
         let seconds = (100..130).map(|seed| transfer(seed, &vec![lane(loss); 2]).0);
         let slowest = seconds.max_by(f64::total_cmp).expect("thirty");
         assert!(slowest <= bar, "loss {loss}: {slowest} s");
+    }
+}
+
+#[test]
+fn jitter_costs_at_most_a_quarter() {
+    // Rate, delay, jitter of both directions (order kept), loss. Median and slowest of 20 seeds against the median without
+    // jitter; bars declared before the first run.
+    for (rate, delay_ms, jitter_ms, loss) in [
+        ("20mbit", 20, 20, 0.0),
+        ("20mbit", 20, 40, 0.0),
+        ("20mbit", 20, 20, 0.05),
+        ("20mbit", 50, 25, 0.01),
+        ("10mbit", 100, 50, 0.1),
+    ] {
+        let (forward, backward) = lane_of(rate, delay_ms, loss);
+        let jitter = Span::from_millis(jitter_ms);
+        let uneven = (forward.clone().with_jitter(jitter), backward.clone().with_jitter(jitter));
+        let times = |lane: &Lane| {
+            let mut times: Vec<f64> =
+                (1..=20).map(|seed| transfer(seed, std::slice::from_ref(lane)).0).collect();
+            times.sort_by(f64::total_cmp);
+            (times[10], times[19])
+        };
+        let (even, _) = times(&(forward, backward));
+        let (median, slowest) = times(&uneven);
+        let told = format!(
+            "{rate}, {delay_ms} + {jitter_ms} ms, {loss}: {even:.2} s, {median:.2} s, {slowest:.2} s"
+        );
+        println!("{told}");
+        assert!(median <= 1.25 * even && slowest <= 1.6 * even, "{told}");
     }
 }

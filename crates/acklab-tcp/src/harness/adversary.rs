@@ -11,7 +11,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::pair::{Fate, Pair, Sent, Side};
-use crate::{AppEvent, Config, Connection, KeepAlive, LossRecovery, Nagle, State, System};
+use crate::{
+    AckRequests, AppEvent, Config, Connection, KeepAlive, LossRecovery, Nagle, State, System,
+};
 use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
 use acklab_core::contract::{Choices, check_quiet, drain, expire};
@@ -19,7 +21,7 @@ use acklab_core::endpoint::Endpoint;
 use acklab_core::event::{EventKind, Interest, Sink};
 use acklab_core::options::Word;
 use acklab_core::packet::{Body, Ecn, Packet};
-use acklab_core::segment::{Flags, SackBlock, TcpOptions, TcpRepr, Timestamp};
+use acklab_core::segment::{AckRequest, Flags, SackBlock, TcpOptions, TcpRepr, Timestamp};
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 
@@ -268,6 +270,7 @@ fn config(choices: &mut Choices<'_>) -> Config {
     if choices.below(4) == 0 {
         config.ack = choices.one_of(&Profile::all());
     }
+    config.ack_requests = choices.one_of(AckRequests::ALL);
     config.ecn = choices.flip();
     config.loss.recovery = choices.one_of(LossRecovery::ALL);
     config.loss.dup_thresh = 1 + u32::from(choices.below(4));
@@ -305,6 +308,16 @@ fn segment(connection: &Connection, now: Time, choices: &mut Choices<'_>) -> Tcp
             value: clock.wrapping_add(value as u32),
             echo: clock.wrapping_add(echo as u32),
         });
+    }
+    if choices.below(4) == 0 {
+        let number = choices.byte();
+        let requests = [
+            AckRequest::TarrCapable,
+            AckRequest::Tarr(number & 0x7f),
+            AckRequest::AckCcPermitted,
+            AckRequest::AckCc(number),
+        ];
+        options.ack_request = Some(choices.one_of(&requests));
     }
     for _ in 0..choices.below(5) {
         let left = shift(una, choices.distance());

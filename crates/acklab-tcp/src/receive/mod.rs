@@ -11,13 +11,14 @@
 
 mod buffer;
 
+use crate::ack_requests::AckRequests;
 use crate::config::{Config, WindowUpdate};
 use crate::options::{Terms, clock};
 use acklab_core::ack::{AckPolicy, DataSample, Decision, Policy, ReadSample};
 use acklab_core::cc::EcnFeedback;
 use acklab_core::event::AckReason;
 use acklab_core::packet::Ecn;
-use acklab_core::segment::{Flags, SackBlocks, TcpOptions, TcpRepr, Timestamp};
+use acklab_core::segment::{AckRequest, Flags, SackBlocks, TcpOptions, TcpRepr, Timestamp};
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 use buffer::ReceiveBuffer;
@@ -81,6 +82,8 @@ pub(super) struct Receiver {
     oldest: Option<Time>,
     /// The window last announced was zero.
     announced_zero: bool,
+    /// Full segments per ACK that the peer asked for.
+    requested: Option<u8>,
     /// When the last challenge or duplicate ACK without data left (RFC 5961 section 7).
     last_challenge: Option<Time>,
     contact: Contact,
@@ -102,6 +105,7 @@ impl Receiver {
             segments: 0,
             oldest: None,
             announced_zero: false,
+            requested: None,
             last_challenge: None,
             contact: Contact { at: now, count: 0 },
         }
@@ -203,6 +207,9 @@ impl Receiver {
         if self.terms.ecn && segment.payload_len > 0 {
             self.take_mark(mark, segment);
         }
+        if let Some(request) = segment.options.ack_request {
+            self.take_request(request);
+        }
         let (kept, readable) = self.take_payload(now, start, segment, timing);
         if segment.flags.has(Flags::FIN) && !self.buffer.is_finished() {
             self.buffer.note_fin(start + i64::from(segment.payload_len));
@@ -212,6 +219,18 @@ impl Receiver {
             self.demand(AckReason::Control);
         }
         Heard { kept, readable, finished }
+    }
+
+    /// The peer says how often it wants ACKs.
+    fn take_request(&mut self, request: AckRequest) {
+        match (self.terms.ack_requests, request) {
+            (AckRequests::Tarr, AckRequest::Tarr(0)) => self.demand(AckReason::Policy),
+            (AckRequests::Tarr, AckRequest::Tarr(segments))
+            | (AckRequests::AckCc, AckRequest::AckCc(segments)) => {
+                self.requested = Some(segments.max(1));
+            }
+            _ => {}
+        }
     }
 
     /// A segment with data arrived, marked or not.
@@ -272,6 +291,11 @@ impl Receiver {
             srtt: timing.srtt,
             rto: timing.rto,
         };
+        if let Some(segments) = self.requested {
+            // Two ACKs in a window of ours at least, whatever is asked for.
+            let most = (sample.window / mss.saturating_mul(2)).max(1);
+            self.policy.on_request(most.min(segments.into()));
+        }
         if self.policy.on_data(now, &sample) == Decision::Now {
             self.demand(AckReason::Policy);
         }
@@ -342,6 +366,11 @@ impl Receiver {
         {
             self.demand(AckReason::Timer);
         }
+    }
+
+    /// The policy's segments per ACK and the most that they may become, where they changed.
+    pub(super) fn poll_rate(&mut self) -> Option<[u32; 2]> {
+        self.policy.poll_rate()
     }
 
     /// When the policy's timer is due.

@@ -10,12 +10,14 @@ mod holding;
 mod next;
 mod queue;
 mod recovery;
+mod requests;
 mod resent;
 mod returned;
 mod scoreboard;
 #[cfg(test)]
 mod tests;
 
+use crate::ack_requests::AckRequests;
 use crate::config::Config;
 use crate::options::Terms;
 use acklab_core::cc::{EcnFeedback, LossSample, ReturnedSample, Snapshot, Start};
@@ -30,6 +32,7 @@ use buffer::SendBuffer;
 use holding::Holding;
 use queue::Queue;
 use recovery::{Phase, Recovery, RtoEstimator};
+use requests::Requests;
 
 pub(super) use next::Stretch;
 
@@ -135,11 +138,18 @@ pub(super) struct Sender {
     holding: Holding,
     timers: TimerTable<Timer, 4>,
     idleness: Idleness,
-    /// A write found no room, or not enough.
-    write_waits: bool,
-    /// The peer's window, not ours, keeps data from leaving.
-    window_blocked: bool,
+    waits: Waits,
+    requests: Requests,
     syn_due: bool,
+}
+
+/// Who waits for the peer.
+#[derive(Debug, Default)]
+struct Waits {
+    /// A write found no room, or not enough.
+    write: bool,
+    /// The peer's window, not ours, keeps data from leaving.
+    window: bool,
 }
 
 /// The opening.
@@ -167,8 +177,8 @@ impl Sender {
             holding: Holding::new(config.nagle),
             timers: TimerTable::default(),
             idleness: Idleness { restarts: config.window.idle_restart, last_sent: None },
-            write_waits: false,
-            window_blocked: false,
+            waits: Waits::default(),
+            requests: Requests::new(AckRequests::Off),
             syn_due: false,
         }
     }
@@ -183,6 +193,7 @@ impl Sender {
         (self.flow, self.terms) = (flow, terms);
         self.queue.set_mss(terms.mss);
         self.recovery.use_sack(terms.sack);
+        self.requests = Requests::new(terms.ack_requests);
         // RFC 7323 section 2.2: the window of a SYN is never scaled.
         let wnd = u64::from(segment.window);
         self.space = Space { wnd, max_wnd: wnd, wl1: segment.seq, wl2: 0, ..self.space };
@@ -269,8 +280,8 @@ impl Sender {
             );
         }
         self.take_echo(now, segment, sink);
-        let writable = self.write_waits && self.room() > 0;
-        self.write_waits &= !writable;
+        let writable = self.waits.write && self.room() > 0;
+        self.waits.write &= !writable;
         Some(Outcome { writable })
     }
 
@@ -346,6 +357,14 @@ impl Sender {
             recovered,
         };
         self.congestion.on_ack(now, &told);
+        if advanced {
+            let mss = u64::from(self.terms.mss);
+            // What fills a gap moves the ACK by more than the segments that the peer held back.
+            let is_clean = self.recovery.phase() == Phase::Open && !recovered;
+            let segments = if is_clean { acked.div_ceil(mss) } else { 0 };
+            let window = self.congestion.cwnd() / mss;
+            self.requests.on_ack(self.queue.una(), self.queue.nxt(), segments, window);
+        }
         if advanced && self.in_flight() > 0 {
             self.arm_retransmission(now);
         } else if advanced {
@@ -358,6 +377,7 @@ impl Sender {
             self.on_reduction();
             let in_flight = self.queue.flight_size();
             self.congestion.on_loss(now, &LossSample { in_flight, ece });
+            self.requests.on_loss();
             sink.record(now, EventKind::Loss { flow: self.flow, timeout: false });
             self.tell_congestion(now, sink);
         }

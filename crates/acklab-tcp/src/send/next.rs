@@ -12,7 +12,7 @@ use acklab_core::congestion::Departure;
 use acklab_core::delivery_rate::Stamp;
 use acklab_core::event::{EventKind, Sink};
 use acklab_core::packet::Ecn;
-use acklab_core::segment::{Flags, TcpRepr};
+use acklab_core::segment::{AckRequest, Flags, TcpRepr};
 use acklab_core::seq::Seq;
 use acklab_core::time::Time;
 
@@ -47,7 +47,7 @@ impl Sender {
     /// Takes up to `bytes` of a message; returns how many.
     pub(crate) fn write(&mut self, now: Time, bytes: u32) -> u32 {
         let taken = self.buffer.write(now, bytes, self.queue.una());
-        self.write_waits |= taken < bytes;
+        self.waits.write |= taken < bytes;
         taken
     }
 
@@ -133,11 +133,11 @@ impl Sender {
     /// that carries `sack_blocks`.
     pub(crate) fn next(&mut self, now: Time, sack_blocks: u32, sink: &mut Sink) -> Option<Stretch> {
         if self.in_flight() == 0 && !self.has_new() {
-            self.window_blocked = false;
+            self.waits.window = false;
             self.note_app_limited();
             return None;
         }
-        let mss = self.terms.full_segment(sack_blocks);
+        let mss = self.terms.full_segment(sack_blocks, self.asks(sack_blocks));
         if let Some((start, end)) = self.queue.next_returned(now) {
             let again = Again::returned(start, end.min(start + u64::from(mss)));
             return self.resend_if_room(now, again);
@@ -146,7 +146,7 @@ impl Sender {
             return self.resend_if_room(now, lost);
         }
         let fresh = self.next_new(mss);
-        self.window_blocked = fresh == Next::Window;
+        self.waits.window = fresh == Next::Window;
         match fresh {
             Next::Send { .. } if self.must_wait(now) => return None,
             Next::Send { end, full } => return Some(self.send_new(now, end, full, sink)),
@@ -258,7 +258,7 @@ impl Sender {
     /// does not count as sent, so that it is sent again in its segment once the window opens; should
     /// the peer take it nonetheless, its ACK is below `max` and moves everything on.
     pub(crate) fn probe(&mut self, now: Time, sack_blocks: u32, sink: &mut Sink) -> Stretch {
-        let mss = u64::from(self.terms.full_segment(sack_blocks));
+        let mss = u64::from(self.terms.full_segment(sack_blocks, self.asks(sack_blocks)));
         let nxt = self.queue.nxt();
         let len = self.buffer.end().saturating_sub(nxt).min(mss).min(self.usable());
         if len > 0 {
@@ -289,6 +289,22 @@ impl Sender {
         let push = if start < data_end && data_end <= end { Flags::PSH } else { Flags(0) };
         let fin = self.buffer.is_closed() && start <= data_end && data_end < end;
         if fin { push.with(Flags::FIN) } else { push }
+    }
+
+    /// Whether the next segment with data and so many SACK blocks carries a request for ACKs.
+    fn asks(&self, sack_blocks: u32) -> bool {
+        self.requests.is_due() && self.terms.has_room_for_request(sack_blocks)
+    }
+
+    /// The request for ACKs that a stretch's segment carries, if any.
+    pub(crate) fn take_request(
+        &mut self,
+        stretch: Stretch,
+        segment: &TcpRepr,
+    ) -> Option<AckRequest> {
+        let blocks = segment.options.sack.as_slice().len() as u32;
+        let rides = segment.payload_len > 0 && self.asks(blocks);
+        if rides { self.requests.take(stretch.end) } else { None }
     }
 
     /// A segment left.
@@ -379,7 +395,7 @@ impl Sender {
 
     /// Whether only the peer's window keeps data from leaving, and nothing is out that would tell of it.
     pub(crate) const fn is_blocked(&self) -> bool {
-        self.window_blocked && self.in_flight() == 0
+        self.waits.window && self.in_flight() == 0
     }
 
     /// Whether Nagle's algorithm or CORK holds data back now.
@@ -487,6 +503,7 @@ impl Sender {
         let in_flight = self.queue.flight_size();
         let recovering = self.recovery.phase() == Phase::Fast;
         let lost = self.recovery.on_timeout(again, &mut self.queue);
+        self.requests.on_loss();
         self.queue.forget_returns();
         self.on_reduction();
         self.congestion.on_rto(now, &RtoSample { in_flight, again, recovering }, lost);

@@ -66,6 +66,9 @@ pub(super) fn start(
     Ok(())
 }
 
+/// `tcp_sock.scaling_ratio` of Linux 6.12 where frames of 1500 bytes arrive, in 256ths (`tcp_measure_rcv_mss`).
+const SCALING_RATIO: usize = 152;
+
 /// A socket with an end's options, bound to its address.
 fn bound(end: &End) -> io::Result<OwnedFd> {
     let fd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
@@ -77,8 +80,10 @@ fn bound(end: &End) -> io::Result<OwnedFd> {
     })?;
     setsockopt(&fd, sockopt::TcpNoDelay, &end.nodelay)?;
     if let Some(bytes) = end.receive_buffer {
-        // The kernel doubles what it is given (tcp(7)).
-        setsockopt(&fd, sockopt::RcvBufForce, &(bytes as usize / 2))?;
+        // The kernel doubles what it is given (tcp(7)), and announces of that the share that payload has of a full
+        // frame's memory.
+        let memory = bytes as usize * 256 / SCALING_RATIO;
+        setsockopt(&fd, sockopt::RcvBufForce, &(memory / 2))?;
     }
     bind(fd.as_raw_fd(), &SockaddrIn::from(end.address))?;
     Ok(fd)

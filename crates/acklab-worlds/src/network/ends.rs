@@ -8,7 +8,7 @@ use acklab_core::ack::{Profile, ack_rate_limit};
 use acklab_core::cc::Algorithm;
 use acklab_core::packet::NodeId;
 use acklab_lab::blueprint::{Blueprint, Conversation};
-use acklab_tcp::{Config, InitialWindow, Nagle, System};
+use acklab_tcp::{AckRequests, Config, InitialWindow, Nagle, System};
 
 use super::cannot_build::CannotBuild;
 use crate::job::{ACK_LIMIT, End};
@@ -25,6 +25,9 @@ pub(super) fn end(flow: &Conversation<'_>, side: usize) -> Result<End, CannotBui
                           receiver and ack out, or ack = \"ack-rate-limit\"";
             return Err(refuse(reason.into()));
         }
+    }
+    if config.ack_requests != AckRequests::Off {
+        return Err(refuse("Linux knows no requests for ACKs: leave ack_requests out".into()));
     }
     let nodelay = match config.nagle {
         Nagle::Off => true,
@@ -59,16 +62,16 @@ pub(super) fn end(flow: &Conversation<'_>, side: usize) -> Result<End, CannotBui
 
 /// Whether the kernel's patch has all of `options`.
 fn limits(options: &ack_rate_limit::Options) -> Result<(), String> {
-    let &ack_rate_limit::Options { start, round, step, least, acks, .. } = options;
+    let &ack_rate_limit::Options { start, round, step, least, acks, margin, .. } = options;
     let known = ack_rate_limit::Options {
         start: start.max(1),
-        ..ack_rate_limit::Options { round, step, least, acks, ..Default::default() }
+        ..ack_rate_limit::Options { round, step, least, acks, margin, ..Default::default() }
     };
     if *options == known {
         return Ok(());
     }
-    Err("the kernel limits ACKs with start (1 or more), round, step, least and acks alone: leave judge, fallback, \
-         forget, follow and reads out"
+    Err("the kernel limits ACKs with start (1 or more), round, step, least, acks and margin alone: leave judge, \
+         fallback, forget, follow and reads out"
         .into())
 }
 
@@ -145,10 +148,16 @@ fn of_config(config: &Config) -> Vec<(String, String)> {
     ];
     if let Profile::AckRateLimit(limit) = &config.ack {
         settings.push((ACK_LIMIT.into(), flag(true)));
-        let ack_rate_limit::Options { start, round, step, least, acks, .. } = limit;
-        for (name, value) in
-            [("start", start), ("round", round), ("step", step), ("min", least), ("acks", acks)]
-        {
+        let ack_rate_limit::Options { start, round, step, least, acks, margin, .. } = limit;
+        let sysctls = [
+            ("start", start),
+            ("round", round),
+            ("step", step),
+            ("min", least),
+            ("acks", acks),
+            ("margin", margin),
+        ];
+        for (name, value) in sysctls {
             settings.push((format!("{ACK_LIMIT}_{name}"), value.to_string()));
         }
     }

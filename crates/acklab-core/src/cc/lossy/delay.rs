@@ -1,5 +1,6 @@
 //! The queue as round trips show it: the least of a round above the least of the path.
 
+use super::noise::Noise;
 use crate::time::{Span, Time};
 
 /// Round trips of a path, in seconds.
@@ -21,6 +22,7 @@ pub(super) struct Delay {
     /// The longest queue of late.
     peak: f64,
     peak_at: Time,
+    noise: Noise,
 }
 
 impl Delay {
@@ -37,12 +39,14 @@ impl Delay {
             queue_most: 0.0,
             peak: 0.0,
             peak_at: Time::ZERO,
+            noise: Noise::new(),
         }
     }
 
     /// A round trip was measured.
     pub(super) fn on_rtt(&mut self, now: Time, rtt: Span) {
         let rtt = rtt.as_secs_f64();
+        self.noise.on_rtt(now, rtt);
         if rtt <= self.least + SAME {
             self.met = now;
         }
@@ -102,9 +106,29 @@ impl Delay {
         if least.is_finite() { least - self.least } else { 0.0 }
     }
 
+    /// How much it varies by itself.
+    pub(super) const fn noise(&self) -> &Noise {
+        &self.noise
+    }
+
+    pub(super) const fn noise_mut(&mut self) -> &mut Noise {
+        &mut self.noise
+    }
+
     /// The longest wait of late, seconds.
     pub(super) const fn peak(&self) -> f64 {
         self.peak
+    }
+
+    /// A queue shorter than this cannot be told from none, seconds; 0 where none was ever much longer.
+    pub(super) fn nothing(&self) -> f64 {
+        let nothing = NONE + 4.0 * self.noise.size();
+        if self.peak > 4.0 * nothing { nothing } else { 0.0 }
+    }
+
+    /// The longest wait in the round under way and the last, seconds.
+    pub(super) fn queue_now(&self) -> f64 {
+        self.queue_most.max(self.round_most - self.least)
     }
 
     /// The longest wait in the last round, seconds.
@@ -117,5 +141,7 @@ impl Delay {
 const SAME: f64 = 0.000_5;
 /// BBR's MinRTTFilterLen (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.3).
 const LEAST_LIFE: Span = Span::from_secs(10);
+/// Seconds: less than a packet of 1500 bytes takes at 10 Mbit/s.
+const NONE: f64 = 0.001;
 /// Ours: several epochs of CUBIC on a path of 20 Mbit/s and 140 ms.
 const PEAK_LIFE: Span = Span::from_secs(30);

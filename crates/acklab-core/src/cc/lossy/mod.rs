@@ -5,6 +5,8 @@
 //! keeps a few packets in the queue (`share`). How S is found at first is in `start_up`, which losses
 //! are random in `losses` and `overflow`, what waits in `delay`.
 //!
+//! Where the delay varies by itself, no round trip shows a queue, and BBR takes over (`varying`).
+//!
 //! A law that follows delay starves beside cross traffic that fills the queue. So where the queue stays though we
 //! give way, or loses more than the path's own share, a window of CUBIC takes over (`rivalry`), until a
 //! check finds no cross traffic in the queue.
@@ -15,18 +17,21 @@
 
 mod delay;
 mod losses;
+mod noise;
 mod overflow;
 mod rivalry;
 mod share;
 mod start_up;
 mod tally;
+mod varying;
 
 use self::delay::Delay;
 use self::losses::Losses;
 use self::rivalry::{Finding, Rivals, Round};
-use self::share::{Served, Share};
+use self::share::{Served, Share, wanted_queue};
 use self::start_up::StartUp;
 use self::tally::{Packets, Tally};
+use self::varying::Varying;
 use super::bbr::filter::WindowedMax;
 use super::bbr::pipe::Pipe;
 use super::{
@@ -37,7 +42,7 @@ use crate::time::{Span, Time};
 use crate::units::BitRate;
 
 /// What it is about.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Phase {
     /// Looking for the bottleneck's rate.
     StartUp(StartUp),
@@ -48,13 +53,15 @@ enum Phase {
     Refresh { rounds: u32 },
     /// Cross traffic fills the queue.
     Compete,
+    /// The delay varies by itself, by more than the queue that we would keep.
+    Varying(Box<Varying>),
 }
 
 /// The sender's state; rates in bytes per second, times in seconds.
 #[derive(Clone, Debug)]
 pub struct Lossy {
     mss: f64,
-    initial_window: f64,
+    start: Start,
     phase: Phase,
     tally: Tally,
     delay: Delay,
@@ -81,7 +88,7 @@ impl Lossy {
         let start_up = StartUp::new(initial_window);
         Self {
             mss,
-            initial_window,
+            start: Start { initial_window: initial_window as u64, ..*start },
             rate: start_up.pace,
             phase: Phase::StartUp(start_up),
             tally: Tally::new(mss),
@@ -105,7 +112,15 @@ impl Lossy {
 
     /// Whether the queue is as long as it gets, so that a loss is an overflow.
     fn is_full(&self) -> bool {
-        self.delay.lately() > FULL * self.delay.peak()
+        let (delay, least) = (&self.delay, self.share.wanted_queue() / 4.0);
+        delay.lately() > (FULL * delay.peak()).max(UNEVEN * delay.noise().size()).max(least)
+    }
+
+    /// Whether the delay varies by itself, by so much of the queue that is wanted at that rate. A long queue has
+    /// noise of its own.
+    fn varies(&self, share: f64, rate: f64) -> bool {
+        let noise = self.delay.noise().size();
+        noise > share * wanted_queue(rate) && noise > self.delay.lately() / 6.0
     }
 
     /// A round ends; what it served becomes S.
@@ -113,14 +128,15 @@ impl Lossy {
         let has_delay = self.delay.end_round();
         let Some((packets, served)) = self.tally.next_round(now) else { return };
         let Packets { sent, lost } = packets;
+        let varies = self.varies(VARIES, self.rate);
+        self.delay.noise_mut().end_round(varies);
         self.share.note(served);
         let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
         let congested = self.look_for_congestion(now, packets);
-        let bound = self.share.long_queue().max(self.delay.peak() / 2.0);
-        if !congested && !self.is_competing() && self.delay.queue_most() < bound {
+        if !congested && self.delay.queue_most() < self.harmless_queue() {
             self.losses.learn(sent, lost);
         }
-        match self.phase {
+        match &mut self.phase {
             Phase::Delay if rate.app_limited && served < self.rate => {}
             Phase::Delay if rate.prior_delivered < self.steady_from => {
                 self.share.raise(served, &self.delay);
@@ -135,8 +151,43 @@ impl Lossy {
                 self.look_at_queue(now);
             }
             Phase::StartUp(_) | Phase::Delay => {}
-            Phase::Refresh { rounds } => self.refresh(now, rounds),
+            &mut Phase::Refresh { rounds } => self.refresh(now, rounds),
             Phase::Compete => self.end_round_of_rivalry(now, served, packets),
+            Phase::Varying(_) => self.end_uneven_round(served, packets),
+        }
+    }
+
+    /// A longer queue in a round, seconds, may have overflowed.
+    fn harmless_queue(&self) -> f64 {
+        if self.is_competing() {
+            return self.delay.nothing();
+        }
+        self.share.long_queue().max(self.delay.peak() / 2.0)
+    }
+
+    /// A round ends on a path whose delay varies by itself, or did.
+    fn end_uneven_round(&mut self, served: f64, packets: Packets) {
+        let varies = self.varies(VARIES / 2.0, served);
+        let flight = self.pipe.bytes().max(self.start.initial_window);
+        let Phase::Varying(varying) = &mut self.phase else { return };
+        if let Some(rate) = varying.end_round(packets, flight, varies) {
+            self.share.begin(rate);
+            self.phase = Phase::Delay;
+        }
+    }
+
+    /// The delay varies by itself: what arrives is to be followed.
+    fn look_for_variation(&mut self) {
+        let varies = match self.phase {
+            Phase::Varying(_) => false,
+            // What rivals do to the queue in a round or two is not it.
+            Phase::Compete => self.delay.noise().lasts(),
+            _ => self.varies(VARIES, self.rate),
+        };
+        if varies {
+            let flight = self.pipe.bytes().max(self.start.initial_window);
+            let start = Start { initial_window: flight, initial_ssthresh: u64::MAX, ..self.start };
+            self.phase = Phase::Varying(Box::new(Varying::new(&start)));
         }
     }
 
@@ -169,6 +220,9 @@ impl Lossy {
     /// A round of the competition ends.
     fn end_round_of_rivalry(&mut self, now: Time, served: f64, packets: Packets) {
         self.losses.doubt(packets.sent, packets.lost);
+        // What overflowed was not served.
+        let through = (1.0 - packets.lost / packets.sent) / (1.0 - self.losses.share());
+        let served = served * through.min(1.0);
         let round = Round {
             number: self.tally.rounds(),
             served,
@@ -195,8 +249,11 @@ impl Lossy {
         }
         let is_overflow = marked || (self.is_full() && self.losses.is_known());
         match self.phase {
+            // Nothing waits: what is lost did not overflow.
+            Phase::Compete if !marked && self.delay.queue_now() < self.delay.nothing() => {}
             Phase::Compete => self.rivals.on_congestion(now, self.tally.rounds()),
-            Phase::Delay if is_overflow => {
+            Phase::Varying(_) if !marked => {}
+            Phase::Delay | Phase::Varying(_) if is_overflow => {
                 let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
                 self.compete(now, AFTER_LOSS * self.share.served() * trip, true);
             }
@@ -207,8 +264,11 @@ impl Lossy {
 }
 
 impl CongestionControl for Lossy {
-    fn on_sent(&mut self, _now: Time, sample: &SentSample) {
+    fn on_sent(&mut self, now: Time, sample: &SentSample) {
         self.pipe.on_sent(sample);
+        if let Phase::Varying(varying) = &mut self.phase {
+            varying.on_sent(now, sample);
+        }
     }
 
     fn on_ack(&mut self, now: Time, sample: &AckSample) {
@@ -225,6 +285,10 @@ impl CongestionControl for Lossy {
         // On a clean path the first loss counts; else only a whole round of them says something.
         if self.marked || (sample.lost > 0 && self.losses.is_clean()) {
             self.look_for_congestion(now, self.tally.round());
+        }
+        self.look_for_variation();
+        if let Phase::Varying(varying) = &mut self.phase {
+            varying.on_ack(now, sample);
         }
         let Some(rate) = sample.rate.filter(|rate| !rate.interval.is_zero()) else { return };
         if let (Phase::StartUp(start_up), Some(least)) = (&mut self.phase, self.delay.least()) {
@@ -252,9 +316,12 @@ impl CongestionControl for Lossy {
         self.marked = true;
     }
 
-    fn on_rto(&mut self, _now: Time, sample: &RtoSample) {
+    fn on_rto(&mut self, now: Time, sample: &RtoSample) {
         self.is_silent = true;
         self.pipe.on_rto(sample);
+        if let Phase::Varying(varying) = &mut self.phase {
+            varying.on_rto(now, sample);
+        }
         if sample.again {
             self.share.halve();
         }
@@ -270,26 +337,28 @@ impl CongestionControl for Lossy {
     }
 
     fn cwnd(&self) -> u64 {
-        let window = match self.phase {
-            Phase::StartUp(_) if self.tally.delivered() == 0.0 => self.initial_window,
+        let window = match &self.phase {
+            Phase::StartUp(_) if self.tally.delivered() == 0.0 => self.start.initial_window as f64,
             Phase::StartUp(_) => f64::INFINITY,
             Phase::Delay | Phase::Refresh { .. } => {
                 let trip = 2.0 * self.delay.least().unwrap_or(0.0) + ACK_GAP;
                 (self.rate * trip).max(4.0 * self.mss)
             }
             Phase::Compete => self.rivals.window() / (1.0 - self.losses.share()),
+            Phase::Varying(varying) => varying.cwnd() as f64,
         };
         // As with slow start, nothing grows faster than a full window delivers.
-        let most = self.initial_window.max(64.0 * self.mss) + self.tally.validated();
+        let most = (self.start.initial_window as f64).max(64.0 * self.mss) + self.tally.validated();
         let most = if self.is_silent { 2.0 * self.mss } else { most };
         window.min(most).max(self.mss) as u64
     }
 
     fn pacing_rate(&self) -> Option<BitRate> {
-        let rate = match self.phase {
+        let rate = match &self.phase {
             Phase::StartUp(start_up) => start_up.pace,
             Phase::Delay | Phase::Refresh { rounds: 1 } => self.rate,
             Phase::Refresh { .. } => REFRESH * self.rate,
+            Phase::Varying(varying) => return varying.pacing_rate(),
             Phase::Compete => HEADROOM * self.cwnd() as f64 / self.srtt.max(1e-4),
         };
         BitRate::from_bps((rate.max(self.mss) * 8.0) as u64)
@@ -304,6 +373,10 @@ impl CongestionControl for Lossy {
 }
 
 // All ours, measured in docs/lossy.md.
+/// Of the queue that is wanted: from there on the delay-based law loses throughput (docs/lossy.md).
+const VARIES: f64 = 0.35;
+/// A queue is longer than so many times the noise of the delay.
+const UNEVEN: f64 = 3.0;
 const FLIGHT_ROUNDS: usize = 10;
 const REFRESH: f64 = 0.5;
 /// For gaps between ACKs, seconds.

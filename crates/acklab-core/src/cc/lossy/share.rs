@@ -90,7 +90,7 @@ impl Share {
     /// A round of packets that left in the start-up: it is that at least.
     pub(super) fn raise(&mut self, rate: f64, delay: &Delay) {
         self.rate = self.rate.max(rate);
-        if delay.queue() > self.wanted_queue() / 2.0 {
+        if self.is_proven(delay) {
             self.unproven = None;
         }
     }
@@ -157,11 +157,16 @@ impl Share {
         matches!(answer, Answer::Overflow(_))
     }
 
+    /// Whether a queue shows that the bottleneck is busy: even a third of the one that is wanted.
+    fn is_proven(&self, delay: &Delay) -> bool {
+        delay.queue() > (self.wanted_queue() / 3.0).max(2.0 * delay.noise().size())
+    }
+
     /// Doubles what the start-up found while nothing shows that it is enough; false once something does.
     fn is_still_unproven(&mut self, delay: &Delay, delivered: f64) -> bool {
         let Some(Unproven { before, waits }) = self.unproven else { return false };
         let enough = !waits && delivered < PROVING_GAIN * before;
-        if enough || delay.queue() > self.wanted_queue() / 2.0 {
+        if enough || self.is_proven(delay) {
             self.unproven = None;
             if before > 0.0 {
                 // As much as the doubling brought.
@@ -197,7 +202,7 @@ impl Share {
 }
 
 /// X / S at that rate, seconds.
-fn wanted_queue(rate: f64) -> f64 {
+pub(super) fn wanted_queue(rate: f64) -> f64 {
     (WANTED / rate.max(1.0).sqrt()).min(WANTED_MAX)
 }
 

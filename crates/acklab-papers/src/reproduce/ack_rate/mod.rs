@@ -6,6 +6,7 @@
 //! over replications ([`claims`]). The kernel's side of it is `kernel/ack-rate-limit.patch`.
 
 mod claims;
+mod gain;
 mod page;
 mod reproduction;
 mod testbed;
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::{Reproduced, SCHEMA};
 
+pub use gain::Gains;
 pub use reproduction::Reproduction;
 pub use testbed::{POLICIES, Plan, Testbed};
 
@@ -31,6 +33,10 @@ impl Reproduced for Reproduction {
             "replications": self.plan.replications,
             "seconds": self.plan.seconds,
             "testbeds": self.testbeds().map(testbed),
+            "gains": {
+                "router": gain::table("Routers of 2009", &self.gains[0]).to_json(),
+                "vm": gain::table("Virtual machines", &self.gains[1]).to_json(),
+            },
             "claims": claims::table(&self.claims).to_json(),
             "timing": self.timing.to_json(),
         })
@@ -41,8 +47,15 @@ impl Reproduced for Reproduction {
     }
 
     fn text(&self, report: &Path) -> String {
-        let tables =
-            [self.router.table(), self.vm.table(), self.drop.table(), claims::table(&self.claims)];
+        let [router, vm] = &self.gains;
+        let tables = [
+            self.router.table(),
+            self.vm.table(),
+            self.drop.table(),
+            gain::table("Routers of 2009", router),
+            gain::table("Virtual machines", vm),
+            claims::table(&self.claims),
+        ];
         format!(
             "{}\n{} replications of each policy, {:.1} CPU s; the report: {}\n",
             tables.map(|table| table.to_text()).join("\n"),
@@ -67,6 +80,14 @@ mod tests {
         assert_eq!(one.to_json(), two.to_json());
         let page = one.page().to_html().expect("templates are sound");
         assert!(one.claims.iter().all(|claim| page.contains(claim.text)));
+        for figure in ["figures 5, 6", "figure 10", "figure 17", "figure 20"] {
+            assert!(page.contains(figure), "{figure}");
+        }
+        // The fewer ACKs, the more of a busy processor is left for data, and a fast one gains nothing.
+        let [slow, .., fast] = &one.gains[0][..] else { panic!("several clocks") };
+        assert!(slow.load > 0.9 && slow.points.is_sorted_by(|a, b| a.0 < b.0), "{:?}", slow.points);
+        assert!(slow.points[3].1 > 0.05, "{:?}", slow.points);
+        assert!(fast.load < slow.load);
         // Nothing can be said of what begins after 20 s.
         assert!(one.claims.iter().all(|claim| claim.outcomes[0] == Outcome::Open));
         // An ACK for two segments costs the router that sends more than one for ten.

@@ -4,6 +4,7 @@ use acklab_lab::report::Claim;
 use acklab_lab::timing::{Stopwatch, Timing};
 
 use super::claims;
+use super::gain::{self, Gains};
 use super::testbed::{Plan, Testbed};
 use crate::scenario::{ACK_RATE_ROUTER, ACK_RATE_VM};
 
@@ -14,6 +15,8 @@ pub struct Reproduction {
     pub vm: Testbed,
     /// The router's, with one packet lost after some 50 s.
     pub drop: Testbed,
+    /// What rarer ACKs are worth: routers', virtual machines'.
+    pub gains: [Vec<Gains>; 2],
     pub claims: Vec<Claim>,
     pub timing: Timing,
 }
@@ -28,10 +31,15 @@ impl Reproduction {
         let vm = Testbed::run("Virtual machines", &ACK_RATE_VM, &[], plan)?;
         progress("routers, one packet lost");
         let drop = Testbed::run("Routers, one packet lost", &ACK_RATE_ROUTER, &["drop=one"], plan)?;
+        progress("what rarer ACKs are worth");
+        let gains = [
+            gain::run(&ACK_RATE_ROUTER, gain::CLOCKS, plan)?,
+            gain::run(&ACK_RATE_VM, gain::EXITS, plan)?,
+        ];
         let claims = claims::judge(plan.seconds, [&router, &vm, &drop]);
         let events =
             [&router, &vm, &drop].map(|testbed| testbed.results.timing.events).iter().sum();
-        Ok(Self { plan, router, vm, drop, claims, timing: watch.read(events) })
+        Ok(Self { plan, router, vm, drop, gains, claims, timing: watch.read(events) })
     }
 
     /// All of them.

@@ -38,9 +38,8 @@ impl Testbed {
         for set in [policies.as_str(), &duration].iter().chain(sets) {
             choices.set_pair(set).map_err(|error| error.to_string())?;
         }
-        let runs = Runs::over(scenario, &choices, false, plan.seed, Some(plan.replications));
-        let runs = runs.map_err(|error| error.to_string())?;
-        Ok(Self { name, results: run::run_closely(&runs) })
+        let results = run::run_closely(&runs_over(scenario, &choices, plan)?);
+        Ok(Self { name, results })
     }
 
     /// The case of a policy by its place in [`POLICIES`].
@@ -84,6 +83,16 @@ impl Testbed {
         ];
         Table::new(format!("{}: means over replications.", self.name), columns)
     }
+}
+
+/// The runs of a scenario with these choices.
+pub(super) fn runs_over(
+    scenario: &'static dyn Scenario,
+    choices: &Choices,
+    plan: Plan,
+) -> Result<Runs, String> {
+    let runs = Runs::over(scenario, choices, false, plan.seed, Some(plan.replications));
+    runs.map_err(|error| error.to_string())
 }
 
 fn number(name: &str, key: &'static str, unit: Unit, decimals: usize) -> Column {

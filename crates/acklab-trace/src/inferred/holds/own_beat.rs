@@ -113,7 +113,7 @@ const REACTION_MS: f64 = 0.3;
 const UNCHAINED: f64 = 3.0;
 /// Intervals of the others that are the same: so close, and so many; what that says.
 const SAME_MS: f64 = 0.5;
-const SAME_SHARE: f64 = 0.01;
+const SAME_SHARE: f64 = 0.05;
 const APART_MIN: usize = 3;
 const ELSEWHERE: f64 = 12.0;
 /// Beats are commoner than holds.
