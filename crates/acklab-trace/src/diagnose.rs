@@ -184,7 +184,7 @@ impl DirectionObserver for Analyst {
 
 impl LiveObserver for Analyst {
     fn noted(&self) -> u64 {
-        self.recorder.possible_holds()
+        self.recorder.segments()
     }
 
     fn segments(&self) -> u64 {

@@ -28,12 +28,12 @@ pub use paired::diagnose_pair;
 /// from 1 as in Wireshark.
 pub mod diagnosis {
     pub use crate::inferred::{
-        AddedDelay, Mechanism, Nagle, NagleState, PolicyKind, ReceiverPolicy, Wait, WaitCause,
-        Writes,
+        AddedDelay, Lack, Mechanism, Nagle, NagleState, PolicyKind, ReceiverPolicy, Wait,
+        WaitCause, Writes,
     };
     pub use crate::judged::{
         AckFacts, Capture, Cause, CauseKind, Clock, Diagnosis, Direction, Finding, Flow, Handshake,
-        Held, Kept, Ladder, Lost, OneWay, Pair, Plots, Points, Rung, Shared, Spread, Stall,
+        Held, Kept, Ladder, Lost, OneWay, Pair, Plots, Points, Rung, Shared, Spread, Stall, State,
         Verdict, Waited, Way,
     };
 }

@@ -135,7 +135,7 @@ fn a_server_that_takes_its_time_is_named_with_that_time_wherever_the_capture_is(
         let cause = find(&diagnosis, CauseKind::SlowServer).expect("named");
         assert!(cause.host == "192.0.2.2:502" && cause.count == 10, "{share}: {cause:?}");
         assert!((cause.seconds - 0.6).abs() < 0.01, "{share}: {cause:?}");
-        assert!(!diagnosis.verdict.stalled);
+        assert_eq!(diagnosis.verdict.stalled, Some(false));
     }
     for share in [0.0, 0.4, 1.0] {
         assert_eq!(kinds(&served(2.0, share)), [], "a round trip is no slow server");

@@ -8,6 +8,7 @@ use super::facts::Offer;
 use super::life::{Life, Reset};
 use super::observe::{DirectionObserver, LiveObserver};
 use super::report::{DirectionReport, Ending, FlowReport};
+use super::unseen::Unseen;
 use super::vantage;
 use crate::segment::{Flags, Segment};
 
@@ -22,6 +23,9 @@ pub(super) struct Connection<O> {
     life: Life,
     id: u64,
     packets: u64,
+    /// Packets that the capture lacks, put back.
+    unseen: Unseen,
+    inferred: u64,
     /// What the observers had noted when it was last looked for news.
     noted: u64,
     first_frame: u64,
@@ -44,6 +48,8 @@ impl<O: DirectionObserver> Connection<O> {
             life: Life::default(),
             id,
             packets: 0,
+            unseen: Unseen::default(),
+            inferred: 0,
             noted: 0,
             first_frame: segment.frame,
             first_time: segment.time,
@@ -73,12 +79,19 @@ impl<O: DirectionObserver> Connection<O> {
 
     /// Takes a segment of this connection.
     pub(super) fn on_segment(&mut self, segment: &Segment<'_>) {
+        if let Some(peers) = self.unseen.shown_by(segment) {
+            self.inferred += 1;
+            self.handle(&peers);
+        }
         self.packets += 1;
         self.last_time = self.last_time.max(segment.time);
+        self.directions[self.sender(segment)].note_ttl(segment.ttl);
+        self.handle(segment);
+    }
+
+    fn handle(&mut self, segment: &Segment<'_>) {
         let sender = self.sender(segment);
         let own = &mut self.directions[sender];
-        own.note_ttl(segment.ttl);
-
         if own.is_captured_twice(segment) {
             return;
         }
@@ -97,11 +110,13 @@ impl<O: DirectionObserver> Connection<O> {
         let (own, peer) = if sender == 0 { (a, b) } else { (b, a) };
         let has_data = segment.payload_len > 0 || segment.flags.has(Flags::FIN);
         let probe = own.stream.is_probe(segment);
+        let unseen = peer.stream.unseen_bytes();
         if segment.flags.has(Flags::ACK) {
             peer.on_ack(segment, !has_data && !probe);
         }
         if has_data || probe {
-            own.on_data(segment, &peer.ack_times);
+            let hears_unseen = peer.stream.unseen_bytes() > unseen;
+            own.on_data(segment, &peer.ack_times, hears_unseen);
         }
     }
 
@@ -187,6 +202,7 @@ impl<O: DirectionObserver> Connection<O> {
             first_time: self.first_time,
             last_time: self.last_time,
             packets: self.packets,
+            inferred: self.inferred,
             life: self.life,
             ending,
             directions: [

@@ -6,6 +6,7 @@ use super::facts::{AckDelay, DirectionFacts, PacketCounts, Vantage, WindowRange}
 use super::observe::{AckSeen, DataKind, DataSeen, DirectionObserver, LiveObserver};
 use super::rtt::{AckTimes, EchoClock, Halves};
 use super::stream::{Placed, Stream};
+use super::unseen::NOT_SEEN;
 use super::vantage::End;
 use crate::segment::{Endpoint, Flags, Segment};
 
@@ -139,6 +140,7 @@ impl<O: DirectionObserver> Direction<O> {
 
     fn count_ack(&mut self, segment: &Segment<'_>, seen: &AckSeen) {
         let counts = &mut self.counts;
+        counts.inferred += u64::from(segment.ttl == NOT_SEEN);
         counts.pure_acks += u64::from(seen.pure);
         counts.acks_on_data += u64::from(!seen.pure && seen.newly_acked > 0);
         counts.duplicate_acks += u64::from(seen.duplicate);
@@ -163,8 +165,14 @@ impl<O: DirectionObserver> Direction<O> {
     }
 
     /// Takes a packet of `from` with payload or FIN, or a probe. `opposite` may know the least time
-    /// from the capture point to `from` and back.
-    pub(super) fn on_data(&mut self, segment: &Segment<'_>, opposite: &AckTimes) {
+    /// from the capture point to `from` and back; `hears_unseen` tells that it acknowledges what the capture
+    /// does not hold.
+    pub(super) fn on_data(
+        &mut self,
+        segment: &Segment<'_>,
+        opposite: &AckTimes,
+        hears_unseen: bool,
+    ) {
         let rtt_min = self.rtt_min(opposite.to_receiver_min());
         let Some(placed) = self.stream.on_data(segment, self.window.edge, rtt_min) else { return };
         self.count_data(segment, &placed);
@@ -179,6 +187,7 @@ impl<O: DirectionObserver> Direction<O> {
             payload: segment.payload,
             kind: placed.kind,
             push: segment.flags.has(Flags::PSH),
+            hears_unseen,
             in_flight: placed.in_flight,
             window_left: placed.window_left,
             mss,

@@ -18,6 +18,7 @@ mod report;
 mod rtt;
 mod stream;
 mod table;
+mod unseen;
 mod vantage;
 
 pub use facts::DirectionFacts;

@@ -125,6 +125,8 @@ pub struct DataSeen<'a> {
     pub kind: DataKind,
     /// PSH was set.
     pub push: bool,
+    /// The packet acknowledges data of the peer that the capture does not hold.
+    pub hears_unseen: bool,
     /// Bytes of this direction sent and not acknowledged, as seen at the capture point, before this
     /// segment.
     pub in_flight: u64,

@@ -22,6 +22,8 @@ pub struct FlowReport<R> {
     pub last_time: Time,
     /// TCP packets in both directions.
     pub packets: u64,
+    /// Packets of a host that the capture lacks altogether, put back by the timestamps that the other echoed.
+    pub inferred: u64,
     /// How it began, and whether it was reset.
     pub life: Life,
     /// How it ended.

@@ -26,6 +26,8 @@ pub struct Flow {
     pub handshake: Option<Handshake>,
     /// Where the capture was taken: near which end, as `ip:port`; `None` if it cannot be told.
     pub captured_near: Option<String>,
+    /// Packets of a host that the capture lacks altogether, put back by the timestamps that the other echoed.
+    pub inferred: u64,
     /// The two directions: from the first endpoint, then from the second.
     pub directions: Vec<Direction>,
     /// What else took time, or ended it, each with its proof.
@@ -76,6 +78,7 @@ impl Flow {
             duration_s: report.last_time.since(report.first_time).as_secs_f64(),
             handshake,
             captured_near,
+            inferred: report.inferred,
             directions: report.directions.into_iter().map(|d| *d.observed).collect(),
             causes: Vec::new(),
         };

@@ -34,4 +34,4 @@ pub use ladder::{Ladder, Rung};
 pub use pair::{Clock, Kept, Lost, OneWay, Pair, Shared, Waited, Way};
 pub use plots::{Plots, Points};
 pub use stall::{Held, Stall};
-pub use verdict::Verdict;
+pub use verdict::{State, Verdict};

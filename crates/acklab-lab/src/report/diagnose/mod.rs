@@ -103,17 +103,21 @@ fn verdict(diagnosis: &Diagnosis) -> Verdict {
     let verdict = &diagnosis.verdict;
     let worst = verdict.findings.first();
     let (tone, headline) = match worst {
-        Some(finding) if verdict.stalled && ended(diagnosis, finding) => {
-            (Tone::Neutral, ended_headline(finding))
-        }
-        Some(finding) if verdict.stalled => (Tone::Fault, headline(finding)),
-        _ if diagnosis.capture.tcp_segments == 0 => {
+        Some(finding) if ended(diagnosis, finding) => (Tone::Neutral, ended_headline(finding)),
+        Some(finding) => (Tone::Fault, headline(finding)),
+        None if diagnosis.capture.tcp_segments == 0 => {
             (Tone::Unsure, "There is no TCP in this capture to judge.".to_owned())
         }
-        _ => (Tone::Fine, "No. Nothing was held back by Nagle’s algorithm here.".to_owned()),
+        None if verdict.stalled.is_none() => {
+            (Tone::Unsure, "This capture cannot tell whether anything was held back.".to_owned())
+        }
+        None => (Tone::Fine, "No. Nothing was held back by Nagle’s algorithm here.".to_owned()),
     };
     let mut explanation = vec![verdict.summary.clone()];
     explanation.extend(worst.map(|finding| finding.explanation.clone()));
+    if !verdict.decides.is_empty() {
+        explanation.push(format!("What would decide it: {}.", verdict.decides.join("; ")));
+    }
     if let more @ 1.. = verdict.findings.len().saturating_sub(1) {
         explanation.push(format!(
             "{more} more direction{} held back; choose {} in the table below.",

@@ -1,14 +1,13 @@
-//! What the data's sender knew of its stream when it sent a segment: Nagle's state as Minshall has it
-//! (draft-minshall-nagle-01: the end of the last small segment, and whether it is acknowledged), the
-//! window's edge, and whether a loss was being repaired.
+//! The sender's knowledge: Nagle's state as Minshall has it (draft-minshall-nagle-01: the end of the last
+//! small segment, and whether it is acknowledged), the window's edge, and whether a loss was being
+//! repaired.
 //!
 //! Segments sent again say nothing of Nagle; they put the direction into recovery until everything
 //! sent before them is acknowledged.
 
-use acklab_core::time::{Span, Time};
+use acklab_core::time::Time;
 
-use super::way::Way;
-use crate::flow::observe::AckSeen;
+use crate::noted::event::AckNote;
 
 /// The sender's knowledge. Offsets are those of the stream.
 #[derive(Clone, Debug, Default)]
@@ -18,14 +17,15 @@ pub(super) struct Sender {
     /// One past the highest byte acknowledged.
     pub(super) acked: u64,
     /// End of the last small segment.
-    small_end: u64,
+    pub(super) small_end: u64,
     /// Bytes below this were sent when loss recovery began.
     recovery_end: u64,
-    /// Where the receiver's window ends.
-    edge: Option<u64>,
+    /// Where the receiver's window ends; 0 where that is not known.
+    edge: u64,
     flight_max: u64,
     pub(super) last_ack: Option<Time>,
-    clear: Option<Clear>,
+    /// The ACK that lets go what leaves next.
+    pub(super) clear: Option<Clear>,
     /// First data of the peer since `clear`.
     pub(super) peer_after: Option<Time>,
 }
@@ -34,18 +34,14 @@ pub(super) struct Sender {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clear {
     pub(super) time: Time,
-    /// Time from the newest segment that it acknowledged, ns; `None` by Karn.
-    pub(super) age: Option<u64>,
-    /// The same from the oldest.
-    pub(super) oldest: Option<u64>,
+    /// Time from the newest segment that it acknowledged and from the oldest, ns; `None` by Karn.
+    pub(super) ages: Option<[u64; 2]>,
     /// It carried no data.
     pub(super) pure: bool,
-    /// Something small was in flight before it.
-    pub(super) small_before: bool,
     /// Bytes in flight before it.
     pub(super) flight_before: u32,
     /// The window's edge before it.
-    pub(super) edge_before: Option<u64>,
+    pub(super) edge: u64,
 }
 
 impl Sender {
@@ -78,25 +74,14 @@ impl Sender {
         self.recovery_end > self.acked.saturating_sub(u64::from(clear.flight_before))
     }
 
-    /// The ACK that let go what leaves next, if one can have come `way` since the segment at `last`.
-    #[inline]
-    pub(super) fn clear_since(&self, last: Time, way: &Way) -> Option<&Clear> {
-        self.clear.as_ref().filter(|clear| way.end(clear.time) >= last)
-    }
-
-    /// Time since the last ACK, ns; `u64::MAX` without one.
-    pub(super) fn since_ack(&self, now: Time) -> u64 {
-        self.last_ack.map_or(u64::MAX, |t| now.since(t).as_nanos())
-    }
-
     /// The largest flight so far, bytes.
     pub(super) fn flight_max(&self) -> u32 {
         capped(self.flight_max)
     }
 
-    /// Where the window ended before the ACK that let go what leaves next.
-    pub(super) fn edge_before(&self) -> Option<u64> {
-        self.clear.map_or(self.edge, |c| c.edge_before.or(self.edge))
+    /// Where the window ended before the ACK that lets go what leaves next.
+    pub(super) fn edge_before(&self) -> u64 {
+        self.clear.map_or(self.edge, |clear| clear.edge)
     }
 
     /// New data up to `end` has left.
@@ -127,37 +112,33 @@ impl Sender {
     }
 
     /// A packet of the peer has come.
-    pub(super) fn on_ack(&mut self, seen: &AckSeen) {
-        if !seen.pure {
-            self.peer_after = self.peer_after.or(Some(seen.time));
+    pub(super) fn on_ack(&mut self, ack: &AckNote) {
+        if !ack.pure {
+            self.peer_after = self.peer_after.or(Some(ack.time));
         }
-        if seen.acked_to > self.acked {
-            self.on_progress(seen);
+        if ack.acked_to > self.acked {
+            self.on_progress(ack);
         }
-        if let Some(window) = seen.window {
-            let edge = seen.acked_to + window;
-            self.edge = Some(self.edge.map_or(edge, |old| old.max(edge)));
-        }
+        self.edge = self.edge.max(ack.edge);
     }
 
-    fn on_progress(&mut self, seen: &AckSeen) {
-        let flight_before = self.next.saturating_sub(self.acked);
+    fn on_progress(&mut self, ack: &AckNote) {
+        let unseen = ack.acked_to > self.next;
+        let flight_before = self.next.max(ack.acked_to).saturating_sub(self.acked);
         let small_before = self.has_small_out();
-        self.acked = seen.acked_to;
+        self.acked = ack.acked_to;
         self.next = self.next.max(self.acked);
-        self.last_ack = Some(seen.time);
+        self.last_ack = Some(ack.time);
         let small_cleared = small_before && !self.has_small_out();
         if small_cleared || (flight_before > 0 && self.next == self.acked) {
             self.clear = Some(Clear {
-                time: seen.time,
-                age: seen.newest_age.map(Span::as_nanos),
-                oldest: seen.oldest_age.map(Span::as_nanos),
-                pure: seen.pure,
-                small_before,
+                time: ack.time,
+                ages: ack.ages.filter(|_| !unseen),
+                pure: ack.pure,
                 flight_before: capped(flight_before),
-                edge_before: self.edge,
+                edge: self.edge,
             });
-            self.peer_after = (!seen.pure).then_some(seen.time);
+            self.peer_after = (!ack.pure).then_some(ack.time);
         }
     }
 }
