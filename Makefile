@@ -79,6 +79,12 @@ compare: linux-vt ## the table of docs/linux-vt.md: acklab's TCP beside the Linu
 	cargo build --quiet --release --locked -p acklab-worlds --example compare_table
 	@$(TARGET_DIR)/release/examples/compare_table $(TARGET_DIR)/release/acklab
 
+.PHONY: truth
+truth: deps-rust ## diagnoses beside what happened, of cases made on the running kernel: the tables of docs/truth.md (root; TRUTH=DIR)
+	cargo build --quiet --locked -p acklab-worlds --example truth
+	@tools/setup as-root $(TARGET_DIR)/debug/examples/truth make $(or $(TRUTH),out/truth)
+	@$(TARGET_DIR)/debug/examples/truth score $(or $(TRUTH),out/truth)
+
 .PHONY: bench-transport
 bench-transport: deps-rust ## transfers by acklab, quinn and kernel TCP over the same lossy links, and CPU s/GB (root)
 	cargo build --quiet --release --locked -p acklab

@@ -44,7 +44,11 @@ fn a_stall_is_named_within_a_second_with_its_process() {
     assert_eq!(held.peer_pid, Some(program.pid()), "{held:?}");
     assert!(program.exchange_ms() > STALLED_MS);
     let (summary, diagnosis) = watch.finish();
-    assert!(diagnosis.verdict.stalled && summary.count >= held.count && summary.dropped == 0);
+    assert!(
+        diagnosis.verdict.stalled == Some(true)
+            && summary.count >= held.count
+            && summary.dropped == 0
+    );
     assert_eq!(summary.stalls[0].pid, Some(program.pid()));
 }
 

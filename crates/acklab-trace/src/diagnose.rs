@@ -9,8 +9,10 @@ use crate::capture::{CaptureError, CaptureReader};
 use crate::flow::observe::{AckSeen, DataSeen, DirectionObserver, LiveObserver};
 use crate::flow::{DirectionFacts, FlowReports, FlowTable, TableOptions};
 use crate::inferred::Inference;
-use crate::judged::{Capture, Diagnosis, Direction, Flow, SCHEMA, Verdict};
+use crate::judged::causes;
+use crate::judged::{Capture, Diagnosis, Direction, Flow, Pair, SCHEMA, Verdict};
 use crate::noted::Recorder;
+use crate::noted::course::Course;
 use crate::read::{CaptureSummary, read_capture};
 use crate::segment::Endpoint;
 
@@ -58,6 +60,7 @@ fn assemble(
         ));
     }
     let others = reports.others.flows;
+    let unopened = causes::unopened(reports.flows.iter());
     let flows: Vec<Flow> = reports
         .flows
         .into_iter()
@@ -65,7 +68,9 @@ fn assemble(
         .filter(|f| f.bytes() > 0 || options.flow.is_some())
         .map(|f| Flow::of(f, origin.as_secs_f64()))
         .collect();
-    assembled(summary, flows, reports.total, others, notes)
+    let diagnosis = assembled(summary, flows, reports.total, others, notes);
+    let causes = Flow::ranked_causes(&diagnosis.flows, unopened);
+    Diagnosis { causes, ..diagnosis }
 }
 
 /// The diagnosis of `flows`, which are some of so many `connections`, of which so many are not listed.
@@ -87,14 +92,60 @@ pub(crate) fn assembled(
         notes,
     };
     let verdict = Verdict::of(&capture, &flows);
-    Diagnosis { schema: SCHEMA, capture, verdict, flows, flows_not_listed: others }
+    let causes = Flow::ranked_causes(&flows, Vec::new());
+    let flows_not_listed = others;
+    Diagnosis { schema: SCHEMA, capture, verdict, flows, causes, flows_not_listed, pair: None }
+}
+
+/// The diagnosis of two captures of the same connections: of those that both hold, each direction as it is seen at its
+/// sender.
+pub(crate) fn assembled_pair(client: Diagnosis, server: Diagnosis, pair: Pair) -> Diagnosis {
+    let mut at_servers = server.flows;
+    let mut flows = client.flows;
+    for flow in &mut flows {
+        let same = |other: &Flow| other.endpoints == flow.endpoints;
+        let Some(at) = at_servers.iter().position(same) else { continue };
+        let mut other = at_servers.swap_remove(at);
+        flow.captured_near = Some("both".into());
+        if let (Some(own), Some(its)) = (flow.directions.get_mut(1), other.directions.get_mut(1)) {
+            std::mem::swap(own, its);
+        }
+    }
+    let mut flows: Vec<Flow> = flows.into_iter().map(Flow::with_causes).collect();
+    let unopened = client.causes.into_iter().filter(|cause| cause.flow.is_none()).collect();
+    let causes = Flow::ranked_causes(&flows, unopened);
+    let mut notes = client.capture.notes;
+    let of_server = |note: String| format!("{}: {note}", pair.server);
+    notes.extend(server.capture.notes.into_iter().map(of_server));
+    let capture = Capture {
+        packets: client.capture.packets + server.capture.packets,
+        tcp_segments: client.capture.tcp_segments + server.capture.tcp_segments,
+        duration_s: client.capture.duration_s.max(server.capture.duration_s),
+        connections: client.capture.connections,
+        notes,
+    };
+    flows.sort_by(|a, b| b.stalled_s().total_cmp(&a.stalled_s()).then(a.id.cmp(&b.id)));
+    let verdict = Verdict::of(&capture, &flows);
+    let flows_not_listed = client.flows_not_listed;
+    Diagnosis {
+        schema: SCHEMA,
+        capture,
+        verdict,
+        flows,
+        causes,
+        flows_not_listed,
+        pair: Some(pair),
+    }
 }
 
 /// Observes one direction and diagnoses it when it is over: the three floors, one above the other.
 ///
 /// For those who feed a [`FlowTable`] themselves; [`diagnose`] does it for a capture.
 #[derive(Clone, Debug, Default)]
-pub struct Analyst(Recorder);
+pub struct Analyst {
+    recorder: Recorder,
+    course: Course,
+}
 
 impl DirectionObserver for Analyst {
     type Report = Box<Direction>;
@@ -104,24 +155,26 @@ impl DirectionObserver for Analyst {
     }
 
     fn on_data(&mut self, seen: &DataSeen<'_>) {
-        self.0.on_data(seen);
+        self.recorder.on_data(seen);
+        self.course.on_data(seen);
     }
 
     fn on_ack(&mut self, seen: &AckSeen) {
-        self.0.on_ack(seen);
+        self.recorder.on_ack(seen);
+        self.course.on_ack(seen);
     }
 
     fn held_bytes(&self) -> usize {
-        self.0.held_bytes()
+        self.recorder.held_bytes()
     }
 
     fn shed(&mut self) {
-        self.0.shed();
+        self.recorder.shed();
     }
 
     fn finish(self, facts: &DirectionFacts, opposite: &DirectionFacts) -> Box<Direction> {
-        let notes = self.0.finish(facts, opposite);
-        Box::new(Direction::of(&notes, Inference::of(&notes)))
+        let notes = self.recorder.finish(facts, opposite);
+        Box::new(Direction::of(&notes, Inference::of(&notes), self.course.facts()))
     }
 
     fn stalled(report: &Box<Direction>) -> Span {
@@ -131,14 +184,15 @@ impl DirectionObserver for Analyst {
 
 impl LiveObserver for Analyst {
     fn noted(&self) -> u64 {
-        self.0.possible_holds()
+        self.recorder.segments()
     }
 
     fn segments(&self) -> u64 {
-        self.0.segments()
+        self.recorder.segments()
     }
 
     fn begin_anew(&mut self) {
-        self.0.begin_anew();
+        self.recorder.begin_anew();
+        self.course.begin_anew();
     }
 }

@@ -16,21 +16,24 @@ mod inferred;
 mod judged;
 pub mod live;
 mod noted;
+mod paired;
 pub mod read;
 pub mod segment;
 
 pub use diagnose::{Analyst, Options, diagnose, diagnose_reader};
 pub use judged::{Diagnosis, check};
+pub use paired::diagnose_pair;
 
 /// What a diagnosis says. Times are milliseconds unless the name says otherwise; frame numbers count
 /// from 1 as in Wireshark.
 pub mod diagnosis {
     pub use crate::inferred::{
-        AddedDelay, Mechanism, Nagle, NagleState, PolicyKind, ReceiverPolicy, Wait, WaitCause,
-        Writes,
+        AddedDelay, Lack, Mechanism, Nagle, NagleState, PolicyKind, ReceiverPolicy, Wait,
+        WaitCause, Writes,
     };
     pub use crate::judged::{
-        AckFacts, Capture, Diagnosis, Direction, Finding, Flow, Handshake, Ladder, Plots, Points,
-        Rung, Spread, Stall, Verdict,
+        AckFacts, Capture, Cause, CauseKind, Clock, Diagnosis, Direction, Finding, Flow, Handshake,
+        Held, Kept, Ladder, Lost, OneWay, Pair, Plots, Points, Rung, Shared, Spread, Stall, State,
+        Verdict, Waited, Way,
     };
 }

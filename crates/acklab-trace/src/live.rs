@@ -49,7 +49,7 @@ pub struct News {
 /// }
 /// let news = live.look(|_ends| true);
 /// assert!(news[0].count > 10 && news[0].mechanism.name() == "delayed_ack_timer");
-/// assert!(live.finish(|_ends| true, None).verdict.stalled);
+/// assert!(live.finish(|_ends| true, None).verdict.stalled == Some(true));
 /// # Ok::<(), acklab_trace::capture::CaptureError>(())
 /// ```
 pub struct LiveDiagnosis {

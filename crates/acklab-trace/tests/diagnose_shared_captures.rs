@@ -47,7 +47,8 @@ fn of_two_phasor_units_the_one_with_nagle_is_found_and_the_other_is_clean() {
     assert_eq!(held.nagle.state, NagleState::On);
     assert!((804..=881).contains(&held.holds()), "{}", held.holds());
     assert!((570..=610).contains(&count(held, Mechanism::DelayedAckTimer)));
-    assert!((270..=300).contains(&count(held, Mechanism::AckClocked)));
+    // An ACK at 20 to 26 ms lets 289 go; of a quarter of them the oldest byte waited less than 10 ms.
+    assert!((210..=300).contains(&count(held, Mechanism::AckClocked)));
     assert_eq!(held.receiver_policy.profile, Some("linux"));
     assert_eq!(held.receiver_policy.timer_ms, Some(40.0));
     assert!((20.0..=30.1).contains(&held.stalled_s()), "{}", held.stalled_s());
@@ -67,7 +68,7 @@ fn of_two_phasor_units_the_one_with_nagle_is_found_and_the_other_is_clean() {
 #[test]
 fn a_phasor_unit_whose_phase_feigns_holds_is_clean() {
     let Some(diagnosis) = read("C37.118_1PMU_TCP.pcap") else { return };
-    assert!(!diagnosis.verdict.stalled);
+    assert_eq!(diagnosis.verdict.stalled, Some(false));
     assert_eq!(from(&diagnosis, "192.168.0.241:").nagle.state, NagleState::Off);
 }
 

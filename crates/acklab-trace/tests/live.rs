@@ -63,7 +63,7 @@ fn connections_that_are_not_wanted_are_not_told() {
     });
     assert!(live.look(|ends| ends[0].port == 1).is_empty());
     let diagnosis = live.finish(|_| false, Some("three frames were lost".to_owned()));
-    assert!(diagnosis.flows.is_empty() && !diagnosis.verdict.stalled);
+    assert!(diagnosis.flows.is_empty() && diagnosis.verdict.stalled.is_none());
     assert_eq!(diagnosis.verdict.limits, ["three frames were lost"]);
 }
 

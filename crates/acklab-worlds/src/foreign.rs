@@ -20,7 +20,16 @@ pub(crate) fn device(local: IpAddr, host: IpAddr) -> Result<Device, DeviceError>
 
 /// acklab at `local` as `system`, whose free-running timers are at `tick` of their period.
 pub(crate) fn host(local: IpAddr, system: System, tick: f64) -> Host {
-    let config = Config { mss: Host::mss(local, MTU), ack_phase: tick, ..system.config() };
+    host_of(local, config(local, system, tick))
+}
+
+/// The parameters of its connections.
+pub(crate) fn config(local: IpAddr, system: System, tick: f64) -> Config {
+    Config { mss: Host::mss(local, MTU), ack_phase: tick, ..system.config() }
+}
+
+/// acklab at `local` with such connections.
+pub(crate) fn host_of(local: IpAddr, config: Config) -> Host {
     Host::new(local, MTU, config, tcp::random())
 }
 

@@ -29,6 +29,7 @@ pub mod simulated;
 pub mod store;
 #[cfg(target_os = "linux")]
 mod tcp_info;
+pub mod truth;
 #[cfg(target_os = "linux")]
 pub mod virtual_kernel;
 pub mod world;

@@ -19,6 +19,9 @@ use crate::outcome::{Failure, print, tell};
 pub(crate) struct Diagnose {
     /// The capture: pcap or pcapng, also gzipped; `-` reads standard input
     file: PathBuf,
+    /// A second capture of the same connections, taken at the servers, where FILE was taken at the clients
+    #[arg(value_name = "SERVER")]
+    server: Option<PathBuf>,
     /// How to write the diagnosis to standard output
     #[arg(long, value_enum, default_value = "text")]
     format: DiagnosisFormat,
@@ -50,7 +53,10 @@ impl Diagnose {
             make_folder(dir)?;
         }
         let options = Options { flow: self.flow, ..Options::default() };
-        let diagnosis = read(&self.file, &options)?;
+        let diagnosis = match &self.server {
+            Some(server) => read_pair(&self.file, server, &options)?,
+            None => read(&self.file, &options)?,
+        };
         if let Some(flow) = self.flow
             && diagnosis.flows.is_empty()
         {
@@ -60,7 +66,10 @@ impl Diagnose {
                 self.file.display()
             )));
         }
-        let name = self.file.display().to_string();
+        let mut name = self.file.display().to_string();
+        if let Some(server) = &self.server {
+            name = format!("{name} {}", server.display());
+        }
         if let Some(dir) = &self.out {
             write_files(dir, &diagnosis, &name)?;
         }
@@ -97,11 +106,26 @@ pub(crate) fn read(file: &Path, options: &Options) -> Result<Diagnosis, Failure>
     };
     let diagnosis = acklab_trace::diagnose(file, options, |bytes| bar.set_position(bytes));
     bar.finish_and_clear();
-    diagnosis.map_err(|error| match error {
+    diagnosis.map_err(|error| unreadable(file, error))
+}
+
+/// Reads and diagnoses two captures of the same connections.
+fn read_pair(client: &Path, server: &Path, options: &Options) -> Result<Diagnosis, Failure> {
+    if [client, server].contains(&Path::new("-")) {
+        return Err(Failure::Unusable(
+            "two captures are read more than once each: give files, not standard input".into(),
+        ));
+    }
+    acklab_trace::diagnose_pair(client, server, options)
+        .map_err(|(file, error)| unreadable(&file, error))
+}
+
+fn unreadable(file: &Path, error: CaptureError) -> Failure {
+    match error {
         // Names the file already.
         CaptureError::Open { .. } => Failure::Unusable(error.to_string()),
         error => Failure::at(file.display(), error),
-    })
+    }
 }
 
 /// Makes the folder and makes sure that files can be written there, before the work begins.
@@ -175,4 +199,6 @@ Examples:
   acklab diagnose slow.pcapng
   acklab diagnose slow.pcap.gz --out out/slow          with a report to open in a browser
   tcpdump -w - port 4712 | acklab diagnose -
+  acklab diagnose client.pcap server.pcap              two captures of the same connections: clocks, losses,
+                                                       which host waited
   acklab diagnose nightly.pcap --check 'stalls==0'     exit 0 if it holds, 1 if not";

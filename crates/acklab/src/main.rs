@@ -20,6 +20,7 @@ mod file;
 mod fix;
 mod kernel;
 mod outcome;
+mod packetdrill;
 #[cfg(target_os = "linux")]
 mod record;
 #[cfg(target_os = "linux")]
@@ -65,6 +66,7 @@ enum Verb {
     Scenarios(scenarios::Scenarios),
     Verify(verify::Verify),
     Reproduce(reproduce::Reproduce),
+    Packetdrill(packetdrill::Packetdrill),
     Demo(demo::Demo),
     Export(export::Export),
     #[cfg(target_os = "linux")]
@@ -118,6 +120,7 @@ fn main() -> ExitCode {
         Verb::Scenarios(verb) => verb.run(),
         Verb::Verify(verb) => verb.run(),
         Verb::Reproduce(verb) => verb.run(),
+        Verb::Packetdrill(verb) => verb.run(),
         Verb::Demo(verb) => verb.run(),
         Verb::Export(verb) => verb.run(),
         #[cfg(target_os = "linux")]

@@ -3,7 +3,8 @@
 //!
 //! core -> {tcp, rudp, control, trace};  {tcp, rudp} -> {sim, net};  stats;
 //! {control, sim, trace, stats} -> lab;  {lab, net} -> papers -> uppaal;  {lab, net} -> worlds;
-//! {core, trace} -> live;  {lab, papers, uppaal, worlds, net, live, trace} -> acklab
+//! {core, trace} -> live;  core -> host -> packetdrill;
+//! {lab, papers, uppaal, worlds, net, live, packetdrill, trace} -> acklab
 //!
 //! Edges of tests (dev-dependencies) are free: they decide nothing that ships.
 
@@ -25,6 +26,8 @@ struct Rule {
 const RULES: &str = "\
 acklab-core |  | libm | the core is sans-IO and deterministic: it stands on nothing but libm
 acklab-tcp | core |  | one TCP for every world, which no capture's judge can lean on
+acklab-host | core |  | sockets over segments, as a test of a Linux stack sees them, in any world
+acklab-packetdrill | host |  | scripts see the host and nothing else
 acklab-rudp | core |  | one reliable UDP for every world; ciphers and sockets are the worlds' own
 acklab-control | core | thiserror | plants and controllers see the core alone, so that any world can carry them
 acklab-stats |  | any | statistics know no packets
@@ -36,7 +39,7 @@ acklab-lab | control core rudp sim stats tcp trace | any | the laboratory's engi
 acklab-papers | control core lab net rudp sim stats tcp trace | any | experiments stand on the engine as a user's own do
 acklab-uppaal | core lab papers | thiserror | an export reads settings and runs nothing
 acklab-worlds | core lab net sim stats tcp trace | any | other worlds are judged by the laboratory's files, and it knows none of them
-acklab | core lab live net papers rudp tcp trace uppaal worlds | any | the command is a thin door over the libraries; virtual time is behind the laboratory";
+acklab | core lab live net packetdrill papers rudp tcp trace uppaal worlds | any | the command is a thin door over the libraries; virtual time is behind the laboratory";
 
 fn rules() -> Vec<Rule> {
     let words = |text: &str, before: &str| -> Vec<String> {

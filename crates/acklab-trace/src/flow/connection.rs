@@ -5,8 +5,10 @@ use acklab_core::time::Time;
 
 use super::direction::Direction;
 use super::facts::Offer;
+use super::life::{Life, Reset};
 use super::observe::{DirectionObserver, LiveObserver};
 use super::report::{DirectionReport, Ending, FlowReport};
+use super::unseen::Unseen;
 use super::vantage;
 use crate::segment::{Flags, Segment};
 
@@ -17,11 +19,13 @@ pub(super) struct Connection<O> {
     /// Time of the SYN and of the SYN-ACK, for the handshake's RTT.
     syn_time: Option<Time>,
     syn_ack_time: Option<Time>,
-    syns: u32,
     handshake_done: bool,
-    reset: bool,
+    life: Life,
     id: u64,
     packets: u64,
+    /// Packets that the capture lacks, put back.
+    unseen: Unseen,
+    inferred: u64,
     /// What the observers had noted when it was last looked for news.
     noted: u64,
     first_frame: u64,
@@ -40,11 +44,12 @@ impl<O: DirectionObserver> Connection<O> {
             directions: [Direction::open(client, server), Direction::open(server, client)],
             syn_time: None,
             syn_ack_time: None,
-            syns: 0,
             handshake_done: false,
-            reset: false,
+            life: Life::default(),
             id,
             packets: 0,
+            unseen: Unseen::default(),
+            inferred: 0,
             noted: 0,
             first_frame: segment.frame,
             first_time: segment.time,
@@ -54,7 +59,7 @@ impl<O: DirectionObserver> Connection<O> {
 
     /// Whether the connection is over, so that the next SYN is another's.
     pub(super) fn is_over(&self) -> bool {
-        self.reset || self.directions.iter().all(|d| d.stream.is_closed())
+        self.life.reset.is_some() || self.directions.iter().all(|d| d.stream.is_closed())
     }
 
     /// Whether `segment` belongs to a new connection between the same endpoints.
@@ -74,19 +79,27 @@ impl<O: DirectionObserver> Connection<O> {
 
     /// Takes a segment of this connection.
     pub(super) fn on_segment(&mut self, segment: &Segment<'_>) {
+        if let Some(peers) = self.unseen.shown_by(segment) {
+            self.inferred += 1;
+            self.handle(&peers);
+        }
         self.packets += 1;
         self.last_time = self.last_time.max(segment.time);
+        self.directions[self.sender(segment)].note_ttl(segment.ttl);
+        self.handle(segment);
+    }
+
+    fn handle(&mut self, segment: &Segment<'_>) {
         let sender = self.sender(segment);
         let own = &mut self.directions[sender];
-        own.note_ttl(segment.ttl);
-
         if own.is_captured_twice(segment) {
             return;
         }
         if segment.flags.has(Flags::RST) {
-            self.reset = true;
+            self.life.reset.get_or_insert(Reset { by: sender, frame: segment.frame });
             return;
         }
+        self.life.fin |= segment.flags.has(Flags::FIN);
         if segment.flags.has(Flags::SYN) {
             self.on_syn(sender, segment);
         } else if !self.handshake_done && self.syn_ack_time.is_some() && sender == 0 {
@@ -97,11 +110,13 @@ impl<O: DirectionObserver> Connection<O> {
         let (own, peer) = if sender == 0 { (a, b) } else { (b, a) };
         let has_data = segment.payload_len > 0 || segment.flags.has(Flags::FIN);
         let probe = own.stream.is_probe(segment);
+        let unseen = peer.stream.unseen_bytes();
         if segment.flags.has(Flags::ACK) {
             peer.on_ack(segment, !has_data && !probe);
         }
         if has_data || probe {
-            own.on_data(segment, &peer.ack_times);
+            let hears_unseen = peer.stream.unseen_bytes() > unseen;
+            own.on_data(segment, &peer.ack_times, hears_unseen);
         }
     }
 
@@ -110,14 +125,15 @@ impl<O: DirectionObserver> Connection<O> {
         let (own, peer) = if sender == 0 { (a, b) } else { (b, a) };
         own.stream.on_syn(segment);
         if segment.flags.has(Flags::ACK) {
+            self.life.answered = true;
             self.handshake_done |= self.syn_ack_time.replace(segment.time).is_some();
             // A SYN sent again leaves open which one is answered (Karn).
-            if let (Some(syn), 1) = (self.syn_time, self.syns) {
+            if let (Some(syn), 1) = (self.syn_time, self.life.syns) {
                 peer.ack_times.on_handshake(segment.time.since(syn));
             }
         } else {
             self.syn_time = Some(segment.time);
-            self.syns += 1;
+            self.life.syns += 1;
         }
         if let (Some(ours), Some(theirs)) = (own.stream.offer, peer.stream.offer) {
             own.stream.agree(theirs);
@@ -155,7 +171,7 @@ impl<O: DirectionObserver> Connection<O> {
 
     /// How the connection ended, if it did.
     pub(super) fn ending(&self) -> Option<Ending> {
-        match (self.reset, self.is_over()) {
+        match (self.life.reset.is_some(), self.is_over()) {
             (true, _) => Some(Ending::Reset),
             (false, true) => Some(Ending::Closed),
             (false, false) => None,
@@ -186,6 +202,8 @@ impl<O: DirectionObserver> Connection<O> {
             first_time: self.first_time,
             last_time: self.last_time,
             packets: self.packets,
+            inferred: self.inferred,
+            life: self.life,
             ending,
             directions: [
                 DirectionReport { facts: facts_a, observed: observed_a },

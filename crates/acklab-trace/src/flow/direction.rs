@@ -6,6 +6,7 @@ use super::facts::{AckDelay, DirectionFacts, PacketCounts, Vantage, WindowRange}
 use super::observe::{AckSeen, DataKind, DataSeen, DirectionObserver, LiveObserver};
 use super::rtt::{AckTimes, EchoClock, Halves};
 use super::stream::{Placed, Stream};
+use super::unseen::NOT_SEEN;
 use super::vantage::End;
 use crate::segment::{Endpoint, Flags, Segment};
 
@@ -25,6 +26,8 @@ pub(super) struct Direction<O> {
     ttl: Option<u8>,
     /// The last packet that `from` sent, to know one captured twice.
     last_packet: PacketIdentity,
+    /// It bore the next identification after the one before.
+    follows: bool,
     pub(super) observer: O,
 }
 
@@ -63,6 +66,7 @@ impl<O: DirectionObserver> Direction<O> {
             window: Window::default(),
             ttl: None,
             last_packet: PacketIdentity::default(),
+            follows: false,
             observer: O::open(from, to),
         }
     }
@@ -94,6 +98,8 @@ impl<O: DirectionObserver> Direction<O> {
             len: segment.payload_len,
         };
         let twice = segment.ip_id != 0 && segment.payload_len == 0 && identity == self.last_packet;
+        let next = self.last_packet.ip_id.wrapping_add(1);
+        self.follows = next == segment.ip_id && segment.ip_id != 0;
         self.last_packet = identity;
         self.counts.duplicates += u64::from(twice);
         twice
@@ -121,6 +127,7 @@ impl<O: DirectionObserver> Direction<O> {
             pure,
             payload_len: segment.payload_len,
             duplicate,
+            sacks: segment.options.sack_blocks > 0,
             window,
             oldest_age: placed.acked.age_of_oldest(segment.time),
             newest_age: placed.acked.age_of_newest(segment.time),
@@ -133,6 +140,7 @@ impl<O: DirectionObserver> Direction<O> {
 
     fn count_ack(&mut self, segment: &Segment<'_>, seen: &AckSeen) {
         let counts = &mut self.counts;
+        counts.inferred += u64::from(segment.ttl == NOT_SEEN);
         counts.pure_acks += u64::from(seen.pure);
         counts.acks_on_data += u64::from(!seen.pure && seen.newly_acked > 0);
         counts.duplicate_acks += u64::from(seen.duplicate);
@@ -157,8 +165,14 @@ impl<O: DirectionObserver> Direction<O> {
     }
 
     /// Takes a packet of `from` with payload or FIN, or a probe. `opposite` may know the least time
-    /// from the capture point to `from` and back.
-    pub(super) fn on_data(&mut self, segment: &Segment<'_>, opposite: &AckTimes) {
+    /// from the capture point to `from` and back; `hears_unseen` tells that it acknowledges what the capture
+    /// does not hold.
+    pub(super) fn on_data(
+        &mut self,
+        segment: &Segment<'_>,
+        opposite: &AckTimes,
+        hears_unseen: bool,
+    ) {
         let rtt_min = self.rtt_min(opposite.to_receiver_min());
         let Some(placed) = self.stream.on_data(segment, self.window.edge, rtt_min) else { return };
         self.count_data(segment, &placed);
@@ -173,9 +187,11 @@ impl<O: DirectionObserver> Direction<O> {
             payload: segment.payload,
             kind: placed.kind,
             push: segment.flags.has(Flags::PSH),
+            hears_unseen,
             in_flight: placed.in_flight,
             window_left: placed.window_left,
             mss,
+            follows: self.follows,
             to_sender: opposite.to_receiver_by_handshake(),
         });
     }

@@ -69,6 +69,8 @@ pub struct PacketCounts {
     pub pure_acks: u64,
     /// Packets from the receiver that acknowledge new data on top of the data that they carry.
     pub acks_on_data: u64,
+    /// Packets from the receiver that the capture lacks, put back by the timestamps that the sender echoed.
+    pub inferred: u64,
     /// Duplicate ACKs (RFC 5681 section 2) and those with SACK blocks.
     pub duplicate_acks: u64,
     /// Packets from the receiver with SACK blocks.

@@ -125,6 +125,8 @@ pub struct DataSeen<'a> {
     pub kind: DataKind,
     /// PSH was set.
     pub push: bool,
+    /// The packet acknowledges data of the peer that the capture does not hold.
+    pub hears_unseen: bool,
     /// Bytes of this direction sent and not acknowledged, as seen at the capture point, before this
     /// segment.
     pub in_flight: u64,
@@ -134,6 +136,9 @@ pub struct DataSeen<'a> {
     /// The effective MSS of this direction: from the handshake less the timestamp option, else the
     /// largest segment seen so far.
     pub mss: u32,
+    /// Its IP identification is the next after that of the packet before it from this host: nothing from this host died
+    /// between the two. Hosts that count otherwise never show it.
+    pub follows: bool,
     /// From the capture point to the data's sender and back, as short as seen by now, if the
     /// handshake was seen.
     pub to_sender: Option<Span>,
@@ -176,6 +181,8 @@ pub struct AckSeen {
     pub payload_len: u32,
     /// A duplicate ACK in RFC 5681's sense, or one that carries SACK blocks.
     pub duplicate: bool,
+    /// It carries SACK blocks.
+    pub sacks: bool,
     /// The window it advertises, in bytes, where the scale is known.
     pub window: Option<u64>,
     /// Time since the *oldest* newly acknowledged segment passed the capture point; `None` if

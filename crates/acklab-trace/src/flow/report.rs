@@ -3,6 +3,7 @@
 use acklab_core::time::{Span, Time};
 
 use super::facts::DirectionFacts;
+use super::life::Life;
 use crate::segment::Endpoint;
 
 /// A connection that is over.
@@ -21,6 +22,10 @@ pub struct FlowReport<R> {
     pub last_time: Time,
     /// TCP packets in both directions.
     pub packets: u64,
+    /// Packets of a host that the capture lacks altogether, put back by the timestamps that the other echoed.
+    pub inferred: u64,
+    /// How it began, and whether it was reset.
+    pub life: Life,
     /// How it ended.
     pub ending: Ending,
     /// Client to server, server to client.

@@ -114,6 +114,12 @@ impl Stream {
         }
     }
 
+    /// Bytes acknowledged that were never seen.
+    #[inline]
+    pub(super) fn unseen_bytes(&self) -> u64 {
+        self.unseen_bytes
+    }
+
     /// Stream bytes seen or acknowledged.
     pub(super) fn bytes(&self) -> u64 {
         self.next - self.start

@@ -38,18 +38,14 @@ pub(crate) struct Delays {
 
 impl Delays {
     /// Over all messages, by the time stamps in the data.
-    pub(crate) fn stamped(
-        notes: &Notes<'_>,
-        holds: &[Hold],
-        messages: &Messages<'_>,
-    ) -> Option<Self> {
+    pub(crate) fn stamped(notes: &Notes<'_>, holds: &[Hold], messages: &Messages) -> Option<Self> {
         let values = &notes.content.stamped_delays_ms;
         let all = values.len() as u64 * 10 >= messages.total(notes.facts.packets.segments) * 9;
         (!holds.is_empty() && all).then(|| Self::all(values.clone(), "in_band"))
     }
 
     /// Over all messages, without time stamps.
-    pub(crate) fn estimated(notes: &Notes<'_>, holds: &[Hold], messages: &Messages<'_>) -> Self {
+    pub(crate) fn estimated(notes: &Notes<'_>, holds: &[Hold], messages: &Messages) -> Self {
         if holds.is_empty() {
             let added = AddedDelay { source: "none", ..AddedDelay::default() };
             return Self { added, sample: Sample::default() };
@@ -62,10 +58,7 @@ impl Delays {
     }
 
     /// Over the messages in held segments alone.
-    pub(crate) fn held<'h>(
-        holds: impl IntoIterator<Item = &'h Hold>,
-        messages: &Messages<'_>,
-    ) -> Self {
+    pub(crate) fn held<'h>(holds: impl IntoIterator<Item = &'h Hold>, messages: &Messages) -> Self {
         Self::all(of_holds(holds, messages), source(messages))
     }
 
@@ -101,12 +94,12 @@ impl Delays {
     }
 }
 
-fn source(messages: &Messages<'_>) -> &'static str {
+fn source(messages: &Messages) -> &'static str {
     if messages.beat.is_some() { "period" } else { "upper_bound" }
 }
 
 /// Delays of the messages in held segments, milliseconds.
-fn of_holds<'h>(holds: impl IntoIterator<Item = &'h Hold>, messages: &Messages<'_>) -> Vec<f64> {
+fn of_holds<'h>(holds: impl IntoIterator<Item = &'h Hold>, messages: &Messages) -> Vec<f64> {
     let period = messages.beat.as_ref().map_or(0.0, |beat| beat.period_ms);
     let of_hold = |hold: &'h Hold| {
         let length = hold.length_ms();

@@ -8,33 +8,35 @@
 //! segment that a write ended in), by the common divisor of where small segments end, or by small
 //! segments that nothing held back.
 
-use super::writes::boundary_unit;
+use super::replay::{Departure, Fill, Replay};
 use super::{Hold, Messages, RoundTrips, Sample};
 use crate::noted::Notes;
-use crate::noted::values::{Counts, Fill};
 
 /// The segments that filled up; `breaks` of the small ones broke Nagle's rule, `by_ack` are the holds
 /// that ACKs released.
 pub(super) fn find(
     notes: &Notes<'_>,
-    messages: &Messages<'_>,
+    replay: &Replay,
+    messages: &Messages,
     trips: &RoundTrips,
     breaks: u64,
     by_ack: &[Hold],
 ) -> Vec<Hold> {
-    if breaks_the_rule(&notes.counts, breaks) {
+    if breaks as f64 > STRAY_SHARE * notes.counts.small().max(1) as f64 {
         return Vec::new();
     }
-    let alone = away_from_acks(&notes.fills, trips);
+    let alone = away_from_acks(&replay.fills, trips);
     // Bulk comes in bursts or at ACKs; what is left over by chance is not worth a claim.
-    let bulk = notes.counts.burst + (notes.fills.len() - alone.len()) as u64;
+    let bulk = notes.counts.burst + (replay.fills.len() - alone.len()) as u64;
     if alone.len() < FILLS_MIN || (alone.len() as u64) < bulk {
         return Vec::new();
     }
-    let message_bytes =
-        messages.unit.bytes().or_else(|| boundary_unit(&notes.arrivals, notes.mss()));
+    let message_bytes = messages.bytes(notes.mss());
     let small = message_bytes.map_or_else(|| are_pushed(&alone), |bytes| bytes * 2 <= notes.mss());
-    if !small && !are_free_writes_small(notes, by_ack) && !is_steady(notes, by_ack, &alone) {
+    if !small
+        && !are_free_writes_small(replay, notes.mss(), by_ack)
+        && !is_steady(replay, by_ack, &alone)
+    {
         return Vec::new();
     }
     let pauses = Sample::new(alone.iter().map(|f| pause_ms(f)).collect());
@@ -69,28 +71,22 @@ fn are_pushed(alone: &[&Fill]) -> bool {
 }
 
 /// Whether the segments that nothing held back show what the application writes, and that is small.
-fn are_free_writes_small(notes: &Notes<'_>, by_ack: &[Hold]) -> bool {
+fn are_free_writes_small(replay: &Replay, mss: u32, by_ack: &[Hold]) -> bool {
     if by_ack.len() < FILLS_MIN {
         return false;
     }
-    let free = notes
-        .candidates
-        .iter()
-        .filter(|c| by_ack.binary_search_by_key(&c.frame, |h| h.frame).is_err());
-    let sizes = Sample::new(free.map(|c| f64::from(c.len)).collect());
-    sizes.len() >= FILLS_MIN && sizes.quantile(0.9) * 4.0 <= f64::from(notes.mss())
+    let free = cleared(replay).filter(|d| !is_among(d, by_ack));
+    let sizes = Sample::new(free.map(|d| f64::from(d.len)).collect());
+    sizes.len() >= FILLS_MIN && sizes.quantile(0.9) * 4.0 <= f64::from(mss)
 }
 
 /// Whether what left is in proportion to how long it gathered: a stream of small writes at a steady
 /// rate. Large writes leave tails whose size knows nothing of the wait.
-fn is_steady(notes: &Notes<'_>, by_ack: &[Hold], alone: &[&Fill]) -> bool {
+fn is_steady(replay: &Replay, by_ack: &[Hold], alone: &[&Fill]) -> bool {
     if by_ack.len() < STEADY_MIN {
         return false;
     }
-    let held = notes
-        .candidates
-        .iter()
-        .filter(|c| by_ack.binary_search_by_key(&c.frame, |h| h.frame).is_ok());
+    let held = cleared(replay).filter(|d| is_among(d, by_ack));
     let mut rates: Vec<f64> = Vec::new();
     let mut lengths: Vec<f64> = Vec::new();
     for c in held.take(STEADY_MAX) {
@@ -106,9 +102,13 @@ fn is_steady(notes: &Notes<'_>, by_ack: &[Hold], alone: &[&Fill]) -> bool {
     steady && alike && varied
 }
 
-fn breaks_the_rule(counts: &Counts, violations: u64) -> bool {
-    let small = counts.segments - counts.full;
-    violations as f64 > STRAY_SHARE * small.max(1) as f64
+/// The small segments that left after an ACK.
+fn cleared(replay: &Replay) -> impl Iterator<Item = &Departure> {
+    replay.departures.iter().filter(|d| !d.marks.broke)
+}
+
+fn is_among(d: &Departure, holds: &[Hold]) -> bool {
+    holds.binary_search_by_key(&d.end, |h| h.end).is_ok()
 }
 
 fn pause_ms(f: &Fill) -> f64 {

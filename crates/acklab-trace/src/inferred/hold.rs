@@ -3,7 +3,7 @@
 use acklab_core::time::Time;
 
 use super::RoundTrips;
-use crate::noted::values::{Candidate, Fill};
+use super::replay::{Departure, Fill};
 
 /// One held segment.
 #[derive(Clone, Copy, Debug)]
@@ -28,21 +28,31 @@ pub(crate) struct Hold {
     /// Estimated time of the oldest held write, in terms of the capture point; equals `before` where
     /// it cannot be told.
     pub(crate) written: Time,
+    /// How likely it was one.
+    pub(crate) probability: f64,
+    /// How likely it was one of 10 ms or longer, if it was one.
+    pub(crate) long: f64,
+    /// The least that it lasted, but for one in twenty, milliseconds.
+    pub(crate) least_ms: f64,
 }
 
 impl Hold {
-    pub(super) fn released(c: &Candidate, trips: &RoundTrips) -> Self {
-        Self {
-            frame: c.frame,
-            before: c.before,
-            release: c.time,
-            ack: c.ack,
-            ack_delay_ms: ack_delay_ms(c, trips),
-            pure: c.marks.pure,
+    /// The hold of a segment that an ACK let go; `None` where no such ACK was seen.
+    pub(super) fn released(d: &Departure, trips: &RoundTrips, probability: f64) -> Option<Self> {
+        Some(Self {
+            frame: d.frame,
+            before: d.before,
+            release: d.time,
+            ack: d.ack?,
+            ack_delay_ms: ack_delay_ms(d, trips),
+            pure: d.marks.pure,
             filled: false,
-            end: c.end,
-            written: c.before,
-        }
+            end: d.end,
+            written: d.before,
+            probability,
+            long: 1.0,
+            least_ms: 0.0,
+        })
     }
 
     /// The hold of a segment that filled up.
@@ -57,12 +67,20 @@ impl Hold {
             filled: true,
             end: f.end,
             written: f.before,
+            probability: 1.0,
+            long: 1.0,
+            least_ms: 0.0,
         }
     }
 
     /// The same with its oldest write at `written`, as far as that can be.
     pub(super) fn written_at(self, written: Time) -> Self {
         Self { written: written.max(self.before).min(self.release), ..self }
+    }
+
+    /// How likely it was one that counts.
+    pub(crate) fn counts(&self) -> f64 {
+        self.probability * self.long
     }
 
     /// The most the hold can have lasted: since the segment before, milliseconds.
@@ -78,10 +96,10 @@ impl Hold {
 
 /// The receiver's own delay of the ACK: since the oldest segment it acknowledges, whose arrival starts
 /// the timer, unless the newest one brought the ACK at once.
-fn ack_delay_ms(c: &Candidate, trips: &RoundTrips) -> Option<f64> {
+fn ack_delay_ms(d: &Departure, trips: &RoundTrips) -> Option<f64> {
     let own = |ns: u64| (ns as f64 / 1e6 - trips.near_ms.unwrap_or(0.0)).max(0.0);
-    let newest = own(c.ack_age?);
-    Some(if newest < BROUGHT_MS { newest } else { own(c.oldest_age?) })
+    let [newest, oldest] = d.ages?;
+    Some(if own(newest) < BROUGHT_MS { own(newest) } else { own(oldest) })
 }
 
 /// A message delayed by less than this counts as not delayed.

@@ -7,6 +7,7 @@
 //! and [`waits`] what its other silences were. They stand on [`Notes`] and on each other in the order
 //! of [`Inference::of`]; nothing here counts seconds or finds words.
 
+mod certainty;
 mod delay;
 mod fill;
 mod hold;
@@ -14,12 +15,15 @@ mod holds;
 mod mechanism;
 mod nagle;
 mod receiver;
+mod replay;
 mod riding;
 mod round_trips;
 mod sample;
 mod waits;
 mod writes;
+mod written;
 
+pub use certainty::Lack;
 pub use delay::AddedDelay;
 pub use mechanism::Mechanism;
 pub use nagle::{Nagle, NagleState};
@@ -27,6 +31,7 @@ pub use receiver::{PolicyKind, ReceiverPolicy};
 pub use waits::{Wait, WaitCause};
 pub use writes::Writes;
 
+pub(crate) use certainty::{Certainty, OPEN};
 pub(crate) use delay::Delays;
 pub(crate) use hold::{Hold, SMALL_HOLD_MS};
 pub(crate) use receiver::Receiver;
@@ -37,38 +42,41 @@ pub(crate) use writes::Messages;
 use crate::noted::Notes;
 
 /// What was inferred of one direction.
-pub(crate) struct Inference<'n> {
+pub(crate) struct Inference {
     pub(crate) round_trips: RoundTrips,
     pub(crate) receiver: Receiver,
     pub(crate) nagle: Nagle,
-    pub(crate) messages: Messages<'n>,
+    pub(crate) messages: Messages,
     /// Every held segment, in order of release.
     pub(crate) holds: Vec<Hold>,
-    /// How many of them an ACK let go.
-    pub(crate) by_ack: usize,
+    pub(crate) certainty: Certainty,
+    /// Segments that were acknowledged and never seen.
+    pub(crate) missing: u64,
     pub(crate) waits: Vec<Wait>,
 }
 
-impl<'n> Inference<'n> {
+impl Inference {
     /// First what needs no other answer (round trips, the receiver's timer), then the holds by ACKs,
     /// then the messages and what only they can show, then what all the holds say of the sender.
-    pub(crate) fn of(notes: &'n Notes<'_>) -> Self {
+    pub(crate) fn of(notes: &Notes<'_>) -> Self {
         let round_trips = RoundTrips::of(notes.facts, notes.opposite);
-        let receiver = receiver::infer(notes, &round_trips);
-        let decision = holds::decide(notes, &round_trips);
-        let messages = Messages::of(notes, decision.holds.len());
+        let (mut replay, decision) = holds::decide(notes, &round_trips);
+        let receiver = receiver::infer(&replay, &round_trips);
+        let arrivals = std::mem::take(&mut replay.arrivals);
+        let messages = Messages::of(notes, arrivals, decision.holds.len());
         let mut holds = decision.holds.clone();
-        if messages.beat.is_some() {
-            messages.place(&mut holds);
-            holds.extend(riding::find(notes, &decision, &round_trips, &messages));
-            holds.sort_by_key(|h| (h.release, h.frame));
-        }
+        messages.place(&mut holds);
+        holds.extend(riding::find(&replay, &decision, &round_trips, &messages));
+        holds.sort_by_key(|h| (h.release, h.frame));
         let by_ack = holds.len();
-        let filled = fill::find(notes, &messages, &round_trips, decision.breaks.count, &holds);
-        let nagle = Nagle::of(&decision, &notes.counts, by_ack, filled.len());
+        let filled = fill::find(notes, &replay, &messages, &round_trips, decision.breaks, &holds);
+        let nagle = Nagle::of(&decision, &replay, by_ack, filled.len());
         holds.extend(filled);
         holds.sort_by_key(|h| (h.release, h.frame));
-        let waits = waits::find(notes, &round_trips, &holds);
-        Self { round_trips, receiver, nagle, messages, holds, by_ack, waits }
+        written::place(&mut holds, &replay, &messages, notes.mss());
+        let waits = waits::find(&replay.silences, &round_trips, &holds);
+        let certainty = Certainty::of(notes, &round_trips, &decision, &holds);
+        let missing = if notes.facts.packets.segments == 0 { 0 } else { replay.damage.segments };
+        Self { round_trips, receiver, nagle, messages, holds, certainty, missing, waits }
     }
 }

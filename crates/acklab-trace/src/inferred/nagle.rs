@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::holds::Decision;
-use crate::noted::values::Counts;
+use super::replay::Replay;
 
 /// Whether the sender holds small segments back.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -39,37 +39,35 @@ pub enum NagleState {
 
 impl Nagle {
     /// The finding from the holds that count, released by ACKs (`by_ack`) and by filling (`filled`).
-    pub(super) fn of(decision: &Decision, counts: &Counts, by_ack: usize, filled: usize) -> Self {
+    pub(super) fn of(decision: &Decision, replay: &Replay, by_ack: usize, filled: usize) -> Self {
         let holds = by_ack + filled;
         let mut evidence = evidence(decision, by_ack, filled);
-        let off = decision.breaks.count;
-        let small = (counts.segments - counts.full).max(1);
-        let proved_off = off >= EVENTS_MIN && off * 50 > small;
-        let (state, confidence) = if proved_off {
+        let on =
+            if filled > by_ack { 1.0 - 1.0 / (filled as f64 + 1.0) } else { decision.at_the_end() };
+        let (state, confidence) = if on <= SURE_OFF && decision.breaks > 0 {
             if holds > 0 {
                 evidence.push(format!(
                     "before the first of these, {holds} were held: TCP_NODELAY was set mid-way"
                 ));
             }
-            (NagleState::Off, 1.0 - 1.0 / (off as f64 + 1.0))
+            (NagleState::Off, (1.0 - on) * (1.0 - 1.0 / (decision.breaks as f64 + 1.0)))
         } else if holds > 0 {
-            let chance = decision.by_chance / (by_ack as f64).max(1.0);
-            (NagleState::On, (1.0 - 1.0 / (holds as f64 + 1.0)) * (1.0 - chance.min(0.5)))
+            (NagleState::On, on.min(decision.any.max(1.0 - 1.0 / (filled as f64 + 1.0))))
         } else {
             (NagleState::Unknown, 0.0)
         };
-        let minshall = state == NagleState::On && counts.small_after_full >= EVENTS_MIN;
+        let minshall = state == NagleState::On && replay.small_after_full >= EVENTS_MIN;
         Self { state, variant: minshall.then_some("minshall"), confidence, evidence }
     }
 }
 
 fn evidence(decision: &Decision, by_ack: usize, filled: usize) -> Vec<String> {
     let mut evidence = Vec::new();
-    if by_ack > 0 {
+    if let Some(release) = decision.release.filter(|_| by_ack > 0) {
         evidence.push(format!(
             "{by_ack} small segments left only when an ACK came for the data before, {:.2} ms after \
-             it (interquartile range {:.2} ms); chance would give {:.1}",
-            decision.gap_ms, decision.gap_iqr_ms, decision.by_chance
+             it (standard deviation {:.2} ms); chance would give {:.1}",
+            release.at_ms, release.spread_ms, decision.by_chance
         ));
     }
     if filled > 0 {
@@ -77,29 +75,18 @@ fn evidence(decision: &Decision, by_ack: usize, filled: usize) -> Vec<String> {
             "{filled} segments left without an ACK when they had grown to a full one"
         ));
     }
-    if let Some(slope) = decision.slope.filter(|_| by_ack > 0) {
-        evidence.push(format!("the gap does not follow the ACK's delay (slope {slope:.2})"));
-    }
-    if decision.paced {
-        evidence.push(match decision.slope {
-            Some(s) => {
-                format!("segments follow the application's beat, not the ACK (slope {s:.2})")
-            }
-            None => "segments follow a steady beat; the ACK may only seem to release them".into(),
-        });
-    }
-    if decision.breaks.count > 0 {
+    if decision.breaks > 0 {
         evidence.push(format!(
             "{} small segments left while a small one was unacknowledged",
-            decision.breaks.count
+            decision.breaks
         ));
     } else if by_ack + filled > 0 {
         evidence.push("no small segment left while a small one was unacknowledged".into());
     }
-    if decision.breaks.loss_probes > 0 {
+    if decision.repairs > 0 {
         evidence.push(format!(
             "{} more left as loss probes or while a loss was repaired, which says nothing",
-            decision.breaks.loss_probes
+            decision.repairs
         ));
     }
     evidence
@@ -107,3 +94,5 @@ fn evidence(decision: &Decision, by_ack: usize, filled: usize) -> Vec<String> {
 
 /// Fewer events prove nothing.
 const EVENTS_MIN: u64 = 3;
+/// Probability of "on" below which it was off.
+const SURE_OFF: f64 = 0.1;

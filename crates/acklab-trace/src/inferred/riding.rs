@@ -1,44 +1,131 @@
 //! Holds released by an ACK that rode on data, or that data of the peer followed.
 //!
-//! A client that answers whatever comes looks just like a held segment that a piggybacked ACK lets
-//! go. What tells them apart is proof that the write came earlier: the writes keep a beat of their
-//! own ([`super::writes::Beat`]), the segment carries two messages or more, and the first of them was
-//! due well before the release.
+//! A program that answers whatever comes looks just like a held segment that a piggybacked ACK lets
+//! go. What tells them apart is independent proof that the write did not wait for that data. Either the
+//! same kind of segment (by its length) is let go by pure ACKs elsewhere, to which nothing is an answer;
+//! or what leaves with the ACK gathered while it waited: it carries two messages or more, and what leaves
+//! at other times carries one; or the writes keep a beat of their own ([`super::writes::Beat`]), and the
+//! first of them was due well before the release.
 
-use super::holds::{Decision, may_answer};
+use super::holds::{Decision, Release, may_answer};
+use super::replay::{Departure, Replay};
 use super::{Hold, Messages, RoundTrips};
-use crate::noted::Notes;
-use crate::noted::values::Candidate;
 
-/// The holds of this kind, none where `messages` have no beat.
+/// The holds of this kind.
 pub(super) fn find(
-    notes: &Notes<'_>,
+    replay: &Replay,
     decision: &Decision,
     trips: &RoundTrips,
-    messages: &Messages<'_>,
+    messages: &Messages,
 ) -> Vec<Hold> {
-    if decision.breaks.count > 0 && decision.holds.is_empty() {
+    let all = &replay.departures;
+    let rides = |d: &Departure| {
+        let kept = d.marks.recovery || d.marks.window || d.marks.broke || d.marks.gap;
+        (!d.marks.pure || may_answer(d, trips)) && !kept && d.ack.is_some()
+    };
+    let riding: Vec<usize> = (0..all.len()).filter(|i| rides(&all[*i])).collect();
+    let points = || riding.iter().filter_map(|i| Some((all[*i].gap_ms()?, all[*i].interval_ms())));
+    let known = decision.release.filter(|_| decision.any >= 0.5);
+    let Some(release) = known.or_else(|| Release::find(&points().collect::<Vec<_>>(), trips))
+    else {
         return Vec::new();
+    };
+    let sight = Sight { replay, decision, messages, release, alike: Alike::of(replay, decision) };
+    let gathered = sight.gather(&riding);
+    let hold = |i: usize| {
+        let hold = Hold::released(&all[i], trips, sight.probability(i, gathered))?;
+        let placed = messages.written(all[i].end).map_or(hold, |written| hold.written_at(written));
+        (hold.probability >= 0.5).then_some(placed)
+    };
+    riding.into_iter().filter_map(hold).collect()
+}
+
+/// What is known when one of them is judged.
+struct Sight<'a> {
+    replay: &'a Replay,
+    decision: &'a Decision,
+    messages: &'a Messages,
+    release: Release,
+    alike: Alike,
+}
+
+impl Sight<'_> {
+    fn probability(&self, i: usize, gathered: bool) -> f64 {
+        let d = &self.replay.departures[i];
+        let density = d.gap_ms().map_or(0.0, |gap| self.release.density(gap));
+        let on = self.decision.on[i];
+        let alike = self.alike.share(d.len) * on;
+        let many = self.messages.in_segment(d.end) >= 2;
+        let due = self
+            .messages
+            .written(d.end)
+            .is_some_and(|written| d.time.since(written).as_millis_f64() >= EARLIER_MS);
+        let own = if gathered || (many && due) {
+            (if many { SEVERAL } else { ONE }) * (2.0 * on).min(1.0)
+        } else {
+            0.0
+        };
+        let prior = alike.max(own);
+        prior * density / (prior * density + (1.0 - prior) * ANSWERS)
     }
-    let far = trips.far_ms.unwrap_or(0.0);
-    let window = far * 0.8 - REACTION_MS..=far * 1.1 + 2.0 * REACTION_MS;
-    let may_be = |c: &&Candidate| {
-        (!c.marks.pure || may_answer(c, trips))
-            && !c.marks.recovery
-            && !c.marks.window
-            && window.contains(&c.gap_ms())
-    };
-    let held = |c: &Candidate| {
-        let hold = Hold::released(c, trips).written_at(messages.written(c.end)?);
-        (messages.in_segment(c.end) >= 2 && hold.length_ms() >= EARLIER_MS).then_some(hold)
-    };
-    let holds: Vec<Hold> = notes.candidates.iter().filter(may_be).filter_map(held).collect();
-    if holds.len() < HOLDS_MIN { Vec::new() } else { holds }
+
+    /// Whether segments that leave with the ACK carry several messages, and others do not.
+    fn gather(&self, riding: &[usize]) -> bool {
+        let (mut with, mut without) = ([0.0, 1.0], [0.5, 1.0]);
+        for i in riding {
+            let d = &self.replay.departures[*i];
+            let off = d.gap_ms().map_or(f64::INFINITY, |gap| (gap - self.release.at_ms).abs());
+            let at_ack = off <= 3.0 * self.release.spread_ms + REACTION_MS;
+            let side = if at_ack { &mut with } else { &mut without };
+            side[0] += if self.messages.in_segment(d.end) >= 2 { 1.0 } else { 0.0 };
+            side[1] += 1.0;
+        }
+        with[0] >= GATHERED_MIN && with[0] / with[1] >= GATHERED_MORE * without[0] / without[1]
+    }
+}
+
+/// Which share of the segments of a length pure ACKs let go, where they could.
+struct Alike {
+    /// Their lengths in order, and how many of those up to each were held.
+    lengths: Vec<u32>,
+    held: Vec<f64>,
+}
+
+impl Alike {
+    fn of(replay: &Replay, decision: &Decision) -> Self {
+        let told = (0..decision.told.len()).filter(|i| decision.told[*i]);
+        let mut all: Vec<(u32, f64)> =
+            told.map(|i| (replay.departures[i].len, decision.held[i])).collect();
+        all.sort_unstable_by_key(|one| one.0);
+        let mut sum = 0.0;
+        let held = all.iter().map(|one| {
+            sum += one.1;
+            sum
+        });
+        Self { held: held.collect(), lengths: all.iter().map(|one| one.0).collect() }
+    }
+
+    fn share(&self, len: u32) -> f64 {
+        let reach = len * ALIKE_PER_CENT / 100;
+        let from = self.lengths.partition_point(|l| *l < len - reach);
+        let to = self.lengths.partition_point(|l| *l <= len + reach);
+        let held = |count: usize| count.checked_sub(1).map_or(0.0, |last| self.held[last]);
+        (held(to) - held(from)) / ((to - from) as f64 + 2.0)
+    }
 }
 
 /// The first message was due at least this long before the release.
 const EARLIER_MS: f64 = 2.0;
-/// Fewer such holds are not claimed.
-const HOLDS_MIN: usize = 3;
-/// A release follows its ACK within so much, as in [`super::holds`].
-const REACTION_MS: f64 = 1.0;
+/// Density of an answer close behind what it answers, per millisecond.
+const ANSWERS: f64 = 0.5;
+/// Where segments gather: probability that one of several messages waited, and one of a single one.
+const SEVERAL: f64 = 0.95;
+const ONE: f64 = 0.6;
+/// Segments whose lengths differ by no more are of one kind, per cent.
+const ALIKE_PER_CENT: u32 = 15;
+/// A kernel reacts this soon.
+const REACTION_MS: f64 = 0.3;
+/// Fewer segments of several messages show nothing.
+const GATHERED_MIN: f64 = 3.0;
+/// So much more often than elsewhere.
+const GATHERED_MORE: f64 = 3.0;

@@ -20,6 +20,10 @@ pub(crate) struct RoundTrips {
     pub(crate) far_ms: Option<f64>,
     /// The handshake was captured, so that both are round trips and not delayed ACKs.
     pub(crate) handshake: bool,
+    /// The data itself was put back by the echoes of what acknowledged it.
+    pub(crate) unseen_data: bool,
+    /// How exactly the times of ACKs are known.
+    pub(crate) grain_ms: f64,
 }
 
 /// Without the handshake, the fastest ACK counts as a round trip only if the usual one takes longer
@@ -28,6 +32,8 @@ pub(crate) struct RoundTrips {
 const SLOWER_SHARE: f64 = 0.25;
 /// Where the common delayed-ACK timers lie: 40 and 50, 100, 200 ms (see [`super::receiver`]).
 const TIMERS_MS: [(f64, f64); 3] = [(34.0, 54.0), (95.0, 112.0), (190.0, 216.0)];
+/// ACKs that were put back by their echoes are known to a tick of their host's clock.
+const ECHO_MS: f64 = 1.0;
 /// An acknowledgment this fast cannot have waited for any delayed-ACK timer in use (the shortest is
 /// a tick of 10 ms).
 const PROMPT_MS: f64 = 8.0;
@@ -51,6 +57,12 @@ impl RoundTrips {
             near_ms: near.filter(known).or_else(|| local(CapturePoint::Receiver).then_some(0.0)),
             far_ms: far.or_else(|| local(CapturePoint::Sender).then_some(0.0)),
             handshake,
+            unseen_data: opposite.packets.inferred > 0,
+            grain_ms: if facts.packets.inferred + opposite.packets.inferred > 0 {
+                ECHO_MS
+            } else {
+                0.0
+            },
         }
     }
 }

@@ -82,22 +82,6 @@ impl Sample {
     }
 }
 
-/// The robust slope of `y` on `x`: the median of the slopes between each point and the one half the
-/// sample further on in order of `x` (Theil's incomplete method). `None` where `x` does not vary.
-pub(crate) fn robust_slope(points: &[(f64, f64)]) -> Option<f64> {
-    let mut sorted = points.to_vec();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let half = sorted.len() / 2;
-    let slopes: Vec<f64> = (0..half)
-        .filter_map(|i| {
-            let (low, high) = (sorted[i], sorted[i + sorted.len() - half]);
-            let run = high.0 - low.0;
-            (run > 0.0).then(|| (high.1 - low.1) / run)
-        })
-        .collect();
-    (slopes.len() >= 3).then(|| Sample::new(slopes).median())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,14 +97,5 @@ mod tests {
     fn the_densest_window_finds_the_cluster_among_outliers() {
         let s = Sample::new(vec![0.1, 7.0, 7.1, 7.2, 30.0, 44.0]);
         assert_eq!(s.densest(0.5), (7.0, 3));
-    }
-
-    #[test]
-    fn the_slope_is_that_of_the_line_despite_an_outlier() {
-        let mut points: Vec<(f64, f64)> =
-            (0..20).map(|i| (f64::from(i), 5.0 - f64::from(i))).collect();
-        points[3].1 = 400.0;
-        assert!((robust_slope(&points).expect("varies") + 1.0).abs() < 1e-9);
-        assert_eq!(robust_slope(&[(1.0, 2.0), (1.0, 3.0), (1.0, 4.0)]), None);
     }
 }

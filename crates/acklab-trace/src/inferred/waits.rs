@@ -3,9 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::replay::Silence;
 use super::{Hold, RoundTrips, SMALL_HOLD_MS};
-use crate::noted::Notes;
-use crate::noted::values::{Pause, Silence};
 
 /// Waits that are not Nagle's.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -34,19 +33,18 @@ pub enum WaitCause {
 }
 
 /// Silences by cause; those that ended in one of `holds` are not the application's.
-pub(super) fn find(notes: &Notes<'_>, trips: &RoundTrips, holds: &[Hold]) -> Vec<Wait> {
+pub(super) fn find(silences: &[Silence], trips: &RoundTrips, holds: &[Hold]) -> Vec<Wait> {
     let far_ms = trips.far_ms.unwrap_or(0.0);
-    let mut pauses = [Pause::default(); CAUSES.len()];
-    pauses[WaitCause::Application as usize] = notes.counts.more_silences;
-    for silence in &notes.silences {
+    let mut pauses = [(0u64, 0u64); CAUSES.len()];
+    for silence in silences {
         let pause = &mut pauses[cause_of(silence, far_ms) as usize];
-        pause.count += 1;
-        pause.nanos += silence.nanos;
+        pause.0 += 1;
+        pause.1 += silence.nanos;
     }
     let long = holds.iter().filter(|h| h.upper_ms() >= SMALL_HOLD_MS);
     let (held_count, held_s) = long.fold((0u64, 0.0), |(n, s), h| (n + 1, s + h.upper_ms() / 1e3));
     let wait = |cause: WaitCause| {
-        let Pause { mut count, nanos } = pauses[cause as usize];
+        let (mut count, nanos) = pauses[cause as usize];
         let mut seconds = nanos as f64 / 1e9;
         if cause == WaitCause::Application {
             count = count.saturating_sub(held_count);

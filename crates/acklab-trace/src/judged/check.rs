@@ -166,7 +166,9 @@ mod tests {
             capture: crate::judged::Capture::default(),
             verdict: crate::judged::Verdict::default(),
             flows: Vec::new(),
+            causes: Vec::new(),
             flows_not_listed: 0,
+            pair: None,
         };
         let outcome = |text: &str| Check::parse(text).expect("parses")[0].apply(&diagnosis);
         assert!(outcome("stalls==0").holds);

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::capture::Capture;
+use super::causes::Cause;
 use super::flow::Flow;
+use super::pair::Pair;
 use super::verdict::Verdict;
 
 /// Name and version of the JSON form.
@@ -22,8 +24,14 @@ pub struct Diagnosis {
     pub verdict: Verdict,
     /// Every connection with data that is kept in detail, the most stalled first.
     pub flows: Vec<Flow>,
+    /// What else took time or ended connections, beside Nagle's algorithm: each with its proof, the longest first, at most 10.
+    pub causes: Vec<Cause>,
     /// Connections counted but not kept in detail.
     pub flows_not_listed: u64,
+    /// What two captures say together, where two were given; frames of the direction from the server are then those of the
+    /// server's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pair: Option<Pair>,
 }
 
 impl Diagnosis {

@@ -5,10 +5,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::plots::Plots;
-use super::stall::{Stall, Stalls};
+use super::stall::{Held, Stall, Stalls};
 use crate::flow::DirectionFacts;
-use crate::inferred::{AddedDelay, Delays, Inference, Nagle, ReceiverPolicy, Wait, Writes};
+use crate::inferred::{AddedDelay, Delays, Inference, Lack, Nagle, ReceiverPolicy, Wait, Writes};
 use crate::noted::Notes;
+use crate::noted::course::CourseFacts;
 
 /// The data from one end to the other, and the acknowledgments it got.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -38,6 +39,8 @@ pub struct Direction {
     pub reordered: u64,
     /// Frames captured twice.
     pub duplicates: u64,
+    /// Segments that were acknowledged and are not in the capture, roughly.
+    pub missing_segments: u64,
     /// Times the receiver closed its window.
     pub zero_windows: u64,
     /// Whether the sender coalesces small writes.
@@ -46,8 +49,18 @@ pub struct Direction {
     pub receiver_policy: ReceiverPolicy,
     /// What the application wrote.
     pub writes: Writes,
+    /// The probability that a write was held for 10 ms or longer.
+    pub stalled_probability: f64,
+    /// What would decide it, where that is open.
+    pub lacks: Option<Lack>,
     /// Held writes by mechanism; empty where none was held.
     pub stalls: Vec<Stall>,
+    /// Each of them; not in the JSON, which stays small.
+    #[serde(skip)]
+    pub held: Vec<Held>,
+    /// What was noted beside holds, for the causes.
+    #[serde(skip)]
+    pub(crate) course: CourseFacts,
     /// The direction was too long to keep every packet's record: stalls are counted on its first
     /// part and scaled up to all of it.
     pub sampled: bool,
@@ -65,10 +78,12 @@ pub struct Direction {
 
 impl Direction {
     /// Judges one direction by its notes and what was inferred of them.
-    pub(crate) fn of(notes: &Notes<'_>, inference: Inference<'_>) -> Self {
+    pub(crate) fn of(notes: &Notes<'_>, inference: Inference, course: CourseFacts) -> Self {
         let DirectionFacts { from, to, packets, stream, .. } = notes.facts;
-        let Stalls { by_mechanism: stalls, sampled, small_holds } = Stalls::of(notes, &inference);
-        let Inference { round_trips, receiver, nagle, messages, holds, waits, .. } = inference;
+        let Stalls { each: held, by_mechanism: stalls, sampled, small_holds } =
+            Stalls::of(notes, &inference);
+        let Inference { round_trips, receiver, nagle, messages, holds, certainty, missing, waits } =
+            inference;
         let estimate = Delays::estimated(notes, &holds, &messages);
         let stamped = Delays::stamped(notes, &holds, &messages);
         let estimated_too = stamped.is_some().then_some(estimate.added);
@@ -86,11 +101,16 @@ impl Direction {
             retransmissions: packets.retransmissions,
             reordered: packets.reordered,
             duplicates: packets.duplicates,
+            missing_segments: missing,
             zero_windows: packets.zero_windows,
             nagle,
             receiver_policy: receiver.policy,
             writes: messages.writes(&holds, notes.counts.segments),
+            stalled_probability: certainty.stalled,
+            lacks: certainty.lacks,
             stalls,
+            held,
+            course,
             sampled,
             small_holds,
             waits,

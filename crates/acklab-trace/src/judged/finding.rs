@@ -56,6 +56,7 @@ impl Finding {
 
 fn headline(d: &Direction) -> String {
     let (count, seconds, share) = (d.holds(), d.stalled_s(), d.stalled_share());
+    let sum = |of: fn(&Stall) -> f64| d.stalls.iter().map(of).sum::<f64>();
     let delay = &d.added_delay_ms;
     let late = if delay.source == "upper_bound" {
         worst_held(&d.stalls)
@@ -66,11 +67,13 @@ fn headline(d: &Direction) -> String {
         )
     };
     format!(
-        "{} held back its writes to {} {count} time{}, {seconds:.2} s in all ({:.0} % of the \
-         connection's time): {late}",
+        "{} held back its writes to {} {count} time{}, {seconds:.2} s in all (between {:.2} and {:.2}; \
+         {:.0} % of the connection's time): {late}",
         d.from,
         d.to,
         if count == 1 { "" } else { "s" },
+        sum(|stall| stall.seconds_lower),
+        sum(|stall| stall.seconds_upper),
         share * 100.0
     )
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Direction;
+use super::causes::{self, Cause, CauseKind, Conversation};
 use crate::flow::FlowReport;
 use crate::flow::facts::CapturePoint;
 
@@ -25,8 +26,12 @@ pub struct Flow {
     pub handshake: Option<Handshake>,
     /// Where the capture was taken: near which end, as `ip:port`; `None` if it cannot be told.
     pub captured_near: Option<String>,
+    /// Packets of a host that the capture lacks altogether, put back by the timestamps that the other echoed.
+    pub inferred: u64,
     /// The two directions: from the first endpoint, then from the second.
     pub directions: Vec<Direction>,
+    /// What else took time, or ended it, each with its proof.
+    pub causes: Vec<Cause>,
 }
 
 /// What the handshake agreed.
@@ -64,7 +69,8 @@ impl Flow {
             CapturePoint::Loopback => Some("both".into()),
             CapturePoint::Between | CapturePoint::Unknown => None,
         };
-        Self {
+        let life = report.life;
+        let flow = Self {
             id: report.id - 1,
             endpoints,
             first_frame: report.first_frame,
@@ -72,8 +78,37 @@ impl Flow {
             duration_s: report.last_time.since(report.first_time).as_secs_f64(),
             handshake,
             captured_near,
+            inferred: report.inferred,
             directions: report.directions.into_iter().map(|d| *d.observed).collect(),
+            causes: Vec::new(),
+        };
+        let causes = causes::cut_off(&flow.conversation(), &life).into_iter().collect();
+        Self { causes, ..flow }.with_causes()
+    }
+
+    /// The same with what its directions prove, beside how it ended.
+    pub(crate) fn with_causes(mut self) -> Self {
+        self.causes.retain(|cause| cause.kind == CauseKind::Reset);
+        let proved = causes::of(&self.conversation(), &self.directions);
+        self.causes.extend(proved);
+        self
+    }
+
+    fn conversation(&self) -> Conversation<'_> {
+        Conversation {
+            flow: self.id,
+            endpoints: &self.endpoints,
+            opened: self.handshake.is_some(),
+            near: self.captured_near.as_deref(),
         }
+    }
+
+    /// The greatest causes of all `flows`, and of connections that never came about, the longest first.
+    pub(crate) fn ranked_causes(flows: &[Self], mut unopened: Vec<Cause>) -> Vec<Cause> {
+        unopened.extend(flows.iter().flat_map(|flow| &flow.causes).cloned());
+        unopened.sort_by(|a, b| b.seconds.total_cmp(&a.seconds).then(b.count.cmp(&a.count)));
+        unopened.truncate(CAUSES_LISTED);
+        unopened
     }
 
     /// Seconds that it lost in stalls.
@@ -81,3 +116,6 @@ impl Flow {
         self.directions.iter().fold(0.0, |sum, d| sum + d.stalled_s())
     }
 }
+
+/// Causes of the whole capture that are listed; each connection has its own.
+const CAUSES_LISTED: usize = 10;

@@ -17,7 +17,7 @@ impl Flow {
         let duration_s = self.duration_s.max(later.duration_s);
         let directions = self.directions.into_iter().zip(later.directions);
         let directions = directions.map(|(a, b)| a.followed_by(b, duration_s)).collect();
-        Self { duration_s, directions, ..later }
+        Self { duration_s, directions, ..later }.with_causes()
     }
 }
 
@@ -37,11 +37,16 @@ impl Direction {
             retransmissions: earlier.retransmissions + later.retransmissions,
             reordered: earlier.reordered + later.reordered,
             duplicates: earlier.duplicates + later.duplicates,
+            missing_segments: earlier.missing_segments + later.missing_segments,
             zero_windows: earlier.zero_windows + later.zero_windows,
             nagle: if nagle { earlier.nagle } else { later.nagle },
             receiver_policy: if policy { earlier.receiver_policy } else { later.receiver_policy },
             writes: if writes { earlier.writes } else { later.writes },
             stalls: stalls(earlier.stalls, later.stalls, duration_s),
+            held: Vec::new(),
+            stalled_probability: earlier.stalled_probability.max(later.stalled_probability),
+            lacks: later.lacks.or(earlier.lacks),
+            course: earlier.course.and(later.course),
             sampled: earlier.sampled || later.sampled,
             small_holds: earlier.small_holds + later.small_holds,
             waits: waits(earlier.waits, later.waits),
@@ -64,6 +69,7 @@ fn stalls(earlier: Vec<Stall>, later: Vec<Stall>, duration_s: f64) -> Vec<Stall>
             stall.added_delay_ms = mixed(&both.map(|added| (added, Points::default()))).0;
             stall.count += after.count;
             stall.seconds += after.seconds;
+            stall.seconds_lower += after.seconds_lower;
             stall.seconds_upper += after.seconds_upper;
             if after.added_delay_ms.max > stall.added_delay_ms.max {
                 stall.worst_frames = after.worst_frames;

@@ -5,13 +5,14 @@
 
 use std::fmt::Write as _;
 
+use acklab_core::time::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow::DirectionFacts;
 use crate::inferred::{Hold, SMALL_HOLD_MS, Sample};
 use crate::noted::Notes;
-use crate::noted::scenes::{Passing, Scene};
+use crate::noted::event::{DataNote, Event};
 
 /// The packets around one hold, in capture order.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
@@ -50,35 +51,21 @@ pub struct Rung {
 }
 
 impl Ladder {
-    /// The ladder of the most typical hold whose packets were kept.
+    /// The ladder of the most typical hold.
     pub(super) fn of(notes: &Notes<'_>, holds: &[Hold]) -> Option<Self> {
         let median = Sample::new(holds.iter().map(Hold::length_ms).collect()).median();
         let off = |hold: &Hold| (hold.length_ms() - median).abs();
-        let scenes = notes.drawings.scenes.iter();
-        let (scene, typical) = scenes
-            .filter_map(|s| holds.iter().find(|h| h.frame == s.frame).map(|h| (s, h)))
-            .filter(|(_, h)| h.upper_ms() >= SMALL_HOLD_MS)
-            .min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
-        Some(Self::draw(scene, typical, notes.facts))
+        let long = holds.iter().filter(|h| h.upper_ms() >= SMALL_HOLD_MS);
+        let typical = long.min_by(|a, b| off(a).total_cmp(&off(b)))?;
+        let is_it = |event: &Event| matches!(event, Event::Data(d) if d.frame == typical.frame);
+        let at = notes.events.iter().position(is_it)?;
+        let around = at.saturating_sub(BEFORE)..(at + 1 + AFTER).min(notes.events.len());
+        Some(Self::draw(&notes.events[around], typical, notes.facts))
     }
 
-    fn draw(scene: &Scene, hold: &Hold, facts: &DirectionFacts) -> Self {
-        let origin = scene.packets.first().map_or(hold.before, |p| p.time);
-        let rungs = scene
-            .packets
-            .iter()
-            .map(|p| Rung {
-                frame: p.frame,
-                t_ms: p.time.since(origin).as_millis_f64(),
-                rightward: p.data,
-                flags: if p.push { "PSH,ACK".into() } else { "ACK".into() },
-                seq: if p.data { p.offset } else { 0 },
-                len: p.len,
-                ack: (!p.data).then_some(p.offset),
-                held_ms: (p.data && p.frame == hold.frame).then(|| hold.length_ms()),
-                note: note(p, hold),
-            })
-            .collect();
+    fn draw(events: &[Event], hold: &Hold, facts: &DirectionFacts) -> Self {
+        let origin = events.first().map_or(hold.before, Event::time);
+        let rungs = events.iter().map(|event| Rung::of(event, hold, origin)).collect();
         Self { left: facts.from.to_string(), right: facts.to.to_string(), rungs }
     }
 
@@ -111,6 +98,32 @@ impl Ladder {
 }
 
 impl Rung {
+    fn of(event: &Event, hold: &Hold, origin: Time) -> Self {
+        let t_ms = event.time().signed_since(origin) as f64 / 1e6;
+        match event {
+            Event::Data(data) => Self {
+                frame: data.frame,
+                t_ms,
+                rightward: true,
+                flags: if data.push { "PSH,ACK".into() } else { "ACK".into() },
+                seq: data.offset,
+                len: data.len,
+                ack: None,
+                held_ms: (data.frame == hold.frame).then(|| hold.length_ms()),
+                note: note_on_data(data, hold),
+            },
+            Event::Ack(ack) => Self {
+                frame: ack.frame,
+                t_ms,
+                flags: "ACK".into(),
+                len: ack.len,
+                ack: Some(ack.acked_to),
+                note: note_on_ack(ack.time, hold),
+                ..Self::default()
+            },
+        }
+    }
+
     fn label(&self) -> String {
         if self.rightward {
             format!("{} B", self.len)
@@ -125,23 +138,28 @@ impl Rung {
     }
 }
 
-fn note(packet: &Passing, hold: &Hold) -> Option<String> {
-    if packet.data && packet.frame == hold.frame && hold.filled {
+fn note_on_data(data: &DataNote, hold: &Hold) -> Option<String> {
+    if data.frame == hold.frame && hold.filled {
         return Some(format!("held {:.1} ms, until it filled a segment", hold.length_ms()));
     }
-    if packet.data && packet.frame == hold.frame {
-        let gap = hold.release.since(hold.ack).as_millis_f64();
+    if data.frame == hold.frame {
+        let gap = hold.release.signed_since(hold.ack) as f64 / 1e6;
         return Some(format!("held {:.1} ms, leaves {gap:.2} ms after the ACK", hold.length_ms()));
     }
-    if packet.data && packet.time == hold.before {
-        return Some("unacknowledged: what is written next must wait".into());
-    }
-    (!packet.data && !hold.filled && packet.time == hold.ack).then(|| match hold.ack_delay_ms {
+    let before = data.time == hold.before;
+    before.then(|| "unacknowledged: what is written next must wait".into())
+}
+
+fn note_on_ack(time: Time, hold: &Hold) -> Option<String> {
+    (!hold.filled && time == hold.ack).then(|| match hold.ack_delay_ms {
         Some(delay) if delay >= 1.0 => format!("this ACK came {delay:.1} ms late"),
         _ => "this ACK lets the next segment go".into(),
     })
 }
 
+/// Packets drawn before the held segment, and after it.
+const BEFORE: usize = 7;
+const AFTER: usize = 4;
 /// Columns between the two hosts' lines.
 const WIDTH: usize = 40;
 

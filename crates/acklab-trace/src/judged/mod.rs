@@ -5,6 +5,7 @@
 //! The JSON is stable (`acklab.diagnose/1`); its schema is checked in and a test holds it current.
 
 mod capture;
+pub(crate) mod causes;
 pub mod check;
 mod diagnosis;
 mod direction;
@@ -12,6 +13,8 @@ mod finding;
 mod flow;
 mod joined;
 mod ladder;
+mod pair;
+mod pair_text;
 mod plots;
 mod remedy;
 #[cfg(test)]
@@ -21,12 +24,14 @@ mod text;
 mod verdict;
 
 pub use capture::Capture;
+pub use causes::{Cause, CauseKind};
 pub use diagnosis::Diagnosis;
 pub(crate) use diagnosis::SCHEMA;
 pub use direction::{AckFacts, Direction, Spread};
 pub use finding::Finding;
 pub use flow::{Flow, Handshake};
 pub use ladder::{Ladder, Rung};
+pub use pair::{Clock, Kept, Lost, OneWay, Pair, Shared, Waited, Way};
 pub use plots::{Plots, Points};
-pub use stall::Stall;
-pub use verdict::Verdict;
+pub use stall::{Held, Stall};
+pub use verdict::{State, Verdict};

@@ -51,8 +51,8 @@ impl Plots {
         }
         Self {
             ladder: Ladder::of(notes, holds),
-            data: line(&notes.drawings.data_line),
-            acks: line(&notes.drawings.ack_line),
+            data: line(&notes.data_line),
+            acks: line(&notes.ack_line),
             delay_cdf: cdf(delays),
             ack_delay_histogram,
         }

@@ -5,13 +5,21 @@
 //! brings on Linux, and costs, is measured in docs/remedies.md.
 
 use super::direction::Direction;
-use crate::inferred::Mechanism;
+use crate::inferred::{Mechanism, NagleState};
 
 /// Remedies on the sending host, best first.
 pub(super) fn at_sender(d: &Direction) -> Vec<String> {
     let count = d.holds();
     let split = d.writes.split_writes * 2 > count && d.writes.period_ms.is_none();
     let mut fixes = Vec::new();
+    if d.nagle.state == NagleState::Off {
+        fixes.push(
+            "The program sets TCP_NODELAY, but only after the first writes were held: set it right after \
+             connect() or accept(), before anything is written."
+                .into(),
+        );
+        return fixes;
+    }
     if split {
         fixes.push(
             "Write each message in one piece: build header and body in one buffer, or send both with \
@@ -40,9 +48,10 @@ pub(super) fn at_sender(d: &Direction) -> Vec<String> {
     fixes
 }
 
-/// Remedies on the receiving host, best first; none where its acknowledgments are not the cause.
+/// Remedies on the receiving host, best first; none where its acknowledgments are not the cause of a good part.
 pub(super) fn at_receiver(d: &Direction) -> Vec<String> {
-    if !d.stalls.iter().any(|s| s.mechanism == Mechanism::DelayedAckTimer) {
+    let by_timer = d.stalls.iter().filter(|s| s.mechanism == Mechanism::DelayedAckTimer);
+    if by_timer.map(|s| s.seconds).sum::<f64>() < WORTH_IT * d.stalled_s() {
         return Vec::new();
     }
     let policy = &d.receiver_policy;
@@ -90,6 +99,9 @@ fn for_linux(d: &Direction) -> [String; 3] {
             .into(),
     ]
 }
+
+/// The receiver's timer is worth mending from this share of the held time on.
+const WORTH_IT: f64 = 0.1;
 
 /// The port that a service listens on, if one of both is: clients take theirs from higher up (RFC 6335 section 6).
 fn service_port(d: &Direction) -> u16 {

@@ -3,10 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::inferred::{
-    AddedDelay, Delays, Hold, Inference, Mechanism, NagleState, SMALL_HOLD_MS, Sample,
-};
+use crate::inferred::{AddedDelay, Delays, Hold, Inference, Mechanism};
 use crate::noted::Notes;
+use crate::noted::event::{Event, Kind};
 
 /// The holds of one mechanism in one direction.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -16,9 +15,11 @@ pub struct Stall {
     pub mechanism: Mechanism,
     /// Segments held, at most since the one before them, 10 ms or longer.
     pub count: u64,
-    /// Time in which the oldest held byte waited, summed, seconds.
+    /// Time in which the oldest held byte waited, summed, as expected, seconds.
     pub seconds: f64,
-    /// The most it can have been (from the previous segment on), seconds.
+    /// The least and the most it can have been (from the previous segment on), seconds.
+    pub seconds_lower: f64,
+    /// See `seconds_lower`.
     pub seconds_upper: f64,
     /// `seconds` over the direction's duration.
     pub share_of_time: f64,
@@ -30,8 +31,24 @@ pub struct Stall {
     pub worst_frames: Vec<u64>,
 }
 
+/// One hold that counts as a stall.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Held {
+    /// Frame of the segment that waited.
+    pub frame: u64,
+    /// How likely it was held for 10 ms or longer, 0 to 1.
+    pub probability: f64,
+    /// How long its oldest byte waited: least, expected, most, milliseconds.
+    pub wait_ms: [f64; 3],
+    /// What ended it.
+    pub mechanism: Mechanism,
+}
+
 /// The holds of a direction as stalls.
 pub(super) struct Stalls {
+    /// Each that counts, in the order of release; of a direction that was too long, those of its first part.
+    pub(super) each: Vec<Held>,
     /// By mechanism; empty where none was held.
     pub(super) by_mechanism: Vec<Stall>,
     /// They are counted on a sample and scaled up.
@@ -41,28 +58,29 @@ pub(super) struct Stalls {
 }
 
 impl Stalls {
-    pub(super) fn of(notes: &Notes<'_>, inference: &Inference<'_>) -> Self {
+    pub(super) fn of(notes: &Notes<'_>, inference: &Inference) -> Self {
         let Inference { holds, messages, receiver, .. } = inference;
-        // Holds are counted by the most that they can have lasted; but where the beat of the writes
-        // shows that most were short, by that.
-        let lengths = Sample::new(holds.iter().map(Hold::length_ms).collect());
-        let short = messages.have_beat() && lengths.median() < SMALL_HOLD_MS;
-        let lasted = |h: &Hold| if short { h.length_ms() } else { h.upper_ms() };
+        let sure = inference.certainty.stalled >= 0.5;
         let (counted, apart): (Vec<&Hold>, Vec<&Hold>) =
-            holds.iter().partition(|h| lasted(h) >= SMALL_HOLD_MS);
-        let share = Share::of(notes);
+            holds.iter().partition(|h| sure && h.counts() >= 0.5);
+        let factor = scale(notes);
         let stall = |mechanism: Mechanism| {
             let is_its = |h: &&Hold| Mechanism::of(h, receiver.timer) == mechanism;
             let of_kind: Vec<&Hold> = counted.iter().copied().filter(is_its).collect();
             let added = Delays::held(of_kind.iter().copied(), messages).added;
             let stall = Stall::of(mechanism, &of_kind, added)?;
-            Some(stall.scaled(share.factor(mechanism)).over(notes.seconds()))
+            Some(stall.scaled(factor).over(notes.seconds()))
         };
-        let none = inference.nagle.state == NagleState::Off && inference.by_ack == 0;
-        let kinds = if none { &[][..] } else { &KINDS };
+        let held = |h: &&Hold| Held {
+            frame: h.frame,
+            probability: h.counts(),
+            wait_ms: [h.least_ms, h.length_ms(), h.upper_ms()],
+            mechanism: Mechanism::of(h, receiver.timer),
+        };
         Self {
-            by_mechanism: kinds.iter().copied().filter_map(stall).collect(),
-            sampled: share.is_sample(),
+            each: counted.iter().map(held).collect(),
+            by_mechanism: KINDS.into_iter().filter_map(stall).collect(),
+            sampled: notes.sampled,
             small_holds: apart.len() as u64,
         }
     }
@@ -77,11 +95,12 @@ impl Stall {
             mechanism,
             count: holds.len() as u64,
             seconds: holds.iter().fold(0.0, |sum, h| sum + h.length_ms() / 1e3),
+            seconds_lower: holds.iter().fold(0.0, |sum, h| sum + h.least_ms / 1e3),
             seconds_upper: holds.iter().fold(0.0, |sum, h| sum + h.upper_ms() / 1e3),
             share_of_time: 0.0,
             added_delay_ms,
             first_frame: first.frame,
-            worst_frames: worst.iter().take(WORST).map(|h| h.frame).collect(),
+            worst_frames: worst.iter().map(|h| h.frame).filter(|f| *f > 0).take(WORST).collect(),
         })
     }
 
@@ -93,6 +112,7 @@ impl Stall {
         Self {
             count: (self.count as f64 * factor).round() as u64,
             seconds: self.seconds * factor,
+            seconds_lower: self.seconds_lower * factor,
             seconds_upper: self.seconds_upper * factor,
             ..self
         }
@@ -105,28 +125,16 @@ impl Stall {
     }
 }
 
-/// How many possible holds there were for each one that is on record.
-struct Share {
-    candidates: f64,
-    fills: f64,
-}
-
-impl Share {
-    fn of(notes: &Notes<'_>) -> Self {
-        let per = |all: u64, kept: usize| if kept == 0 { 1.0 } else { all as f64 / kept as f64 };
-        Self {
-            candidates: per(notes.counts.candidates, notes.candidates.len()),
-            fills: per(notes.counts.fills, notes.fills.len()),
+/// Small segments in all for each one that is on record.
+fn scale(notes: &Notes<'_>) -> f64 {
+    let small = |event: &&Event| match event {
+        Event::Data(data) => {
+            matches!(data.kind, Kind::New | Kind::Gap) && data.len % notes.mss().max(1) != 0
         }
-    }
-
-    fn is_sample(&self) -> bool {
-        self.candidates.max(self.fills) > 1.0
-    }
-
-    fn factor(&self, mechanism: Mechanism) -> f64 {
-        if mechanism == Mechanism::MssFilled { self.fills } else { self.candidates }
-    }
+        Event::Ack(_) => false,
+    };
+    let on_record = notes.events[notes.judged..].iter().filter(small).count();
+    if notes.sampled { notes.counts.small() as f64 / on_record.max(1) as f64 } else { 1.0 }
 }
 
 /// In the order of the result.

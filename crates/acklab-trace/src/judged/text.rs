@@ -8,6 +8,7 @@ use super::diagnosis::Diagnosis;
 use super::direction::Direction;
 use super::finding::Finding;
 use super::flow::Flow;
+use super::verdict::State;
 use crate::inferred::NagleState;
 
 /// Text wider than this is broken.
@@ -22,16 +23,30 @@ impl Diagnosis {
         if self.flows.is_empty() {
             out.push_str("NOTHING TO JUDGE\n\n");
         } else {
-            let word = if self.verdict.stalled { "STALLED" } else { "NOT STALLED" };
-            let confidence = self.verdict.confidence * 100.0;
-            let _ = writeln!(out, "{word} (confidence {confidence:.0} %)\n");
+            let word = match self.verdict.state {
+                State::Stalled => "STALLED",
+                State::NotStalled => "NOT STALLED",
+                State::CannotTell => "CANNOT TELL: held with a probability of",
+            };
+            let percent = self.verdict.confidence * 100.0;
+            let open = self.verdict.state == State::CannotTell;
+            let of = if open { format!("{percent:.0} %") } else { format!("({percent:.0} %)") };
+            let _ = writeln!(out, "{word} {of}\n");
         }
         paragraph(&mut out, "", &self.verdict.summary);
         for finding in &self.verdict.findings {
             write_finding(&mut out, finding);
         }
         self.write_table(&mut out);
+        let causes: Vec<String> =
+            self.causes.iter().map(|cause| format!("{} {}", cause.proof, cause.remedy)).collect();
+        list(&mut out, "What else took time, each by its proof", &causes);
+        if let Some(pair) = &self.pair {
+            let title = format!("What {} and {} say together", pair.client, pair.server);
+            list(&mut out, &title, &pair.sentences());
+        }
         self.write_ladder(&mut out);
+        list(&mut out, "What would decide it", &self.verdict.decides);
         list(&mut out, "What limits this answer", &self.verdict.limits);
         list(&mut out, "About the capture", &self.capture.notes);
         out

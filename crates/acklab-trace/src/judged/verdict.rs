@@ -9,22 +9,39 @@ use super::capture::Capture;
 use super::direction::Direction;
 use super::finding::Finding;
 use super::flow::Flow;
-use crate::inferred::{NagleState, WaitCause};
+use crate::inferred::{Lack, NagleState, OPEN, WaitCause};
 
 /// The answer in words, with what stands behind it.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Verdict {
-    /// Whether writes were held in a sender by Nagle's algorithm.
-    pub stalled: bool,
-    /// How sure, 0 to 1.
+    /// Whether writes were held in a sender by Nagle's algorithm; `null`: the capture cannot tell.
+    pub stalled: Option<bool>,
+    /// The same as a word.
+    pub state: State,
+    /// The probability that the answer is right, 0 to 1; where there is none, that writes were held.
     pub confidence: f64,
     /// Two or three sentences for a reader who never heard of Nagle.
     pub summary: String,
+    /// What would decide it, where the capture cannot tell.
+    pub decides: Vec<String>,
     /// One finding per stalled direction, worst first.
     pub findings: Vec<Finding>,
     /// What the capture cannot tell, and why.
     pub limits: Vec<String>,
+}
+
+/// What the verdict is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Writes were held.
+    Stalled,
+    /// None was held for 10 ms or longer.
+    NotStalled,
+    /// The capture does not show it.
+    #[default]
+    CannotTell,
 }
 
 impl Verdict {
@@ -39,32 +56,25 @@ impl Verdict {
         stalled.sort_by(|a, b| b.1.stalled_s().total_cmp(&a.1.stalled_s()));
         let findings: Vec<Finding> =
             stalled.iter().take(FINDINGS_MAX).map(|(f, d)| Finding::of(f, d)).collect();
-        let limits = limits(flows);
-        if stalled.is_empty() {
-            let confidence = clean_confidence(&directions);
-            let summary = clean_summary(capture, &directions);
-            return Self { stalled: false, confidence, summary, findings, limits };
-        }
+        let open: Vec<&Direction> = directions
+            .iter()
+            .copied()
+            .filter(|d| d.stalls.is_empty() && d.stalled_probability >= OPEN)
+            .collect();
+        // What is unlikely in one direction is not likelier in a thousand of the same kind.
+        let any = directions.iter().map(|d| d.stalled_probability).fold(0.0, f64::max);
         let seconds = stalled.iter().fold(0.0, |sum, (_, d)| sum + d.stalled_s());
-        let confidence = stalled.iter().map(|(_, d)| certainty(d)).fold(0.0, f64::max);
-        let summary = stalled_summary(&findings, stalled.len(), seconds);
-        Self { stalled: true, confidence, summary, findings, limits }
+        let (stalled, state, confidence, summary) = if !stalled.is_empty() {
+            let summary = stalled_summary(&findings, stalled.len(), seconds);
+            (Some(true), State::Stalled, any, summary)
+        } else if !open.is_empty() || directions.iter().all(|d| d.bytes == 0) {
+            (None, State::CannotTell, any, open_summary(capture, &open))
+        } else {
+            (Some(false), State::NotStalled, 1.0 - any, clean_summary(&directions))
+        };
+        let decides = if stalled.is_none() { decides(&open) } else { Vec::new() };
+        Self { stalled, state, confidence, summary, decides, findings, limits: limits(flows) }
     }
-}
-
-fn certainty(direction: &Direction) -> f64 {
-    // A sender that switched Nagle off mid-way was still held before.
-    if direction.nagle.state == NagleState::On { direction.nagle.confidence } else { 0.7 }
-}
-
-/// How sure "not stalled" is: every data direction proved off is certain, unknown ones less so.
-fn clean_confidence(directions: &[&Direction]) -> f64 {
-    let with_data = directions.iter().filter(|d| d.segments > 0).count();
-    if with_data == 0 {
-        return 0.0;
-    }
-    let off = directions.iter().filter(|d| d.nagle.state == NagleState::Off).count();
-    0.8 + 0.19 * off as f64 / with_data as f64
 }
 
 fn stalled_summary(findings: &[Finding], count: usize, seconds: f64) -> String {
@@ -76,10 +86,44 @@ fn stalled_summary(findings: &[Finding], count: usize, seconds: f64) -> String {
     format!("Confirmed: {}.{more}", worst.headline)
 }
 
-fn clean_summary(capture: &Capture, directions: &[&Direction]) -> String {
+/// What is said where nothing can be.
+fn open_summary(capture: &Capture, open: &[&Direction]) -> String {
     if capture.tcp_segments == 0 {
         return "There is no TCP in this capture, so nothing can be said.".into();
     }
+    let Some(worst) =
+        open.iter().max_by(|a, b| a.stalled_probability.total_cmp(&b.stalled_probability))
+    else {
+        return "No connection in this capture carried data, so nothing can be said.".into();
+    };
+    let why = match worst.lacks {
+        Some(Lack::BothDirections) => {
+            "its packets, or the acknowledgments of them, were not captured"
+        }
+        Some(Lack::SenderSide) => {
+            "the capture began after the connection and away from the sender, where writes on a beat of \
+             their own look like held ones"
+        }
+        _ => "too few packets say anything",
+    };
+    format!(
+        "Open: whether writes of {} to {} were held cannot be told from this capture ({:.0} % likely): \
+         {why}.",
+        worst.from,
+        worst.to,
+        worst.stalled_probability * 100.0
+    )
+}
+
+/// What would decide it, most wanted first.
+fn decides(open: &[&Direction]) -> Vec<String> {
+    let mut lacks: Vec<Lack> = open.iter().filter_map(|d| d.lacks).collect();
+    lacks.sort_unstable();
+    lacks.dedup();
+    lacks.into_iter().map(|lack| lack.remedy().to_owned()).collect()
+}
+
+fn clean_summary(directions: &[&Direction]) -> String {
     let directions: Vec<&&Direction> = directions.iter().filter(|d| d.segments > 0).collect();
     let small: u64 = directions.iter().map(|d| d.small_holds).sum();
     let mut text = format!(
@@ -121,6 +165,21 @@ fn limits(flows: &[Flow]) -> Vec<String> {
              receiver's own share of an ACK's delay, is less certain. Start the capture before the \
              connection.",
             if headless == 1 { "" } else { "s" }
+        ));
+    }
+    let echoed = flows.iter().filter(|f| f.inferred > 0).count();
+    if echoed > 0 {
+        limits.push(format!(
+            "Of {echoed} connection{} the packets of one host were not captured; they were put back by the \
+             timestamps that the other echoed, to a millisecond. Capture both directions.",
+            if echoed == 1 { "" } else { "s" }
+        ));
+    }
+    let missing: u64 = flows.iter().flat_map(|f| &f.directions).map(|d| d.missing_segments).sum();
+    if missing > 0 {
+        limits.push(format!(
+            "About {missing} segments were acknowledged that the capture does not hold: it lacks frames, and \
+             with them some of the holds."
         ));
     }
     let sampled = flows.iter().flat_map(|f| &f.directions).filter(|d| d.sampled).count();

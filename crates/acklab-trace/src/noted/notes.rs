@@ -1,11 +1,10 @@
-//! What is left of a direction for inference: its facts, its counters and the lists of its notes.
+//! What is left of a direction for inference: its facts, its counters and its packets.
 
 use acklab_core::time::Time;
 
 use super::Line;
+use super::event::{Counts, Event};
 use super::framing::Framing;
-use super::scenes::Scene;
-use super::values::{AckRecord, Arrival, Candidate, Counts, Fill, Silence, Violation};
 use crate::flow::DirectionFacts;
 
 /// Everything that was noted of one direction, which is over.
@@ -14,24 +13,22 @@ pub(crate) struct Notes<'a> {
     pub(crate) opposite: &'a DirectionFacts,
     /// First and last new data segment.
     pub(crate) span: Option<[Time; 2]>,
-    /// Exact, whatever the lists hold.
+    /// Exact, whatever the list holds.
     pub(crate) counts: Counts,
-    /// Possible holds.
-    pub(crate) candidates: Vec<Candidate>,
-    /// Proofs against Nagle.
-    pub(crate) violations: Vec<Violation>,
-    /// Possible MSS fills.
-    pub(crate) fills: Vec<Fill>,
-    /// Acknowledgments, for the receiver's policy.
-    pub(crate) acks: Vec<AckRecord>,
-    /// Segments in order; none of a bulk transfer.
-    pub(crate) arrivals: Vec<Arrival>,
-    /// Silences of the sender.
-    pub(crate) silences: Vec<Silence>,
+    /// Its packets in the order of the capture; of a bulk transfer those around small segments.
+    pub(crate) events: Vec<Event>,
+    /// So many of them were judged before, and are there for what follows.
+    pub(crate) judged: usize,
+    /// The list ended before the direction did.
+    pub(crate) sampled: bool,
+    /// Most segments are full ones in bursts.
+    pub(crate) bulk: bool,
     /// What its bytes said.
     pub(crate) content: Content,
-    /// For the figures.
-    pub(crate) drawings: Drawings,
+    /// Last byte of data over time, decimated.
+    pub(crate) data_line: Line,
+    /// Last byte acknowledged over time, decimated.
+    pub(crate) ack_line: Line,
 }
 
 /// What the bytes of the stream said.
@@ -41,16 +38,6 @@ pub(crate) struct Content {
     /// Delay of each message above the least of all, by time stamps in the data, milliseconds; empty
     /// where there are none.
     pub(crate) stamped_delays_ms: Vec<f64>,
-}
-
-/// What can be drawn.
-pub(crate) struct Drawings {
-    /// Packets around possible holds.
-    pub(crate) scenes: Vec<Scene>,
-    /// Last byte of data over time, decimated.
-    pub(crate) data_line: Line,
-    /// Last byte acknowledged over time, decimated.
-    pub(crate) ack_line: Line,
 }
 
 impl Notes<'_> {

@@ -10,7 +10,7 @@ mod figures;
 
 use acklab_trace::Diagnosis;
 use acklab_trace::diagnosis::{
-    Direction, Finding, Flow, Mechanism, NagleState, PolicyKind, Stall, WaitCause,
+    Cause, Direction, Finding, Flow, Mechanism, NagleState, PolicyKind, Stall, WaitCause,
 };
 
 use super::html::ReportError;
@@ -37,6 +37,15 @@ pub fn page(diagnosis: &Diagnosis, file: &str, conditions: Vec<(String, String)>
         shown.iter().map(|(flow, direction)| evidence(diagnosis, flow, direction)).collect();
     let connections = connections(diagnosis, &directions);
     sections.push(Section::new("All connections", vec![connections.into()]));
+    if !diagnosis.causes.is_empty() {
+        let words = |cause: &Cause| Block::Text(format!("{} {}", cause.proof, cause.remedy));
+        let causes = diagnosis.causes.iter().map(words).collect();
+        sections.push(Section::new("What else took time, each by its proof", causes));
+    }
+    if let Some(pair) = &diagnosis.pair {
+        let sentences = pair.sentences().into_iter().map(Block::Text).collect();
+        sections.push(Section::new("What both captures say together", sentences));
+    }
     let limits = [&diagnosis.verdict.limits[..], &capture.notes[..]].concat();
     if !limits.is_empty() {
         let limits = limits.into_iter().map(Block::Text).collect();
@@ -94,17 +103,21 @@ fn verdict(diagnosis: &Diagnosis) -> Verdict {
     let verdict = &diagnosis.verdict;
     let worst = verdict.findings.first();
     let (tone, headline) = match worst {
-        Some(finding) if verdict.stalled && ended(diagnosis, finding) => {
-            (Tone::Neutral, ended_headline(finding))
-        }
-        Some(finding) if verdict.stalled => (Tone::Fault, headline(finding)),
-        _ if diagnosis.capture.tcp_segments == 0 => {
+        Some(finding) if ended(diagnosis, finding) => (Tone::Neutral, ended_headline(finding)),
+        Some(finding) => (Tone::Fault, headline(finding)),
+        None if diagnosis.capture.tcp_segments == 0 => {
             (Tone::Unsure, "There is no TCP in this capture to judge.".to_owned())
         }
-        _ => (Tone::Fine, "No. Nothing was held back by Nagle’s algorithm here.".to_owned()),
+        None if verdict.stalled.is_none() => {
+            (Tone::Unsure, "This capture cannot tell whether anything was held back.".to_owned())
+        }
+        None => (Tone::Fine, "No. Nothing was held back by Nagle’s algorithm here.".to_owned()),
     };
     let mut explanation = vec![verdict.summary.clone()];
     explanation.extend(worst.map(|finding| finding.explanation.clone()));
+    if !verdict.decides.is_empty() {
+        explanation.push(format!("What would decide it: {}.", verdict.decides.join("; ")));
+    }
     if let more @ 1.. = verdict.findings.len().saturating_sub(1) {
         explanation.push(format!(
             "{more} more direction{} held back; choose {} in the table below.",

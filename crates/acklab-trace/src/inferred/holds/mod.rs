@@ -1,92 +1,321 @@
-//! Which candidates were holds, let go by a pure ACK.
+//! Which segments were held, let go by an ACK: by what explains them best.
 //!
-//! A held segment leaves the sender at once when the ACK arrives, so at the capture point the gap
-//! from ACK to data is the round trip to the sender (far) plus a reaction of a millisecond at most,
-//! and nearly constant, while the ACK's own delay varies. A write that came later by itself falls
-//! anywhere. Hence, per direction:
+//! Two explanations of a small segment stand against each other. *Held*: it was written while something
+//! small was unacknowledged, and left when the ACK came; then its gap from the ACK follows the narrow
+//! law of [`release`]. *Free*: the application wrote it then; its interval from the segment before
+//! follows the law of all intervals (`gaps`). A segment that left while something small was
+//! unacknowledged cannot have been held, unless the capture lacks the ACK, its clock swapped the two, or
+//! a stack let several go at once: so it speaks against Nagle's algorithm as strongly as the damage of the
+//! capture lets it. [`states`] weighs all of them in their order. Nothing is a veto.
 //!
-//! 1. Small segments sent while a small one was unacknowledged prove Nagle off; holds are then
-//!    looked for only before the first of them (TCP_NODELAY set mid-way).
-//! 2. Of the pure ACKs that came 10 ms or later and that no data of the peer followed
-//!    (to which the segment could be the answer), those count whose gap lies in the window at far.
-//! 3. They must be many more than chance puts there, and the gap must not shrink as the ACK gets
-//!    later (slope -1 is an application that keeps its own beat).
-//!
-//! ACKs that rode on data need independent proof that the write came earlier: see
-//! [`super::riding`]. Not looked for: holds by TCP_CORK, which end by its own 200 ms timer.
+//! ACKs that rode on data need independent proof that the write came earlier: see [`super::riding`].
+//! Not looked for: holds by TCP_CORK, which end by its own 200 ms timer.
 
-mod breaks;
-mod limits;
 mod own_beat;
+mod release;
+mod states;
 mod testable;
-mod window;
 
-pub(super) use testable::may_answer;
+pub(super) use self::release::Release;
+pub(super) use self::testable::may_answer;
 
-use acklab_core::time::Time;
+use acklab_core::math;
+use acklab_core::time::{Span, Time};
 
-use self::breaks::Breaks;
-use self::limits::SLOPE_POINTS;
-use self::window::GapWindow;
-use super::hold::{Hold, SMALL_HOLD_MS};
+use super::hold::Hold;
+use super::replay::{Departure, Replay};
 use super::{RoundTrips, Sample};
 use crate::noted::Notes;
-use crate::noted::values::Candidate;
 
-/// The decision about one direction.
-#[derive(Clone, Debug, Default)]
+/// What explains the departures of one direction best.
+#[derive(Debug, Default)]
 pub(super) struct Decision {
     /// Held segments in order.
     pub(super) holds: Vec<Hold>,
+    /// Probability that each departure left with Nagle's algorithm on.
+    pub(super) on: Vec<f64>,
+    /// Whether a pure ACK may have let it go, and the probability that one did.
+    pub(super) told: Vec<bool>,
+    pub(super) held: Vec<f64>,
+    /// Probability that any segment was held.
+    pub(super) any: f64,
+    /// Its logarithmic odds.
+    gain: f64,
+    /// Segments follow their ACKs, and a beat explains that as well.
+    pub(super) or_beat: bool,
+    /// Share of the segments that the capture lacks or has out of order.
+    pub(super) damage: f64,
+    /// The law of the gap from ACK to held segment.
+    pub(super) release: Option<Release>,
     /// How many holds writes at random moments would feign.
     pub(super) by_chance: f64,
-    /// Gap from ACK to data: median and interquartile range of the holds, milliseconds.
-    pub(super) gap_ms: f64,
-    pub(super) gap_iqr_ms: f64,
-    /// Slope of the gap on the ACK delay, where it varies enough.
-    pub(super) slope: Option<f64>,
-    /// What broke Nagle's rule.
-    pub(super) breaks: Breaks,
-    /// Candidates refused because the application kept its own beat.
-    pub(super) paced: bool,
+    /// Small segments that left while one was unacknowledged, and those of them that a repair explains.
+    pub(super) breaks: u64,
+    pub(super) repairs: u64,
 }
 
-/// Decides which candidates were holds released by pure ACKs.
-pub(super) fn decide(notes: &Notes<'_>, trips: &RoundTrips) -> Decision {
-    let breaks = Breaks::of(notes, trips);
-    let mut decision = Decision { breaks, ..Decision::default() };
-    let tested = testable::testable(notes, trips, breaks.end.unwrap_or(Time::MAX));
-    let waited = |c: &&Candidate| waited_ms(c, trips) >= SMALL_HOLD_MS;
-    let waited_long: Vec<&Candidate> = tested.iter().copied().filter(waited).collect();
-    let Some(window) = window::find(&waited_long, trips) else { return decision };
-    let inside = |c: &&&Candidate| window.holds(c.gap_ms());
-    let held: Vec<&Candidate> = waited_long.iter().filter(inside).copied().collect();
-    decision.slope = own_beat::pacing_slope(&waited_long, window);
-    let few = if breaks.end.is_some() { 2 } else { SLOPE_POINTS };
-    decision.paced = decision.slope.is_some_and(|s| s < own_beat::PACING_SLOPE)
-        || (held.len() >= few && own_beat::may_be_its_own(&held, &notes.arrivals, trips));
-    let chance = window::by_chance(&waited_long, &held, window, trips);
-    decision.by_chance = chance.unwrap_or(held.len() as f64);
-    let alone = breaks.end.is_some() && held.len() < 2;
-    if chance.is_none() || alone || decision.paced {
-        return decision;
+/// The replay and the decision that explain the direction best, by where the sender may be.
+pub(super) fn decide(notes: &Notes<'_>, trips: &RoundTrips) -> (Replay, Decision) {
+    let here = explained(notes, trips, Span::ZERO);
+    let far_ms = trips.far_ms.filter(|far| *far >= FAR_LEAST_MS);
+    let Some(far_ms) = far_ms else { return here };
+    let way = |ms: f64| Span::from_nanos(((ms * WAY_SHARE - ANSWER_MS).max(0.0) * 1e6) as u64);
+    let there = explained(notes, trips, way(far_ms));
+    let closer = here.1.release.filter(|_| here.1.gain > there.1.gain.max(0.0) + CLOSER);
+    match closer {
+        Some(release) => explained(notes, trips, way(release.at_ms)),
+        None => there,
     }
-    let gaps = Sample::new(held.iter().map(|c| c.gap_ms()).collect());
-    (decision.gap_ms, decision.gap_iqr_ms) = (gaps.median(), gaps.iqr());
-    let late = window::late_reactions(&waited_long, &held, window);
-    let let_go = |c: &&&Candidate| {
-        let late = if waited(c) { late } else { 0.0 };
-        GapWindow { high: window.high + late, ..window }.holds(c.gap_ms())
-    };
-    let released = |c: &&Candidate| Hold::released(c, trips);
-    decision.holds = tested.iter().filter(let_go).map(released).collect();
-    decision
 }
 
-/// How long the ACK took as the sender saw it, after the segment before.
-fn waited_ms(c: &Candidate, trips: &RoundTrips) -> f64 {
-    // Where the way to the sender is not known, the gap may be all of it. On a long one the ACK may
-    // have passed before the segment ahead.
-    let passed = c.ack.signed_since(c.before) as f64 / 1e6;
-    passed + trips.far_ms.unwrap_or_else(|| c.gap_ms())
+fn explained(notes: &Notes<'_>, trips: &RoundTrips, way: Span) -> (Replay, Decision) {
+    let replay = Replay::of(notes, way);
+    let decision = Decision::of(&replay, notes.mss(), trips);
+    (replay, decision)
 }
+
+impl Decision {
+    /// Probability that Nagle's algorithm was on when the last segment left.
+    pub(super) fn at_the_end(&self) -> f64 {
+        self.on.last().copied().unwrap_or(0.5)
+    }
+
+    fn of(replay: &Replay, mss: u32, trips: &RoundTrips) -> Self {
+        let departures = &replay.departures;
+        let told = testable::testable(departures, mss, trips);
+        let points: Vec<(f64, f64)> = departures
+            .iter()
+            .zip(&told)
+            .filter(|(_, told)| **told)
+            .filter_map(|(d, _)| Some((d.gap_ms()?, d.interval_ms())))
+            .filter(|(gap, _)| *gap >= -replay.damage.noise_ms)
+            .collect();
+        let release = Release::find(&points, trips);
+        let mut case = Case::new(replay, &told, release, trips);
+        for _ in 0..ROUNDS {
+            case.weigh();
+        }
+        case.decision(trips)
+    }
+}
+
+/// The departures of a direction, weighed.
+struct Case<'r> {
+    replay: &'r Replay,
+    told: &'r [bool],
+    release: Option<Release>,
+    /// Density of each departure as a free write, and as a held one.
+    free: Vec<f64>,
+    held: Vec<f64>,
+    /// Probability that a segment breaks the rule, with Nagle's algorithm on.
+    excused: Vec<f64>,
+    /// The same, off.
+    broke: f64,
+    /// Share of held ones among those that may be.
+    share: f64,
+    on: Vec<f64>,
+    evidence: f64,
+}
+
+impl<'r> Case<'r> {
+    fn new(
+        replay: &'r Replay,
+        told: &'r [bool],
+        release: Option<Release>,
+        trips: &RoundTrips,
+    ) -> Self {
+        let departures = &replay.departures;
+        let held = |(d, told): (&Departure, &bool)| match (release, d.gap_ms()) {
+            (Some(release), Some(gap)) if *told && gap >= -replay.damage.noise_ms => {
+                release.density(gap)
+            }
+            _ => 0.0,
+        };
+        let broke = departures.iter().filter(|d| d.marks.broke).count();
+        Self {
+            replay,
+            told,
+            release,
+            free: free_densities(departures, told, release),
+            held: departures.iter().zip(told).map(held).collect(),
+            excused: excuses(replay, trips),
+            broke: (broke as f64 + 1.0) / (departures.len() as f64 + 2.0),
+            share: 0.5,
+            on: vec![0.5; departures.len()],
+            evidence: 0.0,
+        }
+    }
+
+    /// Density of a departure with Nagle's algorithm on, free or held.
+    fn parts(&self, i: usize) -> (f64, f64) {
+        let d = &self.replay.departures[i];
+        let held = self.share * self.held[i];
+        if d.marks.broke {
+            return (self.excused[i] * self.free[i], held);
+        }
+        if self.told[i] { ((1.0 - self.share) * self.free[i], held) } else { (self.free[i], 0.0) }
+    }
+
+    fn weigh(&mut self) {
+        let log = |i: usize| {
+            let (free, held) = self.parts(i);
+            let off = if self.replay.departures[i].marks.broke {
+                self.broke * self.free[i]
+            } else {
+                (1.0 - self.broke) * self.free[i]
+            };
+            math::ln((free + held) / off)
+        };
+        let logs: Vec<f64> = (0..self.on.len()).map(log).collect();
+        let (on, evidence) = states::smoothed(&logs);
+        (self.on, self.evidence) = (on, evidence);
+        let (mut held, mut all) = (1.0, 2.0);
+        for i in 0..self.on.len() {
+            if self.told[i] && !self.replay.departures[i].marks.broke {
+                held += self.held_probability(i);
+                all += self.on[i];
+            }
+        }
+        self.share = (held / all).clamp(0.01, 0.97);
+    }
+
+    fn held_probability(&self, i: usize) -> f64 {
+        let (free, held) = self.parts(i);
+        if held > 0.0 { self.on[i] * held / (free + held) } else { 0.0 }
+    }
+
+    /// Logarithm of how much better the departures are explained with holds than without.
+    fn for_holds(&self) -> f64 {
+        let of = |i: usize| {
+            let (free, held) = self.parts(i);
+            let gain = math::ln((free + held) / self.free[i]);
+            let told = self.told[i] && !self.replay.departures[i].marks.broke;
+            if told { self.on[i] * gain.min(6.0) } else { 0.0 }
+        };
+        (0..self.on.len()).map(of).sum()
+    }
+
+    /// The same of holds against an application's own beat.
+    fn against_beat(&self, trips: &RoundTrips) -> f64 {
+        let Some(release) = &self.release else { return 0.0 };
+        let departures = &self.replay.departures;
+        // What left shortly after the others is on the beat, too, if there is one.
+        let near = |i: &usize| {
+            let late = departures[*i].gap_ms().map_or(f64::INFINITY, |gap| gap - release.at_ms);
+            self.told[*i] && (self.held_probability(*i) >= 0.5 || (0.0..NEAR_MS).contains(&late))
+        };
+        let clustered: Vec<&Departure> =
+            (0..departures.len()).filter(near).map(|i| &departures[i]).collect();
+        let at_ack = |i: &usize| {
+            let d = &departures[*i];
+            !d.marks.broke && d.gap_ms().is_some_and(|gap| release.is_near(gap))
+        };
+        let apart = (0..departures.len()).filter(|i| self.held_probability(*i) < 0.5 && !at_ack(i));
+        let apart: Vec<f64> = apart.map(|i| departures[i].interval_ms()).collect();
+        own_beat::against(&clustered, &apart, &self.replay.arrivals, release, trips)
+    }
+
+    fn decision(self, trips: &RoundTrips) -> Decision {
+        let departures = &self.replay.departures;
+        let (for_holds, against_beat) = (self.for_holds() - COST, self.against_beat(trips));
+        let gain = for_holds.min(against_beat);
+        let any = 1.0 / (1.0 + math::exp(-gain));
+        let held: Vec<f64> =
+            (0..departures.len()).map(|i| self.held_probability(i) * any).collect();
+        let claimed = departures.iter().zip(&held).filter(|(_, p)| **p >= 0.5);
+        let holds = claimed.filter_map(|(d, p)| Hold::released(d, trips, *p)).collect();
+        let width = self.release.map_or(0.0, |r| 4.0 * r.spread_ms);
+        let chance = |i: usize| if self.told[i] { width * self.free[i] } else { 0.0 };
+        let repairs =
+            departures.iter().filter(|d| d.marks.broke && d.marks.recovery).count() as u64;
+        let broke = departures.iter().filter(|d| d.marks.broke).count() as u64;
+        Decision {
+            holds,
+            by_chance: (0..departures.len()).map(chance).sum(),
+            any,
+            gain,
+            or_beat: for_holds >= CLUSTERED && gain < 0.0,
+            damage: self.replay.damage.missing + self.replay.damage.late,
+            release: self.release,
+            breaks: broke - repairs,
+            repairs,
+            on: self.on,
+            told: self.told.to_vec(),
+            held,
+        }
+    }
+}
+
+/// How likely each interval is where nothing holds a segment back, per millisecond: it may be anything, and
+/// what it is where segments did not leave with an ACK.
+fn free_densities(departures: &[Departure], told: &[bool], release: Option<Release>) -> Vec<f64> {
+    let with_ack = |d: &Departure| {
+        let near = |r: Release| d.gap_ms().is_some_and(|gap| r.is_near(gap));
+        !d.marks.broke && release.is_some_and(near)
+    };
+    let apart = departures.iter().zip(told).filter(|(d, told)| !(**told && with_ack(d)));
+    let apart = Sample::new(apart.map(|(d, _)| d.interval_ms()).collect());
+    let all = departures.len().max(1) as f64;
+    let density = |d: &Departure| {
+        let interval = d.interval_ms();
+        let alike = apart.count_between(interval - REACH_MS, interval + REACH_MS) as f64;
+        1.0 / (interval + 1.0) + alike / (all * 2.0 * REACH_MS)
+    };
+    departures.iter().map(density).collect()
+}
+
+/// How likely a segment breaks Nagle's rule although it is on: by a repair or a loss probe, behind others
+/// that an ACK let go together, or only in the eyes of a capture that lacks frames.
+fn excuses(replay: &Replay, trips: &RoundTrips) -> Vec<f64> {
+    let round_trip = trips.near_ms.unwrap_or(0.0) + trips.far_ms.unwrap_or(0.0);
+    let probe_ms = (2.0 * round_trip).max(PROBE_LEAST_MS);
+    // What was put back stands a tick too early or too late.
+    let missing = if trips.unseen_data { 0.5 } else { 2.0 * replay.damage.missing };
+    let mut released: Option<Time> = None;
+    let mut excuses = Vec::with_capacity(replay.departures.len());
+    for d in &replay.departures {
+        let behind = released.is_some_and(|at| d.time.since(at) < BEHIND);
+        let probe = d.silence as f64 / 1e6 >= probe_ms;
+        excuses.push(match d.marks.recovery || probe {
+            true => REPAIR,
+            false if behind => TOGETHER,
+            false => STRAY.max(missing).min(0.5),
+        });
+        if !d.marks.broke {
+            released = Some(d.time).filter(|_| d.marks.pure);
+        } else if behind {
+            released = Some(d.time);
+        }
+    }
+    excuses
+}
+
+/// Rounds in which the share of held segments settles.
+const ROUNDS: usize = 4;
+/// Choosing a place and a spread for the release costs so much evidence.
+const COST: f64 = 3.0;
+/// Nearer senders are as good as captured at.
+const FAR_LEAST_MS: f64 = 4.0;
+/// A beat that is as long as the wait for an ACK strays by no more.
+const NEAR_MS: f64 = 10.0;
+/// So much evidence shows that segments follow their ACKs, whatever makes them.
+const CLUSTERED: f64 = 5.0;
+/// Intervals so close are of one kind.
+const REACH_MS: f64 = 2.0;
+/// Another place of the sender than the handshake's must explain so much more.
+const CLOSER: f64 = 3.0;
+/// Share of the way that an ACK stays on it: the handshake may have been slower than the path.
+const WAY_SHARE: f64 = 0.9;
+/// Hosts answer a handshake up to this much slower than an ACK.
+const ANSWER_MS: f64 = 1.0;
+/// No probe of a lone segment comes sooner: the largest ACK delay that RFC 8985 section 7.2 allows
+/// for, 200 ms as in Linux (TCP_RTO_MIN), less a jiffy.
+const PROBE_LEAST_MS: f64 = 190.0;
+/// A loss probe sends new data whatever Nagle's rule says (RFC 8985 section 7.3).
+const REPAIR: f64 = 0.5;
+/// Stacks that judge once per write, or push all but the last of a queue, let several go together.
+const TOGETHER: f64 = 0.2;
+/// Within so long.
+const BEHIND: Span = Span::from_micros(500);
+/// FIN, urgent data, the odd frame that was not captured.
+const STRAY: f64 = 0.003;

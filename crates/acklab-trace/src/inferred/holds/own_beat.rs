@@ -1,93 +1,120 @@
 //! An application's beat that is not held: its segments only seem to wait for ACKs.
 //!
 //! Where the period of the writes happens to be that of data, ACK and round trip together, every
-//! segment follows an ACK, held or not. An unbroken chain of equal segments at equal intervals with
-//! equal waits could be either. Two things tell: a chain of holds carries two messages in some
-//! segment sooner or later (it is slower than the writes), and a release cannot come before the ACK
-//! has reached the sender, which the beat of an application does by the width of a hair.
+//! segment follows an ACK, held or not. Three things tell. Waits that vary: a beat makes up for them, so
+//! that intervals are more alike than gaps; after a release gaps are. Where waits do not vary: a beat
+//! that falls on the round trip to the sender by chance is rare, and one elsewhere is not. A beat goes on
+//! where no ACK comes. And held segments gather: in a chain of them some carry two messages, sooner or
+//! later.
 
-use super::limits::SLOPE_POINTS;
-use super::window::GapWindow;
-use crate::inferred::hold::SMALL_HOLD_MS;
-use crate::inferred::sample::robust_slope;
+use acklab_core::math;
+
+use super::release::Release;
+use crate::inferred::replay::{Arrival, Departure};
 use crate::inferred::writes::{UNIT_MIN, gcd};
 use crate::inferred::{RoundTrips, Sample};
-use crate::noted::values::{Arrival, Candidate};
 
-/// Whether the chain may be the application's own beat.
-pub(super) fn may_be_its_own(
-    held: &[&Candidate],
+/// Logarithm of how much likelier it is that the segments that follow their ACKs were held than that
+/// they kept a beat; `apart` are the intervals of the others.
+pub(super) fn against(
+    clustered: &[&Departure],
+    apart: &[f64],
     arrivals: &[Arrival],
+    release: &Release,
     trips: &RoundTrips,
-) -> bool {
-    let len = common_len(held);
-    let chained = held.windows(2).filter(|w| w[1].before == w[0].time).count();
-    let same = held.iter().filter(|c| c.len == len).count();
-    let waits = Sample::new(held.iter().map(|c| c.wait_ms()).collect());
-    let is_chain = (chained + 1) * 10 >= held.len() * 9
-        && same * 10 >= held.len() * 8
-        && waits.iqr() < EQUAL_MS;
-    is_chain && !coalesces(held, len, arrivals) && !is_sharp(held, trips)
+) -> f64 {
+    let gap = |d: &&Departure| d.gap_ms().unwrap_or(0.0);
+    let gaps = Sample::new(clustered.iter().map(gap).collect());
+    let intervals = Sample::new(clustered.iter().map(|d| d.interval_ms()).collect());
+    let waits = Sample::new(clustered.iter().map(|d| d.interval_ms() - gap(d)).collect());
+    let count = clustered.len() as f64;
+    let grain = GRAIN_MS + trips.grain_ms;
+    let alike = math::ln((intervals.iqr() + grain) / (gaps.iqr() + grain));
+    let varied = VARIED_MS + trips.grain_ms;
+    let told = if waits.iqr() >= varied || intervals.iqr() >= varied {
+        count.min(MOST_TOLD) * alike.clamp(-1.0, 1.0)
+    } else {
+        0.0
+    };
+    let chained = clustered.windows(2).filter(|w| w[1].before == w[0].time).count();
+    let (len, same) = common_len(clustered);
+    let form = if gathers(clustered, len, arrivals) {
+        GATHERED
+    } else if chained * 2 < clustered.len() {
+        UNCHAINED
+    } else if same * 10 >= clustered.len() * 8 && !is_sharp(&gaps, trips) {
+        -NEVER_GATHERED
+    } else {
+        0.0
+    };
+    let middle = intervals.median();
+    let reach = SAME_MS.max(SAME_SHARE * middle).max(1.5 * intervals.iqr());
+    let same = |interval: &&f64| (**interval - middle).abs() <= reach.min(0.1 * middle);
+    let alike_apart = apart.iter().filter(same).count();
+    let kept = alike_apart >= APART_MIN && alike_apart * 3 >= apart.len();
+    let elsewhere = if kept { ELSEWHERE } else { 0.0 };
+    told + placed(middle, release, trips) + form - RARER - elsewhere
 }
 
-/// Slope of the gap on the wait, over releases and what lies shortly beyond them.
-pub(super) fn pacing_slope(long: &[&Candidate], window: GapWindow) -> Option<f64> {
-    let points: Vec<(f64, f64)> = long
-        .iter()
-        .filter(|c| c.gap_ms() <= window.high + SMALL_HOLD_MS)
-        .map(|c| (c.wait_ms(), c.gap_ms()))
-        .collect();
-    if points.len() < SLOPE_POINTS {
-        return None;
-    }
-    let waits = Sample::new(points.iter().map(|p| p.0).collect());
-    // Clocks of captures jitter by some tens of microseconds; less variation says nothing.
-    let gaps = Sample::new(points.iter().map(|p| p.1).collect());
-    let intervals = Sample::new(points.iter().map(|p| p.0 + p.1).collect());
-    let varies = waits.iqr() >= 0.2;
-    let slope = varies.then(|| robust_slope(&points)).flatten()?;
-    // Jitter of the path feigns any slope, but it makes the intervals vary more, not less.
-    (slope >= PACING_SLOPE || intervals.iqr() < gaps.iqr()).then_some(slope)
+/// What the place of the gaps says: at the round trip to the sender, or at none because the capture was
+/// made there, a beat falls only by chance; elsewhere it may be anywhere.
+fn placed(interval_ms: f64, release: &Release, trips: &RoundTrips) -> f64 {
+    let chance = math::ln((interval_ms / (PLACE_MS + release.spread_ms)).max(1.0));
+    let off = match trips.far_ms {
+        Some(_) if trips.handshake => release.misplaced(trips),
+        _ => ((release.at_ms - 0.5 * trips.grain_ms) / (PLACE_MS + trips.grain_ms)).abs(),
+    };
+    chance + RARER - off.min(2.0 * chance + RARER)
 }
 
-/// The length that most segments have.
-fn common_len(held: &[&Candidate]) -> u32 {
-    let mut lengths: Vec<u32> = held.iter().map(|c| c.len).collect();
+/// The length that most segments have, and how many do.
+fn common_len(clustered: &[&Departure]) -> (u64, usize) {
+    let mut lengths: Vec<u64> = clustered.iter().map(|d| u64::from(d.len)).collect();
     lengths.sort_unstable();
-    lengths
-        .chunk_by(|a, b| a == b)
-        .max_by_key(|run| run.len())
-        .and_then(|run| run.first())
-        .copied()
-        .unwrap_or(0)
+    let runs = lengths.chunk_by(|a, b| a == b).map(|run| (run[0], run.len()));
+    runs.max_by_key(|run| run.1).unwrap_or_default()
+}
+
+/// Whether the gaps are those of a kernel that waited: equal, and never before the ACK was there.
+fn is_sharp(gaps: &Sample, trips: &RoundTrips) -> bool {
+    let far = trips.far_ms.filter(|_| trips.handshake).unwrap_or(0.0);
+    gaps.iqr() < SHARP_MS && (far..=far + REACTION_MS).contains(&gaps.median())
 }
 
 /// Whether segments carry several messages: some share a divisor with the others that is smaller
 /// than either, or all are multiples of the first segment, which nothing held back.
-fn coalesces(held: &[&Candidate], len: u32, arrivals: &[Arrival]) -> bool {
+fn gathers(clustered: &[&Departure], len: u64, arrivals: &[Arrival]) -> bool {
+    let lengths = clustered.iter().map(|d| u64::from(d.len));
     let first = arrivals.first().map_or(0, |a| a.end);
-    let len = u64::from(len);
     let several = |unit: u64| unit >= UNIT_MIN && len >= 2 * unit && len.is_multiple_of(unit);
-    let others: Vec<u64> = held.iter().map(|c| u64::from(c.len)).filter(|l| *l != len).collect();
+    let others: Vec<u64> = lengths.filter(|l| *l != len).collect();
     let related = others.iter().filter(|l| l.is_multiple_of(len) || several(gcd(len, **l))).count();
     several(first) || (related >= DOUBLES_MIN && related * 10 >= others.len() * 8)
 }
 
-/// Whether the gaps are those of a kernel that waited: equal, and never before the ACK was there.
-/// Without a handshake only a capture at the sender can show that.
-fn is_sharp(held: &[&Candidate], trips: &RoundTrips) -> bool {
-    let far = trips.far_ms.filter(|_| trips.handshake).unwrap_or(0.0);
-    let gaps = Sample::new(held.iter().map(|c| c.gap_ms()).collect());
-    gaps.iqr() < SHARP_MS && (far..=far + REACTION_MS).contains(&gaps.median())
-}
-
-/// Waits that vary by more than this are judged by their slope.
-const EQUAL_MS: f64 = 0.2;
-/// A release by the kernel is this sharp; a timer of an application is not.
-const SHARP_MS: f64 = 0.05;
-/// The latest reaction that counts as sharp.
-const REACTION_MS: f64 = 0.3;
+/// Clocks of captures jitter by some tens of microseconds; less variation says nothing.
+const GRAIN_MS: f64 = 0.05;
+/// Waits and intervals that vary by less tell nothing of each other.
+const VARIED_MS: f64 = 0.2;
+/// Cycles that count; what follows is more of the same.
+const MOST_TOLD: f64 = 25.0;
+/// A release follows the round trip this closely.
+const PLACE_MS: f64 = 0.5;
 /// Segments of several messages that are more than a hiccup of the application.
 const DOUBLES_MIN: usize = 2;
-/// Gap against ACK delay: an application with its own beat has -1, a hold 0.
-pub(super) const PACING_SLOPE: f64 = -0.5;
+/// What they say.
+const GATHERED: f64 = 8.0;
+/// What it says that in a chain of equal ones none ever does.
+const NEVER_GATHERED: f64 = 8.0;
+/// A release by the kernel is this sharp, a timer of an application is not; and it comes this soon.
+const SHARP_MS: f64 = 0.05;
+const REACTION_MS: f64 = 0.3;
+/// What it says that segments which follow ACKs do not follow each other.
+const UNCHAINED: f64 = 3.0;
+/// Intervals of the others that are the same: so close, and so many; what that says.
+const SAME_MS: f64 = 0.5;
+const SAME_SHARE: f64 = 0.05;
+const APART_MIN: usize = 3;
+const ELSEWHERE: f64 = 12.0;
+/// Beats are commoner than holds.
+const RARER: f64 = 3.0;

@@ -1,50 +1,40 @@
-//! The candidates that can be told: where nothing but Nagle's algorithm or the application can have
+//! The departures that can be told: where nothing but Nagle's algorithm or the application can have
 //! kept the segment.
 
-use acklab_core::time::Time;
-
-use super::limits::{EARLY_SHARE, JITTER_SHARE, REACTION_MS, SLOPE_POINTS};
+use crate::inferred::replay::Departure;
 use crate::inferred::{RoundTrips, Sample};
-use crate::noted::Notes;
-use crate::noted::values::Candidate;
 
-/// Those before `end`, in order.
-pub(super) fn testable<'a>(
-    notes: &'a Notes<'_>,
-    trips: &RoundTrips,
-    end: Time,
-) -> Vec<&'a Candidate> {
-    let common = common_flights(&notes.candidates);
-    let fit = |c: &&Candidate| {
-        c.time < end
-            && is_testable(c)
-            && (has_room(c, notes.mss()) || common.contains(&c.flight_before))
+/// Of each departure whether an ACK that carried nothing else may have let it go, and nothing but
+/// Nagle's algorithm or the application can have kept it.
+pub(super) fn testable(departures: &[Departure], mss: u32, trips: &RoundTrips) -> Vec<bool> {
+    let common = common_flights(departures);
+    let fit = |d: &Departure| {
+        let marks = d.marks;
+        let kept = marks.window || marks.recovery || marks.gap;
+        let room = marks.broke || has_room(d, mss) || common.contains(&d.flight_before);
+        d.ack.is_some() && marks.pure && !kept && room
     };
-    let fit: Vec<&Candidate> = notes.candidates.iter().filter(fit).collect();
-    let (maybe, mut tested): (Vec<&Candidate>, Vec<&Candidate>) =
-        fit.into_iter().partition(|c| may_answer(c, trips));
-    if sharper_than_answers(&maybe, trips) {
-        tested.extend(maybe);
-        tested.sort_by_key(|c| (c.time, c.frame));
+    let mut told: Vec<bool> = departures.iter().map(fit).collect();
+    let maybe: Vec<usize> =
+        (0..told.len()).filter(|i| told[*i] && may_answer(&departures[*i], trips)).collect();
+    if !sharper_than_answers(maybe.iter().map(|i| &departures[*i]).collect(), trips) {
+        for i in maybe {
+            told[i] = false;
+        }
     }
-    tested
-}
-
-/// Whether nothing but Nagle, the congestion window or the application can have kept the segment.
-fn is_testable(c: &Candidate) -> bool {
-    c.marks.pure && !c.marks.window && !c.marks.recovery
+    told
 }
 
 /// Whether the congestion window cannot have been full before the ACK.
-fn has_room(c: &Candidate, mss: u32) -> bool {
-    c.flight_before <= INITIAL_WINDOW_SEGMENTS * mss
-        || u64::from(c.flight_before) * 10 < u64::from(c.flight_max) * 9
+fn has_room(d: &Departure, mss: u32) -> bool {
+    d.flight_before <= INITIAL_WINDOW_SEGMENTS * mss
+        || u64::from(d.flight_before) * 10 < u64::from(d.flight_max) * 9
 }
 
 /// Flights that came to an end again and again without growing: writes of one size, each with a tail
 /// that waits. A congestion window grows with every round.
-fn common_flights(candidates: &[Candidate]) -> Vec<u32> {
-    let mut flights: Vec<u32> = candidates.iter().map(|c| c.flight_before).collect();
+fn common_flights(departures: &[Departure]) -> Vec<u32> {
+    let mut flights: Vec<u32> = departures.iter().map(|d| d.flight_before).collect();
     flights.sort_unstable();
     flights
         .chunk_by(|a, b| a == b)
@@ -55,30 +45,44 @@ fn common_flights(candidates: &[Candidate]) -> Vec<u32> {
 
 /// Whether segments that could be answers to data of the peer follow the ACK far more sharply than
 /// that data.
-fn sharper_than_answers(maybe: &[&Candidate], trips: &RoundTrips) -> bool {
+fn sharper_than_answers(maybe: Vec<&Departure>, trips: &RoundTrips) -> bool {
     let far = trips.far_ms.unwrap_or(0.0);
-    let at_ack: Vec<&&Candidate> =
-        maybe.iter().filter(|c| c.gap_ms() <= far * (1.0 + JITTER_SHARE) + REACTION_MS).collect();
-    if at_ack.len() < SLOPE_POINTS || at_ack.len() * 2 < maybe.len() {
+    let gap = |d: &Departure| d.gap_ms().unwrap_or(f64::INFINITY);
+    let count = maybe.len();
+    let at_ack: Vec<&Departure> =
+        maybe.into_iter().filter(|d| gap(d) <= far * (1.0 + JITTER_SHARE) + REACTION_MS).collect();
+    if at_ack.len() < ANSWERS_MIN || at_ack.len() * 2 < count {
         return false;
     }
-    let after_peer = |c: &&&Candidate| c.peer_after.map(|t| c.time.since(t).as_millis_f64());
+    let after_peer = |d: &&Departure| d.peer_after.map(|t| d.time.since(t).as_millis_f64());
     let peer = Sample::new(at_ack.iter().filter_map(after_peer).collect());
-    let ack = Sample::new(at_ack.iter().map(|c| c.gap_ms()).collect());
+    let ack = Sample::new(at_ack.iter().map(|d| gap(d)).collect());
     ack.iqr() * SHARPER < peer.iqr()
 }
 
 /// Whether data of the peer, sent after the ACK, reached the sender before the segment left.
-pub(in crate::inferred) fn may_answer(c: &Candidate, trips: &RoundTrips) -> bool {
-    let Some(peer) = c.peer_after else { return false };
+pub(in crate::inferred) fn may_answer(d: &Departure, trips: &RoundTrips) -> bool {
+    if d.hears_unseen {
+        return true;
+    }
+    let Some(peer) = d.peer_after else { return false };
     let far = trips.far_ms.unwrap_or(0.0);
-    c.time.since(peer).as_millis_f64() >= far * EARLY_SHARE - (far * JITTER_SHARE).min(0.2)
+    d.time.since(peer).as_millis_f64() >= far * EARLY_SHARE - (far * JITTER_SHARE).min(0.2)
 }
 
+/// A host reacts to an ACK within its own scheduling grain: 1 ms is the tick of the slowest stacks
+/// that answer from a timer loop.
+const REACTION_MS: f64 = 1.0;
+/// Share of the way to the sender that jitter may add.
+const JITTER_SHARE: f64 = 0.1;
+/// No segment crosses the path in less than this share of the least round trip seen.
+const EARLY_SHARE: f64 = 0.96;
+/// Fewer possible answers say nothing.
+const ANSWERS_MIN: usize = 8;
 /// A flight that ended so often without growing is no congestion window.
 const SAME_FLIGHTS: usize = 4;
 /// Releases follow the ACK this much more sharply than data that came after it.
 const SHARPER: f64 = 3.0;
-/// Initial window of RFC 5681 section 3.1 for an MSS of 1460: with no more in flight, no congestion
+/// Initial window of RFC 6928 section 2: with no more in flight, no congestion
 /// window has closed.
-const INITIAL_WINDOW_SEGMENTS: u32 = 3;
+const INITIAL_WINDOW_SEGMENTS: u32 = 10;

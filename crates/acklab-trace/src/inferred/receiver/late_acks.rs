@@ -2,8 +2,8 @@
 
 use acklab_core::time::Time;
 
+use crate::inferred::replay::{AckRecord, Replay};
 use crate::inferred::{RoundTrips, Sample};
-use crate::noted::values::{AckRecord, Counts};
 
 /// What the ACKs of one direction say of their sender.
 pub(super) struct LateAcks {
@@ -22,7 +22,8 @@ pub(super) struct LateAcks {
 
 impl LateAcks {
     /// Collects the delayed ACKs.
-    pub(super) fn of(acks: &[AckRecord], counts: &Counts, trips: &RoundTrips) -> Self {
+    pub(super) fn of(replay: &Replay, trips: &RoundTrips) -> Self {
+        let acks = &replay.acks;
         let near = trips.near_ms.unwrap_or(0.0);
         let own = |ns: u64| (ns as f64 / 1e6 - near).max(0.0);
         let origin = acks.first().map_or(Time::ZERO, |a| a.time);
@@ -51,7 +52,7 @@ impl LateAcks {
                 .iter()
                 .filter(|a| a.pure && a.small && a.segments >= 2 && own(a.newest_age) >= 5.0)
                 .count(),
-            prompt: counts.prompt_single_acks + prompt_far as u64,
+            prompt: replay.prompt_acks + prompt_far as u64,
         }
     }
 }

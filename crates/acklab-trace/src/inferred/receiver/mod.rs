@@ -21,11 +21,11 @@ pub(crate) use timer::Timer;
 
 use self::late_acks::LateAcks;
 use super::RoundTrips;
-use crate::noted::Notes;
+use super::replay::Replay;
 
 /// What the late ACKs of a direction show of their sender.
-pub(crate) fn infer(notes: &Notes<'_>, trips: &RoundTrips) -> Receiver {
-    explain(&LateAcks::of(&notes.acks, &notes.counts, trips), trips)
+pub(super) fn infer(replay: &Replay, trips: &RoundTrips) -> Receiver {
+    explain(&LateAcks::of(replay, trips), trips)
 }
 
 fn explain(acks: &LateAcks, trips: &RoundTrips) -> Receiver {

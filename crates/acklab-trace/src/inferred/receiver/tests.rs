@@ -3,7 +3,7 @@
 use acklab_core::time::Time;
 
 use super::*;
-use crate::noted::values::{AckRecord, Counts};
+use crate::inferred::replay::{AckRecord, Replay};
 
 /// Delayed ACKs at `instants` with these delays.
 fn policy(pairs: &[(f64, f64)]) -> ReceiverPolicy {
@@ -20,8 +20,14 @@ fn policy(pairs: &[(f64, f64)]) -> ReceiverPolicy {
             answered: false,
         })
         .collect();
-    let trips = RoundTrips { near_ms: Some(0.0), far_ms: Some(1.0), handshake: true };
-    explain(&LateAcks::of(&acks, &Counts::default(), &trips), &trips).policy
+    let trips = RoundTrips {
+        near_ms: Some(0.0),
+        far_ms: Some(1.0),
+        handshake: true,
+        grain_ms: 0.0,
+        unseen_data: false,
+    };
+    explain(&LateAcks::of(&Replay { acks, ..Replay::default() }, &trips), &trips).policy
 }
 
 /// Delays of a fixed timer, data arriving every 317 ms.

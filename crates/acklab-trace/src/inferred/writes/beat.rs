@@ -13,8 +13,8 @@ use acklab_core::time::Time;
 
 use super::hull::Hull;
 use crate::inferred::hold::DELAYED_MS;
+use crate::inferred::replay::Arrival;
 use crate::inferred::{Hold, Sample};
-use crate::noted::values::Arrival;
 
 /// The beat of a direction's writes.
 #[derive(Clone, Debug)]
@@ -191,7 +191,12 @@ mod tests {
     use super::*;
 
     fn arrival(ms: f64, end: u64) -> Arrival {
-        Arrival { time: Time::from_nanos(1_000_000_000 + (ms * 1e6) as u64), end, frames: 0 }
+        Arrival {
+            time: Time::from_nanos(1_000_000_000 + (ms * 1e6) as u64),
+            end,
+            len: 40,
+            frames: 0,
+        }
     }
 
     #[test]

@@ -5,16 +5,16 @@ mod hull;
 mod unit;
 
 pub(crate) use beat::Beat;
-pub(super) use unit::{UNIT_MIN, boundary_unit, gcd};
+pub(super) use unit::{UNIT_MIN, gcd};
 
 use acklab_core::time::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use self::unit::{Unit, gathered_unit, messages_per_segment};
+use self::unit::{Unit, boundary_unit, gathered_unit, messages_per_segment};
 use super::Hold;
+use crate::inferred::replay::Arrival;
 use crate::noted::Notes;
-use crate::noted::values::Arrival;
 
 /// What the application wrote.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
@@ -37,8 +37,8 @@ pub struct Writes {
 }
 
 /// The messages in the segments of a direction.
-pub(crate) struct Messages<'n> {
-    arrivals: &'n [Arrival],
+pub(crate) struct Messages {
+    pub(super) arrivals: Vec<Arrival>,
     /// Messages that each segment completes.
     counts: Vec<u32>,
     pub(super) unit: Unit,
@@ -46,61 +46,72 @@ pub(crate) struct Messages<'n> {
     pub(super) beat: Option<Beat>,
 }
 
-impl<'n> Messages<'n> {
-    /// The messages of a direction in which ACKs released so many holds.
-    pub(super) fn of(notes: &'n Notes<'_>, holds: usize) -> Self {
-        let mut found = Self::with_any_beat(notes, holds);
+impl Messages {
+    /// The messages of a direction whose segments came like this, and in which ACKs released so many
+    /// holds.
+    pub(super) fn of(notes: &Notes<'_>, arrivals: Vec<Arrival>, holds: usize) -> Self {
+        let mut found = Self::with_any_beat(notes, arrivals, holds);
         if !found.coalesced() {
             found.beat = None;
         }
         found
     }
 
-    fn with_any_beat(notes: &'n Notes<'_>, holds: usize) -> Self {
-        let arrivals = &notes.arrivals[..];
-        let unit = Unit::of(arrivals, notes.content.framing);
+    fn with_any_beat(notes: &Notes<'_>, arrivals: Vec<Arrival>, holds: usize) -> Self {
+        let unit = Unit::of(&arrivals, notes.content.framing);
         if holds >= HOLDS_SHOWN
             && !matches!(unit, Unit::Framing(_))
-            && let Some(gathered) = Self::gathered(arrivals)
+            && let Some((unit, counts, beat)) = Self::gathered(&arrivals)
         {
-            return gathered;
+            return Self { arrivals, counts, unit, beat: Some(beat) };
         }
-        let counts = messages_per_segment(arrivals, unit);
+        let counts = messages_per_segment(&arrivals, unit);
         if counts.iter().map(|c| *c as usize).sum::<usize>() > beat::MESSAGES_MAX {
             let counts = vec![1; arrivals.len()];
             return Self { arrivals, counts, unit: Unit::Segment, beat: None };
         }
-        let beat = (unit != Unit::Segment).then(|| Beat::find(arrivals, &counts)).flatten();
+        let beat = (unit != Unit::Segment).then(|| Beat::find(&arrivals, &counts)).flatten();
         Self { arrivals, counts, unit, beat }
     }
 
     /// Equal writes that gathered in every segment, if they keep a beat.
-    fn gathered(arrivals: &'n [Arrival]) -> Option<Self> {
+    fn gathered(arrivals: &[Arrival]) -> Option<(Unit, Vec<u32>, Beat)> {
         let unit = Unit::Size(gathered_unit(arrivals)?);
         let mut counts = messages_per_segment(arrivals, unit);
         // What else was sent (a greeting, say) was not on the beat.
-        let mut before = 0;
         for (count, arrival) in counts.iter_mut().zip(arrivals) {
-            let whole = unit.bytes().is_some_and(|b| (arrival.end - before) % u64::from(b) == 0);
-            before = arrival.end;
+            let whole = unit.bytes().is_some_and(|b| arrival.len.is_multiple_of(b));
             if !whole {
                 *count = 0;
             }
         }
         let beat = Beat::find(arrivals, &counts)?;
         let fits = beat.fills_its_segments(&counts);
-        fits.then_some(Self { arrivals, counts, unit, beat: Some(beat) })
-    }
-
-    /// Whether the writes keep a beat, and came while others waited.
-    pub(crate) fn have_beat(&self) -> bool {
-        self.beat.is_some()
+        fits.then_some((unit, counts, beat))
     }
 
     /// Whether segments carry several messages often enough that writes came while others waited.
     fn coalesced(&self) -> bool {
         let several = self.counts.iter().filter(|c| **c >= 2).count();
         several >= 3 && several * 20 >= self.counts.len()
+    }
+
+    /// The size of one message: that of the unit; else what divides the steps between the ends of small
+    /// segments, or the first segment, which nothing held, if the steps are multiples of it.
+    pub(super) fn bytes(&self, mss: u32) -> Option<u32> {
+        if let Some(bytes) = self.unit.bytes() {
+            return Some(bytes);
+        }
+        let unit = boundary_unit(&self.arrivals, mss)?;
+        let first = self.arrivals.first().map_or(0, |first| first.len);
+        let gathered = u64::from(first) >= UNIT_MIN && unit.is_multiple_of(first);
+        Some(if gathered { first } else { unit })
+    }
+
+    /// Bytes of the segment before the one that ends at `end`.
+    pub(super) fn before(&self, end: u64) -> Option<u32> {
+        let at = self.arrivals.binary_search_by_key(&end, |a| a.end).ok()?;
+        at.checked_sub(1).map(|before| self.arrivals[before].len)
     }
 
     /// Messages in the segment that ends at `end`, at least one.
@@ -117,13 +128,13 @@ impl<'n> Messages<'n> {
 
     /// When the first message of the segment that ends at `end` was written, by the beat.
     pub(super) fn written(&self, end: u64) -> Option<Time> {
-        self.beat.as_ref()?.written(self.arrivals, end)
+        self.beat.as_ref()?.written(&self.arrivals, end)
     }
 
     /// Puts the writes of `holds` where the beat has them; those that were none are dropped.
     pub(super) fn place(&self, holds: &mut Vec<Hold>) {
         if let Some(beat) = &self.beat {
-            beat.place(self.arrivals, holds);
+            beat.place(&self.arrivals, holds);
         }
     }
 

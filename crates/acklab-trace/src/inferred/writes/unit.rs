@@ -3,8 +3,8 @@
 //! Boundaries come from framing where a protocol fits; else from sizes, where most small segments
 //! are multiples of one size that occurs by itself; else each segment counts as one message.
 
+use crate::inferred::replay::Arrival;
 use crate::noted::framing::Framing;
-use crate::noted::values::Arrival;
 
 /// How messages were told apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,7 +67,7 @@ pub(crate) fn gathered_unit(arrivals: &[Arrival]) -> Option<u32> {
 
 /// Lengths of consecutive segments.
 fn lengths(arrivals: &[Arrival]) -> impl Iterator<Item = u64> + '_ {
-    arrivals.windows(2).map(|w| w[1].end.saturating_sub(w[0].end))
+    arrivals.iter().skip(1).map(|a| u64::from(a.len))
 }
 
 fn size_unit(arrivals: &[Arrival]) -> Option<u32> {
@@ -109,7 +109,7 @@ pub(crate) fn boundary_unit(arrivals: &[Arrival], mss: u32) -> Option<u32> {
     let mss = u64::from(mss);
     let mut ends = Vec::new();
     for w in arrivals.windows(2) {
-        let len = w[1].end.saturating_sub(w[0].end);
+        let len = u64::from(w[1].len);
         if len > 0 && !len.is_multiple_of(mss) {
             ends.push(w[1].end);
         }
@@ -136,7 +136,7 @@ pub(crate) fn messages_per_segment(arrivals: &[Arrival], unit: Unit) -> Vec<u32>
     let mut counts = Vec::with_capacity(arrivals.len());
     let mut before: Option<&Arrival> = None;
     for arrival in arrivals {
-        let len = arrival.end.saturating_sub(before.map_or(0, |b| b.end));
+        let len = u64::from(arrival.len);
         counts.push(match unit {
             Unit::Framing(_) => {
                 arrival.frames.saturating_sub(before.map_or(0, |b| b.frames)) as u32
@@ -174,7 +174,7 @@ mod tests {
             .iter()
             .map(|l| {
                 end += l;
-                Arrival { time: Time::from_nanos(end), end, frames: 0 }
+                Arrival { time: Time::from_nanos(end), end, len: *l as u32, frames: 0 }
             })
             .collect()
     }

@@ -1,0 +1,618 @@
+//! What an acknowledgment tells: the peer's window, what arrived, round trips, and what follows of it.
+
+use crate::cc::AckTiming;
+use crate::ecn;
+use crate::errqueue::stamp;
+use crate::loss::{Again, Heard};
+use crate::segment::{Segment, after, before, flag};
+use crate::settings::{Env, MS, SECOND, Us};
+use crate::skb::Skb;
+use crate::tcp::{CaState, Tcp, Wait, poll};
+
+/// What became of a segment's ACK field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Taken.
+    Good,
+    /// Older than what is known; nothing counts but SACK.
+    Old,
+    /// Older than any window: answered by a challenge.
+    TooOld,
+    /// Of data never sent.
+    Unsent,
+}
+
+/// Times of what an ACK delivered first.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ages {
+    /// Oldest and newest packet acknowledged cumulatively, sent once.
+    acked: Option<(Us, Us)>,
+    /// Oldest and newest packet SACKed, sent once.
+    sacked: Option<(Us, Us)>,
+    /// Lowest sequence number delivered late.
+    reorder: Option<u32>,
+    /// Most recent rate stamp delivered.
+    rate: Option<(crate::skb::RateStamp, Us, bool)>,
+}
+
+impl Ages {
+    fn note_reorder(&mut self, seq: u32) {
+        if self.reorder.is_none_or(|known| before(seq, known)) {
+            self.reorder = Some(seq);
+        }
+    }
+
+    fn note(slot: &mut Option<(Us, Us)>, sent: Us) {
+        *slot = Some((slot.map_or(sent, |(first, _)| first), sent));
+    }
+
+    /// The stamp of the packet sent last counts.
+    fn note_rate(&mut self, skb: &Skb) {
+        let later = self.rate.is_none_or(|(stamp, sent, _)| {
+            skb.rate.delivered > stamp.delivered
+                || (skb.rate.delivered == stamp.delivered && skb.sent > sent)
+        });
+        if later && !skb.marks.sacked {
+            self.rate = Some((skb.rate, skb.sent, skb.marks.ever_retrans));
+        }
+    }
+}
+
+impl Tcp {
+    /// Takes the ACK field of `segment` and all that comes with it.
+    pub fn take_ack(&mut self, env: &Env<'_>, segment: &Segment) -> Verdict {
+        let ack = segment.ack;
+        let prior_una = self.snd.una;
+        let mut heard = Heard::default();
+        let mut ages = Ages::default();
+        let (delivered, lost) = (self.rec.delivered, self.rec.lost_total);
+        if before(ack, prior_una) {
+            let floor =
+                self.snd.max_window.min(self.count.bytes_acked.min(u64::from(u32::MAX)) as u32);
+            if before(ack, prior_una.wrapping_sub(floor)) {
+                return Verdict::TooOld;
+            }
+            if !segment.sack().is_empty() && self.terms.sack {
+                self.take_sack(env, segment, prior_una, &mut heard, &mut ages);
+                heard.count_duplicate();
+                let again = self.on_loss_news(env, prior_una, &mut heard);
+                self.note_delivered(env, delivered, lost, &ages, &heard);
+                self.send_again(env, again);
+            }
+            return Verdict::Old;
+        }
+        if after(ack, self.snd.nxt) {
+            return Verdict::Unsent;
+        }
+        if after(ack, prior_una) {
+            heard.advanced = true;
+            self.rec.retransmits = 0;
+        }
+        let prior_packets = self.packets_out();
+        // Before this ACK counts: the end of what was SACKed, or all that was acknowledged.
+        let prior_highest = self.highest_sacked();
+        self.take_timestamp(env, segment);
+        heard.has_data = segment.len > 0 || segment.flags & (flag::SYN | flag::FIN) != 0;
+        self.take_window(env, segment, &mut heard);
+        self.count.bytes_acked += u64::from(ack.wrapping_sub(prior_una));
+        self.snd.una = ack;
+        if self.terms.sack && !segment.sack().is_empty() {
+            self.take_sack(env, segment, prior_una, &mut heard, &mut ages);
+        }
+        heard.ece = ecn::is_echo(self, segment);
+        self.fate.soft_error = 0;
+        self.rec.probes_out = 0;
+        self.rcv.heard = env.now;
+        if prior_packets == 0 {
+            if heard.dsack {
+                let again = self.on_loss_news(env, prior_una, &mut heard);
+                self.send_again(env, again);
+            }
+            self.on_probe_answer(env);
+            if self.rec.tlp_end.is_some() {
+                self.on_tail_loss_ack(env, ack, &heard);
+            }
+            self.note_space(env);
+            return Verdict::Good;
+        }
+        self.clean(env, segment, (prior_una, prior_highest), &mut heard, &mut ages);
+        self.update_reorder_window(&ages.rate.map_or(0, |(stamp, ..)| stamp.delivered));
+        if self.rec.tlp_end.is_some() {
+            self.on_tail_loss_ack(env, ack, &heard);
+        }
+        let mut again = Again::Nothing;
+        if !heard.is_not_duplicate() || heard.alerts() || self.rec.ca != CaState::Open {
+            heard.count_duplicate();
+            again = self.on_loss_news(env, prior_una, &mut heard);
+        }
+        if heard.set_timer {
+            self.set_transmit_timer(env);
+        }
+        ecn::after_ack(self, delivered);
+        self.note_delivered(env, delivered, lost, &ages, &heard);
+        self.send_again(env, again);
+        self.note_space(env);
+        Verdict::Good
+    }
+
+    /// RFC 7323 section 4.3: the timestamp of a segment that covers the last ACK sent.
+    pub fn take_timestamp(&mut self, env: &Env<'_>, segment: &Segment) {
+        let Some((value, _)) = segment.stamp().filter(|_| self.terms.stamps) else { return };
+        if after(segment.seq, self.rcv.wup) {
+            return;
+        }
+        let newer = self.rcv.recent.is_none_or(|(recent, at)| {
+            !after(recent, value) || env.now.saturating_sub(at) >= 24 * 86_400 * SECOND
+        });
+        if newer {
+            self.rcv.recent = Some((value, env.now));
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.4: the send window.
+    fn take_window(&mut self, env: &Env<'_>, segment: &Segment, heard: &mut Heard) {
+        let scale = if segment.has(flag::SYN) { 0 } else { self.terms.send_scale };
+        let window = u32::from(segment.window) << scale;
+        let newer = after(segment.ack, self.snd.una)
+            || after(segment.seq, self.snd.wl1)
+            || (segment.seq == self.snd.wl1 && (window > self.snd.wnd || window == 0));
+        if !newer {
+            return;
+        }
+        heard.window = true;
+        self.snd.wl1 = segment.seq;
+        if window == self.snd.wnd {
+            return;
+        }
+        self.snd.wnd = window;
+        if !self.snd.queue.is_empty() {
+            self.restart_after_idle(env);
+        }
+        if window > self.snd.max_window {
+            self.snd.max_window = window;
+            self.sync_mss(env);
+        }
+    }
+
+    /// Payload of a full packet for the path's MTU.
+    pub fn sync_mss(&mut self, env: &Env<'_>) {
+        let mtu = env.route.mtu();
+        self.snd.pmtu = mtu;
+        if self.snd.mtu_high > mtu {
+            self.snd.mtu_high = mtu;
+        }
+        let mut mss = self.mss_for(env, mtu);
+        mss = self.half_window(mss);
+        if self.snd.mtu_probing && self.snd.mtu_low > 0 {
+            mss = mss.min(self.mss_for(env, self.snd.mtu_low));
+        }
+        self.snd.mss = mss;
+    }
+
+    /// Payload of a packet of `mtu` bytes with the options that every segment has.
+    pub fn mss_for(&self, env: &Env<'_>, mtu: u32) -> u32 {
+        let plain = mtu.saturating_sub(env.route.ip_header + 20).min(self.terms.mss_clamp);
+        let floor = env.sysctls.of("tcp_min_snd_mss") as u32;
+        plain.max(floor).saturating_sub(self.terms.header - 20)
+    }
+
+    /// SACK blocks (RFC 2018, RFC 2883).
+    fn take_sack(
+        &mut self,
+        env: &Env<'_>,
+        segment: &Segment,
+        prior_una: u32,
+        heard: &mut Heard,
+        ages: &mut Ages,
+    ) {
+        let blocks = segment.sack().to_vec();
+        let ack = segment.ack;
+        let highest = self.highest_sacked();
+        let first = blocks[0];
+        let is_dsack = before(first.0, ack)
+            || blocks.get(1).is_some_and(|b| !after(b.0, first.0) && !before(b.1, first.1));
+        if is_dsack {
+            self.take_dsack(first, ack, prior_una, heard);
+        }
+        if before(ack, prior_una.wrapping_sub(self.snd.max_window)) {
+            return;
+        }
+        for (index, &(left, right)) in blocks.iter().enumerate() {
+            let dup = index == 0 && is_dsack;
+            if !self.is_sack_valid(dup, left, right) || (!after(right, self.snd.una) && !dup) {
+                continue;
+            }
+            self.mark_sacked(env, (left, right), dup, highest, heard, ages);
+        }
+        if let Some(low) = ages.reorder
+            && (self.rec.ca != CaState::Loss || self.rec.undo_marker.is_some())
+        {
+            self.note_reordering(low);
+        }
+    }
+
+    fn take_dsack(&mut self, block: (u32, u32), ack: u32, prior_una: u32, heard: &mut Heard) {
+        heard.dsack = true;
+        let bytes = block.1.wrapping_sub(block.0);
+        if !before(block.0, block.1) || bytes > self.snd.max_window.max(1) {
+            return;
+        }
+        let packets = if bytes > self.snd.mss { bytes.div_ceil(self.snd.mss) } else { 1 };
+        if self.rec.tlp_end == Some(block.1) && self.rec.tlp_retrans {
+            heard.dsack_of_probe = true;
+        }
+        self.rec.dsack_dups += packets;
+        if self.rec.reord_seen > 0 && !heard.dsack_of_probe {
+            self.rec.rack.dsack_seen = true;
+        }
+        let _ = ack;
+        // Of data that is no longer in the queue.
+        if let Some(marker) = self.rec.undo_marker
+            && self.rec.undo_retrans > 0
+            && !after(block.1, prior_una)
+            && after(block.1, marker)
+        {
+            self.rec.undo_retrans = (self.rec.undo_retrans - packets as i32).max(0);
+        }
+    }
+
+    /// Whether a block can be of what was sent.
+    fn is_sack_valid(&self, dup: bool, left: u32, right: u32) -> bool {
+        if after(right, self.snd.nxt) || !before(left, right) || !before(left, self.snd.nxt) {
+            return false;
+        }
+        if after(left, self.snd.una) {
+            return true;
+        }
+        let Some(marker) = self.rec.undo_marker.filter(|_| dup) else { return false };
+        if after(right, self.snd.una) {
+            return false;
+        }
+        !before(left, marker)
+            || (after(right, marker) && !before(left, right.wrapping_sub(self.snd.max_window)))
+    }
+
+    /// After the highest packet SACKed; the oldest unacknowledged where none is.
+    fn highest_sacked(&self) -> u32 {
+        let last = self.snd.out.iter().rposition(|skb| skb.marks.sacked);
+        last.map_or(self.snd.una, |at| self.snd.out[at].end)
+    }
+
+    fn mark_sacked(
+        &mut self,
+        env: &Env<'_>,
+        (left, right): (u32, u32),
+        dup: bool,
+        highest: u32,
+        heard: &mut Heard,
+        ages: &mut Ages,
+    ) {
+        let mut index = self.snd.out.partition_point(|skb| !after(skb.end, left));
+        while index < self.snd.out.len() && before(self.snd.out[index].seq, right) {
+            let skb = self.snd.out[index];
+            // A block that ends within a packet says nothing of it.
+            if before(skb.seq, left) || after(skb.end, right) {
+                index += 1;
+                continue;
+            }
+            if dup {
+                if skb.marks.ever_retrans
+                    && self.rec.undo_retrans > 0
+                    && self.rec.undo_marker.is_some_and(|marker| after(skb.end, marker))
+                {
+                    self.rec.undo_retrans -= 1;
+                }
+                if skb.marks.sacked {
+                    ages.note_reorder(skb.seq);
+                }
+            }
+            if after(skb.end, self.snd.una) {
+                self.mark_one(env, index, highest, heard, ages);
+            }
+            if dup && self.snd.out[index].marks.retrans {
+                self.snd.out[index].marks.retrans = false;
+                self.rec.retrans -= 1;
+            }
+            index += 1;
+        }
+    }
+
+    fn mark_one(
+        &mut self,
+        env: &Env<'_>,
+        index: usize,
+        highest: u32,
+        heard: &mut Heard,
+        ages: &mut Ages,
+    ) {
+        let skb = self.snd.out[index];
+        if skb.marks.sacked {
+            return;
+        }
+        self.advance_rack(env, &skb);
+        ages.note_rate(&skb);
+        let marks = &mut self.snd.out[index].marks;
+        if skb.marks.retrans {
+            if skb.marks.lost {
+                marks.lost = false;
+                marks.retrans = false;
+                self.rec.lost -= 1;
+                self.rec.retrans -= 1;
+            }
+        } else {
+            if !skb.marks.ever_retrans {
+                if before(skb.seq, highest) {
+                    ages.note_reorder(skb.seq);
+                }
+                if !after(skb.end, self.rec.high_seq) {
+                    heard.original_delivered = true;
+                }
+                Ages::note(&mut ages.sacked, skb.sent);
+            }
+            if skb.marks.lost {
+                marks.lost = false;
+                self.rec.lost -= 1;
+            }
+        }
+        marks.sacked = true;
+        heard.sacked_data = true;
+        self.rec.sacked += 1;
+        self.rec.delivered += 1;
+    }
+
+    /// Packets below the cumulative ACK leave the queue.
+    fn clean(
+        &mut self,
+        env: &Env<'_>,
+        segment: &Segment,
+        (prior_una, prior_highest): (u32, u32),
+        heard: &mut Heard,
+        ages: &mut Ages,
+    ) {
+        let una = self.snd.una;
+        let mut acked = 0;
+        let mut reorder = None;
+        while let Some(skb) = self.snd.out.front().copied() {
+            if after(skb.end, una) {
+                break;
+            }
+            self.drop_acked(env, &skb, heard, ages, &mut reorder);
+            acked += 1;
+            if skb.flags & flag::SYN == 0 {
+                heard.acked_data = true;
+            } else {
+                heard.acked_syn = true;
+                self.rec.retrans_stamp = None;
+            }
+            self.snd.out.pop_front();
+            self.snd.memory = self.snd.memory.saturating_sub(skb.len() + skb.overhead);
+        }
+        if self.snd.out.is_empty() && self.snd.queue.is_empty() {
+            self.snd.memory = 0;
+        }
+        if self.snd.out.front().is_some_and(|skb| skb.marks.sacked) {
+            heard.reneging = true;
+        }
+        if after(self.snd.urgent, prior_una) && !after(self.snd.urgent, una)
+            || self.snd.urgent == prior_una
+        {
+            self.snd.urgent = una;
+        }
+        if self.errors.acknowledge(una) {
+            self.wake(poll::ERR);
+        }
+        self.measure_rtt(env, segment, acked, heard, ages);
+        if heard.acked_data || heard.acked_syn {
+            heard.set_timer = true;
+            if !self.terms.sack {
+                self.remove_duplicates(acked, heard.ece);
+                if heard.retrans_acked {
+                    heard.original_delivered = false;
+                }
+            } else if let Some(low) = reorder.filter(|&low| before(low, prior_highest)) {
+                self.note_reordering(low);
+            }
+            self.on_mtu_probe_acked(env);
+        }
+    }
+
+    fn drop_acked(
+        &mut self,
+        env: &Env<'_>,
+        skb: &Skb,
+        heard: &mut Heard,
+        ages: &mut Ages,
+        reorder: &mut Option<u32>,
+    ) {
+        ages.note_rate(skb);
+        if skb.marks.ever_retrans {
+            if skb.marks.retrans {
+                self.rec.retrans -= 1;
+            }
+            heard.retrans_acked = true;
+        } else if !skb.marks.sacked {
+            Ages::note(&mut ages.acked, skb.sent);
+            if reorder.is_none_or(|low| before(skb.seq, low)) {
+                *reorder = Some(skb.seq);
+            }
+            if !after(skb.end, self.rec.high_seq) {
+                heard.original_delivered = true;
+            }
+        }
+        if skb.marks.sacked {
+            self.rec.sacked -= 1;
+        } else if self.terms.sack {
+            self.rec.delivered += 1;
+            self.advance_rack(env, skb);
+        }
+        if skb.marks.lost {
+            self.rec.lost -= 1;
+        }
+        if let Some(wishes) = skb.wishes.filter(|wishes| wishes.stamps & stamp::ACKED != 0) {
+            self.errors.stamp(2, wishes.key, env.now);
+            self.wake(poll::ERR);
+        }
+    }
+
+    /// Samples of the round trip: of the oldest packet for the time-out, of the newest for congestion control.
+    fn measure_rtt(
+        &mut self,
+        env: &Env<'_>,
+        segment: &Segment,
+        acked: u32,
+        heard: &mut Heard,
+        ages: &Ages,
+    ) {
+        let (mut seq_rtt, mut cc_rtt, mut sack_rtt) = (None, None, None);
+        if let Some((first, last)) = ages.acked.filter(|_| !heard.retrans_acked) {
+            seq_rtt = Some(env.now - first);
+            cc_rtt = Some(env.now - last);
+        }
+        if let Some((first, last)) = ages.sacked {
+            sack_rtt = Some(env.now - first);
+            cc_rtt = Some(env.now - last);
+        }
+        let seq_rtt = seq_rtt.or(sack_rtt).or_else(|| {
+            let (_, echo) = segment.stamp().filter(|_| self.terms.stamps)?;
+            let delta = env.tick().wrapping_sub(echo);
+            let usable = echo != 0
+                && (heard.acked_data || heard.acked_syn)
+                && delta < i32::MAX as u32 / 1000;
+            let rtt = usable.then(|| Us::from(delta.max(1)) * MS);
+            cc_rtt = rtt.or(cc_rtt);
+            rtt
+        });
+        if let Some(rtt) = seq_rtt {
+            self.take_rtt(env, rtt, cc_rtt.unwrap_or(rtt));
+            let waits = self.snd.out.front().map(|skb| env.now - skb.sent);
+            heard.set_timer |=
+                acked == 0 && sack_rtt.is_some_and(|of| waits.is_some_and(|w| of > w));
+        }
+        let timing = AckTiming { now: env.now, rtt: cc_rtt, una: self.snd.una, nxt: self.snd.nxt };
+        self.cc.on_ack(&mut self.window, timing);
+    }
+
+    /// Takes a round trip for the time-out and the least one.
+    pub fn take_rtt(&mut self, env: &Env<'_>, rtt: Us, least: Us) {
+        let span = env.sysctls.of("tcp_min_rtt_wlen") as Us * SECOND;
+        self.rtt.note_least(env.now, least.max(1), span);
+        let floor = self.rto_min(env);
+        self.rtt.sample(rtt, self.snd.una, self.snd.nxt, floor);
+        let ceiling = self.rto_max(env);
+        self.rtt.set_rto(ceiling);
+        self.rtt.backoff = 0;
+    }
+
+    /// The window, after what this ACK delivered.
+    fn note_delivered(
+        &mut self,
+        env: &Env<'_>,
+        delivered: u32,
+        lost: u32,
+        ages: &Ages,
+        heard: &Heard,
+    ) {
+        let newly = self.rec.delivered.wrapping_sub(delivered);
+        let lost = self.rec.lost_total.wrapping_sub(lost);
+        self.note_rate(env, newly, ages);
+        if self.in_reduction() {
+            self.reduce_window(newly, lost, heard.advanced);
+        } else if self.may_grow(env, heard) {
+            self.cc.grow(&mut self.window, newly, env.now);
+            self.window.stamp = env.now;
+        }
+        self.update_pacing(env);
+    }
+
+    fn may_grow(&self, env: &Env<'_>, heard: &Heard) -> bool {
+        if self.rec.reordering > env.sysctls.of("tcp_reordering") as u32 {
+            heard.acked_data || heard.sacked_data
+        } else {
+            heard.acked_data
+        }
+    }
+
+    fn note_rate(&mut self, env: &Env<'_>, newly: u32, ages: &Ages) {
+        if self.count.app_limited > 0 && after(self.rec.delivered, self.count.app_limited) {
+            self.count.app_limited = 0;
+        }
+        if newly > 0 {
+            self.count.delivered_at = env.now;
+        }
+        let Some((stamp, sent, _)) = ages.rate else { return };
+        self.count.first_sent = sent;
+        let snd = sent.saturating_sub(stamp.first_sent);
+        let ack = env.now.saturating_sub(stamp.delivered_at);
+        let interval = snd.max(ack);
+        if interval < self.rtt.least() || interval == 0 {
+            return;
+        }
+        let packets = self.rec.delivered.wrapping_sub(stamp.delivered);
+        let (known, known_interval) = self.count.rate;
+        let faster = u64::from(packets) * known_interval >= u64::from(known) * interval;
+        if !stamp.app_limited || faster {
+            self.count.rate = (packets, interval);
+            self.count.rate_app_limited = stamp.app_limited;
+        }
+    }
+
+    /// Twice the window per round trip in slow start, 1.2 times later.
+    pub fn update_pacing(&mut self, env: &Env<'_>) {
+        let share = if self.window.cwnd < self.window.ssthresh / 2 {
+            env.sysctls.of("tcp_pacing_ss_ratio")
+        } else {
+            env.sysctls.of("tcp_pacing_ca_ratio")
+        };
+        let mut rate = u64::from(self.snd.mss)
+            * u64::from(self.window.cwnd.max(self.packets_out()))
+            * share as u64
+            * (8 * SECOND / 100);
+        rate = rate.checked_div(self.rtt.srtt8).unwrap_or(rate);
+        self.count.pacing_rate = if self.opt.pacing > 0 { rate.min(self.opt.pacing) } else { rate };
+    }
+
+    fn on_probe_answer(&mut self, env: &Env<'_>) {
+        let Some(head) = self.snd.queue.front() else { return };
+        let mss = self.current_mss();
+        let first = if head.len() > mss { head.seq.wrapping_add(mss) } else { head.end };
+        let _ = first;
+        if after(head.end, self.window_end()) {
+            let base = self.probe_base(env);
+            let when = (base << self.rtt.backoff.min(30)).min(self.rto_max(env));
+            let when = self.bound_by_user(env, when);
+            self.arm(Wait::Probe, env.now + when);
+        } else {
+            self.rtt.backoff = 0;
+            self.rec.probes_since = None;
+            if self.waits_for(Wait::Probe) {
+                self.timers.transmit = None;
+            }
+        }
+    }
+
+    /// Writers are woken when a third of the send buffer is free.
+    pub fn note_space(&mut self, env: &Env<'_>) {
+        if self.snd.no_space && self.has_write_space(env) {
+            self.snd.no_space = false;
+            self.stop_chrono(env, 2);
+            self.wake(poll::OUT | poll::WRNORM);
+        }
+    }
+
+    /// Whether poll says that writing does not block.
+    pub fn has_write_space(&self, env: &Env<'_>) -> bool {
+        let free = i64::from(self.opt.sndbuf) - i64::from(self.snd.memory);
+        free >= i64::from(self.snd.memory >> 1) && self.unsent_below(env, 1)
+    }
+
+    /// Whether unsent bytes are below TCP_NOTSENT_LOWAT; `shift`: twice as many are not.
+    pub fn unsent_below(&self, env: &Env<'_>, shift: u32) -> bool {
+        let unsent = u64::from(self.snd.write_seq.wrapping_sub(self.snd.nxt));
+        let limit = if self.opt.notsent_lowat > 0 {
+            u64::from(self.opt.notsent_lowat)
+        } else {
+            env.sysctls.of("tcp_notsent_lowat") as u64
+        };
+        (unsent << shift) < limit
+    }
+}

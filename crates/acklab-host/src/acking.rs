@@ -1,0 +1,194 @@
+//! When acknowledgments leave, and what reading does for that.
+
+use crate::segment::after;
+use crate::settings::{Env, MS, Us};
+use crate::tcp::{State, Tcp};
+
+/// Least delay of an ACK, and the first.
+pub(crate) const DELAY_MIN: Us = 40 * MS;
+/// Most delay of an ACK.
+pub(crate) const DELAY_MAX: Us = 200 * MS;
+
+/// Acknowledgments.
+impl Tcp {
+    pub(crate) fn is_pingpong(&self, env: &Env<'_>) -> bool {
+        i64::from(self.ack.pingpong) >= env.sysctls.of("tcp_pingpong_thresh")
+    }
+
+    pub(crate) fn is_quick(&self, env: &Env<'_>) -> bool {
+        env.route.quickack || (self.ack.quick > 0 && !self.is_pingpong(env))
+    }
+
+    /// Sends an ACK now, later or not at all, for what arrived; `disorder`: out-of-order data may be why.
+    pub fn check_ack(&mut self, env: &Env<'_>, disorder: bool) {
+        if !self.ack.scheduled && !self.ack.now {
+            return;
+        }
+        let unacked = self.rcv.nxt.wrapping_sub(self.rcv.wup);
+        let unread = self.rcv.nxt.wrapping_sub(self.rcv.copied);
+        let beyond = unacked > self.ack.rcv_mss
+            && (unread < self.opt.rcvlowat || {
+                let announced = self.rcv.wnd;
+                let quick = self.ack.quick;
+                let window = self.select_window();
+                if window >= announced {
+                    true
+                } else {
+                    self.ack.quick = self.ack.quick.min(quick);
+                    false
+                }
+            });
+        if beyond || self.is_quick(env) || self.ack.now {
+            self.send_ack(env);
+            return;
+        }
+        if !disorder || self.rcv.ooo.is_empty() {
+            self.delay_ack(env);
+            return;
+        }
+        if !self.terms.sack || i64::from(self.ack.compressed) >= env.sysctls.of("tcp_comp_sack_nr")
+        {
+            self.send_ack(env);
+            return;
+        }
+        if self.ack.hole != self.rcv.nxt {
+            self.ack.hole = self.rcv.nxt;
+            self.ack.duplicates = 0;
+        }
+        if self.ack.duplicates < 3 {
+            self.ack.duplicates += 1;
+            self.send_ack(env);
+            return;
+        }
+        self.ack.compressed += 1;
+        if self.timers.compressed.is_some() {
+            return;
+        }
+        // Five percent of the round trip, a millisecond at most.
+        let mut rtt8 = self.rcv.rtt8;
+        if self.rtt.srtt8 > 0 && self.rtt.srtt8 < rtt8 {
+            rtt8 = self.rtt.srtt8;
+        }
+        let ceiling = env.sysctls.of("tcp_comp_sack_delay_ns") as Us / 1000;
+        let delay = (rtt8 / 8 / 20).min(ceiling);
+        self.timers.compressed = Some(env.now + delay);
+    }
+
+    /// Starts the delayed-ACK timer, or keeps an earlier one.
+    pub fn delay_ack(&mut self, env: &Env<'_>) {
+        let mut ato = self.ack.ato;
+        if ato > DELAY_MIN {
+            let mut ceiling = 500 * MS;
+            if self.is_pingpong(env) || self.ack.pushed {
+                ceiling = DELAY_MAX;
+            }
+            if self.rtt.srtt8 > 0 {
+                ceiling = ceiling.min(self.rtt.srtt().max(DELAY_MIN));
+            }
+            ato = ato.min(ceiling);
+        }
+        let most = if self.opt.delack_max > 0 { self.opt.delack_max } else { DELAY_MAX };
+        // The delay never outlasts the peer's least time-out where a route or option lowered ours.
+        ato = ato.min(most).min(self.rto_min(env).max(1));
+        let mut at = env.now + ato;
+        if let Some(pending) = self.timers.delack {
+            if pending <= env.now + (ato >> 2) {
+                self.send_ack(env);
+                return;
+            }
+            at = at.min(pending);
+        }
+        self.ack.scheduled = true;
+        self.timers.delack = Some(at);
+    }
+
+    /// The delayed-ACK timer expired.
+    pub fn on_delayed_ack(&mut self, env: &Env<'_>) {
+        self.timers.delack = None;
+        if self.state == State::Close || !self.ack.scheduled {
+            return;
+        }
+        if self.is_pingpong(env) {
+            self.ack.pingpong = 0;
+            self.ack.ato = DELAY_MIN;
+        } else {
+            self.ack.ato = (self.ack.ato << 1).min(self.rtt.rto);
+        }
+        self.send_ack(env);
+    }
+
+    /// The program read `copied` bytes: whether the peer is told.
+    pub fn after_read(&mut self, env: &Env<'_>, copied: u32) {
+        let mut due = false;
+        if self.ack.scheduled {
+            let unacked = self.rcv.nxt.wrapping_sub(self.rcv.wup);
+            due = unacked > self.ack.rcv_mss
+                || (copied > 0
+                    && (self.ack.pushed_twice || (self.ack.pushed && !self.is_pingpong(env)))
+                    && self.rcv.memory == 0);
+        }
+        if copied > 0 && !due && !self.fate.shut_read {
+            let now = self.receive_window();
+            if 2 * now <= self.rcv.clamp {
+                let new = self.select_window();
+                due = new > 0 && new >= 2 * now;
+            }
+        }
+        if due {
+            self.send_ack(env);
+        }
+    }
+
+    /// The program reads: how many bytes it gets of `max`. `peek`: they stay.
+    pub fn read(&mut self, env: &Env<'_>, max: u32, peek: bool) -> u32 {
+        let unread = self.unread();
+        let copied = unread.min(max);
+        if peek || copied == 0 {
+            return copied;
+        }
+        self.rcv.copied = self.rcv.copied.wrapping_add(copied);
+        while let Some(front) = self.rcv.queue.front().copied() {
+            if after(front.end, self.rcv.copied) {
+                break;
+            }
+            self.rcv.memory = self.rcv.memory.saturating_sub(front.truesize);
+            self.rcv.queue.pop_front();
+        }
+        self.tune_buffer(env);
+        self.after_read(env, copied);
+        copied
+    }
+
+    /// Bytes received in order and not read.
+    pub fn unread(&self) -> u32 {
+        self.rcv.queue.back().map_or(0, |last| last.end.wrapping_sub(self.rcv.copied))
+    }
+
+    /// Dynamic right-sizing: the buffer follows what is read in a round trip.
+    pub(crate) fn tune_buffer(&mut self, env: &Env<'_>) {
+        let rtt = self.rcv.rtt8 >> 3;
+        let elapsed = env.now.saturating_sub(self.rcv.space_at);
+        if rtt == 0 || elapsed < rtt {
+            return;
+        }
+        let copied = self.rcv.copied.wrapping_sub(self.rcv.space_seq);
+        if copied > self.rcv.space {
+            if env.sysctls.is_on("tcp_moderate_rcvbuf") && !self.opt.rcvbuf_locked {
+                let window = u64::from(copied) * 2 + 16 * u64::from(self.terms.advmss);
+                let grow =
+                    window * u64::from(copied - self.rcv.space) / u64::from(self.rcv.space.max(1));
+                let window = window + 2 * grow;
+                let memory = (window << 8) / u64::from(self.rcv.ratio.max(1));
+                let memory = memory.min(env.sysctls.nth("tcp_rmem", 2) as u64) as u32;
+                if memory > self.rcv.buffer {
+                    self.rcv.buffer = memory;
+                    let most = self.full_space();
+                    self.clamp_window(most);
+                }
+            }
+            self.rcv.space = copied;
+        }
+        self.rcv.space_seq = self.rcv.copied;
+        self.rcv.space_at = env.now;
+    }
+}

@@ -1,0 +1,457 @@
+//! Socket calls. Each tries once and says whether it has to wait; who waits tries again when something happened.
+
+use crate::errno;
+use crate::errqueue::Entry;
+use crate::host::{Host, with};
+use crate::segment::Place;
+use crate::settings::Us;
+use crate::socket::{Descriptor, Family, File, O_NONBLOCK, Socket};
+use crate::tcp::{State, Tcp};
+use crate::write::WriteFlags;
+
+/// Why a call has no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It fails.
+    Errno(i32),
+    /// It waits.
+    Block,
+}
+
+/// A call's result.
+pub type Called = Result<i64, Stop>;
+
+const fn fail<T>(error: i32) -> Result<T, Stop> {
+    Err(Stop::Errno(error))
+}
+
+/// What a read is to do.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the call")]
+pub struct ReadFlags {
+    /// MSG_PEEK.
+    pub peek: bool,
+    /// MSG_WAITALL.
+    pub wait_all: bool,
+    /// MSG_DONTWAIT.
+    pub dont_wait: bool,
+    /// MSG_TRUNC: bytes are dropped, not copied.
+    pub truncate: bool,
+    /// MSG_OOB.
+    pub urgent: bool,
+}
+
+/// Making and ending.
+impl Host {
+    fn lowest_fd(&self) -> i32 {
+        (3..i32::MAX).find(|fd| !self.files.contains_key(fd)).unwrap_or(i32::MAX)
+    }
+
+    fn open_file(&mut self, file: File, flags: i32) -> i32 {
+        let fd = self.lowest_fd();
+        self.files.insert(fd, Descriptor { file, flags });
+        fd
+    }
+
+    /// socket(2) of TCP.
+    pub fn socket(&mut self, now: Us, family: Family, nonblocking: bool) -> Called {
+        let tcp = Tcp::fresh(&self.env(now));
+        let socket = Socket { tcp, family, descriptors: 1, ..Socket::default() };
+        self.sockets.push(socket);
+        let index = self.sockets.len() - 1;
+        let flags = 2 | if nonblocking { O_NONBLOCK } else { 0 };
+        Ok(i64::from(self.open_file(File::Socket(index), flags)))
+    }
+
+    /// pipe(2): the reading end, then the writing end.
+    pub fn pipe(&mut self) -> (i32, i32) {
+        self.pipes.push(0);
+        let index = self.pipes.len() - 1;
+        let reader = self.open_file(File::Pipe(index, false), 0);
+        let writer = self.open_file(File::Pipe(index, true), 1);
+        (reader, writer)
+    }
+
+    /// open(2) of a file of `len` bytes.
+    pub fn open(&mut self, len: u64) -> i32 {
+        self.open_file(File::Plain(len), 2)
+    }
+
+    /// epoll_create(2).
+    pub fn epoll_create(&mut self) -> i32 {
+        self.open_file(File::Epoll(Vec::new()), 2)
+    }
+
+    /// dup(2).
+    pub fn dup(&mut self, fd: i32) -> Called {
+        let Some(descriptor) = self.files.get(&fd).cloned() else { return fail(errno::EBADF) };
+        if let File::Socket(index) = descriptor.file {
+            self.sockets[index].descriptors += 1;
+        }
+        let copy = self.lowest_fd();
+        self.files.insert(copy, descriptor);
+        Ok(i64::from(copy))
+    }
+
+    /// The socket behind a descriptor.
+    pub fn index(&self, fd: i32) -> Result<usize, Stop> {
+        match self.files.get(&fd) {
+            None => fail(errno::EBADF),
+            Some(Descriptor { file: File::Socket(index), .. }) => Ok(*index),
+            Some(_) => fail(errno::ENOTSOCK),
+        }
+    }
+
+    /// Whether calls on a descriptor wait.
+    pub fn is_blocking(&self, fd: i32) -> bool {
+        self.files.get(&fd).is_some_and(|d| d.flags & O_NONBLOCK == 0)
+    }
+
+    fn would_wait(&self, fd: i32, dont_wait: bool) -> Stop {
+        if dont_wait || !self.is_blocking(fd) { Stop::Errno(errno::EAGAIN) } else { Stop::Block }
+    }
+
+    /// bind(2).
+    pub fn bind(&mut self, fd: i32, place: Place) -> Called {
+        let index = self.index(fd)?;
+        let socket = &self.sockets[index];
+        if socket.bound.is_some() || socket.tcp.state != State::Close {
+            return fail(errno::EINVAL);
+        }
+        let taken = self.sockets.iter().enumerate().any(|(other, s)| {
+            other != index
+                && s.descriptors > 0
+                && s.parent.is_none()
+                && s.bound.is_some_and(|b| b.port == place.port && place.port != 0)
+                && s.tcp.state == State::Listen
+        });
+        if taken {
+            return fail(errno::EADDRINUSE);
+        }
+        self.sockets[index].bound = Some(place);
+        Ok(0)
+    }
+
+    /// listen(2).
+    pub fn listen(&mut self, fd: i32, backlog: i32) -> Called {
+        let index = self.index(fd)?;
+        let most = self.sysctls.of("somaxconn") as u32;
+        let socket = &mut self.sockets[index];
+        match socket.tcp.state {
+            State::Close | State::Listen => {}
+            _ => return fail(errno::EINVAL),
+        }
+        socket.backlog = Some(if backlog < 0 { most } else { (backlog as u32).min(most) });
+        socket.tcp.state = State::Listen;
+        if let Some(place) = socket.bound {
+            socket.tcp.local = place;
+        }
+        Ok(0)
+    }
+
+    /// accept4(2): a new descriptor.
+    pub fn accept(&mut self, fd: i32, flags: i32) -> Called {
+        let index = self.index(fd)?;
+        if self.sockets[index].tcp.state != State::Listen {
+            return fail(errno::EINVAL);
+        }
+        let Some(child) = self.sockets[index].ready.pop_front() else {
+            return Err(self.would_wait(fd, false));
+        };
+        self.sockets[child].descriptors = 1;
+        self.sockets[child].parent = None;
+        Ok(i64::from(self.open_file(File::Socket(child), 2 | flags & O_NONBLOCK)))
+    }
+
+    /// connect(2) towards `remote`; `local` is where it comes from if it is not bound.
+    pub fn connect(&mut self, now: Us, fd: i32, local: Place, remote: Place) -> Called {
+        let index = self.index(fd)?;
+        let socket = &self.sockets[index];
+        let state = socket.tcp.state;
+        if socket.connecting {
+            return self.finish_connect(fd, index);
+        }
+        match state {
+            State::Close if !socket.was_connected => {}
+            State::Close if socket.tcp.fate.error != 0 => {
+                let error = std::mem::take(&mut self.sockets[index].tcp.fate.error);
+                return fail(error);
+            }
+            State::Close => {
+                let fresh = Tcp::fresh(&self.env(now));
+                let old = std::mem::replace(&mut self.sockets[index].tcp, fresh);
+                self.sockets[index].tcp.opt = old.opt;
+                self.sockets[index].tcp.cc = old.cc;
+            }
+            _ => return fail(errno::EISCONN),
+        }
+        let mut local = self.sockets[index].bound.unwrap_or(local);
+        if local.port == 0 {
+            self.next_port += 1;
+            local.port = self.next_port;
+        }
+        let isn = self.isn();
+        with!(self, now, index, |socket, env| {
+            socket.bound = Some(local);
+            socket.connecting = true;
+            socket.tcp.connect(&env, local, remote, isn);
+        });
+        if self.is_blocking(fd) { Err(Stop::Block) } else { fail(errno::EINPROGRESS) }
+    }
+
+    fn finish_connect(&mut self, fd: i32, index: usize) -> Called {
+        let socket = &mut self.sockets[index];
+        match socket.tcp.state {
+            State::SynSent | State::SynRecv => {
+                if self.is_blocking(fd) {
+                    Err(Stop::Block)
+                } else {
+                    fail(errno::EALREADY)
+                }
+            }
+            State::Close => {
+                socket.connecting = false;
+                let error = std::mem::take(&mut socket.tcp.fate.error);
+                fail(if error == 0 { errno::ECONNABORTED } else { error })
+            }
+            _ => {
+                socket.connecting = false;
+                socket.was_connected = true;
+                Ok(0)
+            }
+        }
+    }
+
+    /// shutdown(2): how is 0 (reading), 1 (writing) or 2.
+    pub fn shutdown(&mut self, now: Us, fd: i32, how: i32) -> Called {
+        let index = self.index(fd)?;
+        if !(0..=2).contains(&how) {
+            return fail(errno::EINVAL);
+        }
+        if self.sockets[index].tcp.state == State::Listen {
+            if how != 1 {
+                self.close_listener(now, index);
+            }
+            return Ok(0);
+        }
+        if self.sockets[index].tcp.state == State::SynSent {
+            with!(self, now, index, |socket, _env| socket.tcp.done());
+            return Ok(0);
+        }
+        let done =
+            with!(self, now, index, |socket, env| socket.tcp.shutdown(&env, how != 1, how != 0));
+        done.map_or_else(fail, |()| Ok(0))
+    }
+
+    fn close_listener(&mut self, now: Us, index: usize) {
+        let children: Vec<usize> = self.sockets[index].ready.drain(..).collect();
+        self.sockets[index].requests.clear();
+        self.sockets[index].tcp.state = State::Close;
+        self.sockets[index].backlog = None;
+        for child in children {
+            with!(self, now, child, |socket, env| {
+                socket.tcp.fate.orphan = true;
+                socket.tcp.abort(&env);
+            });
+        }
+        self.settle(now, index);
+    }
+
+    /// close(2).
+    pub fn close(&mut self, now: Us, fd: i32) -> Called {
+        let Some(descriptor) = self.files.remove(&fd) else { return fail(errno::EBADF) };
+        let File::Socket(index) = descriptor.file else { return Ok(0) };
+        self.forget_watches(fd);
+        let socket = &mut self.sockets[index];
+        socket.descriptors -= 1;
+        if socket.descriptors > 0 {
+            return Ok(0);
+        }
+        if socket.tcp.state == State::Listen {
+            self.close_listener(now, index);
+            return Ok(0);
+        }
+        with!(self, now, index, |socket, env| socket.tcp.close(&env));
+        Ok(0)
+    }
+
+    /// Whether a close with SO_LINGER is over.
+    pub fn is_closed(&self, index: usize) -> bool {
+        let state = self.sockets[index].tcp.state;
+        matches!(state, State::Close | State::TimeWait | State::FinWait2)
+    }
+}
+
+/// Data.
+impl Host {
+    /// write(2), send(2) and their kin: up to `bytes`; `more`: bytes of this call that were taken before.
+    pub fn write(
+        &mut self,
+        now: Us,
+        fd: i32,
+        bytes: u32,
+        flags: WriteFlags,
+        dont_wait: bool,
+    ) -> Called {
+        if let Some(Descriptor { file: File::Pipe(index, true), .. }) = self.files.get(&fd) {
+            self.pipes[*index] += u64::from(bytes);
+            return Ok(i64::from(bytes));
+        }
+        let index = self.index(fd)?;
+        let tcp = &mut self.sockets[index].tcp;
+        if tcp.state == State::Listen {
+            return self.broken_pipe();
+        }
+        let opening = matches!(tcp.state, State::SynSent | State::SynRecv) && !tcp.open.early;
+        if opening && tcp.fate.error == 0 {
+            return Err(self.would_wait(fd, dont_wait));
+        }
+        if tcp.fate.shut_write || tcp.state == State::Close {
+            let error = std::mem::take(&mut tcp.fate.error);
+            return if error != 0 { fail(error) } else { self.broken_pipe() };
+        }
+        if tcp.fate.error != 0 {
+            return fail(std::mem::take(&mut tcp.fate.error));
+        }
+        if bytes == 0 {
+            return Ok(0);
+        }
+        let flags = self.with_stamps(index, flags, bytes);
+        let taken = with!(self, now, index, |socket, env| socket.tcp.write(&env, bytes, flags));
+        if taken == 0 { Err(self.would_wait(fd, dont_wait)) } else { Ok(i64::from(taken)) }
+    }
+
+    fn broken_pipe(&mut self) -> Called {
+        self.broken_pipes += 1;
+        fail(errno::EPIPE)
+    }
+
+    /// Stamps that the socket's option asks of each write.
+    fn with_stamps(&mut self, index: usize, flags: WriteFlags, bytes: u32) -> WriteFlags {
+        const TX_HARDWARE: u32 = 1;
+        const TX_SOFTWARE: u32 = 1 << 1;
+        const OPT_ID: u32 = 1 << 7;
+        const TX_SCHED: u32 = 1 << 8;
+        const TX_ACK: u32 = 1 << 9;
+        let socket = &self.sockets[index];
+        let wanted = socket.timestamping | u32::from(flags.stamps) << 16;
+        let mut stamps = 0;
+        if wanted & TX_SOFTWARE != 0 {
+            stamps |= crate::errqueue::stamp::SENT;
+        }
+        if wanted & TX_SCHED != 0 {
+            stamps |= crate::errqueue::stamp::SCHEDULED;
+        }
+        if wanted & TX_ACK != 0 {
+            stamps |= crate::errqueue::stamp::ACKED;
+        }
+        let _ = TX_HARDWARE;
+        let key = if wanted & OPT_ID != 0 {
+            socket
+                .tcp
+                .snd
+                .write_seq
+                .wrapping_add(bytes)
+                .wrapping_sub(1)
+                .wrapping_sub(socket.stamp_base)
+        } else {
+            0
+        };
+        WriteFlags { stamps, key, ..flags }
+    }
+
+    /// read(2), recv(2) and their kin.
+    pub fn read(&mut self, now: Us, fd: i32, max: u32, flags: ReadFlags) -> Called {
+        match self.files.get(&fd).map(|d| &d.file) {
+            Some(File::Pipe(index, false)) => {
+                let index = *index;
+                let taken = self.pipes[index].min(u64::from(max));
+                self.pipes[index] -= taken;
+                return if taken == 0 && max > 0 {
+                    Err(self.would_wait(fd, flags.dont_wait))
+                } else {
+                    Ok(taken as i64)
+                };
+            }
+            Some(File::Plain(len)) => return Ok((*len).min(u64::from(max)) as i64),
+            _ => {}
+        }
+        let index = self.index(fd)?;
+        let tcp = &mut self.sockets[index].tcp;
+        if tcp.state == State::Listen {
+            return fail(errno::ENOTCONN);
+        }
+        if flags.urgent {
+            return match tcp.rcv.urgent.take() {
+                Some(_) => Ok(1),
+                None => fail(errno::EINVAL),
+            };
+        }
+        let target = if flags.wait_all { max } else { tcp.opt.rcvlowat.clamp(1, max.max(1)) };
+        let unread = tcp.unread();
+        let over =
+            tcp.fate.error != 0 || tcp.rcv.fin || tcp.fate.shut_read || tcp.state == State::Close;
+        if unread == 0 || (unread < target && !over && self.is_blocking(fd) && !flags.dont_wait) {
+            return self.nothing_to_read(fd, index, max, unread, flags);
+        }
+        let copied = with!(self, now, index, |socket, env| socket.tcp.read(&env, max, flags.peek));
+        Ok(i64::from(copied))
+    }
+
+    fn nothing_to_read(
+        &mut self,
+        fd: i32,
+        index: usize,
+        max: u32,
+        unread: u32,
+        flags: ReadFlags,
+    ) -> Called {
+        let was_connected = self.sockets[index].was_connected;
+        let tcp = &mut self.sockets[index].tcp;
+        if unread > 0 {
+            return Err(Stop::Block);
+        }
+        if tcp.rcv.fin {
+            return Ok(0);
+        }
+        if tcp.fate.error != 0 {
+            return fail(std::mem::take(&mut tcp.fate.error));
+        }
+        if tcp.fate.shut_read {
+            return Ok(0);
+        }
+        if tcp.state == State::Close {
+            return if was_connected { Ok(0) } else { fail(errno::ENOTCONN) };
+        }
+        if max == 0 {
+            return Ok(0);
+        }
+        Err(self.would_wait(fd, flags.dont_wait))
+    }
+
+    /// The oldest entry of the error queue (MSG_ERRQUEUE).
+    pub fn read_error(&mut self, fd: i32) -> Result<Entry, Stop> {
+        let index = self.index(fd)?;
+        self.sockets[index].tcp.errors.pop().ok_or(Stop::Errno(errno::EAGAIN))
+    }
+
+    /// Bytes to read (SIOCINQ), out and not acknowledged (SIOCOUTQ), not sent (SIOCOUTQNSD).
+    pub fn queued(&self, fd: i32) -> Result<[i64; 3], Stop> {
+        let index = self.index(fd)?;
+        let tcp = &self.sockets[index].tcp;
+        if tcp.state == State::Listen {
+            return fail(errno::EINVAL);
+        }
+        let fin = u32::from(tcp.rcv.fin && tcp.unread() == 0);
+        let _ = fin;
+        let inq = tcp.unread();
+        let (outq, unsent) = match tcp.state {
+            State::SynSent | State::SynRecv => (0, 0),
+            _ => (
+                tcp.snd.write_seq.wrapping_sub(tcp.snd.una),
+                tcp.snd.write_seq.wrapping_sub(tcp.snd.nxt),
+            ),
+        };
+        Ok([i64::from(inq), i64::from(outq), i64::from(unsent)])
+    }
+}

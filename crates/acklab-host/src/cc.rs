@@ -1,0 +1,474 @@
+//! Congestion control as Linux counts it: windows in packets, integers throughout.
+//!
+//! Reno is RFC 5681 with appropriate byte counting of packets; CUBIC is RFC 9438 in the integer arithmetic of
+//! `tcp_cubic` with its `HyStart`; DCTCP is RFC 8257. The transport owns the window ([`Window`]); an algorithm
+//! answers questions about it.
+
+use crate::segment::after;
+use crate::settings::{MS, Us};
+
+/// "No threshold yet".
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// The congestion window, packets.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: u32,
+    /// Slow-start threshold.
+    pub ssthresh: u32,
+    /// Packets acknowledged towards the next increase.
+    pub count: u32,
+    /// Largest window.
+    pub clamp: u32,
+    /// Window when the last reduction began.
+    pub prior_cwnd: u32,
+    /// Threshold to return to when a reduction was spurious; 0: none.
+    pub prior_ssthresh: u32,
+    /// Last instant at which the window was used or changed.
+    pub stamp: Us,
+    /// Most packets out since `stamp`.
+    pub used: u32,
+    /// The window was the limit in the window of data up to `usage_seq`.
+    pub limited: bool,
+    /// Most packets out in that window of data.
+    pub max_packets_out: u32,
+    /// End of that window of data.
+    pub usage_seq: u32,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self {
+            cwnd: 10,
+            ssthresh: INFINITE_SSTHRESH,
+            count: 0,
+            clamp: u32::MAX,
+            prior_cwnd: 0,
+            prior_ssthresh: 0,
+            stamp: 0,
+            used: 0,
+            limited: false,
+            max_packets_out: 0,
+            usage_seq: 0,
+        }
+    }
+}
+
+impl Window {
+    /// Whether the window is below the threshold.
+    pub const fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Whether the window, not the application, was the limit lately: in slow start half of it in use is enough.
+    pub const fn was_limit(&self) -> bool {
+        self.limited || (self.in_slow_start() && self.cwnd < 2 * self.max_packets_out)
+    }
+
+    /// Grows by one packet for each one acknowledged up to the threshold; returns how many remain.
+    const fn slow_start(&mut self, acked: u32) -> u32 {
+        let target = self.cwnd.saturating_add(acked);
+        let target = if target < self.ssthresh { target } else { self.ssthresh };
+        let left = acked - (target - self.cwnd);
+        self.cwnd = if target < self.clamp { target } else { self.clamp };
+        left
+    }
+
+    /// Grows by one packet for each `every` acknowledged.
+    fn additive_increase(&mut self, every: u32, acked: u32) {
+        if self.count >= every {
+            self.count = 0;
+            self.cwnd += 1;
+        }
+        self.count += acked;
+        if self.count >= every {
+            let steps = self.count / every;
+            self.count -= steps * every;
+            self.cwnd += steps;
+        }
+        self.cwnd = self.cwnd.min(self.clamp);
+    }
+}
+
+/// What an ACK told of timing.
+#[derive(Clone, Copy, Debug)]
+pub struct AckTiming {
+    /// Now.
+    pub now: Us,
+    /// Round trip of the newest data it covers.
+    pub rtt: Option<Us>,
+    /// Oldest byte unacknowledged, and next to send.
+    pub una: u32,
+    /// Next byte to send.
+    pub nxt: u32,
+}
+
+/// A congestion control.
+#[derive(Clone, Debug, Default)]
+pub enum Congestion {
+    /// Reno.
+    #[default]
+    Reno,
+    /// CUBIC.
+    Cubic(Cubic),
+    /// DCTCP.
+    Dctcp(Dctcp),
+}
+
+impl Congestion {
+    /// By its name; `None`: not one of those here.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "reno" => Some(Self::Reno),
+            "cubic" => Some(Self::Cubic(Cubic::default())),
+            "dctcp" => Some(Self::Dctcp(Dctcp::default())),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Reno => "reno",
+            Self::Cubic(_) => "cubic",
+            Self::Dctcp(_) => "dctcp",
+        }
+    }
+
+    /// Whether every packet is to be ECN-capable, and marks come back one by one.
+    pub const fn is_dctcp(&self) -> bool {
+        matches!(self, Self::Dctcp(_))
+    }
+
+    /// The threshold after a reduction that begins now.
+    pub fn ssthresh(&mut self, window: &Window) -> u32 {
+        match self {
+            Self::Reno => (window.cwnd >> 1).max(2),
+            Self::Cubic(cubic) => cubic.reduce(window.cwnd),
+            Self::Dctcp(dctcp) => {
+                let cut = (u64::from(window.cwnd) * u64::from(dctcp.alpha)) >> 11;
+                window.cwnd.saturating_sub(cut as u32).max(2)
+            }
+        }
+    }
+
+    /// The window to return to after a spurious reduction.
+    pub fn undo(&self, window: &Window) -> u32 {
+        window.cwnd.max(window.prior_cwnd)
+    }
+
+    /// `acked` packets were delivered and the window may grow.
+    pub fn grow(&mut self, window: &mut Window, acked: u32, now: Us) {
+        if !window.was_limit() {
+            return;
+        }
+        let mut acked = acked;
+        if window.in_slow_start() {
+            acked = window.slow_start(acked);
+            if acked == 0 {
+                return;
+            }
+        }
+        let every = match self {
+            Self::Cubic(cubic) => cubic.every(window.cwnd, acked, now),
+            _ => window.cwnd,
+        };
+        window.additive_increase(every.max(1), acked);
+    }
+
+    /// An ACK covered data.
+    pub fn on_ack(&mut self, window: &mut Window, timing: AckTiming) {
+        if let (Self::Cubic(cubic), Some(rtt)) = (self, timing.rtt) {
+            cubic.on_ack(window, timing, rtt);
+        }
+    }
+
+    /// A time-out began recovery.
+    pub fn on_timeout(&mut self, now: Us, nxt: u32) {
+        if let Self::Cubic(cubic) = self {
+            *cubic = Cubic { detect: cubic.detect, ..Cubic::default() };
+            cubic.begin_round(now, nxt);
+        }
+    }
+
+    /// Data leaves after nothing was out since `idle` ago.
+    pub fn on_restart(&mut self, now: Us, idle: Us) {
+        if let Self::Cubic(cubic) = self
+            && let Some(epoch) = &mut cubic.epoch
+            && idle > 0
+        {
+            *epoch = (*epoch + idle).min(now);
+        }
+    }
+
+    /// Whether CUBIC leaves slow start by trains of ACKs (1), delay (2) or both.
+    pub const fn set_hystart(&mut self, detect: i64) {
+        if let Self::Cubic(cubic) = self {
+            cubic.detect = Some(detect);
+        }
+    }
+
+    /// The connection is established.
+    pub fn init(&mut self, now: Us, nxt: u32) {
+        match self {
+            Self::Cubic(cubic) => cubic.begin_round(now, nxt),
+            Self::Dctcp(dctcp) => dctcp.next_seq = nxt,
+            Self::Reno => {}
+        }
+    }
+
+    /// DCTCP's estimate: `delivered` packets were acknowledged, `marked` of them echoed as marked.
+    pub fn on_marks(&mut self, una: u32, nxt: u32, delivered: u32, marked: u32) {
+        if let Self::Dctcp(dctcp) = self {
+            dctcp.on_marks(una, nxt, delivered, marked);
+        }
+    }
+}
+
+/// DCTCP's state.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    /// Share of marked packets, of 1024.
+    pub alpha: u32,
+    /// End of the window of data that is being watched.
+    pub next_seq: u32,
+    /// Packets delivered in it.
+    pub delivered: u32,
+    /// Of these marked.
+    pub marked: u32,
+}
+
+impl Default for Dctcp {
+    fn default() -> Self {
+        Self { alpha: 1024, next_seq: 0, delivered: 0, marked: 0 }
+    }
+}
+
+impl Dctcp {
+    fn on_marks(&mut self, una: u32, nxt: u32, delivered: u32, marked: u32) {
+        self.delivered += delivered;
+        self.marked += marked;
+        if crate::segment::before(una, self.next_seq) {
+            return;
+        }
+        // RFC 8257 section 3.3 with g = 1/16.
+        let shrink = if self.alpha >> 4 == 0 { self.alpha } else { self.alpha >> 4 };
+        self.alpha -= shrink;
+        if self.marked > 0 {
+            let add = (u64::from(self.marked) << 6) / u64::from(self.delivered.max(1));
+            self.alpha = (self.alpha + add as u32).min(1024);
+        }
+        (self.delivered, self.marked, self.next_seq) = (0, 0, nxt);
+    }
+}
+
+/// CUBIC's state; times in milliseconds where nothing else is said.
+#[derive(Clone, Debug, Default)]
+pub struct Cubic {
+    /// Packets acknowledged for one more in the window.
+    pub every: u32,
+    /// Window before the last reduction.
+    pub last_max: u32,
+    /// Window at the last update, and when.
+    pub last_cwnd: u32,
+    /// When.
+    pub last_at: Us,
+    /// Centre of the cubic.
+    pub origin: u32,
+    /// Time to the centre, in 1/1024 s.
+    pub k: u64,
+    /// When this growth began.
+    pub epoch: Option<Us>,
+    /// Packets acknowledged since, for Reno's estimate.
+    pub acked: u32,
+    /// What Reno's window would be.
+    pub reno: u32,
+    /// Least round trip.
+    pub delay_min: Us,
+    /// What `HyStart` looks at: trains (1), delay (2); both where nothing is set.
+    pub detect: Option<i64>,
+    /// `HyStart` has ended slow start.
+    pub found: bool,
+    /// Samples in this round.
+    pub samples: u32,
+    /// Least round trip of this round.
+    pub round_rtt: Us,
+    /// When this round began.
+    pub round_start: Us,
+    /// The last ACK of its train.
+    pub last_ack: Us,
+    /// The round's end.
+    pub round_end: u32,
+}
+
+/// beta of `tcp_cubic`: 717 of 1024.
+const BETA: u32 = 717;
+/// C = 0.4 as 410 / 1024 in its fixed point.
+const CUBE_SCALE: u64 = 410;
+/// Windows below which `HyStart` says nothing.
+const HYSTART_LOW: u32 = 16;
+const HYSTART_SAMPLES: u32 = 8;
+
+impl Cubic {
+    fn reduce(&mut self, cwnd: u32) -> u32 {
+        self.epoch = None;
+        // Fast convergence.
+        self.last_max = if cwnd < self.last_max {
+            (u64::from(cwnd) * u64::from(1024 + BETA) / 2048) as u32
+        } else {
+            cwnd
+        };
+        ((u64::from(cwnd) * u64::from(BETA) / 1024) as u32).max(2)
+    }
+
+    fn every(&mut self, cwnd: u32, acked: u32, now: Us) -> u32 {
+        self.acked += acked;
+        let ms = now / MS;
+        if self.last_cwnd == cwnd && ms - self.last_at / MS <= 1000 / 32 {
+            return self.every.max(2);
+        }
+        if self.epoch.is_none() || ms != self.last_at / MS {
+            self.recompute(cwnd, acked, now);
+        }
+        // At least Reno's window.
+        let share = (u64::from(cwnd) * 15) >> 3;
+        while u64::from(self.acked) > share {
+            self.acked -= share as u32;
+            self.reno += 1;
+        }
+        if self.reno > cwnd {
+            self.every = self.every.min(cwnd / (self.reno - cwnd));
+        }
+        self.every = self.every.max(2);
+        self.every
+    }
+
+    fn recompute(&mut self, cwnd: u32, acked: u32, now: Us) {
+        (self.last_cwnd, self.last_at) = (cwnd, now);
+        let epoch = *self.epoch.get_or_insert_with(|| {
+            self.acked = acked;
+            self.reno = cwnd;
+            if self.last_max <= cwnd {
+                (self.k, self.origin) = (0, cwnd);
+            } else {
+                let distance = u64::from(self.last_max - cwnd);
+                (self.k, self.origin) =
+                    (cube_root((1 << 40) / CUBE_SCALE * distance), self.last_max);
+            }
+            now
+        });
+        let elapsed = (now / MS).saturating_sub(epoch / MS) + self.delay_min.div_ceil(MS);
+        let t = (elapsed << 10) / 1000;
+        let offset = t.abs_diff(self.k);
+        let delta =
+            ((u128::from(CUBE_SCALE) * u128::from(offset).pow(3)) >> 40).min(1 << 30) as u32;
+        let target = if t < self.k {
+            self.origin.saturating_sub(delta)
+        } else {
+            self.origin.saturating_add(delta)
+        };
+        self.every = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+        // The first increase comes soon where nothing was ever lost.
+        if self.last_max == 0 && self.every > 20 {
+            self.every = 20;
+        }
+    }
+
+    const fn begin_round(&mut self, now: Us, nxt: u32) {
+        self.round_start = now;
+        self.last_ack = now;
+        self.round_end = nxt;
+        self.round_rtt = Us::MAX;
+        self.samples = 0;
+    }
+
+    fn on_ack(&mut self, window: &mut Window, timing: AckTiming, rtt: Us) {
+        let now = timing.now;
+        if self.epoch.is_some_and(|epoch| now.saturating_sub(epoch) < 1000 * MS) {
+            return;
+        }
+        let delay = rtt.max(1);
+        if self.delay_min == 0 || delay < self.delay_min {
+            self.delay_min = delay;
+        }
+        if self.found || !window.in_slow_start() || window.cwnd < HYSTART_LOW {
+            return;
+        }
+        if after(timing.una, self.round_end) {
+            self.begin_round(now, timing.nxt);
+        }
+        let detect = self.detect.unwrap_or(3);
+        if detect & 1 != 0 && now - self.last_ack <= 2 * MS {
+            self.last_ack = now;
+            if now - self.round_start > self.delay_min / 2 {
+                self.found = true;
+                window.ssthresh = window.cwnd;
+            }
+        }
+        if detect & 2 == 0 {
+            return;
+        }
+        self.round_rtt = self.round_rtt.min(delay);
+        if self.samples < HYSTART_SAMPLES {
+            self.samples += 1;
+        } else if self.round_rtt > self.delay_min + (self.delay_min / 8).clamp(4 * MS, 16 * MS) {
+            self.found = true;
+            window.ssthresh = window.cwnd;
+        }
+    }
+}
+
+/// The largest integer whose cube is at most `of`.
+fn cube_root(of: u64) -> u64 {
+    let (mut low, mut high) = (0_u64, 1 << 21);
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if u128::from(middle).pow(3) <= u128::from(of) { low = middle } else { high = middle - 1 }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_start_counts_packets_up_to_the_threshold_and_the_rest_goes_on_linearly() {
+        let mut window = Window { cwnd: 10, ssthresh: 12, limited: true, ..Window::default() };
+        Congestion::Reno.grow(&mut window, 5, 0);
+        assert_eq!((window.cwnd, window.count), (12, 3));
+    }
+
+    #[test]
+    fn a_window_that_was_not_the_limit_does_not_grow() {
+        let mut window = Window { cwnd: 10, max_packets_out: 4, ..Window::default() };
+        Congestion::Reno.grow(&mut window, 2, 0);
+        assert_eq!(window.cwnd, 10);
+    }
+
+    #[test]
+    fn what_can_be_chosen_is_there() {
+        for name in crate::settings::CONGESTION_CONTROLS {
+            assert_eq!(Congestion::named(name).map(|cc| cc.name()), Some(name));
+        }
+    }
+
+    #[test]
+    fn the_cube_root_is_exact() {
+        for (of, root) in [(0, 0), (26, 2), (27, 3), (1_000_000, 100), (999_999, 99)] {
+            assert_eq!(cube_root(of), root);
+        }
+    }
+
+    #[test]
+    fn cubic_reduces_by_its_beta_and_converges_fast() {
+        let mut cubic = Congestion::named("cubic").unwrap();
+        let window = Window { cwnd: 100, ..Window::default() };
+        assert_eq!(cubic.ssthresh(&window), 70);
+        let window = Window { cwnd: 80, ..Window::default() };
+        assert_eq!(cubic.ssthresh(&window), 56);
+        let Congestion::Cubic(cubic) = cubic else { unreachable!() };
+        assert_eq!(cubic.last_max, 80 * 1741 / 2048);
+    }
+}

@@ -1,0 +1,107 @@
+//! Explicit congestion notification: RFC 3168 with Linux's answers to marks, and DCTCP's (RFC 8257). Accurate ECN (RFC
+//! 9768) is not here: the reference kernel refuses to turn it on.
+
+use crate::segment::{Segment, ecn as mark, flag};
+use crate::tcp::{EcnMode, Tcp};
+
+/// ACE's three flags.
+pub const ACE: u16 = flag::AE | flag::CWR | flag::ECE;
+
+/// A number as ACE's flags.
+pub const fn ace_flags(value: u8) -> u16 {
+    let mut flags = 0;
+    if value & 4 != 0 {
+        flags |= flag::AE;
+    }
+    if value & 2 != 0 {
+        flags |= flag::CWR;
+    }
+    if value & 1 != 0 {
+        flags |= flag::ECE;
+    }
+    flags
+}
+
+/// Sets the ECN field and the flags of a segment that leaves; `is_new`: data sent for the first time.
+pub fn mark_outgoing(tcp: &mut Tcp, segment: &mut Segment, is_new: bool) {
+    if segment.has(flag::SYN) || segment.has(flag::RST) {
+        return;
+    }
+    match tcp.ecn.mode {
+        EcnMode::Off => {}
+        EcnMode::Classic => {
+            if tcp.cc.is_dctcp() || is_new {
+                segment.ecn = mark::ECT0;
+            }
+            if is_new && std::mem::take(&mut tcp.ecn.queue_cwr) {
+                segment.flags |= flag::CWR;
+            }
+            if tcp.ecn.demand_cwr {
+                segment.flags |= flag::ECE;
+            }
+        }
+    }
+}
+
+/// A data segment arrived with its ECN field.
+pub fn on_mark(tcp: &mut Tcp, segment: &Segment) {
+    if tcp.ecn.mode != EcnMode::Classic {
+        return;
+    }
+    match segment.ecn {
+        mark::CE => {
+            if tcp.cc.is_dctcp() && !tcp.ecn.ce_state {
+                if tcp.ack.scheduled && tcp.rcv.nxt != tcp.rcv.wup {
+                    tcp.ack.now = true;
+                }
+                tcp.ecn.ce_state = true;
+            }
+            if !tcp.ecn.demand_cwr {
+                tcp.enter_quick(2);
+                tcp.ecn.demand_cwr = true;
+            }
+            tcp.ecn.seen = true;
+        }
+        mark::NOT_ECT => {
+            // A retransmission in doubt: the sender wants every ACK (RFC 3168 section 6.1.5).
+            if tcp.ecn.seen {
+                tcp.enter_quick(2);
+            }
+        }
+        _ => {
+            if tcp.cc.is_dctcp() && tcp.ecn.ce_state {
+                tcp.ecn.ce_state = false;
+                tcp.ecn.demand_cwr = false;
+            }
+            tcp.ecn.seen = true;
+        }
+    }
+}
+
+/// The peer says that it reduced its window.
+pub fn on_cwr(tcp: &mut Tcp, segment: &Segment) {
+    if tcp.ecn.mode == EcnMode::Classic && segment.has(flag::CWR) {
+        if !tcp.cc.is_dctcp() {
+            tcp.ecn.demand_cwr = false;
+        }
+        // Its window may be one packet: the ACK must not be late.
+        if segment.len > 0 || segment.has(flag::FIN) {
+            tcp.ack.now = true;
+        }
+    }
+}
+
+/// Whether an ACK echoes a mark.
+pub fn is_echo(tcp: &Tcp, segment: &Segment) -> bool {
+    tcp.ecn.mode == EcnMode::Classic && segment.has(flag::ECE) && !segment.has(flag::SYN)
+}
+
+/// After an ACK was taken: marks are counted.
+pub fn after_ack(tcp: &mut Tcp, delivered: u32) {
+    let newly = tcp.rec.delivered.wrapping_sub(delivered);
+    if tcp.ecn.mode == EcnMode::Classic && newly > 0 {
+        // Each ACK with ECE says that what it covers was marked (RFC 8257).
+        let marked = if tcp.ecn.ce_state { newly } else { 0 };
+        tcp.cc.on_marks(tcp.snd.una, tcp.snd.nxt, newly, marked);
+    }
+}

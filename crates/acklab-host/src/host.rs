@@ -1,0 +1,584 @@
+//! A host: its sockets, the segments that come and go, and time.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::input::Answer;
+use crate::open::Request;
+use crate::segment::{Place, Segment, TcpOption, after, before, flag};
+use crate::settings::{Env, MS, Route, SECOND, Sysctls, Us};
+use crate::socket::{Descriptor, File, Socket};
+use crate::tcp::{State, Tcp, poll};
+
+/// A host with one route.
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    /// System controls.
+    pub sysctls: Sysctls,
+    /// The route.
+    pub route: Route,
+    /// Sockets; an index is never used twice.
+    pub sockets: Vec<Socket>,
+    /// Descriptors.
+    pub files: BTreeMap<i32, Descriptor>,
+    /// Bytes in each pipe.
+    pub pipes: Vec<u64>,
+    /// Segments that left, with their times.
+    pub wire: VecDeque<(Us, Segment)>,
+    /// Where the next initial sequence number comes from.
+    pub next_isn: u32,
+    /// The next port of an active open.
+    pub next_port: u16,
+    /// The cookie of fast open that this host gives to every peer: a test's addresses are one.
+    pub fastopen_cookie: Vec<u8>,
+    /// Signals that the program would have got: SIGPIPE.
+    pub broken_pipes: u32,
+}
+
+/// Runs `body` with the socket at `index` and its surroundings.
+macro_rules! with {
+    ($host:expr, $now:expr, $index:expr, |$socket:ident, $env:ident| $body:expr) => {{
+        let $env = crate::settings::Env { now: $now, sysctls: &$host.sysctls, route: &$host.route };
+        let $socket = &mut $host.sockets[$index];
+        let result = $body;
+        $host.settle($now, $index);
+        result
+    }};
+}
+pub(crate) use with;
+
+impl Host {
+    /// A host without sockets; its initial sequence numbers begin behind `isn`.
+    pub fn new(isn: u32) -> Self {
+        let fastopen_cookie = vec![0x30, 0x21, 0xb9, 0xd8, 0x89, 0x01, 0x7e, 0xeb];
+        Self { next_isn: isn, next_port: 40_000, fastopen_cookie, ..Self::default() }
+    }
+
+    /// What a connection may ask.
+    pub const fn env(&self, now: Us) -> Env<'_> {
+        Env { now, sysctls: &self.sysctls, route: &self.route }
+    }
+
+    /// A new initial sequence number.
+    pub const fn isn(&mut self) -> u32 {
+        self.next_isn = self.next_isn.wrapping_add(0x0100_0193);
+        self.next_isn
+    }
+
+    /// Takes a segment from the wire.
+    pub fn receive(&mut self, now: Us, segment: &Segment) {
+        if let Some(index) = self.connection(segment.dst, segment.src) {
+            let state = self.sockets[index].tcp.state;
+            if state == State::TimeWait && self.is_new_syn(index, segment) {
+                self.sockets[index].tcp.state = State::Close;
+                self.sockets[index].tcp.timers = crate::tcp::Timers::default();
+            } else {
+                if self.receive_early(now, index, segment) {
+                    return;
+                }
+                let answer = with!(self, now, index, |socket, env| socket.tcp.take(&env, segment));
+                if !self.sockets[index].tcp.open.early && state != State::Listen {
+                    self.sockets[index].requests.clear();
+                }
+                if answer == Answer::Reset {
+                    self.reset_sender(now, segment);
+                }
+                return;
+            }
+        }
+        match self.listener(segment.dst.port) {
+            Some(listener) => self.receive_as_listener(now, listener, segment),
+            None => self.reset_sender(now, segment),
+        }
+    }
+
+    /// A SYN beyond what TIME-WAIT saw may open anew (RFC 9293 section 3.6.1).
+    fn is_new_syn(&self, index: usize, segment: &Segment) -> bool {
+        let tcp = &self.sockets[index].tcp;
+        let newer_stamp = match (segment.stamp(), tcp.rcv.recent) {
+            (Some((value, _)), Some((recent, _))) => before(recent, value),
+            _ => false,
+        };
+        segment.has(flag::SYN)
+            && !segment.has(flag::RST)
+            && !segment.has(flag::ACK)
+            && (after(segment.seq, tcp.rcv.nxt) || newer_stamp)
+            && self.listener(segment.dst.port).is_some()
+    }
+
+    /// The connection between two places.
+    pub fn connection(&self, local: Place, remote: Place) -> Option<usize> {
+        self.sockets.iter().position(|socket| {
+            let tcp = &socket.tcp;
+            !matches!(tcp.state, State::Close | State::Listen)
+                && tcp.local.port == local.port
+                && tcp.remote == remote
+        })
+    }
+
+    fn listener(&self, port: u16) -> Option<usize> {
+        self.sockets
+            .iter()
+            .position(|s| s.tcp.state == State::Listen && s.bound.is_some_and(|b| b.port == port))
+    }
+
+    /// Answers a segment that no connection wants (RFC 9293 section 3.10.7.1).
+    pub fn reset_sender(&mut self, now: Us, segment: &Segment) {
+        if segment.has(flag::RST) {
+            return;
+        }
+        let mut reset =
+            Segment { src: segment.dst, dst: segment.src, flags: flag::RST, ..Segment::default() };
+        if segment.has(flag::ACK) {
+            reset.seq = segment.ack;
+        } else {
+            reset.ack = segment.end();
+            reset.flags |= flag::ACK;
+        }
+        self.wire.push_back((now, reset));
+    }
+
+    fn receive_as_listener(&mut self, now: Us, listener: usize, segment: &Segment) {
+        let known =
+            self.sockets[listener].requests.iter().position(|r| r.tcp.remote == segment.src);
+        if let Some(request) = known {
+            self.receive_as_request(now, listener, request, segment);
+            return;
+        }
+        if segment.has(flag::RST) {
+            return;
+        }
+        if segment.has(flag::ACK) {
+            self.reset_sender(now, segment);
+            return;
+        }
+        if !segment.has(flag::SYN) || segment.has(flag::FIN) {
+            return;
+        }
+        self.answer_syn(now, listener, segment);
+    }
+
+    /// A new request, or a cookie where the queue of requests is full.
+    fn answer_syn(&mut self, now: Us, listener: usize, segment: &Segment) {
+        let socket = &self.sockets[listener];
+        let backlog = socket.backlog.unwrap_or(0);
+        let cookies = self.sysctls.of("tcp_syncookies");
+        let crowded = socket.requests.len() as u32 >= backlog;
+        if socket.ready.len() as u32 > backlog || (crowded && cookies == 0) {
+            return;
+        }
+        let cookie = cookies == 2 || crowded;
+        let isn = self.isn();
+        let env = Env { now, sysctls: &self.sysctls, route: &self.route };
+        let mut request = Request::new(&env, &self.sockets[listener].tcp, segment, isn, cookie);
+        if cookie {
+            request.limit_to_cookie();
+        } else if self.try_fast_open(now, listener, &mut request, segment) {
+            return;
+        }
+        let answer = request.answer(&self.env(now));
+        self.wire.push_back((now, answer));
+        if cookie {
+            self.sockets[listener].cookies = request.tcp.snd.isn;
+            // A cookie holds what the request agreed on; it stands here for the bits that the number has.
+            request.deadline = now + 120 * SECOND;
+        }
+        self.sockets[listener].requests.push(request);
+    }
+
+    /// Fast open (RFC 7413): a valid cookie, or none where none is required, opens the connection at once. A request
+    /// for a cookie is answered with one. Returns whether the connection is there.
+    fn try_fast_open(
+        &mut self,
+        now: Us,
+        listener: usize,
+        request: &mut Request,
+        syn: &Segment,
+    ) -> bool {
+        let flags = self.sysctls.of("tcp_fastopen");
+        let queue = self.sockets[listener].tcp.opt.fastopen;
+        let asked = syn.options.iter().find_map(|option| match option {
+            TcpOption::FastOpen(cookie, experimental) => Some((cookie.clone(), *experimental)),
+            _ => None,
+        });
+        let allowed = flags & 0x2 != 0 && (queue > 0 || flags & 0x400 != 0);
+        if !allowed || (asked.is_none() && syn.len == 0) {
+            return false;
+        }
+        let valid = asked.as_ref().is_some_and(|(cookie, _)| *cookie == self.fastopen_cookie);
+        if flags & 0x200 == 0 && !valid {
+            if let Some((_, experimental)) = asked {
+                request.tcp.open.cookie = Some(self.fastopen_cookie.clone());
+                request.tcp.open.experimental = experimental;
+            }
+            return false;
+        }
+        let env = Env { now, sysctls: &self.sysctls, route: &self.route };
+        let mut tcp = request.open_early(&env, syn);
+        tcp.wake(poll::IN | poll::RDNORM);
+        let answer = request.answer(&env);
+        self.wire.push_back((now, answer));
+        let parent = &self.sockets[listener];
+        let child = Socket {
+            tcp,
+            requests: vec![request.clone()],
+            parent: Some(listener),
+            was_connected: true,
+            connecting: false,
+            backlog: None,
+            ready: std::collections::VecDeque::new(),
+            descriptors: 0,
+            ..parent.clone()
+        };
+        self.sockets.push(child);
+        let child = self.sockets.len() - 1;
+        self.sockets[listener].ready.push_back(child);
+        self.sockets[listener].tcp.wake(poll::IN | poll::RDNORM);
+        self.settle(now, listener);
+        true
+    }
+
+    /// A segment for a connection that fast open began: the SYN again, or the end of the handshake.
+    fn receive_early(&mut self, now: Us, index: usize, segment: &Segment) -> bool {
+        let socket = &mut self.sockets[index];
+        let again = segment.flags & (flag::SYN | flag::ACK | flag::RST) == flag::SYN
+            && segment.seq == socket.tcp.rcv.isn;
+        if !socket.tcp.open.early || !again {
+            return false;
+        }
+        let env = Env { now, sysctls: &self.sysctls, route: &self.route };
+        if let Some(request) = socket.requests.first_mut() {
+            let answer = request.answer(&env);
+            self.wire.push_back((now, answer));
+        }
+        true
+    }
+
+    fn receive_as_request(&mut self, now: Us, listener: usize, index: usize, segment: &Segment) {
+        let env = Env { now, sysctls: &self.sysctls, route: &self.route };
+        let request = &mut self.sockets[listener].requests[index];
+        match request.judge(&env, segment) {
+            Judgment::Ignore => {}
+            Judgment::AnswerAgain => {
+                let answer = request.answer(&env);
+                self.wire.push_back((now, answer));
+            }
+            Judgment::Acknowledge => {
+                request.tcp.send_ack(&env);
+                let out = std::mem::take(&mut request.tcp.wire);
+                self.wire.extend(out.into_iter().map(|s| (now, s)));
+            }
+            Judgment::Drop => {
+                self.sockets[listener].requests.remove(index);
+            }
+            Judgment::Reset => {
+                self.reset_sender(now, segment);
+            }
+            Judgment::DropAndReset => {
+                self.sockets[listener].requests.remove(index);
+                self.reset_sender(now, segment);
+            }
+            Judgment::Open => self.open_child(now, listener, index, segment),
+        }
+    }
+
+    fn open_child(&mut self, now: Us, listener: usize, index: usize, segment: &Segment) {
+        let backlog = self.sockets[listener].backlog.unwrap_or(0);
+        if self.sockets[listener].ready.len() as u32 > backlog {
+            if self.sysctls.is_on("tcp_abort_on_overflow") {
+                self.sockets[listener].requests.remove(index);
+                self.reset_sender(now, segment);
+            } else {
+                self.sockets[listener].requests[index].tcp.open.acked = true;
+            }
+            return;
+        }
+        let request = self.sockets[listener].requests.remove(index);
+        let env = Env { now, sysctls: &self.sysctls, route: &self.route };
+        let parent = &self.sockets[listener];
+        let socket = Socket {
+            tcp: request.open(&env),
+            family: parent.family,
+            bound: parent.bound,
+            was_connected: true,
+            timestamping: parent.timestamping,
+            zero_copy: parent.zero_copy,
+            inq: parent.inq,
+            kept: parent.kept.clone(),
+            parent: Some(listener),
+            ..Socket::default()
+        };
+        self.sockets.push(socket);
+        let child = self.sockets.len() - 1;
+        let answer = with!(self, now, child, |socket, env| socket.tcp.take(&env, segment));
+        if answer == Answer::Reset {
+            self.sockets[child].tcp.state = State::Close;
+            self.reset_sender(now, segment);
+            return;
+        }
+        self.sockets[listener].ready.push_back(child);
+        self.sockets[listener].tcp.wake(poll::IN | poll::RDNORM);
+        self.settle(now, listener);
+    }
+
+    /// After anything happened to a socket: what it sends leaves, and who waits for it is told.
+    pub fn settle(&mut self, now: Us, index: usize) {
+        let tcp = &mut self.sockets[index].tcp;
+        let out = std::mem::take(&mut tcp.wire);
+        let wake = std::mem::take(&mut tcp.fate.wake);
+        self.wire.extend(out.into_iter().map(|segment| (now, segment)));
+        if wake != 0 {
+            self.tell_watches(index, wake);
+        }
+    }
+
+    /// Tells the epoll instances that watch a socket.
+    fn tell_watches(&mut self, index: usize, wake: u32) {
+        let told: Vec<i32> = self
+            .files
+            .iter()
+            .filter(|(_, d)| matches!(d.file, File::Socket(at) if at == index))
+            .map(|(&fd, _)| fd)
+            .collect();
+        let all = wake & (poll::HUP | poll::RDHUP) != 0;
+        for descriptor in self.files.values_mut() {
+            if let File::Epoll(watches) = &mut descriptor.file {
+                for watch in watches.iter_mut().filter(|w| told.contains(&w.fd)) {
+                    let asked = watch.events | poll::ERR | poll::HUP;
+                    watch.ready |= all || wake & asked != 0;
+                }
+            }
+        }
+    }
+
+    /// The earliest deadline.
+    pub fn deadline(&self) -> Option<Us> {
+        let requests = self.sockets.iter().flat_map(|s| s.requests.iter().map(|r| r.deadline));
+        self.sockets.iter().filter_map(|s| s.tcp.deadline()).chain(requests).min()
+    }
+
+    /// Acts on every deadline up to `now`.
+    pub fn advance(&mut self, now: Us) {
+        for index in 0..self.sockets.len() {
+            if self.sockets[index].tcp.deadline().is_some_and(|at| at <= now) {
+                with!(self, now, index, |socket, env| socket.tcp.on_time(&env));
+            }
+            self.advance_requests(now, index);
+        }
+    }
+
+    fn advance_requests(&mut self, now: Us, listener: usize) {
+        let mut at = 0;
+        while at < self.sockets[listener].requests.len() {
+            let env = Env { now, sysctls: &self.sysctls, route: &self.route };
+            let most = self.sysctls.of("tcp_synack_retries") as u32;
+            let defer = self.sockets[listener].tcp.opt.defer_accept;
+            let set = self.sockets[listener].tcp.opt.syn_retries;
+            let request = &mut self.sockets[listener].requests[at];
+            if request.deadline > now {
+                at += 1;
+                continue;
+            }
+            let most = if set > 0 { set } else { most };
+            let most = if request.tcp.open.acked { most.max(defer) } else { most };
+            if request.cookie || request.timeouts >= most {
+                self.sockets[listener].requests.remove(at);
+                continue;
+            }
+            request.timeouts += 1;
+            let wait = (SECOND << request.timeouts.min(20)).min(120 * SECOND);
+            request.deadline = now + wait;
+            let silent = request.tcp.open.acked && request.timeouts < defer;
+            if !silent {
+                request.tcp.rec.total_retrans += 1;
+                let answer = request.answer(&env);
+                self.wire.push_back((now, answer));
+            }
+            at += 1;
+        }
+    }
+
+    /// ICMP said that packets to `remote` must not be larger than `mtu`, quoting the segment at `seq`.
+    pub fn fragmentation_needed(
+        &mut self,
+        now: Us,
+        local: Place,
+        remote: Place,
+        seq: u32,
+        mtu: u32,
+    ) {
+        let Some(index) = self.connection(local, remote) else { return };
+        let tcp = &self.sockets[index].tcp;
+        let quoted = !before(seq, tcp.snd.una) && !after(seq, tcp.snd.nxt);
+        if !quoted || tcp.opt.pmtu_discover == 0 || tcp.opt.pmtu_discover == 3 {
+            return;
+        }
+        let floor = self.sysctls.of("min_pmtu") as u32;
+        let floor = if self.route.ip_header == 40 { 1280 } else { floor };
+        let mtu = if mtu < 68 { floor } else { mtu.max(floor) };
+        if self.route.mtu_locked {
+            return;
+        }
+        self.route.path_mtu = mtu;
+        with!(self, now, index, |socket, env| {
+            if socket.tcp.snd.pmtu > env.route.mtu() {
+                socket.tcp.sync_mss(&env);
+                socket.tcp.resend_smaller(&env);
+            }
+        });
+    }
+
+    /// ICMP said that packets to `remote` do not arrive; `hard`: the error ends a connection that opens.
+    pub fn unreachable(
+        &mut self,
+        now: Us,
+        local: Place,
+        remote: Place,
+        seq: u32,
+        error: i32,
+        hard: bool,
+    ) {
+        let Some(index) = self.connection(local, remote) else { return };
+        with!(self, now, index, |socket, env| {
+            let tcp = &mut socket.tcp;
+            let quoted = !before(seq, tcp.snd.una) && !after(seq, tcp.snd.nxt);
+            if quoted {
+                tcp.on_unreachable(&env, seq, error, hard);
+            }
+        });
+    }
+
+    /// Drops what nothing can reach any more.
+    pub fn is_quiet(&self) -> bool {
+        self.wire.is_empty()
+    }
+}
+
+impl Tcp {
+    /// The network says that the segment at `seq` cannot arrive (RFC 5461: soft once established; RFC 6069).
+    fn on_unreachable(&mut self, env: &Env<'_>, seq: u32, error: i32, hard: bool) {
+        if matches!(self.state, State::SynSent | State::SynRecv) {
+            if hard || self.opt.recverr || self.state == State::SynSent {
+                self.fail(error);
+            } else {
+                self.fate.soft_error = error;
+            }
+            return;
+        }
+        if seq == self.snd.una
+            && self.rec.retransmits > 0
+            && self.rtt.backoff > 0
+            && !hard
+            && self.waits_for(crate::tcp::Wait::Retransmit)
+        {
+            // One doubling of the time-out is taken back.
+            self.rtt.backoff -= 1;
+            let base = if self.rtt.srtt8 > 0 {
+                ((self.rtt.srtt8 >> 3) + self.rtt.rttvar).div_ceil(MS) * MS
+            } else {
+                SECOND
+            };
+            self.rtt.rto = (base << self.rtt.backoff).min(self.rto_max(env));
+            let sent = self.snd.out.front().map_or(env.now, |skb| skb.sent);
+            self.arm(crate::tcp::Wait::Retransmit, (sent + self.rtt.rto).max(env.now + 1));
+        }
+        if self.opt.recverr {
+            self.fate.error = error;
+            self.wake(poll::ERR);
+        } else {
+            self.fate.soft_error = error;
+        }
+    }
+}
+
+/// What a segment means for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judgment {
+    Ignore,
+    AnswerAgain,
+    Acknowledge,
+    Drop,
+    Reset,
+    DropAndReset,
+    Open,
+}
+
+impl Request {
+    fn judge(&mut self, env: &Env<'_>, segment: &Segment) -> Judgment {
+        let tcp = &mut self.tcp;
+        let stale = match (segment.stamp().filter(|_| tcp.terms.stamps), tcp.rcv.recent) {
+            (Some((value, _)), Some((recent, _))) => before(value, recent),
+            _ => false,
+        };
+        let plain_syn = segment.flags & (flag::SYN | flag::ACK | flag::RST) == flag::SYN;
+        if self.cookie {
+            return if segment.has(flag::ACK)
+                && segment.ack == tcp.snd.nxt
+                && !segment.has(flag::RST)
+            {
+                Judgment::Open
+            } else if plain_syn {
+                Judgment::AnswerAgain
+            } else if segment.has(flag::RST) {
+                Judgment::Ignore
+            } else {
+                Judgment::Reset
+            };
+        }
+        if segment.seq == tcp.rcv.isn && plain_syn && !stale {
+            if tcp.is_answered_lately(env, segment) {
+                return Judgment::Ignore;
+            }
+            self.tcp.rec.total_retrans += 1;
+            return Judgment::AnswerAgain;
+        }
+        if segment.has(flag::ACK) && segment.ack != tcp.snd.nxt {
+            return if segment.has(flag::RST) { Judgment::Ignore } else { Judgment::Reset };
+        }
+        let edge = tcp.rcv.nxt.wrapping_add(tcp.rcv.wnd);
+        let inside = segment.seq == tcp.rcv.nxt
+            || (after(segment.end(), tcp.rcv.nxt) && before(segment.seq, edge))
+            || (segment.seq == edge && segment.end() == edge);
+        if stale || !inside {
+            if segment.has(flag::RST) || tcp.is_answered_lately(env, segment) {
+                return Judgment::Ignore;
+            }
+            return Judgment::Acknowledge;
+        }
+        if let Some((value, _)) = segment.stamp().filter(|_| tcp.terms.stamps)
+            && !after(segment.seq, tcp.rcv.nxt)
+        {
+            tcp.rcv.recent = Some((value, env.now));
+        }
+        if segment.has(flag::RST) {
+            return Judgment::Drop;
+        }
+        if segment.has(flag::SYN) {
+            return Judgment::DropAndReset;
+        }
+        if !segment.has(flag::ACK) {
+            return Judgment::Ignore;
+        }
+        let bare = segment.end() == tcp.rcv.nxt && segment.len == 0;
+        if tcp.opt.defer_accept > self.timeouts && bare {
+            self.tcp.open.acked = true;
+            return Judgment::Ignore;
+        }
+        Judgment::Open
+    }
+
+    /// What a cookie can carry: no scale and no SACK without timestamps, and one of four sizes.
+    fn limit_to_cookie(&mut self) {
+        let tcp = &mut self.tcp;
+        if !tcp.terms.stamps {
+            tcp.terms.sack = false;
+            tcp.terms.scaling = false;
+            tcp.terms.send_scale = 0;
+            tcp.terms.receive_scale = 0;
+            tcp.ecn.mode = crate::tcp::EcnMode::Off;
+        }
+        let sizes = [536, 1300, 1440, 1460];
+        let peer = tcp.terms.mss_clamp;
+        let kept = sizes.into_iter().rev().find(|&size| size <= peer).unwrap_or(sizes[0]);
+        tcp.terms.mss_clamp = kept;
+    }
+}

@@ -1,0 +1,101 @@
+//! TCP_INFO: the fields by the names of `struct tcp_info`.
+
+use crate::cc::INFINITE_SSTHRESH;
+use crate::settings::{Env, MS, Us};
+use crate::tcp::{EcnMode, Tcp};
+
+/// The fields of `struct tcp_info`, with their values.
+pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
+    let since =
+        |at: Us| if at == 0 { env.now / MS } else { (env.now / MS).saturating_sub(at / MS) };
+    let options = u64::from(tcp.terms.stamps)
+        | u64::from(tcp.terms.sack) << 1
+        | u64::from(tcp.terms.scaling) << 2
+        | u64::from(tcp.ecn.mode != EcnMode::Off) << 3
+        | u64::from(tcp.ecn.seen) << 4
+        | u64::from(tcp.open.data_acked) << 5;
+    let (packets, interval) = tcp.count.rate;
+    let bytes = u64::from(packets) * u64::from(tcp.snd.mss) * 1_000_000;
+    let rate = bytes.checked_div(interval).unwrap_or(0);
+    let mut chrono = tcp.count.chrono;
+    if let Some((kind, at)) = tcp.count.chrono_runs {
+        chrono[kind] += env.now.saturating_sub(at);
+    }
+    let scaled = tcp.terms.scaling;
+    let ssthresh = tcp.window.ssthresh;
+    let v = u64::from;
+    let mut fields = vec![
+        ("tcpi_state", tcp.state as u64),
+        ("tcpi_ca_state", tcp.rec.ca as u64),
+        ("tcpi_retransmits", v(tcp.rec.retransmits)),
+        ("tcpi_probes", v(tcp.rec.probes_out)),
+        ("tcpi_backoff", v(tcp.rtt.backoff)),
+        ("tcpi_options", options),
+        ("tcpi_snd_wscale", if scaled { u64::from(tcp.terms.send_scale) } else { 0 }),
+        ("tcpi_rcv_wscale", if scaled { u64::from(tcp.terms.receive_scale) } else { 0 }),
+        ("tcpi_delivery_rate_app_limited", u64::from(tcp.count.rate_app_limited)),
+        ("tcpi_fastopen_client_fail", 0),
+        ("tcpi_rto", tcp.rtt.rto),
+        ("tcpi_ato", tcp.ack.ato),
+        ("tcpi_snd_mss", v(tcp.snd.mss)),
+        ("tcpi_rcv_mss", v(tcp.ack.rcv_mss)),
+        ("tcpi_sacked", v(tcp.rec.sacked)),
+        ("tcpi_unacked", v(tcp.packets_out())),
+        ("tcpi_lost", v(tcp.rec.lost)),
+        ("tcpi_retrans", v(tcp.rec.retrans)),
+        ("tcpi_fackets", 0),
+        ("tcpi_last_data_sent", since(tcp.snd.last_sent)),
+        ("tcpi_last_ack_sent", 0),
+        ("tcpi_last_data_recv", since(tcp.rcv.last_data)),
+        ("tcpi_last_ack_recv", since(tcp.rcv.heard)),
+        ("tcpi_pmtu", v(tcp.snd.pmtu)),
+        ("tcpi_rcv_ssthresh", v(tcp.rcv.ssthresh)),
+        ("tcpi_rtt", tcp.rtt.srtt()),
+        ("tcpi_rttvar", tcp.rtt.mdev >> 2),
+        ("tcpi_snd_ssthresh", v(ssthresh.min(INFINITE_SSTHRESH))),
+        ("tcpi_snd_cwnd", v(tcp.window.cwnd)),
+        ("tcpi_advmss", v(tcp.terms.advmss)),
+        ("tcpi_reordering", v(tcp.rec.reordering)),
+        ("tcpi_rcv_rtt", tcp.rcv.rtt8 >> 3),
+        ("tcpi_rcv_space", v(tcp.rcv.space)),
+        ("tcpi_total_retrans", v(tcp.rec.total_retrans)),
+        ("tcpi_pacing_rate", tcp.count.pacing_rate),
+        ("tcpi_max_pacing_rate", if tcp.opt.pacing > 0 { tcp.opt.pacing } else { u64::MAX }),
+        ("tcpi_bytes_acked", tcp.count.bytes_acked),
+        ("tcpi_bytes_received", tcp.count.bytes_received),
+        ("tcpi_segs_out", v(tcp.count.segs_out)),
+        ("tcpi_segs_in", v(tcp.count.segs_in)),
+        ("tcpi_notsent_bytes", v(tcp.snd.write_seq.wrapping_sub(tcp.snd.nxt))),
+        ("tcpi_min_rtt", if tcp.rtt.least() == 0 { 0xffff_ffff } else { tcp.rtt.least() }),
+        ("tcpi_data_segs_in", v(tcp.count.data_segs_in)),
+        ("tcpi_data_segs_out", v(tcp.count.data_segs_out)),
+        ("tcpi_delivery_rate", rate),
+        ("tcpi_busy_time", chrono.iter().sum()),
+        ("tcpi_rwnd_limited", chrono[1]),
+        ("tcpi_sndbuf_limited", chrono[2]),
+        ("tcpi_delivered", v(tcp.rec.delivered)),
+        ("tcpi_delivered_ce", v(tcp.rec.delivered_ce)),
+        ("tcpi_bytes_sent", tcp.count.bytes_sent),
+        ("tcpi_bytes_retrans", tcp.count.bytes_retrans),
+        ("tcpi_dsack_dups", v(tcp.rec.dsack_dups)),
+        ("tcpi_reord_seen", v(tcp.rec.reord_seen)),
+        ("tcpi_rcv_ooopack", v(tcp.count.rcv_ooopack)),
+        ("tcpi_snd_wnd", v(tcp.snd.wnd)),
+        ("tcpi_rcv_wnd", v(tcp.receive_window())),
+        ("tcpi_rehash", 0),
+        ("tcpi_total_rto", v(tcp.rec.total_rto)),
+        ("tcpi_total_rto_recoveries", u64::from(tcp.rec.rto_recoveries)),
+        ("tcpi_total_rto_time", 0),
+    ];
+    // Of AccECN, which the reference does not turn on.
+    fields.extend([
+        ("tcpi_received_ce", 0),
+        ("tcpi_delivered_e0_bytes", 0),
+        ("tcpi_delivered_ce_bytes", 0),
+        ("tcpi_delivered_e1_bytes", 0),
+        ("tcpi_received_e0_bytes", 0),
+        ("tcpi_received_ce_bytes", 0),
+        ("tcpi_received_e1_bytes", 0),
+    ]);
+    fields
+}

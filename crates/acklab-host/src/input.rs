@@ -1,0 +1,361 @@
+//! Segment arrival, in the order of RFC 9293 section 3.10.7 with RFC 5961's and RFC 7323's checks.
+
+use crate::ack::Verdict;
+use crate::errno;
+use crate::receive::QUICK;
+use crate::segment::{Segment, after, before, flag};
+use crate::settings::{Env, MS, SECOND, Us};
+use crate::tcp::{State, Tcp, poll};
+
+/// What the host does about a segment that a connection refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing.
+    None,
+    /// It resets the sender.
+    Reset,
+}
+
+impl Tcp {
+    /// Takes a segment for this connection.
+    pub fn take(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
+        let packets = if segment.gso > 0 { segment.len.div_ceil(segment.gso) } else { 1 };
+        self.count.segs_in += packets;
+        if segment.len > 0 {
+            self.count.data_segs_in += packets;
+        }
+        self.rcv.echo = segment.stamp().filter(|_| self.terms.stamps).map(|(_, echo)| echo);
+        match self.state {
+            State::Close | State::Listen => Answer::None,
+            State::SynSent => self.take_in_syn_sent(env, segment),
+            State::TimeWait => self.take_in_time_wait(env, segment),
+            _ => self.take_synchronised(env, segment),
+        }
+    }
+
+    fn take_synchronised(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
+        if !segment.has(flag::ACK) && !segment.has(flag::RST) && !segment.has(flag::SYN) {
+            return Answer::None;
+        }
+        if !self.is_valid(env, segment) {
+            return Answer::None;
+        }
+        if self.state == State::Close {
+            return Answer::None;
+        }
+        match self.take_ack(env, segment) {
+            Verdict::Good => {}
+            Verdict::Old => {
+                if self.state == State::SynRecv {
+                    return Answer::Reset;
+                }
+            }
+            Verdict::TooOld | Verdict::Unsent => {
+                if self.state == State::SynRecv {
+                    return Answer::Reset;
+                }
+                self.challenge(env);
+                return Answer::None;
+            }
+        }
+        if self.advance_state(env, segment) == Answer::Reset {
+            return Answer::Reset;
+        }
+        if self.state == State::Close || self.state == State::TimeWait {
+            return Answer::None;
+        }
+        self.measure_rtt_by_stamp(env, segment);
+        if segment.has(flag::URG) && segment.urgent > 0 {
+            self.take_urgent(segment);
+        }
+        match self.take_payload(env, segment) {
+            Answer::None => {}
+            Answer::Reset => return Answer::Reset,
+        }
+        if self.state == State::Close || self.state == State::TimeWait {
+            return Answer::None;
+        }
+        self.push_more(env);
+        self.note_space(env);
+        self.check_ack(env, true);
+        Answer::None
+    }
+
+    fn take_urgent(&mut self, segment: &Segment) {
+        let pointer = segment.seq.wrapping_add(u32::from(segment.urgent)).wrapping_sub(1);
+        if before(pointer, self.rcv.copied) {
+            return;
+        }
+        self.rcv.urgent = Some(pointer);
+        self.wake(poll::PRI);
+    }
+
+    fn take_payload(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
+        match self.state {
+            State::CloseWait | State::Closing | State::LastAck => {
+                if before(segment.seq, self.rcv.nxt) && segment.len > 0 {
+                    // Data that arrived before the FIN, again.
+                    self.take_data(env, segment);
+                }
+                Answer::None
+            }
+            State::FinWait1 | State::FinWait2 if self.fate.orphan || self.fate.shut_read => {
+                let fin = u32::from(segment.has(flag::FIN));
+                let data_end = segment.end().wrapping_sub(fin);
+                // Nobody is left to read it.
+                if segment.len > 0 && after(data_end, self.rcv.nxt) {
+                    self.fail_on_data(env);
+                    return Answer::Reset;
+                }
+                self.take_data(env, segment);
+                Answer::None
+            }
+            _ => {
+                self.take_data(env, segment);
+                Answer::None
+            }
+        }
+    }
+
+    fn fail_on_data(&mut self, _env: &Env<'_>) {
+        self.fate.error = errno::ECONNRESET;
+        self.drop_all();
+        self.wake(poll::ERR);
+        self.done();
+    }
+
+    /// What the ACK means for the state.
+    fn advance_state(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
+        let fin_acked = self.has_sent_fin() && self.snd.una == self.snd.write_seq;
+        match self.state {
+            State::SynRecv => {
+                self.establish(env, segment);
+            }
+            State::FinWait1 if fin_acked => {
+                self.state = State::FinWait2;
+                self.fate.shut_write = true;
+                if self.fate.orphan {
+                    return self.after_fin_wait(env, segment);
+                }
+                self.wake(poll::OUT | poll::WRNORM);
+            }
+            State::Closing if fin_acked => {
+                self.enter_time_wait(env, 60 * SECOND);
+            }
+            State::LastAck if fin_acked => {
+                self.done();
+                self.fate.gone = self.fate.orphan;
+            }
+            _ => {}
+        }
+        Answer::None
+    }
+
+    fn after_fin_wait(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
+        if self.opt.linger2.is_some_and(|set| set < 0) {
+            self.done();
+            return Answer::None;
+        }
+        let fin = u32::from(segment.has(flag::FIN));
+        if segment.end() != segment.seq && after(segment.end().wrapping_sub(fin), self.rcv.nxt) {
+            self.done();
+            return Answer::Reset;
+        }
+        let span = self.fin_time(env);
+        if span > 60 * SECOND {
+            self.timers.keepalive = Some(env.now + span - 60 * SECOND);
+        } else if fin == 0 {
+            self.enter_fin_wait_2(env, span);
+        }
+        Answer::None
+    }
+
+    /// FIN-WAIT-2 without a descriptor: a stub that answers until its time is over.
+    pub fn enter_fin_wait_2(&mut self, env: &Env<'_>, span: Us) {
+        self.timers = crate::tcp::Timers::default();
+        self.timers.time_wait = Some(env.now + span);
+        self.open.early = false;
+    }
+
+    /// Whether our FIN left.
+    pub fn has_sent_fin(&self) -> bool {
+        matches!(
+            self.state,
+            State::FinWait1 | State::FinWait2 | State::Closing | State::LastAck | State::TimeWait
+        ) && self.snd.queue.is_empty()
+            && self.snd.nxt == self.snd.write_seq
+    }
+
+    /// The checks before the ACK field; answers what is refused.
+    fn is_valid(&mut self, env: &Env<'_>, segment: &Segment) -> bool {
+        let reset = segment.has(flag::RST);
+        if self.is_too_old(env, segment) && !reset {
+            if segment.has(flag::SYN) {
+                self.challenge(env);
+            } else if !self.is_answered_lately(env, segment) {
+                self.send_duplicate(env, segment);
+            }
+            return false;
+        }
+        if !self.is_in_window(segment) {
+            if !reset {
+                if segment.has(flag::SYN) {
+                    self.challenge(env);
+                } else if !self.is_answered_lately(env, segment) {
+                    self.send_duplicate(env, segment);
+                }
+            } else if self.is_reset_after_fin(segment) {
+                self.on_reset();
+            }
+            return false;
+        }
+        if reset {
+            self.take_reset(env, segment);
+            return false;
+        }
+        if segment.has(flag::SYN) {
+            let crossed = self.state == State::SynRecv
+                && !self.open.passive
+                && segment.has(flag::ACK)
+                && segment.seq.wrapping_add(1) == self.rcv.nxt;
+            if !crossed {
+                self.challenge(env);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// PAWS (RFC 7323 section 5.3). A pure ACK that was overtaken within a time-out is no old duplicate.
+    fn is_too_old(&self, env: &Env<'_>, segment: &Segment) -> bool {
+        let Some((value, _)) = segment.stamp().filter(|_| self.terms.stamps) else { return false };
+        let Some((recent, at)) = self.rcv.recent else { return false };
+        if recent == 0
+            || !after(recent, value)
+            || env.now.saturating_sub(at) >= 24 * 86_400 * SECOND
+        {
+            return false;
+        }
+        let window = u32::from(segment.window) << self.terms.send_scale;
+        let updates = after(segment.ack, self.snd.una)
+            || after(segment.seq, self.snd.wl1)
+            || (segment.seq == self.snd.wl1 && window > self.snd.wnd);
+        let disordered = segment.seq == self.rcv.nxt
+            && segment.end() == segment.seq
+            && segment.has(flag::ACK)
+            && segment.ack == self.snd.una
+            && !updates
+            && Us::from(recent.wrapping_sub(value)) * MS <= self.rtt.rto;
+        let reordered = Us::from(recent.wrapping_sub(value)) * MS <= self.rtt.rto
+            && segment.end() == segment.seq
+            && before(segment.seq, self.rcv.nxt.wrapping_add(1));
+        !(disordered || reordered && segment.ack != self.snd.una && segment.len == 0)
+    }
+
+    fn is_in_window(&self, segment: &Segment) -> bool {
+        let edge = self.rcv.nxt.wrapping_add(self.receive_window());
+        if before(segment.end(), self.rcv.wup) || after(segment.seq, edge) {
+            return false;
+        }
+        // Data beyond the edge is taken only where nothing waits to be read.
+        !(after(segment.end(), edge) && segment.end() != segment.seq && !self.rcv.queue.is_empty())
+    }
+
+    /// After the peer's FIN some stacks reset with the number of the FIN.
+    fn is_reset_after_fin(&self, segment: &Segment) -> bool {
+        segment.seq == self.rcv.nxt.wrapping_sub(1)
+            && matches!(self.state, State::CloseWait | State::LastAck | State::Closing)
+    }
+
+    /// RFC 5961 section 3.2.
+    fn take_reset(&mut self, env: &Env<'_>, segment: &Segment) {
+        let exact = segment.seq == self.rcv.nxt || self.is_reset_after_fin(segment);
+        let at_hole = self.terms.sack && {
+            let mut top = None;
+            for &(_, right) in &self.rcv.sacks {
+                if top.is_none_or(|t| after(right, t)) {
+                    top = Some(right);
+                }
+            }
+            top == Some(segment.seq)
+        };
+        if exact || at_hole {
+            self.on_reset();
+        } else {
+            self.challenge(env);
+        }
+    }
+
+    /// The peer reset the connection.
+    pub fn on_reset(&mut self) {
+        let error = match self.state {
+            State::SynSent => errno::ECONNREFUSED,
+            State::CloseWait => errno::EPIPE,
+            State::Close => return,
+            _ => errno::ECONNRESET,
+        };
+        self.fail(error);
+    }
+
+    /// Whether an answer to a segment without data left within the last half second (RFC 5961 section 7).
+    pub fn is_answered_lately(&mut self, env: &Env<'_>, segment: &Segment) -> bool {
+        if segment.len > 0 && !segment.has(flag::SYN) {
+            return false;
+        }
+        self.is_limited(env)
+    }
+
+    fn is_limited(&mut self, env: &Env<'_>) -> bool {
+        let interval = env.sysctls.of("tcp_invalid_ratelimit") as Us * MS;
+        let limited = self.rcv.oow_answered.is_some_and(|at| env.now.saturating_sub(at) < interval);
+        if !limited {
+            self.rcv.oow_answered = Some(env.now);
+        }
+        limited
+    }
+
+    /// A challenge ACK (RFC 5961).
+    pub fn challenge(&mut self, env: &Env<'_>) {
+        if !self.is_limited(env) {
+            self.send_ack(env);
+        }
+    }
+
+    /// Answers what is outside of the window; data that came before is reported by DSACK.
+    fn send_duplicate(&mut self, env: &Env<'_>, segment: &Segment) {
+        if segment.end() != segment.seq && before(segment.seq, self.rcv.nxt) {
+            self.enter_quick(QUICK);
+            let end = segment.end();
+            let end = if after(segment.end(), self.rcv.nxt) { self.rcv.nxt } else { end };
+            self.set_dsack(env, segment.seq, end);
+        }
+        self.send_ack(env);
+    }
+
+    fn take_in_time_wait(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
+        let edge = self.rcv.nxt.wrapping_add(self.rcv.wnd);
+        let inside = segment.seq == segment.end()
+            && !after(segment.seq, edge)
+            && !before(segment.seq, self.rcv.nxt)
+            || !after(segment.end(), edge) && after(segment.end(), self.rcv.nxt);
+        if segment.has(flag::RST) {
+            if !env.sysctls.is_on("tcp_rfc1337") {
+                self.state = State::Close;
+                self.timers = crate::tcp::Timers::default();
+                self.fate.gone = true;
+            }
+            return Answer::None;
+        }
+        if inside && segment.seq == segment.end() && !segment.has(flag::SYN) {
+            self.timers.time_wait = Some(env.now + 60 * SECOND);
+            return Answer::None;
+        }
+        if segment.has(flag::ACK) || segment.len > 0 || segment.has(flag::SYN) {
+            self.timers.time_wait = Some(env.now + 60 * SECOND);
+            if !self.is_answered_lately(env, segment) {
+                self.send_ack(env);
+            }
+        }
+        Answer::None
+    }
+}

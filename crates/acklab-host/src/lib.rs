@@ -1,0 +1,43 @@
+//! A host with TCP sockets, in virtual time.
+//!
+//! Where `acklab-tcp` models TCP as systems in use have it, lengths and offsets alone, this crate has what a test of
+//! a Linux stack can see: a queue of segments with their marks, windows in packets, bursts, memory, socket calls
+//! with their errors, poll and epoll, TCP_INFO. The reference is Linux 6.18, written from the RFCs and from
+//! documented and observed behaviour. Everything takes `now`; nothing waits.
+//!
+//! - [`host`]: sockets by descriptor, demultiplexing, requests; [`calls`], [`sockopt`], [`watch`]: the calls;
+//! - [`tcp`]: one connection's state; `open`, `input`, `ack`, `loss`, `receive`, `output`, `write`, `timers`,
+//!   `mtu`, `ecn`: its rules;
+//! - [`segment`]: what is on the wire; [`settings`]: system controls and the route.
+
+mod ack;
+mod acking;
+pub mod calls;
+pub mod cc;
+mod detect;
+pub mod ecn;
+pub mod errno;
+pub mod errqueue;
+pub mod host;
+pub mod info;
+mod input;
+mod loss;
+mod mtu;
+pub mod open;
+mod output;
+mod receive;
+mod retransmit;
+pub mod rtt;
+pub mod segment;
+pub mod settings;
+pub mod skb;
+pub mod socket;
+pub mod sockopt;
+mod tail;
+pub mod tcp;
+mod timers;
+mod transmit;
+mod undo;
+pub mod watch;
+mod window;
+pub mod write;

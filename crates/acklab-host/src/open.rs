@@ -1,0 +1,499 @@
+//! How connections begin: SYNs, their answers, and what both ends agree on.
+
+use crate::cc::Congestion;
+use crate::ecn;
+use crate::input::Answer;
+use crate::receive::QUICK;
+use crate::segment::{Place, Segment, TcpOption, after, before, ecn as mark, flag};
+use crate::settings::{Env, MS, SECOND};
+use crate::skb::Skb;
+use crate::tcp::{CaState, EcnMode, Options, State, Tcp, Wait, poll};
+
+/// Payload of memory at the start: half.
+const RATIO: u32 = 128;
+
+/// The window of a SYN, the largest window and its scale.
+#[derive(Clone, Copy, Debug)]
+struct FirstWindow {
+    wnd: u32,
+    clamp: u32,
+    scale: u8,
+}
+
+impl Tcp {
+    /// A socket's connection before anything happened.
+    pub fn fresh(env: &Env<'_>) -> Self {
+        let cc = Congestion::named(env.sysctls.congestion_control()).unwrap_or_default();
+        let mut tcp = Self { rtt: crate::rtt::Rtt::new(), cc, ..Self::default() };
+        tcp.rec.reordering = env.sysctls.of("tcp_reordering") as u32;
+        tcp.rcv.buffer = env.sysctls.nth("tcp_rmem", 1) as u32;
+        tcp.rcv.ratio = RATIO;
+        tcp.opt.sndbuf = env.sysctls.nth("tcp_wmem", 1) as u32;
+        tcp.snd.mss = 536;
+        tcp.terms.mss_clamp = 1 << 16;
+        tcp.terms.header = 20;
+        tcp.window.clamp = u32::MAX;
+        tcp.ack.rcv_mss = 536;
+        tcp
+    }
+
+    /// What to announce in a SYN's window field, and how it will be scaled.
+    fn first_window(&self, env: &Env<'_>, mss: u32, scaling: bool) -> FirstWindow {
+        let mut clamp = if self.opt.window_clamp > 0 {
+            self.opt.window_clamp
+        } else if env.route.window > 0 {
+            env.route.window
+        } else {
+            65_535 << 14
+        };
+        if self.opt.rcvbuf_locked {
+            clamp = clamp.min(self.full_space()).max(1);
+        }
+        let mut space = self.full_space().min(clamp);
+        if space > mss && mss > 0 {
+            space = space / mss * mss;
+        }
+        let mut wnd = space.min(65_535);
+        if env.sysctls.is_on("tcp_workaround_signed_windows") {
+            wnd = wnd.min(32_767);
+        }
+        if env.route.initrwnd > 0 {
+            wnd = wnd.min(env.route.initrwnd.saturating_mul(mss));
+        }
+        let mut scale = 0;
+        if scaling {
+            let most = (env.sysctls.nth("tcp_rmem", 2)).max(env.sysctls.of("rmem_max")) as u32;
+            let top = space.max(most).min(clamp);
+            scale = top.max(1).ilog2().saturating_sub(15).min(14) as u8;
+        }
+        FirstWindow { wnd, clamp: clamp.min(65_535 << scale), scale }
+    }
+
+    /// What we announce as MSS.
+    fn own_mss(&self, env: &Env<'_>) -> u32 {
+        let advmss = env.route.advmss(env.sysctls.of("min_adv_mss") as u32);
+        if self.opt.user_mss > 0 { advmss.min(self.opt.user_mss) } else { advmss }
+    }
+
+    /// Opens towards `remote`.
+    pub fn connect(&mut self, env: &Env<'_>, local: Place, remote: Place, isn: u32) {
+        (self.local, self.remote) = (local, remote);
+        self.state = State::SynSent;
+        let stamps = env.sysctls.is_on("tcp_timestamps");
+        self.terms.stamps = stamps;
+        self.terms.header = if stamps { 32 } else { 20 };
+        self.terms.advmss = self.own_mss(env);
+        if self.opt.user_mss > 0 {
+            self.terms.mss_clamp = self.opt.user_mss;
+        }
+        self.snd.isn = isn;
+        (self.snd.una, self.snd.nxt, self.snd.write_seq) = (isn, isn, isn);
+        (self.snd.urgent, self.snd.small_end, self.snd.pushed_seq) = (isn, isn, isn);
+        self.snd.max_window = 0;
+        self.init_mtu_search(env);
+        self.sync_mss(env);
+        let mss = self.terms.advmss;
+        let scaling = env.sysctls.is_on("tcp_window_scaling");
+        let first = self.first_window(env, mss, scaling);
+        (self.rcv.wnd, self.rcv.clamp) = (first.wnd, first.clamp);
+        self.rcv.ssthresh = first.wnd;
+        self.terms.receive_scale = first.scale;
+        self.terms.scaling = scaling;
+        self.open.offered_scale = scaling.then_some(first.scale);
+        self.rtt.rto = SECOND;
+        self.rec.retrans_stamp = None;
+        self.rec.retransmits = 0;
+        self.window.cwnd = 10;
+        let asks = env.sysctls.of("tcp_ecn");
+        self.open.syn_flags = match asks {
+            1 => flag::ECE | flag::CWR,
+            _ if env.route.ecn || self.cc.is_dctcp() => flag::ECE | flag::CWR,
+            _ => 0,
+        };
+        self.ecn.mode = EcnMode::Off;
+        self.snd.nxt = isn.wrapping_add(1);
+        self.snd.write_seq = self.snd.nxt;
+        self.snd.pushed_seq = self.snd.nxt;
+        self.open.sent = env.now;
+        let skb =
+            Skb { seq: isn, end: self.snd.nxt, flags: flag::SYN, sent: env.now, ..Skb::default() };
+        self.snd.out.push_back(skb);
+        let segment = self.syn(env);
+        self.count.segs_out += 1;
+        self.wire.push(segment);
+        self.arm(Wait::Retransmit, env.now + self.rtt.rto);
+    }
+
+    /// Our SYN, or SYN-ACK where SYNs crossed.
+    fn syn(&mut self, env: &Env<'_>) -> Segment {
+        let crossed = self.state == State::SynRecv;
+        let mut options = vec![TcpOption::Mss(self.own_mss(env) as u16)];
+        // Where SYNs crossed the offer is repeated whole, whatever the peer's SYN left of it.
+        let echo = self.rcv.recent.map_or(0, |(value, _)| value);
+        add_syn_options(
+            &mut options,
+            env.sysctls.is_on("tcp_timestamps").then(|| (env.tick(), echo)),
+            env.sysctls.is_on("tcp_sack"),
+            self.open.offered_scale,
+        );
+        let window = self.rcv.wnd.min(65_535) as u16;
+        let ack = if crossed { flag::ACK } else { 0 };
+        let ecn = if crossed {
+            if self.ecn.mode == EcnMode::Classic { flag::ECE } else { 0 }
+        } else {
+            self.open.syn_flags
+        };
+        Segment {
+            src: self.local,
+            dst: self.remote,
+            seq: self.snd.isn,
+            ack: if crossed { self.rcv.nxt } else { 0 },
+            flags: flag::SYN | ack | ecn,
+            window,
+            options,
+            dscp: self.opt.tos >> 2,
+            ..Segment::default()
+        }
+    }
+
+    /// The SYN leaves again; after the first time without ECN, which may be why it was lost.
+    pub fn resend_syn(&mut self, env: &Env<'_>) {
+        if env.sysctls.is_on("tcp_ecn_fallback") && self.state == State::SynSent {
+            // RFC 3168 section 6.1.1.1.
+            self.open.syn_flags = 0;
+        }
+        let segment = self.syn(env);
+        self.count.segs_out += 1;
+        self.wire.push(segment);
+    }
+
+    /// A segment for a connection whose SYN is out.
+    pub fn take_in_syn_sent(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
+        let acks = segment.has(flag::ACK);
+        if acks {
+            if !after(segment.ack, self.snd.una) || after(segment.ack, self.snd.nxt) {
+                if self.rec.retransmits == 0 && !segment.has(flag::RST) {
+                    // The peer has an old connection, which our RST ends: the SYN goes again at once.
+                    self.arm(Wait::Retransmit, env.now + 2 * MS);
+                }
+                return if segment.has(flag::RST) { Answer::None } else { Answer::Reset };
+            }
+            if let Some((_, echo)) = segment.stamp().filter(|_| self.terms.stamps)
+                && echo != 0
+            {
+                let first = self.rec.retrans_stamp.unwrap_or((self.open.sent / MS) as u32);
+                if before(echo, first) || after(echo, env.tick()) {
+                    return if segment.has(flag::RST) { Answer::None } else { Answer::Reset };
+                }
+            }
+            if segment.has(flag::RST) {
+                self.on_reset();
+                return Answer::None;
+            }
+        } else if segment.has(flag::RST) {
+            return Answer::None;
+        }
+        if !segment.has(flag::SYN) {
+            return Answer::None;
+        }
+        self.agree(env, segment);
+        if !acks {
+            self.cross(env, segment);
+            return Answer::None;
+        }
+        self.take_syn_ack(env, segment);
+        Answer::None
+    }
+
+    /// What the peer's SYN or SYN-ACK leaves of our offer.
+    fn agree(&mut self, env: &Env<'_>, segment: &Segment) {
+        let peer = segment.mss().map_or(536, u32::from);
+        let peer = if peer == 0 { 536 } else { peer };
+        let own = if self.opt.user_mss > 0 { self.opt.user_mss } else { u32::MAX };
+        self.terms.mss_clamp = peer.min(own);
+        self.terms.stamps &= segment.stamp().is_some();
+        self.terms.header = if self.terms.stamps { 32 } else { 20 };
+        if self.terms.stamps {
+            self.terms.advmss = self.own_mss(env).saturating_sub(12);
+            self.rcv.recent = segment.stamp().map(|(value, _)| (value, env.now));
+        }
+        self.terms.sack = env.sysctls.is_on("tcp_sack") && segment.sack_ok();
+        if let Some(scale) = segment.scale().filter(|_| self.terms.scaling) {
+            self.terms.send_scale = scale;
+        } else {
+            self.terms.scaling = false;
+            self.terms.receive_scale = 0;
+            self.terms.send_scale = 0;
+            self.rcv.clamp = self.rcv.clamp.min(65_535);
+        }
+        self.rcv.isn = segment.seq;
+        self.rcv.nxt = segment.seq.wrapping_add(1);
+        self.rcv.wup = self.rcv.nxt;
+        self.rcv.copied = self.rcv.nxt;
+        self.snd.wnd = u32::from(segment.window);
+        self.snd.max_window = self.snd.wnd;
+        self.snd.wl1 = segment.seq;
+    }
+
+    fn take_syn_ack(&mut self, env: &Env<'_>, segment: &Segment) {
+        let answer = segment.flags & ecn::ACE;
+        if self.open.syn_flags != 0 && answer == flag::ECE {
+            self.ecn.mode = EcnMode::Classic;
+        }
+        let retried = self.rec.total_retrans;
+        self.take_ack(env, segment);
+        self.init_mtu_search(env);
+        self.sync_mss(env);
+        self.init_rcv_mss();
+        self.state = State::Established;
+        self.init_transfer(env, retried);
+        self.wake(poll::OUT | poll::WRNORM);
+        if self.opt.keepalive {
+            self.timers.keepalive = Some(env.now + self.keep_idle(env));
+        }
+        let wants_delay = self.write_waits()
+            || self.opt.defer_accept > 0
+            || i64::from(self.ack.pingpong) >= env.sysctls.of("tcp_pingpong_thresh");
+        if wants_delay {
+            self.ack.scheduled = true;
+            self.enter_quick(QUICK);
+            self.timers.delack = Some(env.now + 200 * MS);
+        } else {
+            self.send_ack(env);
+        }
+    }
+
+    fn write_waits(&self) -> bool {
+        !self.snd.queue.is_empty() || self.open.with_data
+    }
+
+    /// SYNs crossed.
+    fn cross(&mut self, env: &Env<'_>, segment: &Segment) {
+        self.state = State::SynRecv;
+        if self.open.syn_flags != 0 && segment.has(flag::ECE | flag::CWR) {
+            self.ecn.mode = EcnMode::Classic;
+        }
+        self.init_mtu_search(env);
+        self.sync_mss(env);
+        self.init_rcv_mss();
+        let segment = self.syn(env);
+        self.count.segs_out += 1;
+        self.wire.push(segment);
+    }
+
+    /// The handshake of a passive or crossed open is over.
+    pub fn establish(&mut self, env: &Env<'_>, segment: &Segment) {
+        self.state = State::Established;
+        let early = std::mem::take(&mut self.open.early);
+        let scale = self.terms.send_scale;
+        self.snd.wnd = u32::from(segment.window) << scale;
+        self.snd.max_window = self.snd.max_window.max(self.snd.wnd);
+        self.snd.wl1 = segment.seq;
+        self.rcv.last_data = 0;
+        // The SYN-ACK arrived.
+        self.rec.delivered += 1;
+        let retried = self.open.retries.max(self.rec.total_retrans);
+        self.sync_mss(env);
+        if early {
+            let rtt = env.now - self.open.sent;
+            self.take_rtt(env, rtt, rtt);
+            self.rearm_retransmission(env);
+        } else {
+            self.init_transfer(env, retried);
+            self.init_rcv_mss();
+        }
+        self.wake(poll::OUT | poll::WRNORM | poll::IN | poll::RDNORM);
+        if self.opt.keepalive {
+            self.timers.keepalive = Some(env.now + self.keep_idle(env));
+        }
+    }
+
+    /// Windows and estimates as data begins to flow.
+    pub fn init_transfer(&mut self, env: &Env<'_>, retried: u32) {
+        if self.rtt.srtt8 == 0 {
+            self.rtt.fall_back();
+        }
+        if env.route.reordering > 0 {
+            self.rec.reordering = env.route.reordering;
+        }
+        let spurious = self.is_syn_retransmission_spurious();
+        self.window.cwnd = if retried > 1 && !spurious { 1 } else { env.route.initial_window() };
+        if env.route.cwnd > 0 {
+            self.window.clamp = env.route.cwnd;
+            self.window.cwnd = self.window.cwnd.min(self.window.clamp);
+        }
+        self.window.ssthresh =
+            if env.route.ssthresh > 0 { env.route.ssthresh } else { crate::cc::INFINITE_SSTHRESH };
+        self.window.stamp = env.now;
+        self.rec.ca = CaState::Open;
+        self.rec.undo_marker = None;
+        self.rec.retrans_stamp = None;
+        self.rec.retransmits = 0;
+        self.rec.frto = false;
+        self.window.count = 0;
+        self.rec.high_seq = self.snd.nxt;
+        self.snd.last_sent = env.now;
+        let hystart = env.sysctls.is_on("hystart");
+        self.cc.set_hystart(if hystart { env.sysctls.of("hystart_detect") } else { 0 });
+        self.cc.init(env.now, self.snd.nxt);
+        self.init_buffers(env);
+        self.update_pacing(env);
+    }
+
+    fn is_syn_retransmission_spurious(&self) -> bool {
+        self.terms.stamps && self.rcv.echo.is_some_and(|echo| echo == (self.open.sent / MS) as u32)
+    }
+}
+
+/// SYN options behind the MSS, in Linux's order.
+fn add_syn_options(
+    options: &mut Vec<TcpOption>,
+    stamp: Option<(u32, u32)>,
+    sack: bool,
+    scale: Option<u8>,
+) {
+    if let Some((value, echo)) = stamp {
+        if sack {
+            options.push(TcpOption::SackOk);
+        } else {
+            options.extend([TcpOption::Nop, TcpOption::Nop]);
+        }
+        options.push(TcpOption::Stamp(value, echo));
+    } else if sack {
+        options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::SackOk]);
+    }
+    if let Some(scale) = scale {
+        options.extend([TcpOption::Nop, TcpOption::Scale(scale)]);
+    }
+}
+
+/// A SYN that a listener answered.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The connection to be.
+    pub tcp: Tcp,
+    /// When the SYN-ACK leaves again.
+    pub deadline: u64,
+    /// How often it did.
+    pub timeouts: u32,
+    /// It was answered by a cookie: nothing is kept.
+    pub cookie: bool,
+}
+
+impl Request {
+    /// A listener with `options` answers `syn`.
+    pub fn new(env: &Env<'_>, listener: &Tcp, syn: &Segment, isn: u32, cookie: bool) -> Self {
+        let mut tcp = Tcp::fresh(env);
+        tcp.opt = Options { ..listener.opt.clone() };
+        tcp.rcv.buffer = listener.rcv.buffer;
+        tcp.cc = Congestion::named(listener.cc.name()).unwrap_or_default();
+        tcp.ack.pingpong = listener.ack.pingpong;
+        (tcp.local, tcp.remote) = (syn.dst, syn.src);
+        tcp.state = State::SynRecv;
+        tcp.open.passive = true;
+        tcp.open.sent = env.now;
+        tcp.terms.stamps = env.sysctls.is_on("tcp_timestamps");
+        tcp.terms.scaling = env.sysctls.is_on("tcp_window_scaling");
+        tcp.terms.advmss = tcp.own_mss(env);
+        tcp.snd.isn = isn;
+        tcp.agree(env, syn);
+        let mss = tcp.own_mss(env);
+        let plain = mss - if tcp.terms.stamps { 12 } else { 0 };
+        let first = tcp.first_window(env, plain, tcp.terms.scaling);
+        (tcp.rcv.wnd, tcp.rcv.clamp) = (first.wnd, first.clamp);
+        tcp.rcv.ssthresh = first.wnd;
+        tcp.terms.receive_scale = first.scale;
+        (tcp.snd.una, tcp.snd.nxt) = (isn.wrapping_add(1), isn.wrapping_add(1));
+        tcp.snd.write_seq = tcp.snd.nxt;
+        (tcp.snd.pushed_seq, tcp.snd.small_end, tcp.snd.urgent) =
+            (tcp.snd.nxt, tcp.snd.nxt, tcp.snd.nxt);
+        tcp.choose_ecn(env, syn);
+        tcp.init_mtu_search(env);
+        tcp.sync_mss(env);
+        Self { tcp, deadline: env.now + SECOND, timeouts: 0, cookie }
+    }
+
+    /// The SYN-ACK.
+    pub fn answer(&mut self, env: &Env<'_>) -> Segment {
+        let tcp = &self.tcp;
+        let mut options = vec![TcpOption::Mss(tcp.own_mss(env) as u16)];
+        let echo = tcp.rcv.recent.map_or(0, |(value, _)| value);
+        add_syn_options(
+            &mut options,
+            tcp.terms.stamps.then(|| (env.tick(), echo)),
+            tcp.terms.sack,
+            tcp.terms.scaling.then_some(tcp.terms.receive_scale),
+        );
+        if let Some(cookie) = &tcp.open.cookie {
+            let option = TcpOption::FastOpen(cookie.clone(), tcp.open.experimental);
+            let padding = option.len().next_multiple_of(4) - option.len();
+            options.push(option);
+            options.extend((0..padding).map(|_| TcpOption::Nop));
+        }
+        let ecn = match tcp.ecn.mode {
+            EcnMode::Off => 0,
+            EcnMode::Classic => flag::ECE,
+        };
+        let reflected = env.sysctls.is_on("tcp_reflect_tos");
+        Segment {
+            src: tcp.local,
+            dst: tcp.remote,
+            seq: tcp.snd.isn,
+            ack: tcp.rcv.nxt,
+            flags: flag::SYN | flag::ACK | ecn,
+            window: tcp.rcv.wnd.min(65_535) as u16,
+            options,
+            dscp: if reflected { self.tcp.open.syn_flags as u8 } else { tcp.opt.tos >> 2 },
+            ecn: if tcp.cc.is_dctcp() && tcp.ecn.mode != EcnMode::Off {
+                mark::ECT0
+            } else {
+                mark::NOT_ECT
+            },
+            ..Segment::default()
+        }
+    }
+
+    /// Fast open: the connection before the handshake is over, with the data that the SYN brought.
+    pub fn open_early(&mut self, env: &Env<'_>, syn: &Segment) -> Tcp {
+        let mut tcp = self.tcp.clone();
+        tcp.open.early = true;
+        tcp.count.segs_in = 1;
+        tcp.init_rcv_mss();
+        tcp.init_transfer(env, 0);
+        tcp.take_syn_data(env, syn);
+        self.tcp.rcv.nxt = tcp.rcv.nxt;
+        tcp.rcv.wup = tcp.rcv.nxt;
+        tcp
+    }
+
+    /// The handshake is over: the connection, which is yet to take the segment that ended it.
+    pub fn open(mut self, env: &Env<'_>) -> Tcp {
+        let tcp = &mut self.tcp;
+        tcp.open.retries = self.timeouts;
+        tcp.rec.total_retrans = self.timeouts;
+        tcp.count.segs_in = 1;
+        tcp.rcv.oow_answered = None;
+        if self.timeouts == 0 && !self.cookie {
+            let rtt = env.now - tcp.open.sent;
+            tcp.take_rtt(env, rtt.max(1), rtt.max(1));
+        }
+        self.tcp
+    }
+}
+
+impl Tcp {
+    /// Which ECN a listener agrees to.
+    fn choose_ecn(&mut self, env: &Env<'_>, syn: &Segment) {
+        let level = env.sysctls.of("tcp_ecn");
+        let asked = syn.flags & ecn::ACE;
+        self.ecn.mode = if asked & (flag::ECE | flag::CWR) == flag::ECE | flag::CWR
+            && (level == 1 || level == 2 || env.route.ecn || self.cc.is_dctcp())
+            && (syn.ecn == mark::NOT_ECT || self.cc.is_dctcp())
+        {
+            EcnMode::Classic
+        } else {
+            EcnMode::Off
+        };
+        self.open.syn_flags = u16::from(syn.dscp);
+    }
+}

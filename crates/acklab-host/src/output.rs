@@ -1,0 +1,196 @@
+//! What leaves: options, the announced window, new data in bursts, retransmissions, control segments.
+
+use crate::ecn;
+use crate::segment::{Segment, TcpOption, before, flag};
+use crate::settings::{Env, MS};
+use crate::tcp::{State, Tcp};
+
+/// Why small data may or may not leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Push {
+    /// As Nagle's algorithm and CORK say.
+    Normal,
+    /// More is announced to follow: small data waits.
+    Cork,
+    /// Small data leaves, too.
+    Off,
+}
+
+/// How many packets a pass may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// What the windows admit.
+    All,
+    /// One burst.
+    One,
+    /// One packet, whatever the congestion window.
+    Probe,
+}
+
+/// Memory of a buffer beside its payload.
+pub(crate) const SKB_OVERHEAD: u32 = 1280;
+
+/// Segments.
+impl Tcp {
+    /// Bytes of the options that vary: SACK blocks.
+    pub(crate) fn sack_bytes(&self) -> u32 {
+        let blocks = self.rcv.sacks.len() as u32 + u32::from(self.rcv.dsack.is_some());
+        if !self.terms.sack || blocks == 0 {
+            return 0;
+        }
+        let room = 60 - self.terms.header;
+        4 + 8 * blocks.min((room - 4) / 8)
+    }
+
+    /// Payload of a full packet with the options of now.
+    pub fn current_mss(&self) -> u32 {
+        self.snd.mss.saturating_sub(self.sack_bytes()).max(1)
+    }
+
+    pub(crate) fn options(&mut self, env: &Env<'_>) -> Vec<TcpOption> {
+        let mut options = Vec::new();
+        if self.terms.stamps {
+            let echo = self.rcv.recent.map_or(0, |(value, _)| value);
+            options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Stamp(env.tick(), echo)]);
+        }
+        let used: u32 = if self.terms.stamps { 12 } else { 0 };
+        let mut blocks: Vec<(u32, u32)> = Vec::new();
+        if self.terms.sack {
+            blocks.extend(self.rcv.dsack.take());
+            blocks.extend(&self.rcv.sacks);
+            blocks.truncate(((40 - used - 4) / 8) as usize);
+        }
+        if !blocks.is_empty() {
+            options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Sack(blocks)]);
+        }
+        options
+    }
+
+    /// The window that leaves with a segment, scaled (RFC 9293 section 3.8.6; it never shrinks).
+    pub(crate) fn announce(&mut self, env: &Env<'_>) -> u16 {
+        let current = self.receive_window();
+        let mut window = self.select_window();
+        let scale = self.terms.receive_scale;
+        if window < current && !env.sysctls.is_on("tcp_shrink_window") {
+            window = current.next_multiple_of(1 << scale);
+        }
+        self.rcv.wnd = window;
+        self.rcv.wup = self.rcv.nxt;
+        let ceiling = if scale == 0 && env.sysctls.is_on("tcp_workaround_signed_windows") {
+            32_767
+        } else {
+            65_535 << scale
+        };
+        (window.min(ceiling) >> scale) as u16
+    }
+
+    /// A segment with what every one has; `seq` and flags are the caller's.
+    pub(crate) fn make(&mut self, env: &Env<'_>, seq: u32, flags: u16, len: u32) -> Segment {
+        let options = self.options(env);
+        let window = self.announce(env);
+        let mut segment = Segment {
+            src: self.local,
+            dst: self.remote,
+            seq,
+            ack: self.rcv.nxt,
+            flags,
+            window,
+            options,
+            len,
+            dscp: self.opt.tos >> 2,
+            ..Segment::default()
+        };
+        if self.snd.urgent != self.snd.una && before(seq, self.snd.urgent) {
+            let distance = self.snd.urgent.wrapping_sub(seq);
+            if distance < 0x1_0000 {
+                segment.urgent = distance as u16;
+                segment.flags |= flag::URG;
+            }
+        }
+        let is_new = len > 0 && !before(seq, self.snd.nxt);
+        ecn::mark_outgoing(self, &mut segment, is_new);
+        segment
+    }
+
+    pub(crate) fn post(&mut self, env: &Env<'_>, segment: Segment) {
+        let packets = if segment.gso > 0 { segment.len.div_ceil(segment.gso) } else { 1 };
+        self.count.segs_out += packets;
+        self.snd.last_wire = env.now;
+        if segment.len > 0 {
+            self.count.data_segs_out += packets;
+            self.count.bytes_sent += u64::from(segment.len);
+            self.on_data_sent(env);
+        }
+        if segment.has(flag::ACK) {
+            self.on_ack_sent(env);
+        }
+        self.wire.push(segment);
+    }
+
+    /// An acknowledgment left: what was owed is paid.
+    pub(crate) fn on_ack_sent(&mut self, _env: &Env<'_>) {
+        self.ack.compressed = 0;
+        self.timers.compressed = None;
+        if self.ack.scheduled {
+            if self.ack.quick == 1 {
+                self.ack.ato = 40 * MS;
+            }
+            self.ack.quick = self.ack.quick.saturating_sub(1);
+        }
+        self.ack.scheduled = false;
+        self.ack.now = false;
+        self.ack.no_memory = false;
+        self.ack.pushed = false;
+        self.ack.pushed_twice = false;
+        self.timers.delack = None;
+    }
+
+    pub(crate) fn on_data_sent(&mut self, env: &Env<'_>) {
+        if self.in_flight() == 0 {
+            let idle = env.now.saturating_sub(self.snd.last_sent);
+            self.cc.on_restart(env.now, idle);
+        }
+        self.snd.last_sent = env.now;
+        // A reply within the delay of what it answers: acknowledgments may wait for the next one.
+        if env.now.saturating_sub(self.rcv.last_data) < self.ack.ato {
+            self.ack.pingpong = (self.ack.pingpong + 1).min(255);
+        }
+    }
+
+    /// Sends an acknowledgment without data.
+    pub fn send_ack(&mut self, env: &Env<'_>) {
+        if self.state == State::Close {
+            return;
+        }
+        let seq = self.acceptable_seq();
+        let segment = self.make(env, seq, flag::ACK, 0);
+        self.post(env, segment);
+    }
+
+    /// A sequence number that the peer accepts of a segment without data.
+    pub(crate) fn acceptable_seq(&self) -> u32 {
+        let end = self.window_end();
+        let beyond = self.snd.nxt.wrapping_sub(end);
+        if !before(end, self.snd.nxt)
+            || (self.terms.scaling && beyond < 1 << self.terms.receive_scale)
+        {
+            self.snd.nxt
+        } else {
+            end
+        }
+    }
+
+    /// Resets the connection actively.
+    pub fn send_reset(&mut self, env: &Env<'_>) {
+        let seq = self.acceptable_seq();
+        let segment = self.make(env, seq, flag::ACK | flag::RST, 0);
+        self.wire.push(segment);
+    }
+
+    /// A window or keep-alive probe: one number before what is expected (`urgent`: at it).
+    pub(crate) fn send_probe(&mut self, env: &Env<'_>, urgent: bool) {
+        let seq = self.snd.una.wrapping_sub(u32::from(!urgent));
+        let segment = self.make(env, seq, flag::ACK, 0);
+        self.post(env, segment);
+    }
+}

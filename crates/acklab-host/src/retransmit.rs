@@ -1,0 +1,197 @@
+//! What leaves again.
+
+use crate::segment::{Segment, after, before, flag};
+use crate::settings::Env;
+use crate::skb::{Marks, RateStamp, Skb};
+use crate::tcp::{State, Tcp, Wait};
+
+/// Retransmissions.
+impl Tcp {
+    /// Sends the packet at `index` of those that are out again; returns whether it left.
+    pub fn retransmit(&mut self, env: &Env<'_>, index: usize) -> bool {
+        if !self.send_copy(env, index) {
+            return false;
+        }
+        let rec = &mut self.rec;
+        let marks = &mut self.snd.out[index].marks;
+        if !marks.retrans {
+            rec.retrans += 1;
+        }
+        marks.retrans = true;
+        rec.retrans_stamp.get_or_insert(env.tick());
+        rec.undo_retrans = rec.undo_retrans.max(0) + 1;
+        true
+    }
+
+    /// Sends a packet again that stays what it was for recovery: a tail loss probe.
+    pub fn send_copy(&mut self, env: &Env<'_>, index: usize) -> bool {
+        let end = self.window_end();
+        let Some(skb) = self.snd.out.get(index).copied() else { return false };
+        if before(skb.seq, self.snd.una) {
+            let cut = self.snd.una.wrapping_sub(skb.seq);
+            let rest = self.snd.out[index].split(cut);
+            self.snd.out[index] = rest;
+        }
+        let seq = self.snd.out[index].seq;
+        if !before(seq, end) && seq != self.snd.una && self.state != State::SynSent {
+            return false;
+        }
+        let mss = self.current_mss();
+        let room = end.wrapping_sub(seq);
+        let room = if before(seq, end) { room } else { mss };
+        let limit = mss.min(room.max(1));
+        if self.snd.out[index].len() > limit {
+            self.split_out(index, limit);
+        } else if self.snd.out[index].len() < mss {
+            self.collapse(env, index, room);
+        }
+        let skb = self.snd.out[index];
+        let flags = if skb.flags & flag::SYN == 0 { skb.flags | flag::ACK } else { skb.flags };
+        if skb.flags & flag::SYN != 0 {
+            self.resend_syn(env);
+        } else {
+            let segment = self.make(env, skb.seq, flags, skb.len());
+            self.post(env, segment);
+        }
+        let stamp = RateStamp {
+            delivered: self.rec.delivered,
+            delivered_at: self.count.delivered_at,
+            first_sent: self.count.first_sent,
+            app_limited: self.count.app_limited > 0,
+        };
+        let rec = &mut self.rec;
+        let out = &mut self.snd.out[index];
+        out.sent = env.now;
+        out.retries += 1;
+        out.rate = stamp;
+        out.marks = Marks { ever_retrans: true, ..out.marks };
+        rec.total_retrans += 1;
+        self.count.bytes_retrans += u64::from(skb.len());
+        true
+    }
+
+    /// Cuts the packet at `index` after `len` bytes; both parts keep their marks.
+    pub fn split_out(&mut self, index: usize, len: u32) {
+        let rest = self.snd.out[index].split(len);
+        let marks = rest.marks;
+        self.snd.out.insert(index + 1, rest);
+        self.rec.sacked += u32::from(marks.sacked);
+        self.rec.lost += u32::from(marks.lost);
+        self.rec.retrans += u32::from(marks.retrans);
+    }
+
+    /// Joins packets that follow with one that is sent again, as long as all fit into one (RFC 9293 section
+    /// 3.8.1 lets a retransmission repacketise).
+    pub(crate) fn collapse(&mut self, env: &Env<'_>, index: usize, room: u32) {
+        if !env.sysctls.is_on("tcp_retrans_collapse")
+            || self.snd.out[index].flags & (flag::SYN | flag::FIN) != 0
+            || self.snd.out[index].marks.sacked
+        {
+            return;
+        }
+        let mss = self.current_mss();
+        let mut first = true;
+        while let Some(next) = self.snd.out.get(index + 1).copied() {
+            let head = self.snd.out[index];
+            let len = head.len() + next.len();
+            let fits = len <= mss && (!after(next.end, self.window_end()) || first);
+            if next.marks.sacked
+                || head.eor
+                || next.flags & flag::SYN != 0
+                || !fits
+                || (len > room && !first)
+            {
+                break;
+            }
+            first = false;
+            self.snd.out.remove(index + 1);
+            let head = &mut self.snd.out[index];
+            head.end = next.end;
+            head.flags |= next.flags;
+            head.eor = next.eor;
+            head.marks.ever_retrans |= next.marks.ever_retrans;
+            if head.wishes.is_none() {
+                head.wishes = next.wishes;
+            }
+            self.rec.lost -= u32::from(next.marks.lost);
+            self.rec.retrans -= u32::from(next.marks.retrans);
+        }
+    }
+
+    /// Sends a lost packet again, and with it those that were cut from the same piece, up to `quota` in one burst;
+    /// returns how many left.
+    pub(crate) fn retransmit_burst(&mut self, env: &Env<'_>, index: usize, quota: u32) -> u32 {
+        let before = self.wire.len();
+        if !self.retransmit(env, index) {
+            return 0;
+        }
+        let mut sent = 1;
+        while sent < quota {
+            let Some(next) = self.snd.out.get(index + sent as usize) else { break };
+            let marks = next.marks;
+            if !next.joined || !marks.lost || marks.sacked || marks.retrans {
+                break;
+            }
+            if !self.retransmit(env, index + sent as usize) {
+                break;
+            }
+            sent += 1;
+        }
+        // What is left of the piece is a piece of its own from now on.
+        if let Some(next) = self.snd.out.get_mut(index + sent as usize) {
+            next.joined = false;
+        }
+        self.join(before);
+        sent
+    }
+
+    /// Segments from `first` on, which follow each other, leave as one burst.
+    pub(crate) fn join(&mut self, first: usize) {
+        let burst: Vec<Segment> = self.wire.drain(first..).collect();
+        let Some(mut whole) = burst.first().cloned() else { return };
+        for next in &burst[1..] {
+            whole.gso = whole.gso.max(whole.len);
+            whole.len += next.len;
+            whole.flags |= next.flags | flag::PSH;
+        }
+        self.wire.push(whole);
+    }
+
+    /// Sends lost packets again as the congestion window admits.
+    pub fn retransmit_lost(&mut self, env: &Env<'_>) {
+        let mut rearm = false;
+        let mut index = 0;
+        while index < self.snd.out.len() {
+            if self.window.cwnd <= self.in_flight() || self.rec.retrans >= self.rec.lost {
+                break;
+            }
+            let marks = self.snd.out[index].marks;
+            if !marks.lost || marks.sacked || marks.retrans {
+                index += 1;
+                continue;
+            }
+            let quota = (self.window.cwnd - self.in_flight()).min(self.burst(env));
+            let sent = self.retransmit_burst(env, index, quota);
+            if sent == 0 {
+                break;
+            }
+            if self.in_reduction() {
+                self.rec.prr_out += sent;
+            }
+            rearm |= index == 0 && !self.waits_for(Wait::Reorder);
+            index += sent as usize;
+        }
+        if rearm {
+            let at = env.now + self.rtt.rto;
+            self.arm(Wait::Retransmit, at);
+        }
+    }
+}
+
+impl Tcp {
+    /// Sends a probe of the path's MTU as one packet.
+    pub fn send_probe_packet(&mut self, env: &Env<'_>, piece: Skb) {
+        let mss = piece.len();
+        self.send_new(env, piece, mss);
+    }
+}

@@ -1,0 +1,358 @@
+//! Socket options.
+
+use crate::calls::{Called, Stop};
+use crate::cc::Congestion;
+use crate::errno;
+use crate::host::{Host, with};
+use crate::output::Push;
+use crate::settings::{MS, SECOND, Us};
+use crate::tcp::{State, Tcp};
+
+/// SOL_SOCKET.
+pub const SOCKET: i32 = 1;
+/// IPPROTO_TCP.
+pub const TCP: i32 = 6;
+/// IPPROTO_IP.
+pub const IP: i32 = 0;
+/// IPPROTO_IPV6.
+pub const IPV6: i32 = 41;
+
+const fn bad<T>(error: i32) -> Result<T, Stop> {
+    Err(Stop::Errno(error))
+}
+
+impl Host {
+    /// setsockopt(2) of a number.
+    pub fn set_option(&mut self, now: Us, fd: i32, level: i32, name: i32, value: i64) -> Called {
+        let index = self.index(fd)?;
+        match level {
+            SOCKET => self.set_socket_option(now, index, name, value),
+            TCP => self.set_tcp_option(now, index, name, value),
+            IP | IPV6 => {
+                let opt = &mut self.sockets[index].tcp.opt;
+                match (level, name) {
+                    (IP, 1) | (IPV6, 67) => opt.tos = value as u8 & !3,
+                    (IP, 10) | (IPV6, 23) => opt.pmtu_discover = value as u8,
+                    (IP, 11) | (IPV6, 25) => opt.recverr = value != 0,
+                    _ => {}
+                }
+                self.sockets[index].kept.insert((level, name), value);
+                Ok(0)
+            }
+            _ => bad(errno::ENOPROTOOPT),
+        }
+    }
+
+    fn set_socket_option(&mut self, now: Us, index: usize, name: i32, value: i64) -> Called {
+        let rmem = self.sysctls.of("rmem_max");
+        let wmem = self.sysctls.of("wmem_max");
+        let env = self.env(now);
+        let keep_idle = self.sockets[index].tcp.keep_idle(&env);
+        let socket = &mut self.sockets[index];
+        let tcp = &mut socket.tcp;
+        match name {
+            // SO_SNDBUF, SO_SNDBUFFORCE
+            7 | 32 => {
+                let value = if name == 7 { value.min(wmem) } else { value };
+                tcp.opt.sndbuf = (value * 2).max(4608) as u32;
+                tcp.opt.sndbuf_locked = true;
+            }
+            // SO_RCVBUF, SO_RCVBUFFORCE
+            8 | 33 => {
+                let value = if name == 8 { value.min(rmem) } else { value };
+                tcp.rcv.buffer = (value * 2).max(2304) as u32;
+                tcp.opt.rcvbuf_locked = true;
+                if !matches!(tcp.state, State::Close | State::Listen) {
+                    tcp.rcv.clamp = tcp.full_space();
+                }
+            }
+            9 => {
+                tcp.opt.keepalive = value != 0;
+                tcp.timers.keepalive = (value != 0
+                    && !matches!(tcp.state, State::Close | State::Listen | State::SynSent))
+                .then_some(now + keep_idle);
+            }
+            12 => {
+                tcp.opt.priority = value as u32;
+                socket.kept.insert((SOCKET, name), value);
+            }
+            18 => {
+                tcp.opt.rcvlowat =
+                    if value == 0 { 1 } else { value.clamp(1, i64::from(i32::MAX)) as u32 };
+            }
+            37 | 65 => {
+                let was = socket.timestamping;
+                socket.timestamping = value as u32;
+                if value & 0x80 != 0 && was & 0x80 == 0 {
+                    if matches!(tcp.state, State::Close | State::Listen) {
+                        return bad(errno::EINVAL);
+                    }
+                    let by_write = value & 0x1_0000 != 0;
+                    socket.stamp_base = if by_write { tcp.snd.write_seq } else { tcp.snd.una };
+                }
+            }
+            47 => tcp.opt.pacing = if value < 0 { 0 } else { value as u64 },
+            60 => socket.zero_copy = value != 0,
+            _ => {
+                socket.kept.insert((SOCKET, name), value);
+            }
+        }
+        self.settle(now, index);
+        Ok(0)
+    }
+
+    /// setsockopt(2) of SO_LINGER.
+    pub fn set_linger(&mut self, fd: i32, on: bool, seconds: i64) -> Called {
+        let index = self.index(fd)?;
+        self.sockets[index].tcp.opt.linger = on.then_some(seconds as Us * SECOND);
+        Ok(0)
+    }
+
+    /// setsockopt(2) of TCP_CONGESTION.
+    pub fn set_congestion(&mut self, now: Us, fd: i32, name: &str) -> Called {
+        let index = self.index(fd)?;
+        let Some(mut chosen) = Congestion::named(name) else { return bad(errno::ENOENT) };
+        let tcp = &mut self.sockets[index].tcp;
+        chosen.init(now, tcp.snd.nxt);
+        tcp.cc = chosen;
+        Ok(0)
+    }
+
+    fn set_tcp_option(&mut self, now: Us, index: usize, name: i32, value: i64) -> Called {
+        if name == 23 {
+            self.sockets[index].tcp.opt.fastopen = value as u32;
+            self.sockets[index].kept.insert((TCP, name), value);
+            return Ok(0);
+        }
+        let floor = self.sysctls.of("tcp_min_snd_mss");
+        let result = with!(self, now, index, |socket, env| {
+            let tcp = &mut socket.tcp;
+            match name {
+                1 => {
+                    tcp.opt.nodelay = value != 0;
+                    if value != 0 {
+                        tcp.opt.push = true;
+                        let push = if tcp.opt.cork { Push::Cork } else { Push::Normal };
+                        tcp.push_pending(&env, push);
+                    }
+                    Ok(0)
+                }
+                3 => {
+                    tcp.opt.cork = value != 0;
+                    if value == 0 {
+                        if tcp.opt.nodelay {
+                            tcp.opt.push = true;
+                        }
+                        tcp.push_pending(&env, Push::Normal);
+                    }
+                    Ok(0)
+                }
+                12 => {
+                    tcp.set_quickack(&env, value);
+                    Ok(0)
+                }
+                2 => {
+                    if value != 0 && (value < floor || value > 32_767) {
+                        Err(Stop::Errno(errno::EINVAL))
+                    } else {
+                        tcp.opt.user_mss = value as u32;
+                        Ok(0)
+                    }
+                }
+                36 => {
+                    socket.inq = value != 0;
+                    if (0..=1).contains(&value) { Ok(0) } else { Err(Stop::Errno(errno::EINVAL)) }
+                }
+                _ => set_plain(tcp, now, name, value),
+            }
+        });
+        if let Ok(taken) = result
+            && taken == i64::MIN
+        {
+            self.sockets[index].kept.insert((TCP, name), value);
+            return Ok(0);
+        }
+        result
+    }
+
+    /// getsockopt(2) of a number.
+    pub fn option(&mut self, now: Us, fd: i32, level: i32, name: i32) -> Called {
+        let index = self.index(fd)?;
+        let env = self.env(now);
+        let keep_idle = self.sockets[index].tcp.keep_idle(&env);
+        let sysctl = |name| env.sysctls.of(name);
+        let (retries, interval, probes, lowat) = (
+            sysctl("tcp_syn_retries"),
+            sysctl("tcp_keepalive_intvl"),
+            sysctl("tcp_keepalive_probes"),
+            0,
+        );
+        let fin = sysctl("tcp_fin_timeout");
+        let socket = &mut self.sockets[index];
+        let kept = socket.kept.get(&(level, name)).copied();
+        let tcp = &mut socket.tcp;
+        let opt = &tcp.opt;
+        let known = match (level, name) {
+            (SOCKET, 4) => {
+                let error = std::mem::take(&mut tcp.fate.error);
+                i64::from(if error == 0 { std::mem::take(&mut tcp.fate.soft_error) } else { error })
+            }
+            (SOCKET, 7) => i64::from(opt.sndbuf),
+            (SOCKET, 8) => i64::from(tcp.rcv.buffer),
+            (SOCKET, 9) => i64::from(opt.keepalive),
+            (SOCKET, 18) => i64::from(opt.rcvlowat),
+            (SOCKET, 30) => i64::from(tcp.state == State::Listen),
+            (SOCKET, 37) => i64::from(socket.timestamping),
+            (SOCKET, 3) => 1,
+            (SOCKET, 38) => 6,
+            (SOCKET, 60) => i64::from(socket.zero_copy),
+            (SOCKET, 47) => {
+                if opt.pacing == 0 {
+                    -1
+                } else {
+                    opt.pacing as i64
+                }
+            }
+            (TCP, 1) => i64::from(opt.nodelay),
+            (TCP, 2) => {
+                if matches!(tcp.state, State::Close | State::Listen) && opt.user_mss > 0 {
+                    i64::from(opt.user_mss)
+                } else {
+                    i64::from(tcp.snd.mss)
+                }
+            }
+            (TCP, 3) => i64::from(opt.cork),
+            (TCP, 4) => (keep_idle / SECOND) as i64,
+            (TCP, 5) => {
+                if opt.keep_interval > 0 {
+                    (opt.keep_interval / SECOND) as i64
+                } else {
+                    interval
+                }
+            }
+            (TCP, 6) => {
+                if opt.keep_count > 0 {
+                    i64::from(opt.keep_count)
+                } else {
+                    probes
+                }
+            }
+            (TCP, 7) => {
+                if opt.syn_retries > 0 {
+                    i64::from(opt.syn_retries)
+                } else {
+                    retries
+                }
+            }
+            (TCP, 8) => match opt.linger2 {
+                Some(set) if set != 0 => set,
+                _ => fin,
+            },
+            (TCP, 9) => defer_seconds(opt.defer_accept),
+            (TCP, 10) => i64::from(opt.window_clamp),
+            (TCP, 12) => i64::from(tcp.ack.pingpong == 0),
+            (TCP, 18) => (opt.user_timeout / MS) as i64,
+            (TCP, 25) => i64::from(opt.notsent_lowat).max(lowat),
+            (TCP, 36) => i64::from(socket.inq),
+            (IP, 1) | (IPV6, 67) => i64::from(opt.tos),
+            (IP, 10) => i64::from(opt.pmtu_discover),
+            (IP, 14) => i64::from(self.route.mtu()),
+            _ => match kept {
+                Some(value) => value,
+                None if level == SOCKET || level == TCP => 0,
+                None => return bad(errno::ENOPROTOOPT),
+            },
+        };
+        Ok(known)
+    }
+}
+
+/// Options that are numbers of the connection; `i64::MIN`: kept without effect.
+fn set_plain(tcp: &mut Tcp, now: Us, name: i32, value: i64) -> Called {
+    let opt = &mut tcp.opt;
+    match name {
+        4 => {
+            if !(1..=32_767).contains(&value) {
+                return bad(errno::EINVAL);
+            }
+            opt.keep_idle = value as Us * SECOND;
+            if opt.keepalive && matches!(tcp.state, State::Established | State::CloseWait) {
+                let heard = tcp.rcv.heard.max(tcp.rcv.last_data);
+                tcp.timers.keepalive = Some((heard + opt.keep_idle).max(now));
+            }
+        }
+        5 if (1..=32_767).contains(&value) => opt.keep_interval = value as Us * SECOND,
+        6 if (1..=127).contains(&value) => opt.keep_count = value as u32,
+        7 if (1..=127).contains(&value) => opt.syn_retries = value as u32,
+        5..=7 => return bad(errno::EINVAL),
+        8 => opt.linger2 = Some(if value > 120 { 120 } else { value }),
+        9 => opt.defer_accept = defer_retries(value),
+        10 => {
+            if value == 0 {
+                if tcp.state != State::Close {
+                    return bad(errno::EINVAL);
+                }
+                opt.window_clamp = 0;
+            } else {
+                opt.window_clamp = value.max(2304 / 2) as u32;
+                tcp.rcv.clamp = opt.window_clamp;
+                tcp.rcv.ssthresh = tcp.rcv.ssthresh.min(opt.window_clamp);
+            }
+        }
+        16 => opt.thin_linear = value != 0,
+        18 => {
+            if value < 0 {
+                return bad(errno::EINVAL);
+            }
+            opt.user_timeout = value as Us * MS;
+        }
+        25 => opt.notsent_lowat = value as u32,
+        44 => opt.rto_max = value as Us * MS,
+        45 => opt.rto_min = value as Us,
+        46 => opt.delack_max = value as Us,
+        _ => return Ok(i64::MIN),
+    }
+    Ok(0)
+}
+
+/// Seconds as SYN-ACK retransmissions, and back.
+fn defer_retries(seconds: i64) -> u32 {
+    let (mut count, mut period, mut step) = (0, 1, 1);
+    if seconds <= 0 {
+        return 0;
+    }
+    count += 1;
+    while seconds > period && count < 255 {
+        count += 1;
+        step = (step * 2).min(120);
+        period += step;
+    }
+    count
+}
+
+fn defer_seconds(retries: u32) -> i64 {
+    let (mut period, mut step) = (0, 1);
+    for _ in 0..retries {
+        period += step;
+        step = (step * 2).min(120);
+    }
+    period
+}
+
+impl Tcp {
+    /// TCP_QUICKACK.
+    fn set_quickack(&mut self, env: &crate::settings::Env<'_>, value: i64) {
+        if value == 0 {
+            self.ack.pingpong = env.sysctls.of("tcp_pingpong_thresh") as u32;
+            return;
+        }
+        self.ack.pingpong = 0;
+        if matches!(self.state, State::Established | State::CloseWait) && self.ack.scheduled {
+            self.ack.pushed = true;
+            self.after_read(env, 1);
+            if value & 1 == 0 {
+                self.ack.pingpong = env.sysctls.of("tcp_pingpong_thresh") as u32;
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Goal: what is said of causes beside Nagle's algorithm is proved by the packets, and without proof nothing is said.
+//! Method: conversations written packet by packet, as a capture at the client, the server or between shows them. Cases of
+//! the running kernel are judged by `make truth` (docs/truth.md).
+
+use std::net::Ipv4Addr;
+
+use acklab_core::packet::{Addr, Body, Ecn, NodeId, Packet};
+use acklab_core::segment::{Flags, TcpOptions, TcpRepr};
+use acklab_core::seq::Seq;
+use acklab_core::time::Time;
+use acklab_core::wire::emit_ipv4;
+use acklab_trace::capture::{CaptureReader, CaptureWriter, LinkType, WriterOptions};
+use acklab_trace::diagnosis::{Cause, CauseKind, Diagnosis};
+use acklab_trace::{Options, diagnose_pair, diagnose_reader};
+
+/// A capture that is written packet by packet: client 0 on host 1, server 1 on host 2.
+struct Script {
+    writer: CaptureWriter<Vec<u8>>,
+    ms: f64,
+    id: [u16; 2],
+    port: u16,
+}
+
+impl Script {
+    fn new() -> Self {
+        let options = WriterOptions { link: LinkType::RAW, ..WriterOptions::default() };
+        let writer = CaptureWriter::new(Vec::new(), options).expect("memory takes everything");
+        Self { writer, ms: 0.0, id: [100, 500], port: 40_000 }
+    }
+
+    fn at(&mut self, ms: f64) -> &mut Self {
+        self.ms = ms;
+        self
+    }
+
+    fn packet(&mut self, from: usize, tcp: TcpRepr) -> &mut Self {
+        let ends = [Addr { node: NodeId(1), port: self.port }, Addr { node: NodeId(2), port: 502 }];
+        let body = Body::Tcp(tcp);
+        let packet = Packet {
+            src: ends[from],
+            dst: ends[1 - from],
+            ecn: Ecn::NotEct,
+            returned: false,
+            body,
+        };
+        self.id[from] += 1;
+        let bytes =
+            emit_ipv4(&packet, self.id[from], |node| Ipv4Addr::new(192, 0, 2, node.0 as u8));
+        let time = Time::from_nanos(1_700_000_000_000_000_000 + (self.ms * 1e6) as u64);
+        self.writer.write_frame(time, &bytes, bytes.len() as u32).expect("memory takes everything");
+        self
+    }
+
+    /// A packet of `from`, which never comes to the capture.
+    fn died(&mut self, from: usize) -> &mut Self {
+        self.id[from] += 1;
+        self
+    }
+
+    fn flags(&mut self, from: usize, flags: Flags, seq: u32, ack: u32) -> &mut Self {
+        let syn = flags.has(Flags::SYN);
+        let options = TcpOptions {
+            mss: syn.then_some(1460),
+            window_scale: syn.then_some(0),
+            ..TcpOptions::default()
+        };
+        let tcp = TcpRepr {
+            seq: Seq(seq),
+            ack: Seq(ack),
+            flags,
+            window: 60_000,
+            options,
+            payload_len: 0,
+        };
+        self.packet(from, tcp)
+    }
+
+    /// The handshake as it passes `share` of a way that takes 10 ms each way.
+    fn handshake(&mut self, share: f64) -> &mut Self {
+        let syn_ack = Flags::SYN.with(Flags::ACK);
+        let start = self.ms;
+        self.at(start + 10.0 * share).flags(0, Flags::SYN, 0, 0);
+        self.at(start + 20.0 - 10.0 * share).flags(1, syn_ack, 0, 1);
+        self.at(start + 20.0 + 10.0 * share).flags(0, Flags::ACK, 1, 1)
+    }
+
+    fn data(&mut self, from: usize, seq: u32, ack: u32, len: u32) -> &mut Self {
+        self.windowed(from, seq, ack, len, 60_000)
+    }
+
+    fn windowed(&mut self, from: usize, seq: u32, ack: u32, len: u32, window: u16) -> &mut Self {
+        let flags = if len > 0 { Flags::ACK.with(Flags::PSH) } else { Flags::ACK };
+        let options = TcpOptions::default();
+        self.packet(
+            from,
+            TcpRepr { seq: Seq(seq), ack: Seq(ack), flags, window, options, payload_len: len },
+        )
+    }
+
+    fn capture(self) -> Vec<u8> {
+        self.writer.finish().expect("memory takes everything")
+    }
+
+    fn diagnosed(self) -> Diagnosis {
+        let capture = self.capture();
+        let mut reader = CaptureReader::new(&capture[..]).expect("memory takes everything");
+        diagnose_reader(&mut reader, &Options::default(), |_| ()).expect("memory takes everything")
+    }
+}
+
+fn find(diagnosis: &Diagnosis, kind: CauseKind) -> Option<&Cause> {
+    diagnosis.causes.iter().find(|cause| cause.kind == kind)
+}
+
+fn kinds(diagnosis: &Diagnosis) -> Vec<CauseKind> {
+    diagnosis.causes.iter().map(|cause| cause.kind).collect()
+}
+
+/// Ten requests; the server takes `service` ms; the capture lies at `share` of the way.
+fn served(service: f64, share: f64) -> Diagnosis {
+    let mut script = Script::new();
+    script.handshake(share);
+    for index in 0..10 {
+        let (seq, start) = (1 + 50 * index, 100.0 + f64::from(index) * (25.0 + service));
+        script.at(start + 10.0 * share).data(0, seq, seq, 50);
+        script.at(start + 10.0 + service + 10.0 * (1.0 - share)).data(1, seq, seq + 50, 50);
+    }
+    script.diagnosed()
+}
+
+#[test]
+fn a_server_that_takes_its_time_is_named_with_that_time_wherever_the_capture_is() {
+    for share in [0.0, 0.4, 1.0] {
+        let diagnosis = served(60.0, share);
+        let cause = find(&diagnosis, CauseKind::SlowServer).expect("named");
+        assert!(cause.host == "192.0.2.2:502" && cause.count == 10, "{share}: {cause:?}");
+        assert!((cause.seconds - 0.6).abs() < 0.01, "{share}: {cause:?}");
+        assert_eq!(diagnosis.verdict.stalled, Some(false));
+    }
+    for share in [0.0, 0.4, 1.0] {
+        assert_eq!(kinds(&served(2.0, share)), [], "a round trip is no slow server");
+    }
+}
+
+#[test]
+fn an_answer_whose_first_try_may_have_died_is_no_slow_server() {
+    let mut script = Script::new();
+    script.handshake(0.0);
+    for index in 0..10 {
+        let (seq, start) = (1 + 50 * index, 100.0 + f64::from(index) * 300.0);
+        script.at(start).data(0, seq, seq, 50);
+        if index % 3 == 0 {
+            // Sent again after the timer; the capture at the client never saw the first.
+            script.died(1).at(start + 230.0);
+        } else {
+            script.at(start + 20.0);
+        }
+        script.data(1, seq, seq + 50, 50);
+    }
+    assert!(find(&script.diagnosed(), CauseKind::SlowServer).is_none());
+    // The same wait with identifications that follow each other: nothing died.
+    assert!(find(&served(210.0, 0.0), CauseKind::SlowServer).is_some());
+}
+
+#[test]
+fn a_closed_window_is_the_receivers() {
+    let mut script = Script::new();
+    script.handshake(0.0);
+    script.at(100.0).data(0, 1, 1, 1000);
+    script.at(121.0).windowed(1, 1, 1001, 0, 0);
+    script.at(421.0).windowed(1, 1, 1001, 0, 60_000);
+    script.at(422.0).data(0, 1001, 1, 1000);
+    script.at(443.0).data(1, 1, 2001, 0);
+    let diagnosis = script.diagnosed();
+    let cause = find(&diagnosis, CauseKind::ClosedWindow).expect("named");
+    assert!(cause.host == "192.0.2.2:502" && (cause.longest_ms - 300.0).abs() < 0.01, "{cause:?}");
+}
+
+#[test]
+fn losses_are_told_by_side() {
+    let lossy = |before: bool| {
+        let mut script = Script::new();
+        script.handshake(0.5);
+        script.at(100.0);
+        if before {
+            script.died(0);
+        } else {
+            script.data(0, 1, 1, 500);
+        }
+        script.at(101.0).data(0, 501, 1, 500);
+        script.at(112.0).data(1, 1, 1, 0);
+        script.at(140.0).data(0, 1, 1, 500);
+        script.at(151.0).data(1, 1, 1001, 0);
+        script.diagnosed()
+    };
+    assert!(find(&lossy(false), CauseKind::LossBehind).is_some());
+    assert!(find(&lossy(false), CauseKind::LossBefore).is_none());
+    // The first bytes ever: seen late, by the sequence number of the SYN.
+    assert!(find(&lossy(true), CauseKind::LossBefore).is_some());
+    assert!(find(&lossy(true), CauseKind::LossBehind).is_none());
+}
+
+#[test]
+fn refused_unanswered_and_cut_off_connections_are_told_apart() {
+    let mut script = Script::new();
+    for index in 0..3 {
+        script.port = 41_000 + index;
+        let start = f64::from(index) * 100.0;
+        script.at(start).flags(0, Flags::SYN, 0, 0);
+        script.at(start + 20.0).flags(1, Flags::RST.with(Flags::ACK), 0, 1);
+    }
+    let refused = script.diagnosed();
+    let cause = find(&refused, CauseKind::Refused).expect("named");
+    assert!(cause.count == 3 && cause.host == "192.0.2.2:502" && cause.frame == 1, "{cause:?}");
+
+    let mut script = Script::new();
+    for ms in [0.0, 1000.0, 3000.0, 7000.0] {
+        script.at(ms).flags(0, Flags::SYN, 0, 0);
+    }
+    let silent = script.diagnosed();
+    let cause = find(&silent, CauseKind::NoAnswer).expect("named");
+    assert!((cause.seconds - 7.0).abs() < 0.01, "{cause:?}");
+
+    // One SYN alone may have been answered behind the capture's end.
+    let mut script = Script::new();
+    script.at(0.0).flags(0, Flags::SYN, 0, 0);
+    assert_eq!(kinds(&script.diagnosed()), []);
+
+    let mut script = Script::new();
+    script.handshake(0.0);
+    script.at(100.0).data(0, 1, 1, 50);
+    script.at(125.0).flags(1, Flags::RST, 1, 0);
+    let cut = script.diagnosed();
+    assert_eq!(find(&cut, CauseKind::Reset).expect("named").host, "192.0.2.2:502");
+
+    let mut script = Script::new();
+    script.handshake(0.0);
+    script.at(100.0).data(0, 1, 1, 50);
+    script.at(125.0).flags(1, Flags::FIN.with(Flags::ACK), 1, 51);
+    script.at(126.0).flags(0, Flags::RST, 51, 0);
+    assert_eq!(kinds(&script.diagnosed()), [], "a reset behind a FIN cuts nothing off");
+}
+
+/// Only the client's SYN and what follows was captured: its answer was there.
+#[test]
+fn a_capture_of_one_direction_accuses_no_one() {
+    let mut script = Script::new();
+    script.at(0.0).flags(0, Flags::SYN, 0, 0);
+    script.at(20.0).flags(0, Flags::ACK, 1, 1);
+    for index in 0..20 {
+        script.at(30.0 + 50.0 * f64::from(index)).data(0, 1 + 50 * index, 1 + 40 * index, 50);
+    }
+    assert_eq!(kinds(&script.diagnosed()), []);
+}
+
+#[test]
+fn full_segments_that_never_arrive_are_the_paths() {
+    let mut script = Script::new();
+    script.handshake(0.0);
+    script.at(100.0).data(0, 1, 1, 300);
+    script.at(121.0).data(1, 1, 301, 0);
+    for ms in [200.0, 500.0, 1100.0, 2300.0] {
+        script.at(ms).data(0, 301, 1, 1460);
+    }
+    let hole = script.diagnosed();
+    let cause = find(&hole, CauseKind::PathMtu).expect("named");
+    assert!(cause.count == 4 && cause.proof.contains("1460 bytes"), "{cause:?}");
+
+    // As often lost, but segments as long arrived before: chance, or a bad path, not its MTU.
+    let mut script = Script::new();
+    script.handshake(0.0);
+    script.at(100.0).data(0, 1, 1, 1460);
+    script.at(121.0).data(1, 1, 1461, 0);
+    for ms in [200.0, 500.0, 1100.0, 2300.0] {
+        script.at(ms).data(0, 1461, 1, 1460);
+    }
+    assert!(find(&script.diagnosed(), CauseKind::PathMtu).is_none());
+}
+
+/// A reset that the server's capture does not hold was made on the way.
+#[test]
+fn two_captures_tell_a_reset_from_nowhere() {
+    let common = |share: f64, reset: bool| {
+        let mut script = Script::new();
+        script.handshake(share);
+        for index in 0..10 {
+            let (seq, start) = (1 + 50 * index, 100.0 + 50.0 * f64::from(index));
+            script.at(start + 10.0 * share).data(0, seq, seq, 50);
+            script.at(start + 20.0 - 10.0 * share).data(1, seq, seq + 50, 50);
+        }
+        if reset {
+            script.at(650.0).flags(1, Flags::RST, 501, 0);
+        }
+        script.capture()
+    };
+    let room = std::env::temp_dir().join(format!("acklab-causes-{}", std::process::id()));
+    std::fs::create_dir_all(&room).unwrap();
+    let paths = ["client.pcap", "server.pcap"].map(|name| room.join(name));
+    std::fs::write(&paths[0], common(0.0, true)).unwrap();
+    std::fs::write(&paths[1], common(1.0, false)).unwrap();
+    let diagnosis = diagnose_pair(&paths[0], &paths[1], &Options::default()).unwrap();
+    std::fs::remove_dir_all(&room).unwrap();
+    let pair = diagnosis.pair.expect("two captures");
+    let way = &pair.connections[0].ways[1];
+    assert_eq!((way.foreign_resets, way.lost_data, way.missed), (1, 0, 0), "{way:?}");
+    let delay = way.delay_ms.expect("aligned");
+    assert!(
+        (delay.min - 10.0).abs() < 0.001 && (delay.uncertainty - 10.0).abs() < 1.5,
+        "{delay:?}"
+    );
+    let waited = pair.connections[0].waited;
+    assert!((waited.network_s - 0.2).abs() < 0.02 && waited.server_s < 0.01, "{waited:?}");
+    assert!((waited.client_s - 0.27).abs() < 0.02, "{waited:?}");
+}
