@@ -482,7 +482,9 @@ fn a_stream_waits_for_a_network_that_went_away() {
     stdin.write_all(rest).expect("written");
     drop(stdin);
     // Longer than a file's sender waits before it greets anew, which a stream cannot.
-    thread::sleep(std::time::Duration::from_secs(7));
+    let seconds = |send: &mut Running| send.line().expect("progress")["seconds"].as_f64();
+    let until = seconds(&mut send).map(|seconds| seconds + 7.0);
+    while seconds(&mut send) < until {}
     blocked.store(false, Ordering::SeqCst);
     let (last, status, said) = send.end();
     assert_eq!((status, said.as_str()), (0, ""));
