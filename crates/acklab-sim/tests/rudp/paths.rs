@@ -137,12 +137,18 @@ fn packets_that_overtake_each_other_or_arrive_twice_are_no_lost_ones() {
         direction.impairments.reordering = Some(reordering);
         direction.impairments.duplication = Some(duplication);
     }
-    let mut transfer = Transfer::new(4, &[(forward, reverse)]);
-    transfer.finish(ms(6000));
-    let stats = transfer.net.stats()[0];
-    assert!(stats.lost < FILE as u64 / 100, "{} bytes declared lost in vain", stats.lost);
-    let wire = transfer.net.wire_bytes() as f64 / FILE as f64;
-    assert!(wire < 1.1, "{wire}");
+    // What is declared lost in vain depends on which packet comes late at the start: the median of nine seeds.
+    let mut runs: Vec<(u64, f64)> = (1..=9)
+        .map(|seed| {
+            let mut transfer = Transfer::new(seed, &[(forward.clone(), reverse.clone())]);
+            transfer.finish(ms(6000));
+            (transfer.net.stats()[0].lost, transfer.net.wire_bytes() as f64 / FILE as f64)
+        })
+        .collect();
+    runs.sort_by_key(|&(lost, _)| lost);
+    println!("{runs:?}");
+    assert!(runs[4].0 < FILE as u64 / 100, "bytes declared lost in vain: {runs:?}");
+    assert!(runs.iter().all(|&(_, wire)| wire < 1.1), "{runs:?}");
 }
 
 #[test]
