@@ -81,22 +81,32 @@ pub(super) fn at_receiver(d: &Direction) -> Vec<String> {
     fixes
 }
 
-/// On Linux, with what each left of a stall of 44 ms (docs/remedies.md).
+/// On Linux, with what each left of a stall of 44 ms on a short path (docs/remedies.md), and the round trip, which stays.
 fn for_linux(d: &Direction) -> [String; 3] {
     let port = service_port(d);
+    let trip = d.rtt_to_receiver_ms.unwrap_or(0.0) + d.rtt_to_sender_ms.unwrap_or(0.0);
+    let left = |ms: f64| {
+        if trip < 1.0 {
+            return format!("{ms} ms are left");
+        }
+        format!("{:.0} ms are left, the round trip included", trip + ms)
+    };
+    let (at_once, bounded, floor) = (left(0.1), left(12.0), left(8.0));
     [
         format!(
             "Linux, without touching the program: `acklab fix --port {port} --quickack` acknowledges at once, by a \
-             route with `quickack 1` (0.1 ms are left; an ACK for every segment); `acklab fix --port {port} \
-             --delack-max 8ms` bounds the delay (12 ms are left)."
+             route with `quickack 1` ({at_once}; an ACK for every segment); `acklab fix --port {port} \
+             --delack-max 8ms` bounds the delay ({bounded})."
         ),
-        "Linux, in the program: set TCP_DELACK_MAX_US once (Linux 6.15 and later; 12 ms are left), or TCP_QUICKACK \
-         again after each read, for it is not permanent (0.1 ms are left)."
-            .into(),
-        "Linux, for the whole host or a route: `sysctl net.ipv4.tcp_rto_min_us=5000` or `ip route change <route> \
-         rto_min 5ms` (8 ms are left), which lowers the retransmission timeout, too: spurious retransmissions where \
-         round trips jitter."
-            .into(),
+        format!(
+            "Linux, in the program: set TCP_DELACK_MAX_US once (Linux 6.15 and later; {bounded}), or TCP_QUICKACK \
+             again after each read, for it is not permanent ({at_once})."
+        ),
+        format!(
+            "Linux, for the whole host or a route: `sysctl net.ipv4.tcp_rto_min_us=5000` or `ip route change <route> \
+             rto_min 5ms` ({floor}), which lowers the retransmission timeout, too: spurious retransmissions where \
+             round trips jitter."
+        ),
     ]
 }
 

@@ -244,7 +244,7 @@ pub(super) fn ack_delay(direction: &Direction) -> Option<Block> {
 }
 
 /// One way's share of the quickest answer: less than a half, since the host takes some time too.
-const LIKELY_SHARE: f64 = 0.4;
+const LIKELY_SHARE: f64 = 0.49;
 /// Packets drawn before the held one.
 const RUNGS_BEFORE: usize = 4;
 /// Packets drawn after it.
