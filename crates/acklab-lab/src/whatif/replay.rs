@@ -1,6 +1,6 @@
 //! A conversation played in virtual time, as it was or with changes.
 
-use acklab_core::ack::Profile;
+use acklab_core::ack::{Profile, linux};
 use acklab_core::event::{Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
 use acklab_core::packet::Addr;
@@ -189,9 +189,15 @@ fn host(own: &Direction, policy: &ReceiverPolicy) -> Config {
 pub(super) fn receivers(policy: &ReceiverPolicy) -> Vec<Receiver> {
     let names = policy.profile.iter().chain(&policy.candidates);
     let systems = names.filter_map(|name| name.parse::<System>().ok());
-    let mut all: Vec<Receiver> = systems
-        .map(|system| Receiver { name: format!("as {system} does"), ack: system.config().ack })
-        .collect();
+    let of =
+        |system: System| Receiver { name: format!("as {system} does"), ack: system.config().ack };
+    let mut all: Vec<Receiver> = systems.clone().map(of).collect();
+    // Most distributions have HZ = 250.
+    all.extend(systems.filter(|system| *system == System::Linux).map(|_| {
+        let ack =
+            Profile::Linux(linux::Options { jiffy: Some(JIFFY), ..linux::Options::default() });
+        Receiver { name: format!("as linux does, with timers on a grid of {JIFFY}"), ack }
+    }));
     let timer = policy.timer_ms.map(|ms| Span::from_secs_f64(ms.max(0.1) / 1e3));
     let own = match (policy.kind, timer) {
         (PolicyKind::Immediate, _) => Some(("each segment at once".into(), Profile::EverySegment)),
@@ -202,14 +208,13 @@ pub(super) fn receivers(policy: &ReceiverPolicy) -> Vec<Receiver> {
     };
     let own = own.map(|(name, ack)| Receiver { name, ack });
     // What acknowledges at once is no likelier to be a system that delays at times.
-    if policy.kind == PolicyKind::Immediate {
-        all.splice(0..0, own).for_each(drop)
-    } else {
-        all.extend(own)
-    }
+    let at = if policy.kind == PolicyKind::Immediate { 0 } else { all.len() };
+    all.splice(at..at, own);
     all
 }
 
+/// The grid of Linux's timers.
+const JIFFY: Span = Span::from_millis(4);
 const PORT: u16 = 4712;
 /// Longer conversations are not played to their end.
 const LONGEST: Span = Span::from_secs(30 * 86_400);
