@@ -46,5 +46,5 @@ fn the_example_networks_have_their_golden_hashes() {
     check("two-flows.toml", "498a4501ea049465");
     check("parking-lot.toml", "b4f5b370c699230e");
     check("poisson.toml", "65e6f2aefd31d9e8");
-    check("tcp-and-rudp.toml", "61d0790b33fa0e1a");
+    check("tcp-and-rudp.toml", "e213d377a4c9e653");
 }

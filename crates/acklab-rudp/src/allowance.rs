@@ -58,9 +58,8 @@ impl Bucket {
     }
 }
 
-/// Guesses of a passphrase: 10 for an address, then one per second; 100 for all, then 20 per second.
+/// Guesses of a passphrase: 10 for an address, then one per second; for all: `Limits::guesses`.
 const ADDRESS_GUESSES: (f64, f64) = (10.0, 1.0);
-const ALL_GUESSES: (f64, f64) = (100.0, 20.0);
 /// Handshakes computed: for an address, and for all.
 const ADDRESS_COMPUTED: (f64, f64) = (20.0, 10.0);
 const ALL_COMPUTED: (f64, f64) = (500.0, 500.0);
@@ -105,9 +104,10 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    pub(super) const fn new(now: Time) -> Self {
+    /// `guesses` of all hosts: so many at once, then per second.
+    pub(super) const fn new(now: Time, guesses: (f64, f64)) -> Self {
         Self {
-            all: Purse::new(now, ALL_COMPUTED, ALL_GUESSES),
+            all: Purse::new(now, ALL_COMPUTED, guesses),
             holders: BTreeMap::new(),
             pending: BTreeMap::new(),
         }
@@ -226,6 +226,24 @@ mod tests {
     use super::*;
     use crate::protect::PlainGreeter;
 
+    const ALL: (f64, f64) = (100.0, 20.0);
+
+    #[test]
+    fn a_listener_may_let_all_hosts_together_guess_as_seldom_as_it_likes() {
+        let mut allowance = Allowance::new(Time::ZERO, (10.0, 0.1));
+        let guesses = (0..60_000_u32).filter(|&n| {
+            let now = Time::ZERO + Span::from_millis(n.into());
+            let from = SocketAddr::from(([10, 0, (n % 200) as u8, 1], 9));
+            let allowed = allowance.allows(now, from, true, true);
+            if allowed {
+                allowance.on_computed(now, from);
+                allowance.on_guess(now, from);
+            }
+            allowed
+        });
+        assert_eq!(guesses.count(), 10 + 5, "within a minute");
+    }
+
     fn address(text: &str) -> SocketAddr {
         text.parse().expect("an address")
     }
@@ -246,7 +264,7 @@ mod tests {
     #[test]
     fn an_address_has_ten_guesses_and_one_per_second_and_right_ones_are_free() {
         let now = Time::ZERO;
-        let mut allowance = Allowance::new(now);
+        let mut allowance = Allowance::new(now, ALL);
         let from = address("192.0.2.1:5");
         assert_eq!(guesses(&mut allowance, now, from, true), 10);
         allowance.give_back(from);
@@ -258,7 +276,7 @@ mod tests {
     #[test]
     fn half_of_everything_is_kept_for_those_that_showed_their_address() {
         let now = Time::ZERO;
-        let mut allowance = Allowance::new(now);
+        let mut allowance = Allowance::new(now, ALL);
         let from = address("192.0.2.1:5");
         assert_eq!(guesses(&mut allowance, now, from, false), 6);
         // In the name of others, as many as there are.
@@ -277,7 +295,7 @@ mod tests {
     #[test]
     fn no_address_has_all_that_may_be_computed() {
         let now = Time::ZERO;
-        let mut allowance = Allowance::new(now);
+        let mut allowance = Allowance::new(now, ALL);
         let (from, other) = (address("192.0.2.1:5"), address("192.0.2.2:5"));
         let mut computed = 0;
         while allowance.allows(now, from, false, true) {
@@ -291,7 +309,7 @@ mod tests {
     #[test]
     fn a_flood_of_addresses_is_remembered_within_bounds() {
         for proven in [false, true] {
-            let mut allowance = Allowance::new(Time::ZERO);
+            let mut allowance = Allowance::new(Time::ZERO, ALL);
             for n in 0..20_000_u32 {
                 let from = SocketAddr::new(IpAddr::V4(n.into()), 1);
                 let now = Time::ZERO + Span::from_micros(u64::from(n) * 100);

@@ -429,15 +429,12 @@ impl Connection {
         self.stage = Stage::Closed;
     }
 
-    /// The client has not shown that it has the keys. What was told of it is taken back: it may be any host,
-    /// and is worth a word only where its user had another secret.
+    /// The client has not shown that it has the keys: its user had another secret, as it says, or it is any
+    /// host, perhaps one that guesses. What was told of it is taken back.
     fn on_unproven(&mut self, refused: bool) {
         self.events.clear();
-        if refused {
-            self.on_ended(Code::WrongSecret, String::new(), true);
-        } else {
-            self.stage = Stage::Closed;
-        }
+        let code = if refused { Code::WrongSecret } else { Code::Idle };
+        self.on_ended(code, String::new(), true);
     }
 
     fn open_path(&mut self, now: Time, addrs: PathAddrs, life: Life) -> u8 {

@@ -170,6 +170,7 @@ impl Connection {
     fn handle_authentic(&mut self, now: Time, arrived: Arrived, frames: &[u8]) {
         self.idle.on_heard(now);
         let path = &mut self.paths[arrived.index];
+        let id = path.id();
         if let Stage::Answering(answering) = &self.stage {
             if answering.is_for_host(arrived.addrs.remote) && path.id() == 0 {
                 // The ANSWER went there, and whoever has the keys read it: no need to ask again.
@@ -185,8 +186,8 @@ impl Connection {
         match self.handle_frames(now, arrived, frames) {
             Ok(Some(taken)) => {
                 let window = u32::try_from(self.content.window()).unwrap_or(u32::MAX);
-                // A frame may have removed the path.
-                if let Some(path) = self.paths.get_mut(arrived.index) {
+                // A frame may have removed the path, or one before it.
+                if let Some(path) = self.paths.by_id(id) {
                     path.on_taken(now, Arrival { len: frames.len() as u32, window, ..taken });
                 }
             }

@@ -41,8 +41,6 @@ const VALIDATION_LIMIT: Span = Span::from_secs(3);
 /// Probes of a dead path, in the first minute and after it.
 const PROBE_STEPS: (Span, Span) = (Span::from_millis(400), Span::from_millis(800));
 const FIRST_MINUTE: Span = Span::from_secs(60);
-/// A path that was dead for so long is gone.
-const DEAD_LIMIT: Span = Span::from_secs(600);
 /// Datagrams that announce or probe a path are so long (docs/rudp.md section 2).
 const PADDED: usize = BASE;
 /// A packet with a challenge and nothing else, bytes.
@@ -235,7 +233,6 @@ impl Life {
         });
         let limit = match self.state {
             PathState::Validating => Some(self.since + VALIDATION_LIMIT),
-            PathState::Dead => Some(self.since + DEAD_LIMIT),
             _ => None,
         };
         [silence, limit, self.challenge_at].into_iter().flatten().min()
@@ -250,10 +247,6 @@ impl Life {
     ) -> Option<Verdict> {
         match self.state {
             PathState::Validating if now >= self.since + VALIDATION_LIMIT => {
-                self.on_removed(now);
-                return Some(Verdict::Gone);
-            }
-            PathState::Dead if now >= self.since + DEAD_LIMIT => {
                 self.on_removed(now);
                 return Some(Verdict::Gone);
             }

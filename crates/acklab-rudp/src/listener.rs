@@ -34,13 +34,23 @@ pub struct Limits {
     pub retry_pending: usize,
     /// The same, for those of one address.
     pub retry_address: u32,
+    /// Guesses of a passphrase by all hosts: so many at once, then per second.
+    pub guesses: (f64, f64),
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 16, pending: 256, retry_pending: 64, retry_address: 4 }
+        Self {
+            connections: 16,
+            pending: 256,
+            retry_pending: 64,
+            retry_address: 4,
+            guesses: GUESSES,
+        }
     }
 }
+
+const GUESSES: (f64, f64) = (100.0, 20.0);
 
 /// Answers without a connection that wait to leave, at most.
 const REPLIES: usize = 1024;
@@ -95,7 +105,7 @@ impl Listener {
             connections: BTreeMap::new(),
             by_id: BTreeMap::new(),
             pending: BTreeMap::new(),
-            allowance: Allowance::new(now),
+            allowance: Allowance::new(now, limits.guesses),
             refusals: Refusals::new(now),
             replies: VecDeque::new(),
             next: 0,

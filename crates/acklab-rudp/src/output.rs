@@ -80,8 +80,11 @@ impl Output<'_> {
         {
             return Some(transmit);
         }
-        if (self.content_waits() || self.paths.is_lossy())
+        let content = self.content_waits();
+        // Without content or copies of it, a packet would hold nothing but an ACK that is not due.
+        if (content || (self.paths.is_lossy() && self.copies_wait()))
             && let Some(index) = self.paths.choose(self.now, self.content.sending().waiting_bytes())
+            && (content || self.paths[index].loss().is_lossy())
             && let Some(transmit) = self.batch(index, buffer, self.config.batch, Load::Content)
         {
             return Some(transmit);
@@ -112,6 +115,15 @@ impl Output<'_> {
         self.content.sending().has_lost()
             || self.content.sending().has_new(self.now)
             || !self.memory.redundant.is_empty()
+    }
+
+    /// Whether anything on its way is worth a copy by now.
+    fn copies_wait(&self) -> bool {
+        let wanted = |item: &Item| match item {
+            Item::Piece(piece) => self.content.sending().still_wanted(piece).is_some(),
+            _ => false,
+        };
+        self.paths.is_ripe(self.now, |items| items.as_slice().iter().any(wanted))
     }
 
     /// Whether the path has something to say besides content.

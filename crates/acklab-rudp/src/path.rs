@@ -4,7 +4,7 @@
 use super::ack_requests::{AckRequests, Conditions};
 use super::config::Config;
 use super::congestion::{AckNews, PathCongestion, controller};
-use super::datagram_size::DatagramSize;
+use super::datagram_size::{BASE, DatagramSize};
 use super::ecn::EcnCheck;
 use super::life::{Life, PathState, Verdict};
 use super::loss::LossDetection;
@@ -511,6 +511,10 @@ impl Path {
         let verdict = self.life.judge(now, silent, pto);
         if verdict == Some(Verdict::Dead) {
             self.ecn.on_silence();
+            // Challenges are small: a path that swallows large datagrams would come back to die again.
+            if self.loss.sent().has_larger(BASE as u32) {
+                self.size.on_silence(now);
+            }
         }
         verdict
     }

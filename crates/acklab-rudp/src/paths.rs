@@ -210,6 +210,11 @@ impl Paths {
         open.min().map(|(_, index)| index)
     }
 
+    /// Whether any outstanding packet whose items `fit` may be copied now.
+    pub(super) fn is_ripe(&self, now: Time, fit: impl Fn(&Items) -> bool) -> bool {
+        self.list.iter().any(|path| path.loss().ripest(now, false, &fit).is_some())
+    }
+
     /// The items of the outstanding packet that left longest ago and whose items `fit`, counted as copied
     /// now; `urgent`: however lately it left.
     pub(super) fn copy_oldest(

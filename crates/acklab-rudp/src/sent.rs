@@ -281,6 +281,12 @@ impl SentPackets {
         self.records.iter().filter(waits).map(|sent| &sent.items)
     }
 
+    /// Whether a datagram longer than `bytes` is outstanding that was not to find out whether it passes.
+    pub(super) fn has_larger(&self, bytes: u32) -> bool {
+        let larger = |sent: &Sent| sent.bytes > bytes && !sent.probes_size && sent.is_outstanding();
+        self.records.iter().any(larger)
+    }
+
     /// Of the packets whose items `fit`, the number of the one that left longest ago, and when: it or its
     /// last copy, at least `pause` ago and not too often; without a `pause` any that left before `now`.
     pub(super) fn ripest(

@@ -11,7 +11,7 @@ use acklab_net::transfer::receive::{self as transfer, End, News};
 use acklab_net::transfer::receive::{Gate, Reception, Verdict};
 use acklab_net::transfer::receiver::Received;
 use acklab_net::transfer::store::Directory;
-use acklab_rudp::Config;
+use acklab_rudp::{Code, Config};
 use clap::Args;
 use serde_json::json;
 
@@ -134,6 +134,12 @@ impl Recv {
             shown.passphrase = Some(made.as_str().to_owned());
             made
         });
+        if passphrase.is_weak() {
+            tell(
+                "acklab: recv: the passphrase is easily guessed: 10 wrong ones are answered at once and then one \
+                 in 10 s, from all hosts together; give none, and one is made",
+            );
+        }
         Ok((Gate::Passphrase(passphrase), shown))
     }
 }
@@ -169,7 +175,7 @@ fn say(
             print(&format!("{from}{who}: began\n"))
         }
         News::Problem(problem) => {
-            tell(&format!("acklab: recv: refused: {problem}"));
+            tell(&format!("acklab: recv: {problem}"));
             Ok(())
         }
         News::Status { .. } => Ok(()),
@@ -178,7 +184,13 @@ fn say(
         }
         News::TurnedAway { from, code, count } => {
             let more = if *count > 1 { format!(" (the last of {count})") } else { String::new() };
-            tell(&format!("acklab: recv: turned away: {from}: {code}{more}"));
+            let why = match code {
+                Code::Idle => {
+                    "it did not show that it knows the secret; perhaps it guesses".to_owned()
+                }
+                code => code.to_string(),
+            };
+            tell(&format!("acklab: recv: turned away: {from}: {why}{more}"));
             Ok(())
         }
     }
@@ -210,10 +222,11 @@ fn ended(
     received: &Received,
     (seconds, unheard): (f64, bool),
 ) -> String {
-    let Received { stored, stored_bytes, resumed, refused, bytes, .. } = received;
+    let Received { stored, stored_bytes, resumed, refused, failed, bytes, .. } = received;
     let rate = *bytes as f64 / 1e6 / seconds.max(1e-9);
     let mut text = match end {
-        End::Finished => format!("{from}: complete: "),
+        End::Finished if received.is_whole() => format!("{from}: complete: "),
+        End::Finished => format!("{from}: not complete: "),
         End::Broken(error) => format!("{from}: ended: {error}; "),
         End::Closed { code, text, by_peer } => {
             let who = if *by_peer { " by the sender" } else { "" };
@@ -231,6 +244,9 @@ fn ended(
     }
     if *refused > 0 {
         let _ = write!(text, "; {refused} refused");
+    }
+    if *failed > 0 {
+        let _ = write!(text, "; {failed} could not be sent");
     }
     if unheard {
         text.push_str(
@@ -261,7 +277,8 @@ fn line(news: &News<'_>, shown: &Shown) -> serde_json::Value {
         News::Ended { from, end, received, seconds, unheard } => {
             let mut line = lines::received(lines::RECEIVED, *from, received, *seconds);
             let (state, why) = match end {
-                End::Finished => ("complete", None),
+                End::Finished if received.is_whole() => ("complete", None),
+                End::Finished => ("not complete", None),
                 End::Broken(error) => ("broken", Some(error.to_string())),
                 End::Closed { code, .. } => ("ended early", Some(code.to_string())),
             };

@@ -125,6 +125,7 @@ pub(crate) fn received(schema: &str, from: SocketAddr, received: &Received, seco
         "stored_bytes": received.stored_bytes,
         "stored_files": received.stored,
         "refused": received.refused,
+        "failed": received.failed,
     })
 }
 

@@ -76,7 +76,7 @@ const ROADS: &[Road] = &[
     Road {
         name: "*The road of a captured frame*",
         home: "acklab-trace",
-        files: &["noted/recorder.rs", "noted/sender.rs", "noted/log.rs"],
+        files: &["noted/recorder.rs", "noted/tape.rs"],
     },
     Road {
         name: "*The road of a segment on the wire*",

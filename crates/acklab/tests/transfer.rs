@@ -464,3 +464,91 @@ fn a_sender_whose_receiver_died_greets_the_next_one_and_goes_on() {
     assert!(last.expect("a last line")["resumed_bytes"].as_u64().expect("bytes") >= confirmed);
     assert!(same(&file, &folder.join("x")));
 }
+
+#[test]
+fn a_stream_waits_for_a_network_that_went_away() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let options = ["--insecure", "--once"];
+    let (recv, address) = receiver(&scratch.path().join("in"), "127.0.0.1:0", &options);
+    let (address, blocked) = relay(&address);
+    let mut command = sender(Path::new("-"), &address, &["--insecure"]);
+    let mut send = Running::start(command.stdin(Stdio::piped()));
+    let mut stdin = send.child.stdin.take().expect("stdin");
+    let bytes = content(3_000_000, 5);
+    let (first, rest) = bytes.split_at(1 << 20);
+    stdin.write_all(first).expect("written");
+    while send.line().expect("progress")["sent_bytes"] != 1 << 20 {}
+    blocked.store(true, Ordering::SeqCst);
+    stdin.write_all(rest).expect("written");
+    drop(stdin);
+    // Longer than a file's sender waits before it greets anew, which a stream cannot.
+    let seconds = |send: &mut Running| send.line().expect("progress")["seconds"].as_f64();
+    let until = seconds(&mut send).map(|seconds| seconds + 7.0);
+    while seconds(&mut send) < until {}
+    blocked.store(false, Ordering::SeqCst);
+    let (last, status, said) = send.end();
+    assert_eq!((status, said.as_str()), (0, ""));
+    assert_eq!(last.expect("a last line")["bytes"], 3_000_000);
+    assert_eq!(recv.end().1, 0);
+    assert_eq!(fs::read(scratch.path().join("in/stdin")).expect("a file"), bytes);
+}
+
+#[test]
+fn a_passphrase_that_may_be_guessed_is_warned_of_and_its_guesses_are_told() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let file = scratch.path().join("x");
+    fs::write(&file, b"x").expect("a file");
+    for (passphrase, weak) in [("sunshine", true), (PASSPHRASE, false)] {
+        let options = ["--passphrase", passphrase, "--once"];
+        let (recv, address) = receiver(&scratch.path().join("in"), "127.0.0.1:0", &options);
+        let wrong = sender(&file, &address, &["--passphrase", "moonlight"]).output().expect("runs");
+        assert_eq!(wrong.status.code(), Some(2));
+        let right = sender(&file, &address, &["--passphrase", passphrase]).output().expect("runs");
+        assert_eq!(right.status.code(), Some(0), "{right:?}");
+        let (_, status, said) = recv.end();
+        assert_eq!((status, said.contains("easily guessed")), (0, weak), "{said}");
+    }
+}
+
+/// A library that answers fchmod(2) as file systems without permissions do (vfat, exFAT, CIFS).
+fn no_permissions(folder: &Path) -> Option<std::path::PathBuf> {
+    let (source, library) = (folder.join("fchmod.c"), folder.join("fchmod.so"));
+    let code = "#include <errno.h>\n\
+        int fchmod(int fd, unsigned mode) { (void)fd; (void)mode; errno = EPERM; return -1; }\n\
+        int futimens(int fd, const void *t) { (void)fd; (void)t; errno = EPERM; return -1; }\n";
+    fs::write(&source, code).expect("a file");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
+    cc.status().is_ok_and(|status| status.success()).then_some(library)
+}
+
+#[test]
+fn a_file_system_without_permissions_takes_files_and_the_user_is_told() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let Some(library) = no_permissions(scratch.path()) else {
+        eprintln!("SKIPPED: a file system without permissions: no C compiler");
+        return;
+    };
+    let (top, to) = (scratch.path().join("top"), scratch.path().join("in"));
+    fs::create_dir(&top).expect("a folder");
+    for name in ["a", "b"] {
+        fs::write(top.join(name), content(1_500_000, 8)).expect("a file");
+    }
+    let mut command = acklab();
+    command.arg("recv").arg(&to).env("LD_PRELOAD", library);
+    command.args(["--listen", "127.0.0.1:0", "--format", "json", "--insecure", "--once"]);
+    let mut recv = Running::start(&mut command);
+    let first = recv.line().expect("it says where it listens");
+    let address = first["listen"][0].as_str().expect("an address").to_owned();
+    let (last, status, said) = Running::start(&mut sender(&top, &address, &["--insecure"])).end();
+    assert_eq!((status, said.as_str()), (0, ""), "{last:?}");
+    let mut told = Vec::new();
+    while let Some(line) = recv.line() {
+        told.extend(line["problem"].as_str().map(str::to_owned));
+    }
+    assert_eq!(told.len(), 1, "once, not for every file: {told:?}");
+    assert!(told[0].contains("permissions or times"), "{told:?}");
+    for name in ["a", "b"] {
+        assert!(same(&top.join(name), &to.join("top").join(name)));
+    }
+}

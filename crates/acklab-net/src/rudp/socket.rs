@@ -5,17 +5,19 @@
 //! The DF bit is set (`IP_PMTUDISC_PROBE`), ECN is read and written, and a socket on a wildcard address
 //! tells and chooses its own address by `IP_PKTINFO`. What the network or ICMP says about a path
 //! (unreachable, refused, too large) is never an error here: the packet is lost, and the protocol
-//! finds out what that means. IPv6 sockets do not serve IPv4: a path has one address of each end.
+//! finds out what that means. ICMP can be forged, so that it is a hint for people and no more: sockets that lead
+//! to a peer collect it (`IP_RECVERR`). IPv6 sockets do not serve IPv4: a path has one address of each end.
 
 use std::io::{self, ErrorKind, IoSliceMut};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use acklab_core::packet::Ecn;
 use acklab_rudp::PathAddrs;
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt,
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrStorage, bind,
+    recvmsg, setsockopt, socket, sockopt,
 };
 use quinn_udp::{EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use thiserror::Error;
@@ -55,7 +57,7 @@ pub enum Sent {
     /// writable.
     Full(usize),
     /// The kernel refused it (no route, too large, ...): lost, as far as the path is concerned.
-    Lost,
+    Lost(Errno),
 }
 
 /// One UDP socket.
@@ -85,7 +87,14 @@ impl Socket {
                 chosen.map_err(|source| SocketError::Route { remote, source })?
             }
         };
-        Self::bind(local)
+        let socket = Self::bind(local)?;
+        // Without it the user is not told why no answer comes, and that is all.
+        let _ = if remote.is_ipv4() {
+            setsockopt(&socket.udp, sockopt::Ipv4RecvErr, &true)
+        } else {
+            setsockopt(&socket.udp, sockopt::Ipv6RecvErr, &true)
+        };
+        Ok(socket)
     }
 
     fn open(address: SocketAddr) -> io::Result<Self> {
@@ -140,24 +149,49 @@ impl Socket {
                 return Sent::Full(0);
             }
             // What a device says that cannot cut trains (quinn-udp then counts on single datagrams too).
-            let refused = matches!(
-                Errno::from_raw(error.raw_os_error().unwrap_or(0)),
-                Errno::EIO | Errno::EINVAL
-            );
+            let errno = errno(&error);
+            let refused = matches!(errno, Errno::EIO | Errno::EINVAL);
             if !refused || bytes.len() <= segment {
-                return Sent::Lost;
+                return Sent::Lost(errno);
             }
         }
-        let (mut taken, mut left) = (false, 0);
+        let (mut lost, mut left) = (Some(Errno::UnknownErrno), 0);
         for datagram in bytes.chunks(segment) {
             match self.send_train(addrs, ecn, datagram, segment) {
-                Ok(()) => taken = true,
+                Ok(()) => lost = None,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Sent::Full(left),
-                Err(_) => {}
+                Err(error) => lost = lost.map(|_| errno(&error)),
             }
             left += datagram.len();
         }
-        if taken { Sent::Taken } else { Sent::Lost }
+        lost.map_or(Sent::Taken, Sent::Lost)
+    }
+
+    /// Hands over what ICMP has said of what was sent, and where that went.
+    pub fn take_errors(&self, mut each: impl FnMut(SocketAddr, Errno)) {
+        // The address and marks of the packet come before the error.
+        let mut control = vec![0; 512];
+        loop {
+            let mut bytes = [0; 64];
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+            let fd = self.udp.as_raw_fd();
+            let told = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut control), flags);
+            let Ok(told) = told else { return };
+            let to = told.address.and_then(|to| {
+                let v4 = to.as_sockaddr_in().map(|it| SocketAddr::from(SocketAddrV4::from(*it)));
+                v4.or_else(|| to.as_sockaddr_in6().map(|it| SocketAddrV6::from(*it).into()))
+            });
+            let Ok(messages) = told.cmsgs() else { continue };
+            for message in messages {
+                if let ControlMessageOwned::Ipv4RecvErr(error, _)
+                | ControlMessageOwned::Ipv6RecvErr(error, _) = message
+                    && let Some(to) = to
+                {
+                    each(to, Errno::from_raw(error.ee_errno as i32));
+                }
+            }
+        }
     }
 
     fn send_train(
@@ -174,7 +208,10 @@ impl Socket {
             segment_size: Some(segment),
             src_ip: self.bound.ip().is_unspecified().then(|| addrs.local.ip()),
         };
-        self.state.try_send(UdpSockRef::from(&self.udp), &transmit)
+        let send = || self.state.try_send(UdpSockRef::from(&self.udp), &transmit);
+        // What ICMP said of an earlier datagram is told instead of sending this one, once.
+        send()
+            .or_else(|error| if errno(&error) == Errno::ECONNREFUSED { send() } else { Err(error) })
     }
 
     /// Receives what has arrived, a batch of at most [`BUFFERS`] trains, and hands it over datagram by
@@ -238,6 +275,10 @@ fn source_towards(remote: SocketAddr) -> io::Result<SocketAddr> {
     let mut chosen = probe.local_addr()?;
     chosen.set_port(0);
     Ok(chosen)
+}
+
+fn errno(error: &io::Error) -> Errno {
+    Errno::from_raw(error.raw_os_error().unwrap_or(0))
 }
 
 fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
@@ -326,8 +367,8 @@ mod tests {
         };
         // Too large for any IP packet; a loopback source cannot leave the machine; a port where no socket
         // listens makes ICMP come back.
-        assert_eq!(send(to.local(), &vec![0; 70_000]), Sent::Lost);
-        assert_eq!(send("192.0.2.1:9".parse().unwrap(), b"x"), Sent::Lost);
+        assert_eq!(send(to.local(), &vec![0; 70_000]), Sent::Lost(Errno::EMSGSIZE));
+        assert!(matches!(send("192.0.2.1:9".parse().unwrap(), b"x"), Sent::Lost(_)));
         assert_eq!(send(unbound, b"x"), Sent::Taken);
         from.receive(&mut Batch::default(), |_, _, _| panic!("nothing was sent"));
         assert_eq!(send(to.local(), b"still here"), Sent::Taken);

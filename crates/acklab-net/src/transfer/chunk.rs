@@ -143,8 +143,14 @@ impl Values {
         Some(self.0[at].1)
     }
 
-    pub fn forget(&mut self, chunk: u64) {
-        self.0.retain(|&(number, _)| u64::from(number) != chunk);
+    /// Forgets those of these chunks, in one pass.
+    pub fn forget(&mut self, chunks: &RangeSet) {
+        let mut bad = chunks.iter().peekable();
+        self.0.retain(|&(number, _)| {
+            let number = u64::from(number);
+            while bad.next_if(|range| range.end <= number).is_some() {}
+            bad.peek().is_none_or(|range| number < range.start)
+        });
     }
 
     /// All of them in the order of the chunks.
@@ -208,10 +214,27 @@ mod tests {
         for chunk in [3, 1, 7, 3, 0] {
             values.set(chunk, [chunk as u8 + 1; 32]);
         }
-        values.forget(7);
+        let mut bad = RangeSet::new();
+        bad.insert(7..8);
+        values.forget(&bad);
         let order: Vec<u64> = values.iter().map(|(chunk, _)| chunk).collect();
         assert_eq!(order, [0, 1, 3]);
         assert_eq!(values.of(3), Some([4; 32]));
         assert_eq!(values.of(7), None);
+    }
+
+    #[test]
+    fn what_is_forgotten_of_a_large_file_takes_one_pass() {
+        let (mut values, mut bad) = (Values::default(), RangeSet::new());
+        for chunk in 0..1_000_000 {
+            values.set(chunk, [0; 32]);
+        }
+        for chunk in (0..1_000_000).step_by(3) {
+            bad.insert(chunk..chunk + 1);
+        }
+        // A pass for each of them would be 10^11 steps, minutes.
+        values.forget(&bad);
+        assert_eq!(values.iter().count(), 666_666);
+        assert!(values.iter().all(|(chunk, _)| chunk % 3 != 0));
     }
 }

@@ -12,7 +12,7 @@ use super::chunk::{CHUNKS_MAX, Value, chunks};
 use super::name::{PATH_MAX, shown};
 
 /// The version that is spoken.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 /// Longest fields of a record, bytes. An ENTRY with as many holes as are told stays below it.
 pub const RECORD_MAX: u64 = 1 << 20;
 /// Longest reason for a refusal, bytes.
@@ -102,6 +102,12 @@ pub enum Record {
     Drop { index: u64 },
     /// The sender has named everything.
     Done,
+    /// A file or folder will not come: it could not be read, or changed again and again. Before its DROP, if it
+    /// was named, and else before DONE.
+    Failed {
+        /// Which one and why, for people.
+        reason: String,
+    },
     /// The receiver's first.
     Welcome {
         version: u8,
@@ -148,6 +154,7 @@ impl Record {
             Self::Root { .. } => 4,
             Self::Drop { .. } => 5,
             Self::Done => 6,
+            Self::Failed { .. } => 7,
             Self::Welcome { .. } => 17,
             Self::Have { .. } => 18,
             Self::Confirm { .. } => 19,
@@ -184,6 +191,7 @@ impl Record {
             }
             Self::Drop { index } => put_varint(out, *index),
             Self::Done => {}
+            Self::Failed { reason } => put_reason(out, reason),
             Self::Welcome { version, held } => {
                 out.extend_from_slice(&[*version, u8::from(*held)]);
             }
@@ -199,8 +207,7 @@ impl Record {
             }
             Self::Refused { index, reason } => {
                 put_varint(out, *index);
-                let end = reason.floor_char_boundary(REASON_MAX);
-                out.extend_from_slice(&reason.as_bytes()[..end]);
+                put_reason(out, reason);
             }
             Self::Finished { stored, refused } => {
                 put_varints(out, [*stored, *refused]);
@@ -212,7 +219,7 @@ impl Record {
     pub fn parse(input: &[u8]) -> Result<Option<(Self, usize)>, Broken> {
         let mut rest = Reader::new(input);
         let Ok(number) = rest.u8() else { return Ok(None) };
-        if !matches!(number, 1..=6 | 17..=23) {
+        if !matches!(number, 1..=7 | 17..=23) {
             return Err(Broken("a record has an unknown type"));
         }
         let Ok(len) = rest.varint() else { return Ok(None) };
@@ -247,14 +254,12 @@ impl Record {
             }
             5 => Self::Drop { index: input.varint()? },
             6 => Self::Done,
+            7 => Self::Failed { reason: take_reason(input)? },
             17 => Self::Welcome { version: input.u8()?, held: take_bool(input)? },
             18 => Self::Have { index: input.varint()?, chunks: take_chunks(input, CHUNKS_MAX)? },
             19 => Self::Confirm { index: input.varint()?, chunks: take_chunks(input, CHUNKS_MAX)? },
             20 => Self::Stored { index: input.varint()?, held: take_bool(input)? },
-            21 => Self::Refused {
-                index: input.varint()?,
-                reason: shown(input.take(input.remaining().min(REASON_MAX) as u64)?),
-            },
+            21 => Self::Refused { index: input.varint()?, reason: take_reason(input)? },
             22 => Self::Bad { index: input.varint()?, chunks: take_chunks(input, CHUNKS_MAX)? },
             _ => Self::Finished { stored: input.varint()?, refused: input.varint()? },
         })
@@ -313,6 +318,16 @@ fn put_varints<const N: usize>(out: &mut Vec<u8>, values: [u64; N]) {
     for value in values {
         put_varint(out, value);
     }
+}
+
+/// Appends words for people.
+fn put_reason(out: &mut Vec<u8>, reason: &str) {
+    let end = reason.floor_char_boundary(REASON_MAX);
+    out.extend_from_slice(&reason.as_bytes()[..end]);
+}
+
+fn take_reason(input: &mut Reader<'_>) -> Result<String, Broken> {
+    Ok(shown(input.take(input.remaining().min(REASON_MAX) as u64)?))
 }
 
 fn take_bool(input: &mut Reader<'_>) -> Result<bool, Broken> {

@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::{Whence, lseek};
 
-use super::chunk::{CHUNK, chunks};
+use super::chunk::{CHUNK, CHUNKS_MAX, chunks};
 use super::walk::Facts;
 
 /// Holes that are told to the receiver; what is beyond is sent as zeros.
@@ -47,6 +47,21 @@ impl Source {
             let now = Facts::new(&metadata);
             (now.size, now.mtime, now.inode) == (facts.size, facts.mtime, facts.inode)
         })
+    }
+
+    /// An error where the file has not the size that it says, or more than a transfer can name.
+    pub fn check_size(&self) -> io::Result<()> {
+        let size = self.facts.size;
+        if chunks(size) > CHUNKS_MAX {
+            return Err(io::Error::other("is larger than 16 TiB, the most that one file may have"));
+        }
+        // Files of /proc say that they are empty.
+        if size == 0 && self.file.read_at(&mut [0], 0)? > 0 {
+            let mend =
+                "says that it is empty and is not; send it as a stream: acklab send - < FILE";
+            return Err(io::Error::other(mend));
+        }
+        Ok(())
     }
 
     /// The chunks that lie wholly in holes.

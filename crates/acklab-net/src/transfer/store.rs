@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +20,7 @@ use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, futimens, mkdirat};
 use nix::sys::statvfs::fstatvfs;
 use nix::sys::time::TimeSpec;
-use nix::unistd::{UnlinkatFlags, unlinkat};
+use nix::unistd::{AccessFlags, UnlinkatFlags, faccessat, unlinkat};
 
 use super::journal::FileId;
 use super::name::{Name, PART_FOLDER};
@@ -43,6 +43,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Running {
     sessions: u64,
+    /// One transfer is taken at a time.
+    one: bool,
     /// The session that owns a transfer, and the locked list of what it finished.
     owners: BTreeMap<TransferId, (u64, Arc<File>)>,
 }
@@ -54,6 +56,8 @@ pub enum StoreError {
     Busy(PathBuf),
     #[error("the sender has started the transfer anew")]
     Superseded,
+    #[error("it takes one transfer, and that one is running")]
+    Taken,
     #[error("{}: {source}", path.display())]
     Folder { path: PathBuf, source: io::Error },
 }
@@ -67,9 +71,16 @@ impl Directory {
         if !root.metadata().map_err(failed)?.is_dir() {
             return Err(failed(Errno::ENOTDIR.into()));
         }
+        let root = OwnedFd::from(root);
+        try_writing(&root).map_err(|errno| failed(errno.into()))?;
         let path = path.to_owned();
         let running = Mutex::default();
-        Ok(Self(Arc::new(Shared { root: root.into(), path, keep, running })))
+        Ok(Self(Arc::new(Shared { root, path, keep, running })))
+    }
+
+    /// From now on one transfer is taken at a time.
+    pub fn take_one(&self) {
+        self.running().one = true;
     }
 
     /// Whether anything of an unfinished transfer lies here.
@@ -99,6 +110,9 @@ impl Directory {
         let held = fstatat(&parts, &*folder, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
         let folder = folder_at(&parts, &folder).map_err(failed)?;
         let mut running = self.running();
+        if running.one && running.owners.keys().any(|other| *other != transfer) {
+            return Err(StoreError::Taken);
+        }
         let list = if let Some((_, list)) = running.owners.get(&transfer) {
             Arc::clone(list)
         } else {
@@ -128,6 +142,7 @@ impl Directory {
             parent,
             unsynced,
             held,
+            bare: false,
         })
     }
 }
@@ -146,9 +161,16 @@ pub struct Store {
     parent: Option<(Vec<u8>, OwnedFd)>,
     unsynced: Unsynced,
     held: bool,
+    /// A file or folder could not be given its permissions or time.
+    bare: bool,
 }
 
 impl Store {
+    /// Whether a file or folder could not be given its permissions or time.
+    pub fn is_bare(&self) -> bool {
+        self.bare
+    }
+
     /// Whether something of this transfer was here when it began.
     pub fn held(&self) -> bool {
         self.held
@@ -198,12 +220,12 @@ impl Store {
 
     /// Sets a folder's permissions and time, when what it holds is there.
     pub fn finish_folder(&mut self, name: &Name, mode: u32, mtime: FileTime) -> io::Result<()> {
-        let folder = self.within(name, |parent, last| {
+        let (folder, bare) = self.within(name, |parent, last| {
             let folder = folder_at(parent, last)?;
-            fchmod(&folder, permissions(mode))?;
-            set_time(&folder, mtime)?;
-            Ok(folder)
+            let sticky = Mode::from_bits_truncate(mode & Mode::S_ISVTX.bits());
+            dress(&folder, permissions(mode) | sticky, Some(mtime)).map(|bare| (folder, bare))
         })?;
+        self.bare |= bare;
         self.unsynced.add(folder)
     }
 
@@ -237,6 +259,12 @@ impl Store {
                 Err(errno) => Err(errno),
             }
         })
+    }
+
+    /// Whether a name lies on the file system of DIR, so that data can be given it by `rename`.
+    pub fn is_here(&mut self, name: &Name) -> io::Result<bool> {
+        let here = fstat(&self.folder)?.st_dev;
+        self.within(name, |parent, _| Ok(fstat(parent)?.st_dev == here))
     }
 
     /// Opens a file's data, from the start or as it was left.
@@ -281,8 +309,7 @@ impl Store {
         if fstat(&file)?.st_size != size as i64 {
             return Err(io::Error::other("its data were altered"));
         }
-        fchmod(&file, permissions(mode))?;
-        mtime.map_or(Ok(()), |mtime| set_time(&file, mtime))?;
+        self.bare |= dress(&file, permissions(mode), mtime)?;
         let named = !name.parent().is_empty();
         let (folder, part, keep) =
             (self.folder.try_clone()?, part_name(id), self.directory.keeps());
@@ -376,10 +403,18 @@ fn open_up(folder: &OwnedFd) -> Result<FileStat, Errno> {
 
 /// Gives a folder the permissions and the time back that it had.
 fn close_again(folder: &OwnedFd, stat: &FileStat) -> Result<(), Errno> {
-    if stat.st_mode & 0o700 != 0o700 {
-        fchmod(folder, permissions(stat.st_mode))?;
+    let mode = Mode::from_bits_truncate(stat.st_mode & 0o1777);
+    let mtime = FileTime { seconds: stat.st_mtime, nanos: stat.st_mtime_nsec as u32 };
+    dress(folder, mode, Some(mtime)).map(|_| ())
+}
+
+/// An error where parts of files could not be written into DIR: better at the start than when a sender comes.
+fn try_writing(root: &OwnedFd) -> Result<(), Errno> {
+    match mkdirat(root, PART_FOLDER, Mode::S_IRWXU) {
+        Ok(()) => unlinkat(root, PART_FOLDER, UnlinkatFlags::RemoveDir),
+        Err(Errno::EEXIST) => faccessat(root, PART_FOLDER, AccessFlags::W_OK, AtFlags::AT_EACCESS),
+        Err(errno) => Err(errno),
     }
-    futimens(folder, &TimeSpec::UTIME_OMIT, &TimeSpec::new(stat.st_mtime, stat.st_mtime_nsec))
 }
 
 const DONE_LIST: &str = "done";
@@ -409,9 +444,20 @@ fn permissions(mode: u32) -> Mode {
     Mode::from_bits_truncate(mode & 0o777)
 }
 
-fn set_time(file: impl std::os::fd::AsFd, mtime: FileTime) -> Result<(), Errno> {
-    let mtime = TimeSpec::new(mtime.seconds, i64::from(mtime.nanos));
-    futimens(file, &TimeSpec::UTIME_OMIT, &mtime)
+/// Gives a file or folder permissions and time; true where its file system does not keep them, as vfat, exFAT and
+/// CIFS do.
+fn dress(file: impl AsFd, mode: Mode, mtime: Option<FileTime>) -> Result<bool, Errno> {
+    let mode = fchmod(&file, mode);
+    let time = mtime.map_or(Ok(()), |mtime| {
+        let mtime = TimeSpec::new(mtime.seconds, i64::from(mtime.nanos));
+        futimens(&file, &TimeSpec::UTIME_OMIT, &mtime)
+    });
+    let refused = |outcome| match outcome {
+        Ok(()) => Ok(false),
+        Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINVAL) => Ok(true),
+        Err(errno) => Err(errno),
+    };
+    Ok(refused(mode)? | refused(time)?)
 }
 
 /// Reads the list of finished files, cuts a torn record off and leaves it open at its end; an empty

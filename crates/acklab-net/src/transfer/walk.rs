@@ -11,6 +11,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use nix::sys::utsname::uname;
+
 use super::record::{FileTime, Kind, TransferId};
 
 /// What a file or folder is, as far as it is sent.
@@ -110,6 +112,8 @@ impl Survey {
         }
         let mut hasher = blake3::Hasher::new_derive_key("acklab transfer 1");
         hasher.update(&fs::read("/etc/machine-id").unwrap_or_default());
+        // Copies of a machine and containers may have one id, or none.
+        hasher.update(uname()?.nodename().as_bytes()).update(b"\0");
         hasher.update(path.canonicalize()?.as_os_str().as_bytes());
         let mut transfer = [0; 16];
         transfer.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
@@ -120,6 +124,12 @@ impl Survey {
 impl Walk {
     /// From `path` down; at the receiver it has the last part of `path`.
     pub fn new(path: &Path) -> io::Result<Self> {
+        let kind = fs::metadata(path)?.file_type();
+        if !kind.is_file() && !kind.is_dir() {
+            let mend = "is neither a file nor a folder; to send what can be read from it: \
+                        acklab send - ADDR:PORT < FILE";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, mend));
+        }
         let real = path.canonicalize()?;
         let name = path.file_name().or_else(|| real.file_name()).ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidInput, "name a file or folder below /")
@@ -181,6 +191,23 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn machines_with_one_id_and_two_names_send_two_transfers() {
+        let scratch = tempfile::tempdir().expect("a folder");
+        let transfer = |path: &Path| Survey::new(path).expect("a survey").transfer;
+        let (path, here) = (scratch.path().to_owned(), transfer(scratch.path()));
+        assert_eq!(here, transfer(scratch.path()), "each run of the same command");
+        let renamed = std::thread::spawn(move || {
+            nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWUTS).ok()?;
+            fs::write("/proc/sys/kernel/hostname", "another-name").ok()?;
+            Some(transfer(&path))
+        });
+        match renamed.join().expect("the thread") {
+            Some(there) => assert_ne!(here, there),
+            None => eprintln!("SKIPPED: another machine's name: not permitted here"),
+        }
+    }
 
     #[test]
     fn a_tree_is_walked_in_order_and_folders_end_after_what_they_hold() {

@@ -14,4 +14,5 @@ mod marks;
 mod mounts;
 mod outages;
 mod relay;
+mod sources;
 mod unauthenticated;

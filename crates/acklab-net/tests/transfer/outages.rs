@@ -1,10 +1,11 @@
 //! The network goes away at the sender's end: no interface, no address, a path that cannot be opened.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 
 use acklab_net::transfer::receive::Verdict;
 use acklab_net::transfer::send::{End, Outcome};
@@ -138,4 +139,45 @@ fn a_sender_without_any_path_says_so_at_once() {
     errand.paths = vec![("192.0.2.1".parse().expect("an address"), errand.to)];
     let error = Sender::new(errand).outcome().expect_err("no path").to_string();
     assert!(error.contains("192.0.2.1"), "{error}");
+}
+
+#[test]
+fn more_paths_than_there_can_be_are_refused_at_the_start() {
+    let scratch = Scratch::new();
+    let mut errand = errand(&scratch.file("x", 10, 1), "127.0.0.1:9".parse().expect("an address"));
+    errand.paths = (1..=8).map(|host| (IpAddr::from([127, 0, 0, host]), errand.to)).collect();
+    errand.to.set_port(10);
+    let error = Sender::new(errand).outcome().expect_err("nine paths").to_string();
+    assert!(error.contains("at most 8"), "{error}");
+}
+
+/// What a sender complains of first, within a second.
+fn first_complaint(to: SocketAddr) -> String {
+    let scratch = Scratch::new();
+    let mut sender = Sender::new(errand(&scratch.file("x", 10, 1), to));
+    let told = sender.told.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+    sender.stop().expect("an outcome");
+    told
+}
+
+#[test]
+fn that_no_program_listens_is_told_within_a_second_and_tried_on() {
+    let unbound = UdpSocket::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+    let told = first_complaint(unbound);
+    assert!(told.contains("listens") && told.contains("trying"), "{told:?}");
+}
+
+#[test]
+fn that_datagrams_are_too_large_for_the_interface_is_told_within_a_second() {
+    if let Some(why) = not_permitted() {
+        eprintln!("SKIPPED: a small MTU: {why}");
+        return;
+    }
+    let run = || {
+        unshare(CloneFlags::CLONE_NEWNET).expect("a namespace");
+        ip("link set lo mtu 1200 up");
+        first_complaint("127.0.0.1:9".parse().expect("an address"))
+    };
+    let told = thread::spawn(run).join().expect("the test");
+    assert!(told.contains("1228"), "{told:?}");
 }

@@ -72,10 +72,30 @@ fn no_host_without_the_secret_ends_a_transfer_that_runs() {
 }
 
 #[test]
-fn a_receiver_that_leaves_says_so_to_every_sender() {
+fn a_receiver_of_one_transfer_takes_the_first_and_tells_the_others_so() {
     let scratch = Scratch::new();
-    let (small, large) = (scratch.file("small", 1000, 3), scratch.file("large", 50_000_000, 4));
+    let (large, small) = (scratch.file("large", 4_000_000, 4), scratch.file("small", 1000, 3));
     let mut receiver = Receiver::new(&scratch.join("in"), true);
+    let mut slow = errand(&large, receiver.address);
+    slow.rate = "16mbit".parse().ok();
+    let mut first = Sender::new(slow);
+    first.wait_for(1_000_000);
+    let outcome = send_to(&small, receiver.address);
+    let End::Closed { code: Code::Busy, by_peer: true, text } = &outcome.end else {
+        panic!("{outcome:?}");
+    };
+    assert!(text.contains("one transfer"), "{text}");
+    let outcome = first.outcome().expect("an outcome");
+    assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
+    assert_eq!(receiver.verdict().expect("a verdict"), Verdict::Complete);
+    assert!(same(&large, &scratch.join("in/large")) && !scratch.join("in/small").exists());
+}
+
+#[test]
+fn a_receiver_that_is_stopped_says_so_to_every_sender() {
+    let scratch = Scratch::new();
+    let large = scratch.file("large", 5_000_000, 4);
+    let mut receiver = Receiver::new(&scratch.join("in"), false);
     let mut others: Vec<Sender> = Vec::new();
     for number in 0..7 {
         let folder = scratch.join(&format!("{number}"));
@@ -87,14 +107,9 @@ fn a_receiver_that_leaves_says_so_to_every_sender() {
     }
     let opened = |told: &Told| matches!(told, Told::Opened);
     assert_eq!(receiver.told.iter().filter(opened).take(7).count(), 7);
-    let outcome = send_to(&small, receiver.address);
-    assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
-    assert_eq!(receiver.verdict().expect("a verdict"), Verdict::Complete);
+    receiver.stop();
     for sender in &mut others {
         let outcome = sender.outcome().expect("an outcome");
-        let End::Closed { code: Code::Refused, by_peer: true, text } = &outcome.end else {
-            panic!("{outcome:?}");
-        };
-        assert!(text.contains("one transfer"), "{text}");
+        assert!(matches!(outcome.end, End::Closed { code: Code::Stopped, by_peer: true, .. }));
     }
 }

@@ -3,13 +3,17 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use acklab_core::endpoint::Endpoint as _;
-use acklab_core::packet::Packet;
+use acklab_core::event::Sink;
+use acklab_core::packet::{Ecn, Packet};
 use acklab_core::rng::Rng;
 use acklab_core::time::Time;
+use acklab_rudp::protect::{Entropy, PlainGreeter};
 use acklab_rudp::wire::{Long, LongBody, Parameters, Writer};
-use acklab_rudp::{Code, Config, Connection, Event, Listener, PathState};
+use acklab_rudp::{
+    Code, Config, Connection, Datagram, Event, Limits, Listener, PathAddrs, PathState,
+};
 
-use crate::support::{Lane, Net, Use, lane, lane_with_outages, ms, nodes};
+use crate::support::{Lane, Net, Use, lane, lane_with_outages, ms, nodes, path};
 
 /// What the two ends told until now.
 #[derive(Default)]
@@ -188,4 +192,25 @@ fn a_flood_of_greetings_takes_bounded_memory_and_honest_clients_still_come_in() 
     assert!(meeting.run(12_000).client.contains(&first));
     let left = meeting.net.server(|_, server| server.connections().count());
     assert_eq!(left, 1, "the flood is forgotten");
+}
+
+#[test]
+fn a_client_that_never_shows_that_it_has_the_keys_is_told_of_when_its_time_is_over() {
+    let (config, sink) = (Config::default(), &mut Sink::default());
+    let entropy = Box::new(Rng::named(1, "client"));
+    let addrs = path(0);
+    let mut client =
+        Connection::connect(Time::ZERO, config.clone(), entropy, Box::new(PlainGreeter), &[addrs]);
+    let entropy = || -> Box<dyn Entropy> { Box::new(Rng::named(1, "server")) };
+    let (greeter, limits) = (Box::new(PlainGreeter), Limits::default());
+    let mut server = Listener::new(Time::ZERO, config, entropy, greeter, limits);
+    let mut bytes = client.poll_transmit(Time::ZERO, sink).expect("an INITIAL").bytes.to_vec();
+    let addrs = PathAddrs { local: addrs.remote, remote: addrs.local };
+    let datagram = Datagram { addrs, ecn: Ecn::NotEct, bytes: &mut bytes };
+    server.handle_packet(Time::ZERO, datagram, sink);
+    assert!(server.poll_transmit(Time::ZERO, sink).is_some() && server.poll_event().is_none());
+    server.handle_timeout(ms(10_000), sink);
+    let told = server.poll_event().map(|(_, event)| event);
+    assert!(matches!(told, Some(Event::Closed { code: Code::Idle, .. })), "{told:?}");
+    assert!(server.poll_event().is_none() && server.is_idle());
 }

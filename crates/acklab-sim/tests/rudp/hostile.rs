@@ -188,3 +188,31 @@ fn a_server_whose_client_stops_reading_holds_no_more_than_was_granted() {
     assert!(written < 64 << 20, "{written} bytes were taken to be sent");
     assert!(net.is_open());
 }
+
+#[test]
+fn a_packet_that_removes_another_path_is_acknowledged_as_its_own() {
+    let mut transfer = Transfer::new(8, &[lane(0.0), lane(0.0), lane(0.0)]);
+    let mut done = false;
+    transfer.net.set_meddler(move |now, end, datagram| {
+        let short = ShortHeader::parse(datagram).ok();
+        if !done && end == 0 && now > ms(500) && short.is_some_and(|header| header.path == 2) {
+            done = true;
+            let mut frame = [0; 16];
+            let mut writer = Writer::new(&mut frame);
+            Frame::RemovePath { path: 0, code: 0 }.emit(&mut writer);
+            let len = writer.position();
+            datagram.splice(SHORT_HEADER..SHORT_HEADER, frame[..len].iter().copied());
+            let number = u64::from(ShortHeader::parse(datagram).expect("short").number32);
+            let (header, body) = datagram.split_at_mut(SHORT_HEADER);
+            Unprotected::default().seal(2, number, header, body);
+        }
+        true
+    });
+    transfer.finish(ms(5000));
+    assert_eq!(closed(&transfer), None);
+    let theirs = transfer.net.server(|_, server| {
+        let (_, server) = server.connections().next().expect("a connection");
+        server.path_stats().map(|stats| stats.id).collect::<Vec<_>>()
+    });
+    assert_eq!(theirs, [2, 4], "the frame was taken");
+}

@@ -1,6 +1,9 @@
 //! Paths that die, return, flap and move.
 
+use std::sync::{Arc, Mutex};
+
 use acklab_core::link::{Duplication, Packets, Reordering, Share, Shift};
+use acklab_core::queue::{Discipline, Limit};
 use acklab_core::time::Span;
 use acklab_rudp::{Config, Event};
 
@@ -134,12 +137,18 @@ fn packets_that_overtake_each_other_or_arrive_twice_are_no_lost_ones() {
         direction.impairments.reordering = Some(reordering);
         direction.impairments.duplication = Some(duplication);
     }
-    let mut transfer = Transfer::new(4, &[(forward, reverse)]);
-    transfer.finish(ms(6000));
-    let stats = transfer.net.stats()[0];
-    assert!(stats.lost < FILE as u64 / 100, "{} bytes declared lost in vain", stats.lost);
-    let wire = transfer.net.wire_bytes() as f64 / FILE as f64;
-    assert!(wire < 1.1, "{wire}");
+    // What is declared lost in vain depends on which packet comes late at the start: the median of nine seeds.
+    let mut runs: Vec<(u64, f64)> = (1..=9)
+        .map(|seed| {
+            let mut transfer = Transfer::new(seed, &[(forward.clone(), reverse.clone())]);
+            transfer.finish(ms(6000));
+            (transfer.net.stats()[0].lost, transfer.net.wire_bytes() as f64 / FILE as f64)
+        })
+        .collect();
+    runs.sort_by_key(|&(lost, _)| lost);
+    println!("{runs:?}");
+    assert!(runs[4].0 < FILE as u64 / 100, "bytes declared lost in vain: {runs:?}");
+    assert!(runs.iter().all(|&(_, wire)| wire < 1.1), "{runs:?}");
 }
 
 #[test]
@@ -153,4 +162,54 @@ fn a_nat_that_forgets_changes_nothing() {
         let seconds = transfer.finish(ms(20_000));
         assert!(seconds <= 3.2, "step {step}: {seconds} s");
     }
+}
+
+/// Lets the meddler tell paths apart: the path id stands in the clear (docs/rudp.md section 2).
+fn path_of(datagram: &[u8]) -> Option<u8> {
+    datagram.first().filter(|first| **first & 0x80 == 0).and(datagram.get(9)).copied()
+}
+
+#[test]
+fn a_path_that_swallows_large_datagrams_goes_on_with_small_ones_beside_another() {
+    let lanes = || [lane_of("5mbit", 20, 0.0), lane_of("5mbit", 20, 0.0)];
+    let whole = Transfer::new(1, &lanes()).finish(ms(20_000));
+    let mut transfer = Transfer::new(1, &lanes());
+    let swallowed = Arc::new(Mutex::new(0));
+    let count = swallowed.clone();
+    transfer.net.set_meddler(move |now, _, datagram| {
+        let hole = now > ms(500) && path_of(datagram) == Some(0) && datagram.len() > 1300;
+        *count.lock().expect("no panic") += u32::from(hole);
+        !hole
+    });
+    let seconds = transfer.finish(ms(20_000));
+    assert!(seconds < 1.3 * whole, "{seconds} s, {whole} s without the hole");
+    let swallowed = *swallowed.lock().expect("no panic");
+    assert!(swallowed < 300, "{swallowed} datagrams into the hole");
+}
+
+#[test]
+fn a_path_whose_acknowledgments_are_cut_off_does_not_make_the_other_acknowledge_each_packet() {
+    let mut transfer = Transfer::new(2, &[lane_of("5mbit", 20, 0.0), lane_of("5mbit", 20, 0.0)]);
+    let answers = Arc::new(Mutex::new(0));
+    let count = answers.clone();
+    transfer.net.set_meddler(move |now, end, datagram| {
+        let late = now > ms(1500) && end == 1;
+        *count.lock().expect("no panic") += u32::from(late && path_of(datagram) == Some(2));
+        !late || path_of(datagram) != Some(0)
+    });
+    let seconds = transfer.finish(ms(20_000));
+    let answers = f64::from(*answers.lock().expect("no panic")) / (seconds - 1.5);
+    assert!(answers < 200.0, "{answers} answers a second");
+}
+
+#[test]
+fn a_path_that_was_dead_for_twelve_minutes_is_used_again() {
+    let queue = || Discipline::drop_tail(Limit::bytes(12_000));
+    let (mut there, mut back) = lane_of("44kbit", 20, 0.0);
+    (there, back) = (there.with_queue(queue()), back.with_queue(queue()));
+    let lanes = [lane_with_outages(lane(0.0), &[(300, 720_000)]), (there, back)];
+    let mut transfer = Transfer::new(3, &lanes);
+    transfer.finish(ms(1_000_000));
+    let again = transfer.file().used.iter().copied().find(|&used| used > ms(720_000));
+    assert!(again.is_some_and(|again| again < ms(721_000)), "used again at {again:?}");
 }

@@ -67,7 +67,7 @@ pub(crate) fn of(notes: &Notes<'_>, inference: &Inference) -> Vec<Written> {
         let waits = arrivals.get(i + 1).is_some_and(|next| held.contains_key(&next.end));
         match since.filter(|since| waits && sizes.fills(since, arrival)) {
             Some(since) => {
-                filled(&mut writes, [since.time, arrival.time], sizes.gathered(bytes), bytes)
+                filled(&mut writes, [since.time, arrival.time], sizes.gathered(bytes), bytes);
             }
             None => writes.push(free(arrival.time, bytes)),
         }

@@ -74,7 +74,10 @@ impl Waker {
 
 /// The sockets of a loop.
 #[derive(Debug, Default)]
-pub struct Sockets(Vec<Socket>);
+pub struct Sockets(Vec<Socket>, Vec<(SocketAddr, Errno)>);
+
+/// Hints that are kept until they are taken.
+const HINTS: usize = 16;
 
 impl Sockets {
     /// Those of a server.
@@ -106,6 +109,18 @@ impl Sockets {
     /// The addresses that they are bound to.
     pub fn local(&self) -> impl Iterator<Item = SocketAddr> {
         self.0.iter().map(Socket::local)
+    }
+
+    /// What the kernel or ICMP has said of datagrams to an address, since the last call: perhaps a forgery, and no
+    /// more than a word for the user.
+    pub fn take_hints(&mut self) -> Vec<(SocketAddr, Errno)> {
+        std::mem::take(&mut self.1)
+    }
+
+    fn hint(&mut self, remote: SocketAddr, errno: Errno) {
+        if self.1.len() < HINTS && !self.1.contains(&(remote, errno)) {
+            self.1.push((remote, errno));
+        }
     }
 
     fn push(&mut self, socket: Socket) -> Result<(), SocketError> {
@@ -231,17 +246,21 @@ impl Driver {
             let Batch { addrs, ecn, segment, .. } = batch;
             // A path whose socket is gone loses what is sent on it.
             let Some(socket) = self.sockets.serving(addrs.local) else { continue };
-            if let Sent::Full(taken) = socket.send(addrs, ecn, batch.bytes, segment) {
-                let rest = batch.bytes[taken..].to_vec();
-                self.held = Held { train: Some((addrs, ecn, segment)), bytes: rest };
-                return false;
+            match socket.send(addrs, ecn, batch.bytes, segment) {
+                Sent::Taken => {}
+                Sent::Full(taken) => {
+                    let rest = batch.bytes[taken..].to_vec();
+                    self.held = Held { train: Some((addrs, ecn, segment)), bytes: rest };
+                    return false;
+                }
+                Sent::Lost(errno) => self.sockets.hint(addrs.remote, errno),
             }
         }
         true
     }
 
     /// Waits until a socket has something, until `due`, or until called; the sockets that have.
-    fn wait(&self, due: Option<Time>) -> io::Result<u32> {
+    fn wait(&mut self, due: Option<Time>) -> io::Result<u32> {
         let full = self.held.train.and_then(|(addrs, ..)| self.sockets.serving(addrs.local));
         let mut fds: [PollFd; SOCKETS + 1] =
             std::array::from_fn(|_| PollFd::new(self.calls.as_fd(), PollFlags::POLLIN));
@@ -263,12 +282,19 @@ impl Driver {
             // Resets the counter; that there was no call after all does no harm.
             let _ = self.calls.read();
         }
-        let mut ready = 0;
+        let (mut ready, mut failed) = (0, 0);
         for (index, fd) in fds[1..=count].iter().enumerate() {
+            let got = fd.revents().unwrap_or(PollFlags::empty());
             // POLLERR too: reading clears what ICMP has said.
-            let quiet = PollFlags::POLLOUT;
-            ready |= u32::from(fd.revents().is_some_and(|got| !got.difference(quiet).is_empty()))
-                << index;
+            ready |= u32::from(!got.difference(PollFlags::POLLOUT).is_empty()) << index;
+            failed |= u32::from(got.contains(PollFlags::POLLERR)) << index;
+        }
+        for index in (0..count).filter(|index| failed >> index & 1 == 1) {
+            let mut hints = Vec::new();
+            self.sockets.0[index].take_errors(|to, errno| hints.push((to, errno)));
+            for (to, errno) in hints {
+                self.sockets.hint(to, errno);
+            }
         }
         Ok(ready)
     }

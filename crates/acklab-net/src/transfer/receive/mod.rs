@@ -150,8 +150,12 @@ pub fn receive(
     let mut driver = Driver::new(sockets)?;
     let mut config = reception.config.clone();
     config.keep_alive = true;
+    config.parameters.idle_ms = IDLE_MS;
     let entropy = || Box::new(OsEntropy::default()) as _;
-    let mut listener = Listener::new(driver.now(), config, entropy, greeter, Limits::default());
+    let weak = matches!(&reception.gate, Gate::Passphrase(passphrase) if passphrase.is_weak());
+    let mut limits = Limits::default();
+    limits.guesses = if weak { WEAK_GUESSES } else { limits.guesses };
+    let mut listener = Listener::new(driver.now(), config, entropy, greeter, limits);
     let mut receiving = Receiving {
         directory: reception.directory.clone(),
         once: reception.once || reception.directory.is_none(),
@@ -167,6 +171,9 @@ pub fn receive(
         interrupted,
         tell,
     };
+    if let Some(directory) = receiving.directory.as_ref().filter(|_| receiving.once) {
+        directory.take_one();
+    }
     (receiving.tell)(News::Listening(&bound));
     receiving.announce(&mut listener);
     driver.run(&mut listener, &mut receiving)?;
@@ -206,6 +213,10 @@ struct Session {
 
 /// The stream that the sender opens: a client's first that goes both ways.
 const STREAM: u64 = 0;
+/// A sender may be silent for so long, unless it says that it would have come again by then.
+pub(super) const IDLE_MS: u64 = 60_000;
+/// Guesses of a weak passphrase: so many at once, then per second. That is 8640 a day.
+const WEAK_GUESSES: (f64, f64) = (10.0, 0.1);
 /// Bytes of a stream that may wait for the disk before the sender is held back.
 const WAITING_MAX: usize = 1 << 20;
 
@@ -287,6 +298,11 @@ impl Receiving<'_> {
                 else {
                     return;
                 };
+                if self.directory.is_none() && !self.sessions.is_empty() {
+                    // Standard output is one sender's.
+                    connection.close(now, Code::Busy, &StoreError::Taken.to_string());
+                    return;
+                }
                 let receiver = self.destination();
                 let (finished, heard, over) = (None, false, false);
                 let session = Session { receiver, from, began: now, finished, heard, over };
@@ -312,7 +328,10 @@ impl Receiving<'_> {
     /// A session is over, or an attempt at one.
     fn on_closed(&mut self, now: Time, listener: &mut Listener, handle: Handle, end: End) {
         let Some(session) = self.sessions.remove(&handle) else {
-            if let End::Closed { code: code @ (Code::WrongSecret | Code::Mode), .. } = end {
+            if let End::Closed {
+                code: code @ (Code::WrongSecret | Code::Mode | Code::Idle), ..
+            } = end
+            {
                 let path = listener.connection(handle).and_then(|it| it.path_stats().next());
                 if let Some(from) = path.map(|path| path.addrs.remote) {
                     self.turned_away.note(from, code);
@@ -327,10 +346,14 @@ impl Receiving<'_> {
         let silent = matches!(end, End::Closed { by_peer: false, code: Code::Idle, .. });
         let end = if finished.is_some() { End::Finished } else { end };
         let unheard = finished.is_some() && silent && !heard;
-        let waits = superseded || unheard || (silent && finished.is_none() && receiver.may_go_on());
+        let others = matches!(end, End::Broken(ReceiveError::Store(StoreError::Taken)));
+        let waits = superseded
+            || others
+            || unheard
+            || (silent && finished.is_none() && receiver.may_go_on());
         let seconds = finished.unwrap_or(now).since(began).as_secs_f64();
         (self.tell)(News::Ended { from, end: &end, received, seconds, unheard });
-        let complete = finished.is_some() && received.refused == 0;
+        let complete = finished.is_some() && received.is_whole();
         let verdict = if complete { Verdict::Complete } else { Verdict::Incomplete };
         if unheard {
             self.remembered.add(now, receiver);
@@ -358,6 +381,7 @@ impl Receiving<'_> {
                 let code = match error {
                     ReceiveError::Peer(_) => Code::Protocol,
                     ReceiveError::Version(_) => Code::Version,
+                    ReceiveError::Store(StoreError::Taken) => Code::Busy,
                     ReceiveError::Store(_)
                     | ReceiveError::NoRoom { .. }
                     | ReceiveError::Output(_) => Code::Refused,

@@ -43,6 +43,15 @@ pub struct Received {
     pub stored_bytes: u64,
     /// Entries refused.
     pub refused: u64,
+    /// Entries that the sender could not send.
+    pub failed: u64,
+}
+
+impl Received {
+    /// Whether everything that was to come is here.
+    pub const fn is_whole(&self) -> bool {
+        self.refused == 0 && self.failed == 0
+    }
 }
 
 pub(super) const UNKNOWN: Broken = Broken("a record names a file that was not named or is settled");
@@ -186,8 +195,19 @@ impl Dialogue {
         // The end of a long path tells more than its start.
         let start = path.ceil_char_boundary(path.len().saturating_sub(100));
         let reason = format!("{}: {why}", &path[start..]);
-        self.problems.push(reason.clone());
+        self.remark(format!("refused: {reason}"));
         self.put(&Record::Refused { index, reason });
+    }
+
+    /// The sender could not send something.
+    pub(super) fn fail(&mut self, reason: &str) {
+        self.received.failed += 1;
+        self.remark(format!("not sent: {reason}"));
+    }
+
+    /// Tells this end's user.
+    pub(super) fn remark(&mut self, problem: String) {
+        self.problems.push(problem);
     }
 
     /// Everything is stored or refused.

@@ -233,10 +233,10 @@ impl Incoming {
 
     /// These chunks are to come again.
     pub(super) fn forget(&mut self, bad: &RangeSet) -> io::Result<()> {
-        for chunk in bad.iter().flatten() {
-            self.values.forget(chunk);
-            self.held.remove(chunk..chunk + 1);
-            self.fresh.remove(chunk..chunk + 1);
+        self.values.forget(bad);
+        for range in bad.iter() {
+            self.held.remove(range.clone());
+            self.fresh.remove(range);
         }
         let size = self.entry.size;
         self.journal.as_mut().map_or(Ok(()), |journal| journal.rewrite(size, &self.values))

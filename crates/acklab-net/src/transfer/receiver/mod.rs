@@ -64,6 +64,8 @@ pub struct Receiver {
     now: Time,
     /// Something could not be written: what there is of the transfer is kept for another try.
     keeps: bool,
+    /// That permissions are not kept was told.
+    remarked: bool,
     stage: Stage,
 }
 
@@ -82,6 +84,7 @@ impl Receiver {
             ripe: Ripe::new(wake),
             now: Time::ZERO,
             keeps: false,
+            remarked: false,
             stage: Stage::Naming,
         }
     }
@@ -109,6 +112,7 @@ impl Receiver {
     /// Says what was written and stored.
     fn report(&mut self) -> Result<(), ReceiveError> {
         self.dialogue.tell_confirmed();
+        self.remark_bare();
         if self.store.is_none() || self.is_finished() {
             return Ok(());
         }
@@ -119,6 +123,16 @@ impl Receiver {
             self.stage = Stage::Finished;
         }
         Ok(())
+    }
+
+    /// Says once that permissions or times could not be kept.
+    fn remark_bare(&mut self) {
+        if !self.remarked && self.store.as_ref().is_some_and(Store::is_bare) {
+            self.remarked = true;
+            let what =
+                "permissions or times are not kept: the file system of the folder refuses them";
+            self.dialogue.remark(what.to_owned());
+        }
     }
 
     /// Gives what was synced its names, and syncs what is due. Whether nothing is left to be synced.
@@ -184,6 +198,10 @@ impl Receiver {
                 if let Some(store) = self.store.as_ref().filter(|_| !file.is_refused()) {
                     store.remove_part(file.id());
                 }
+                Ok(())
+            }
+            Record::Failed { reason } => {
+                self.dialogue.fail(&reason);
                 Ok(())
             }
             Record::Done if self.stage == Stage::Named => Err(Broken("DONE came twice").into()),
@@ -437,6 +455,8 @@ enum Unwanted {
     Kept,
     #[error("{wanted} bytes do not fit: {free} are free")]
     NoRoom { wanted: u64, free: u64 },
+    #[error("its folder is on another file system than DIR: receive into that one by itself")]
+    Elsewhere,
     #[error(transparent)]
     Unreadable(#[from] io::Error),
 }
@@ -451,6 +471,9 @@ fn admit(
 ) -> Result<(), Unwanted> {
     if store.directory().keeps() && store.exists(name)? {
         return Err(Unwanted::Kept);
+    }
+    if !store.is_here(name)? {
+        return Err(Unwanted::Elsewhere);
     }
     let data = outside(chunks(entry.size), [&entry.holes]).total();
     let held = if resumes { store.part_bytes(id) } else { 0 };

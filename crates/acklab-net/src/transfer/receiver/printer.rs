@@ -143,6 +143,7 @@ impl Printer {
                     return Err(ReceiveError::Output(gone));
                 }
             }
+            Record::Failed { reason } => self.dialogue.fail(&reason),
             Record::Done => self.done = true,
             _ => return Err(Broken("a receiver's record came from the sender").into()),
         }

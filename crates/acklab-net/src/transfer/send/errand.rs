@@ -50,4 +50,6 @@ pub enum ErrandError {
     Socket(#[from] SocketError),
     #[error("event loop: {0}")]
     Loop(#[from] io::Error),
+    #[error("{0} paths are wanted and at most 8 can be used at once: leave some out")]
+    TooManyPaths(usize),
 }

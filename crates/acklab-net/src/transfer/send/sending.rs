@@ -10,6 +10,7 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_rudp::protect::{ClientGreeter, Entropy, PlainGreeter};
 use acklab_rudp::{Code, Connection, Event, PathAddrs};
+use nix::errno::Errno;
 
 use super::errand::{Errand, ErrandError, Secret};
 use super::status::{Before, End, News, Outcome, Status};
@@ -17,6 +18,7 @@ use crate::rudp::OsEntropy;
 use crate::rudp::driver::{Application, Driver, Sockets};
 use crate::rudp::noise::{KeysClient, PassphraseClient};
 use crate::transfer::limit::Limiter;
+use crate::transfer::receive;
 use crate::transfer::record::TransferId;
 use crate::transfer::report::{Paths, Rhythm};
 use crate::transfer::sender::{BLOCK, Next, SendError, Sender};
@@ -39,6 +41,9 @@ pub(super) fn attempt(
         Some((Walk::new(&errand.what).map_err(unreadable)?, survey))
     };
     let mut missing = wanted(errand);
+    if missing.len() > PATHS {
+        return Err(ErrandError::TooManyPaths(missing.len()));
+    }
     let mut sockets = Sockets::default();
     let paths = open(&mut missing, &mut sockets, !before.was_connected(), tell)?;
     let mut driver = Driver::new(sockets)?;
@@ -49,7 +54,7 @@ pub(super) fn attempt(
         origin,
         input: streams.then(|| Input::new(io::stdin(), move || waker.wake())),
         sender: None,
-        missing,
+        ways: Ways { missing, hinted: Vec::new() },
         limiter: Limiter::new(began, errand.rate),
         rate: errand.rate,
         began,
@@ -70,6 +75,9 @@ pub(super) fn attempt(
 
 /// A path: from an address, or from where the routes say, to one of the receiver's.
 type Wanted = (Option<IpAddr>, SocketAddr);
+
+/// As many as a connection can have (docs/rudp.md section 6).
+const PATHS: usize = 8;
 
 /// The paths that the user wants; the first one greets.
 fn wanted(errand: &Errand) -> Vec<Wanted> {
@@ -114,16 +122,25 @@ fn connect(errand: &Errand, now: Time, paths: &[PathAddrs]) -> Connection {
     };
     let mut config = errand.config.clone();
     config.keep_alive = true;
-    config.parameters.idle_ms = IDLE_MS;
+    config.parameters.idle_ms = if errand.is_stream() { receive::IDLE_MS } else { IDLE_MS };
     Connection::connect(now, config, Box::new(OsEntropy::default()), greeter, paths)
 }
 
 /// A receiver that is silent for so long has died or lost its state: the sender greets anew
-/// (docs/rudp.md section 3, "Close, idle, reset").
+/// (docs/rudp.md section 3, "Close, idle, reset"). A stream cannot be sent anew, so its sender waits for as long
+/// as the receiver does.
 const IDLE_MS: u64 = 5000;
 
 /// How long a receiver that has stored everything may take to close.
 const GOODBYE: Span = Span::from_secs(1);
+
+/// What is known of the ways to the receiver.
+struct Ways {
+    /// Paths that could not be opened yet.
+    missing: Vec<Wanted>,
+    /// What was told of why no answer comes.
+    hinted: Vec<Errno>,
+}
 
 /// The application of the connection.
 struct Sending<'a> {
@@ -132,8 +149,7 @@ struct Sending<'a> {
     origin: Option<(Walk, Survey)>,
     input: Option<Input>,
     sender: Option<(Sender, u64)>,
-    /// Paths that could not be opened yet.
-    missing: Vec<Wanted>,
+    ways: Ways,
     limiter: Limiter,
     rate: Option<BitRate>,
     began: Time,
@@ -172,10 +188,15 @@ impl Application<Connection> for Sending<'_> {
         while let Some(event) = connection.poll_event() {
             self.on_event(now, connection, event);
         }
+        for (remote, errno) in sockets.take_hints() {
+            self.on_hint(remote, errno);
+        }
         if let Err(error) = self.read(now, connection) {
             connection.close(now, Code::Protocol, &error.to_string());
             self.end(now, End::Broken(error));
         }
+        // Also what came together with the end.
+        self.tell_problems();
         if self.sender.as_ref().is_some_and(|(sender, _)| sender.is_finished()) {
             self.end(now, End::Finished);
         }
@@ -184,7 +205,7 @@ impl Application<Connection> for Sending<'_> {
                 connection.close(now, Code::Stopped, "");
                 self.end(now, End::Interrupted);
             }
-            self.missing.retain(|&(local, remote)| match sockets.add(local, remote) {
+            self.ways.missing.retain(|&(local, remote)| match sockets.add(local, remote) {
                 Ok(path) => {
                     connection.add_path(now, path);
                     false
@@ -241,6 +262,24 @@ impl Sending<'_> {
         }
     }
 
+    /// The kernel or ICMP says why no answer may come. It is tried on: that may pass, or be a forgery.
+    fn on_hint(&mut self, remote: SocketAddr, errno: Errno) {
+        if self.sender.is_some() || self.ways.hinted.contains(&errno) {
+            return;
+        }
+        self.ways.hinted.push(errno);
+        let what = match errno {
+            Errno::ECONNREFUSED => "no program listens there, as it seems".to_owned(),
+            Errno::EMSGSIZE => format!(
+                "packets of {} bytes, which are needed, are too large for the interface; give it an MTU \
+                 of 1280 or more",
+                if remote.is_ipv4() { 1228 } else { 1248 }
+            ),
+            errno => errno.desc().to_owned(),
+        };
+        (self.tell)(News::Problem(format!("{remote}: {what}; still trying")));
+    }
+
     fn end(&mut self, now: Time, end: End) {
         self.ended.get_or_insert((end, now));
     }
@@ -278,6 +317,11 @@ impl Sending<'_> {
                 }
             }
         }
+        self.tell_problems();
+    }
+
+    fn tell_problems(&mut self) {
+        let Some((sender, _)) = &mut self.sender else { return };
         for problem in sender.take_problems() {
             (self.tell)(News::Problem(problem));
         }

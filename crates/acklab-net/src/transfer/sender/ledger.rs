@@ -11,7 +11,7 @@ use acklab_core::ranges::RangeSet;
 use super::current::Current;
 use crate::transfer::chunk::{CHUNK, chunk_len, chunks, outside};
 use crate::transfer::name::shown;
-use crate::transfer::record::{Broken, Entry, FileTime, Kind, Record};
+use crate::transfer::record::{Broken, Entry, FileTime, Kind, REASON_MAX, Record};
 use crate::transfer::source::Source;
 use crate::transfer::walk::{Facts, Found, Item};
 
@@ -55,6 +55,8 @@ pub(super) struct Ledger {
     ready: VecDeque<u64>,
     /// Files whose DROP is to be sent.
     drops: Vec<u64>,
+    /// What will not come, of which the receiver is to be told.
+    failed: Vec<String>,
     progress: Progress,
     problems: Vec<String>,
 }
@@ -80,6 +82,7 @@ impl Ledger {
             named: BTreeMap::new(),
             ready: VecDeque::new(),
             drops: Vec::new(),
+            failed: Vec::new(),
             progress: Progress::default(),
             problems: Vec::new(),
         }
@@ -132,13 +135,22 @@ impl Ledger {
         self.drops.pop()
     }
 
+    /// Tells the receiver of what will not come; whether there was any.
+    pub(super) fn put_failed(&mut self, block: &mut Vec<u8>) -> bool {
+        let any = !self.failed.is_empty();
+        for reason in self.failed.drain(..) {
+            Record::Failed { reason }.put(block);
+        }
+        any
+    }
+
     /// Names what the walk has found.
     pub(super) fn on_found(&mut self, found: Found, block: &mut Vec<u8>) -> Step {
         match found {
             Found::Item(item) => return self.name(item, 0, block),
             Found::Skipped(path, what) => {
                 self.progress.skipped += 1;
-                self.tell(&path, &format!("skipped: it is {what}"));
+                self.problems.push(told(&path, &format!("skipped: it is {what}")));
             }
             Found::Unreadable(path, error) => self.fail(&path, &error),
         }
@@ -148,7 +160,9 @@ impl Ledger {
     fn name(&mut self, mut item: Item, tries: u8, block: &mut Vec<u8>) -> Step {
         let (mut holes, mut source) = (RangeSet::new(), None);
         if item.kind == Kind::File {
-            let opened = Source::open(&item.path).and_then(|file| Ok((file.holes()?, file)));
+            let opened = Source::open(&item.path)
+                .and_then(|file| file.check_size().map(|()| file))
+                .and_then(|file| Ok((file.holes()?, file)));
             match opened {
                 Ok((found, file)) => {
                     item.facts = *file.facts();
@@ -228,6 +242,7 @@ impl Ledger {
             None if tries >= TRIES => self.fail(&path, &"changed while it was read, three times"),
             None => drop(self.name(named.item, tries, block)),
         }
+        self.put_failed(block);
         Record::Drop { index }.put(block);
     }
 
@@ -348,12 +363,16 @@ impl Ledger {
     /// An entry will not be at the receiver.
     fn fail(&mut self, path: &Path, why: &dyn Display) {
         self.progress.failures += 1;
-        self.tell(path, why);
+        let reason = told(path, why);
+        // The end of a long path tells more than its start, and the reason most.
+        let start = reason.ceil_char_boundary(reason.len().saturating_sub(REASON_MAX));
+        self.failed.push(reason[start..].to_owned());
+        self.problems.push(reason);
     }
+}
 
-    fn tell(&mut self, path: &Path, what: &dyn Display) {
-        self.problems.push(format!("{}: {what}", shown(path.as_os_str().as_bytes())));
-    }
+fn told(path: &Path, what: &dyn Display) -> String {
+    format!("{}: {what}", shown(path.as_os_str().as_bytes()))
 }
 
 /// The receiver wants again what has not gone.

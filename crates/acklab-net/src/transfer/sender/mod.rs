@@ -135,6 +135,9 @@ impl Sender {
         }
         let streaming = matches!(&self.origin, Origin::Stream(it) if it.is_within_chunk());
         let within = streaming || self.current.as_ref().is_some_and(Current::is_within_chunk);
+        if !within && self.ledger.put_failed(block) {
+            return Step::Wrote;
+        }
         if !within && let Some(index) = self.ledger.take_drop() {
             Record::Drop { index }.put(block);
             return Step::Wrote;

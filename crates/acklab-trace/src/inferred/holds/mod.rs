@@ -3,7 +3,7 @@
 //! Two explanations of a small segment stand against each other. *Held*: it was written while something
 //! small was unacknowledged, and left when the ACK came; then its gap from the ACK follows the narrow
 //! law of [`release`]. *Free*: the application wrote it then; its interval from the segment before
-//! follows the law of all intervals ([`gaps`]). A segment that left while something small was
+//! follows the law of all intervals (`gaps`). A segment that left while something small was
 //! unacknowledged cannot have been held, unless the capture lacks the ACK, its clock swapped the two, or
 //! a stack let several go at once: so it speaks against Nagle's algorithm as strongly as the damage of the
 //! capture lets it. [`states`] weighs all of them in their order. Nothing is a veto.

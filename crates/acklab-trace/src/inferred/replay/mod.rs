@@ -4,7 +4,7 @@
 //! A capture elsewhere than at the sender sees an ACK before the sender does, and the data that it
 //! lets go a whole round trip to the sender later. In between, other data passes that left without
 //! that ACK. So each ACK is delivered to Nagle's state only shortly before anything it lets go can
-//! pass ([`Way`]): the order of events is then that at the sender, and their times stay those of the
+//! pass (`Way`): the order of events is then that at the sender, and their times stay those of the
 //! capture. How long the way is, is not known while the capture is read; hence the second pass.
 
 mod sender;
