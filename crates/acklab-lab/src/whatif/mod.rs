@@ -15,7 +15,7 @@ pub use change::Change;
 pub use result::{Interval, Predicted, Range, Remedy, Replay, SCHEMA, Segments, Sum, WhatIf};
 
 use acklab_stats::two_sample_ks;
-use acklab_trace::diagnosis::{Diagnosis, Direction, Flow, NagleState};
+use acklab_trace::diagnosis::{Diagnosis, Direction, Flow, NagleState, Written};
 use thiserror::Error;
 
 use self::conversation::Place;
@@ -41,7 +41,7 @@ pub fn ask(
 ) -> Result<WhatIf, Refusal> {
     let mut subject = Subject::of(diagnosis, flow)?;
     subject.check()?;
-    let measured: Vec<f64> = subject.own.script.iter().map(|write| write.delay_ms()).collect();
+    let measured: Vec<f64> = subject.own.script.iter().map(Written::delay_ms).collect();
     subject.find_receiver(&measured)?;
     let was = subject.play(&[], Place::Likely)?;
     let mut remedies = Vec::new();

@@ -141,9 +141,9 @@ impl Play {
         let interest = Interest::MESSAGE.with(Interest::TRANSPORT);
         let mut world = World::new(&topology, 0, interest, watch);
         if connects {
-            world.connect(own, peer)
+            world.connect(own, peer);
         } else {
-            world.connect(peer, own)
+            world.connect(peer, own);
         }
         world.run_until(Time::ZERO + LONGEST + (rtt + PATIENCE) * all);
         let played = world.into_observer();
@@ -171,8 +171,8 @@ impl Observer for Played {
 
 /// The host that sends `own` and whose ACKs `policy` describes.
 fn host(own: &Direction, policy: &ReceiverPolicy) -> Config {
-    let names = policy.profile.iter().chain(&policy.candidates);
-    let system = names.filter_map(|name| name.parse().ok()).next().unwrap_or(System::Linux);
+    let mut names = policy.profile.iter().chain(&policy.candidates);
+    let system = names.find_map(|name| name.parse().ok()).unwrap_or(System::Linux);
     let config = system.config();
     let ack = receivers(policy).into_iter().next().map_or(config.ack.clone(), |one| one.ack);
     let nagle = match own.nagle.state {
