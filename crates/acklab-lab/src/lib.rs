@@ -34,3 +34,4 @@ pub mod signal;
 pub mod sweep;
 pub mod timing;
 pub mod verify;
+pub mod whatif;

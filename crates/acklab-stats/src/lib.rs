@@ -8,6 +8,7 @@
 
 mod betting;
 mod bind;
+mod distance;
 mod distribution;
 mod ecdf;
 mod estimate;
@@ -30,6 +31,7 @@ mod student;
 mod summary;
 
 pub use bind::BoundQuery;
+pub use distance::{ks_to_law, two_sample_ks};
 pub use ecdf::{Ecdf, ks_critical_value};
 pub use estimate::{Estimate, EstimatePlan, Estimator, StopRule};
 pub use expectation::{Expectation, HalfWidth, MeanPlan, MeanTest, UNSEEN};

@@ -8,7 +8,7 @@ use acklab_core::time::Span;
 use crate::capture::{CaptureError, CaptureReader};
 use crate::flow::observe::{AckSeen, DataSeen, DirectionObserver, LiveObserver};
 use crate::flow::{DirectionFacts, FlowReports, FlowTable, TableOptions};
-use crate::inferred::Inference;
+use crate::inferred::{Inference, script};
 use crate::judged::causes;
 use crate::judged::{Capture, Diagnosis, Direction, Flow, Pair, SCHEMA, Verdict};
 use crate::noted::Recorder;
@@ -41,7 +41,25 @@ pub fn diagnose_reader(
     options: &Options,
     on_progress: impl FnMut(u64),
 ) -> Result<Diagnosis, CaptureError> {
-    let mut table = FlowTable::<Analyst>::new(options.table);
+    read_by::<Analyst>(reader, options, on_progress)
+}
+
+/// Diagnoses the capture at `path` and keeps each write of each direction in [`Direction::script`]: what it takes to play a
+/// conversation again. Memory grows with the writes of the connections that are kept in detail.
+pub fn explain(
+    path: &Path,
+    options: &Options,
+    on_progress: impl FnMut(u64),
+) -> Result<Diagnosis, CaptureError> {
+    read_by::<Scribe>(&mut CaptureReader::open(path)?, options, on_progress)
+}
+
+fn read_by<A: DirectionObserver<Report = Box<Direction>>>(
+    reader: &mut CaptureReader<'_>,
+    options: &Options,
+    on_progress: impl FnMut(u64),
+) -> Result<Diagnosis, CaptureError> {
+    let mut table = FlowTable::<A>::new(options.table);
     let summary = read_capture(reader, &mut table, on_progress)?;
     Ok(assemble(&summary, table.finish(), options))
 }
@@ -179,6 +197,46 @@ impl DirectionObserver for Analyst {
 
     fn stalled(report: &Box<Direction>) -> Span {
         Span::from_secs_f64(report.stalled_s())
+    }
+}
+
+/// An analyst who writes down each write.
+#[derive(Clone, Debug, Default)]
+struct Scribe(Analyst);
+
+impl DirectionObserver for Scribe {
+    type Report = Box<Direction>;
+
+    fn open(_from: Endpoint, _to: Endpoint) -> Self {
+        Self::default()
+    }
+
+    fn on_data(&mut self, seen: &DataSeen<'_>) {
+        self.0.on_data(seen);
+    }
+
+    fn on_ack(&mut self, seen: &AckSeen) {
+        self.0.on_ack(seen);
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.0.held_bytes()
+    }
+
+    fn shed(&mut self) {
+        self.0.shed();
+    }
+
+    fn finish(self, facts: &DirectionFacts, opposite: &DirectionFacts) -> Box<Direction> {
+        let Analyst { recorder, course } = self.0;
+        let notes = recorder.finish(facts, opposite);
+        let inference = Inference::of(&notes);
+        let script = script::of(&notes, &inference);
+        Box::new(Direction { script, ..Direction::of(&notes, inference, course.facts()) })
+    }
+
+    fn stalled(report: &Box<Direction>) -> Span {
+        Analyst::stalled(report)
     }
 }
 

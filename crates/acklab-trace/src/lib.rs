@@ -20,7 +20,7 @@ mod paired;
 pub mod read;
 pub mod segment;
 
-pub use diagnose::{Analyst, Options, diagnose, diagnose_reader};
+pub use diagnose::{Analyst, Options, diagnose, diagnose_reader, explain};
 pub use judged::{Diagnosis, check};
 pub use paired::diagnose_pair;
 
@@ -29,7 +29,7 @@ pub use paired::diagnose_pair;
 pub mod diagnosis {
     pub use crate::inferred::{
         AddedDelay, Lack, Mechanism, Nagle, NagleState, PolicyKind, ReceiverPolicy, Wait,
-        WaitCause, Writes,
+        WaitCause, Writes, Written,
     };
     pub use crate::judged::{
         AckFacts, Capture, Cause, CauseKind, Clock, Diagnosis, Direction, Finding, Flow, Handshake,

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use acklab_lab::report::text::{lay_out, number};
-use acklab_stats::Ecdf;
+use acklab_stats::{Ecdf, two_sample_ks};
 use serde_json::{Map, Value, json};
 
-use crate::distance::two_sample_ks;
 use crate::seen::Seen;
 use crate::world::World;
 

@@ -8,7 +8,6 @@
 pub mod campaign;
 pub mod compare;
 pub mod dataset;
-pub mod distance;
 pub mod exchange;
 #[cfg(target_os = "linux")]
 mod foreign;

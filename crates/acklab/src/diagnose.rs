@@ -120,7 +120,7 @@ fn read_pair(client: &Path, server: &Path, options: &Options) -> Result<Diagnosi
         .map_err(|(file, error)| unreadable(&file, error))
 }
 
-fn unreadable(file: &Path, error: CaptureError) -> Failure {
+pub(crate) fn unreadable(file: &Path, error: CaptureError) -> Failure {
     match error {
         // Names the file already.
         CaptureError::Open { .. } => Failure::Unusable(error.to_string()),

@@ -42,6 +42,7 @@ mod transfer;
 mod verify;
 #[cfg(target_os = "linux")]
 mod watch;
+mod whatif;
 
 use std::process::ExitCode;
 
@@ -58,6 +59,8 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Diagnose(diagnose::Diagnose),
+    #[command(name = "whatif")]
+    WhatIf(whatif::WhatIf),
     #[cfg(target_os = "linux")]
     Watch(watch::Watch),
     #[cfg(target_os = "linux")]
@@ -112,6 +115,7 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
         Verb::Diagnose(verb) => verb.run(),
+        Verb::WhatIf(verb) => verb.run(),
         #[cfg(target_os = "linux")]
         Verb::Watch(verb) => verb.run(),
         #[cfg(target_os = "linux")]

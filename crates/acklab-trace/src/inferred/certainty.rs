@@ -31,7 +31,7 @@ pub enum Lack {
 
 impl Lack {
     /// What to do about it.
-    pub(crate) const fn remedy(self) -> &'static str {
+    pub const fn remedy(self) -> &'static str {
         match self {
             Self::BothDirections => "capture both directions of the connection",
             Self::SenderSide => "capture on the sender's side, from before the connection begins",

@@ -4,7 +4,7 @@
 //! [`receiver`] says how the receiver times its acknowledgments, [`holds`] which segments an ACK let
 //! go, [`fill`] which left because they had filled up, [`riding`] which waited for an ACK on data,
 //! [`writes`] what the application wrote and when, [`nagle`] whether the sender holds small segments,
-//! and [`waits`] what its other silences were. They stand on [`Notes`] and on each other in the order
+//! [`waits`] what its other silences were, and [`script`] each write, for those who play it again. They stand on [`Notes`] and on each other in the order
 //! of [`Inference::of`]; nothing here counts seconds or finds words.
 
 mod certainty;
@@ -19,6 +19,7 @@ mod replay;
 mod riding;
 mod round_trips;
 mod sample;
+pub(crate) mod script;
 mod waits;
 mod writes;
 mod written;
@@ -28,6 +29,7 @@ pub use delay::AddedDelay;
 pub use mechanism::Mechanism;
 pub use nagle::{Nagle, NagleState};
 pub use receiver::{PolicyKind, ReceiverPolicy};
+pub use script::Written;
 pub use waits::{Wait, WaitCause};
 pub use writes::Writes;
 

@@ -7,7 +7,9 @@ use serde::Serialize;
 use super::plots::Plots;
 use super::stall::{Held, Stall, Stalls};
 use crate::flow::DirectionFacts;
-use crate::inferred::{AddedDelay, Delays, Inference, Lack, Nagle, ReceiverPolicy, Wait, Writes};
+use crate::inferred::{
+    AddedDelay, Delays, Inference, Lack, Nagle, ReceiverPolicy, Wait, Writes, Written,
+};
 use crate::noted::Notes;
 use crate::noted::course::CourseFacts;
 
@@ -58,6 +60,9 @@ pub struct Direction {
     /// Each of them; not in the JSON, which stays small.
     #[serde(skip)]
     pub held: Vec<Held>,
+    /// Each write, where the capture was explained ([`crate::explain`]) and its packets could all be kept; not in the JSON.
+    #[serde(skip)]
+    pub script: Vec<Written>,
     /// What was noted beside holds, for the causes.
     #[serde(skip)]
     pub(crate) course: CourseFacts,
@@ -110,6 +115,7 @@ impl Direction {
             lacks: certainty.lacks,
             stalls,
             held,
+            script: Vec::new(),
             course,
             sampled,
             small_holds,

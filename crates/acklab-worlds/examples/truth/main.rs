@@ -4,6 +4,7 @@
 //!     truth score DIR [--each | --wrong] [--only WORD] [--json FILE]
 //!     truth causes DIR [--only WORD] [--each]
 //!     truth two DIR [--only WORD] [--each]
+//!     truth whatif DIR [--only WORD] [--each]
 //!     truth middle DIR
 //!     truth capture FOLDER VANTAGE/DAMAGE FILE
 
@@ -29,7 +30,7 @@ use acklab_worlds::truth::lab::{Done, Lab, LabError, play};
 use acklab_worlds::truth::score::{HEAD, Outcome, Sums, View, judge};
 use acklab_worlds::truth::script::Case;
 use acklab_worlds::truth::store::{Kept, SCHEMA, Truth};
-use acklab_worlds::truth::{causes, pattern, two, vantage};
+use acklab_worlds::truth::{causes, pattern, two, vantage, what_if};
 
 fn main() {
     let words: Vec<OsString> = env::args_os().skip(1).collect();
@@ -44,6 +45,7 @@ fn main() {
         ["score", dir, ..] => score(Path::new(dir), &Options(&texts[2..])),
         ["middle", dir] => middle(Path::new(dir)),
         ["causes", dir, ..] => tell_causes(Path::new(dir), &Options(&texts[2..])),
+        ["whatif", dir, ..] => tell_what_if(Path::new(dir), &Options(&texts[2..])),
         ["two", dir, ..] => two(Path::new(dir), &Options(&texts[2..])),
         ["capture", folder, view, file] => write_capture(Path::new(folder), view, Path::new(file)),
         _ => Err(
@@ -51,6 +53,7 @@ fn main() {
              truth score DIR [--each] [--wrong] [--only WORD] [--json FILE]\n       \
              truth causes DIR [--only WORD] [--each]\n       \
              truth two DIR [--only WORD] [--each]\n       \
+             truth whatif DIR [--only WORD] [--each]\n       \
              truth capture FOLDER VANTAGE/DAMAGE FILE"
                 .to_owned(),
         ),
@@ -350,6 +353,30 @@ fn tell_causes(root: &Path, options: &Options<'_>) -> Result<(), String> {
 }
 
 /// Both captures of every case together, with the server's clock as it was, shifted and drifting.
+fn tell_what_if(root: &Path, options: &Options<'_>) -> Result<(), String> {
+    let only = options.text("--only").unwrap_or_default();
+    let mut folders = Kept::list(root).map_err(|error| format!("{}: {error}", root.display()))?;
+    folders.retain(|folder| folder.to_string_lossy().contains(only));
+    let mut sums: BTreeMap<String, [u64; 4]> = BTreeMap::new();
+    for told in what_if::judge(&folders)? {
+        if options.has("--each") {
+            println!("{told}");
+        }
+        let of = sums.entry(told.change.clone()).or_default();
+        of[0] += 1;
+        of[1] += u64::from(told.is_right());
+        of[2] += u64::from(told.is_inside());
+        of[3] += u64::from(told.predicted.is_err());
+    }
+    println!(
+        "| change | predictions | p50 and p95 right | true ones within the interval | refused |\n|---|---|---|---|---|"
+    );
+    for (change, [all, right, inside, refused]) in sums {
+        println!("| {change} | {all} | {right} | {inside} | {refused} |");
+    }
+    Ok(())
+}
+
 fn two(root: &Path, options: &Options<'_>) -> Result<(), String> {
     let only = options.text("--only").unwrap_or_default();
     let mut folders = Kept::list(root).map_err(|error| format!("{}: {error}", root.display()))?;

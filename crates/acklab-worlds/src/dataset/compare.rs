@@ -1,12 +1,11 @@
 //! Data sets side by side: the same case in each, how far they are apart, and how far from the closed form.
 
 use acklab_lab::report::text::{lay_out, number};
-use acklab_stats::Summary;
+use acklab_stats::{Summary, ks_to_law, two_sample_ks};
 use serde_json::{Map, Value, json};
 
 use super::case::CaseFiles;
 use super::layout::CaseName;
-use crate::distance::{ks_to_law, two_sample_ks};
 
 /// Kolmogorov-Smirnov distances of two worlds, and of one to the closed form, that count as agreement: declared before
 /// the first data sets were compared.

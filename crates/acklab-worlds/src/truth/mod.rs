@@ -19,3 +19,4 @@ pub mod script;
 pub mod store;
 pub mod two;
 pub mod vantage;
+pub mod what_if;

@@ -1,7 +1,7 @@
 //! How far distributions of times are apart: the Kolmogorov-Smirnov distance, for which times that are at most 0.1 ms
 //! apart are the same: a value that half of the samples have may lie 1 us higher in another world.
 
-use acklab_stats::Ecdf;
+use crate::Ecdf;
 
 /// The largest difference between two empirical distributions of times in ms. `None` where one has no samples.
 pub fn two_sample_ks(a: Vec<f64>, b: Vec<f64>) -> Option<f64> {

@@ -1,0 +1,174 @@
+//! A conversation as it can be played: each write of both ends with what it waited for.
+//!
+//! Times are those at the end that writes: a capture elsewhere sees data later by the way from there, and the
+//! peer's data earlier by the same way. The two ways of a half of the path count as alike.
+//!
+//! A program either keeps its own times, or answers: then what it writes after data of the peer follows
+//! that data, and moves with it. Which of both is judged by end ([`answers`]).
+
+use acklab_core::time::{Span, Time};
+use acklab_stats::Ecdf;
+use acklab_trace::diagnosis::{Direction, Written};
+
+/// What a write waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trigger {
+    /// This time since the conversation began.
+    At(Span),
+    /// So many bytes of the peer, and the program's own time after them.
+    Heard { bytes: u64, think: Span },
+    /// The write before, and the program's own time after it.
+    Behind(Span),
+}
+
+/// One write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) trigger: Trigger,
+    pub(super) bytes: u32,
+}
+
+/// Where within their bounds the held writes are put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Earliest,
+    Likely,
+    Latest,
+}
+
+impl Place {
+    const fn of(self, write: &Written) -> Time {
+        match self {
+            Self::Earliest => write.earliest,
+            Self::Likely => write.at,
+            Self::Latest => write.latest,
+        }
+    }
+}
+
+/// The writes of one end, and whether they answer the peer's.
+pub(super) struct Script {
+    pub(super) steps: Vec<Step>,
+    pub(super) answers: bool,
+}
+
+impl Script {
+    /// The writes of `own`, with what came from `peer`; `origin` is the conversation's beginning at the capture
+    /// point and `way` half the round trip from there to the end that writes.
+    pub(super) fn of(
+        own: &Direction,
+        peer: &Direction,
+        way: Span,
+        origin: Time,
+        place: Place,
+    ) -> Self {
+        let heard = Heard::of(&own.script, &peer.script, way);
+        let answers = answers(&own.script, &heard);
+        let mut steps = Vec::with_capacity(own.script.len());
+        for (i, write) in own.script.iter().enumerate() {
+            let at = place.of(write);
+            let before = i.checked_sub(1);
+            let trigger = match (heard[i], before) {
+                (now, _) if answers && now.is_new => {
+                    let think = at.since(now.last + way + way);
+                    Trigger::Heard { bytes: now.bytes, think }
+                }
+                (_, Some(before)) if answers => {
+                    Trigger::Behind(at.since(place.of(&own.script[before])))
+                }
+                _ => Trigger::At((at + MARGIN).since(origin + way)),
+            };
+            steps.push(Step { trigger, bytes: write.bytes });
+        }
+        Self { steps, answers }
+    }
+
+    /// The same with each run of writes as one, written when the last of them was; `None` where writes come in no
+    /// runs.
+    pub(super) fn in_one_piece(&self) -> Option<Self> {
+        let mut steps: Vec<Step> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            match (step.trigger, steps.last_mut()) {
+                (Trigger::Behind(gap), Some(last)) => {
+                    last.bytes += step.bytes;
+                    last.trigger = match last.trigger {
+                        Trigger::At(at) => Trigger::At(at + gap),
+                        Trigger::Heard { bytes, think } => {
+                            Trigger::Heard { bytes, think: think + gap }
+                        }
+                        Trigger::Behind(sum) => Trigger::Behind(sum + gap),
+                    };
+                }
+                _ => steps.push(*step),
+            }
+        }
+        (steps.len() < self.steps.len()).then_some(Self { steps, answers: self.answers })
+    }
+}
+
+/// What an end had of its peer at one of its writes.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    bytes: u64,
+    /// When the last of it passed the capture point.
+    last: Time,
+    /// It had less of it at the write before.
+    is_new: bool,
+}
+
+impl Heard {
+    fn of(own: &[Written], peer: &[Written], way: Span) -> Vec<Self> {
+        let (mut next, mut bytes, mut last) = (0, 0, Time::ZERO);
+        let mut all = Vec::with_capacity(own.len());
+        for write in own {
+            let before = bytes;
+            // Seen from the capture point the write is late by the way, and what the end had heard early.
+            let had =
+                |its: &&Written| its.left <= write.at && its.left + way + way <= write.at + GRACE;
+            while let Some(its) = peer.get(next).filter(had) {
+                bytes += u64::from(its.bytes);
+                last = its.left;
+                next += 1;
+            }
+            all.push(Self { bytes, last, is_new: bytes > before });
+        }
+        all
+    }
+}
+
+/// Whether an end answers: it is silent most of the time until data of its peer comes, and its times follow that
+/// data more closely than a beat.
+fn answers(own: &[Written], heard: &[Heard]) -> bool {
+    let (mut inside, mut between) = (0.0, 0.0);
+    let (mut thinks, mut gaps) = (Vec::new(), Vec::new());
+    let mut began: Option<Time> = None;
+    for (i, write) in own.iter().enumerate() {
+        let gap = i.checked_sub(1).map_or(0.0, |b| write.at.since(own[b].at).as_millis_f64());
+        if !heard[i].is_new {
+            inside += gap;
+            continue;
+        }
+        between += gap;
+        thinks.push(write.at.since(heard[i].last).as_millis_f64());
+        gaps.extend(began.map(|began| write.at.since(began).as_millis_f64()));
+        began = Some(write.at);
+    }
+    let beat =
+        spread(gaps).is_some_and(|gaps| spread(thinks.clone()).is_some_and(|t| gaps < BEAT * t));
+    !thinks.is_empty() && inside <= between && !beat
+}
+
+/// Between the quartiles.
+fn spread(values: Vec<f64>) -> Option<f64> {
+    let values = Ecdf::from_samples(values).filter(|values| values.sorted().len() >= FEW)?;
+    Some(values.quantile(0.75) - values.quantile(0.25))
+}
+
+/// Times of the first write are counted from this long before it, so that none is negative.
+const MARGIN: Span = Span::from_secs(1);
+/// An answer may seem to come sooner than what it answers by so much, as the ways are known no better.
+const GRACE: Span = Span::from_millis(1);
+/// A beat's intervals vary so much less than the times after the peer's data.
+const BEAT: f64 = 0.5;
+/// Fewer have no spread.
+const FEW: usize = 4;

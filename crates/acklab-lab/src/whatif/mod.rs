@@ -1,0 +1,239 @@
+//! What if: a conversation out of a capture, played in virtual time as it was and with a change.
+//!
+//! The diagnosis says when each message was written, how the sender holds small segments and how the receiver
+//! acknowledges; the simulator plays that. How far the first play is from the capture says how much the second
+//! is worth; how far the inference is uncertain about the writes becomes the prediction's interval.
+
+mod change;
+mod conversation;
+mod player;
+mod replay;
+mod result;
+mod text;
+
+pub use change::Change;
+pub use result::{Interval, Predicted, Range, Remedy, Replay, SCHEMA, Segments, Sum, WhatIf};
+
+use acklab_stats::two_sample_ks;
+use acklab_trace::diagnosis::{Diagnosis, Direction, Flow, NagleState, Written};
+use thiserror::Error;
+
+use self::conversation::Place;
+use self::replay::{Play, Played, Receiver};
+
+/// Why nothing is predicted.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Refusal {
+    #[error("there is no connection with data{}", .0.map(|n| format!(" numbered {n}")).unwrap_or_default())]
+    NoFlow(Option<u64>),
+    #[error("connection {flow}, {from} to {to}: {why}")]
+    CannotTell { flow: u64, from: String, to: String, why: String },
+    #[error("--set {set}: {why}")]
+    Change { set: String, why: String },
+}
+
+/// What `changes`, or without any the usual remedies, would do to the direction of the flow (or of the whole
+/// capture) that was held longest. The diagnosis is one that was made by [`acklab_trace::explain`].
+pub fn ask(
+    diagnosis: &Diagnosis,
+    flow: Option<u64>,
+    changes: &[Change],
+) -> Result<WhatIf, Refusal> {
+    let mut subject = Subject::of(diagnosis, flow)?;
+    subject.check()?;
+    let measured: Vec<f64> = subject.own.script.iter().map(Written::delay_ms).collect();
+    subject.find_receiver(&measured)?;
+    let was = subject.play(&[], Place::Likely)?;
+    let mut remedies = Vec::new();
+    let chosen = if changes.is_empty() {
+        remedies = subject.remedies(&was)?;
+        remedies.first().map(|(changes, _)| changes.clone()).unwrap_or_default()
+    } else {
+        changes.to_vec()
+    };
+    let predicted = subject.predicted(&chosen, &was)?;
+    let own = subject.own;
+    Ok(WhatIf {
+        schema: SCHEMA,
+        flow: subject.flow.id,
+        from: own.from.clone(),
+        to: own.to.clone(),
+        set: chosen.iter().map(Change::to_string).collect(),
+        rtt_ms: subject.build(Place::Likely)?.rtt().as_millis_f64(),
+        assumed: subject.assumed()?,
+        replay: Replay {
+            delay: Sum::of(&was.delays_ms),
+            ks: two_sample_ks(measured.clone(), was.delays_ms.clone()).unwrap_or(0.0),
+            segments: Segments {
+                captured: own.segments,
+                captured_held: held_segments(own),
+                replayed: was.segments,
+                replayed_held: was.held,
+            },
+        },
+        measured: Sum::of(&measured),
+        predicted,
+        remedies: remedies.into_iter().map(|(_, remedy)| remedy).collect(),
+    })
+}
+
+fn held_segments(d: &Direction) -> u64 {
+    let mut left: Vec<_> = d.script.iter().filter(|w| w.held).map(|w| w.left).collect();
+    left.dedup();
+    left.len() as u64
+}
+
+/// The direction under question.
+struct Subject<'d> {
+    flow: &'d Flow,
+    own: &'d Direction,
+    peer: &'d Direction,
+    connects: bool,
+    /// What explains the delays best.
+    receiver: Option<Receiver>,
+}
+
+impl<'d> Subject<'d> {
+    fn of(diagnosis: &'d Diagnosis, flow: Option<u64>) -> Result<Self, Refusal> {
+        let flows = diagnosis.flows.iter().filter(|one| flow.is_none_or(|id| one.id == id));
+        let pairs = flows.flat_map(|flow| (0..flow.directions.len()).map(move |i| (flow, i)));
+        let held = |(flow, i): &(&Flow, usize)| flow.directions[*i].stalled_s();
+        let of = |(flow, i): (&'d Flow, usize)| {
+            let (own, peer) = (flow.directions.get(i)?, flow.directions.get(1 - i)?);
+            Some(Self { flow, own, peer, connects: i == 0, receiver: None })
+        };
+        // Of equals the first.
+        let best = pairs.reduce(|best, next| if held(&next) > held(&best) { next } else { best });
+        best.and_then(of).ok_or(Refusal::NoFlow(flow))
+    }
+
+    /// Refuses where the explanation does not carry a prediction.
+    fn check(&self) -> Result<(), Refusal> {
+        let own = self.own;
+        if let Some(lack) = own.lacks.filter(|_| own.stalled_probability < 0.5) {
+            return Err(self.cannot(format!(
+                "the capture cannot tell whether writes were held, so there is nothing to predict from; what would \
+                 decide it: {}",
+                lack.remedy()
+            )));
+        }
+        if own.segments > 0 && own.script.is_empty()
+            || self.peer.segments > 0 && self.peer.script.is_empty()
+        {
+            return Err(self.cannot(
+                "it is too long, or mostly a bulk transfer: not each of its packets was kept; cut the part in question \
+                 out of the capture"
+                    .into(),
+            ));
+        }
+        if own.nagle.state != NagleState::On || own.holds() + own.small_holds == 0 {
+            return Err(self.cannot(
+                "nothing shows that Nagle's algorithm held its writes, so no remedy has anything to save".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn cannot(&self, why: String) -> Refusal {
+        let (from, to) = (self.own.from.clone(), self.own.to.clone());
+        Refusal::CannotTell { flow: self.flow.id, from, to, why }
+    }
+
+    fn build(&self, place: Place) -> Result<Play, Refusal> {
+        Play::of(self.own, self.peer, self.connects, place).ok_or_else(|| {
+            self.cannot("its round trip is not known; capture it from its beginning".into())
+        })
+    }
+
+    fn play(&self, changes: &[Change], place: Place) -> Result<Played, Refusal> {
+        let mut play = self.build(place)?;
+        if let Some(receiver) = &self.receiver {
+            play.receive_by(receiver);
+        }
+        for change in changes {
+            play.change(*change)
+                .map_err(|why| Refusal::Change { set: change.to_string(), why: why.into() })?;
+        }
+        let played = play.run();
+        if played.unsent > 0 {
+            return Err(
+                self.cannot(format!("played again, {} of its writes never leave", played.unsent))
+            );
+        }
+        Ok(played)
+    }
+
+    /// Of all that the receiver may be, keeps what brings the replay nearest to the capture; of about equals the
+    /// likelier.
+    fn find_receiver(&mut self, measured: &[f64]) -> Result<(), Refusal> {
+        let mut best = f64::INFINITY;
+        for receiver in replay::receivers(&self.own.receiver_policy) {
+            let before = self.receiver.replace(receiver);
+            let played = self.play(&[], Place::Likely)?;
+            let ks = two_sample_ks(measured.to_vec(), played.delays_ms).unwrap_or(1.0);
+            if ks + NEARER < best {
+                best = ks;
+            } else {
+                self.receiver = before;
+            }
+        }
+        Ok(())
+    }
+
+    fn assumed(&self) -> Result<Vec<String>, Refusal> {
+        let play = self.build(Place::Likely)?;
+        let ends = [&self.own.from, &self.own.to]
+            .into_iter()
+            .zip(play.answers())
+            .zip([self.own, self.peer]);
+        let mut assumed: Vec<String> = ends
+            .filter(|(_, d)| !d.script.is_empty())
+            .map(|((end, answers), _)| {
+                if answers {
+                    format!("{end} answers: what it writes follows what it gets, and moves with it")
+                } else {
+                    format!("{end} keeps its own times: its writes stay where they were")
+                }
+            })
+            .collect();
+        if let Some(receiver) = &self.receiver {
+            assumed.push(format!("{} acknowledges {}", self.own.to, receiver.name));
+        }
+        if self.own.retransmissions + self.peer.retransmissions > 0 {
+            assumed.push("nothing is lost; in the capture segments were sent again".into());
+        }
+        Ok(assumed)
+    }
+
+    /// The usual remedies that can be made, the one that saves most first.
+    fn remedies(&self, was: &Played) -> Result<Vec<(Vec<Change>, Remedy)>, Refusal> {
+        let mut found = Vec::new();
+        for change in Change::USUAL {
+            let played = match self.play(&[change], Place::Likely) {
+                Err(Refusal::Change { .. }) => continue,
+                other => other?,
+            };
+            let delay = Sum::of(&played.delays_ms);
+            let saved_s = (Sum::of(&was.delays_ms).seconds - delay.seconds).max(0.0);
+            found.push((vec![change], Remedy { set: change.to_string(), delay, saved_s }));
+        }
+        // Of equals the first, which asks least of the program.
+        found.sort_by(|a, b| b.1.saved_s.total_cmp(&a.1.saved_s));
+        Ok(found)
+    }
+
+    fn predicted(&self, changes: &[Change], was: &Played) -> Result<Predicted, Refusal> {
+        let [least, likely, most] = [Place::Earliest, Place::Likely, Place::Latest]
+            .map(|place| self.play(changes, place).map(|played| Sum::of(&played.delays_ms)));
+        let likely = likely?;
+        let sums = [least?, likely, most?];
+        Ok(Predicted {
+            delay: likely,
+            interval: Interval::of(&sums),
+            saved_s: Sum::of(&was.delays_ms).seconds - likely.seconds,
+        })
+    }
+}
+
+/// Another receiver must bring the replay so much nearer to the capture.
+const NEARER: f64 = 0.02;

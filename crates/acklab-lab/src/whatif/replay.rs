@@ -1,0 +1,222 @@
+//! A conversation played in virtual time, as it was or with changes.
+
+use acklab_core::ack::{Profile, linux};
+use acklab_core::event::{Event, EventKind, Interest};
+use acklab_core::link::LinkConfig;
+use acklab_core::packet::Addr;
+use acklab_core::seq::Seq;
+use acklab_core::time::{Span, Time};
+use acklab_core::units::BitRate;
+use acklab_sim::{End, Observer, Topology, World};
+use acklab_tcp::{Config, Nagle, System};
+use acklab_trace::diagnosis::{Direction, NagleState, PolicyKind, ReceiverPolicy};
+
+use super::Change;
+use super::conversation::{Place, Script};
+use super::player::{Player, head_start};
+
+/// Another system or timer that the receiver's ACKs fit.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    pub(super) name: String,
+    ack: Profile,
+}
+
+/// What can be played: both ends' writes and hosts, and the path.
+pub(super) struct Play {
+    /// The sender under question first.
+    scripts: [Script; 2],
+    hosts: [Config; 2],
+    rtt: Span,
+    /// The first of both connects.
+    connects: bool,
+}
+
+/// What came out, of the direction under question.
+#[derive(Debug, Default)]
+pub(super) struct Played {
+    sender: Addr,
+    /// From each write to its last byte's departure, milliseconds.
+    pub(super) delays_ms: Vec<f64>,
+    pub(super) segments: u64,
+    pub(super) held: u64,
+    /// Writes that never left.
+    pub(super) unsent: u64,
+}
+
+impl Play {
+    pub(super) fn of(
+        own: &Direction,
+        peer: &Direction,
+        connects: bool,
+        place: Place,
+    ) -> Option<Self> {
+        let ways = [(own, peer), (peer, own)].map(|(d, other)| {
+            let round = d.rtt_to_sender_ms.or(other.rtt_to_receiver_ms);
+            round.map(|ms| Span::from_secs_f64(ms.max(0.0) / 2e3))
+        });
+        let whole = own.rtt_ms.map(|rtt| Span::from_secs_f64(rtt.min.max(0.0) / 1e3));
+        let rtt = match ways {
+            [Some(a), Some(b)] => (a + b) * 2,
+            _ => whole?,
+        };
+        let firsts = [own, peer].into_iter().filter_map(|d| d.script.first());
+        let origin = firsts.map(|write| write.at).min()?;
+        let [near, far] = ways.map(Option::unwrap_or_default);
+        Some(Self {
+            scripts: [
+                Script::of(own, peer, near, origin, place),
+                Script::of(peer, own, far, origin, place),
+            ],
+            hosts: [host(own, &peer.receiver_policy), host(peer, &own.receiver_policy)],
+            rtt,
+            connects,
+        })
+    }
+
+    /// The round trip that it is played with.
+    pub(super) const fn rtt(&self) -> Span {
+        self.rtt
+    }
+
+    /// Whether either program answers the other.
+    pub(super) fn answers(&self) -> [bool; 2] {
+        [self.scripts[0].answers, self.scripts[1].answers]
+    }
+
+    /// Lets the receiver acknowledge so.
+    pub(super) fn receive_by(&mut self, receiver: &Receiver) {
+        self.hosts[1].ack = receiver.ack.clone();
+    }
+
+    /// Makes a change; why not, where it cannot be made.
+    pub(super) fn change(&mut self, change: Change) -> Result<(), &'static str> {
+        match change {
+            Change::NoDelay(on) => {
+                if on {
+                    self.hosts[0].nagle = Nagle::Off;
+                }
+            }
+            Change::SingleWrite(on) => {
+                if on {
+                    let merged = self.scripts[0].in_one_piece();
+                    self.scripts[0] = merged
+                        .ok_or("its messages are no runs of writes between the peer's data")?;
+                }
+            }
+            Change::Profile(system) => self.hosts[1].ack = system.config().ack,
+            Change::QuickAck(on) => {
+                if on {
+                    self.hosts[1].ack = Profile::EverySegment;
+                }
+            }
+            Change::Rtt(rtt) => self.rtt = rtt,
+        }
+        Ok(())
+    }
+
+    pub(super) fn run(self) -> Played {
+        let Self { scripts: [own, peer], hosts: [sender, receiver], rtt, connects } = self;
+        let mut topology = Topology::default();
+        let nodes = [topology.node(), topology.node()];
+        let there = rtt / 2;
+        topology.link(nodes[0], nodes[1], LinkConfig::new(BitRate::INFINITE, there));
+        topology.link(
+            nodes[1],
+            nodes[0],
+            LinkConfig::new(BitRate::INFINITE, rtt.saturating_sub(there)),
+        );
+        let [at, to] = nodes.map(|node| Addr { node, port: PORT });
+        let start = Time::ZERO + head_start(rtt);
+        let writes = own.steps.len() as u64;
+        let all = writes + peer.steps.len() as u64;
+        let end = |addr, config, script: Script| End {
+            addr,
+            config,
+            isn: Seq(0),
+            app: Box::new(Player::new(script.steps, start)) as _,
+        };
+        let (own, peer) = (end(at, sender, own), end(to, receiver, peer));
+        let watch = Played { sender: at, ..Played::default() };
+        let interest = Interest::MESSAGE.with(Interest::TRANSPORT);
+        let mut world = World::new(&topology, 0, interest, watch);
+        if connects {
+            world.connect(own, peer);
+        } else {
+            world.connect(peer, own);
+        }
+        world.run_until(Time::ZERO + LONGEST + (rtt + PATIENCE) * all);
+        let played = world.into_observer();
+        let unsent = writes.saturating_sub(played.delays_ms.len() as u64);
+        Played { unsent, ..played }
+    }
+}
+
+impl Observer for Played {
+    fn on_event(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::MessageSent { flow, written_at, .. } if flow.local == self.sender => {
+                self.delays_ms.push(event.time.since(written_at).as_millis_f64());
+            }
+            EventKind::SegmentSent { flow, len, retransmission: false, .. }
+                if len > 0 && flow.local == self.sender =>
+            {
+                self.segments += 1;
+            }
+            EventKind::Released { flow, .. } if flow.local == self.sender => self.held += 1,
+            _ => {}
+        }
+    }
+}
+
+/// The host that sends `own` and whose ACKs `policy` describes.
+fn host(own: &Direction, policy: &ReceiverPolicy) -> Config {
+    let mut names = policy.profile.iter().chain(&policy.candidates);
+    let system = names.find_map(|name| name.parse().ok()).unwrap_or(System::Linux);
+    let config = system.config();
+    let ack = receivers(policy).into_iter().next().map_or(config.ack.clone(), |one| one.ack);
+    let nagle = match own.nagle.state {
+        NagleState::Off => Nagle::Off,
+        NagleState::On if own.nagle.variant.is_some() => Nagle::Minshall,
+        NagleState::On | NagleState::Unknown => config.nagle,
+    };
+    // The MSS of a direction is without the options already.
+    let mss = own.mss.clamp(1, u32::from(u16::MAX)) as u16;
+    Config { ack, nagle, mss, timestamps: false, ..config }
+}
+
+/// All that the receiver may be, the likeliest first.
+pub(super) fn receivers(policy: &ReceiverPolicy) -> Vec<Receiver> {
+    let names = policy.profile.iter().chain(&policy.candidates);
+    let systems = names.filter_map(|name| name.parse::<System>().ok());
+    let of =
+        |system: System| Receiver { name: format!("as {system} does"), ack: system.config().ack };
+    let mut all: Vec<Receiver> = systems.clone().map(of).collect();
+    // Most distributions have HZ = 250.
+    all.extend(systems.filter(|system| *system == System::Linux).map(|_| {
+        let ack =
+            Profile::Linux(linux::Options { jiffy: Some(JIFFY), ..linux::Options::default() });
+        Receiver { name: format!("as linux does, with timers on a grid of {JIFFY}"), ack }
+    }));
+    let timer = policy.timer_ms.map(|ms| Span::from_secs_f64(ms.max(0.1) / 1e3));
+    let own = match (policy.kind, timer) {
+        (PolicyKind::Immediate, _) => Some(("each segment at once".into(), Profile::EverySegment)),
+        (PolicyKind::Tick, Some(t)) => Some((format!("at a tick of {t}"), Profile::tick(2, t, 1))),
+        (_, Some(t)) => Some((format!("after {t}"), Profile::delayed(2, t))),
+        (_, None) if all.is_empty() => Some(("as linux does".into(), System::Linux.config().ack)),
+        _ => None,
+    };
+    let own = own.map(|(name, ack)| Receiver { name, ack });
+    // What acknowledges at once is no likelier to be a system that delays at times.
+    let at = if policy.kind == PolicyKind::Immediate { 0 } else { all.len() };
+    all.splice(at..at, own);
+    all
+}
+
+/// The grid of Linux's timers.
+const JIFFY: Span = Span::from_millis(4);
+const PORT: u16 = 4712;
+/// Longer conversations are not played to their end.
+const LONGEST: Span = Span::from_secs(30 * 86_400);
+/// What a write may wait for its ACK at most, and the program after it.
+const PATIENCE: Span = Span::from_secs(10);

@@ -1,0 +1,189 @@
+//! What the application wrote and when, write by write: the conversation as it can be played again.
+//!
+//! A segment that was not held was written when it left. A held one carries one write or several ([`gathered`]),
+//! each of which came between the segment before and the release; how exactly it is known when is part of
+//! the answer.
+
+use std::collections::HashMap;
+
+use acklab_core::time::{Span, Time};
+
+use super::replay::Arrival;
+use super::{Hold, Inference, Sample};
+use crate::noted::Notes;
+
+/// One write of the application, in terms of the capture point: of data that left at once, when it passed there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Written {
+    /// Nagle's algorithm held it.
+    pub held: bool,
+    /// When it was written, most likely.
+    pub at: Time,
+    /// No sooner than this.
+    pub earliest: Time,
+    /// Hardly later than this.
+    pub latest: Time,
+    /// When its last byte passed.
+    pub left: Time,
+    /// Bytes, with those that the capture lacks before it.
+    pub bytes: u32,
+}
+
+impl Written {
+    /// How long it was held, milliseconds.
+    pub fn delay_ms(&self) -> f64 {
+        self.left.since(self.at).as_millis_f64()
+    }
+}
+
+/// The writes of a direction in their order; none where the notes do not hold all of its segments.
+pub(crate) fn of(notes: &Notes<'_>, inference: &Inference) -> Vec<Written> {
+    if notes.bulk || notes.sampled {
+        return Vec::new();
+    }
+    let arrivals = &inference.messages.arrivals;
+    let held: HashMap<u64, &Hold> =
+        inference.holds.iter().filter(|h| h.probability >= 0.5).map(|h| (h.end, h)).collect();
+    let sizes = Sizes::of(arrivals, &held, notes.mss());
+    let period = inference.messages.beat.as_ref().map(|beat| beat.period_ms);
+    let mut writes = Vec::with_capacity(arrivals.len());
+    let mut next = arrivals.first().map_or(0, |first| first.end - u64::from(first.len));
+    let mut before: Option<&Arrival> = None;
+    for (i, arrival) in arrivals.iter().enumerate() {
+        let bytes = arrival.end.saturating_sub(next) as u32;
+        next = next.max(arrival.end);
+        let since = before.replace(arrival);
+        if let Some(hold) = held.get(&arrival.end) {
+            let known = inference.messages.in_segment(arrival.end);
+            let count = if known > 1 { known } else { sizes.gathered(bytes) };
+            match period {
+                Some(period) => on_the_beat(&mut writes, hold, period, count, bytes),
+                None => gathered(&mut writes, hold, count, bytes, sizes.per_ms),
+            }
+            continue;
+        }
+        // A full segment before a held one filled up behind the small one that both waited for.
+        let waits = arrivals.get(i + 1).is_some_and(|next| held.contains_key(&next.end));
+        match since.filter(|since| waits && sizes.fills(since, arrival)) {
+            Some(since) => {
+                filled(&mut writes, [since.time, arrival.time], sizes.gathered(bytes), bytes);
+            }
+            None => writes.push(free(arrival.time, bytes)),
+        }
+    }
+    writes
+}
+
+/// The writes of a held segment where they keep a beat.
+fn on_the_beat(writes: &mut Vec<Written>, hold: &Hold, period_ms: f64, count: u32, bytes: u32) {
+    for i in 0..count {
+        let at = later(hold.written, f64::from(i) * period_ms).min(hold.release);
+        let (least, most) = (sooner(at, BEAT_MS), later(at, BEAT_MS));
+        writes.push(one(hold, [least, at, most], share(bytes, count, i)));
+    }
+}
+
+/// The writes of a held segment where no beat says when they came: in a stream evenly over the time since the segment
+/// before; in a burst as fast as segments filled up.
+fn gathered(writes: &mut Vec<Written>, hold: &Hold, count: u32, bytes: u32, per_ms: f64) {
+    let upper = hold.upper_ms();
+    let evenly = |i: f64| later(hold.before, upper * (i + 1.0) / (f64::from(count) + 1.0));
+    let burst = hold.written <= hold.before;
+    let size = f64::from(bytes) / f64::from(count);
+    for i in 0..count {
+        let n = f64::from(i);
+        let times = match (count, burst) {
+            (1, _) => [hold.before, hold.written, sooner(hold.release, hold.least_ms)],
+            (_, true) => [hold.before, later(hold.before, (n + 1.0) * size / per_ms), evenly(n)],
+            (_, false) => [evenly(n - 1.0), evenly(n), evenly(n + 1.0)],
+        };
+        writes.push(one(hold, times, share(bytes, count, i)));
+    }
+}
+
+/// The writes that filled a segment, evenly over the time in which it did: the last when it left.
+fn filled(writes: &mut Vec<Written>, [from, to]: [Time; 2], count: u32, bytes: u32) {
+    let all = to.since(from).as_millis_f64();
+    for i in 0..count {
+        let place = |i: u32| later(from, all * f64::from(i) / f64::from(count)).min(to);
+        let (earliest, at) = (place(i), place(i + 1));
+        let bytes = share(bytes, count, i);
+        writes.push(Written { held: true, at, earliest, latest: at, left: to, bytes });
+    }
+}
+
+fn free(time: Time, bytes: u32) -> Written {
+    Written { held: false, at: time, earliest: time, latest: time, left: time, bytes }
+}
+
+fn one(hold: &Hold, times: [Time; 3], bytes: u32) -> Written {
+    let [earliest, at, latest] = times.map(|time| time.max(hold.before).min(hold.release));
+    Written { held: true, at, earliest, latest, left: hold.release, bytes }
+}
+
+/// The `i`-th of `count` parts of `bytes`; the last has what remains.
+fn share(bytes: u32, count: u32, i: u32) -> u32 {
+    let part = bytes / count;
+    if i + 1 == count { bytes - part * (count - 1) } else { part }
+}
+
+fn later(time: Time, ms: f64) -> Time {
+    time + Span::from_nanos((ms.max(0.0) * 1e6) as u64)
+}
+
+fn sooner(time: Time, ms: f64) -> Time {
+    Time::from_nanos(time.as_nanos().saturating_sub((ms.max(0.0) * 1e6) as u64))
+}
+
+/// How large writes are, by the segments that were not held, and how fast they come.
+struct Sizes {
+    mss: u32,
+    mean: f64,
+    /// Bytes written in a millisecond of a burst; 0 where no segment filled up while it waited, so that nothing shows
+    /// that held segments gathered several writes.
+    per_ms: f64,
+}
+
+impl Sizes {
+    fn of(arrivals: &[Arrival], held: &HashMap<u64, &Hold>, mss: u32) -> Self {
+        let free = arrivals.iter().filter(|a| a.len < mss && !held.contains_key(&a.end));
+        let free: Vec<f64> = free.map(|a| f64::from(a.len)).collect();
+        let mean = free.iter().sum::<f64>() / free.len().max(1) as f64;
+        let filled = arrivals.windows(3).filter(|three| {
+            let [before, full, next] = three else { return false };
+            held.contains_key(&next.end) && fills(before, full, mss)
+        });
+        let took = filled.map(|three| three[1].time.since(three[0].time).as_millis_f64());
+        let took = Sample::new(took.collect());
+        let shown = took.len() >= FILLS_MIN && took.median() >= SLOWLY_MS && free.len() >= FREE_MIN;
+        let per_ms = if shown { f64::from(mss) / took.median() } else { 0.0 };
+        Self { mss, mean, per_ms }
+    }
+
+    /// Whether the second of two segments is one that filled up.
+    fn fills(&self, before: &Arrival, full: &Arrival) -> bool {
+        self.per_ms > 0.0 && fills(before, full, self.mss)
+    }
+
+    /// How many writes so many held bytes are.
+    fn gathered(&self, bytes: u32) -> u32 {
+        if self.per_ms <= 0.0 {
+            return 1;
+        }
+        ((f64::from(bytes) / self.mean).round() as u32).clamp(1, bytes.max(1))
+    }
+}
+
+fn fills(before: &Arrival, full: &Arrival, mss: u32) -> bool {
+    full.len == mss && before.len < mss && before.time < full.time
+}
+
+/// How late a beat is, milliseconds.
+const BEAT_MS: f64 = 1.5;
+/// Fewer free segments do not show the size of a write.
+const FREE_MIN: usize = 3;
+/// Fewer segments that filled up may be anything.
+const FILLS_MIN: usize = 3;
+/// What filled a segment faster was one write.
+const SLOWLY_MS: f64 = 0.5;
