@@ -1,0 +1,264 @@
+//! A script's run: its options, its events in their order (`events`), the host in between (`time`).
+
+mod events;
+mod time;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+
+use acklab_host::segment::Place;
+use acklab_host::settings::{MS, SECOND, Us};
+
+use crate::call::{Caller, Pending, Trouble};
+use crate::flow::Flow;
+use crate::script::{Script, parse_with};
+use crate::shell::{self, Surroundings};
+use crate::symbols;
+use crate::world::{Virtual, World};
+
+/// What a run may be told from outside.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Options as a script's head has them; they come before the script's own.
+    pub options: Vec<(String, String)>,
+    /// Names and their values (`-D`).
+    pub defined: Vec<(String, String)>,
+}
+
+/// How a script ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every event was as expected.
+    Pass,
+    /// One was not.
+    Fail,
+    /// A construct is not supported.
+    Unsupported,
+}
+
+impl Verdict {
+    /// As in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// A script's result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// How it ended.
+    pub verdict: Verdict,
+    /// The line that decided it; 0: none.
+    pub line: usize,
+    /// Why.
+    pub message: String,
+    /// What happened last, on both sides.
+    pub timeline: Vec<String>,
+}
+
+/// When scripts begin: the clock of time stamps is not at 0 then.
+const START: Us = 100 * SECOND;
+/// Tolerance of times, where the script sets none.
+const TOLERANCE: Us = 4 * MS;
+/// Nothing is waited for longer.
+const PATIENCE: Us = 3 * 3600 * SECOND;
+/// Lines of the timeline that are kept.
+const TIMELINE: usize = 400;
+
+/// Why a run ended early.
+#[derive(Clone, Debug)]
+struct Stop {
+    verdict: Verdict,
+    line: usize,
+    message: String,
+}
+
+fn fail<T>(line: usize, message: impl Into<String>) -> Result<T, Stop> {
+    Err(Stop { verdict: Verdict::Fail, line, message: message.into() })
+}
+
+fn unsupported<T>(line: usize, message: impl Into<String>) -> Result<T, Stop> {
+    Err(Stop { verdict: Verdict::Unsupported, line, message: message.into() })
+}
+
+/// Runs a script's text in virtual time; `folder` is where files beside it are looked for.
+pub fn run(text: &str, folder: &Path, settings: &Settings) -> Outcome {
+    run_in(&mut Virtual::new(), text, folder, settings)
+}
+
+/// Runs a script's text in a world that nothing was done to yet.
+pub fn run_in(world: &mut dyn World, text: &str, folder: &Path, settings: &Settings) -> Outcome {
+    let script = match parse_with(text, &settings.defined) {
+        Ok(script) => script,
+        Err(error) => {
+            return Outcome {
+                verdict: Verdict::Unsupported,
+                line: error.line,
+                message: error.message,
+                timeline: Vec::new(),
+            };
+        }
+    };
+    let mut runner = Runner::new(world, folder);
+    let result = runner.whole(&script, settings);
+    let (verdict, line, message) = match result {
+        Ok(()) => (Verdict::Pass, 0, String::new()),
+        Err(stop) => (stop.verdict, stop.line, stop.message),
+    };
+    Outcome { verdict, line, message, timeline: runner.timeline.into_iter().collect() }
+}
+
+struct Runner<'a> {
+    caller: Caller<'a>,
+    flow: Option<Flow>,
+    folder: &'a Path,
+    tolerance: Us,
+    now: Us,
+    /// Time of the last event.
+    base: Us,
+    /// A blocking call under way: its line and when it has to end.
+    pending: Option<(usize, Pending, Option<Us>)>,
+    timeline: VecDeque<String>,
+    next_remote: u16,
+}
+
+impl<'a> Runner<'a> {
+    fn new(world: &'a mut dyn World, folder: &'a Path) -> Self {
+        let caller = Caller {
+            world,
+            files: BTreeMap::new(),
+            defined: BTreeMap::new(),
+            local: Place { host: 1, port: 8080 },
+            remote: Place { host: 2, port: 8080 },
+            bound: BTreeMap::new(),
+            listening: None,
+            anew: false,
+            start: START,
+        };
+        Self {
+            caller,
+            flow: None,
+            folder,
+            tolerance: TOLERANCE,
+            now: START,
+            base: START,
+            pending: None,
+            timeline: VecDeque::new(),
+            next_remote: 50_000,
+        }
+    }
+
+    fn whole(&mut self, script: &Script, settings: &Settings) -> Result<(), Stop> {
+        for (name, value) in settings.options.iter().chain(&script.options) {
+            self.option(name, value)?;
+        }
+        let v6 = self.caller.world.settings().1.ip_header == 40;
+        let names = [
+            ("CMSG_LEVEL_IP", if v6 { 41 } else { 0 }),
+            ("CMSG_TYPE_RECVERR", if v6 { 25 } else { 11 }),
+        ];
+        for (name, value) in names {
+            self.caller.defined.entry(name.to_owned()).or_insert(value);
+        }
+        for (name, value) in &settings.defined {
+            if name == "TFO_COOKIE" {
+                // The runner of a suite knows which cookie its addresses get.
+                let bytes = (0..value.len() / 2).map(|i| value.get(2 * i..2 * i + 2));
+                let bytes = bytes.map(|b| u8::from_str_radix(b?, 16).ok());
+                self.caller.world.set_cookie(bytes.flatten().collect());
+            } else if self.define(name, value).is_err()
+                && !value.bytes().all(|b| b.is_ascii_hexdigit())
+            {
+                return unsupported(0, format!("the definition {name}={value}"));
+            }
+        }
+        if let Err(what) = self.caller.world.begin(START) {
+            return fail(0, what);
+        }
+        for (line, command) in &script.setup {
+            self.command(*line, command)?;
+        }
+        if script.events.is_empty() {
+            return unsupported(0, "the script has no events");
+        }
+        for event in &script.events {
+            self.event(event)?;
+        }
+        self.end(script)
+    }
+
+    fn define(&mut self, name: &str, value: &str) -> Result<(), Stop> {
+        let number = value
+            .parse()
+            .ok()
+            .or_else(|| value.strip_prefix("0x").and_then(|h| i64::from_str_radix(h, 16).ok()))
+            .or_else(|| symbols::value(value));
+        let Some(number) = number else {
+            return unsupported(0, format!("the definition {name}={value}"));
+        };
+        self.caller.defined.insert(name.to_owned(), number);
+        Ok(())
+    }
+
+    fn option(&mut self, name: &str, value: &str) -> Result<(), Stop> {
+        let bad = || Stop {
+            verdict: Verdict::Unsupported,
+            line: 0,
+            message: format!("the option --{name}={value}"),
+        };
+        let route = self.caller.world.settings().1;
+        match name {
+            "tolerance_usecs" => self.tolerance = value.parse().map_err(|_| bad())?,
+            "mtu" => route.device_mtu = value.parse().map_err(|_| bad())?,
+            "ip_version" => match value {
+                "ipv4" | "ipv4-mapped-ipv6" => route.ip_header = 20,
+                "ipv6" => route.ip_header = 40,
+                _ => return Err(bad()),
+            },
+            "define" => {
+                let (name, value) = value.split_once('=').ok_or_else(bad)?;
+                self.define(name, value)?;
+            }
+            "connect_port" => self.caller.remote.port = value.parse().map_err(|_| bad())?,
+            "bind_port" => self.caller.local.port = value.parse().map_err(|_| bad())?,
+            // Of the program that runs scripts on a kernel; nothing that the host does depends on them. The MSS
+            // that the host announces is its device's.
+            "mss" | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "init_scripts"
+            | "speed" | "verbose" | "debug" | "dry_run" | "non_fatal" | "tcp_ts_tick_usecs"
+            | "send_omit_free" | "strict_segments" | "tolerance_percent" | "strict"
+            | "so_filename" | "so_flags" => {}
+            _ => return Err(bad()),
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, line: usize, command: &str) -> Result<(), Stop> {
+        let (sysctls, route) = self.caller.world.settings();
+        let folder = self.folder;
+        let mut around = Surroundings { sysctls, route, folder, changes: Vec::new() };
+        let slept = match shell::run(command, &mut around, 0) {
+            Ok(slept) => slept,
+            Err(what) => return unsupported(line, what),
+        };
+        let changes = around.changes;
+        if let Err(what) = self.caller.world.change(&changes) {
+            return unsupported(line, what);
+        }
+        if slept > 0 {
+            let until = self.now + slept;
+            self.advance(line, until)?;
+        }
+        Ok(())
+    }
+}
+
+fn stop_of(line: usize, trouble: Trouble) -> Stop {
+    match trouble {
+        Trouble::Wrong(message) => Stop { verdict: Verdict::Fail, line, message },
+        Trouble::Unsupported(message) => Stop { verdict: Verdict::Unsupported, line, message },
+    }
+}
