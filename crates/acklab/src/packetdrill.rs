@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use acklab_packetdrill::run::{Outcome, Settings, Verdict, run};
+use acklab_packetdrill::run::{Outcome, Settings, Verdict};
 use clap::Args;
 use serde_json::json;
 
@@ -45,6 +45,11 @@ pub(crate) struct Packetdrill {
     /// A name that scripts use, and its value
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     define: Vec<String>,
+    /// Run the scripts on this machine's kernel, in real time: needs root. Each has a network namespace of its own;
+    /// of its commands only system controls of the network, ip, tc and ethtool are carried out, in there
+    #[cfg(target_os = "linux")]
+    #[arg(long)]
+    kernel: bool,
     /// Threads [default: one per processor]
     #[arg(long)]
     threads: Option<usize>,
@@ -57,7 +62,7 @@ impl Packetdrill {
         for given in &self.scripts {
             paths.extend(find(given)?);
         }
-        let outcomes = run_all(&paths, &settings, self.threads);
+        let outcomes = run_all(&paths, &settings, self.world(), self.threads);
         let mut failed = false;
         for (path, outcome) in paths.iter().zip(&outcomes) {
             failed |= outcome.verdict == Verdict::Fail;
@@ -75,6 +80,15 @@ impl Packetdrill {
             print(&summary(&outcomes))?;
         }
         if failed { Err(Failure::Check) } else { Ok(()) }
+    }
+
+    /// How a script is run.
+    fn world(&self) -> Run {
+        #[cfg(target_os = "linux")]
+        if self.kernel {
+            return acklab_worlds::script::run;
+        }
+        acklab_packetdrill::run::run
     }
 
     fn settings(&self) -> Result<Settings, Failure> {
@@ -97,8 +111,16 @@ impl Packetdrill {
     }
 }
 
+/// Runs one script's text.
+type Run = fn(&str, &Path, &Settings) -> Outcome;
+
 /// Runs scripts on so many threads; the results stand in the order of the paths.
-fn run_all(paths: &[PathBuf], settings: &Settings, threads: Option<usize>) -> Vec<Outcome> {
+fn run_all(
+    paths: &[PathBuf],
+    settings: &Settings,
+    run: Run,
+    threads: Option<usize>,
+) -> Vec<Outcome> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or(cores).clamp(1, paths.len().max(1));
     let next = AtomicUsize::new(0);
@@ -109,7 +131,7 @@ fn run_all(paths: &[PathBuf], settings: &Settings, threads: Option<usize>) -> Ve
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(path) = paths.get(at) else { return };
-                    let outcome = run_one(path, settings);
+                    let outcome = run_one(path, settings, run);
                     if let Ok(mut all) = outcomes.lock() {
                         all[at] = Some(outcome);
                     }
@@ -127,7 +149,7 @@ fn broken(message: impl Into<String>) -> Outcome {
     Outcome { verdict: Verdict::Fail, line: 0, message: message.into(), timeline: Vec::new() }
 }
 
-fn run_one(path: &Path, settings: &Settings) -> Outcome {
+fn run_one(path: &Path, settings: &Settings, run: Run) -> Outcome {
     let folder = path.parent().unwrap_or(Path::new("."));
     match fs::read(path) {
         Ok(bytes) => {
