@@ -91,6 +91,11 @@ pub trait World {
 
     /// Lets time pass until something happens, but less than to `limit`; returns when, or `None`: nothing did.
     fn wait(&mut self, now: Us, limit: Us) -> Result<Option<Us>, String>;
+    /// How much later than after `waited` a timer may fire: kernels round them up.
+    fn slack(&self, waited: Us) -> Us {
+        let _ = waited;
+        0
+    }
     /// When something will happen, as far as the world knows.
     fn due(&self) -> Option<Us>;
     /// The next segment that the host sent.

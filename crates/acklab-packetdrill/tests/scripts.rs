@@ -112,6 +112,11 @@ fn what_was_not_checked_does_not_pass() {
         verdict("+0 write(4, ..., 100) = 100\n+.1 read(4, ..., 10) = -1 EAGAIN (x)\n"),
         Verdict::Fail
     );
+    // One that the last event itself provokes, be it a call or a packet.
+    assert_eq!(verdict("+0 write(4, ..., 100) = 100\n"), Verdict::Fail);
+    assert_eq!(verdict("+.1 < P. 1:11(10) ack 1 win 1000\n"), Verdict::Fail);
+    // A packet that belongs to no socket of the script.
+    assert_eq!(try_text("0 < S 0:0(0) win 1000\n").verdict, Verdict::Fail);
     // A packet that never leaves.
     assert_eq!(verdict("+.1 > . 1:1(0) ack 1\n"), Verdict::Fail);
     // Data outside of the window is refused, not taken silently.

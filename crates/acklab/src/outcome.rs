@@ -22,6 +22,8 @@ pub(crate) enum Format {
 pub(crate) enum Failure {
     /// A check that was asked for does not hold: exit 1. The output was already written.
     Check,
+    /// Not everything that was asked could be checked: exit 3. The output was already written.
+    Unchecked,
     /// Unusable input or arguments: exit 2 with this message.
     Unusable(String),
     /// The reader of our output went away: nothing is left to say.
@@ -75,6 +77,7 @@ pub(crate) fn exit_code(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::Check) => ExitCode::from(1),
+        Err(Failure::Unchecked) => ExitCode::from(3),
         Err(Failure::Unusable(message)) => {
             tell(&format!("acklab: {message}"));
             ExitCode::from(2)

@@ -25,7 +25,8 @@ Examples:
   acklab packetdrill --format json tests/tcp/ | jq -r 'select(.result==\"fail\")'
   acklab packetdrill --ip-version ipv6 -D PORT=8080 'tests/**/fast_*.pkt'
 
-Exit status: 0 all passed or were not supported, 1 one failed, 2 unusable input or arguments.")]
+Exit status: 0 all passed, 1 one failed, 2 unusable input or arguments, 3 none failed, but one has a construct that is
+not supported.")]
 pub(crate) struct Packetdrill {
     /// Scripts, folders of them, or patterns with *, ? and **
     #[arg(required = true, value_name = "FILE|FOLDER|GLOB")]
@@ -63,9 +64,7 @@ impl Packetdrill {
             paths.extend(find(given)?);
         }
         let outcomes = run_all(&paths, &settings, self.world(), self.threads);
-        let mut failed = false;
         for (path, outcome) in paths.iter().zip(&outcomes) {
-            failed |= outcome.verdict == Verdict::Fail;
             match self.format {
                 Format::Json => print_line(&json!({
                     "script": path.display().to_string(),
@@ -79,7 +78,13 @@ impl Packetdrill {
         if self.format == Format::Text {
             print(&summary(&outcomes))?;
         }
-        if failed { Err(Failure::Check) } else { Ok(()) }
+        if outcomes.iter().any(|o| o.verdict == Verdict::Fail) {
+            Err(Failure::Check)
+        } else if outcomes.iter().any(|o| o.verdict == Verdict::Unsupported) {
+            Err(Failure::Unchecked)
+        } else {
+            Ok(())
+        }
     }
 
     /// How a script is run.
@@ -153,7 +158,13 @@ fn run_one(path: &Path, settings: &Settings, run: Run) -> Outcome {
     let folder = path.parent().unwrap_or(Path::new("."));
     match fs::read(path) {
         Ok(bytes) => {
-            let text = String::from_utf8_lossy(&bytes);
+            let text = match String::from_utf8(bytes) {
+                Ok(text) => text,
+                Err(error) => {
+                    let at = error.utf8_error().valid_up_to();
+                    return broken(format!("not a text: byte {at} is not UTF-8"));
+                }
+            };
             // A defect of acklab's met by one script must not cost the results of the others.
             std::panic::catch_unwind(|| run(&text, folder, settings))
                 .unwrap_or_else(|_| broken("acklab itself failed on this script: please report it"))

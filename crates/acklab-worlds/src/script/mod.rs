@@ -302,6 +302,11 @@ impl World for Kernel {
         }
     }
 
+    /// The timer wheel keeps its timers to an eighth of their time (kernel/time/timer.c), and to a jiffy.
+    fn slack(&self, waited: Us) -> Us {
+        waited / 8 + 8_000
+    }
+
     fn due(&self) -> Option<Us> {
         None
     }
