@@ -19,14 +19,18 @@ pub(crate) struct Flow {
     isn: Option<(u32, u32)>,
     /// The script's timestamps and the host's.
     stamps: BTreeMap<u32, u32>,
+    /// The first value of the host's timestamps.
+    clock: Option<u32>,
+    /// Nothing is compared.
+    observes: bool,
     /// What left the host and no event was compared with.
     pub(crate) queue: VecDeque<(Us, Segment)>,
 }
 
 impl Flow {
     /// A connection between two places.
-    pub(crate) fn new(local: Place, remote: Place) -> Self {
-        Self { local, remote, ..Self::default() }
+    pub(crate) fn new(local: Place, remote: Place, observes: bool) -> Self {
+        Self { local, remote, observes, ..Self::default() }
     }
 
     /// Whether a segment of the host's belongs to it.
@@ -64,6 +68,10 @@ impl Flow {
                 }
                 TcpOption::Stamp(_, echo) => {
                     *echo = self.stamps.get(echo).copied().unwrap_or(*echo);
+                    if self.observes && *echo != 0 {
+                        // Without expectations the script counts the host's clock from its first packet.
+                        *echo = self.clock.unwrap_or(0).wrapping_add(*echo);
+                    }
                 }
                 _ => {}
             }
@@ -92,6 +100,9 @@ impl Flow {
         if segment.has(flag::SYN) && self.isn.is_none_or(|(host, _)| host != segment.seq) {
             self.isn = Some((segment.seq, 0));
         }
+        if let Some((value, _)) = segment.stamp() {
+            self.clock.get_or_insert(value);
+        }
         self.queue.push_back((at, segment));
     }
 
@@ -115,6 +126,17 @@ impl Flow {
             let _ = write!(text, " <{}>", list.join(","));
         }
         text
+    }
+
+    /// The same with 0 for the value of the host's timestamps.
+    pub(crate) fn show_without_clock(&self, segment: &Segment) -> String {
+        let mut still = segment.clone();
+        for option in &mut still.options {
+            if let TcpOption::Stamp(value, _) = option {
+                *value = 0;
+            }
+        }
+        format!("> {}", self.show(&still))
     }
 
     /// Takes what an expected packet is to be compared with: a burst is cut, or several are joined, where the

@@ -96,6 +96,10 @@ pub trait World {
         let _ = waited;
         0
     }
+    /// Nothing is waited for longer.
+    fn patience(&self) -> Us {
+        3 * 3600 * SECOND
+    }
     /// When something will happen, as far as the world knows.
     fn due(&self) -> Option<Us>;
     /// The next segment that the host sent.

@@ -51,6 +51,11 @@ pub(crate) struct Packetdrill {
     #[cfg(target_os = "linux")]
     #[arg(long)]
     kernel: bool,
+    /// Play what the scripts do to this machine's kernel and to the simulated host, judge nothing, and show where
+    /// the two part: needs root
+    #[cfg(target_os = "linux")]
+    #[arg(long, conflicts_with = "kernel")]
+    compare: bool,
     /// Threads [default: one per processor]
     #[arg(long)]
     threads: Option<usize>,
@@ -62,6 +67,10 @@ impl Packetdrill {
         let mut paths = Vec::new();
         for given in &self.scripts {
             paths.extend(find(given)?);
+        }
+        #[cfg(target_os = "linux")]
+        if self.compare {
+            return self.beside(&paths, &settings);
         }
         let outcomes = run_all(&paths, &settings, self.world(), self.threads);
         for (path, outcome) in paths.iter().zip(&outcomes) {
@@ -85,6 +94,29 @@ impl Packetdrill {
         } else {
             Ok(())
         }
+    }
+
+    /// The kernel and the simulated host beside each other.
+    #[cfg(target_os = "linux")]
+    fn beside(&self, paths: &[PathBuf], settings: &Settings) -> Result<(), Failure> {
+        let all = in_parallel(paths, self.threads, |path| {
+            let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+            let folder = path.parent().unwrap_or(Path::new("."));
+            Ok::<_, String>(acklab_worlds::script::compare(&text, folder, settings))
+        });
+        let mut apart = 0;
+        for (path, beside) in paths.iter().zip(all.into_iter().flatten()) {
+            let beside = beside.map_err(|error| Failure::at(path.display(), error))?;
+            let differs = beside.parts_at.is_some() || beside.stopped.is_some();
+            apart += usize::from(differs);
+            print(&format!("{} {}\n", if differs { "parts " } else { "agrees" }, path.display()))?;
+            if differs {
+                let stopped = beside.stopped.as_ref().map(|why| format!("    {why}\n"));
+                print(&format!("{}{}", stopped.unwrap_or_default(), beside.text()))?;
+            }
+        }
+        print(&format!("{} agree, {apart} part\n", paths.len() - apart))?;
+        if apart > 0 { Err(Failure::Check) } else { Ok(()) }
     }
 
     /// How a script is run.
@@ -126,32 +158,47 @@ fn run_all(
     run: Run,
     threads: Option<usize>,
 ) -> Vec<Outcome> {
+    let all = in_parallel(paths, threads, |path| run_one(path, settings, run));
+    all.into_iter()
+        .map(|outcome| outcome.unwrap_or_else(|| broken("the run was given up")))
+        .collect()
+}
+
+/// Does something with each path, on so many threads; the results stand in the order of the paths.
+fn in_parallel<T: Send>(
+    paths: &[PathBuf],
+    threads: Option<usize>,
+    work: impl Fn(&Path) -> T + Sync,
+) -> Vec<Option<T>> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or(cores).clamp(1, paths.len().max(1));
     let next = AtomicUsize::new(0);
-    let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; paths.len()]);
+    let all: Mutex<Vec<Option<T>>> = Mutex::new(paths.iter().map(|_| None).collect());
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(path) = paths.get(at) else { return };
-                    let outcome = run_one(path, settings, run);
-                    if let Ok(mut all) = outcomes.lock() {
-                        all[at] = Some(outcome);
+                    let done = work(path);
+                    if let Ok(mut all) = all.lock() {
+                        all[at] = Some(done);
                     }
                 }
             });
         }
     });
-    let all = outcomes.into_inner().unwrap_or_default();
-    all.into_iter()
-        .map(|outcome| outcome.unwrap_or_else(|| broken("the run was given up")))
-        .collect()
+    all.into_inner().unwrap_or_default()
 }
 
 fn broken(message: impl Into<String>) -> Outcome {
-    Outcome { verdict: Verdict::Fail, line: 0, message: message.into(), timeline: Vec::new() }
+    Outcome {
+        verdict: Verdict::Fail,
+        line: 0,
+        message: message.into(),
+        timeline: Vec::new(),
+        seen: Vec::new(),
+    }
 }
 
 fn run_one(path: &Path, settings: &Settings, run: Run) -> Outcome {

@@ -4,7 +4,7 @@ use acklab_host::errno;
 use acklab_host::segment::Place;
 use acklab_host::settings::Us;
 
-use super::{PATIENCE, Runner, START, Stop, fail, stop_of, unsupported};
+use super::{Runner, START, Stop, fail, unsupported};
 use crate::call::{Pending, Progress};
 use crate::expression::{self, Datum, Fault, Names};
 use crate::flow::{Flow, flags};
@@ -30,6 +30,9 @@ impl Runner<'_> {
         if let Kind::Packet(packet) = &event.kind
             && !packet.inbound
         {
+            if self.observes {
+                return at.map_or(Ok(()), |at| self.advance(line, at));
+            }
             return self.expect(line, packet, at, to);
         }
         if let Some(at) = at {
@@ -85,14 +88,14 @@ impl Runner<'_> {
             }
             Err(trouble) => {
                 self.drain();
-                Err(stop_of(event.line, trouble))
+                self.trouble(event.line, trouble)
             }
         }
     }
 
     /// A call is made only when the one before is over.
     fn await_call(&mut self, line: usize) -> Result<(), Stop> {
-        let limit = self.now + PATIENCE;
+        let limit = self.now + self.caller.world.patience();
         while self.pending.is_some() {
             if !self.step(line, limit)? {
                 let (line, pending, _) = self.pending.take().expect("it waits");
@@ -112,7 +115,7 @@ impl Runner<'_> {
             };
             self.next_remote += 1;
             let remote = Place { port: self.next_remote, ..self.caller.remote };
-            self.flow = Some(Flow::new(local, remote));
+            self.flow = Some(Flow::new(local, remote, self.observes));
         }
         let Some(flow) = &self.flow else { return fail(line, "no connection") };
         let segment = flow.inbound(packet);
@@ -158,7 +161,7 @@ impl Runner<'_> {
         }
         let slack = at.map_or(0, |at| self.caller.world.slack(at.saturating_sub(self.base)));
         let late = self.tolerance + slack;
-        let latest = at.map_or(self.now + PATIENCE, |at| to.unwrap_or(at) + late);
+        let latest = at.map_or(self.now + self.caller.world.patience(), |at| to.unwrap_or(at) + late);
         while self.flow.as_ref().is_none_or(|flow| flow.queue.is_empty()) {
             if !self.step(line, latest + 1)? {
                 let due =
@@ -213,9 +216,20 @@ impl Runner<'_> {
         for (name, value) in self.caller.world.info(self.now, ends) {
             names.insert(name.to_owned(), Datum::Int(value.into()));
         }
-        match expression::run(code, &mut names) {
-            Ok(_) => Ok(()),
-            Err(Fault::Assertion(message)) => fail(line, format!("assertion: {message}")),
+        for (name, value) in &self.variables {
+            names.insert(name.clone(), value.clone());
+        }
+        let known = names.clone();
+        let ran = expression::run(code, &mut names);
+        self.variables.extend(names.into_iter().filter(|(n, value)| known.get(n) != Some(value)));
+        match ran {
+            Ok((_, printed)) => {
+                for line in printed {
+                    self.saw(line);
+                }
+                Ok(())
+            }
+            Err(Fault::Assertion(message)) => self.wrong(line, format!("assertion: {message}")),
             Err(Fault::Unsupported(what)) => unsupported(line, what),
         }
     }

@@ -9,7 +9,8 @@ use std::path::Path;
 use acklab_host::segment::Place;
 use acklab_host::settings::{MS, SECOND, Us};
 
-use crate::call::{Caller, Pending, Trouble};
+use crate::call::{Caller, Pending};
+use crate::expression::Names;
 use crate::flow::Flow;
 use crate::script::{Script, parse_with};
 use crate::shell::{self, Surroundings};
@@ -23,6 +24,8 @@ pub struct Settings {
     pub options: Vec<(String, String)>,
     /// Names and their values (`-D`).
     pub defined: Vec<(String, String)>,
+    /// Nothing is judged: expected packets are passed over, and what the host did stands in [`Outcome::seen`].
+    pub observe: bool,
 }
 
 /// How a script ended.
@@ -58,14 +61,23 @@ pub struct Outcome {
     pub message: String,
     /// What happened last, on both sides.
     pub timeline: Vec<String>,
+    /// What the host did: its packets, without the value of its clock, results of calls, what code printed.
+    pub seen: Vec<Seen>,
+}
+
+/// Something that the host did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// When, since the script began.
+    pub at: Us,
+    /// What.
+    pub what: String,
 }
 
 /// When scripts begin: the clock of time stamps is not at 0 then.
 const START: Us = 100 * SECOND;
 /// Tolerance of times, where the script sets none.
 const TOLERANCE: Us = 4 * MS;
-/// Nothing is waited for longer.
-const PATIENCE: Us = 3 * 3600 * SECOND;
 /// Lines of the timeline that are kept.
 const TIMELINE: usize = 400;
 
@@ -100,16 +112,24 @@ pub fn run_in(world: &mut dyn World, text: &str, folder: &Path, settings: &Setti
                 line: error.line,
                 message: error.message,
                 timeline: Vec::new(),
+                seen: Vec::new(),
             };
         }
     };
     let mut runner = Runner::new(world, folder);
+    runner.observes = settings.observe;
     let result = runner.whole(&script, settings);
     let (verdict, line, message) = match result {
         Ok(()) => (Verdict::Pass, 0, String::new()),
         Err(stop) => (stop.verdict, stop.line, stop.message),
     };
-    Outcome { verdict, line, message, timeline: runner.timeline.into_iter().collect() }
+    Outcome {
+        verdict,
+        line,
+        message,
+        timeline: runner.timeline.into_iter().collect(),
+        seen: runner.seen,
+    }
 }
 
 struct Runner<'a> {
@@ -123,6 +143,10 @@ struct Runner<'a> {
     /// A blocking call under way: its line and when it has to end.
     pending: Option<(usize, Pending, Option<Us>)>,
     timeline: VecDeque<String>,
+    seen: Vec<Seen>,
+    observes: bool,
+    /// What code of the script assigned.
+    variables: Names,
     next_remote: u16,
 }
 
@@ -148,6 +172,9 @@ impl<'a> Runner<'a> {
             base: START,
             pending: None,
             timeline: VecDeque::new(),
+            seen: Vec::new(),
+            observes: false,
+            variables: Names::new(),
             next_remote: 50_000,
         }
     }
@@ -253,12 +280,5 @@ impl<'a> Runner<'a> {
             self.advance(line, until)?;
         }
         Ok(())
-    }
-}
-
-fn stop_of(line: usize, trouble: Trouble) -> Stop {
-    match trouble {
-        Trouble::Wrong(message) => Stop { verdict: Verdict::Fail, line, message },
-        Trouble::Unsupported(message) => Stop { verdict: Verdict::Unsupported, line, message },
     }
 }

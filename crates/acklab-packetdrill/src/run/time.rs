@@ -3,8 +3,8 @@
 use acklab_host::segment::flag;
 use acklab_host::settings::{SECOND, Us};
 
-use super::{Runner, START, Stop, TIMELINE, fail, stop_of};
-use crate::call::Progress;
+use super::{Runner, START, Seen, Stop, TIMELINE, fail, unsupported};
+use crate::call::{Progress, Trouble};
 use crate::flow::Flow;
 
 impl Runner<'_> {
@@ -28,11 +28,17 @@ impl Runner<'_> {
         while let Some((at, segment)) = self.caller.world.sent() {
             let known = self.flow.as_ref().is_some_and(|flow| flow.has(&segment));
             if !known && segment.has(flag::SYN) && !segment.has(flag::ACK) {
-                self.flow = Some(Flow::new(segment.src, segment.dst));
+                self.flow = Some(Flow::new(segment.src, segment.dst, self.observes));
             }
             let Some(flow) = self.flow.as_mut().filter(|flow| flow.has(&segment)) else { continue };
             flow.push(at, segment.clone());
             let text = flow.show(&segment);
+            let what = flow.show_without_clock(&segment);
+            self.seen.push(Seen { at: at.saturating_sub(START), what });
+            let Some(flow) = self.flow.as_mut() else { continue };
+            if self.observes {
+                flow.queue.clear();
+            }
             self.note(0, format!("host > {text}"));
         }
     }
@@ -59,6 +65,27 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// Keeps what the host did.
+    pub(super) fn saw(&mut self, what: String) {
+        self.seen.push(Seen { at: self.now.saturating_sub(START), what });
+    }
+
+    /// What is not as the script says: the end, unless the run only observes.
+    pub(super) fn wrong(&mut self, line: usize, message: String) -> Result<(), Stop> {
+        if self.observes {
+            self.saw(message);
+            return Ok(());
+        }
+        fail(line, message)
+    }
+
+    pub(super) fn trouble(&mut self, line: usize, trouble: Trouble) -> Result<(), Stop> {
+        match trouble {
+            Trouble::Wrong(message) => self.wrong(line, message),
+            Trouble::Unsupported(message) => unsupported(line, message),
+        }
+    }
+
     /// Tries again what waits.
     pub(super) fn retry(&mut self) -> Result<(), Stop> {
         let Some((line, mut pending, until)) = self.pending.take() else { return Ok(()) };
@@ -71,16 +98,22 @@ impl Runner<'_> {
             Ok(Progress::Done) => {
                 self.drain();
                 self.note(line, format!("{} returns", pending.call.name));
+                self.saw(format!("{} returns", pending.call.name));
                 self.check_end(line, &pending.call.name, until)
             }
-            Err(trouble) => Err(stop_of(line, trouble)),
+            Err(trouble) => self.trouble(line, trouble),
         }
     }
 
-    pub(super) fn check_end(&self, line: usize, name: &str, until: Option<Us>) -> Result<(), Stop> {
+    pub(super) fn check_end(
+        &mut self,
+        line: usize,
+        name: &str,
+        until: Option<Us>,
+    ) -> Result<(), Stop> {
         let Some(until) = until else { return Ok(()) };
         if self.now.abs_diff(until) > self.tolerance {
-            return fail(
+            return self.wrong(
                 line,
                 format!("{name} ended at {}, expected {}", Self::show(self.now), Self::show(until)),
             );

@@ -7,7 +7,10 @@
 //! `ethtool` run with the arguments that were understood. The congestion control is set socket by socket.
 
 mod calls;
+mod compare;
 mod wire;
+
+pub use compare::{Beside, compare};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
@@ -46,6 +49,7 @@ pub fn run(text: &str, folder: &Path, settings: &Settings) -> Outcome {
             line: 0,
             message: "acklab itself failed on this script: please report it".to_owned(),
             timeline: Vec::new(),
+            seen: Vec::new(),
         })
     })
 }
@@ -305,6 +309,10 @@ impl World for Kernel {
     /// The timer wheel keeps its timers to an eighth of their time (kernel/time/timer.c), and to a jiffy.
     fn slack(&self, waited: Us) -> Us {
         waited / 8 + 8_000
+    }
+
+    fn patience(&self) -> Us {
+        20 * SECOND
     }
 
     fn due(&self) -> Option<Us> {
