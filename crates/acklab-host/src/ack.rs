@@ -209,11 +209,9 @@ impl Tcp {
         let ack = segment.ack;
         let highest = self.highest_sacked();
         let first = blocks[0];
-        let is_dsack = before(first.0, ack)
-            || blocks.get(1).is_some_and(|b| !after(b.0, first.0) && !before(b.1, first.1));
-        if is_dsack {
-            self.take_dsack(first, ack, prior_una, heard);
-        }
+        let is_dsack = (before(first.0, ack)
+            || blocks.get(1).is_some_and(|b| !after(b.0, first.0) && !before(b.1, first.1)))
+            && self.take_dsack(first, prior_una, heard);
         if before(ack, prior_una.wrapping_sub(self.snd.max_window)) {
             return;
         }
@@ -231,21 +229,27 @@ impl Tcp {
         }
     }
 
-    fn take_dsack(&mut self, block: (u32, u32), ack: u32, prior_una: u32, heard: &mut Heard) {
-        heard.dsack = true;
+    /// A block that reports a duplicate; returns whether it is to be believed: there are no more of them than
+    /// retransmissions.
+    fn take_dsack(&mut self, block: (u32, u32), prior_una: u32, heard: &mut Heard) -> bool {
         let bytes = block.1.wrapping_sub(block.0);
         if !before(block.0, block.1) || bytes > self.snd.max_window.max(1) {
-            return;
+            return false;
         }
         let packets = if bytes > self.snd.mss { bytes.div_ceil(self.snd.mss) } else { 1 };
         if self.rec.tlp_end == Some(block.1) && self.rec.tlp_retrans {
             heard.dsack_of_probe = true;
         }
         self.rec.dsack_dups += packets;
+        if self.rec.dsack_dups > self.rec.total_retrans {
+            return false;
+        }
+        heard.dsack = true;
+        // A needless retransmission was delivered, too.
+        self.rec.delivered += packets;
         if self.rec.reord_seen > 0 && !heard.dsack_of_probe {
             self.rec.rack.dsack_seen = true;
         }
-        let _ = ack;
         // Of data that is no longer in the queue.
         if let Some(marker) = self.rec.undo_marker
             && self.rec.undo_retrans > 0
@@ -254,6 +258,7 @@ impl Tcp {
         {
             self.rec.undo_retrans = (self.rec.undo_retrans - packets as i32).max(0);
         }
+        true
     }
 
     /// Whether a block can be of what was sent.

@@ -287,6 +287,10 @@ impl Tcp {
         let early = std::mem::take(&mut self.open.early);
         let scale = self.terms.send_scale;
         self.snd.wnd = u32::from(segment.window) << scale;
+        if self.open.passive && !early {
+            // The SYN's own window, which is not scaled, is forgotten.
+            self.snd.max_window = self.snd.wnd;
+        }
         self.snd.max_window = self.snd.max_window.max(self.snd.wnd);
         self.snd.wl1 = segment.seq;
         self.rcv.last_data = 0;

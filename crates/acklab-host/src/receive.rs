@@ -273,6 +273,7 @@ impl Tcp {
             return;
         }
         self.ack.scheduled = true;
+        self.measure(segment, size);
         self.count.rcv_ooopack += 1;
         if segment.has(flag::FIN) {
             self.rcv.fin_at = Some(segment.end().wrapping_sub(1));

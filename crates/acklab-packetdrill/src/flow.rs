@@ -128,15 +128,23 @@ impl Flow {
         text
     }
 
-    /// The same with 0 for the value of the host's timestamps.
-    pub(crate) fn show_without_clock(&self, segment: &Segment) -> String {
+    /// The same packet by packet, with 0 for the value of the host's timestamps.
+    pub(crate) fn show_each(&self, segment: &Segment) -> Vec<String> {
         let mut still = segment.clone();
         for option in &mut still.options {
             if let TcpOption::Stamp(value, _) = option {
                 *value = 0;
             }
         }
-        format!("> {}", self.show(&still))
+        let mut all = Vec::new();
+        while still.gso > 0 && still.len > still.gso {
+            let len = still.gso;
+            let rest = cut(&mut still, len);
+            all.push(format!("> {}", self.show(&still)));
+            still = rest;
+        }
+        all.push(format!("> {}", self.show(&still)));
+        all
     }
 
     /// Takes what an expected packet is to be compared with: a burst is cut, or several are joined, where the

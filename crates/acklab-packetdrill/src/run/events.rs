@@ -31,7 +31,9 @@ impl Runner<'_> {
             && !packet.inbound
         {
             if self.observes {
-                return at.map_or(Ok(()), |at| self.advance(line, at));
+                let Some(at) = at else { return Ok(()) };
+                self.base = at;
+                return self.advance(line, at);
             }
             return self.expect(line, packet, at, to);
         }

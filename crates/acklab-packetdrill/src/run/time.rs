@@ -33,8 +33,8 @@ impl Runner<'_> {
             let Some(flow) = self.flow.as_mut().filter(|flow| flow.has(&segment)) else { continue };
             flow.push(at, segment.clone());
             let text = flow.show(&segment);
-            let what = flow.show_without_clock(&segment);
-            self.seen.push(Seen { at: at.saturating_sub(START), what });
+            let each = flow.show_each(&segment).into_iter();
+            self.seen.extend(each.map(|what| Seen { at: at.saturating_sub(START), what }));
             let Some(flow) = self.flow.as_mut() else { continue };
             if self.observes {
                 flow.queue.clear();

@@ -16,9 +16,9 @@ pub struct Beside {
 }
 
 /// How much later than the simulated host's a kernel's timer may fire: an eighth of what it waited (its timer
-/// wheel), a jiffy and the machine's load, microseconds.
+/// wheel), and what delayed ACKs, jiffies and the machine's load add, microseconds.
 fn allowance(waited: u64) -> u64 {
-    waited / 8 + 12_000
+    waited / 8 + 70_000
 }
 
 /// Plays what a script does to a host, without judging, to the kernel and to the simulated host.
@@ -30,13 +30,17 @@ pub fn compare(text: &str, folder: &Path, settings: &Settings) -> Beside {
         .into_iter()
         .find(|(_, outcome)| outcome.verdict != Verdict::Pass)
         .map(|(name, Outcome { line, message, .. })| format!("{name}, line {line}: {message}"));
-    let length = kernel.seen.len().max(simulated.seen.len());
-    let rows: Vec<_> = (0..length)
-        .map(|at| (kernel.seen.get(at).cloned(), simulated.seen.get(at).cloned()))
-        .collect();
+    // A timer's packet and an event of the script may change places in real time; packets among themselves may not.
+    let is_packet = |seen: &&Seen| seen.what.starts_with('>');
+    let (kernel_packets, kernel_rest): (Vec<_>, Vec<_>) = kernel.seen.iter().partition(is_packet);
+    let (host_packets, host_rest): (Vec<_>, Vec<_>) = simulated.seen.iter().partition(is_packet);
+    let mut rows = pair(&kernel_packets, &host_packets);
+    let packets = rows.len();
+    rows.extend(pair(&kernel_rest, &host_rest));
     let mut before = 0;
-    let parts_at = rows.iter().position(|row| match row {
+    let parts_at = rows.iter().enumerate().position(|(index, row)| match row {
         (Some(kernel), Some(host)) => {
+            before = if index == packets { 0 } else { before };
             let late = allowance(host.at.saturating_sub(before));
             before = host.at;
             kernel.what != host.what || kernel.at.abs_diff(host.at) > late
@@ -44,6 +48,12 @@ pub fn compare(text: &str, folder: &Path, settings: &Settings) -> Beside {
         _ => true,
     });
     Beside { rows, parts_at, stopped }
+}
+
+fn pair(kernel: &[&Seen], host: &[&Seen]) -> Vec<(Option<Seen>, Option<Seen>)> {
+    let length = kernel.len().max(host.len());
+    let at = |all: &[&Seen], index: usize| all.get(index).map(|&seen| seen.clone());
+    (0..length).map(|index| (at(kernel, index), at(host, index))).collect()
 }
 
 impl Beside {
