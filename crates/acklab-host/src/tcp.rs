@@ -240,6 +240,8 @@ pub struct Chunk {
     pub end: u32,
     /// Memory it takes.
     pub truesize: u32,
+    /// Bytes that its buffer still has room for.
+    pub room: u32,
 }
 
 /// The receiving side.
@@ -271,6 +273,8 @@ pub struct Receive {
     pub buffer: u32,
     /// Memory in use.
     pub memory: u32,
+    /// Room behind the payload of the segment at hand.
+    pub room: u32,
     /// Share of memory that is payload, of 256.
     pub ratio: u32,
     /// Where the FIN stands that came out of order.

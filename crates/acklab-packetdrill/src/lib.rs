@@ -7,6 +7,7 @@
 //! Nothing passes that was not checked: what is not understood is told as not supported, with its line.
 
 mod call;
+mod cookie;
 pub mod expression;
 mod flow;
 pub mod run;

@@ -4,6 +4,7 @@
 //! microseconds from an origin that the world chooses. [`acklab_host`] in virtual time is one world; a kernel behind
 //! a TUN device is another.
 
+use crate::cookie::{USUAL_KEY, cookie};
 use acklab_host::calls::{Called, ReadFlags, Stop};
 use acklab_host::errqueue::Entry;
 use acklab_host::host::Host;
@@ -169,12 +170,22 @@ pub struct Virtual {
     host: Host,
     /// The socket that the script made or accepted last.
     last: Option<usize>,
+    /// The script was told its cookie of fast open.
+    told_cookie: bool,
 }
 
 impl Virtual {
     /// A host without sockets.
     pub fn new() -> Self {
-        Self { host: Host::new(0x1234_5678), last: None }
+        Self { host: Host::new(0x1234_5678), last: None, told_cookie: false }
+    }
+
+    /// The cookie of fast open that the host's key makes.
+    fn make_cookie(&mut self) {
+        if !self.told_cookie {
+            let key = self.host.sysctls.fastopen_key().unwrap_or(USUAL_KEY);
+            self.host.fastopen_cookie = cookie(key, self.host.route.ip_header == 40);
+        }
     }
 
     fn follow(&mut self, done: Called) -> Called {
@@ -199,14 +210,17 @@ impl World for Virtual {
     }
 
     fn begin(&mut self, _start: Us) -> Result<(), String> {
+        self.make_cookie();
         Ok(())
     }
 
     fn change(&mut self, _changes: &[Change]) -> Result<(), String> {
+        self.make_cookie();
         Ok(())
     }
 
     fn set_cookie(&mut self, cookie: Vec<u8>) {
+        self.told_cookie = true;
         self.host.fastopen_cookie = cookie;
     }
 

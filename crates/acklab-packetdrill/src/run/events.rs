@@ -163,7 +163,8 @@ impl Runner<'_> {
         }
         let slack = at.map_or(0, |at| self.caller.world.slack(at.saturating_sub(self.base)));
         let late = self.tolerance + slack;
-        let latest = at.map_or(self.now + self.caller.world.patience(), |at| to.unwrap_or(at) + late);
+        let latest =
+            at.map_or(self.now + self.caller.world.patience(), |at| to.unwrap_or(at) + late);
         while self.flow.as_ref().is_none_or(|flow| flow.queue.is_empty()) {
             if !self.step(line, latest + 1)? {
                 let due =

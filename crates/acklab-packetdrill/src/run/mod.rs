@@ -10,6 +10,7 @@ use acklab_host::segment::Place;
 use acklab_host::settings::{MS, SECOND, Us};
 
 use crate::call::{Caller, Pending};
+use crate::cookie::{USUAL_KEY, digits};
 use crate::expression::Names;
 use crate::flow::Flow;
 use crate::script::{Script, parse_with};
@@ -104,7 +105,11 @@ pub fn run(text: &str, folder: &Path, settings: &Settings) -> Outcome {
 
 /// Runs a script's text in a world that nothing was done to yet.
 pub fn run_in(world: &mut dyn World, text: &str, folder: &Path, settings: &Settings) -> Outcome {
-    let script = match parse_with(text, &settings.defined) {
+    let v6 = is_v6(text, settings);
+    let usual = [("TFO_COOKIE", USUAL_KEY), ("TFO_COOKIE_ZERO", [0; 4])]
+        .map(|(name, key)| (name.to_owned(), digits(key, v6)));
+    let names: Vec<_> = usual.into_iter().chain(settings.defined.iter().cloned()).collect();
+    let script = match parse_with(text, &names) {
         Ok(script) => script,
         Err(error) => {
             return Outcome {
@@ -130,6 +135,13 @@ pub fn run_in(world: &mut dyn World, text: &str, folder: &Path, settings: &Setti
         timeline: runner.timeline.into_iter().collect(),
         seen: runner.seen,
     }
+}
+
+/// Whether the script's packets are of IPv6, which the cookies that it may name depend on.
+fn is_v6(text: &str, settings: &Settings) -> bool {
+    let given = settings.options.iter().rfind(|(name, _)| name == "ip_version");
+    let head = text.lines().find_map(|line| line.trim().strip_prefix("--ip_version="));
+    head.or(given.map(|(_, value)| value.as_str())).is_some_and(|value| value.trim() == "ipv6")
 }
 
 struct Runner<'a> {
