@@ -96,6 +96,7 @@ impl Tcp {
             return;
         }
         self.rcv.urgent = Some(pointer);
+        self.rcv.urgent_read = false;
         self.wake(poll::PRI);
     }
 

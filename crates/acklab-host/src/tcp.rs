@@ -305,8 +305,10 @@ pub struct Receive {
     pub space_seq: u32,
     /// When.
     pub space_at: Us,
-    /// An urgent byte and whether it was read.
+    /// Where the urgent byte stands, until it was passed.
     pub urgent: Option<u32>,
+    /// It was read out of band.
+    pub urgent_read: bool,
 }
 
 /// When acknowledgments leave.

@@ -222,7 +222,7 @@ impl Caller<'_> {
                 "scm_nsec" => {
                     // Stamps have the tolerance of packets.
                     let nanos = since.map_or(0, |us| (us % SECOND * 1000) as i64);
-                    if (nanos - expected).abs() <= 4_000_000 { expected } else { nanos }
+                    if (nanos - expected).abs() <= self.tolerance as i64 * 1000 { expected } else { nanos }
                 }
                 other => return unsupported(format!("the field {other} of a control message")),
             };

@@ -66,6 +66,8 @@ pub(crate) struct Caller<'w> {
     pub(crate) anew: bool,
     /// Time at which the script began.
     pub(crate) start: Us,
+    /// Stamps may differ by it.
+    pub(crate) tolerance: Us,
 }
 
 /// A call under way.

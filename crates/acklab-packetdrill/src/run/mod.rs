@@ -174,6 +174,7 @@ impl<'a> Runner<'a> {
             listening: None,
             anew: false,
             start: START,
+            tolerance: TOLERANCE,
         };
         Self {
             caller,
@@ -218,6 +219,7 @@ impl<'a> Runner<'a> {
         if let Err(what) = self.caller.world.begin(START) {
             return fail(0, what);
         }
+        self.caller.tolerance = self.tolerance;
         for (line, command) in &script.setup {
             self.command(*line, command)?;
         }
