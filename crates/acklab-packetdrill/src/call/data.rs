@@ -8,6 +8,13 @@ use acklab_host::write::WriteFlags;
 use super::{Caller, Pending, Step, Trouble, unsupported, wrong};
 use crate::script::{Call, Value};
 
+/// What recvmsg says of an entry of the error queue.
+const MSG_ERRQUEUE: i64 = 0x2000;
+/// The buffer was too small.
+const MSG_TRUNC: i64 = 0x20;
+/// `SO_EE_ORIGIN_TIMESTAMPING`.
+const STAMPING: u8 = 4;
+
 impl Caller<'_> {
     /// Sizes of the buffers of an iovec.
     fn total(&self, iov: &Value) -> Result<i64, Trouble> {
@@ -158,6 +165,7 @@ impl Caller<'_> {
         };
         let done = self.world.read(now, fd, max as u32, wants);
         if let (Some(message), Ok(read)) = (&message, &done) {
+            self.check_message_flags(Some(message), 0)?;
             self.check_inq(read.inq, message)?;
         }
         self.finish(&call, done.map(|read| read.bytes))
@@ -185,11 +193,26 @@ impl Caller<'_> {
         Ok(())
     }
 
+    /// `msg_flags` that a call left behind.
+    fn check_message_flags(&self, message: Option<&Value>, got: i64) -> Result<(), Trouble> {
+        let Some(value) = message.and_then(|m| m.field("msg_flags")) else { return Ok(()) };
+        if *value == Value::Any || self.number(value)? == got {
+            return Ok(());
+        }
+        wrong(format!("msg_flags are {got:#x}, expected {:#x}", self.number(value)?))
+    }
+
     fn receive_error(&mut self, call: &Call, fd: i32, message: Option<&Value>) -> Step {
         let entry = match self.world.read_error(fd) {
             Ok(entry) => entry,
             Err(stop) => return self.finish(call, Err(stop)),
         };
+        // A stamp comes with the packet's bytes, unless the program asked for none.
+        let iov = message.and_then(|m| m.field("msg_iov"));
+        let room = iov.map_or(Ok(0), |iov| self.total(iov))?;
+        let cut = entry.origin == STAMPING && !self.stamps_alone && room == 0;
+        let flags = if cut { MSG_ERRQUEUE | MSG_TRUNC } else { MSG_ERRQUEUE };
+        self.check_message_flags(message, flags)?;
         if let Some(Value::List(controls)) = message.and_then(|m| m.field("msg_control")) {
             for control in controls {
                 self.check_control(control, &entry)?;
@@ -222,7 +245,11 @@ impl Caller<'_> {
                 "scm_nsec" => {
                     // Stamps have the tolerance of packets.
                     let nanos = since.map_or(0, |us| (us % SECOND * 1000) as i64);
-                    if (nanos - expected).abs() <= self.tolerance as i64 * 1000 { expected } else { nanos }
+                    if (nanos - expected).abs() <= self.tolerance as i64 * 1000 {
+                        expected
+                    } else {
+                        nanos
+                    }
                 }
                 other => return unsupported(format!("the field {other} of a control message")),
             };

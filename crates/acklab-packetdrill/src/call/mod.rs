@@ -66,6 +66,8 @@ pub(crate) struct Caller<'w> {
     pub(crate) anew: bool,
     /// Time at which the script began.
     pub(crate) start: Us,
+    /// Stamps come without their packets (SOF_TIMESTAMPING_OPT_TSONLY).
+    pub(crate) stamps_alone: bool,
     /// Stamps may differ by it.
     pub(crate) tolerance: Us,
 }

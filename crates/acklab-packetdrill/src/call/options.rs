@@ -36,6 +36,9 @@ impl Caller<'_> {
             (_, _, Value::Text(_)) => return unsupported(format!("a text as option {name}")),
             _ => {
                 let value = self.number(value)?;
+                if (level, name) == (1, 37) {
+                    self.stamps_alone = value & 0x800 != 0;
+                }
                 self.world.set_option(now, fd, level, name, value)
             }
         };

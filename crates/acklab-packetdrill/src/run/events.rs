@@ -161,6 +161,9 @@ impl Runner<'_> {
         if packet.icmp.is_some() {
             return unsupported(line, "ICMP of the host");
         }
+        if packet.flow_label.is_some() {
+            return unsupported(line, "the flow label of what the host sends");
+        }
         let slack = at.map_or(0, |at| self.caller.world.slack(at.saturating_sub(self.base)));
         let late = self.tolerance + slack;
         let latest =

@@ -174,6 +174,7 @@ impl<'a> Runner<'a> {
             listening: None,
             anew: false,
             start: START,
+            stamps_alone: false,
             tolerance: TOLERANCE,
         };
         Self {

@@ -68,7 +68,12 @@ impl Beside {
                 |seen| format!("{:.6} {}", seen.at as f64 / 1e6, seen.what),
             )
         };
-        let shown = self.rows.iter().enumerate().skip(at.saturating_sub(6)).take(if at < self.rows.len() { 40 } else { 0 });
+        let shown = self
+            .rows
+            .iter()
+            .enumerate()
+            .skip(at.saturating_sub(6))
+            .take(if at < self.rows.len() { 40 } else { 0 });
         for (index, (kernel, host)) in shown {
             if index < at {
                 let _ = writeln!(text, "      both {}", show(kernel));
