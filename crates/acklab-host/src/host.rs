@@ -538,7 +538,11 @@ impl Request {
         let inside = segment.seq == tcp.rcv.nxt
             || (after(segment.end(), tcp.rcv.nxt) && before(segment.seq, edge))
             || (segment.seq == edge && segment.end() == edge);
-        if stale || !inside {
+        // An echo of what was never sent (Linux 6.14 and later).
+        let foreign = segment.stamp().zip(self.stamps).is_some_and(|((_, echo), (first, last))| {
+            tcp.terms.stamps && echo != 0 && (before(echo, first) || after(echo, last))
+        });
+        if stale || foreign || !inside {
             if segment.has(flag::RST) || tcp.is_answered_lately(env, segment) {
                 return Judgment::Ignore;
             }

@@ -69,8 +69,8 @@ impl Flow {
                 TcpOption::Stamp(_, echo) => {
                     *echo = self.stamps.get(echo).copied().unwrap_or(*echo);
                     if self.observes && *echo != 0 {
-                        // Without expectations the script counts the host's clock from its first packet.
-                        *echo = self.clock.unwrap_or(0).wrapping_add(*echo);
+                        // Without expectations the script counts the host's clock from its first packet, as 1.
+                        *echo = self.clock.unwrap_or(0).wrapping_add(*echo - 1);
                     }
                 }
                 _ => {}
