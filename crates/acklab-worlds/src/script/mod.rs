@@ -8,18 +8,19 @@
 
 mod calls;
 mod compare;
+mod info;
+mod lab;
 mod wire;
 
 pub use compare::{Beside, compare};
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
-use std::process::Command;
 use std::thread::{self, JoinHandle};
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use acklab_host::calls::{Called, ReadFlags, Stop};
 use acklab_host::errqueue::Entry;
@@ -29,14 +30,11 @@ use acklab_host::socket::{Family, O_NONBLOCK};
 use acklab_host::write::WriteFlags;
 use acklab_packetdrill::run::{Outcome, Settings, Verdict, run_in};
 use acklab_packetdrill::world::{Change, IcmpAbout, Lingering, Read, World};
+use info::info_fields;
+use lab::{DEVICE, Lab, clocks, program, write_control};
 use nix::errno::Errno;
 use nix::libc;
-use nix::sched::{CloneFlags, unshare};
 
-/// The device of scripts, as they name it.
-const DEVICE: &str = "tun0";
-/// The key of fast open that runners of scripts set.
-const FASTOPEN_KEY: &str = "a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4";
 /// How long a call that waits is left alone, nanoseconds.
 const RETRY: u64 = 200_000;
 /// Largest burst and its virtio header.
@@ -64,15 +62,6 @@ struct Open {
     is_socket: bool,
 }
 
-/// What exists once the script's head is read.
-struct Lab {
-    device: File,
-    /// Time on both clocks, and on the script's.
-    began: Instant,
-    began_at: SystemTime,
-    start: Us,
-}
-
 /// The running kernel in a namespace of the calling thread's own.
 struct Kernel {
     sysctls: Sysctls,
@@ -90,22 +79,6 @@ struct Kernel {
 
 fn stop(errno: Errno) -> Stop {
     Stop::Errno(errno as i32)
-}
-
-#[expect(clippy::disallowed_methods, reason = "the edge of the real network reads the clock")]
-fn clocks() -> (Instant, SystemTime) {
-    (Instant::now(), SystemTime::now())
-}
-
-/// Runs a program in the calling thread's namespace.
-fn program(words: &[&str]) -> Result<(), String> {
-    let done = Command::new(words[0]).args(&words[1..]).output();
-    let done = done.map_err(|error| format!("{}: {error}", words[0]))?;
-    if done.status.success() {
-        return Ok(());
-    }
-    let says = String::from_utf8_lossy(&done.stderr);
-    Err(format!("{}: {}", words.join(" "), says.trim()))
 }
 
 impl Kernel {
@@ -130,33 +103,6 @@ impl Kernel {
     fn now(&self) -> Us {
         let Some(lab) = &self.lab else { return 0 };
         lab.start + clocks().0.duration_since(lab.began).as_micros() as Us
-    }
-
-    fn open_lab(&self, start: Us) -> Result<Lab, String> {
-        let system =
-            |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error} (needs root)");
-        unshare(CloneFlags::CLONE_NEWNET)
-            .map_err(|error| system("make a network namespace", &error))?;
-        let device = calls::open_tun(DEVICE).map_err(|error| system("/dev/net/tun", &error))?;
-        let mtu = self.route.device_mtu.to_string();
-        program(&["ip", "link", "set", "dev", "lo", "up"])?;
-        let shown = |bytes: [u8; 16]| std::net::Ipv6Addr::from(bytes).to_string();
-        let v4 = format!("{}/16", std::net::Ipv4Addr::from(wire::LOCAL_V4));
-        let v6 = format!("{}/48", shown(wire::LOCAL_V6));
-        program(&["ip", "addr", "add", &v4, "dev", DEVICE])?;
-        program(&["ip", "-6", "addr", "add", &v6, "dev", DEVICE, "nodad"])?;
-        program(&["ip", "link", "set", "dev", DEVICE, "mtu", &mtu, "up"])?;
-        program(&["ip", "route", "add", "192.0.2.0/24", "dev", DEVICE])?;
-        program(&["ip", "-6", "route", "add", "fd3d:fa7b:d17d::/48", "dev", DEVICE])?;
-        for name in ["tcp_rmem", "tcp_wmem"] {
-            let values: Vec<String> =
-                (0..3).map(|at| self.sysctls.nth(name, at).to_string()).collect();
-            write_control(&format!("net.ipv4.{name}"), &values.join(" "))?;
-        }
-        // The key whose cookies the interpreter knows.
-        write_control("net.ipv4.tcp_fastopen_key", FASTOPEN_KEY)?;
-        let (began, began_at) = clocks();
-        Ok(Lab { device, began, began_at, start })
     }
 
     fn file(&self, fd: i32) -> Result<&Open, Stop> {
@@ -245,29 +191,13 @@ impl Kernel {
     }
 }
 
-/// Writes a system control of the namespace; those that only the first namespace has are left alone.
-fn write_control(name: &str, value: &str) -> Result<(), String> {
-    let path = name.trim_start_matches("/proc/sys/").replace('.', "/");
-    if path.ends_with("congestion_control") {
-        return Ok(());
-    }
-    if !path.starts_with("net/") {
-        return Err(format!("{name} is not of a network namespace"));
-    }
-    match fs::write(format!("/proc/sys/{path}"), value.trim_matches(['"', '\''])) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(format!("{name} = {value}: {error}")),
-        Ok(()) => Ok(()),
-    }
-}
-
 impl World for Kernel {
     fn settings(&mut self) -> (&mut Sysctls, &mut Route) {
         (&mut self.sysctls, &mut self.route)
     }
 
     fn begin(&mut self, start: Us) -> Result<(), String> {
-        self.lab = Some(self.open_lab(start)?);
+        self.lab = Some(Lab::open(&self.route, &self.sysctls, start)?);
         Ok(())
     }
 
@@ -598,65 +528,3 @@ impl World for Kernel {
         calls::epoll_wait(&self.file(epoll)?.fd, max).map_err(stop)
     }
 }
-
-/// The fields of `struct tcp_info` (linux/tcp.h), by name; those that a kernel does not have yet are left out.
-fn info_fields(bytes: &[u8]) -> Vec<(&'static str, u64)> {
-    let mut all = Vec::new();
-    let part = |at: usize, size: usize| {
-        let field = bytes.get(at..at + size)?;
-        Some(field.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
-    };
-    let mut at = 0;
-    for (size, names) in FIELDS {
-        for name in names.split_whitespace() {
-            if let Some(value) = part(at, *size) {
-                match name {
-                    "scales" => {
-                        all.push(("tcpi_snd_wscale", value & 15));
-                        all.push(("tcpi_rcv_wscale", value >> 4));
-                    }
-                    "flags" => {
-                        all.push(("tcpi_delivery_rate_app_limited", value & 1));
-                        all.push(("tcpi_fastopen_client_fail", value >> 1 & 3));
-                    }
-                    _ => all.push((name, value)),
-                }
-            }
-            at += size;
-        }
-    }
-    all
-}
-
-/// Sizes and names of `struct tcp_info`, in order.
-const FIELDS: &[(usize, &str)] = &[
-    (
-        1,
-        "tcpi_state tcpi_ca_state tcpi_retransmits tcpi_probes tcpi_backoff tcpi_options scales flags",
-    ),
-    (
-        4,
-        "tcpi_rto tcpi_ato tcpi_snd_mss tcpi_rcv_mss tcpi_unacked tcpi_sacked tcpi_lost tcpi_retrans \
-         tcpi_fackets tcpi_last_data_sent tcpi_last_ack_sent tcpi_last_data_recv tcpi_last_ack_recv \
-         tcpi_pmtu tcpi_rcv_ssthresh tcpi_rtt tcpi_rttvar tcpi_snd_ssthresh tcpi_snd_cwnd tcpi_advmss \
-         tcpi_reordering tcpi_rcv_rtt tcpi_rcv_space tcpi_total_retrans",
-    ),
-    (8, "tcpi_pacing_rate tcpi_max_pacing_rate tcpi_bytes_acked tcpi_bytes_received"),
-    (
-        4,
-        "tcpi_segs_out tcpi_segs_in tcpi_notsent_bytes tcpi_min_rtt tcpi_data_segs_in \
-         tcpi_data_segs_out",
-    ),
-    (8, "tcpi_delivery_rate tcpi_busy_time tcpi_rwnd_limited tcpi_sndbuf_limited"),
-    (4, "tcpi_delivered tcpi_delivered_ce"),
-    (8, "tcpi_bytes_sent tcpi_bytes_retrans"),
-    (4, "tcpi_dsack_dups tcpi_reord_seen tcpi_rcv_ooopack tcpi_snd_wnd tcpi_rcv_wnd tcpi_rehash"),
-    (2, "tcpi_total_rto tcpi_total_rto_recoveries"),
-    (4, "tcpi_total_rto_time tcpi_received_ce tcpi_delivered_e1_bytes tcpi_delivered_e0_bytes"),
-    (
-        4,
-        "tcpi_delivered_ce_bytes tcpi_received_e1_bytes tcpi_received_e0_bytes \
-         tcpi_received_ce_bytes",
-    ),
-    (2, "tcpi_accecn_fail_mode tcpi_accecn_opt_seen"),
-];
