@@ -147,7 +147,6 @@ pub trait World {
     /// What poll says without waiting, of `asked` and what it always says.
     fn poll(&mut self, now: Us, fd: i32, asked: u32) -> u32;
     fn epoll_create(&mut self) -> Called;
-    #[expect(clippy::too_many_arguments, reason = "those of the call")]
     fn epoll_ctl(
         &mut self,
         now: Us,

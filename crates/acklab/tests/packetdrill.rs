@@ -38,3 +38,31 @@ fn the_exit_status_tells_passed_failed_unusable_and_unsupported_apart() {
     assert_eq!(status(&["no/such/file.pkt"]), 2);
     assert_eq!(status(&[&passes, "--threads", "none"]), 2);
 }
+
+/// Timers and load are of no account here: `make oracle` runs all of them.
+#[test]
+fn scripts_hold_on_the_running_kernel() {
+    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../acklab-packetdrill/tests/scripts");
+    let of = |name: &str| format!("{scripts}/{name}.pkt");
+    let names =
+        ["syn/what-listeners-answer", "mss/user-mss-and-peer-mss", "close/unread-data-resets"];
+    let paths = names.map(of);
+    let mut arguments = vec!["--kernel", "--tolerance-usecs", "900000"];
+    arguments.extend(paths.iter().map(String::as_str));
+    let (code, text) = packetdrill(&arguments);
+    if text.contains("needs root") {
+        println!("skipped: a network namespace needs root");
+        return;
+    }
+    assert_eq!(code, 0, "{text}");
+    // The same script with another number fails there, too.
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = fs::read_to_string(&paths[2]).expect("a script");
+    let changed = script.replace("> R. 1:1(0)", "> R. 2:2(0)");
+    assert_ne!(changed, script);
+    let path = folder.path().join("changed.pkt");
+    fs::write(&path, changed).expect("written");
+    let (code, text) =
+        packetdrill(&["--kernel", "--tolerance-usecs", "900000", path.to_str().expect("a path")]);
+    assert_eq!(code, 1, "{text}");
+}

@@ -109,13 +109,13 @@ impl Kernel {
         self.files.get(&fd).ok_or_else(|| stop(Errno::EBADF))
     }
 
-    fn keep(&mut self, fd: OwnedFd, flags: i32, is_socket: bool) -> Called {
+    fn keep(&mut self, fd: OwnedFd, flags: i32, is_socket: bool) -> i64 {
         let number = fd.as_raw_fd();
         self.files.insert(number, Open { fd, flags, is_socket });
         if is_socket {
             self.last = number;
         }
-        Ok(i64::from(number))
+        i64::from(number)
     }
 
     /// A call that fails for now waits where its descriptor blocks.
@@ -281,7 +281,7 @@ impl World for Kernel {
         let control = self.sysctls.congestion_control();
         calls::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, control.as_bytes())
             .map_err(stop)?;
-        self.keep(fd, 2 | if nonblocking { O_NONBLOCK } else { 0 }, true)
+        Ok(self.keep(fd, 2 | if nonblocking { O_NONBLOCK } else { 0 }, true))
     }
 
     fn bind(&mut self, fd: i32, place: Place) -> Called {
@@ -296,7 +296,7 @@ impl World for Kernel {
     fn accept(&mut self, fd: i32, flags: i32) -> Called {
         let done = calls::accept(&self.file(fd)?.fd);
         let made = self.may_wait(fd, false, done)?;
-        self.keep(made, 2 | flags & O_NONBLOCK, true)
+        Ok(self.keep(made, 2 | flags & O_NONBLOCK, true))
     }
 
     fn connect(&mut self, _now: Us, fd: i32, _local: Place, remote: Place) -> Called {
@@ -335,19 +335,19 @@ impl World for Kernel {
         let open = self.file(fd)?;
         let (flags, is_socket) = (open.flags, open.is_socket);
         let copy = open.fd.try_clone().map_err(|_| stop(Errno::EMFILE))?;
-        self.keep(copy, flags, is_socket)
+        Ok(self.keep(copy, flags, is_socket))
     }
 
     fn pipe(&mut self) -> Result<(i32, i32), Stop> {
         let (reader, writer) = std::io::pipe().map_err(|_| stop(Errno::EMFILE))?;
-        let reader = self.keep(reader.into(), 0, false)?;
-        let writer = self.keep(writer.into(), 1, false)?;
+        let reader = self.keep(reader.into(), 0, false);
+        let writer = self.keep(writer.into(), 1, false);
         Ok((reader as i32, writer as i32))
     }
 
     fn open(&mut self) -> Called {
         let file = File::open("/dev/zero").map_err(|_| stop(Errno::ENOENT))?;
-        self.keep(file.into(), 2, false)
+        Ok(self.keep(file.into(), 2, false))
     }
 
     fn is_socket(&self, fd: i32) -> bool {
@@ -507,7 +507,7 @@ impl World for Kernel {
 
     fn epoll_create(&mut self) -> Called {
         let fd = calls::epoll_create().map_err(stop)?;
-        self.keep(fd, 2, false)
+        Ok(self.keep(fd, 2, false))
     }
 
     fn epoll_ctl(
