@@ -90,7 +90,8 @@ impl Tcp {
         let most = if self.opt.delack_max > 0 { self.opt.delack_max } else { DELAY_MAX };
         // The delay never outlasts the peer's least time-out where a route or option lowered ours.
         ato = ato.min(most).min(self.rto_min(env).max(1));
-        let mut at = env.now + ato;
+        // Even without a delay (before any data came) the timer fires at the next tick.
+        let mut at = env.now + ato.max(MS);
         if let Some(pending) = self.timers.delack {
             if pending <= env.now + (ato >> 2) {
                 self.send_ack(env);
