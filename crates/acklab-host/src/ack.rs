@@ -26,13 +26,13 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ages {
     /// Oldest and newest packet acknowledged cumulatively, sent once.
-    pub(crate) acked: Option<(Us, Us)>,
+    acked: Option<(Us, Us)>,
     /// Oldest and newest packet SACKed, sent once.
-    pub(crate) sacked: Option<(Us, Us)>,
+    sacked: Option<(Us, Us)>,
     /// Lowest sequence number delivered late.
-    pub(crate) reorder: Option<u32>,
+    reorder: Option<u32>,
     /// Most recent rate stamp delivered.
-    pub(crate) rate: Option<(crate::skb::RateStamp, Us, bool)>,
+    rate: Option<(crate::skb::RateStamp, Us, bool)>,
 }
 
 impl Ages {
@@ -42,7 +42,17 @@ impl Ages {
         }
     }
 
-    pub(crate) fn note(slot: &mut Option<(Us, Us)>, sent: Us) {
+    /// A packet that left at `sent` was SACKed.
+    pub(crate) fn note_sacked(&mut self, sent: Us) {
+        Self::note(&mut self.sacked, sent);
+    }
+
+    /// The lowest sequence number that was delivered late.
+    pub(crate) const fn late(&self) -> Option<u32> {
+        self.reorder
+    }
+
+    fn note(slot: &mut Option<(Us, Us)>, sent: Us) {
         *slot = Some((slot.map_or(sent, |(first, _)| first), sent));
     }
 

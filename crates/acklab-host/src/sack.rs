@@ -33,7 +33,7 @@ impl Tcp {
             }
             self.mark_sacked(env, (left, right), dup, highest, heard, ages);
         }
-        if let Some(low) = ages.reorder
+        if let Some(low) = ages.late()
             && (self.rec.ca != CaState::Loss || self.rec.undo_marker.is_some())
         {
             self.note_reordering(low);
@@ -163,7 +163,7 @@ impl Tcp {
                 if !after(skb.end, self.rec.high_seq) {
                     heard.original_delivered = true;
                 }
-                Ages::note(&mut ages.sacked, skb.sent);
+                ages.note_sacked(skb.sent);
             }
             if skb.marks.lost {
                 marks.lost = false;

@@ -1,6 +1,6 @@
 //! What signs and functions do with values.
 
-use super::{Datum, Fault};
+use super::datum::{Datum, Fault};
 
 pub(super) fn truth(holds: bool) -> Datum {
     Datum::Int(i128::from(holds))

@@ -1,7 +1,7 @@
 //! Expressions: read from tokens and worked out at once.
 
+use super::datum::{Datum, Fault, Names};
 use super::operate::{apply, compare, operate, truth};
-use super::{Datum, Fault, Names};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Token {
