@@ -90,7 +90,7 @@ impl Script {
     }
 
     fn acknowledge(&mut self, got: &BTreeSet<u64>) {
-        let una = (0..).find(|packet| !got.contains(packet)).unwrap_or(0);
+        let una = (0..=got.len() as u64).find(|packet| !got.contains(packet)).unwrap_or(0);
         let mut blocks: Vec<(u64, u64)> = Vec::new();
         for &packet in got.iter().filter(|&&packet| packet > una) {
             match blocks.last_mut() {
@@ -198,12 +198,15 @@ impl Script {
     }
 }
 
+/// Adds stimuli of one kind.
+type Fill = fn(&mut Script);
+
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().expect("a folder");
     let mut number = |usual| arguments.next().map_or(usual, |text| text.parse().expect("a number"));
     let (first, count): (u64, u64) = (number(1), number(20));
-    let kinds: [(&str, fn(&mut Script)); 4] = [
+    let kinds: [(&str, Fill); 4] = [
         ("losses", Script::losses),
         ("arrivals", Script::arrivals),
         ("writes", Script::writes),

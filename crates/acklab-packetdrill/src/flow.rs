@@ -12,9 +12,9 @@ use crate::script::{Options, Packet};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flow {
     /// The host's end.
-    pub(crate) local: Place,
+    local: Place,
     /// The script's end.
-    pub(crate) remote: Place,
+    remote: Place,
     /// The host's initial sequence number and the script's name for it.
     isn: Option<(u32, u32)>,
     /// The script's timestamps and the host's.
@@ -24,13 +24,33 @@ pub(crate) struct Flow {
     /// Nothing is compared.
     observes: bool,
     /// What left the host and no event was compared with.
-    pub(crate) queue: VecDeque<(Us, Segment)>,
+    queue: VecDeque<(Us, Segment)>,
 }
 
 impl Flow {
     /// A connection between two places.
     pub(crate) fn new(local: Place, remote: Place, observes: bool) -> Self {
         Self { local, remote, observes, ..Self::default() }
+    }
+
+    /// The host's end and the script's.
+    pub(crate) const fn ends(&self) -> (Place, Place) {
+        (self.local, self.remote)
+    }
+
+    /// Whether nothing left that no event was compared with.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// The oldest packet that no event was compared with, and when it left.
+    pub(crate) fn first_left(&self) -> Option<&(Us, Segment)> {
+        self.queue.front()
+    }
+
+    /// Nothing will be compared with what left so far.
+    pub(crate) fn forget(&mut self) {
+        self.queue.clear();
     }
 
     /// Whether a segment of the host's belongs to it.

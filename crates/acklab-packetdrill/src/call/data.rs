@@ -45,7 +45,7 @@ impl Caller<'_> {
                 let from = fd;
                 fd = self.fd(&call, 2)?;
                 let most = self.int(&call, 4)?;
-                if !self.world.is_socket(fd) {
+                if !self.world().is_socket(fd) {
                     return self.splice_out(now, pending, from, most);
                 }
                 most
@@ -78,15 +78,15 @@ impl Caller<'_> {
         let dont_wait = flags & 0x40 != 0;
         loop {
             let left = (bytes - pending.taken) as u32;
-            match self.world.write(now, fd, left, wants, dont_wait) {
+            match self.world().write(now, fd, left, wants, dont_wait) {
                 Ok(taken) => {
                     pending.taken += taken;
-                    let may_wait = self.world.is_blocking(fd) && !dont_wait;
+                    let may_wait = self.world().is_blocking(fd) && !dont_wait;
                     if pending.taken >= bytes || !may_wait {
                         return self.finish(&call, Ok(pending.taken));
                     }
                 }
-                Err(_) if pending.taken > 0 && !self.world.is_blocking(fd) => {
+                Err(_) if pending.taken > 0 && !self.world().is_blocking(fd) => {
                     return self.finish(&call, Ok(pending.taken));
                 }
                 Err(Stop::Errno(_)) if pending.taken > 0 => {
@@ -100,10 +100,10 @@ impl Caller<'_> {
     fn splice_out(&mut self, now: Us, pending: &mut Pending, from: i32, most: i64) -> Step {
         let call = pending.call.clone();
         let to = self.fd(&call, 2)?;
-        match self.world.read(now, from, most as u32, ReadFlags::default()) {
+        match self.world().read(now, from, most as u32, ReadFlags::default()) {
             Ok(read) => {
                 let flags = WriteFlags::default();
-                let done = self.world.write(now, to, read.bytes as u32, flags, false);
+                let done = self.world().write(now, to, read.bytes as u32, flags, false);
                 self.finish(&call, done)
             }
             Err(stop) => self.finish(&call, Err(stop)),
@@ -163,7 +163,7 @@ impl Caller<'_> {
             dont_wait: flags & 0x40 != 0,
             wait_all: flags & 0x100 != 0,
         };
-        let done = self.world.read(now, fd, max as u32, wants);
+        let done = self.world().read(now, fd, max as u32, wants);
         if let (Some(message), Ok(read)) = (&message, &done) {
             self.check_message_flags(Some(message), 0)?;
             self.check_inq(read.inq, message)?;
@@ -203,7 +203,7 @@ impl Caller<'_> {
     }
 
     fn receive_error(&mut self, call: &Call, fd: i32, message: Option<&Value>) -> Step {
-        let entry = match self.world.read_error(fd) {
+        let entry = match self.world().read_error(fd) {
             Ok(entry) => entry,
             Err(stop) => return self.finish(call, Err(stop)),
         };

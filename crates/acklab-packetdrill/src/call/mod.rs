@@ -49,27 +49,27 @@ fn unsupported<T>(what: impl Into<String>) -> Result<T, Trouble> {
 /// The script's world of descriptors and addresses.
 pub(crate) struct Caller<'w> {
     /// Where calls are made.
-    pub(crate) world: &'w mut dyn World,
+    world: &'w mut dyn World,
     /// The script's descriptors and the world's.
-    pub(crate) files: BTreeMap<i64, i32>,
+    files: BTreeMap<i64, i32>,
     /// `-D` definitions.
-    pub(crate) defined: BTreeMap<String, i64>,
+    defined: BTreeMap<String, i64>,
     /// Where sockets are bound.
-    pub(crate) local: Place,
+    local: Place,
     /// Where they connect to.
-    pub(crate) remote: Place,
+    remote: Place,
     /// Where each of the world's descriptors is bound.
-    pub(crate) bound: BTreeMap<i32, Place>,
+    bound: BTreeMap<i32, Place>,
     /// Where a socket listens, since no connection came.
-    pub(crate) listening: Option<Place>,
+    listening: Option<Place>,
     /// A socket began to listen: what comes next is another connection.
-    pub(crate) anew: bool,
+    anew: bool,
     /// Time at which the script began.
-    pub(crate) start: Us,
+    start: Us,
     /// Stamps come without their packets (SOF_TIMESTAMPING_OPT_TSONLY).
-    pub(crate) stamps_alone: bool,
+    stamps_alone: bool,
     /// Stamps may differ by it.
-    pub(crate) tolerance: Us,
+    tolerance: Us,
 }
 
 /// A call under way.
@@ -91,6 +91,70 @@ impl Pending {
     /// A call that begins.
     pub(crate) const fn new(call: Call, began: Us) -> Self {
         Self { call, began, taken: 0, lingering: None, wake: None }
+    }
+}
+
+impl<'w> Caller<'w> {
+    /// Nothing is open; the script begins at `start`.
+    pub(crate) fn new(world: &'w mut dyn World, start: Us) -> Self {
+        Self {
+            world,
+            files: BTreeMap::new(),
+            defined: BTreeMap::new(),
+            local: Place { host: 1, port: 8080 },
+            remote: Place { host: 2, port: 8080 },
+            bound: BTreeMap::new(),
+            listening: None,
+            anew: false,
+            start,
+            stamps_alone: false,
+            tolerance: 0,
+        }
+    }
+
+    /// Where calls are made.
+    pub(crate) const fn world(&mut self) -> &mut (dyn World + 'w) {
+        self.world
+    }
+
+    /// Stamps come without their packets.
+    const fn want_stamps_alone(&mut self, alone: bool) {
+        self.stamps_alone = alone;
+    }
+
+    /// Gives a name a value.
+    pub(crate) fn define(&mut self, name: &str, value: i64) {
+        self.defined.insert(name.to_owned(), value);
+    }
+
+    /// Names that have values.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = (&String, i64)> {
+        self.defined.iter().map(|(name, value)| (name, *value))
+    }
+
+    /// Sockets are bound to this port unless the script says otherwise.
+    pub(crate) const fn bind_to(&mut self, port: u16) {
+        self.local.port = port;
+    }
+
+    /// Sockets connect to this port unless the script says otherwise.
+    pub(crate) const fn connect_to(&mut self, port: u16) {
+        self.remote.port = port;
+    }
+
+    /// How much stamps may differ.
+    pub(crate) const fn tolerate(&mut self, tolerance: Us) {
+        self.tolerance = tolerance;
+    }
+
+    /// The ends of a connection from the script's `port` to where a socket listens.
+    pub(crate) fn incoming(&self, port: u16) -> Option<(Place, Place)> {
+        Some((self.listening?, Place { port, ..self.remote }))
+    }
+
+    /// Whether a socket began to listen since this was asked last.
+    pub(crate) const fn begins_anew(&mut self) -> bool {
+        std::mem::replace(&mut self.anew, false)
     }
 }
 
@@ -116,6 +180,11 @@ impl Caller<'_> {
         }
     }
 
+    /// The world's descriptor of one of the script's; -1: it is not open.
+    fn descriptor(&self, named: i64) -> i32 {
+        self.files.get(&named).copied().unwrap_or(-1)
+    }
+
     fn arg(call: &Call, index: usize) -> Result<&Value, Trouble> {
         match call.args.get(index) {
             Some(value) => Ok(value),
@@ -130,7 +199,7 @@ impl Caller<'_> {
     /// The host's descriptor of one of the script's.
     fn fd(&self, call: &Call, index: usize) -> Result<i32, Trouble> {
         let named = self.int(call, index)?;
-        Ok(self.files.get(&named).copied().unwrap_or(-1))
+        Ok(self.descriptor(named))
     }
 
     /// Makes the call, or tries again what waits.
@@ -143,7 +212,7 @@ impl Caller<'_> {
             "accept" | "accept4" => {
                 let fd = self.fd(&call, 0)?;
                 let flags = if call.args.len() > 3 { self.int(&call, 3)? as i32 } else { 0 };
-                let done = self.world.accept(fd, flags);
+                let done = self.world().accept(fd, flags);
                 self.finish_with_fd(&call, done)
             }
             "connect" => self.connect(now, pending),
@@ -155,7 +224,7 @@ impl Caller<'_> {
             "shutdown" => {
                 let fd = self.fd(&call, 0)?;
                 let how = self.int(&call, 1)? as i32;
-                let done = self.world.shutdown(now, fd, how);
+                let done = self.world().shutdown(now, fd, how);
                 self.finish(&call, done)
             }
             "setsockopt" => self.set_option(now, &call),
@@ -164,19 +233,19 @@ impl Caller<'_> {
             "ioctl" => self.ioctl(&call),
             "poll" => self.poll(now, pending),
             "epoll_create" | "epoll_create1" => {
-                let done = self.world.epoll_create();
+                let done = self.world().epoll_create();
                 self.finish_with_fd(&call, done)
             }
             "epoll_ctl" => self.epoll_ctl(now, &call),
             "epoll_wait" => self.epoll_wait(now, pending),
             "pipe" => self.pipe(&call),
             "open" => {
-                let done = self.world.open();
+                let done = self.world().open();
                 self.finish_with_fd(&call, done)
             }
             "dup" => {
                 let fd = self.fd(&call, 0)?;
-                let done = self.world.dup(fd);
+                let done = self.world().dup(fd);
                 self.finish_with_fd(&call, done)
             }
             name => unsupported(format!("the call {name}")),
@@ -186,7 +255,7 @@ impl Caller<'_> {
     fn bind(&mut self, call: &Call) -> Step {
         let fd = self.fd(call, 0)?;
         let place = self.place(Self::arg(call, 1)?, self.local)?;
-        let done = self.world.bind(fd, place);
+        let done = self.world().bind(fd, place);
         if done.is_ok() {
             self.bound.insert(fd, place);
         }
@@ -196,7 +265,7 @@ impl Caller<'_> {
     fn listen(&mut self, call: &Call) -> Step {
         let fd = self.fd(call, 0)?;
         let backlog = self.int(call, 1)? as i32;
-        let done = self.world.listen(fd, backlog);
+        let done = self.world().listen(fd, backlog);
         if done.is_ok() {
             self.listening = self.bound.get(&fd).copied();
             self.anew = true;
@@ -256,7 +325,7 @@ impl Caller<'_> {
     fn socket(&mut self, now: Us, call: &Call) -> Step {
         let family = match Self::arg(call, 0)? {
             Value::Any => {
-                let v6 = self.world.settings().1.ip_header == 40;
+                let v6 = self.world().settings().1.ip_header == 40;
                 if v6 { Family::V6 } else { Family::V4 }
             }
             value => match self.number(value)? {
@@ -270,7 +339,7 @@ impl Caller<'_> {
         if kind & 0xf != 1 || !(protocol == 6 || protocol == 0) {
             return unsupported("sockets that are not TCP's");
         }
-        let made = self.world.socket(now, family, kind & i64::from(O_NONBLOCK) != 0);
+        let made = self.world().socket(now, family, kind & i64::from(O_NONBLOCK) != 0);
         self.finish_with_fd(call, made)
     }
 
@@ -295,7 +364,7 @@ impl Caller<'_> {
         }
         let remote = self.place(address, self.remote)?;
         let local = Place { port: 0, ..self.local };
-        let done = self.world.connect(now, fd, local, remote);
+        let done = self.world().connect(now, fd, local, remote);
         self.finish(call, done)
     }
 
@@ -303,7 +372,7 @@ impl Caller<'_> {
         let call = pending.call.clone();
         if pending.lingering.is_none() {
             let fd = self.fd(&call, 0)?;
-            match self.world.close(now, fd) {
+            match self.world().close(now, fd) {
                 Err(stop) => return self.finish(&call, Err(stop)),
                 Ok(lingering) => {
                     let named = self.int(&call, 0)?;
@@ -314,7 +383,9 @@ impl Caller<'_> {
             }
         }
         match pending.lingering {
-            Some(lingering) if now < lingering.until && !self.world.is_closed(lingering.ticket) => {
+            Some(lingering)
+                if now < lingering.until && !self.world().is_closed(lingering.ticket) =>
+            {
                 Ok(Progress::Waits(Some(lingering.until)))
             }
             _ => self.finish(&call, Ok(0)),
@@ -325,7 +396,7 @@ impl Caller<'_> {
         let Value::List(ends) = Self::arg(call, 0)?.clone() else {
             return unsupported("pipe without its descriptors");
         };
-        let (reader, writer) = match self.world.pipe() {
+        let (reader, writer) = match self.world().pipe() {
             Ok(both) => both,
             Err(stop) => return self.finish(call, Err(stop)),
         };

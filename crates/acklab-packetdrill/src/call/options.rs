@@ -20,13 +20,13 @@ impl Caller<'_> {
                     return unsupported(format!("SO_LINGER of {value:?}"));
                 };
                 let (on, linger) = (self.number(on)? != 0, self.number(linger)?);
-                self.world.set_linger(fd, on, linger)
+                self.world().set_linger(fd, on, linger)
             }
             (6, 13, Value::Text(text)) => {
                 if acklab_host::cc::Congestion::named(text).is_none() && text != "nosuchcc" {
                     return unsupported(format!("the congestion control {text:?}"));
                 }
-                self.world.set_congestion(now, fd, text)
+                self.world().set_congestion(now, fd, text)
             }
             (6, 30 | 33 | 34, _) => return unsupported("fast open beyond TCP_FASTOPEN"),
             (6, 14 | 19 | 31 | 35 | 37, _) => {
@@ -37,9 +37,9 @@ impl Caller<'_> {
             _ => {
                 let value = self.number(value)?;
                 if (level, name) == (1, 37) {
-                    self.stamps_alone = value & 0x800 != 0;
+                    self.want_stamps_alone(value & 0x800 != 0);
                 }
-                self.world.set_option(now, fd, level, name, value)
+                self.world().set_option(now, fd, level, name, value)
             }
         };
         self.finish(call, done)
@@ -51,7 +51,7 @@ impl Caller<'_> {
         let expected = Self::arg(call, 3)?.clone();
         match (level, name) {
             (6, 13) => {
-                let got = match self.world.congestion(fd) {
+                let got = match self.world().congestion(fd) {
                     Ok(got) => got,
                     Err(stop) => return self.finish(call, Err(stop)),
                 };
@@ -63,7 +63,7 @@ impl Caller<'_> {
                 };
             }
             (1, 13) => {
-                let got = match self.world.linger(fd) {
+                let got = match self.world().linger(fd) {
                     Ok(got) => got,
                     Err(stop) => return self.finish(call, Err(stop)),
                 };
@@ -79,7 +79,7 @@ impl Caller<'_> {
             }
             _ => {}
         }
-        let done = self.world.option(now, fd, level, name);
+        let done = self.world().option(now, fd, level, name);
         if let Ok(got) = done
             && expected != Value::Any
             && expected != Value::List(vec![Value::Any])
@@ -97,14 +97,14 @@ impl Caller<'_> {
     pub(super) fn fcntl(&mut self, call: &Call) -> Step {
         let fd = self.fd(call, 0)?;
         let command = self.int(call, 1)?;
-        let Some(flags) = self.world.flags(fd) else {
+        let Some(flags) = self.world().flags(fd) else {
             return self.finish(call, Err(Stop::Errno(errno::EBADF)));
         };
         match command {
             3 => self.finish(call, Ok(i64::from(flags))),
             4 => {
                 let wanted = self.int(call, 2)? as i32;
-                self.world.set_flags(fd, flags & 3 | wanted & !3);
+                self.world().set_flags(fd, flags & 3 | wanted & !3);
                 self.finish(call, Ok(0))
             }
             1 | 2 => self.finish(call, Ok(0)),
@@ -115,7 +115,7 @@ impl Caller<'_> {
     pub(super) fn ioctl(&mut self, call: &Call) -> Step {
         let fd = self.fd(call, 0)?;
         let command = self.int(call, 1)?;
-        let queued = match self.world.queued(fd) {
+        let queued = match self.world().queued(fd) {
             Ok(queued) => queued,
             Err(stop) => return self.finish(call, Err(stop)),
         };

@@ -19,8 +19,8 @@ impl Caller<'_> {
             };
             let named = self.number(fd)?;
             let asked = self.number(events)? as u32;
-            let fd = self.files.get(&named).copied().unwrap_or(-1);
-            let mask = self.world.poll(now, fd, asked);
+            let fd = self.descriptor(named);
+            let mask = self.world().poll(now, fd, asked);
             ready += i64::from(mask != 0);
             found.push(mask);
         }
@@ -61,7 +61,7 @@ impl Caller<'_> {
             Value::Int(_) | Value::Name(_) | Value::Any => (0, 0),
             value => self.events(value)?,
         };
-        let done = self.world.epoll_ctl(now, epoll, operation, fd, events, data);
+        let done = self.world().epoll_ctl(now, epoll, operation, fd, events, data);
         self.finish(call, done)
     }
 
@@ -70,7 +70,7 @@ impl Caller<'_> {
         let epoll = self.fd(&call, 0)?;
         let max = self.int(&call, 2)?;
         let timeout = self.int(&call, 3)?;
-        let found = match self.world.epoll_wait(now, epoll, max.clamp(1, 1024) as usize) {
+        let found = match self.world().epoll_wait(now, epoll, max.clamp(1, 1024) as usize) {
             Ok(found) => found,
             Err(stop) => return self.finish(&call, Err(stop)),
         };

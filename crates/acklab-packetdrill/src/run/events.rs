@@ -1,7 +1,6 @@
 //! Events of a script: packets in both directions, calls, assertions, and the end.
 
 use acklab_host::errno;
-use acklab_host::segment::Place;
 use acklab_host::settings::Us;
 
 use super::{Runner, START, Stop, fail, unsupported};
@@ -97,7 +96,7 @@ impl Runner<'_> {
 
     /// A call is made only when the one before is over.
     fn await_call(&mut self, line: usize) -> Result<(), Stop> {
-        let limit = self.now + self.caller.world.patience();
+        let limit = self.now + self.caller.world().patience();
         while self.pending.is_some() {
             if !self.step(line, limit)? {
                 let (line, pending, _) = self.pending.take().expect("it waits");
@@ -112,11 +111,10 @@ impl Runner<'_> {
             return self.inject_icmp(line, icmp);
         }
         if self.flow.is_none() {
-            let Some(local) = self.caller.listening else {
+            let Some((local, remote)) = self.caller.incoming(self.next_remote + 1) else {
                 return fail(line, "no socket is there for this packet");
             };
             self.next_remote += 1;
-            let remote = Place { port: self.next_remote, ..self.caller.remote };
             self.flow = Some(Flow::new(local, remote, self.observes));
         }
         let Some(flow) = &self.flow else { return fail(line, "no connection") };
@@ -125,7 +123,7 @@ impl Runner<'_> {
         let ack = packet.ack.map(|a| format!(" ack {a}")).unwrap_or_default();
         let text = format!("{} {seq}:{}({len}){ack}", flags(packet.flags), seq.wrapping_add(len));
         self.note(line, format!("     < {text}"));
-        if let Err(what) = self.caller.world.receive(self.now, &segment) {
+        if let Err(what) = self.caller.world().receive(self.now, &segment) {
             return fail(line, what);
         }
         self.drain();
@@ -134,16 +132,16 @@ impl Runner<'_> {
 
     fn inject_icmp(&mut self, line: usize, icmp: &Icmp) -> Result<(), Stop> {
         let Some(flow) = &self.flow else { return fail(line, "no connection for ICMP") };
-        let (local, remote) = (flow.local, flow.remote);
+        let (local, remote) = flow.ends();
         let seq = icmp.seq.map_or_else(|| flow.to_host(1), |seq| flow.to_host(seq));
         self.note(line, format!("     < icmp {} {}", icmp.kind, icmp.code));
-        let v6 = self.caller.world.settings().1.ip_header == 40;
+        let v6 = self.caller.world().settings().1.ip_header == 40;
         let message = match icmp_message(icmp, v6) {
             Ok(message) => message,
             Err(what) => return unsupported(line, what),
         };
         let about = IcmpAbout { local, remote, seq, message };
-        if let Err(what) = self.caller.world.receive_icmp(self.now, &about) {
+        if let Err(what) = self.caller.world().receive_icmp(self.now, &about) {
             return fail(line, what);
         }
         self.drain();
@@ -164,17 +162,17 @@ impl Runner<'_> {
         if packet.flow_label.is_some() {
             return unsupported(line, "the flow label of what the host sends");
         }
-        let slack = at.map_or(0, |at| self.caller.world.slack(at.saturating_sub(self.base)));
+        let slack = at.map_or(0, |at| self.caller.world().slack(at.saturating_sub(self.base)));
         let late = self.tolerance + slack;
         let latest =
-            at.map_or(self.now + self.caller.world.patience(), |at| to.unwrap_or(at) + late);
-        while self.flow.as_ref().is_none_or(|flow| flow.queue.is_empty()) {
+            at.map_or(self.now + self.caller.world().patience(), |at| to.unwrap_or(at) + late);
+        while self.flow.as_ref().is_none_or(|flow| flow.is_quiet()) {
             if !self.step(line, latest + 1)? {
                 let due =
                     at.map_or_else(|| "at all".to_owned(), |at| format!("by {}", Self::show(at)));
                 let pending = self
                     .caller
-                    .world
+                    .world()
                     .due()
                     .map(|next| format!("; the host acts next at {}", Self::show(next)));
                 return fail(
@@ -215,11 +213,11 @@ impl Runner<'_> {
     fn assert(&mut self, line: usize, code: &str) -> Result<(), Stop> {
         let mut names: Names =
             symbols::all().map(|(n, v)| (n.to_owned(), Datum::Int(v.into()))).collect();
-        for (name, value) in &self.caller.defined {
-            names.insert(name.clone(), Datum::Int((*value).into()));
+        for (name, value) in self.caller.definitions() {
+            names.insert(name.clone(), Datum::Int(value.into()));
         }
-        let ends = self.flow.as_ref().map(|flow| (flow.local, flow.remote));
-        for (name, value) in self.caller.world.info(self.now, ends) {
+        let ends = self.flow.as_ref().map(Flow::ends);
+        for (name, value) in self.caller.world().info(self.now, ends) {
             names.insert(name.to_owned(), Datum::Int(value.into()));
         }
         for (name, value) in &self.variables {
@@ -257,7 +255,7 @@ impl Runner<'_> {
         // What is due at the very instant of the last event still belongs to the script.
         while self.step(last, self.now + 1)? {}
         let Some(flow) = &self.flow else { return Ok(()) };
-        if let Some((at, segment)) = flow.queue.front() {
+        if let Some((at, segment)) = flow.first_left() {
             let text = flow.show(segment);
             return fail(
                 last,

@@ -1,15 +1,14 @@
-//! A script's run: its options, its events in their order (`events`), the host in between (`time`).
+//! A script's run: its options, its events in their order (`events`), the host and time in between.
 
 mod events;
-mod time;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::Path;
 
-use acklab_host::segment::Place;
+use acklab_host::segment::flag;
 use acklab_host::settings::{MS, SECOND, Us};
 
-use crate::call::{Caller, Pending};
+use crate::call::{Caller, Pending, Progress, Trouble};
 use crate::cookie::{USUAL_KEY, digits};
 use crate::expression::Names;
 use crate::flow::Flow;
@@ -164,19 +163,7 @@ struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     fn new(world: &'a mut dyn World, folder: &'a Path) -> Self {
-        let caller = Caller {
-            world,
-            files: BTreeMap::new(),
-            defined: BTreeMap::new(),
-            local: Place { host: 1, port: 8080 },
-            remote: Place { host: 2, port: 8080 },
-            bound: BTreeMap::new(),
-            listening: None,
-            anew: false,
-            start: START,
-            stamps_alone: false,
-            tolerance: TOLERANCE,
-        };
+        let caller = Caller::new(world, START);
         Self {
             caller,
             flow: None,
@@ -197,30 +184,32 @@ impl<'a> Runner<'a> {
         for (name, value) in settings.options.iter().chain(&script.options) {
             self.option(name, value)?;
         }
-        let v6 = self.caller.world.settings().1.ip_header == 40;
+        let v6 = self.caller.world().settings().1.ip_header == 40;
         let names = [
             ("CMSG_LEVEL_IP", if v6 { 41 } else { 0 }),
             ("CMSG_TYPE_RECVERR", if v6 { 25 } else { 11 }),
         ];
         for (name, value) in names {
-            self.caller.defined.entry(name.to_owned()).or_insert(value);
+            if !self.caller.definitions().any(|(known, _)| known == name) {
+                self.caller.define(name, value);
+            }
         }
         for (name, value) in &settings.defined {
             if name == "TFO_COOKIE" {
                 // The runner of a suite knows which cookie its addresses get.
                 let bytes = (0..value.len() / 2).map(|i| value.get(2 * i..2 * i + 2));
                 let bytes = bytes.map(|b| u8::from_str_radix(b?, 16).ok());
-                self.caller.world.set_cookie(bytes.flatten().collect());
+                self.caller.world().set_cookie(bytes.flatten().collect());
             } else if self.define(name, value).is_err()
                 && !value.bytes().all(|b| b.is_ascii_hexdigit())
             {
                 return unsupported(0, format!("the definition {name}={value}"));
             }
         }
-        if let Err(what) = self.caller.world.begin(START) {
+        if let Err(what) = self.caller.world().begin(START) {
             return fail(0, what);
         }
-        self.caller.tolerance = self.tolerance;
+        self.caller.tolerate(self.tolerance);
         for (line, command) in &script.setup {
             self.command(*line, command)?;
         }
@@ -242,7 +231,7 @@ impl<'a> Runner<'a> {
         let Some(number) = number else {
             return unsupported(0, format!("the definition {name}={value}"));
         };
-        self.caller.defined.insert(name.to_owned(), number);
+        self.caller.define(name, number);
         Ok(())
     }
 
@@ -252,7 +241,7 @@ impl<'a> Runner<'a> {
             line: 0,
             message: format!("the option --{name}={value}"),
         };
-        let route = self.caller.world.settings().1;
+        let route = self.caller.world().settings().1;
         match name {
             "tolerance_usecs" => self.tolerance = value.parse().map_err(|_| bad())?,
             "mtu" => route.device_mtu = value.parse().map_err(|_| bad())?,
@@ -265,8 +254,8 @@ impl<'a> Runner<'a> {
                 let (name, value) = value.split_once('=').ok_or_else(bad)?;
                 self.define(name, value)?;
             }
-            "connect_port" => self.caller.remote.port = value.parse().map_err(|_| bad())?,
-            "bind_port" => self.caller.local.port = value.parse().map_err(|_| bad())?,
+            "connect_port" => self.caller.connect_to(value.parse().map_err(|_| bad())?),
+            "bind_port" => self.caller.bind_to(value.parse().map_err(|_| bad())?),
             // Of the program that runs scripts on a kernel; nothing that the host does depends on them. The MSS
             // that the host announces is its device's.
             "mss" | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "init_scripts"
@@ -279,7 +268,7 @@ impl<'a> Runner<'a> {
     }
 
     fn command(&mut self, line: usize, command: &str) -> Result<(), Stop> {
-        let (sysctls, route) = self.caller.world.settings();
+        let (sysctls, route) = self.caller.world().settings();
         let folder = self.folder;
         let mut around = Surroundings { sysctls, route, folder, changes: Vec::new() };
         let slept = match shell::run(command, &mut around, 0) {
@@ -287,12 +276,123 @@ impl<'a> Runner<'a> {
             Err(what) => return unsupported(line, what),
         };
         let changes = around.changes;
-        if let Err(what) = self.caller.world.change(&changes) {
+        if let Err(what) = self.caller.world().change(&changes) {
             return unsupported(line, what);
         }
         if slept > 0 {
             let until = self.now + slept;
             self.advance(line, until)?;
+        }
+        Ok(())
+    }
+}
+
+/// Time: the host acts by itself, calls that wait are tried again, packets that left are noted.
+impl Runner<'_> {
+    fn show(at: Us) -> String {
+        format!("{:.6} s", (at as f64 - START as f64) / SECOND as f64)
+    }
+
+    fn note(&mut self, line: usize, what: impl std::fmt::Display) {
+        if self.timeline.len() == TIMELINE {
+            self.timeline.pop_front();
+        }
+        let place = if line > 0 { format!("line {line}") } else { String::new() };
+        self.timeline.push_back(format!("{:>13}  {place:<9} {what}", Self::show(self.now)));
+    }
+
+    /// What the host sent is sorted to the script's connection; a SYN of its own begins one.
+    fn drain(&mut self) {
+        if self.caller.begins_anew() {
+            self.flow = None;
+        }
+        while let Some((at, segment)) = self.caller.world().sent() {
+            let known = self.flow.as_ref().is_some_and(|flow| flow.has(&segment));
+            if !known && segment.has(flag::SYN) && !segment.has(flag::ACK) {
+                self.flow = Some(Flow::new(segment.src, segment.dst, self.observes));
+            }
+            let Some(flow) = self.flow.as_mut().filter(|flow| flow.has(&segment)) else { continue };
+            flow.push(at, segment.clone());
+            let text = flow.show(&segment);
+            let each = flow.show_each(&segment).into_iter();
+            self.seen.extend(each.map(|what| Seen { at: at.saturating_sub(START), what }));
+            let Some(flow) = self.flow.as_mut() else { continue };
+            if self.observes {
+                flow.forget();
+            }
+            self.note(0, format!("host > {text}"));
+        }
+    }
+
+    /// One step to the next instant before `limit` at which something happens; returns whether there was one.
+    fn step(&mut self, line: usize, limit: Us) -> Result<bool, Stop> {
+        let wake = self.pending.as_ref().and_then(|(_, pending, _)| pending.wake);
+        let wake = wake.filter(|&wake| wake > self.now && wake < limit);
+        let next = match self.caller.world().wait(self.now, wake.map_or(limit, |wake| wake + 1)) {
+            Ok(next) => next.or(wake),
+            Err(what) => return fail(line, format!("{what} at {}", Self::show(self.now))),
+        };
+        let Some(next) = next else { return Ok(false) };
+        self.now = self.now.max(next);
+        self.drain();
+        self.retry()?;
+        Ok(true)
+    }
+
+    /// Lets time pass up to `until`; what is due then has not happened yet.
+    fn advance(&mut self, line: usize, until: Us) -> Result<(), Stop> {
+        while self.step(line, until)? {}
+        self.now = self.now.max(until);
+        Ok(())
+    }
+
+    /// Keeps what the host did.
+    fn saw(&mut self, what: String) {
+        self.seen.push(Seen { at: self.now.saturating_sub(START), what });
+    }
+
+    /// What is not as the script says: the end, unless the run only observes.
+    fn wrong(&mut self, line: usize, message: String) -> Result<(), Stop> {
+        if self.observes {
+            self.saw(message);
+            return Ok(());
+        }
+        fail(line, message)
+    }
+
+    fn trouble(&mut self, line: usize, trouble: Trouble) -> Result<(), Stop> {
+        match trouble {
+            Trouble::Wrong(message) => self.wrong(line, message),
+            Trouble::Unsupported(message) => unsupported(line, message),
+        }
+    }
+
+    /// Tries again what waits.
+    fn retry(&mut self) -> Result<(), Stop> {
+        let Some((line, mut pending, until)) = self.pending.take() else { return Ok(()) };
+        match self.caller.attempt(self.now, &mut pending) {
+            Ok(Progress::Waits(wake)) => {
+                pending.wake = wake;
+                self.pending = Some((line, pending, until));
+                Ok(())
+            }
+            Ok(Progress::Done) => {
+                self.drain();
+                self.note(line, format!("{} returns", pending.call.name));
+                self.saw(format!("{} returns", pending.call.name));
+                self.check_end(line, &pending.call.name, until)
+            }
+            Err(trouble) => self.trouble(line, trouble),
+        }
+    }
+
+    fn check_end(&mut self, line: usize, name: &str, until: Option<Us>) -> Result<(), Stop> {
+        let Some(until) = until else { return Ok(()) };
+        if self.now.abs_diff(until) > self.tolerance {
+            return self.wrong(
+                line,
+                format!("{name} ended at {}, expected {}", Self::show(self.now), Self::show(until)),
+            );
         }
         Ok(())
     }
