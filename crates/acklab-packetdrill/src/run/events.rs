@@ -166,7 +166,7 @@ impl Runner<'_> {
         let late = self.tolerance + slack;
         let latest =
             at.map_or(self.now + self.caller.world().patience(), |at| to.unwrap_or(at) + late);
-        while self.flow.as_ref().is_none_or(|flow| flow.is_quiet()) {
+        while self.flow.as_ref().is_none_or(Flow::is_quiet) {
             if !self.step(line, latest + 1)? {
                 let due =
                     at.map_or_else(|| "at all".to_owned(), |at| format!("by {}", Self::show(at)));
