@@ -109,6 +109,50 @@ fn without_a_change_the_usual_remedies_are_ranked() {
 }
 
 #[test]
+fn a_diagnosis_ends_with_the_best_remedy_as_whatif_ranks_it() {
+    let capture = recorded("write-write-read-as-is");
+    let cure = &json(&["diagnose", &capture, "--format", "json"])["cure"];
+    let told = json(&["whatif", &capture, "--format", "json"]);
+    assert_eq!(cure["state"], "predicted");
+    let tried = cure["prediction"]["remedies"].as_array().expect("remedies");
+    let ranked = told["remedies"].as_array().expect("remedies");
+    for (tried, ranked) in tried.iter().zip(ranked) {
+        assert_eq!(tried["set"], ranked["set"]);
+        assert_eq!(tried["delays"]["p95_ms"], ranked["p95_ms"]);
+    }
+    assert_eq!((tried.len(), &cure["flow"]), (ranked.len(), &told["flow"]));
+    let text = acklab(&["diagnose", &capture]).stdout;
+    let text = String::from_utf8_lossy(&text);
+    let end = text.find("The best remedy, predicted: TCP_NODELAY set on").expect("the prediction");
+    assert!(end > text.find("One stall, packet by packet").expect("a ladder"), "{text}");
+    let page = acklab(&["diagnose", &capture, "--format", "html"]).stdout;
+    assert!(String::from_utf8_lossy(&page).contains("What each remedy would have done"));
+    let quick = concat!(env!("CARGO_MANIFEST_DIR"), "/../../demo/nodelay-linux.pcapng");
+    assert!(json(&["diagnose", quick, "--format", "json"]).get("cure").is_none());
+}
+
+#[test]
+fn of_a_long_conversation_the_beginning_is_played_and_of_a_short_one_nothing_is_told() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("some.pcapng");
+    let file = path.to_str().expect("a plain path");
+    run(&["exchanges=3000"], &["--capture", file]);
+    let diagnosis = json(&["diagnose", file, "--format", "json"]);
+    let prediction = &diagnosis["cure"]["prediction"];
+    assert_eq!(prediction["messages"], acklab_trace::FIRST_WRITES, "{prediction}");
+    let [played, all] = [number(prediction, "/first_s"), number(&diagnosis, "/capture/duration_s")];
+    // 6,000 writes, of which the first 2,000 are played.
+    assert!((played - all / 3.0).abs() < 0.01 * all, "{played} of {all}");
+    let [saved, held] =
+        ["/remedies/0/saved_s", "/measured/seconds"].map(|at| number(prediction, at));
+    assert!((saved - held).abs() < 0.01 * held, "{prediction}");
+    run(&["exchanges=5"], &["--capture", file]);
+    let cure = &json(&["diagnose", file, "--format", "json"])["cure"];
+    assert_eq!((&cure["state"], &cure["prediction"]), (&"cannot_tell".into(), &Value::Null));
+    assert_eq!(cure["why"], "10 messages are too few");
+}
+
+#[test]
 fn what_cannot_be_predicted_is_refused_with_the_reason() {
     let refused = |arguments: &[&str], why: &str| {
         let output = acklab(&[&["whatif"], arguments].concat());

@@ -8,7 +8,7 @@
 
 use acklab_core::time::{Span, Time};
 use acklab_stats::Ecdf;
-use acklab_trace::diagnosis::{Direction, Written};
+use acklab_trace::diagnosis::Written;
 
 /// What a write waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,16 +56,16 @@ impl Script {
     /// The writes of `own`, with what came from `peer`; `origin` is the conversation's beginning at the capture
     /// point and `way` half the round trip from there to the end that writes.
     pub(super) fn of(
-        own: &Direction,
-        peer: &Direction,
+        own: &[Written],
+        peer: &[Written],
         way: Span,
         origin: Time,
         place: Place,
     ) -> Self {
-        let heard = Heard::of(&own.script, &peer.script, way);
-        let answers = answers(&own.script, &heard);
-        let mut steps = Vec::with_capacity(own.script.len());
-        for (i, write) in own.script.iter().enumerate() {
+        let heard = Heard::of(own, peer, way);
+        let answers = answers(own, &heard);
+        let mut steps = Vec::with_capacity(own.len());
+        for (i, write) in own.iter().enumerate() {
             let at = place.of(write);
             let before = i.checked_sub(1);
             let trigger = match (heard[i], before) {
@@ -73,9 +73,7 @@ impl Script {
                     let think = at.since(now.last + way + way);
                     Trigger::Heard { bytes: now.bytes, think }
                 }
-                (_, Some(before)) if answers => {
-                    Trigger::Behind(at.since(place.of(&own.script[before])))
-                }
+                (_, Some(before)) if answers => Trigger::Behind(at.since(place.of(&own[before]))),
                 _ => Trigger::At((at + MARGIN).since(origin + way)),
             };
             steps.push(Step { trigger, bytes: write.bytes });

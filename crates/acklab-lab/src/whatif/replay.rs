@@ -9,7 +9,7 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::{End, Observer, Topology, World};
 use acklab_tcp::{Config, Nagle, System};
-use acklab_trace::diagnosis::{Direction, NagleState, PolicyKind, ReceiverPolicy};
+use acklab_trace::diagnosis::{Direction, NagleState, PolicyKind, ReceiverPolicy, Written};
 
 use super::Change;
 use super::conversation::{Place, Script};
@@ -45,9 +45,10 @@ pub(super) struct Played {
 }
 
 impl Play {
+    /// The conversation of two directions by these writes of theirs.
     pub(super) fn of(
-        own: &Direction,
-        peer: &Direction,
+        [own, peer]: [&Direction; 2],
+        writes: [&[Written]; 2],
         connects: bool,
         place: Place,
     ) -> Option<Self> {
@@ -60,13 +61,13 @@ impl Play {
             [Some(a), Some(b)] => (a + b) * 2,
             _ => whole?,
         };
-        let firsts = [own, peer].into_iter().filter_map(|d| d.script.first());
+        let firsts = writes.iter().filter_map(|writes| writes.first());
         let origin = firsts.map(|write| write.at).min()?;
         let [near, far] = ways.map(Option::unwrap_or_default);
         Some(Self {
             scripts: [
-                Script::of(own, peer, near, origin, place),
-                Script::of(peer, own, far, origin, place),
+                Script::of(writes[0], writes[1], near, origin, place),
+                Script::of(writes[1], writes[0], far, origin, place),
             ],
             hosts: [host(own, &peer.receiver_policy), host(peer, &own.receiver_policy)],
             rtt,

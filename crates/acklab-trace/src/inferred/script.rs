@@ -37,12 +37,15 @@ impl Written {
     }
 }
 
-/// The writes of a direction in their order; none where the notes do not hold all of its segments.
-pub(crate) fn of(notes: &Notes<'_>, inference: &Inference) -> Vec<Written> {
-    if notes.bulk || notes.sampled {
-        return Vec::new();
-    }
+/// The writes of a direction in their order, about `most` of them, and whether more followed; none where the notes do not
+/// hold all of its segments as far.
+pub(crate) fn of(notes: &Notes<'_>, inference: &Inference, most: usize) -> (Vec<Written>, bool) {
     let arrivals = &inference.messages.arrivals;
+    let cut = arrivals.len() > most;
+    if notes.bulk || (notes.sampled && !cut) {
+        return (Vec::new(), false);
+    }
+    let arrivals = &arrivals[..arrivals.len().min(most)];
     let held: HashMap<u64, &Hold> =
         inference.holds.iter().filter(|h| h.probability >= 0.5).map(|h| (h.end, h)).collect();
     let sizes = Sizes::of(arrivals, &held, notes.mss());
@@ -72,7 +75,7 @@ pub(crate) fn of(notes: &Notes<'_>, inference: &Inference) -> Vec<Written> {
             None => writes.push(free(arrival.time, bytes)),
         }
     }
-    writes
+    (writes, cut)
 }
 
 /// The writes of a held segment where they keep a beat.

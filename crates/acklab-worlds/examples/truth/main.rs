@@ -88,7 +88,7 @@ fn make(root: &Path, options: &Options<'_>) -> Result<(), String> {
     let runs = options.number("--runs", 2)? as u32;
     let only = options.text("--only").unwrap_or_default();
     let all = if options.has("--pairs") {
-        pattern::pairs()
+        pattern::pairs(options.number("--breadth", 1)?)
     } else {
         pattern::cases(options.number("--breadth", 6)?)
     };

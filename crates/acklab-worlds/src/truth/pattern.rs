@@ -489,11 +489,47 @@ const BASES: [Base; 12] = [
     ("above-half-mss", None, 10_000, 30_000),
 ];
 
+/// Patterns of more conversations for [`pairs`]: programs in which Nagle's algorithm holds something.
+const MORE: [&str; 12] = [
+    "write-write-read",
+    "split-header-think",
+    "answer-in-two",
+    "pmu-20ms",
+    "no-beat",
+    "bursts",
+    "three-writes",
+    "log-lines",
+    "above-half-mss",
+    "poll",
+    "rows",
+    "scan-50ms",
+];
+
+/// `BASES` at a breadth of 1; with each more, as many conversations of other patterns, over other paths and to other
+/// receivers in turn.
+fn bases(breadth: usize) -> Vec<Base> {
+    let mut bases = BASES.to_vec();
+    for turn in 1..breadth {
+        for (index, pattern) in MORE.into_iter().enumerate() {
+            let rtt = RTTS_US[(2 * turn + index) % RTTS_US.len()];
+            let other = RTTS_US[(3 * turn + index + 1) % RTTS_US.len()];
+            let other = if other == rtt { 20_000 } else { other };
+            let kernel_only = pattern == "answer-in-two";
+            let peer = PEERS[(3 * turn + 5 * index) % PEERS.len()].filter(|_| !kernel_only);
+            let same = |one: &Base| (one.0, one.1, one.2) == (pattern, peer, rtt);
+            if !bases.iter().any(same) {
+                bases.push((pattern, peer, rtt, other));
+            }
+        }
+    }
+    bases
+}
+
 /// Conversations as they are and with one change each: `NAME__as-is`, `NAME__nodelay`, `NAME__single-write`,
 /// `NAME__quickack` (where the receiver is Linux) and `NAME__rtt-...us`.
-pub fn pairs() -> Vec<Case> {
+pub fn pairs(breadth: usize) -> Vec<Case> {
     let mut cases = Vec::new();
-    for (pattern, peer, rtt, other) in BASES {
+    for (pattern, peer, rtt, other) in bases(breadth) {
         let Some((_, programs)) = PATTERNS.iter().find(|(name, _)| *name == pattern) else {
             continue;
         };
