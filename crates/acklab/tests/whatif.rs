@@ -1,7 +1,7 @@
 //! Goal: what `acklab whatif` predicts of a capture is what happens when the change is made.
 //! Method: conversations that the simulator wrote, run with the change, too, where the answer is exact but for
-//! time stamps of a microsecond; and two that the running kernel had (`tests/captures`, made by `make truth`), one
-//! with the other's round trip, where the programs logged each write.
+//! time stamps of a microsecond; and some that the running kernel had (`tests/captures`, made by `truth make --pairs`),
+//! where the programs logged each write.
 
 use std::process::{Command, Output};
 
@@ -91,6 +91,31 @@ fn of_a_recorded_conversation_it_is_what_the_kernel_did() {
     let with = json(&["whatif", &recorded("write-write-read-rtt-30000us"), "--format", "json"]);
     assert!((number(&with, "/measured/p95_ms") - p95).abs() < 2.0, "{with}");
     assert_eq!(told["replay"]["segments"]["captured"], told["replay"]["segments"]["replayed"]);
+}
+
+/// Predicted median and 95th percentile.
+fn predicted(capture: &str, change: &str) -> [f64; 2] {
+    let told = json(&["whatif", capture, "--format", "json", "--set", change]);
+    [number(&told, "/predicted/p50_ms"), number(&told, "/predicted/p95_ms")]
+}
+
+#[test]
+fn a_program_that_polls_waits_for_its_time_and_for_the_answer() {
+    // Every 50 ms two writes, and the answer; by the programs' logs. Over 10 ms the answer comes later than the next
+    // poll is due, which then waits for it.
+    let capture = recorded("poll-as-is") + ".gz";
+    let [p50, p95] = predicted(&capture, "path.rtt=10ms");
+    assert!(p50 < 0.1 && (p95 - 55.4).abs() < 0.1 * 55.4, "{p50} {p95}");
+    // Two writes in a turn become one, though the turns keep a beat.
+    let [p50, p95] = predicted(&capture, "sender.single_write=true");
+    assert!(p50 < 0.1 && p95 < 0.1, "{p50} {p95}");
+}
+
+#[test]
+fn writes_at_any_time_are_as_spread_as_the_program_made_them() {
+    // 200 writes at random times over 30 ms, of which a held segment gathers some; played as they were.
+    let [p50, p95] = predicted(&(recorded("no-beat-as-is") + ".gz"), "sender.nodelay=false");
+    assert!((p50 - 12.9).abs() < 2.0 && (p95 - 27.7).abs() < 0.1 * 27.7, "{p50} {p95}");
 }
 
 #[test]

@@ -489,11 +489,10 @@ const BASES: [Base; 12] = [
     ("above-half-mss", None, 10_000, 30_000),
 ];
 
-/// Patterns of more conversations for [`pairs`]: programs in which Nagle's algorithm holds something.
-const MORE: [&str; 12] = [
+/// Patterns of more conversations for [`pairs`]: those in which Nagle's algorithm holds what the client writes.
+const MORE: [&str; 10] = [
     "write-write-read",
     "split-header-think",
-    "answer-in-two",
     "pmu-20ms",
     "no-beat",
     "bursts",
@@ -501,7 +500,6 @@ const MORE: [&str; 12] = [
     "log-lines",
     "above-half-mss",
     "poll",
-    "rows",
     "scan-50ms",
 ];
 
@@ -514,8 +512,7 @@ fn bases(breadth: usize) -> Vec<Base> {
             let rtt = RTTS_US[(2 * turn + index) % RTTS_US.len()];
             let other = RTTS_US[(3 * turn + index + 1) % RTTS_US.len()];
             let other = if other == rtt { 20_000 } else { other };
-            let kernel_only = pattern == "answer-in-two";
-            let peer = PEERS[(3 * turn + 5 * index) % PEERS.len()].filter(|_| !kernel_only);
+            let peer = PEERS[(3 * turn + 5 * index) % PEERS.len()];
             let same = |one: &Base| (one.0, one.1, one.2) == (pattern, peer, rtt);
             if !bases.iter().any(same) {
                 bases.push((pattern, peer, rtt, other));
