@@ -285,4 +285,4 @@ impl LiveObserver for Analyst {
 }
 
 /// Writes of a direction that [`explain_worst`] keeps: played a dozen times in a tenth of a second.
-pub const FIRST_WRITES: usize = 2_000;
+pub const FIRST_WRITES: usize = 1_000;

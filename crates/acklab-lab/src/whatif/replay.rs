@@ -3,6 +3,7 @@
 use acklab_core::ack::{Profile, linux};
 use acklab_core::event::{Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
+use acklab_core::options::Word;
 use acklab_core::packet::Addr;
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
@@ -186,10 +187,14 @@ fn host(own: &Direction, policy: &ReceiverPolicy) -> Config {
     Config { ack, nagle, mss, timestamps: false, ..config }
 }
 
-/// All that the receiver may be, the likeliest first.
+/// All that the receiver may be, the likeliest first; where nothing is known, any system.
 pub(super) fn receivers(policy: &ReceiverPolicy) -> Vec<Receiver> {
-    let names = policy.profile.iter().chain(&policy.candidates);
-    let systems = names.filter_map(|name| name.parse::<System>().ok());
+    let known = policy.profile.iter().chain(&policy.candidates).copied();
+    let mut names: Vec<&str> = known.collect();
+    if names.is_empty() && policy.kind == PolicyKind::Unknown {
+        names = System::NAMES.to_vec();
+    }
+    let systems = names.into_iter().filter_map(|name| name.parse::<System>().ok());
     let of =
         |system: System| Receiver { name: format!("as {system} does"), ack: system.config().ack };
     let mut all: Vec<Receiver> = systems.clone().map(of).collect();
@@ -221,3 +226,19 @@ const PORT: u16 = 4712;
 const LONGEST: Span = Span::from_secs(30 * 86_400);
 /// What a write may wait for its ACK at most, and the program after it.
 const PATIENCE: Span = Span::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_of_which_nothing_is_known_may_be_any_system() {
+        let names = |policy| receivers(&policy).into_iter().map(|one| one.name);
+        let open = ReceiverPolicy::default();
+        assert_eq!(names(open.clone()).next().as_deref(), Some("as linux does"));
+        assert!(names(open.clone()).any(|name| name == "as windows-7 does"));
+        let mut known = open.clone();
+        (known.profile, known.kind) = (Some("qnx-7.0"), PolicyKind::Fixed);
+        assert_eq!(names(known).collect::<Vec<_>>(), ["as qnx-7.0 does"]);
+    }
+}

@@ -4,8 +4,6 @@
 //! each of which came between the segment before and the release; how exactly it is known when is part of
 //! the answer.
 
-use std::collections::HashMap;
-
 use acklab_core::time::{Span, Time};
 
 use super::replay::Arrival;
@@ -46,8 +44,7 @@ pub(crate) fn of(notes: &Notes<'_>, inference: &Inference, most: usize) -> (Vec<
         return (Vec::new(), false);
     }
     let arrivals = &arrivals[..arrivals.len().min(most)];
-    let held: HashMap<u64, &Hold> =
-        inference.holds.iter().filter(|h| h.probability >= 0.5).map(|h| (h.end, h)).collect();
+    let held = Held::of(inference, arrivals);
     let sizes = Sizes::of(arrivals, &held, notes.mss());
     let beat = OnBeat::of(inference, arrivals, &held);
     let mut draws = Draws::default();
@@ -58,7 +55,7 @@ pub(crate) fn of(notes: &Notes<'_>, inference: &Inference, most: usize) -> (Vec<
         let bytes = arrival.end.saturating_sub(next) as u32;
         next = next.max(arrival.end);
         let since = before.replace(arrival);
-        if let Some(hold) = held.get(&arrival.end) {
+        if let Some(hold) = held.at(arrival.end) {
             let known = inference.messages.in_segment(arrival.end);
             let count = if known > 1 { known } else { sizes.gathered(bytes) };
             match &beat {
@@ -68,7 +65,7 @@ pub(crate) fn of(notes: &Notes<'_>, inference: &Inference, most: usize) -> (Vec<
             continue;
         }
         // A full segment before a held one filled up behind the small one that both waited for.
-        let waits = arrivals.get(i + 1).is_some_and(|next| held.contains_key(&next.end));
+        let waits = arrivals.get(i + 1).is_some_and(|next| held.at(next.end).is_some());
         match since.filter(|since| waits && sizes.fills(since, arrival)) {
             Some(since) => {
                 filled(&mut writes, [since.time, arrival.time], sizes.gathered(bytes), bytes);
@@ -79,6 +76,24 @@ pub(crate) fn of(notes: &Notes<'_>, inference: &Inference, most: usize) -> (Vec<
     (writes, cut)
 }
 
+/// The holds of some segments in order.
+struct Held<'i>(Vec<&'i Hold>);
+
+impl<'i> Held<'i> {
+    fn of(inference: &'i Inference, arrivals: &[Arrival]) -> Self {
+        let last = arrivals.last().map_or(0, |last| last.end);
+        let holds = inference.holds.iter().filter(|h| h.probability >= 0.5 && h.end <= last);
+        let mut holds: Vec<&Hold> = holds.collect();
+        holds.sort_by_key(|hold| hold.end);
+        Self(holds)
+    }
+
+    /// That of the segment that ends at `end`.
+    fn at(&self, end: u64) -> Option<&'i Hold> {
+        self.0.binary_search_by_key(&end, |hold| hold.end).ok().map(|i| self.0[i])
+    }
+}
+
 /// Where within what is open something was: evenly spread over it from one question to the next, so that all
 /// answers together are as spread as the truth, while their mean alone would put all in the middle.
 #[derive(Default)]
@@ -87,7 +102,8 @@ struct Draws(f64);
 impl Draws {
     /// 0 to 1.
     fn next(&mut self) -> f64 {
-        self.0 = (self.0 + GOLDEN) % 1.0;
+        self.0 += GOLDEN;
+        self.0 -= if self.0 < 1.0 { 0.0 } else { 1.0 };
         self.0
     }
 }
@@ -99,16 +115,13 @@ struct OnBeat {
 }
 
 impl OnBeat {
-    fn of(
-        inference: &Inference,
-        arrivals: &[Arrival],
-        held: &HashMap<u64, &Hold>,
-    ) -> Option<Self> {
+    fn of(inference: &Inference, arrivals: &[Arrival], held: &Held<'_>) -> Option<Self> {
         let messages = &inference.messages;
         let period_ms = messages.beat.as_ref()?.period_ms;
         let late = |a: &Arrival| Some(a.time.since(messages.written(a.end)?).as_millis_f64());
-        let free = arrivals.iter().filter(|a| !held.contains_key(&a.end));
-        let late_ms = Sample::new(free.filter_map(late).filter(|ms| *ms < period_ms / 2.0).collect());
+        let free = arrivals.iter().filter(|a| !held.at(a.end).is_some());
+        let late_ms =
+            Sample::new(free.filter_map(late).filter(|ms| *ms < period_ms / 2.0).collect());
         Some(Self { period_ms, late_ms })
     }
 
@@ -121,7 +134,11 @@ impl OnBeat {
         draws: &mut Draws,
     ) {
         for i in 0..count {
-            let late = if self.late_ms.len() < FREE_MIN { 0.0 } else { self.late_ms.quantile(draws.next()) };
+            let late = if self.late_ms.len() < FREE_MIN {
+                0.0
+            } else {
+                self.late_ms.quantile(draws.next())
+            };
             let at = later(hold.written, f64::from(i) * self.period_ms + late).min(hold.release);
             let (least, most) = (sooner(at, BEAT_MS), later(at, BEAT_MS));
             writes.push(one(hold, [least, at, most], share(bytes, count, i)));
@@ -201,20 +218,20 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(arrivals: &[Arrival], held: &HashMap<u64, &Hold>, mss: u32) -> Self {
-        let free = arrivals.iter().filter(|a| a.len < mss && !held.contains_key(&a.end));
+    fn of(arrivals: &[Arrival], held: &Held<'_>, mss: u32) -> Self {
+        let free = arrivals.iter().filter(|a| a.len < mss && !held.at(a.end).is_some());
         let free: Vec<f64> = free.map(|a| f64::from(a.len)).collect();
         let mean = free.iter().sum::<f64>() / free.len().max(1) as f64;
         let filled = arrivals.windows(3).filter(|three| {
             let [before, full, next] = three else { return false };
-            held.contains_key(&next.end) && fills(before, full, mss)
+            held.at(next.end).is_some() && fills(before, full, mss)
         });
         let took = filled.map(|three| three[1].time.since(three[0].time).as_millis_f64());
         let took = Sample::new(took.collect());
         let shown = took.len() >= FILLS_MIN && took.median() >= SLOWLY_MS && free.len() >= FREE_MIN;
         let per_ms = if shown { f64::from(mss) / took.median() } else { 0.0 };
-        let anywhere = held.values().filter(|hold| hold.written > hold.before).count();
-        let stream = 2 * anywhere > held.len() && !free.is_empty();
+        let anywhere = held.0.iter().filter(|hold| hold.written > hold.before).count();
+        let stream = 2 * anywhere > held.0.len() && !free.is_empty();
         Self { mss, mean, per_ms, stream }
     }
 
