@@ -119,7 +119,7 @@ impl OnBeat {
         let messages = &inference.messages;
         let period_ms = messages.beat.as_ref()?.period_ms;
         let late = |a: &Arrival| Some(a.time.since(messages.written(a.end)?).as_millis_f64());
-        let free = arrivals.iter().filter(|a| !held.at(a.end).is_some());
+        let free = arrivals.iter().filter(|a| held.at(a.end).is_none());
         let late_ms =
             Sample::new(free.filter_map(late).filter(|ms| *ms < period_ms / 2.0).collect());
         Some(Self { period_ms, late_ms })
@@ -219,7 +219,7 @@ struct Sizes {
 
 impl Sizes {
     fn of(arrivals: &[Arrival], held: &Held<'_>, mss: u32) -> Self {
-        let free = arrivals.iter().filter(|a| a.len < mss && !held.at(a.end).is_some());
+        let free = arrivals.iter().filter(|a| a.len < mss && held.at(a.end).is_none());
         let free: Vec<f64> = free.map(|a| f64::from(a.len)).collect();
         let mean = free.iter().sum::<f64>() / free.len().max(1) as f64;
         let filled = arrivals.windows(3).filter(|three| {
