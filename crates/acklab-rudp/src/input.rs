@@ -121,7 +121,7 @@ impl Connection {
             first.loss_mut().on_handshake_rtt(now, rtt);
         }
         let (addrs, others) = greeting.into_paths(first.addrs(), from);
-        first.set_addrs(addrs);
+        first.lead_to(addrs, &self.config);
         for addrs in others {
             self.add_path(now, addrs);
         }

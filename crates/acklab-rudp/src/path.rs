@@ -126,6 +126,14 @@ impl Path {
         self.addrs = addrs;
     }
 
+    /// The handshake found the peer there: nothing but greetings has left on it.
+    pub(super) fn lead_to(&mut self, addrs: PathAddrs, config: &Config) {
+        if addrs.remote.is_ipv4() != self.addrs.remote.is_ipv4() {
+            self.size = DatagramSize::new(config.largest_datagram, addrs.remote);
+        }
+        self.addrs = addrs;
+    }
+
     pub(super) const fn life(&self) -> &Life {
         &self.life
     }

@@ -8,83 +8,16 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
 use acklab_core::rng::Rng;
-use serde_json::Value;
+mod ends;
 
-const PASSPHRASE: &str = "able-baker-cat-dog";
-
-/// A process that does not outlive the test.
-struct Running {
-    child: Child,
-    out: BufReader<ChildStdout>,
-}
-
-impl Running {
-    fn start(command: &mut Command) -> Self {
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("acklab starts");
-        let out = BufReader::new(child.stdout.take().expect("its output"));
-        Self { child, out }
-    }
-
-    /// The next line, as JSON.
-    fn line(&mut self) -> Option<Value> {
-        let mut line = String::new();
-        self.out.read_line(&mut line).expect("a line");
-        (!line.is_empty()).then(|| serde_json::from_str(&line).expect("an object per line"))
-    }
-
-    /// The last line, the exit status and what was said on standard error.
-    fn end(mut self) -> (Option<Value>, i32, String) {
-        let mut last = None;
-        while let Some(line) = self.line() {
-            last = Some(line);
-        }
-        let mut said = String::new();
-        self.child.stderr.take().expect("stderr").read_to_string(&mut said).expect("its words");
-        (last, self.child.wait().expect("an end").code().unwrap_or(-1), said)
-    }
-
-    fn kill(mut self) {
-        // SIGKILL on Unix.
-        self.child.kill().expect("kill");
-        self.child.wait().expect("an end");
-    }
-}
-
-fn acklab() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_acklab"));
-    command.env_remove("ACKLAB_PASSPHRASE");
-    command
-}
-
-/// A receiver on a port of the kernel's choice, and where it listens.
-fn receiver(folder: &Path, listen: &str, more: &[&str]) -> (Running, String) {
-    let mut command = acklab();
-    command.arg("recv").arg(folder).args(["--listen", listen, "--format", "json"]).args(more);
-    let mut running = Running::start(&mut command);
-    let first = running.line().expect("it says where it listens");
-    let address = first["listen"][0].as_str().expect("an address").to_owned();
-    (running, address)
-}
-
-fn sender(what: &Path, to: &str, more: &[&str]) -> Command {
-    let mut command = acklab();
-    command.arg("send").arg(what).arg(to).args(["--format", "json"]).args(more);
-    command
-}
-
-fn content(len: usize, seed: u64) -> Vec<u8> {
-    let mut rng = Rng::named(seed, "content");
-    let words = std::iter::repeat_with(|| rng.next_u64().to_le_bytes());
-    words.flatten().take(len).collect()
-}
+use ends::{PASSPHRASE, Running, acklab, content, receiver, same, sender};
 
 #[test]
 fn a_folder_arrives_and_the_last_line_is_the_contracts() {
@@ -339,7 +272,12 @@ fn unusable_arguments_say_what_to_write_instead() {
         (&["send", file, to, "--cc", "fast"], "known:"),
         (&["send", "/nowhere/at/all", to], "No such file"),
         (&["recv", file, "--listen", "127.0.0.1:0"], "exists"),
-        (&["recv", file], "--listen"),
+        (&["send", "-", file, to, "--passphrase", "p"], "alone"),
+        (&["send", file, "p@127.0.0.1", "--insecure"], "no port"),
+        (&["send", file, "p@127.0.0.1:9", "--insecure"], "leave the other secret out"),
+        (&["send", file, file, to], "same name"),
+        (&["send", file, to, "--exclude", "/"], "empty"),
+        (&["send", file, to, "--name", "x"], "--name"),
     ];
     for (arguments, words) in cases {
         let mut command = acklab();
@@ -411,15 +349,6 @@ fn follow(send: &mut Running, until: u64, confirmed: &mut u64) -> Option<u64> {
         resumed = line["resumed_bytes"].as_u64();
     }
     resumed
-}
-
-fn same(one: &Path, other: &Path) -> bool {
-    let hash = |path: &Path| {
-        let mut bytes = Vec::new();
-        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).expect("a file");
-        bytes
-    };
-    hash(one) == hash(other)
 }
 
 #[test]

@@ -264,8 +264,13 @@ impl Default for Batch {
     }
 }
 
+/// Whether the kernel's routes lead there.
+pub fn has_route(remote: SocketAddr) -> bool {
+    source_towards(remote).is_ok()
+}
+
 /// The address from which the kernel would send there. Nothing is sent.
-fn source_towards(remote: SocketAddr) -> io::Result<SocketAddr> {
+pub(super) fn source_towards(remote: SocketAddr) -> io::Result<SocketAddr> {
     let any: IpAddr = match remote {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),

@@ -136,7 +136,7 @@ fn a_sender_without_any_path_says_so_at_once() {
     let file = scratch.file("x", 1000, 3);
     let mut errand = errand(&file, "127.0.0.1:9".parse().expect("an address"));
     // TEST-NET-1, RFC 5737: no host has it.
-    errand.paths = vec![("192.0.2.1".parse().expect("an address"), errand.to)];
+    errand.paths = vec![("192.0.2.1".parse().expect("an address"), errand.to[0])];
     let error = Sender::new(errand).outcome().expect_err("no path").to_string();
     assert!(error.contains("192.0.2.1"), "{error}");
 }
@@ -145,8 +145,8 @@ fn a_sender_without_any_path_says_so_at_once() {
 fn more_paths_than_there_can_be_are_refused_at_the_start() {
     let scratch = Scratch::new();
     let mut errand = errand(&scratch.file("x", 10, 1), "127.0.0.1:9".parse().expect("an address"));
-    errand.paths = (1..=8).map(|host| (IpAddr::from([127, 0, 0, host]), errand.to)).collect();
-    errand.to.set_port(10);
+    errand.paths = (1..=8).map(|host| (IpAddr::from([127, 0, 0, host]), errand.to[0])).collect();
+    errand.to[0].set_port(10);
     let error = Sender::new(errand).outcome().expect_err("nine paths").to_string();
     assert!(error.contains("at most 8"), "{error}");
 }

@@ -8,12 +8,14 @@ use acklab_core::ranges::RangeSet;
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 
+use super::fits;
 use super::writing::{Coming, GATHER};
 use crate::transfer::chunk::{
     CHUNK, ChunkHasher, Value, Values, chunk_len, chunks, outside, zeros,
 };
 use crate::transfer::journal::{FileId, Journal};
 use crate::transfer::name::Name;
+use crate::transfer::policy::Existing;
 use crate::transfer::record::{Broken, Entry, Kind};
 use crate::transfer::store::{Finish, Store};
 
@@ -40,6 +42,37 @@ pub(super) struct Incoming {
     held: RangeSet,
     /// Those of them that came over this connection.
     fresh: RangeSet,
+    basis: Basis,
+    /// What all of it hashes to, once proved.
+    proved: Option<Value>,
+}
+
+/// What is known of the file that stands under the name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Basis {
+    /// Nothing, or that it is another.
+    None,
+    /// It is taken for the sender's until its hash says otherwise.
+    There,
+    /// It was compared, and is another.
+    Differs,
+}
+
+/// Why a file may not come.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unwanted {
+    #[error("is there already, and is not to be replaced")]
+    Kept,
+    #[error("the user is to be asked")]
+    Question,
+    #[error("{wanted} bytes do not fit: {free} are free")]
+    NoRoom { wanted: u64, free: u64 },
+    #[error("its folder is on another file system than DIR: receive into that one by itself")]
+    Elsewhere,
+    #[error("it leads out of the folder; recv --any-links takes such links")]
+    Outside,
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
 }
 
 impl Incoming {
@@ -60,6 +93,8 @@ impl Incoming {
             whole: None,
             held: RangeSet::new(),
             fresh: RangeSet::new(),
+            basis: Basis::None,
+            proved: None,
         }
     }
 
@@ -121,7 +156,7 @@ impl Incoming {
         left
     }
 
-    fn is_stream(&self) -> bool {
+    pub(super) fn is_stream(&self) -> bool {
         self.entry.kind == Kind::Stream
     }
 
@@ -143,6 +178,50 @@ impl Incoming {
             return Err(Broken("a chunk was sent again that was confirmed"));
         }
         Ok(())
+    }
+
+    /// The file that stands under its name is taken for the sender's until its hash says otherwise: its chunks.
+    pub(super) fn take_as_there(&mut self) -> RangeSet {
+        self.basis = Basis::There;
+        self.held = self.data_chunks();
+        self.held.clone()
+    }
+
+    /// The file that stands under its name is another.
+    pub(super) fn take_as_another(&mut self) {
+        self.basis = Basis::Differs;
+        self.held = RangeSet::new();
+    }
+
+    /// Whether the file that stands under its name is taken for the sender's.
+    pub(super) fn is_there(&self) -> bool {
+        self.basis == Basis::There
+    }
+
+    /// Whether the file that stands under its name was compared, and is another.
+    pub(super) fn differs(&self) -> bool {
+        self.basis == Basis::Differs
+    }
+
+    /// Whether it may come; `asked`: its data wait until that is said.
+    pub(super) fn admit(&self, store: &mut Store, asked: bool) -> Result<(), Unwanted> {
+        let name = self.name.as_ref().ok_or_else(|| io::Error::other("its name is gone"))?;
+        let policy = store.directory().policy().clone();
+        if !matches!(policy.existing, Existing::Replace) && store.exists(name)? {
+            // A rehearsal asks nothing; and what is on its way already cannot wait for an answer.
+            match policy.existing {
+                Existing::Ask(_) if store.is_rehearsed() => {}
+                Existing::Ask(_) if asked => return Err(Unwanted::Question),
+                _ => return Err(Unwanted::Kept),
+            }
+        }
+        if !store.is_here(name)? {
+            return Err(Unwanted::Elsewhere);
+        }
+        let held = if asked { store.part_bytes(&self.id) } else { 0 };
+        let wanted = (self.data_chunks().total() << 20).min(self.size()).saturating_sub(held);
+        let free = store.free_bytes()?;
+        if fits(wanted, free) { Ok(()) } else { Err(Unwanted::NoRoom { wanted, free }) }
     }
 
     /// Looks for what an interrupted transfer left.
@@ -213,15 +292,20 @@ impl Incoming {
     /// The value of a chunk on the disk, or of a hole.
     pub(super) fn hash(
         &mut self,
-        store: &Store,
+        store: &mut Store,
         chunk: u64,
         buffer: &mut Vec<u8>,
     ) -> io::Result<Value> {
         let (len, count) = (chunk_len(self.entry.size, chunk), self.chunks());
-        if self.entry.holes.contains(chunk) {
+        let existing;
+        let part = if let Some(name) = self.name.as_ref().filter(|_| self.is_there()) {
+            existing = store.open_existing(name)?;
+            &existing
+        } else if self.entry.holes.contains(chunk) {
             return Ok(zeros(chunk, len, count));
-        }
-        let part = self.open(store)?;
+        } else {
+            self.open(store)?
+        };
         let mut hasher = ChunkHasher::new(chunk);
         for at in (0..len).step_by(GATHER) {
             buffer.resize((len - at).min(GATHER as u64) as usize, 0);
@@ -270,8 +354,23 @@ impl Incoming {
         Ok(true)
     }
 
+    /// What all of it hashes to, once proved.
+    pub(super) const fn proved(&self) -> Option<Value> {
+        self.proved
+    }
+
+    /// All of it is proved to hash to this.
+    pub(super) const fn on_proved(&mut self, hash: Value) {
+        self.proved = Some(hash);
+    }
+
     /// It is complete: its data are to be synced.
     pub(super) fn seal(&mut self, store: &mut Store) -> io::Result<()> {
+        if let Some(name) = self.name.as_ref().filter(|_| self.is_there()) {
+            // Another program wrote it.
+            let existing = store.open_existing(name)?;
+            return store.unsynced().add(existing);
+        }
         let part = self.open(store)?;
         store.unsynced().add(part)?;
         // There may be hundreds of them.
@@ -282,8 +381,11 @@ impl Incoming {
     /// Gives the file, whose data are on the disk, its name.
     pub(super) fn place(&mut self, store: &mut Store) -> io::Result<()> {
         let name = self.name.as_ref().ok_or_else(|| io::Error::other("its name is gone"))?;
-        let Entry { size, mode, .. } = self.entry;
-        let mtime = Some(self.entry.mtime).filter(|_| !self.is_stream());
+        let Entry { size, mode, mtime, .. } = self.entry;
+        if self.is_there() {
+            return store.dress_existing(name, mode, mtime);
+        }
+        let mtime = Some(mtime).filter(|_| !self.is_stream());
         let journal = self.has_journal();
         store.place(&self.id, &Finish { name, size, mode, mtime, journal })
     }

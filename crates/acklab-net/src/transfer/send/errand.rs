@@ -10,6 +10,8 @@ use acklab_rudp::Config;
 use crate::rudp::keys::{Identity, PublicKey};
 use crate::rudp::passphrase::Passphrase;
 use crate::rudp::socket::SocketError;
+use crate::transfer::exclude::Exclude;
+use crate::transfer::walk::SourceError;
 
 /// How a sender shows who it is.
 #[derive(Clone, Debug)]
@@ -22,15 +24,27 @@ pub enum Secret {
     Insecure,
 }
 
+/// What is to be sent.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// Files and folders, without what is excluded.
+    Tree { paths: Vec<PathBuf>, exclude: Exclude },
+    /// Standard input, and what it is called at the receiver.
+    Stream { name: String },
+}
+
 /// What is to be sent, and how.
 #[derive(Clone, Debug)]
 pub struct Errand {
-    /// File or folder, or `-` for standard input.
-    pub what: PathBuf,
-    pub to: SocketAddr,
+    pub what: What,
+    /// Where the receiver is: at least one address. Of several it is sought at all, and has the one that
+    /// answers first.
+    pub to: Vec<SocketAddr>,
     /// Further paths: from where to where. One that leads to the receiver's address takes its place.
     pub paths: Vec<(IpAddr, SocketAddr)>,
     pub secret: Secret,
+    /// Nothing is sent: what would have to be is told.
+    pub rehearsal: bool,
     /// At most so much per second.
     pub rate: Option<BitRate>,
     pub config: Config,
@@ -38,14 +52,14 @@ pub struct Errand {
 
 impl Errand {
     pub(super) fn is_stream(&self) -> bool {
-        self.what.as_os_str() == "-"
+        matches!(self.what, What::Stream { .. })
     }
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ErrandError {
-    #[error("{}: {source}", path.display())]
-    Source { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Source(#[from] SourceError),
     #[error(transparent)]
     Socket(#[from] SocketError),
     #[error("event loop: {0}")]

@@ -9,8 +9,9 @@
 mod errand;
 mod sending;
 mod status;
+mod ways;
 
-pub use self::errand::{Errand, ErrandError, Secret};
+pub use self::errand::{Errand, ErrandError, Secret, What};
 pub use self::status::{End, News, Outcome, Status};
 
 use std::sync::atomic::AtomicBool;
@@ -19,6 +20,7 @@ use acklab_rudp::Code;
 
 use self::sending::attempt;
 use self::status::Before;
+pub use super::sender::Due;
 use super::sender::Progress;
 
 /// How long a receiver that is silent again and again and confirms nothing is greeted anew, seconds.
