@@ -132,10 +132,10 @@ impl Greeting {
         mut first: PathAddrs,
         from: PathAddrs,
     ) -> (PathAddrs, Vec<PathAddrs>) {
-        if self.alternatives.contains(&from) {
+        if self.alternatives.iter().any(|addrs| addrs.leads_where(&from)) {
             // One host, two addresses: the other one is no second path.
             first = from;
-        } else if let Some(other) = self.others.iter_mut().find(|addrs| **addrs == from) {
+        } else if let Some(other) = self.others.iter_mut().find(|addrs| addrs.leads_where(&from)) {
             std::mem::swap(&mut first, other);
         }
         (first, self.others)

@@ -172,14 +172,16 @@ impl Connection {
         let path = &mut self.paths[arrived.index];
         let id = path.id();
         if let Stage::Answering(answering) = &self.stage {
-            if answering.is_for_host(arrived.addrs.remote) && path.id() == 0 {
+            if path.id() == 0 && answering.is_for_host(arrived.addrs.remote) {
                 // The ANSWER went there, and whoever has the keys read it: no need to ask again.
                 path.set_addrs(arrived.addrs);
+            } else if path.id() == 0 {
+                path.doubt(now);
             }
             self.stage = Stage::Open;
         }
-        let moves = (arrived.newest && !self.client).then_some(arrived.addrs);
-        path.on_authentic(now, arrived.bytes, moves, &self.config);
+        let from = (arrived.addrs, arrived.newest);
+        path.on_authentic(now, arrived.bytes, from, self.client, &self.config);
         if let Stage::Ending(ending) = &mut self.stage {
             ending.on_packet(now, arrived.index);
         }

@@ -35,6 +35,7 @@ mod paths;
 mod piece;
 mod priority;
 pub mod protect;
+mod rebinding;
 mod receive_parcels;
 mod receive_stream;
 mod received;

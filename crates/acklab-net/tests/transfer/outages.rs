@@ -112,6 +112,28 @@ fn a_sender_whose_address_is_gone_for_a_while_goes_on_when_it_is_back() {
 }
 
 #[test]
+fn a_sender_that_gets_another_address_goes_on_at_once() {
+    let scratch = Scratch::new();
+    let file = scratch.file("x", 12_000_000, 4);
+    let from = file.clone();
+    across_a_cable(&scratch.join("in"), move |to| {
+        let mut errand = errand(&from, to);
+        errand.rate = "40mbit".parse().ok();
+        let mut sender = Sender::new(errand);
+        sender.wait_for(3_000_000);
+        // Another prefix, so that it does not go with the first one.
+        ip(&format!("addr add {SPARE}/16 dev near"));
+        ip(&format!("addr del {LOCAL}/24 dev near"));
+        let outcome = finish(&mut sender);
+        let told: Vec<String> = sender.told.try_iter().collect();
+        assert!(told.is_empty(), "{told:?}");
+        let [path] = outcome.status.paths[..] else { panic!("{outcome:?}") };
+        assert_eq!(path.local.ip(), SPARE.parse::<IpAddr>().expect("an address"));
+        assert!(same(&from, &from.parent().expect("a folder").join("in/x")));
+    });
+}
+
+#[test]
 fn a_path_that_cannot_be_opened_is_told_and_used_when_it_can() {
     let scratch = Scratch::new();
     let file = scratch.file("x", 8_000_000, 2);

@@ -114,10 +114,9 @@ impl Sockets {
         local: Option<IpAddr>,
         remote: SocketAddr,
     ) -> Result<PathAddrs, SocketError> {
-        let socket = Socket::towards(local, remote)?;
-        let local = socket.local();
+        let (socket, addrs) = Socket::towards(local, remote)?;
         self.push(socket)?;
-        Ok(PathAddrs { local, remote })
+        Ok(addrs)
     }
 
     /// Closes the socket of a path that is gone.
