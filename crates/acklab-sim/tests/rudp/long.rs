@@ -1,0 +1,44 @@
+//! Long roads: satellites and the like, where a round trip takes longer than many a transfer.
+//!
+//! Goal: the window fills such a road within a few round trips, without overflowing a queue that is short beside it.
+//! 10 MB over 10 Mbit/s, 700 ms each way and a queue of 100 ms take 11.2 s at least: two round trips and a half,
+//! and the wire's time.
+
+use crate::support::{Transfer, lane_of, ms};
+
+/// Seconds for 10 MB, and what share of it was lost; median of five seeds.
+fn runs(rate: &str, delay_ms: u64, loss: f64) -> (f64, f64) {
+    let mut runs: Vec<(f64, f64)> = (1..=5)
+        .map(|seed| {
+            let lanes = [lane_of(rate, delay_ms, loss)];
+            let mut transfer = Transfer::new(seed, &lanes).with_bytes(10_000_000);
+            let seconds = transfer.finish(ms(300_000));
+            (seconds, transfer.net.stats()[0].lost as f64 / 1e7)
+        })
+        .collect();
+    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    println!("{rate}, {delay_ms} ms, {loss}: {runs:.2?}");
+    runs[2]
+}
+
+#[test]
+fn ten_megabytes_over_a_satellite_take_less_than_14_s_and_nothing_overflows() {
+    let (seconds, lost) = runs("10mbit", 700, 0.0);
+    assert!(seconds < 14.0 && lost < 0.001, "{seconds} s, {lost} lost");
+}
+
+#[test]
+fn other_long_roads_are_filled_as_well() {
+    for (rate, delay_ms, loss, most) in [
+        ("10mbit", 700, 0.02, 16.0),
+        ("10mbit", 700, 0.1, 21.0),
+        ("50mbit", 300, 0.0, 6.0),
+        ("50mbit", 300, 0.01, 7.0),
+        ("10mbit", 1600, 0.0, 22.0),
+        ("2mbit", 700, 0.0, 66.0),
+        ("100mbit", 100, 0.0, 2.7),
+    ] {
+        let (seconds, _) = runs(rate, delay_ms, loss);
+        assert!(seconds < most, "{rate}, {delay_ms} ms, {loss}: {seconds} s");
+    }
+}
