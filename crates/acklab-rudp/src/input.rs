@@ -13,8 +13,11 @@ use super::piece::Refused;
 use super::protect::TAG;
 use super::received::Arrival;
 use super::report::{Event, PathAddrs};
+use super::reset;
 use super::sent::Item;
-use crate::wire::{AckFrame, Frame, Frames, Long, LongBody, SHORT_HEADER, ShortHeader, expand};
+use crate::wire::{
+    AckFrame, Frame, Frames, Long, LongBody, RESET_TOKEN, SHORT_HEADER, ShortHeader, expand,
+};
 use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
 
@@ -79,6 +82,10 @@ impl Connection {
 
     /// A long packet with this connection's id arrived.
     pub(super) fn handle_long(&mut self, now: Time, from: PathAddrs, packet: &Long<'_>) {
+        if let LongBody::Reset { token } = packet.body {
+            self.on_reset(packet.source, token);
+            return;
+        }
         if packet.destination != self.local_id {
             return;
         }
@@ -103,6 +110,15 @@ impl Connection {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The server says that it does not know the connection any more: it is over, as after its idle time.
+    fn on_reset(&mut self, id: u64, token: &[u8; RESET_TOKEN]) {
+        let Some(session) = self.session.as_ref().filter(|_| self.is_open()) else { return };
+        let told = session.peer().reset_token.as_ref();
+        if session.remote_id() == id && told.is_some_and(|told| reset::is_same(told, token)) {
+            self.on_ended(Code::Idle, "the peer has lost the connection".to_owned(), false);
         }
     }
 

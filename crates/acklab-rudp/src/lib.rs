@@ -41,6 +41,7 @@ mod receive_stream;
 mod received;
 mod refusals;
 mod report;
+mod reset;
 mod rtt;
 mod scheduler;
 mod send_parcels;

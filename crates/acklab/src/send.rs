@@ -126,6 +126,7 @@ impl Send {
             paths: paths.collect::<Result<_, _>>().map_err(|what| Failure::at("--path", what))?,
             secret,
             rehearsal: self.dry_run,
+            renewal: transfer::RENEWAL,
             rate: rate.map_err(|what| Failure::at("--rate", what))?,
             config,
         })
@@ -198,7 +199,9 @@ impl Send {
             End::Finished => {
                 format!("{} not sent", count(status.progress.failures, "file or folder"))
             }
-            End::Interrupted => "stopped; run the same command again to go on".to_owned(),
+            End::Interrupted | End::Renewed => {
+                "stopped; run the same command again to go on".to_owned()
+            }
             End::Broken(error) => error.to_string(),
             End::Closed { code, text, by_peer } => {
                 let said = if text.is_empty() { String::new() } else { format!(": {text}") };

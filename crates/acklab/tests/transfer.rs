@@ -395,6 +395,43 @@ fn a_sender_whose_receiver_died_greets_the_next_one_and_goes_on() {
 }
 
 #[test]
+fn a_receiver_with_keys_that_was_killed_says_so_when_it_is_back() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let text = |name: &str| scratch.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (file, folder) = (scratch.path().join("x"), scratch.path().join("in"));
+    fs::write(&file, content(20_000_000, 6)).expect("a file");
+    let (ours, theirs, known) = (text("ours"), text("theirs"), text("known"));
+    fs::write(&known, "").expect("a file");
+    let gate = ["--identity", &theirs, "--known-peers", &known];
+    let start = |listen: &str| {
+        let mut command = acklab();
+        command.arg("recv").arg(&folder).args(["--listen", listen, "--format", "json"]).args(gate);
+        let mut recv = Running::start(&mut command);
+        let first = recv.line().expect("it says where it listens");
+        let word = |value: &serde_json::Value| value.as_str().expect("words").to_owned();
+        (recv, word(&first["listen"][0]), word(&first["key"]))
+    };
+    let (recv, address, key) = start("127.0.0.1:0");
+    let secret = ["--identity", &ours, "--peer", &key, "--rate", "20mbyte"];
+    let (_, _, said) = Running::start(&mut sender(&file, &address, &secret)).end();
+    let line = said.split("known peers: ").nth(1).expect("the line to add");
+    fs::write(&known, line).expect("a file");
+    recv.kill();
+    let (recv, ..) = start(&address);
+    let mut send = Running::start(&mut sender(&file, &address, &secret));
+    follow(&mut send, 6_000_000, &mut 0);
+    recv.kill();
+    let (recv, ..) = start(&address);
+    let (last, status, said) = send.end();
+    assert_eq!((status, said.contains("lost the connection")), (0, true), "{said}");
+    // 5 s of silence otherwise.
+    let seconds = last.expect("a last line")["seconds"].as_f64().expect("seconds");
+    assert!(seconds < 5.0, "{seconds} s");
+    assert!(same(&file, &folder.join("x")));
+    recv.kill();
+}
+
+#[test]
 fn a_stream_waits_for_a_network_that_went_away() {
     let scratch = tempfile::tempdir().expect("a folder");
     let options = ["--insecure", "--once"];

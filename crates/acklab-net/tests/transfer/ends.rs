@@ -149,6 +149,7 @@ pub(crate) fn errand(what: &Path, to: SocketAddr) -> Errand {
         what: What::Tree { paths: vec![what.to_owned()], exclude: Exclude::default() },
         to: vec![to],
         rehearsal: false,
+        renewal: send::RENEWAL,
         paths: Vec::new(),
         secret: Secret::Passphrase(PASSPHRASE.parse().expect("a passphrase")),
         rate: None,

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use acklab_core::time::Span;
 use acklab_core::units::BitRate;
 use acklab_rudp::Config;
 
@@ -47,8 +48,15 @@ pub struct Errand {
     pub rehearsal: bool,
     /// At most so much per second.
     pub rate: Option<BitRate>,
+    /// A connection that is older is followed by another one, with new keys: see [`RENEWAL`].
+    pub renewal: Span,
     pub config: Config,
 }
+
+/// A transfer of days makes new keys so often, by a handshake of its own: whoever once learns a connection's keys
+/// (they follow from each other, docs/rudp.md section 3) reads no more than a day \[ours\]. Rarer than `WireGuard`, which
+/// does so every 120 s, because what was sent of a large file is then read from the disk once more at its end.
+pub const RENEWAL: Span = Span::from_secs(24 * 3600);
 
 impl Errand {
     pub(super) fn is_stream(&self) -> bool {

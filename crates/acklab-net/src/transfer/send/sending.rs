@@ -57,7 +57,9 @@ pub(super) fn attempt(
         ways,
         limiter: Limiter::new(began, errand.rate),
         rate: errand.rate,
+        is_tree: !errand.is_stream(),
         rehearsal: errand.rehearsal,
+        renewal: errand.renewal,
         began,
         before,
         ended: None,
@@ -105,7 +107,9 @@ struct Sending<'a> {
     ways: Ways,
     limiter: Limiter,
     rate: Option<BitRate>,
+    is_tree: bool,
     rehearsal: bool,
+    renewal: Span,
     began: Time,
     before: &'a Before,
     ended: Option<(End, Time)>,
@@ -155,6 +159,10 @@ impl Application<Connection> for Sending<'_> {
             if self.interrupted.load(Ordering::Relaxed) {
                 connection.close(now, Code::Stopped, "");
                 self.end(now, End::Interrupted);
+            }
+            if self.sender.is_some() && self.is_tree && now.since(self.began) > self.renewal {
+                // The receiver closes this one when the next one names the same transfer.
+                self.end(now, End::Renewed);
             }
             for path in self.ways.retry(sockets) {
                 connection.add_path(now, path);

@@ -12,6 +12,8 @@ pub enum End {
     Finished,
     /// The user stopped it.
     Interrupted,
+    /// The connection is old: the transfer goes on over another one. Not told.
+    Renewed,
     /// The receiver said what cannot be.
     Broken(SendError),
     /// The connection ended before.
