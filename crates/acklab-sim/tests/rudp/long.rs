@@ -1,8 +1,8 @@
 //! Long roads: satellites and the like, where a round trip takes longer than many a transfer.
 //!
 //! Goal: the window fills such a road within a few round trips, without overflowing a queue that is short beside it.
-//! 10 MB over 10 Mbit/s, 700 ms each way and a queue of 100 ms take 11.2 s at least: two round trips and a half,
-//! and the wire's time.
+//! 10 MB over 10 Mbit/s, 700 ms each way and a queue of 100 ms take 11.2 s at least: two round trips and
+//! the wire's time.
 
 use crate::support::{Transfer, lane_of, ms};
 
