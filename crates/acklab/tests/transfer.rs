@@ -276,7 +276,7 @@ fn unusable_arguments_say_what_to_write_instead() {
         (&["send", file, "p@127.0.0.1", "--insecure"], "no port"),
         (&["send", file, "p@127.0.0.1:9", "--insecure"], "leave the other secret out"),
         (&["send", file, file, to], "same name"),
-        (&["send", file, to, "--exclude", "/"], "empty"),
+        (&["send", file, to, "--exclude", "/"], "the pattern"),
         (&["send", file, to, "--name", "x"], "--name"),
     ];
     for (arguments, words) in cases {

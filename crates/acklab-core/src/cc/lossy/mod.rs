@@ -324,7 +324,13 @@ impl CongestionControl for Lossy {
             let found = start_up.on_ack(now, &rate, served, least, queue);
             self.rate = found.unwrap_or(start_up.pace);
             if let Some(found) = found {
-                self.share.begin_unproven(found);
+                // To double it for a long round trip, to see whether it is too little, would overflow what is found
+                // to hold: there it grows with time.
+                if least > REFERENCE_TRIP {
+                    self.share.begin(found);
+                } else {
+                    self.share.begin_unproven(found);
+                }
                 self.steady_from = rate.total_delivered + self.pipe.bytes();
                 self.phase = Phase::Delay;
             }
