@@ -7,6 +7,7 @@
 
 pub mod chunk;
 pub mod exclude;
+mod finished;
 pub mod inlet;
 pub mod journal;
 pub mod limit;

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ use nix::sys::statvfs::fstatvfs;
 use nix::sys::time::TimeSpec;
 use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
 
+use super::finished::{self, DONE_LIST};
 use super::journal::FileId;
 use super::name::{Name, PART_FOLDER};
 use super::places::{
@@ -145,7 +146,7 @@ impl Directory {
         running.owners.insert(transfer, (session, Arc::clone(&list)));
         drop(running);
         let held = held && resume;
-        let done = read_list(&list, held).map_err(|error| self.failed(error))?;
+        let done = finished::read(&list, held).map_err(|error| self.failed(error))?;
         let directory = self.clone();
         let (parent, unsynced) = (None, Unsynced::default());
         Ok(Store {
@@ -421,7 +422,7 @@ impl Store {
 
     /// Notes files as finished.
     pub fn note_done(&mut self, ids: &[FileId]) -> io::Result<()> {
-        let bytes: Vec<u8> = ids.iter().flat_map(list_record).collect();
+        let bytes: Vec<u8> = ids.iter().flat_map(finished::record).collect();
         (&*self.list).write_all(&bytes)?;
         self.unsynced.add(&*self.list)
     }
@@ -502,39 +503,6 @@ pub struct Finish<'a> {
     pub mtime: Option<FileTime>,
     /// Whether it had a journal.
     pub journal: bool,
-}
-
-const DONE_LIST: &str = "done";
-
-/// Reads the list of finished files, cuts a torn record off and leaves it open at its end; an empty
-/// list unless `resume`.
-fn read_list(list: &File, resume: bool) -> io::Result<BTreeSet<FileId>> {
-    let mut bytes = Vec::new();
-    let mut file = list;
-    io::Seek::rewind(&mut file)?;
-    if resume {
-        file.read_to_end(&mut bytes)?;
-    }
-    let records = bytes.as_chunks::<LIST_RECORD>().0.iter();
-    let good = records.map_while(|record| {
-        let id: FileId = record[..16].try_into().ok()?;
-        (list_record(&id) == *record).then_some(id)
-    });
-    let done: Vec<FileId> = good.collect();
-    let end = (done.len() * LIST_RECORD) as u64;
-    list.set_len(end)?;
-    io::Seek::seek(&mut file, io::SeekFrom::Start(end))?;
-    Ok(done.into_iter().collect())
-}
-
-/// File id and check.
-const LIST_RECORD: usize = 20;
-
-fn list_record(id: &FileId) -> [u8; LIST_RECORD] {
-    let mut record = [0; LIST_RECORD];
-    record[..16].copy_from_slice(id);
-    record[16..].copy_from_slice(&blake3::hash(id).as_bytes()[..4]);
-    record
 }
 
 fn part_name(id: &FileId) -> String {

@@ -8,14 +8,12 @@ use acklab_core::ranges::RangeSet;
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 
-use super::fits;
 use super::writing::{Coming, GATHER};
 use crate::transfer::chunk::{
     CHUNK, ChunkHasher, Value, Values, chunk_len, chunks, outside, zeros,
 };
 use crate::transfer::journal::{FileId, Journal};
 use crate::transfer::name::Name;
-use crate::transfer::policy::Existing;
 use crate::transfer::record::{Broken, Entry, Kind};
 use crate::transfer::store::{Finish, Store};
 
@@ -58,23 +56,6 @@ enum Basis {
     Differs,
 }
 
-/// Why a file may not come.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Unwanted {
-    #[error("is there already, and is not to be replaced")]
-    Kept,
-    #[error("the user is to be asked")]
-    Question,
-    #[error("{wanted} bytes do not fit: {free} are free")]
-    NoRoom { wanted: u64, free: u64 },
-    #[error("its folder is on another file system than DIR: receive into that one by itself")]
-    Elsewhere,
-    #[error("it leads out of the folder; recv --any-links takes such links")]
-    Outside,
-    #[error(transparent)]
-    Unreadable(#[from] io::Error),
-}
-
 impl Incoming {
     pub(super) fn new(entry: Entry, name: Name, id: FileId) -> Self {
         Self { name: Some(name), id, refused: false, ..Self::refused(entry) }
@@ -114,6 +95,11 @@ impl Incoming {
 
     pub(super) fn path(&self) -> &[u8] {
         &self.entry.path
+    }
+
+    /// What it is to be called; `None` if it was refused for its name.
+    pub(super) const fn name(&self) -> Option<&Name> {
+        self.name.as_ref()
     }
 
     pub(super) const fn id(&self) -> &FileId {
@@ -201,27 +187,6 @@ impl Incoming {
     /// Whether the file that stands under its name was compared, and is another.
     pub(super) fn differs(&self) -> bool {
         self.basis == Basis::Differs
-    }
-
-    /// Whether it may come; `asked`: its data wait until that is said.
-    pub(super) fn admit(&self, store: &mut Store, asked: bool) -> Result<(), Unwanted> {
-        let name = self.name.as_ref().ok_or_else(|| io::Error::other("its name is gone"))?;
-        let policy = store.directory().policy().clone();
-        if !matches!(policy.existing, Existing::Replace) && store.exists(name)? {
-            // A rehearsal asks nothing; and what is on its way already cannot wait for an answer.
-            match policy.existing {
-                Existing::Ask(_) if store.is_rehearsed() => {}
-                Existing::Ask(_) if asked => return Err(Unwanted::Question),
-                _ => return Err(Unwanted::Kept),
-            }
-        }
-        if !store.is_here(name)? {
-            return Err(Unwanted::Elsewhere);
-        }
-        let held = if asked { store.part_bytes(&self.id) } else { 0 };
-        let wanted = (self.data_chunks().total() << 20).min(self.size()).saturating_sub(held);
-        let free = store.free_bytes()?;
-        if fits(wanted, free) { Ok(()) } else { Err(Unwanted::NoRoom { wanted, free }) }
     }
 
     /// Looks for what an interrupted transfer left.

@@ -7,6 +7,7 @@
 //! [`Destination::advance`], and the disk is waited for in a thread, so that the connection is never left
 //! alone for long.
 
+mod admission;
 mod destination;
 mod incoming;
 pub mod printer;
@@ -21,9 +22,10 @@ use std::sync::Arc;
 use acklab_core::time::Time;
 use nix::errno::Errno;
 
+use self::admission::{Unwanted, admit, check_room, link};
 pub use self::destination::{Destination, Dialogue, Printed, ReceiveError, Received};
 use self::destination::{NO_HELLO, UNKNOWN};
-use self::incoming::{Incoming, Unwanted};
+use self::incoming::Incoming;
 use self::proof::Proof;
 use self::ripe::Ripe;
 use self::writing::Writing;
@@ -38,8 +40,6 @@ use super::store::{Directory, Store, file_id};
 const NAMED_MAX: usize = 2048;
 /// Work in one call of [`Destination::advance`]: bytes written and hashed.
 const BUDGET: u64 = 1 << 20;
-/// Bytes of free space that are left alone.
-const SPARE: u64 = 1 << 20;
 
 /// How far the sender's tree is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,7 +292,7 @@ impl Receiver {
     /// A file may come, or it is refused, or the user is asked.
     fn admit(&mut self, file: Incoming) -> Result<(), ReceiveError> {
         let store = self.store.as_mut().ok_or(NO_HELLO)?;
-        match file.admit(store, self.asked) {
+        match admit(&file, store, self.asked) {
             Ok(()) => self.expect(file),
             Err(Unwanted::Question) => {
                 if let Existing::Ask(prompter) = &store.directory().policy().existing {
@@ -508,39 +508,5 @@ impl Destination for Receiver {
             // What cannot be removed does no harm.
             let _ = self.store.as_ref().map(Store::end);
         }
-    }
-}
-
-/// Whether all of a transfer may come, of which nothing is here.
-fn check_room(store: &Store, data: u64) -> Result<(), ReceiveError> {
-    // What is here takes none, and files that are kept refuse theirs.
-    if store.held() || matches!(store.directory().policy().existing, Existing::Keep) {
-        return Ok(());
-    }
-    let free = store.free_bytes().map_err(|error| store.directory().failed(error))?;
-    if fits(data, free) {
-        return Ok(());
-    }
-    let _ = store.end();
-    Err(ReceiveError::NoRoom { wanted: data, free })
-}
-
-/// Whether so much more has room.
-fn fits(wanted: u64, free: u64) -> bool {
-    wanted <= SPARE || wanted.saturating_add(SPARE) <= free
-}
-
-/// Makes a symbolic link, if it may be made.
-fn link(store: &mut Store, entry: &Entry, name: &Name) -> Result<(), Unwanted> {
-    let policy = store.directory().policy();
-    if !policy.any_links && !name.keeps_within(&entry.target) {
-        return Err(Unwanted::Outside);
-    }
-    // Of a file that is there the user is asked, of a link it would be too much.
-    let keep = matches!(policy.existing, Existing::Keep | Existing::Ask(_));
-    let id = file_id(store.transfer(), name.as_bytes(), entry.size, entry.mtime);
-    match store.make_link(&id, name, &entry.target, entry.mtime, keep) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Unwanted::Kept),
-        outcome => Ok(outcome?),
     }
 }

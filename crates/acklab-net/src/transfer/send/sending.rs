@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use acklab_core::endpoint::Endpoint as _;
 use acklab_core::time::{Span, Time};
-use acklab_core::units::BitRate;
 use acklab_rudp::protect::{ClientGreeter, Entropy, PlainGreeter};
 use acklab_rudp::{Code, Connection, Event, PathAddrs};
 use nix::errno::Errno;
@@ -56,10 +55,7 @@ pub(super) fn attempt(
         sender: None,
         ways,
         limiter: Limiter::new(began, errand.rate),
-        rate: errand.rate,
-        is_tree: !errand.is_stream(),
-        rehearsal: errand.rehearsal,
-        renewal: errand.renewal,
+        errand,
         began,
         before,
         ended: None,
@@ -106,10 +102,7 @@ struct Sending<'a> {
     sender: Option<(Sender, u64)>,
     ways: Ways,
     limiter: Limiter,
-    rate: Option<BitRate>,
-    is_tree: bool,
-    rehearsal: bool,
-    renewal: Span,
+    errand: &'a Errand,
     began: Time,
     before: &'a Before,
     ended: Option<(End, Time)>,
@@ -160,7 +153,10 @@ impl Application<Connection> for Sending<'_> {
                 connection.close(now, Code::Stopped, "");
                 self.end(now, End::Interrupted);
             }
-            if self.sender.is_some() && self.is_tree && now.since(self.began) > self.renewal {
+            if self.sender.is_some()
+                && !self.errand.is_stream()
+                && now.since(self.began) > self.errand.renewal
+            {
                 // The receiver closes this one when the next one names the same transfer.
                 self.end(now, End::Renewed);
             }
@@ -187,7 +183,7 @@ impl Application<Connection> for Sending<'_> {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.more && self.rate.is_none() {
+        if self.more && self.errand.rate.is_none() {
             return Some(Time::ZERO);
         }
         let due = if self.more { self.limiter.due() } else { Time::MAX };
@@ -204,7 +200,7 @@ impl Sending<'_> {
                     .is_some_and(|peer| peer.application.first() == Some(&1));
                 let stream = connection.content().open_stream(now, true);
                 let sender = match (self.origin.take(), self.input.take()) {
-                    (Some((walk, survey)), _) if self.rehearsal => {
+                    (Some((walk, survey)), _) if self.errand.rehearsal => {
                         Some(Sender::rehearsal(walk, survey))
                     }
                     (Some((walk, survey)), _) => Some(Sender::new(walk, survey, asks)),
