@@ -34,6 +34,7 @@ use crate::transfer as lines;
 /// here already, by size and time, is not sent again. On a terminal it asks before it replaces other files.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub(crate) struct Recv {
     /// Folder to receive into, made where it is not there; - writes one file or stream to standard output
     #[arg(value_name = "DIR|-", default_value = ".")]

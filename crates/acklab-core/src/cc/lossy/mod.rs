@@ -147,7 +147,14 @@ impl Lossy {
     /// noise of its own.
     fn varies(&self, share: f64, rate: f64) -> bool {
         let noise = self.delay.noise().size();
-        noise > share * wanted_queue(rate) && noise > self.delay.lately() / 6.0
+        // What the law does of a wait it does over a round trip.
+        let matters = !self.is_long() || noise > HARMLESS * self.delay.least().unwrap_or(0.0);
+        matters && noise > share * wanted_queue(rate) && noise > self.delay.lately() / 6.0
+    }
+
+    /// Whether the round trip is so long that what is done in every one of them is done seldom.
+    fn is_long(&self) -> bool {
+        self.delay.least().is_some_and(|least| least > REFERENCE_TRIP)
     }
 
     /// A round ends; what it served becomes S.
@@ -340,8 +347,7 @@ impl CongestionControl for Lossy {
         }
         if let Phase::Delay = self.phase {
             self.rate = self.share.pace(&self.delay, self.pipe.bytes()).unwrap_or(self.rate);
-            let is_long = self.delay.least().is_some_and(|least| least > REFERENCE_TRIP);
-            if is_long && self.wanted_window() > self.validated_window() {
+            if self.is_long() && self.wanted_window() > self.validated_window() {
                 // Most of the round nothing leaves: what is served then says little of what could be.
                 self.steady_from = rate.total_delivered + self.pipe.bytes();
             }
@@ -408,6 +414,8 @@ const REFRESH: f64 = 0.5;
 /// A flow with a longer round trip grows as one with this, seconds: the idea of TCP Hybla (Caini, Firrincieli 2004,
 /// where it is 25 ms).
 const REFERENCE_TRIP: f64 = 0.25;
+/// Of a long round trip: the noise of its delay that the law does not mind.
+const HARMLESS: f64 = 0.02;
 /// By no more than sixteenfold in a round trip.
 const TRIPS_MOST: f64 = 4.0;
 /// For gaps between ACKs, seconds.
