@@ -113,7 +113,7 @@ bench-fairness: deps-rust ## how lossy shares a bottleneck with CUBIC, BBR, Reno
 	@$(TARGET_DIR)/release/examples/lossy_fairness
 
 .PHONY: bench-transports
-bench-transports: deps-rust ## reliable UDP and TCP of each congestion control behind one router: the table of docs/rudp.md
+bench-transports: deps-rust ## reliable UDP and TCP of each congestion control behind one router: the table of docs/rudp-measured.md
 	cargo build --quiet --release --locked -p acklab-sim --example transports
 	@$(TARGET_DIR)/release/examples/transports
 

@@ -1,5 +1,5 @@
 //! Reliable UDP and TCP of every congestion control behind one router, in virtual time: shares, fairness,
-//! round trips and drops. Prints the table of docs/rudp.md, "Beside TCP".
+//! round trips and drops. Prints the table of docs/rudp-measured.md, "Beside TCP".
 //!
 //!     cargo run --release -p acklab-sim --example transports [-- WORD...]
 //!

@@ -18,6 +18,8 @@ mod export;
 mod file;
 #[cfg(target_os = "linux")]
 mod fix;
+#[cfg(target_os = "linux")]
+mod invitation;
 mod kernel;
 mod outcome;
 mod packetdrill;
