@@ -89,11 +89,18 @@ struct Reaction {
     cwr_due: bool,
 }
 
-/// Whether idleness begins slow start anew (RFC 5681 section 4.1).
+/// When data left last, and what follows from it.
 #[derive(Debug)]
-struct Idleness {
-    restarts: bool,
-    last_sent: Option<Time>,
+struct Departures {
+    /// Idleness begins slow start anew (RFC 5681 section 4.1).
+    idle_restart: bool,
+    last: Option<Time>,
+    /// The last of several segments that leave as one for segmentation offload carries PSH (Linux 5.4 and later).
+    push_bursts: bool,
+    /// New segments that left at that time as one.
+    burst: u64,
+    /// The last of them ends it.
+    pushes: bool,
 }
 
 /// What an ACK did beyond the sending side.
@@ -137,7 +144,7 @@ pub(super) struct Sender {
     reaction: Reaction,
     holding: Holding,
     timers: TimerTable<Timer, 4>,
-    idleness: Idleness,
+    departures: Departures,
     waits: Waits,
     requests: Requests,
     syn_due: bool,
@@ -176,7 +183,13 @@ impl Sender {
             congestion,
             holding: Holding::new(config.nagle),
             timers: TimerTable::default(),
-            idleness: Idleness { restarts: config.window.idle_restart, last_sent: None },
+            departures: Departures {
+                idle_restart: config.window.idle_restart,
+                last: None,
+                push_bursts: config.push_bursts,
+                burst: 0,
+                pushes: false,
+            },
             waits: Waits::default(),
             requests: Requests::new(AckRequests::Off),
             syn_due: false,
