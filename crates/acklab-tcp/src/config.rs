@@ -87,6 +87,9 @@ pub struct Loss {
     pub dup_thresh: u32,
     /// Send new data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
+    /// Fast recovery with SACK reduces the window in proportion to what arrives (RFC 6937); else at once. Congestion controls that
+    /// pace decide by themselves.
+    pub proportional: bool,
 }
 
 /// The retransmission time-out (RFC 6298).
@@ -279,7 +282,7 @@ impl Config {
             ack_phase: 0.0,
             congestion: cc::Algorithm::Cubic(cc::cubic::Options::default()),
             window: Window::LINUX,
-            loss: Loss::MODERN,
+            loss: Loss::LINUX,
             rto: Rto::LINUX,
             patience: Patience::LINUX,
         }
@@ -297,6 +300,7 @@ impl Config {
             ack,
             congestion: cc::Algorithm::Reno,
             window: Window { initial: InitialWindow::Rfc6928, forgiven_syns: 1, ..Window::BSD },
+            loss: Loss::MODERN,
             rto: Rto::FREEBSD,
             // net.inet.tcp.syncache.rexmtlimit.
             patience: Patience { retries: 12, syn_ack_retries: 3, ..Patience::LINUX },
@@ -357,8 +361,13 @@ impl Window {
 }
 
 impl Loss {
-    const MODERN: Self =
-        Self { recovery: LossRecovery::Sack, dup_thresh: 3, limited_transmit: true };
+    const MODERN: Self = Self {
+        recovery: LossRecovery::Sack,
+        dup_thresh: 3,
+        limited_transmit: true,
+        proportional: false,
+    };
+    const LINUX: Self = Self { recovery: LossRecovery::Rack, proportional: true, ..Self::MODERN };
 }
 
 impl Rto {

@@ -269,6 +269,10 @@ impl Receiver {
         }
         self.on_disorder(now, arrival.disorder());
         let is_kept = arrival.refused < u64::from(len);
+        if is_kept && self.buffer.tuning().is_some() {
+            // `tcp_data_queue_ofo`: what waits behind a gap opens the window as well.
+            self.buffer.grow(len, self.terms.mss);
+        }
         let kept = if is_kept { self.buffer.fitting(nxt, start, len) } else { 0..0 };
         (kept, arrival.advanced > 0)
     }

@@ -10,6 +10,7 @@ mod holding;
 mod next;
 mod queue;
 mod recovery;
+mod reduction;
 mod requests;
 mod resent;
 mod returned;
@@ -370,6 +371,9 @@ impl Sender {
             recovered,
         };
         self.congestion.on_ack(now, &told);
+        if in_fast_recovery {
+            self.recovery.on_delivered(delivered, advanced && lost == 0, &self.queue);
+        }
         if advanced {
             let mss = u64::from(self.terms.mss);
             // What fills a gap moves the ACK by more than the segments that the peer held back.
@@ -389,7 +393,14 @@ impl Sender {
         if entered {
             self.on_reduction();
             let in_flight = self.queue.flight_size();
+            let window = self.congestion.cwnd();
             self.congestion.on_loss(now, &LossSample { in_flight, ece });
+            // Those that pace decide about recovery themselves.
+            if self.congestion.pacing_rate().is_none() {
+                let threshold = self.congestion.cwnd();
+                self.recovery.reduce(window, threshold, &self.queue);
+                self.recovery.on_delivered(delivered, false, &self.queue);
+            }
             self.requests.on_loss();
             sink.record(now, EventKind::Loss { flow: self.flow, timeout: false });
             self.tell_congestion(now, sink);

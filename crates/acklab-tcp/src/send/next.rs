@@ -189,11 +189,7 @@ impl Sender {
             return Next::Window;
         }
         let early = self.recovery.limited_transmit(mss);
-        if len > 0
-            && !self
-                .congestion
-                .has_room(self.pipe().saturating_sub(early), self.queue.weigh_one(len))
-        {
+        if len > 0 && !self.has_room(self.pipe().saturating_sub(early), self.queue.weigh_one(len)) {
             return Next::Congestion;
         }
         let fin = self.buffer.is_closed() && takes_all;
@@ -202,6 +198,14 @@ impl Sender {
             return Next::Held;
         }
         Next::Send { end: nxt + len + u64::from(fin), full }
+    }
+
+    /// Whether `weight` more may be on the way.
+    fn has_room(&self, pipe: u64, weight: u64) -> bool {
+        match self.recovery.window() {
+            Some(window) => pipe + weight <= window,
+            None => self.congestion.has_room(pipe, weight),
+        }
     }
 
     const fn usable(&self) -> u64 {
@@ -263,7 +267,7 @@ impl Sender {
     fn resend_if_room(&mut self, now: Time, again: Again) -> Option<Stretch> {
         let (start, end) = (again.start, again.end);
         let weight = self.queue.weigh_one(end - start);
-        if !again.is_forced() && !self.congestion.has_room(self.pipe(), weight) {
+        if !again.is_forced() && !self.has_room(self.pipe(), weight) {
             self.note_pass(true);
             return None;
         }
@@ -348,6 +352,7 @@ impl Sender {
                 in_flight: self.queue.flight_size(),
                 retransmission: stretch.again,
             };
+            self.recovery.on_sent(departure.weight.into());
             self.congestion.on_sent(now, &departure);
         }
     }
