@@ -97,13 +97,14 @@ impl CongestionControl for Linux {
                 self.hystart = None;
             }
         }
+        if sample.acked == 0 || sample.in_fast_recovery || sample.ece || !sample.cwnd_limited {
+            return;
+        }
         // What a SACK had reported before does not count again.
         self.part += sample.delivered;
         let acked = (self.part / self.mss) as u32;
         self.part %= self.mss;
-        if !sample.in_fast_recovery && !sample.ece && sample.cwnd_limited && acked > 0 {
-            self.grow(now, acked);
-        }
+        self.grow(now, acked);
     }
 
     fn on_loss(&mut self, _now: Time, _sample: &LossSample) {
