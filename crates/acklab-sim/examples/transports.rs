@@ -119,6 +119,7 @@ fn run(udp: &str, tcp: &str, seed: u64) -> Figures {
                 congestion: tcp.parse().expect("a known name"),
                 send_buffer: 4 << 20,
                 receive_buffer: 4 << 20,
+                receive_tuning: false,
                 window_scale: Some(7),
                 ..System::Linux.config()
             };
