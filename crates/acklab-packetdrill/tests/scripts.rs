@@ -31,7 +31,8 @@ fn scripts() -> Vec<PathBuf> {
 }
 
 fn try_text(text: &str) -> Outcome {
-    run(text, &root(), &Settings::default())
+    let options = vec![("all_packets".to_owned(), String::new())];
+    run(text, &root(), &Settings { options, ..Settings::default() })
 }
 
 #[test]
@@ -98,6 +99,14 @@ fn one_number_of_an_expected_packet_changed_makes_every_script_fail() {
     }
     assert!(tried > 300, "only {tried} mutants");
     assert!(survivors.is_empty(), "{}", survivors.join("\n"));
+}
+
+#[test]
+fn what_leaves_behind_the_last_packet_expected_counts_only_where_that_is_asked_for() {
+    let text = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+                +.1 < S 0:0(0) win 32792 <mss 1000>\n";
+    assert_eq!(try_text(text).verdict, Verdict::Fail);
+    assert_eq!(run(text, &root(), &Settings::default()).verdict, Verdict::Pass);
 }
 
 #[test]

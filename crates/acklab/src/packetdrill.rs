@@ -56,6 +56,9 @@ pub(crate) struct Packetdrill {
     #[cfg(target_os = "linux")]
     #[arg(long, conflicts_with = "kernel")]
     compare: bool,
+    /// Fail a script also where a packet leaves behind the last one that it expects
+    #[arg(long)]
+    all_packets: bool,
     /// Threads [default: one per processor]
     #[arg(long)]
     threads: Option<usize>,
@@ -138,6 +141,7 @@ impl Packetdrill {
         set("tolerance_usecs", self.tolerance_usecs.map(|us| us.to_string()));
         set("ip_version", self.ip_version.clone());
         set("mtu", self.mtu.map(|mtu| mtu.to_string()));
+        set("all_packets", self.all_packets.then(String::new));
         for definition in &self.define {
             let Some((name, value)) = definition.split_once('=') else {
                 return Err(Failure::at(format!("-D {definition}"), "expected NAME=VALUE"));

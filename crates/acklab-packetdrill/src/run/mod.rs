@@ -156,6 +156,8 @@ struct Runner<'a> {
     timeline: VecDeque<String>,
     seen: Vec<Seen>,
     observes: bool,
+    /// A packet that no event expects fails the script, also behind the last one that an event expects.
+    all_packets: bool,
     /// What code of the script assigned.
     variables: Names,
     next_remote: u16,
@@ -175,6 +177,7 @@ impl<'a> Runner<'a> {
             timeline: VecDeque::new(),
             seen: Vec::new(),
             observes: false,
+            all_packets: false,
             variables: Names::new(),
             next_remote: 50_000,
         }
@@ -244,6 +247,7 @@ impl<'a> Runner<'a> {
         let route = self.caller.world().settings().1;
         match name {
             "tolerance_usecs" => self.tolerance = value.parse().map_err(|_| bad())?,
+            "all_packets" => self.all_packets = true,
             "mtu" => route.device_mtu = value.parse().map_err(|_| bad())?,
             "ip_version" => match value {
                 "ipv4" | "ipv4-mapped-ipv6" => route.ip_header = 20,
