@@ -20,6 +20,7 @@ use acklab_core::time::Span;
 /// config.rto.min = Span::from_millis(200);
 /// assert_eq!(config.mss, System::Qnx70.config().mss);
 /// ```
+#[expect(clippy::struct_excessive_bools, reason = "each switches a habit of its own on")]
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Largest segment we accept and, capped by the peer's, send: bytes without options.

@@ -37,12 +37,12 @@ impl Hystart {
     }
 
     fn is_long(&mut self, now: Time, least: Span) -> bool {
-        let Some((begin, last)) = &mut self.train else { return false };
-        if now.since(*last) > TRAIN_GAP {
+        let Some((start, latest)) = &mut self.train else { return false };
+        if now.since(*latest) > TRAIN_GAP {
             return false;
         }
-        *last = now;
-        now.since(*begin) > least / 2
+        *latest = now;
+        now.since(*start) > least / 2
     }
 
     fn is_late(&mut self, rtt: Span, least: Span) -> bool {
