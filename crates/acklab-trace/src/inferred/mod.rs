@@ -14,6 +14,7 @@ mod hold;
 mod holds;
 mod mechanism;
 mod nagle;
+mod probes;
 mod receiver;
 mod replay;
 mod riding;
@@ -71,6 +72,8 @@ impl Inference {
         holds.extend(riding::find(&replay, &decision, &round_trips, &messages));
         holds.sort_by_key(|h| (h.release, h.frame));
         let by_ack = holds.len();
+        holds.extend(probes::find(&replay, &decision, &round_trips));
+        holds.sort_by_key(|h| (h.release, h.frame));
         let filled = fill::find(notes, &replay, &messages, &round_trips, decision.breaks, &holds);
         let nagle = Nagle::of(&decision, &replay, by_ack, filled.len());
         holds.extend(filled);

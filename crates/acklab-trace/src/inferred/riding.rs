@@ -26,14 +26,18 @@ pub(super) fn find(
     let riding: Vec<usize> = (0..all.len()).filter(|i| rides(&all[*i])).collect();
     let points = || riding.iter().filter_map(|i| Some((all[*i].gap_ms()?, all[*i].interval_ms())));
     let known = decision.release.filter(|_| decision.any >= 0.5);
-    let Some(release) = known.or_else(|| Release::find(&points().collect::<Vec<_>>(), trips))
-    else {
+    let found = || Release::find(&points().collect::<Vec<_>>(), trips);
+    let Some(release) = known.or_else(found) else {
         return Vec::new();
     };
     let sight = Sight { replay, decision, messages, release, alike: Alike::of(replay, decision) };
     let gathered = sight.gather(&riding);
+    // A wide cluster, or one in another place than the sender's, is how long a program takes.
+    let sharp =
+        known.is_some() || release.evidence >= CLUSTERED && release.misplaced(trips) < MISPLACED;
+    let prompted = if sharp { sight.prompted(&riding) } else { 0.0 };
     let hold = |i: usize| {
-        let hold = Hold::released(&all[i], trips, sight.probability(i, gathered))?;
+        let hold = Hold::released(&all[i], trips, sight.probability(i, gathered, prompted))?;
         let placed = messages.written(all[i].end).map_or(hold, |written| hold.written_at(written));
         (hold.probability >= 0.5).then_some(placed)
     };
@@ -50,7 +54,7 @@ struct Sight<'a> {
 }
 
 impl Sight<'_> {
-    fn probability(&self, i: usize, gathered: bool) -> f64 {
+    fn probability(&self, i: usize, gathered: bool, prompted: f64) -> f64 {
         let d = &self.replay.departures[i];
         let density = d.gap_ms().map_or(0.0, |gap| self.release.density(gap));
         let on = self.decision.on[i];
@@ -66,7 +70,28 @@ impl Sight<'_> {
             0.0
         };
         let prior = alike.max(own);
-        prior * density / (prior * density + (1.0 - prior) * ANSWERS)
+        let held = prior * density / (prior * density + (1.0 - prior) * ANSWERS);
+        let at_ack = d.gap_ms().is_some_and(|gap| self.is_at_ack(gap));
+        if at_ack { held.max(prompted * (2.0 * on).min(1.0)) } else { held }
+    }
+
+    /// Whether a kernel that waited reacts so long after the ACK.
+    fn is_at_ack(&self, gap_ms: f64) -> bool {
+        (gap_ms - self.release.at_ms).abs() <= 3.0 * self.release.spread_ms + REACTION_MS
+    }
+
+    /// Of the segments that leave with the ACK, the share that no program explains which answers what comes: it
+    /// would answer as promptly what comes while nothing is unacknowledged.
+    fn prompted(&self, riding: &[usize]) -> f64 {
+        let at_ack = |gap: &f64| self.is_at_ack(*gap);
+        let gaps = riding.iter().filter_map(|i| self.replay.departures[*i].gap_ms());
+        let with = gaps.filter(at_ack).count() as f64;
+        let heard = self.replay.unprompted.iter().map(|ns| *ns as f64 / 1e6);
+        let answers = heard.filter(at_ack).count() as f64;
+        let all = self.replay.unprompted.len() as f64;
+        let least = (with - DEVIATIONS * with.sqrt()) / riding.len().max(1) as f64;
+        let most = (answers + 2.0 + DEVIATIONS * answers.sqrt()) / (all + 2.0);
+        if least > most { 1.0 - most / least } else { 0.0 }
     }
 
     /// Whether segments that leave with the ACK carry several messages, and others do not.
@@ -74,8 +99,7 @@ impl Sight<'_> {
         let (mut with, mut without) = ([0.0, 1.0], [0.5, 1.0]);
         for i in riding {
             let d = &self.replay.departures[*i];
-            let off = d.gap_ms().map_or(f64::INFINITY, |gap| (gap - self.release.at_ms).abs());
-            let at_ack = off <= 3.0 * self.release.spread_ms + REACTION_MS;
+            let at_ack = d.gap_ms().is_some_and(|gap| self.is_at_ack(gap));
             let side = if at_ack { &mut with } else { &mut without };
             side[0] += if self.messages.in_segment(d.end) >= 2 { 1.0 } else { 0.0 };
             side[1] += 1.0;
@@ -114,6 +138,11 @@ impl Alike {
     }
 }
 
+/// Shares are taken so many standard deviations to the safe side.
+const DEVIATIONS: f64 = 1.5;
+/// Logarithm of how much better than chance a place of the sender's must explain the gaps, and of how unlikely it is.
+const CLUSTERED: f64 = 5.0;
+const MISPLACED: f64 = 2.0;
 /// The first message was due at least this long before the release.
 const EARLIER_MS: f64 = 2.0;
 /// Density of an answer close behind what it answers, per millisecond.

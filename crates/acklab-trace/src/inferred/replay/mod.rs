@@ -37,6 +37,9 @@ pub(super) struct Replay {
     /// Small segments that left with full ones in flight and no small one: Minshall's rule allows
     /// it, so does a write larger than the MSS in newer BSDs.
     pub(super) small_after_full: u64,
+    /// After data of the peer that let nothing go, because nothing was unacknowledged: how long until the
+    /// sender spoke, ns.
+    pub(super) unprompted: Vec<u64>,
     /// What the capture lacks.
     pub(super) damage: Damage,
 }
@@ -51,7 +54,8 @@ impl Replay {
                 Event::Ack(ack) => stage.on_ack(ack),
             }
         }
-        let mut replay = stage.replay;
+        let Stage { mut replay, heard, .. } = stage;
+        replay.unprompted.extend(heard.iter().map(|_| u64::MAX));
         replay.damage = Damage::of(notes);
         if notes.bulk {
             replay.arrivals.clear();
@@ -71,6 +75,8 @@ struct Stage<'n> {
     /// One past the highest byte acknowledged at the capture point.
     acked_here: u64,
     last: Option<Time>,
+    /// Data of the peer since the last segment that let nothing go.
+    heard: Vec<Time>,
     /// The last segment may be a fill, which more data behind it would show to be none.
     fill_open: bool,
     /// The last late ACK, until it is known whether data of the peer follows at once.
@@ -88,6 +94,7 @@ impl<'n> Stage<'n> {
             sender: Sender::default(),
             acked_here: 0,
             last: None,
+            heard: Vec::new(),
             fill_open: false,
             answerable: None,
             replay: Replay::default(),
@@ -97,8 +104,10 @@ impl<'n> Stage<'n> {
     fn on_data(&mut self, at: usize, data: &DataNote) {
         while self.waiting.front().is_some_and(|ack| ack.time + self.way <= data.time) {
             let Some(ack) = self.waiting.pop_front() else { break };
-            self.sender.on_ack(&ack);
+            self.deliver(&ack);
         }
+        let after = |heard: Time| data.time.since(heard).as_nanos();
+        self.replay.unprompted.extend(self.heard.drain(..).map(after));
         let end = data.end();
         match data.kind {
             Kind::Again | Kind::Late => {
@@ -248,10 +257,18 @@ impl<'n> Stage<'n> {
             self.note_late_ack(ack, small);
         }
         if self.way == Span::ZERO {
-            self.sender.on_ack(ack);
+            self.deliver(ack);
         } else {
             self.waiting.push_back(*ack);
         }
+    }
+
+    /// The packet comes to the sender.
+    fn deliver(&mut self, ack: &AckNote) {
+        if !ack.pure && !self.sender.has_any_out() {
+            self.heard.push(ack.time);
+        }
+        self.sender.on_ack(ack);
     }
 
     fn note_late_ack(&mut self, ack: &AckNote, small: bool) {
