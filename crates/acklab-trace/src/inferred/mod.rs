@@ -74,7 +74,7 @@ impl Inference {
         let by_ack = holds.len();
         holds.extend(probes::find(&replay, &decision, &round_trips));
         holds.sort_by_key(|h| (h.release, h.frame));
-        let filled = fill::find(notes, &replay, &messages, &round_trips, decision.breaks, &holds);
+        let filled = fill::find(notes, &replay, &messages, &round_trips, &decision, &holds);
         let nagle = Nagle::of(&decision, &replay, by_ack, filled.len());
         holds.extend(filled);
         holds.sort_by_key(|h| (h.release, h.frame));

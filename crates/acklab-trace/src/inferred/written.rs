@@ -42,7 +42,8 @@ pub(super) fn place(holds: &mut [Hold], replay: &Replay, messages: &Messages, ms
             (0.0, 3.0 * mean, 1.0 - math::exp(-(slack + GRACE_MS).max(0.0) / mean.max(0.01)))
         } else {
             let messages = habit.gathered(hold);
-            let evenly = upper / (messages + 1.0);
+            // The last of those that filled a segment came when it left.
+            let evenly = upper / if hold.filled { messages.max(2.0) } else { messages + 1.0 };
             let most = upper * (1.0 - math::pow(0.05, 1.0 / messages));
             (evenly, most, 1.0 - math::pow(1.0 - slack.max(0.0) / upper.max(0.01), messages))
         };
@@ -86,6 +87,7 @@ impl Habit {
                 free.push(f64::from(d.len));
             }
         }
+        lengths.extend(replay.fills.iter().map(|fill| (fill.end, fill.len)));
         let [first, next] = after.map(|[held, all]| held / all);
         let mean = (upper / holds.len().max(1) as f64).max(1.0);
         Self {

@@ -80,6 +80,12 @@ impl Decision {
         self.on.last().copied().unwrap_or(0.5)
     }
 
+    /// Probability that it was on, over all segments.
+    pub(super) fn mostly_on(&self) -> f64 {
+        let all = self.on.len().max(1) as f64;
+        self.on.iter().sum::<f64>() / all
+    }
+
     fn of(replay: &Replay, mss: u32, trips: &RoundTrips) -> Self {
         let departures = &replay.departures;
         let told = testable::testable(departures, mss, trips);
