@@ -30,7 +30,9 @@ pub(super) fn find(
     let Some(release) = known.or_else(found) else {
         return Vec::new();
     };
-    let sight = Sight { replay, decision, messages, release, alike: Alike::of(replay, decision) };
+    let alike = Alike::of(replay, decision);
+    let mut sight = Sight { replay, decision, messages, release, alike, owes: false };
+    sight.owes = sight.owes(&riding);
     let gathered = sight.gather(&riding);
     // A wide cluster, or one in another place than the sender's, is how long a program takes.
     let sharp =
@@ -51,6 +53,7 @@ struct Sight<'a> {
     messages: &'a Messages,
     release: Release,
     alike: Alike,
+    owes: bool,
 }
 
 impl Sight<'_> {
@@ -72,12 +75,28 @@ impl Sight<'_> {
         let prior = alike.max(own);
         let held = prior * density / (prior * density + (1.0 - prior) * ANSWERS);
         let at_ack = d.gap_ms().is_some_and(|gap| self.is_at_ack(gap));
-        if at_ack { held.max(prompted * (2.0 * on).min(1.0)) } else { held }
+        // What leaves an answer owing answered something earlier.
+        let own = if self.owes && self.is_owing(d) { prompted.max(OWING) } else { prompted };
+        if at_ack { held.max(own * (2.0 * on).min(1.0)) } else { held }
     }
 
     /// Whether a kernel that waited reacts so long after the ACK.
     fn is_at_ack(&self, gap_ms: f64) -> bool {
         (gap_ms - self.release.at_ms).abs() <= 3.0 * self.release.spread_ms + REACTION_MS
+    }
+
+    /// Whether the segment leaves an answer owing: what it says answered something earlier.
+    fn is_owing(&self, d: &Departure) -> bool {
+        d.unanswered.zip(self.replay.settled).is_some_and(|(left, all)| left > all)
+    }
+
+    /// Whether that is the rule for segments that leave with the ACK; after a loss it happens to any.
+    fn owes(&self, riding: &[usize]) -> bool {
+        let damage = self.replay.damage.missing + self.replay.damage.late;
+        let at_ack = |d: &&Departure| d.gap_ms().is_some_and(|gap| self.is_at_ack(gap));
+        let with = riding.iter().map(|i| &self.replay.departures[*i]).filter(at_ack);
+        let owing = with.filter(|d| self.is_owing(d)).count();
+        damage <= 0.0 && owing >= OWING_MIN && owing * OWING_PART >= riding.len()
     }
 
     /// Of the segments that leave with the ACK, the share that no program explains which answers what comes: it
@@ -150,6 +169,10 @@ const ANSWERS: f64 = 0.5;
 /// Where segments gather: probability that one of several messages waited, and one of a single one.
 const SEVERAL: f64 = 0.95;
 const ONE: f64 = 0.6;
+/// Probability that what leaves with the ACK and leaves an answer owing had waited; so many do, one in so many.
+const OWING: f64 = 0.9;
+const OWING_MIN: usize = 8;
+const OWING_PART: usize = 5;
 /// Segments whose lengths differ by no more are of one kind, per cent.
 const ALIKE_PER_CENT: u32 = 15;
 /// A kernel reacts this soon.

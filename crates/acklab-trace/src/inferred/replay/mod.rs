@@ -8,6 +8,7 @@
 //! capture. How long the way is, is not known while the capture is read; hence the second pass.
 
 mod sender;
+mod turns;
 mod values;
 
 use std::collections::VecDeque;
@@ -15,6 +16,7 @@ use std::collections::VecDeque;
 use acklab_core::time::{Span, Time};
 
 use self::sender::Sender;
+use self::turns::Turns;
 pub(super) use self::values::{AckRecord, Arrival, Damage, Departure, Fill, Marks, Silence};
 use crate::noted::event::{AckNote, DataNote, Event, Kind};
 use crate::noted::{BURST, Notes};
@@ -40,6 +42,8 @@ pub(super) struct Replay {
     /// After data of the peer that let nothing go, because nothing was unacknowledged: how long until the
     /// sender spoke, ns.
     pub(super) unprompted: Vec<u64>,
+    /// Messages of the peer that the sender leaves unanswered when it has answered all that it will.
+    pub(super) settled: Option<i64>,
     /// What the capture lacks.
     pub(super) damage: Damage,
 }
@@ -54,7 +58,8 @@ impl Replay {
                 Event::Ack(ack) => stage.on_ack(ack),
             }
         }
-        let Stage { mut replay, heard, .. } = stage;
+        let Stage { mut replay, heard, turns, .. } = stage;
+        replay.settled = turns.settled(notes);
         replay.unprompted.extend(heard.iter().map(|_| u64::MAX));
         replay.damage = Damage::of(notes);
         if notes.bulk {
@@ -77,6 +82,7 @@ struct Stage<'n> {
     last: Option<Time>,
     /// Data of the peer since the last segment that let nothing go.
     heard: Vec<Time>,
+    turns: Turns,
     /// The last segment may be a fill, which more data behind it would show to be none.
     fill_open: bool,
     /// The last late ACK, until it is known whether data of the peer follows at once.
@@ -95,6 +101,7 @@ impl<'n> Stage<'n> {
             acked_here: 0,
             last: None,
             heard: Vec::new(),
+            turns: Turns::of(notes),
             fill_open: false,
             answerable: None,
             replay: Replay::default(),
@@ -139,6 +146,7 @@ impl<'n> Stage<'n> {
             let DataNote { time, len, frames, .. } = *data;
             self.replay.arrivals.push(Arrival { time, end, len, frames });
         }
+        self.turns.on_said(data);
         self.sender.on_sent(end, small);
         self.last = Some(data.time);
     }
@@ -163,6 +171,7 @@ impl<'n> Stage<'n> {
             ack,
             ages: clear.and_then(|clear| clear.ages).or(late.and_then(|ack| ack.ages)),
             peer_after: sender.peer_after.filter(|_| !broke),
+            unanswered: self.turns.left_by(data, clear.map(|clear| clear.time)),
             hears_unseen: data.hears_unseen,
             end: data.end(),
             len: data.len,
@@ -267,6 +276,9 @@ impl<'n> Stage<'n> {
     fn deliver(&mut self, ack: &AckNote) {
         if !ack.pure && !self.sender.has_any_out() {
             self.heard.push(ack.time);
+        }
+        if !ack.pure {
+            self.turns.on_heard(ack);
         }
         self.sender.on_ack(ack);
     }
