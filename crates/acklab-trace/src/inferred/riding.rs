@@ -31,7 +31,8 @@ pub(super) fn find(
         return Vec::new();
     };
     let alike = Alike::of(replay, decision);
-    let mut sight = Sight { replay, decision, messages, release, alike, owes: false };
+    let single = messages.first_alone();
+    let mut sight = Sight { replay, decision, messages, release, alike, owes: false, single };
     sight.owes = sight.owes(&riding);
     let gathered = sight.gather(&riding);
     // A wide cluster, or one in another place than the sender's, is how long a program takes.
@@ -54,6 +55,8 @@ struct Sight<'a> {
     release: Release,
     alike: Alike,
     owes: bool,
+    /// The length of the first segment, where those after it gathered various numbers of such messages.
+    single: Option<u32>,
 }
 
 impl Sight<'_> {
@@ -62,7 +65,7 @@ impl Sight<'_> {
         let density = d.gap_ms().map_or(0.0, |gap| self.release.density(gap));
         let on = self.decision.on[i];
         let alike = self.alike.share(d.len) * on;
-        let many = self.messages.in_segment(d.end) >= 2;
+        let many = self.is_several(d);
         let due = self
             .messages
             .written(d.end)
@@ -83,6 +86,12 @@ impl Sight<'_> {
     /// Whether a kernel that waited reacts so long after the ACK.
     fn is_at_ack(&self, gap_ms: f64) -> bool {
         (gap_ms - self.release.at_ms).abs() <= 3.0 * self.release.spread_ms + REACTION_MS
+    }
+
+    /// Whether it carries more than one message.
+    fn is_several(&self, d: &Departure) -> bool {
+        let several = |one: u32| d.len >= 2 * one && d.len.is_multiple_of(one);
+        self.messages.in_segment(d.end) >= 2 || self.single.is_some_and(several)
     }
 
     /// Whether the segment leaves an answer owing: what it says answered something earlier.
@@ -120,8 +129,12 @@ impl Sight<'_> {
             let d = &self.replay.departures[*i];
             let at_ack = d.gap_ms().is_some_and(|gap| self.is_at_ack(gap));
             let side = if at_ack { &mut with } else { &mut without };
-            side[0] += if self.messages.in_segment(d.end) >= 2 { 1.0 } else { 0.0 };
+            side[0] += if self.is_several(d) { 1.0 } else { 0.0 };
             side[1] += 1.0;
+        }
+        if self.single.is_some() {
+            // The first segment, which nothing held.
+            without[1] += 1.0;
         }
         with[0] >= GATHERED_MIN && with[0] / with[1] >= GATHERED_MORE * without[0] / without[1]
     }

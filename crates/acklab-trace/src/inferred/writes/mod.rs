@@ -108,6 +108,18 @@ impl Messages {
         Some(if gathered { first } else { unit })
     }
 
+    /// The length of the first segment, which nothing held, if nearly all others are multiples of it, of various kinds.
+    pub(super) fn first_alone(&self) -> Option<u32> {
+        let (first, others) = self.arrivals.split_first()?;
+        let one = first.len.max(1);
+        let fit = others.iter().filter(|a| a.len.is_multiple_of(one)).count();
+        let mut numbers: Vec<u32> = others.iter().map(|a| a.len / one).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let is_one = u64::from(one) >= UNIT_MIN && numbers.len() >= VARIOUS;
+        (is_one && fit * 20 >= others.len() * 19).then_some(one)
+    }
+
     /// Bytes of the segment before the one that ends at `end`.
     pub(super) fn before(&self, end: u64) -> Option<u32> {
         let at = self.arrivals.binary_search_by_key(&end, |a| a.end).ok()?;
@@ -159,5 +171,7 @@ impl Messages {
     }
 }
 
+/// So many numbers of messages in a segment are no program's choice.
+const VARIOUS: usize = 4;
 /// So many holds show that segments gathered what was written meanwhile.
 const HOLDS_SHOWN: usize = 8;
