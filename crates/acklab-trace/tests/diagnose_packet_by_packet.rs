@@ -73,9 +73,10 @@ fn count(direction: &Direction, mechanism: Mechanism) -> u64 {
 }
 
 /// A Nagle sender on a path of 30 ms, captured at the sender; every tenth exchange loses its
-/// segment, and after 230 ms of silence a tail loss probe carries what has gathered.
+/// segment, and after 230 ms of silence a tail loss probe carries what has gathered: a hold, and so is what leaves
+/// when the repair is acknowledged.
 #[test]
-fn a_loss_probe_says_nothing_against_nagle() {
+fn a_loss_probe_ends_a_hold_and_says_nothing_against_nagle() {
     let mut exchange = Exchange::with_handshake(0.02, 30.0);
     let (mut now, mut sent, mut written) = (40.0, 0u64, 1u64);
     let mut held = 0;
@@ -84,6 +85,7 @@ fn a_loss_probe_says_nothing_against_nagle() {
         exchange.data(now, 0, sent, len, 0);
         let lost = i % 10 == 9;
         if lost {
+            held += 1;
             let gathered = ((now + 230.0 - 40.0) / 20.0) as u64 + 1;
             let probe = (gathered * 100 - sent) as u32 - len;
             exchange.data(now + 230.0, 0, sent + u64::from(len), probe, 0);
@@ -101,7 +103,7 @@ fn a_loss_probe_says_nothing_against_nagle() {
         if written * 100 == sent {
             now = 40.0 + written as f64 * 20.0;
             written += 1;
-        } else if !lost {
+        } else {
             held += 1;
         }
     }
@@ -109,7 +111,7 @@ fn a_loss_probe_says_nothing_against_nagle() {
     assert_eq!(found.nagle.state, NagleState::On, "{:?}", found.nagle.evidence);
     assert_eq!(found.nagle.variant, None);
     let by_ack = count(&found, Mechanism::AckClocked);
-    assert!(by_ack.abs_diff(held) * 10 <= held, "{by_ack} of {held}: {:?}", found.nagle.evidence);
+    assert!(by_ack.abs_diff(held) * 50 <= held, "{by_ack} of {held}: {:?}", found.nagle.evidence);
 }
 
 /// Header and body in two writes over 30 ms to a receiver whose ACK of the header waits 40 ms more;

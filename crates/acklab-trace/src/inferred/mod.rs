@@ -78,7 +78,7 @@ impl Inference {
         let nagle = Nagle::of(&decision, &replay, by_ack, filled.len());
         holds.extend(filled);
         holds.sort_by_key(|h| (h.release, h.frame));
-        written::place(&mut holds, &replay, &messages, notes.mss());
+        written::place(&mut holds, &replay, &decision, &messages, notes.mss());
         let waits = waits::find(&replay.silences, &round_trips, &holds);
         let certainty = Certainty::of(notes, &round_trips, &decision, &holds);
         let missing = if notes.facts.packets.segments == 0 { 0 } else { replay.damage.segments };

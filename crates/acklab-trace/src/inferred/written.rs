@@ -13,12 +13,19 @@ use acklab_core::math;
 use acklab_core::time::{Span, Time};
 
 use super::hold::SMALL_HOLD_MS;
+use super::holds::Decision;
 use super::replay::{Departure, Replay};
 use super::{Hold, Messages, Sample};
 
 /// Puts the writes of `holds` where they most likely were.
-pub(super) fn place(holds: &mut [Hold], replay: &Replay, messages: &Messages, mss: u32) {
-    let habit = Habit::of(holds, replay, messages.bytes(mss));
+pub(super) fn place(
+    holds: &mut [Hold],
+    replay: &Replay,
+    decision: &Decision,
+    messages: &Messages,
+    mss: u32,
+) {
+    let habit = Habit::of(holds, replay, &decision.on, messages.bytes(mss));
     let mut before: Option<Time> = None;
     for hold in holds {
         let chained = before == Some(hold.before);
@@ -67,14 +74,18 @@ struct Habit {
 }
 
 impl Habit {
-    fn of(holds: &[Hold], replay: &Replay, message: Option<u32>) -> Self {
+    fn of(holds: &[Hold], replay: &Replay, on: &[f64], message: Option<u32>) -> Self {
         let held: HashMap<u64, &Hold> = holds.iter().map(|hold| (hold.end, hold)).collect();
         // Held and all, first after free segments, then after held ones.
         let mut after = [[0.5, 1.0]; 2];
         let (mut chained, mut upper) = (false, 0.0);
         let mut lengths = HashMap::with_capacity(holds.len());
         let mut free = Vec::new();
-        for d in &replay.departures {
+        for (d, on) in replay.departures.iter().zip(on) {
+            // What leaves without Nagle's algorithm shows no habit of being held.
+            if *on < 0.5 {
+                continue;
+            }
             let its = held.get(&d.end);
             let side = &mut after[usize::from(chained)];
             side[1] += 1.0;

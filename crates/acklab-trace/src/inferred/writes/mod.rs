@@ -96,13 +96,15 @@ impl Messages {
         several >= 3 && several * 20 >= self.counts.len()
     }
 
-    /// The size of one message: that of the unit; else what divides the steps between the ends of small
-    /// segments, or the first segment, which nothing held, if the steps are multiples of it.
+    /// The size of one message: that of the framing; else of the unit, or what divides the steps between the ends of
+    /// small segments, or the first segment, which nothing held, if these are multiples of it.
     pub(super) fn bytes(&self, mss: u32) -> Option<u32> {
-        if let Some(bytes) = self.unit.bytes() {
+        if let Unit::Framing(framing) = self.unit
+            && let Some(bytes) = framing.size
+        {
             return Some(bytes);
         }
-        let unit = boundary_unit(&self.arrivals, mss)?;
+        let unit = self.unit.bytes().or_else(|| boundary_unit(&self.arrivals, mss))?;
         let first = self.arrivals.first().map_or(0, |first| first.len);
         let gathered = u64::from(first) >= UNIT_MIN && unit.is_multiple_of(first);
         Some(if gathered { first } else { unit })
