@@ -55,8 +55,8 @@ impl Hold {
         })
     }
 
-    /// The hold of a segment that left as a loss probe.
-    pub(super) fn probed(d: &Departure, probability: f64) -> Self {
+    /// The hold of a segment that no ACK in the capture let go.
+    pub(super) fn unreleased(d: &Departure, probability: f64) -> Self {
         Self {
             frame: d.frame,
             before: d.before,

@@ -141,14 +141,14 @@ impl Sight<'_> {
 }
 
 /// Which share of the segments of a length pure ACKs let go, where they could.
-struct Alike {
+pub(super) struct Alike {
     /// Their lengths in order, and how many of those up to each were held.
     lengths: Vec<u32>,
     held: Vec<f64>,
 }
 
 impl Alike {
-    fn of(replay: &Replay, decision: &Decision) -> Self {
+    pub(super) fn of(replay: &Replay, decision: &Decision) -> Self {
         let told = (0..decision.told.len()).filter(|i| decision.told[*i]);
         let mut all: Vec<(u32, f64)> =
             told.map(|i| (replay.departures[i].len, decision.held[i])).collect();
@@ -161,7 +161,7 @@ impl Alike {
         Self { held: held.collect(), lengths: all.iter().map(|one| one.0).collect() }
     }
 
-    fn share(&self, len: u32) -> f64 {
+    pub(super) fn share(&self, len: u32) -> f64 {
         let reach = len * ALIKE_PER_CENT / 100;
         let from = self.lengths.partition_point(|l| *l < len - reach);
         let to = self.lengths.partition_point(|l| *l <= len + reach);
