@@ -218,15 +218,15 @@ fn how_long_holds_lasted_is_told_by_the_time_before_tcp_nodelay() {
     let mut exchange = Exchange::with_handshake(0.02, 4.0);
     let (mut now, mut truth) = (40.0, 0.0);
     for i in 0..90u64 {
-        let (sent, heard) = (i * 220, i * 30);
-        exchange.data(now, 0, sent, 20, heard);
+        let (sent, heard) = (i * 350, i * 30);
+        exchange.data(now, 0, sent, 150, heard);
         let body = now + if i < 30 { 44.0 + 2.0 * noise(i) } else { 0.05 };
         if i < 30 {
-            exchange.ack(body - 0.03, 1, sent + 20);
+            exchange.ack(body - 0.03, 1, sent + 150);
             truth += (body - now) / 1e3;
         }
-        exchange.data(body, 0, sent + 20, 200, heard);
-        exchange.data(body + 5.0, 1, heard, 30, sent + 220);
+        exchange.data(body, 0, sent + 150, 200, heard);
+        exchange.data(body + 5.0, 1, heard, 30, sent + 350);
         now = body + 8.0 + 20.0 * noise(i + 400);
     }
     let [found, _] = exchange.diagnose();
