@@ -104,9 +104,16 @@ impl Decision {
             case.decision(trips)
         };
         // A beat clusters, too, and often more gaps than were let go.
-        let places = Release::candidates(&points, trips).into_iter().map(Some);
-        let best =
-            places.map(explained).reduce(|best, one| if one.gain > best.gain { one } else { best });
+        let mut best: Option<Self> = None;
+        for place in Release::candidates(&points, trips) {
+            let one = explained(Some(place));
+            if best.as_ref().is_none_or(|best| one.gain > best.gain) {
+                best = Some(one);
+            }
+            if best.as_ref().is_some_and(|best| best.gain >= CLUSTERED) {
+                break;
+            }
+        }
         best.unwrap_or_else(|| explained(None))
     }
 }

@@ -34,7 +34,9 @@ impl Turns {
             Event::Data(data) => Some(data.len),
             Event::Ack(_) => None,
         });
-        Self { usual: [usual(of_peer.collect()), usual(of_sender.collect())], ..Self::default() }
+        let usual =
+            [usual(of_peer.take(LOOKED_AT).collect()), usual(of_sender.take(LOOKED_AT).collect())];
+        Self { usual, ..Self::default() }
     }
 
     /// Data of the peer has come.
@@ -94,3 +96,6 @@ fn usual(mut lengths: Vec<u32>) -> Option<u32> {
     let alike = lengths.iter().filter(|len| **len == middle).count();
     (alike * 2 >= lengths.len() && middle > 0).then_some(middle)
 }
+
+/// So many segments show their usual length.
+const LOOKED_AT: usize = 1_024;
