@@ -158,8 +158,8 @@ impl Listener {
         if let Some(told) = self.connections.iter_mut().find_map(waits) {
             return Some(told);
         }
-        let over = |connection: &Connection| connection.is_closed();
-        self.connections.retain(|_, connection| !over(connection));
+        self.settle_closed();
+        self.connections.retain(|_, connection| !connection.is_closed());
         let connections = &self.connections;
         self.by_id.retain(|_, handle| connections.contains_key(handle));
         None
@@ -210,10 +210,20 @@ impl Listener {
     ) {
         let Some(connection) = self.connections.get_mut(&handle) else { return };
         connection.telling(now, sink, act);
-        self.settle(now, handle);
+        self.settle(handle);
     }
 
-    fn settle(&mut self, _now: Time, handle: Handle) {
+    /// A connection that ends before it is open is pending no longer, whatever call ended it.
+    fn settle_closed(&mut self) {
+        let closed =
+            |handle: &Handle| self.connections.get(handle).is_none_or(Connection::is_closed);
+        let closed: Vec<Handle> = self.pending.keys().copied().filter(closed).collect();
+        for handle in closed {
+            self.settle(handle);
+        }
+    }
+
+    fn settle(&mut self, handle: Handle) {
         let Some(connection) = self.connections.get(&handle) else { return };
         if connection.is_answering() {
             return;
@@ -388,15 +398,7 @@ impl Listener {
         for connection in self.connections.values_mut() {
             connection.telling(now, sink, |connection| connection.on_timeout(now));
         }
-        let over: Vec<Handle> = self
-            .pending
-            .keys()
-            .copied()
-            .filter(|handle| self.connections.get(handle).is_none_or(Connection::is_closed))
-            .collect();
-        for handle in over {
-            self.settle(now, handle);
-        }
+        self.settle_closed();
     }
 }
 

@@ -214,3 +214,25 @@ fn a_client_that_never_shows_that_it_has_the_keys_is_told_of_when_its_time_is_ov
     assert!(matches!(told, Some(Event::Closed { code: Code::Idle, .. })), "{told:?}");
     assert!(server.poll_event().is_none() && server.is_idle());
 }
+
+#[test]
+fn a_handshake_that_the_application_ends_is_pending_no_longer() {
+    let sink = &mut Sink::default();
+    let entropy = || -> Box<dyn Entropy> { Box::new(Rng::named(1, "server")) };
+    let limits = Limits { pending: 1, ..Limits::default() };
+    let greeter = Box::new(PlainGreeter);
+    let mut server = Listener::new(Time::ZERO, Config::default(), entropy, greeter, limits);
+    let PathAddrs { local: remote, remote: local } = path(0);
+    for source in 1..4 {
+        let mut bytes = initial(source);
+        let datagram =
+            Datagram { addrs: PathAddrs { local, remote }, ecn: Ecn::NotEct, bytes: &mut bytes };
+        server.handle_packet(Time::ZERO, datagram, sink);
+        assert_eq!(server.connections().count(), 1, "greeting {source} is answered");
+        for (_, connection) in server.connections() {
+            connection.close(Time::ZERO, Code::Stopped, "");
+        }
+        while server.poll_event().is_some() {}
+        assert!(server.is_idle());
+    }
+}
