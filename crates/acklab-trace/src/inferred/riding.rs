@@ -1,11 +1,15 @@
 //! Holds released by an ACK that rode on data, or that data of the peer followed.
 //!
 //! A program that answers whatever comes looks just like a held segment that a piggybacked ACK lets
-//! go. What tells them apart is independent proof that the write did not wait for that data. Either the
-//! same kind of segment (by its length) is let go by pure ACKs elsewhere, to which nothing is an answer;
-//! or what leaves with the ACK gathered while it waited: it carries two messages or more, and what leaves
-//! at other times carries one; or the writes keep a beat of their own ([`super::writes::Beat`]), and the
-//! first of them was due well before the release.
+//! go. What tells them apart is independent proof that the write did not wait for that data:
+//!
+//! - the same kind of segment (by its length) is let go by pure ACKs elsewhere, to which nothing is an answer;
+//! - what leaves with the ACK gathered while it waited: it carries two messages or more, and what leaves
+//!   at other times, or left first, carries one;
+//! - the writes keep a beat of their own ([`super::writes::Beat`]), and the first of them was due well before
+//!   the release;
+//! - data that comes while nothing is unacknowledged, which lets nothing go, is not answered as promptly;
+//! - where each request has one answer, what leaves with the ACK leaves another answer owing.
 
 use super::holds::{Decision, Release, may_answer};
 use super::replay::{Departure, Replay};
@@ -38,9 +42,9 @@ pub(super) fn find(
     // A wide cluster, or one in another place than the sender's, is how long a program takes.
     let sharp =
         known.is_some() || release.evidence >= CLUSTERED && release.misplaced(trips) < MISPLACED;
-    let prompted = if sharp { sight.prompted(&riding) } else { 0.0 };
+    let beyond = if sharp { sight.beyond_answers(&riding) } else { 0.0 };
     let hold = |i: usize| {
-        let hold = Hold::released(&all[i], trips, sight.probability(i, gathered, prompted))?;
+        let hold = Hold::released(&all[i], trips, sight.probability(i, gathered, beyond))?;
         let placed = messages.written(all[i].end).map_or(hold, |written| hold.written_at(written));
         (hold.probability >= 0.5).then_some(placed)
     };
@@ -60,7 +64,7 @@ struct Sight<'a> {
 }
 
 impl Sight<'_> {
-    fn probability(&self, i: usize, gathered: bool, prompted: f64) -> f64 {
+    fn probability(&self, i: usize, gathered: bool, beyond: f64) -> f64 {
         let d = &self.replay.departures[i];
         let density = d.gap_ms().map_or(0.0, |gap| self.release.density(gap));
         let on = self.decision.on[i];
@@ -79,7 +83,7 @@ impl Sight<'_> {
         let held = prior * density / (prior * density + (1.0 - prior) * ANSWERS);
         let at_ack = d.gap_ms().is_some_and(|gap| self.is_at_ack(gap));
         // What leaves an answer owing answered something earlier.
-        let own = if self.owes && self.is_owing(d) { prompted.max(OWING) } else { prompted };
+        let own = if self.owes && self.is_owing(d) { beyond.max(OWING) } else { beyond };
         if at_ack { held.max(own * (2.0 * on).min(1.0)) } else { held }
     }
 
@@ -110,13 +114,13 @@ impl Sight<'_> {
 
     /// Of the segments that leave with the ACK, the share that no program explains which answers what comes: it
     /// would answer as promptly what comes while nothing is unacknowledged.
-    fn prompted(&self, riding: &[usize]) -> f64 {
+    fn beyond_answers(&self, riding: &[usize]) -> f64 {
         let at_ack = |gap: &f64| self.is_at_ack(*gap);
         let gaps = riding.iter().filter_map(|i| self.replay.departures[*i].gap_ms());
         let with = gaps.filter(at_ack).count() as f64;
-        let heard = self.replay.unprompted.iter().map(|ns| *ns as f64 / 1e6);
+        let heard = self.replay.answers.iter().map(|ns| *ns as f64 / 1e6);
         let answers = heard.filter(at_ack).count() as f64;
-        let all = self.replay.unprompted.len() as f64;
+        let all = self.replay.answers.len() as f64;
         let least = (with - DEVIATIONS * with.sqrt()) / riding.len().max(1) as f64;
         let most = (answers + 2.0 + DEVIATIONS * answers.sqrt()) / (all + 2.0);
         if least > most { 1.0 - most / least } else { 0.0 }

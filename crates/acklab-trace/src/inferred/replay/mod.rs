@@ -41,7 +41,7 @@ pub(super) struct Replay {
     pub(super) small_after_full: u64,
     /// After data of the peer that let nothing go, because nothing was unacknowledged: how long until the
     /// sender spoke, ns.
-    pub(super) unprompted: Vec<u64>,
+    pub(super) answers: Vec<u64>,
     /// Messages of the peer that the sender leaves unanswered when it has answered all that it will.
     pub(super) settled: Option<i64>,
     /// What the capture lacks.
@@ -60,7 +60,7 @@ impl Replay {
         }
         let Stage { mut replay, heard, turns, .. } = stage;
         replay.settled = turns.settled(notes);
-        replay.unprompted.extend(heard.iter().map(|_| u64::MAX));
+        replay.answers.extend(heard.iter().map(|_| u64::MAX));
         replay.damage = Damage::of(notes);
         if notes.bulk {
             replay.arrivals.clear();
@@ -114,7 +114,7 @@ impl<'n> Stage<'n> {
             self.deliver(&ack);
         }
         let after = |heard: Time| data.time.since(heard).as_nanos();
-        self.replay.unprompted.extend(self.heard.drain(..).map(after));
+        self.replay.answers.extend(self.heard.drain(..).map(after));
         let end = data.end();
         match data.kind {
             Kind::Again | Kind::Late => {
