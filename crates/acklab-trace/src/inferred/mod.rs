@@ -5,7 +5,8 @@
 //! go, [`fill`] which left because they had filled up, [`riding`] which waited for an ACK on data, [`unreleased`] which
 //! for one that was not captured, or for a probe,
 //! [`writes`] what the application wrote and when, [`nagle`] whether the sender holds small segments,
-//! [`waits`] what its other silences were, and [`script`] each write, for those who play it again. They stand on [`Notes`] and on each other in the order
+//! [`waits`] what its other silences were, and [`script`] each write, for those who play it again. They stand on
+//! [`Notes`] and on each other in the order
 //! of [`Inference::of`]; nothing here counts seconds or finds words.
 
 mod certainty;
