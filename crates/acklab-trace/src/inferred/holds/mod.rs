@@ -232,7 +232,9 @@ impl<'r> Case<'r> {
         let these = |all: Vec<usize>| all.into_iter().map(|i| &departures[i]).collect();
         let (held, near): (Vec<&Departure>, Vec<&Departure>) = (these(held), these(near.collect()));
         let clustered = if own_beat::share(&held, &near) {
-            held.into_iter().chain(near).collect()
+            let mut both: Vec<&Departure> = held.into_iter().chain(near).collect();
+            both.sort_by_key(|d| (d.time, d.frame));
+            both
         } else {
             held
         };

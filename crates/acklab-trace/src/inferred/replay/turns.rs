@@ -50,11 +50,8 @@ impl Turns {
     pub(super) fn on_said(&mut self, data: &DataNote) {
         self.said += messages(data.len, self.usual[1]);
         self.last = self.heard - self.said;
-        if self.first.is_none() {
-            self.least = self.last;
-        }
+        self.least = self.first.map_or(self.last, |_| self.least.min(self.last));
         self.first.get_or_insert(self.last);
-        self.least = self.least.min(self.last);
     }
 
     /// Unanswered messages once `data` has left too, had the last message of the peer been one alone; if that came
