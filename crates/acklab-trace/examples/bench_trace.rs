@@ -24,7 +24,6 @@ use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 use acklab_core::wire::emit_ipv4;
 use acklab_trace::capture::{CaptureReader, CaptureWriter, LinkType, WriterOptions};
-use acklab_trace::diagnose_reader;
 use acklab_trace::flow::FlowTable;
 use acklab_trace::read::read_capture;
 
@@ -56,17 +55,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Diagnoses the capture with everything on, or only gathers the facts, and prints packets per CPU
 /// second.
 fn run(path: &Path, facts_only: bool) -> Result<(), Box<dyn std::error::Error>> {
-    let mut reader = CaptureReader::open(path)?;
-    let (packets, connections) = if facts_only {
+    let (packets, connections, bytes) = if facts_only {
+        let mut reader = CaptureReader::open(path)?;
         let mut table = FlowTable::<()>::default();
         let summary = read_capture(&mut reader, &mut table, |_| {})?;
-        (summary.frames, table.finish().total)
+        (summary.frames, table.finish().total, reader.source_bytes())
     } else {
-        let diagnosis = diagnose_reader(&mut reader, &acklab_trace::Options::default(), |_| {})?;
-        (diagnosis.capture.packets, diagnosis.capture.connections)
+        let mut read = 0;
+        let options = acklab_trace::Options::default();
+        let diagnosis = acklab_trace::explain_worst(path, &options, |bytes| read = bytes)?;
+        (diagnosis.capture.packets, diagnosis.capture.connections, read)
     };
     let cpu_s = cpu_seconds()?;
-    let gigabytes = reader.source_bytes() as f64 / 1e9;
+    let gigabytes = bytes as f64 / 1e9;
     println!(
         "{packets} packets, {gigabytes:.2} GB, {connections} connections: {cpu_s:.2} CPU s, \
          {:.2} M packets per CPU s",

@@ -54,6 +54,18 @@ pub fn explain(
     read_by::<Scribe>(&mut CaptureReader::open(path)?, options, on_progress)
 }
 
+/// Diagnoses the capture at `path` and keeps the first [`FIRST_WRITES`] writes of both directions of one connection: the
+/// one asked for, else the most stalled.
+pub fn explain_worst(
+    path: &Path,
+    options: &Options,
+    on_progress: impl FnMut(u64),
+) -> Result<Diagnosis, CaptureError> {
+    let table = TableOptions { closely: options.flow.map(|id| id + 1), ..options.table };
+    let options = Options { table, ..*options };
+    read_by::<Scribe<FIRST_WRITES>>(&mut CaptureReader::open(path)?, &options, on_progress)
+}
+
 fn read_by<A: DirectionObserver<Report = Box<Direction>>>(
     reader: &mut CaptureReader<'_>,
     options: &Options,
@@ -112,7 +124,16 @@ pub(crate) fn assembled(
     let verdict = Verdict::of(&capture, &flows);
     let causes = Flow::ranked_causes(&flows, Vec::new());
     let flows_not_listed = others;
-    Diagnosis { schema: SCHEMA, capture, verdict, flows, causes, flows_not_listed, pair: None }
+    Diagnosis {
+        schema: SCHEMA,
+        capture,
+        verdict,
+        flows,
+        causes,
+        flows_not_listed,
+        pair: None,
+        cure: None,
+    }
 }
 
 /// The diagnosis of two captures of the same connections: of those that both hold, each direction as it is seen at its
@@ -153,6 +174,7 @@ pub(crate) fn assembled_pair(client: Diagnosis, server: Diagnosis, pair: Pair) -
         causes,
         flows_not_listed,
         pair: Some(pair),
+        cure: None,
     }
 }
 
@@ -200,11 +222,11 @@ impl DirectionObserver for Analyst {
     }
 }
 
-/// An analyst who writes down each write.
+/// An analyst who writes down the first so many writes: all of them, and of each connection; fewer, of one.
 #[derive(Clone, Debug, Default)]
-struct Scribe(Analyst);
+struct Scribe<const WRITES: usize = { usize::MAX }>(Analyst);
 
-impl DirectionObserver for Scribe {
+impl<const WRITES: usize> DirectionObserver for Scribe<WRITES> {
     type Report = Box<Direction>;
 
     fn open(_from: Endpoint, _to: Endpoint) -> Self {
@@ -231,12 +253,19 @@ impl DirectionObserver for Scribe {
         let Analyst { recorder, course } = self.0;
         let notes = recorder.finish(facts, opposite);
         let inference = Inference::of(&notes);
-        let script = script::of(&notes, &inference);
-        Box::new(Direction { script, ..Direction::of(&notes, inference, course.facts()) })
+        let (script, script_cut) = script::of(&notes, &inference, WRITES);
+        let direction = Direction::of(&notes, inference, course.facts());
+        Box::new(Direction { script, script_cut, ..direction })
     }
 
     fn stalled(report: &Box<Direction>) -> Span {
         Analyst::stalled(report)
+    }
+
+    fn lighten(report: &mut Box<Direction>) {
+        if WRITES < usize::MAX {
+            report.script = Vec::new();
+        }
     }
 }
 
@@ -254,3 +283,6 @@ impl LiveObserver for Analyst {
         self.course.begin_anew();
     }
 }
+
+/// Writes of a direction that [`explain_worst`] keeps: played a dozen times in a tenth of a second.
+pub const FIRST_WRITES: usize = 1_000;

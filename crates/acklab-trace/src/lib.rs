@@ -20,7 +20,9 @@ mod paired;
 pub mod read;
 pub mod segment;
 
-pub use diagnose::{Analyst, Options, diagnose, diagnose_reader, explain};
+pub use diagnose::{
+    Analyst, FIRST_WRITES, Options, diagnose, diagnose_reader, explain, explain_worst,
+};
 pub use judged::{Diagnosis, check};
 pub use paired::diagnose_pair;
 
@@ -32,8 +34,8 @@ pub mod diagnosis {
         WaitCause, Writes, Written,
     };
     pub use crate::judged::{
-        AckFacts, Capture, Cause, CauseKind, Clock, Diagnosis, Direction, Finding, Flow, Handshake,
-        Held, Kept, Ladder, Lost, OneWay, Pair, Plots, Points, Rung, Shared, Spread, Stall, State,
-        Verdict, Waited, Way,
+        AckFacts, Capture, Cause, CauseKind, Clock, Cure, CureDelays, CureState, Diagnosis,
+        Direction, Finding, Flow, Handshake, Held, Kept, Ladder, Lost, OneWay, Pair, Plots, Points,
+        Prediction, Rung, Shared, Spread, Stall, State, Tried, Verdict, Waited, Way,
     };
 }

@@ -211,4 +211,5 @@ const LIMITS: TableOptions = TableOptions {
     idle: acklab_core::time::Span::from_secs(600),
     observers_bytes_max: 32_000_000,
     linger: acklab_core::time::Span::from_secs(5),
+    closely: None,
 };

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use acklab_lab::report::diagnose::diagnose_html;
+use acklab_lab::whatif;
 use acklab_trace::capture::CaptureError;
 use acklab_trace::check::{Check, METRICS};
 use acklab_trace::{Diagnosis, Options};
@@ -94,7 +95,7 @@ pub(crate) fn parse_checks(texts: &[String]) -> Result<Vec<Check>, Failure> {
     Ok(checks)
 }
 
-/// Reads and diagnoses a capture, with a progress bar on a terminal.
+/// Reads and diagnoses a capture, with a progress bar on a terminal, and asks what the best remedy would have done.
 pub(crate) fn read(file: &Path, options: &Options) -> Result<Diagnosis, Failure> {
     let bar = match fs::metadata(file) {
         Ok(meta) if meta.len() >= BAR_FROM_BYTES && io::stderr().is_terminal() => {
@@ -104,9 +105,11 @@ pub(crate) fn read(file: &Path, options: &Options) -> Result<Diagnosis, Failure>
         }
         _ => ProgressBar::hidden(),
     };
-    let diagnosis = acklab_trace::diagnose(file, options, |bytes| bar.set_position(bytes));
+    let diagnosis = acklab_trace::explain_worst(file, options, |bytes| bar.set_position(bytes));
     bar.finish_and_clear();
-    diagnosis.map_err(|error| unreadable(file, error))
+    let mut diagnosis = diagnosis.map_err(|error| unreadable(file, error))?;
+    diagnosis.cure = whatif::cure(&diagnosis);
+    Ok(diagnosis)
 }
 
 /// Reads and diagnoses two captures of the same connections.

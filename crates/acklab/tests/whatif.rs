@@ -1,7 +1,7 @@
 //! Goal: what `acklab whatif` predicts of a capture is what happens when the change is made.
 //! Method: conversations that the simulator wrote, run with the change, too, where the answer is exact but for
-//! time stamps of a microsecond; and two that the running kernel had (`tests/captures`, made by `make truth`), one
-//! with the other's round trip, where the programs logged each write.
+//! time stamps of a microsecond; and some that the running kernel had (`tests/captures`, made by `truth make --pairs`),
+//! where the programs logged each write.
 
 use std::process::{Command, Output};
 
@@ -93,6 +93,31 @@ fn of_a_recorded_conversation_it_is_what_the_kernel_did() {
     assert_eq!(told["replay"]["segments"]["captured"], told["replay"]["segments"]["replayed"]);
 }
 
+/// Predicted median and 95th percentile.
+fn predicted(capture: &str, change: &str) -> [f64; 2] {
+    let told = json(&["whatif", capture, "--format", "json", "--set", change]);
+    [number(&told, "/predicted/p50_ms"), number(&told, "/predicted/p95_ms")]
+}
+
+#[test]
+fn a_program_that_polls_waits_for_its_time_and_for_the_answer() {
+    // Every 50 ms two writes, and the answer; by the programs' logs. Over 10 ms the answer comes later than the next
+    // poll is due, which then waits for it.
+    let capture = recorded("poll-as-is") + ".gz";
+    let [p50, p95] = predicted(&capture, "path.rtt=10ms");
+    assert!(p50 < 0.1 && (p95 - 55.4).abs() < 0.1 * 55.4, "{p50} {p95}");
+    // Two writes in a turn become one, though the turns keep a beat.
+    let [p50, p95] = predicted(&capture, "sender.single_write=true");
+    assert!(p50 < 0.1 && p95 < 0.1, "{p50} {p95}");
+}
+
+#[test]
+fn writes_at_any_time_are_as_spread_as_the_program_made_them() {
+    // 200 writes at random times over 30 ms, of which a held segment gathers some; played as they were.
+    let [p50, p95] = predicted(&(recorded("no-beat-as-is") + ".gz"), "sender.nodelay=false");
+    assert!((p50 - 12.9).abs() < 2.0 && (p95 - 27.7).abs() < 0.1 * 27.7, "{p50} {p95}");
+}
+
 #[test]
 fn without_a_change_the_usual_remedies_are_ranked() {
     let told = json(&["whatif", &recorded("write-write-read-as-is"), "--format", "json"]);
@@ -106,6 +131,50 @@ fn without_a_change_the_usual_remedies_are_ranked() {
     assert!((number(&remedies[2], "/p95_ms") - 10.0).abs() < 1.0, "{told}");
     let text = acklab(&["whatif", &recorded("write-write-read-as-is")]).stdout;
     assert!(String::from_utf8_lossy(&text).contains("sender.nodelay=true"));
+}
+
+#[test]
+fn a_diagnosis_ends_with_the_best_remedy_as_whatif_ranks_it() {
+    let capture = recorded("write-write-read-as-is");
+    let cure = &json(&["diagnose", &capture, "--format", "json"])["cure"];
+    let told = json(&["whatif", &capture, "--format", "json"]);
+    assert_eq!(cure["state"], "predicted");
+    let tried = cure["prediction"]["remedies"].as_array().expect("remedies");
+    let ranked = told["remedies"].as_array().expect("remedies");
+    for (tried, ranked) in tried.iter().zip(ranked) {
+        assert_eq!(tried["set"], ranked["set"]);
+        assert_eq!(tried["delays"]["p95_ms"], ranked["p95_ms"]);
+    }
+    assert_eq!((tried.len(), &cure["flow"]), (ranked.len(), &told["flow"]));
+    let text = acklab(&["diagnose", &capture]).stdout;
+    let text = String::from_utf8_lossy(&text);
+    let end = text.find("The best remedy, predicted: TCP_NODELAY set on").expect("the prediction");
+    assert!(end > text.find("One stall, packet by packet").expect("a ladder"), "{text}");
+    let page = acklab(&["diagnose", &capture, "--format", "html"]).stdout;
+    assert!(String::from_utf8_lossy(&page).contains("What each remedy would have done"));
+    let quick = concat!(env!("CARGO_MANIFEST_DIR"), "/../../demo/nodelay-linux.pcapng");
+    assert!(json(&["diagnose", quick, "--format", "json"]).get("cure").is_none());
+}
+
+#[test]
+fn of_a_long_conversation_the_beginning_is_played_and_of_a_short_one_nothing_is_told() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("some.pcapng");
+    let file = path.to_str().expect("a plain path");
+    run(&["exchanges=1500"], &["--capture", file]);
+    let diagnosis = json(&["diagnose", file, "--format", "json"]);
+    let prediction = &diagnosis["cure"]["prediction"];
+    assert_eq!(prediction["messages"], acklab_trace::FIRST_WRITES, "{prediction}");
+    let [played, all] = [number(prediction, "/first_s"), number(&diagnosis, "/capture/duration_s")];
+    // 3,000 writes, of which the first 1,000 are played.
+    assert!((played - all / 3.0).abs() < 0.01 * all, "{played} of {all}");
+    let [saved, held] =
+        ["/remedies/0/saved_s", "/measured/seconds"].map(|at| number(prediction, at));
+    assert!((saved - held).abs() < 0.01 * held, "{prediction}");
+    run(&["exchanges=5"], &["--capture", file]);
+    let cure = &json(&["diagnose", file, "--format", "json"])["cure"];
+    assert_eq!((&cure["state"], &cure["prediction"]), (&"cannot_tell".into(), &Value::Null));
+    assert_eq!(cure["why"], "10 messages are too few");
 }
 
 #[test]

@@ -32,6 +32,21 @@ impl Change {
                              receiver.profile=NAME, path.rtt=TIME";
 }
 
+impl Change {
+    /// What to do and on which host, in words.
+    pub fn words(self, sender: &str, receiver: &str) -> String {
+        match self {
+            Self::NoDelay(on) => {
+                format!("TCP_NODELAY {} on {sender}", if on { "set" } else { "not set" })
+            }
+            Self::SingleWrite(_) => format!("each message of {sender} written in one piece"),
+            Self::Profile(system) => format!("ACKs of {receiver} as {system} sends them"),
+            Self::QuickAck(_) => format!("ACKs of {receiver} at once (quickack)"),
+            Self::Rtt(rtt) => format!("a round trip of {rtt}"),
+        }
+    }
+}
+
 impl FromStr for Change {
     type Err = String;
 

@@ -4,17 +4,18 @@
 //! peer's data earlier by the same way. The two ways of a half of the path count as alike.
 //!
 //! A program either keeps its own times, or answers: then what it writes after data of the peer follows
-//! that data, and moves with it. Which of both is judged by end ([`answers`]).
+//! that data, and moves with it. One that polls does both: it waits for its time and for the answer. Which of
+//! these is judged by end ([`Turns`]).
 
 use acklab_core::time::{Span, Time};
 use acklab_stats::Ecdf;
-use acklab_trace::diagnosis::{Direction, Written};
+use acklab_trace::diagnosis::Written;
 
 /// What a write waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trigger {
-    /// This time since the conversation began.
-    At(Span),
+    /// This time since the conversation began, and so many bytes of the peer.
+    At { at: Span, bytes: u64 },
     /// So many bytes of the peer, and the program's own time after them.
     Heard { bytes: u64, think: Span },
     /// The write before, and the program's own time after it.
@@ -56,27 +57,29 @@ impl Script {
     /// The writes of `own`, with what came from `peer`; `origin` is the conversation's beginning at the capture
     /// point and `way` half the round trip from there to the end that writes.
     pub(super) fn of(
-        own: &Direction,
-        peer: &Direction,
+        own: &[Written],
+        peer: &[Written],
         way: Span,
         origin: Time,
         place: Place,
     ) -> Self {
-        let heard = Heard::of(&own.script, &peer.script, way);
-        let answers = answers(&own.script, &heard);
-        let mut steps = Vec::with_capacity(own.script.len());
-        for (i, write) in own.script.iter().enumerate() {
+        let heard = Heard::of(own, peer, way);
+        let Turns { taken, answers } = Turns::of(own, &heard);
+        let mut steps = Vec::with_capacity(own.len());
+        for (i, write) in own.iter().enumerate() {
             let at = place.of(write);
-            let before = i.checked_sub(1);
+            let since_origin = (at + MARGIN).since(origin + way);
+            let before = i.checked_sub(1).filter(|_| taken);
             let trigger = match (heard[i], before) {
                 (now, _) if answers && now.is_new => {
                     let think = at.since(now.last + way + way);
                     Trigger::Heard { bytes: now.bytes, think }
                 }
-                (_, Some(before)) if answers => {
-                    Trigger::Behind(at.since(place.of(&own.script[before])))
+                (now, _) if taken && now.is_new => {
+                    Trigger::At { at: since_origin, bytes: now.bytes }
                 }
-                _ => Trigger::At((at + MARGIN).since(origin + way)),
+                (_, Some(before)) => Trigger::Behind(at.since(place.of(&own[before]))),
+                _ => Trigger::At { at: since_origin, bytes: 0 },
             };
             steps.push(Step { trigger, bytes: write.bytes });
         }
@@ -92,7 +95,7 @@ impl Script {
                 (Trigger::Behind(gap), Some(last)) => {
                     last.bytes += step.bytes;
                     last.trigger = match last.trigger {
-                        Trigger::At(at) => Trigger::At(at + gap),
+                        Trigger::At { at, bytes } => Trigger::At { at: at + gap, bytes },
                         Trigger::Heard { bytes, think } => {
                             Trigger::Heard { bytes, think: think + gap }
                         }
@@ -136,26 +139,34 @@ impl Heard {
     }
 }
 
-/// Whether an end answers: it is silent most of the time until data of its peer comes, and its times follow that
-/// data more closely than a beat.
-fn answers(own: &[Written], heard: &[Heard]) -> bool {
-    let (mut inside, mut between) = (0.0, 0.0);
-    let (mut thinks, mut gaps) = (Vec::new(), Vec::new());
-    let mut began: Option<Time> = None;
-    for (i, write) in own.iter().enumerate() {
-        let gap = i.checked_sub(1).map_or(0.0, |b| write.at.since(own[b].at).as_millis_f64());
-        if !heard[i].is_new {
-            inside += gap;
-            continue;
+/// How an end's writes relate to its peer's data.
+struct Turns {
+    /// It is silent most of the time until data of its peer comes.
+    taken: bool,
+    /// The same, and its times follow that data more closely than a beat.
+    answers: bool,
+}
+
+impl Turns {
+    fn of(own: &[Written], heard: &[Heard]) -> Self {
+        let (mut inside, mut between) = (0.0, 0.0);
+        let (mut thinks, mut gaps) = (Vec::new(), Vec::new());
+        let mut began: Option<Time> = None;
+        for (i, write) in own.iter().enumerate() {
+            let gap = i.checked_sub(1).map_or(0.0, |b| write.at.since(own[b].at).as_millis_f64());
+            if !heard[i].is_new {
+                inside += gap;
+                continue;
+            }
+            between += gap;
+            thinks.push(write.at.since(heard[i].last).as_millis_f64());
+            gaps.extend(began.map(|began| write.at.since(began).as_millis_f64()));
+            began = Some(write.at);
         }
-        between += gap;
-        thinks.push(write.at.since(heard[i].last).as_millis_f64());
-        gaps.extend(began.map(|began| write.at.since(began).as_millis_f64()));
-        began = Some(write.at);
+        let taken = !thinks.is_empty() && inside <= between;
+        let beat = spread(gaps).is_some_and(|gaps| spread(thinks).is_some_and(|t| gaps < BEAT * t));
+        Self { taken, answers: taken && !beat }
     }
-    let beat =
-        spread(gaps).is_some_and(|gaps| spread(thinks.clone()).is_some_and(|t| gaps < BEAT * t));
-    !thinks.is_empty() && inside <= between && !beat
 }
 
 /// Between the quartiles.

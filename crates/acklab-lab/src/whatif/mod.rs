@@ -6,12 +6,14 @@
 
 mod change;
 mod conversation;
+mod cure;
 mod player;
 mod replay;
 mod result;
 mod text;
 
 pub use change::Change;
+pub use cure::cure;
 pub use result::{Interval, Predicted, Range, Remedy, Replay, SCHEMA, Segments, Sum, WhatIf};
 
 use acklab_stats::two_sample_ks;
@@ -41,7 +43,7 @@ pub fn ask(
 ) -> Result<WhatIf, Refusal> {
     let mut subject = Subject::of(diagnosis, flow)?;
     subject.check()?;
-    let measured: Vec<f64> = subject.own.script.iter().map(Written::delay_ms).collect();
+    let measured: Vec<f64> = subject.writes[0].iter().map(Written::delay_ms).collect();
     subject.find_receiver(&measured)?;
     let was = subject.play(&[], Place::Likely)?;
     let mut remedies = Vec::new();
@@ -60,13 +62,18 @@ pub fn ask(
         to: own.to.clone(),
         set: chosen.iter().map(Change::to_string).collect(),
         rtt_ms: subject.build(Place::Likely)?.rtt().as_millis_f64(),
+        first_s: subject.first_s(),
         assumed: subject.assumed()?,
         replay: Replay {
             delay: Sum::of(&was.delays_ms),
             ks: two_sample_ks(measured.clone(), was.delays_ms.clone()).unwrap_or(0.0),
             segments: Segments {
-                captured: own.segments,
-                captured_held: held_segments(own),
+                captured: if subject.is_cut() {
+                    segments(subject.writes[0], false)
+                } else {
+                    own.segments
+                },
+                captured_held: segments(subject.writes[0], true),
                 replayed: was.segments,
                 replayed_held: was.held,
             },
@@ -77,10 +84,22 @@ pub fn ask(
     })
 }
 
-fn held_segments(d: &Direction) -> u64 {
-    let mut left: Vec<_> = d.script.iter().filter(|w| w.held).map(|w| w.left).collect();
+/// How many segments took the writes away; of the held ones alone, if asked for.
+fn segments(writes: &[Written], held: bool) -> u64 {
+    let mut left: Vec<_> = writes.iter().filter(|w| w.held || !held).map(|w| w.left).collect();
     left.dedup();
     left.len() as u64
+}
+
+/// The writes of both directions until one of those ends of which the diagnosis kept the first ones only.
+fn together<'d>(own: &'d Direction, peer: &'d Direction) -> [&'d [Written]; 2] {
+    let both = [own, peer];
+    let last = |d: &&Direction| d.script.last().map(|write| write.left);
+    let end = both.iter().filter(|d| d.script_cut).filter_map(last).min();
+    both.map(|d| {
+        let until = |end| d.script.partition_point(|write| write.left <= end);
+        &d.script[..end.map_or(d.script.len(), until)]
+    })
 }
 
 /// The direction under question.
@@ -88,6 +107,8 @@ struct Subject<'d> {
     flow: &'d Flow,
     own: &'d Direction,
     peer: &'d Direction,
+    /// What is played of both.
+    writes: [&'d [Written]; 2],
     connects: bool,
     /// What explains the delays best.
     receiver: Option<Receiver>,
@@ -100,7 +121,8 @@ impl<'d> Subject<'d> {
         let held = |(flow, i): &(&Flow, usize)| flow.directions[*i].stalled_s();
         let of = |(flow, i): (&'d Flow, usize)| {
             let (own, peer) = (flow.directions.get(i)?, flow.directions.get(1 - i)?);
-            Some(Self { flow, own, peer, connects: i == 0, receiver: None })
+            let writes = together(own, peer);
+            Some(Self { flow, own, peer, writes, connects: i == 0, receiver: None })
         };
         // Of equals the first.
         let best = pairs.reduce(|best, next| if held(&next) > held(&best) { next } else { best });
@@ -117,8 +139,8 @@ impl<'d> Subject<'d> {
                 lack.remedy()
             )));
         }
-        if own.segments > 0 && own.script.is_empty()
-            || self.peer.segments > 0 && self.peer.script.is_empty()
+        let unknown = |(d, writes): (&Direction, &[Written])| d.segments > 0 && writes.is_empty();
+        if unknown((own, self.writes[0])) || !self.is_cut() && unknown((self.peer, self.writes[1]))
         {
             return Err(self.cannot(
                 "it is too long, or mostly a bulk transfer: not each of its packets was kept; cut the part in question \
@@ -134,13 +156,25 @@ impl<'d> Subject<'d> {
         Ok(())
     }
 
+    /// Whether only the beginning is played.
+    fn is_cut(&self) -> bool {
+        self.own.script_cut || self.peer.script_cut
+    }
+
+    /// How much of the conversation is played, if not all of it.
+    fn first_s(&self) -> Option<f64> {
+        let begin = self.writes.iter().filter_map(|writes| writes.first()).map(|one| one.at).min();
+        let end = self.writes.iter().filter_map(|writes| writes.last()).map(|one| one.left).max();
+        begin.zip(end).filter(|_| self.is_cut()).map(|(begin, end)| end.since(begin).as_secs_f64())
+    }
+
     fn cannot(&self, why: String) -> Refusal {
         let (from, to) = (self.own.from.clone(), self.own.to.clone());
         Refusal::CannotTell { flow: self.flow.id, from, to, why }
     }
 
     fn build(&self, place: Place) -> Result<Play, Refusal> {
-        Play::of(self.own, self.peer, self.connects, place).ok_or_else(|| {
+        Play::of([self.own, self.peer], self.writes, self.connects, place).ok_or_else(|| {
             self.cannot("its round trip is not known; capture it from its beginning".into())
         })
     }
@@ -187,7 +221,7 @@ impl<'d> Subject<'d> {
             .zip(play.answers())
             .zip([self.own, self.peer]);
         let mut assumed: Vec<String> = ends
-            .filter(|(_, d)| !d.script.is_empty())
+            .filter(|(_, d)| d.segments > 0)
             .map(|((end, answers), _)| {
                 if answers {
                     format!("{end} answers: what it writes follows what it gets, and moves with it")

@@ -30,7 +30,7 @@ impl Player {
         }
         let Some(step) = self.steps.get(self.next) else { return };
         self.due = match step.trigger {
-            Trigger::At(at) => Some(self.start + at),
+            Trigger::At { at, bytes } => (heard >= bytes).then(|| now.max(self.start + at)),
             Trigger::Behind(gap) => Some(self.last + gap),
             Trigger::Heard { bytes, think } => (heard >= bytes).then(|| now + think),
         };

@@ -3,13 +3,14 @@
 use acklab_core::ack::{Profile, linux};
 use acklab_core::event::{Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
+use acklab_core::options::Word;
 use acklab_core::packet::Addr;
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::{End, Observer, Topology, World};
 use acklab_tcp::{Config, Nagle, System};
-use acklab_trace::diagnosis::{Direction, NagleState, PolicyKind, ReceiverPolicy};
+use acklab_trace::diagnosis::{Direction, NagleState, PolicyKind, ReceiverPolicy, Written};
 
 use super::Change;
 use super::conversation::{Place, Script};
@@ -45,9 +46,10 @@ pub(super) struct Played {
 }
 
 impl Play {
+    /// The conversation of two directions by these writes of theirs.
     pub(super) fn of(
-        own: &Direction,
-        peer: &Direction,
+        [own, peer]: [&Direction; 2],
+        writes: [&[Written]; 2],
         connects: bool,
         place: Place,
     ) -> Option<Self> {
@@ -60,13 +62,13 @@ impl Play {
             [Some(a), Some(b)] => (a + b) * 2,
             _ => whole?,
         };
-        let firsts = [own, peer].into_iter().filter_map(|d| d.script.first());
+        let firsts = writes.iter().filter_map(|writes| writes.first());
         let origin = firsts.map(|write| write.at).min()?;
         let [near, far] = ways.map(Option::unwrap_or_default);
         Some(Self {
             scripts: [
-                Script::of(own, peer, near, origin, place),
-                Script::of(peer, own, far, origin, place),
+                Script::of(writes[0], writes[1], near, origin, place),
+                Script::of(writes[1], writes[0], far, origin, place),
             ],
             hosts: [host(own, &peer.receiver_policy), host(peer, &own.receiver_policy)],
             rtt,
@@ -185,10 +187,14 @@ fn host(own: &Direction, policy: &ReceiverPolicy) -> Config {
     Config { ack, nagle, mss, timestamps: false, ..config }
 }
 
-/// All that the receiver may be, the likeliest first.
+/// All that the receiver may be, the likeliest first; where nothing is known, any system.
 pub(super) fn receivers(policy: &ReceiverPolicy) -> Vec<Receiver> {
-    let names = policy.profile.iter().chain(&policy.candidates);
-    let systems = names.filter_map(|name| name.parse::<System>().ok());
+    let known = policy.profile.iter().chain(&policy.candidates).copied();
+    let mut names: Vec<&str> = known.collect();
+    if names.is_empty() && policy.kind == PolicyKind::Unknown {
+        names = System::NAMES.to_vec();
+    }
+    let systems = names.into_iter().filter_map(|name| name.parse::<System>().ok());
     let of =
         |system: System| Receiver { name: format!("as {system} does"), ack: system.config().ack };
     let mut all: Vec<Receiver> = systems.clone().map(of).collect();
@@ -220,3 +226,19 @@ const PORT: u16 = 4712;
 const LONGEST: Span = Span::from_secs(30 * 86_400);
 /// What a write may wait for its ACK at most, and the program after it.
 const PATIENCE: Span = Span::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_of_which_nothing_is_known_may_be_any_system() {
+        let names = |policy| receivers(&policy).into_iter().map(|one| one.name);
+        let open = ReceiverPolicy::default();
+        assert_eq!(names(open.clone()).next().as_deref(), Some("as linux does"));
+        assert!(names(open.clone()).any(|name| name == "as windows-7 does"));
+        let mut known = open.clone();
+        (known.profile, known.kind) = (Some("qnx-7.0"), PolicyKind::Fixed);
+        assert_eq!(names(known).collect::<Vec<_>>(), ["as qnx-7.0 does"]);
+    }
+}

@@ -21,6 +21,8 @@ pub struct WhatIf {
     pub set: Vec<String>,
     /// Round trip of the path as it was, milliseconds.
     pub rtt_ms: f64,
+    /// Only so many seconds from the connection's first data on were played; `null`: all of it.
+    pub first_s: Option<f64>,
     /// What the prediction stands on, in sentences.
     pub assumed: Vec<String>,
     /// Delays as the diagnosis infers them from the capture.

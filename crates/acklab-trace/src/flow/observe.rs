@@ -83,6 +83,9 @@ pub trait DirectionObserver {
     fn stalled(_report: &Self::Report) -> Span {
         Span::ZERO
     }
+
+    /// The report's connection is not the one to look closely at: give up what is kept for that one alone.
+    fn lighten(_report: &mut Self::Report) {}
 }
 
 /// An observer that can be asked before its direction is over, and begin anew in the middle of it.

@@ -30,6 +30,8 @@ pub struct TableOptions {
     pub observers_bytes_max: usize,
     /// A connection that was closed or reset is dropped after so long without a packet.
     pub linger: Span,
+    /// The connection to look closely at, by its report's number; else it is the most stalled.
+    pub closely: Option<u64>,
 }
 
 /// 4096 reports, 32,768 live connections, one hour, 128 MB.
@@ -41,6 +43,7 @@ impl Default for TableOptions {
             idle: Span::from_secs(3_600),
             observers_bytes_max: 128_000_000,
             linger: Span::from_secs(5),
+            closely: None,
         }
     }
 }
@@ -54,6 +57,8 @@ pub struct FlowTable<O: DirectionObserver> {
     /// The connection of the last packet: the next one often belongs to it.
     latest: Option<(FlowKey, u32)>,
     until_sweep: u32,
+    /// The closed connection to look closely at, by its report's number, and how long it stalled.
+    closely: Option<(u64, Span)>,
     reports: FlowReports<O::Report>,
 }
 
@@ -73,6 +78,7 @@ impl<O: DirectionObserver> FlowTable<O> {
             free: Vec::new(),
             latest: None,
             until_sweep: SWEEP_PACKETS,
+            closely: None,
             reports: FlowReports {
                 flows: Vec::new(),
                 others: Others::default(),
@@ -137,9 +143,30 @@ impl<O: DirectionObserver> FlowTable<O> {
         self.index.remove(&key);
         self.free.push(slot);
         self.latest = None;
-        self.reports.flows.push(connection.finish(ending));
+        let mut report = connection.finish(ending);
+        self.choose(&mut report);
+        self.reports.flows.push(report);
         if self.reports.flows.len() >= 2 * self.options.detailed_max.max(1) {
             self.condense();
+        }
+    }
+
+    /// Keeps one report whole: that of the connection to look closely at, as far as is known by now.
+    fn choose(&mut self, report: &mut FlowReport<O::Report>) {
+        let now = stalled::<O>(report);
+        let better = match (self.options.closely, self.closely) {
+            (Some(chosen), _) => report.id == chosen,
+            (None, Some((_, most))) => now > most,
+            (None, None) => now > Span::ZERO,
+        };
+        let other = if better {
+            let before = self.closely.replace((report.id, now));
+            before.and_then(|(id, _)| self.reports.flows.iter_mut().find(|flow| flow.id == id))
+        } else {
+            Some(report)
+        };
+        for direction in other.into_iter().flat_map(|report| &mut report.directions) {
+            O::lighten(&mut direction.observed);
         }
     }
 

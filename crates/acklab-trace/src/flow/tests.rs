@@ -447,3 +447,65 @@ fn a_sender_that_stays_out_of_the_window_has_begun_a_new_connection() {
     let bytes: Vec<u64> = reports.flows.iter().map(FlowReport::bytes).collect();
     assert_eq!(bytes, [100, 300]);
 }
+
+/// An observer whose report is heavy until it is lightened; the more data, the more stalled.
+#[derive(Default)]
+struct Heavy {
+    bytes: u64,
+    light: bool,
+}
+
+impl DirectionObserver for Heavy {
+    type Report = Self;
+
+    fn open(_from: Endpoint, _to: Endpoint) -> Self {
+        Self::default()
+    }
+
+    fn on_data(&mut self, seen: &DataSeen<'_>) {
+        self.bytes += u64::from(seen.len);
+    }
+
+    fn finish(self, _facts: &DirectionFacts, _opposite: &DirectionFacts) -> Self {
+        self
+    }
+
+    fn stalled(report: &Self) -> Span {
+        Span::from_millis(report.bytes)
+    }
+
+    fn lighten(report: &mut Self) {
+        report.light = true;
+    }
+}
+
+#[test]
+fn one_report_alone_is_kept_whole() {
+    // The most stalled one, wherever it stands; or the one that was asked for.
+    for (closely, whole) in [(None, 3), (Some(2), 2), (Some(9), 0)] {
+        let mut table =
+            FlowTable::<Heavy>::new(TableOptions { closely, ..TableOptions::default() });
+        for (port, payload_len) in [(1, 5), (2, 7), (3, 9), (4, 0), (5, 8)] {
+            let end = |port| Endpoint { addr: IpAddr::from([192, 0, 2, 1]), port };
+            table.on_segment(&Segment {
+                frame: u64::from(port),
+                time: Time::from_nanos(u64::from(port)),
+                src: end(port),
+                dst: end(502),
+                seq: 1,
+                ack: 1,
+                flags: Flags::ACK,
+                window: 1_000,
+                options: SeenOptions::default(),
+                payload_len,
+                payload: &[],
+                ttl: 64,
+                ip_id: 0,
+            });
+        }
+        let flows = table.finish().flows;
+        let kept = flows.iter().filter(|flow| !flow.directions[0].observed.light);
+        let kept: Vec<u64> = kept.map(|flow| flow.id).collect();
+        assert_eq!(kept, if whole == 0 { vec![] } else { vec![whole] }, "{closely:?}");
+    }
+}

@@ -4,8 +4,6 @@
 //! each of which came between the segment before and the release; how exactly it is known when is part of
 //! the answer.
 
-use std::collections::HashMap;
-
 use acklab_core::time::{Span, Time};
 
 use super::replay::Arrival;
@@ -37,16 +35,19 @@ impl Written {
     }
 }
 
-/// The writes of a direction in their order; none where the notes do not hold all of its segments.
-pub(crate) fn of(notes: &Notes<'_>, inference: &Inference) -> Vec<Written> {
-    if notes.bulk || notes.sampled {
-        return Vec::new();
-    }
+/// The writes of a direction in their order, about `most` of them, and whether more followed; none where the notes do not
+/// hold all of its segments as far.
+pub(crate) fn of(notes: &Notes<'_>, inference: &Inference, most: usize) -> (Vec<Written>, bool) {
     let arrivals = &inference.messages.arrivals;
-    let held: HashMap<u64, &Hold> =
-        inference.holds.iter().filter(|h| h.probability >= 0.5).map(|h| (h.end, h)).collect();
+    let cut = arrivals.len() > most;
+    if notes.bulk || (notes.sampled && !cut) {
+        return (Vec::new(), false);
+    }
+    let arrivals = &arrivals[..arrivals.len().min(most)];
+    let held = Held::of(inference, arrivals);
     let sizes = Sizes::of(arrivals, &held, notes.mss());
-    let period = inference.messages.beat.as_ref().map(|beat| beat.period_ms);
+    let beat = OnBeat::of(inference, arrivals, &held);
+    let mut draws = Draws::default();
     let mut writes = Vec::with_capacity(arrivals.len());
     let mut next = arrivals.first().map_or(0, |first| first.end - u64::from(first.len));
     let mut before: Option<&Arrival> = None;
@@ -54,17 +55,17 @@ pub(crate) fn of(notes: &Notes<'_>, inference: &Inference) -> Vec<Written> {
         let bytes = arrival.end.saturating_sub(next) as u32;
         next = next.max(arrival.end);
         let since = before.replace(arrival);
-        if let Some(hold) = held.get(&arrival.end) {
+        if let Some(hold) = held.at(arrival.end) {
             let known = inference.messages.in_segment(arrival.end);
             let count = if known > 1 { known } else { sizes.gathered(bytes) };
-            match period {
-                Some(period) => on_the_beat(&mut writes, hold, period, count, bytes),
-                None => gathered(&mut writes, hold, count, bytes, sizes.per_ms),
+            match &beat {
+                Some(beat) => beat.gathered(&mut writes, hold, [count, bytes], &mut draws),
+                None => gathered(&mut writes, hold, [count, bytes], sizes.per_ms, &mut draws),
             }
             continue;
         }
         // A full segment before a held one filled up behind the small one that both waited for.
-        let waits = arrivals.get(i + 1).is_some_and(|next| held.contains_key(&next.end));
+        let waits = arrivals.get(i + 1).is_some_and(|next| held.at(next.end).is_some());
         match since.filter(|since| waits && sizes.fills(since, arrival)) {
             Some(since) => {
                 filled(&mut writes, [since.time, arrival.time], sizes.gathered(bytes), bytes);
@@ -72,31 +73,101 @@ pub(crate) fn of(notes: &Notes<'_>, inference: &Inference) -> Vec<Written> {
             None => writes.push(free(arrival.time, bytes)),
         }
     }
-    writes
+    (writes, cut)
 }
 
-/// The writes of a held segment where they keep a beat.
-fn on_the_beat(writes: &mut Vec<Written>, hold: &Hold, period_ms: f64, count: u32, bytes: u32) {
-    for i in 0..count {
-        let at = later(hold.written, f64::from(i) * period_ms).min(hold.release);
-        let (least, most) = (sooner(at, BEAT_MS), later(at, BEAT_MS));
-        writes.push(one(hold, [least, at, most], share(bytes, count, i)));
+/// The holds of some segments in order.
+struct Held<'i>(Vec<&'i Hold>);
+
+impl<'i> Held<'i> {
+    fn of(inference: &'i Inference, arrivals: &[Arrival]) -> Self {
+        let last = arrivals.last().map_or(0, |last| last.end);
+        let holds = inference.holds.iter().filter(|h| h.probability >= 0.5 && h.end <= last);
+        let mut holds: Vec<&Hold> = holds.collect();
+        holds.sort_by_key(|hold| hold.end);
+        Self(holds)
+    }
+
+    /// That of the segment that ends at `end`.
+    fn at(&self, end: u64) -> Option<&'i Hold> {
+        self.0.binary_search_by_key(&end, |hold| hold.end).ok().map(|i| self.0[i])
     }
 }
 
-/// The writes of a held segment where no beat says when they came: in a stream evenly over the time since the segment
+/// Where within what is open something was: evenly spread over it from one question to the next, so that all
+/// answers together are as spread as the truth, while their mean alone would put all in the middle.
+#[derive(Default)]
+struct Draws(f64);
+
+impl Draws {
+    /// 0 to 1.
+    fn next(&mut self) -> f64 {
+        self.0 += GOLDEN;
+        self.0 -= if self.0 < 1.0 { 0.0 } else { 1.0 };
+        self.0
+    }
+}
+
+/// A beat, and how late its writes are.
+struct OnBeat {
+    period_ms: f64,
+    late_ms: Sample,
+}
+
+impl OnBeat {
+    fn of(inference: &Inference, arrivals: &[Arrival], held: &Held<'_>) -> Option<Self> {
+        let messages = &inference.messages;
+        let period_ms = messages.beat.as_ref()?.period_ms;
+        let late = |a: &Arrival| Some(a.time.since(messages.written(a.end)?).as_millis_f64());
+        let free = arrivals.iter().filter(|a| held.at(a.end).is_none());
+        let late_ms =
+            Sample::new(free.filter_map(late).filter(|ms| *ms < period_ms / 2.0).collect());
+        Some(Self { period_ms, late_ms })
+    }
+
+    /// The writes of a held segment: as late as the free ones.
+    fn gathered(
+        &self,
+        writes: &mut Vec<Written>,
+        hold: &Hold,
+        [count, bytes]: [u32; 2],
+        draws: &mut Draws,
+    ) {
+        for i in 0..count {
+            let late = if self.late_ms.len() < FREE_MIN {
+                0.0
+            } else {
+                self.late_ms.quantile(draws.next())
+            };
+            let at = later(hold.written, f64::from(i) * self.period_ms + late).min(hold.release);
+            let (least, most) = (sooner(at, BEAT_MS), later(at, BEAT_MS));
+            writes.push(one(hold, [least, at, most], share(bytes, count, i)));
+        }
+    }
+}
+
+/// The writes of a held segment where no beat says when they came: in a stream anywhere in the time since the segment
 /// before; in a burst as fast as segments filled up.
-fn gathered(writes: &mut Vec<Written>, hold: &Hold, count: u32, bytes: u32, per_ms: f64) {
+fn gathered(
+    writes: &mut Vec<Written>,
+    hold: &Hold,
+    [count, bytes]: [u32; 2],
+    per_ms: f64,
+    draws: &mut Draws,
+) {
     let upper = hold.upper_ms();
-    let evenly = |i: f64| later(hold.before, upper * (i + 1.0) / (f64::from(count) + 1.0));
     let burst = hold.written <= hold.before;
     let size = f64::from(bytes) / f64::from(count);
+    let part = |i: f64| later(hold.before, upper * i / f64::from(count));
     for i in 0..count {
         let n = f64::from(i);
         let times = match (count, burst) {
-            (1, _) => [hold.before, hold.written, sooner(hold.release, hold.least_ms)],
-            (_, true) => [hold.before, later(hold.before, (n + 1.0) * size / per_ms), evenly(n)],
-            (_, false) => [evenly(n - 1.0), evenly(n), evenly(n + 1.0)],
+            (1, true) => [hold.before, hold.written, sooner(hold.release, hold.least_ms)],
+            (1, false) => [hold.before, part(draws.next()), sooner(hold.release, hold.least_ms)],
+            (_, true) if per_ms > 0.0 => {
+                [hold.before, later(hold.before, (n + 1.0) * size / per_ms), part(n + 0.5)]
+            }
+            _ => [part(n), part(n + draws.next()), part(n + 1.0)],
         };
         writes.push(one(hold, times, share(bytes, count, i)));
     }
@@ -140,25 +211,28 @@ fn sooner(time: Time, ms: f64) -> Time {
 struct Sizes {
     mss: u32,
     mean: f64,
-    /// Bytes written in a millisecond of a burst; 0 where no segment filled up while it waited, so that nothing shows
-    /// that held segments gathered several writes.
+    /// Bytes written in a millisecond of a burst; 0 where no segment filled up while it waited.
     per_ms: f64,
+    /// Writes come at any time, so that held segments gather several.
+    stream: bool,
 }
 
 impl Sizes {
-    fn of(arrivals: &[Arrival], held: &HashMap<u64, &Hold>, mss: u32) -> Self {
-        let free = arrivals.iter().filter(|a| a.len < mss && !held.contains_key(&a.end));
+    fn of(arrivals: &[Arrival], held: &Held<'_>, mss: u32) -> Self {
+        let free = arrivals.iter().filter(|a| a.len < mss && held.at(a.end).is_none());
         let free: Vec<f64> = free.map(|a| f64::from(a.len)).collect();
         let mean = free.iter().sum::<f64>() / free.len().max(1) as f64;
         let filled = arrivals.windows(3).filter(|three| {
             let [before, full, next] = three else { return false };
-            held.contains_key(&next.end) && fills(before, full, mss)
+            held.at(next.end).is_some() && fills(before, full, mss)
         });
         let took = filled.map(|three| three[1].time.since(three[0].time).as_millis_f64());
         let took = Sample::new(took.collect());
         let shown = took.len() >= FILLS_MIN && took.median() >= SLOWLY_MS && free.len() >= FREE_MIN;
         let per_ms = if shown { f64::from(mss) / took.median() } else { 0.0 };
-        Self { mss, mean, per_ms }
+        let anywhere = held.0.iter().filter(|hold| hold.written > hold.before).count();
+        let stream = 2 * anywhere > held.0.len() && !free.is_empty();
+        Self { mss, mean, per_ms, stream }
     }
 
     /// Whether the second of two segments is one that filled up.
@@ -168,7 +242,7 @@ impl Sizes {
 
     /// How many writes so many held bytes are.
     fn gathered(&self, bytes: u32) -> u32 {
-        if self.per_ms <= 0.0 {
+        if self.per_ms <= 0.0 && !self.stream {
             return 1;
         }
         ((f64::from(bytes) / self.mean).round() as u32).clamp(1, bytes.max(1))
@@ -179,6 +253,8 @@ fn fills(before: &Arrival, full: &Arrival, mss: u32) -> bool {
     full.len == mss && before.len < mss && before.time < full.time
 }
 
+/// The golden ratio, of which multiples are spread most evenly modulo 1.
+const GOLDEN: f64 = 0.618_033_988_749_895;
 /// How late a beat is, milliseconds.
 const BEAT_MS: f64 = 1.5;
 /// Fewer free segments do not show the size of a write.

@@ -169,6 +169,7 @@ mod tests {
             causes: Vec::new(),
             flows_not_listed: 0,
             pair: None,
+            cure: None,
         };
         let outcome = |text: &str| Check::parse(text).expect("parses")[0].apply(&diagnosis);
         assert!(outcome("stalls==0").holds);

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::capture::Capture;
 use super::causes::Cause;
+use super::cure::Cure;
 use super::flow::Flow;
 use super::pair::Pair;
 use super::verdict::Verdict;
@@ -32,6 +33,10 @@ pub struct Diagnosis {
     /// server's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pair: Option<Pair>,
+    /// What the best remedy would have done to the direction that was held longest, where one capture was given and
+    /// writes were held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cure: Option<Cure>,
 }
 
 impl Diagnosis {

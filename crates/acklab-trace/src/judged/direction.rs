@@ -63,6 +63,9 @@ pub struct Direction {
     /// Each write, where the capture was explained ([`crate::explain`]) and its packets could all be kept; not in the JSON.
     #[serde(skip)]
     pub script: Vec<Written>,
+    /// More writes followed.
+    #[serde(skip)]
+    pub script_cut: bool,
     /// What was noted beside holds, for the causes.
     #[serde(skip)]
     pub(crate) course: CourseFacts,
@@ -116,6 +119,7 @@ impl Direction {
             stalls,
             held,
             script: Vec::new(),
+            script_cut: false,
             course,
             sampled,
             small_holds,

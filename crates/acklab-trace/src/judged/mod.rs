@@ -7,6 +7,7 @@
 mod capture;
 pub(crate) mod causes;
 pub mod check;
+mod cure;
 mod diagnosis;
 mod direction;
 mod finding;
@@ -25,6 +26,7 @@ mod verdict;
 
 pub use capture::Capture;
 pub use causes::{Cause, CauseKind};
+pub use cure::{Cure, CureDelays, CureState, Prediction, Tried};
 pub use diagnosis::Diagnosis;
 pub(crate) use diagnosis::SCHEMA;
 pub use direction::{AckFacts, Direction, Spread};

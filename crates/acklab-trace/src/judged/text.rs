@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use super::cure::{Cure, CureDelays};
 use super::diagnosis::Diagnosis;
 use super::direction::Direction;
 use super::finding::Finding;
@@ -49,6 +50,9 @@ impl Diagnosis {
         list(&mut out, "What would decide it", &self.verdict.decides);
         list(&mut out, "What limits this answer", &self.verdict.limits);
         list(&mut out, "About the capture", &self.capture.notes);
+        if let Some(cure) = &self.cure {
+            write_cure(&mut out, cure);
+        }
         out
     }
 
@@ -131,6 +135,28 @@ fn write_finding(out: &mut String, finding: &Finding) {
         let _ = writeln!(out, "  Or on {} (receiver):", finding.to);
         finding.receiver_fix.iter().for_each(|fix| paragraph(out, "    - ", fix));
     }
+}
+
+fn write_cure(out: &mut String, cure: &Cure) {
+    out.push('\n');
+    paragraph(out, "", &cure.sentence());
+    let Some(told) = &cure.prediction else { return };
+    let _ = writeln!(
+        out,
+        "\n  {:<52} {:>7} {:>7} {:>7} {:>10}",
+        "delay from write to departure, ms", "p50", "p95", "mean", "saved"
+    );
+    let mut row = |name: &str, delays: &CureDelays, saved_s: Option<f64>| {
+        let saved = saved_s.map_or(String::new(), |s| format!(" {s:>8.2} s"));
+        let CureDelays { p50_ms, p95_ms, mean_ms, .. } = delays;
+        let _ = writeln!(out, "  {name:<52} {p50_ms:>7.1} {p95_ms:>7.1} {mean_ms:>7.1}{saved}");
+    };
+    row("measured", &told.measured, None);
+    for tried in &told.remedies {
+        row(&tried.words, &tried.delays, Some(tried.saved_s));
+    }
+    out.push('\n');
+    paragraph(out, "  ", &told.ground());
 }
 
 fn list(out: &mut String, title: &str, items: &[String]) {

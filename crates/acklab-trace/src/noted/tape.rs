@@ -12,7 +12,10 @@ use super::event::{AckNote, DataNote, Event, Kind};
 /// Packets in the order of the capture.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tape {
+    /// The records, and room behind them.
     bytes: Vec<u8>,
+    /// Bytes of the records.
+    used: usize,
     last: Last,
     /// Where the tape can be cut: its lengths and states at [`CUT_MIN`] and every doubling since.
     cuts: Vec<(usize, Last)>,
@@ -97,8 +100,9 @@ impl Tape {
     /// The packets.
     pub(crate) fn unroll(&self) -> Vec<Event> {
         let mut events = Vec::with_capacity(self.last.events as usize);
-        let mut reader = Reader { bytes: &self.bytes, last: Last::default() };
-        while let Some(tag) = reader.byte() {
+        let mut reader = Reader { bytes: &self.bytes, at: 0, last: Last::default() };
+        while reader.at < self.used {
+            let tag = reader.byte();
             events.push(if tag & 1 == ACK {
                 Event::Ack(reader.ack(tag >> 1))
             } else {
@@ -110,34 +114,36 @@ impl Tape {
 
     /// Cuts the tape to the first half or less.
     pub(crate) fn shed(&mut self) {
-        let half = self.bytes.len() / 2;
+        let half = self.used / 2;
         while self.cuts.last().is_some_and(|cut| cut.0 > half) {
             self.cuts.pop();
         }
         let (len, last) = self.cuts.last().copied().unwrap_or_default();
-        self.bytes.truncate(len);
+        self.used = len;
+        self.bytes.truncate(if len > 0 { len + READ_MAX } else { 0 });
         self.bytes.shrink_to_fit();
         self.last = last;
         self.ended = true;
     }
 
-    /// Begins a record.
+    /// Room for a record, which ends where [`Entry::at`] is then.
     #[inline]
     fn begin(&mut self, tag: u8) -> (Entry<'_>, &mut Last) {
-        if self.bytes.len() + ENTRY_MAX > self.bytes.capacity() {
+        if self.used + ENTRY_MAX > self.bytes.len() {
             self.grow();
         }
-        self.bytes.push(tag);
-        (Entry(&mut self.bytes), &mut self.last)
+        let mut entry = Entry { bytes: &mut self.bytes, at: &mut self.used };
+        entry.byte(tag);
+        (entry, &mut self.last)
     }
 
     #[cold]
     fn grow(&mut self) {
-        let len = self.bytes.len();
-        if len >= self.cuts.last().map_or(CUT_MIN, |cut| 2 * cut.0) {
-            self.cuts.push((len, self.last));
+        if self.used >= self.cuts.last().map_or(CUT_MIN, |cut| 2 * cut.0) {
+            self.cuts.push((self.used, self.last));
         }
-        self.bytes.reserve(ENTRY_MAX);
+        let more = self.bytes.len().max(ENTRY_MAX);
+        self.bytes.resize(self.bytes.len() + more, 0);
     }
 }
 
@@ -154,24 +160,39 @@ fn bits(flags: &[bool]) -> u8 {
     flags.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag))
 }
 
-/// One record in the making. It is written in whole words: bytes read back from the store buffer to
-/// be copied would wait for the cache line that they go to.
-struct Entry<'a>(&'a mut Vec<u8>);
+/// One record in the making, in room that is there. It is written in whole words: bytes read back from the store
+/// buffer to be copied would wait for the cache line that they go to.
+struct Entry<'a> {
+    bytes: &'a mut [u8],
+    at: &'a mut usize,
+}
 
 impl Entry<'_> {
+    #[inline]
+    fn byte(&mut self, byte: u8) {
+        self.bytes[*self.at] = byte;
+        *self.at += 1;
+    }
+
+    #[inline]
+    fn word(&mut self, word: u64) {
+        if let Some(room) = self.bytes[*self.at..].first_chunk_mut::<8>() {
+            *room = word.to_le_bytes();
+        }
+    }
+
     /// `n` bytes of 7 bits each; the lowest bits of the first tell `n`: a one after `n - 1` zeros.
     #[inline]
     fn number(&mut self, number: u64) {
         let bits = 64 - (number | 1).leading_zeros() as usize;
         let bytes = bits.div_ceil(7);
         if bytes <= 8 {
-            let word = ((number << 1) | 1) << (bytes - 1);
-            let end = self.0.len() + bytes;
-            self.0.extend_from_slice(&word.to_le_bytes());
-            self.0.truncate(end);
+            self.word(((number << 1) | 1) << (bytes - 1));
+            *self.at += bytes;
         } else {
-            self.0.push(0);
-            self.0.extend_from_slice(&number.to_le_bytes());
+            self.byte(0);
+            self.word(number);
+            *self.at += 8;
         }
     }
 
@@ -183,43 +204,38 @@ impl Entry<'_> {
     }
 }
 
-/// Reads back what [`Tape`] wrote.
+/// Reads back what [`Tape`] wrote; behind the last record there are [`READ_MAX`] bytes.
 struct Reader<'a> {
     bytes: &'a [u8],
+    at: usize,
     last: Last,
 }
 
 impl Reader<'_> {
-    fn byte(&mut self) -> Option<u8> {
-        let (&first, rest) = self.bytes.split_first()?;
-        self.bytes = rest;
-        Some(first)
+    #[inline]
+    fn byte(&mut self) -> u8 {
+        let byte = self.bytes[self.at];
+        self.at += 1;
+        byte
+    }
+
+    #[inline]
+    fn word(&self) -> u64 {
+        self.bytes[self.at..].first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word))
     }
 
     #[inline]
     fn number(&mut self) -> u64 {
-        let Some(&[first, ..]) = self.bytes.first_chunk::<1>() else { return 0 };
-        let bytes = first.trailing_zeros() as usize + 1;
-        match self.bytes.first_chunk::<8>() {
-            Some(word) if bytes <= 8 => {
-                let word = u64::from_le_bytes(*word) & (u64::MAX >> (64 - 8 * bytes));
-                self.bytes = &self.bytes[bytes..];
-                word >> (bytes - 1) >> 1
-            }
-            _ => self.number_at_the_edge(bytes),
+        let word = self.word();
+        let bytes = word.trailing_zeros() as usize + 1;
+        if bytes > 8 {
+            self.at += 1;
+            let number = self.word();
+            self.at += 8;
+            return number;
         }
-    }
-
-    /// The same for a number of 9 bytes, or one close to the end of the tape.
-    #[cold]
-    fn number_at_the_edge(&mut self, bytes: usize) -> u64 {
-        let (skip, bytes) = if bytes > 8 { (1, 8) } else { (0, bytes) };
-        let Some(number) = self.bytes.get(skip..skip + bytes) else { return 0 };
-        let mut word = [0; 8];
-        word[..bytes].copy_from_slice(number);
-        self.bytes = &self.bytes[skip + bytes..];
-        let word = u64::from_le_bytes(word);
-        if skip == 1 { word } else { word >> (bytes - 1) >> 1 }
+        self.at += bytes;
+        (word & (u64::MAX >> (64 - 8 * bytes))) >> (bytes - 1) >> 1
     }
 
     fn difference(&mut self) -> u64 {
@@ -278,6 +294,8 @@ pub(crate) const EVENTS_MAX: usize = 262_144;
 /// A tag, 8 numbers of at most 9 bytes, and the rest of a word; rounded up, so that the tape doubles to
 /// sizes that allocators have.
 const ENTRY_MAX: usize = 128;
+/// A number is read as a word, whatever its length.
+const READ_MAX: usize = 8;
 /// Less is not worth cutting.
 const CUT_MIN: usize = 1_024;
 

@@ -30,7 +30,7 @@ use acklab_worlds::truth::lab::{Done, Lab, LabError, play};
 use acklab_worlds::truth::score::{HEAD, Outcome, Sums, View, judge};
 use acklab_worlds::truth::script::Case;
 use acklab_worlds::truth::store::{Kept, SCHEMA, Truth};
-use acklab_worlds::truth::{causes, pattern, two, vantage, what_if};
+use acklab_worlds::truth::{causes, pairs, pattern, two, vantage, what_if};
 
 fn main() {
     let words: Vec<OsString> = env::args_os().skip(1).collect();
@@ -88,7 +88,7 @@ fn make(root: &Path, options: &Options<'_>) -> Result<(), String> {
     let runs = options.number("--runs", 2)? as u32;
     let only = options.text("--only").unwrap_or_default();
     let all = if options.has("--pairs") {
-        pattern::pairs()
+        pairs::pairs(options.number("--breadth", 1)?)
     } else {
         pattern::cases(options.number("--breadth", 6)?)
     };

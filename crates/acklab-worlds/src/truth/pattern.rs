@@ -8,7 +8,7 @@ use super::script::{Case, End, Step};
 const MS: u64 = 1_000_000;
 
 /// Both programs of a pattern, and who closes first.
-struct Programs {
+pub(super) struct Programs {
     client: Vec<Vec<Step>>,
     server: Vec<Vec<Step>>,
     closes: usize,
@@ -21,10 +21,10 @@ impl Programs {
 }
 
 /// A pattern: its name, and its programs by its randomness.
-type Pattern = (&'static str, fn(&mut Rng) -> Programs);
+pub(super) type Pattern = (&'static str, fn(&mut Rng) -> Programs);
 
 /// Every pattern.
-const PATTERNS: [Pattern; 27] = [
+pub(super) const PATTERNS: [Pattern; 27] = [
     ("write-write-read", write_write_read),
     ("split-header-think", split_header_think),
     ("request-response", request_response),
@@ -387,9 +387,9 @@ fn answer_streams(rng: &mut Rng) -> Programs {
 }
 
 /// Round trips, in turn.
-const RTTS_US: [u64; 6] = [1_000, 10_000, 30_000, 100_000, 4_000, 250];
+pub(super) const RTTS_US: [u64; 6] = [1_000, 10_000, 30_000, 100_000, 4_000, 250];
 /// Receivers, in turn; the kernel more often.
-const PEERS: [Option<&str>; 8] = [
+pub(super) const PEERS: [Option<&str>; 8] = [
     None,
     Some("freebsd-12.1"),
     None,
@@ -456,7 +456,12 @@ fn one(&(pattern, programs): &Pattern, turn: usize, index: usize) -> Case {
 }
 
 /// A case over `link` of which the name is the seed.
-fn case(programs: fn(&mut Rng) -> Programs, name: String, pattern: &str, link: String) -> Case {
+pub(super) fn case(
+    programs: fn(&mut Rng) -> Programs,
+    name: String,
+    pattern: &str,
+    link: String,
+) -> Case {
     let seed = Rng::named(1, &name).next_u64() >> 16;
     let Programs { client, server, closes } = programs(&mut Rng::named(seed, "pattern"));
     let end = |tracks| End { tracks, ..End::default() };
@@ -468,77 +473,4 @@ fn case(programs: fn(&mut Rng) -> Programs, name: String, pattern: &str, link: S
         link: [link.clone(), link],
         seed,
     }
-}
-
-/// A conversation for [`pairs`]: pattern, receiver, round trip in us, and the round trip that it is changed to.
-type Base = (&'static str, Option<&'static str>, u64, u64);
-
-/// Conversations that are made as they are, and with each change.
-const BASES: [Base; 12] = [
-    ("write-write-read", None, 10_000, 30_000),
-    ("write-write-read", Some("qnx-7.0"), 1_000, 20_000),
-    ("write-write-read", Some("freebsd-12.1"), 30_000, 5_000),
-    ("split-header-think", Some("windows-7"), 4_000, 40_000),
-    ("split-header-think", None, 10_000, 2_000),
-    ("three-writes", Some("windows-10"), 10_000, 30_000),
-    ("pmu-20ms", Some("qnx-7.0"), 4_000, 50_000),
-    ("pmu-20ms-jitter", Some("windows-10"), 10_000, 30_000),
-    ("log-lines", Some("freebsd-12.1"), 10_000, 60_000),
-    ("bursts", None, 30_000, 10_000),
-    ("poll", Some("qnx-7.0"), 1_000, 10_000),
-    ("above-half-mss", None, 10_000, 30_000),
-];
-
-/// Conversations as they are and with one change each: `NAME__as-is`, `NAME__nodelay`, `NAME__single-write`,
-/// `NAME__quickack` (where the receiver is Linux) and `NAME__rtt-...us`.
-pub fn pairs() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for (pattern, peer, rtt, other) in BASES {
-        let Some((_, programs)) = PATTERNS.iter().find(|(name, _)| *name == pattern) else {
-            continue;
-        };
-        let base = format!("{pattern}_{}_{rtt}us", peer.unwrap_or("linux"));
-        let made = case(*programs, base.clone(), pattern, format!("delay {}us", rtt / 2));
-        let [client, server] = made.ends.clone();
-        let server = End { foreign: peer.map(str::to_owned), ..server };
-        let made = Case { ends: [client.clone(), server.clone()], ..made };
-        let mut change = |word: &str, ends: [End; 2], link: &[String; 2]| {
-            cases.push(Case {
-                name: format!("{base}__{word}"),
-                ends,
-                link: link.clone(),
-                ..made.clone()
-            });
-        };
-        change("as-is", [client.clone(), server.clone()], &made.link);
-        change("nodelay", [End { nodelay: true, ..client.clone() }, server.clone()], &made.link);
-        let single = client.tracks.iter().map(|steps| in_one_piece(steps)).collect();
-        let single = End { tracks: single, ..client.clone() };
-        if single != client {
-            change("single-write", [single, server.clone()], &made.link);
-        }
-        if peer.is_none() {
-            change(
-                "quickack",
-                [client.clone(), End { quickack: true, ..server.clone() }],
-                &made.link,
-            );
-        }
-        let link = format!("delay {}us", other / 2);
-        change(&format!("rtt-{other}us"), [client, server], &[link.clone(), link]);
-    }
-    cases
-}
-
-/// The same program where each message is written in one piece: writes that follow each other without waiting become
-/// one, at the place of the last.
-fn in_one_piece(steps: &[Step]) -> Vec<Step> {
-    let mut joined: Vec<Step> = Vec::new();
-    for &step in steps {
-        match (joined.last_mut(), step) {
-            (Some(Step::Write(bytes)), Step::Write(more)) => *bytes += more,
-            _ => joined.push(step),
-        }
-    }
-    joined
 }

@@ -8,9 +8,11 @@
 
 mod figures;
 
+use std::iter;
+
 use acklab_trace::Diagnosis;
 use acklab_trace::diagnosis::{
-    Cause, Direction, Finding, Flow, Mechanism, NagleState, PolicyKind, Stall, WaitCause,
+    Cause, Cure, Direction, Finding, Flow, Mechanism, NagleState, PolicyKind, Stall, WaitCause,
 };
 
 use super::html::ReportError;
@@ -46,6 +48,7 @@ pub fn page(diagnosis: &Diagnosis, file: &str, conditions: Vec<(String, String)>
         let sentences = pair.sentences().into_iter().map(Block::Text).collect();
         sections.push(Section::new("What both captures say together", sentences));
     }
+    sections.extend(diagnosis.cure.as_ref().and_then(remedies));
     let limits = [&diagnosis.verdict.limits[..], &capture.notes[..]].concat();
     if !limits.is_empty() {
         let limits = limits.into_iter().map(Block::Text).collect();
@@ -115,6 +118,7 @@ fn verdict(diagnosis: &Diagnosis) -> Verdict {
     };
     let mut explanation = vec![verdict.summary.clone()];
     explanation.extend(worst.map(|finding| finding.explanation.clone()));
+    explanation.extend(diagnosis.cure.as_ref().map(Cure::sentence));
     if !verdict.decides.is_empty() {
         explanation.push(format!("What would decide it: {}.", verdict.decides.join("; ")));
     }
@@ -212,6 +216,28 @@ fn evidence(diagnosis: &Diagnosis, flow: &Flow, direction: &Direction) -> Sectio
         choice: Some(key(flow, direction)),
         blocks,
     }
+}
+
+/// What each remedy would have done to the direction that was held longest.
+fn remedies(cure: &Cure) -> Option<Section> {
+    let told = cure.prediction.as_ref()?;
+    let names = told.remedies.iter().map(|tried| tried.words.clone());
+    let names = iter::once("as measured".to_owned()).chain(names);
+    let delays =
+        || iter::once(&told.measured).chain(told.remedies.iter().map(|tried| &tried.delays));
+    let saved = told.remedies.iter().map(|tried| Some(tried.saved_s));
+    let table = Table::new(
+        format!("Delay from write to departure, {} to {}.", cure.from, cure.to),
+        vec![
+            Column::text("Remedy").over(names, |name| name),
+            Column::number("p50", "ms").over(delays(), |delays| delays.p50_ms),
+            Column::number("p95", "ms").over(delays(), |delays| delays.p95_ms),
+            Column::number("Mean", "ms").over(delays(), |delays| delays.mean_ms),
+            Column::number("Saved", "s").over(iter::once(None).chain(saved), |saved| saved),
+        ],
+    );
+    let ground = Block::Text(told.ground());
+    Some(Section::new("What each remedy would have done", vec![table.into(), ground]))
 }
 
 fn facts(direction: &Direction) -> Vec<(String, String)> {

@@ -133,7 +133,6 @@ struct Case<'r> {
     /// Share of held ones among those that may be.
     share: f64,
     on: Vec<f64>,
-    evidence: f64,
 }
 
 impl<'r> Case<'r> {
@@ -166,7 +165,6 @@ impl<'r> Case<'r> {
             broke: (broke as f64 + 1.0) / (departures.len() as f64 + 2.0),
             share: ((at_ack + 1.0) / (all.count() as f64 + 2.0)).clamp(SHARES[0], SHARES[1]),
             on: vec![0.5; departures.len()],
-            evidence: 0.0,
         }
     }
 
@@ -181,18 +179,16 @@ impl<'r> Case<'r> {
     }
 
     fn weigh(&mut self) {
-        let log = |i: usize| {
+        let ratio = |i: usize| {
             let (free, held) = self.parts(i);
             let off = if self.replay.departures[i].marks.broke {
                 self.broke * self.free[i]
             } else {
                 (1.0 - self.broke) * self.free[i]
             };
-            math::ln((free + held) / off)
+            (free + held) / off
         };
-        let logs: Vec<f64> = (0..self.on.len()).map(log).collect();
-        let (on, evidence) = states::smoothed(&logs);
-        (self.on, self.evidence) = (on, evidence);
+        self.on = states::smoothed((0..self.on.len()).map(ratio).collect());
         let (mut held, mut all) = (1.0, 2.0);
         for i in 0..self.on.len() {
             if self.told[i] && !self.replay.departures[i].marks.broke {

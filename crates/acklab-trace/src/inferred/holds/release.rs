@@ -58,12 +58,14 @@ impl Release {
         let values = gaps.values();
         let mut best: Option<(f64, usize, usize)> = None;
         let mut to = 0;
+        // Windows of no more gaps explain no more than the best.
+        let mut enough = expected;
         for (from, low) in values.iter().enumerate().take_while(|v| *v.1 <= most) {
             while values.get(to).is_some_and(|v| *v <= low + width) {
                 to += 1;
             }
             let count = (to - from) as f64;
-            if count <= expected {
+            if count <= enough {
                 continue;
             }
             let centre = values[usize::midpoint(from, to - 1)];
@@ -71,6 +73,9 @@ impl Release {
             let score = gain - misplaced(centre, width / 4.0, trips);
             if best.is_none_or(|b| score > b.0) {
                 best = Some((score, from, to));
+            }
+            if best.is_some_and(|b| gain <= b.0) {
+                enough = count;
             }
         }
         let (evidence, from, to) = best?;

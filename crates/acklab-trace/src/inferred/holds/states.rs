@@ -1,18 +1,14 @@
 //! Whether Nagle's algorithm was on at each segment: two states, rarely changed (TCP_NODELAY is set
 //! once, if at all), weighed by what each segment says, forwards and backwards.
 
-use acklab_core::math;
-
-/// Probability of "on" at each step. `logs` are the logarithms of how much likelier each step is with
-/// Nagle's algorithm on than off. With it the logarithm of the evidence for the whole.
-pub(super) fn smoothed(logs: &[f64]) -> (Vec<f64>, f64) {
-    let ratios: Vec<f64> = logs.iter().map(|log| math::exp(log.clamp(-MOST, MOST))).collect();
+/// Probability of "on" at each step, by how many times likelier the step is with Nagle's algorithm on than off.
+pub(super) fn smoothed(mut ratios: Vec<f64>) -> Vec<f64> {
     let mut on = Vec::with_capacity(ratios.len());
-    let (mut forward, mut evidence) = (PRIOR, 0.0);
-    for ratio in &ratios {
-        let weight = forward * ratio + (1.0 - forward);
-        evidence += math::ln(weight);
-        let after = forward * ratio / weight;
+    let mut forward = PRIOR;
+    for ratio in &mut ratios {
+        *ratio = ratio.clamp(1.0 / MOST, MOST);
+        let weight = forward * *ratio + (1.0 - forward);
+        let after = forward * *ratio / weight;
         on.push(after);
         forward = after * (1.0 - SWITCHED_OFF) + (1.0 - after) * SWITCHED_ON;
     }
@@ -28,7 +24,7 @@ pub(super) fn smoothed(logs: &[f64]) -> (Vec<f64>, f64) {
         );
         (if_on, if_off) = (a / (a + b), b / (a + b));
     }
-    (on, evidence)
+    on
 }
 
 /// Before anything is seen.
@@ -37,8 +33,8 @@ const PRIOR: f64 = 0.5;
 const SWITCHED_OFF: f64 = 1e-3;
 /// Hardly any program takes it back.
 const SWITCHED_ON: f64 = 1e-12;
-/// No single segment says more than this: hosts do odd things.
-const MOST: f64 = 6.0;
+/// No single segment says more than this, e to the power of 6: hosts do odd things.
+const MOST: f64 = 403.428_793_492_735_1;
 
 #[cfg(test)]
 mod tests {
@@ -46,17 +42,17 @@ mod tests {
 
     #[test]
     fn a_switch_in_the_middle_is_found_and_a_stray_is_forgiven() {
-        let mut logs = vec![1.0; 40];
-        logs[10] = -4.0;
-        logs.extend([-2.0; 40]);
-        let (on, _) = smoothed(&logs);
+        let mut ratios = vec![2.7; 40];
+        ratios[10] = 0.02;
+        ratios.extend([0.14; 40]);
+        let on = smoothed(ratios);
         assert!(on[..38].iter().all(|p| *p > 0.9), "{on:?}");
         assert!(on[45..].iter().all(|p| *p < 0.1), "{on:?}");
     }
 
     #[test]
     fn nothing_seen_says_nothing() {
-        let (on, evidence) = smoothed(&[0.0; 10]);
-        assert!(evidence.abs() < 1e-9 && (0.45..=0.5).contains(&on[9]));
+        let on = smoothed(vec![1.0; 10]);
+        assert!((0.45..=0.5).contains(&on[9]));
     }
 }
