@@ -5,77 +5,17 @@
 //! Goal: one case per way in which a judgement once went wrong. Method: [`Exchange`] takes the packets
 //! as the capture point saw them.
 
-use acklab_core::time::Time;
-use acklab_trace::Analyst;
-use acklab_trace::diagnosis::{Direction, Mechanism, NagleState};
-use acklab_trace::flow::FlowTable;
-use acklab_trace::segment::{Endpoint, Flags, SeenOptions, Segment};
+mod exchange;
 
-const MSS: u16 = 1_448;
+use acklab_trace::diagnosis::{Mechanism, NagleState};
 
-/// A capture of one connection; times in milliseconds, offsets and ACKs as stream offsets.
-#[derive(Default)]
-struct Exchange {
-    packets: Vec<(f64, usize, Flags, u64, u32, u64)>,
-}
-
-impl Exchange {
-    /// Begins with a handshake at time 0, seen `near` ms from the client and `far` from the server.
-    fn with_handshake(near: f64, far: f64) -> Self {
-        let mut exchange = Self::default();
-        exchange.packets.push((0.0, 0, Flags::SYN, 0, 0, 0));
-        exchange.packets.push((far, 1, Flags::SYN.with(Flags::ACK), 0, 0, 0));
-        exchange.packets.push((far + near, 0, Flags::ACK, 0, 0, 0));
-        exchange
-    }
-
-    fn data(&mut self, ms: f64, host: usize, offset: u64, len: u32, ack: u64) {
-        self.packets.push((ms, host, Flags::ACK.with(Flags::PSH), offset, len, ack));
-    }
-
-    fn ack(&mut self, ms: f64, host: usize, ack: u64) {
-        self.packets.push((ms, host, Flags::ACK, 0, 0, ack));
-    }
-
-    /// What the analyser says of both directions, the client's first.
-    fn diagnose(mut self) -> [Direction; 2] {
-        self.packets.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let end = |h: usize| Endpoint { addr: [10, 0, 0, 1 + h as u8].into(), port: 5_000 };
-        let mut next = [0u64; 2];
-        let mut table = FlowTable::<Analyst>::default();
-        for (i, &(ms, host, flags, offset, len, ack)) in self.packets.iter().enumerate() {
-            let syn = flags.has(Flags::SYN);
-            // A pure ACK carries the next sequence number of its sender.
-            let at = if len > 0 { offset } else { next[host] };
-            next[host] = next[host].max(at + u64::from(len));
-            table.on_segment(&Segment {
-                frame: i as u64 + 1,
-                time: Time::from_nanos(1_000_000_000 + (ms * 1e6) as u64),
-                src: end(host),
-                dst: end(1 - host),
-                seq: if syn { 999 } else { 1_000 + at as u32 },
-                ack: 1_000 + ack as u32,
-                flags,
-                window: 60_000,
-                options: SeenOptions { mss: syn.then_some(MSS), ..SeenOptions::default() },
-                payload_len: len,
-                payload: &[],
-                ttl: 64,
-                ip_id: (i as u16).wrapping_add(1),
-            });
-        }
-        table.finish().flows.remove(0).directions.map(|d| *d.observed)
-    }
-}
-
-fn count(direction: &Direction, mechanism: Mechanism) -> u64 {
-    direction.stalls.iter().filter(|s| s.mechanism == mechanism).map(|s| s.count).sum()
-}
+use exchange::{Exchange, count};
 
 /// A Nagle sender on a path of 30 ms, captured at the sender; every tenth exchange loses its
-/// segment, and after 230 ms of silence a tail loss probe carries what has gathered.
+/// segment, and after 230 ms of silence a tail loss probe carries what has gathered: a hold, and so is what leaves
+/// when the repair is acknowledged.
 #[test]
-fn a_loss_probe_says_nothing_against_nagle() {
+fn a_loss_probe_ends_a_hold_and_says_nothing_against_nagle() {
     let mut exchange = Exchange::with_handshake(0.02, 30.0);
     let (mut now, mut sent, mut written) = (40.0, 0u64, 1u64);
     let mut held = 0;
@@ -84,6 +24,7 @@ fn a_loss_probe_says_nothing_against_nagle() {
         exchange.data(now, 0, sent, len, 0);
         let lost = i % 10 == 9;
         if lost {
+            held += 1;
             let gathered = ((now + 230.0 - 40.0) / 20.0) as u64 + 1;
             let probe = (gathered * 100 - sent) as u32 - len;
             exchange.data(now + 230.0, 0, sent + u64::from(len), probe, 0);
@@ -101,7 +42,7 @@ fn a_loss_probe_says_nothing_against_nagle() {
         if written * 100 == sent {
             now = 40.0 + written as f64 * 20.0;
             written += 1;
-        } else if !lost {
+        } else {
             held += 1;
         }
     }
@@ -109,7 +50,7 @@ fn a_loss_probe_says_nothing_against_nagle() {
     assert_eq!(found.nagle.state, NagleState::On, "{:?}", found.nagle.evidence);
     assert_eq!(found.nagle.variant, None);
     let by_ack = count(&found, Mechanism::AckClocked);
-    assert!(by_ack.abs_diff(held) * 10 <= held, "{by_ack} of {held}: {:?}", found.nagle.evidence);
+    assert!(by_ack.abs_diff(held) * 50 <= held, "{by_ack} of {held}: {:?}", found.nagle.evidence);
 }
 
 /// Header and body in two writes over 30 ms to a receiver whose ACK of the header waits 40 ms more;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use acklab_worlds::truth::damage::Damage;
-use acklab_worlds::truth::hold::{Cause, Nagle, Release};
+use acklab_worlds::truth::hold::{Cause, Departure, Direction, Nagle, Release, Written};
 use acklab_worlds::truth::score::{Sums, View, judge};
 use acklab_worlds::truth::store::{Kept, is_kept_out};
 use acklab_worlds::truth::{pairs, pattern, two};
@@ -86,12 +86,17 @@ fn the_delayed_ack_of_freebsd_holds_each_second_write_for_its_time() {
     let its =
         |kept: &&Kept| kept.truth.case.name.starts_with("split-header-think_nagle_freebsd-12.1");
     let direction = &kept.iter().find(its).expect("recorded").truth.directions[0];
-    let held: Vec<_> = direction.departures.iter().filter(|one| one.held_ms() > 0.0).collect();
+    let held: Vec<_> =
+        direction.departures.iter().filter(|one| direction.held_ms(one) > 0.0).collect();
     assert_eq!(held.len(), 40);
     for one in held {
         // 100 ms of the receiver and a round trip of 10 ms, less what the program waited before its second write.
         assert_eq!(one.release, Some(Release::DelayedAck));
-        assert!(one.held_ms() > 90.0 && one.held_ms() < 112.0, "{}", one.held_ms());
+        assert!(
+            direction.held_ms(one) > 90.0 && direction.held_ms(one) < 112.0,
+            "{}",
+            direction.held_ms(one)
+        );
         let kept_ms = one.ack_delay.expect("the ACK was seen") as f64 / 1e6;
         assert!((kept_ms - 100.0).abs() < 3.0, "{kept_ms}");
     }
@@ -180,7 +185,7 @@ fn a_conversation_is_made_on_the_running_kernel() {
     let kept = Kept::read(&folders[0]).expect("a case");
     let direction = &kept.truth.directions[0];
     assert_eq!((folders.len(), direction.writes.len()), (1, 150));
-    let held = direction.departures.iter().filter(|one| one.held_ms() >= 11.0).count();
+    let held = direction.departures.iter().filter(|one| direction.held_ms(one) >= 11.0).count();
     println!("{held} of 50 messages were held");
     assert!(held > 20, "{held}: the kernel's delayed ACK meets Nagle's algorithm");
 }
@@ -239,4 +244,47 @@ fn is_alive(pid: u32) -> bool {
     stat.rsplit(')')
         .next()
         .is_some_and(|rest| !rest.trim_start().starts_with('Z') && !rest.is_empty())
+}
+
+/// A header of 200 bytes, and while it is unacknowledged a body of three segments: written in one piece, they leave as a
+/// pacing timer lets them; written in small pieces, each waits until it is full.
+#[test]
+fn a_full_segment_is_held_until_its_last_byte_was_written() {
+    let ms = |ms: u64| ms * 1_000_000;
+    let write =
+        |at: u64, offset: u64, bytes: u32| Written { at, offset, bytes, more: false, left: None };
+    let filled = |k: u64, free: u64| Departure {
+        offset: 200 + k * 1_000,
+        bytes: 1_000,
+        written: ms(1),
+        free,
+        left: ms(15 * (k + 1)),
+        arrived: None,
+        cause: Cause::Nagle,
+        release: Some(Release::Filled),
+        ack_delay: None,
+    };
+    let mut direction = Direction {
+        from: "10.0.0.1:1".parse().expect("an address"),
+        to: "10.0.0.2:2".parse().expect("an address"),
+        receiver: "linux".into(),
+        sender: "linux".into(),
+        nagle: Nagle::On,
+        mss: 1_000,
+        first: 0,
+        writes: vec![write(0, 0, 200), write(ms(1), 200, 3_000)],
+        departures: vec![filled(0, ms(1)), filled(1, ms(15)), filled(2, ms(30))],
+        sent_again: 0,
+        lost: Vec::new(),
+    };
+    let held = |direction: &Direction| -> Vec<f64> {
+        direction.departures.iter().map(|one| direction.held_ms(one)).collect()
+    };
+    assert_eq!(held(&direction), [0.0; 3]);
+    direction.writes = (0..33).map(|i| write(ms(i * 3 / 2), i * 100, 100)).collect();
+    assert!(
+        held(&direction).iter().all(|held| (12.0..=15.0).contains(held)),
+        "{:?}",
+        held(&direction)
+    );
 }

@@ -67,6 +67,7 @@ impl Certainty {
         } else {
             let whole = trips.handshake && trips.grain_ms <= 0.0 && decision.damage < DAMAGED;
             let least = match (decision.at_the_end() < SURELY_OFF, whole) {
+                _ if trips.grain_ms > 0.0 => HALF_SEEN,
                 (true, true) => PROVEN,
                 (false, true) => UNTESTED,
                 (_, false) => DAMAGED_UNTESTED,
@@ -83,6 +84,8 @@ const PROVEN: f64 = 0.005;
 const UNTESTED: f64 = 0.02;
 /// The same where the capture lacks frames, swaps them, or began late.
 const DAMAGED_UNTESTED: f64 = 0.08;
+/// The same where one host's packets were put back by their echoes.
+const HALF_SEEN: f64 = 0.14;
 /// Such a share of frames missing or out of order, and it counts as damaged.
 const DAMAGED: f64 = 0.003;
 /// Probability of "on" below which it was off.

@@ -8,27 +8,29 @@
 //! segment that a write ended in), by the common divisor of where small segments end, or by small
 //! segments that nothing held back.
 
+use super::holds::Decision;
 use super::replay::{Departure, Fill, Replay};
 use super::{Hold, Messages, RoundTrips, Sample};
 use crate::noted::Notes;
 
-/// The segments that filled up; `breaks` of the small ones broke Nagle's rule, `by_ack` are the holds
-/// that ACKs released.
+/// The segments that filled up, unless the small ones show that Nagle's algorithm was off; `by_ack` are the holds that
+/// ACKs released.
 pub(super) fn find(
     notes: &Notes<'_>,
     replay: &Replay,
     messages: &Messages,
     trips: &RoundTrips,
-    breaks: u64,
+    decision: &Decision,
     by_ack: &[Hold],
 ) -> Vec<Hold> {
-    if breaks as f64 > STRAY_SHARE * notes.counts.small().max(1) as f64 {
+    let strays = STRAY_SHARE * notes.counts.small().max(1) as f64;
+    if decision.breaks as f64 > strays && decision.mostly_on() < 0.5 {
         return Vec::new();
     }
     let alone = away_from_acks(&replay.fills, trips);
     // Bulk comes in bursts or at ACKs; what is left over by chance is not worth a claim.
     let bulk = notes.counts.burst + (replay.fills.len() - alone.len()) as u64;
-    if alone.len() < FILLS_MIN || (alone.len() as u64) < bulk {
+    if alone.len() < FILLS_MIN || (alone.len() as u64) < bulk || are_uneven(&replay.fills) {
         return Vec::new();
     }
     let message_bytes = messages.bytes(notes.mss());
@@ -62,6 +64,13 @@ fn away_from_acks<'a>(fills: &'a [Fill], trips: &RoundTrips) -> Vec<&'a Fill> {
     let chance = apart * APART_SHARE >= fills.len();
     let by_an_ack = |f: &Fill| if chance { narrow(f) } else { wide(f) };
     fills.iter().filter(|f| !f.burst && !by_an_ack(f)).collect()
+}
+
+/// Whether full segments left at paces too different for one program's small writes: those of one large write, which
+/// leave one behind the other as the window, a pacing timer or the slowest link lets them.
+fn are_uneven(fills: &[Fill]) -> bool {
+    let pauses = Sample::new(fills.iter().filter(|f| !f.burst).map(pause_ms).collect());
+    pauses.quantile(0.8) > UNEVEN_RATIO * pauses.quantile(0.2)
 }
 
 /// Whether PSH on most of them shows that a write ended in each.
@@ -123,6 +132,8 @@ const STRAY_SHARE: f64 = 0.02;
 const ACK_BEFORE_MS: f64 = 0.5;
 /// An ACK that cannot have been there by more than the jitter of a quiet path.
 const ACK_EARLY_MS: f64 = 0.2;
+/// Four writes or more, at any times, fill segments at paces less different.
+const UNEVEN_RATIO: f64 = 4.0;
 /// One in so many full segments away from any ACK shows that ACKs do not release them.
 const APART_SHARE: usize = 3;
 

@@ -55,6 +55,24 @@ impl Hold {
         })
     }
 
+    /// The hold of a segment that no ACK in the capture let go.
+    pub(super) fn unreleased(d: &Departure, probability: f64) -> Self {
+        Self {
+            frame: d.frame,
+            before: d.before,
+            release: d.time,
+            ack: d.time,
+            ack_delay_ms: None,
+            pure: false,
+            filled: false,
+            end: d.end,
+            written: d.before,
+            probability,
+            long: 1.0,
+            least_ms: 0.0,
+        }
+    }
+
     /// The hold of a segment that filled up.
     pub(super) fn filled(f: &Fill) -> Self {
         Self {

@@ -2,9 +2,11 @@
 //! sentences with numbers; "unknown" is an answer.
 //!
 //! [`receiver`] says how the receiver times its acknowledgments, [`holds`] which segments an ACK let
-//! go, [`fill`] which left because they had filled up, [`riding`] which waited for an ACK on data,
+//! go, [`fill`] which left because they had filled up, [`riding`] which waited for an ACK on data, [`unreleased`] which
+//! for one that was not captured, or for a probe,
 //! [`writes`] what the application wrote and when, [`nagle`] whether the sender holds small segments,
-//! [`waits`] what its other silences were, and [`script`] each write, for those who play it again. They stand on [`Notes`] and on each other in the order
+//! [`waits`] what its other silences were, and [`script`] each write, for those who play it again. They stand on
+//! [`Notes`] and on each other in the order
 //! of [`Inference::of`]; nothing here counts seconds or finds words.
 
 mod certainty;
@@ -20,6 +22,7 @@ mod riding;
 mod round_trips;
 mod sample;
 pub(crate) mod script;
+mod unreleased;
 mod waits;
 mod writes;
 mod written;
@@ -71,11 +74,13 @@ impl Inference {
         holds.extend(riding::find(&replay, &decision, &round_trips, &messages));
         holds.sort_by_key(|h| (h.release, h.frame));
         let by_ack = holds.len();
-        let filled = fill::find(notes, &replay, &messages, &round_trips, decision.breaks, &holds);
+        holds.extend(unreleased::find(&replay, &decision, &round_trips));
+        holds.sort_by_key(|h| (h.release, h.frame));
+        let filled = fill::find(notes, &replay, &messages, &round_trips, &decision, &holds);
         let nagle = Nagle::of(&decision, &replay, by_ack, filled.len());
         holds.extend(filled);
         holds.sort_by_key(|h| (h.release, h.frame));
-        written::place(&mut holds, &replay, &messages, notes.mss());
+        written::place(&mut holds, &replay, &decision, &messages, notes.mss());
         let waits = waits::find(&replay.silences, &round_trips, &holds);
         let certainty = Certainty::of(notes, &round_trips, &decision, &holds);
         let missing = if notes.facts.packets.segments == 0 { 0 } else { replay.damage.segments };

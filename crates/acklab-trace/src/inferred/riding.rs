@@ -1,11 +1,15 @@
 //! Holds released by an ACK that rode on data, or that data of the peer followed.
 //!
 //! A program that answers whatever comes looks just like a held segment that a piggybacked ACK lets
-//! go. What tells them apart is independent proof that the write did not wait for that data. Either the
-//! same kind of segment (by its length) is let go by pure ACKs elsewhere, to which nothing is an answer;
-//! or what leaves with the ACK gathered while it waited: it carries two messages or more, and what leaves
-//! at other times carries one; or the writes keep a beat of their own ([`super::writes::Beat`]), and the
-//! first of them was due well before the release.
+//! go. What tells them apart is independent proof that the write did not wait for that data:
+//!
+//! - the same kind of segment (by its length) is let go by pure ACKs elsewhere, to which nothing is an answer;
+//! - what leaves with the ACK gathered while it waited: it carries two messages or more, and what leaves
+//!   at other times, or left first, carries one;
+//! - the writes keep a beat of their own ([`super::writes::Beat`]), and the first of them was due well before
+//!   the release;
+//! - data that comes while nothing is unacknowledged, which lets nothing go, is not answered as promptly;
+//! - where each request has one answer, what leaves with the ACK leaves another answer owing.
 
 use super::holds::{Decision, Release, may_answer};
 use super::replay::{Departure, Replay};
@@ -26,14 +30,21 @@ pub(super) fn find(
     let riding: Vec<usize> = (0..all.len()).filter(|i| rides(&all[*i])).collect();
     let points = || riding.iter().filter_map(|i| Some((all[*i].gap_ms()?, all[*i].interval_ms())));
     let known = decision.release.filter(|_| decision.any >= 0.5);
-    let Some(release) = known.or_else(|| Release::find(&points().collect::<Vec<_>>(), trips))
-    else {
+    let found = || Release::find(&points().collect::<Vec<_>>(), trips);
+    let Some(release) = known.or_else(found) else {
         return Vec::new();
     };
-    let sight = Sight { replay, decision, messages, release, alike: Alike::of(replay, decision) };
+    let alike = Alike::of(replay, decision);
+    let single = messages.first_alone();
+    let mut sight = Sight { replay, decision, messages, release, alike, owes: false, single };
+    sight.owes = sight.owes(&riding);
     let gathered = sight.gather(&riding);
+    // A wide cluster, or one in another place than the sender's, is how long a program takes.
+    let sharp =
+        known.is_some() || release.evidence >= CLUSTERED && release.misplaced(trips) < MISPLACED;
+    let beyond = if sharp { sight.beyond_answers(&riding) } else { 0.0 };
     let hold = |i: usize| {
-        let hold = Hold::released(&all[i], trips, sight.probability(i, gathered))?;
+        let hold = Hold::released(&all[i], trips, sight.probability(i, gathered, beyond))?;
         let placed = messages.written(all[i].end).map_or(hold, |written| hold.written_at(written));
         (hold.probability >= 0.5).then_some(placed)
     };
@@ -47,15 +58,18 @@ struct Sight<'a> {
     messages: &'a Messages,
     release: Release,
     alike: Alike,
+    owes: bool,
+    /// The length of the first segment, where those after it gathered various numbers of such messages.
+    single: Option<u32>,
 }
 
 impl Sight<'_> {
-    fn probability(&self, i: usize, gathered: bool) -> f64 {
+    fn probability(&self, i: usize, gathered: bool, beyond: f64) -> f64 {
         let d = &self.replay.departures[i];
         let density = d.gap_ms().map_or(0.0, |gap| self.release.density(gap));
         let on = self.decision.on[i];
         let alike = self.alike.share(d.len) * on;
-        let many = self.messages.in_segment(d.end) >= 2;
+        let many = self.is_several(d);
         let due = self
             .messages
             .written(d.end)
@@ -66,7 +80,50 @@ impl Sight<'_> {
             0.0
         };
         let prior = alike.max(own);
-        prior * density / (prior * density + (1.0 - prior) * ANSWERS)
+        let held = prior * density / (prior * density + (1.0 - prior) * ANSWERS);
+        let at_ack = d.gap_ms().is_some_and(|gap| self.is_at_ack(gap));
+        // What leaves an answer owing answered something earlier.
+        let own = if self.owes && self.is_owing(d) { beyond.max(OWING) } else { beyond };
+        if at_ack { held.max(own * (2.0 * on).min(1.0)) } else { held }
+    }
+
+    /// Whether a kernel that waited reacts so long after the ACK.
+    fn is_at_ack(&self, gap_ms: f64) -> bool {
+        (gap_ms - self.release.at_ms).abs() <= 3.0 * self.release.spread_ms + REACTION_MS
+    }
+
+    /// Whether it carries more than one message.
+    fn is_several(&self, d: &Departure) -> bool {
+        let several = |one: u32| d.len >= 2 * one && d.len.is_multiple_of(one);
+        self.messages.in_segment(d.end) >= 2 || self.single.is_some_and(several)
+    }
+
+    /// Whether the segment leaves an answer owing: what it says answered something earlier.
+    fn is_owing(&self, d: &Departure) -> bool {
+        d.unanswered.zip(self.replay.settled).is_some_and(|(left, all)| left > all)
+    }
+
+    /// Whether that is the rule for segments that leave with the ACK; after a loss it happens to any.
+    fn owes(&self, riding: &[usize]) -> bool {
+        let damage = self.replay.damage.missing + self.replay.damage.late;
+        let at_ack = |d: &&Departure| d.gap_ms().is_some_and(|gap| self.is_at_ack(gap));
+        let with = riding.iter().map(|i| &self.replay.departures[*i]).filter(at_ack);
+        let owing = with.filter(|d| self.is_owing(d)).count();
+        damage <= 0.0 && owing >= OWING_MIN && owing * OWING_PART >= riding.len()
+    }
+
+    /// Of the segments that leave with the ACK, the share that no program explains which answers what comes: it
+    /// would answer as promptly what comes while nothing is unacknowledged.
+    fn beyond_answers(&self, riding: &[usize]) -> f64 {
+        let at_ack = |gap: &f64| self.is_at_ack(*gap);
+        let gaps = riding.iter().filter_map(|i| self.replay.departures[*i].gap_ms());
+        let with = gaps.filter(at_ack).count() as f64;
+        let heard = self.replay.answers.iter().map(|ns| *ns as f64 / 1e6);
+        let answers = heard.filter(at_ack).count() as f64;
+        let all = self.replay.answers.len() as f64;
+        let least = (with - DEVIATIONS * with.sqrt()) / riding.len().max(1) as f64;
+        let most = (answers + 2.0 + DEVIATIONS * answers.sqrt()) / (all + 2.0);
+        if least > most { 1.0 - most / least } else { 0.0 }
     }
 
     /// Whether segments that leave with the ACK carry several messages, and others do not.
@@ -74,25 +131,28 @@ impl Sight<'_> {
         let (mut with, mut without) = ([0.0, 1.0], [0.5, 1.0]);
         for i in riding {
             let d = &self.replay.departures[*i];
-            let off = d.gap_ms().map_or(f64::INFINITY, |gap| (gap - self.release.at_ms).abs());
-            let at_ack = off <= 3.0 * self.release.spread_ms + REACTION_MS;
+            let at_ack = d.gap_ms().is_some_and(|gap| self.is_at_ack(gap));
             let side = if at_ack { &mut with } else { &mut without };
-            side[0] += if self.messages.in_segment(d.end) >= 2 { 1.0 } else { 0.0 };
+            side[0] += if self.is_several(d) { 1.0 } else { 0.0 };
             side[1] += 1.0;
+        }
+        if self.single.is_some() {
+            // The first segment, which nothing held.
+            without[1] += 1.0;
         }
         with[0] >= GATHERED_MIN && with[0] / with[1] >= GATHERED_MORE * without[0] / without[1]
     }
 }
 
 /// Which share of the segments of a length pure ACKs let go, where they could.
-struct Alike {
+pub(super) struct Alike {
     /// Their lengths in order, and how many of those up to each were held.
     lengths: Vec<u32>,
     held: Vec<f64>,
 }
 
 impl Alike {
-    fn of(replay: &Replay, decision: &Decision) -> Self {
+    pub(super) fn of(replay: &Replay, decision: &Decision) -> Self {
         let told = (0..decision.told.len()).filter(|i| decision.told[*i]);
         let mut all: Vec<(u32, f64)> =
             told.map(|i| (replay.departures[i].len, decision.held[i])).collect();
@@ -105,7 +165,7 @@ impl Alike {
         Self { held: held.collect(), lengths: all.iter().map(|one| one.0).collect() }
     }
 
-    fn share(&self, len: u32) -> f64 {
+    pub(super) fn share(&self, len: u32) -> f64 {
         let reach = len * ALIKE_PER_CENT / 100;
         let from = self.lengths.partition_point(|l| *l < len - reach);
         let to = self.lengths.partition_point(|l| *l <= len + reach);
@@ -114,6 +174,11 @@ impl Alike {
     }
 }
 
+/// Shares are taken so many standard deviations to the safe side.
+const DEVIATIONS: f64 = 1.5;
+/// Logarithm of how much better than chance a place of the sender's must explain the gaps, and of how unlikely it is.
+const CLUSTERED: f64 = 5.0;
+const MISPLACED: f64 = 2.0;
 /// The first message was due at least this long before the release.
 const EARLIER_MS: f64 = 2.0;
 /// Density of an answer close behind what it answers, per millisecond.
@@ -121,6 +186,10 @@ const ANSWERS: f64 = 0.5;
 /// Where segments gather: probability that one of several messages waited, and one of a single one.
 const SEVERAL: f64 = 0.95;
 const ONE: f64 = 0.6;
+/// Probability that what leaves with the ACK and leaves an answer owing had waited; so many do, one in so many.
+const OWING: f64 = 0.9;
+const OWING_MIN: usize = 8;
+const OWING_PART: usize = 5;
 /// Segments whose lengths differ by no more are of one kind, per cent.
 const ALIKE_PER_CENT: u32 = 15;
 /// A kernel reacts this soon.

@@ -13,12 +13,19 @@ use acklab_core::math;
 use acklab_core::time::{Span, Time};
 
 use super::hold::SMALL_HOLD_MS;
+use super::holds::Decision;
 use super::replay::{Departure, Replay};
 use super::{Hold, Messages, Sample};
 
 /// Puts the writes of `holds` where they most likely were.
-pub(super) fn place(holds: &mut [Hold], replay: &Replay, messages: &Messages, mss: u32) {
-    let habit = Habit::of(holds, replay, messages.bytes(mss));
+pub(super) fn place(
+    holds: &mut [Hold],
+    replay: &Replay,
+    decision: &Decision,
+    messages: &Messages,
+    mss: u32,
+) {
+    let habit = Habit::of(holds, replay, &decision.on, messages.bytes(mss));
     let mut before: Option<Time> = None;
     for hold in holds {
         let chained = before == Some(hold.before);
@@ -42,7 +49,8 @@ pub(super) fn place(holds: &mut [Hold], replay: &Replay, messages: &Messages, ms
             (0.0, 3.0 * mean, 1.0 - math::exp(-(slack + GRACE_MS).max(0.0) / mean.max(0.01)))
         } else {
             let messages = habit.gathered(hold);
-            let evenly = upper / (messages + 1.0);
+            // The last of those that filled a segment came when it left.
+            let evenly = upper / if hold.filled { messages.max(2.0) } else { messages + 1.0 };
             let most = upper * (1.0 - math::pow(0.05, 1.0 / messages));
             (evenly, most, 1.0 - math::pow(1.0 - slack.max(0.0) / upper.max(0.01), messages))
         };
@@ -66,14 +74,18 @@ struct Habit {
 }
 
 impl Habit {
-    fn of(holds: &[Hold], replay: &Replay, message: Option<u32>) -> Self {
+    fn of(holds: &[Hold], replay: &Replay, on: &[f64], message: Option<u32>) -> Self {
         let held: HashMap<u64, &Hold> = holds.iter().map(|hold| (hold.end, hold)).collect();
         // Held and all, first after free segments, then after held ones.
         let mut after = [[0.5, 1.0]; 2];
         let (mut chained, mut upper) = (false, 0.0);
         let mut lengths = HashMap::with_capacity(holds.len());
         let mut free = Vec::new();
-        for d in &replay.departures {
+        for (d, on) in replay.departures.iter().zip(on) {
+            // What leaves without Nagle's algorithm shows no habit of being held.
+            if *on < 0.5 {
+                continue;
+            }
             let its = held.get(&d.end);
             let side = &mut after[usize::from(chained)];
             side[1] += 1.0;
@@ -86,6 +98,7 @@ impl Habit {
                 free.push(f64::from(d.len));
             }
         }
+        lengths.extend(replay.fills.iter().map(|fill| (fill.end, fill.len)));
         let [first, next] = after.map(|[held, all]| held / all);
         let mean = (upper / holds.len().max(1) as f64).max(1.0);
         Self {

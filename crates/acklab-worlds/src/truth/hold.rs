@@ -91,13 +91,6 @@ pub struct Departure {
     pub ack_delay: Option<u64>,
 }
 
-impl Departure {
-    /// How long Nagle's algorithm held it, ms; 0 where it did not.
-    pub fn held_ms(&self) -> f64 {
-        if self.cause == Cause::Nagle { (self.left - self.free) as f64 / 1e6 } else { 0.0 }
-    }
-}
-
 /// Nagle's algorithm over the time of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -135,6 +128,21 @@ pub struct Direction {
     pub sent_again: u32,
     /// Segments with payload that the link lost, by place in the stream, and when they left.
     pub lost: Vec<(u64, u64)>,
+}
+
+impl Direction {
+    /// How long Nagle's algorithm held a departure, ms; 0 where it did not. A full segment it holds no longer than until
+    /// its last byte was written: what paces it from then on is something else.
+    pub fn held_ms(&self, one: &Departure) -> f64 {
+        if one.cause != Cause::Nagle {
+            return 0.0;
+        }
+        let end = one.offset + u64::from(one.bytes);
+        let filled = || self.writes.iter().rfind(|written| written.offset < end).map(|w| w.at);
+        let until = if one.bytes < self.mss { None } else { filled() };
+        let until = until.map_or(one.left, |at| at.clamp(one.free, one.left));
+        (until - one.free) as f64 / 1e6
+    }
 }
 
 /// What one end is, for its direction.

@@ -143,7 +143,7 @@ pub fn judge(kept: &Kept, view: View) -> Result<Outcome, String> {
         outcome.direction(truth, &diagnosis, &shown, slack);
         let since = shown.first;
         let held = truth.departures.iter().filter(|one| one.left >= since);
-        longest = held.map(super::hold::Departure::held_ms).fold(longest, f64::max);
+        longest = held.map(|one| truth.held_ms(one)).fold(longest, f64::max);
     }
     outcome.stalled = stalled(longest);
     if let (Some(verdict), Some(stalled)) = (outcome.verdict, outcome.stalled) {
@@ -167,7 +167,7 @@ impl Outcome {
             })
         };
         let held: Vec<_> =
-            truth.departures.iter().filter(|one| one.held_ms() >= SURELY_NOT_MS).collect();
+            truth.departures.iter().filter(|one| truth.held_ms(one) >= SURELY_NOT_MS).collect();
         let seen: Vec<_> =
             held.iter().filter(|one| one.left >= shown.first && visible(one.offset)).collect();
         let of_flow = diagnosis.flows.iter().flat_map(|flow| &flow.directions);
@@ -180,22 +180,22 @@ impl Outcome {
             let Some((start, end)) = shown.by_frame.get(&claim.frame) else { continue };
             let range = truth.place(*start)..truth.place(*end);
             let its = truth.departures.iter().filter(|one| range.contains(&one.offset));
-            let longest = its.clone().map(super::hold::Departure::held_ms).fold(0.0, f64::max);
+            let longest = its.clone().map(|one| truth.held_ms(one)).fold(0.0, f64::max);
             found.extend(its.map(|one| one.offset));
             let right = longest >= SURELY_NOT_MS - slack;
             self.claims += 1;
             self.right += u64::from(right);
             self.likely.push((claim.probability, right));
         }
-        let long = || seen.iter().filter(|one| one.held_ms() >= HOLD_MS);
+        let long = || seen.iter().filter(|one| truth.held_ms(one) >= HOLD_MS);
         self.holds += long().count() as u64;
         self.found += long().filter(|one| found.contains(&one.offset)).count() as u64;
         let sum = |least: f64| {
-            let counted = seen.iter().map(|one| one.held_ms()).filter(|ms| *ms >= least);
+            let counted = seen.iter().map(|one| truth.held_ms(one)).filter(|ms| *ms >= least);
             counted.fold(0.0, |sum, ms| sum + ms / 1e3)
         };
         if !truth.writes.is_empty() && segments.is_some() {
-            let longest = seen.iter().map(|one| one.held_ms()).fold(0.0, f64::max);
+            let longest = seen.iter().map(|one| truth.held_ms(one)).fold(0.0, f64::max);
             self.directions.push(DirectionOutcome {
                 stalled: stalled(longest),
                 said: said.iter().any(|direction| !direction.stalls.is_empty()),

@@ -80,6 +80,12 @@ impl Decision {
         self.on.last().copied().unwrap_or(0.5)
     }
 
+    /// Probability that it was on, over all segments.
+    pub(super) fn mostly_on(&self) -> f64 {
+        let all = self.on.len().max(1) as f64;
+        self.on.iter().sum::<f64>() / all
+    }
+
     fn of(replay: &Replay, mss: u32, trips: &RoundTrips) -> Self {
         let departures = &replay.departures;
         let told = testable::testable(departures, mss, trips);
@@ -90,12 +96,25 @@ impl Decision {
             .filter_map(|(d, _)| Some((d.gap_ms()?, d.interval_ms())))
             .filter(|(gap, _)| *gap >= -replay.damage.noise_ms)
             .collect();
-        let release = Release::find(&points, trips);
-        let mut case = Case::new(replay, &told, release, trips);
-        for _ in 0..ROUNDS {
-            case.weigh();
+        let explained = |release: Option<Release>| {
+            let mut case = Case::new(replay, &told, release, trips);
+            for _ in 0..ROUNDS {
+                case.weigh();
+            }
+            case.decision(trips)
+        };
+        // A beat clusters, too, and often more gaps than were let go.
+        let mut best: Option<Self> = None;
+        for place in Release::candidates(&points, trips) {
+            let one = explained(Some(place));
+            if best.as_ref().is_none_or(|best| one.gain > best.gain) {
+                best = Some(one);
+            }
+            if best.as_ref().is_some_and(|best| best.gain >= CLUSTERED) {
+                break;
+            }
         }
-        case.decision(trips)
+        best.unwrap_or_else(|| explained(None))
     }
 }
 
@@ -131,6 +150,11 @@ impl<'r> Case<'r> {
             _ => 0.0,
         };
         let broke = departures.iter().filter(|d| d.marks.broke).count();
+        let near = |d: &&Departure| {
+            release.is_some_and(|release| d.gap_ms().is_some_and(|gap| release.is_near(gap)))
+        };
+        let all = departures.iter().zip(told).filter(|(_, told)| **told).map(|(d, _)| d);
+        let at_ack = all.clone().filter(near).count() as f64;
         Self {
             replay,
             told,
@@ -139,7 +163,7 @@ impl<'r> Case<'r> {
             held: departures.iter().zip(told).map(held).collect(),
             excused: excuses(replay, trips),
             broke: (broke as f64 + 1.0) / (departures.len() as f64 + 2.0),
-            share: 0.5,
+            share: ((at_ack + 1.0) / (all.count() as f64 + 2.0)).clamp(SHARES[0], SHARES[1]),
             on: vec![0.5; departures.len()],
         }
     }
@@ -172,7 +196,7 @@ impl<'r> Case<'r> {
                 all += self.on[i];
             }
         }
-        self.share = (held / all).clamp(0.01, 0.97);
+        self.share = (held / all).clamp(SHARES[0], SHARES[1]);
     }
 
     fn held_probability(&self, i: usize) -> f64 {
@@ -195,13 +219,21 @@ impl<'r> Case<'r> {
     fn against_beat(&self, trips: &RoundTrips) -> f64 {
         let Some(release) = &self.release else { return 0.0 };
         let departures = &self.replay.departures;
+        let told = |i: &usize| self.told[*i];
+        let (held, others): (Vec<usize>, Vec<usize>) =
+            (0..departures.len()).filter(told).partition(|i| self.held_probability(*i) >= 0.5);
         // What left shortly after the others is on the beat, too, if there is one.
-        let near = |i: &usize| {
-            let late = departures[*i].gap_ms().map_or(f64::INFINITY, |gap| gap - release.at_ms);
-            self.told[*i] && (self.held_probability(*i) >= 0.5 || (0.0..NEAR_MS).contains(&late))
+        let late = |i: &usize| departures[*i].gap_ms().map_or(f64::INFINITY, |g| g - release.at_ms);
+        let near = others.into_iter().filter(|i| (0.0..NEAR_MS).contains(&late(i)));
+        let these = |all: Vec<usize>| all.into_iter().map(|i| &departures[i]).collect();
+        let (held, near): (Vec<&Departure>, Vec<&Departure>) = (these(held), these(near.collect()));
+        let clustered = if own_beat::share(&held, &near) {
+            let mut both: Vec<&Departure> = held.into_iter().chain(near).collect();
+            both.sort_by_key(|d| (d.time, d.frame));
+            both
+        } else {
+            held
         };
-        let clustered: Vec<&Departure> =
-            (0..departures.len()).filter(near).map(|i| &departures[i]).collect();
         let at_ack = |i: &usize| {
             let d = &departures[*i];
             !d.marks.broke && d.gap_ms().is_some_and(|gap| release.is_near(gap))
@@ -263,16 +295,13 @@ fn free_densities(departures: &[Departure], told: &[bool], release: Option<Relea
 /// How likely a segment breaks Nagle's rule although it is on: by a repair or a loss probe, behind others
 /// that an ACK let go together, or only in the eyes of a capture that lacks frames.
 fn excuses(replay: &Replay, trips: &RoundTrips) -> Vec<f64> {
-    let round_trip = trips.near_ms.unwrap_or(0.0) + trips.far_ms.unwrap_or(0.0);
-    let probe_ms = (2.0 * round_trip).max(PROBE_LEAST_MS);
     // What was put back stands a tick too early or too late.
     let missing = if trips.unseen_data { 0.5 } else { 2.0 * replay.damage.missing };
     let mut released: Option<Time> = None;
     let mut excuses = Vec::with_capacity(replay.departures.len());
     for d in &replay.departures {
         let behind = released.is_some_and(|at| d.time.since(at) < BEHIND);
-        let probe = d.silence as f64 / 1e6 >= probe_ms;
-        excuses.push(match d.marks.recovery || probe {
+        excuses.push(match d.marks.recovery || is_probe(d, trips) {
             true => REPAIR,
             false if behind => TOGETHER,
             false => STRAY.max(missing).min(0.5),
@@ -286,8 +315,16 @@ fn excuses(replay: &Replay, trips: &RoundTrips) -> Vec<f64> {
     excuses
 }
 
+/// Whether the sender had been silent for as long as its loss probe's timer takes.
+pub(super) fn is_probe(d: &Departure, trips: &RoundTrips) -> bool {
+    let round_trip = trips.near_ms.unwrap_or(0.0) + trips.far_ms.unwrap_or(0.0);
+    d.silence as f64 / 1e6 >= (2.0 * round_trip).max(PROBE_LEAST_MS)
+}
+
 /// Rounds in which the share of held segments settles.
 const ROUNDS: usize = 4;
+/// Neither none of them nor all.
+const SHARES: [f64; 2] = [0.01, 0.97];
 /// Choosing a place and a spread for the release costs so much evidence.
 const COST: f64 = 3.0;
 /// Nearer senders are as good as captured at.

@@ -56,6 +56,15 @@ pub(super) fn against(
     told + placed(middle, release, trips) + form - RARER - elsewhere
 }
 
+/// Whether `near`, which left shortly after an ACK, may be on one beat with `held`, which left with it: their
+/// intervals are alike. Free writes on a beat are near ACKs, too, and held ones then fall out of it.
+pub(super) fn share(held: &[&Departure], near: &[&Departure]) -> bool {
+    let near = Sample::new(near.iter().map(|d| d.interval_ms()).collect());
+    let reach = SAME_MS.max(1.5 * near.iqr());
+    let on_it = |d: &&&Departure| (d.interval_ms() - near.median()).abs() <= reach;
+    near.len() < APART_MIN || held.iter().filter(on_it).count() * 2 >= held.len()
+}
+
 /// What the place of the gaps says: at the round trip to the sender, or at none because the capture was
 /// made there, a beat falls only by chance; elsewhere it may be anywhere.
 fn placed(interval_ms: f64, release: &Release, trips: &RoundTrips) -> f64 {

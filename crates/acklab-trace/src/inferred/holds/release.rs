@@ -21,15 +21,29 @@ pub(in crate::inferred) struct Release {
 }
 
 impl Release {
-    /// Where gaps (each with the interval that the segment had to leave in) cluster, if they do.
+    /// Where gaps (each with the interval that the segment had to leave in) cluster best, if they do.
     pub(in crate::inferred) fn find(points: &[(f64, f64)], trips: &RoundTrips) -> Option<Self> {
+        Self::candidates(points, trips).into_iter().next()
+    }
+
+    /// The places where gaps cluster, best first.
+    pub(super) fn candidates(points: &[(f64, f64)], trips: &RoundTrips) -> Vec<Self> {
         let far = trips.far_ms;
         let mut widths = WIDTHS_MS.to_vec();
         widths
             .extend(far.iter().flat_map(|far| [0.1 * far, 0.3 * far].map(|w| w.max(WIDTHS_MS[0]))));
         let gaps = Sample::new(points.iter().map(|p| p.0).collect());
         let found = widths.iter().filter_map(|width| Self::within(&gaps, points, *width, trips));
-        found.max_by(|a, b| a.evidence.total_cmp(&b.evidence))
+        let mut found: Vec<Self> = found.collect();
+        found.sort_by(|a, b| b.evidence.total_cmp(&a.evidence));
+        let mut apart: Vec<Self> = Vec::new();
+        for one in found {
+            if !apart.iter().any(|other| one.is_near(other.at_ms) || other.is_near(one.at_ms)) {
+                apart.push(one);
+            }
+        }
+        apart.truncate(PLACES);
+        apart
     }
 
     /// The best window of this width.
@@ -76,7 +90,7 @@ impl Release {
     }
 
     /// How unlikely it is in that place.
-    pub(super) fn misplaced(&self, trips: &RoundTrips) -> f64 {
+    pub(in crate::inferred) fn misplaced(&self, trips: &RoundTrips) -> f64 {
         misplaced(self.at_ms, self.spread_ms, trips)
     }
 
@@ -114,6 +128,8 @@ fn misplaced(centre: f64, spread: f64, trips: &RoundTrips) -> f64 {
 
 /// Widths that clusters are looked for in: a kernel alone, a busy one, a noisy clock.
 const WIDTHS_MS: [f64; 6] = [0.1, 0.3, 1.0, 2.0, 4.0, 8.0];
+/// So many places are tried.
+const PLACES: usize = 3;
 /// Few gaps say little of their spread: so much is a host's, and such a share of the way a path's.
 const GRAIN_MS: f64 = 0.2;
 const GRAIN_SHARE: f64 = 0.02;

@@ -10,7 +10,8 @@ pub(super) fn testable(departures: &[Departure], mss: u32, trips: &RoundTrips) -
     let common = common_flights(departures);
     let fit = |d: &Departure| {
         let marks = d.marks;
-        let kept = marks.window || marks.recovery || marks.gap;
+        let repaired = marks.recovery && d.flight_before >= mss;
+        let kept = marks.window || repaired || marks.gap;
         let room = marks.broke || has_room(d, mss) || common.contains(&d.flight_before);
         d.ack.is_some() && marks.pure && !kept && room
     };

@@ -8,6 +8,7 @@
 //! capture. How long the way is, is not known while the capture is read; hence the second pass.
 
 mod sender;
+mod turns;
 mod values;
 
 use std::collections::VecDeque;
@@ -15,6 +16,7 @@ use std::collections::VecDeque;
 use acklab_core::time::{Span, Time};
 
 use self::sender::Sender;
+use self::turns::Turns;
 pub(super) use self::values::{AckRecord, Arrival, Damage, Departure, Fill, Marks, Silence};
 use crate::noted::event::{AckNote, DataNote, Event, Kind};
 use crate::noted::{BURST, Notes};
@@ -37,6 +39,11 @@ pub(super) struct Replay {
     /// Small segments that left with full ones in flight and no small one: Minshall's rule allows
     /// it, so does a write larger than the MSS in newer BSDs.
     pub(super) small_after_full: u64,
+    /// After data of the peer that let nothing go, because nothing was unacknowledged: how long until the
+    /// sender spoke, ns.
+    pub(super) answers: Vec<u64>,
+    /// Messages of the peer that the sender leaves unanswered when it has answered all that it will.
+    pub(super) settled: Option<i64>,
     /// What the capture lacks.
     pub(super) damage: Damage,
 }
@@ -51,7 +58,9 @@ impl Replay {
                 Event::Ack(ack) => stage.on_ack(ack),
             }
         }
-        let mut replay = stage.replay;
+        let Stage { mut replay, heard, turns, .. } = stage;
+        replay.settled = turns.settled(notes);
+        replay.answers.extend(heard.iter().map(|_| u64::MAX));
         replay.damage = Damage::of(notes);
         if notes.bulk {
             replay.arrivals.clear();
@@ -71,6 +80,9 @@ struct Stage<'n> {
     /// One past the highest byte acknowledged at the capture point.
     acked_here: u64,
     last: Option<Time>,
+    /// Data of the peer since the last segment that let nothing go.
+    heard: Vec<Time>,
+    turns: Turns,
     /// The last segment may be a fill, which more data behind it would show to be none.
     fill_open: bool,
     /// The last late ACK, until it is known whether data of the peer follows at once.
@@ -88,6 +100,8 @@ impl<'n> Stage<'n> {
             sender: Sender::default(),
             acked_here: 0,
             last: None,
+            heard: Vec::new(),
+            turns: Turns::of(notes),
             fill_open: false,
             answerable: None,
             replay: Replay::default(),
@@ -97,8 +111,10 @@ impl<'n> Stage<'n> {
     fn on_data(&mut self, at: usize, data: &DataNote) {
         while self.waiting.front().is_some_and(|ack| ack.time + self.way <= data.time) {
             let Some(ack) = self.waiting.pop_front() else { break };
-            self.sender.on_ack(&ack);
+            self.deliver(&ack);
         }
+        let after = |heard: Time| data.time.since(heard).as_nanos();
+        self.replay.answers.extend(self.heard.drain(..).map(after));
         let end = data.end();
         match data.kind {
             Kind::Again | Kind::Late => {
@@ -130,6 +146,7 @@ impl<'n> Stage<'n> {
             let DataNote { time, len, frames, .. } = *data;
             self.replay.arrivals.push(Arrival { time, end, len, frames });
         }
+        self.turns.on_said(data);
         self.sender.on_sent(end, small);
         self.last = Some(data.time);
     }
@@ -154,6 +171,7 @@ impl<'n> Stage<'n> {
             ack,
             ages: clear.and_then(|clear| clear.ages).or(late.and_then(|ack| ack.ages)),
             peer_after: sender.peer_after.filter(|_| !broke),
+            unanswered: self.turns.left_by(data, clear.map(|clear| clear.time)),
             hears_unseen: data.hears_unseen,
             end: data.end(),
             len: data.len,
@@ -248,10 +266,21 @@ impl<'n> Stage<'n> {
             self.note_late_ack(ack, small);
         }
         if self.way == Span::ZERO {
-            self.sender.on_ack(ack);
+            self.deliver(ack);
         } else {
             self.waiting.push_back(*ack);
         }
+    }
+
+    /// The packet comes to the sender.
+    fn deliver(&mut self, ack: &AckNote) {
+        if !ack.pure && !self.sender.has_any_out() {
+            self.heard.push(ack.time);
+        }
+        if !ack.pure {
+            self.turns.on_heard(ack);
+        }
+        self.sender.on_ack(ack);
     }
 
     fn note_late_ack(&mut self, ack: &AckNote, small: bool) {

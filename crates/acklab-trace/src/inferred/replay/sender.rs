@@ -63,6 +63,11 @@ impl Sender {
         offset > self.acked
     }
 
+    /// Whether anything was unacknowledged.
+    pub(super) fn has_any_out(&self) -> bool {
+        self.next > self.acked
+    }
+
     /// Whether lost data was being repaired.
     #[inline]
     pub(super) fn is_in_recovery(&self) -> bool {

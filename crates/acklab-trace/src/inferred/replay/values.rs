@@ -23,6 +23,8 @@ pub(crate) struct Departure {
     pub(crate) ages: Option<[u64; 2]>,
     /// The first data of the peer after that ACK, if any came before the segment.
     pub(crate) peer_after: Option<Time>,
+    /// Where the ACK rode on the last data of the peer: how many of its messages this one leaves unanswered.
+    pub(crate) unanswered: Option<i64>,
     /// It acknowledges data of the peer that the capture does not hold, and may be the answer to it.
     pub(crate) hears_unseen: bool,
     /// One past its last stream offset.

@@ -96,16 +96,30 @@ impl Messages {
         several >= 3 && several * 20 >= self.counts.len()
     }
 
-    /// The size of one message: that of the unit; else what divides the steps between the ends of small
-    /// segments, or the first segment, which nothing held, if the steps are multiples of it.
+    /// The size of one message: that of the framing; else of the unit, or what divides the steps between the ends of
+    /// small segments, or the first segment, which nothing held, if these are multiples of it.
     pub(super) fn bytes(&self, mss: u32) -> Option<u32> {
-        if let Some(bytes) = self.unit.bytes() {
+        if let Unit::Framing(framing) = self.unit
+            && let Some(bytes) = framing.size
+        {
             return Some(bytes);
         }
-        let unit = boundary_unit(&self.arrivals, mss)?;
+        let unit = self.unit.bytes().or_else(|| boundary_unit(&self.arrivals, mss))?;
         let first = self.arrivals.first().map_or(0, |first| first.len);
         let gathered = u64::from(first) >= UNIT_MIN && unit.is_multiple_of(first);
         Some(if gathered { first } else { unit })
+    }
+
+    /// The length of the first segment, which nothing held, if nearly all others are multiples of it, of various kinds.
+    pub(super) fn first_alone(&self) -> Option<u32> {
+        let (first, others) = self.arrivals.split_first()?;
+        let one = first.len.max(1);
+        let fit = others.iter().filter(|a| a.len.is_multiple_of(one)).count();
+        let mut numbers: Vec<u32> = others.iter().map(|a| a.len / one).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let is_one = u64::from(one) >= UNIT_MIN && numbers.len() >= VARIOUS;
+        (is_one && fit * 20 >= others.len() * 19).then_some(one)
     }
 
     /// Bytes of the segment before the one that ends at `end`.
@@ -159,5 +173,7 @@ impl Messages {
     }
 }
 
+/// So many numbers of messages in a segment are no program's choice.
+const VARIOUS: usize = 4;
 /// So many holds show that segments gathered what was written meanwhile.
 const HOLDS_SHOWN: usize = 8;
