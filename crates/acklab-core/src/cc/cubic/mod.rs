@@ -2,7 +2,7 @@
 //! ([`Rfc9438`]) and as Linux has it ([`Linux`]), whose users it is mostly.
 //!
 //! Linux counts windows in whole segments and computes their growth each 32 ms at most; slow start ends at once when it
-//! is found to fill the path (HyStart, [`super::ack_train`]) and is watched anew after a time-out; the Reno-friendly
+//! is found to fill the path (HyStart, `cc/ack_train.rs`) and is watched anew after a time-out; the Reno-friendly
 //! slope stays at 0.53 above the old window; without an old window it rises by 5 % a round trip at least; what is
 //! reduced is the window, whatever is on the way (`tcp_cubic.c`).
 
