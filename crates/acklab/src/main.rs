@@ -1,7 +1,8 @@
 //! acklab: finds, predicts and fixes what acknowledgment timing does to an application.
 //!
 //! A thin door over the libraries: each verb has a file here that turns arguments into a call and the
-//! result into text or JSON. Exit 0 fine, 1 a check did not hold, 2 unusable input or arguments.
+//! result into text or JSON. Exit 0 fine, 1 a check did not hold, 2 unusable input or arguments,
+//! 3 not decided or ended early.
 
 #[cfg(target_os = "linux")]
 mod bpf;
@@ -19,8 +20,11 @@ mod file;
 #[cfg(target_os = "linux")]
 mod fix;
 mod kernel;
+mod man;
+mod names;
 mod outcome;
 mod packetdrill;
+mod piped;
 #[cfg(target_os = "linux")]
 mod record;
 #[cfg(target_os = "linux")]
@@ -44,6 +48,7 @@ mod verify;
 mod watch;
 mod whatif;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -110,9 +115,15 @@ enum Verb {
     #[cfg(target_os = "linux")]
     Bpf(bpf::Bpf),
     Completions(completions::Completions),
+    Man(man::Man),
 }
 
 fn main() -> ExitCode {
+    if let Some((terminal_size::Width(columns), _)) = terminal_size::terminal_size_of(io::stdout())
+    {
+        acklab_lab::report::text::set_width(columns.into());
+        acklab_trace::set_text_width(columns.into());
+    }
     let outcome = match Cli::parse().verb {
         Verb::Diagnose(verb) => verb.run(),
         Verb::WhatIf(verb) => verb.run(),
@@ -158,6 +169,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Verb::Bpf(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(&mut Cli::command()),
+        Verb::Man(verb) => verb.run(Cli::command()),
     };
     outcome::exit_code(outcome)
 }
@@ -171,4 +183,4 @@ Examples:
                                                what would another receiver do?
   acklab scenarios nagle-delack                what can be set, and what is measured?
 
-Exit status: 0 fine, 1 a check did not hold, 2 unusable input or arguments.";
+Exit status: 0 fine, 1 a check did not hold, 2 unusable input or arguments, 3 not decided or ended early.";

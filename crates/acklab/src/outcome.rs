@@ -22,6 +22,9 @@ pub(crate) enum Format {
 pub(crate) enum Failure {
     /// A check that was asked for does not hold: exit 1. The output was already written.
     Check,
+    /// What was asked for was not decided or not finished, or Ctrl-C ended it early: exit 3. What is known was already
+    /// written.
+    Incomplete,
     /// Unusable input or arguments: exit 2 with this message.
     Unusable(String),
     /// The reader of our output went away: nothing is left to say.
@@ -48,6 +51,19 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// Writes one JSON object as one line of standard output.
 pub(crate) fn print_line(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value}\n"))
+}
+
+/// Becomes true with the first Ctrl-C or SIGTERM, so that what is known can be told; the second ends the program.
+pub(crate) fn early_end() -> Result<Arc<AtomicBool>, Failure> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&ended);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(ENDED_BY_SIGINT);
+        }
+    })
+    .map_err(|error| Failure::at("Ctrl-C", error))?;
+    Ok(ended)
 }
 
 /// Becomes true with Ctrl-C or SIGTERM.
@@ -79,5 +95,9 @@ pub(crate) fn exit_code(outcome: Result<(), Failure>) -> ExitCode {
             tell(&format!("acklab: {message}"));
             ExitCode::from(2)
         }
+        Err(Failure::Incomplete) => ExitCode::from(3),
     }
 }
+
+/// 128 and the number of the signal, as shells have it.
+const ENDED_BY_SIGINT: i32 = 130;
