@@ -73,6 +73,15 @@ calibrate: ## what packets cost Linux, by instructions counted under QEMU (docs/
 ack-limit-qemu: ## ACK rate limiting on slow processors, by instructions counted under QEMU: the table of docs/ack-rate.md
 	@tools/ack-limit-qemu
 
+.PHONY: oracle
+oracle: deps-rust ## packetdrill's own scripts on this machine's kernel, and where it and acklab's host part (root; 4 minutes)
+	cargo build --quiet --release --locked -p acklab
+	cargo build --quiet --release --locked -p acklab-packetdrill --example stimuli
+	mkdir -p out/oracle
+	$(TARGET_DIR)/release/examples/stimuli out/oracle 1 20
+	$(TARGET_DIR)/release/acklab packetdrill --kernel --threads 4 --tolerance-usecs 30000 crates/acklab-packetdrill/tests/scripts
+	$(TARGET_DIR)/release/acklab packetdrill --compare --threads 4 out/oracle
+
 .PHONY: compare
 compare: linux-vt ## the table of docs/linux-vt.md: acklab's TCP beside the Linux kernel's in virtual time
 	cargo build --quiet --release --locked -p acklab
@@ -104,7 +113,7 @@ bench-fairness: deps-rust ## how lossy shares a bottleneck with CUBIC, BBR, Reno
 	@$(TARGET_DIR)/release/examples/lossy_fairness
 
 .PHONY: bench-transports
-bench-transports: deps-rust ## reliable UDP and TCP of each congestion control behind one router: the table of docs/rudp.md
+bench-transports: deps-rust ## reliable UDP and TCP of each congestion control behind one router: the table of docs/rudp-measured.md
 	cargo build --quiet --release --locked -p acklab-sim --example transports
 	@$(TARGET_DIR)/release/examples/transports
 

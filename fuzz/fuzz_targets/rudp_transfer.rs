@@ -11,6 +11,7 @@ use acklab_net::transfer::chunk::{CHUNK, ChunkHasher, Tree, chunk_len, chunks};
 use acklab_net::transfer::journal;
 use acklab_net::transfer::name::Name;
 use acklab_core::ranges::RangeSet;
+use acklab_net::transfer::policy::{Existing, Policy, Prompter};
 use acklab_net::transfer::receiver::{Destination as _, Receiver};
 use acklab_net::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
 use acklab_net::transfer::store::Directory;
@@ -75,15 +76,19 @@ fn script(bytes: &[u8]) -> Vec<u8> {
         match what % 6 {
             0 | 1 => {
                 let size = SIZES[usize::from(how % 4)];
-                let kind = [Kind::File, Kind::Directory, Kind::DirectoryEnd, Kind::Stream];
-                let kind = kind[usize::from(what / 6 % 4)];
+                let kinds =
+                    [Kind::File, Kind::Directory, Kind::DirectoryEnd, Kind::Stream, Kind::Link];
+                let kind = kinds[usize::from(what / 6 % 5)];
                 let size = if kind == Kind::File { size } else { 0 };
                 let (mode, mtime) = (u32::from(how) << 4, FileTime::default());
                 let mut holes = RangeSet::new();
                 holes.insert(0..u64::from(how >> 7).min(chunks(size)));
                 let (index, path) = (sizes.len() as u64, NAMES[usize::from(which % 8)].to_vec());
                 sizes.push(size);
-                Record::Entry(Entry { index, kind, mode, mtime, size, holes, path }).put(&mut out);
+                let target = NAMES[usize::from(how % 8)].to_vec();
+                let target = if kind == Kind::Link { target } else { Vec::new() };
+                Record::Entry(Entry { index, kind, mode, mtime, size, holes, target, path })
+                    .put(&mut out);
             }
             2 | 3 => {
                 let chunk = u64::from(how & 1);
@@ -115,13 +120,20 @@ fn script(bytes: &[u8]) -> Vec<u8> {
 fn receive(first: u8, bytes: &[u8]) {
     let folder = GUARD.join("in");
     for asks in [false, true] {
-        let Ok(directory) = Directory::open(&folder, first & 64 != 0) else { return };
+        let existing = match first & 0xc0 {
+            0x40 => Existing::Keep,
+            0x80 => Existing::Ask(Prompter::new(|question| question.len().is_multiple_of(2))),
+            _ => Existing::Replace,
+        };
+        let policy = Policy { existing, checksum: first & 1 != 0, any_links: first & 2 != 0 };
+        let Ok(directory) = Directory::open(&folder, policy) else { return };
         let (wake, wakes) = channel();
         let mut receiver = Receiver::new(directory, move || wake.send(()).unwrap_or_default());
         let mut now = Time::ZERO;
         let mut hello = Vec::new();
         let transfer = [1; 16];
-        Record::Hello { version: VERSION, asks, transfer, count: 1, bytes: 1, data: 1 }
+        let (version, rehearses) = (VERSION, asks && first & 4 != 0);
+        Record::Hello { version, asks, rehearses, transfer, count: 1, bytes: 1, data: 1 }
             .put(&mut hello);
         receiver.handle_block(hello);
         'pieces: for piece in bytes.chunks(usize::from(first / 5) * 4000 + 101) {
@@ -130,7 +142,7 @@ fn receive(first: u8, bytes: &[u8]) {
                 now += Span::from_secs(1);
                 match receiver.advance(now) {
                     Ok(true) => {}
-                    Ok(false) if receiver.is_syncing() => wakes.recv().expect("the disk"),
+                    Ok(false) if receiver.is_waiting() => wakes.recv().expect("the disk"),
                     Ok(false) => break,
                     Err(_) => break 'pieces,
                 }

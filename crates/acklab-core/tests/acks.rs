@@ -4,7 +4,7 @@
 //! (ACK frequency), what the sender asks for; and whatever waits does so no longer than the policy's timer.
 
 use acklab_core::ack::ack_rate_limit::{AckRateLimit, Options};
-use acklab_core::ack::{AckPolicy, DataSample, Decision, Profile};
+use acklab_core::ack::{AckPolicy, DataSample, Decision, Disorder, Profile};
 use acklab_core::options::Value;
 use acklab_core::time::{Span, Time};
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ fn drive(
         };
         let mut decision = policy.on_data(now, &sample);
         if index % 997 == 996 {
-            policy.on_disorder(now, window);
+            policy.on_disorder(now, Disorder::Ahead, window);
             decision = Decision::Now;
         }
         if decision == Decision::Now {

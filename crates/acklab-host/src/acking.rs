@@ -90,7 +90,8 @@ impl Tcp {
         let most = if self.opt.delack_max > 0 { self.opt.delack_max } else { DELAY_MAX };
         // The delay never outlasts the peer's least time-out where a route or option lowered ours.
         ato = ato.min(most).min(self.rto_min(env).max(1));
-        let mut at = env.now + ato;
+        // Even without a delay (before any data came) the timer fires at the next tick.
+        let mut at = env.now + ato.max(MS);
         if let Some(pending) = self.timers.delack {
             if pending <= env.now + (ato >> 2) {
                 self.send_ack(env);
@@ -141,10 +142,14 @@ impl Tcp {
 
     /// The program reads: how many bytes it gets of `max`. `peek`: they stay.
     pub fn read(&mut self, env: &Env<'_>, max: u32, peek: bool) -> u32 {
-        let unread = self.unread();
-        let copied = unread.min(max);
+        let copied = self.readable().min(max);
         if peek || copied == 0 {
             return copied;
+        }
+        if self.rcv.urgent == Some(self.rcv.copied) {
+            // The urgent byte is not of the stream.
+            self.rcv.copied = self.rcv.copied.wrapping_add(1);
+            self.rcv.urgent = None;
         }
         self.rcv.copied = self.rcv.copied.wrapping_add(copied);
         while let Some(front) = self.rcv.queue.front().copied() {
@@ -162,6 +167,16 @@ impl Tcp {
     /// Bytes received in order and not read.
     pub fn unread(&self) -> u32 {
         self.rcv.queue.back().map_or(0, |last| last.end.wrapping_sub(self.rcv.copied))
+    }
+
+    /// Bytes that one read may bring: up to the urgent byte, or behind it.
+    pub fn readable(&self) -> u32 {
+        let unread = self.unread();
+        match self.rcv.urgent.map(|mark| mark.wrapping_sub(self.rcv.copied)) {
+            Some(0) => unread.saturating_sub(1),
+            Some(before) if before < unread => before,
+            _ => unread,
+        }
     }
 
     /// Dynamic right-sizing: the buffer follows what is read in a round trip.

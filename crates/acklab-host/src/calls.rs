@@ -382,13 +382,14 @@ impl Host {
             return fail(errno::ENOTCONN);
         }
         if flags.urgent {
-            return match tcp.rcv.urgent.take() {
-                Some(_) => Ok(1),
-                None => fail(errno::EINVAL),
-            };
+            if tcp.rcv.urgent.is_none() || tcp.rcv.urgent_read {
+                return fail(errno::EINVAL);
+            }
+            tcp.rcv.urgent_read = !flags.peek;
+            return Ok(1);
         }
         let target = if flags.wait_all { max } else { tcp.opt.rcvlowat.clamp(1, max.max(1)) };
-        let unread = tcp.unread();
+        let unread = tcp.readable();
         let over =
             tcp.fate.error != 0 || tcp.rcv.fin || tcp.fate.shut_read || tcp.state == State::Close;
         if unread == 0 || (unread < target && !over && self.is_blocking(fd) && !flags.dont_wait) {
@@ -442,9 +443,7 @@ impl Host {
         if tcp.state == State::Listen {
             return fail(errno::EINVAL);
         }
-        let fin = u32::from(tcp.rcv.fin && tcp.unread() == 0);
-        let _ = fin;
-        let inq = tcp.unread();
+        let inq = tcp.readable();
         let (outq, unsent) = match tcp.state {
             State::SynSent | State::SynRecv => (0, 0),
             _ => (

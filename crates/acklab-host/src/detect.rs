@@ -43,7 +43,10 @@ impl Tcp {
             }
         } else if self.is_rack(env) {
             let before = self.rec.retrans;
-            self.rack_mark_lost(env);
+            if self.rack_mark_lost(env) {
+                // The reordering window's timer stays.
+                heard.set_timer = false;
+            }
             heard.lost_retrans |= before > self.rec.retrans;
         }
     }
@@ -161,15 +164,17 @@ impl Tcp {
         wait
     }
 
-    pub(crate) fn rack_mark_lost(&mut self, env: &Env<'_>) {
+    /// Returns whether it waits for the rest.
+    pub(crate) fn rack_mark_lost(&mut self, env: &Env<'_>) -> bool {
         if !self.rec.rack.advanced {
-            return;
+            return false;
         }
         self.rec.rack.advanced = false;
         let wait = self.rack_detect(env);
         if wait > 0 {
             self.arm(Wait::Reorder, env.now + wait.div_ceil(MS) * MS + 2 * MS);
         }
+        wait > 0
     }
 
     /// The reordering window is over.

@@ -29,6 +29,15 @@ impl Tcp {
             State::Close | State::Listen => Answer::None,
             State::SynSent => self.take_in_syn_sent(env, segment),
             State::TimeWait => self.take_in_time_wait(env, segment),
+            // The stub of FIN-WAIT-2 waits for a FIN; acknowledgments tell it nothing.
+            State::FinWait2
+                if self.timers.time_wait.is_some()
+                    && segment.flags & (flag::SYN | flag::RST | flag::FIN) == 0
+                    && segment.seq == self.rcv.nxt
+                    && segment.len == 0 =>
+            {
+                Answer::None
+            }
             _ => self.take_synchronised(env, segment),
         }
     }
@@ -87,19 +96,24 @@ impl Tcp {
             return;
         }
         self.rcv.urgent = Some(pointer);
+        self.rcv.urgent_read = false;
         self.wake(poll::PRI);
     }
 
     fn take_payload(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
         match self.state {
-            State::CloseWait | State::Closing | State::LastAck => {
-                if before(segment.seq, self.rcv.nxt) && segment.len > 0 {
-                    // Data that arrived before the FIN, again.
-                    self.take_data(env, segment);
-                }
+            State::CloseWait | State::Closing | State::LastAck
+                if !before(segment.seq, self.rcv.nxt) =>
+            {
                 Answer::None
             }
-            State::FinWait1 | State::FinWait2 if self.fate.orphan || self.fate.shut_read => {
+            State::CloseWait
+            | State::Closing
+            | State::LastAck
+            | State::FinWait1
+            | State::FinWait2
+                if self.fate.orphan || self.fate.shut_read =>
+            {
                 let fin = u32::from(segment.has(flag::FIN));
                 let data_end = segment.end().wrapping_sub(fin);
                 // Nobody is left to read it.
@@ -118,7 +132,8 @@ impl Tcp {
     }
 
     fn fail_on_data(&mut self, _env: &Env<'_>) {
-        self.fate.error = errno::ECONNRESET;
+        let closed = self.state == State::CloseWait;
+        self.fate.error = if closed { errno::EPIPE } else { errno::ECONNRESET };
         self.drop_all();
         self.wake(poll::ERR);
         self.done();

@@ -287,6 +287,10 @@ impl Tcp {
         let early = std::mem::take(&mut self.open.early);
         let scale = self.terms.send_scale;
         self.snd.wnd = u32::from(segment.window) << scale;
+        if self.open.passive && !early {
+            // The SYN's own window, which is not scaled, is forgotten.
+            self.snd.max_window = self.snd.wnd;
+        }
         self.snd.max_window = self.snd.max_window.max(self.snd.wnd);
         self.snd.wl1 = segment.seq;
         self.rcv.last_data = 0;
@@ -378,6 +382,8 @@ pub struct Request {
     pub timeouts: u32,
     /// It was answered by a cookie: nothing is kept.
     pub cookie: bool,
+    /// Timestamps of the first SYN-ACK and of the last.
+    pub stamps: Option<(u32, u32)>,
 }
 
 impl Request {
@@ -410,11 +416,13 @@ impl Request {
         tcp.choose_ecn(env, syn);
         tcp.init_mtu_search(env);
         tcp.sync_mss(env);
-        Self { tcp, deadline: env.now + SECOND, timeouts: 0, cookie }
+        Self { tcp, deadline: env.now + SECOND, timeouts: 0, cookie, stamps: None }
     }
 
     /// The SYN-ACK.
     pub fn answer(&mut self, env: &Env<'_>) -> Segment {
+        let first = self.stamps.map_or(env.tick(), |(first, _)| first);
+        self.stamps = Some((first, env.tick()));
         let tcp = &self.tcp;
         let mut options = vec![TcpOption::Mss(tcp.own_mss(env) as u16)];
         let echo = tcp.rcv.recent.map_or(0, |(value, _)| value);

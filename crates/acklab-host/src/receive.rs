@@ -5,7 +5,7 @@ use crate::ecn;
 use crate::segment::{Segment, after, before, flag};
 use crate::settings::{Env, MS, Us};
 use crate::tcp::{Chunk, State, Tcp, poll};
-use crate::window::{MSS_DEFAULT, truesize};
+use crate::window::{MSS_DEFAULT, tail_room, truesize};
 
 /// Segments acknowledged at once at the start, or after silence.
 pub(crate) const QUICK: u32 = 16;
@@ -145,7 +145,9 @@ impl Tcp {
         if seq == end {
             return;
         }
-        let size = truesize(segment.len, env.route.ip_header + segment.header());
+        let headers = env.route.ip_header + segment.header();
+        let size = truesize(segment.len, headers);
+        self.rcv.room = tail_room(segment.len, headers);
         self.rcv.dsack = None;
         ecn::on_cwr(self, segment);
         if seq == self.rcv.nxt {
@@ -194,7 +196,7 @@ impl Tcp {
         let end = segment.end();
         let data_end = segment.seq.wrapping_add(segment.len);
         if segment.len > 0 {
-            self.queue(self.rcv.nxt, data_end, size);
+            self.queue(self.rcv.nxt, data_end, size, self.rcv.room);
             self.rcv.nxt = data_end;
             self.on_data(env, segment, size);
         }
@@ -219,18 +221,27 @@ impl Tcp {
     /// Data that a SYN brought.
     pub fn take_syn_data(&mut self, env: &Env<'_>, syn: &Segment) {
         if syn.len > 0 {
-            let size = truesize(syn.len, env.route.ip_header + syn.header());
+            let headers = env.route.ip_header + syn.header();
+            let size = truesize(syn.len, headers);
+            let room = tail_room(syn.len, headers);
             let end = self.rcv.nxt.wrapping_add(syn.len);
-            self.queue(self.rcv.nxt, end, size);
+            self.queue(self.rcv.nxt, end, size, room);
             self.rcv.nxt = end;
             self.count.data_segs_in += 1;
         }
     }
 
-    pub(crate) fn queue(&mut self, seq: u32, end: u32, truesize: u32) {
-        self.count.bytes_received += u64::from(end.wrapping_sub(seq));
+    /// Data in order; what fits behind the last packet in its buffer is copied there.
+    pub(crate) fn queue(&mut self, seq: u32, end: u32, truesize: u32, room: u32) {
+        let len = end.wrapping_sub(seq);
+        self.count.bytes_received += u64::from(len);
+        if let Some(last) = self.rcv.queue.back_mut().filter(|c| c.end == seq && len <= c.room) {
+            last.end = end;
+            last.room -= len;
+            return;
+        }
         self.rcv.memory += truesize;
-        self.rcv.queue.push_back(Chunk { seq, end, truesize });
+        self.rcv.queue.push_back(Chunk { seq, end, truesize, room });
     }
 
     pub(crate) fn drain_out_of_order(&mut self, env: &Env<'_>) {
@@ -252,7 +263,7 @@ impl Tcp {
             self.rcv.memory = self.rcv.memory.saturating_sub(first.truesize);
             if after(end, self.rcv.nxt) {
                 let from = self.rcv.nxt;
-                self.queue(from, end, first.truesize);
+                self.queue(from, end, first.truesize, first.room);
                 self.rcv.nxt = end;
             }
             if fin_at.is_some() {
@@ -273,6 +284,7 @@ impl Tcp {
             return;
         }
         self.ack.scheduled = true;
+        self.measure(segment, size);
         self.count.rcv_ooopack += 1;
         if segment.has(flag::FIN) {
             self.rcv.fin_at = Some(segment.end().wrapping_sub(1));
@@ -316,8 +328,16 @@ impl Tcp {
         }
         if kept {
             let at = self.rcv.ooo.partition_point(|c| before(c.seq, seq));
-            self.rcv.ooo.insert(at, Chunk { seq, end, truesize: size });
-            self.rcv.memory += size;
+            let (len, room) = (end.wrapping_sub(seq), self.rcv.room);
+            let fits = |c: &Chunk| c.end == seq && seq == segment.seq && len <= c.room;
+            let before_it = at.checked_sub(1).filter(|&at| fits(&self.rcv.ooo[at]));
+            if let Some(last) = before_it {
+                self.rcv.ooo[last].end = end;
+                self.rcv.ooo[last].room -= len;
+            } else {
+                self.rcv.ooo.insert(at, Chunk { seq, end, truesize: size, room });
+                self.rcv.memory += size;
+            }
             if self.terms.sack {
                 self.grow_window(env, segment.len, size);
             }

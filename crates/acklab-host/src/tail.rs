@@ -79,7 +79,7 @@ impl Tcp {
             let first = if head.len() > mss { head.seq.wrapping_add(mss) } else { head.end };
             if !after(first, self.window_end()) {
                 let before = self.packets_out();
-                self.write_xmit(env, Push::Normal, Pass::Probe);
+                self.write_xmit(env, Push::Off, Pass::Probe);
                 if self.packets_out() > before {
                     self.rec.tlp_end = Some(self.snd.nxt);
                     self.timers.transmit = None;

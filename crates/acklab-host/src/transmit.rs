@@ -103,7 +103,7 @@ impl Tcp {
         if pass == Pass::All && self.probe_mtu(env) {
             sent += 1;
         }
-        while let Some(skb) = self.snd.queue.front().copied() {
+        while !self.snd.queue.is_empty() {
             if self.is_paced(env) {
                 break;
             }
@@ -115,6 +115,9 @@ impl Tcp {
                 }
                 quota = 1;
             }
+            let quota = quota.min(self.burst(env));
+            self.grow_first(quota.saturating_mul(mss));
+            let Some(skb) = self.snd.queue.front().copied() else { break };
             let first_end = if skb.len() > mss { skb.seq.wrapping_add(mss) } else { skb.end };
             if after(first_end, self.window_end()) {
                 rwnd_limited = true;
@@ -138,7 +141,7 @@ impl Tcp {
                         break;
                     }
                 }
-                limit = self.split_point(&skb, mss, quota.min(self.burst(env)), is_last, push);
+                limit = self.split_point(&skb, mss, quota, is_last, push);
             }
             let mut piece = skb;
             if skb.len() > limit {
@@ -155,6 +158,30 @@ impl Tcp {
             }
         }
         self.after_pass(env, pass, sent, cwnd_limited, rwnd_limited)
+    }
+
+    /// Fills the first piece of the queue up to `bytes` from the one behind it, for larger bursts (Linux 6.10 and
+    /// later).
+    fn grow_first(&mut self, bytes: u32) {
+        let Some((&first, &next)) = self.snd.queue.front().zip(self.snd.queue.get(1)) else {
+            return;
+        };
+        let take = bytes.saturating_sub(first.len()).min(next.len());
+        if take == 0 || first.eor || first.flags & flag::FIN != 0 {
+            return;
+        }
+        if take < next.len() {
+            self.snd.queue[0].end = first.end.wrapping_add(take);
+            self.snd.queue[1].seq = next.seq.wrapping_add(take);
+            return;
+        }
+        let head = &mut self.snd.queue[0];
+        head.end = next.end;
+        head.eor = next.eor;
+        head.flags |= next.flags;
+        head.wishes = next.wishes.or(first.wishes);
+        self.snd.memory = self.snd.memory.saturating_sub(next.overhead);
+        self.snd.queue.remove(1);
     }
 
     /// Packets that the congestion window admits, at most half of it at once.

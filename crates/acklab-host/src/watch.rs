@@ -39,7 +39,7 @@ impl Host {
             mask |= poll::IN | poll::RDNORM | poll::RDHUP;
         }
         if !matches!(tcp.state, State::SynSent | State::SynRecv) || tcp.open.early {
-            if tcp.unread() >= tcp.opt.rcvlowat.max(1) {
+            if tcp.readable() >= tcp.opt.rcvlowat.max(1) {
                 mask |= poll::IN | poll::RDNORM;
             }
             if tcp.fate.shut_write || tcp.has_write_space(&env) {
@@ -47,7 +47,7 @@ impl Host {
             } else {
                 tcp.snd.no_space = true;
             }
-            if tcp.rcv.urgent.is_some() {
+            if tcp.rcv.urgent.is_some() && !tcp.rcv.urgent_read {
                 mask |= poll::PRI;
             }
         }

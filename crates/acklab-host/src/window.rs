@@ -9,8 +9,29 @@ pub(crate) const MSS_DEFAULT: u32 = 536;
 /// Memory that a packet of `len` bytes and `header` bytes of headers takes, as it comes from a TUN device: its
 /// linear buffer, rounded up as the allocator does, and the descriptor.
 pub(crate) const fn truesize(len: u32, header: u32) -> u32 {
-    let needed = 64 + header + len + 320;
-    let buffer = if needed <= 704 {
+    buffer(len, header) + 256
+}
+
+/// What such a packet's buffer has room for behind it.
+pub(crate) const fn tail_room(len: u32, header: u32) -> u32 {
+    if is_paged(len, header) { 0 } else { buffer(len, header) - needed(len, header) }
+}
+
+/// Larger than a page: the payload lies in pages of its own.
+const fn is_paged(len: u32, header: u32) -> bool {
+    64 + header + len >= 4096
+}
+
+/// Head room, the packet, and what the kernel keeps at a buffer's end.
+const fn needed(len: u32, header: u32) -> u32 {
+    64 + header + len + 320
+}
+
+const fn buffer(len: u32, header: u32) -> u32 {
+    let needed = needed(len, header);
+    if is_paged(len, header) {
+        704 + (header + len).next_multiple_of(4096)
+    } else if needed <= 704 {
         704
     } else if needed <= 1024 {
         1024
@@ -20,8 +41,7 @@ pub(crate) const fn truesize(len: u32, header: u32) -> u32 {
         4096
     } else {
         needed.next_multiple_of(4096)
-    };
-    buffer + 256
+    }
 }
 
 /// Memory and windows.

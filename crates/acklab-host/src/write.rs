@@ -226,7 +226,12 @@ impl Tcp {
         }
         self.fate.orphan = true;
         if unread > 0 {
-            self.abort(env);
+            // RFC 2525 section 2.17: the peer is to know that its data was not read.
+            if self.state != State::TimeWait {
+                self.send_reset(env);
+            }
+            self.drop_all();
+            self.done();
             return;
         }
         if self.opt.linger == Some(0) {

@@ -12,6 +12,8 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 
 use acklab_core::time::Time;
+use acklab_net::transfer::exclude::Exclude;
+use acklab_net::transfer::policy::Policy;
 use acklab_net::transfer::receiver::{Destination as _, Receiver};
 use acklab_net::transfer::sender::{BLOCK, Next, Sender};
 use acklab_net::transfer::store::Directory;
@@ -31,14 +33,15 @@ fn timed(what: &str, bytes: u64, act: impl FnOnce()) {
 }
 
 fn transfer(from: &Path, to: &Path) {
-    let survey = Survey::new(from).expect("a survey");
-    let mut sender = Sender::new(Walk::new(from).expect("a walk"), survey, false);
-    let directory = Directory::open(to, false).expect("a folder");
+    let survey = Survey::new(&[from], &Exclude::default()).expect("a survey");
+    let mut sender =
+        Sender::new(Walk::new(&[from], &Exclude::default()).expect("a walk"), survey, false);
+    let directory = Directory::open(to, Policy::default()).expect("a folder");
     let (wake, wakes) = channel();
     let mut receiver = Receiver::new(directory, move || wake.send(()).expect("the receiver waits"));
     while !sender.is_finished() {
         let next = sender.poll_block(BLOCK);
-        if next == Next::Waiting && receiver.is_syncing() {
+        if next == Next::Waiting && receiver.is_waiting() {
             wakes.recv().expect("the disk");
         }
         if let Next::Block(block) = next {

@@ -386,3 +386,69 @@ fn nothing_of_what_is_sent_can_be_read_on_the_wire() {
         assert_eq!(leaked, 0);
     }
 }
+
+/// The server loses its state, and another process of the same takes its place.
+fn restart(wire: &mut Wire, server: Box<dyn ServerGreeter>) {
+    let entropy = || Box::new(Rng::named(99, "server again")) as Box<_>;
+    wire.server = Listener::new(wire.now, Config::default(), entropy, server, Limits::default());
+}
+
+fn ended(wire: &Wire) -> Option<(Code, &str)> {
+    wire.client_events.iter().find_map(|event| match event {
+        Event::Closed { code, text, by_peer: false } => Some((*code, text.as_str())),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_server_with_keys_that_lost_its_state_says_so_at_once_and_to_its_clients_alone() {
+    let [alice, bob] = [Identity::generate(), Identity::generate()];
+    let greeters = || with_keys(&alice, &bob, &bob, &alice);
+    let (client, server) = greeters();
+    let mut wire = Wire::new(&Config::default(), client, server);
+    let mut last = Vec::new();
+    wire.carry(&file(), Span::from_millis(300), &mut |to_server, datagram| {
+        if to_server {
+            last = datagram.to_vec();
+        }
+        honest(to_server, datagram)
+    });
+    // Whoever knows the ids and not the token ends nothing.
+    let mut forged = [&[0x84][..], b"AKL\x02", &[0; 8], &[0; 8], &[7; 16]].concat();
+    forged[13..21].copy_from_slice(&last[1..9]);
+    wire.flying.push((wire.now, false, forged));
+    wire.run(Span::from_millis(50), &mut honest);
+    assert_eq!(ended(&wire), None);
+    restart(&mut wire, greeters().1);
+    // A scan hears nothing: other ids, and packets that are no longer than the answer.
+    let mut heard = 0;
+    for (id, len) in [(5_u64, 100), (u64::MAX, 1200), (u64::from_be_bytes([1; 8]), 60)] {
+        let mut scan = vec![0; len];
+        scan[1..9].copy_from_slice(&id.to_be_bytes());
+        wire.flying.push((wire.now, true, scan));
+    }
+    wire.flying.push((wire.now, true, last[..37].to_vec()));
+    let none = &mut |to_server: bool, _: &[u8]| {
+        heard += usize::from(!to_server);
+        Fate::new()
+    };
+    wire.run(Span::from_millis(5), none);
+    assert_eq!(heard, 0);
+    wire.carry(&file(), Span::from_millis(150), &mut honest);
+    assert_eq!(ended(&wire), Some((Code::Idle, "the peer has lost the connection")));
+}
+
+#[test]
+fn a_server_with_a_passphrase_that_lost_its_state_says_nothing() {
+    let greeters = || with_passphrases("able-baker-cat-dog", "able-baker-cat-dog");
+    let (client, server) = greeters();
+    let mut wire = Wire::new(&Config::default(), client, server);
+    wire.carry(&file(), Span::from_millis(300), &mut honest);
+    restart(&mut wire, greeters().1);
+    let mut heard = 0;
+    wire.run(Span::from_secs(2), &mut |to_server, datagram| {
+        heard += usize::from(!to_server);
+        honest(to_server, datagram)
+    });
+    assert_eq!((heard, ended(&wire)), (0, None));
+}

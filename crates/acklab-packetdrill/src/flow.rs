@@ -12,21 +12,45 @@ use crate::script::{Options, Packet};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flow {
     /// The host's end.
-    pub(crate) local: Place,
+    local: Place,
     /// The script's end.
-    pub(crate) remote: Place,
+    remote: Place,
     /// The host's initial sequence number and the script's name for it.
     isn: Option<(u32, u32)>,
     /// The script's timestamps and the host's.
     stamps: BTreeMap<u32, u32>,
+    /// The first value of the host's timestamps.
+    clock: Option<u32>,
+    /// Nothing is compared.
+    observes: bool,
     /// What left the host and no event was compared with.
-    pub(crate) queue: VecDeque<(Us, Segment)>,
+    queue: VecDeque<(Us, Segment)>,
 }
 
 impl Flow {
     /// A connection between two places.
-    pub(crate) fn new(local: Place, remote: Place) -> Self {
-        Self { local, remote, ..Self::default() }
+    pub(crate) fn new(local: Place, remote: Place, observes: bool) -> Self {
+        Self { local, remote, observes, ..Self::default() }
+    }
+
+    /// The host's end and the script's.
+    pub(crate) const fn ends(&self) -> (Place, Place) {
+        (self.local, self.remote)
+    }
+
+    /// Whether nothing left that no event was compared with.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// The oldest packet that no event was compared with, and when it left.
+    pub(crate) fn first_left(&self) -> Option<&(Us, Segment)> {
+        self.queue.front()
+    }
+
+    /// Nothing will be compared with what left so far.
+    pub(crate) fn forget(&mut self) {
+        self.queue.clear();
     }
 
     /// Whether a segment of the host's belongs to it.
@@ -64,6 +88,10 @@ impl Flow {
                 }
                 TcpOption::Stamp(_, echo) => {
                     *echo = self.stamps.get(echo).copied().unwrap_or(*echo);
+                    if self.observes && *echo != 0 {
+                        // Without expectations the script counts the host's clock from its first packet, as 1.
+                        *echo = self.clock.unwrap_or(0).wrapping_add(*echo - 1);
+                    }
                 }
                 _ => {}
             }
@@ -92,6 +120,9 @@ impl Flow {
         if segment.has(flag::SYN) && self.isn.is_none_or(|(host, _)| host != segment.seq) {
             self.isn = Some((segment.seq, 0));
         }
+        if let Some((value, _)) = segment.stamp() {
+            self.clock.get_or_insert(value);
+        }
         self.queue.push_back((at, segment));
     }
 
@@ -115,6 +146,25 @@ impl Flow {
             let _ = write!(text, " <{}>", list.join(","));
         }
         text
+    }
+
+    /// The same packet by packet, with 0 for the value of the host's timestamps.
+    pub(crate) fn show_each(&self, segment: &Segment) -> Vec<String> {
+        let mut still = segment.clone();
+        for option in &mut still.options {
+            if let TcpOption::Stamp(value, _) = option {
+                *value = 0;
+            }
+        }
+        let mut all = Vec::new();
+        while still.gso > 0 && still.len > still.gso {
+            let len = still.gso;
+            let rest = cut(&mut still, len);
+            all.push(format!("> {}", self.show(&still)));
+            still = rest;
+        }
+        all.push(format!("> {}", self.show(&still)));
+        all
     }
 
     /// Takes what an expected packet is to be compared with: a burst is cut, or several are joined, where the

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::world::Change;
 use acklab_host::settings::{BadSetting, MS, Route, SECOND, Sysctls, Us};
 
 /// What commands may change.
@@ -13,6 +14,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) route: &'a mut Route,
     /// The folder of the script.
     pub(crate) folder: &'a Path,
+    /// What was changed, for a world in which it has to be done.
+    pub(crate) changes: Vec<Change>,
 }
 
 /// A command has an effect on time: it sleeps.
@@ -50,6 +53,10 @@ fn one(command: &str, around: &mut Surroundings<'_>, depth: usize) -> Result<Sle
         command.split_whitespace().filter(|w| !w.contains("/dev/null") && *w != "2>&1").collect();
     let Some((&first, args)) = words.split_first() else { return Ok(0) };
     let name = first.rsplit('/').next().unwrap_or(first);
+    if matches!(name, "ip" | "tc" | "ethtool" | "ifconfig") {
+        let all = std::iter::once(name).chain(args.iter().copied()).map(str::to_owned);
+        around.changes.push(Change::Program(all.collect()));
+    }
     match name {
         "sysctl" => sysctl(command, around).map(|()| 0),
         "ip" => ip(args, around).map(|()| 0),
@@ -122,6 +129,7 @@ fn script_file(path: &str, around: &mut Surroundings<'_>, depth: usize) -> Resul
 }
 
 fn set(name: &str, value: &str, around: &mut Surroundings<'_>) -> Result<(), String> {
+    around.changes.push(Change::Sysctl(name.to_owned(), value.to_owned()));
     match around.sysctls.set(name, value) {
         Ok(()) => Ok(()),
         // Settings of other protocols and of routing change nothing for TCP on one route.
@@ -327,7 +335,8 @@ mod tests {
     fn settings(command: &str) -> Result<(Sysctls, Route), String> {
         let (mut sysctls, mut route) = (Sysctls::default(), Route::default());
         let folder = Path::new("/nonexistent");
-        let mut around = Surroundings { sysctls: &mut sysctls, route: &mut route, folder };
+        let mut around =
+            Surroundings { sysctls: &mut sysctls, route: &mut route, folder, changes: Vec::new() };
         run(command, &mut around, 0)?;
         Ok((sysctls, route))
     }

@@ -31,7 +31,8 @@ fn scripts() -> Vec<PathBuf> {
 }
 
 fn try_text(text: &str) -> Outcome {
-    run(text, &root(), &Settings::default())
+    let options = vec![("all_packets".to_owned(), String::new())];
+    run(text, &root(), &Settings { options, ..Settings::default() })
 }
 
 #[test]
@@ -101,6 +102,14 @@ fn one_number_of_an_expected_packet_changed_makes_every_script_fail() {
 }
 
 #[test]
+fn what_leaves_behind_the_last_packet_expected_counts_only_where_that_is_asked_for() {
+    let text = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+                +.1 < S 0:0(0) win 32792 <mss 1000>\n";
+    assert_eq!(try_text(text).verdict, Verdict::Fail);
+    assert_eq!(run(text, &root(), &Settings::default()).verdict, Verdict::Pass);
+}
+
+#[test]
 fn what_was_not_checked_does_not_pass() {
     let start = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
                  +.1 < S 0:0(0) win 32792 <mss 1000>\n+0 > S. 0:0(0) ack 1 <mss 1460>\n\
@@ -112,6 +121,11 @@ fn what_was_not_checked_does_not_pass() {
         verdict("+0 write(4, ..., 100) = 100\n+.1 read(4, ..., 10) = -1 EAGAIN (x)\n"),
         Verdict::Fail
     );
+    // One that the last event itself provokes, be it a call or a packet.
+    assert_eq!(verdict("+0 write(4, ..., 100) = 100\n"), Verdict::Fail);
+    assert_eq!(verdict("+.1 < P. 1:11(10) ack 1 win 1000\n"), Verdict::Fail);
+    // A packet that belongs to no socket of the script.
+    assert_eq!(try_text("0 < S 0:0(0) win 1000\n").verdict, Verdict::Fail);
     // A packet that never leaves.
     assert_eq!(verdict("+.1 > . 1:1(0) ack 1\n"), Verdict::Fail);
     // Data outside of the window is refused, not taken silently.

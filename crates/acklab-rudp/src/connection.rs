@@ -208,6 +208,15 @@ impl Connection {
         Some(self.open_path(now, addrs, Life::opened(now)))
     }
 
+    /// While a client greets, it greets the peer there too, whose address it is perhaps not sure of; no path
+    /// leads there unless the answer comes from there, and then the first path does. A name with an IPv4 and an
+    /// IPv6 address is found in the time of the one that works (RFC 8305).
+    pub fn greet_also(&mut self, addrs: PathAddrs) {
+        if let Stage::Greeting(greeting) = &mut self.stage {
+            greeting.add_alternative(addrs);
+        }
+    }
+
     /// Tells the peer of other addresses at which this end can be reached.
     pub fn announce(&mut self, addresses: &[SocketAddr]) {
         self.notices.announce(addresses);

@@ -42,6 +42,8 @@ pub(super) struct Greeting {
     refusals: Option<(u64, u32)>,
     /// Paths that the user named and that are opened once the handshake is done.
     others: Vec<PathAddrs>,
+    /// Where the peer may be too: greeted, and no path unless the answer comes from there.
+    alternatives: Vec<PathAddrs>,
 }
 
 /// The answer that opens a connection.
@@ -82,6 +84,7 @@ impl Greeting {
             doubt: None,
             refusals: None,
             others: Vec::new(),
+            alternatives: Vec::new(),
         }
     }
 
@@ -116,13 +119,23 @@ impl Greeting {
         })
     }
 
+    /// The peer may be there too.
+    pub(super) fn add_alternative(&mut self, addrs: PathAddrs) {
+        if self.alternatives.len() + 1 < PATHS {
+            self.alternatives.push(addrs);
+        }
+    }
+
     /// The first path, which is `first` or the one on which the answer came, and the others.
     pub(super) fn into_paths(
         mut self,
         mut first: PathAddrs,
         from: PathAddrs,
     ) -> (PathAddrs, Vec<PathAddrs>) {
-        if let Some(other) = self.others.iter_mut().find(|addrs| **addrs == from) {
+        if self.alternatives.iter().any(|addrs| addrs.leads_where(&from)) {
+            // One host, two addresses: the other one is no second path.
+            first = from;
+        } else if let Some(other) = self.others.iter_mut().find(|addrs| addrs.leads_where(&from)) {
             std::mem::swap(&mut first, other);
         }
         (first, self.others)
@@ -210,8 +223,9 @@ impl Greeting {
         };
         Long { destination: 0, source: local_id, body }.emit(writer);
         // Two copies on the first path, then all paths in turn: it may be dead.
-        let turn = copy.saturating_sub(1) % (self.others.len() + 1);
-        let other = turn.checked_sub(1).and_then(|index| self.others.get(index));
+        let turn = copy.saturating_sub(1) % (self.others.len() + self.alternatives.len() + 1);
+        let mut beside = self.others.iter().chain(&self.alternatives);
+        let other = turn.checked_sub(1).and_then(|index| beside.nth(index));
         Some((writer.position(), other.copied().unwrap_or(first)))
     }
 }

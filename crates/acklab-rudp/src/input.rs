@@ -13,8 +13,11 @@ use super::piece::Refused;
 use super::protect::TAG;
 use super::received::Arrival;
 use super::report::{Event, PathAddrs};
+use super::reset;
 use super::sent::Item;
-use crate::wire::{AckFrame, Frame, Frames, Long, LongBody, SHORT_HEADER, ShortHeader, expand};
+use crate::wire::{
+    AckFrame, Frame, Frames, Long, LongBody, RESET_TOKEN, SHORT_HEADER, ShortHeader, expand,
+};
 use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
 
@@ -79,6 +82,10 @@ impl Connection {
 
     /// A long packet with this connection's id arrived.
     pub(super) fn handle_long(&mut self, now: Time, from: PathAddrs, packet: &Long<'_>) {
+        if let LongBody::Reset { token } = packet.body {
+            self.on_reset(packet.source, token);
+            return;
+        }
         if packet.destination != self.local_id {
             return;
         }
@@ -106,6 +113,15 @@ impl Connection {
         }
     }
 
+    /// The server says that it does not know the connection any more: it is over, as after its idle time.
+    fn on_reset(&mut self, id: u64, token: &[u8; RESET_TOKEN]) {
+        let Some(session) = self.session.as_ref().filter(|_| self.is_open()) else { return };
+        let told = session.peer().reset_token.as_ref();
+        if session.remote_id() == id && told.is_some_and(|told| reset::is_same(told, token)) {
+            self.on_ended(Code::Idle, "the peer has lost the connection".to_owned(), false);
+        }
+    }
+
     /// The handshake becomes an open connection. The path on which the answer came is the first; the
     /// others are opened now.
     fn on_answered(&mut self, now: Time, from: PathAddrs, source: u64, answered: Answered) {
@@ -121,7 +137,7 @@ impl Connection {
             first.loss_mut().on_handshake_rtt(now, rtt);
         }
         let (addrs, others) = greeting.into_paths(first.addrs(), from);
-        first.set_addrs(addrs);
+        first.lead_to(addrs, &self.config);
         for addrs in others {
             self.add_path(now, addrs);
         }
@@ -172,14 +188,16 @@ impl Connection {
         let path = &mut self.paths[arrived.index];
         let id = path.id();
         if let Stage::Answering(answering) = &self.stage {
-            if answering.is_for_host(arrived.addrs.remote) && path.id() == 0 {
+            if path.id() == 0 && answering.is_for_host(arrived.addrs.remote) {
                 // The ANSWER went there, and whoever has the keys read it: no need to ask again.
                 path.set_addrs(arrived.addrs);
+            } else if path.id() == 0 {
+                path.doubt(now);
             }
             self.stage = Stage::Open;
         }
-        let moves = (arrived.newest && !self.client).then_some(arrived.addrs);
-        path.on_authentic(now, arrived.bytes, moves, &self.config);
+        let from = (arrived.addrs, arrived.newest);
+        path.on_authentic(now, arrived.bytes, from, self.client, &self.config);
         if let Stage::Ending(ending) = &mut self.stage {
             ending.on_packet(now, arrived.index);
         }

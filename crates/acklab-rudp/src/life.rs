@@ -46,7 +46,7 @@ const PADDED: usize = BASE;
 /// A packet with a challenge and nothing else, bytes.
 const SMALL: u64 = 64;
 /// RFC 9000 section 8.1.
-const AMPLIFICATION: u64 = 3;
+pub(super) const AMPLIFICATION: u64 = 3;
 
 /// What time made of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +117,11 @@ impl Life {
         matches!(self.state, PathState::Active | PathState::Validating)
     }
 
+    /// Whether the peer has shown that it can be reached at its address.
+    pub(super) const fn is_validated(&self) -> bool {
+        self.credit.is_none()
+    }
+
     /// Whether `bytes` may go to the address.
     pub(super) fn may_send(&self, bytes: u64) -> bool {
         self.credit.is_none_or(|(came, went)| went + bytes <= AMPLIFICATION * came)
@@ -134,7 +139,7 @@ impl Life {
         }
     }
 
-    /// The other end has another address now, which must be validated; data flows meanwhile.
+    /// The other end may have another address than was thought before any was validated.
     pub(super) fn on_rebound(&mut self, now: Time) {
         self.credit = Some((0, 0));
         self.challenge = None;

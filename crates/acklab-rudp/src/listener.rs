@@ -12,8 +12,10 @@ use super::handshake::{Answering, repeated};
 use super::protect::{Entropy, Offer, ServerGreeter};
 use super::refusals::Refusals;
 use super::report::{Event, PathAddrs, Transmit};
+use super::reset;
 use crate::wire::{
-    INITIAL_LEN, Long, LongBody, LongError, PROLOGUE, Parameters, ShortHeader, TOKEN, Writer,
+    INITIAL_LEN, Long, LongBody, LongError, PROLOGUE, Parameters, RESET_TOKEN, ShortHeader, TOKEN,
+    Writer,
 };
 use acklab_core::event::Sink;
 use acklab_core::packet::Ecn;
@@ -59,6 +61,7 @@ const REPLIES: usize = 1024;
 enum Reply {
     Retry([u8; TOKEN]),
     Refuse(Code),
+    Reset([u8; RESET_TOKEN]),
 }
 
 /// Every connection of a server.
@@ -177,7 +180,10 @@ impl Listener {
         let Some(&first) = datagram.first() else { return };
         if ShortHeader::is_short(first) {
             let Ok(header) = ShortHeader::parse(datagram) else { return };
-            let Some(&handle) = self.by_id.get(&header.connection) else { return };
+            let Some(&handle) = self.by_id.get(&header.connection) else {
+                self.reset(now, from, header.connection, datagram.len());
+                return;
+            };
             self.forward(now, handle, sink, |connection| {
                 connection.on_datagram(now, from, ecn, datagram);
             });
@@ -274,11 +280,25 @@ impl Listener {
 
     /// An id that no other connection has: the other one would hear nothing from then on.
     fn fresh_id(&self, entropy: &mut dyn Entropy) -> u64 {
-        let mut id = random_id(entropy);
-        while self.by_id.contains_key(&id) {
-            id = id.wrapping_add(1).max(1);
+        let mut random = random_id(entropy);
+        loop {
+            let id = reset::id(&*self.greeter, random);
+            if id != 0 && !self.by_id.contains_key(&id) {
+                return id;
+            }
+            random = random.wrapping_add(1 << 32 | 1).max(1);
         }
-        id
+    }
+
+    /// A packet of `len` bytes came for a connection that is not known here, perhaps since a restart.
+    fn reset(&mut self, now: Time, from: PathAddrs, id: u64, len: usize) {
+        if len > reset::LEN
+            && reset::is_ours(&*self.greeter, id)
+            && self.refusals.may_reset(now)
+            && let Some(token) = reset::token(&*self.greeter, id)
+        {
+            self.reply(from, id, Reply::Reset(token));
+        }
     }
 
     /// Computes the answer; a client that cannot be answered is told why.
@@ -286,7 +306,8 @@ impl Listener {
         self.allowance.on_computed(now, from.remote);
         let mut entropy = (self.entropy)();
         let local_id = self.fresh_id(&mut *entropy);
-        let parameters = self.config.parameters.encode();
+        let reset_token = reset::token(&*self.greeter, local_id);
+        let parameters = Parameters { reset_token, ..self.config.parameters.clone() }.encode();
         let mut payload = |cipher| {
             let mut payload = repeated(source, local_id, cipher).to_vec();
             payload.extend_from_slice(&parameters);
@@ -366,9 +387,12 @@ impl Listener {
         let body = match &reply {
             Reply::Retry(token) => LongBody::Retry { token },
             Reply::Refuse(code) => LongBody::Refuse { code: *code as u8, text: b"" },
+            Reply::Reset(token) => LongBody::Reset { token },
         };
+        let ids = if matches!(reply, Reply::Reset(_)) { (0, client) } else { (client, 0) };
+        let (destination, source) = ids;
         let writer = &mut Writer::new(buffer);
-        Long { destination: client, source: 0, body }.emit(writer);
+        Long { destination, source, body }.emit(writer);
         let len = writer.position();
         Some(Transmit::one(addrs, len))
     }

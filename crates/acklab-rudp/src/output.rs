@@ -63,6 +63,9 @@ impl Output<'_> {
             path.begin_round();
         }
         for index in 0..self.paths.len() {
+            if let Some(transmit) = self.question(index, buffer) {
+                return Some(transmit);
+            }
             if self.control_waits(index) {
                 let probes = self.paths[index].loss().probes() > 0;
                 let load = if probes { Load::Content } else { Load::Control };
@@ -93,6 +96,18 @@ impl Output<'_> {
             path.on_nothing_to_send();
         }
         None
+    }
+
+    /// A datagram that asks an address whether the peer is there now.
+    fn question(&mut self, index: usize, buffer: &mut [u8]) -> Option<Transmit> {
+        let question = self.paths[index].poll_question(self.now, self.entropy)?;
+        let len = self.write_packet_of(index, buffer, question.most, |_, writer| {
+            Frame::PathChallenge(question.challenge).emit(writer);
+            Frame::Padding(writer.remaining()).emit(writer);
+            // Its loss would say nothing of the path.
+            false
+        })?;
+        Some(Transmit::one(question.addrs, len))
     }
 
     /// A datagram with CLOSE on that path.
@@ -226,7 +241,7 @@ impl Output<'_> {
         let fresh = self.content.first_sent() - left;
         self.telling.packet(self.now, path.addrs().flow(), &self.memory.items, fresh, eliciting);
         let items = Items::gathered(&mut self.memory.items);
-        let probes_size = size > path.size_mut().current();
+        let probes_size = eliciting && size > path.size_mut().current();
         path.on_sent(self.now, Departure { len, eliciting, items, probes_size });
         Some(len)
     }

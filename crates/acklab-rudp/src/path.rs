@@ -9,6 +9,8 @@ use super::ecn::EcnCheck;
 use super::life::{Life, PathState, Verdict};
 use super::loss::LossDetection;
 use super::path_status::Agreement;
+use super::protect::Entropy;
+use super::rebinding::{Question, Rebinding};
 use super::received::{Arrival, Received};
 use super::report::{PathAddrs, PathStats};
 use super::sent::{Item, Items, NeverSent, News, Sent};
@@ -51,6 +53,8 @@ enum Timer {
     Pace,
     /// Silence is judged, a challenge leaves.
     Life,
+    /// A challenge to another address leaves.
+    Rebinding,
 }
 
 impl From<Timer> for usize {
@@ -60,7 +64,7 @@ impl From<Timer> for usize {
 }
 
 impl TimerKind for Timer {
-    const COUNT: usize = 5;
+    const COUNT: usize = 6;
 }
 
 /// The state of one path.
@@ -68,6 +72,7 @@ impl TimerKind for Timer {
 pub(super) struct Path {
     id: u8,
     addrs: PathAddrs,
+    rebinding: Rebinding,
     life: Life,
     received: Received,
     loss: LossDetection,
@@ -99,6 +104,7 @@ impl Path {
         Self {
             id,
             addrs,
+            rebinding: Rebinding::default(),
             life,
             received: Received::new(config.ack.as_ref()),
             loss: LossDetection::new(now),
@@ -123,6 +129,14 @@ impl Path {
 
     /// It leads elsewhere than was thought when it began.
     pub(super) const fn set_addrs(&mut self, addrs: PathAddrs) {
+        self.addrs = addrs;
+    }
+
+    /// The handshake found the peer there: nothing but greetings has left on it.
+    pub(super) fn lead_to(&mut self, addrs: PathAddrs, config: &Config) {
+        if addrs.remote.is_ipv4() != self.addrs.remote.is_ipv4() {
+            self.size = DatagramSize::new(config.largest_datagram, addrs.remote);
+        }
         self.addrs = addrs;
     }
 
@@ -337,26 +351,56 @@ impl Path {
         self.received.is_fresh(number).then(|| (number, self.received.is_newest(number)))
     }
 
-    /// An authentic packet of `bytes` arrived. The newest of a client's may come from elsewhere: it is
-    /// behind another address now, and a server, which has none of `moves`, keeps its own.
+    /// An authentic packet of `bytes` arrived from `addrs`. The `newest` of a client's may come from elsewhere: it
+    /// is behind another address now, or another host copies its packets. A server keeps its address. At a client
+    /// it is this end that may have moved, if its socket does not choose.
     pub(super) fn on_authentic(
         &mut self,
         now: Time,
         bytes: usize,
-        moves: Option<PathAddrs>,
+        (addrs, newest): (PathAddrs, bool),
+        client: bool,
         config: &Config,
     ) {
         self.last_heard = now;
         self.counters.bytes_received += bytes as u64;
-        if let Some(addrs) = moves.filter(|&addrs| addrs != self.addrs) {
-            let port_only = self.addrs.remote.ip() == addrs.remote.ip();
-            self.addrs = addrs;
-            self.life.on_rebound(now);
-            if !port_only {
-                self.restart(now, config);
+        if client {
+            if newest && addrs.local.ip() != self.addrs.local.ip() {
+                self.move_to(now, PathAddrs { local: addrs.local, ..self.addrs }, config);
+            }
+        } else if newest && addrs != self.addrs {
+            if self.life.is_validated() {
+                self.rebinding.on_newest(now, addrs, bytes as u64);
+            } else {
+                self.move_to(now, addrs, config);
+                self.life.on_rebound(now);
             }
         }
         self.life.on_received(bytes as u64);
+    }
+
+    /// It leads elsewhere now. Where but a port has changed the road is the same (RFC 9000 section 9.4).
+    fn move_to(&mut self, now: Time, addrs: PathAddrs, config: &Config) {
+        let ips = |addrs: PathAddrs| (addrs.local.ip(), addrs.remote.ip());
+        let same = ips(self.addrs) == ips(addrs);
+        self.addrs = addrs;
+        if !same {
+            self.restart(now, config);
+        }
+    }
+
+    /// Before any address was validated, the peer turns out to be at another.
+    pub(super) fn doubt(&mut self, now: Time) {
+        self.life.on_rebound(now);
+    }
+
+    /// A challenge to an address from which packets came, if one is due.
+    pub(super) fn poll_question(
+        &mut self,
+        now: Time,
+        entropy: &mut dyn Entropy,
+    ) -> Option<Question> {
+        self.rebinding.poll(now, entropy)
     }
 
     /// The frames of a packet were taken.
@@ -446,6 +490,10 @@ impl Path {
 
     /// A response to a challenge; true if it fits. A path that was dead begins anew.
     pub(super) fn on_response(&mut self, now: Time, data: [u8; 8], config: &Config) -> bool {
+        if let Some(addrs) = self.rebinding.on_response(data) {
+            self.move_to(now, addrs, config);
+            return true;
+        }
         let dead = self.life.state() == PathState::Dead;
         let fits = self.life.on_response(now, data);
         if fits && dead {
@@ -472,7 +520,7 @@ impl Path {
         self.loss.silent_since(self.last_heard)
     }
 
-    fn timers(&self, silent: Option<Time>) -> TimerTable<Timer, 5> {
+    fn timers(&self, silent: Option<Time>) -> TimerTable<Timer, 6> {
         let pto = self.pto();
         TimerTable::of([
             (Timer::Loss, self.loss.sent().loss_at()),
@@ -480,6 +528,7 @@ impl Path {
             (Timer::Ack, self.received.deadline()),
             (Timer::Pace, self.congestion.paced()),
             (Timer::Life, self.life.deadline(silent, pto)),
+            (Timer::Rebinding, self.rebinding.deadline()),
         ])
     }
 

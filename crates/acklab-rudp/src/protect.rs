@@ -109,6 +109,11 @@ pub trait ServerGreeter: Send {
 
     /// A keyed digest under a secret that this server alone knows, for its tokens.
     fn digest(&self, data: &[u8]) -> [u8; 32];
+
+    /// Whether that secret is the same after a restart, and no digest under it says anything of it.
+    fn is_lasting(&self) -> bool {
+        false
+    }
 }
 
 /// A source of random bytes that no attacker can guess; [`acklab_core::rng::Rng`] in virtual time.

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 use crate::wire::{EcnCounts, Writer, ack};
 use acklab_core::ack::delayed::Delayed;
-use acklab_core::ack::{AckPolicy, DataSample, Decision, Policy, Profile};
+use acklab_core::ack::{AckPolicy, DataSample, Decision, Disorder, Policy, Profile};
 use acklab_core::event::AckReason;
 use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
@@ -185,7 +185,7 @@ impl Received {
             // whatever the policy, and for what was asked for by name.
             Timing::Profile(policy) => {
                 if disorder {
-                    policy.on_disorder(now, arrival.window);
+                    policy.on_disorder(now, Disorder::Ahead, arrival.window);
                 }
                 (policy.on_data(now, &sample), arrival.at_once || gap)
             }

@@ -11,9 +11,12 @@ use acklab_core::time::Time;
 const MOST: usize = 64;
 /// REFUSE per second. RETRY has no limit: it is a twentieth of what it answers, and the way in.
 const RATE: f64 = 100.0;
+/// RESET per second.
+const RESETS: f64 = 10.0;
 
 pub(super) struct Refusals {
     rate: Bucket,
+    resets: Bucket,
     /// To be told to the owner.
     untold: VecDeque<(SocketAddr, Code)>,
     /// The ids of the last clients that were noted here.
@@ -23,12 +26,18 @@ pub(super) struct Refusals {
 impl Refusals {
     pub(super) const fn new(now: Time) -> Self {
         let rate = Bucket::new(now, RATE, RATE);
-        Self { rate, untold: VecDeque::new(), noted: VecDeque::new() }
+        let resets = Bucket::new(now, RESETS, RESETS);
+        Self { rate, resets, untold: VecDeque::new(), noted: VecDeque::new() }
     }
 
     /// Whether one more REFUSE may leave.
     pub(super) fn may_answer(&mut self, now: Time) -> bool {
         self.rate.take(now)
+    }
+
+    /// Whether one more RESET may leave.
+    pub(super) fn may_reset(&mut self, now: Time) -> bool {
+        self.resets.take(now)
     }
 
     /// The client of id `source` was refused. Its copies are refused too, and noted once.

@@ -20,6 +20,12 @@ pub struct PathAddrs {
 }
 
 impl PathAddrs {
+    /// Whether both lead to one address of the peer's from one port: which of its own addresses a host sends from may
+    /// be its routes' choice, packet by packet.
+    pub(super) fn leads_where(&self, other: &Self) -> bool {
+        (self.remote, self.local.port()) == (other.remote, other.local.port())
+    }
+
     /// The flow as which the event stream knows a path with these ends.
     pub fn flow(&self) -> FlowKey {
         FlowKey { local: self.local.into(), remote: self.remote.into() }

@@ -81,6 +81,7 @@ impl Row {
                     congestion: congestion.clone(),
                     send_buffer: 4 << 20,
                     receive_buffer: 4 << 20,
+                    receive_tuning: false,
                     window_scale: Some(7),
                     ..System::Linux.config()
                 },

@@ -1,5 +1,5 @@
 //! Reliable UDP and TCP of every congestion control behind one router, in virtual time: shares, fairness,
-//! round trips and drops. Prints the table of docs/rudp.md, "Beside TCP".
+//! round trips and drops. Prints the table of docs/rudp-measured.md, "Beside TCP".
 //!
 //!     cargo run --release -p acklab-sim --example transports [-- WORD...]
 //!
@@ -119,6 +119,7 @@ fn run(udp: &str, tcp: &str, seed: u64) -> Figures {
                 congestion: tcp.parse().expect("a known name"),
                 send_buffer: 4 << 20,
                 receive_buffer: 4 << 20,
+                receive_tuning: false,
                 window_scale: Some(7),
                 ..System::Linux.config()
             };

@@ -77,6 +77,7 @@ impl Path {
             congestion: Algorithm::Custom(Factory::new(|start| Box::new(PerAck::new(start)))),
             send_buffer: 4 << 20,
             receive_buffer: 4 << 20,
+            receive_tuning: false,
             window_scale: Some(8),
             ..Config::textbook(1000)
         };

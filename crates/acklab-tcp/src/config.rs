@@ -28,6 +28,8 @@ pub struct Config {
     pub send_buffer: u32,
     /// Bytes that may wait for the application to read.
     pub receive_buffer: u32,
+    /// The window opens with what the application reads in a round trip (Linux); else with what arrives.
+    pub receive_tuning: bool,
     /// Our window scale shift, 0 to 14; `None`: the option is not offered (RFC 7323 section 2).
     pub window_scale: Option<u8>,
     /// When reading alone makes us announce a larger window.
@@ -38,6 +40,8 @@ pub struct Config {
     pub timestamps: bool,
     /// Nagle's algorithm.
     pub nagle: Nagle,
+    /// Segments that leave together end with PSH, as where segmentation offload makes them (Linux 5.4 and later).
+    pub push_bursts: bool,
     /// When to acknowledge.
     pub ack: ack::Profile,
     /// How the data sender asks for ACKs, where both ends can; only policies that honour requests announce it
@@ -83,6 +87,9 @@ pub struct Loss {
     pub dup_thresh: u32,
     /// Send new data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
+    /// Fast recovery with SACK reduces the window in proportion to what arrives (RFC 6937); else at once. Congestion controls that
+    /// pace decide by themselves.
+    pub proportional: bool,
 }
 
 /// The retransmission time-out (RFC 6298).
@@ -210,9 +217,11 @@ impl Config {
             mss,
             send_buffer: 1 << 20,
             receive_buffer: (64 * u32::from(mss)).min(u32::from(u16::MAX)),
+            receive_tuning: false,
             window_scale: None,
             timestamps: false,
             nagle: Nagle::Off,
+            push_bursts: false,
             ack: ack::Profile::EverySegment,
             congestion: cc::Algorithm::Reno,
             window: Window {
@@ -261,17 +270,19 @@ impl Config {
             // tcp_wmem[2], and half of tcp_rmem[2] (tcp_adv_win_scale = 1).
             send_buffer: 4 << 20,
             receive_buffer: 3 << 20,
+            receive_tuning: true,
             window_scale: Some(7),
             window_update: WindowUpdate::Doubled,
             ecn: false,
             timestamps: true,
             nagle: Nagle::Minshall,
+            push_bursts: true,
             ack: ack::Profile::Linux(ack::linux::Options::default()),
             ack_requests: AckRequests::Off,
             ack_phase: 0.0,
             congestion: cc::Algorithm::Cubic(cc::cubic::Options::default()),
             window: Window::LINUX,
-            loss: Loss::MODERN,
+            loss: Loss::LINUX,
             rto: Rto::LINUX,
             patience: Patience::LINUX,
         }
@@ -281,12 +292,15 @@ impl Config {
         Self {
             send_buffer: 2 << 20,
             receive_buffer: 2 << 20,
+            receive_tuning: false,
+            push_bursts: false,
             window_scale: Some(6),
             window_update: WindowUpdate::TwoSegments,
             nagle: Nagle::Bsd,
             ack,
             congestion: cc::Algorithm::Reno,
             window: Window { initial: InitialWindow::Rfc6928, forgiven_syns: 1, ..Window::BSD },
+            loss: Loss::MODERN,
             rto: Rto::FREEBSD,
             // net.inet.tcp.syncache.rexmtlimit.
             patience: Patience { retries: 12, syn_ack_retries: 3, ..Patience::LINUX },
@@ -347,8 +361,13 @@ impl Window {
 }
 
 impl Loss {
-    const MODERN: Self =
-        Self { recovery: LossRecovery::Sack, dup_thresh: 3, limited_transmit: true };
+    const MODERN: Self = Self {
+        recovery: LossRecovery::Sack,
+        dup_thresh: 3,
+        limited_transmit: true,
+        proportional: false,
+    };
+    const LINUX: Self = Self { recovery: LossRecovery::Rack, proportional: true, ..Self::MODERN };
 }
 
 impl Rto {

@@ -12,6 +12,7 @@ use crate::options::Terms;
 use crate::receive::{Receiver, Timing};
 use crate::send::Sender;
 use crate::state::{Cause, State};
+use acklab_core::ack::Disorder;
 use acklab_core::event::{AckReason, EventKind, FlowKey, Interest, Sink};
 use acklab_core::packet::Ecn;
 use acklab_core::segment::{Flags, TcpRepr};
@@ -155,7 +156,7 @@ impl Arrival<'_> {
         if self.has(Flags::FIN) {
             self.life.wait_if_over(self.now);
         }
-        self.rx.on_disorder(self.now);
+        self.rx.on_disorder(self.now, Disorder::Repeated);
     }
 
     /// RFC 5961 section 3.2: only an RST exactly at the next byte expected resets.

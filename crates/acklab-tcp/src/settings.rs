@@ -78,7 +78,7 @@ settings! {
     /// Bytes written and not acknowledged.
     send_buffer: u32 as count(1000, MOST_BUFFER) => send_buffer;
     /// Bytes that may wait to be read: the largest window announced.
-    receive_buffer: u32 as count(1000, MOST_BUFFER) => receive_buffer, then fit_scale;
+    receive_buffer: u32 as count(1000, MOST_BUFFER) => receive_buffer, then fix_buffer;
     /// Least retransmission time-out.
     min_rto: Span as positive_span() => rto.min;
     /// Greatest retransmission time-out.
@@ -109,8 +109,10 @@ fn agree_on_marks(config: &mut Config) {
     config.ecn |= config.congestion.needs_marks();
 }
 
-/// The window scale lets the whole buffer be announced, where scaling is offered.
-fn fit_scale(config: &mut Config) {
+/// The window scale lets the whole buffer be announced, where scaling is offered, and nothing tunes it.
+fn fix_buffer(config: &mut Config) {
+    // SO_RCVBUF ends the tuning (socket(7)).
+    config.receive_tuning = false;
     let needed = |shift: &u8| u16::try_from(config.receive_buffer >> shift).is_ok();
     let needed = (0..14).find(needed).unwrap_or(14);
     config.window_scale = config.window_scale.map(|scale| scale.max(needed));

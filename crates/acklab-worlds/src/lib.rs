@@ -22,6 +22,8 @@ pub mod nagle;
 pub mod network;
 pub mod report;
 pub mod scenario;
+#[cfg(target_os = "linux")]
+pub mod script;
 pub mod seen;
 pub mod simulated;
 #[cfg(target_os = "linux")]

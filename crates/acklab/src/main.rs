@@ -19,6 +19,8 @@ mod export;
 mod file;
 #[cfg(target_os = "linux")]
 mod fix;
+#[cfg(target_os = "linux")]
+mod invitation;
 mod kernel;
 mod man;
 mod names;

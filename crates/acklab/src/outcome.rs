@@ -22,8 +22,8 @@ pub(crate) enum Format {
 pub(crate) enum Failure {
     /// A check that was asked for does not hold: exit 1. The output was already written.
     Check,
-    /// What was asked for was not decided or not finished, or Ctrl-C ended it early: exit 3. What is known was already
-    /// written.
+    /// What was asked for was not decided, not finished, ended early by Ctrl-C, or could not all be checked: exit 3.
+    /// What is known was already written.
     Incomplete,
     /// Unusable input or arguments: exit 2 with this message.
     Unusable(String),

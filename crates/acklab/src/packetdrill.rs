@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use acklab_packetdrill::run::{Outcome, Settings, Verdict, run};
+use acklab_packetdrill::run::{Outcome, Settings, Verdict};
 use clap::Args;
 use serde_json::json;
 
@@ -25,7 +25,8 @@ Examples:
   acklab packetdrill --format json tests/tcp/ | jq -r 'select(.result==\"fail\")'
   acklab packetdrill --ip-version ipv6 -D PORT=8080 'tests/**/fast_*.pkt'
 
-Exit status: 0 all passed or were not supported, 1 one failed, 2 unusable input or arguments.")]
+Exit status: 0 all passed, 1 one failed, 2 unusable input or arguments, 3 none failed, but one has a construct that is
+not supported.")]
 pub(crate) struct Packetdrill {
     /// Scripts, folders of them, or patterns with *, ? and **
     #[arg(required = true, value_name = "FILE|FOLDER|GLOB")]
@@ -45,6 +46,19 @@ pub(crate) struct Packetdrill {
     /// A name that scripts use, and its value
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     define: Vec<String>,
+    /// Run the scripts on this machine's kernel, in real time: needs root. Each has a network namespace of its own;
+    /// of its commands only system controls of the network, ip, tc and ethtool are carried out, in there
+    #[cfg(target_os = "linux")]
+    #[arg(long)]
+    kernel: bool,
+    /// Play what the scripts do to this machine's kernel and to the simulated host, judge nothing, and show where
+    /// the two part: needs root
+    #[cfg(target_os = "linux")]
+    #[arg(long, conflicts_with = "kernel")]
+    compare: bool,
+    /// Fail a script also where a packet leaves behind the last one that it expects
+    #[arg(long)]
+    all_packets: bool,
     /// Threads [default: one per processor]
     #[arg(long)]
     threads: Option<usize>,
@@ -57,10 +71,12 @@ impl Packetdrill {
         for given in &self.scripts {
             paths.extend(find(given)?);
         }
-        let outcomes = run_all(&paths, &settings, self.threads);
-        let mut failed = false;
+        #[cfg(target_os = "linux")]
+        if self.compare {
+            return self.beside(&paths, &settings);
+        }
+        let outcomes = run_all(&paths, &settings, self.world(), self.threads);
         for (path, outcome) in paths.iter().zip(&outcomes) {
-            failed |= outcome.verdict == Verdict::Fail;
             match self.format {
                 Format::Json => print_line(&json!({
                     "script": path.display().to_string(),
@@ -74,7 +90,45 @@ impl Packetdrill {
         if self.format == Format::Text {
             print(&summary(&outcomes))?;
         }
-        if failed { Err(Failure::Check) } else { Ok(()) }
+        if outcomes.iter().any(|o| o.verdict == Verdict::Fail) {
+            Err(Failure::Check)
+        } else if outcomes.iter().any(|o| o.verdict == Verdict::Unsupported) {
+            Err(Failure::Incomplete)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The kernel and the simulated host beside each other.
+    #[cfg(target_os = "linux")]
+    fn beside(&self, paths: &[PathBuf], settings: &Settings) -> Result<(), Failure> {
+        let all = in_parallel(paths, self.threads, |path| {
+            let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+            let folder = path.parent().unwrap_or(Path::new("."));
+            Ok::<_, String>(acklab_worlds::script::compare(&text, folder, settings))
+        });
+        let mut apart = 0;
+        for (path, beside) in paths.iter().zip(all.into_iter().flatten()) {
+            let beside = beside.map_err(|error| Failure::at(path.display(), error))?;
+            let differs = beside.parts_at.is_some() || beside.stopped.is_some();
+            apart += usize::from(differs);
+            print(&format!("{} {}\n", if differs { "parts " } else { "agrees" }, path.display()))?;
+            if differs {
+                let stopped = beside.stopped.as_ref().map(|why| format!("    {why}\n"));
+                print(&format!("{}{}", stopped.unwrap_or_default(), beside.text()))?;
+            }
+        }
+        print(&format!("{} agree, {apart} part\n", paths.len() - apart))?;
+        if apart > 0 { Err(Failure::Check) } else { Ok(()) }
+    }
+
+    /// How a script is run.
+    fn world(&self) -> Run {
+        #[cfg(target_os = "linux")]
+        if self.kernel {
+            return acklab_worlds::script::run;
+        }
+        acklab_packetdrill::run::run
     }
 
     fn settings(&self) -> Result<Settings, Failure> {
@@ -87,6 +141,7 @@ impl Packetdrill {
         set("tolerance_usecs", self.tolerance_usecs.map(|us| us.to_string()));
         set("ip_version", self.ip_version.clone());
         set("mtu", self.mtu.map(|mtu| mtu.to_string()));
+        set("all_packets", self.all_packets.then(String::new));
         for definition in &self.define {
             let Some((name, value)) = definition.split_once('=') else {
                 return Err(Failure::at(format!("-D {definition}"), "expected NAME=VALUE"));
@@ -97,41 +152,70 @@ impl Packetdrill {
     }
 }
 
+/// Runs one script's text.
+type Run = fn(&str, &Path, &Settings) -> Outcome;
+
 /// Runs scripts on so many threads; the results stand in the order of the paths.
-fn run_all(paths: &[PathBuf], settings: &Settings, threads: Option<usize>) -> Vec<Outcome> {
+fn run_all(
+    paths: &[PathBuf],
+    settings: &Settings,
+    run: Run,
+    threads: Option<usize>,
+) -> Vec<Outcome> {
+    let all = in_parallel(paths, threads, |path| run_one(path, settings, run));
+    all.into_iter()
+        .map(|outcome| outcome.unwrap_or_else(|| broken("the run was given up")))
+        .collect()
+}
+
+/// Does something with each path, on so many threads; the results stand in the order of the paths.
+fn in_parallel<T: Send>(
+    paths: &[PathBuf],
+    threads: Option<usize>,
+    work: impl Fn(&Path) -> T + Sync,
+) -> Vec<Option<T>> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or(cores).clamp(1, paths.len().max(1));
     let next = AtomicUsize::new(0);
-    let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; paths.len()]);
+    let all: Mutex<Vec<Option<T>>> = Mutex::new(paths.iter().map(|_| None).collect());
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(path) = paths.get(at) else { return };
-                    let outcome = run_one(path, settings);
-                    if let Ok(mut all) = outcomes.lock() {
-                        all[at] = Some(outcome);
+                    let done = work(path);
+                    if let Ok(mut all) = all.lock() {
+                        all[at] = Some(done);
                     }
                 }
             });
         }
     });
-    let all = outcomes.into_inner().unwrap_or_default();
-    all.into_iter()
-        .map(|outcome| outcome.unwrap_or_else(|| broken("the run was given up")))
-        .collect()
+    all.into_inner().unwrap_or_default()
 }
 
 fn broken(message: impl Into<String>) -> Outcome {
-    Outcome { verdict: Verdict::Fail, line: 0, message: message.into(), timeline: Vec::new() }
+    Outcome {
+        verdict: Verdict::Fail,
+        line: 0,
+        message: message.into(),
+        timeline: Vec::new(),
+        seen: Vec::new(),
+    }
 }
 
-fn run_one(path: &Path, settings: &Settings) -> Outcome {
+fn run_one(path: &Path, settings: &Settings, run: Run) -> Outcome {
     let folder = path.parent().unwrap_or(Path::new("."));
     match fs::read(path) {
         Ok(bytes) => {
-            let text = String::from_utf8_lossy(&bytes);
+            let text = match String::from_utf8(bytes) {
+                Ok(text) => text,
+                Err(error) => {
+                    let at = error.utf8_error().valid_up_to();
+                    return broken(format!("not a text: byte {at} is not UTF-8"));
+                }
+            };
             // A defect of acklab's met by one script must not cost the results of the others.
             std::panic::catch_unwind(|| run(&text, folder, settings))
                 .unwrap_or_else(|_| broken("acklab itself failed on this script: please report it"))

@@ -1,12 +1,15 @@
 //! `acklab recv`: takes what `acklab send` sends.
 
 use std::fmt::Write as _;
+use std::io::{self, BufRead as _, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use acklab_net::rudp::keys::{Identity, PublicKey};
+use acklab_net::rudp::own;
 use acklab_net::rudp::passphrase::Passphrase;
 use acklab_net::rudp::peers::KnownPeers;
+use acklab_net::transfer::policy::{Existing, Policy, Prompter};
 use acklab_net::transfer::receive::{self as transfer, End, News};
 use acklab_net::transfer::receive::{Gate, Reception, Verdict};
 use acklab_net::transfer::receiver::Received;
@@ -15,6 +18,7 @@ use acklab_rudp::{Code, Config};
 use clap::Args;
 use serde_json::json;
 
+use crate::invitation::Invitation;
 use crate::outcome::{Failure, Format, interruption, print, print_line, tell};
 use crate::secret::PassphraseOptions;
 use crate::send::count;
@@ -23,17 +27,21 @@ use crate::transfer as lines;
 
 /// Receive what `acklab send` sends into a folder (Linux)
 ///
+/// It shows a code that says where it is and what a sender has to know: `acklab send FILE CODE` on the other machine.
 /// Files appear under their names when they are complete and their hashes fit; until then they lie in
 /// DIR/.acklab-part, from where an interrupted transfer goes on. Nothing is written outside of DIR,
-/// whatever names a sender gives. Without any secret, a passphrase is made and shown.
+/// whatever names a sender gives. Without any secret, a passphrase is made and shown, and is part of the code. What is
+/// here already, by size and time, is not sent again. On a terminal it asks before it replaces other files.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub(crate) struct Recv {
     /// Folder to receive into, made where it is not there; - writes one file or stream to standard output
-    #[arg(value_name = "DIR|-")]
+    #[arg(value_name = "DIR|-", default_value = ".")]
     folder: PathBuf,
-    /// Address and port to listen on; may be given again, for senders with several paths
-    #[arg(long, value_name = "ADDR:PORT", required = true)]
+    /// Address and port to listen on; may be given again, for senders with several paths [default: port 9000, or
+    /// another where that is taken, on all interfaces]
+    #[arg(long, value_name = "ADDR:PORT")]
     listen: Vec<String>,
     #[command(flatten)]
     passphrase: PassphraseOptions,
@@ -50,9 +58,18 @@ pub(crate) struct Recv {
     /// have heard that all is stored; one that does not know the secret is told of and changes nothing
     #[arg(long)]
     once: bool,
-    /// Refuse files that exist already instead of replacing them
+    /// Refuse files that are there already and are others than the sender's
     #[arg(long)]
     keep: bool,
+    /// Replace them without asking, which happens on a terminal alone
+    #[arg(long, visible_alias = "yes", conflicts_with = "keep")]
+    overwrite: bool,
+    /// Compare the content of files that are there already with the sender's (BLAKE3), rather than their time
+    #[arg(long)]
+    checksum: bool,
+    /// Take symbolic links also if they lead out of DIR
+    #[arg(long)]
+    any_links: bool,
     /// Set parameters of reliable UDP, this end's ACK policy among them: ack=tack; `--set help` lists them
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
     sets: Vec<String>,
@@ -105,7 +122,7 @@ impl Recv {
 
     fn directory(&self) -> Result<Option<Directory>, Failure> {
         if !self.prints() {
-            let directory = Directory::open(&self.folder, self.keep);
+            let directory = Directory::open(&self.folder, self.policy());
             return directory.map(Some).map_err(|error| Failure::at("recv", error));
         }
         if self.format == Format::Json {
@@ -114,6 +131,19 @@ impl Recv {
             ));
         }
         Ok(None)
+    }
+
+    fn policy(&self) -> Policy {
+        let asks = self.format == Format::Text
+            && !self.overwrite
+            && io::stdin().is_terminal()
+            && io::stderr().is_terminal();
+        let existing = match (self.keep, asks) {
+            (true, _) => Existing::Keep,
+            (false, true) => Existing::Ask(Prompter::new(question())),
+            (false, false) => Existing::Replace,
+        };
+        Policy { existing, checksum: self.checksum, any_links: self.any_links }
     }
 
     fn gate(&self) -> Result<(Gate, Shown), Failure> {
@@ -131,7 +161,7 @@ impl Recv {
         }
         let passphrase = self.passphrase.read()?.unwrap_or_else(|| {
             let made = Passphrase::generate();
-            shown.passphrase = Some(made.as_str().to_owned());
+            shown.passphrase = Some(made.clone());
             made
         });
         if passphrase.is_weak() {
@@ -144,12 +174,46 @@ impl Recv {
     }
 }
 
+/// Asks on the terminal whether a file is to be replaced, until the user says it of all.
+fn question() -> impl FnMut(&str) -> bool + Send + 'static {
+    let mut of_all = None;
+    move |question| {
+        of_all.unwrap_or_else(|| {
+            loop {
+                tell(&format!("{question} [y]es, [n]o, [a]ll, n[o]ne:"));
+                let mut line = String::new();
+                match io::stdin().lock().read_line(&mut line) {
+                    Ok(1..) => {}
+                    // The terminal is gone.
+                    _ => return false,
+                }
+                match line.trim().to_lowercase().as_str() {
+                    "y" | "yes" => return true,
+                    "n" | "no" => return false,
+                    "a" | "all" => return *of_all.insert(true),
+                    "o" | "none" => return *of_all.insert(false),
+                    _ => {}
+                }
+            }
+        })
+    }
+}
+
 /// What the sender's user has to be told.
 #[derive(Default)]
 struct Shown {
     /// A passphrase that was made here.
-    passphrase: Option<String>,
+    passphrase: Option<Passphrase>,
     key: Option<PublicKey>,
+}
+
+impl Shown {
+    /// The code for a receiver with these addresses, if the passphrase was made here.
+    fn code(&self, addresses: &[SocketAddr]) -> Option<String> {
+        let passphrase = self.passphrase.clone()?;
+        let addresses = addresses.iter().flat_map(|&bound| own::reachable(bound)).collect();
+        Some(Invitation { passphrase, addresses }.to_string())
+    }
 }
 
 /// Tells it to people: on standard output, or beside it where that is for what arrives.
@@ -201,13 +265,11 @@ fn greeting(addresses: &[SocketAddr], shown: &Shown) -> String {
     for address in addresses {
         let _ = writeln!(text, "listening on {address}");
     }
-    if let Some(passphrase) = &shown.passphrase {
-        let port = addresses.first().map_or(0, SocketAddr::port);
-        let _ = write!(
-            text,
-            "passphrase: {passphrase}\n\
-             on the other machine: ACKLAB_PASSPHRASE={passphrase} acklab send FILE THIS_HOST:{port}\n"
-        );
+    if let Some(code) = shown.code(addresses) {
+        // Brackets would be a pattern for some shells.
+        let quote = if code.contains('[') { "'" } else { "" };
+        let _ = writeln!(text, "code: {code}");
+        let _ = writeln!(text, "on the other machine: acklab send FILE {quote}{code}{quote}");
     }
     if let Some(key) = &shown.key {
         let _ =
@@ -222,9 +284,12 @@ fn ended(
     received: &Received,
     (seconds, unheard): (f64, bool),
 ) -> String {
-    let Received { stored, stored_bytes, resumed, refused, failed, bytes, .. } = received;
+    let Received { stored, stored_bytes, resumed, refused, failed, bytes, hash, .. } = received;
     let rate = *bytes as f64 / 1e6 / seconds.max(1e-9);
     let mut text = match end {
+        End::Finished if received.rehearsed => {
+            return format!("{from}: asked what it would have to send; nothing was written\n");
+        }
         End::Finished if received.is_whole() => format!("{from}: complete: "),
         End::Finished => format!("{from}: not complete: "),
         End::Broken(error) => format!("{from}: ended: {error}; "),
@@ -248,6 +313,9 @@ fn ended(
     if *failed > 0 {
         let _ = write!(text, "; {failed} could not be sent");
     }
+    if let Some(hash) = hash {
+        let _ = write!(text, "; BLAKE3 {}", lines::hash(hash));
+    }
     if unheard {
         text.push_str(
             "; the sender may not know it yet, and is told if it comes within 10 minutes",
@@ -262,7 +330,8 @@ fn line(news: &News<'_>, shown: &Shown) -> serde_json::Value {
         News::Listening(addresses) => json!({
             "schema": lines::LISTENING,
             "listen": addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "passphrase": shown.passphrase,
+            "passphrase": shown.passphrase.as_ref().map(Passphrase::as_str),
+            "code": shown.code(addresses),
             "key": shown.key.map(|key| key.to_string()),
         }),
         News::Opened { from, key } => json!({
@@ -298,8 +367,9 @@ fn line(news: &News<'_>, shown: &Shown) -> serde_json::Value {
 
 const EXAMPLES: &str = "\
 Examples:
-  acklab recv inbox --listen 0.0.0.0:9000
-      shows a passphrase; the sender gives it: acklab send FILE host:9000 --passphrase ...
+  acklab recv
+      receives into this folder and shows a code; the sender gives it: acklab send FILE CODE
+  acklab recv inbox --listen 0.0.0.0:9000 --overwrite
   acklab recv inbox --listen 198.51.100.7:9000 --listen 198.51.100.8:9000 --passphrase-file secret --once
   acklab recv inbox --listen [::]:9000 --identity my.key --known-peers peers
   acklab recv - --listen 0.0.0.0:9000 | tar x

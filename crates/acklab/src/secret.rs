@@ -23,6 +23,11 @@ pub(crate) struct PassphraseOptions {
 }
 
 impl PassphraseOptions {
+    /// Whether one was given as an option: the variable may stand there for other commands.
+    pub(crate) const fn is_given(&self) -> bool {
+        self.passphrase.is_some() || self.passphrase_file.is_some()
+    }
+
     /// The passphrase that was given, if one was.
     pub(crate) fn read(&self) -> Result<Option<Passphrase>, Failure> {
         let (text, from) = if let Some(text) = &self.passphrase {

@@ -1,16 +1,20 @@
 //! `acklab send`: files and folders to an `acklab recv`, over one path or several.
 
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use acklab_net::rudp::keys::{Identity, PublicKey};
+use acklab_net::transfer::exclude::Pattern;
+use acklab_net::transfer::name::shown;
 use acklab_net::transfer::report::PathReport;
-use acklab_net::transfer::send::{self as transfer, End, ErrandError, News, Outcome};
-use acklab_net::transfer::send::{Errand, Secret, Status};
+use acklab_net::transfer::send::{self as transfer, Due, End, News, Outcome};
+use acklab_net::transfer::send::{Errand, Secret, Status, What};
 use acklab_rudp::{Code, Config};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::invitation::Invitation;
 use crate::outcome::{Failure, Format, interruption, print, print_line, tell};
 use crate::secret::PassphraseOptions;
 use crate::set;
@@ -18,18 +22,28 @@ use crate::transfer::{self as lines, Line};
 
 /// Send files and folders to an `acklab recv`, over lossy links and several paths (Linux)
 ///
-/// What was interrupted goes on where it was: run the same command again. Everything is encrypted, and
-/// both ends show each other that they know the same passphrase or have the right keys. Permissions and
-/// times are kept, holes of sparse files are not sent, symbolic links are left out.
+/// What was interrupted goes on where it was: run the same command again. What the receiver has already, by size and
+/// time, is not sent. Everything is encrypted, and both ends show each other that they know the same passphrase or
+/// have the right keys. Permissions, times and symbolic links are kept, holes of sparse files are not sent.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Send {
-    /// File or folder to send; - sends standard input, which cannot go on after an interruption
-    #[arg(value_name = "FILE|DIR|-")]
-    what: PathBuf,
-    /// Where the receiver listens: IPv4, IPv6 in brackets, or a name, with its port
-    #[arg(value_name = "ADDR:PORT")]
+    /// Files and folders to send; - sends standard input, which cannot go on after an interruption
+    #[arg(value_name = "FILE|DIR|-", required = true)]
+    what: Vec<PathBuf>,
+    /// The code that the receiver shows; or where it listens: IPv4, IPv6 in brackets, or a name, with its port
+    #[arg(value_name = "CODE|ADDR:PORT")]
     to: String,
+    /// Leave out what has this name; * and ? stand for any characters and any one, and a pattern with a / in it is
+    /// compared with the whole path, whose first part is the source's name
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+    /// Send nothing: print what would have to be sent
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// What standard input is called at the receiver [default: stdin]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// One more path: from an address of this machine to an address where the receiver listens; give it
     /// once per path. One that leads to ADDR:PORT takes the place of the first path
     #[arg(long, value_name = "LOCAL_IP,REMOTE_ADDR:PORT")]
@@ -64,14 +78,14 @@ impl Send {
         if self.sets.iter().any(|set| set == "help") {
             return print(&set::help(&Config::default()));
         }
-        let mut errand = self.errand()?;
-        let addresses =
-            lines::addresses(&self.to).map_err(|what| Failure::at("ADDR:PORT", what))?;
+        let errand = self.errand()?;
         let interrupted = interruption()?;
-        let bar = (self.format == Format::Text).then(bar);
+        let bar = (self.format == Format::Text && !self.dry_run).then(bar);
+        let mut rehearsed = Rehearsed::default();
         let mut report = |news: News<'_>| match news {
             News::Status(status) => match &bar {
                 Some(bar) => show(bar, status),
+                None if self.dry_run => {}
                 // That no program reads along any more is no reason to stop a transfer.
                 None => {
                     let _ = print_line(&lines::progress(status));
@@ -81,23 +95,20 @@ impl Send {
                 let line = format!("acklab: send: {problem}");
                 bar.as_ref().map_or_else(|| tell(&line), |bar| bar.suspend(|| tell(&line)));
             }
-        };
-        let mut outcome = transfer::send(&errand, &interrupted, &mut report);
-        for &next in &addresses[1..] {
-            // A name may have addresses on which no receiver listens, or to which no way leads from here.
-            if !matches!(&outcome, Err(ErrandError::Socket(_)))
-                && !outcome.as_ref().is_ok_and(is_unanswered)
-            {
-                break;
+            News::Due(due) => {
+                rehearsed.count(due);
+                let _ = match self.format {
+                    Format::Json => print_line(&lines::due(due)),
+                    Format::Text => print(&format!("{} ({} B)\n", shown(&due.name), due.bytes)),
+                };
             }
-            errand.to = next;
-            outcome = transfer::send(&errand, &interrupted, &mut report);
-        }
+        };
+        let outcome = transfer::send(&errand, &interrupted, &mut report);
         if let Some(bar) = bar {
             bar.finish_and_clear();
         }
         let outcome = outcome.map_err(|error| Failure::at("send", error))?;
-        self.conclude(&outcome)
+        self.conclude(&outcome, &rehearsed)
     }
 
     fn errand(&self) -> Result<Errand, Failure> {
@@ -108,14 +119,52 @@ impl Send {
         set::all(&mut config, &self.sets)?;
         let paths = self.path.iter().map(|path| lines::path(path));
         let rate = self.rate.as_deref().map(lines::rate).transpose();
+        let (to, secret) = self.peer()?;
         Ok(Errand {
-            what: self.what.clone(),
-            to: lines::address(&self.to).map_err(|what| Failure::at("ADDR:PORT", what))?,
+            what: self.what()?,
+            to,
             paths: paths.collect::<Result<_, _>>().map_err(|what| Failure::at("--path", what))?,
-            secret: self.secret()?,
+            secret,
+            rehearsal: self.dry_run,
+            renewal: transfer::RENEWAL,
             rate: rate.map_err(|what| Failure::at("--rate", what))?,
             config,
         })
+    }
+
+    fn what(&self) -> Result<What, Failure> {
+        let unusable = |what: &str| Err(Failure::Unusable(format!("send: {what}")));
+        if self.what.iter().any(|path| path.as_os_str() == "-") {
+            if self.what.len() > 1 {
+                return unusable("- is standard input, and is sent alone");
+            }
+            if self.dry_run {
+                return unusable("standard input is sent as it comes: leave --dry-run out");
+            }
+            return Ok(What::Stream { name: self.name.clone().unwrap_or("stdin".to_owned()) });
+        }
+        if self.name.is_some() {
+            return unusable("--name is for standard input (-): files keep theirs");
+        }
+        let patterns = self.exclude.iter().map(|text| text.parse::<Pattern>());
+        let exclude = patterns.collect::<Result<_, _>>();
+        let exclude = exclude.map_err(|error| Failure::at("--exclude", error))?;
+        Ok(What::Tree { paths: self.what.clone(), exclude })
+    }
+
+    /// Where the receiver is, and how this end shows who it is.
+    fn peer(&self) -> Result<(Vec<SocketAddr>, Secret), Failure> {
+        let code = Invitation::read(&self.to).map_err(|what| Failure::at("CODE", what))?;
+        let Some(Invitation { passphrase, addresses }) = code else {
+            let to = lines::addresses(&self.to);
+            return Ok((to.map_err(|what| Failure::at("ADDR:PORT", what))?, self.secret()?));
+        };
+        if self.insecure || self.identity.is_some() || self.passphrase.is_given() {
+            let mend =
+                "send: the code says what both ends have to know: leave the other secret out";
+            return Err(Failure::Unusable(mend.to_owned()));
+        }
+        Ok((addresses, Secret::Passphrase(passphrase)))
     }
 
     fn secret(&self) -> Result<Secret, Failure> {
@@ -137,10 +186,12 @@ impl Send {
         })
     }
 
-    fn conclude(&self, outcome: &Outcome) -> Result<(), Failure> {
+    fn conclude(&self, outcome: &Outcome, rehearsed: &Rehearsed) -> Result<(), Failure> {
         let status = &outcome.status;
         match self.format {
+            Format::Json if self.dry_run => {}
             Format::Json => print_line(&Line::new(status).to_json())?,
+            Format::Text if self.dry_run => print(&rehearsed.summary(status))?,
             Format::Text => print(&summary(status))?,
         }
         let why = match &outcome.end {
@@ -148,7 +199,9 @@ impl Send {
             End::Finished => {
                 format!("{} not sent", count(status.progress.failures, "file or folder"))
             }
-            End::Interrupted => "stopped; run the same command again to go on".to_owned(),
+            End::Interrupted | End::Renewed => {
+                "stopped; run the same command again to go on".to_owned()
+            }
             End::Broken(error) => error.to_string(),
             End::Closed { code, text, by_peer } => {
                 let said = if text.is_empty() { String::new() } else { format!(": {text}") };
@@ -187,8 +240,24 @@ impl Send {
     }
 }
 
-fn is_unanswered(outcome: &Outcome) -> bool {
-    matches!(outcome.end, End::Closed { code: Code::Idle, .. }) && !outcome.status.connected
+/// What a rehearsal has found.
+#[derive(Default)]
+struct Rehearsed {
+    files: u64,
+    bytes: u64,
+}
+
+impl Rehearsed {
+    fn count(&mut self, due: &Due) {
+        self.files += 1;
+        self.bytes += due.bytes;
+    }
+
+    fn summary(&self, status: &Status) -> String {
+        let files = count(self.files, "file");
+        let held = status.progress.stored;
+        format!("{files} would be sent, {} B; {held} are there already\n", self.bytes)
+    }
 }
 
 /// A number of things, in words.
@@ -246,9 +315,12 @@ fn summary(status: &Status) -> String {
         let _ = write!(text, "; {} B were there before", progress.resumed);
     }
     if status.progress.skipped > 0 {
-        let _ = write!(text, "; {} left out", count(status.progress.skipped, "link or device"));
+        let _ = write!(text, "; {} left out", count(status.progress.skipped, "device or pipe"));
     }
     text.push('\n');
+    if let Some(hash) = &progress.hash {
+        let _ = writeln!(text, "BLAKE3 {}", lines::hash(hash));
+    }
     for path in &status.paths {
         let _ = writeln!(text, "path {}", path_line(path, status.seconds));
     }
@@ -256,11 +328,16 @@ fn summary(status: &Status) -> String {
 }
 
 const EXAMPLES: &str = "\
-Examples (the receiver runs `acklab recv inbox --listen 0.0.0.0:9000` and shows a passphrase):
+Examples (the receiver runs `acklab recv`, which shows a code):
+  acklab send photos notes.txt kadu-fota-bili-runo@192.0.2.7:9000 --exclude '*.tmp'
+  acklab send -n photos kadu-fota-bili-runo@192.0.2.7:9000
   ACKLAB_PASSPHRASE=able-baker-cat-dog acklab send photos host.example:9000
   acklab send disk.img 198.51.100.7:9000 --passphrase-file secret --rate 20mbyte
   acklab send disk.img 198.51.100.7:9000 --path 192.0.2.1,198.51.100.7:9000 \\
       --path 203.0.113.5,198.51.100.8:9000 --identity my.key --peer acklab1...
+
+Other users of this machine can see a code in the list of processes, while the command runs; a passphrase in
+ACKLAB_PASSPHRASE or a file they cannot.
 
 Exit status: 0 all is stored, 1 it ended early or something was not sent (run it again to go on),
 2 unusable arguments, a wrong secret, an unknown key or another version.";

@@ -3,6 +3,7 @@
 //! The transfer itself is acklab-net's. [`Line`] is the sender's last line, the contract's; the other
 //! lines tell what happens on the way, one object per line, told apart by their `schema`.
 
+use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use acklab_core::time::Span;
@@ -11,9 +12,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use acklab_net::transfer::name::shown;
 use acklab_net::transfer::receiver::Received;
 use acklab_net::transfer::report::PathReport;
-use acklab_net::transfer::send::Status;
+use acklab_net::transfer::send::{Due, Status};
 use acklab_rudp::Code;
 
 /// The sender's last line.
@@ -31,6 +33,9 @@ pub(crate) struct Line {
     pub(crate) resumed_bytes: u64,
     /// Every path there was.
     pub(crate) paths: Vec<PathLine>,
+    /// BLAKE3 of the file, as hexadecimal digits, where one was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) blake3: Option<String>,
 }
 
 /// A path in the sender's last line.
@@ -54,6 +59,8 @@ pub(crate) struct PathLine {
 pub(crate) const SCHEMA: &str = "acklab.transfer/1";
 /// Name of the lines before it.
 pub(crate) const PROGRESS: &str = "acklab.transfer-progress/1";
+/// Name of a line about something that would have to be sent.
+pub(crate) const DUE: &str = "acklab.transfer-due/1";
 /// Name of a line about something left out or refused.
 pub(crate) const PROBLEM: &str = "acklab.transfer-problem/1";
 /// Name of the receiver's first line.
@@ -75,6 +82,7 @@ impl Line {
             wire_bytes: status.wire_bytes(),
             resumed_bytes: status.progress.resumed,
             paths: status.paths.iter().map(PathLine::new).collect(),
+            blake3: status.progress.hash.as_ref().map(hash),
         }
     }
 
@@ -113,6 +121,19 @@ pub(crate) fn progress(status: &Status) -> Value {
     })
 }
 
+/// A rehearsal's line.
+pub(crate) fn due(due: &Due) -> Value {
+    json!({ "schema": DUE, "name": shown(&due.name), "bytes": due.bytes })
+}
+
+/// A hash as b3sum(1) writes it.
+pub(crate) fn hash(value: &[u8; 32]) -> String {
+    value.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 /// A receiver's line on the way or at the end of a transfer.
 pub(crate) fn received(schema: &str, from: SocketAddr, received: &Received, seconds: f64) -> Value {
     json!({
@@ -126,6 +147,8 @@ pub(crate) fn received(schema: &str, from: SocketAddr, received: &Received, seco
         "stored_files": received.stored,
         "refused": received.refused,
         "failed": received.failed,
+        "rehearsed": received.rehearsed,
+        "blake3": received.hash.as_ref().map(hash),
     })
 }
 

@@ -25,29 +25,42 @@ fn quoted(line: &str) -> Vec<&str> {
     line.split('`').skip(1).step_by(2).collect()
 }
 
+/// Looks whether the tests that a row's last cell names are there: files, each with its tests.
+fn assert_held(row: &str) {
+    let (mut file, mut tests) = (String::new(), 0);
+    for word in quoted(row.rsplit('|').nth(1).unwrap_or_default()) {
+        if Path::new(word).extension().is_some_and(|extension| extension == "rs") {
+            file = text(word);
+        } else if !word.contains(' ') {
+            assert!(file.contains(&format!("fn {word}(")), "no test {word} for: {row}");
+            tests += 1;
+        }
+    }
+    assert!(tests > 0, "no test holds: {row}");
+}
+
+/// The rows of a table whose first cell is a number.
+fn numbered<'a>(rows: &[&'a str]) -> Vec<&'a str> {
+    let is_numbered =
+        |row: &&str| row.split('|').nth(1).is_some_and(|cell| cell.trim().parse::<u32>().is_ok());
+    rows.iter().copied().filter(is_numbered).collect()
+}
+
 #[test]
 fn every_invariant_names_tests_that_exist() {
     let document = text("ARCHITECTURE.md");
-    let rows = section(&document, "## Invariants");
-    let numbered = rows
-        .iter()
-        .filter(|row| row.split('|').nth(1).is_some_and(|cell| cell.trim().parse::<u32>().is_ok()));
-    let mut held = 0;
-    for row in numbered {
-        let mut file = String::new();
-        let mut tests = 0;
-        for word in quoted(row.rsplit('|').nth(1).unwrap_or_default()) {
-            if Path::new(word).extension().is_some_and(|extension| extension == "rs") {
-                file = text(word);
-            } else if !word.contains(' ') {
-                assert!(file.contains(&format!("fn {word}(")), "no test {word} for: {row}");
-                tests += 1;
-            }
-        }
-        assert!(tests > 0, "no test holds: {row}");
-        held += 1;
-    }
-    assert!(held >= 20, "only {held} invariants were found");
+    let rows = numbered(&section(&document, "## Invariants"));
+    assert!(rows.len() >= 20, "only {} invariants were found", rows.len());
+    rows.into_iter().for_each(assert_held);
+}
+
+#[test]
+fn every_rule_of_the_protocol_names_tests_that_exist() {
+    let document = text("docs/rudp.md");
+    let rows = numbered(&section(&document, "## 12. What holds each rule"));
+    let sections: BTreeSet<&str> = rows.iter().filter_map(|row| row.split('|').nth(1)).collect();
+    assert_eq!(sections.len(), 8, "sections 2 to 8 and 10");
+    rows.into_iter().for_each(assert_held);
 }
 
 /// A road names a file by the end of its path.

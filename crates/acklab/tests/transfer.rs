@@ -8,83 +8,16 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
 use acklab_core::rng::Rng;
-use serde_json::Value;
+mod ends;
 
-const PASSPHRASE: &str = "able-baker-cat-dog";
-
-/// A process that does not outlive the test.
-struct Running {
-    child: Child,
-    out: BufReader<ChildStdout>,
-}
-
-impl Running {
-    fn start(command: &mut Command) -> Self {
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("acklab starts");
-        let out = BufReader::new(child.stdout.take().expect("its output"));
-        Self { child, out }
-    }
-
-    /// The next line, as JSON.
-    fn line(&mut self) -> Option<Value> {
-        let mut line = String::new();
-        self.out.read_line(&mut line).expect("a line");
-        (!line.is_empty()).then(|| serde_json::from_str(&line).expect("an object per line"))
-    }
-
-    /// The last line, the exit status and what was said on standard error.
-    fn end(mut self) -> (Option<Value>, i32, String) {
-        let mut last = None;
-        while let Some(line) = self.line() {
-            last = Some(line);
-        }
-        let mut said = String::new();
-        self.child.stderr.take().expect("stderr").read_to_string(&mut said).expect("its words");
-        (last, self.child.wait().expect("an end").code().unwrap_or(-1), said)
-    }
-
-    fn kill(mut self) {
-        // SIGKILL on Unix.
-        self.child.kill().expect("kill");
-        self.child.wait().expect("an end");
-    }
-}
-
-fn acklab() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_acklab"));
-    command.env_remove("ACKLAB_PASSPHRASE");
-    command
-}
-
-/// A receiver on a port of the kernel's choice, and where it listens.
-fn receiver(folder: &Path, listen: &str, more: &[&str]) -> (Running, String) {
-    let mut command = acklab();
-    command.arg("recv").arg(folder).args(["--listen", listen, "--format", "json"]).args(more);
-    let mut running = Running::start(&mut command);
-    let first = running.line().expect("it says where it listens");
-    let address = first["listen"][0].as_str().expect("an address").to_owned();
-    (running, address)
-}
-
-fn sender(what: &Path, to: &str, more: &[&str]) -> Command {
-    let mut command = acklab();
-    command.arg("send").arg(what).arg(to).args(["--format", "json"]).args(more);
-    command
-}
-
-fn content(len: usize, seed: u64) -> Vec<u8> {
-    let mut rng = Rng::named(seed, "content");
-    let words = std::iter::repeat_with(|| rng.next_u64().to_le_bytes());
-    words.flatten().take(len).collect()
-}
+use ends::{PASSPHRASE, Running, acklab, content, receiver, same, sender};
 
 #[test]
 fn a_folder_arrives_and_the_last_line_is_the_contracts() {
@@ -339,7 +272,12 @@ fn unusable_arguments_say_what_to_write_instead() {
         (&["send", file, to, "--cc", "fast"], "known:"),
         (&["send", "/nowhere/at/all", to], "No such file"),
         (&["recv", file, "--listen", "127.0.0.1:0"], "exists"),
-        (&["recv", file], "--listen"),
+        (&["send", "-", file, to, "--passphrase", "p"], "alone"),
+        (&["send", file, "p@127.0.0.1", "--insecure"], "no port"),
+        (&["send", file, "p@127.0.0.1:9", "--insecure"], "leave the other secret out"),
+        (&["send", file, file, to], "same name"),
+        (&["send", file, to, "--exclude", "/"], "the pattern"),
+        (&["send", file, to, "--name", "x"], "--name"),
     ];
     for (arguments, words) in cases {
         let mut command = acklab();
@@ -413,15 +351,6 @@ fn follow(send: &mut Running, until: u64, confirmed: &mut u64) -> Option<u64> {
     resumed
 }
 
-fn same(one: &Path, other: &Path) -> bool {
-    let hash = |path: &Path| {
-        let mut bytes = Vec::new();
-        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).expect("a file");
-        bytes
-    };
-    hash(one) == hash(other)
-}
-
 #[test]
 fn a_receiver_of_one_transfer_waits_for_the_sender_that_vanished() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -463,6 +392,43 @@ fn a_sender_whose_receiver_died_greets_the_next_one_and_goes_on() {
     assert_eq!(status, 0);
     assert!(last.expect("a last line")["resumed_bytes"].as_u64().expect("bytes") >= confirmed);
     assert!(same(&file, &folder.join("x")));
+}
+
+#[test]
+fn a_receiver_with_keys_that_was_killed_says_so_when_it_is_back() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let text = |name: &str| scratch.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (file, folder) = (scratch.path().join("x"), scratch.path().join("in"));
+    fs::write(&file, content(20_000_000, 6)).expect("a file");
+    let (ours, theirs, known) = (text("ours"), text("theirs"), text("known"));
+    fs::write(&known, "").expect("a file");
+    let gate = ["--identity", &theirs, "--known-peers", &known];
+    let start = |listen: &str| {
+        let mut command = acklab();
+        command.arg("recv").arg(&folder).args(["--listen", listen, "--format", "json"]).args(gate);
+        let mut recv = Running::start(&mut command);
+        let first = recv.line().expect("it says where it listens");
+        let word = |value: &serde_json::Value| value.as_str().expect("words").to_owned();
+        (recv, word(&first["listen"][0]), word(&first["key"]))
+    };
+    let (recv, address, key) = start("127.0.0.1:0");
+    let secret = ["--identity", &ours, "--peer", &key, "--rate", "20mbyte"];
+    let (_, _, said) = Running::start(&mut sender(&file, &address, &secret)).end();
+    let line = said.split("known peers: ").nth(1).expect("the line to add");
+    fs::write(&known, line).expect("a file");
+    recv.kill();
+    let (recv, ..) = start(&address);
+    let mut send = Running::start(&mut sender(&file, &address, &secret));
+    follow(&mut send, 6_000_000, &mut 0);
+    recv.kill();
+    let (recv, ..) = start(&address);
+    let (last, status, said) = send.end();
+    assert_eq!((status, said.contains("lost the connection")), (0, true), "{said}");
+    // 5 s of silence otherwise.
+    let seconds = last.expect("a last line")["seconds"].as_f64().expect("seconds");
+    assert!(seconds < 5.0, "{seconds} s");
+    assert!(same(&file, &folder.join("x")));
+    recv.kill();
 }
 
 #[test]

@@ -18,7 +18,7 @@
 //! keeps its rate (each end of it off by two packets), and less than any change of rate that matters.
 
 use super::linux::{self, Linux};
-use super::{AckPolicy, DataSample, Decision, ReadSample};
+use super::{AckPolicy, DataSample, Decision, Disorder, ReadSample};
 use crate::time::{Span, Time};
 
 crate::words! {
@@ -185,13 +185,13 @@ impl AckPolicy for AckRateLimit {
         self.linux.on_data(now, sample)
     }
 
-    fn on_disorder(&mut self, now: Time, window: u32) {
+    fn on_disorder(&mut self, now: Time, disorder: Disorder, window: u32) {
         (self.seen, self.counted, self.last) = (0, 0, None);
         if self.options.forget {
             (self.segments, self.before) = (self.options.least, self.options.least);
         }
         self.linux.stretch(1, self.options.reads);
-        self.linux.on_disorder(now, window);
+        self.linux.on_disorder(now, disorder, window);
     }
 
     fn on_read(&mut self, now: Time, sample: &ReadSample) -> Decision {
@@ -355,7 +355,7 @@ mod tests {
         for forget in [true, false] {
             let mut stream = Stream::new(Options { forget, ..small() });
             stream.segments(100 + 900, QUICK);
-            stream.policy.on_disorder(stream.now, stream.window);
+            stream.policy.on_disorder(stream.now, Disorder::Ahead, stream.window);
             stream.policy.on_ack_sent(stream.now);
             assert_eq!(stream.policy.segments(), if forget { 1 } else { 10 });
             let acks = stream.segments(100, QUICK);

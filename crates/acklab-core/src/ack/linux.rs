@@ -15,7 +15,7 @@
 
 use super::delayed::expire;
 use super::tick::{next_tick, shifted};
-use super::{AckPolicy, DataSample, Decision, ReadSample};
+use super::{AckPolicy, DataSample, Decision, Disorder, ReadSample};
 use crate::time::{Span, Time};
 
 crate::options! {
@@ -200,12 +200,15 @@ impl AckPolicy for Linux {
         self.delay(now, sample.srtt)
     }
 
-    fn on_disorder(&mut self, _now: Time, window: u32) {
+    fn on_disorder(&mut self, _now: Time, disorder: Disorder, window: u32) {
         self.ack_scheduled = true;
-        // `tcp_enter_quickack_mode`: after loss the sender needs every ACK.
-        self.refill_quick(window);
-        self.pingpong = 0;
-        self.ato = ATO_MIN;
+        if disorder == Disorder::Repeated {
+            // `tcp_enter_quickack_mode`: an ACK was lost or late, the sender needs every one. A gap costs one ACK
+            // for each segment beyond it and one for what fills it (`tcp_data_queue_ofo`, `tcp_ofo_queue`).
+            self.refill_quick(window);
+            self.pingpong = 0;
+            self.ato = ATO_MIN;
+        }
     }
 
     fn on_read(&mut self, _now: Time, sample: &ReadSample) -> Decision {

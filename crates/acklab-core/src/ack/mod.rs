@@ -73,6 +73,17 @@ pub enum Decision {
     Wait,
 }
 
+/// How data that arrived is not simply the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disorder {
+    /// It lies beyond a gap.
+    Ahead,
+    /// It fills a gap, or a part of one.
+    Filling,
+    /// Some of it had arrived before, or has no room.
+    Repeated,
+}
+
 /// When a receiver acknowledges.
 ///
 /// The transport calls `on_*` as things happen and `handle_timeout` when `poll_timeout` is due.
@@ -81,9 +92,9 @@ pub trait AckPolicy {
     /// In-order data arrived.
     fn on_data(&mut self, now: Time, sample: &DataSample) -> Decision;
 
-    /// Out-of-order or duplicate data arrived; the transport acknowledges it at once by itself.
+    /// Data arrived that is not simply the next; the transport acknowledges it at once by itself.
     /// `window` is the free receive window in bytes.
-    fn on_disorder(&mut self, _now: Time, _window: u32) {}
+    fn on_disorder(&mut self, _now: Time, _disorder: Disorder, _window: u32) {}
 
     /// The application read.
     fn on_read(&mut self, _now: Time, _sample: &ReadSample) -> Decision {

@@ -2,7 +2,7 @@
 //! whole system with its numbers is that of its TCP (`acklab_tcp::System`).
 
 use super::{
-    AckPolicy, DataSample, Decision, ReadSample, ack_frequency, ack_rate_limit, delayed,
+    AckPolicy, DataSample, Decision, Disorder, ReadSample, ack_frequency, ack_rate_limit, delayed,
     every_segment, linux, macos, solaris, tack, tick,
 };
 use crate::time::{Span, Time};
@@ -68,8 +68,8 @@ impl AckPolicy for Policy {
         each!(self, policy => policy.on_data(now, sample))
     }
 
-    fn on_disorder(&mut self, now: Time, window: u32) {
-        each!(self, policy => policy.on_disorder(now, window));
+    fn on_disorder(&mut self, now: Time, disorder: Disorder, window: u32) {
+        each!(self, policy => policy.on_disorder(now, disorder, window));
     }
 
     fn on_read(&mut self, now: Time, sample: &ReadSample) -> Decision {

@@ -16,7 +16,7 @@
 //! bound of half the window in segments (above 4 MSS of window it is 2 anyway).
 
 use super::delayed::expire;
-use super::{AckPolicy, DataSample, Decision};
+use super::{AckPolicy, DataSample, Decision, Disorder};
 use crate::time::{Span, Time};
 
 crate::options! {
@@ -76,7 +76,7 @@ impl AckPolicy for Solaris {
         Decision::Wait
     }
 
-    fn on_disorder(&mut self, _now: Time, _window: u32) {
+    fn on_disorder(&mut self, _now: Time, _disorder: Disorder, _window: u32) {
         if self.waiting >= 1 {
             self.sink();
         }
@@ -198,7 +198,7 @@ mod tests {
     fn disorder_begins_again_with_one() {
         let mut driver = Driver::new(8);
         driver.stream(60);
-        driver.policy.on_disorder(driver.now, 0);
+        driver.policy.on_disorder(driver.now, Disorder::Ahead, 0);
         driver.policy.on_ack_sent(driver.now);
         assert_eq!(driver.policy.current, 1);
         assert_eq!(driver.stream(4), [true, false, true, false]);

@@ -16,7 +16,8 @@ crate::options::registry! {
 
     /// RFC 5681, byte counting with L = 1. Needs losses or RFC 3168 marks.
     "reno" Reno => reno::Reno;
-    /// RFC 9438, with HyStart++ (RFC 9406). Needs losses or RFC 3168 marks, and round trips.
+    /// As Linux has it, with HyStart, or RFC 9438 with HyStart++ (RFC 9406). Needs losses or RFC 3168 marks, and
+    /// round trips.
     "cubic" Cubic(options: cubic::Options) => cubic::Cubic;
     /// Queue kept at a threshold by the sender's own estimate: Sup, Moraes and Bauchspiess, algorithm 1.
     /// Needs round trips and the spacing of ACKs.

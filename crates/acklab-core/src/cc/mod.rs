@@ -4,6 +4,7 @@
 //! bytes. It decides nothing about *which* bytes leave or what was lost: that is loss recovery's
 //! business (RFC 6675, RFC 6582), so the same algorithm serves TCP and reliable UDP.
 
+mod ack_train;
 mod algorithm;
 pub mod ance;
 pub mod balance;

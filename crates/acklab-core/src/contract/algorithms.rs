@@ -2,7 +2,7 @@
 //! queue and link gets with one line.
 
 use super::{Choices, check_quiet, drain, expire};
-use crate::ack::{AckPolicy, DataSample, Decision, ReadSample};
+use crate::ack::{AckPolicy, DataSample, Decision, Disorder, ReadSample};
 use crate::cc::{
     AckSample, CongestionControl, EcnSample, LossSample, ReturnedSample, RtoSample, SentSample,
 };
@@ -117,7 +117,11 @@ pub fn attack_ack_policy(policy: &mut impl AckPolicy, bytes: &[u8]) -> u32 {
             }
             4 => policy.on_data_sent(now),
             5 => policy.on_request(1 + u32::from(choices.byte())),
-            _ => policy.on_disorder(now, choices.long()),
+            _ => {
+                let kinds = [Disorder::Ahead, Disorder::Filling, Disorder::Repeated];
+                let disorder = kinds[usize::from(choices.byte()) % 3];
+                policy.on_disorder(now, disorder, choices.long());
+            }
         }
         if decision == Decision::Now {
             policy.on_ack_sent(now);

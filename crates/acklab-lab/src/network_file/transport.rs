@@ -133,6 +133,7 @@ fn algorithm(field: &Field<'_>) -> Result<Algorithm, Mistake> {
 /// Both buffers are large enough for `bytes` to be under way, and the window scale for it to be said.
 fn with_receive_buffer(end: &mut Config, bytes: u32) {
     end.receive_buffer = bytes;
+    end.receive_tuning = false;
     end.send_buffer = end.send_buffer.max(bytes.saturating_mul(2));
     let needed = (0..14).find(|scale| u16::try_from(bytes >> scale).is_ok()).unwrap_or(14);
     if needed > 0 || end.window_scale.is_some() {

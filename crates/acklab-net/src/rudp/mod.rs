@@ -11,6 +11,8 @@ pub mod driver;
 mod entropy;
 pub mod keys;
 pub mod noise;
+#[cfg(target_os = "linux")]
+pub mod own;
 pub mod passphrase;
 pub mod peers;
 pub mod seal;

@@ -66,6 +66,8 @@ pub struct Socket {
     udp: UdpSocket,
     state: UdpSocketState,
     bound: SocketAddr,
+    /// The kernel's routes choose the source of each packet: where this host moves, its path moves along.
+    roams: bool,
 }
 
 impl Socket {
@@ -74,27 +76,36 @@ impl Socket {
         Self::open(address).map_err(|source| SocketError::Bind { address, source })
     }
 
-    /// A socket for a path to `remote`, bound to `local` or else to the address that the kernel's
-    /// routes choose.
-    pub fn towards(local: Option<IpAddr>, remote: SocketAddr) -> Result<Self, SocketError> {
-        let local = match local {
+    /// A socket for a path to `remote`, bound to `local` or else to none, so that it sends from the address that the
+    /// kernel's routes choose at that moment; and from where it sends now.
+    pub fn towards(
+        local: Option<IpAddr>,
+        remote: SocketAddr,
+    ) -> Result<(Self, PathAddrs), SocketError> {
+        let source = match local {
             Some(local) if local.is_ipv4() != remote.is_ipv4() => {
                 return Err(SocketError::Families { local, remote });
             }
-            Some(local) => SocketAddr::new(local, 0),
+            Some(local) => local,
             None => {
                 let chosen = source_towards(remote);
-                chosen.map_err(|source| SocketError::Route { remote, source })?
+                chosen.map_err(|source| SocketError::Route { remote, source })?.ip()
             }
         };
-        let socket = Self::bind(local)?;
+        let any: IpAddr = match remote {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let mut socket = Self::bind(SocketAddr::new(local.unwrap_or(any), 0))?;
+        socket.roams = local.is_none();
+        let addrs = PathAddrs { local: (source, socket.bound.port()).into(), remote };
         // Without it the user is not told why no answer comes, and that is all.
         let _ = if remote.is_ipv4() {
             setsockopt(&socket.udp, sockopt::Ipv4RecvErr, &true)
         } else {
             setsockopt(&socket.udp, sockopt::Ipv6RecvErr, &true)
         };
-        Ok(socket)
+        Ok((socket, addrs))
     }
 
     fn open(address: SocketAddr) -> io::Result<Self> {
@@ -116,7 +127,7 @@ impl Socket {
         // quinn-udp asks for a time stamp of every packet, which is not read here.
         let _ = setsockopt(&udp, sockopt::ReceiveTimestampns, &false);
         let bound = udp.local_addr()?;
-        Ok(Self { udp, state, bound })
+        Ok(Self { udp, state, bound, roams: false })
     }
 
     /// The address that it is bound to.
@@ -206,7 +217,7 @@ impl Socket {
             ecn: codepoint(ecn),
             contents,
             segment_size: Some(segment),
-            src_ip: self.bound.ip().is_unspecified().then(|| addrs.local.ip()),
+            src_ip: (self.bound.ip().is_unspecified() && !self.roams).then(|| addrs.local.ip()),
         };
         let send = || self.state.try_send(UdpSockRef::from(&self.udp), &transmit);
         // What ICMP said of an earlier datagram is told instead of sending this one, once.
@@ -264,8 +275,13 @@ impl Default for Batch {
     }
 }
 
+/// Whether the kernel's routes lead there.
+pub fn has_route(remote: SocketAddr) -> bool {
+    source_towards(remote).is_ok()
+}
+
 /// The address from which the kernel would send there. Nothing is sent.
-fn source_towards(remote: SocketAddr) -> io::Result<SocketAddr> {
+pub(super) fn source_towards(remote: SocketAddr) -> io::Result<SocketAddr> {
     let any: IpAddr = match remote {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -377,8 +393,9 @@ mod tests {
 
     #[test]
     fn a_path_without_a_local_address_gets_the_one_that_the_routes_choose() {
-        let socket = Socket::towards(None, "127.0.0.1:9".parse().unwrap()).unwrap();
-        assert_eq!(socket.local().ip(), IpAddr::from(Ipv4Addr::LOCALHOST));
+        let (socket, addrs) = Socket::towards(None, "127.0.0.1:9".parse().unwrap()).unwrap();
+        assert_eq!(addrs.local.ip(), IpAddr::from(Ipv4Addr::LOCALHOST));
+        assert!(socket.serves(addrs.local) && socket.local().ip().is_unspecified());
         let mixed = Socket::towards(Some(Ipv4Addr::LOCALHOST.into()), "[::1]:9".parse().unwrap());
         assert!(matches!(mixed, Err(SocketError::Families { .. })));
     }

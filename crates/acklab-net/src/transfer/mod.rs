@@ -6,10 +6,14 @@
 //! are in [`record`], hashes in [`chunk`]; docs/rudp.md section 10 is the specification.
 
 pub mod chunk;
+pub mod exclude;
+mod finished;
 pub mod inlet;
 pub mod journal;
 pub mod limit;
 pub mod name;
+mod places;
+pub mod policy;
 pub mod receive;
 pub mod receiver;
 pub mod record;

@@ -53,6 +53,19 @@ impl Name {
         (parts.into_iter(), last)
     }
 
+    /// Whether a symbolic link of this name to `target` stays within the folder, wherever other such links lead:
+    /// `..` may stand at its start alone, and no more often than there are folders above.
+    pub fn keeps_within(&self, target: &[u8]) -> bool {
+        let mut parts = target.split(|&byte| byte == b'/').peekable();
+        let above = self.split().0.count();
+        let mut climbs = 0;
+        while parts.next_if(|part| matches!(*part, b".." | b"." | b"")).is_some_and(|part| {
+            climbs += usize::from(part == b"..");
+            true
+        }) {}
+        !target.starts_with(b"/") && climbs <= above && parts.all(|part| part != b"..")
+    }
+
     /// The path before the last `/`; empty in DIR itself.
     pub fn parent(&self) -> &[u8] {
         let at = self.0.iter().rposition(|&byte| byte == b'/');
@@ -123,6 +136,18 @@ mod tests {
         let (parents, last) = name.split();
         assert_eq!((parents.count(), last), (2, OsStr::new("c")));
         assert_eq!(name.parent(), b"a/b");
+    }
+
+    #[test]
+    fn links_stay_within_the_folder_wherever_others_lead() {
+        let name = Name::new(b"a/b/link").expect("a good name");
+        for target in ["x", "../x", "../../x", "./../../b/c", "..", ".", "x/./y", "..x"] {
+            assert!(name.keeps_within(target.as_bytes()), "{target}");
+        }
+        // What `x` is may be a link to a folder further up.
+        for target in ["/etc", "../../../x", "x/..", "x/../y", "./.././../..", "/", "//x"] {
+            assert!(!name.keeps_within(target.as_bytes()), "{target}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::chunk::{CHUNKS_MAX, Value, chunks};
 use super::name::{PATH_MAX, shown};
 
 /// The version that is spoken.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 /// Longest fields of a record, bytes. An ENTRY with as many holes as are told stays below it.
 pub const RECORD_MAX: u64 = 1 << 20;
 /// Longest reason for a refusal, bytes.
@@ -43,6 +43,8 @@ pub enum Kind {
     DirectoryEnd = 2,
     /// Bytes of a length that ROOT tells.
     Stream = 3,
+    /// A symbolic link; nothing follows.
+    Link = 4,
 }
 
 /// A time of the file system.
@@ -68,6 +70,8 @@ pub struct Entry {
     pub size: u64,
     /// Chunks that are holes.
     pub holes: RangeSet,
+    /// Where a symbolic link leads; empty unless it is one.
+    pub target: Vec<u8>,
     /// As the peer gave it; not to be used before `Name::new` has seen it.
     pub path: Vec<u8>,
 }
@@ -79,6 +83,8 @@ pub enum Record {
         version: u8,
         /// Whether the sender waits for what the receiver holds before it sends data.
         asks: bool,
+        /// The sender sends no data: it wants to know what it would have to. Then it asks, too.
+        rehearses: bool,
         transfer: TransferId,
         /// Entries in all.
         count: u64,
@@ -176,8 +182,8 @@ impl Record {
 
     fn put_fields(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Hello { version, asks, transfer, count, bytes, data } => {
-                out.extend_from_slice(&[*version, u8::from(*asks)]);
+            Self::Hello { version, asks, rehearses, transfer, count, bytes, data } => {
+                out.extend_from_slice(&[*version, u8::from(*asks) | u8::from(*rehearses) << 1]);
                 out.extend_from_slice(transfer);
                 put_varints(out, [*count, *bytes, *data]);
             }
@@ -237,14 +243,22 @@ impl Record {
 
     fn take(number: u8, input: &mut Reader<'_>) -> Result<Self, Broken> {
         Ok(match number {
-            1 => Self::Hello {
-                version: input.u8()?,
-                asks: take_bool(input)?,
-                transfer: *input.array()?,
-                count: input.varint()?,
-                bytes: input.varint()?,
-                data: input.varint()?,
-            },
+            1 => {
+                let (version, flags) = (input.u8()?, input.u8()?);
+                // A rehearsal without questions would be none.
+                if !matches!(flags, 0 | 1 | 3) {
+                    return Err(Broken("HELLO has flags that are not known"));
+                }
+                Self::Hello {
+                    version,
+                    asks: flags & 1 > 0,
+                    rehearses: flags & 2 > 0,
+                    transfer: *input.array()?,
+                    count: input.varint()?,
+                    bytes: input.varint()?,
+                    data: input.varint()?,
+                }
+            }
             2 => Self::Entry(Entry::take(input)?),
             3 => {
                 Self::Chunk { index: input.varint()?, chunk: input.varint()?, len: input.varint()? }
@@ -275,6 +289,10 @@ impl Entry {
         put_varint(out, u64::from(self.mtime.nanos));
         put_varint(out, self.size);
         put_chunks(out, &self.holes);
+        if self.kind == Kind::Link {
+            put_varint(out, self.target.len() as u64);
+            out.extend_from_slice(&self.target);
+        }
         out.extend_from_slice(&self.path);
     }
 
@@ -285,6 +303,7 @@ impl Entry {
             1 => Kind::Directory,
             2 => Kind::DirectoryEnd,
             3 => Kind::Stream,
+            4 => Kind::Link,
             _ => return Err(Broken("an entry is neither a file nor a directory")),
         };
         let mode = input.varint()? as u32 & 0o7777;
@@ -298,12 +317,14 @@ impl Entry {
             return Err(Broken("an entry's size is not possible"));
         }
         let holes = take_chunks(input, chunks(size))?;
+        let target = if kind == Kind::Link { input.varint()? } else { 0 };
+        let target = input.take(target)?.to_vec();
         let path = input.rest().to_vec();
-        if path.len() > PATH_MAX {
+        if path.len() > PATH_MAX || target.len() > PATH_MAX {
             return Err(Broken("a path is longer than 4096 bytes"));
         }
         let mtime = FileTime { seconds, nanos: nanos as u32 };
-        Ok(Self { index, kind, mode, mtime, size, holes, path })
+        Ok(Self { index, kind, mode, mtime, size, holes, target, path })
     }
 }
 
@@ -381,18 +402,28 @@ mod tests {
             mtime: FileTime { seconds: -5, nanos: 999_999_999 },
             size: 20_001 << 20,
             holes: some.clone(),
+            target: Vec::new(),
             path: b"a/\xffb".to_vec(),
+        };
+        let link = Entry {
+            kind: Kind::Link,
+            size: 0,
+            holes: RangeSet::default(),
+            target: b"../a".to_vec(),
+            ..entry.clone()
         };
         vec![
             Record::Hello {
                 version: 1,
                 asks: true,
+                rehearses: true,
                 transfer: [7; 16],
                 count: 70_000,
                 bytes: 1 << 61,
                 data: 1 << 40,
             },
             Record::Entry(entry),
+            Record::Entry(link),
             Record::Chunk { index: 1, chunk: 63, len: CHUNKS_MAX },
             Record::Root { index: 1, size: 64, hash: [9; 32] },
             Record::Drop { index: 16_384 },

@@ -9,21 +9,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use data_encoding::HEXLOWER;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
-use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, futimens, mkdirat};
+use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, readlinkat, renameat, renameat2};
+use nix::sys::stat::{FileStat, Mode, SFlag, UtimensatFlags, fstat, fstatat, utimensat};
 use nix::sys::statvfs::fstatvfs;
 use nix::sys::time::TimeSpec;
-use nix::unistd::{AccessFlags, UnlinkatFlags, faccessat, unlinkat};
+use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
 
+use super::finished::{self, DONE_LIST};
 use super::journal::FileId;
 use super::name::{Name, PART_FOLDER};
+use super::places::{
+    close_again, dress, file_at, folder_at, open_folder_at, open_up, permissions, try_writing,
+};
+use super::policy::{Existing, Policy};
 use super::record::{FileTime, TransferId};
 use super::sync::Unsynced;
 
@@ -35,7 +41,7 @@ pub struct Directory(Arc<Shared>);
 struct Shared {
     root: OwnedFd,
     path: PathBuf,
-    keep: bool,
+    policy: Policy,
     running: Mutex<Running>,
 }
 
@@ -52,7 +58,7 @@ struct Running {
 /// Why a transfer cannot begin or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("another process is receiving this transfer into {}", .0.display())]
+    #[error("this transfer is being received into {} already", .0.display())]
     Busy(PathBuf),
     #[error("the sender has started the transfer anew")]
     Superseded,
@@ -63,8 +69,8 @@ pub enum StoreError {
 }
 
 impl Directory {
-    /// Opens DIR and makes it where it is not there. `keep` refuses to replace files.
-    pub fn open(path: &Path, keep: bool) -> Result<Self, StoreError> {
+    /// Opens DIR and makes it where it is not there.
+    pub fn open(path: &Path, policy: Policy) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Folder { path: path.to_owned(), source };
         fs::create_dir_all(path).map_err(failed)?;
         let root = File::open(path).map_err(failed)?;
@@ -75,7 +81,7 @@ impl Directory {
         try_writing(&root).map_err(|errno| failed(errno.into()))?;
         let path = path.to_owned();
         let running = Mutex::default();
-        Ok(Self(Arc::new(Shared { root, path, keep, running })))
+        Ok(Self(Arc::new(Shared { root, path, policy, running })))
     }
 
     /// From now on one transfer is taken at a time.
@@ -83,15 +89,18 @@ impl Directory {
         self.running().one = true;
     }
 
-    /// Whether anything of an unfinished transfer lies here.
+    /// Whether anything lies here that a sender may have too, or of an unfinished transfer.
     pub fn holds_anything(&self) -> bool {
-        let parts = self.0.path.join(PART_FOLDER);
-        fs::read_dir(parts).is_ok_and(|mut entries| entries.next().is_some())
+        fs::read_dir(&self.0.path).is_ok_and(|mut entries| entries.next().is_some())
     }
 
-    /// Whether files that exist are to be refused.
-    pub fn keeps(&self) -> bool {
-        self.0.keep
+    /// What becomes of names that are taken, and of links.
+    pub fn policy(&self) -> &Policy {
+        &self.0.policy
+    }
+
+    fn keeps(&self) -> bool {
+        matches!(self.0.policy.existing, Existing::Keep)
     }
 
     pub(super) fn failed(&self, source: impl Into<io::Error>) -> StoreError {
@@ -102,8 +111,14 @@ impl Directory {
         self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a transfer, or goes on with one if `resume` and something of it is here.
-    pub fn begin(&self, transfer: TransferId, resume: bool) -> Result<Store, StoreError> {
+    /// Begins a transfer, or goes on with one if `resume` and something of it is here. One that is `rehearsed`
+    /// changes nothing here.
+    pub fn begin(
+        &self,
+        transfer: TransferId,
+        resume: bool,
+        rehearsed: bool,
+    ) -> Result<Store, StoreError> {
         let failed = |errno: Errno| self.failed(errno);
         let parts = folder_at(&self.0.root, OsStr::new(PART_FOLDER)).map_err(failed)?;
         let folder = OsString::from(HEXLOWER.encode(&transfer));
@@ -114,6 +129,9 @@ impl Directory {
             return Err(StoreError::Taken);
         }
         let list = if let Some((_, list)) = running.owners.get(&transfer) {
+            if rehearsed {
+                return Err(StoreError::Busy(self.0.path.clone()));
+            }
             Arc::clone(list)
         } else {
             let list = File::from(file_at(&folder, OsStr::new(DONE_LIST), false).map_err(failed)?);
@@ -128,7 +146,7 @@ impl Directory {
         running.owners.insert(transfer, (session, Arc::clone(&list)));
         drop(running);
         let held = held && resume;
-        let done = read_list(&list, held).map_err(|error| self.failed(error))?;
+        let done = finished::read(&list, held).map_err(|error| self.failed(error))?;
         let directory = self.clone();
         let (parent, unsynced) = (None, Unsynced::default());
         Ok(Store {
@@ -142,6 +160,7 @@ impl Directory {
             parent,
             unsynced,
             held,
+            rehearsed,
             bare: false,
         })
     }
@@ -161,6 +180,8 @@ pub struct Store {
     parent: Option<(Vec<u8>, OwnedFd)>,
     unsynced: Unsynced,
     held: bool,
+    /// Nothing is to be changed.
+    rehearsed: bool,
     /// A file or folder could not be given its permissions or time.
     bare: bool,
 }
@@ -174,6 +195,11 @@ impl Store {
     /// Whether something of this transfer was here when it began.
     pub fn held(&self) -> bool {
         self.held
+    }
+
+    /// Whether nothing is to be changed.
+    pub fn is_rehearsed(&self) -> bool {
+        self.rehearsed
     }
 
     pub fn transfer(&self) -> &TransferId {
@@ -211,6 +237,9 @@ impl Store {
 
     /// Makes a folder, or takes the one that is there, open to its owner while it is filled.
     pub fn make_folder(&mut self, name: &Name) -> io::Result<()> {
+        if self.rehearsed {
+            return Ok(());
+        }
         self.within(name, |parent, last| {
             let folder = folder_at(parent, last)?;
             open_up(&folder).map(|_| ())
@@ -220,6 +249,9 @@ impl Store {
 
     /// Sets a folder's permissions and time, when what it holds is there.
     pub fn finish_folder(&mut self, name: &Name, mode: u32, mtime: FileTime) -> io::Result<()> {
+        if self.rehearsed {
+            return Ok(());
+        }
         let (folder, bare) = self.within(name, |parent, last| {
             let folder = folder_at(parent, last)?;
             let sticky = Mode::from_bits_truncate(mode & Mode::S_ISVTX.bits());
@@ -240,31 +272,93 @@ impl Store {
         Ok(self.stat(name)?.is_some())
     }
 
-    /// Whether the file was finished earlier in this transfer and still looks as it did then.
-    pub fn is_done(&mut self, id: &FileId, name: &Name, size: u64, mtime: FileTime) -> bool {
-        self.done.contains(id)
+    /// Whether a file is there that has this size and time: the sender's, unless content is to be compared, in which
+    /// case it must have been finished earlier in this transfer.
+    pub fn has(&mut self, id: &FileId, name: &Name, size: u64, mtime: FileTime) -> bool {
+        let believed = !self.directory.policy().checksum || self.done.contains(id);
+        believed
             && self.stat(name).ok().flatten().is_some_and(|stat| {
-                SFlag::from_bits_truncate(stat.st_mode & SFlag::S_IFMT.bits()) == SFlag::S_IFREG
+                is_regular(&stat)
                     && stat.st_size == size as i64
                     && (stat.st_mtime, stat.st_mtime_nsec)
                         == (mtime.seconds, i64::from(mtime.nanos))
             })
     }
 
+    /// Whether a file of this size is there, whose content is to be compared with the sender's.
+    pub fn compares(&mut self, name: &Name, size: u64) -> bool {
+        size > 0
+            && self.directory.policy().checksum
+            && self
+                .stat(name)
+                .ok()
+                .flatten()
+                .is_some_and(|stat| is_regular(&stat) && stat.st_size == size as i64)
+    }
+
+    /// Opens the file of that name, which is there already.
+    pub fn open_existing(&mut self, name: &Name) -> io::Result<File> {
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        self.within(name, |parent, last| openat(parent, last, flags, Mode::empty())).map(File::from)
+    }
+
+    /// Gives a file that is there, and is the sender's, the sender's permissions and time.
+    pub fn dress_existing(&mut self, name: &Name, mode: u32, mtime: FileTime) -> io::Result<()> {
+        let file = self.open_existing(name)?;
+        self.bare |= dress(&file, permissions(mode), Some(mtime))?;
+        self.unsynced.add(file)
+    }
+
+    /// Makes a symbolic link, which is never followed here.
+    pub fn make_link(
+        &mut self,
+        id: &FileId,
+        name: &Name,
+        target: &[u8],
+        mtime: FileTime,
+        keep: bool,
+    ) -> io::Result<()> {
+        if self.rehearsed {
+            return Ok(());
+        }
+        let target = OsStr::from_bytes(target);
+        let there = self.within(name, |parent, last| Ok(readlinkat(parent, last).ok()))?;
+        if there.is_some_and(|there| there == target) {
+            return Ok(());
+        }
+        let (folder, part) = (self.folder.try_clone()?, part_name(id));
+        let _ = unlinkat(&folder, part.as_str(), UnlinkatFlags::NoRemoveDir);
+        symlinkat(target, &folder, part.as_str())?;
+        let mtime = TimeSpec::new(mtime.seconds, i64::from(mtime.nanos));
+        let (now, follow) = (TimeSpec::UTIME_OMIT, UtimensatFlags::NoFollowSymlink);
+        // File systems without times for links do no harm.
+        let _ = utimensat(&folder, part.as_str(), &now, &mtime, follow);
+        self.within(name, |parent, last| rename(&folder, &part, parent, last, keep))?;
+        self.parent_changed()
+    }
+
     fn stat(&mut self, name: &Name) -> io::Result<Option<FileStat>> {
-        self.within(name, |parent, last| {
+        let found = self.within(name, |parent, last| {
             match fstatat(parent, last, AtFlags::AT_SYMLINK_NOFOLLOW) {
                 Ok(stat) => Ok(Some(stat)),
                 Err(Errno::ENOENT) => Ok(None),
                 Err(errno) => Err(errno),
             }
-        })
+        });
+        match found {
+            // Its folder is not there either.
+            Err(error) if self.rehearsed && error.kind() == io::ErrorKind::NotFound => Ok(None),
+            found => found,
+        }
     }
 
     /// Whether a name lies on the file system of DIR, so that data can be given it by `rename`.
     pub fn is_here(&mut self, name: &Name) -> io::Result<bool> {
         let here = fstat(&self.folder)?.st_dev;
-        self.within(name, |parent, _| Ok(fstat(parent)?.st_dev == here))
+        match self.within(name, |parent, _| Ok(fstat(parent)?.st_dev == here)) {
+            Err(error) if self.rehearsed && error.kind() == io::ErrorKind::NotFound => Ok(true),
+            found => found,
+        }
     }
 
     /// Opens a file's data, from the start or as it was left.
@@ -315,11 +409,7 @@ impl Store {
             (self.folder.try_clone()?, part_name(id), self.directory.keeps());
         self.within(name, |parent, last| {
             let before = if named { Some(open_up(parent)?) } else { None };
-            let outcome = if keep {
-                renameat2(&folder, part.as_str(), parent, last, RenameFlags::RENAME_NOREPLACE)
-            } else {
-                renameat(&folder, part.as_str(), parent, last)
-            };
+            let outcome = rename(&folder, &part, parent, last, keep);
             before.map_or(Ok(()), |stat| close_again(parent, &stat))?;
             outcome
         })?;
@@ -332,7 +422,7 @@ impl Store {
 
     /// Notes files as finished.
     pub fn note_done(&mut self, ids: &[FileId]) -> io::Result<()> {
-        let bytes: Vec<u8> = ids.iter().flat_map(list_record).collect();
+        let bytes: Vec<u8> = ids.iter().flat_map(finished::record).collect();
         (&*self.list).write_all(&bytes)?;
         self.unsynced.add(&*self.list)
     }
@@ -340,6 +430,9 @@ impl Store {
     /// The transfer is over: nothing of it stays in the folder of unfinished files.
     pub fn end(&self) -> io::Result<()> {
         self.check_owner().map_err(io::Error::other)?;
+        if self.rehearsed && self.held {
+            return Ok(());
+        }
         let folder = HEXLOWER.encode(&self.transfer);
         let path = self.directory.0.path.join(PART_FOLDER).join(&folder);
         for entry in fs::read_dir(path)? {
@@ -360,8 +453,9 @@ impl Store {
         let (parts, last) = name.split();
         if self.parent.as_ref().is_none_or(|(path, _)| path != name.parent()) {
             let mut folder = self.directory.0.root.try_clone()?;
+            let open = if self.rehearsed { open_folder_at } else { folder_at };
             for part in parts {
-                folder = folder_at(&folder, part)?;
+                folder = open(&folder, part)?;
             }
             self.parent = Some((name.parent().to_vec(), folder));
         }
@@ -379,6 +473,25 @@ impl Drop for Store {
     }
 }
 
+/// Gives a part its name; an error where `keep` and the name is taken.
+fn rename(
+    folder: &OwnedFd,
+    part: &str,
+    parent: &OwnedFd,
+    name: &OsStr,
+    keep: bool,
+) -> Result<(), Errno> {
+    if keep {
+        renameat2(folder, part, parent, name, RenameFlags::RENAME_NOREPLACE)
+    } else {
+        renameat(folder, part, parent, name)
+    }
+}
+
+fn is_regular(stat: &FileStat) -> bool {
+    SFlag::from_bits_truncate(stat.st_mode & SFlag::S_IFMT.bits()) == SFlag::S_IFREG
+}
+
 /// How a complete file appears.
 #[derive(Debug)]
 pub struct Finish<'a> {
@@ -390,105 +503,6 @@ pub struct Finish<'a> {
     pub mtime: Option<FileTime>,
     /// Whether it had a journal.
     pub journal: bool,
-}
-
-/// Lets this process write into a folder of ours that was finished; gives what it was.
-fn open_up(folder: &OwnedFd) -> Result<FileStat, Errno> {
-    let stat = fstat(folder)?;
-    if stat.st_mode & 0o700 != 0o700 {
-        fchmod(folder, permissions(stat.st_mode | 0o700))?;
-    }
-    Ok(stat)
-}
-
-/// Gives a folder the permissions and the time back that it had.
-fn close_again(folder: &OwnedFd, stat: &FileStat) -> Result<(), Errno> {
-    let mode = Mode::from_bits_truncate(stat.st_mode & 0o1777);
-    let mtime = FileTime { seconds: stat.st_mtime, nanos: stat.st_mtime_nsec as u32 };
-    dress(folder, mode, Some(mtime)).map(|_| ())
-}
-
-/// An error where parts of files could not be written into DIR: better at the start than when a sender comes.
-fn try_writing(root: &OwnedFd) -> Result<(), Errno> {
-    match mkdirat(root, PART_FOLDER, Mode::S_IRWXU) {
-        Ok(()) => unlinkat(root, PART_FOLDER, UnlinkatFlags::RemoveDir),
-        Err(Errno::EEXIST) => faccessat(root, PART_FOLDER, AccessFlags::W_OK, AtFlags::AT_EACCESS),
-        Err(errno) => Err(errno),
-    }
-}
-
-const DONE_LIST: &str = "done";
-
-/// The folder of that name in `parent`, made where there is none. A symbolic link is an error.
-fn folder_at(parent: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    match openat(parent, name, flags, Mode::empty()) {
-        Err(Errno::ENOENT) => {}
-        other => return other,
-    }
-    match mkdirat(parent, name, Mode::S_IRWXU) {
-        Ok(()) | Err(Errno::EEXIST) => openat(parent, name, flags, Mode::empty()),
-        Err(errno) => Err(errno),
-    }
-}
-
-/// The file of that name in a folder of ours, made where there is none, for its owner alone.
-fn file_at(folder: &OwnedFd, name: &OsStr, empty: bool) -> Result<OwnedFd, Errno> {
-    let mut flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    flags.set(OFlag::O_TRUNC, empty);
-    openat(folder, name, flags, Mode::S_IRUSR | Mode::S_IWUSR)
-}
-
-/// Permissions without set-user-id, set-group-id and sticky bits.
-fn permissions(mode: u32) -> Mode {
-    Mode::from_bits_truncate(mode & 0o777)
-}
-
-/// Gives a file or folder permissions and time; true where its file system does not keep them, as vfat, exFAT and
-/// CIFS do.
-fn dress(file: impl AsFd, mode: Mode, mtime: Option<FileTime>) -> Result<bool, Errno> {
-    let mode = fchmod(&file, mode);
-    let time = mtime.map_or(Ok(()), |mtime| {
-        let mtime = TimeSpec::new(mtime.seconds, i64::from(mtime.nanos));
-        futimens(&file, &TimeSpec::UTIME_OMIT, &mtime)
-    });
-    let refused = |outcome| match outcome {
-        Ok(()) => Ok(false),
-        Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINVAL) => Ok(true),
-        Err(errno) => Err(errno),
-    };
-    Ok(refused(mode)? | refused(time)?)
-}
-
-/// Reads the list of finished files, cuts a torn record off and leaves it open at its end; an empty
-/// list unless `resume`.
-fn read_list(list: &File, resume: bool) -> io::Result<BTreeSet<FileId>> {
-    let mut bytes = Vec::new();
-    let mut file = list;
-    io::Seek::rewind(&mut file)?;
-    if resume {
-        file.read_to_end(&mut bytes)?;
-    }
-    let records = bytes.as_chunks::<LIST_RECORD>().0.iter();
-    let good = records.map_while(|record| {
-        let id: FileId = record[..16].try_into().ok()?;
-        (list_record(&id) == *record).then_some(id)
-    });
-    let done: Vec<FileId> = good.collect();
-    let end = (done.len() * LIST_RECORD) as u64;
-    list.set_len(end)?;
-    io::Seek::seek(&mut file, io::SeekFrom::Start(end))?;
-    Ok(done.into_iter().collect())
-}
-
-/// File id and check.
-const LIST_RECORD: usize = 20;
-
-fn list_record(id: &FileId) -> [u8; LIST_RECORD] {
-    let mut record = [0; LIST_RECORD];
-    record[..16].copy_from_slice(id);
-    record[16..].copy_from_slice(&blake3::hash(id).as_bytes()[..4]);
-    record
 }
 
 fn part_name(id: &FileId) -> String {

@@ -1,8 +1,8 @@
 //! The sender's tree: files and folders in a fixed order, each folder before what it holds and once
-//! more after it.
+//! more after it, one source after the other, without what is excluded.
 //!
-//! Only the names of the folders on the way down are in memory. Symbolic links, devices, sockets and
-//! pipes are skipped and told; what cannot be read is told too.
+//! Only the names of the folders on the way down are in memory. Devices, sockets and pipes are skipped and told;
+//! what cannot be read is told too. Symbolic links are not followed, but for those that the user names.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::utsname::uname;
 
+use super::exclude::Exclude;
 use super::record::{FileTime, Kind, TransferId};
 
 /// What a file or folder is, as far as it is sent.
@@ -51,13 +52,15 @@ pub struct Item {
     pub facts: Facts,
     /// Bytes that are not holes, as far as the file system says.
     pub data: u64,
+    /// Where a symbolic link leads.
+    pub target: Vec<u8>,
 }
 
 /// What a step through the tree finds.
 #[derive(Debug)]
 pub enum Found {
     Item(Item),
-    /// A symbolic link, device, socket or pipe.
+    /// A device, socket or pipe.
     Skipped(PathBuf, &'static str),
     /// Something that cannot be read.
     Unreadable(PathBuf, io::Error),
@@ -75,12 +78,21 @@ pub struct Totals {
     pub data: u64,
 }
 
-/// A walk through a file or folder.
+/// What cannot be sent at all.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", path.display())]
+pub struct SourceError {
+    pub path: PathBuf,
+    pub source: io::Error,
+}
+
+/// A walk through files and folders.
 #[derive(Debug)]
 pub struct Walk {
-    /// What comes first.
-    root: Option<(PathBuf, Vec<u8>)>,
+    /// What the user named, the first last: where it is, and what it is called at the receiver.
+    roots: Vec<(PathBuf, Vec<u8>)>,
     levels: Vec<Level>,
+    exclude: Exclude,
 }
 
 #[derive(Debug)]
@@ -100,21 +112,28 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Walks through `path` once without reading any file.
-    pub fn new(path: &Path) -> io::Result<Self> {
+    /// Walks through `paths` once without reading any file.
+    pub fn new(paths: &[impl AsRef<Path>], exclude: &Exclude) -> Result<Self, SourceError> {
         let mut totals = Totals::default();
-        for found in Walk::new(path)? {
+        let walk = Walk::new(paths, exclude)?;
+        let mut hasher = blake3::Hasher::new_derive_key("acklab transfer 1");
+        hasher.update(&fs::read("/etc/machine-id").unwrap_or_default());
+        // Copies of a machine and containers may have one id, or none.
+        if let Ok(machine) = uname() {
+            hasher.update(machine.nodename().as_bytes()).update(b"\0");
+        }
+        for (index, (path, _)) in walk.roots.iter().rev().enumerate() {
+            // No path holds a zero byte.
+            hasher.update(if index == 0 { b"" } else { b"\0" });
+            hasher.update(path.as_os_str().as_bytes());
+        }
+        for found in walk {
             let Found::Item(item) = found else { continue };
             totals.entries += 1;
             totals.files += u64::from(item.kind == Kind::File);
             totals.bytes += item.facts.size;
             totals.data += item.data;
         }
-        let mut hasher = blake3::Hasher::new_derive_key("acklab transfer 1");
-        hasher.update(&fs::read("/etc/machine-id").unwrap_or_default());
-        // Copies of a machine and containers may have one id, or none.
-        hasher.update(uname()?.nodename().as_bytes()).update(b"\0");
-        hasher.update(path.canonicalize()?.as_os_str().as_bytes());
         let mut transfer = [0; 16];
         transfer.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
         Ok(Self { totals, transfer })
@@ -122,20 +141,21 @@ impl Survey {
 }
 
 impl Walk {
-    /// From `path` down; at the receiver it has the last part of `path`.
-    pub fn new(path: &Path) -> io::Result<Self> {
-        let kind = fs::metadata(path)?.file_type();
-        if !kind.is_file() && !kind.is_dir() {
-            let mend = "is neither a file nor a folder; to send what can be read from it: \
-                        acklab send - ADDR:PORT < FILE";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, mend));
+    /// From `paths` down, without what is excluded; at the receiver each has its last part for a name.
+    pub fn new(paths: &[impl AsRef<Path>], exclude: &Exclude) -> Result<Self, SourceError> {
+        let mut roots: Vec<(PathBuf, Vec<u8>)> = Vec::new();
+        for path in paths.iter().map(AsRef::as_ref) {
+            let failed = |source| SourceError { path: path.to_owned(), source };
+            let root = root(path).map_err(failed)?;
+            if roots.iter().any(|(_, name)| *name == root.1) {
+                let mend =
+                    "another of the sources has the same name: send them one after the other";
+                return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, mend)));
+            }
+            roots.push(root);
         }
-        let real = path.canonicalize()?;
-        let name = path.file_name().or_else(|| real.file_name()).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidInput, "name a file or folder below /")
-        })?;
-        let name = name.as_bytes().to_vec();
-        Ok(Self { root: Some((real, name)), levels: Vec::new() })
+        roots.reverse();
+        Ok(Self { roots, levels: Vec::new(), exclude: exclude.clone() })
     }
 
     fn visit(&mut self, path: PathBuf, name: Vec<u8>) -> Found {
@@ -146,12 +166,20 @@ impl Walk {
         let facts = Facts::new(&metadata);
         if metadata.is_file() {
             let data = facts.size.min(metadata.blocks() * 512);
-            return Found::Item(Item { path, name, kind: Kind::File, facts, data });
+            let target = Vec::new();
+            return Found::Item(Item { path, name, kind: Kind::File, facts, data, target });
+        }
+        if metadata.is_symlink() {
+            return match fs::read_link(&path) {
+                Ok(target) => {
+                    let target = target.into_os_string().into_vec();
+                    Found::Item(Item { path, name, kind: Kind::Link, facts, data: 0, target })
+                }
+                Err(error) => Found::Unreadable(path, error),
+            };
         }
         if !metadata.is_dir() {
-            let link = metadata.is_symlink();
-            let what = if link { "a symbolic link" } else { "neither file nor folder" };
-            return Found::Skipped(path, what);
+            return Found::Skipped(path, "neither file nor folder");
         }
         let names = fs::read_dir(&path)
             .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
@@ -160,7 +188,8 @@ impl Walk {
             Err(error) => return Found::Unreadable(path, error),
         };
         names.sort_unstable_by(|a, b| b.cmp(a));
-        let item = Item { path, name, kind: Kind::Directory, facts, data: 0 };
+        let (kind, target) = (Kind::Directory, Vec::new());
+        let item = Item { path, name, kind, facts, data: 0, target };
         self.levels.push(Level { item: item.clone(), names });
         Found::Item(item)
     }
@@ -170,20 +199,41 @@ impl Iterator for Walk {
     type Item = Found;
 
     fn next(&mut self) -> Option<Found> {
-        if let Some((path, name)) = self.root.take() {
-            return Some(self.visit(path, name));
+        loop {
+            let Some(level) = self.levels.last_mut() else {
+                let (path, name) = self.roots.pop()?;
+                return Some(self.visit(path, name));
+            };
+            let Some(next) = level.names.pop() else {
+                let item = self.levels.pop()?.item;
+                return Some(Found::Item(Item { kind: Kind::DirectoryEnd, ..item }));
+            };
+            let path = level.item.path.join(&next);
+            let mut name = level.item.name.clone();
+            name.push(b'/');
+            name.extend_from_slice(&next.into_vec());
+            let is_folder = || path.is_dir() && !path.is_symlink();
+            if !self.exclude.has(&name, is_folder) {
+                return Some(self.visit(path, name));
+            }
         }
-        let level = self.levels.last_mut()?;
-        let Some(next) = level.names.pop() else {
-            let item = self.levels.pop()?.item;
-            return Some(Found::Item(Item { kind: Kind::DirectoryEnd, ..item }));
-        };
-        let path = level.item.path.join(&next);
-        let mut name = level.item.name.clone();
-        name.push(b'/');
-        name.extend_from_slice(&next.into_vec());
-        Some(self.visit(path, name))
     }
+}
+
+/// Where a source is and what it is called at the receiver.
+fn root(path: &Path) -> io::Result<(PathBuf, Vec<u8>)> {
+    let kind = fs::metadata(path)?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        let mend = "is neither a file nor a folder; to send what can be read from it: \
+                    acklab send - ADDR:PORT < FILE";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, mend));
+    }
+    let real = path.canonicalize()?;
+    let name = path.file_name().or_else(|| real.file_name()).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "name a file or folder below /")
+    })?;
+    let name = name.as_bytes().to_vec();
+    Ok((real, name))
 }
 
 #[cfg(test)]
@@ -195,7 +245,8 @@ mod tests {
     #[test]
     fn machines_with_one_id_and_two_names_send_two_transfers() {
         let scratch = tempfile::tempdir().expect("a folder");
-        let transfer = |path: &Path| Survey::new(path).expect("a survey").transfer;
+        let transfer =
+            |path: &Path| Survey::new(&[path], &Exclude::default()).expect("a survey").transfer;
         let (path, here) = (scratch.path().to_owned(), transfer(scratch.path()));
         assert_eq!(here, transfer(scratch.path()), "each run of the same command");
         let renamed = std::thread::spawn(move || {
@@ -217,14 +268,14 @@ mod tests {
         fs::write(root.join("b/x"), b"12").expect("a file");
         fs::write(root.join("a"), b"1").expect("a file");
         symlink("a", root.join("link")).expect("a link");
-        let seen: Vec<String> = Walk::new(&root)
+        let seen: Vec<String> = Walk::new(&[&root], &Exclude::default())
             .expect("a walk")
             .map(|found| match found {
                 Found::Item(item) => {
                     let name = String::from_utf8_lossy(&item.name).into_owned();
                     format!("{:?} {name} {}", item.kind, item.facts.size)
                 }
-                Found::Skipped(path, what) => format!("{what} {}", path.ends_with("link")),
+                Found::Skipped(path, what) => format!("{}: {what}", path.display()),
                 Found::Unreadable(path, error) => format!("{}: {error}", path.display()),
             })
             .collect();
@@ -236,7 +287,7 @@ mod tests {
             "DirectoryEnd top/b/empty 0",
             "File top/b/x 2",
             "DirectoryEnd top/b 0",
-            "a symbolic link true",
+            "Link top/link 0",
             "DirectoryEnd top 0",
         ];
         assert_eq!(seen, expected);

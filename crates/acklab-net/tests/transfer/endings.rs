@@ -71,3 +71,24 @@ fn a_receiver_of_one_transfer_stays_for_a_sender_that_may_not_have_heard_the_end
     assert_eq!(receiver.verdict().expect("a verdict"), Verdict::Complete);
     assert!(!folder.join(".acklab-part").exists());
 }
+
+#[test]
+fn a_long_transfer_makes_new_keys_by_another_connection_and_sends_next_to_nothing_twice() {
+    let scratch = Scratch::new();
+    let (file, folder) = (scratch.file("x", 12_000_000, 3), scratch.join("in"));
+    let mut receiver = Receiver::new(&folder, true);
+    let mut errand = errand(&file, receiver.address);
+    errand.rate = "48mbit".parse().ok();
+    errand.renewal = Span::from_millis(600);
+    let mut sender = Sender::new(errand);
+    let outcome = sender.outcome().expect("an outcome");
+    assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
+    assert_eq!(receiver.verdict().expect("a verdict"), Verdict::Complete);
+    let opened = receiver.said().iter().filter(|told| matches!(told, Told::Opened)).count();
+    assert!((2..8).contains(&opened), "{opened} connections");
+    assert_eq!(sender.told.try_iter().count(), 0, "there is nothing to tell");
+    // What was not confirmed when a connection ended comes again: a few chunks each.
+    let again = outcome.status.progress.sent - 12_000_000;
+    assert!(again < opened as u64 * 3_000_000, "{again} B twice in {opened} connections");
+    assert!(same(&file, &folder.join("x")));
+}

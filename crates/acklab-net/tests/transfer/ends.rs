@@ -9,9 +9,11 @@ use std::sync::mpsc::{Receiver as Inbox, channel};
 use std::thread::{self, JoinHandle};
 
 use acklab_core::rng::Rng;
+use acklab_net::transfer::exclude::Exclude;
+use acklab_net::transfer::policy::Policy;
 use acklab_net::transfer::receive::{self, Gate, Reception, ReceptionError, Verdict};
 use acklab_net::transfer::receiver::Received;
-use acklab_net::transfer::send::{self, Errand, ErrandError, Outcome, Secret};
+use acklab_net::transfer::send::{self, Errand, ErrandError, Outcome, Secret, What};
 use acklab_net::transfer::store::Directory;
 use acklab_rudp::{Code, Config};
 use tempfile::TempDir;
@@ -79,7 +81,7 @@ impl Receiver {
     }
 
     pub(crate) fn with(folder: &Path, once: bool, gate: Gate, listen: &str) -> Self {
-        let directory = Some(Directory::open(folder, false).expect("a folder"));
+        let directory = Some(Directory::open(folder, Policy::default()).expect("a folder"));
         let listen = vec![listen.parse().expect("an address")];
         let reception = Reception { directory, listen, gate, once, config: Config::default() };
         let stop = Arc::new(AtomicBool::new(false));
@@ -144,8 +146,10 @@ pub(crate) struct Sender {
 
 pub(crate) fn errand(what: &Path, to: SocketAddr) -> Errand {
     Errand {
-        what: what.to_owned(),
-        to,
+        what: What::Tree { paths: vec![what.to_owned()], exclude: Exclude::default() },
+        to: vec![to],
+        rehearsal: false,
+        renewal: send::RENEWAL,
         paths: Vec::new(),
         secret: Secret::Passphrase(PASSPHRASE.parse().expect("a passphrase")),
         rate: None,
@@ -164,6 +168,7 @@ impl Sender {
                 send::News::Status(status) => {
                     let _ = confirm.send(status.progress.confirmed);
                 }
+                send::News::Due(_) => {}
                 send::News::Problem(problem) => {
                     let _ = tell.send(problem);
                 }

@@ -112,6 +112,28 @@ fn a_sender_whose_address_is_gone_for_a_while_goes_on_when_it_is_back() {
 }
 
 #[test]
+fn a_sender_that_gets_another_address_goes_on_at_once() {
+    let scratch = Scratch::new();
+    let file = scratch.file("x", 12_000_000, 4);
+    let from = file.clone();
+    across_a_cable(&scratch.join("in"), move |to| {
+        let mut errand = errand(&from, to);
+        errand.rate = "40mbit".parse().ok();
+        let mut sender = Sender::new(errand);
+        sender.wait_for(3_000_000);
+        // Another prefix, so that it does not go with the first one.
+        ip(&format!("addr add {SPARE}/16 dev near"));
+        ip(&format!("addr del {LOCAL}/24 dev near"));
+        let outcome = finish(&mut sender);
+        let told: Vec<String> = sender.told.try_iter().collect();
+        assert!(told.is_empty(), "{told:?}");
+        let [path] = outcome.status.paths[..] else { panic!("{outcome:?}") };
+        assert_eq!(path.local.ip(), SPARE.parse::<IpAddr>().expect("an address"));
+        assert!(same(&from, &from.parent().expect("a folder").join("in/x")));
+    });
+}
+
+#[test]
 fn a_path_that_cannot_be_opened_is_told_and_used_when_it_can() {
     let scratch = Scratch::new();
     let file = scratch.file("x", 8_000_000, 2);
@@ -136,7 +158,7 @@ fn a_sender_without_any_path_says_so_at_once() {
     let file = scratch.file("x", 1000, 3);
     let mut errand = errand(&file, "127.0.0.1:9".parse().expect("an address"));
     // TEST-NET-1, RFC 5737: no host has it.
-    errand.paths = vec![("192.0.2.1".parse().expect("an address"), errand.to)];
+    errand.paths = vec![("192.0.2.1".parse().expect("an address"), errand.to[0])];
     let error = Sender::new(errand).outcome().expect_err("no path").to_string();
     assert!(error.contains("192.0.2.1"), "{error}");
 }
@@ -145,8 +167,8 @@ fn a_sender_without_any_path_says_so_at_once() {
 fn more_paths_than_there_can_be_are_refused_at_the_start() {
     let scratch = Scratch::new();
     let mut errand = errand(&scratch.file("x", 10, 1), "127.0.0.1:9".parse().expect("an address"));
-    errand.paths = (1..=8).map(|host| (IpAddr::from([127, 0, 0, host]), errand.to)).collect();
-    errand.to.set_port(10);
+    errand.paths = (1..=8).map(|host| (IpAddr::from([127, 0, 0, host]), errand.to[0])).collect();
+    errand.to[0].set_port(10);
     let error = Sender::new(errand).outcome().expect_err("nine paths").to_string();
     assert!(error.contains("at most 8"), "{error}");
 }

@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::thread;
 
+use acklab_net::transfer::policy::Policy;
 use acklab_net::transfer::receive::Verdict;
 use acklab_net::transfer::send::End;
 use acklab_net::transfer::store::Directory;
@@ -123,11 +124,11 @@ fn a_file_for_another_file_system_below_the_folder_is_refused_before_it_is_sent(
 fn a_folder_that_cannot_be_written_is_found_at_the_start() {
     with_mounts("a read-only disk", |scratch| {
         let disk = mounts::small(scratch.join("disk"), 1_000_000).expect("a disk");
-        assert!(Directory::open(&disk, false).is_ok());
+        assert!(Directory::open(&disk, Policy::default()).is_ok());
         assert_eq!(fs::read_dir(&disk).expect("a folder").count(), 0, "nothing is left there");
         let flags = MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
         mount(None::<&str>, &disk, None::<&str>, flags, None::<&str>).expect("read-only");
-        let error = Directory::open(&disk, false).expect_err("read-only").to_string();
+        let error = Directory::open(&disk, Policy::default()).expect_err("read-only").to_string();
         assert!(error.contains("Read-only"), "{error}");
     });
 }

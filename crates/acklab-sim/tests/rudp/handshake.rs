@@ -45,6 +45,11 @@ impl Meeting {
     }
 
     fn of(lane: Lane, config: &Config) -> Self {
+        Self::over(&[lane], config)
+    }
+
+    /// The client knows the first of the paths.
+    fn over(lanes: &[Lane], config: &Config) -> Self {
         let told = Arc::new(Mutex::new(Told::default()));
         let (client_told, server_told) = (told.clone(), told.clone());
         let users = (
@@ -57,7 +62,7 @@ impl Meeting {
                 server_told.lock().expect("no panic").server.extend(events);
             }),
         );
-        Self { net: Net::new(1, &[lane], 1, config, users), told }
+        Self { net: Net::new(1, lanes, 1, config, users), told }
     }
 
     fn run(&mut self, until: u64) -> MutexGuard<'_, Told> {
@@ -90,6 +95,21 @@ fn losing_any_one_or_two_datagrams_of_the_handshake_costs_less_than_half_a_secon
             let late = both.iter().any(|at| at.is_none_or(|at| at > ms(500)));
             assert!(!late, "without {first} and {second}: {both:?}");
         }
+    }
+}
+
+#[test]
+fn a_peer_is_found_at_whichever_of_its_addresses_answers_and_the_others_are_no_paths() {
+    let dead = lane_with_outages(lane(0.0), &[(0, 20_000)]);
+    for (lanes, found) in [([dead.clone(), lane(0.0)], 1), ([lane(0.0), dead], 0)] {
+        let mut meeting = Meeting::over(&lanes, &Config::default());
+        meeting.net.client(|_, client| client.greet_also(path(1)));
+        let client = opened(&meeting.run(3000).client).expect("open");
+        assert!(client < ms(140), "{client:?}");
+        let paths: Vec<_> = meeting.net.client(|_, client| {
+            client.path_stats().map(|it| (it.id, it.addrs, it.state)).collect()
+        });
+        assert_eq!(paths, [(0, path(found), PathState::Active)]);
     }
 }
 

@@ -52,6 +52,38 @@ fn replayed_datagrams_change_nothing() {
     assert_eq!(stats[0].addrs.remote.port(), PORT, "the path was not moved");
 }
 
+#[test]
+fn copies_that_come_first_from_elsewhere_draw_no_answers_there() {
+    let mut transfer = Transfer::new(5, &[lane(0.0)]);
+    transfer.run(ms(200));
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let store = heard.clone();
+    transfer.net.set_meddler(move |_, end, datagram| {
+        if end == 0 {
+            store.lock().expect("no panic").push(datagram.clone());
+        }
+        end != 0
+    });
+    let mut until = 200;
+    while !transfer.run(ms(until)) {
+        until += 1;
+        assert!(until < 5000, "{} B received", transfer.file().received);
+        for datagram in std::mem::take(&mut *heard.lock().expect("no panic")) {
+            // From four places, so that none of them is always the last.
+            for from in [PORT + 9, PORT + 10 + until as u16 % 3, PORT] {
+                transfer.net.inject(0, [(from, datagram.clone())]);
+            }
+        }
+    }
+    let seconds = transfer.finish(ms(5000));
+    assert!(seconds < 2.4, "{seconds} s");
+    let theirs = transfer.net.server(|_, server| {
+        let (_, server) = server.connections().next().expect("a connection");
+        server.path_stats().next().expect("a path").addrs
+    });
+    assert_eq!(theirs.remote.port(), PORT);
+}
+
 /// A packet that only the holder of the keys can make: without protection, anyone.
 fn forged(connection: u64, number: u64, frames: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
     let mut packet = vec![0; 1200];

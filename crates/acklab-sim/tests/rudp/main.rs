@@ -7,6 +7,7 @@ mod busy;
 mod content;
 mod handshake;
 mod hostile;
+mod long;
 mod paths;
 mod support;
 mod table;

@@ -276,6 +276,8 @@ pub(crate) fn byte(offset: usize) -> u8 {
 /// A file on its way from the client to the server.
 #[derive(Default)]
 pub(crate) struct File {
+    /// Bytes.
+    size: usize,
     stream: Option<u64>,
     written: usize,
     pub(crate) received: usize,
@@ -307,11 +309,11 @@ impl File {
         let content = client.content();
         let stream =
             *self.stream.get_or_insert_with(|| content.open_stream(now, false).expect("a stream"));
-        while self.written < FILE && content.room(stream) > 0 {
-            let end = (self.written + BLOCK).min(FILE);
+        while self.written < self.size && content.room(stream) > 0 {
+            let end = (self.written + BLOCK).min(self.size);
             content.write(stream, (self.written..end).map(byte).collect());
             self.written = end;
-            if end == FILE {
+            if end == self.size {
                 content.finish(stream);
             }
         }
@@ -344,7 +346,7 @@ impl Transfer {
 
     /// The client knows only the first `known` paths.
     pub(crate) fn of(seed: u64, lanes: &[Lane], known: usize, config: &Config) -> Self {
-        let file = Arc::new(Mutex::new(File::default()));
+        let file = Arc::new(Mutex::new(File { size: FILE, ..File::default() }));
         let (sending, receiving) = (file.clone(), file.clone());
         let users = (
             Use::by(move |now, client: &mut Connection| {
@@ -355,6 +357,12 @@ impl Transfer {
             }),
         );
         Self { net: Net::new(seed, lanes, known, config, users), file }
+    }
+
+    /// The file has so many bytes.
+    pub(crate) fn with_bytes(self, bytes: usize) -> Self {
+        self.file().size = bytes;
+        self
     }
 
     pub(crate) fn file(&self) -> MutexGuard<'_, File> {
@@ -371,8 +379,8 @@ impl Transfer {
     pub(crate) fn finish(&mut self, until: Time) -> f64 {
         let ended = self.run(until);
         let file = self.file();
-        assert!(ended, "not done by {until}: {} of {FILE} received", file.received);
-        assert_eq!(file.received, FILE, "{:?}", file.events);
+        assert!(ended, "not done by {until}: {} of {} received", file.received, file.size);
+        assert_eq!(file.received, file.size, "{:?}", file.events);
         file.done.expect("done").as_secs_f64()
     }
 }

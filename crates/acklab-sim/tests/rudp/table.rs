@@ -29,7 +29,7 @@ fn the_median_transfer_is_as_fast_as_the_table_asks_and_wastes_no_more() {
 }
 
 #[test]
-#[ignore = "prints a table of docs/rudp.md"]
+#[ignore = "prints a table of docs/rudp-measured.md"]
 fn other_links() {
     for (rate, delay) in [("10mbit", 50), ("20mbit", 20), ("100mbit", 10)] {
         for loss in [0.0, 0.05, 0.15, 0.28] {

@@ -6,7 +6,9 @@
 //! the most recently changed range first (RFC 2018 section 4). The window opens at 64 kB and grows with
 //! what arrives up to the buffer, as automatic tuning does.
 
+use super::tuning::Tuning;
 use crate::config::WindowUpdate;
+use acklab_core::ack::Disorder;
 use acklab_core::segment::{SackBlock, SackBlocks};
 use acklab_core::seq::Seq;
 use std::ops::Range;
@@ -27,6 +29,15 @@ impl Arrival {
     pub(super) const fn is_in_order(&self) -> bool {
         self.advanced > 0 && self.refused == 0 && !self.gap
     }
+
+    /// What it is where it is not in order.
+    pub(super) const fn disorder(&self) -> Disorder {
+        match (self.refused, self.advanced) {
+            (0, 0) => Disorder::Ahead,
+            (0, _) => Disorder::Filling,
+            _ => Disorder::Repeated,
+        }
+    }
 }
 
 /// One direction's receive state; offsets count from the peer's SYN.
@@ -41,6 +52,8 @@ pub(super) struct ReceiveBuffer {
     capacity: u64,
     /// The window is not opened further than this; grows with what arrives.
     clamp: u64,
+    /// How far it may grow, where that is tuned.
+    tuning: Option<Tuning>,
     /// Offset up to which the application has read.
     read: u64,
     /// The same, when the window was last announced.
@@ -54,13 +67,15 @@ pub(super) struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    pub(super) fn new(capacity: u32) -> Self {
+    pub(super) fn new(capacity: u32, tuned: bool) -> Self {
+        let clamp = u64::from(capacity).min(INITIAL_CLAMP);
         Self {
             irs: Seq(0),
             nxt: 0,
             edge: 0,
             capacity: u64::from(capacity),
-            clamp: u64::from(capacity).min(INITIAL_CLAMP),
+            clamp,
+            tuning: tuned.then(|| Tuning::new(clamp)),
             read: 1,
             read_announced: 1,
             ranges: Vec::new(),
@@ -89,6 +104,11 @@ impl ReceiveBuffer {
     /// The offset of the next byte expected.
     pub(super) const fn nxt(&self) -> u64 {
         self.nxt
+    }
+
+    /// The right edge that was announced.
+    pub(super) const fn edge(&self) -> u64 {
+        self.edge
     }
 
     /// Bytes that the peer may still send.
@@ -291,12 +311,18 @@ impl ReceiveBuffer {
     /// as large as what is free of the buffer (Linux `tcp_grow_window`; other systems tune their
     /// buffers alike). Returns whether it did.
     pub(super) fn grow(&mut self, len: u32, mss: u32) -> bool {
-        let free = self.capacity.saturating_sub(self.unread());
+        let most = self.tuning.map_or(self.capacity, |tuning| tuning.limit().min(self.capacity));
+        let free = most.saturating_sub(self.unread());
         let grows = len >= GROWS_FROM.min(mss) && free > self.clamp;
         if grows {
             self.clamp = (self.clamp + 2 * u64::from(mss)).min(free);
         }
         grows
+    }
+
+    /// What the window may grow to is tuned by this.
+    pub(super) const fn tuning(&mut self) -> Option<&mut Tuning> {
+        self.tuning.as_mut()
     }
 
     /// Moves the announced edge to the best and returns the window field for it, shifted by `scale`.
@@ -329,7 +355,7 @@ mod tests {
     use super::*;
 
     fn buffer() -> ReceiveBuffer {
-        let mut buffer = ReceiveBuffer::new(10_000);
+        let mut buffer = ReceiveBuffer::new(10_000, false);
         buffer.on_syn(Seq(1000));
         assert_eq!(buffer.announce(100, 0), 10_000);
         buffer
@@ -381,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_window_that_opens_by_itself_is_no_reason_for_an_update() {
-        let mut b = ReceiveBuffer::new(1 << 20);
+        let mut b = ReceiveBuffer::new(1 << 20, false);
         b.on_syn(Seq(0));
         b.announce(1460, 6);
         b.insert(1, 201);
@@ -395,7 +421,7 @@ mod tests {
 
     #[test]
     fn scaling_rounds_up_rather_than_move_the_edge_left() {
-        let mut b = ReceiveBuffer::new(1 << 15);
+        let mut b = ReceiveBuffer::new(1 << 15, false);
         b.on_syn(Seq(0));
         assert_eq!(b.announce(100, 7), 256);
         b.insert(1, 2);

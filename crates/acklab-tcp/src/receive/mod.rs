@@ -10,11 +10,12 @@
 //!   new one.
 
 mod buffer;
+mod tuning;
 
 use crate::ack_requests::AckRequests;
 use crate::config::{Config, WindowUpdate};
 use crate::options::{Terms, clock};
-use acklab_core::ack::{AckPolicy, DataSample, Decision, Policy, ReadSample};
+use acklab_core::ack::{AckPolicy, DataSample, Decision, Disorder, Policy, ReadSample};
 use acklab_core::cc::EcnFeedback;
 use acklab_core::event::AckReason;
 use acklab_core::packet::Ecn;
@@ -93,7 +94,7 @@ pub(super) struct Receiver {
 impl Receiver {
     pub(super) fn new(now: Time, config: &Config, feedback: EcnFeedback) -> Self {
         Self {
-            buffer: ReceiveBuffer::new(config.receive_buffer),
+            buffer: ReceiveBuffer::new(config.receive_buffer, config.receive_tuning),
             policy: config.ack.policy(config.ack_phase),
             terms: Terms::new(config),
             feedback,
@@ -166,10 +167,10 @@ impl Receiver {
         }
     }
 
-    /// Data arrived out of order, or twice, or filled a gap.
-    pub(super) fn on_disorder(&mut self, now: Time) {
+    /// Data arrived that is not simply the next.
+    pub(super) fn on_disorder(&mut self, now: Time, disorder: Disorder) {
         self.oldest.get_or_insert(now);
-        self.policy.on_disorder(now, self.buffer.window() as u32);
+        self.policy.on_disorder(now, disorder, self.buffer.window() as u32);
         self.demand(AckReason::OutOfOrder);
     }
 
@@ -266,15 +267,34 @@ impl Receiver {
             self.on_data(now, segment, timing);
             return (nxt - 1..nxt - 1 + u64::from(len), true);
         }
-        self.on_disorder(now);
+        self.on_disorder(now, arrival.disorder());
         let is_kept = arrival.refused < u64::from(len);
+        if is_kept && self.buffer.tuning().is_some() {
+            // `tcp_data_queue_ofo`: what waits behind a gap opens the window as well.
+            self.buffer.grow(len, self.terms.mss);
+        }
         let kept = if is_kept { self.buffer.fitting(nxt, start, len) } else { 0..0 };
         (kept, arrival.advanced > 0)
+    }
+
+    /// The round trip, for the tuning of the window.
+    fn measure(&mut self, now: Time, segment: &TcpRepr) {
+        let (nxt, edge) = (self.buffer.nxt(), self.buffer.edge());
+        let Some(tuning) = self.buffer.tuning() else { return };
+        if !self.terms.timestamps {
+            tuning.on_window(now, nxt, edge);
+        } else if let Some(stamp) = segment.options.timestamp
+            && segment.payload_len >= self.terms.mss
+            && let Some(elapsed) = self.terms.echoed_rtt(now, stamp)
+        {
+            tuning.on_echo(stamp.echo, elapsed);
+        }
     }
 
     /// Data arrived in order.
     fn on_data(&mut self, now: Time, segment: &TcpRepr, timing: Timing) {
         let (len, mss) = (segment.payload_len, self.terms.mss);
+        self.measure(now, segment);
         let window_grew = self.buffer.grow(len, mss);
         self.segments += 1;
         self.oldest.get_or_insert(now);
@@ -326,7 +346,10 @@ impl Receiver {
 
     /// The application read `copied` bytes while more may come.
     pub(super) fn on_read(&mut self, now: Time, copied: u32) {
-        let mss = self.terms.mss;
+        let (mss, read) = (self.terms.mss, self.buffer.total_read() + 1);
+        if let Some(tuning) = self.buffer.tuning() {
+            tuning.on_read(now, read, mss);
+        }
         let sample = ReadSample {
             copied,
             unacked_bytes: self.unacked() as u32,

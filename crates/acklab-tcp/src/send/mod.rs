@@ -10,6 +10,7 @@ mod holding;
 mod next;
 mod queue;
 mod recovery;
+mod reduction;
 mod requests;
 mod resent;
 mod returned;
@@ -89,11 +90,18 @@ struct Reaction {
     cwr_due: bool,
 }
 
-/// Whether idleness begins slow start anew (RFC 5681 section 4.1).
+/// When data left last, and what follows from it.
 #[derive(Debug)]
-struct Idleness {
-    restarts: bool,
-    last_sent: Option<Time>,
+struct Departures {
+    /// Idleness begins slow start anew (RFC 5681 section 4.1).
+    idle_restart: bool,
+    last: Option<Time>,
+    /// The last of several segments that leave as one for segmentation offload carries PSH (Linux 5.4 and later).
+    push_bursts: bool,
+    /// New segments that left at that time as one.
+    burst: u64,
+    /// The last of them ends it.
+    pushes: bool,
 }
 
 /// What an ACK did beyond the sending side.
@@ -137,7 +145,7 @@ pub(super) struct Sender {
     reaction: Reaction,
     holding: Holding,
     timers: TimerTable<Timer, 4>,
-    idleness: Idleness,
+    departures: Departures,
     waits: Waits,
     requests: Requests,
     syn_due: bool,
@@ -176,7 +184,13 @@ impl Sender {
             congestion,
             holding: Holding::new(config.nagle),
             timers: TimerTable::default(),
-            idleness: Idleness { restarts: config.window.idle_restart, last_sent: None },
+            departures: Departures {
+                idle_restart: config.window.idle_restart,
+                last: None,
+                push_bursts: config.push_bursts,
+                burst: 0,
+                pushes: false,
+            },
             waits: Waits::default(),
             requests: Requests::new(AckRequests::Off),
             syn_due: false,
@@ -357,6 +371,9 @@ impl Sender {
             recovered,
         };
         self.congestion.on_ack(now, &told);
+        if in_fast_recovery {
+            self.recovery.on_delivered(delivered, advanced && lost == 0, &self.queue);
+        }
         if advanced {
             let mss = u64::from(self.terms.mss);
             // What fills a gap moves the ACK by more than the segments that the peer held back.
@@ -376,7 +393,14 @@ impl Sender {
         if entered {
             self.on_reduction();
             let in_flight = self.queue.flight_size();
+            let window = self.congestion.cwnd();
             self.congestion.on_loss(now, &LossSample { in_flight, ece });
+            // Those that pace decide about recovery themselves.
+            if self.congestion.pacing_rate().is_none() {
+                let threshold = self.congestion.cwnd();
+                self.recovery.reduce(window, threshold, &self.queue);
+                self.recovery.on_delivered(delivered, false, &self.queue);
+            }
             self.requests.on_loss();
             sink.record(now, EventKind::Loss { flow: self.flow, timeout: false });
             self.tell_congestion(now, sink);

@@ -14,7 +14,7 @@ use acklab_core::event::{EventKind, Sink};
 use acklab_core::packet::Ecn;
 use acklab_core::segment::{AckRequest, Flags, TcpRepr};
 use acklab_core::seq::Seq;
-use acklab_core::time::Time;
+use acklab_core::time::{Span, Time};
 
 /// A stretch [start, end) of our sequence space that leaves as one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,9 @@ enum Next {
     /// A segment up to this offset, the FIN's own included.
     Send { end: u64, full: bool },
 }
+
+/// `GSO_LEGACY_MAX_SIZE`, bytes.
+const MOST_OFFLOAD: u64 = 65_536;
 
 /// The application's calls.
 impl Sender {
@@ -186,11 +189,7 @@ impl Sender {
             return Next::Window;
         }
         let early = self.recovery.limited_transmit(mss);
-        if len > 0
-            && !self
-                .congestion
-                .has_room(self.pipe().saturating_sub(early), self.queue.weigh_one(len))
-        {
+        if len > 0 && !self.has_room(self.pipe().saturating_sub(early), self.queue.weigh_one(len)) {
             return Next::Congestion;
         }
         let fin = self.buffer.is_closed() && takes_all;
@@ -201,6 +200,14 @@ impl Sender {
         Next::Send { end: nxt + len + u64::from(fin), full }
     }
 
+    /// Whether `weight` more may be on the way.
+    fn has_room(&self, pipe: u64, weight: u64) -> bool {
+        match self.recovery.window() {
+            Some(window) => pipe + weight <= window,
+            None => self.congestion.has_room(pipe, weight),
+        }
+    }
+
     const fn usable(&self) -> u64 {
         (self.queue.una() + self.space.wnd).saturating_sub(self.queue.nxt())
     }
@@ -208,9 +215,8 @@ impl Sender {
     /// New data, or the FIN, leaves.
     fn send_new(&mut self, now: Time, end: u64, full: bool, sink: &mut Sink) -> Stretch {
         let (start, data_end) = (self.queue.nxt(), self.buffer.end());
-        if start == self.queue.una() && self.idleness.restarts {
-            let silent =
-                self.idleness.last_sent.is_some_and(|last| now.since(last) > self.rto.rto());
+        if start == self.queue.una() && self.departures.idle_restart {
+            let silent = self.departures.last.is_some_and(|last| now.since(last) > self.rto.rto());
             if silent {
                 self.congestion.on_idle(now);
             }
@@ -226,16 +232,42 @@ impl Sender {
         let stamp = self.stamp(now, end - start);
         self.queue.push(now, end, stamp);
         self.space.max = self.space.max.max(end);
-        self.idleness.last_sent = Some(now);
+        self.count_burst(now, full);
+        self.departures.last = Some(now);
         self.tell_sent_messages(now, sink);
         Stretch { start, end, again: false, fresh: true }
+    }
+
+    /// A new segment leaves: with those before it as one, as far as segmentation offload goes (`tcp_tso_autosize`:
+    /// what leaves in a millisecond, two segments at least). Where no further one follows it carries PSH.
+    fn count_burst(&mut self, now: Time, full: bool) {
+        if !self.departures.push_bursts {
+            return;
+        }
+        let goes_on = self.departures.last == Some(now) && !self.departures.pushes;
+        let burst = if goes_on { self.departures.burst + 1 } else { 1 };
+        self.departures.burst = burst;
+        let ends = !full
+            || burst >= self.offload()
+            || !matches!(self.next_new(self.terms.mss), Next::Send { full: true, .. });
+        self.departures.pushes = ends && burst > 1;
+    }
+
+    /// Segments that leave as one at most.
+    fn offload(&self) -> u64 {
+        let Snapshot { cwnd, ssthresh } = self.congestion.snapshot();
+        let micros = self.rto.srtt().unwrap_or(Span::from_millis(1)).as_nanos() / 1000;
+        // `tcp_update_pacing_rate`: twice the window a round trip in slow start, 1.2 times in avoidance.
+        let gain = if cwnd < ssthresh / 2 { 200 } else { 120 };
+        let bytes = cwnd * gain / 100 * 1000 / micros.max(1);
+        (bytes.min(MOST_OFFLOAD) / u64::from(self.terms.mss)).max(2)
     }
 
     /// Sends a stretch again, where the window lets it.
     fn resend_if_room(&mut self, now: Time, again: Again) -> Option<Stretch> {
         let (start, end) = (again.start, again.end);
         let weight = self.queue.weigh_one(end - start);
-        if !again.is_forced() && !self.congestion.has_room(self.pipe(), weight) {
+        if !again.is_forced() && !self.has_room(self.pipe(), weight) {
             self.note_pass(true);
             return None;
         }
@@ -250,7 +282,7 @@ impl Sender {
         if start <= self.queue.una() || self.timers.deadline(Timer::Retransmit).is_none() {
             self.arm_retransmission(now);
         }
-        self.idleness.last_sent = Some(now);
+        self.departures.last = Some(now);
         Some(Stretch { start, end, again: true, fresh: false })
     }
 
@@ -286,7 +318,9 @@ impl Sender {
     pub(crate) fn flags(&self, stretch: Stretch) -> Flags {
         let Stretch { start, end, .. } = stretch;
         let data_end = self.buffer.end();
-        let push = if start < data_end && data_end <= end { Flags::PSH } else { Flags(0) };
+        let last = start < data_end && data_end <= end;
+        let pushes = last || (stretch.fresh && self.departures.pushes);
+        let push = if pushes { Flags::PSH } else { Flags(0) };
         let fin = self.buffer.is_closed() && start <= data_end && data_end < end;
         if fin { push.with(Flags::FIN) } else { push }
     }
@@ -318,6 +352,7 @@ impl Sender {
                 in_flight: self.queue.flight_size(),
                 retransmission: stretch.again,
             };
+            self.recovery.on_sent(departure.weight.into());
             self.congestion.on_sent(now, &departure);
         }
     }

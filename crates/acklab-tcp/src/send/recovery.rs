@@ -23,6 +23,7 @@
 //! (RFC 2018 section 8). Left out: F-RTO, DSACK undo.
 
 use super::queue::Queue;
+use super::reduction::Reduction;
 use super::resent::Resent;
 use crate::config::{Loss, LossRecovery, Rto};
 use acklab_core::time::Span;
@@ -97,6 +98,8 @@ pub(super) struct Recovery {
     /// No RTT is measured below (Karn's algorithm): highest offset sent twice.
     karn_below: u64,
     account: Account,
+    /// Fast recovery under way that is proportional.
+    reduction: Option<Reduction>,
 }
 
 impl Recovery {
@@ -117,6 +120,7 @@ impl Recovery {
             untold: 0,
             karn_below: 0,
             account: Account::default(),
+            reduction: None,
         }
     }
 
@@ -146,6 +150,33 @@ impl Recovery {
     /// What the sender is doing about loss.
     pub(super) const fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// Fast recovery has begun: the window is reduced from `before` to `threshold`.
+    pub(super) fn reduce(&mut self, before: u64, threshold: u64, queue: &Queue) {
+        if self.rules.proportional && self.sack() {
+            self.reduction = Some(Reduction::new(before, threshold, queue.mss()));
+        }
+    }
+
+    /// So much arrived; `clean`: the cumulative ACK moved and nothing more was found lost.
+    pub(super) fn on_delivered(&mut self, news: u64, clean: bool, queue: &Queue) {
+        let pipe = self.pipe(queue);
+        if let Some(reduction) = self.reduction.as_mut().filter(|_| self.phase == Phase::Fast) {
+            reduction.on_ack(news, pipe, clean);
+        }
+    }
+
+    /// Something of that weight left.
+    pub(super) fn on_sent(&mut self, weight: u64) {
+        if let Some(reduction) = self.reduction.as_mut().filter(|_| self.phase == Phase::Fast) {
+            reduction.on_sent(weight);
+        }
+    }
+
+    /// How much may be on the way in fast recovery, where that is not the congestion window.
+    pub(super) fn window(&self) -> Option<u64> {
+        self.reduction.filter(|_| self.phase == Phase::Fast).map(|reduction| reduction.window())
     }
 
     /// What is on the way (RFC 6675 `pipe`; FlightSize less inflation without SACK), as the window
@@ -253,6 +284,7 @@ impl Recovery {
 
     fn enter_fast(&mut self, queue: &Queue) {
         self.phase = Phase::Fast;
+        self.reduction = None;
         self.point = queue.nxt();
         self.high_rxt = queue.una();
         self.resent.reset();

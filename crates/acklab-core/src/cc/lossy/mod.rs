@@ -38,6 +38,7 @@ use super::{
     AckSample, CongestionControl, EcnSample, LossSample, RateSample, RtoSample, SentSample,
     Snapshot, Start,
 };
+use crate::math;
 use crate::time::{Span, Time};
 use crate::units::BitRate;
 
@@ -110,6 +111,32 @@ impl Lossy {
         matches!(self.phase, Phase::Compete)
     }
 
+    /// The window that the present phase wants, bytes.
+    fn wanted_window(&self) -> f64 {
+        match &self.phase {
+            Phase::StartUp(_) if self.tally.delivered() == 0.0 => self.start.initial_window as f64,
+            Phase::StartUp(_) => f64::INFINITY,
+            Phase::Delay | Phase::Refresh { .. } => {
+                let trip = 2.0 * self.delay.least().unwrap_or(0.0) + ACK_GAP;
+                (self.rate * trip).max(4.0 * self.mss)
+            }
+            Phase::Compete => self.rivals.window() / (1.0 - self.losses.share()),
+            Phase::Varying(varying) => varying.cwnd() as f64,
+        }
+    }
+
+    /// The most that full windows have shown to be carried, bytes. It doubles in a round trip, as in slow start; at a
+    /// rate that was found, in a reference round trip if that is shorter, so that a long road is full soon.
+    fn validated_window(&self) -> f64 {
+        let trips = match self.phase {
+            Phase::Delay => self.delay.least().unwrap_or(0.0) / REFERENCE_TRIP,
+            _ => 1.0,
+        };
+        let growth = math::pow(2.0, trips.clamp(1.0, TRIPS_MOST)) - 1.0;
+        let initial = (self.start.initial_window as f64).max(64.0 * self.mss);
+        initial + growth * self.tally.validated()
+    }
+
     /// Whether the queue is as long as it gets, so that a loss is an overflow.
     fn is_full(&self) -> bool {
         let (delay, least) = (&self.delay, self.share.wanted_queue() / 4.0);
@@ -120,7 +147,14 @@ impl Lossy {
     /// noise of its own.
     fn varies(&self, share: f64, rate: f64) -> bool {
         let noise = self.delay.noise().size();
-        noise > share * wanted_queue(rate) && noise > self.delay.lately() / 6.0
+        // What the law does of a wait it does over a round trip.
+        let matters = !self.is_long() || noise > HARMLESS * self.delay.least().unwrap_or(0.0);
+        matters && noise > share * wanted_queue(rate) && noise > self.delay.lately() / 6.0
+    }
+
+    /// Whether the round trip is so long that what is done in every one of them is done seldom.
+    fn is_long(&self) -> bool {
+        self.delay.least().is_some_and(|least| least > REFERENCE_TRIP)
     }
 
     /// A round ends; what it served becomes S.
@@ -297,7 +331,13 @@ impl CongestionControl for Lossy {
             let found = start_up.on_ack(now, &rate, served, least, queue);
             self.rate = found.unwrap_or(start_up.pace);
             if let Some(found) = found {
-                self.share.begin_unproven(found);
+                // To double it for a long round trip, to see whether it is too little, would overflow what is found
+                // to hold: there it grows with time.
+                if least > REFERENCE_TRIP {
+                    self.share.begin(found);
+                } else {
+                    self.share.begin_unproven(found);
+                }
                 self.steady_from = rate.total_delivered + self.pipe.bytes();
                 self.phase = Phase::Delay;
             }
@@ -307,6 +347,10 @@ impl CongestionControl for Lossy {
         }
         if let Phase::Delay = self.phase {
             self.rate = self.share.pace(&self.delay, self.pipe.bytes()).unwrap_or(self.rate);
+            if self.is_long() && self.wanted_window() > self.validated_window() {
+                // Most of the round nothing leaves: what is served then says little of what could be.
+                self.steady_from = rate.total_delivered + self.pipe.bytes();
+            }
         }
     }
 
@@ -337,20 +381,8 @@ impl CongestionControl for Lossy {
     }
 
     fn cwnd(&self) -> u64 {
-        let window = match &self.phase {
-            Phase::StartUp(_) if self.tally.delivered() == 0.0 => self.start.initial_window as f64,
-            Phase::StartUp(_) => f64::INFINITY,
-            Phase::Delay | Phase::Refresh { .. } => {
-                let trip = 2.0 * self.delay.least().unwrap_or(0.0) + ACK_GAP;
-                (self.rate * trip).max(4.0 * self.mss)
-            }
-            Phase::Compete => self.rivals.window() / (1.0 - self.losses.share()),
-            Phase::Varying(varying) => varying.cwnd() as f64,
-        };
-        // As with slow start, nothing grows faster than a full window delivers.
-        let most = (self.start.initial_window as f64).max(64.0 * self.mss) + self.tally.validated();
-        let most = if self.is_silent { 2.0 * self.mss } else { most };
-        window.min(most).max(self.mss) as u64
+        let most = if self.is_silent { 2.0 * self.mss } else { self.validated_window() };
+        self.wanted_window().min(most).max(self.mss) as u64
     }
 
     fn pacing_rate(&self) -> Option<BitRate> {
@@ -379,6 +411,13 @@ const VARIES: f64 = 0.35;
 const UNEVEN: f64 = 3.0;
 const FLIGHT_ROUNDS: usize = 10;
 const REFRESH: f64 = 0.5;
+/// A flow with a longer round trip grows as one with this, seconds: the idea of TCP Hybla (Caini, Firrincieli 2004,
+/// where it is 25 ms).
+const REFERENCE_TRIP: f64 = 0.25;
+/// Of a long round trip: the noise of its delay that the law does not mind.
+const HARMLESS: f64 = 0.02;
+/// By no more than sixteenfold in a round trip.
+const TRIPS_MOST: f64 = 4.0;
 /// For gaps between ACKs, seconds.
 const ACK_GAP: f64 = 0.010;
 /// Of the longest queue of late: a loss at such a queue is an overflow.

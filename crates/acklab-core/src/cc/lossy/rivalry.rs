@@ -113,7 +113,7 @@ impl Rivalry {
         let start =
             Start { mss: mss as u32, initial_window: window, initial_ssthresh: window, seed: 0 };
         Self {
-            cubic: Cubic::new(&start, cubic::Options::default()),
+            cubic: Cubic::new(&start, cubic::Options { linux: false, ..cubic::Options::default() }),
             check: None,
             deaf_until: 0,
             next_check: if doubtful { now } else { now + PATIENCE },

@@ -7,7 +7,7 @@
 //! their time; with a few sockets it costs no more than epoll.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -76,17 +76,36 @@ impl Waker {
 #[derive(Debug, Default)]
 pub struct Sockets(Vec<Socket>, Vec<(SocketAddr, Errno)>);
 
+/// Where a server listens whose user names no port.
+pub const PORT: u16 = 9000;
+
 /// Hints that are kept until they are taken.
 const HINTS: usize = 16;
 
 impl Sockets {
-    /// Those of a server.
+    /// Those of a server; without addresses they are on every interface, with [`PORT`] where that is free.
     pub fn listen(addresses: &[SocketAddr]) -> Result<Self, SocketError> {
         let mut sockets = Self::default();
+        if addresses.is_empty() {
+            return sockets.listen_anywhere().map(|()| sockets);
+        }
         for &address in addresses {
             sockets.push(Socket::bind(address)?)?;
         }
         Ok(sockets)
+    }
+
+    /// One of the two families is enough.
+    fn listen_anywhere(&mut self) -> Result<(), SocketError> {
+        let mut outcome = Ok(());
+        for ip in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
+            let socket = Socket::bind((ip, PORT).into()).or_else(|_| Socket::bind((ip, 0).into()));
+            match socket {
+                Ok(socket) => self.push(socket)?,
+                Err(error) => outcome = Err(error),
+            }
+        }
+        if self.0.is_empty() { outcome } else { Ok(()) }
     }
 
     /// Adds one for a path to `remote`, from `local` or from where the kernel's routes say.
@@ -95,10 +114,9 @@ impl Sockets {
         local: Option<IpAddr>,
         remote: SocketAddr,
     ) -> Result<PathAddrs, SocketError> {
-        let socket = Socket::towards(local, remote)?;
-        let local = socket.local();
+        let (socket, addrs) = Socket::towards(local, remote)?;
         self.push(socket)?;
-        Ok(PathAddrs { local, remote })
+        Ok(addrs)
     }
 
     /// Closes the socket of a path that is gone.

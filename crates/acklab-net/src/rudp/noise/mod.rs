@@ -284,6 +284,10 @@ impl ServerGreeter for KeysServer {
     fn digest(&self, data: &[u8]) -> [u8; 32] {
         *blake3::keyed_hash(&self.digests, data).as_bytes()
     }
+
+    fn is_lasting(&self) -> bool {
+        true
+    }
 }
 
 /// The cipher for an INITIAL of the server's mode.

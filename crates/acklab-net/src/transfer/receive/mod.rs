@@ -348,6 +348,7 @@ impl Receiving<'_> {
         let unheard = finished.is_some() && silent && !heard;
         let others = matches!(end, End::Broken(ReceiveError::Store(StoreError::Taken)));
         let waits = superseded
+            || received.rehearsed
             || others
             || unheard
             || (silent && finished.is_none() && receiver.may_go_on());

@@ -3,6 +3,7 @@
 use acklab_core::ranges::RangeSet;
 use acklab_core::time::Time;
 
+use crate::transfer::chunk::Value;
 use crate::transfer::inlet::Inlet;
 use crate::transfer::journal::FileId;
 use crate::transfer::name::shown;
@@ -45,6 +46,10 @@ pub struct Received {
     pub refused: u64,
     /// Entries that the sender could not send.
     pub failed: u64,
+    /// The sender only wanted to know what it would have to send.
+    pub rehearsed: bool,
+    /// The BLAKE3 of the one file that was stored, if it was one and came now.
+    pub hash: Option<Value>,
 }
 
 impl Received {
@@ -150,6 +155,16 @@ impl Dialogue {
         self.received.bytes_announced = bytes;
     }
 
+    /// The sender only wants to know what it would have to send.
+    pub(super) const fn note_rehearsal(&mut self, rehearsed: bool) {
+        self.received.rehearsed = rehearsed;
+    }
+
+    /// So much was said to be here and is another file's.
+    pub(super) const fn have_not(&mut self, bytes: u64) {
+        self.received.resumed -= bytes;
+    }
+
     /// So much of a file is here.
     pub(super) fn have(&mut self, index: u64, chunks: RangeSet, bytes: u64) {
         self.received.resumed += bytes;
@@ -177,14 +192,15 @@ impl Dialogue {
     }
 
     /// A file has its name; the sender is told when the list of finished files says so too.
-    pub(super) const fn count_stored(&mut self, size: u64) {
+    pub(super) fn count_stored(&mut self, size: u64, hash: Option<Value>) {
+        self.received.hash = hash.filter(|_| self.received.stored == 0);
         self.received.stored += 1;
         self.received.stored_bytes += size;
     }
 
     /// A file has stood under its name before.
     pub(super) fn held(&mut self, index: u64, size: u64) {
-        self.count_stored(size);
+        self.count_stored(size, None);
         self.received.resumed += size;
         self.put(&Record::Stored { index, held: true });
     }

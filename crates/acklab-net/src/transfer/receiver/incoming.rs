@@ -40,6 +40,20 @@ pub(super) struct Incoming {
     held: RangeSet,
     /// Those of them that came over this connection.
     fresh: RangeSet,
+    basis: Basis,
+    /// What all of it hashes to, once proved.
+    proved: Option<Value>,
+}
+
+/// What is known of the file that stands under the name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Basis {
+    /// Nothing, or that it is another.
+    None,
+    /// It is taken for the sender's until its hash says otherwise.
+    There,
+    /// It was compared, and is another.
+    Differs,
 }
 
 impl Incoming {
@@ -60,6 +74,8 @@ impl Incoming {
             whole: None,
             held: RangeSet::new(),
             fresh: RangeSet::new(),
+            basis: Basis::None,
+            proved: None,
         }
     }
 
@@ -79,6 +95,11 @@ impl Incoming {
 
     pub(super) fn path(&self) -> &[u8] {
         &self.entry.path
+    }
+
+    /// What it is to be called; `None` if it was refused for its name.
+    pub(super) const fn name(&self) -> Option<&Name> {
+        self.name.as_ref()
     }
 
     pub(super) const fn id(&self) -> &FileId {
@@ -121,7 +142,7 @@ impl Incoming {
         left
     }
 
-    fn is_stream(&self) -> bool {
+    pub(super) fn is_stream(&self) -> bool {
         self.entry.kind == Kind::Stream
     }
 
@@ -143,6 +164,29 @@ impl Incoming {
             return Err(Broken("a chunk was sent again that was confirmed"));
         }
         Ok(())
+    }
+
+    /// The file that stands under its name is taken for the sender's until its hash says otherwise: its chunks.
+    pub(super) fn take_as_there(&mut self) -> RangeSet {
+        self.basis = Basis::There;
+        self.held = self.data_chunks();
+        self.held.clone()
+    }
+
+    /// The file that stands under its name is another.
+    pub(super) fn take_as_another(&mut self) {
+        self.basis = Basis::Differs;
+        self.held = RangeSet::new();
+    }
+
+    /// Whether the file that stands under its name is taken for the sender's.
+    pub(super) fn is_there(&self) -> bool {
+        self.basis == Basis::There
+    }
+
+    /// Whether the file that stands under its name was compared, and is another.
+    pub(super) fn differs(&self) -> bool {
+        self.basis == Basis::Differs
     }
 
     /// Looks for what an interrupted transfer left.
@@ -213,15 +257,20 @@ impl Incoming {
     /// The value of a chunk on the disk, or of a hole.
     pub(super) fn hash(
         &mut self,
-        store: &Store,
+        store: &mut Store,
         chunk: u64,
         buffer: &mut Vec<u8>,
     ) -> io::Result<Value> {
         let (len, count) = (chunk_len(self.entry.size, chunk), self.chunks());
-        if self.entry.holes.contains(chunk) {
+        let existing;
+        let part = if let Some(name) = self.name.as_ref().filter(|_| self.is_there()) {
+            existing = store.open_existing(name)?;
+            &existing
+        } else if self.entry.holes.contains(chunk) {
             return Ok(zeros(chunk, len, count));
-        }
-        let part = self.open(store)?;
+        } else {
+            self.open(store)?
+        };
         let mut hasher = ChunkHasher::new(chunk);
         for at in (0..len).step_by(GATHER) {
             buffer.resize((len - at).min(GATHER as u64) as usize, 0);
@@ -270,8 +319,23 @@ impl Incoming {
         Ok(true)
     }
 
+    /// What all of it hashes to, once proved.
+    pub(super) const fn proved(&self) -> Option<Value> {
+        self.proved
+    }
+
+    /// All of it is proved to hash to this.
+    pub(super) const fn on_proved(&mut self, hash: Value) {
+        self.proved = Some(hash);
+    }
+
     /// It is complete: its data are to be synced.
     pub(super) fn seal(&mut self, store: &mut Store) -> io::Result<()> {
+        if let Some(name) = self.name.as_ref().filter(|_| self.is_there()) {
+            // Another program wrote it.
+            let existing = store.open_existing(name)?;
+            return store.unsynced().add(existing);
+        }
         let part = self.open(store)?;
         store.unsynced().add(part)?;
         // There may be hundreds of them.
@@ -282,8 +346,11 @@ impl Incoming {
     /// Gives the file, whose data are on the disk, its name.
     pub(super) fn place(&mut self, store: &mut Store) -> io::Result<()> {
         let name = self.name.as_ref().ok_or_else(|| io::Error::other("its name is gone"))?;
-        let Entry { size, mode, .. } = self.entry;
-        let mtime = Some(self.entry.mtime).filter(|_| !self.is_stream());
+        let Entry { size, mode, mtime, .. } = self.entry;
+        if self.is_there() {
+            return store.dress_existing(name, mode, mtime);
+        }
+        let mtime = Some(mtime).filter(|_| !self.is_stream());
         let journal = self.has_journal();
         store.place(&self.id, &Finish { name, size, mode, mtime, journal })
     }

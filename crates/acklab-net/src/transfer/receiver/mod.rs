@@ -7,6 +7,7 @@
 //! [`Destination::advance`], and the disk is waited for in a thread, so that the connection is never left
 //! alone for long.
 
+mod admission;
 mod destination;
 mod incoming;
 pub mod printer;
@@ -14,21 +15,24 @@ mod proof;
 mod ripe;
 mod writing;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::sync::Arc;
 
 use acklab_core::time::Time;
 use nix::errno::Errno;
 
+use self::admission::{Unwanted, admit, check_room, link};
 pub use self::destination::{Destination, Dialogue, Printed, ReceiveError, Received};
 use self::destination::{NO_HELLO, UNKNOWN};
 use self::incoming::Incoming;
 use self::proof::Proof;
 use self::ripe::Ripe;
 use self::writing::Writing;
-use super::chunk::{CHUNK, Value, chunk_len, chunks, outside};
+use super::chunk::{CHUNK, Value, chunk_len};
 use super::journal::FileId;
-use super::name::Name;
+use super::name::{Name, shown};
+use super::policy::{Asked, Existing};
 use super::record::{Broken, Entry, Kind, Record, VERSION};
 use super::store::{Directory, Store, file_id};
 
@@ -36,8 +40,6 @@ use super::store::{Directory, Store, file_id};
 const NAMED_MAX: usize = 2048;
 /// Work in one call of [`Destination::advance`]: bytes written and hashed.
 const BUDGET: u64 = 1 << 20;
-/// Bytes of free space that are left alone.
-const SPARE: u64 = 1 << 20;
 
 /// How far the sender's tree is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +63,10 @@ pub struct Receiver {
     writing: Writing,
     proof: Option<Proof>,
     ripe: Ripe,
+    /// Files that the user is asked about.
+    questions: VecDeque<(Asked, Incoming)>,
+    /// Calls for [`Destination::advance`].
+    wake: Arc<dyn Fn() + Send + Sync>,
     now: Time,
     /// Something could not be written: what there is of the transfer is kept for another try.
     keeps: bool,
@@ -72,6 +78,7 @@ pub struct Receiver {
 impl Receiver {
     /// Receives into `directory`; `wake` is called from another thread when there is more to do.
     pub fn new(directory: Directory, wake: impl Fn() + Send + Sync + 'static) -> Self {
+        let wake: Arc<dyn Fn() + Send + Sync> = Arc::new(wake);
         Self {
             directory,
             store: None,
@@ -81,7 +88,9 @@ impl Receiver {
             next_index: 0,
             writing: Writing::default(),
             proof: None,
-            ripe: Ripe::new(wake),
+            ripe: Ripe::new(Arc::clone(&wake)),
+            questions: VecDeque::new(),
+            wake,
             now: Time::ZERO,
             keeps: false,
             remarked: false,
@@ -89,9 +98,9 @@ impl Receiver {
         }
     }
 
-    /// Whether the disk is waited for, after which `wake` is called.
-    pub fn is_syncing(&self) -> bool {
-        self.ripe.is_syncing()
+    /// Whether the disk or the user is waited for, after which `wake` is called.
+    pub fn is_waiting(&self) -> bool {
+        self.ripe.is_syncing() || !self.questions.is_empty()
     }
 
     /// One thing, and what it cost in bytes; `None` where there is nothing to do.
@@ -101,6 +110,13 @@ impl Receiver {
         }
         if let Some(index) = self.writing.index() {
             return self.write(index);
+        }
+        if let Some((asked, _)) = self.questions.front()
+            && let Some(yes) = asked.poll()
+            && let Some((_, file)) = self.questions.pop_front()
+        {
+            self.on_answer(file, yes)?;
+            return Ok(Some(512));
         }
         if let Some(record) = self.dialogue.record()? {
             self.on_record(record)?;
@@ -116,7 +132,9 @@ impl Receiver {
         if self.store.is_none() || self.is_finished() {
             return Ok(());
         }
-        let settled = self.stage == Stage::Named && self.files.values().all(Incoming::is_refused);
+        let settled = self.stage == Stage::Named
+            && self.questions.is_empty()
+            && self.files.values().all(Incoming::is_refused);
         let drained = settled && self.proof.is_none() && self.writing.index().is_none();
         if self.settle(drained)? && drained {
             self.dialogue.finish();
@@ -155,7 +173,7 @@ impl Receiver {
                 self.fail_file(file, &error);
                 continue;
             }
-            self.dialogue.count_stored(file.size());
+            self.dialogue.count_stored(file.size(), file.proved());
             stored.push((file.index(), *file.id()));
         }
         let (indices, ids): (Vec<u64>, Vec<FileId>) = stored.into_iter().unzip();
@@ -181,11 +199,12 @@ impl Receiver {
             Record::Hello { version, .. } if version != VERSION => {
                 Err(ReceiveError::Version(version))
             }
-            Record::Hello { asks, transfer, count, bytes, data, .. } => {
+            Record::Hello { asks, rehearses, transfer, count, bytes, data, .. } => {
                 self.dialogue.note_announced(count, bytes);
-                let store = self.directory.begin(transfer, asks)?;
+                let store = self.directory.begin(transfer, asks, rehearses)?;
                 check_room(&store, data)?;
-                self.asked = asks && store.held();
+                self.asked = asks;
+                self.dialogue.note_rehearsal(rehearses);
                 self.dialogue.put(&Record::Welcome { version: VERSION, held: self.asked });
                 self.store = Some(store);
                 Ok(())
@@ -214,7 +233,7 @@ impl Receiver {
     }
 
     fn on_entry(&mut self, entry: Entry) -> Result<(), ReceiveError> {
-        if entry.index != self.next_index || self.files.len() >= NAMED_MAX {
+        if entry.index != self.next_index || self.files.len() + self.questions.len() >= NAMED_MAX {
             return Err(Broken("entries are out of order or too many").into());
         }
         self.next_index += 1;
@@ -230,6 +249,12 @@ impl Receiver {
         let outcome = match kind {
             Kind::Directory => store.make_folder(&name),
             Kind::DirectoryEnd => store.finish_folder(&name, mode, mtime),
+            Kind::Link => {
+                if let Err(why) = link(store, &entry, &name) {
+                    self.refuse_entry(entry, &why.to_string());
+                }
+                return Ok(());
+            }
             Kind::File | Kind::Stream => return self.on_file(entry, name),
         };
         match outcome {
@@ -241,25 +266,70 @@ impl Receiver {
         }
     }
 
-    /// A file is named: it is here already, or what is here of it is told, or it is waited for.
+    /// A file is named: it is here already, or it is compared, or it may come.
     fn on_file(&mut self, entry: Entry, name: Name) -> Result<(), ReceiveError> {
         let Entry { index, mtime, size, kind, .. } = entry;
         let store = self.store.as_mut().ok_or(NO_HELLO)?;
         let id = file_id(store.transfer(), name.as_bytes(), size, mtime);
-        if self.asked && store.is_done(&id, &name, size, mtime) {
+        let asked = self.asked && kind == Kind::File;
+        if asked && store.has(&id, &name, size, mtime) {
             self.dialogue.held(index, size);
             return Ok(());
         }
-        if let Err(why) = admit(store, &entry, &name, &id, self.asked) {
-            self.keeps |= matches!(why, Unwanted::NoRoom { .. } | Unwanted::Unreadable(_));
-            self.refuse_entry(entry, &why.to_string());
+        let compares = asked
+            && !store.is_rehearsed()
+            && store.part_len(&id).is_none()
+            && store.compares(&name, size);
+        let mut file = Incoming::new(entry, name, id);
+        if compares {
+            self.dialogue.have(index, file.take_as_there(), size);
+            self.files.insert(index, file);
             return Ok(());
         }
-        let mut file = Incoming::new(entry, name, id);
-        if size == 0 && kind == Kind::File {
+        self.admit(file)
+    }
+
+    /// A file may come, or it is refused, or the user is asked.
+    fn admit(&mut self, file: Incoming) -> Result<(), ReceiveError> {
+        let store = self.store.as_mut().ok_or(NO_HELLO)?;
+        match admit(&file, store, self.asked) {
+            Ok(()) => self.expect(file),
+            Err(Unwanted::Question) => {
+                if let Existing::Ask(prompter) = &store.directory().policy().existing {
+                    let text = format!("{} is there already. Replace it?", shown(file.path()));
+                    let asked = prompter.ask(text, Arc::clone(&self.wake));
+                    self.questions.push_back((asked, file));
+                }
+                Ok(())
+            }
+            Err(why) => {
+                self.keeps |= matches!(why, Unwanted::NoRoom { .. } | Unwanted::Unreadable(_));
+                self.refuse_file(file, &why.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    /// The user has said whether a file is to be replaced.
+    fn on_answer(&mut self, file: Incoming, yes: bool) -> Result<(), ReceiveError> {
+        if yes {
+            return self.expect(file);
+        }
+        self.refuse_file(file, &Unwanted::Kept.to_string());
+        Ok(())
+    }
+
+    /// A file comes: what is here of it is told where that was asked.
+    fn expect(&mut self, mut file: Incoming) -> Result<(), ReceiveError> {
+        let store = self.store.as_mut().ok_or(NO_HELLO)?;
+        let (index, size) = (file.index(), file.size());
+        let is_file = !file.is_stream();
+        if size == 0 && is_file && !store.is_rehearsed() {
             return self.ripen(file);
         }
-        if self.asked && kind == Kind::File {
+        if file.differs() {
+            self.dialogue.put(&Record::Bad { index, chunks: file.data_chunks() });
+        } else if self.asked && is_file {
             if let Err(error) = file.find_left(store) {
                 self.fail_file(file, &error);
                 return Ok(());
@@ -268,7 +338,9 @@ impl Receiver {
             let bytes = chunks.iter().flatten().map(|chunk| chunk_len(size, chunk)).sum();
             self.dialogue.have(index, chunks, bytes);
         }
-        self.files.insert(index, file);
+        if !store.is_rehearsed() {
+            self.files.insert(index, file);
+        }
         Ok(())
     }
 
@@ -330,7 +402,7 @@ impl Receiver {
     /// Goes on with a proof, by one chunk that has to be hashed; what it cost in bytes.
     fn prove(&mut self, mut proof: Proof) -> Result<u64, ReceiveError> {
         let index = proof.index();
-        let store = self.store.as_ref().ok_or(NO_HELLO)?;
+        let store = self.store.as_mut().ok_or(NO_HELLO)?;
         let file = self.files.get_mut(&index).ok_or(UNKNOWN)?;
         match proof.go_on(file, store) {
             Ok(true) => {}
@@ -347,6 +419,11 @@ impl Receiver {
         if chunks.is_empty() {
             let file = self.files.remove(&index).ok_or(UNKNOWN)?;
             self.ripen(file)?;
+        } else if file.is_there() {
+            let mut file = self.files.remove(&index).ok_or(UNKNOWN)?;
+            file.take_as_another();
+            self.dialogue.have_not(file.size());
+            self.admit(file)?;
         } else if let Err(error) = file.forget(&chunks) {
             self.give_up(index, &error)?;
         } else {
@@ -363,6 +440,12 @@ impl Receiver {
             Err(error) => self.fail_file(file, &error),
         }
         Ok(())
+    }
+
+    fn refuse_file(&mut self, mut file: Incoming, why: &str) {
+        self.dialogue.refuse(file.index(), file.path(), why);
+        file.refuse();
+        self.files.insert(file.index(), file);
     }
 
     fn refuse_entry(&mut self, entry: Entry, why: &str) {
@@ -382,13 +465,11 @@ impl Receiver {
     }
 
     /// A file cannot be written; what there is of it is kept unless something else in its place is the reason.
-    fn fail_file(&mut self, mut file: Incoming, error: &io::Error) {
+    fn fail_file(&mut self, file: Incoming, error: &io::Error) {
         use Errno::{EEXIST, EISDIR, ELOOP, ENOTDIR, ENOTEMPTY};
         let errno = error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);
         self.keeps |= ![EEXIST, EISDIR, ELOOP, ENOTDIR, ENOTEMPTY].contains(&errno);
-        self.dialogue.refuse(file.index(), file.path(), &error.to_string());
-        file.refuse();
-        self.files.insert(file.index(), file);
+        self.refuse_file(file, &error.to_string());
     }
 }
 
@@ -428,56 +509,4 @@ impl Destination for Receiver {
             let _ = self.store.as_ref().map(Store::end);
         }
     }
-}
-
-/// Whether all of a transfer may come, of which nothing is here.
-fn check_room(store: &Store, data: u64) -> Result<(), ReceiveError> {
-    // What is here takes none, and files that are kept refuse theirs.
-    if store.held() || store.directory().keeps() {
-        return Ok(());
-    }
-    let free = store.free_bytes().map_err(|error| store.directory().failed(error))?;
-    if fits(data, free) {
-        return Ok(());
-    }
-    let _ = store.end();
-    Err(ReceiveError::NoRoom { wanted: data, free })
-}
-
-fn fits(wanted: u64, free: u64) -> bool {
-    wanted <= SPARE || wanted.saturating_add(SPARE) <= free
-}
-
-/// Why a file may not come.
-#[derive(Debug, thiserror::Error)]
-enum Unwanted {
-    #[error("exists already, and --keep was given")]
-    Kept,
-    #[error("{wanted} bytes do not fit: {free} are free")]
-    NoRoom { wanted: u64, free: u64 },
-    #[error("its folder is on another file system than DIR: receive into that one by itself")]
-    Elsewhere,
-    #[error(transparent)]
-    Unreadable(#[from] io::Error),
-}
-
-/// Whether a file may come.
-fn admit(
-    store: &mut Store,
-    entry: &Entry,
-    name: &Name,
-    id: &FileId,
-    resumes: bool,
-) -> Result<(), Unwanted> {
-    if store.directory().keeps() && store.exists(name)? {
-        return Err(Unwanted::Kept);
-    }
-    if !store.is_here(name)? {
-        return Err(Unwanted::Elsewhere);
-    }
-    let data = outside(chunks(entry.size), [&entry.holes]).total();
-    let held = if resumes { store.part_bytes(id) } else { 0 };
-    let wanted = (data << 20).min(entry.size).saturating_sub(held);
-    let free = store.free_bytes()?;
-    if fits(wanted, free) { Ok(()) } else { Err(Unwanted::NoRoom { wanted, free }) }
 }

@@ -118,6 +118,9 @@ impl Printer {
             Record::Hello { version, .. } if version != VERSION => {
                 return Err(ReceiveError::Version(version));
             }
+            Record::Hello { rehearses: true, .. } => {
+                return Err(Broken("standard output holds nothing to compare with").into());
+            }
             Record::Hello { asks, transfer, count, bytes, .. } => {
                 self.greeted = true;
                 self.transfer = transfer;
@@ -207,7 +210,7 @@ impl Printer {
         if self.output.written().map_err(ReceiveError::Output)? < self.given {
             return Ok(false);
         }
-        self.dialogue.count_stored(file.size);
+        self.dialogue.count_stored(file.size, Some(actual));
         self.printed = Some(Printed { transfer: self.transfer, id: file.id });
         self.dialogue.put(&Record::Stored { index: file.index, held: false });
         self.file = None;
@@ -333,9 +336,12 @@ mod tests {
         let (size, hash) = (data.len() as u64, *blake3::hash(data).as_bytes());
         let mut out = Vec::new();
         let (asks, transfer, count, bytes) = (held, [7; 16], 1, size);
-        Record::Hello { version: VERSION, asks, transfer, count, bytes, data: size }.put(&mut out);
+        let (version, rehearses) = (VERSION, false);
+        Record::Hello { version, asks, rehearses, transfer, count, bytes, data: size }
+            .put(&mut out);
         let (mtime, holes, path) = (FileTime::default(), RangeSet::new(), path.to_vec());
-        Record::Entry(Entry { index: 0, kind: Kind::File, mode: 0o644, mtime, size, holes, path })
+        let (kind, target) = (Kind::File, Vec::new());
+        Record::Entry(Entry { index: 0, kind, mode: 0o644, mtime, size, holes, target, path })
             .put(&mut out);
         if !held {
             Record::Chunk { index: 0, chunk: 0, len: size }.put(&mut out);

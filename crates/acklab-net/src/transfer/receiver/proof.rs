@@ -37,7 +37,7 @@ impl Proof {
     }
 
     /// Goes on, by one chunk that has to be hashed; whether all values are known.
-    pub(super) fn go_on(&mut self, file: &mut Incoming, store: &Store) -> io::Result<bool> {
+    pub(super) fn go_on(&mut self, file: &mut Incoming, store: &mut Store) -> io::Result<bool> {
         while self.tree.len() < file.chunks() {
             let chunk = self.tree.len();
             if let Some(value) = file.fresh_value(chunk) {
@@ -55,11 +55,12 @@ impl Proof {
     }
 
     /// The chunks that must come again; none: the file is what the sender has read.
-    pub(super) fn conclude(self, file: &Incoming) -> Result<RangeSet, Broken> {
+    pub(super) fn conclude(self, file: &mut Incoming) -> Result<RangeSet, Broken> {
         if !self.bad.is_empty() {
             return Ok(self.bad);
         }
         if self.tree.root() == self.hash {
+            file.on_proved(self.hash);
             return Ok(RangeSet::new());
         }
         let doubtful = [file.left(), file.data_chunks()];

@@ -44,9 +44,9 @@ impl Batch {
 }
 
 impl Ripe {
-    pub(super) fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
+    pub(super) fn new(wake: Arc<dyn Fn() + Send + Sync>) -> Self {
         let (waiting, synced, syncing) = (Batch::default(), Vec::new(), Syncing::default());
-        Self { waiting, synced, syncing, wake: Arc::new(wake) }
+        Self { waiting, synced, syncing, wake }
     }
 
     pub(super) fn is_syncing(&self) -> bool {

@@ -9,8 +9,9 @@
 mod errand;
 mod sending;
 mod status;
+mod ways;
 
-pub use self::errand::{Errand, ErrandError, Secret};
+pub use self::errand::{Errand, ErrandError, RENEWAL, Secret, What};
 pub use self::status::{End, News, Outcome, Status};
 
 use std::sync::atomic::AtomicBool;
@@ -19,6 +20,7 @@ use acklab_rudp::Code;
 
 use self::sending::attempt;
 use self::status::Before;
+pub use super::sender::Due;
 use super::sender::Progress;
 
 /// How long a receiver that is silent again and again and confirms nothing is greeted anew, seconds.
@@ -55,13 +57,19 @@ pub fn send(
     let mut patience = Patience::default();
     loop {
         let mut outcome = attempt(errand, &before, interrupted, tell)?;
+        if matches!(outcome.end, End::Renewed) {
+            before.add(&mut outcome.status);
+            continue;
+        }
         let status = &outcome.status;
         let is_silent = matches!(outcome.end, End::Closed { code: Code::Idle, by_peer: false, .. });
         let may_go_on = (before.was_connected() || status.connected) && !errand.is_stream();
         if !is_silent || !may_go_on || !patience.is_left(status.seconds, &status.progress) {
             return Ok(outcome);
         }
-        tell(News::Problem("the receiver is silent; greeting it anew".to_owned()));
+        let lost = matches!(&outcome.end, End::Closed { text, .. } if !text.is_empty() && status.connected);
+        let why = if lost { "has lost the connection" } else { "is silent" };
+        tell(News::Problem(format!("the receiver {why}; greeting it anew")));
         before.add(&mut outcome.status);
     }
 }

@@ -1,19 +1,19 @@
 //! One connection of a transfer's sender, driven by the event loop.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use acklab_core::endpoint::Endpoint as _;
 use acklab_core::time::{Span, Time};
-use acklab_core::units::BitRate;
 use acklab_rudp::protect::{ClientGreeter, Entropy, PlainGreeter};
 use acklab_rudp::{Code, Connection, Event, PathAddrs};
 use nix::errno::Errno;
 
-use super::errand::{Errand, ErrandError, Secret};
+use super::errand::{Errand, ErrandError, Secret, What};
 use super::status::{Before, End, News, Outcome, Status};
+use super::ways::Ways;
 use crate::rudp::OsEntropy;
 use crate::rudp::driver::{Application, Driver, Sockets};
 use crate::rudp::noise::{KeysClient, PassphraseClient};
@@ -32,31 +32,30 @@ pub(super) fn attempt(
     interrupted: &AtomicBool,
     tell: &mut dyn FnMut(News<'_>),
 ) -> Result<Outcome, ErrandError> {
-    let unreadable = |source| ErrandError::Source { path: errand.what.clone(), source };
-    let streams = errand.is_stream();
-    let origin = if streams {
-        None
-    } else {
-        let survey = Survey::new(&errand.what).map_err(unreadable)?;
-        Some((Walk::new(&errand.what).map_err(unreadable)?, survey))
+    let (origin, name) = match &errand.what {
+        What::Stream { name } => (None, Some(name.clone())),
+        What::Tree { paths, exclude } => {
+            (Some((Walk::new(paths, exclude)?, Survey::new(paths, exclude)?)), None)
+        }
     };
-    let mut missing = wanted(errand);
-    if missing.len() > PATHS {
-        return Err(ErrandError::TooManyPaths(missing.len()));
-    }
     let mut sockets = Sockets::default();
-    let paths = open(&mut missing, &mut sockets, !before.was_connected(), tell)?;
+    let (ways, paths) = Ways::open(errand, &mut sockets, !before.was_connected(), tell)?;
+    let alternatives = ways.alternatives(errand, &paths, &mut sockets);
     let mut driver = Driver::new(sockets)?;
     let (began, waker) = (driver.now(), driver.waker());
+    let input = name.map(|name| (Input::new(io::stdin(), move || waker.wake()), name));
     let mut connection = connect(errand, began, &paths);
+    for addrs in alternatives {
+        connection.greet_also(addrs);
+    }
     let mut sending = Sending {
         totals: origin.as_ref().map_or_else(Totals::default, |(_, survey)| survey.totals),
         origin,
-        input: streams.then(|| Input::new(io::stdin(), move || waker.wake())),
+        input,
         sender: None,
-        ways: Ways { missing, hinted: Vec::new() },
+        ways,
         limiter: Limiter::new(began, errand.rate),
-        rate: errand.rate,
+        errand,
         began,
         before,
         ended: None,
@@ -71,47 +70,6 @@ pub(super) fn attempt(
     let (end, at) = sending.ended.take().unwrap_or((End::Interrupted, driver.now()));
     let status = sending.status(at);
     Ok(Outcome { end, status })
-}
-
-/// A path: from an address, or from where the routes say, to one of the receiver's.
-type Wanted = (Option<IpAddr>, SocketAddr);
-
-/// As many as a connection can have (docs/rudp.md section 6).
-const PATHS: usize = 8;
-
-/// The paths that the user wants; the first one greets.
-fn wanted(errand: &Errand) -> Vec<Wanted> {
-    let named = errand.paths.iter().map(|&(local, remote)| (Some(local), remote));
-    let first = named.clone().all(|(_, remote)| remote != errand.to).then_some((None, errand.to));
-    first.into_iter().chain(named).collect()
-}
-
-/// A socket for each path; those that cannot be had stay in `missing` and are told. At the start (`first`) one
-/// is needed.
-fn open(
-    missing: &mut Vec<Wanted>,
-    sockets: &mut Sockets,
-    first: bool,
-    tell: &mut dyn FnMut(News<'_>),
-) -> Result<Vec<PathAddrs>, ErrandError> {
-    let (mut paths, mut errors) = (Vec::new(), Vec::new());
-    for (local, remote) in std::mem::take(missing) {
-        match sockets.add(local, remote) {
-            Ok(path) => paths.push(path),
-            Err(error) if error.may_pass() => {
-                errors.push(error);
-                missing.push((local, remote));
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    if first && paths.is_empty() && !errors.is_empty() {
-        return Err(errors.swap_remove(0).into());
-    }
-    for error in errors {
-        tell(News::Problem(format!("{error}; trying again")));
-    }
-    Ok(paths)
 }
 
 fn connect(errand: &Errand, now: Time, paths: &[PathAddrs]) -> Connection {
@@ -134,24 +92,17 @@ const IDLE_MS: u64 = 5000;
 /// How long a receiver that has stored everything may take to close.
 const GOODBYE: Span = Span::from_secs(1);
 
-/// What is known of the ways to the receiver.
-struct Ways {
-    /// Paths that could not be opened yet.
-    missing: Vec<Wanted>,
-    /// What was told of why no answer comes.
-    hinted: Vec<Errno>,
-}
-
 /// The application of the connection.
 struct Sending<'a> {
     totals: Totals,
     /// What is to be sent, until the receiver has answered.
     origin: Option<(Walk, Survey)>,
-    input: Option<Input>,
+    /// Standard input, and what it is called at the receiver, until then.
+    input: Option<(Input, String)>,
     sender: Option<(Sender, u64)>,
     ways: Ways,
     limiter: Limiter,
-    rate: Option<BitRate>,
+    errand: &'a Errand,
     began: Time,
     before: &'a Before,
     ended: Option<(End, Time)>,
@@ -162,9 +113,6 @@ struct Sending<'a> {
     interrupted: &'a AtomicBool,
     tell: &'a mut dyn FnMut(News<'_>),
 }
-
-/// What standard input is called at the receiver.
-const STDIN: &str = "stdin";
 
 /// A transfer that is never resumed.
 fn once() -> TransferId {
@@ -205,13 +153,16 @@ impl Application<Connection> for Sending<'_> {
                 connection.close(now, Code::Stopped, "");
                 self.end(now, End::Interrupted);
             }
-            self.ways.missing.retain(|&(local, remote)| match sockets.add(local, remote) {
-                Ok(path) => {
-                    connection.add_path(now, path);
-                    false
-                }
-                Err(_) => true,
-            });
+            if self.sender.is_some()
+                && !self.errand.is_stream()
+                && now.since(self.began) > self.errand.renewal
+            {
+                // The receiver closes this one when the next one names the same transfer.
+                self.end(now, End::Renewed);
+            }
+            for path in self.ways.retry(sockets) {
+                connection.add_path(now, path);
+            }
             self.paths.update(connection);
             let status = self.status(now);
             (self.tell)(News::Status(&status));
@@ -232,7 +183,7 @@ impl Application<Connection> for Sending<'_> {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.more && self.rate.is_none() {
+        if self.more && self.errand.rate.is_none() {
             return Some(Time::ZERO);
         }
         let due = if self.more { self.limiter.due() } else { Time::MAX };
@@ -249,8 +200,11 @@ impl Sending<'_> {
                     .is_some_and(|peer| peer.application.first() == Some(&1));
                 let stream = connection.content().open_stream(now, true);
                 let sender = match (self.origin.take(), self.input.take()) {
+                    (Some((walk, survey)), _) if self.errand.rehearsal => {
+                        Some(Sender::rehearsal(walk, survey))
+                    }
                     (Some((walk, survey)), _) => Some(Sender::new(walk, survey, asks)),
-                    (None, Some(input)) => Some(Sender::of_stream(input, STDIN, once())),
+                    (None, Some((input, name))) => Some(Sender::of_stream(input, &name, once())),
                     (None, None) => None,
                 };
                 self.sender = sender.zip(stream);
@@ -264,20 +218,11 @@ impl Sending<'_> {
 
     /// The kernel or ICMP says why no answer may come. It is tried on: that may pass, or be a forgery.
     fn on_hint(&mut self, remote: SocketAddr, errno: Errno) {
-        if self.sender.is_some() || self.ways.hinted.contains(&errno) {
-            return;
+        if self.sender.is_none()
+            && let Some(hint) = self.ways.on_hint(remote, errno)
+        {
+            (self.tell)(News::Problem(hint));
         }
-        self.ways.hinted.push(errno);
-        let what = match errno {
-            Errno::ECONNREFUSED => "no program listens there, as it seems".to_owned(),
-            Errno::EMSGSIZE => format!(
-                "packets of {} bytes, which are needed, are too large for the interface; give it an MTU \
-                 of 1280 or more",
-                if remote.is_ipv4() { 1228 } else { 1248 }
-            ),
-            errno => errno.desc().to_owned(),
-        };
-        (self.tell)(News::Problem(format!("{remote}: {what}; still trying")));
     }
 
     fn end(&mut self, now: Time, end: End) {
@@ -324,6 +269,9 @@ impl Sending<'_> {
         let Some((sender, _)) = &mut self.sender else { return };
         for problem in sender.take_problems() {
             (self.tell)(News::Problem(problem));
+        }
+        for due in sender.take_due() {
+            (self.tell)(News::Due(&due));
         }
     }
 

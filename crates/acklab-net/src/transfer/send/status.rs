@@ -3,7 +3,7 @@
 use acklab_rudp::Code;
 
 use crate::transfer::report::PathReport;
-use crate::transfer::sender::{Progress, SendError};
+use crate::transfer::sender::{Due, Progress, SendError};
 use crate::transfer::walk::Totals;
 
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub enum End {
     Finished,
     /// The user stopped it.
     Interrupted,
+    /// The connection is old: the transfer goes on over another one. Not told.
+    Renewed,
     /// The receiver said what cannot be.
     Broken(SendError),
     /// The connection ended before.
@@ -55,6 +57,8 @@ pub enum News<'a> {
     Status(&'a Status),
     /// Something was left out, could not be read or was refused.
     Problem(String),
+    /// A rehearsal has found something that would have to be sent.
+    Due(&'a Due),
 }
 
 /// What earlier connections of the same transfer came to.

@@ -131,14 +131,15 @@ impl Current {
         true
     }
 
-    /// Ends the file, of which all values are known, with its ROOT; false: it has changed.
-    pub(super) fn conclude(&mut self, block: &mut Vec<u8>) -> bool {
+    /// Ends the file, of which all values are known, with its ROOT; its hash, unless it has changed.
+    pub(super) fn conclude(&mut self, block: &mut Vec<u8>) -> Option<Value> {
         self.changed |= !self.source.is_still(&self.facts);
-        if !self.changed {
-            let (size, hash) = (self.facts.size, std::mem::take(&mut self.tree).root());
-            Record::Root { index: self.index, size, hash }.put(block);
+        if self.changed {
+            return None;
         }
-        !self.changed
+        let (size, hash) = (self.facts.size, std::mem::take(&mut self.tree).root());
+        Record::Root { index: self.index, size, hash }.put(block);
+        Some(hash)
     }
 
     /// The value of a chunk that is not sent.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use acklab_core::ranges::RangeSet;
 
 use super::current::Current;
-use crate::transfer::chunk::{CHUNK, chunk_len, chunks, outside};
+use crate::transfer::chunk::{CHUNK, Value, chunk_len, chunks, outside};
 use crate::transfer::name::shown;
 use crate::transfer::record::{Broken, Entry, FileTime, Kind, REASON_MAX, Record};
 use crate::transfer::source::Source;
@@ -35,8 +35,10 @@ pub struct Progress {
     pub stored_bytes: u64,
     /// Files and folders that could not be read, or that the receiver refused.
     pub failures: u64,
-    /// Links, devices and the like that were left out.
+    /// Devices, sockets and pipes that were left out.
     pub skipped: u64,
+    /// The BLAKE3 of the one file that was stored, if it was one and was read.
+    pub hash: Option<Value>,
 }
 
 /// What a step came to.
@@ -44,6 +46,15 @@ pub(super) enum Step {
     Wrote,
     Worked,
     Starved,
+}
+
+/// What would have to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// What it would be called at the receiver.
+    pub name: Vec<u8>,
+    /// Bytes of it that the receiver does not hold, holes left out.
+    pub bytes: u64,
 }
 
 pub(super) struct Ledger {
@@ -59,6 +70,8 @@ pub(super) struct Ledger {
     failed: Vec<String>,
     progress: Progress,
     problems: Vec<String>,
+    /// Nothing is sent: what would have to be, where that is all that is wanted.
+    due: Option<Vec<Due>>,
 }
 
 /// A file that is named and not settled.
@@ -72,6 +85,9 @@ struct Named {
     tries: u8,
     rounds: u8,
     confirmed: u64,
+    /// What the receiver said it held before.
+    resumed: u64,
+    hash: Option<Value>,
 }
 
 impl Ledger {
@@ -85,7 +101,21 @@ impl Ledger {
             failed: Vec::new(),
             progress: Progress::default(),
             problems: Vec::new(),
+            due: None,
         }
+    }
+
+    /// Nothing is sent.
+    pub(super) fn rehearse(&mut self) {
+        self.due = Some(Vec::new());
+    }
+
+    pub(super) const fn rehearses(&self) -> bool {
+        self.due.is_some()
+    }
+
+    pub(super) fn take_due(&mut self) -> Vec<Due> {
+        self.due.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     pub(super) const fn asks(&self) -> bool {
@@ -182,7 +212,17 @@ impl Ledger {
             if todo.is_some() {
                 self.ready.push_back(index);
             }
-            let named = Named { item, holes, todo, source, tries, rounds: 0, confirmed: 0 };
+            let named = Named {
+                item,
+                holes,
+                todo,
+                source,
+                tries,
+                rounds: 0,
+                confirmed: 0,
+                resumed: 0,
+                hash: None,
+            };
             self.named.insert(index, named);
         }
         Step::Wrote
@@ -191,11 +231,22 @@ impl Ledger {
     /// Names a stream of unknown length, the only entry of its transfer.
     pub(super) fn name_stream(&mut self, name: Vec<u8>, block: &mut Vec<u8>) -> u64 {
         let facts = Facts { mode: 0o644, mtime: FileTime::default(), size: 0, inode: (0, 0) };
-        let item = Item { path: PathBuf::from("-"), name, kind: Kind::Stream, facts, data: 0 };
+        let (path, target) = (PathBuf::from("-"), Vec::new());
+        let item = Item { path, name, kind: Kind::Stream, facts, data: 0, target };
         let holes = RangeSet::new();
         let index = self.put_entry(&item, &holes, block);
         let (todo, source) = (Some(RangeSet::new()), None);
-        let named = Named { item, holes, todo, source, tries: 0, rounds: 0, confirmed: 0 };
+        let named = Named {
+            item,
+            holes,
+            todo,
+            source,
+            tries: 0,
+            rounds: 0,
+            confirmed: 0,
+            resumed: 0,
+            hash: None,
+        };
         self.named.insert(index, named);
         index
     }
@@ -204,15 +255,23 @@ impl Ledger {
         let index = self.next_index;
         self.next_index += 1;
         let &Item { kind, facts: Facts { mode, mtime, size, .. }, .. } = item;
-        let (holes, path) = (holes.clone(), item.name.clone());
-        Record::Entry(Entry { index, kind, mode, mtime, size, holes, path }).put(block);
+        let (holes, target, path) = (holes.clone(), item.target.clone(), item.name.clone());
+        Record::Entry(Entry { index, kind, mode, mtime, size, holes, target, path }).put(block);
         index
     }
 
     /// A stream has come to its end.
-    pub(super) fn end_stream(&mut self, index: u64, size: u64) {
+    pub(super) fn end_stream(&mut self, index: u64, size: u64, hash: Value) {
         if let Some(named) = self.named.get_mut(&index) {
             named.item.facts.size = size;
+            named.hash = Some(hash);
+        }
+    }
+
+    /// What a file hashes to that was sent.
+    pub(super) fn note_hash(&mut self, index: u64, hash: Value) {
+        if let Some(named) = self.named.get_mut(&index) {
+            named.hash = Some(hash);
         }
     }
 
@@ -283,7 +342,14 @@ impl Ledger {
         }
         let size = named.item.facts.size;
         let data = bytes_of(size, held);
+        if let Some(due) = &mut self.due {
+            let bytes = bytes_of(size, &outside(chunks(size), [&named.holes, held]));
+            due.push(Due { name: named.item.name.clone(), bytes });
+            self.named.remove(&index);
+            return Ok(());
+        }
         named.confirmed = data;
+        named.resumed = data;
         named.todo = Some(outside(chunks(size), [&named.holes, held]));
         self.ready.push_back(index);
         self.progress.confirmed += data;
@@ -305,7 +371,9 @@ impl Ledger {
 
     fn on_stored(&mut self, index: u64, held: bool) -> Result<(), Broken> {
         let stored = Broken("a file was stored that was not sent");
-        let size = self.forget(index).ok_or(stored)?.item.facts.size;
+        let Named { item, hash, .. } = self.forget(index).ok_or(stored)?;
+        let size = item.facts.size;
+        self.progress.hash = hash.filter(|_| self.progress.stored == 0);
         self.progress.confirmed += size;
         self.progress.stored += 1;
         self.progress.stored_bytes += size;
@@ -333,6 +401,9 @@ impl Ledger {
         let lost = named.confirmed.min(again);
         named.confirmed -= lost;
         self.progress.confirmed -= lost;
+        let lost = named.resumed.min(again);
+        named.resumed -= lost;
+        self.progress.resumed -= lost;
         named.todo = Some(bad);
         self.ready.push_back(index);
         Ok(())

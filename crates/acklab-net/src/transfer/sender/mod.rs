@@ -11,7 +11,7 @@ mod ledger;
 mod stream;
 
 pub use self::current::BLOCK;
-pub use self::ledger::Progress;
+pub use self::ledger::{Due, Progress};
 
 use self::current::Current;
 use self::ledger::{Ledger, NOT_SENT, Step};
@@ -78,6 +78,18 @@ impl Sender {
         Self::with(Origin::Tree(walk), survey, asks)
     }
 
+    /// Asks what it would have to send of what `walk` finds, and sends nothing.
+    pub fn rehearsal(walk: Walk, survey: Survey) -> Self {
+        let mut sender = Self::with(Origin::Tree(walk), survey, true);
+        sender.ledger.rehearse();
+        sender
+    }
+
+    /// What a rehearsal has found that would have to be sent, since the last call.
+    pub fn take_due(&mut self) -> Vec<Due> {
+        self.ledger.take_due()
+    }
+
     /// Sends a stream of unknown length, which is called `name` at the receiver.
     pub fn of_stream(input: Input, name: &str, transfer: TransferId) -> Self {
         let totals = Totals { entries: 1, files: 1, ..Totals::default() };
@@ -130,7 +142,8 @@ impl Sender {
             self.stage = Stage::Greeted;
             let (asks, transfer) = (self.ledger.asks(), self.transfer);
             let Totals { entries: count, bytes, data, .. } = self.totals;
-            Record::Hello { version: VERSION, asks, transfer, count, bytes, data }.put(block);
+            let (version, rehearses) = (VERSION, self.ledger.rehearses());
+            Record::Hello { version, asks, rehearses, transfer, count, bytes, data }.put(block);
             return Step::Wrote;
         }
         let streaming = matches!(&self.origin, Origin::Stream(it) if it.is_within_chunk());
@@ -187,11 +200,13 @@ impl Sender {
                 self.current = Some(current);
                 return Step::Worked;
             }
-            if current.is_spoilt() || (all_gone && !current.conclude(block)) {
+            let hash = if all_gone { current.conclude(block) } else { None };
+            if current.is_spoilt() {
                 self.ledger.abandon(current.index(), current.failed(), block);
                 return Step::Wrote;
             }
-            if all_gone {
+            if let Some(hash) = hash {
+                self.ledger.note_hash(current.index(), hash);
                 return Step::Wrote;
             }
         }

@@ -63,7 +63,7 @@ impl Stream {
                 let tree = std::mem::take(&mut self.tree);
                 let hash = self.whole.unwrap_or_else(|| tree.root());
                 Record::Root { index, size: self.size, hash }.put(block);
-                ledger.end_stream(index, self.size);
+                ledger.end_stream(index, self.size, hash);
             }
             Poured::Failed(error) => {
                 self.over = true;

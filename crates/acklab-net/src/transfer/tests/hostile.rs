@@ -7,13 +7,15 @@ use std::path::Path;
 use acklab_core::time::{Span, Time};
 
 use crate::transfer::chunk::{CHUNK, chunks};
+use crate::transfer::policy::Policy;
 use crate::transfer::receiver::{Destination as _, Receiver};
 use crate::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
 use crate::transfer::store::Directory;
 use acklab_core::ranges::RangeSet;
 
 fn greeting(version: u8, data: u64) -> Record {
-    Record::Hello { version, asks: false, transfer: [1; 16], count: 1, bytes: 1, data }
+    let (asks, rehearses) = (false, false);
+    Record::Hello { version, asks, rehearses, transfer: [1; 16], count: 1, bytes: 1, data }
 }
 
 fn hello() -> Record {
@@ -22,7 +24,8 @@ fn hello() -> Record {
 
 fn entry(index: u64, kind: Kind, path: &[u8], size: u64) -> Record {
     let (mtime, holes) = (FileTime { seconds: 5, nanos: 6 }, RangeSet::new());
-    Record::Entry(Entry { index, kind, mode: 0o6755, mtime, size, holes, path: path.to_vec() })
+    let (target, path) = (Vec::new(), path.to_vec());
+    Record::Entry(Entry { index, kind, mode: 0o6755, mtime, size, holes, target, path })
 }
 
 /// A whole file of one chunk.
@@ -37,7 +40,7 @@ fn file(index: u64, path: &[u8], bytes: &[u8], out: &mut Vec<u8>) {
 
 fn receive(to: &Path, bytes: Vec<u8>) -> Result<Receiver, String> {
     let (wake, wakes) = std::sync::mpsc::channel();
-    let directory = Directory::open(to, false).expect("a folder");
+    let directory = Directory::open(to, Policy::default()).expect("a folder");
     let mut receiver = Receiver::new(directory, move || wake.send(()).unwrap_or_default());
     receiver.handle_block(bytes);
     let (mut now, mut idle) = (Time::ZERO, 0);
@@ -45,10 +48,10 @@ fn receive(to: &Path, bytes: Vec<u8>) -> Result<Receiver, String> {
     while idle < 2 {
         now += Span::from_secs(1);
         let more = receiver.advance(now).map_err(|error| error.to_string())?;
-        if receiver.is_syncing() {
+        if receiver.is_waiting() {
             wakes.recv().expect("the disk");
         }
-        idle = if more || receiver.is_syncing() { 0 } else { idle + 1 };
+        idle = if more || receiver.is_waiting() { 0 } else { idle + 1 };
     }
     Ok(receiver)
 }
@@ -95,6 +98,47 @@ fn no_name_and_no_link_leads_out_of_the_folder() {
     assert_eq!(fs::read_dir(&outside).expect("a folder").count(), 1);
     assert_eq!(fs::read(to.join("file")).expect("a file"), b"new");
     assert!(!to.join("file").is_symlink());
+}
+
+fn link(index: u64, path: &[u8], target: &[u8]) -> Record {
+    let Record::Entry(entry) = entry(index, Kind::Link, path, 0) else { unreachable!() };
+    Record::Entry(Entry { target: target.to_vec(), ..entry })
+}
+
+#[test]
+fn links_that_a_sender_makes_lead_no_file_of_its_elsewhere() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (to, outside) = (scratch.path().join("in"), scratch.path().join("outside"));
+    fs::create_dir(&outside).expect("a folder");
+    let mut bytes = Vec::new();
+    hello().put(&mut bytes);
+    let absolute = outside.clone().into_os_string().into_encoded_bytes();
+    let refused: [(&[u8], &[u8]); 6] = [
+        (b"a", &absolute),
+        (b"a", b"../outside"),
+        (b"sub/a", b"../../outside"),
+        (b"a", b"sub/../../outside"),
+        (b".acklab-part/x", b"y"),
+        (b"../outside/a", b"x"),
+    ];
+    for (index, (path, target)) in refused.iter().enumerate() {
+        link(index as u64, path, target).put(&mut bytes);
+    }
+    // A link within the folder, in the place of a folder that was used, and files that would go through it.
+    entry(6, Kind::Directory, b"real", 0).put(&mut bytes);
+    file(7, b"used/x", b"good", &mut bytes);
+    link(8, b"used", b"real").put(&mut bytes);
+    link(9, b"new", b"real").put(&mut bytes);
+    file(10, b"new/x", b"evil", &mut bytes);
+    link(11, b"new", b"used").put(&mut bytes);
+    Record::Done.put(&mut bytes);
+    let mut receiver = receive(&to, bytes).expect("refusals are no errors");
+    assert_eq!(receiver.received().refused, 8, "{:#?}", receiver.take_problems());
+    assert_eq!(fs::read_dir(&outside).expect("a folder").count(), 0);
+    assert_eq!(fs::read_dir(to.join("real")).expect("a folder").count(), 0);
+    assert_eq!(fs::read(to.join("used/x")).expect("a file"), b"good");
+    assert_eq!(fs::read_link(to.join("new")).expect("a link"), Path::new("used"), "the newest");
+    assert!(fs::symlink_metadata(to.join("a")).is_err());
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use super::{Pipe, content, same, tree};
 use crate::transfer::name::PART_FOLDER;
+use crate::transfer::policy::Policy;
 use crate::transfer::receiver::Destination as _;
 use crate::transfer::store::Directory;
 
@@ -112,7 +113,7 @@ fn a_sender_that_comes_again_takes_over_from_its_dead_connection() {
     let scratch = tempfile::tempdir().expect("a folder");
     let (from, to) = (scratch.path().join("x"), scratch.path().join("in"));
     fs::write(&from, content(9_000_000, 1)).expect("a file");
-    let directory = Directory::open(&to, false).expect("a folder");
+    let directory = Directory::open(&to, Policy::default()).expect("a folder");
     let mut dead = Pipe::into(&from, directory.clone(), 1);
     dead.run(5_000_000).expect("half of it");
     let mut pipe = Pipe::into(&from, directory, 2);

@@ -23,6 +23,9 @@ pub(super) fn config(set: &Set) -> Config {
             Growth::Bytes => Algorithm::Reno,
         },
         nagle: Nagle::Off,
+        // As the peers have it: the receiver's window is no limit, and no segment is pushed.
+        receive_tuning: false,
+        push_bursts: false,
         ..defaults
     };
     config.window.initial = InitialWindow::Segments(set.iw);

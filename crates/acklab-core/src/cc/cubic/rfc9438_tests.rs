@@ -14,15 +14,15 @@ fn start(initial_window: u64, initial_ssthresh: u64) -> Start {
 
 /// A path of one RTT without a queue: acknowledges a window's worth in even steps each round trip.
 struct Path {
-    sender: Sender<Cubic>,
+    sender: Sender<Rfc9438>,
 }
 
 impl Path {
-    fn new(cubic: Cubic) -> Self {
+    fn new(cubic: Rfc9438) -> Self {
         Self { sender: Sender::new(Time::from_nanos(1), cubic) }
     }
 
-    fn cubic(&self) -> &Cubic {
+    fn cubic(&self) -> &Rfc9438 {
         self.sender.control()
     }
 
@@ -61,7 +61,7 @@ fn formula(w_max: f64, cwnd_epoch: f64, t: f64) -> f64 {
 fn the_window_follows_the_formula_through_both_its_halves() {
     for w_max in [400.0, 1000.0] {
         let options = Options { reno_friendly: false, ..Options::default() };
-        let mut path = Path::new(Cubic::new(&start(w_max as u64, 1), options));
+        let mut path = Path::new(Rfc9438::new(&start(w_max as u64, 1), options));
         path.lose();
         let k = math::cbrt(w_max * 0.3 / 0.4);
         let curve = path.run(1.8 * k);
@@ -79,7 +79,7 @@ fn the_window_follows_the_formula_through_both_its_halves() {
 fn a_small_window_grows_as_renos_would() {
     // Alpha 9/17 a round trip up to the old window, one segment a round trip above it; the cubic
     // curve alone is slower there.
-    let mut path = Path::new(Cubic::new(&start(10, 1), Options::default()));
+    let mut path = Path::new(Rfc9438::new(&start(10, 1), Options::default()));
     path.lose();
     path.run(0.5);
     let slope = (path.cubic().cwnd - 7.0) / 5.0;
@@ -92,7 +92,7 @@ fn a_small_window_grows_as_renos_would() {
     let slope = (path.cubic().cwnd - before) / 5.0;
     assert!((slope - 1.0).abs() < 0.1, "{slope} segments a round trip");
     let alone = Options { reno_friendly: false, ..Options::default() };
-    let mut slower = Path::new(Cubic::new(&start(10, 1), alone));
+    let mut slower = Path::new(Rfc9438::new(&start(10, 1), alone));
     slower.lose();
     slower.run(0.5);
     assert!(slower.cubic().cwnd < 7.0 + 4.0 * 9.0 / 17.0, "{} segments", slower.cubic().cwnd);
@@ -102,7 +102,7 @@ fn a_small_window_grows_as_renos_would() {
 fn a_second_loss_below_the_old_window_gives_room_away() {
     for (fast_convergence, w_max) in [(true, 70.0 * 0.85), (false, 70.0)] {
         let options = Options { fast_convergence, ..Options::default() };
-        let mut path = Path::new(Cubic::new(&start(100, 1), options));
+        let mut path = Path::new(Rfc9438::new(&start(100, 1), options));
         path.lose();
         path.lose();
         assert!((path.cubic().w_max.unwrap() - w_max).abs() < 1e-9, "{:?}", path.cubic().w_max);
@@ -112,17 +112,17 @@ fn a_second_loss_below_the_old_window_gives_room_away() {
 
 #[test]
 fn loss_leaves_two_segments_and_a_mark_leaves_one() {
-    let mut cubic = Cubic::new(&start(2, 1), Options::default());
+    let mut cubic = Rfc9438::new(&start(2, 1), Options::default());
     cubic.on_loss(Time::ZERO, &LossSample { in_flight: 2000, ..LossSample::default() });
     assert_eq!(cubic.snapshot(), Snapshot { cwnd: 2000, ssthresh: 2000 });
-    let mut cubic = Cubic::new(&start(1, 1), Options::default());
+    let mut cubic = Rfc9438::new(&start(1, 1), Options::default());
     cubic.on_ecn(Time::ZERO, &EcnSample { in_flight: 1000 });
     assert_eq!(cubic.snapshot(), Snapshot { cwnd: 1000, ssthresh: 2000 });
 }
 
 #[test]
 fn a_timeout_slow_starts_to_seven_tenths_and_goes_on_convexly() {
-    let mut path = Path::new(Cubic::new(&start(100, 1), Options::default()));
+    let mut path = Path::new(Rfc9438::new(&start(100, 1), Options::default()));
     path.sender.fill();
     path.sender.time_out();
     assert_eq!(path.cubic().snapshot(), Snapshot { cwnd: 1000, ssthresh: 70_000 });
@@ -139,7 +139,7 @@ fn a_timeout_slow_starts_to_seven_tenths_and_goes_on_convexly() {
 
 #[test]
 fn time_that_the_application_leaves_idle_does_not_move_the_curve_on() {
-    let mut busy = Path::new(Cubic::new(&start(400, 1), Options::default()));
+    let mut busy = Path::new(Rfc9438::new(&start(400, 1), Options::default()));
     busy.lose();
     busy.run(2.0);
     let mut idle = Path { sender: Sender::new(busy.sender.now, *busy.cubic()) };
@@ -158,7 +158,7 @@ fn time_that_the_application_leaves_idle_does_not_move_the_curve_on() {
 
 #[test]
 fn hystart_ends_the_first_slow_start_before_any_loss() {
-    let mut cubic = Cubic::new(&start(10, u64::MAX), Options::default());
+    let mut cubic = Rfc9438::new(&start(10, u64::MAX), Options::default());
     let mut now = Time::ZERO;
     // The queue of a path of 40 segments: beyond them each segment adds to the round trip.
     for _ in 0..2000 {
@@ -179,7 +179,7 @@ fn hystart_ends_the_first_slow_start_before_any_loss() {
 
 #[test]
 fn a_loss_in_the_first_slow_start_is_the_end_of_hystart() {
-    let mut path = Path::new(Cubic::new(&start(10, u64::MAX), Options::default()));
+    let mut path = Path::new(Rfc9438::new(&start(10, u64::MAX), Options::default()));
     path.run(0.3);
     path.lose();
     assert!(path.cubic().hystart.is_none());

@@ -1,0 +1,225 @@
+//! Random stimuli as scripts, for `acklab packetdrill --compare`: what a peer and a program may do to a host.
+//!
+//!     cargo run -p acklab-packetdrill --example stimuli -- FOLDER [FIRST [COUNT]]
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// xorshift: the same scripts for the same seeds.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % below.max(1)
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.roll(all.len() as u64) as usize]
+    }
+}
+
+struct Script {
+    text: String,
+    dice: Dice,
+    /// Milliseconds since the script began.
+    now: u64,
+    window: u32,
+    sack: bool,
+}
+
+const SENDER: &str = "%{ print(tcpi_snd_cwnd, tcpi_snd_ssthresh, tcpi_ca_state, tcpi_unacked, tcpi_sacked, \
+     tcpi_lost, tcpi_retrans, tcpi_delivered, tcpi_notsent_bytes) }%";
+const RECEIVER: &str =
+    "%{ print(tcpi_rcv_ssthresh, tcpi_rcv_ooopack, tcpi_bytes_received, tcpi_rcv_mss) }%";
+
+impl Script {
+    fn new(seed: u64) -> Self {
+        let dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut script = Self { text: String::new(), dice, now: 0, window: 257, sack: true };
+        script.sack = script.dice.roll(4) > 0;
+        script.window = script.dice.of(&[257, 1000, 257, 30]);
+        let control = script.dice.of(&["reno", "cubic"]);
+        let sack = if script.sack { "sackOK,nop,nop,nop,wscale 7" } else { "nop,wscale 7" };
+        script.event("socket(..., SOCK_STREAM, IPPROTO_TCP) = 3");
+        script.event(&format!("setsockopt(3, SOL_TCP, TCP_CONGESTION, \"{control}\", 5) = 0"));
+        script.event("bind(3, ..., ...) = 0");
+        script.event("listen(3, 1) = 0");
+        script.now = 100;
+        script.event(&format!("< S 0:0(0) win 32792 <mss 1000,{sack}>"));
+        script.now = 200;
+        script.event(&format!("< . 1:1(0) ack 1 win {}", script.window));
+        script.event("accept(3, ..., ...) = 4");
+        script.event("fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0");
+        script.now = 210;
+        script
+    }
+
+    fn event(&mut self, what: &str) {
+        let _ = writeln!(self.text, "{}.{:03} {what}", self.now / 1000, self.now % 1000);
+    }
+
+    /// A flight whose packets arrive with holes, which are filled one after another.
+    fn losses(&mut self) {
+        let total = self.dice.of(&[4, 8, 10, 12, 20, 30]);
+        self.event(&format!("write(4, ..., {0}) = {0}", total * 1000));
+        let mut got = BTreeSet::new();
+        self.now += 100;
+        for packet in 0..total.min(10) {
+            if self.dice.roll(5) > 0 {
+                got.insert(packet);
+                self.acknowledge(&got);
+                self.now += self.dice.of(&[0, 1, 2, 10]);
+            }
+        }
+        for _ in 0..4 + self.dice.roll(10) {
+            self.now += self.dice.of(&[10, 30, 100, 100, 250, 600]);
+            match self.dice.roll(4) {
+                0 => self.event("write(4, ..., 3000) = 3000"),
+                1 => got.extend(0..total),
+                _ => {
+                    let hole = (0..total).find(|packet| !got.contains(packet));
+                    got.extend(hole);
+                }
+            }
+            self.acknowledge(&got);
+            self.event(SENDER);
+        }
+    }
+
+    fn acknowledge(&mut self, got: &BTreeSet<u64>) {
+        let una = (0..=got.len() as u64).find(|packet| !got.contains(packet)).unwrap_or(0);
+        let mut blocks: Vec<(u64, u64)> = Vec::new();
+        for &packet in got.iter().filter(|&&packet| packet > una) {
+            match blocks.last_mut() {
+                Some((_, end)) if *end == packet => *end += 1,
+                _ => blocks.push((packet, packet + 1)),
+            }
+        }
+        let shown: Vec<String> = blocks
+            .iter()
+            .rev()
+            .take(3)
+            .map(|(l, r)| format!("{}:{}", l * 1000 + 1, r * 1000 + 1))
+            .collect();
+        let options = if self.sack && !shown.is_empty() {
+            format!(" <nop,nop,sack {}>", shown.join(" "))
+        } else {
+            String::new()
+        };
+        self.event(&format!("< . 1:1(0) ack {} win {}{options}", una * 1000 + 1, self.window));
+    }
+
+    /// Data in order, out of it and again, with reads.
+    fn arrivals(&mut self) {
+        let (mut next, mut sent) = (1, Vec::new());
+        for _ in 0..8 + self.dice.roll(22) {
+            let len = self.dice.of(&[1000, 1000, 1000, 100, 500, 1460]);
+            match self.dice.roll(20) {
+                0..12 => {
+                    self.event(&format!("< P. {next}:{}({len}) ack 1 win 257", next + len));
+                    sent.push((next, len));
+                    next += len;
+                }
+                12..15 => {
+                    sent.push((next, 1000));
+                    next += 1000;
+                    self.event(&format!("< . {next}:{}({len}) ack 1 win 257", next + len));
+                    next += len;
+                }
+                15..18 if !sent.is_empty() => {
+                    let (from, len) = sent[self.dice.roll(sent.len() as u64) as usize];
+                    self.event(&format!("< . {from}:{}({len}) ack 1 win 257", from + len));
+                }
+                _ => {
+                    let most = self.dice.of(&[100, 1000, 5000]);
+                    self.event(&format!("read(4, ..., {most}) = {most}"));
+                }
+            }
+            self.now += self.dice.of(&[0, 0, 1, 5, 20, 60, 250]);
+            self.event(RECEIVER);
+        }
+    }
+
+    /// Small writes with and without Nagle's algorithm, CORK, MSG_MORE and MSG_EOR.
+    fn writes(&mut self) {
+        let (mut total, mut acked) = (0, 0);
+        for _ in 0..8 + self.dice.roll(16) {
+            match self.dice.roll(10) {
+                0..6 => {
+                    let len = self.dice.of(&[10, 100, 300, 999, 1000, 1500, 2500]);
+                    let flags = self.dice.of(&["0", "0", "0", "MSG_MORE", "MSG_EOR"]);
+                    self.event(&format!("send(4, ..., {len}, {flags}) = {len}"));
+                    total += len;
+                }
+                6 => {
+                    let name = self.dice.of(&["TCP_CORK", "TCP_NODELAY"]);
+                    let on = self.dice.roll(2);
+                    self.event(&format!("setsockopt(4, SOL_TCP, {name}, [{on}], 4) = 0"));
+                }
+                _ => {
+                    acked = total.max(acked);
+                    self.event(&format!("< . 1:1(0) ack {} win {}", acked + 1, self.window));
+                }
+            }
+            self.now += self.dice.of(&[0, 1, 10, 50, 250]);
+            self.event(SENDER);
+        }
+    }
+
+    /// Ends in every order.
+    fn ends(&mut self) {
+        self.event("write(4, ..., 3000) = 3000");
+        self.now += 50;
+        let (mut next, mut acked) = (1, 1);
+        for _ in 0..3 + self.dice.roll(5) {
+            match self.dice.roll(7) {
+                0 => self.event("close(4) = 0"),
+                1 => {
+                    let how = self.dice.of(&["SHUT_RD", "SHUT_WR", "SHUT_RDWR"]);
+                    self.event(&format!("shutdown(4, {how}) = 0"));
+                }
+                2 => self.event(&format!("< F. {next}:{next}(0) ack {acked} win 257")),
+                3 => {
+                    acked = self.dice.of(&[3001, 3002, acked]);
+                    self.event(&format!("< . {next}:{next}(0) ack {acked} win 257"));
+                }
+                4 => self.event(&format!("< R. {next}:{next}(0) ack {acked} win 257")),
+                5 => {
+                    self.event(&format!("< P. {next}:{}(100) ack {acked} win 257", next + 100));
+                    next += 100;
+                }
+                _ => self.event("read(4, ..., 1000) = 1000"),
+            }
+            self.now += self.dice.of(&[1, 20, 100, 300]);
+        }
+    }
+}
+
+/// Adds stimuli of one kind.
+type Fill = fn(&mut Script);
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let folder = arguments.next().expect("a folder");
+    let mut number = |usual| arguments.next().map_or(usual, |text| text.parse().expect("a number"));
+    let (first, count): (u64, u64) = (number(1), number(20));
+    let kinds: [(&str, Fill); 4] = [
+        ("losses", Script::losses),
+        ("arrivals", Script::arrivals),
+        ("writes", Script::writes),
+        ("ends", Script::ends),
+    ];
+    for seed in first..first + count {
+        for (name, fill) in kinds {
+            let mut script = Script::new(seed);
+            fill(&mut script);
+            script.now += 500;
+            script.event("`true`");
+            let path = Path::new(&folder).join(format!("{name}-{seed}.pkt"));
+            std::fs::write(path, script.text).expect("a file");
+        }
+    }
+}

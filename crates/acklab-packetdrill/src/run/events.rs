@@ -1,0 +1,302 @@
+//! Events of a script: packets in both directions, calls, assertions, and the end.
+
+use acklab_host::errno;
+use acklab_host::settings::Us;
+
+use super::{Runner, START, Stop, fail, unsupported};
+use crate::call::{Pending, Progress};
+use crate::expression::{self, Datum, Fault, Names};
+use crate::flow::{Flow, flags};
+use crate::script::{Event, Icmp, Kind, Packet, Script, When};
+use crate::symbols;
+use crate::world::{IcmpAbout, IcmpMessage};
+
+impl Runner<'_> {
+    /// The time of an event: its beginning, and its end where it is a range.
+    fn time_of(&self, when: When) -> (Option<Us>, Option<Us>) {
+        match when {
+            When::Any => (None, None),
+            When::At { relative, from, to } => {
+                let origin = if relative { self.base } else { START };
+                (Some(origin + from), to.map(|to| origin + to))
+            }
+        }
+    }
+
+    pub(super) fn event(&mut self, event: &Event) -> Result<(), Stop> {
+        let (at, to) = self.time_of(event.when);
+        let line = event.line;
+        if let Kind::Packet(packet) = &event.kind
+            && !packet.inbound
+        {
+            if self.observes {
+                let Some(at) = at else { return Ok(()) };
+                self.base = at;
+                return self.advance(line, at);
+            }
+            return self.expect(line, packet, at, to);
+        }
+        if let Some(at) = at {
+            self.advance(line, at)?;
+            let latest = to.unwrap_or(at) + self.tolerance;
+            if self.now > latest {
+                return fail(
+                    line,
+                    format!(
+                        "the event is due at {} and it is {}",
+                        Self::show(at),
+                        Self::show(self.now)
+                    ),
+                );
+            }
+        }
+        match &event.kind {
+            Kind::Packet(packet) => self.inject(line, packet)?,
+            Kind::Call(_) => self.call(event, at)?,
+            Kind::Command(command) => {
+                self.note(line, format!("`{}`", command.trim().lines().next().unwrap_or("")));
+                self.command(line, command)?;
+            }
+            Kind::Code(code) => self.assert(line, code)?,
+        }
+        self.base = match (at, to) {
+            (Some(at), None) => at,
+            _ => self.now,
+        };
+        Ok(())
+    }
+
+    fn call(&mut self, event: &Event, at: Option<Us>) -> Result<(), Stop> {
+        let Kind::Call(call) = &event.kind else { return Ok(()) };
+        self.await_call(event.line)?;
+        self.note(event.line, format!("{}()", call.name));
+        let until = event.until.map(|until| match event.when {
+            When::At { relative: false, .. } | When::Any => START + until,
+            When::At { .. } => self.base + until,
+        });
+        let began = at.unwrap_or(self.now);
+        let mut pending = Pending::new(call.clone(), began);
+        match self.caller.attempt(self.now, &mut pending) {
+            Ok(Progress::Done) => {
+                self.drain();
+                self.check_end(event.line, &call.name, until)
+            }
+            Ok(Progress::Waits(wake)) => {
+                self.drain();
+                pending.wake = wake;
+                self.pending = Some((event.line, pending, until));
+                if until.is_none() { self.await_call(event.line) } else { Ok(()) }
+            }
+            Err(trouble) => {
+                self.drain();
+                self.trouble(event.line, trouble)
+            }
+        }
+    }
+
+    /// A call is made only when the one before is over.
+    fn await_call(&mut self, line: usize) -> Result<(), Stop> {
+        let limit = self.now + self.caller.world().patience();
+        while self.pending.is_some() {
+            if !self.step(line, limit)? {
+                let (line, pending, _) = self.pending.take().expect("it waits");
+                return fail(line, format!("{} does not return", pending.call.name));
+            }
+        }
+        Ok(())
+    }
+
+    fn inject(&mut self, line: usize, packet: &Packet) -> Result<(), Stop> {
+        if let Some(icmp) = &packet.icmp {
+            return self.inject_icmp(line, icmp);
+        }
+        if self.flow.is_none() {
+            let Some((local, remote)) = self.caller.incoming(self.next_remote + 1) else {
+                return fail(line, "no socket is there for this packet");
+            };
+            self.next_remote += 1;
+            self.flow = Some(Flow::new(local, remote, self.observes));
+        }
+        let Some(flow) = &self.flow else { return fail(line, "no connection") };
+        let segment = flow.inbound(packet);
+        let (seq, len) = (packet.range.0, packet.range.2);
+        let ack = packet.ack.map(|a| format!(" ack {a}")).unwrap_or_default();
+        let text = format!("{} {seq}:{}({len}){ack}", flags(packet.flags), seq.wrapping_add(len));
+        self.note(line, format!("     < {text}"));
+        if let Err(what) = self.caller.world().receive(self.now, &segment) {
+            return fail(line, what);
+        }
+        self.drain();
+        self.retry()
+    }
+
+    fn inject_icmp(&mut self, line: usize, icmp: &Icmp) -> Result<(), Stop> {
+        let Some(flow) = &self.flow else { return fail(line, "no connection for ICMP") };
+        let (local, remote) = flow.ends();
+        let seq = icmp.seq.map_or_else(|| flow.to_host(1), |seq| flow.to_host(seq));
+        self.note(line, format!("     < icmp {} {}", icmp.kind, icmp.code));
+        let v6 = self.caller.world().settings().1.ip_header == 40;
+        let message = match icmp_message(icmp, v6) {
+            Ok(message) => message,
+            Err(what) => return unsupported(line, what),
+        };
+        let about = IcmpAbout { local, remote, seq, message };
+        if let Err(what) = self.caller.world().receive_icmp(self.now, &about) {
+            return fail(line, what);
+        }
+        self.drain();
+        self.retry()
+    }
+
+    /// A packet that the host is to send.
+    fn expect(
+        &mut self,
+        line: usize,
+        packet: &Packet,
+        at: Option<Us>,
+        to: Option<Us>,
+    ) -> Result<(), Stop> {
+        if packet.icmp.is_some() {
+            return unsupported(line, "ICMP of the host");
+        }
+        if packet.flow_label.is_some() {
+            return unsupported(line, "the flow label of what the host sends");
+        }
+        let slack = at.map_or(0, |at| self.caller.world().slack(at.saturating_sub(self.base)));
+        let late = self.tolerance + slack;
+        let latest =
+            at.map_or(self.now + self.caller.world().patience(), |at| to.unwrap_or(at) + late);
+        while self.flow.as_ref().is_none_or(Flow::is_quiet) {
+            if !self.step(line, latest + 1)? {
+                let due =
+                    at.map_or_else(|| "at all".to_owned(), |at| format!("by {}", Self::show(at)));
+                let pending = self
+                    .caller
+                    .world()
+                    .due()
+                    .map(|next| format!("; the host acts next at {}", Self::show(next)));
+                return fail(
+                    line,
+                    format!("no packet left the host {due}{}", pending.unwrap_or_default()),
+                );
+            }
+        }
+        let Some(flow) = &mut self.flow else { return fail(line, "no connection") };
+        let Some((left, segment)) = flow.take(packet) else { return fail(line, "no packet") };
+        let compared = flow.compare(packet, &segment);
+        let text = flow.show(&segment);
+        if let Err(difference) = compared {
+            return fail(
+                line,
+                format!("{difference} (the host sent {text} at {})", Self::show(left)),
+            );
+        }
+        if let Some(at) = at {
+            let last = to.unwrap_or(at);
+            if left + self.tolerance < at || left > last + late {
+                return fail(
+                    line,
+                    format!("the packet left at {}, expected {}", Self::show(left), Self::show(at)),
+                );
+            }
+        }
+        self.note(line, format!("     > {text} as expected"));
+        self.now = self.now.max(left);
+        self.base = match (at, to) {
+            // Beyond the tolerance only a kernel's timer is late: what follows counts from it.
+            (Some(at), None) if left <= at + self.tolerance => at,
+            _ => left.max(self.base),
+        };
+        Ok(())
+    }
+
+    fn assert(&mut self, line: usize, code: &str) -> Result<(), Stop> {
+        let mut names: Names =
+            symbols::all().map(|(n, v)| (n.to_owned(), Datum::Int(v.into()))).collect();
+        for (name, value) in self.caller.definitions() {
+            names.insert(name.clone(), Datum::Int(value.into()));
+        }
+        let ends = self.flow.as_ref().map(Flow::ends);
+        for (name, value) in self.caller.world().info(self.now, ends) {
+            names.insert(name.to_owned(), Datum::Int(value.into()));
+        }
+        for (name, value) in &self.variables {
+            names.insert(name.clone(), value.clone());
+        }
+        let known = names.clone();
+        let ran = expression::run(code, &mut names);
+        self.variables.extend(names.into_iter().filter(|(n, value)| known.get(n) != Some(value)));
+        match ran {
+            Ok((_, printed)) => {
+                for line in printed {
+                    self.saw(line);
+                }
+                Ok(())
+            }
+            Err(Fault::Assertion(message)) => self.wrong(line, format!("assertion: {message}")),
+            Err(Fault::Unsupported(what)) => unsupported(line, what),
+        }
+    }
+
+    /// After the last event: nothing may be under way and, where that was asked for, no packet may be left.
+    pub(super) fn end(&mut self, script: &Script) -> Result<(), Stop> {
+        let last = script.events.last().map_or(0, |event| event.line);
+        if let Some((_, _, Some(until))) = &self.pending {
+            let limit = *until + self.tolerance + 1;
+            while self.pending.is_some() {
+                if !self.step(last, limit)? {
+                    break;
+                }
+            }
+        }
+        if let Some((line, pending, _)) = self.pending.take() {
+            return fail(line, format!("{} did not return", pending.call.name));
+        }
+        if !self.all_packets {
+            return Ok(());
+        }
+        // What is due at the very instant of the last event still belongs to the script.
+        while self.step(last, self.now + 1)? {}
+        let Some(flow) = &self.flow else { return Ok(()) };
+        if let Some((at, segment)) = flow.first_left() {
+            let text = flow.show(segment);
+            return fail(
+                last,
+                format!("a packet is left that no event expected: {text} at {}", Self::show(*at)),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What an ICMP message of a script says.
+fn icmp_message(icmp: &Icmp, v6: bool) -> Result<IcmpMessage, String> {
+    let unreachable = |errno, hard, code, code_of_v6| {
+        let (kind, code) = if v6 { (1, code_of_v6) } else { (3, code) };
+        Ok(IcmpMessage::Unreachable { errno, hard, kind, code })
+    };
+    match (icmp.kind.as_str(), icmp.code.as_str()) {
+        ("unreachable", "frag_needed") | ("packet_too_big", _) => {
+            let mtu = icmp.mtu.ok_or_else(|| "ICMP without its mtu".to_owned())?;
+            Ok(IcmpMessage::TooBig(mtu))
+        }
+        ("unreachable" | "destination_unreachable", code) => match code {
+            "net_unreachable" | "no_route" => unreachable(errno::ENETUNREACH, false, 0, 0),
+            "host_unreachable" | "addr_unreachable" => {
+                unreachable(errno::EHOSTUNREACH, false, 1, 3)
+            }
+            "protocol_unreachable" => unreachable(errno::ENOPROTOOPT, true, 2, 4),
+            "port_unreachable" => unreachable(errno::ECONNREFUSED, true, 3, 4),
+            "source_route_failed" => unreachable(errno::EOPNOTSUPP, false, 5, 5),
+            "net_unknown" => unreachable(errno::ENETUNREACH, true, 6, 0),
+            "host_unknown" => unreachable(errno::EHOSTDOWN, true, 7, 3),
+            "host_prohibited" => unreachable(errno::EHOSTUNREACH, true, 10, 1),
+            "net_prohibited" => unreachable(errno::ENETUNREACH, true, 9, 1),
+            "admin_prohibited" | "pkt_filtered" => unreachable(errno::EHOSTUNREACH, true, 13, 1),
+            _ => Err(format!("ICMP {} {code}", icmp.kind)),
+        },
+        ("source_quench", _) => Ok(IcmpMessage::Ignored(4, 0)),
+        ("redirect", _) => Ok(IcmpMessage::Ignored(5, 1)),
+        (kind, code) => Err(format!("ICMP {kind} {code}")),
+    }
+}

@@ -1,0 +1,434 @@
+//! Where a script runs: what a host, simulated or real, has to offer to the interpreter.
+//!
+//! Calls try once and say whether they have to wait; the interpreter tries again when something happened. Time is
+//! microseconds from an origin that the world chooses. [`acklab_host`] in virtual time is one world; a kernel behind
+//! a TUN device is another.
+
+use crate::cookie::{USUAL_KEY, cookie};
+use acklab_host::calls::{Called, ReadFlags, Stop};
+use acklab_host::errqueue::Entry;
+use acklab_host::host::Host;
+use acklab_host::info::tcp_info;
+use acklab_host::segment::{Place, Segment};
+use acklab_host::settings::{Route, SECOND, Sysctls, Us};
+use acklab_host::socket::Family;
+use acklab_host::write::WriteFlags;
+
+/// An ICMP message about a segment that the host sent.
+#[derive(Clone, Copy, Debug)]
+pub struct IcmpAbout {
+    /// Where the segment came from and where it went.
+    pub local: Place,
+    /// See above.
+    pub remote: Place,
+    /// The segment's sequence number.
+    pub seq: u32,
+    /// The message.
+    pub message: IcmpMessage,
+}
+
+/// What an ICMP message says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IcmpMessage {
+    /// The packet is too big for a link of this MTU.
+    TooBig(u32),
+    /// The destination is not reachable: the error of socket calls, whether it ends the connection, and type and
+    /// code on the wire.
+    Unreachable {
+        /// `errno`.
+        errno: i32,
+        /// It ends a connection that is being opened.
+        hard: bool,
+        /// ICMP's type.
+        kind: u8,
+        /// ICMP's code.
+        code: u8,
+    },
+    /// One that changes nothing: type and code.
+    Ignored(u8, u8),
+}
+
+/// What a read brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Bytes.
+    pub bytes: i64,
+    /// The control message of `TCP_INQ`.
+    pub inq: Option<i64>,
+}
+
+/// A `close` that waits for what was written to be acknowledged (`SO_LINGER`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lingering {
+    /// The world's name for it.
+    pub ticket: usize,
+    /// When it gives up.
+    pub until: Us,
+}
+
+/// A setting that a command made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A system control and its text.
+    Sysctl(String, String),
+    /// A program of iproute2 or ethtool, with its arguments.
+    Program(Vec<String>),
+}
+
+/// A host, its wire and its time.
+#[expect(
+    missing_docs,
+    reason = "socket calls have the names and meanings of section 2 of the manual"
+)]
+pub trait World {
+    /// The settings as the script made them.
+    fn settings(&mut self) -> (&mut Sysctls, &mut Route);
+    /// The head of the script is read: the world begins at `start`.
+    fn begin(&mut self, start: Us) -> Result<(), String>;
+    /// Makes settings that were understood and stand in [`Self::settings`] already.
+    fn change(&mut self, changes: &[Change]) -> Result<(), String>;
+    /// The cookie of fast open that the script knows.
+    fn set_cookie(&mut self, cookie: Vec<u8>);
+
+    /// Lets time pass until something happens, but less than to `limit`; returns when, or `None`: nothing did.
+    fn wait(&mut self, now: Us, limit: Us) -> Result<Option<Us>, String>;
+    /// How much later than after `waited` a timer may fire: kernels round them up.
+    fn slack(&self, waited: Us) -> Us {
+        let _ = waited;
+        0
+    }
+    /// Nothing is waited for longer.
+    fn patience(&self) -> Us {
+        3 * 3600 * SECOND
+    }
+    /// When something will happen, as far as the world knows.
+    fn due(&self) -> Option<Us>;
+    /// The next segment that the host sent.
+    fn sent(&mut self) -> Option<(Us, Segment)>;
+    /// Gives the host a segment.
+    fn receive(&mut self, now: Us, segment: &Segment) -> Result<(), String>;
+    /// Gives the host an ICMP message.
+    fn receive_icmp(&mut self, now: Us, about: &IcmpAbout) -> Result<(), String>;
+    /// TCP_INFO of the connection between two places, or else of the last one made: names and values.
+    fn info(&mut self, now: Us, ends: Option<(Place, Place)>) -> Vec<(&'static str, u64)>;
+
+    fn socket(&mut self, now: Us, family: Family, nonblocking: bool) -> Called;
+    fn bind(&mut self, fd: i32, place: Place) -> Called;
+    fn listen(&mut self, fd: i32, backlog: i32) -> Called;
+    fn accept(&mut self, fd: i32, flags: i32) -> Called;
+    fn connect(&mut self, now: Us, fd: i32, local: Place, remote: Place) -> Called;
+    fn shutdown(&mut self, now: Us, fd: i32, how: i32) -> Called;
+    /// Closes; a close that lingers is not over before [`Self::is_closed`].
+    fn close(&mut self, now: Us, fd: i32) -> Result<Option<Lingering>, Stop>;
+    fn is_closed(&mut self, ticket: usize) -> bool;
+    fn dup(&mut self, fd: i32) -> Called;
+    /// The reading end and the writing end.
+    fn pipe(&mut self) -> Result<(i32, i32), Stop>;
+    /// A file that never ends.
+    fn open(&mut self) -> Called;
+    fn is_socket(&self, fd: i32) -> bool;
+    fn is_blocking(&self, fd: i32) -> bool;
+    /// Flags as F_GETFL gives them.
+    fn flags(&self, fd: i32) -> Option<i32>;
+    fn set_flags(&mut self, fd: i32, flags: i32);
+    fn read(&mut self, now: Us, fd: i32, max: u32, flags: ReadFlags) -> Result<Read, Stop>;
+    fn read_error(&mut self, fd: i32) -> Result<Entry, Stop>;
+    fn write(&mut self, now: Us, fd: i32, bytes: u32, flags: WriteFlags, dont_wait: bool)
+    -> Called;
+    fn set_option(&mut self, now: Us, fd: i32, level: i32, name: i32, value: i64) -> Called;
+    fn set_linger(&mut self, fd: i32, on: bool, seconds: i64) -> Called;
+    fn set_congestion(&mut self, now: Us, fd: i32, name: &str) -> Called;
+    fn option(&mut self, now: Us, fd: i32, level: i32, name: i32) -> Called;
+    fn congestion(&mut self, fd: i32) -> Result<String, Stop>;
+    /// SO_LINGER: whether, and seconds.
+    fn linger(&mut self, fd: i32) -> Result<(i64, i64), Stop>;
+    /// SIOCINQ, SIOCOUTQ, SIOCOUTQNSD.
+    fn queued(&mut self, fd: i32) -> Result<[i64; 3], Stop>;
+    /// What poll says without waiting, of `asked` and what it always says.
+    fn poll(&mut self, now: Us, fd: i32, asked: u32) -> u32;
+    fn epoll_create(&mut self) -> Called;
+    fn epoll_ctl(
+        &mut self,
+        now: Us,
+        epoll: i32,
+        operation: i32,
+        fd: i32,
+        events: u32,
+        data: u64,
+    ) -> Called;
+    /// Events and words of what is ready, without waiting.
+    fn epoll_wait(&mut self, now: Us, epoll: i32, max: usize) -> Result<Vec<(u32, u64)>, Stop>;
+}
+
+/// POLLERR, POLLHUP and POLLNVAL are told without being asked for.
+const ALWAYS: u32 = 0x8 | 0x10 | 0x20;
+
+/// The simulated host, in virtual time.
+#[derive(Debug)]
+pub struct Virtual {
+    host: Host,
+    /// The socket that the script made or accepted last.
+    last: Option<usize>,
+    /// The script was told its cookie of fast open.
+    told_cookie: bool,
+}
+
+impl Virtual {
+    /// A host without sockets.
+    pub fn new() -> Self {
+        Self { host: Host::new(0x1234_5678), last: None, told_cookie: false }
+    }
+
+    /// The cookie of fast open that the host's key makes.
+    fn make_cookie(&mut self) {
+        if !self.told_cookie {
+            let key = self.host.sysctls.fastopen_key().unwrap_or(USUAL_KEY);
+            self.host.fastopen_cookie = cookie(key, self.host.route.ip_header == 40);
+        }
+    }
+
+    fn follow(&mut self, done: Called) -> Called {
+        if let Ok(fd) = done
+            && let Ok(index) = self.host.index(fd as i32)
+        {
+            self.last = Some(index);
+        }
+        done
+    }
+}
+
+impl Default for Virtual {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl World for Virtual {
+    fn settings(&mut self) -> (&mut Sysctls, &mut Route) {
+        (&mut self.host.sysctls, &mut self.host.route)
+    }
+
+    fn begin(&mut self, _start: Us) -> Result<(), String> {
+        self.make_cookie();
+        Ok(())
+    }
+
+    fn change(&mut self, _changes: &[Change]) -> Result<(), String> {
+        self.make_cookie();
+        Ok(())
+    }
+
+    fn set_cookie(&mut self, cookie: Vec<u8>) {
+        self.told_cookie = true;
+        self.host.fastopen_cookie = cookie;
+    }
+
+    fn wait(&mut self, now: Us, limit: Us) -> Result<Option<Us>, String> {
+        let Some(next) = self.host.deadline().filter(|&next| next < limit) else {
+            return Ok(None);
+        };
+        let next = next.max(now);
+        // What is due at an instant may make more due at once, but not for ever.
+        for _ in 0..64 {
+            self.host.advance(next);
+            if self.host.deadline() != Some(next) {
+                return Ok(Some(next));
+            }
+        }
+        Err("the host's timers do not come to rest".to_owned())
+    }
+
+    fn due(&self) -> Option<Us> {
+        self.host.deadline()
+    }
+
+    fn sent(&mut self) -> Option<(Us, Segment)> {
+        self.host.wire.pop_front()
+    }
+
+    fn receive(&mut self, now: Us, segment: &Segment) -> Result<(), String> {
+        self.host.receive(now, segment);
+        Ok(())
+    }
+
+    fn receive_icmp(&mut self, now: Us, about: &IcmpAbout) -> Result<(), String> {
+        let IcmpAbout { local, remote, seq, message } = *about;
+        match message {
+            IcmpMessage::TooBig(mtu) => {
+                self.host.fragmentation_needed(now, local, remote, seq, mtu);
+            }
+            IcmpMessage::Unreachable { errno, hard, .. } => {
+                self.host.unreachable(now, local, remote, seq, errno, hard);
+            }
+            IcmpMessage::Ignored(..) => {}
+        }
+        Ok(())
+    }
+
+    fn info(&mut self, now: Us, ends: Option<(Place, Place)>) -> Vec<(&'static str, u64)> {
+        let sockets = &self.host.sockets;
+        let over = |(local, remote): (Place, Place)| {
+            sockets.iter().rposition(|s| s.tcp.remote == remote && s.tcp.local.port == local.port)
+        };
+        let index = ends
+            .and_then(|(local, remote)| self.host.connection(local, remote))
+            .or_else(|| ends.and_then(over))
+            .or(self.last);
+        let env = self.host.env(now);
+        index.map_or_else(Vec::new, |index| tcp_info(&sockets[index].tcp, &env))
+    }
+
+    fn socket(&mut self, now: Us, family: Family, nonblocking: bool) -> Called {
+        let made = self.host.socket(now, family, nonblocking);
+        self.follow(made)
+    }
+
+    fn bind(&mut self, fd: i32, place: Place) -> Called {
+        self.host.bind(fd, place)
+    }
+
+    fn listen(&mut self, fd: i32, backlog: i32) -> Called {
+        self.host.listen(fd, backlog)
+    }
+
+    fn accept(&mut self, fd: i32, flags: i32) -> Called {
+        let made = self.host.accept(fd, flags);
+        self.follow(made)
+    }
+
+    fn connect(&mut self, now: Us, fd: i32, local: Place, remote: Place) -> Called {
+        self.host.connect(now, fd, local, remote)
+    }
+
+    fn shutdown(&mut self, now: Us, fd: i32, how: i32) -> Called {
+        self.host.shutdown(now, fd, how)
+    }
+
+    fn close(&mut self, now: Us, fd: i32) -> Result<Option<Lingering>, Stop> {
+        let lingers = self.host.index(fd).ok().and_then(|index| {
+            let linger = self.host.sockets[index].tcp.opt.linger.filter(|&linger| linger > 0)?;
+            let lingers = self.host.is_blocking(fd) && self.host.sockets[index].descriptors == 1;
+            lingers.then_some(Lingering { ticket: index, until: now + linger })
+        });
+        self.host.close(now, fd)?;
+        Ok(lingers)
+    }
+
+    fn is_closed(&mut self, ticket: usize) -> bool {
+        self.host.is_closed(ticket)
+    }
+
+    fn dup(&mut self, fd: i32) -> Called {
+        self.host.dup(fd)
+    }
+
+    fn pipe(&mut self) -> Result<(i32, i32), Stop> {
+        Ok(self.host.pipe())
+    }
+
+    fn open(&mut self) -> Called {
+        Ok(i64::from(self.host.open(1 << 40)))
+    }
+
+    fn is_socket(&self, fd: i32) -> bool {
+        self.host.index(fd).is_ok()
+    }
+
+    fn is_blocking(&self, fd: i32) -> bool {
+        self.host.is_blocking(fd)
+    }
+
+    fn flags(&self, fd: i32) -> Option<i32> {
+        self.host.files.get(&fd).map(|descriptor| descriptor.flags)
+    }
+
+    fn set_flags(&mut self, fd: i32, flags: i32) {
+        if let Some(descriptor) = self.host.files.get_mut(&fd) {
+            descriptor.flags = flags;
+        }
+    }
+
+    fn read(&mut self, now: Us, fd: i32, max: u32, flags: ReadFlags) -> Result<Read, Stop> {
+        let bytes = self.host.read(now, fd, max, flags)?;
+        let inq = self.host.index(fd).ok().and_then(|index| {
+            let socket = &self.host.sockets[index];
+            let unread = i64::from(socket.tcp.unread());
+            // The FIN counts as something to read.
+            let unread = if unread == 0 && socket.tcp.rcv.fin { 1 } else { unread };
+            socket.inq.then_some(unread)
+        });
+        Ok(Read { bytes, inq })
+    }
+
+    fn read_error(&mut self, fd: i32) -> Result<Entry, Stop> {
+        self.host.read_error(fd)
+    }
+
+    fn write(
+        &mut self,
+        now: Us,
+        fd: i32,
+        bytes: u32,
+        flags: WriteFlags,
+        dont_wait: bool,
+    ) -> Called {
+        let copyless = self.host.index(fd).is_ok_and(|i| self.host.sockets[i].zero_copy);
+        let flags = WriteFlags { zero_copy: flags.zero_copy && copyless, ..flags };
+        self.host.write(now, fd, bytes, flags, dont_wait)
+    }
+
+    fn set_option(&mut self, now: Us, fd: i32, level: i32, name: i32, value: i64) -> Called {
+        self.host.set_option(now, fd, level, name, value)
+    }
+
+    fn set_linger(&mut self, fd: i32, on: bool, seconds: i64) -> Called {
+        self.host.set_linger(fd, on, seconds)
+    }
+
+    fn set_congestion(&mut self, now: Us, fd: i32, name: &str) -> Called {
+        self.host.set_congestion(now, fd, name)
+    }
+
+    fn option(&mut self, now: Us, fd: i32, level: i32, name: i32) -> Called {
+        self.host.option(now, fd, level, name)
+    }
+
+    fn congestion(&mut self, fd: i32) -> Result<String, Stop> {
+        let index = self.host.index(fd)?;
+        Ok(self.host.sockets[index].tcp.cc.name().to_owned())
+    }
+
+    fn linger(&mut self, fd: i32) -> Result<(i64, i64), Stop> {
+        let index = self.host.index(fd)?;
+        let linger = self.host.sockets[index].tcp.opt.linger;
+        Ok((i64::from(linger.is_some()), linger.map_or(0, |us| (us / SECOND) as i64)))
+    }
+
+    fn queued(&mut self, fd: i32) -> Result<[i64; 3], Stop> {
+        self.host.queued(fd)
+    }
+
+    fn poll(&mut self, now: Us, fd: i32, asked: u32) -> u32 {
+        self.host.poll_mask(now, fd) & (asked | ALWAYS)
+    }
+
+    fn epoll_create(&mut self) -> Called {
+        Ok(i64::from(self.host.epoll_create()))
+    }
+
+    fn epoll_ctl(
+        &mut self,
+        now: Us,
+        epoll: i32,
+        operation: i32,
+        fd: i32,
+        events: u32,
+        data: u64,
+    ) -> Called {
+        self.host.epoll_ctl(now, epoll, operation, fd, events, data)
+    }
+
+    fn epoll_wait(&mut self, now: Us, epoll: i32, max: usize) -> Result<Vec<(u32, u64)>, Stop> {
+        self.host.epoll_wait(now, epoll, max)
+    }
+}
