@@ -11,6 +11,10 @@ use acklab_core::time::{Span, Time};
 /// Band around the target within which a step has settled, as a share of the step.
 pub const SETTLING_BAND: f64 = 0.02;
 
+/// Steps beyond its target after which a loop is called unstable. A stable loop overshoots by less than its step or
+/// little more; one that diverges passes any bound.
+pub const UNSTABLE: f64 = 10.0;
+
 /// Sums over the ticks of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Costs {
@@ -113,6 +117,21 @@ impl Costs {
         self.period * self.time_square
     }
 
+    /// Of the step under way: how far beyond the target it went so far, as a share of the step.
+    pub fn overshoot(&self) -> f64 {
+        self.open.map_or(0.0, |step| step.overshoot)
+    }
+
+    /// Of the step under way: from its begin to `now`, or to when it came into the 2 % band to stay there so far.
+    pub fn settling(&self, now: Time) -> Span {
+        self.open.map_or(Span::ZERO, |step| step.close(now).settling)
+    }
+
+    /// Whether the last finished step ended in an excursion of [`UNSTABLE`] steps: the loop diverges.
+    pub fn is_unstable(&self) -> bool {
+        self.steps.last().is_some_and(|step| step.overshoot > UNSTABLE)
+    }
+
     /// The steps that ended with another, in order; the last, unfinished one is left out.
     pub fn steps(&self) -> &[StepResponse] {
         &self.steps
@@ -172,6 +191,13 @@ mod tests {
             after(&[(2.0, 0.0), (2.0, 2.5), (2.0, 1.99), (2.0, 2.02), (1.0, 2.0), (1.0, 1.5)]);
         let [step] = costs.steps() else { panic!("{costs:?}") };
         assert_eq!((step.overshoot, step.settling, step.settled), (0.25, H * 2, true));
+        assert!(!costs.is_unstable());
+        // Of the step under way: half of it is done.
+        assert_eq!((costs.overshoot(), costs.settling(Time::ZERO + H * 5)), (0.0, H));
+        let mut away = after(&[(0.0, 0.0), (1.0, 0.0), (1.0, 11.5)]);
+        assert_eq!((away.overshoot(), away.is_unstable()), (10.5, false));
+        away.on_tick(Time::ZERO + H * 3, 0.0, 11.5);
+        assert!(away.is_unstable());
         // The second step is cut off before it settles.
         let cut = after(&[(0.0, 0.0), (1.0, 0.0), (1.0, 0.5), (0.0, 0.5)]);
         assert_eq!((cut.steps()[0].settling, cut.steps()[0].settled), (H * 2, false));

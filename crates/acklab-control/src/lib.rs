@@ -35,5 +35,5 @@ pub use peer::{
 };
 pub use pid::{AntiWindup, Integration, Pid, PidGains};
 pub use plant::{ModelError, StateSpace, TransferFunction};
-pub use record::LoopRecord;
+pub use record::{LoopRecord, LoopValue};
 pub use reference::SquareWave;

@@ -5,8 +5,10 @@
 //! and reads the figures at the end; others (plots, a model checker's signals) may read the same
 //! events.
 
+use std::collections::BTreeMap;
+
 use acklab_core::event::{Event, EventKind};
-use acklab_core::time::Span;
+use acklab_core::time::{Span, Time};
 
 use crate::cost::Costs;
 
@@ -36,6 +38,29 @@ pub mod code {
     pub const MISSED_SAMPLES: u32 = 0x0c13;
 }
 
+/// A value of the loop that changes as it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoopValue {
+    /// The last one that was told under this code; 0 before the first.
+    Told(u32),
+    /// ITAE up to now, rad·s².
+    Itae,
+    /// How far beyond its target the step under way went so far, as a share of the step.
+    Overshoot,
+    /// How long the step under way took so far until it settled, ms.
+    SettlingMs,
+}
+
+impl LoopValue {
+    /// The code of the event with which it changes.
+    pub const fn changes_with(self) -> u32 {
+        match self {
+            Self::Told(code) => code,
+            Self::Itae | Self::Overshoot | Self::SettlingMs => code::POSITION,
+        }
+    }
+}
+
 /// What one loop did in one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopRecord {
@@ -56,6 +81,10 @@ pub struct LoopRecord {
     /// The most of them in a row.
     pub missed_commands_run: u64,
     reference: f64,
+    /// By code.
+    told: BTreeMap<u32, f64>,
+    /// The plant's last tick.
+    tick: Time,
 }
 
 impl LoopRecord {
@@ -71,15 +100,31 @@ impl LoopRecord {
             missed_commands: 0,
             missed_commands_run: 0,
             reference: 0.0,
+            told: BTreeMap::new(),
+            tick: Time::ZERO,
+        }
+    }
+
+    /// A value as it is now.
+    pub fn value(&self, value: LoopValue) -> f64 {
+        match value {
+            LoopValue::Told(code) => self.told.get(&code).copied().unwrap_or(0.0),
+            LoopValue::Itae => self.costs.itae(),
+            LoopValue::Overshoot => self.costs.overshoot(),
+            LoopValue::SettlingMs => self.costs.settling(self.tick).as_millis_f64(),
         }
     }
 
     /// Takes in an event; all but the loop's own are ignored.
     pub fn on_event(&mut self, event: &Event) {
         let EventKind::App { code, value, .. } = event.kind else { return };
+        self.told.insert(code, value);
         match code {
             code::REFERENCE => self.reference = value,
-            code::POSITION => self.costs.on_tick(event.time, self.reference, value),
+            code::POSITION => {
+                self.tick = event.time;
+                self.costs.on_tick(event.time, self.reference, value);
+            }
             code::LOOP_DELAY_MS => self.loop_delay_ms.push(value),
             code::COMMAND_AGE_MS => self.command_age_ms.push(value),
             code::SAMPLE_AGE_MS => self.sample_age_ms.push(value),

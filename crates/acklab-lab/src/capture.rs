@@ -19,23 +19,24 @@ use crate::run;
 use crate::scenario::{Capture, CapturePoint};
 
 /// Runs the first replication of the plan's first case again and writes what passes `at` to `sink`
-/// as pcapng.
-pub fn write(plan: &Plan, at: CapturePoint, sink: impl Write) -> io::Result<()> {
+/// as pcapng; tells how many packets passed.
+pub fn write(plan: &Plan, at: CapturePoint, sink: impl Write) -> io::Result<u64> {
     let mut file = CaptureFile::new(sink)?;
-    let mut outcome = Ok(());
+    let (mut outcome, mut packets) = (Ok(()), 0);
     run::record(
         plan,
         Capture {
             at,
             tap: &mut |time, packet| {
                 if outcome.is_ok() {
+                    packets += 1;
                     outcome = file.write(time, packet);
                 }
             },
         },
     );
     outcome?;
-    file.finish().map(drop)
+    file.finish().map(|_| packets)
 }
 
 /// A pcapng file of simulated packets.

@@ -22,6 +22,7 @@ pub mod metric_list;
 pub mod monitor;
 pub mod network_file;
 pub mod output;
+pub mod own_ack;
 pub mod parameter;
 pub mod plan;
 pub mod replications;

@@ -149,7 +149,8 @@ fn page(results: &Results) -> Result<String, ReportError> {
     let words = |name: &str| {
         let unit = doc(name).map_or("", |metric| metric.unit);
         // A unit of several words has underscores in the name.
-        let bare = name.strip_suffix(&unit.replace(' ', "_")).unwrap_or(name).trim_end_matches('_');
+        let suffix = unit.replace(' ', "_").replace('²', "2");
+        let bare = name.strip_suffix(&suffix).unwrap_or(name).trim_end_matches('_');
         (bare.replace('_', " "), if bare == name { String::new() } else { unit.to_owned() })
     };
     let main = scenario.declaration().main_metric;
@@ -226,7 +227,9 @@ fn conditions(results: &Results) -> Vec<(String, String)> {
     let plan = &results.plan;
     let file = plan.scenario.network_file().map(|_| "scenario.toml");
     let mut command = format!("acklab run {}", file.unwrap_or(plan.scenario.declaration().name));
-    for (index, (name, value)) in plan.settings.chosen().enumerate().filter(|_| file.is_none()) {
+    let is_axis = |name: &str| plan.axes.iter().any(|axis| axis.parameter == name);
+    let alone = plan.settings.chosen().filter(|(name, _)| file.is_none() && !is_axis(name));
+    for (index, (name, value)) in alone.enumerate() {
         let separator = if index == 0 { " --set " } else { " " };
         command.extend([separator, name, "=", &value.to_string()]);
     }

@@ -17,19 +17,18 @@ use crate::measured::Metrics;
 pub struct Replications {
     /// Flow (none for the metrics over all), replication, metric, value.
     rows: Vec<(Option<String>, u32, &'static str, f64)>,
-    count: u32,
 }
 
 impl Replications {
-    /// Takes the next replication's metrics, and those of its flows.
+    /// Takes in the metrics of replication `number`, and those of its flows.
     pub(crate) fn push<'a>(
         &mut self,
+        number: u32,
         metrics: &Metrics,
         flows: impl Iterator<Item = (&'a str, &'a Metrics)>,
     ) {
         let mut add = |flow: Option<&str>, metrics: &Metrics| {
             let values = metrics.iter().map(|(name, _)| (name, metrics.number(name)));
-            let number = self.count;
             self.rows
                 .extend(values.map(|(name, value)| (flow.map(str::to_owned), number, name, value)));
         };
@@ -37,7 +36,6 @@ impl Replications {
         for (flow, metrics) in flows {
             add(Some(flow), metrics);
         }
-        self.count += 1;
     }
 
     /// The values of a metric over all flows, one per replication that measured it.
@@ -157,9 +155,9 @@ mod tests {
     fn an_interval_rests_on_one_value_per_replication() {
         let mut replications = Replications::default();
         assert_eq!(replications.to_json(), json!({}));
-        for (delay, drops) in [(&[1.0, 3.0][..], 4), (&[4.0], 6), (&[], 8)] {
+        for (number, (delay, drops)) in (0..).zip([(&[1.0, 3.0][..], 4), (&[4.0], 6), (&[], 8)]) {
             let flow = metrics(&[99.0], 1);
-            replications.push(&metrics(delay, drops), std::iter::once(("flow", &flow)));
+            replications.push(number, &metrics(delay, drops), std::iter::once(("flow", &flow)));
         }
         // The third measured no delay.
         assert_eq!(replications.values("delay_ms"), [2.0, 4.0]);

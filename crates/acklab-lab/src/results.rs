@@ -8,12 +8,12 @@ use crate::expected::Expected;
 use crate::held::HeldExchange;
 use crate::measured::Metrics;
 use crate::monitor::NetworkRecord;
-use crate::parameter::Settings;
+use crate::parameter::{Kind, Settings};
 use crate::plan::Plan;
 use crate::replications::Replications;
 use crate::report::compare::{Compared, Comparison};
 use crate::report::network::Network;
-use crate::scenario::{FileQuery, Flow, Replication};
+use crate::scenario::{Declaration, FileQuery, Flow, Replication};
 use crate::timing::Timing;
 
 /// The JSON's schema name.
@@ -24,6 +24,8 @@ pub const SCHEMA: &str = "acklab.run/1";
 pub struct Results {
     /// What was run.
     pub plan: Plan,
+    /// Whether every replication of every case was run.
+    pub is_complete: bool,
     /// One number for everything that happened; the same for the same plan, everywhere.
     pub hash: u64,
     /// Pooled over all cases and replications.
@@ -104,7 +106,8 @@ impl CaseResult {
         }
     }
 
-    pub(crate) fn pool(&mut self, replication: &Replication, main_metric: &str) {
+    /// Takes in replication `number` of the case.
+    pub(crate) fn pool(&mut self, number: u32, replication: &Replication, main_metric: &str) {
         if self.sample_counts.is_empty() {
             self.longest_hold.clone_from(&replication.longest_hold);
         }
@@ -112,7 +115,7 @@ impl CaseResult {
         self.sample_counts.push(replication.metrics.samples(main_metric).len());
         let flows = replication.flows.iter().chain(&replication.groups);
         let flows = flows.map(|flow| (flow.id.as_str(), &flow.metrics));
-        self.replications.push(&replication.metrics, flows);
+        self.replications.push(number, &replication.metrics, flows);
         self.metrics.pool(&replication.metrics);
         for (ours, theirs) in
             [(&mut self.flows, &replication.flows), (&mut self.groups, &replication.groups)]
@@ -203,10 +206,15 @@ impl Results {
         let axes = self.cases.first().map(|case| case.axes(plan)).unwrap_or_default();
         let values = |case: &CaseResult| case.axes(plan).into_iter().map(|(_, value)| value);
         Comparison {
-            axes: axes.into_iter().map(|(name, _)| name.to_owned()).collect(),
+            axes: axes.into_iter().map(|(name, _)| with_unit(name, declaration)).collect(),
             cases: self.cases.iter().map(|case| values(case).collect()).collect(),
             metrics,
         }
+    }
+
+    /// How many replications were run, of all cases together.
+    pub fn replications_done(&self) -> usize {
+        self.cases.iter().map(|case| case.sample_counts.len()).sum()
     }
 
     /// The closer look with the metrics that belong to it, where there is one of a single case.
@@ -227,6 +235,10 @@ impl Results {
         add("seed", json!(self.plan.seed));
         add("replications", json!(self.plan.replications));
         add("world", json!(self.plan.scenario.world()));
+        add("complete", json!(self.is_complete));
+        if !self.is_complete {
+            add("replications_done", json!(self.replications_done()));
+        }
         add("hash", json!(hex(self.hash)));
         add("metrics", self.metrics.to_json());
         add("flows", self.flows.iter().map(FlowResult::to_json).collect());
@@ -260,6 +272,15 @@ impl Results {
         }
         add("timing", self.timing.to_json());
         Value::Object(object)
+    }
+}
+
+/// A parameter's name with its unit, where its values are bare numbers.
+fn with_unit(name: &str, declaration: &Declaration) -> String {
+    let declared = declaration.parameters.iter().find(|parameter| parameter.name == name);
+    match declared.map(|parameter| parameter.kind) {
+        Some(Kind::Number { unit, .. }) if !unit.is_empty() => format!("{name}, {unit}"),
+        _ => name.to_owned(),
     }
 }
 

@@ -137,12 +137,13 @@ fn parts(text: &str) -> Vec<&str> {
     parts
 }
 
-/// What is counted in whole steps: nanoseconds, bits per second, or millionths of a plain number.
+/// What is counted in whole steps: nanoseconds, bits per second, millionths of a plain number or of a percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scale {
     Time,
     Rate,
     Plain,
+    Percent,
 }
 
 impl Scale {
@@ -155,6 +156,7 @@ impl Scale {
                 let rate = text.parse().ok().filter(|rate| *rate != BitRate::INFINITE);
                 rate.map(BitRate::as_bps)
             }
+            Self::Percent => Self::Plain.read(text.strip_suffix('%')?),
             Self::Plain => {
                 let millionths = text.parse::<f64>().ok()? * MILLION;
                 let fits = (0.0..9e15).contains(&millionths)
@@ -171,12 +173,13 @@ impl Scale {
                 BitRate::from_bps(units).as_ref().map_or_else(String::new, ToString::to_string)
             }
             Self::Plain => (units as f64 / MILLION).to_string(),
+            Self::Percent => format!("{}%", units as f64 / MILLION),
         }
     }
 
     /// The scale on which all of these are.
     fn of<const N: usize>(texts: [&str; N]) -> Option<(Self, [u64; N])> {
-        [Self::Plain, Self::Time, Self::Rate].into_iter().find_map(|scale| {
+        [Self::Plain, Self::Time, Self::Rate, Self::Percent].into_iter().find_map(|scale| {
             let mut units = [0; N];
             for (slot, text) in units.iter_mut().zip(texts) {
                 *slot = scale.read(text)?;
@@ -193,7 +196,10 @@ fn range(text: &str) -> Result<Option<Vec<String>>, String> {
         return Err(format!("a range needs its step: write {text}:STEP"));
     };
     let Some((scale, [first, last, step])) = Scale::of([first, last, step]) else {
-        return Err("a range is of times, rates or numbers, such as 10mbit..100mbit:10mbit".into());
+        return Err(
+            "a range is of times, rates or numbers, such as 10mbit..100mbit:10mbit or 0%..10%:2%"
+                .into(),
+        );
     };
     if step == 0 || last < first {
         return Err("a range rises from its first value to its last by a step above 0".into());
@@ -232,6 +238,7 @@ mod tests {
             ("10mbit..30mbit:10mbit", vec!["10mbit", "20mbit", "30mbit"]),
             ("500kbit..2mbit:500kbit", vec!["500kbit", "1mbit", "1500kbit", "2mbit"]),
             ("1ms..2ms:400us,5ms", vec!["1ms", "1400us", "1800us", "5ms"]),
+            ("0%..5%:2.5%", vec!["0%", "2.5%", "5%"]),
             ("0..1:0.25", vec!["0", "0.25", "0.5", "0.75", "1"]),
             ("{ kind = \"red\", min = 5 },codel", vec!["{ kind = \"red\", min = 5 }", "codel"]),
         ] {

@@ -1,6 +1,8 @@
 //! The report of a network: every plot is there with its lines, and what is drawn adds up to what was
 //! measured.
 
+mod schema;
+
 use acklab_lab::file::ScenarioFile;
 use acklab_lab::output::Folder;
 use acklab_lab::plan::Plan;
@@ -292,45 +294,6 @@ fn a_network_keeps_its_watched_links_in_its_file() {
     }
 }
 
-/// Enough of JSON Schema for ours: types, properties, items, references.
-fn check(schema: &Value, root: &Value, value: &Value, place: &str) {
-    if let Some(reference) = schema["$ref"].as_str() {
-        let name = reference.strip_prefix("#/$defs/").expect("a value");
-        return check(&root["$defs"][name], root, value, place);
-    }
-    let kind = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_u64() => "integer",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
-    let types: Vec<&str> = match &schema["type"] {
-        Value::String(one) => vec![one],
-        Value::Array(many) => many.iter().filter_map(Value::as_str).collect(),
-        _ => vec![kind],
-    };
-    let fits = types.contains(&kind) || (kind == "integer" && types.contains(&"number"));
-    assert!(fits, "{place} is {kind}, not {types:?}");
-    if let Value::Object(object) = value {
-        for name in schema["required"].as_array().into_iter().flatten() {
-            assert!(object.contains_key(name.as_str().expect("a string")), "{place} lacks {name}");
-        }
-        for (name, value) in object {
-            let known = &schema["properties"][name];
-            let other = &schema["additionalProperties"];
-            let schema = if known.is_null() { other } else { known };
-            assert!(!schema.is_null() && *schema != Value::Bool(false), "{place}.{name}: unknown");
-            check(schema, root, value, &format!("{place}.{name}"));
-        }
-    }
-    for (index, value) in value.as_array().into_iter().flatten().enumerate() {
-        check(&schema["items"], root, value, &format!("{place}[{index}]"));
-    }
-}
-
 #[test]
 fn results_keep_to_their_schema() {
     let schema = include_str!("../../../docs/schema/run.schema.json");
@@ -340,10 +303,10 @@ fn results_keep_to_their_schema() {
            \"long\"\nask = \"Pr[<=6](<> queue.length > 50) <= 0.5\"\n";
     let swept =
         ScenarioFile::parse(&sweep).and_then(|file| file.plan(Catalog(&[]))).expect("a plan");
-    check(&schema, &schema, &run::run_closely(&swept).to_json(), "sweep");
+    schema::check(&schema, &run::run_closely(&swept).to_json());
     for (text, closely) in [(TWO_FLOWS, false), (PARKING_LOT, true), (POISSON, true)] {
         let plan = plan(text, &[], &["duration=6s"]);
         let results = if closely { run::run_closely(&plan) } else { run::run(&plan) };
-        check(&schema, &schema, &results.to_json(), "result");
+        schema::check(&schema, &results.to_json());
     }
 }

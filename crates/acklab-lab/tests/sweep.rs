@@ -116,6 +116,103 @@ fn values_of_the_command_line_replace_those_of_the_file_and_are_written_down() {
 }
 
 #[test]
+fn keys_of_the_file_are_set_as_if_they_were_sweeps() {
+    let text = r#"
+scenario = "network"
+duration = "2s"
+watch = "a -> b"
+[[link]]
+between = ["a", "b"]
+rate = "5mbit"
+queue = "codel"
+buffer = 30
+[[link]]
+between = ["b", "c"]
+rate = "9mbit"
+[[flow]]
+name = "one"
+from = "a"
+to = "c"
+kind = "bulk"
+ack = { every = 4, timer = "25ms", quick = 16 }
+[[flow]]
+name = "two"
+from = "a"
+to = "c"
+kind = "bulk"
+"#;
+    let hash = |plan: Result<Plan, String>| run::run(&plan.expect("a plan")).hash;
+    let both = asked(text, &["queue=codel,pie"]).expect("two cases");
+    assert_eq!((both.axes[0].parameter, both.cases.len()), ("queue", 2));
+    let pie = hash(asked(&text.replace("\"codel\"", "\"pie\""), &[]));
+    assert_eq!(run::run(&both).cases[1].hash(), pie);
+    assert_eq!(hash(asked(text, &["queue=pie"])), pie);
+    // By its link or its number where several say it, and written down so that it can be run again.
+    let slow = hash(asked(&text.replace("9mbit", "4mbit"), &[]));
+    for set in ["b -> c.rate=4mbit", "link[1].rate=4mbit"] {
+        let plan = asked(text, &[set]).expect("a plan");
+        assert_eq!(run::run(&plan).hash, slow, "{set}");
+        let again = ScenarioFile::parse(&ScenarioFile::of(&plan).to_text()).unwrap();
+        assert_eq!(run::run(&again.plan(Catalog(&[])).unwrap()).hash, slow, "{set}");
+    }
+    let rates = asked(text, &["b -> c.rate=4mbit..8mbit:2mbit"]).expect("three cases");
+    assert_eq!((rates.axes[0].parameter, rates.cases.len()), ("b_c_rate", 3));
+    // The policy of numbers is the delayed ACK with them.
+    let spelled = "ack={ kind = \"delayed\", segments = 4, delay = \"25ms\", quick = 16 }";
+    assert_eq!(hash(asked(text, &[spelled])), hash(asked(text, &[])));
+    assert_ne!(hash(asked(text, &["ack=delayed"])), hash(asked(text, &[])));
+    for (set, reason) in [
+        ("rate=4mbit", "say which is meant: a -> b.rate=..."),
+        ("queeu=pie", "did you mean \"queue\"?"),
+        ("queue=codl", "did you mean \"codel\"?"),
+        ("two.queue=pie", "gives no such key a value"),
+    ] {
+        let error = asked(text, &[set]).map(drop).expect_err(set);
+        assert!(error.contains(reason), "{set}: {error}");
+    }
+}
+
+#[test]
+fn a_policy_that_a_program_brings_along_acknowledges() {
+    /// Never of its own accord.
+    struct Never;
+    impl acklab_core::ack::AckPolicy for Never {
+        fn on_data(
+            &mut self,
+            _now: acklab_core::time::Time,
+            _sample: &acklab_core::ack::DataSample,
+        ) -> acklab_core::ack::Decision {
+            acklab_core::ack::Decision::Wait
+        }
+        fn on_ack_sent(&mut self, _now: acklab_core::time::Time) {}
+        fn handle_timeout(
+            &mut self,
+            _now: acklab_core::time::Time,
+            _rto: acklab_core::time::Span,
+        ) -> acklab_core::ack::Decision {
+            acklab_core::ack::Decision::Wait
+        }
+        fn poll_timeout(&self) -> Option<acklab_core::time::Time> {
+            None
+        }
+    }
+    let text = |ack: &str| {
+        format!(
+            "duration = \"2s\"\nwatch = \"a -> b\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"5mbit\"\n[[flow]]\n\
+             from = \"a\"\nto = \"b\"\nkind = \"bulk\"\nack = \"{ack}\"\n"
+        )
+    };
+    assert!(asked(&text("never"), &[]).map(drop).expect_err("not yet").contains("must be one of"));
+    acklab_lab::own_ack::add("never", || Never);
+    acklab_lab::own_ack::add("delayed", || Never);
+    let acked = |ack: &str| {
+        run::run(&asked(&text(ack), &[]).expect("a plan")).metrics.number("throughput_bps")
+    };
+    let (never, delayed) = (acked("never"), acked("delayed"));
+    assert!(never < 0.1 * delayed && delayed > 4e6, "{never} {delayed}");
+}
+
+#[test]
 fn copies_are_the_flows_that_they_stand_for() {
     let one = |index: usize, cc: &str, delay: &str, start: &str| {
         format!(

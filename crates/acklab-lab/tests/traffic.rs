@@ -152,7 +152,7 @@ fn a_loop_in_a_network_file_costs_what_the_motor_loop_costs() {
         |_| (),
     )
     .expect("a loop");
-    let itae = ours.metrics.number("itae");
+    let itae = ours.metrics.number("itae_rad_s2");
     assert!((itae / expected.costs.itae() - 1.0).abs() < 0.01, "{itae} {}", expected.costs.itae());
     assert!(
         ours.metrics.spread("overshoot").is_some() && ours.metrics.spread("settling_ms").is_some()

@@ -61,9 +61,18 @@ pub fn explain_worst(
     options: &Options,
     on_progress: impl FnMut(u64),
 ) -> Result<Diagnosis, CaptureError> {
+    explain_worst_reader(&mut CaptureReader::open(path)?, options, on_progress)
+}
+
+/// The same of a capture that is already open.
+pub fn explain_worst_reader(
+    reader: &mut CaptureReader<'_>,
+    options: &Options,
+    on_progress: impl FnMut(u64),
+) -> Result<Diagnosis, CaptureError> {
     let table = TableOptions { closely: options.flow.map(|id| id + 1), ..options.table };
     let options = Options { table, ..*options };
-    read_by::<Scribe<FIRST_WRITES>>(&mut CaptureReader::open(path)?, &options, on_progress)
+    read_by::<Scribe<FIRST_WRITES>>(reader, &options, on_progress)
 }
 
 fn read_by<A: DirectionObserver<Report = Box<Direction>>>(

@@ -22,8 +22,9 @@ pub mod segment;
 
 pub use diagnose::{
     Analyst, FIRST_WRITES, Options, diagnose, diagnose_reader, explain, explain_worst,
+    explain_worst_reader,
 };
-pub use judged::{Diagnosis, check};
+pub use judged::{Diagnosis, check, set_text_width};
 pub use paired::diagnose_pair;
 
 /// What a diagnosis says. Times are milliseconds unless the name says otherwise; frame numbers count

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use acklab_lab::report::diagnose::diagnose_html;
 use acklab_lab::whatif;
-use acklab_trace::capture::CaptureError;
+use acklab_trace::capture::{CaptureError, CaptureReader};
 use acklab_trace::check::{Check, METRICS};
 use acklab_trace::{Diagnosis, Options};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::outcome::{Failure, print, tell};
+use crate::piped::Piped;
 
 /// Find out from a capture whether and why writes were held back in a sender
 #[derive(Args)]
@@ -32,6 +33,9 @@ pub(crate) struct Diagnose {
     /// Exit with 1 unless this holds, for example 'stalls==0' or 'p99_ms<50'; may be repeated
     #[arg(long = "check", value_name = "EXPR")]
     checks: Vec<String>,
+    /// Write nothing to standard output, only what --check finds to standard error
+    #[arg(long, short, requires = "checks")]
+    quiet: bool,
     /// Only this connection, numbered from 0 as Wireshark's tcp.stream
     #[arg(long, value_name = "N")]
     flow: Option<u64>,
@@ -75,6 +79,7 @@ impl Diagnose {
             write_files(dir, &diagnosis, &name)?;
         }
         match self.format {
+            _ if self.quiet => {}
             DiagnosisFormat::Text => print(&diagnosis.to_text())?,
             DiagnosisFormat::Json => print(&(json(&diagnosis)? + "\n"))?,
             DiagnosisFormat::Html => print(&html(&diagnosis, &name)?)?,
@@ -105,7 +110,13 @@ pub(crate) fn read(file: &Path, options: &Options) -> Result<Diagnosis, Failure>
         }
         _ => ProgressBar::hidden(),
     };
-    let diagnosis = acklab_trace::explain_worst(file, options, |bytes| bar.set_position(bytes));
+    let diagnosis = if file == Path::new("-") {
+        let mut piped = Piped::open()?;
+        CaptureReader::new(&mut piped)
+            .and_then(|mut reader| acklab_trace::explain_worst_reader(&mut reader, options, |_| ()))
+    } else {
+        acklab_trace::explain_worst(file, options, |bytes| bar.set_position(bytes))
+    };
     bar.finish_and_clear();
     let mut diagnosis = diagnosis.map_err(|error| unreadable(file, error))?;
     diagnosis.cure = whatif::cure(&diagnosis);
@@ -201,7 +212,8 @@ const EXAMPLES: &str = "\
 Examples:
   acklab diagnose slow.pcapng
   acklab diagnose slow.pcap.gz --out out/slow          with a report to open in a browser
-  tcpdump -w - port 4712 | acklab diagnose -
+  tcpdump -w - port 4712 | acklab diagnose -           until Ctrl-C
   acklab diagnose client.pcap server.pcap              two captures of the same connections: clocks, losses,
                                                        which host waited
-  acklab diagnose nightly.pcap --check 'stalls==0'     exit 0 if it holds, 1 if not";
+  acklab diagnose nightly.pcap --quiet --check 'stalls==0'
+                                                       exit 0 if it holds, 1 if not";

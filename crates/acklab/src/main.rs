@@ -1,7 +1,8 @@
 //! acklab: finds, predicts and fixes what acknowledgment timing does to an application.
 //!
 //! A thin door over the libraries: each verb has a file here that turns arguments into a call and the
-//! result into text or JSON. Exit 0 fine, 1 a check did not hold, 2 unusable input or arguments.
+//! result into text or JSON. Exit 0 fine, 1 a check did not hold, 2 unusable input or arguments,
+//! 3 not decided or ended early.
 
 #[cfg(target_os = "linux")]
 mod bpf;
@@ -21,8 +22,11 @@ mod fix;
 #[cfg(target_os = "linux")]
 mod invitation;
 mod kernel;
+mod man;
+mod names;
 mod outcome;
 mod packetdrill;
+mod piped;
 #[cfg(target_os = "linux")]
 mod record;
 #[cfg(target_os = "linux")]
@@ -46,6 +50,7 @@ mod verify;
 mod watch;
 mod whatif;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -112,9 +117,15 @@ enum Verb {
     #[cfg(target_os = "linux")]
     Bpf(bpf::Bpf),
     Completions(completions::Completions),
+    Man(man::Man),
 }
 
 fn main() -> ExitCode {
+    if let Some((terminal_size::Width(columns), _)) = terminal_size::terminal_size_of(io::stdout())
+    {
+        acklab_lab::report::text::set_width(columns.into());
+        acklab_trace::set_text_width(columns.into());
+    }
     let outcome = match Cli::parse().verb {
         Verb::Diagnose(verb) => verb.run(),
         Verb::WhatIf(verb) => verb.run(),
@@ -160,6 +171,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Verb::Bpf(verb) => verb.run(),
         Verb::Completions(verb) => verb.run(&mut Cli::command()),
+        Verb::Man(verb) => verb.run(Cli::command()),
     };
     outcome::exit_code(outcome)
 }
@@ -173,4 +185,4 @@ Examples:
                                                what would another receiver do?
   acklab scenarios nagle-delack                what can be set, and what is measured?
 
-Exit status: 0 fine, 1 a check did not hold, 2 unusable input or arguments.";
+Exit status: 0 fine, 1 a check did not hold, 2 unusable input or arguments, 3 not decided or ended early.";

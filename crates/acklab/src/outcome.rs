@@ -22,8 +22,9 @@ pub(crate) enum Format {
 pub(crate) enum Failure {
     /// A check that was asked for does not hold: exit 1. The output was already written.
     Check,
-    /// Not everything that was asked could be checked: exit 3. The output was already written.
-    Unchecked,
+    /// What was asked for was not decided, not finished, ended early by Ctrl-C, or could not all be checked: exit 3.
+    /// What is known was already written.
+    Incomplete,
     /// Unusable input or arguments: exit 2 with this message.
     Unusable(String),
     /// The reader of our output went away: nothing is left to say.
@@ -52,6 +53,19 @@ pub(crate) fn print_line(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value}\n"))
 }
 
+/// Becomes true with the first Ctrl-C or SIGTERM, so that what is known can be told; the second ends the program.
+pub(crate) fn early_end() -> Result<Arc<AtomicBool>, Failure> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&ended);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(ENDED_BY_SIGINT);
+        }
+    })
+    .map_err(|error| Failure::at("Ctrl-C", error))?;
+    Ok(ended)
+}
+
 /// Becomes true with Ctrl-C or SIGTERM.
 pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -77,10 +91,13 @@ pub(crate) fn exit_code(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::Check) => ExitCode::from(1),
-        Err(Failure::Unchecked) => ExitCode::from(3),
         Err(Failure::Unusable(message)) => {
             tell(&format!("acklab: {message}"));
             ExitCode::from(2)
         }
+        Err(Failure::Incomplete) => ExitCode::from(3),
     }
 }
+
+/// 128 and the number of the signal, as shells have it.
+const ENDED_BY_SIGINT: i32 = 130;

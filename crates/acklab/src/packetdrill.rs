@@ -93,7 +93,7 @@ impl Packetdrill {
         if outcomes.iter().any(|o| o.verdict == Verdict::Fail) {
             Err(Failure::Check)
         } else if outcomes.iter().any(|o| o.verdict == Verdict::Unsupported) {
-            Err(Failure::Unchecked)
+            Err(Failure::Incomplete)
         } else {
             Ok(())
         }

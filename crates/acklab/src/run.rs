@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use acklab_lab::file::Asked;
 use acklab_lab::measured::{Measured, Metrics};
@@ -18,15 +19,17 @@ use acklab_lab::{capture, run};
 #[cfg(target_os = "linux")]
 use acklab_worlds::{scenario::InLinux, store::Store};
 use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
 
 #[cfg(target_os = "linux")]
 use crate::compare;
 use crate::file;
 #[cfg(target_os = "linux")]
 use crate::kernel::{self, Account, KernelArgs};
+use crate::names;
 #[cfg(target_os = "linux")]
 use crate::outcome::interruption;
-use crate::outcome::{Failure, Format, print, print_json};
+use crate::outcome::{Failure, Format, early_end, print, print_json, tell};
 use acklab_lab::report::text::{lay_out, number};
 
 /// Run a scenario and report what it measured
@@ -35,10 +38,12 @@ use acklab_lab::report::text::{lay_out, number};
 pub(crate) struct Run {
     /// Name of a built-in scenario (see `acklab scenarios`), the scenario.toml of an earlier run, or a
     /// network's file
+    #[arg(value_parser = names::scenarios(), hide_possible_values = true)]
     scenario: String,
     /// Set parameters; `acklab scenarios NAME` lists them. A list (queue=codel,pie) or a range
     /// (rate=10mbit..100mbit:10mbit) runs every combination
-    #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
+    #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1.., value_parser = names::parameters(),
+          hide_possible_values = true)]
     sets: Vec<String>,
     /// Look closer at this link of a network, such as "r1 -> r2"; repeat it for more. The first is the one
     /// whose queue is measured [default: the file's]
@@ -53,8 +58,8 @@ pub(crate) struct Run {
     /// Number of replications, each with another seed [default: the scenario's]
     #[arg(long, alias = "reps", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     replications: Option<u64>,
-    /// Run it although it would send so many packets; a plan of a built-in scenario may send 10 million, one of a
-    /// network's file 1000 million
+    /// Run it although it would send so many packets; a plan may send 1000 million, one of nagle-delack,
+    /// write-write-read or motor-loop, which keep something of each, 10 million
     #[arg(long, value_name = "N")]
     packets_max: Option<u64>,
     /// Where to run it
@@ -108,6 +113,9 @@ impl Run {
         let (asked, guests) = self.in_world(asked)?;
         let plan = self.plan(asked)?;
         // Whatever cannot be written is refused before anything is computed.
+        if let Some(dir) = self.out.as_ref().filter(|dir| dir.join("result.json").exists()) {
+            tell(&format!("{}: the files of an earlier run are replaced", dir.display()));
+        }
         let folder = match &self.out {
             Some(dir) => Some(Folder::create(dir, &plan).map_err(|e| Failure::at("--out", e))?),
             None => None,
@@ -120,7 +128,18 @@ impl Run {
         #[cfg(target_os = "linux")]
         let account = self.runs(&plan, guests)?;
         let closely = folder.is_some() || !self.watch.is_empty();
-        let results = if closely { run::run_closely(&plan) } else { run::run(&plan) };
+        let bar = progress(&plan);
+        let ended = if self.world == World::Sim { early_end()? } else { Arc::default() };
+        let results = if closely {
+            run::run_closely_until(&plan, &ended, &|| bar.inc(1))
+        } else {
+            run::run_until(&plan, &ended, &|| bar.inc(1))
+        };
+        bar.finish_and_clear();
+        if results.cases.is_empty() {
+            tell("interrupted before a replication was done");
+            return Err(Failure::Incomplete);
+        }
         #[cfg(target_os = "linux")]
         if let Some(reason) = guests.and_then(InLinux::failure) {
             return Err(Failure::at(&self.scenario, reason));
@@ -131,7 +150,14 @@ impl Run {
                 At::Middle => CapturePoint::Middle,
                 At::Receiver => CapturePoint::Receiver,
             };
-            capture::write(&plan, at, file).map_err(|e| Failure::at(path.display(), e))?;
+            let written = capture::write(&plan, at, file);
+            if written.map_err(|error| Failure::at(path.display(), error))? == 0 {
+                let removed = fs::remove_file(path);
+                removed.map_err(|error| Failure::at(path.display(), error))?;
+                let name = plan.scenario.declaration().name;
+                let reason = format!("--capture: {name} has no packets that could be captured");
+                return Err(Failure::Unusable(reason));
+            }
         }
         if let Some(folder) = &folder {
             folder.write(&results).map_err(|e| Failure::at(folder.path().display(), e))?;
@@ -153,7 +179,8 @@ impl Run {
                 }
                 print(&text)
             }
-        }
+        }?;
+        if results.is_complete { Ok(()) } else { Err(Failure::Incomplete) }
     }
 
     /// The runs of `plan` on the running kernel, where that is the world.
@@ -221,6 +248,15 @@ impl Run {
     }
 }
 
+/// Replications done of how many, and how long the rest will take, on a terminal.
+fn progress(plan: &Plan) -> ProgressBar {
+    let all = plan.replications * plan.cases.len() as u64;
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} replications, {eta} to go");
+    let bar = ProgressBar::new(all);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
 fn create(path: &Path) -> Result<BufWriter<fs::File>, Failure> {
     let file: io::Result<_> = fs::File::create(path);
     file.map(BufWriter::new).map_err(|e| Failure::at(path.display(), e))
@@ -236,7 +272,8 @@ fn text(results: &Results, folder: Option<&Path>) -> String {
         plan.replications,
         plan.seed
     );
-    if plan.is_grid() && plan.scenario.network_file().is_some() {
+    let has_intervals = plan.replications > 1 && !closed_form_exists(results);
+    if plan.is_grid() && (plan.scenario.network_file().is_some() || has_intervals) {
         let comparison = results.comparison();
         text.push_str(&comparison.table().to_text());
         for sentence in comparison.outcomes() {
@@ -253,6 +290,20 @@ fn text(results: &Results, folder: Option<&Path>) -> String {
         } else if results.flows.len() > 1 {
             let _ = write!(text, "\n{}", flows_table(results));
         }
+    }
+    let unstable = results.metrics.number("unstable_runs");
+    if unstable > 0.0 {
+        let _ = writeln!(
+            text,
+            "\nunstable: in {unstable:.0} of {} replications the control loop diverges; of its costs this is all that \
+             counts",
+            results.replications_done()
+        );
+    }
+    if !results.is_complete {
+        let all = plan.replications * plan.cases.len() as u64;
+        let done = results.replications_done();
+        let _ = writeln!(text, "\nnot complete: interrupted after {done} of {all} replications");
     }
     let timing = &results.timing;
     let _ = writeln!(
@@ -313,6 +364,13 @@ fn closed_form(results: &Results, case: &CaseResult) -> Vec<String> {
 
 fn metrics_table(results: &Results) -> String {
     let (mut rows, mut empty) = (Vec::new(), Vec::new());
+    let replications = results.cases.first().map(|case| &case.replications);
+    // Half of the 95 % interval of the mean over replications.
+    let spread = |name: &str| {
+        let interval = replications.and_then(|replications| replications.interval(name));
+        interval.map_or_else(String::new, |interval| reading(name, interval.half_width))
+    };
+    let with_spread = results.replications_done() > 1;
     for (name, measured) in results.metrics.iter() {
         let mut row = vec![name.to_owned()];
         match measured {
@@ -323,14 +381,24 @@ fn metrics_table(results: &Results) -> String {
                     continue;
                 }
                 row.extend(values.map(|value| reading(name, value)));
+                row.insert(2, spread(name));
             }
             Measured::Total(total) => row.push(total.to_string()),
-            Measured::Ratio { .. } => row.push(reading(name, results.metrics.number(name))),
+            Measured::Ratio { .. } => {
+                row.extend([reading(name, results.metrics.number(name)), spread(name)]);
+            }
         }
-        row.resize(5, String::new());
+        row.resize(6, String::new());
+        if !with_spread {
+            row.remove(2);
+        }
         rows.push(row);
     }
-    let mut text = lay_out(&["metric", "mean or total", "p50", "p95", "max"], &rows);
+    let mut heading = vec!["metric", "mean or total", "+- 95 %", "p50", "p95", "max"];
+    if !with_spread {
+        heading.remove(2);
+    }
+    let mut text = lay_out(&heading, &rows);
     if !empty.is_empty() {
         let _ = writeln!(text, "nothing measured: {}", empty.join(", "));
     }

@@ -12,6 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 
 use crate::file::asked;
+use crate::names;
 use crate::outcome::{Failure, Format, print, print_json};
 use acklab_lab::report::text::lay_out;
 
@@ -20,6 +21,7 @@ use acklab_lab::report::text::lay_out;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Scenarios {
     /// The scenario to describe, or a network's file; all are listed where none is named
+    #[arg(value_parser = names::scenarios(), hide_possible_values = true)]
     name: Option<String>,
     /// List what can be chosen by name, with its options, instead
     #[arg(long, value_name = "WHAT", conflicts_with = "name", value_parser = registry())]
@@ -52,7 +54,7 @@ impl Scenarios {
             (Some(scenario), Format::Text) => print(&describe(scenario)),
             (Some(scenario), Format::Json) => {
                 let mut object = describe_json(scenario);
-                object["schema"] = json!(SCHEMA);
+                object["schema"] = json!(ONE_SCHEMA);
                 print_json(&object)
             }
         }
@@ -68,7 +70,7 @@ fn list() -> String {
     let row = |of: &Declaration| vec![of.name.to_owned(), of.summary.to_owned()];
     let rows: Vec<_> = SCENARIOS.iter().map(|scenario| row(scenario.declaration())).collect();
     let mut text = lay_out(&["scenario", "what it is"], &rows);
-    text.push_str("\n`acklab scenarios NAME` lists parameters, defaults, units and metrics.\n");
+    text.push_str("\n`acklab scenarios NAME` lists parameters, defaults, units and metrics. A network of one's own is a file\nsuch as scenarios/two-flows.toml, and FILE.toml stands in place of NAME everywhere (docs/network-file.md).\n");
     text
 }
 
@@ -78,6 +80,12 @@ fn describe(scenario: &dyn Scenario) -> String {
     let mut text = format!("{name}: {summary}\n\n");
     let _ = writeln!(text, "{}\n\nParameters (--set name=value):", fill(doc, 0));
     parameters.iter().for_each(|parameter| describe_parameter(&mut text, parameter));
+    if let Some(file) = scenario.network_file() {
+        text.push_str("\nKeys of the file (--set key=value where all have one value, else --set NAME.key=value):\n");
+        for key in file.keys() {
+            let _ = writeln!(text, "  {key}");
+        }
+    }
     text.push_str("\nMetrics:\n");
     for metric in *metrics {
         let _ = writeln!(text, "  {}  ({})\n{}", metric.name, metric.unit, fill(metric.doc, 6));
@@ -191,8 +199,9 @@ fn parameter_json<D: Display>(parameter: &Parameter<D>) -> Value {
     object
 }
 
-/// The JSON's schema name.
+/// The JSON's schema name: of all scenarios, and of one.
 const SCHEMA: &str = "acklab.scenarios/1";
+const ONE_SCHEMA: &str = "acklab.scenario/1";
 /// That of a list of what can be chosen.
 const CHOICES_SCHEMA: &str = "acklab.choices/1";
 

@@ -334,3 +334,53 @@ fn a_networks_file_is_run_asked_listed_and_its_mistakes_are_placed() {
     let (code, errors) = failure(&["run", "network"]);
     assert!(code == 2 && errors.contains("described in a file"), "{errors}");
 }
+
+#[test]
+fn a_capture_of_what_has_no_packets_is_refused_and_leaves_no_file() {
+    let scratch = scratch();
+    let path = scratch.path().join("loop.pcapng");
+    let arguments = ["run", "motor-loop", "--capture", path.to_str().expect("a plain path")];
+    let (code, message) = failure(&arguments);
+    assert_eq!(code, 2);
+    assert!(message.contains("motor-loop has no packets"), "{message}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_loop_that_diverges_is_called_unstable() {
+    let text = |delay: &str| {
+        let output = acklab(&["run", "motor-loop", "--set", delay]);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(text("loop_delay=100ms").contains("unstable: in 1 of 1 replications"));
+    assert!(!text("loop_delay=56ms").contains("unstable:"));
+}
+
+#[test]
+fn the_protocol_is_named_and_a_quiet_check_prints_nothing_else() {
+    let capture = demo_capture("modbus-slow.pcapng");
+    let text = acklab(&["diagnose", &capture]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(
+        text.contains("speaks Modbus/TCP and wrote 40 of its 40 messages of 12 bytes in pieces")
+    );
+    let said = "held back its writes to 10.0.0.20:502 39 times";
+    assert_eq!(text.split_whitespace().collect::<Vec<_>>().join(" ").matches(said).count(), 1);
+    let (code, message) = failure(&["diagnose", &capture, "--quiet", "--check", "stalls==0"]);
+    assert_eq!((code, message.as_str()), (1, "check stalls==0: does not hold (39)\n"));
+}
+
+#[test]
+fn manual_pages_and_completions_know_the_commands_and_the_scenarios() {
+    let scratch = scratch();
+    let folder = scratch.path().join("man1");
+    let output = acklab(&["man", folder.to_str().expect("a plain path")]);
+    assert!(output.status.success());
+    for page in ["acklab.1", "acklab-run.1", "acklab-diagnose.1"] {
+        let text = fs::read_to_string(folder.join(page)).expect(page);
+        assert!(text.contains(".SH"), "{page}");
+    }
+    let script = acklab(&["completions", "bash"]).stdout;
+    let script = String::from_utf8_lossy(&script);
+    assert!(script.contains("nagle-delack") && script.contains("loop_delay"));
+}

@@ -4,7 +4,7 @@
 //! core -> {tcp, rudp, control, trace};  {tcp, rudp} -> {sim, net};  stats;
 //! {control, sim, trace, stats} -> lab;  {lab, net} -> papers -> uppaal;  {lab, net, packetdrill} -> worlds;
 //! {core, trace} -> live;  core -> host -> packetdrill;
-//! {lab, papers, uppaal, worlds, net, live, packetdrill, trace} -> acklab
+//! {lab, papers, uppaal, worlds, net, live, packetdrill, trace} -> acklab;  {core, lab} -> own-ack-policy
 //!
 //! Edges of tests (dev-dependencies) are free: they decide nothing that ships.
 
@@ -39,6 +39,7 @@ acklab-lab | control core rudp sim stats tcp trace | any | the laboratory's engi
 acklab-papers | control core lab net rudp sim stats tcp trace | any | experiments stand on the engine as a user's own do
 acklab-uppaal | core lab papers | thiserror | an export reads settings and runs nothing
 acklab-worlds | core host lab net packetdrill sim stats tcp trace | any | other worlds are judged by the laboratory's files, and it knows none of them
+own-ack-policy | core lab |  | a user's program sees the core's trait and the laboratory
 acklab | core lab live net packetdrill papers rudp tcp trace uppaal worlds | any | the command is a thin door over the libraries; virtual time is behind the laboratory";
 
 fn rules() -> Vec<Rule> {

@@ -6,6 +6,9 @@
 //! `TCP_SETUP_ACK`), Windows 7 (200 ms) and 10 (40 ms), each counting segments of any size. A segment
 //! longer than one MSS (merged by offload) is acknowledged at once, as is the first after a closed
 //! window.
+//!
+//! With `quick` and `push` it is also the policy to try one's own numbers with: quick ACKs while a connection is young,
+//! as Linux gives them, and PSH at once, as macOS does.
 
 use super::{AckPolicy, DataSample, Decision};
 use crate::time::{Span, Time};
@@ -18,6 +21,10 @@ crate::options! {
         segments: u32 as count(1, 1_000_000) = "2",
         /// How long after its arrival a lone segment is acknowledged.
         delay: Span as positive_span() = "200ms",
+        /// So many segments of a connection are acknowledged at once, one by one, before the first is delayed.
+        quick: u32 as count(0, 1_000_000) = "0",
+        /// Whether a segment with PSH is acknowledged at once.
+        push: bool = "false",
     }
 }
 
@@ -26,18 +33,22 @@ crate::options! {
 pub struct Delayed {
     segments: u32,
     delay: Span,
+    /// Segments that are still to be acknowledged at once.
+    quick: u32,
+    push: bool,
     deadline: Option<Time>,
 }
 
 impl Delayed {
     /// A fresh connection.
     pub const fn new(_phase: f64, options: Options) -> Self {
-        Self::every(options.segments, options.delay)
+        let Options { segments, delay, quick, push } = options;
+        Self { segments, delay, quick, push, deadline: None }
     }
 
     /// Acknowledges every `segments`-th segment, and a lone one after `delay`.
     pub const fn every(segments: u32, delay: Span) -> Self {
-        Self { segments, delay, deadline: None }
+        Self { segments, delay, quick: 0, push: false, deadline: None }
     }
 
     /// Other numbers from the next segment on; a timer that runs keeps its deadline.
@@ -48,7 +59,9 @@ impl Delayed {
 
 impl AckPolicy for Delayed {
     fn on_data(&mut self, now: Time, sample: &DataSample) -> Decision {
-        if is_due(self.segments, sample) {
+        let is_quick = self.quick > 0;
+        self.quick = self.quick.saturating_sub(1);
+        if is_quick || (self.push && sample.push) || is_due(self.segments, sample) {
             return Decision::Now;
         }
         self.deadline.get_or_insert(now + self.delay);
@@ -84,5 +97,26 @@ pub(super) fn expire(deadline: &mut Option<Time>, now: Time) -> Decision {
         Decision::Now
     } else {
         Decision::Wait
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_segments_and_those_with_psh_are_acknowledged_at_once() {
+        let delay = Span::from_millis(25);
+        let mut policy = Delayed::new(0.0, Options { segments: 4, delay, quick: 2, push: true });
+        let mut on_data = |unacked_segments, push| {
+            let sample =
+                DataSample { len: 100, mss: 1460, unacked_segments, push, ..DataSample::default() };
+            policy.on_data(Time::ZERO, &sample)
+        };
+        assert_eq!([on_data(1, false), on_data(1, false)], [Decision::Now; 2]);
+        let later = [1, 2, 3, 4].map(|segments| on_data(segments, false));
+        assert_eq!(later, [Decision::Wait, Decision::Wait, Decision::Wait, Decision::Now]);
+        assert_eq!(on_data(1, true), Decision::Now);
+        assert_eq!(policy.poll_timeout(), Some(Time::ZERO + delay));
     }
 }

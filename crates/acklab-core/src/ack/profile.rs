@@ -49,7 +49,7 @@ use policies;
 impl Profile {
     /// Every `segments`-th segment, or `delay` after the first unacknowledged one.
     pub const fn delayed(segments: u32, delay: Span) -> Self {
-        Self::Delayed(delayed::Options { segments, delay })
+        Self::Delayed(delayed::Options { segments, delay, quick: 0, push: false })
     }
 
     /// Whether it acknowledges as the sender asks, where it asks.

@@ -102,10 +102,15 @@ impl Kind {
                 Ok(count) if (min..=max).contains(&count) => Ok(Value::Count(count)),
                 _ => Err(format!("must be a whole number from {min} to {max}")),
             },
-            Self::Number { min, max, .. } => match text.parse() {
-                Ok(number) if (min..=max).contains(&number) => Ok(Value::Number(number)),
-                _ => Err(format!("must be a number from {min} to {max}")),
-            },
+            Self::Number { min, max, unit } => {
+                // Its unit may stand behind it: 5% where percent are meant.
+                let bare = text.strip_suffix(unit).filter(|_| unit == PERCENT).unwrap_or(text);
+                match bare.trim_end().parse() {
+                    Ok(number) if (min..=max).contains(&number) => Ok(Value::Number(number)),
+                    _ if unit == PERCENT => Err(format!("must be a share from {min}% to {max}%")),
+                    _ => Err(format!("must be a number from {min} to {max}")),
+                }
+            }
             Self::Share | Self::PositiveShare => match share_of(text) {
                 Some(0.0) if self == Self::PositiveShare => Err("must be above 0".into()),
                 Some(share) => Ok(Value::Number(share)),
@@ -140,6 +145,7 @@ impl Kind {
             Self::PositiveSpan => "a time above 0: 30ms, 1.5s, 200us".into(),
             Self::Rate => "a rate: 10mbit, 100kbit, infinite".into(),
             Self::Count { min, max } => format!("{min} to {max}"),
+            Self::Number { min, max, unit } if unit == PERCENT => format!("{min}% to {max}%"),
             Self::Number { min, max, .. } => format!("{min} to {max}"),
             Self::Share => "0% to 100%, or 0 to 1".into(),
             Self::PositiveShare => "above 0, to 100% or 1".into(),
@@ -181,4 +187,6 @@ impl fmt::Display for Value {
 /// The longest time a parameter may be, a day: sums of many then stay within what [`Span`] holds.
 pub const LONGEST: Span = Span::from_secs(86_400);
 
+/// Of numbers that are shares in percent.
+const PERCENT: &str = "%";
 const NO_SHARE: &str = "must be a share, from \"0%\" to \"100%\" or from 0 to 1";

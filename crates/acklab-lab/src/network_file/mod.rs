@@ -12,6 +12,7 @@ mod copies;
 mod distributions;
 mod flows;
 mod hosts;
+mod keys;
 mod links;
 mod loops;
 mod network;
@@ -20,6 +21,7 @@ mod rate_traces;
 mod reader;
 mod sweeps;
 mod transport;
+mod writing;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,6 +31,7 @@ use toml::de::{DeTable, DeValue};
 use self::network::Top;
 use self::reader::{Fields, Mistake};
 use self::sweeps::{Sweep, Sweeps};
+use self::writing::{as_toml, quoted, replaced};
 use crate::parameter::{SetError, split_pair};
 use crate::sweep::{MOST_CASES, values};
 
@@ -148,18 +151,23 @@ impl NetworkFile {
         Ok(self.with(&[("watch", format!("[{}]", list.join(", ")))]))
     }
 
-    /// The same file with the sweeps that some of `pairs` name set to the values there; returns the other pairs,
-    /// too.
+    /// The same file with the sweeps and keys that some of `pairs` name set to the values there; returns the other
+    /// pairs, which are of the top level, too.
     pub(crate) fn setting(self, pairs: &[String]) -> Result<(Self, Vec<String>), SetError> {
         let (mut file, mut others) = (self, Vec::new());
         for pair in pairs {
             let (name, text) = split_pair(pair)?;
-            let Some(sweep) = file.sweeps.iter().find(|sweep| sweep.name == name) else {
-                others.push(pair.clone());
-                continue;
-            };
             let wrong =
                 |reason| SetError::BadValue { name: name.into(), text: text.into(), reason };
+            let Some(sweep) = file.sweeps.iter().find(|sweep| sweep.name == name) else {
+                if sweeps::TAKEN.contains(&name) {
+                    others.push(pair.clone());
+                } else {
+                    let changed = keys::swept(&file.text, name, text).map_err(wrong)?;
+                    file = Self::parse(&changed).map_err(|mistake| wrong(mistake.message))?;
+                }
+                continue;
+            };
             let listed = values(text).map_err(wrong)?;
             let listed: Vec<_> = listed.iter().map(|value| file.as_written(sweep, value)).collect();
             let place = (sweep.at.clone(), format!("[{}]", listed.join(", ")));
@@ -179,6 +187,11 @@ impl NetworkFile {
         let found =
             items.zip(index).and_then(|(items, index)| listed.get(items.get(index)?.span()));
         found.map_or_else(|| as_toml(value), str::to_owned)
+    }
+
+    /// What `--set` can change beside sweeps, each as `NAME.key = value`.
+    pub fn keys(&self) -> Vec<String> {
+        keys::listed(&self.text)
     }
 
     pub fn text(&self) -> &str {
@@ -230,31 +243,4 @@ fn written_out(text: &str, root: &DeTable<'_>) -> Result<Vec<(Range<usize>, Stri
         places.push((at, format!("[{}]", listed.join(", "))));
     }
     Ok(places)
-}
-
-/// `text` with the places of `changes` replaced.
-fn replaced(text: &str, mut changes: Vec<(Range<usize>, String)>) -> String {
-    changes.sort_by_key(|(span, _)| span.start);
-    let (mut new, mut from) = (String::new(), 0);
-    for (span, value) in changes {
-        new.push_str(&text[from..span.start]);
-        new.push_str(&value);
-        from = span.end;
-    }
-    new.push_str(&text[from..]);
-    new
-}
-
-/// A value as it is typed, as TOML: a number, a flag, a list or table, or else a text.
-fn as_toml(value: &str) -> String {
-    let line = format!("x = {value}");
-    let parsed = DeTable::parse(&line).ok().is_some_and(|root| {
-        let value = root.get_ref().get("x").filter(|_| root.get_ref().len() == 1);
-        value.is_some_and(|value| !value.get_ref().is_datetime())
-    });
-    if parsed { value.to_owned() } else { quoted(value) }
-}
-
-fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
 }

@@ -259,11 +259,26 @@ impl<'a> Field<'a> {
         what: &str,
         example: &str,
     ) -> Result<(&'static str, Option<Fields<'a>>), Mistake> {
+        self.named_or(names, what, example, None)
+    }
+
+    /// The same, where a table without `kind` is one of kind `usual`.
+    pub(super) fn named_or(
+        &self,
+        names: &[&'static str],
+        what: &str,
+        example: &str,
+        usual: Option<&'static str>,
+    ) -> Result<(&'static str, Option<Fields<'a>>), Mistake> {
         if !self.is_table() {
             return Ok((self.word(names)?, None));
         }
         let mut table = self.fields(what)?;
-        let name = table.need("kind", &format!("kind = {example:?}"))?.word(names)?;
+        let name = match (table.take("kind"), usual) {
+            (Some(kind), _) => kind.word(names)?,
+            (None, Some(usual)) => usual,
+            (None, None) => table.need("kind", &format!("kind = {example:?}"))?.word(names)?,
+        };
         table.describe(format!("{what} of kind {name}"));
         Ok((name, Some(table)))
     }

@@ -178,6 +178,6 @@ fn is_name(name: &str) -> bool {
 /// The keys whose values may vary.
 const PLACES: &[&str] = &["link", "host", "flow", "measure", "query"];
 /// Names of what is set without a sweep.
-const TAKEN: [&str; 2] = ["duration", "watch"];
+pub(super) const TAKEN: [&str; 2] = ["duration", "watch"];
 /// What a table is called in results; no part of its value.
 const LABEL: &str = "label";

@@ -8,6 +8,7 @@ use acklab_tcp::{AckRequests, Config, InitialWindow, LossRecovery, Nagle, System
 
 use super::flows::{Ends, Over};
 use super::reader::{Field, Fields, Mistake};
+use crate::own_ack;
 
 /// The two ends that a flow over `transport` describes.
 pub(super) fn read(transport: &str, table: &mut Fields<'_>) -> Result<Ends, Mistake> {
@@ -146,7 +147,12 @@ fn acknowledgment(field: &Field<'_>, table: &mut Fields<'_>) -> Result<Profile, 
     if !field.is_table() {
         names.extend(System::NAMES.iter().filter(|name| !Profile::NAMES.contains(name)));
     }
-    let (name, own) = field.named(&names, "an ACK policy", "delayed")?;
+    let own_policies = own_ack::names();
+    names.extend(&own_policies);
+    let (name, own) = field.named_or(&names, "an ACK policy", "delayed", Some("delayed"))?;
+    if let Some(profile) = own_ack::find(name) {
+        return own.map_or(Ok(()), Fields::finish).map(|()| profile);
+    }
     let Ok(mut profile) = name.parse::<Profile>() else { return Ok(defaults(name, LEAST_MSS).ack) };
     if let (Profile::Delayed(options), None) = (&mut profile, &own)
         && let Some(delay) = table.take("ack_delay")
@@ -154,6 +160,15 @@ fn acknowledgment(field: &Field<'_>, table: &mut Fields<'_>) -> Result<Profile, 
         options.delay = delay.time_above_zero()?;
     }
     if let Some(mut own) = own {
+        if let Profile::Delayed(options) = &mut profile {
+            // What is meant by them in words.
+            if let Some(every) = own.take("every") {
+                options.segments = every.count(1, 1_000_000)? as u32;
+            }
+            if let Some(timer) = own.take("timer") {
+                options.delay = timer.time_above_zero()?;
+            }
+        }
         profile.options().map_or(Ok(()), |options| own.options(options))?;
         own.finish()?;
     }

@@ -73,6 +73,18 @@ impl Compared {
         })
     }
 
+    /// The mean of each case in words: "queue delay: codel 10.98 ms, pie 15.99 ms".
+    fn sentence(&self, cases: &[Vec<String>]) -> String {
+        let unit = self.read_in();
+        let words = |case: usize| {
+            let mean = self.mean(case)?;
+            let number = format!("{:.2} {}", unit.of(mean.mean), unit.name());
+            Some(format!("{} {}", cases[case].join(" "), number.trim_end()))
+        };
+        let all: Vec<_> = (0..cases.len()).filter_map(words).collect();
+        format!("{}: {}.", capitalised(&self.title()), all.join(", "))
+    }
+
     /// The unit in which it is read.
     fn read_in(&self) -> Unit {
         let most = self.values.iter().flatten().fold(0.0, |most: f64, value| most.max(value.abs()));
@@ -87,7 +99,7 @@ impl Compared {
     fn title(&self) -> String {
         let unit = match self.unit.as_str() {
             "bit/s" => "bps".to_owned(),
-            unit => unit.replace(' ', "_"),
+            unit => unit.replace(' ', "_").replace('²', "2"),
         };
         let name = self.name.strip_suffix(&unit).filter(|_| !unit.is_empty());
         let name = name.filter(|name| name.ends_with('_')).unwrap_or(&self.name);
@@ -141,6 +153,14 @@ impl Comparison {
         Table::new("Every case, means over its replications. Click a heading to sort.", columns)
             .flag(cases.map(failing))
             .note(NOTE)
+    }
+
+    /// The first metrics in words, where there are few cases: what a page begins with.
+    pub fn sentences(&self) -> Vec<String> {
+        if self.cases.len() > FEW {
+            return Vec::new();
+        }
+        self.metrics.iter().take(3).map(|metric| metric.sentence(&self.cases)).collect()
     }
 
     /// For each metric the boxes of all cases; of a metric that was measured in none, nothing.
@@ -287,6 +307,8 @@ pub(super) fn axis_cell(value: &str) -> Cell {
     }
 }
 
+/// Cases that can be told in a sentence.
+const FEW: usize = 4;
 const CONFIDENCE: f64 = 0.95;
 const NOTE: &str = "± is half of the 95 % confidence interval over the replications. A bound holds where the whole \
                     interval keeps to it and fails where the whole interval does not; replications without any spread \

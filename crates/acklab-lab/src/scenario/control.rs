@@ -1,27 +1,58 @@
 //! What every scenario with a control loop measures of it, and what queries may name.
 
-use acklab_control::LoopRecord;
 use acklab_control::record::code;
+use acklab_control::{LoopRecord, LoopValue};
 
 use crate::measured::{Measured, MetricDoc, Metrics};
 
-/// Name, unit and meaning of a signal, and the code under which the loop tells it.
-pub type LoopSignal = (&'static str, &'static str, &'static str, u32);
+/// Name, unit and meaning of a signal, and the value of the loop that it is.
+pub type LoopSignal = (&'static str, &'static str, &'static str, LoopValue);
+
+use LoopValue::Told;
 
 /// What queries may name of every control loop.
 pub const LOOP_SIGNALS: &[LoopSignal] = &[
-    ("itae", "rad s", "the paper's ITAE so far: the sum of t|e| over the ticks", code::COST_S),
-    ("position", "rad", "the motor's position, at each tick", code::POSITION),
-    ("reference", "rad", "what the position should be", code::REFERENCE),
-    ("command", "V", "the controller's command", code::COMMAND),
+    (
+        "itae_rad_s",
+        "rad s",
+        "the ANCE article's ITAE so far: the sum of t|e| over the ticks",
+        Told(code::COST_S),
+    ),
+    ("itae", "rad s", "the same under the article's name for it", Told(code::COST_S)),
+    (
+        "itae_rad_s2",
+        "rad s²",
+        "the integral of t|e| so far: the sampling period times that sum",
+        LoopValue::Itae,
+    ),
+    (
+        "overshoot",
+        "of the step",
+        "how far the position went beyond the reference since its last change, as a share of that change",
+        LoopValue::Overshoot,
+    ),
+    (
+        "settling_ms",
+        "ms",
+        "how long after the last change of the reference the position came within 2 % of it and stayed, so far",
+        LoopValue::SettlingMs,
+    ),
+    ("position", "rad", "the motor's position, at each tick", Told(code::POSITION)),
+    ("reference", "rad", "what the position should be", Told(code::REFERENCE)),
+    ("command", "V", "the controller's command", Told(code::COMMAND)),
     (
         "loop_delay",
         "ms",
         "from the last sample that took effect to its effect",
-        code::LOOP_DELAY_MS,
+        Told(code::LOOP_DELAY_MS),
     ),
-    ("command_age", "ms", "age of the sample behind the acting command", code::COMMAND_AGE_MS),
-    ("missed", "ticks", "ticks in a row without a new command", code::MISSED_COMMANDS),
+    (
+        "command_age",
+        "ms",
+        "age of the sample behind the acting command",
+        Told(code::COMMAND_AGE_MS),
+    ),
+    ("missed", "ticks", "ticks in a row without a new command", Told(code::MISSED_COMMANDS)),
 ];
 
 /// What is measured of the loop.
@@ -31,7 +62,7 @@ pub fn loop_metrics(record: &LoopRecord) -> Metrics {
     let steps = costs.steps();
     let mut scalar = |name, value| metrics.insert(name, Measured::Samples(vec![value]));
     scalar("itae_rad_s", costs.s());
-    scalar("itae", costs.itae());
+    scalar("itae_rad_s2", costs.itae());
     scalar("iae", costs.iae());
     scalar("ise", costs.ise());
     scalar("missed_samples_run", record.missed_samples_run as f64);
@@ -42,16 +73,32 @@ pub fn loop_metrics(record: &LoopRecord) -> Metrics {
     samples("loop_delay_ms", record.loop_delay_ms.clone());
     samples("sample_age_ms", record.sample_age_ms.clone());
     samples("command_age_ms", record.command_age_ms.clone());
+    metrics.insert("unstable_runs", Measured::Total(u64::from(costs.is_unstable())));
     metrics.insert("missed_samples", Measured::Total(record.missed_samples));
     metrics.insert("missed_commands", Measured::Total(record.missed_commands));
     metrics
 }
 
+/// How many replications say nothing but that the loop diverges.
+pub const UNSTABLE_RUNS: MetricDoc = MetricDoc {
+    name: "unstable_runs",
+    unit: "replications",
+    doc: "Replications in which the control loop is unstable: the position went more than ten steps of the reference \
+          beyond it. Their costs only say so. Summed.",
+};
+
 /// Of a network from a file whose flows include a control loop.
 pub(super) const LOOP_METRICS: &[MetricDoc] = &[
     MetricDoc {
-        name: "itae",
-        unit: "rad s^2",
+        name: "itae_rad_s",
+        unit: "rad s",
+        doc: "Of a control loop: the ANCE article's ITAE, the sum of t|e| over the plant's ticks. One sample per \
+              replication.",
+    },
+    UNSTABLE_RUNS,
+    MetricDoc {
+        name: "itae_rad_s2",
+        unit: "rad s²",
         doc: "Of a control loop: the integral of time times absolute error. One sample per replication.",
     },
     MetricDoc {
@@ -66,7 +113,7 @@ pub(super) const LOOP_METRICS: &[MetricDoc] = &[
     },
     MetricDoc {
         name: "overshoot",
-        unit: "share",
+        unit: "of the step",
         doc: "Of a control loop: how far the output went beyond a step of the reference, as a share of the \
               step. One sample per step.",
     },

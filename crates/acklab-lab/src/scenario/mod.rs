@@ -244,11 +244,15 @@ impl Catalog {
                 network_file::SCENARIO => {
                     "a network is described in a file, such as scenarios/two-flows.toml; ".into()
                 }
+                _ if name.contains(['/', '.']) => "a file of a scenario ends in .toml; ".into(),
                 _ => nearest(name, self.iter().map(Scenario::name)),
             },
         })
     }
 }
+
+/// What a plan may send where little is kept of a packet: this bounds the time, to about half an hour of a CPU.
+pub const MOST_PACKETS: u128 = 1_000_000_000;
 
 /// The default settings of `scenario`.
 pub fn defaults(scenario: &dyn Scenario) -> Settings {

@@ -10,7 +10,6 @@
 //! transmitter may still be busy with the last packet then, and is idle only without that one.
 
 use acklab_control::LoopRecord;
-use acklab_control::record::code;
 use acklab_core::event::{DropReason, Event, EventKind, FlowKey};
 use acklab_core::packet::{Addr, Body, NodeId, Packet};
 use acklab_core::time::{Span, Time};
@@ -174,8 +173,6 @@ pub struct NetworkRecorder<'a> {
     /// Ports with their flows, by node, for those that are watched.
     by_node: Vec<Vec<(u16, usize)>>,
     control: LoopRecord,
-    /// The last value of each thing that a control loop tells.
-    loop_values: [(u32, f64); LOOP_CODES.len()],
     changed: u8,
     tap: Option<Tap<'a>>,
     /// When the measurement begins.
@@ -227,7 +224,6 @@ impl<'a> NetworkRecorder<'a> {
             by_node,
             control: LoopRecord::new(watched.period),
             watched,
-            loop_values: LOOP_CODES.map(|code| (code, 0.0)),
             changed: 0,
             tap,
             since: Time::ZERO,
@@ -257,11 +253,6 @@ impl<'a> NetworkRecorder<'a> {
     /// What the control loop did.
     pub const fn control(&self) -> &LoopRecord {
         &self.control
-    }
-
-    /// The last value that the loop told under `code`; 0 before the first.
-    pub fn loop_value(&self, code: u32) -> f64 {
-        self.loop_values.iter().find(|slot| slot.0 == code).map_or(0.0, |slot| slot.1)
     }
 
     /// The bottleneck's index in the world.
@@ -445,11 +436,8 @@ impl Observer for NetworkRecorder<'_> {
                     self.senders[flow].timeouts += 1;
                 }
             }
-            EventKind::App { code, value, .. } => {
+            EventKind::App { .. } => {
                 self.control.on_event(event);
-                if let Some(slot) = self.loop_values.iter_mut().find(|slot| slot.0 == code) {
-                    slot.1 = value;
-                }
                 self.change(Changes::APP);
             }
             _ => {}
@@ -462,17 +450,6 @@ impl Observer for NetworkRecorder<'_> {
         }
     }
 }
-
-/// What a control loop tells that queries may name.
-const LOOP_CODES: [u32; 7] = [
-    code::COST_S,
-    code::POSITION,
-    code::REFERENCE,
-    code::COMMAND,
-    code::LOOP_DELAY_MS,
-    code::COMMAND_AGE_MS,
-    code::MISSED_COMMANDS,
-];
 
 /// The start of a run that is left out of the shares.
 const START: Span = Span::from_secs(5);

@@ -3,6 +3,7 @@
 
 use std::ops::{ControlFlow, RangeInclusive};
 
+use acklab_control::LoopValue;
 use acklab_core::event::Interest;
 use acklab_core::time::Time;
 use acklab_sim::{Observer, World};
@@ -33,8 +34,8 @@ pub enum Source {
     Acked(usize),
     /// Bits per second of one flow.
     FlowThroughput(usize),
-    /// A value that the control loop tells under this code.
-    Loop(u32),
+    /// A value of the control loop.
+    Loop(LoopValue),
 }
 
 impl Source {
@@ -218,7 +219,7 @@ fn value(source: Source, recorder: &NetworkRecorder<'_>, now: Time) -> f64 {
         Source::Ssthresh(flow) => recorder.ssthresh(flow),
         Source::Acked(flow) => recorder.acked(flow),
         Source::FlowThroughput(flow) => recorder.throughput(flow, now),
-        Source::Loop(code) => recorder.loop_value(code),
+        Source::Loop(value) => recorder.control().value(value),
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Cases {
 pub struct Answered {
     plan: Plan,
     rows: Vec<Row>,
+    /// Cases times queries.
+    asked: usize,
 }
 
 /// One case and one query.
@@ -75,7 +77,7 @@ impl Cases {
             let verification = job.run(stop, |report, _| progress(number, all, report));
             rows.push(Row { settings, name, verification });
         }
-        Answered { plan: self.plan, rows }
+        Answered { plan: self.plan, rows, asked: all }
     }
 }
 
@@ -112,6 +114,11 @@ impl Answered {
     /// Whether a bound fails in some case.
     pub fn is_refuted(&self) -> bool {
         self.rows.iter().any(|row| row.verification.report.decision == Some(Decision::Rejected))
+    }
+
+    /// Whether every query about every case has its answer.
+    pub fn is_complete(&self) -> bool {
+        self.rows.len() == self.asked && self.rows.iter().all(|row| row.verification.is_answered())
     }
 
     /// A row for each case and query.
@@ -160,6 +167,7 @@ impl Answered {
             "scenario": self.plan.scenario.declaration().name,
             "sets": sets(&self.plan.settings),
             "seed": self.plan.seed,
+            "complete": self.is_complete(),
             "cases": self.rows.iter().map(one).collect::<Value>(),
         })
     }

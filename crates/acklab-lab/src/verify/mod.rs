@@ -228,6 +228,13 @@ fn columns(text: &str) -> Vec<String> {
 }
 
 impl Verification {
+    /// Whether the precision that was asked for was reached and, of a test, something decided.
+    pub fn is_answered(&self) -> bool {
+        self.report.complete
+            && (!self.is_test
+                || self.report.decision.is_some_and(|made| made != Decision::Undecided))
+    }
+
     /// The contract's JSON: [`Report`]'s keys, with null for those that its kind of query has not.
     pub fn to_json(&self) -> Value {
         let report = json!(self.report);

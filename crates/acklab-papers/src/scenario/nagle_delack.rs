@@ -6,6 +6,7 @@
 //! one every 100 ms, to one of four systems over five round trips. What must come out is
 //! [`crate::closed_form`].
 
+use acklab_core::ack::delayed;
 use acklab_core::event::Interest;
 use acklab_core::packet::Addr;
 use acklab_core::rng::Rng;
@@ -157,7 +158,7 @@ pub fn simulate<O: Observer>(
     };
     let receiver = End {
         addr: path.receiver,
-        config: set.receiver.config(set.timer, set.jiffy, tick_phase),
+        config: set.receiver.config(set.fixed(), set.jiffy, tick_phase),
         isn: Seq(draws.next_u64() as u32),
         app: Box::new(Reader::new(reader, schedule.bytes)),
     };
@@ -173,6 +174,10 @@ pub fn simulate<O: Observer>(
 }
 
 impl Set {
+    const fn fixed(&self) -> delayed::Options {
+        system::fixed(self.every, self.timer, self.quick)
+    }
+
     fn schedule(&self, phase: Span, skew_ppm: f64) -> Schedule {
         Schedule {
             count: self.messages,
@@ -200,7 +205,7 @@ impl Set {
             return Some(at_once);
         }
         let plain = self.reads == Reads::Promptly && self.loss == 0.0;
-        let delay = self.receiver.constant_delay(self.timer)?;
+        let delay = self.receiver.constant_delay(self.fixed())?;
         let cycle = self.rtt + self.overhead + delay;
         let messages = cycle.as_nanos().div_ceil(self.period.as_nanos());
         if !plain || u64::from(self.message) * messages > SMALLEST_MSS {
@@ -229,7 +234,7 @@ acklab_core::options! {
     /// What can be set.
     struct Set {
         /// The receiving system, whose ACK policy it is about. every-segment never delays;
-        /// fixed-timer delays by `timer`, or until the second segment.
+        /// fixed-timer delays by `timer`, or until segment number `every`, once `quick` segments have come.
         receiver: Receiver = "linux",
         /// Nagle's algorithm at the sender: on is the sending system's own variant, off is
         /// TCP_NODELAY. They differ in the tail of a message longer than a segment: classic (RFC
@@ -253,6 +258,10 @@ acklab_core::options! {
         reads_delay "reads-delay": Span = "10ms",
         /// Delay of receiver=fixed-timer.
         timer: Span = "40ms",
+        /// After how many segments receiver=fixed-timer acknowledges at once.
+        every: u32 as count(1, 1_000_000) = "2",
+        /// How many segments of a connection receiver=fixed-timer acknowledges at once before it delays the first.
+        quick: u32 as count(0, 1_000_000) = "0",
         /// Grid on which receiver=linux lets its timers expire (4ms where HZ is 250); 0 for exact
         /// timers.
         jiffy: Span = "0",

@@ -1,6 +1,6 @@
 //! Hosts by name: the TCP defaults of a system, with what a scenario changes about them.
 
-use acklab_core::ack::{Profile, linux};
+use acklab_core::ack::{Profile, delayed, linux};
 use acklab_core::options::{Kind, Typed, Value, Word, joined};
 use acklab_core::time::Span;
 use acklab_tcp::{Config, Nagle, System};
@@ -49,6 +49,11 @@ acklab_core::words! {
     }
 }
 
+/// The numbers of `fixed-timer`.
+pub(super) const fn fixed(segments: u32, delay: Span, quick: u32) -> delayed::Options {
+    delayed::Options { segments, delay, quick, push: false }
+}
+
 /// A sending host's TCP.
 pub(super) fn sender(system: System, nagle: NagleChoice) -> Config {
     let own = system.config();
@@ -63,13 +68,13 @@ pub(super) fn sender(system: System, nagle: NagleChoice) -> Config {
 }
 
 impl Receiver {
-    /// A receiving host's TCP. `timer` is the delay of `fixed-timer`, `jiffy` the grid of Linux's
+    /// A receiving host's TCP. `fixed` are the numbers of `fixed-timer`, `jiffy` the grid of Linux's
     /// timers (zero: none), `phase` in [0, 1) places a free-running tick or that grid.
-    pub(super) fn config(self, timer: Span, jiffy: Span, phase: f64) -> Config {
+    pub(super) fn config(self, fixed: delayed::Options, jiffy: Span, phase: f64) -> Config {
         let mut config = match self {
             Self::System(system) => system.config(),
             Self::EverySegment => Config { ack: Profile::EverySegment, ..Config::default() },
-            Self::FixedTimer => Config { ack: Profile::delayed(2, timer), ..Config::default() },
+            Self::FixedTimer => Config { ack: Profile::Delayed(fixed), ..Config::default() },
         };
         if let (Profile::Linux(options), false) = (&config.ack, jiffy.is_zero()) {
             config.ack = Profile::Linux(linux::Options { jiffy: Some(jiffy), ..*options });
@@ -79,10 +84,13 @@ impl Receiver {
 
     /// How long it delays the ACK of a lone small segment that its application reads at once, where that
     /// is always the same time.
-    pub(super) fn constant_delay(self, timer: Span) -> Option<Span> {
-        match self.config(timer, Span::ZERO, 0.0).ack {
+    pub(super) fn constant_delay(self, fixed: delayed::Options) -> Option<Span> {
+        match self.config(fixed, Span::ZERO, 0.0).ack {
             // Linux acknowledges on reading and macOS on PSH.
             Profile::EverySegment | Profile::Linux(_) | Profile::MacOs(_) => Some(Span::ZERO),
+            // The law is of all messages; of a few that are acknowledged at once it has nothing to say.
+            Profile::Delayed(options) if options.quick > 0 => None,
+            Profile::Delayed(options) if options.segments == 1 => Some(Span::ZERO),
             Profile::Delayed(options) => Some(options.delay),
             _ => None,
         }

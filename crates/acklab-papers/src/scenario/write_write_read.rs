@@ -5,6 +5,7 @@
 //! that ACK. The defaults are the exchange that `acklab demo` recorded from the Linux kernel, whose
 //! receiver delays ACKs once it has itself answered ("ping-pong" mode).
 
+use acklab_core::ack::delayed;
 use acklab_core::event::Interest;
 use acklab_core::options::joined;
 use acklab_core::packet::Addr;
@@ -107,7 +108,7 @@ pub fn simulate<O: Observer>(
     };
     let server = End {
         addr: path.receiver,
-        config: set.receiver.config(set.timer, set.jiffy, draws.uniform()),
+        config: set.receiver.config(set.fixed(), set.jiffy, draws.uniform()),
         isn: Seq(draws.next_u64() as u32),
         app: Box::new(ReplyingServer::new(pattern)),
     };
@@ -118,6 +119,10 @@ pub fn simulate<O: Observer>(
 }
 
 impl Set {
+    const fn fixed(&self) -> delayed::Options {
+        system::fixed(self.every, self.timer, self.quick)
+    }
+
     const fn pattern(&self) -> RequestPattern {
         let Self { exchanges, header, body, gap, reply, service, think, .. } = *self;
         RequestPattern { exchanges, header, body, gap, reply, service, think }
@@ -136,7 +141,7 @@ acklab_core::options! {
     #[derive(Copy)]
     struct Set {
         /// The server's system, whose ACK policy it is about. every-segment never delays;
-        /// fixed-timer delays by `timer`, or until the second segment.
+        /// fixed-timer delays by `timer`, or until segment number `every`, once `quick` segments have come.
         receiver: Receiver = "linux",
         /// Nagle's algorithm at the client: on is its system's own variant, off is TCP_NODELAY.
         nagle: NagleChoice = "on",
@@ -160,6 +165,10 @@ acklab_core::options! {
         rtt: Span = "100us",
         /// Delay of receiver=fixed-timer.
         timer: Span = "40ms",
+        /// After how many segments receiver=fixed-timer acknowledges at once.
+        every: u32 as count(1, 1_000_000) = "2",
+        /// How many segments of a connection receiver=fixed-timer acknowledges at once before it delays the first.
+        quick: u32 as count(0, 1_000_000) = "0",
         /// Grid on which receiver=linux lets its timers expire (4ms where HZ is 250, as most
         /// distributions have it); 0 for exact timers.
         jiffy: Span = "4ms",

@@ -10,7 +10,7 @@ use super::direction::Direction;
 use super::flow::Flow;
 use super::remedy;
 use super::stall::Stall;
-use crate::inferred::Mechanism;
+use crate::inferred::{Mechanism, Writes};
 
 /// One stalled direction in words.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -87,9 +87,9 @@ fn worst_held(stalls: &[Stall]) -> String {
 
 fn explanation(d: &Direction, mechanism: Mechanism) -> String {
     let start = format!(
-        "{} sends small pieces of data. Its TCP keeps a new piece back as long as the one before is \
-         not acknowledged (Nagle's algorithm, on by default).",
-        d.from
+        "{} Its TCP keeps a new piece back as long as the one before is not acknowledged (Nagle's \
+         algorithm, on by default).",
+        pieces(&d.from, &d.writes)
     );
     let then = match mechanism {
         Mechanism::DelayedAckTimer => delayed_ack_words(d),
@@ -121,6 +121,40 @@ fn explanation(d: &Direction, mechanism: Mechanism) -> String {
         .collect::<Vec<_>>()
         .join(", ");
     format!("{start} {then} Released: {mix}.")
+}
+
+/// What is written, and how: in the protocol's words where it is known.
+fn pieces(from: &str, writes: &Writes) -> String {
+    let Some(protocol) = writes.protocol.map(spoken) else {
+        return format!("{from} sends small pieces of data.");
+    };
+    let size = writes.message_bytes.map_or(String::new(), |bytes| format!(" of {bytes} bytes"));
+    match (writes.split_writes, writes.messages) {
+        (1.., Some(messages)) => format!(
+            "{from} speaks {protocol} and wrote {} of its {messages} messages{size} in pieces, such as the header \
+             apart from the body.",
+            writes.split_writes
+        ),
+        _ => format!("{from} speaks {protocol} and sends small messages{size}."),
+    }
+}
+
+/// A protocol's name as its users write it.
+fn spoken(protocol: &'static str) -> &'static str {
+    match protocol {
+        "c37.118" => "IEEE C37.118",
+        "dnp3" => "DNP3",
+        "opc_ua" => "OPC UA",
+        "ads_ams" => "ADS/AMS",
+        "modbus_tcp" => "Modbus/TCP",
+        "iec_60870_5_104" => "IEC 60870-5-104",
+        "tpkt" => "ISO on TCP (TPKT)",
+        "ethernet_ip" => "EtherNet/IP",
+        "openflow" => "OpenFlow",
+        "tls" => "TLS",
+        "mqtt" => "MQTT",
+        other => other,
+    }
 }
 
 fn words(mechanism: Mechanism) -> &'static str {

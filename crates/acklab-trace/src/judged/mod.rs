@@ -36,4 +36,5 @@ pub use ladder::{Ladder, Rung};
 pub use pair::{Clock, Kept, Lost, OneWay, Pair, Shared, Waited, Way};
 pub use plots::{Plots, Points};
 pub use stall::{Held, Stall};
+pub use text::set_text_width;
 pub use verdict::{State, Verdict};

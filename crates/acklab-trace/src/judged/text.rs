@@ -3,6 +3,7 @@
 //! Lines are at most 100 columns wide except where the ladder needs more; numbers carry their unit.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cure::{Cure, CureDelays};
 use super::diagnosis::Diagnosis;
@@ -12,8 +13,16 @@ use super::flow::Flow;
 use super::verdict::State;
 use crate::inferred::NagleState;
 
+/// How many columns the terminal has, once it is known and fewer than the text would take: text is broken to fit.
+pub fn set_text_width(columns: usize) {
+    WIDTH.store(columns.clamp(WIDTH_MIN, WIDTH_MAX), Ordering::Relaxed);
+}
+
+static WIDTH: AtomicUsize = AtomicUsize::new(WIDTH_MAX);
 /// Text wider than this is broken.
-const WIDTH: usize = 96;
+const WIDTH_MAX: usize = 96;
+/// No narrower, for words have to fit.
+const WIDTH_MIN: usize = 40;
 /// Connections listed.
 const FLOWS_MAX: usize = 20;
 
@@ -36,7 +45,9 @@ impl Diagnosis {
         }
         paragraph(&mut out, "", &self.verdict.summary);
         for finding in &self.verdict.findings {
-            write_finding(&mut out, finding);
+            // What the summary says already is not said again.
+            let is_said = self.verdict.summary.contains(&finding.headline);
+            write_finding(&mut out, finding, !is_said);
         }
         self.write_table(&mut out);
         let causes: Vec<String> =
@@ -60,6 +71,9 @@ impl Diagnosis {
         if self.flows.is_empty() {
             return;
         }
+        if WIDTH.load(Ordering::Relaxed) < WIDTH_MAX {
+            return self.write_narrow_table(out);
+        }
         let _ = writeln!(
             out,
             "\n{:>5}  {:<45} {:>8} {:>9} {:<7} {:<22} {:>6} {:>8} {:>8}",
@@ -76,6 +90,30 @@ impl Diagnosis {
         for flow in self.flows.iter().take(FLOWS_MAX) {
             for direction in flow.directions.iter().filter(|d| d.bytes > 0) {
                 write_row(out, flow, direction);
+            }
+        }
+        let more = self.flows.len().saturating_sub(FLOWS_MAX) as u64 + self.flows_not_listed;
+        if more > 0 {
+            let _ = writeln!(out, "       and {more} more connections");
+        }
+    }
+
+    /// The table on a narrow terminal: a line or two for each direction.
+    fn write_narrow_table(&self, out: &mut String) {
+        out.push('\n');
+        for flow in self.flows.iter().take(FLOWS_MAX) {
+            for d in flow.directions.iter().filter(|d| d.bytes > 0) {
+                let text = format!(
+                    "{} > {}: {} segments, {} bytes; {} holds, {:.2} s lost, p95 {:.1} ms",
+                    d.from,
+                    d.to,
+                    d.segments,
+                    d.bytes,
+                    d.holds(),
+                    d.stalled_s(),
+                    d.added_delay_ms.p95
+                );
+                paragraph(out, &format!("{:>5}  ", flow.id), &text);
             }
         }
         let more = self.flows.len().saturating_sub(FLOWS_MAX) as u64 + self.flows_not_listed;
@@ -124,8 +162,11 @@ fn write_row(out: &mut String, flow: &Flow, d: &Direction) {
     );
 }
 
-fn write_finding(out: &mut String, finding: &Finding) {
-    let _ = writeln!(out, "\n* {}", finding.headline);
+fn write_finding(out: &mut String, finding: &Finding, with_headline: bool) {
+    out.push('\n');
+    if with_headline {
+        paragraph(out, "* ", &finding.headline);
+    }
     paragraph(out, "  ", &finding.explanation);
     if !finding.sender_fix.is_empty() {
         let _ = writeln!(out, "  On {} (sender), best first:", finding.from);
@@ -171,11 +212,12 @@ fn list(out: &mut String, title: &str, items: &[String]) {
 
 /// Breaks `text` at spaces; the lines after the first are indented as far.
 fn paragraph(out: &mut String, lead: &str, text: &str) {
+    let width = WIDTH.load(Ordering::Relaxed);
     let mut line = String::from(lead);
     let indent = " ".repeat(lead.chars().count());
     let mut empty = true;
     for word in text.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
             let _ = writeln!(out, "{line}");
             line.clone_from(&indent);
             empty = true;

@@ -3,7 +3,6 @@
 mod text;
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -15,20 +14,23 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::file::asked;
-use crate::outcome::{Failure, Format, print, print_json, tell};
+use crate::names;
+use crate::outcome::{Failure, Format, early_end, print, print_json, tell};
 
 /// Estimate or test a probability, a mean, a quantile or a steady state over runs of a scenario
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Verify {
     /// A built-in scenario with signals (see `acklab scenarios NAME`), or a file as `acklab run` takes it
+    #[arg(value_parser = names::scenarios(), hide_possible_values = true)]
     scenario: String,
     /// The query, in the language of UPPAAL SMC and beyond; times in seconds unless they carry a unit. Without one,
     /// the query tables of the file that have a bound
     query: Option<String>,
     /// Set parameters; `acklab scenarios NAME` lists them. Lists and ranges, and the sweeps of a file, are answered
     /// case by case
-    #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
+    #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1.., value_parser = names::parameters(),
+          hide_possible_values = true)]
     sets: Vec<String>,
     /// Seed of the first run; the others' are derived from it [default: the file's, else 1]
     #[arg(long)]
@@ -131,13 +133,19 @@ impl Verify {
                 Format::Text => print(&text::of_splitting(query, &split)),
             };
         }
-        let verification = run_with_progress(&job);
+        let verification = run_with_progress(&job)?;
         match self.format {
             Format::Json => print_json(&verification.to_json()),
             Format::Text => print(&text::of(&verification, &precision)),
         }?;
-        let refuted = verification.report.decision == Some(Decision::Rejected);
-        if refuted { Err(Failure::Check) } else { Ok(()) }
+        let report = &verification.report;
+        if report.decision == Some(Decision::Rejected) {
+            Err(Failure::Check)
+        } else if verification.is_answered() {
+            Ok(())
+        } else {
+            Err(Failure::Incomplete)
+        }
     }
 
     const fn precision(&self) -> Precision {
@@ -169,36 +177,39 @@ impl Verify {
             cases.run(stop, |number, all, report| {
                 bar.set_message(format!("case {} of {all}: {}", number + 1, known(report, None)));
             })
-        });
+        })?;
         match self.format {
             Format::Json => print_json(&answered.to_json()),
             Format::Text => print(&answered.table().to_text()),
         }?;
-        if answered.is_refuted() { Err(Failure::Check) } else { Ok(()) }
+        if answered.is_refuted() {
+            Err(Failure::Check)
+        } else if answered.is_complete() {
+            Ok(())
+        } else {
+            Err(Failure::Incomplete)
+        }
     }
 }
 
 /// Runs a job with a bar on standard error; Ctrl-C ends it early with what is known.
-pub(crate) fn run_with_progress(job: &Job) -> Verification {
+pub(crate) fn run_with_progress(job: &Job) -> Result<Verification, Failure> {
     with_bar(|stop, bar| job.run(stop, |report, all| bar.set_message(known(report, all))))
 }
 
 /// Does what takes long with a bar on standard error; Ctrl-C sets the flag, so that it ends early.
-fn with_bar<T>(work: impl FnOnce(&AtomicBool, &ProgressBar) -> T) -> T {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    // Should another handler be there already, Ctrl-C ends the program as ever.
-    let handled = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed));
+fn with_bar<T>(work: impl FnOnce(&AtomicBool, &ProgressBar) -> T) -> Result<T, Failure> {
+    let stop = early_end()?;
     let bar = ProgressBar::new_spinner();
     let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     bar.enable_steady_tick(Duration::from_millis(100));
     let done = work(&stop, &bar);
     bar.finish_and_clear();
-    if handled.is_ok() && stop.load(Ordering::Relaxed) {
+    if stop.load(Ordering::Relaxed) {
         tell("interrupted: this is what the runs so far say");
     }
-    done
+    Ok(done)
 }
 
 /// The running answer in one line.

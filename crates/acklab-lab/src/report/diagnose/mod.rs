@@ -329,7 +329,7 @@ fn stalls(direction: &Direction) -> Table {
     match direction.small_holds {
         0 => table,
         few => {
-            table.note(format!("{} holds shorter than 10 ms are not counted here.", grouped(few)))
+            table.note(format!("Holds shorter than 10 ms are not counted here: {}.", grouped(few)))
         }
     }
 }

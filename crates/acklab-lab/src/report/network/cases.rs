@@ -47,8 +47,9 @@ impl CasesReport<'_> {
         let mut outcomes = self.comparison.outcomes();
         let cases =
             format!("{} cases of {}.", self.networks.len(), self.comparison.axes.join(", "));
-        let headline = if outcomes.is_empty() { cases.clone() } else { outcomes.remove(0) };
+        outcomes.extend(self.comparison.sentences());
         outcomes.push(cases);
+        let headline = outcomes.remove(0);
         Verdict { headline, explanation: outcomes, ..Verdict::default() }
     }
 

@@ -26,7 +26,7 @@ use self::recorder::{GraphRecorder, Measures};
 use super::control::LOOP_METRICS;
 use super::network::{Changes, NetworkRecorder};
 use super::network_signals::follow;
-use super::{Axis, Capture, Declaration, FileQuery, Replication, Scenario};
+use super::{Axis, Capture, Declaration, FileQuery, MOST_PACKETS, Replication, Scenario};
 use crate::blueprint::Blueprint;
 use crate::measured::MetricDoc;
 use crate::monitor::{NetworkMonitor, NetworkRecord};
@@ -97,6 +97,11 @@ impl Graph {
             replications: file.replications(),
             grid: grid.leak(),
             metrics: metrics.leak(),
+            side_metrics: if first.loop_period().is_some() {
+                WITH_LOOP
+            } else {
+                NETWORK.side_metrics
+            },
             ..NETWORK
         };
         Ok(Box::leak(Box::new(Self { file, declaration, queries })))
@@ -218,6 +223,18 @@ const NETWORK: Declaration = Declaration {
     ..Declaration::EMPTY
 };
 
+/// The same of a network with a control loop.
+const WITH_LOOP: &[&str] = &[
+    "itae_rad_s",
+    "overshoot",
+    "settling_ms",
+    "loop_delay_ms",
+    "missed_commands",
+    "unstable_runs",
+    "queue_delay_ms",
+    "drops",
+];
+
 const WATCH: &str = "watch";
 
 impl Scenario for Graph {
@@ -247,8 +264,7 @@ impl Scenario for Graph {
     }
 
     fn most_packets(&self) -> u128 {
-        // Little is kept of a packet: this bounds the time, to about half an hour of a CPU.
-        1_000_000_000
+        MOST_PACKETS
     }
 
     fn network_file(&self) -> Option<&NetworkFile> {

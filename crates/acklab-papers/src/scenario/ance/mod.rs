@@ -20,7 +20,9 @@ use acklab_sim::World;
 use acklab_lab::parameter::{SetError, Settings};
 use acklab_lab::scenario::network::{Changes, NETWORK_METRICS, NetworkRecorder};
 use acklab_lab::scenario::network_signals::follow;
-use acklab_lab::scenario::{Axis, Capture, CapturePoint, Declaration, Replication, Scenario};
+use acklab_lab::scenario::{
+    Axis, Capture, CapturePoint, Declaration, MOST_PACKETS, Replication, Scenario,
+};
 use acklab_lab::signal::{Segment, Signal, Watch};
 use model::{Model, PERIOD};
 use parameters::{Service, Set};
@@ -76,7 +78,7 @@ const DUMBBELL: Declaration = Declaration {
     grid: &[Axis { parameter: "queue", values: &["drop-tail", "red", "codel", "pie", "encn"] }],
     courses: &[
         ("Motor position", &["position", "reference"]),
-        ("ITAE, as the paper has it", &["itae"]),
+        ("ITAE, as the paper has it", &["itae_rad_s"]),
         ("Bottleneck queue", &["queue.length"]),
         ("Congestion windows", &["flow[0].cwnd", "flow[1].cwnd", "flow[2].cwnd"]),
         ("Throughput since time 0", &["throughput"]),
@@ -120,6 +122,10 @@ impl Scenario for Ance {
         let bits = set.network.rate.as_bps() as f64 * set.duration.as_secs_f64();
         let data = bits / (8.0 * f64::from(set.tcp.packet));
         2 * data as u64 + 2 * (set.duration.as_nanos() / PERIOD.as_nanos())
+    }
+
+    fn most_packets(&self) -> u128 {
+        MOST_PACKETS
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {

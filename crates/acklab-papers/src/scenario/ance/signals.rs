@@ -6,7 +6,7 @@ use acklab_core::options::joined;
 use super::parameters::Set;
 use acklab_lab::measured::{Measured, MetricDoc, Metrics};
 use acklab_lab::metrics;
-use acklab_lab::scenario::control::LOOP_SIGNALS;
+use acklab_lab::scenario::control::{LOOP_SIGNALS, UNSTABLE_RUNS};
 use acklab_lab::scenario::network::NETWORK_METRICS;
 use acklab_lab::scenario::network_signals::{self, Source};
 use acklab_lab::signal::Signal;
@@ -32,7 +32,8 @@ pub(super) fn add_loop_metrics(metrics: &mut Metrics, control: &LoopRecord) {
     let one = |value: f64| Measured::Samples(vec![value]);
     let costs = &control.costs;
     metrics.insert("itae_rad_s", one(costs.s()));
-    metrics.insert("itae", one(costs.itae()));
+    metrics.insert("itae_rad_s2", one(costs.itae()));
+    metrics.insert(UNSTABLE_RUNS.name, Measured::Total(u64::from(costs.is_unstable())));
     metrics.insert("iae", one(costs.iae()));
     metrics.insert("ise", one(costs.ise()));
     metrics.insert("loop_delay_ms", Measured::Samples(control.loop_delay_ms.clone()));
@@ -42,15 +43,15 @@ pub(super) fn add_loop_metrics(metrics: &mut Metrics, control: &LoopRecord) {
 }
 
 /// What the dumbbell measures: the loop and the network.
-pub(super) const DUMBBELL_METRICS: [MetricDoc; LOOP_METRICS.len() + NETWORK_METRICS.len()] =
-    joined(LOOP_METRICS[0], &[&LOOP_METRICS, &NETWORK_METRICS]);
+pub(super) const DUMBBELL_METRICS: [MetricDoc; LOOP_METRICS.len() + 1 + NETWORK_METRICS.len()] =
+    joined(LOOP_METRICS[0], &[&LOOP_METRICS, &[UNSTABLE_RUNS], &NETWORK_METRICS]);
 
 const LOOP_METRICS: [MetricDoc; 8] = metrics! {
     /// The paper's ITAE: the sum of t|e| over the sampling instants, which lacks the factor h. One
     /// sample per replication.
     "itae_rad_s" in "rad s";
     /// Integral of time times absolute error, h times the sum. One sample per replication.
-    "itae" in "rad s^2";
+    "itae_rad_s2" in "rad s²";
     /// Integral of the absolute error. One sample per replication.
     "iae" in "rad s";
     /// Integral of the squared error. One sample per replication.

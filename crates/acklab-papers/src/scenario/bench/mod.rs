@@ -26,7 +26,9 @@ use acklab_stats::jain_index;
 use self::parameters::{InService, METRICS, Set};
 use acklab_lab::measured::{Measured, Metrics};
 use acklab_lab::parameter::{SetError, Settings};
-use acklab_lab::scenario::{Axis, Capture, CapturePoint, Declaration, Replication, Scenario, Tap};
+use acklab_lab::scenario::{
+    Axis, Capture, CapturePoint, Declaration, MOST_PACKETS, Replication, Scenario, Tap,
+};
 
 /// One of the three workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +98,10 @@ impl Scenario for Bench {
         let bits = set.bottleneck.as_bps() as f64 * set.duration.as_secs_f64();
         let control = set.duration.as_nanos() / set.control_period.as_nanos();
         ((bits / (8.0 * f64::from(set.packet))) as u64).saturating_add(2 * control)
+    }
+
+    fn most_packets(&self) -> u128 {
+        MOST_PACKETS
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {

@@ -5,6 +5,7 @@ use acklab_core::options::{Word, joined};
 use acklab_core::time::Span;
 use acklab_lab::measured::MetricDoc;
 use acklab_lab::metrics;
+use acklab_lab::scenario::control::UNSTABLE_RUNS;
 use acklab_lab::scenario::{Axis, Declaration};
 
 acklab_core::options! {
@@ -78,7 +79,7 @@ const LOOP_METRICS: [MetricDoc; 13] = metrics! {
     /// sample per replication.
     "itae_rad_s" in "rad s";
     /// The integral of t|e|: the sampling period times the sum. One sample per replication.
-    "itae" in "rad s²";
+    "itae_rad_s2" in "rad s²";
     /// The integral of |e|. One sample per replication.
     "iae" in "rad s";
     /// The integral of e². One sample per replication.
@@ -116,7 +117,8 @@ const MARGIN: MetricDoc = MetricDoc {
 };
 
 /// What is measured: of the loop, and its margin.
-const METRICS: [MetricDoc; LOOP_METRICS.len() + 1] = joined(MARGIN, &[&LOOP_METRICS, &[MARGIN]]);
+const METRICS: [MetricDoc; LOOP_METRICS.len() + 2] =
+    joined(MARGIN, &[&LOOP_METRICS, &[MARGIN, UNSTABLE_RUNS]]);
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "motor-loop",
@@ -130,7 +132,7 @@ pub(super) const DECLARATION: Declaration = Declaration {
     parameters: Set::PARAMETERS,
     metrics: &METRICS,
     main_metric: "itae_rad_s",
-    side_metrics: &["itae", "iae", "overshoot", "settling_ms", "loop_delay_ms"],
+    side_metrics: &["itae_rad_s2", "iae", "overshoot", "settling_ms", "loop_delay_ms"],
     grid: &[
         Axis {
             parameter: "loop_delay",
@@ -141,7 +143,7 @@ pub(super) const DECLARATION: Declaration = Declaration {
     courses: &[
         ("Motor position", &["position", "reference"]),
         ("Command", &["command"]),
-        ("ITAE, as the ANCE article has it", &["itae"]),
+        ("ITAE, as the ANCE article has it", &["itae_rad_s"]),
     ],
     ..Declaration::EMPTY
 };

@@ -7,7 +7,9 @@
 mod declarations;
 
 use acklab_control::margin::delay_margin;
-use acklab_control::{AntiWindup, LoopRun, MotorLoop as Loop, PidGains, SquareWave, motor_loop};
+use acklab_control::{
+    AntiWindup, LoopRecord, LoopRun, MotorLoop as Loop, PidGains, SquareWave, motor_loop,
+};
 use acklab_core::event::EventKind;
 use acklab_core::time::{Span, Time};
 use acklab_sim::ResultHash;
@@ -81,18 +83,22 @@ impl Scenario for MotorLoop {
             .expect("the settings were checked");
         let mut rest = rest.iter().peekable();
         let mut values = vec![0.0; LOOP_SIGNALS.len()];
+        let mut record = LoopRecord::new(settings.read::<Set>().period);
         while let Some(at) = run.next_time().filter(|at| *at <= until) {
             while let Some(segment) = rest.next_if(|segment| segment.from <= at) {
                 run.reseed(segment.seed);
             }
             let mut changed = false;
             run.turn(|event| {
-                let EventKind::App { code, value, .. } = event.kind else { return };
-                if let Some(index) = LOOP_SIGNALS.iter().position(|signal| signal.3 == code) {
-                    values[index] = value;
-                    changed |= wanted[index];
-                }
+                let EventKind::App { code, .. } = event.kind else { return };
+                record.on_event(event);
+                let mut signals = LOOP_SIGNALS.iter().zip(wanted);
+                changed |=
+                    signals.any(|(signal, wanted)| *wanted && signal.3.changes_with() == code);
             });
+            for (value, signal) in values.iter_mut().zip(LOOP_SIGNALS) {
+                *value = record.value(signal.3);
+            }
             if changed && each(at, &values).is_break() {
                 return;
             }

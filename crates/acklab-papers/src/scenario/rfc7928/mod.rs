@@ -29,7 +29,9 @@ use self::parameters::{DECLARATION, Set};
 use acklab_lab::measured::Measured;
 use acklab_lab::parameter::{SetError, Settings};
 use acklab_lab::scenario::network::{NetworkRecorder, Watched, WatchedSender};
-use acklab_lab::scenario::{Capture, CapturePoint, Declaration, Replication, Scenario};
+use acklab_lab::scenario::{
+    Capture, CapturePoint, Declaration, MOST_PACKETS, Replication, Scenario,
+};
 
 /// The mixes of traffic of RFC 7928.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +61,10 @@ impl Scenario for Rfc7928 {
         let bits = set.rate.as_bps() as f64 * set.duration.as_secs_f64();
         let probes = set.duration.as_nanos() / PROBE_PERIOD.as_nanos();
         ((2.0 * bits / (8.0 * FULL_PACKET)) as u64).saturating_add(probes)
+    }
+
+    fn most_packets(&self) -> u128 {
+        MOST_PACKETS
     }
 
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication {

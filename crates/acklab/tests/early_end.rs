@@ -1,0 +1,103 @@
+//! Goal: what was not decided or not finished is never green, and Ctrl-C keeps what is known.
+//! Method: run the binary; send SIGINT once it handles that signal, and for runs once it has worked for a while.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+fn start(arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_acklab"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs")
+}
+
+/// Sends SIGINT once the program handles it and has used `ticks` of 10 ms of CPU time.
+fn interrupt(child: &Child, ticks: u64) {
+    let proc = Path::new("/proc").join(child.id().to_string());
+    let handles = || {
+        let status = fs::read_to_string(proc.join("status")).expect("the program lives");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
+        u64::from_str_radix(caught.trim(), 16).expect("a mask") & 1 << (Signal::SIGINT as i32 - 1)
+            != 0
+    };
+    let used = || {
+        let stat = fs::read_to_string(proc.join("stat")).expect("the program lives");
+        let (_, fields) = stat.rsplit_once(") ").expect("a name");
+        let field = |number: usize| fields.split(' ').nth(number).expect("a field");
+        field(11).parse::<u64>().expect("ticks") + field(12).parse::<u64>().expect("ticks")
+    };
+    while !handles() || used() < ticks {
+        thread::yield_now();
+    }
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("a signal");
+}
+
+fn json(output: &Output) -> Value {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {errors}"))
+}
+
+#[test]
+fn ctrl_c_is_the_end_of_a_capture_that_is_still_being_written() {
+    let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../demo/nagle-linux.pcapng");
+    let mut child = start(&["diagnose", "-", "--format", "json"]);
+    let mut pipe = child.stdin.take().expect("a pipe");
+    pipe.write_all(&fs::read(capture).expect("a capture")).expect("the program reads");
+    pipe.flush().expect("the program reads");
+    interrupt(&child, 0);
+    // The writer is still there.
+    let output = child.wait_with_output().expect("it ends");
+    drop(pipe);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(json(&output)["verdict"]["stalled"], true);
+}
+
+#[test]
+fn a_run_that_is_interrupted_tells_what_is_done() {
+    let long = ["run", "ance-dumbbell", "--replications", "5000", "--format", "json"];
+    let child = start(&long);
+    interrupt(&child, 150);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let result = json(&output);
+    assert_eq!(result["complete"], false);
+    let done = result["replications_done"].as_u64().expect("a count");
+    assert!((1..5000).contains(&done), "{done}");
+    assert!(result["metrics"]["throughput_bps"]["mean"].as_f64().expect("a mean") > 1e6);
+}
+
+#[test]
+fn a_query_that_is_not_decided_or_not_precise_is_not_green() {
+    let verify = |query: &str, more: &[&str]| {
+        let arguments = [&["verify", "motor-loop", query, "--format", "json"], more].concat();
+        let output = start(&arguments).wait_with_output().expect("it ends");
+        (output.status.code(), json(&output)["complete"].as_bool())
+    };
+    let test = "Pr[<=30](<> position > 2.5) >= 0.02";
+    let lossy = ["--set", "kp=8", "loss=5%", "--runs-max"];
+    assert_eq!(verify(test, &[&lossy[..], &["5"]].concat()), (Some(3), Some(false)));
+    let estimate = "Pr[<=30](<> position > 2.5)";
+    assert_eq!(verify(estimate, &[&lossy[..], &["5"]].concat()), (Some(3), Some(false)));
+    assert_eq!(verify(estimate, &["--set", "kp=8"]), (Some(0), Some(true)));
+    let cases = ["--set", "kp=8", "loss=4%,5%", "--runs-max", "5"];
+    assert_eq!(verify(test, &cases), (Some(3), Some(false)));
+}
+
+#[test]
+fn a_query_that_is_interrupted_is_not_green() {
+    let child = start(&["verify", "ance-dumbbell", "E[<=30; 100000](max: queue.length)"]);
+    interrupt(&child, 100);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("not complete"));
+}
