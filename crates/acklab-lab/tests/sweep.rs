@@ -198,11 +198,12 @@ fn a_policy_that_a_program_brings_along_acknowledges() {
     }
     let text = |ack: &str| {
         format!(
-            "duration = \"2s\"\nwatch = \"a -> b\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"5mbit\"\n[[flow]]\n\
+            "scenario = \"network\"\nduration = \"2s\"\nwatch = \"a -> b\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"5mbit\"\n[[flow]]\n\
              from = \"a\"\nto = \"b\"\nkind = \"bulk\"\nack = \"{ack}\"\n"
         )
     };
-    assert!(asked(&text("never"), &[]).map(drop).expect_err("not yet").contains("must be one of"));
+    let error = asked(&text("never"), &[]).map(drop).expect_err("not yet");
+    assert!(error.contains("must be one of"), "{error}");
     acklab_lab::own_ack::add("never", || Never);
     acklab_lab::own_ack::add("delayed", || Never);
     let acked = |ack: &str| {
@@ -389,7 +390,7 @@ fn mistakes_are_told_with_place_reason_and_way_out() {
         ("queue=fifo", "--set: queue=fifo: queue = \"fifo\": must be one of drop-tail"),
         ("queue=pie,pie", "--set: queue=pie,pie: pie stands in it twice"),
         ("duration=1s,2s", "--set: duration=1s,2s: takes one value"),
-        ("colour=red", "--set: scenario network has no parameter \"colour\""),
+        ("colour=red", "--set: colour=red: the file gives no such key a value"),
     ] {
         let error = asked(STUDY, &[set]).err().unwrap_or_else(|| "accepted".to_owned());
         assert!(error.starts_with(message), "{set}\n{error}\n{message}");

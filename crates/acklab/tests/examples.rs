@@ -35,6 +35,7 @@ const NOT_RUN: [(&str, &str); 24] = [
     ("sudo acklab fix", "needs a running program and root: tests/watch.rs"),
     ("sudo acklab bpf", "changes the running kernel: tests/bpf.rs"),
     ("sudo acklab emulate", "needs root and iperf3: tests/emulate.rs, docs/tutorials/bad-link.md"),
+    ("sudo acklab packetdrill", "the running kernel, as root: tests/packetdrill.rs"),
     ("sudo acklab tcp", "needs root: tests/tcp.rs"),
     ("sudo acklab run", "the running kernel in real time, as root: tests/dataset.rs"),
     ("sudo acklab dataset", "the running kernel in real time, as root: tests/dataset.rs"),

@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_same_plan_gives_the_same_result_and_a_page() {
-        let plan = Plan { seed: 1, replications: 2, seconds: 8 };
+        let plan = Plan { seed: 1, replications: 2, seconds: 12 };
         let run = || Reproduction::run(plan, |_| {}).expect("sound scenarios");
         let (one, mut two) = (run(), run());
         two.timing = one.timing;
