@@ -24,7 +24,7 @@ fn text(output: &[u8]) -> String {
 }
 
 /// Beginnings of commands that are not run here, with the reason.
-const NOT_RUN: [(&str, &str); 24] = [
+const NOT_RUN: [(&str, &str); 25] = [
     ("make ", "builds, measures or tests for minutes to hours; CI is made of the shorter ones"),
     ("cargo ", "a compiler's work; CI builds everything"),
     ("ACKLAB_BLESS=1 cargo", "writes golden files"),
