@@ -1,7 +1,7 @@
 //! Goal: what the recorder says about the kernel is true, and it leaves nothing behind.
 //! Method: record the real kernel (needs root; skipped with a message otherwise) and look at the
 //! frames byte by byte, with no part of the analyser in between. Waits are only ever checked
-//! against lower bounds or medians, so that a busy machine cannot fail them.
+//! against lower bounds, and "at once" by what was acknowledged by then, so that a busy machine cannot fail them.
 
 #![cfg(target_os = "linux")]
 
@@ -72,23 +72,45 @@ fn every_write_of_the_exchange_is_recorded_once_and_in_order() {
 }
 
 #[test]
-fn nagle_holds_every_body_but_the_first_until_the_delayed_ack() {
+fn nagle_holds_bodies_until_the_delayed_ack() {
     let options = RecordOptions { exchanges: 12, ..RecordOptions::default() };
     let Some(frames) = recorded(&options) else { return };
     let delays = body_delays(&options, &frames);
     // TCP_DELACK_MIN is 40 ms, its timer may fire up to one jiffy (4 ms at HZ = 250, 10 ms at
-    // HZ = 100) early with respect to the segment's arrival.
+    // HZ = 100) early with respect to the segment's arrival. A receiver that reads late on a busy machine
+    // acknowledges sooner (11 of 12 are held on an idle one): no count but "some" is the kernel's promise.
     let held = delays.iter().filter(|delay| **delay >= Span::from_millis(30)).count();
-    assert_eq!((delays.len(), held), (12, 11), "{delays:?}");
+    assert_eq!(delays.len(), 12);
+    assert!(held > 0, "{delays:?}");
+    assert_eq!(
+        bodies_ahead_of_the_ack(&options, &frames),
+        0,
+        "held until the ACK, however early it comes"
+    );
+}
+
+/// Bodies that left while their header was not acknowledged yet, whatever the time between them.
+fn bodies_ahead_of_the_ack(options: &RecordOptions, frames: &[(Time, Vec<u8>)]) -> usize {
+    let word = |frame: &[u8], at: usize| u32::from_be_bytes(frame[at..at + 4].try_into().unwrap());
+    let mut acked = 0;
+    let mut ahead = 0;
+    for (_, frame) in frames {
+        let header = usize::from(frame[TCP_OFFSET + 12] >> 4) * 4;
+        let bytes = usize::from(u16::from_be_bytes([frame[16], frame[17]])) - 20 - header;
+        if frame[TCP_OFFSET..TCP_OFFSET + 2] == 7000_u16.to_be_bytes() {
+            acked = word(frame, TCP_OFFSET + 8);
+        } else if bytes == options.body_bytes && word(frame, TCP_OFFSET + 4) != acked {
+            ahead += 1;
+        }
+    }
+    ahead
 }
 
 #[test]
-fn nodelay_lets_the_bodies_go_at_once() {
+fn nodelay_lets_bodies_go_ahead_of_the_ack() {
     let options = RecordOptions { exchanges: 12, nodelay: true, ..RecordOptions::default() };
     let Some(frames) = recorded(&options) else { return };
-    let delays = body_delays(&options, &frames);
-    assert_eq!(delays.len(), 12);
-    assert!(delays[6] < Span::from_millis(10), "{delays:?}");
+    assert!(bodies_ahead_of_the_ack(&options, &frames) > 0, "none of 12");
 }
 
 #[test]
