@@ -91,7 +91,9 @@ fn nagle_holds_bodies_until_the_delayed_ack() {
 
 /// Bodies that left while their header was not acknowledged yet, whatever the time between them.
 fn bodies_ahead_of_the_ack(options: &RecordOptions, frames: &[(Time, Vec<u8>)]) -> usize {
-    let word = |frame: &[u8], at: usize| u32::from_be_bytes(frame[at..at + 4].try_into().unwrap());
+    let word = |frame: &[u8], at: usize| {
+        u32::from_be_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]])
+    };
     let mut acked = 0;
     let mut ahead = 0;
     for (_, frame) in frames {
