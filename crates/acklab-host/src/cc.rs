@@ -4,6 +4,9 @@
 //! `tcp_cubic` with its `HyStart`; DCTCP is RFC 8257. The transport owns the window ([`Window`]); an algorithm
 //! answers questions about it.
 
+use acklab_core::cc::cubic::Growth;
+use acklab_core::time::{Span, Time};
+
 use crate::segment::after;
 use crate::settings::{MS, Us};
 
@@ -145,7 +148,7 @@ impl Congestion {
     pub fn ssthresh(&mut self, window: &Window) -> u32 {
         match self {
             Self::Reno => (window.cwnd >> 1).max(2),
-            Self::Cubic(cubic) => cubic.reduce(window.cwnd),
+            Self::Cubic(cubic) => cubic.growth.reduce(window.cwnd, true),
             Self::Dctcp(dctcp) => {
                 let cut = (u64::from(window.cwnd) * u64::from(dctcp.alpha)) >> 11;
                 window.cwnd.saturating_sub(cut as u32).max(2)
@@ -171,7 +174,7 @@ impl Congestion {
             }
         }
         let every = match self {
-            Self::Cubic(cubic) => cubic.every(window.cwnd, acked, now),
+            Self::Cubic(cubic) => cubic.growth.every(window.cwnd, acked, time(now), true),
             _ => window.cwnd,
         };
         window.additive_increase(every.max(1), acked);
@@ -194,11 +197,8 @@ impl Congestion {
 
     /// Data leaves after nothing was out since `idle` ago.
     pub fn on_restart(&mut self, now: Us, idle: Us) {
-        if let Self::Cubic(cubic) = self
-            && let Some(epoch) = &mut cubic.epoch
-            && idle > 0
-        {
-            *epoch = (*epoch + idle).min(now);
+        if let Self::Cubic(cubic) = self {
+            cubic.growth.on_idle(time(now), Span::from_micros(idle));
         }
     }
 
@@ -263,118 +263,35 @@ impl Dctcp {
     }
 }
 
-/// CUBIC's state; times in milliseconds where nothing else is said.
+/// CUBIC: its growth is the simulator's ([`Growth`]), rounds go by sequence numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Cubic {
-    /// Packets acknowledged for one more in the window.
-    pub every: u32,
-    /// Window before the last reduction.
-    pub last_max: u32,
-    /// Window at the last update, and when.
-    pub last_cwnd: u32,
-    /// When.
-    pub last_at: Us,
-    /// Centre of the cubic.
-    pub origin: u32,
-    /// Time to the centre, in 1/1024 s.
-    pub k: u64,
-    /// When this growth began.
-    pub epoch: Option<Us>,
-    /// Packets acknowledged since, for Reno's estimate.
-    pub acked: u32,
-    /// What Reno's window would be.
-    pub reno: u32,
-    /// Least round trip.
-    pub delay_min: Us,
+    growth: Growth,
     /// What `HyStart` looks at: trains (1), delay (2); both where nothing is set.
-    pub detect: Option<i64>,
+    detect: Option<i64>,
     /// `HyStart` has ended slow start.
-    pub found: bool,
+    found: bool,
     /// Samples in this round.
-    pub samples: u32,
+    samples: u32,
     /// Least round trip of this round.
-    pub round_rtt: Us,
+    round_rtt: Us,
     /// When this round began.
-    pub round_start: Us,
+    round_start: Us,
     /// The last ACK of its train.
-    pub last_ack: Us,
+    last_ack: Us,
     /// The round's end.
-    pub round_end: u32,
+    round_end: u32,
 }
 
-/// beta of `tcp_cubic`: 717 of 1024.
-const BETA: u32 = 717;
-/// C = 0.4 as 410 / 1024 in its fixed point.
-const CUBE_SCALE: u64 = 410;
 /// Windows below which `HyStart` says nothing.
 const HYSTART_LOW: u32 = 16;
 const HYSTART_SAMPLES: u32 = 8;
 
+const fn time(us: Us) -> Time {
+    Time::from_nanos(us * 1000)
+}
+
 impl Cubic {
-    fn reduce(&mut self, cwnd: u32) -> u32 {
-        self.epoch = None;
-        // Fast convergence.
-        self.last_max = if cwnd < self.last_max {
-            (u64::from(cwnd) * u64::from(1024 + BETA) / 2048) as u32
-        } else {
-            cwnd
-        };
-        ((u64::from(cwnd) * u64::from(BETA) / 1024) as u32).max(2)
-    }
-
-    fn every(&mut self, cwnd: u32, acked: u32, now: Us) -> u32 {
-        self.acked += acked;
-        let ms = now / MS;
-        if self.last_cwnd == cwnd && ms - self.last_at / MS <= 1000 / 32 {
-            return self.every.max(2);
-        }
-        if self.epoch.is_none() || ms != self.last_at / MS {
-            self.recompute(cwnd, acked, now);
-        }
-        // At least Reno's window.
-        let share = (u64::from(cwnd) * 15) >> 3;
-        while u64::from(self.acked) > share {
-            self.acked -= share as u32;
-            self.reno += 1;
-        }
-        if self.reno > cwnd {
-            self.every = self.every.min(cwnd / (self.reno - cwnd));
-        }
-        self.every = self.every.max(2);
-        self.every
-    }
-
-    fn recompute(&mut self, cwnd: u32, acked: u32, now: Us) {
-        (self.last_cwnd, self.last_at) = (cwnd, now);
-        let epoch = *self.epoch.get_or_insert_with(|| {
-            self.acked = acked;
-            self.reno = cwnd;
-            if self.last_max <= cwnd {
-                (self.k, self.origin) = (0, cwnd);
-            } else {
-                let distance = u64::from(self.last_max - cwnd);
-                (self.k, self.origin) =
-                    (cube_root((1 << 40) / CUBE_SCALE * distance), self.last_max);
-            }
-            now
-        });
-        let elapsed = (now / MS).saturating_sub(epoch / MS) + self.delay_min.div_ceil(MS);
-        let t = (elapsed << 10) / 1000;
-        let offset = t.abs_diff(self.k);
-        let delta =
-            ((u128::from(CUBE_SCALE) * u128::from(offset).pow(3)) >> 40).min(1 << 30) as u32;
-        let target = if t < self.k {
-            self.origin.saturating_sub(delta)
-        } else {
-            self.origin.saturating_add(delta)
-        };
-        self.every = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
-        // The first increase comes soon where nothing was ever lost.
-        if self.last_max == 0 && self.every > 20 {
-            self.every = 20;
-        }
-    }
-
     const fn begin_round(&mut self, now: Us, nxt: u32) {
         self.round_start = now;
         self.last_ack = now;
@@ -385,23 +302,22 @@ impl Cubic {
 
     fn on_ack(&mut self, window: &mut Window, timing: AckTiming, rtt: Us) {
         let now = timing.now;
-        if self.epoch.is_some_and(|epoch| now.saturating_sub(epoch) < 1000 * MS) {
+        if self.growth.is_young(time(now)) {
             return;
         }
         let delay = rtt.max(1);
-        if self.delay_min == 0 || delay < self.delay_min {
-            self.delay_min = delay;
-        }
+        self.growth.on_rtt(time(now), Span::from_micros(delay));
         if self.found || !window.in_slow_start() || window.cwnd < HYSTART_LOW {
             return;
         }
         if after(timing.una, self.round_end) {
             self.begin_round(now, timing.nxt);
         }
+        let least = self.growth.least_rtt().map_or(delay, |least| least.as_nanos() / 1000);
         let detect = self.detect.unwrap_or(3);
         if detect & 1 != 0 && now - self.last_ack <= 2 * MS {
             self.last_ack = now;
-            if now - self.round_start > self.delay_min / 2 {
+            if now - self.round_start > least / 2 {
                 self.found = true;
                 window.ssthresh = window.cwnd;
             }
@@ -412,21 +328,11 @@ impl Cubic {
         self.round_rtt = self.round_rtt.min(delay);
         if self.samples < HYSTART_SAMPLES {
             self.samples += 1;
-        } else if self.round_rtt > self.delay_min + (self.delay_min / 8).clamp(4 * MS, 16 * MS) {
+        } else if self.round_rtt > least + (least / 8).clamp(4 * MS, 16 * MS) {
             self.found = true;
             window.ssthresh = window.cwnd;
         }
     }
-}
-
-/// The largest integer whose cube is at most `of`.
-fn cube_root(of: u64) -> u64 {
-    let (mut low, mut high) = (0_u64, 1 << 21);
-    while low < high {
-        let middle = (low + high).div_ceil(2);
-        if u128::from(middle).pow(3) <= u128::from(of) { low = middle } else { high = middle - 1 }
-    }
-    low
 }
 
 #[cfg(test)]
@@ -452,23 +358,5 @@ mod tests {
         for name in crate::settings::CONGESTION_CONTROLS {
             assert_eq!(Congestion::named(name).map(|cc| cc.name()), Some(name));
         }
-    }
-
-    #[test]
-    fn the_cube_root_is_exact() {
-        for (of, root) in [(0, 0), (26, 2), (27, 3), (1_000_000, 100), (999_999, 99)] {
-            assert_eq!(cube_root(of), root);
-        }
-    }
-
-    #[test]
-    fn cubic_reduces_by_its_beta_and_converges_fast() {
-        let mut cubic = Congestion::named("cubic").unwrap();
-        let window = Window { cwnd: 100, ..Window::default() };
-        assert_eq!(cubic.ssthresh(&window), 70);
-        let window = Window { cwnd: 80, ..Window::default() };
-        assert_eq!(cubic.ssthresh(&window), 56);
-        let Congestion::Cubic(cubic) = cubic else { unreachable!() };
-        assert_eq!(cubic.last_max, 80 * 1741 / 2048);
     }
 }

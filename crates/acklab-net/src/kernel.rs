@@ -15,7 +15,9 @@ use nix::errno::Errno;
 use nix::libc;
 
 /// `IFF_TUN | IFF_NO_PI`, linux/if_tun.h: IP packets, nothing in front of them.
-const TUN_WITHOUT_HEADER: libc::c_short = 0x0001 | 0x1000;
+pub(crate) const TUN: libc::c_short = 0x0001 | 0x1000;
+/// The same with `IFF_VNET_HDR`: behind a virtio header that tells of bursts.
+pub const TUN_WITH_BURSTS: libc::c_short = TUN | 0x4000;
 
 /// `struct ifreq` as far as `TUNSETIFF` reads it: 40 bytes on every 64-bit Linux.
 #[repr(C)]
@@ -34,15 +36,14 @@ nix::ioctl_write_ptr_bad!(
 
 /// Makes the TUN device `name` in the calling thread's namespace and returns it with the name that it has,
 /// where a `%d` in `name` became the first free number; it is gone when the file is closed, however the
-/// process ends. Reads and writes never block. Needs `CAP_NET_ADMIN`.
-pub(crate) fn open_tun(name: &str) -> io::Result<(File, String)> {
+/// process ends. Reads and writes never block. `flags` are those of linux/if_tun.h. Needs `CAP_NET_ADMIN`.
+pub fn open_tun(name: &str, flags: libc::c_short) -> io::Result<(File, String)> {
     let device = OpenOptions::new()
         .read(true)
         .write(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
         .open("/dev/net/tun")?;
-    let mut request =
-        InterfaceRequest { name: [0; libc::IFNAMSIZ], flags: TUN_WITHOUT_HEADER, unread: [0; 22] };
+    let mut request = InterfaceRequest { name: [0; libc::IFNAMSIZ], flags, unread: [0; 22] };
     // One byte less than the field: the name ends with a zero.
     let length = name.len().min(libc::IFNAMSIZ - 1);
     request.name[..length].copy_from_slice(&name.as_bytes()[..length]);

@@ -36,4 +36,4 @@ pub mod tcp;
 pub mod transfer;
 
 #[cfg(target_os = "linux")]
-pub use kernel::schedule_first_in_first_out;
+pub use kernel::{TUN_WITH_BURSTS, open_tun, schedule_first_in_first_out};

@@ -22,7 +22,7 @@ use nix::sched::{CloneFlags, unshare};
 
 use super::emulation::EmulateError;
 use super::environment::{self, Sysctls};
-use crate::kernel::open_tun;
+use crate::kernel::{TUN, open_tun};
 use crate::namespace;
 
 /// Packets that may wait for the relay: a tenth of a second of full frames at 1 Gbit/s.
@@ -131,7 +131,7 @@ fn prepare(side: Side, paths: u8) -> Result<Vec<File>, EmulateError> {
     for path in 0..paths {
         let name = format!("path{path}");
         let doing = "make a TUN device (/dev/net/tun)";
-        let (device, _) = open_tun(&name).map_err(|error| match error.raw_os_error() {
+        let (device, _) = open_tun(&name, TUN).map_err(|error| match error.raw_os_error() {
             Some(code) => system(doing)(Errno::from_raw(code)),
             None => system(doing)(Errno::EIO),
         })?;

@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 
-use crate::kernel::open_tun;
+use crate::kernel::{TUN, open_tun};
 use crate::namespace;
 
 /// Packets that may wait for us: more than any window of the kernel's.
@@ -115,7 +115,7 @@ impl Device {
             return Err(DeviceError::Own(local));
         }
         let doing = "make a TUN device (/dev/net/tun)";
-        let (file, name) = open_tun(name).map_err(|error| {
+        let (file, name) = open_tun(name, TUN).map_err(|error| {
             match error.raw_os_error().map_or(Errno::EIO, Errno::from_raw) {
                 // Busy: a TUN device; invalid: a device of another kind.
                 Errno::EBUSY | Errno::EINVAL => DeviceError::Taken(name.clone()),

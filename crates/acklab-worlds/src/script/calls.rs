@@ -3,33 +3,17 @@
 
 #![allow(unsafe_code)]
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::ptr;
 
 use nix::errno::Errno;
 use nix::libc;
 
-/// `IFF_TUN | IFF_NO_PI | IFF_VNET_HDR`, linux/if_tun.h: IP packets behind a virtio header that tells of bursts.
-const TUN: libc::c_short = 0x0001 | 0x1000 | 0x4000;
 /// `TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN`: bursts reach the device whole.
 const OFFLOADS: libc::c_ulong = 0x01 | 0x02 | 0x04 | 0x08;
 
-#[repr(C)]
-struct InterfaceRequest {
-    name: [u8; libc::IFNAMSIZ],
-    flags: libc::c_short,
-    unread: [u8; 22],
-}
-
-nix::ioctl_write_ptr_bad!(
-    /// Makes the named device.
-    tun_set_interface,
-    nix::request_code_write!(b'T', 202, size_of::<libc::c_int>()),
-    InterfaceRequest
-);
 nix::ioctl_write_int_bad!(
     /// Says which packets need not be cut.
     tun_set_offload,
@@ -38,15 +22,7 @@ nix::ioctl_write_int_bad!(
 
 /// Makes the TUN device `name` in the calling thread's namespace; it ends with the file. Never blocks.
 pub(super) fn open_tun(name: &str) -> io::Result<File> {
-    let device = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open("/dev/net/tun")?;
-    let mut request = InterfaceRequest { name: [0; libc::IFNAMSIZ], flags: TUN, unread: [0; 22] };
-    request.name[..name.len()].copy_from_slice(name.as_bytes());
-    // SAFETY: the descriptor is open; the kernel reads and writes `struct ifreq`, 40 bytes, which `request` has.
-    unsafe { tun_set_interface(device.as_raw_fd(), &raw const request) }?;
+    let (device, _) = acklab_net::open_tun(name, acklab_net::TUN_WITH_BURSTS)?;
     // SAFETY: the descriptor is open; the argument is a number.
     unsafe { tun_set_offload(device.as_raw_fd(), OFFLOADS as libc::c_int) }?;
     Ok(device)
