@@ -41,54 +41,60 @@ pub struct ReadFlags {
     pub urgent: bool,
 }
 
+/// Descriptors that a process has at most (RLIMIT_NOFILE as it usually stands).
+const FILES: i32 = 1024;
+
 /// Making and ending.
 impl Host {
-    fn lowest_fd(&self) -> i32 {
-        (3..i32::MAX).find(|fd| !self.files.contains_key(fd)).unwrap_or(i32::MAX)
+    fn lowest_fd(&self) -> Result<i32, Stop> {
+        (3..FILES).find(|fd| !self.files.contains_key(fd)).ok_or(Stop::Errno(errno::EMFILE))
     }
 
-    fn open_file(&mut self, file: File, flags: i32) -> i32 {
-        let fd = self.lowest_fd();
+    fn open_file(&mut self, file: File, flags: i32) -> Result<i32, Stop> {
+        let fd = self.lowest_fd()?;
         self.files.insert(fd, Descriptor { file, flags });
-        fd
+        Ok(fd)
     }
 
     /// socket(2) of TCP.
     pub fn socket(&mut self, now: Us, family: Family, nonblocking: bool) -> Called {
+        self.lowest_fd()?;
         let tcp = Tcp::fresh(&self.env(now));
         let socket = Socket { tcp, family, descriptors: 1, ..Socket::default() };
         self.sockets.push(socket);
         let index = self.sockets.len() - 1;
         let flags = 2 | if nonblocking { O_NONBLOCK } else { 0 };
-        Ok(i64::from(self.open_file(File::Socket(index), flags)))
+        self.open_file(File::Socket(index), flags).map(i64::from)
     }
 
     /// pipe(2): the reading end, then the writing end.
-    pub fn pipe(&mut self) -> (i32, i32) {
+    pub fn pipe(&mut self) -> Result<(i32, i32), Stop> {
+        let index = self.pipes.len();
+        let reader = self.open_file(File::Pipe(index, false), 0)?;
+        let writer = self.open_file(File::Pipe(index, true), 1).inspect_err(|_| {
+            self.files.remove(&reader);
+        })?;
         self.pipes.push(0);
-        let index = self.pipes.len() - 1;
-        let reader = self.open_file(File::Pipe(index, false), 0);
-        let writer = self.open_file(File::Pipe(index, true), 1);
-        (reader, writer)
+        Ok((reader, writer))
     }
 
     /// open(2) of a file of `len` bytes.
-    pub fn open(&mut self, len: u64) -> i32 {
-        self.open_file(File::Plain(len), 2)
+    pub fn open(&mut self, len: u64) -> Called {
+        self.open_file(File::Plain(len), 2).map(i64::from)
     }
 
     /// epoll_create(2).
-    pub fn epoll_create(&mut self) -> i32 {
-        self.open_file(File::Epoll(Vec::new()), 2)
+    pub fn epoll_create(&mut self) -> Called {
+        self.open_file(File::Epoll(Vec::new()), 2).map(i64::from)
     }
 
     /// dup(2).
     pub fn dup(&mut self, fd: i32) -> Called {
         let Some(descriptor) = self.files.get(&fd).cloned() else { return fail(errno::EBADF) };
+        let copy = self.lowest_fd()?;
         if let File::Socket(index) = descriptor.file {
             self.sockets[index].descriptors += 1;
         }
-        let copy = self.lowest_fd();
         self.files.insert(copy, descriptor);
         Ok(i64::from(copy))
     }
@@ -155,12 +161,16 @@ impl Host {
         if self.sockets[index].tcp.state != State::Listen {
             return fail(errno::EINVAL);
         }
+        // The descriptor first: a connection that finds none stays in the queue (accept(2), EMFILE).
+        let file = self.lowest_fd()?;
         let Some(child) = self.sockets[index].ready.pop_front() else {
             return Err(self.would_wait(fd, false));
         };
         self.sockets[child].descriptors = 1;
         self.sockets[child].parent = None;
-        Ok(i64::from(self.open_file(File::Socket(child), 2 | flags & O_NONBLOCK)))
+        self.files
+            .insert(file, Descriptor { file: File::Socket(child), flags: 2 | flags & O_NONBLOCK });
+        Ok(i64::from(file))
     }
 
     /// connect(2) towards `remote`; `local` is where it comes from if it is not bound.

@@ -3,6 +3,7 @@
 //! changed at a time; a script that still passes did not check what it shows. Numbers that scripts do not check
 //! (values of the host's clock, what an error says) are left alone.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -99,6 +100,16 @@ fn one_number_of_an_expected_packet_changed_makes_every_script_fail() {
     }
     assert!(tried > 300, "only {tried} mutants");
     assert!(survivors.is_empty(), "{}", survivors.join("\n"));
+}
+
+#[test]
+fn a_process_has_so_many_descriptors_and_no_more() {
+    let mut text = String::new();
+    for fd in 3..1024 {
+        let _ = writeln!(text, "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = {fd}");
+    }
+    text.push_str("0 socket(..., SOCK_STREAM, IPPROTO_TCP) = -1 EMFILE (Too many open files)\n");
+    assert_eq!(try_text(&text).verdict, Verdict::Pass);
 }
 
 #[test]
