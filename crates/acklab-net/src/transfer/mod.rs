@@ -28,3 +28,4 @@ pub mod sync;
 #[cfg(test)]
 mod tests;
 pub mod walk;
+mod worker;

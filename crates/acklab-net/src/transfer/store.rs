@@ -51,8 +51,28 @@ struct Running {
     sessions: u64,
     /// One transfer is taken at a time.
     one: bool,
-    /// The session that owns a transfer, and the locked list of what it finished.
-    owners: BTreeMap<TransferId, (u64, Arc<File>)>,
+    /// Whose turn each transfer is, and the locked list of what it finished.
+    owners: BTreeMap<TransferId, (Arc<Mutex<u64>>, Arc<File>)>,
+}
+
+/// A session's turn to work on its transfer: one at a time, and none once a newer one has taken it over.
+#[derive(Debug)]
+pub struct Turn {
+    session: u64,
+    /// The session whose turn it is.
+    whose: Arc<Mutex<u64>>,
+}
+
+impl Turn {
+    /// Waits until another session's turn is over; an error where that is a newer one.
+    pub fn take(&self) -> Result<MutexGuard<'_, u64>, StoreError> {
+        let whose = locked(&self.whose);
+        if *whose == self.session { Ok(whose) } else { Err(StoreError::Superseded) }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Why a transfer cannot begin or go on.
@@ -108,7 +128,7 @@ impl Directory {
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {
-        self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0.running)
     }
 
     /// Begins a transfer, or goes on with one if `resume` and something of it is here. One that is `rehearsed`
@@ -128,30 +148,36 @@ impl Directory {
         if running.one && running.owners.keys().any(|other| *other != transfer) {
             return Err(StoreError::Taken);
         }
-        let list = if let Some((_, list)) = running.owners.get(&transfer) {
+        let (whose, list) = if let Some((whose, list)) = running.owners.get(&transfer) {
             if rehearsed {
                 return Err(StoreError::Busy(self.0.path.clone()));
             }
-            Arc::clone(list)
+            (Arc::clone(whose), Arc::clone(list))
         } else {
             let list = File::from(file_at(&folder, OsStr::new(DONE_LIST), false).map_err(failed)?);
             match list.try_lock() {
-                Ok(()) => Arc::new(list),
+                Ok(()) => (Arc::default(), Arc::new(list)),
                 Err(TryLockError::WouldBlock) => return Err(StoreError::Busy(self.0.path.clone())),
                 Err(TryLockError::Error(error)) => return Err(self.failed(error)),
             }
         };
         running.sessions += 1;
         let session = running.sessions;
-        running.owners.insert(transfer, (session, Arc::clone(&list)));
+        let owner = (Arc::clone(&whose), Arc::clone(&list));
+        running.owners.insert(transfer, owner.clone());
         drop(running);
+        // What the session before is at comes to its end first; that may have been all of it.
+        let mut turn = locked(&whose);
+        *turn = session.max(*turn);
+        self.running().owners.insert(transfer, owner);
+        drop(turn);
         let held = held && resume;
         let done = finished::read(&list, held).map_err(|error| self.failed(error))?;
         let directory = self.clone();
         let (parent, unsynced) = (None, Unsynced::default());
         Ok(Store {
             directory,
-            session,
+            turn: Turn { session, whose },
             transfer,
             parts,
             folder,
@@ -170,7 +196,7 @@ impl Directory {
 #[derive(Debug)]
 pub struct Store {
     directory: Directory,
-    session: u64,
+    turn: Turn,
     transfer: TransferId,
     parts: OwnedFd,
     folder: OwnedFd,
@@ -211,12 +237,9 @@ impl Store {
         &self.directory
     }
 
-    /// An error once a newer connection has taken the transfer over.
-    pub fn check_owner(&self) -> Result<(), StoreError> {
-        match self.directory.running().owners.get(&self.transfer) {
-            Some(&(session, _)) if session == self.session => Ok(()),
-            _ => Err(StoreError::Superseded),
-        }
+    /// This session's turns: nothing is changed but in one.
+    pub fn turn(&self) -> Turn {
+        Turn { session: self.turn.session, whose: Arc::clone(&self.turn.whose) }
     }
 
     /// What has changed since the last sync.
@@ -429,7 +452,7 @@ impl Store {
 
     /// The transfer is over: nothing of it stays in the folder of unfinished files.
     pub fn end(&self) -> io::Result<()> {
-        self.check_owner().map_err(io::Error::other)?;
+        let _turn = self.turn.take().map_err(io::Error::other)?;
         if self.rehearsed && self.held {
             return Ok(());
         }
@@ -466,9 +489,8 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        let mut running = self.directory.running();
-        if running.owners.get(&self.transfer).is_some_and(|owner| owner.0 == self.session) {
-            running.owners.remove(&self.transfer);
+        if let Ok(_turn) = self.turn.take() {
+            self.directory.running().owners.remove(&self.transfer);
         }
     }
 }

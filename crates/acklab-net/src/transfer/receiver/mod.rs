@@ -23,7 +23,7 @@ use acklab_core::time::Time;
 use nix::errno::Errno;
 
 use self::admission::{Unwanted, admit, check_room, link};
-pub use self::destination::{Destination, Dialogue, Printed, ReceiveError, Received};
+pub use self::destination::{Destination, Dialogue, Printed, ReceiveError, Received, Standing};
 use self::destination::{NO_HELLO, UNKNOWN};
 use self::incoming::Incoming;
 use self::proof::Proof;
@@ -484,9 +484,8 @@ impl Destination for Receiver {
 
     fn advance(&mut self, now: Time) -> Result<bool, ReceiveError> {
         self.now = now;
-        if let Some(store) = &self.store {
-            store.check_owner()?;
-        }
+        let turn = self.store.as_ref().map(Store::turn);
+        let _turn = turn.as_ref().map(|turn| turn.take()).transpose()?;
         let mut budget = BUDGET;
         let more = loop {
             if budget == 0 {
