@@ -13,7 +13,7 @@ use acklab_net::transfer::policy::{Existing, Policy, Prompter};
 use acklab_net::transfer::receive::{self as transfer, End, News};
 use acklab_net::transfer::receive::{Gate, Reception, Verdict};
 use acklab_net::transfer::receiver::Received;
-use acklab_net::transfer::store::Directory;
+use acklab_net::transfer::directory::Directory;
 use acklab_rudp::{Code, Config};
 use clap::Args;
 use serde_json::json;

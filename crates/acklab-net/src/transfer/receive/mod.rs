@@ -26,7 +26,7 @@ use super::receiver::printer::Printer;
 use super::receiver::{Destination, ReceiveError, Received, Receiver, Standing};
 use super::report::Rhythm;
 use super::stdout::Output;
-use super::store::{Directory, StoreError};
+use super::directory::{Directory, StoreError};
 use super::worker::{Call, Worker};
 use crate::rudp::OsEntropy;
 use crate::rudp::driver::{Application, Driver, Sockets, Waker};

@@ -4,11 +4,11 @@ use acklab_core::ranges::RangeSet;
 use acklab_core::time::Time;
 
 use crate::transfer::chunk::Value;
+use crate::transfer::directory::StoreError;
 use crate::transfer::inlet::Inlet;
 use crate::transfer::journal::FileId;
 use crate::transfer::name::shown;
 use crate::transfer::record::{Broken, Record, TransferId, VERSION};
-use crate::transfer::store::StoreError;
 use crate::transfer::worker::Work;
 
 #[derive(Debug, thiserror::Error)]

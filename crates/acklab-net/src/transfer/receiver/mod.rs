@@ -30,11 +30,12 @@ use self::proof::Proof;
 use self::ripe::Ripe;
 use self::writing::Writing;
 use super::chunk::{CHUNK, Value, chunk_len};
+use super::directory::Directory;
 use super::journal::FileId;
 use super::name::{Name, shown};
 use super::policy::{Asked, Existing};
 use super::record::{Broken, Entry, Kind, Record, VERSION};
-use super::store::{Directory, Store, file_id};
+use super::store::{Store, file_id};
 
 /// Files that may be named and not settled; the sender stops at half of it.
 const NAMED_MAX: usize = 2048;
@@ -201,7 +202,7 @@ impl Receiver {
             }
             Record::Hello { asks, rehearses, transfer, count, bytes, data, .. } => {
                 self.dialogue.note_announced(count, bytes);
-                let store = self.directory.begin(transfer, asks, rehearses)?;
+                let store = Store::begin(&self.directory, transfer, asks, rehearses)?;
                 check_room(&store, data)?;
                 self.asked = asks;
                 self.dialogue.note_rehearsal(rehearses);

@@ -22,7 +22,7 @@ use super::receiver::{Destination as _, ReceiveError, Receiver};
 use super::record::Record;
 use super::sender::{BLOCK, Next, SendError, Sender};
 use super::stdin::Input;
-use super::store::Directory;
+use super::directory::Directory;
 use super::walk::{Survey, Walk};
 
 /// Both ends and what lies between them.
