@@ -300,8 +300,11 @@ impl Store {
         }
         self.bare |= dress(&file, permissions(mode), mtime)?;
         let named = !name.parent().is_empty();
-        let (folder, part, keep) =
-            (self.folder.try_clone()?, part_name(id), matches!(self.directory.policy().existing, Existing::Keep));
+        let (folder, part, keep) = (
+            self.folder.try_clone()?,
+            part_name(id),
+            matches!(self.directory.policy().existing, Existing::Keep),
+        );
         self.within(name, |parent, last| {
             let before = if named { Some(open_up(parent)?) } else { None };
             let outcome = rename(&folder, &part, parent, last, keep);

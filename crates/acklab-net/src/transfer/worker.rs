@@ -96,7 +96,7 @@ impl<W: Work> Worker<W> {
     pub(super) fn room(&self) -> usize {
         let mut papers = self.desk.lock();
         let room = WAITING_MAX.saturating_sub(papers.waiting);
-        papers.is_held_back = room == 0;
+        papers.wanted.room = room == 0;
         room
     }
 
@@ -115,19 +115,19 @@ impl<W: Work> Worker<W> {
     /// Whether there is a block for the peer. Where there is none, the loop is called when there is.
     pub(super) fn has_block(&self) -> bool {
         let mut papers = self.desk.lock();
-        papers.is_hungry = papers.outbox.is_empty();
-        !papers.is_hungry
+        papers.wanted.block = papers.outbox.is_empty();
+        !papers.wanted.block
     }
 
     /// The next block for the peer; as for [`Self::has_block`] where there is none.
     pub(super) fn poll_block(&self) -> Option<Vec<u8>> {
         let mut papers = self.desk.lock();
         let block = papers.outbox.pop_front();
-        papers.is_hungry = block.is_none();
+        papers.wanted.block = block.is_none();
         let len = block.as_ref().map_or(0, Vec::len);
         papers.ahead -= len;
         // Not for each block: a thread that wakes costs more than it.
-        if papers.is_paused && papers.ahead <= AHEAD_MAX / 2 {
+        if papers.pose == Pose::Paused && papers.ahead <= AHEAD_MAX / 2 {
             papers.call(&self.desk.bell);
         }
         block
@@ -136,8 +136,8 @@ impl<W: Work> Worker<W> {
     /// Whether it has not worked on all that it was given. Where that is so, the loop is called when it is otherwise.
     pub(super) fn is_behind(&self) -> bool {
         let mut papers = self.desk.lock();
-        papers.is_awaited = papers.is_busy || !papers.inbox.is_empty();
-        papers.is_awaited
+        papers.wanted.end = papers.pose == Pose::Working || !papers.inbox.is_empty();
+        papers.wanted.end
     }
 
     /// Bytes for the peer that the loop has not taken.
@@ -197,17 +197,32 @@ struct Papers<W: Work> {
     state: W::State,
     remarks: Vec<W::Remark>,
     error: Option<W::Error>,
-    /// The thread has been called, or waits for that; with work left where the outbox is full.
+    pose: Pose,
+    /// The thread has been called.
     is_called: bool,
-    is_asleep: bool,
-    is_paused: bool,
-    is_busy: bool,
-    /// The loop waits for a block, for room, or for the end of what the thread is about.
-    is_hungry: bool,
-    is_held_back: bool,
-    is_awaited: bool,
+    wanted: Wanted,
     /// The loop has left; true: the work is dismissed.
     closed: Option<bool>,
+}
+
+/// What the thread does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pose {
+    Working,
+    /// It is about to look for work.
+    Between,
+    /// It waits to be called; with work left where the outbox is full.
+    Asleep,
+    Paused,
+}
+
+/// What the loop waits for.
+#[derive(Clone, Copy)]
+struct Wanted {
+    block: bool,
+    room: bool,
+    /// The end of what the thread is about.
+    end: bool,
 }
 
 impl<W: Work> Papers<W> {
@@ -221,20 +236,17 @@ impl<W: Work> Papers<W> {
             state: W::State::default(),
             remarks: Vec::new(),
             error: None,
+            pose: Pose::Between,
             is_called: true,
-            is_asleep: false,
-            is_paused: false,
-            is_busy: false,
-            is_hungry: true,
-            is_held_back: false,
-            is_awaited: false,
+            wanted: Wanted { block: true, room: false, end: false },
             closed: None,
         }
     }
 
     fn call(&mut self, bell: &Condvar) {
         self.is_called = true;
-        if std::mem::take(&mut self.is_asleep) {
+        if matches!(self.pose, Pose::Asleep | Pose::Paused) {
+            self.pose = Pose::Between;
             bell.notify_one();
         }
     }
@@ -266,12 +278,12 @@ impl<W: Work> Desk<W> {
     /// Waits for something to do; `None`: the loop has left.
     fn next(&self, more: bool) -> Option<(Time, Vec<Vec<u8>>)> {
         let mut papers = self.lock();
-        papers.is_paused = more && papers.ahead >= AHEAD_MAX;
-        while papers.closed.is_none() && !papers.is_called && (!more || papers.is_paused) {
-            papers.is_asleep = true;
+        let paused = more && papers.ahead >= AHEAD_MAX;
+        while papers.closed.is_none() && !papers.is_called && (!more || paused) {
+            papers.pose = if paused { Pose::Paused } else { Pose::Asleep };
             papers = self.bell.wait(papers).unwrap_or_else(PoisonError::into_inner);
         }
-        (papers.is_called, papers.is_asleep, papers.is_busy) = (false, false, true);
+        (papers.is_called, papers.pose) = (false, Pose::Working);
         let next = (papers.now, std::mem::take(&mut papers.inbox));
         papers.closed.is_none().then_some(next)
     }
@@ -295,12 +307,11 @@ impl<W: Work> Desk<W> {
         papers.remarks.append(&mut work.take_remarks());
         let failed = error.is_some();
         papers.error = papers.error.take().or(error);
-        let fed = papers.is_hungry && !papers.outbox.is_empty();
-        papers.is_hungry &= !fed;
-        papers.is_busy = false;
-        let awaited = std::mem::take(&mut papers.is_awaited);
-        let relieved = papers.is_held_back && papers.waiting <= WAITING_MAX / 2;
-        papers.is_held_back &= !relieved;
-        fed || relieved || awaited || failed || work.is_finished() || !papers.remarks.is_empty()
+        papers.pose = Pose::Between;
+        let Wanted { block, room, end } = papers.wanted;
+        let (fed, relieved) =
+            (block && !papers.outbox.is_empty(), room && papers.waiting <= WAITING_MAX / 2);
+        papers.wanted = Wanted { block: block && !fed, room: room && !relieved, end: false };
+        fed || relieved || end || failed || work.is_finished() || !papers.remarks.is_empty()
     }
 }

@@ -9,12 +9,12 @@ use std::sync::mpsc::{Receiver as Inbox, channel};
 use std::thread::{self, JoinHandle};
 
 use acklab_core::rng::Rng;
+use acklab_net::transfer::directory::Directory;
 use acklab_net::transfer::exclude::Exclude;
 use acklab_net::transfer::policy::Policy;
 use acklab_net::transfer::receive::{self, Gate, Reception, ReceptionError, Verdict};
 use acklab_net::transfer::receiver::Received;
 use acklab_net::transfer::send::{self, Errand, ErrandError, Outcome, Secret, What};
-use acklab_net::transfer::directory::Directory;
 use acklab_rudp::{Code, Config};
 use tempfile::TempDir;
 

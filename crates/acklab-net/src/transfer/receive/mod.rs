@@ -22,11 +22,11 @@ use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits,
 
 use self::remembered::Remembered;
 use self::turned_away::TurnedAway;
+use super::directory::{Directory, StoreError};
 use super::receiver::printer::Printer;
 use super::receiver::{Destination, ReceiveError, Received, Receiver, Standing};
 use super::report::Rhythm;
 use super::stdout::Output;
-use super::directory::{Directory, StoreError};
 use super::worker::{Call, Worker};
 use crate::rudp::OsEntropy;
 use crate::rudp::driver::{Application, Driver, Sockets, Waker};
@@ -283,9 +283,7 @@ impl Receiving<'_> {
         let make = |call: Call| -> Box<dyn Destination> {
             match directory {
                 Some(directory) => Box::new(Receiver::new(directory, move || call())),
-                None => {
-                    Box::new(Printer::new(Output::new(io::stdout(), move || call()), printed))
-                }
+                None => Box::new(Printer::new(Output::new(io::stdout(), move || call()), printed)),
             }
         };
         Worker::start(make, move || waker.wake(), before)
@@ -401,9 +399,9 @@ impl Receiving<'_> {
                 ReceiveError::Peer(_) => Code::Protocol,
                 ReceiveError::Version(_) => Code::Version,
                 ReceiveError::Store(StoreError::Taken) => Code::Busy,
-                ReceiveError::Store(_)
-                | ReceiveError::NoRoom { .. }
-                | ReceiveError::Output(_) => Code::Refused,
+                ReceiveError::Store(_) | ReceiveError::NoRoom { .. } | ReceiveError::Output(_) => {
+                    Code::Refused
+                }
             };
             session.over = true;
             connection.close(now, code, &error.to_string());

@@ -30,7 +30,7 @@ use self::proof::Proof;
 use self::ripe::Ripe;
 use self::writing::Writing;
 use super::chunk::{CHUNK, Value, chunk_len};
-use super::directory::Directory;
+use super::directory::{Directory, Turn};
 use super::journal::FileId;
 use super::name::{Name, shown};
 use super::policy::{Asked, Existing};
@@ -486,7 +486,7 @@ impl Destination for Receiver {
     fn advance(&mut self, now: Time) -> Result<bool, ReceiveError> {
         self.now = now;
         let turn = self.store.as_ref().map(Store::turn);
-        let _turn = turn.as_ref().map(|turn| turn.take()).transpose()?;
+        let _turn = turn.as_ref().map(Turn::take).transpose()?;
         let mut budget = BUDGET;
         let more = loop {
             if budget == 0 {

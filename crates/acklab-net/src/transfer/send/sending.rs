@@ -12,6 +12,7 @@ use acklab_rudp::{Code, Connection, Event, PathAddrs};
 use nix::errno::Errno;
 
 use super::errand::{Errand, ErrandError, Secret, What};
+use super::job::{Job, Remark};
 use super::status::{Before, End, News, Outcome, Status};
 use super::ways::Ways;
 use crate::rudp::OsEntropy;
@@ -21,7 +22,6 @@ use crate::transfer::limit::Limiter;
 use crate::transfer::receive;
 use crate::transfer::record::TransferId;
 use crate::transfer::report::{Paths, Rhythm};
-use super::job::{Job, Remark};
 use crate::transfer::sender::{BLOCK, Sender};
 use crate::transfer::stdin::Input;
 use crate::transfer::walk::{Survey, Totals, Walk};

@@ -7,10 +7,10 @@ use std::path::Path;
 use acklab_core::time::{Span, Time};
 
 use crate::transfer::chunk::{CHUNK, chunks};
+use crate::transfer::directory::Directory;
 use crate::transfer::policy::Policy;
 use crate::transfer::receiver::{Destination as _, Receiver};
 use crate::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
-use crate::transfer::directory::Directory;
 use acklab_core::ranges::RangeSet;
 
 fn greeting(version: u8, data: u64) -> Record {
