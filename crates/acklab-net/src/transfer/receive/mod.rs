@@ -436,10 +436,13 @@ impl Session {
         self.work.give(now, &mut blocks);
         // Asked first: what it says last stands in the outbox by then.
         let finished = self.work.state().is_finished;
-        while let Some(block) = self.work.poll_block() {
+        // A sender that reads no answers gets no more of them.
+        while content.room(STREAM) > 0
+            && let Some(block) = self.work.poll_block()
+        {
             content.write(STREAM, block);
         }
-        if finished && self.finished.is_none() {
+        if finished && self.finished.is_none() && !self.work.has_block() {
             self.finished = Some(now);
             content.finish(STREAM);
         }

@@ -234,7 +234,8 @@ impl Receiver {
     }
 
     fn on_entry(&mut self, entry: Entry) -> Result<(), ReceiveError> {
-        if entry.index != self.next_index || self.files.len() + self.questions.len() >= NAMED_MAX {
+        let named = self.files.len() + self.questions.len() + self.ripe.len();
+        if entry.index != self.next_index || named >= NAMED_MAX {
             return Err(Broken("entries are out of order or too many").into());
         }
         self.next_index += 1;
@@ -282,6 +283,13 @@ impl Receiver {
             && store.part_len(&id).is_none()
             && store.compares(&name, size);
         let mut file = Incoming::new(entry, name, id);
+        // Its data would come over those of the other, which may have been proved.
+        let unsettled = self.files.values().chain(self.ripe.files());
+        let twice = unsettled.chain(self.questions.iter().map(|(_, file)| file));
+        if twice.filter(|file| !file.is_refused()).any(|file| *file.id() == id) {
+            self.refuse_file(file, "is named twice");
+            return Ok(());
+        }
         if compares {
             self.dialogue.have(index, file.take_as_there(), size);
             self.files.insert(index, file);

@@ -260,3 +260,38 @@ fn more_files_than_may_be_open_are_too_many() {
     }
     assert!(receive(&scratch.path().join("in"), bytes).is_err());
 }
+
+#[test]
+fn more_empty_files_than_the_disk_has_taken_are_too_many() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let mut bytes = Vec::new();
+    hello().put(&mut bytes);
+    for index in 0..3000 {
+        entry(index, Kind::File, format!("{index}").as_bytes(), 0).put(&mut bytes);
+    }
+    assert!(receive(&scratch.path().join("in"), bytes).is_err());
+}
+
+#[test]
+fn a_file_that_is_named_twice_is_never_said_to_hash_to_what_it_does_not() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let to = scratch.path().join("in");
+    let mut bytes = Vec::new();
+    hello().put(&mut bytes);
+    for index in 0..2 {
+        entry(index, Kind::File, b"x", 5).put(&mut bytes);
+    }
+    // The second one's data come over the first one's, before that is said to be complete.
+    let hash = |data: &[u8]| *blake3::hash(data).as_bytes();
+    for (index, data) in [(0, b"known"), (1, b"other")] {
+        Record::Chunk { index, chunk: 0, len: 5 }.put(&mut bytes);
+        bytes.extend_from_slice(data);
+        bytes.extend_from_slice(&hash(data));
+    }
+    Record::Root { index: 0, size: 5, hash: hash(b"known") }.put(&mut bytes);
+    let mut receiver = receive(&to, bytes).expect("a refusal is no error");
+    let content = fs::read(to.join("x")).expect("a file");
+    assert_eq!(receiver.received().hash, Some(hash(&content)));
+    assert_eq!(content, b"known");
+    assert!(receiver.take_problems()[0].contains("twice"));
+}

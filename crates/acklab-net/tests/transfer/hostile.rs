@@ -1,0 +1,116 @@
+//! Senders that know the secret and mean harm, over a real connection.
+
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::thread;
+
+use acklab_core::endpoint::Endpoint as _;
+use acklab_core::ranges::RangeSet;
+use acklab_core::time::Time;
+use acklab_net::rudp::OsEntropy;
+use acklab_net::rudp::driver::{Application, Driver, Sockets};
+use acklab_net::rudp::noise::PassphraseClient;
+use acklab_net::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
+use acklab_rudp::{Code, Config, Connection, Event};
+
+use crate::ends::{PASSPHRASE, Receiver, Scratch, Told, same, send_to};
+
+/// Sends what `next` gives, for as long as the receiver takes it, and reads none of its answers.
+struct Deaf<F> {
+    next: F,
+    stream: Option<u64>,
+}
+
+impl<F: FnMut() -> Option<Vec<u8>>> Application<Connection> for Deaf<F> {
+    fn on_progress(
+        &mut self,
+        now: Time,
+        connection: &mut Connection,
+        _: &mut Sockets,
+    ) -> ControlFlow<()> {
+        while let Some(event) = connection.poll_event() {
+            match event {
+                Event::Opened { .. } => self.stream = connection.content().open_stream(now, true),
+                Event::Closed { .. } => return ControlFlow::Break(()),
+                _ => {}
+            }
+        }
+        let Some(stream) = self.stream else { return ControlFlow::Continue(()) };
+        while connection.content().room(stream) > 0 {
+            let Some(block) = (self.next)() else {
+                connection.close(now, Code::Stopped, "");
+                return ControlFlow::Break(());
+            };
+            connection.content().write(stream, block);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+}
+
+/// Drives such a sender to its end.
+fn deaf(to: SocketAddr, next: impl FnMut() -> Option<Vec<u8>>) {
+    let mut sockets = Sockets::default();
+    let path = sockets.add(None, to).expect("a path");
+    let mut driver = Driver::new(sockets).expect("a loop");
+    let mut config = Config { keep_alive: true, ..Config::default() };
+    config.parameters.max_stream_data = 16 << 10;
+    let greeter = PassphraseClient::new(PASSPHRASE.parse().expect("a passphrase"));
+    let (now, entropy) = (driver.now(), Box::new(OsEntropy::default()));
+    let mut connection =
+        Connection::connect(now, config, entropy, Box::new(greeter), &[path]);
+    driver.run(&mut connection, &mut Deaf { next, stream: None }).expect("the loop");
+}
+
+/// The start of a transfer, and entries that are refused, each answered by more bytes than it has.
+fn refused(entries: u64) -> impl FnMut() -> Option<Vec<u8>> {
+    let mut index = 0;
+    move || {
+        let mut bytes = Vec::new();
+        if index == 0 {
+            let (count, data, transfer) = (entries, 0, [9; 16]);
+            let (asks, rehearses) = (false, false);
+            Record::Hello { version: VERSION, asks, rehearses, transfer, count, bytes: 0, data }
+                .put(&mut bytes);
+        }
+        for _ in 0..1000 {
+            let (mtime, holes) = (FileTime::default(), RangeSet::new());
+            let (kind, target, path) = (Kind::Directory, Vec::new(), b"..".to_vec());
+            Record::Entry(Entry { index, kind, mode: 0, mtime, size: 0, holes, target, path })
+                .put(&mut bytes);
+            index += 1;
+        }
+        (index <= entries).then_some(bytes)
+    }
+}
+
+/// Answers that may wait for such a sender: what the stream keeps unsent, what it granted, and what waits for
+/// the stream; each has more than 30 bytes.
+const ANSWERS: u64 = (4 << 20) / 30;
+
+#[test]
+fn a_sender_that_reads_no_answers_is_not_answered_without_end() {
+    let scratch = Scratch::new();
+    let mut receiver = Receiver::new(&scratch.join("in"), false);
+    let to = receiver.address;
+    let hostile = thread::spawn(move || deaf(to, refused(1_000_000)));
+    let (mut before, mut still) = (0, 0);
+    for told in &receiver.told {
+        let Told::Status(received) = told else { continue };
+        assert!(received.refused < ANSWERS, "{} answers wait", received.refused);
+        still = if received.refused == before { still + 1 } else { 0 };
+        before = received.refused;
+        if before > 0 && still == 5 {
+            break;
+        }
+    }
+    // The others are served all the same.
+    let file = scratch.file("x", 3_000_000, 1);
+    send_to(&file, to);
+    assert!(same(&file, &scratch.join("in/x")));
+    receiver.stop();
+    hostile.join().expect("it hears the end");
+}
