@@ -135,10 +135,9 @@ impl Store {
         if self.rehearsed {
             return Ok(());
         }
-        self.within(name, |parent, last| {
-            let folder = folder_at(parent, last)?;
-            open_up(&folder).map(|_| ())
-        })?;
+        let folder = self.within(name, |parent, last| folder_at(parent, last))?;
+        self.check_is_no_part(&folder)?;
+        open_up(&folder)?;
         self.parent_changed()
     }
 
@@ -147,13 +146,21 @@ impl Store {
         if self.rehearsed {
             return Ok(());
         }
-        let (folder, bare) = self.within(name, |parent, last| {
-            let folder = folder_at(parent, last)?;
-            let sticky = Mode::from_bits_truncate(mode & Mode::S_ISVTX.bits());
-            dress(&folder, permissions(mode) | sticky, Some(mtime)).map(|bare| (folder, bare))
-        })?;
-        self.bare |= bare;
+        let folder = self.within(name, |parent, last| folder_at(parent, last))?;
+        self.check_is_no_part(&folder)?;
+        let sticky = Mode::from_bits_truncate(mode & Mode::S_ISVTX.bits());
+        self.bare |= dress(&folder, permissions(mode) | sticky, Some(mtime))?;
         self.unsynced.add(folder)
+    }
+
+    /// An error for the folder of unfinished files, whatever it is called: file systems that fold case take other names
+    /// for it too (U+212A for k), and it may be mounted elsewhere.
+    fn check_is_no_part(&self, folder: &OwnedFd) -> io::Result<()> {
+        let here = |folder| fstat(folder).map(|stat| (stat.st_dev, stat.st_ino));
+        if here(folder)? == here(&self.parts)? {
+            return Err(io::Error::other("the path leads into the folder of unfinished files"));
+        }
+        Ok(())
     }
 
     /// Names in the folder that was used last have changed.
@@ -354,6 +361,7 @@ impl Store {
             let open = if self.rehearsed { open_folder_at } else { folder_at };
             for part in parts {
                 folder = open(&folder, part)?;
+                self.check_is_no_part(&folder)?;
             }
             self.parent = Some((name.parent().to_vec(), folder));
         }

@@ -1,5 +1,6 @@
 //! Senders that know the secret and mean harm, over a real connection.
 
+use std::fs;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::thread;
@@ -14,6 +15,7 @@ use acklab_net::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
 use acklab_rudp::{Code, Config, Connection, Event};
 
 use crate::ends::{PASSPHRASE, Receiver, Scratch, Told, same, send_to};
+use crate::mounts::{private, run, text};
 
 /// Sends what `next` gives, for as long as the receiver takes it, and reads none of its answers.
 struct Deaf<F> {
@@ -60,8 +62,7 @@ fn deaf(to: SocketAddr, next: impl FnMut() -> Option<Vec<u8>>) {
     config.parameters.max_stream_data = 16 << 10;
     let greeter = PassphraseClient::new(PASSPHRASE.parse().expect("a passphrase"));
     let (now, entropy) = (driver.now(), Box::new(OsEntropy::default()));
-    let mut connection =
-        Connection::connect(now, config, entropy, Box::new(greeter), &[path]);
+    let mut connection = Connection::connect(now, config, entropy, Box::new(greeter), &[path]);
     driver.run(&mut connection, &mut Deaf { next, stream: None }).expect("the loop");
 }
 
@@ -113,4 +114,27 @@ fn a_sender_that_reads_no_answers_is_not_answered_without_end() {
     assert!(same(&file, &scratch.join("in/x")));
     receiver.stop();
     hostile.join().expect("it hears the end");
+}
+
+#[test]
+fn the_folder_of_unfinished_files_takes_no_files_by_any_name() {
+    let test = || {
+        let scratch = Scratch::new();
+        let (parts, alias) = (scratch.join("in/.acklab-part"), scratch.join("in/alias"));
+        fs::create_dir_all(&parts).expect("a folder");
+        fs::create_dir(&alias).expect("a folder");
+        let bound = || run("mount", &["--bind", text(&parts), text(&alias)]);
+        if let Err(why) = private().and_then(|()| bound()) {
+            eprintln!("SKIPPED: another name of a folder: {why}: not permitted here");
+            return;
+        }
+        for name in ["x", "sub/y"] {
+            scratch.file(&format!("alias/{name}"), 5, 1);
+        }
+        let receiver = Receiver::new(&scratch.join("in"), false);
+        let outcome = send_to(&scratch.join("alias"), receiver.address);
+        assert_eq!((outcome.status.progress.stored, outcome.status.progress.failures), (0, 6));
+        assert!(!parts.join("sub").exists() && !parts.join("x").exists());
+    };
+    thread::spawn(test).join().expect("the test");
 }
