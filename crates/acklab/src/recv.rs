@@ -211,7 +211,11 @@ impl Shown {
     /// The code for a receiver with these addresses, if the passphrase was made here.
     fn code(&self, addresses: &[SocketAddr]) -> Option<String> {
         let passphrase = self.passphrase.clone()?;
-        let addresses = addresses.iter().flat_map(|&bound| own::reachable(bound)).collect();
+        let all: Vec<_> = addresses.iter().flat_map(|&bound| own::reachable(bound)).collect();
+        // Where one family leads out, the other's loopback address is of no use elsewhere.
+        let far = |address: &SocketAddr| !address.ip().is_loopback();
+        let alone = !all.iter().any(far);
+        let addresses = all.into_iter().filter(|address| alone || far(address)).collect();
         Some(Invitation { passphrase, addresses }.to_string())
     }
 }
