@@ -135,7 +135,7 @@ impl Store {
         if self.rehearsed {
             return Ok(());
         }
-        let folder = self.within(name, |parent, last| folder_at(parent, last))?;
+        let folder = self.within(name, folder_at)?;
         self.check_is_no_part(&folder)?;
         open_up(&folder)?;
         self.parent_changed()
@@ -146,7 +146,7 @@ impl Store {
         if self.rehearsed {
             return Ok(());
         }
-        let folder = self.within(name, |parent, last| folder_at(parent, last))?;
+        let folder = self.within(name, folder_at)?;
         self.check_is_no_part(&folder)?;
         let sticky = Mode::from_bits_truncate(mode & Mode::S_ISVTX.bits());
         self.bare |= dress(&folder, permissions(mode) | sticky, Some(mtime))?;

@@ -100,10 +100,10 @@ fn a_sender_that_reads_no_answers_is_not_answered_without_end() {
     let hostile = thread::spawn(move || deaf(to, refused(1_000_000)));
     let (mut before, mut still) = (0, 0);
     for told in &receiver.told {
-        let Told::Status(received) = told else { continue };
-        assert!(received.refused < ANSWERS, "{} answers wait", received.refused);
-        still = if received.refused == before { still + 1 } else { 0 };
-        before = received.refused;
+        let Told::Status(so_far) = told else { continue };
+        assert!(so_far.refused < ANSWERS, "{} answers wait", so_far.refused);
+        still = if so_far.refused == before { still + 1 } else { 0 };
+        before = so_far.refused;
         if before > 0 && still == 5 {
             break;
         }

@@ -34,10 +34,10 @@ pub(super) fn attempt(
     interrupted: &AtomicBool,
     tell: &mut dyn FnMut(News<'_>),
 ) -> Result<Outcome, ErrandError> {
-    let (origin, name) = match &errand.what {
-        What::Stream { name } => (None, Some(name.clone())),
+    let origin = match &errand.what {
+        What::Stream { .. } => None,
         What::Tree { paths, exclude } => {
-            (Some((Walk::new(paths, exclude)?, Survey::new(paths, exclude)?)), None)
+            Some((Walk::new(paths, exclude)?, Survey::new(paths, exclude)?))
         }
     };
     let mut sockets = Sockets::default();
@@ -52,7 +52,6 @@ pub(super) fn attempt(
     let mut sending = Sending {
         totals: origin.as_ref().map_or_else(Totals::default, |(_, survey)| survey.totals),
         origin,
-        name,
         waker,
         work: None,
         ways,
@@ -60,7 +59,6 @@ pub(super) fn attempt(
         errand,
         began,
         before,
-        closed: None,
         ended: None,
         more: false,
         paths: Paths::default(),
@@ -70,7 +68,8 @@ pub(super) fn attempt(
     };
     driver.run(&mut connection, &mut sending)?;
     sending.paths.update(&connection);
-    let (end, at) = sending.ended.take().unwrap_or((End::Interrupted, driver.now()));
+    let (end, at) =
+        sending.ended.take().map_or((End::Interrupted, driver.now()), |it| (it.end, it.at));
     let status = sending.status(at);
     Ok(Outcome { end, status })
 }
@@ -100,8 +99,6 @@ struct Sending<'a> {
     totals: Totals,
     /// What is to be sent, until the receiver has answered.
     origin: Option<(Walk, Survey)>,
-    /// What standard input is called at the receiver, until then.
-    name: Option<String>,
     waker: Waker,
     work: Option<(Worker<Job>, u64)>,
     ways: Ways,
@@ -109,15 +106,21 @@ struct Sending<'a> {
     errand: &'a Errand,
     began: Time,
     before: &'a Before,
-    /// The connection is closed.
-    closed: Option<(End, Time)>,
-    ended: Option<(End, Time)>,
+    ended: Option<Ended>,
     /// There is work that waits for nothing.
     more: bool,
     paths: Paths,
     rhythm: Rhythm,
     interrupted: &'a AtomicBool,
     tell: &'a mut dyn FnMut(News<'_>),
+}
+
+/// How it ended, and when.
+struct Ended {
+    end: End,
+    at: Time,
+    /// What came before it is not understood yet, and may be another end.
+    is_pending: bool,
 }
 
 /// A transfer that is never resumed.
@@ -157,8 +160,8 @@ impl Application<Connection> for Sending<'_> {
             self.end(now, End::Finished);
         }
         // The receiver closes when it has said everything, and that may not be understood yet.
-        if self.closed.is_some() && !self.work.as_ref().is_some_and(|(work, _)| work.is_behind()) {
-            self.ended = self.ended.take().or(self.closed.take());
+        if let Some(ended) = self.ended.as_mut().filter(|ended| ended.is_pending) {
+            ended.is_pending = self.work.as_ref().is_some_and(|(work, _)| work.is_behind());
         }
         if self.rhythm.is_due(now) {
             if let Some((work, _)) = &mut self.work {
@@ -182,7 +185,7 @@ impl Application<Connection> for Sending<'_> {
             let status = self.status(now);
             (self.tell)(News::Status(&status));
         }
-        if let Some((end, at)) = &self.ended {
+        if let Some(Ended { end, at, is_pending: false }) = &self.ended {
             let everything = matches!(end, End::Finished);
             // Its FIN is acknowledged, however often, until it closes, so that it knows that this end does.
             if everything && connection.is_open() && now.since(*at) < GOODBYE {
@@ -217,7 +220,8 @@ impl Sending<'_> {
                 self.work = stream.map(|stream| (self.work(asks), stream));
             }
             Event::Closed { code, text, by_peer } => {
-                self.closed = Some((End::Closed { code, text, by_peer }, now));
+                let end = End::Closed { code, text, by_peer };
+                self.ended.get_or_insert(Ended { end, at: now, is_pending: true });
             }
             Event::Content(_) | Event::Path { .. } | Event::Address(_) => {}
         }
@@ -233,19 +237,24 @@ impl Sending<'_> {
     }
 
     fn end(&mut self, now: Time, end: End) {
-        self.ended.get_or_insert((end, now));
+        if self.ended.as_ref().is_none_or(|ended| ended.is_pending) {
+            self.ended = Some(Ended { end, at: now, is_pending: false });
+        }
     }
 
     /// Starts to send.
     fn work(&mut self, asks: bool) -> Worker<Job> {
-        let (origin, name, rehearsal) =
-            (self.origin.take(), self.name.take(), self.errand.rehearsal);
+        let (origin, rehearsal) = (self.origin.take(), self.errand.rehearsal);
+        let name = match &self.errand.what {
+            What::Stream { name } => name.as_str(),
+            What::Tree { .. } => "",
+        };
         let make = |call: Call| match origin {
             Some((walk, survey)) if rehearsal => Sender::rehearsal(walk, survey),
             Some((walk, survey)) => Sender::new(walk, survey, asks),
             None => {
                 let input = Input::new(io::stdin(), move || call());
-                Sender::of_stream(input, &name.unwrap_or_default(), once())
+                Sender::of_stream(input, name, once())
             }
         };
         let (block, waker) = (self.limiter.block(BLOCK), self.waker.clone());
