@@ -106,18 +106,18 @@ impl Receiver {
 
     /// One thing, and what it cost in bytes; `None` where there is nothing to do.
     fn step(&mut self) -> Result<Option<u64>, ReceiveError> {
-        if let Some(proof) = self.proof.take() {
-            return self.prove(proof).map(Some);
-        }
-        if let Some(index) = self.writing.index() {
-            return self.write(index);
-        }
         if let Some((asked, _)) = self.questions.front()
             && let Some(yes) = asked.poll()
             && let Some((_, file)) = self.questions.pop_front()
         {
             self.on_answer(file, yes)?;
             return Ok(Some(512));
+        }
+        if let Some(proof) = self.proof.take() {
+            return self.prove(proof).map(Some);
+        }
+        if let Some(index) = self.writing.index() {
+            return self.write(index);
         }
         if let Some(record) = self.dialogue.record()? {
             self.on_record(record)?;

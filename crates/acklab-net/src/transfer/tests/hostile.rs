@@ -8,7 +8,7 @@ use acklab_core::time::{Span, Time};
 
 use crate::transfer::chunk::{CHUNK, chunks};
 use crate::transfer::directory::Directory;
-use crate::transfer::policy::Policy;
+use crate::transfer::policy::{Existing, Policy, Prompter};
 use crate::transfer::receiver::{Destination as _, Receiver};
 use crate::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
 use acklab_core::ranges::RangeSet;
@@ -294,4 +294,36 @@ fn a_file_that_is_named_twice_is_never_said_to_hash_to_what_it_does_not() {
     assert_eq!(receiver.received().hash, Some(hash(&content)));
     assert_eq!(content, b"known");
     assert!(receiver.take_problems()[0].contains("twice"));
+}
+
+#[test]
+fn an_answer_of_the_users_is_taken_though_the_rest_of_a_chunk_does_not_come() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let to = scratch.path().join("in");
+    fs::create_dir(&to).expect("DIR");
+    fs::write(to.join("a"), b"another").expect("a file");
+    let (answer, answers) = std::sync::mpsc::channel();
+    let prompter = Prompter::new(move |_| answers.recv().unwrap_or(false));
+    let policy = Policy { existing: Existing::Ask(prompter), ..Policy::default() };
+    let (wake, wakes) = std::sync::mpsc::channel();
+    let directory = Directory::open(&to, policy).expect("a folder");
+    let mut receiver = Receiver::new(directory, move || wake.send(()).unwrap_or_default());
+    let mut bytes = Vec::new();
+    let Record::Hello { version, rehearses, transfer, count, bytes: all, data, .. } = hello()
+    else {
+        unreachable!()
+    };
+    Record::Hello { version, asks: true, rehearses, transfer, count, bytes: all, data }
+        .put(&mut bytes);
+    entry(0, Kind::File, b"a", 3).put(&mut bytes);
+    entry(1, Kind::File, b"b", 5).put(&mut bytes);
+    Record::Chunk { index: 1, chunk: 0, len: 5 }.put(&mut bytes);
+    bytes.extend_from_slice(b"hal");
+    receiver.handle_block(bytes);
+    while receiver.advance(Time::ZERO).expect("records") {}
+    assert!(receiver.is_waiting(), "the user is asked");
+    answer.send(true).expect("the user answers");
+    wakes.recv().expect("a call");
+    while receiver.advance(Time::ZERO).expect("an answer") {}
+    assert!(!receiver.is_waiting(), "no call would follow");
 }
