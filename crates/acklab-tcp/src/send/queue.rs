@@ -473,6 +473,19 @@ mod tests {
     }
 
     #[test]
+    fn what_sack_reports_first_tells_once_when_its_highest_segment_left() {
+        let mut queue = queue(CwndUnit::Bytes);
+        queue.believe(Time::from_nanos(5000));
+        queue.mark(1201, 1301);
+        queue.mark(101, 201);
+        assert_eq!(queue.take_reported(), Some((1301, Time::from_nanos(1301))));
+        queue.mark(1201, 1301);
+        assert_eq!(queue.take_reported(), None, "known already");
+        queue.mark(201, 1201);
+        assert_eq!(queue.take_reported(), Some((1201, Time::from_nanos(1201))));
+    }
+
+    #[test]
     fn what_leaves_again_in_other_pieces_is_weighed_as_it_left_last() {
         let mut queue = queue(CwndUnit::Segments);
         // Two small ones and 800 bytes of the third in one segment; the rest of it in another.
