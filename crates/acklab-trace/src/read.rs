@@ -3,7 +3,7 @@
 //! What cannot be read is counted with the first such frame, so that a warning can name it;
 //! the reading goes on. Only a capture of which nothing can be read is an error.
 
-use acklab_core::time::Time;
+use acklab_core::time::{Span, Time};
 
 use crate::capture::{CaptureError, CaptureReader, Damage, Frame, LinkType};
 use crate::flow::{DirectionObserver, FlowTable};
@@ -31,6 +31,8 @@ pub struct CaptureSummary {
     pub length_lies: Occurrences,
     /// Frames earlier than one before them.
     pub backward_times: Occurrences,
+    /// Frames earlier than the one right before them by more than a clock is set back now and then.
+    pub far_backward: u64,
     /// Frames of a link type that is not understood, and the first such type.
     pub unsupported_link: Occurrences,
     /// The first link type that is not understood.
@@ -39,6 +41,8 @@ pub struct CaptureSummary {
     pub first_time: Option<Time>,
     /// Greatest time of a frame.
     pub last_time: Option<Time>,
+    /// Time of the last frame.
+    before: Option<Time>,
     /// Why the reading stopped before the end, if it did.
     pub damage: Option<Damage>,
 }
@@ -111,6 +115,8 @@ impl CaptureSummary {
 
     #[inline]
     fn on_time(&mut self, frame: u64, time: Time) {
+        let far = self.before.replace(time).is_some_and(|before| before.since(time) >= FAR);
+        self.far_backward += u64::from(far);
         self.first_time = Some(self.first_time.map_or(time, |first| first.min(time)));
         match self.last_time {
             Some(last) if time < last => self.backward_times.add(frame),
@@ -130,6 +136,11 @@ impl CaptureSummary {
                 self.unsupported_link_type.get_or_insert(link);
             }
         }
+    }
+
+    /// Whether the frames are not in the order in which they passed, so that causes follow their effects.
+    pub(crate) fn is_disordered(&self) -> bool {
+        self.far_backward * FAR_PART > self.frames
     }
 
     /// One sentence for each thing that a reader of the report should know, with the first such frame
@@ -168,5 +179,9 @@ impl CaptureSummary {
     }
 }
 
+/// The noise of a clock is less.
+const FAR: Span = Span::from_millis(20);
+/// A clock is not set back as often as every so many frames.
+const FAR_PART: u64 = 50;
 /// How often progress is told: some 100 times a second.
 const PROGRESS_FRAMES: u64 = 65_536;
