@@ -120,6 +120,8 @@ fn ack_delay_ms(d: &Departure, trips: &RoundTrips) -> Option<f64> {
     Some(if own(newest) < BROUGHT_MS { own(newest) } else { own(oldest) })
 }
 
+/// What is less likely held than this is left out of the bounds, too.
+pub(super) const MAYBE: f64 = 0.05;
 /// A message delayed by less than this counts as not delayed.
 pub(super) const DELAYED_MS: f64 = 1.0;
 /// A hold shorter than this is counted apart.
