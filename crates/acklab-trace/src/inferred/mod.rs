@@ -12,6 +12,7 @@
 mod certainty;
 mod delay;
 mod fill;
+mod gathered;
 mod hold;
 mod holds;
 mod mechanism;
@@ -86,6 +87,8 @@ impl Inference {
         holds.sort_by_key(|h| (h.release, h.frame));
         let by_ack = holds.len();
         take(&mut holds, unreleased::find(&replay, &decision, &round_trips));
+        let gathered = gathered::find(notes, &decision, &holds);
+        take(&mut holds, gathered);
         holds.sort_by_key(|h| (h.release, h.frame));
         let filled = fill::find(notes, &replay, &messages, &round_trips, &decision, &holds);
         let nagle = Nagle::of(&decision, &replay, by_ack, filled.len());
