@@ -7,6 +7,9 @@ use acklab_trace::capture::{CaptureReader, CaptureWriter, LinkType, WriterOption
 use acklab_trace::diagnosis::Direction;
 use acklab_trace::{Diagnosis, Options, diagnose_reader};
 
+/// How a packet travels.
+type Wrap<'a> = Box<dyn Fn(&[u8]) -> Vec<u8> + 'a>;
+
 /// IPv4 packets with their times.
 type Packets = Vec<(Time, Vec<u8>)>;
 
@@ -66,7 +69,6 @@ fn outer(protocol: u8, body: &[&[u8]]) -> Vec<u8> {
 fn what_wraps_a_packet_changes_nothing() {
     let inside = |p: &[u8]| ethernet(&[&[8, 0], p]);
     let vxlan: [u8; 16] = [0x9c, 0x40, 0x12, 0xb5, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 5, 0];
-    type Wrap<'a> = Box<dyn Fn(&[u8]) -> Vec<u8> + 'a>;
     let wraps: Vec<(&str, u16, Wrap<'_>)> = vec![
         ("VLAN", 1, Box::new(|p| ethernet(&[&[0x81, 0, 0, 5, 8, 0], p]))),
         ("QinQ", 1, Box::new(|p| ethernet(&[&[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0], p]))),
@@ -111,7 +113,7 @@ fn short_frames_and_frames_seen_twice_change_nothing() {
                 copy[8] -= hops;
                 (*time + Span::from_micros(apart), copy)
             };
-            let mut all: Packets = packets.iter().cloned().collect();
+            let mut all: Packets = packets.clone();
             all.extend(packets.iter().map(again));
             all.sort_by_key(|packet| packet.0);
             all

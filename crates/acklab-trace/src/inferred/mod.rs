@@ -102,7 +102,6 @@ impl Inference {
         let again = packets.retransmissions as f64 / packets.segments.max(1) as f64;
         let damage = decision.damage + again;
         Self {
-            damage,
             round_trips,
             receiver,
             nagle,
@@ -110,6 +109,7 @@ impl Inference {
             holds,
             maybe,
             certainty,
+            damage,
             missing,
             waits,
         }
