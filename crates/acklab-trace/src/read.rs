@@ -31,8 +31,6 @@ pub struct CaptureSummary {
     pub length_lies: Occurrences,
     /// Frames earlier than one before them.
     pub backward_times: Occurrences,
-    /// Frames earlier than the one right before them by more than a clock is set back now and then.
-    pub far_backward: u64,
     /// Frames of a link type that is not understood, and the first such type.
     pub unsupported_link: Occurrences,
     /// The first link type that is not understood.
@@ -41,10 +39,19 @@ pub struct CaptureSummary {
     pub first_time: Option<Time>,
     /// Greatest time of a frame.
     pub last_time: Option<Time>,
-    /// Time of the last frame.
-    before: Option<Time>,
+    /// Whether the frames are in the order of their times.
+    pub order: Order,
     /// Why the reading stopped before the end, if it did.
     pub damage: Option<Damage>,
+}
+
+/// Whether the frames are in the order of their times.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Order {
+    /// Time of the last frame.
+    pub before: Option<Time>,
+    /// Frames earlier than the one right before them by more than a clock's noise.
+    pub far: u64,
 }
 
 /// How many frames something was found in, and which was the first.
@@ -115,8 +122,8 @@ impl CaptureSummary {
 
     #[inline]
     fn on_time(&mut self, frame: u64, time: Time) {
-        let far = self.before.replace(time).is_some_and(|before| before.since(time) >= FAR);
-        self.far_backward += u64::from(far);
+        let before = self.order.before.replace(time);
+        self.order.far += u64::from(before.is_some_and(|before| before.since(time) >= FAR));
         self.first_time = Some(self.first_time.map_or(time, |first| first.min(time)));
         match self.last_time {
             Some(last) if time < last => self.backward_times.add(frame),
@@ -140,7 +147,7 @@ impl CaptureSummary {
 
     /// Whether the frames are not in the order in which they passed, so that causes follow their effects.
     pub(crate) fn is_disordered(&self) -> bool {
-        self.far_backward * FAR_PART > self.frames
+        self.order.far * FAR_PART > self.frames
     }
 
     /// One sentence for each thing that a reader of the report should know, with the first such frame

@@ -2,7 +2,8 @@
 //! Linux cooked v1 and v2; BSD loopback; PPP and Cisco HDLC; IEEE 802.11 with and without radiotap or PPI; the logs of
 //! packet filters; raw IP.
 
-use super::{Skip, Version};
+use super::ip::Version;
+use super::skip::Skip;
 use crate::capture::LinkType;
 
 /// Where the IP header begins, and its version; the offset lies within `bytes`.

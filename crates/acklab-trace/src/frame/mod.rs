@@ -17,6 +17,7 @@ mod tunnel;
 
 pub(crate) use skip::Skip;
 
+use self::ip::ip_packet;
 use self::link::network_layer;
 use crate::capture::Frame;
 #[cfg(test)]
@@ -44,22 +45,6 @@ pub(crate) fn dissect<'a>(frame: &Frame<'a>) -> Result<Dissected<'a>, Skip> {
     };
     let segment = tcp::parse(frame, &packet)?;
     Ok(Dissected { segment, length_lies: packet.length_lies })
-}
-
-#[expect(clippy::inline_always, reason = "a packet returned through memory costs 5 % of a run")]
-#[inline(always)]
-fn ip_packet(bytes: &[u8], wire_len: usize, version: Version) -> Result<ip::Packet<'_>, Skip> {
-    match version {
-        Version::V4 => ip::parse_v4(bytes, wire_len),
-        Version::V6 => ip::parse_v6(bytes, wire_len),
-    }
-}
-
-/// Version of an IP packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
-    V4,
-    V6,
 }
 
 #[cfg(test)]

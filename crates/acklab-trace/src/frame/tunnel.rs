@@ -3,9 +3,9 @@
 //!
 //! A TCP connection in a tunnel is judged as itself: the outer headers say nothing of its timing.
 
-use super::ip::Packet;
+use super::ip::{Packet, Version, ip_packet};
 use super::link::{by_nibble, ether_type};
-use super::{Skip, Version, ip_packet};
+use super::skip::Skip;
 
 /// The TCP packet that the IP packet carries, however deep.
 #[cold]
