@@ -1,16 +1,9 @@
 //! Goal: the diagnosis says of simulated captures what the simulator knows to be true.
 //! Method: every system, Nagle on and off, six round trips and three capture points, under two
 //! patterns of traffic. The truth comes from the event stream (which ACK, sent for which reason,
-//! ended each hold); the diagnosis sees only the packets. At least 95 % of the stalled cases must get
-//! the right mechanism and timer, and no case without a hold may be called stalled.
-//!
-//! Two things no capture can tell, so they are not asked of the diagnosis:
-//! - A free-running tick and a fixed timer, where the traffic is in step with the tick: under Nagle's
-//!   algorithm every segment leaves when an ACK comes, so that each waits for its tick equally long.
-//!   There the delay that was is the right answer, too.
-//! - How long a write was held, where the round trip equals the period and each segment leaves with
-//!   the ACK of the one before it: holds of microseconds and of a whole round trip look alike. Cases
-//!   in which all holds were short are shown in the table ("short") and counted neither way.
+//! ended each hold); the diagnosis sees only the packets. At least 98 % of the stalled cases must get
+//! the right mechanism and timer (its length, and whether data arms it or a clock runs on its own), and no
+//! case may be called stalled in which no hold was long enough to count ("short": every one ended sooner).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -45,22 +38,13 @@ struct Witness {
     acks: Vec<(Time, AckReason)>,
     held: BTreeMap<Mechanism, Span>,
     short_holds: u64,
-    timer_delays: Vec<Span>,
     capture: CaptureFile<Vec<u8>>,
 }
 
 impl Witness {
     fn new(sender: Addr, one_way: Span) -> Self {
         let capture = CaptureFile::new(Vec::new()).expect("memory takes everything");
-        Self {
-            sender,
-            one_way,
-            acks: Vec::new(),
-            held: BTreeMap::new(),
-            short_holds: 0,
-            timer_delays: Vec::new(),
-            capture,
-        }
+        Self { sender, one_way, acks: Vec::new(), held: BTreeMap::new(), short_holds: 0, capture }
     }
 
     /// The mechanism of a hold that ended at `now`: by the reason of the ACK that came then.
@@ -83,24 +67,13 @@ impl Witness {
             None => Truth::None,
         }
     }
-
-    /// The delay of the receiver's timer in ms, if it was the same for all but a few ACKs.
-    fn constant_delay_ms(&mut self) -> Option<f64> {
-        self.timer_delays.sort_unstable();
-        let at = |percent| self.timer_delays.get(self.timer_delays.len() * percent / 100);
-        let (low, high) = (at(5)?, at(95)?);
-        (high.saturating_sub(*low) < Span::from_millis(1)).then(|| high.as_millis_f64())
-    }
 }
 
 impl Observer for Witness {
     fn on_event(&mut self, event: &Event) {
         match event.kind {
-            EventKind::AckSent { flow, reason, delay } if flow.remote == self.sender => {
+            EventKind::AckSent { flow, reason, .. } if flow.remote == self.sender => {
                 self.acks.push((event.time, reason));
-                if reason == AckReason::Timer {
-                    self.timer_delays.push(delay);
-                }
             }
             EventKind::Released { flow, held, by, .. } if flow.local == self.sender => {
                 if held < COUNTED {
@@ -136,8 +109,6 @@ struct Case {
     truth: Truth,
     found: Option<Mechanism>,
     timer_right: bool,
-    /// The timer is right by its kind, too: a tick is not taken for the constant delay that it was.
-    named: bool,
 }
 
 impl Case {
@@ -162,8 +133,8 @@ fn judge(scenario_name: &str, receiver: &str, pairs: &str, point: CapturePoint) 
         "nagle-delack" => acklab_papers::scenario::simulate_nagle_delack,
         _ => acklab_papers::scenario::simulate_write_write_read,
     };
-    let (mut witness, _) = simulate(&settings, 1, Some(point), witness);
-    let (truth, constant_ms) = (witness.truth(), witness.constant_delay_ms());
+    let (witness, _) = simulate(&settings, 1, Some(point), witness);
+    let truth = witness.truth();
     let packets = witness.capture.finish().expect("memory takes everything");
     let mut reader = CaptureReader::new(packets.as_slice()).expect("our own capture");
     let diagnosis =
@@ -174,13 +145,10 @@ fn judge(scenario_name: &str, receiver: &str, pairs: &str, point: CapturePoint) 
         .iter()
         .max_by(|a, b| a.seconds.total_cmp(&b.seconds))
         .map(|stall| stall.mechanism);
-    let is_its = |constant_ms| {
-        truth != Truth::Stalled(Mechanism::DelayedAckTimer)
-            || is_timer_of(receiver, constant_ms, direction)
-    };
-    let (timer_right, named) = (is_its(constant_ms), is_its(None));
+    let by_timer = truth == Truth::Stalled(Mechanism::DelayedAckTimer);
+    let timer_right = !by_timer || is_timer_of(receiver, direction);
     let name = format!("{scenario_name} {pairs} at {point:?}: {}", policy(direction));
-    Case { name, truth, found, timer_right, named }
+    Case { name, truth, found, timer_right }
 }
 
 /// The direction from the sender, which is the scenarios' first node, 10.0.0.1.
@@ -196,9 +164,8 @@ fn policy(direction: &Direction) -> String {
 
 /// Whether kind and time of the receiver's timer are as its profile has them. Linux's time follows
 /// the traffic from 40 ms on, so any timer from there to its ceiling of 200 ms is right for it. A tick
-/// may also be taken for the multiple of it on which every ACK fell, or for the constant delay that
-/// it was.
-fn is_timer_of(receiver: &str, constant_ms: Option<f64>, direction: &Direction) -> bool {
+/// may also be taken for the multiple of it on which every ACK fell.
+fn is_timer_of(receiver: &str, direction: &Direction) -> bool {
     let policy = &direction.receiver_policy;
     let Some(timer_ms) = policy.timer_ms else { return false };
     let near = |ms: f64| (timer_ms - ms).abs() <= 0.1 * ms;
@@ -214,7 +181,7 @@ fn is_timer_of(receiver: &str, constant_ms: Option<f64>, direction: &Direction) 
             let period = own.period.as_millis_f64();
             near(period) || near(period * f64::from(own.ticks))
         }
-        Profile::Tick(_) => is_fixed && constant_ms.is_some_and(near),
+        Profile::Tick(_) => false,
         _ => !is_tick && (39.0..=205.0).contains(&timer_ms),
     }
 }
@@ -263,9 +230,9 @@ fn judge_all(cases: Vec<CaseSpec>) -> Vec<Case> {
     judged
 }
 
-/// The names of cases in which nothing was held and yet a stall was found.
+/// The names of cases in which nothing was held for long and yet a stall was found.
 fn invented(judged: &[Case]) -> Vec<&str> {
-    let invented = judged.iter().filter(|c| c.truth == Truth::None && c.found.is_some());
+    let invented = judged.iter().filter(|c| !c.is_stalled() && c.found.is_some());
     invented.map(|case| case.name.as_str()).collect()
 }
 
@@ -275,11 +242,8 @@ fn the_diagnosis_of_simulated_captures_is_the_truth() {
     let stalled = judged.iter().filter(|case| case.is_stalled()).count();
     let right = judged.iter().filter(|case| case.is_right()).count();
     println!("{right} of {stalled} stalled cases right");
-    let named = judged.iter().filter(|case| case.is_right() && case.named).count();
-    let small = judged.iter().filter(|c| c.truth == Truth::Short && c.found.is_some()).count();
-    println!("strictly {named}, and {small} claims where every hold was short");
     assert_eq!(invented(&judged), <[&str; 0]>::default());
-    assert!(right * 100 >= stalled * 95, "{right} of {stalled} right\n{}", confusion(&judged));
+    assert!(right * 100 >= stalled * 98, "{right} of {stalled} right\n{}", confusion(&judged));
 }
 
 /// Here several mechanisms take turns in one direction, so that which held most is a close call; what

@@ -129,6 +129,7 @@ pub(crate) fn assembled(
         duration_s: duration,
         connections,
         notes,
+        disordered: summary.is_disordered(),
     };
     let verdict = Verdict::of(&capture, &flows);
     let causes = Flow::ranked_causes(&flows, Vec::new());
@@ -171,6 +172,7 @@ pub(crate) fn assembled_pair(client: Diagnosis, server: Diagnosis, pair: Pair) -
         duration_s: client.capture.duration_s.max(server.capture.duration_s),
         connections: client.capture.connections,
         notes,
+        disordered: client.capture.disordered || server.capture.disordered,
     };
     flows.sort_by(|a, b| b.stalled_s().total_cmp(&a.stalled_s()).then(a.id.cmp(&b.id)));
     let verdict = Verdict::of(&capture, &flows);

@@ -3,7 +3,7 @@
 //! What cannot be read is counted with the first such frame, so that a warning can name it;
 //! the reading goes on. Only a capture of which nothing can be read is an error.
 
-use acklab_core::time::Time;
+use acklab_core::time::{Span, Time};
 
 use crate::capture::{CaptureError, CaptureReader, Damage, Frame, LinkType};
 use crate::flow::{DirectionObserver, FlowTable};
@@ -39,8 +39,19 @@ pub struct CaptureSummary {
     pub first_time: Option<Time>,
     /// Greatest time of a frame.
     pub last_time: Option<Time>,
+    /// Whether the frames are in the order of their times.
+    pub order: Order,
     /// Why the reading stopped before the end, if it did.
     pub damage: Option<Damage>,
+}
+
+/// Whether the frames are in the order of their times.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Order {
+    /// Time of the last frame.
+    pub before: Option<Time>,
+    /// Frames earlier than the one right before them by more than a clock's noise.
+    pub far: u64,
 }
 
 /// How many frames something was found in, and which was the first.
@@ -111,6 +122,8 @@ impl CaptureSummary {
 
     #[inline]
     fn on_time(&mut self, frame: u64, time: Time) {
+        let before = self.order.before.replace(time);
+        self.order.far += u64::from(before.is_some_and(|before| before.since(time) >= FAR));
         self.first_time = Some(self.first_time.map_or(time, |first| first.min(time)));
         match self.last_time {
             Some(last) if time < last => self.backward_times.add(frame),
@@ -130,6 +143,11 @@ impl CaptureSummary {
                 self.unsupported_link_type.get_or_insert(link);
             }
         }
+    }
+
+    /// Whether the frames are not in the order in which they passed, so that causes follow their effects.
+    pub(crate) fn is_disordered(&self) -> bool {
+        self.order.far * FAR_PART > self.frames
     }
 
     /// One sentence for each thing that a reader of the report should know, with the first such frame
@@ -168,5 +186,9 @@ impl CaptureSummary {
     }
 }
 
+/// The noise of a clock is less.
+const FAR: Span = Span::from_millis(20);
+/// A clock is not set back as often as every so many frames.
+const FAR_PART: u64 = 50;
 /// How often progress is told: some 100 times a second.
 const PROGRESS_FRAMES: u64 = 65_536;

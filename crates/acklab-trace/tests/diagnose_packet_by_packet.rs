@@ -93,3 +93,36 @@ fn holds_beyond_what_is_kept_on_record_are_scaled_up() {
     assert!(count.abs_diff(exchanges) * 50 <= exchanges, "{count}");
     assert!((found.stalled_s() / (exchanges as f64 * 0.0415) - 1.0).abs() < 0.02);
 }
+
+/// Messages of 50 bytes each 20 ms over a path of 4 ms, captured at the receiver, which acknowledges at once. Two are lost on the
+/// way there: the capture shows neither that nor anything unacknowledged, only silences of 580 ms and then all that
+/// was written meanwhile. Where each message of that time comes by itself, nothing was held.
+#[test]
+fn what_gathered_behind_a_loss_before_the_capture_point_was_held() {
+    for nagle in [true, false] {
+        let mut exchange = Exchange::with_handshake(0.02, 4.0);
+        let mut offset = 0;
+        let mut send = |exchange: &mut Exchange, ms: f64, len: u32| {
+            exchange.data(ms, 0, offset, len, 0);
+            offset += u64::from(len);
+            exchange.ack(ms + 0.02, 1, offset);
+        };
+        for message in 0..200 {
+            let written = 20.0 * f64::from(message) + 10.0;
+            match message {
+                60..88 | 130..158 if nagle => {}
+                88 | 158 if nagle => {
+                    send(&mut exchange, written, 1_448);
+                    send(&mut exchange, written + 4.1, 2);
+                }
+                _ => send(&mut exchange, written + 0.1 * f64::from(message % 7), 50),
+            }
+        }
+        let [found, _] = exchange.diagnose();
+        assert_eq!(found.holds(), if nagle { 2 } else { 0 });
+        if nagle {
+            let wait = found.held[0].wait_ms[1];
+            assert!((520.0..=560.0).contains(&wait), "{wait} ms");
+        }
+    }
+}

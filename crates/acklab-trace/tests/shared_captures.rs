@@ -120,8 +120,8 @@ fn an_unknown_link_type_and_a_capture_without_tcp_say_so() {
         let mut reader = CaptureReader::new(capture).unwrap();
         read_capture(&mut reader, &mut FlowTable::<()>::default(), |_| {})
     };
-    let error = read(&capture(105, &[0; 60])).unwrap_err().to_string();
-    assert!(error.contains("link type 105 (IEEE 802.11)"), "{error}");
+    let error = read(&capture(119, &[0; 60])).unwrap_err().to_string();
+    assert!(error.contains("link type 119 (IEEE 802.11 with Prism header)"), "{error}");
     let summary = read(&capture(1, &[0; 60])).unwrap();
     assert_eq!(summary.not_ip, 1);
     assert!(summary.warnings()[0].starts_with("no TCP in 1 frames"), "{:?}", summary.warnings());

@@ -32,6 +32,22 @@ impl LinkType {
     pub const IPV6: Self = Self(229);
     /// Linux cooked capture v2 (`tcpdump -i any` since).
     pub const LINUX_SLL2: Self = Self(276);
+    /// PPP with HDLC framing.
+    pub const PPP_HDLC: Self = Self(50);
+    /// Cisco HDLC.
+    pub const C_HDLC: Self = Self(104);
+    /// IEEE 802.11.
+    pub const IEEE_802_11: Self = Self(105);
+    /// OpenBSD's packet filter log.
+    pub const PFLOG: Self = Self(117);
+    /// IEEE 802.11 behind a radiotap header.
+    pub const RADIOTAP: Self = Self(127);
+    /// PPP as pppd logs it: one byte for the direction first.
+    pub const PPP_PPPD: Self = Self(166);
+    /// Per-packet information, which names the link type behind it.
+    pub const PPI: Self = Self(192);
+    /// Linux's packet filter log.
+    pub const NFLOG: Self = Self(239);
 
     /// The registry's name, where it is one that people meet.
     const fn name(self) -> Option<&'static str> {
@@ -43,6 +59,7 @@ impl LinkType {
             9 => "PPP",
             10 => "FDDI",
             50 => "PPP with HDLC framing",
+            104 => "Cisco HDLC",
             105 => "IEEE 802.11",
             12 | 14 | 101 => "raw IP",
             108 => "OpenBSD loopback",
@@ -51,6 +68,7 @@ impl LinkType {
             119 => "IEEE 802.11 with Prism header",
             127 => "IEEE 802.11 with radiotap",
             147..=162 => "a private (user) type",
+            166 => "PPP as pppd logs it",
             187 | 201 => "Bluetooth HCI",
             189 | 220 => "USB",
             192 => "PPI",

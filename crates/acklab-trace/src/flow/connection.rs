@@ -8,6 +8,7 @@ use super::facts::Offer;
 use super::life::{Life, Reset};
 use super::observe::{DirectionObserver, LiveObserver};
 use super::report::{DirectionReport, Ending, FlowReport};
+use super::rtt::SENT_AGAIN_MIN;
 use super::unseen::Unseen;
 use super::vantage;
 use crate::segment::{Flags, Segment};
@@ -16,9 +17,9 @@ use crate::segment::{Flags, Segment};
 /// seen first.
 pub(super) struct Connection<O> {
     directions: [Direction<O>; 2],
-    /// Time of the SYN and of the SYN-ACK, for the handshake's RTT.
-    syn_time: Option<Time>,
-    syn_ack_time: Option<Time>,
+    /// Times of the SYN and of the SYN-ACK, of the first copy and of the last, for the handshake's RTT.
+    syn_times: Option<[Time; 2]>,
+    syn_ack_times: Option<[Time; 2]>,
     handshake_done: bool,
     life: Life,
     id: u64,
@@ -42,8 +43,8 @@ impl<O: DirectionObserver> Connection<O> {
             if syn_ack { (segment.dst, segment.src) } else { (segment.src, segment.dst) };
         Self {
             directions: [Direction::open(client, server), Direction::open(server, client)],
-            syn_time: None,
-            syn_ack_time: None,
+            syn_times: None,
+            syn_ack_times: None,
             handshake_done: false,
             life: Life::default(),
             id,
@@ -102,7 +103,7 @@ impl<O: DirectionObserver> Connection<O> {
         self.life.fin |= segment.flags.has(Flags::FIN);
         if segment.flags.has(Flags::SYN) {
             self.on_syn(sender, segment);
-        } else if !self.handshake_done && self.syn_ack_time.is_some() && sender == 0 {
+        } else if !self.handshake_done && self.syn_ack_times.is_some() && sender == 0 {
             self.on_handshake_done(segment);
         }
 
@@ -126,13 +127,16 @@ impl<O: DirectionObserver> Connection<O> {
         own.stream.on_syn(segment);
         if segment.flags.has(Flags::ACK) {
             self.life.answered = true;
-            self.handshake_done |= self.syn_ack_time.replace(segment.time).is_some();
-            // A SYN sent again leaves open which one is answered (Karn).
-            if let (Some(syn), 1) = (self.syn_time, self.life.syns) {
-                peer.ack_times.on_handshake(segment.time.since(syn));
+            let before = self.syn_ack_times.map(|[_, last]| segment.time.since(last));
+            if self.handshake_done && before.is_some_and(|before| before >= SENT_AGAIN_MIN) {
+                peer.ack_times.on_answered_again();
+            }
+            copy_at(&mut self.syn_ack_times, segment.time);
+            if let Some(syns) = self.syn_times {
+                peer.ack_times.on_handshake(syns.map(|syn| segment.time.since(syn)));
             }
         } else {
-            self.syn_time = Some(segment.time);
+            copy_at(&mut self.syn_times, segment.time);
             self.life.syns += 1;
         }
         if let (Some(ours), Some(theirs)) = (own.stream.offer, peer.stream.offer) {
@@ -149,8 +153,9 @@ impl<O: DirectionObserver> Connection<O> {
 
     fn on_handshake_done(&mut self, segment: &Segment<'_>) {
         self.handshake_done = true;
-        if let Some(syn_ack) = self.syn_ack_time {
-            self.directions[1].ack_times.on_handshake(segment.time.since(syn_ack));
+        if let Some(syn_acks) = self.syn_ack_times {
+            let since = syn_acks.map(|syn_ack| segment.time.since(syn_ack));
+            self.directions[1].ack_times.on_handshake(since);
         }
     }
 
@@ -236,6 +241,11 @@ impl<O: LiveObserver> Connection<O> {
         self.noted = 0;
         self.directions.iter_mut().for_each(Direction::begin_anew);
     }
+}
+
+/// Notes one more copy.
+fn copy_at(times: &mut Option<[Time; 2]>, now: Time) {
+    *times = Some([times.map_or(now, |[first, _]| first), now]);
 }
 
 /// RFC 7323 section 2.3.

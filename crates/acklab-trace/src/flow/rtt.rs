@@ -28,7 +28,9 @@ use crate::segment::{Segment, Timestamp};
 /// What a direction's ACKs tell.
 #[derive(Debug, Default)]
 pub(super) struct AckTimes {
-    handshake: Option<Span>,
+    /// From what opened the connection to its answer; where it was sent again, by its first copy and by its last.
+    handshake: Option<[Span; 2]>,
+    answered_again: bool,
     /// Newest data to ACK, where the ACK covers two full segments.
     forced: Quantiles,
     /// The same where it covers less.
@@ -45,9 +47,26 @@ pub(super) struct Halves {
 }
 
 impl AckTimes {
-    /// The receiver's half, by the handshake.
-    pub(super) fn on_handshake(&mut self, half: Span) {
-        self.handshake = Some(self.handshake.map_or(half, |known| known.min(half)));
+    /// The receiver's half, by the handshake, whose first copy was sent so long ago, and whose last.
+    pub(super) fn on_handshake(&mut self, since: [Span; 2]) {
+        self.handshake.get_or_insert(since);
+    }
+
+    /// The answer came again although it had been acknowledged: so both copies had arrived.
+    pub(super) fn on_answered_again(&mut self) {
+        self.answered_again = true;
+    }
+
+    /// Which copy was answered is open (Karn). The first, if both came through, or if no ACK of data was faster either: the
+    /// path is longer than the timer of the handshake. Else it was lost.
+    fn by_handshake(&self, measured: Option<Span>) -> Option<Span> {
+        let [first, last] = self.handshake?;
+        let apart = first.saturating_sub(last);
+        if apart == Span::ZERO || self.answered_again {
+            return Some(first);
+        }
+        let fastest = measured.filter(|_| apart >= SENT_AGAIN_MIN)?;
+        Some(if first <= fastest + fastest / 16 { first } else { last })
     }
 
     #[inline]
@@ -63,8 +82,8 @@ impl AckTimes {
 
     /// The least time from the capture point to the receiver and back.
     pub(super) fn to_receiver_min(&self) -> Option<Span> {
-        let measured = self.forced.min().into_iter().chain(self.lone.min());
-        measured.chain(self.handshake).min()
+        let measured = self.forced.min().into_iter().chain(self.lone.min()).min();
+        measured.into_iter().chain(self.by_handshake(measured)).min()
     }
 
     /// The same, where the handshake was seen and it is no ACK's delay.
@@ -183,6 +202,8 @@ impl EchoClock {
 
 /// Values timed at once; a clock of 1 ms on a longer path is sampled.
 const PENDING_MAX: usize = 32;
+/// No host sends a SYN again sooner; such copies are the capture's.
+pub(super) const SENT_AGAIN_MIN: Span = Span::from_millis(200);
 /// Quantiles of fewer samples say little.
 const SAMPLES_MIN: u64 = 8;
 /// An ACK is prompt that comes within half the least time again, but at least and at most so much:

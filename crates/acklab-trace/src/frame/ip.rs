@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::Skip;
+use super::skip::Skip;
 
 /// What TCP needs of the IP layer.
 pub(super) struct Packet<'a> {
@@ -16,6 +16,27 @@ pub(super) struct Packet<'a> {
     /// TCP header and payload on the wire, bytes.
     pub(super) len: usize,
     pub(super) length_lies: bool,
+}
+
+/// Parses a packet of either version; arguments as in [`parse_v4`].
+#[expect(clippy::inline_always, reason = "a packet returned through memory costs 5 % of a run")]
+#[inline(always)]
+pub(super) fn ip_packet(
+    bytes: &[u8],
+    wire_len: usize,
+    version: Version,
+) -> Result<Packet<'_>, Skip> {
+    match version {
+        Version::V4 => parse_v4(bytes, wire_len),
+        Version::V6 => parse_v6(bytes, wire_len),
+    }
+}
+
+/// Version of an IP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    V4,
+    V6,
 }
 
 /// Parses an IPv4 packet of which `bytes` were captured and which the frame says was `wire_len`

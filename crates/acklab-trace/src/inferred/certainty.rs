@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::holds::Decision;
 use super::{Hold, RoundTrips};
 use crate::noted::Notes;
+use crate::noted::event::Event;
 
 /// Whether any write was held for 10 ms or longer.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,10 @@ pub enum Lack {
     SenderSide,
     /// Too few packets say anything.
     LongerCapture,
+    /// The clock that stamped the packets is too coarse to show a wait of 10 ms.
+    FinerClock,
+    /// Too many packets are missing or not in their order.
+    AllInOrder,
 }
 
 impl Lack {
@@ -36,6 +41,10 @@ impl Lack {
             Self::BothDirections => "capture both directions of the connection",
             Self::SenderSide => "capture on the sender's side, from before the connection begins",
             Self::LongerCapture => "capture for longer, while it is slow",
+            Self::FinerClock => "capture with time stamps of a millisecond or finer",
+            Self::AllInOrder => {
+                "capture without losing packets, and sort them by time (`reordercap IN OUT`)"
+            }
         }
     }
 }
@@ -60,6 +69,10 @@ impl Certainty {
         let deaf = heard == 0 && facts.packets.segments >= SEGMENTS_MIN;
         let (least, lacks) = if unseen_sender || deaf {
             (UNSEEN, Some(Lack::BothDirections))
+        } else if trips.grain_ms <= 0.0 && is_coarse(&notes.events) {
+            (UNSEEN, Some(Lack::FinerClock))
+        } else if decision.damage >= SHATTERED && facts.packets.segments >= SHATTERED_MIN {
+            (UNSEEN, Some(Lack::AllInOrder))
         } else if !counted.is_empty() {
             (stalled.max(OPEN), Some(Lack::LongerCapture))
         } else if (decision.any >= OPEN || decision.or_beat) && !trips.handshake {
@@ -78,6 +91,15 @@ impl Certainty {
     }
 }
 
+/// Whether the clock goes on in steps that hide a wait: most packets share a time, and the others are far apart.
+fn is_coarse(events: &[Event]) -> bool {
+    let steps =
+        events.windows(2).map(|two| two[1].time().signed_since(two[0].time()).unsigned_abs());
+    let (shared, apart): (Vec<u64>, Vec<u64>) = steps.partition(|step| *step == 0);
+    let least = apart.iter().min().is_none_or(|least| *least >= COARSE_NS);
+    shared.len() >= SHARED_MIN && shared.len() * 2 >= events.len() && least
+}
+
 /// Of directions where nothing was found, so many were held after all: where breaks of the rule show that
 /// Nagle's algorithm is off, and where nothing put it to the test. Measured on captures of known truth.
 const PROVEN: f64 = 0.005;
@@ -86,6 +108,12 @@ const UNTESTED: f64 = 0.02;
 const DAMAGED_UNTESTED: f64 = 0.08;
 /// The same where one host's packets were put back by their echoes.
 const HALF_SEEN: f64 = 0.14;
+/// Such a share of frames missing or out of order, and nothing can be said.
+const SHATTERED: f64 = 0.4;
+const SHATTERED_MIN: u64 = 20;
+/// Steps of a clock that hides waits, ns; so many packets must share a time before it is called one.
+const COARSE_NS: u64 = 5_000_000;
+const SHARED_MIN: usize = 8;
 /// Such a share of frames missing or out of order, and it counts as damaged.
 const DAMAGED: f64 = 0.003;
 /// Probability of "on" below which it was off.

@@ -57,16 +57,27 @@ impl Hold {
 
     /// The hold of a segment that no ACK in the capture let go.
     pub(super) fn unreleased(d: &Departure, probability: f64) -> Self {
+        Self::gathered(d.frame, d.before, d.time, d.end, probability)
+    }
+
+    /// The hold of a segment that left at `release`, up to the offset `end`, with what was written since `before`.
+    pub(super) fn gathered(
+        frame: u64,
+        before: Time,
+        release: Time,
+        end: u64,
+        probability: f64,
+    ) -> Self {
         Self {
-            frame: d.frame,
-            before: d.before,
-            release: d.time,
-            ack: d.time,
+            frame,
+            before,
+            release,
+            ack: release,
             ack_delay_ms: None,
             pure: false,
             filled: false,
-            end: d.end,
-            written: d.before,
+            end,
+            written: before,
             probability,
             long: 1.0,
             least_ms: 0.0,
@@ -120,6 +131,8 @@ fn ack_delay_ms(d: &Departure, trips: &RoundTrips) -> Option<f64> {
     Some(if own(newest) < BROUGHT_MS { own(newest) } else { own(oldest) })
 }
 
+/// What is less likely held than this is left out of the bounds, too.
+pub(super) const MAYBE: f64 = 0.05;
 /// A message delayed by less than this counts as not delayed.
 pub(super) const DELAYED_MS: f64 = 1.0;
 /// A hold shorter than this is counted apart.

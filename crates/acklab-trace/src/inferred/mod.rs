@@ -12,6 +12,7 @@
 mod certainty;
 mod delay;
 mod fill;
+mod gathered;
 mod hold;
 mod holds;
 mod mechanism;
@@ -54,7 +55,11 @@ pub(crate) struct Inference {
     pub(crate) messages: Messages,
     /// Every held segment, in order of release.
     pub(crate) holds: Vec<Hold>,
+    /// Those that may have been held, though likelier not: what the bounds of the seconds take in.
+    pub(crate) maybe: Vec<Hold>,
     pub(crate) certainty: Certainty,
+    /// Share of the segments that are missing, late or were sent again: holds that the capture hides.
+    pub(crate) damage: f64,
     /// Segments that were acknowledged and never seen.
     pub(crate) missing: u64,
     pub(crate) waits: Vec<Wait>,
@@ -71,10 +76,19 @@ impl Inference {
         let messages = Messages::of(notes, arrivals, decision.holds.len());
         let mut holds = decision.holds.clone();
         messages.place(&mut holds);
-        holds.extend(riding::find(&replay, &decision, &round_trips, &messages));
+        let mut maybe = decision.maybe.clone();
+        let mut take = |holds: &mut Vec<Hold>, found: Vec<Hold>| {
+            let (held, open): (Vec<Hold>, Vec<Hold>) =
+                found.into_iter().partition(|hold| hold.probability >= 0.5);
+            holds.extend(held);
+            maybe.extend(open);
+        };
+        take(&mut holds, riding::find(&replay, &decision, &round_trips, &messages));
         holds.sort_by_key(|h| (h.release, h.frame));
         let by_ack = holds.len();
-        holds.extend(unreleased::find(&replay, &decision, &round_trips));
+        take(&mut holds, unreleased::find(&replay, &decision, &round_trips));
+        let gathered = gathered::find(notes, &decision, &holds);
+        take(&mut holds, gathered);
         holds.sort_by_key(|h| (h.release, h.frame));
         let filled = fill::find(notes, &replay, &messages, &round_trips, &decision, &holds);
         let nagle = Nagle::of(&decision, &replay, by_ack, filled.len());
@@ -84,6 +98,20 @@ impl Inference {
         let waits = waits::find(&replay.silences, &round_trips, &holds);
         let certainty = Certainty::of(notes, &round_trips, &decision, &holds);
         let missing = if notes.facts.packets.segments == 0 { 0 } else { replay.damage.segments };
-        Self { round_trips, receiver, nagle, messages, holds, certainty, missing, waits }
+        let packets = notes.facts.packets;
+        let again = packets.retransmissions as f64 / packets.segments.max(1) as f64;
+        let damage = decision.damage + again;
+        Self {
+            round_trips,
+            receiver,
+            nagle,
+            messages,
+            holds,
+            maybe,
+            certainty,
+            damage,
+            missing,
+            waits,
+        }
     }
 }

@@ -11,11 +11,12 @@
 //! - data that comes while nothing is unacknowledged, which lets nothing go, is not answered as promptly;
 //! - where each request has one answer, what leaves with the ACK leaves another answer owing.
 
+use super::hold::MAYBE;
 use super::holds::{Decision, Release, may_answer};
 use super::replay::{Departure, Replay};
 use super::{Hold, Messages, RoundTrips};
 
-/// The holds of this kind.
+/// The holds of this kind, and those that may be.
 pub(super) fn find(
     replay: &Replay,
     decision: &Decision,
@@ -36,8 +37,10 @@ pub(super) fn find(
     };
     let alike = Alike::of(replay, decision);
     let single = messages.first_alone();
-    let mut sight = Sight { replay, decision, messages, release, alike, owes: false, single };
+    let mut sight =
+        Sight { replay, decision, messages, release, alike, owes: false, open: false, single };
     sight.owes = sight.owes(&riding);
+    sight.open = sight.is_open(&riding);
     let gathered = sight.gather(&riding);
     // A wide cluster, or one in another place than the sender's, is how long a program takes.
     let sharp =
@@ -46,7 +49,7 @@ pub(super) fn find(
     let hold = |i: usize| {
         let hold = Hold::released(&all[i], trips, sight.probability(i, gathered, beyond))?;
         let placed = messages.written(all[i].end).map_or(hold, |written| hold.written_at(written));
-        (hold.probability >= 0.5).then_some(placed)
+        (hold.probability >= MAYBE).then_some(placed)
     };
     riding.into_iter().filter_map(hold).collect()
 }
@@ -59,6 +62,8 @@ struct Sight<'a> {
     release: Release,
     alike: Alike,
     owes: bool,
+    /// What leaves with the ACK need be no answer.
+    open: bool,
     /// The length of the first segment, where those after it gathered various numbers of such messages.
     single: Option<u32>,
 }
@@ -84,7 +89,14 @@ impl Sight<'_> {
         let at_ack = d.gap_ms().is_some_and(|gap| self.is_at_ack(gap));
         // What leaves an answer owing answered something earlier.
         let own = if self.owes && self.is_owing(d) { beyond.max(OWING) } else { beyond };
+        let own = if self.open { own.max(UNASKED) } else { own };
         if at_ack { held.max(own * (2.0 * on).min(1.0)) } else { held }
+    }
+
+    /// Whether the program speaks unasked, too, so that what leaves with the ACK need be no answer.
+    fn is_open(&self, riding: &[usize]) -> bool {
+        self.replay.unasked >= UNASKED_MIN
+            && self.replay.unasked as usize * UNASKED_PART >= riding.len()
     }
 
     /// Whether a kernel that waited reacts so long after the ACK.
@@ -190,6 +202,11 @@ const ONE: f64 = 0.6;
 const OWING: f64 = 0.9;
 const OWING_MIN: usize = 8;
 const OWING_PART: usize = 5;
+/// Probability that what leaves with the ACK waited, of a program that speaks unasked: so often, and once for so many
+/// segments that data of the peer preceded.
+const UNASKED: f64 = 0.1;
+const UNASKED_MIN: u64 = 3;
+const UNASKED_PART: usize = 12;
 /// Segments whose lengths differ by no more are of one kind, per cent.
 const ALIKE_PER_CENT: u32 = 15;
 /// A kernel reacts this soon.

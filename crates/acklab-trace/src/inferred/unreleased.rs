@@ -6,12 +6,13 @@
 //! (RFC 8985 section 7.3). It comes after a silence as long as the timer. Or for *an ACK that the capture lacks*:
 //! then segments of its length are let go by ACKs elsewhere.
 
+use super::hold::MAYBE;
 use super::holds::{Decision, is_probe};
 use super::replay::{Departure, Replay};
 use super::riding::Alike;
 use super::{Hold, RoundTrips};
 
-/// The holds of this kind.
+/// The holds of this kind, and those that may be.
 pub(super) fn find(replay: &Replay, decision: &Decision, trips: &RoundTrips) -> Vec<Hold> {
     let missing = replay.damage.missing;
     let alike = Alike::of(replay, decision);
@@ -27,7 +28,7 @@ pub(super) fn find(replay: &Replay, decision: &Decision, trips: &RoundTrips) -> 
             (false, _) => unseen,
         };
         let probability = on * kept;
-        (probability >= 0.5).then(|| Hold::unreleased(d, probability))
+        (probability >= MAYBE).then(|| Hold::unreleased(d, probability))
     };
     all.filter_map(hold).collect()
 }

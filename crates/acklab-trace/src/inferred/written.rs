@@ -38,6 +38,13 @@ pub(super) fn place(
             hold.least_ms = (hold.length_ms() - 2.0 * BEAT_MS).max(0.0);
             continue;
         }
+        // What gathered on a beat shows when: off by a beat.
+        if hold.written > hold.before {
+            let (length, beat) = (hold.length_ms(), 0.5 * (upper - hold.length_ms()));
+            hold.long = if length >= SMALL_HOLD_MS { 1.0 } else { 0.0 };
+            hold.least_ms = (length - beat).max(0.0);
+            continue;
+        }
         // What a full segment leaves behind was written before it.
         let cut =
             messages.before(hold.end).is_some_and(|len| len >= mss && len.is_multiple_of(mss));

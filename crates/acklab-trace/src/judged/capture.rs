@@ -17,4 +17,7 @@ pub struct Capture {
     pub connections: u64,
     /// What was wrong with the file or limits what can be said, one sentence each.
     pub notes: Vec<String>,
+    /// Its packets are not in the order in which they passed.
+    #[serde(skip)]
+    pub(crate) disordered: bool,
 }

@@ -90,8 +90,17 @@ impl Direction {
         let DirectionFacts { from, to, packets, stream, .. } = notes.facts;
         let Stalls { each: held, by_mechanism: stalls, sampled, small_holds } =
             Stalls::of(notes, &inference);
-        let Inference { round_trips, receiver, nagle, messages, holds, certainty, missing, waits } =
-            inference;
+        let Inference {
+            round_trips,
+            receiver,
+            nagle,
+            messages,
+            holds,
+            certainty,
+            missing,
+            waits,
+            ..
+        } = inference;
         let estimate = Delays::estimated(notes, &holds, &messages);
         let stamped = Delays::stamped(notes, &holds, &messages);
         let estimated_too = stamped.is_some().then_some(estimate.added);

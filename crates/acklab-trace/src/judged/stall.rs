@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::inferred::{AddedDelay, Delays, Hold, Inference, Mechanism};
+use crate::inferred::{AddedDelay, Delays, Hold, Inference, Mechanism, SMALL_HOLD_MS, WaitCause};
 use crate::noted::Notes;
 use crate::noted::event::{Event, Kind};
 
@@ -17,7 +17,8 @@ pub struct Stall {
     pub count: u64,
     /// Time in which the oldest held byte waited, summed, as expected, seconds.
     pub seconds: f64,
-    /// The least and the most it can have been (from the previous segment on), seconds.
+    /// Between these it was with 95 %: all of less than 95 % left out and the writes as late as they may have been;
+    /// and with all of 5 % or more, from the segment before on.
     pub seconds_lower: f64,
     /// See `seconds_lower`.
     pub seconds_upper: f64,
@@ -59,16 +60,20 @@ pub(super) struct Stalls {
 
 impl Stalls {
     pub(super) fn of(notes: &Notes<'_>, inference: &Inference) -> Self {
-        let Inference { holds, messages, receiver, .. } = inference;
+        let Inference { holds, maybe, messages, receiver, .. } = inference;
         let sure = inference.certainty.stalled >= 0.5;
         let (counted, apart): (Vec<&Hold>, Vec<&Hold>) =
             holds.iter().partition(|h| sure && h.counts() >= 0.5);
         let factor = scale(notes);
+        let hidden = hidden_ms(inference, &counted);
         let stall = |mechanism: Mechanism| {
             let is_its = |h: &&Hold| Mechanism::of(h, receiver.timer) == mechanism;
             let of_kind: Vec<&Hold> = counted.iter().copied().filter(is_its).collect();
             let added = Delays::held(of_kind.iter().copied(), messages).added;
-            let stall = Stall::of(mechanism, &of_kind, added)?;
+            let open = maybe.iter().filter(is_its).map(Hold::upper_ms);
+            let open_ms = open.filter(|ms| *ms >= SMALL_HOLD_MS).sum::<f64>()
+                + hidden * of_kind.len() as f64 / counted.len().max(1) as f64;
+            let stall = Stall::of(mechanism, &of_kind, added, open_ms)?;
             Some(stall.scaled(factor).over(notes.seconds()))
         };
         let held = |h: &&Hold| Held {
@@ -87,16 +92,22 @@ impl Stalls {
 }
 
 impl Stall {
-    fn of(mechanism: Mechanism, holds: &[&Hold], added_delay_ms: AddedDelay) -> Option<Self> {
+    fn of(
+        mechanism: Mechanism,
+        holds: &[&Hold],
+        added_delay_ms: AddedDelay,
+        open_ms: f64,
+    ) -> Option<Self> {
         let first = holds.first()?;
         let mut worst = holds.to_vec();
         worst.sort_by(|a, b| b.length_ms().total_cmp(&a.length_ms()).then(a.frame.cmp(&b.frame)));
+        let sure = holds.iter().filter(|h| h.counts() >= SURE);
         Some(Self {
             mechanism,
             count: holds.len() as u64,
             seconds: holds.iter().fold(0.0, |sum, h| sum + h.length_ms() / 1e3),
-            seconds_lower: holds.iter().fold(0.0, |sum, h| sum + h.least_ms / 1e3),
-            seconds_upper: holds.iter().fold(0.0, |sum, h| sum + h.upper_ms() / 1e3),
+            seconds_lower: sure.fold(0.0, |sum, h| sum + h.least_ms / 1e3),
+            seconds_upper: holds.iter().fold(open_ms / 1e3, |sum, h| sum + h.upper_ms() / 1e3),
             share_of_time: 0.0,
             added_delay_ms,
             first_frame: first.frame,
@@ -125,6 +136,19 @@ impl Stall {
     }
 }
 
+/// What the bounds allow for holds that the capture hides and for times that it shows elsewhere than they were: frames that
+/// are missing or late hide some, writes may have been held while a loss was repaired, and away from the sender the way makes
+/// waits longer or shorter.
+fn hidden_ms(inference: &Inference, holds: &[&Hold]) -> f64 {
+    let away = inference.round_trips.far_ms.is_none_or(|far| far >= AWAY_MS);
+    let share = inference.damage + if away { AWAY_SHARE } else { 0.0 };
+    let longest = holds.iter().map(|h| h.upper_ms()).fold(0.0, f64::max);
+    let one = if share > 0.0 { longest } else { 0.0 };
+    let repairs = inference.waits.iter().filter(|wait| wait.cause == WaitCause::LossRecovery);
+    let repaired_ms = repairs.map(|wait| wait.seconds * 1e3).sum::<f64>();
+    holds.iter().map(|h| h.upper_ms()).sum::<f64>() * share + one + repaired_ms
+}
+
 /// Small segments in all for each one that is on record.
 fn scale(notes: &Notes<'_>) -> f64 {
     let small = |event: &&Event| match event {
@@ -140,5 +164,10 @@ fn scale(notes: &Notes<'_>) -> f64 {
 /// In the order of the result.
 const KINDS: [Mechanism; 3] =
     [Mechanism::DelayedAckTimer, Mechanism::MssFilled, Mechanism::AckClocked];
+/// What is less likely may not have been held at all.
+const SURE: f64 = 0.95;
+/// So far from the capture point times are no longer the sender's; what they may be off, as a share.
+const AWAY_MS: f64 = 0.1;
+const AWAY_SHARE: f64 = 0.04;
 /// Frames listed as worst.
 const WORST: usize = 10;

@@ -69,10 +69,14 @@ impl Verdict {
             (Some(true), State::Stalled, any, summary)
         } else if !open.is_empty() || directions.iter().all(|d| d.bytes == 0) {
             (None, State::CannotTell, any, open_summary(capture, &open))
+        } else if capture.disordered {
+            let why = "Open: the capture's packets are not in the order in which they passed, so that ACKs \
+                       stand behind what they let go.";
+            (None, State::CannotTell, any.max(OPEN), why.into())
         } else {
             (Some(false), State::NotStalled, 1.0 - any, clean_summary(&directions))
         };
-        let decides = if stalled.is_none() { decides(&open) } else { Vec::new() };
+        let decides = if stalled.is_none() { decides(capture, &open) } else { Vec::new() };
         Self { stalled, state, confidence, summary, decides, findings, limits: limits(flows) }
     }
 }
@@ -104,6 +108,8 @@ fn open_summary(capture: &Capture, open: &[&Direction]) -> String {
             "the capture began after the connection and away from the sender, where writes on a beat of \
              their own look like held ones"
         }
+        Some(Lack::FinerClock) => "its time stamps are too coarse to show a wait of 10 ms",
+        Some(Lack::AllInOrder) => "too many of its packets are missing or not in their order",
         _ => "too few packets say anything",
     };
     format!(
@@ -116,8 +122,9 @@ fn open_summary(capture: &Capture, open: &[&Direction]) -> String {
 }
 
 /// What would decide it, most wanted first.
-fn decides(open: &[&Direction]) -> Vec<String> {
-    let mut lacks: Vec<Lack> = open.iter().filter_map(|d| d.lacks).collect();
+fn decides(capture: &Capture, open: &[&Direction]) -> Vec<String> {
+    let order = capture.disordered.then_some(Lack::AllInOrder);
+    let mut lacks: Vec<Lack> = open.iter().filter_map(|d| d.lacks).chain(order).collect();
     lacks.sort_unstable();
     lacks.dedup();
     lacks.into_iter().map(|lack| lack.remedy().to_owned()).collect()

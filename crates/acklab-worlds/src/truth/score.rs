@@ -99,6 +99,8 @@ pub struct DirectionOutcome {
     pub seconds: [f64; 2],
     /// What the diagnosis says.
     pub seconds_said: f64,
+    /// Between what it says they are.
+    pub between: [f64; 2],
 }
 
 impl DirectionOutcome {
@@ -106,6 +108,12 @@ impl DirectionOutcome {
     pub fn seconds_right(&self) -> bool {
         let [low, high] = self.seconds;
         (low * 0.8..=high * 1.2).contains(&self.seconds_said)
+    }
+
+    /// Whether they are between what the diagnosis says.
+    pub fn is_covered(&self) -> bool {
+        let [low, high] = self.seconds;
+        self.between[0] <= high && low <= self.between[1]
     }
 }
 
@@ -201,6 +209,12 @@ impl Outcome {
                 said: said.iter().any(|direction| !direction.stalls.is_empty()),
                 seconds: [sum(HOLD_MS), sum(SURELY_NOT_MS)],
                 seconds_said: said.iter().fold(0.0, |sum, direction| sum + direction.stalled_s()),
+                between: said
+                    .iter()
+                    .flat_map(|direction| &direction.stalls)
+                    .fold([0.0; 2], |[low, high], stall| {
+                        [low + stall.seconds_lower, high + stall.seconds_upper]
+                    }),
             });
         }
         for direction in said {
@@ -284,6 +298,8 @@ pub struct Sums {
     pub directions: [u64; 2],
     /// Stalled directions: seconds right, wrong.
     pub seconds: [u64; 2],
+    /// Stalled directions of which stalls were found: seconds within the interval that is said, all of them.
+    pub covered: [u64; 2],
     /// By least confidence (0.5, 0.8, 0.95, 0.99): statements, right ones.
     pub statements: [[u64; 2]; 4],
     /// The same for claims of single holds.
@@ -317,6 +333,8 @@ impl Sums {
                 self.directions[usize::from(stalled != direction.said)] += 1;
                 if stalled {
                     self.seconds[usize::from(!direction.seconds_right())] += 1;
+                    self.covered[0] += u64::from(direction.said && direction.is_covered());
+                    self.covered[1] += u64::from(direction.said);
                 }
             }
         }
@@ -356,7 +374,7 @@ impl Sums {
             format!("{} of {all}", share([right, all]))
         };
         format!(
-            "| {name} | {} | {} of {holds} | {} of {claims} | {} of {} | {open} | {}, {} | {} | {} | {} | {} |",
+            "| {name} | {} | {} of {holds} | {} of {claims} | {} of {} | {open} | {}, {} | {} | {} | {} | {} | {} |",
             self.captures,
             share([found, holds]),
             share([right, claims]),
@@ -366,6 +384,7 @@ impl Sums {
             self.wrong[1],
             share([self.directions[0], self.directions[0] + self.directions[1]]),
             share([self.seconds[0], self.seconds[0] + self.seconds[1]]),
+            share(self.covered),
             sure(&self.statements),
             sure(&self.likely),
         )
@@ -374,8 +393,8 @@ impl Sums {
 
 /// The head of the table whose rows [`Sums::row`] makes.
 pub const HEAD: &str = "\
-| captures of | n | recall of holds | precision | verdict right | cannot tell | denied, invented | directions right | seconds right | statements >= 95 % right | claims >= 95 % right |
-|---|---|---|---|---|---|---|---|---|---|---|";
+| captures of | n | recall of holds | precision | verdict right | cannot tell | denied, invented | directions right | seconds right | within the interval | statements >= 95 % right | claims >= 95 % right |
+|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 /// What counts as a hold, ms.
 const HOLD_MS: f64 = 11.0;

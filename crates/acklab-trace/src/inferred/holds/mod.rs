@@ -22,7 +22,7 @@ pub(super) use self::testable::may_answer;
 use acklab_core::math;
 use acklab_core::time::{Span, Time};
 
-use super::hold::Hold;
+use super::hold::{Hold, MAYBE};
 use super::replay::{Departure, Replay};
 use super::{RoundTrips, Sample};
 use crate::noted::Notes;
@@ -32,6 +32,8 @@ use crate::noted::Notes;
 pub(super) struct Decision {
     /// Held segments in order.
     pub(super) holds: Vec<Hold>,
+    /// Those that may have been, though likelier not.
+    pub(super) maybe: Vec<Hold>,
     /// Probability that each departure left with Nagle's algorithm on.
     pub(super) on: Vec<f64>,
     /// Whether a pure ACK may have let it go, and the probability that one did.
@@ -243,6 +245,22 @@ impl<'r> Case<'r> {
         own_beat::against(&clustered, &apart, &self.replay.arrivals, release, trips)
     }
 
+    /// Whether it may have been held, though it left too late after the ACK for a host that is not busy, or while a loss was
+    /// repaired: it left far sooner than chance has it.
+    fn is_open(&self, i: usize, any: f64, trips: &RoundTrips) -> bool {
+        let d = &self.replay.departures[i];
+        let marks = d.marks;
+        let by_ack = marks.pure && !marks.broke && !marks.window && !marks.gap;
+        let answer = testable::may_answer(d, trips);
+        let late = |release: Release| {
+            let soon = 4.0 * release.spread_ms + BUSY_MS + 0.1 * release.at_ms;
+            let gap = d.gap_ms().unwrap_or(f64::INFINITY) - release.at_ms;
+            gap.abs() <= soon.min(0.25 * d.interval_ms())
+        };
+        let may = by_ack && !answer && any >= 0.5 && self.on[i] >= 0.5;
+        may && self.release.is_some_and(late)
+    }
+
     fn decision(self, trips: &RoundTrips) -> Decision {
         let departures = &self.replay.departures;
         let (for_holds, against_beat) = (self.for_holds() - COST, self.against_beat(trips));
@@ -250,8 +268,12 @@ impl<'r> Case<'r> {
         let any = 1.0 / (1.0 + math::exp(-gain));
         let held: Vec<f64> =
             (0..departures.len()).map(|i| self.held_probability(i) * any).collect();
-        let claimed = departures.iter().zip(&held).filter(|(_, p)| **p >= 0.5);
-        let holds = claimed.filter_map(|(d, p)| Hold::released(d, trips, *p)).collect();
+        let likely =
+            |i: usize| if self.is_open(i, any, trips) { held[i].max(MAYBE) } else { held[i] };
+        let all = (0..departures.len()).map(|i| (&departures[i], likely(i)));
+        let all = all.filter(|(_, p)| *p >= MAYBE);
+        let all = all.filter_map(|(d, p)| Hold::released(d, trips, p));
+        let (holds, maybe) = all.partition(|hold| hold.probability >= 0.5);
         let width = self.release.map_or(0.0, |r| 4.0 * r.spread_ms);
         let chance = |i: usize| if self.told[i] { width * self.free[i] } else { 0.0 };
         let repairs =
@@ -259,6 +281,7 @@ impl<'r> Case<'r> {
         let broke = departures.iter().filter(|d| d.marks.broke).count() as u64;
         Decision {
             holds,
+            maybe,
             by_chance: (0..departures.len()).map(chance).sum(),
             any,
             gain,
@@ -321,6 +344,8 @@ pub(super) fn is_probe(d: &Departure, trips: &RoundTrips) -> bool {
     d.silence as f64 / 1e6 >= (2.0 * round_trip).max(PROBE_LEAST_MS)
 }
 
+/// A busy host reacts so late.
+const BUSY_MS: f64 = 10.0;
 /// Rounds in which the share of held segments settles.
 const ROUNDS: usize = 4;
 /// Neither none of them nor all.

@@ -42,7 +42,9 @@ pub(super) fn against(
         GATHERED
     } else if chained * 2 < clustered.len() {
         UNCHAINED
-    } else if same * 10 >= clustered.len() * 8 && !is_sharp(&gaps, trips) {
+    } else if same * 10 >= clustered.len() * 8
+        && (clustered.len() >= LONG_CHAIN || !is_sharp(&gaps, trips))
+    {
         -NEVER_GATHERED
     } else {
         0.0
@@ -115,6 +117,8 @@ const DOUBLES_MIN: usize = 2;
 const GATHERED: f64 = 8.0;
 /// What it says that in a chain of equal ones none ever does.
 const NEVER_GATHERED: f64 = 8.0;
+/// Of so many one does, sooner or later, unless a write comes for each ACK: held or not, that is a beat.
+const LONG_CHAIN: usize = 20;
 /// A release by the kernel is this sharp, a timer of an application is not; and it comes this soon.
 const SHARP_MS: f64 = 0.05;
 const REACTION_MS: f64 = 0.3;

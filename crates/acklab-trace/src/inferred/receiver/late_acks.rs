@@ -12,6 +12,8 @@ pub(super) struct LateAcks {
     pub(super) delays: Sample,
     /// ACK instants of the same, in order, milliseconds.
     pub(super) instants: Vec<f64>,
+    /// The delays in that order.
+    pub(super) waits: Vec<f64>,
     /// ACKs of exactly two segments, of which the second was acknowledged at once.
     pub(super) second_segment: usize,
     /// ACKs that came late although two small segments or more waited for one.
@@ -39,8 +41,10 @@ impl LateAcks {
                 a.pure && a.small && a.segments == 1 && own(a.oldest_age) < DELAYED_MS / 4.0
             })
             .count();
+        let waits: Vec<f64> = delayed.iter().map(|a| own(a.oldest_age)).collect();
         Self {
-            delays: Sample::new(delayed.iter().map(|a| own(a.oldest_age)).collect()),
+            delays: Sample::new(waits.clone()),
+            waits,
             instants: delayed.iter().map(|a| a.time.since(origin).as_millis_f64()).collect(),
             second_segment: acks
                 .iter()

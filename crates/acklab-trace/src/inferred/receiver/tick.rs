@@ -1,6 +1,8 @@
 //! A clock that runs on its own (4.4BSD's 200 ms fast timer, lwIP's 250 ms): ACK instants lie on a
 //! lattice, while delays spread over a whole tick.
 
+use acklab_core::math;
+
 use super::few::EVENTS_MIN;
 use super::late_acks::LateAcks;
 use super::policy::{PolicyKind, Receiver, ReceiverPolicy, confidence};
@@ -49,8 +51,8 @@ impl Lattice {
         // a length that no fixed timer has gives it away.
         let standing = spread < period * 0.05
             && high >= period * 0.6
-            && skips == 0.0
-            && !PROFILES.iter().any(|p| p.fits(acks.delays.median()));
+            && (skips == 0.0 && !PROFILES.iter().any(|p| p.fits(acks.delays.median()))
+                || strays_on(acks, period));
         if !within || !(spread >= SPREAD_MS || standing) {
             return None;
         }
@@ -85,11 +87,39 @@ fn receiver(acks: &LateAcks, period: f64, name: &'static str, fit: Lattice) -> R
     Receiver { policy, timer: Timer::Tick { period, skips } }
 }
 
+/// Whether ACKs whose delays stray from those of the chain, as the first's does, are on the lattice of the others,
+/// which a timer that data arms hits by chance alone.
+fn strays_on(acks: &LateAcks, period: f64) -> bool {
+    let usual = acks.delays.median();
+    let apart = |wait: f64| off_lattice((wait - usual).abs(), period);
+    let (mut before, mut strays, mut unlikely): (Option<usize>, usize, f64) = (None, 0, 0.0);
+    let mut others = Vec::new();
+    for i in 0..acks.waits.len().min(STEPS_MAX) {
+        let Some(last) = before.replace(i) else { continue };
+        let step = acks.instants[i] - acks.instants[last];
+        let off = off_lattice(step, period);
+        // One of the two answers data that came at another time of the tick.
+        if apart(acks.waits[i] - acks.waits[last] + usual) >= STRAY_LEAST_MS.max(period * 0.05) {
+            strays += 1;
+            unlikely += math::ln(period / (2.0 * (off + CLOCK_MS)));
+        } else {
+            others.push(off);
+        }
+    }
+    strays > 0 && unlikely >= BY_CHANCE && Sample::new(others).quantile(0.9) <= CLOCK_MS
+}
+
 fn off_lattice(step: f64, period: f64) -> f64 {
     let remainder = step % period;
     remainder.min(period - remainder)
 }
 
+/// Delays this far apart are not those of one timer.
+const STRAY_LEAST_MS: f64 = 5.0;
+/// Lattices of clocks are seen this sharply.
+const CLOCK_MS: f64 = 0.5;
+/// A stray on the lattice by chance is so unlikely, e to the power of it.
+const BY_CHANCE: f64 = 4.0;
 /// Other ticks are looked for from here, ms: shorter ones say no more than a beat of the traffic does.
 const TICK_LEAST: usize = 25;
 /// To here: RFC 9293 section 3.8.6.3 forbids more.

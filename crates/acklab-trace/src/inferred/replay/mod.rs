@@ -42,6 +42,8 @@ pub(super) struct Replay {
     /// After data of the peer that let nothing go, because nothing was unacknowledged: how long until the
     /// sender spoke, ns.
     pub(super) answers: Vec<u64>,
+    /// New segments some time after one of the sender's own, with no data of the peer in between.
+    pub(super) unasked: u64,
     /// Messages of the peer that the sender leaves unanswered when it has answered all that it will.
     pub(super) settled: Option<i64>,
     /// What the capture lacks.
@@ -80,6 +82,8 @@ struct Stage<'n> {
     /// One past the highest byte acknowledged at the capture point.
     acked_here: u64,
     last: Option<Time>,
+    /// Data of the peer came since the last segment.
+    asked: bool,
     /// Data of the peer since the last segment that let nothing go.
     heard: Vec<Time>,
     turns: Turns,
@@ -100,6 +104,7 @@ impl<'n> Stage<'n> {
             sender: Sender::default(),
             acked_here: 0,
             last: None,
+            asked: true,
             heard: Vec::new(),
             turns: Turns::of(notes),
             fill_open: false,
@@ -132,6 +137,8 @@ impl<'n> Stage<'n> {
         if self.fill_open {
             self.close_fill(pause);
         }
+        let asked = std::mem::replace(&mut self.asked, false);
+        self.replay.unasked += u64::from(!asked && pause >= PAUSE_MIN);
         if let Some(last) = self.last.filter(|_| !judged) {
             if pause >= PAUSE_MIN {
                 self.note_silence(data, small, pause);
@@ -278,6 +285,7 @@ impl<'n> Stage<'n> {
             self.heard.push(ack.time);
         }
         if !ack.pure {
+            self.asked = true;
             self.turns.on_heard(ack);
         }
         self.sender.on_ack(ack);
