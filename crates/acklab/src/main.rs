@@ -4,6 +4,7 @@
 //! result into text or JSON. Exit 0 fine, 1 a check did not hold, 2 unusable input or arguments,
 //! 3 not decided or ended early.
 
+mod anonymous;
 #[cfg(target_os = "linux")]
 mod bpf;
 #[cfg(target_os = "linux")]

@@ -10,10 +10,12 @@
 //! passed over. Checksums are not looked at: captures at the sender precede the offload that fills
 //! them in. Left out: 802.11, MPLS, tunnels (the outer packet is no TCP then).
 
+mod headers;
 mod ip;
 mod skip;
 mod tcp;
 
+pub(crate) use headers::{Headers, headers};
 pub(crate) use skip::Skip;
 
 use crate::capture::{Frame, LinkType};
