@@ -258,7 +258,7 @@ A LINK, in netem's words; every part may be left out:
   delay TIME [JITTER]                 one way; jitter keeps the order
   rate RATE                           of the transmitter: 20mbit
   queue NAME                          drop-tail, red, codel, pie, fq-codel, dualpi2, encn, jersey, threshold
-  limit N | TIME | BYTES              what may wait: 100 packets, 100ms (at the rate), 250kbyte;
+  limit N | TIME | BYTES              what may wait (or: buffer): 100 packets, 100ms (at the rate), 250kbyte;
                                       1000 packets without it
   loss P% | loss gemodel P% R% [1-H% [1-K%]]
   reorder P%                          these leave out the delay

@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::delivery::{Asked, spinner};
 use crate::outcome::{Failure, Format, early_end, print};
+use crate::set;
 
 /// Andrews: XUDP, A Real-Time Multimedia Networking Protocol (1997)
 #[derive(Args)]
@@ -39,6 +40,7 @@ impl Xudp {
         if self.parameters {
             return print(&tables::declared().to_text());
         }
+        set::distinct(&self.sets)?;
         let settings = parameters::settings(self.sets.iter().map(String::as_str))
             .map_err(|error| Failure::at("--set", error))?;
         let ended = early_end()?;
