@@ -23,7 +23,7 @@ use clap::Args;
 
 use crate::file;
 use crate::kernel::{self, KernelArgs};
-use crate::outcome::{Failure, Format, interruption, print, print_json, tell};
+use crate::outcome::{Failure, Format, command_line, interruption, print, print_json, tell};
 
 /// Run one network in several worlds and tell what differs
 ///
@@ -136,8 +136,7 @@ impl Compare {
 
     /// Result and report.
     fn write(&self, comparison: &Comparison, out: &Path) -> Result<(), String> {
-        let command = std::env::args().collect::<Vec<_>>().join(" ");
-        let page = report::page(comparison, self.file.clone(), command);
+        let page = report::page(comparison, self.file.clone(), command_line());
         let html = page.to_html().map_err(|e| e.to_string())?;
         let json = format!("{:#}\n", comparison.to_json());
         for (name, text) in [("result.json", json), ("report.html", html)] {

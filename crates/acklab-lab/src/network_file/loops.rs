@@ -8,6 +8,9 @@ use acklab_control::{
 use acklab_core::packet::Addr;
 use acklab_core::time::Span;
 
+use crate::measured::Measured;
+use crate::scenario::control::loop_margins;
+
 use super::reader::{Field, Fields, Mistake};
 
 /// A control loop.
@@ -43,6 +46,11 @@ impl ControlLoop {
                 .take("reference")
                 .map_or_else(|| Ok(SquareWave::default()), |field| reference(&field))?,
         })
+    }
+
+    /// What it bears, whatever the network does.
+    pub(crate) fn margins(&self) -> [(&'static str, Measured); 2] {
+        loop_margins(&self.plant, &self.gains, self.period, Span::ZERO)
     }
 
     /// Both ends, the plant at `plant`.

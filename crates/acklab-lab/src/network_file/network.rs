@@ -163,6 +163,14 @@ impl Network {
         })
     }
 
+    /// What its control loop bears, if it has one.
+    pub(crate) fn loop_margins(&self) -> Option<[(&'static str, crate::measured::Measured); 2]> {
+        self.flows.iter().find_map(|(.., flow)| match &flow.traffic {
+            Traffic::Loop(control) => Some(control.margins()),
+            _ => None,
+        })
+    }
+
     /// Index of the link of that name.
     pub(super) fn link(&self, name: &str) -> Result<u32, String> {
         watched(&self.links, name)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use acklab_papers::reproduce::{Course, Reproduced, Stop};
 use indicatif::ProgressBar;
 
-use crate::outcome::{Failure, Format, print, print_json};
+use crate::outcome::{Failure, Format, command_line, print, print_json};
 
 /// Tells on standard error what is being done.
 pub(super) fn spinner() -> ProgressBar {
@@ -46,10 +46,7 @@ impl Asked<'_> {
         match outcome {
             Ok(paper) => self.deliver(&paper, true),
             Err(Stop::Refused(reason)) => Err(Failure::at(self.option, reason)),
-            Err(Stop::Ended) => {
-                let command = std::env::args().collect::<Vec<_>>().join(" ");
-                self.deliver(&course.into_parts(self.name, command), false)
-            }
+            Err(Stop::Ended) => self.deliver(&course.into_parts(self.name, command_line()), false),
         }
     }
 

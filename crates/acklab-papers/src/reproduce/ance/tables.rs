@@ -123,7 +123,8 @@ pub(super) fn means(measured: &[Measured]) -> Table {
         "itae_rad_s",
     ];
     let mean = |metric| Column::in_json(metric).over(measured, |one| one.mean(metric));
-    let mut columns = vec![technique(measured)];
+    let name = Column::in_json("technique").over(measured, |one| one.technique.name);
+    let mut columns = vec![name];
     columns.extend(metrics.map(mean));
     Table::new("", columns)
 }
