@@ -40,9 +40,8 @@ fn kept_together(command: Command) -> Command {
 
 /// The text with indented lines as one word each.
 fn whole_examples(text: &str) -> String {
-    let line = |line: &str| match line.starts_with("  ") {
-        true => line.replace(' ', NO_BREAK),
-        false => line.to_owned(),
+    let line = |line: &str| {
+        if line.starts_with("  ") { line.replace(' ', NO_BREAK) } else { line.to_owned() }
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -64,7 +64,7 @@ impl<'a> Course<'a> {
 
     /// The parts of `paper` that are done, where it was ended; `command` is what would run all of it.
     pub fn into_parts(self, paper: &'static str, command: String) -> Parts {
-        Parts { paper, command, parts: self.parts }
+        Parts { paper, command, done: self.parts }
     }
 }
 
@@ -72,12 +72,12 @@ impl<'a> Course<'a> {
 pub struct Parts {
     paper: &'static str,
     command: String,
-    parts: Vec<Part>,
+    done: Vec<Part>,
 }
 
 impl Parts {
     fn headline(&self) -> String {
-        let done = match self.parts.len() {
+        let done = match self.done.len() {
             0 => "before a part was done".to_owned(),
             1 => "after 1 part".to_owned(),
             parts => format!("after {parts} parts"),
@@ -101,7 +101,7 @@ impl Reproduced for Parts {
             "schema": SCHEMA,
             "paper": self.paper,
             "complete": false,
-            "parts": self.parts.iter().map(part).collect::<Vec<_>>(),
+            "parts": self.done.iter().map(part).collect::<Vec<_>>(),
         })
     }
 
@@ -119,7 +119,7 @@ impl Reproduced for Parts {
                 explanation: vec![NO_CLAIMS.into()],
                 ..Verdict::default()
             },
-            sections: self.parts.iter().map(section).collect(),
+            sections: self.done.iter().map(section).collect(),
             terms: vec!["rtt"],
             conditions: conditions(self.command.clone()),
         }
@@ -127,7 +127,7 @@ impl Reproduced for Parts {
 
     fn text(&self, report: &Path) -> String {
         let mut text = String::new();
-        for part in &self.parts {
+        for part in &self.done {
             let _ = writeln!(text, "{}", part.title);
             for table in part.tables.iter().filter(|table| table.is_on_terminal()) {
                 let _ = write!(text, "{}", table.to_text());

@@ -34,20 +34,21 @@ impl Addresses {
 
     fn map(&self, address: IpAddr) -> IpAddr {
         match address {
-            IpAddr::V4(Ipv4Addr::LOCALHOST | Ipv4Addr::UNSPECIFIED)
-            | IpAddr::V6(Ipv6Addr::LOCALHOST | Ipv6Addr::UNSPECIFIED) => address,
-            IpAddr::V4(v4) => {
-                let bits = u128::from(v4.to_bits()) << 96;
-                Ipv4Addr::from_bits((self.flip(bits, 4, 32, &KEPT_V4) >> 96) as u32).into()
-            }
+            IpAddr::V4(v4) => self.map_v4(v4).into(),
+            IpAddr::V6(Ipv6Addr::LOCALHOST | Ipv6Addr::UNSPECIFIED) => address,
             IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
-                Some(v4) => match self.map(v4.into()) {
-                    IpAddr::V4(v4) => v4.to_ipv6_mapped().into(),
-                    v6 => v6,
-                },
+                Some(v4) => self.map_v4(v4).to_ipv6_mapped().into(),
                 None => Ipv6Addr::from_bits(self.flip(v6.to_bits(), 6, 128, &KEPT_V6)).into(),
             },
         }
+    }
+
+    fn map_v4(&self, address: Ipv4Addr) -> Ipv4Addr {
+        if matches!(address, Ipv4Addr::LOCALHOST | Ipv4Addr::UNSPECIFIED) {
+            return address;
+        }
+        let bits = u128::from(address.to_bits()) << 96;
+        Ipv4Addr::from_bits((self.flip(bits, 4, 32, &KEPT_V4) >> 96) as u32)
     }
 
     /// Flips the first `len` bits, counted from the top.

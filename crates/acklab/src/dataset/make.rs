@@ -142,9 +142,12 @@ impl Make {
                     }),
                 };
                 // Whatever a run says of its end by Ctrl-C.
-                exchange.map_err(|reason| match interrupted.load(Ordering::Relaxed) {
-                    true => Failure::Incomplete,
-                    false => Failure::Unusable(reason),
+                exchange.map_err(|reason| {
+                    if interrupted.load(Ordering::Relaxed) {
+                        Failure::Incomplete
+                    } else {
+                        Failure::Unusable(reason)
+                    }
                 })
             },
             |_| false,

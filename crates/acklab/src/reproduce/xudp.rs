@@ -50,10 +50,8 @@ impl Xudp {
             bar.finish_and_clear();
             let text = tables::changes(&rows).to_markdown();
             fs::write(path, text).map_err(|error| Failure::at(path.display(), error))?;
-            return match ended.load(Ordering::Relaxed) {
-                true => Err(Failure::Incomplete),
-                false => Ok(()),
-            };
+            let is_complete = !ended.load(Ordering::Relaxed);
+            return if is_complete { Ok(()) } else { Err(Failure::Incomplete) };
         }
         let asked = Asked { name: "xudp", out: &self.out, format: self.format, option: "xudp" };
         asked.perform(&ended, |course| Reproduction::run(settings, self.seed, course))

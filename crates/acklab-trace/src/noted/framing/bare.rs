@@ -72,20 +72,14 @@ impl BareHeaders {
 
     /// Byte `at` of a header, of which those before are in `bare`.
     fn bare_byte(&self, at: usize, byte: u8) -> u8 {
-        match (self.protocol.name, at) {
+        let name = self.protocol.name;
+        if is_type_or_length(name, at) {
+            return byte;
+        }
+        match (name, at) {
             // A function code that is lawful.
             ("modbus_tcp", 7) => 3,
-            ("modbus_tcp", 2..=5)
-            | ("c37.118", 0..=3 | 6..=17)
-            | ("iec_60870_5_104", 0..=1)
-            | ("dnp3", 0..=3)
-            | ("opc_ua", 0..=7)
-            | ("ads_ams", 2..=5 | 22..=23 | 26..=29)
-            | ("tpkt", 0..=4)
-            | ("ethernet_ip", 0..=3)
-            | ("openflow", 0..=3)
-            | ("tls" | "mqtt", 0..=4) => byte,
-            // Numbered, or of another format.
+            // Unnumbered and supervisory frames; the numbers of the others go.
             ("iec_60870_5_104", 2) if byte & 1 == 1 => byte,
             ("tpkt", 5) => byte & 0xf0,
             ("dnp3", 8) => protocols::dnp3_crc(&self.bare[..8]) as u8,
@@ -94,6 +88,20 @@ impl BareHeaders {
             ("ethernet_ip", 4) => 1,
             _ => 0,
         }
+    }
+}
+
+/// Whether this byte of the protocol's header is kept as it is; of C37.118 its times are, too.
+fn is_type_or_length(protocol: &str, at: usize) -> bool {
+    match protocol {
+        "modbus_tcp" => (2..=5).contains(&at),
+        "c37.118" => at <= 3 || (6..=17).contains(&at),
+        "iec_60870_5_104" => at <= 1,
+        "opc_ua" => at <= 7,
+        "ads_ams" => [2..=5, 22..=23, 26..=29].iter().any(|bytes| bytes.contains(&at)),
+        "tls" | "mqtt" | "tpkt" => at <= 4,
+        "dnp3" | "ethernet_ip" | "openflow" => at <= 3,
+        _ => false,
     }
 }
 
