@@ -121,7 +121,7 @@ fn a_paper_that_is_interrupted_tells_the_parts_that_are_done() {
     let folder = tempfile::tempdir().expect("a folder");
     let papers: [(&str, &[&str], u64); 4] = [
         ("ance", &["--replications", "2", "--table4-runs", "1000000"], 400),
-        ("xudp", &[], 50),
+        ("xudp", &[], 2),
         ("rdt", &["--replications", "10000"], 50),
         ("ack-rate", &["--replications", "1000"], 50),
     ];

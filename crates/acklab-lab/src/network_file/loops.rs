@@ -8,9 +8,6 @@ use acklab_control::{
 use acklab_core::packet::Addr;
 use acklab_core::time::Span;
 
-use crate::measured::Measured;
-use crate::scenario::control::loop_margins;
-
 use super::reader::{Field, Fields, Mistake};
 
 /// A control loop.
@@ -48,9 +45,9 @@ impl ControlLoop {
         })
     }
 
-    /// What it bears, whatever the network does.
-    pub(crate) fn margins(&self) -> [(&'static str, Measured); 2] {
-        loop_margins(&self.plant, &self.gains, self.period, Span::ZERO)
+    /// What decides how much the loop bears: plant, controller, sampling period.
+    pub(crate) fn model(&self) -> (&StateSpace, &PidGains, Span) {
+        (&self.plant, &self.gains, self.period)
     }
 
     /// Both ends, the plant at `plant`.

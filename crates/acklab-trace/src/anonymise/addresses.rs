@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::Key;
+use super::key::Key;
 
 /// The addresses that have been met, and what they became.
 #[derive(Debug)]

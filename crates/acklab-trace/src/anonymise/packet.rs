@@ -8,7 +8,8 @@
 
 use std::net::IpAddr;
 
-use super::{Addresses, Key};
+use super::addresses::Addresses;
+use super::key::Key;
 use crate::frame::Headers;
 use crate::segment::{Endpoint, Flags};
 

@@ -14,7 +14,7 @@ use super::model::{ends, flow_at};
 use crate::measured::{Measured, MetricDoc, Metrics};
 use crate::monitor::{Delays, Waiting};
 use crate::network_file::{Network, Traffic};
-use crate::scenario::control::loop_metrics;
+use crate::scenario::control::{loop_margins, loop_metrics};
 use crate::scenario::network::{Changes, NetworkRecorder};
 use crate::scenario::network_signals::{Shows, Source};
 use crate::scenario::{Flow, Replication};
@@ -125,7 +125,10 @@ impl<'a> GraphRecorder<'a> {
             capture_at,
             changed: Changes::NONE,
             since: Time::ZERO,
-            margins: file.loop_margins(),
+            margins: file.control_loop().map(|control| {
+                let (plant, gains, period) = control.model();
+                loop_margins(plant, gains, period, Span::ZERO)
+            }),
             hosts: metrics::of_hosts(file, declared)
                 .map(|(node, metric)| HostRecorder { node, metric, busy: Span::ZERO })
                 .collect(),
