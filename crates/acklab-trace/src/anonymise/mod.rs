@@ -2,8 +2,8 @@
 //!
 //! The capture that is written begins each packet at IP and has no options, so that MAC addresses, VLANs, comments, names
 //! of interfaces and hosts, and what pads a frame are not in it. What is not TCP, and what cannot be dissected, is left out
-//! and counted. How a packet is written: [`packet`]; addresses: [`addresses`]; what is left of a payload where its messages
-//! are framed: types and lengths ([`crate::noted`]).
+//! and counted. `packet` writes a packet, `addresses` maps addresses; of a payload whose messages are framed, types and
+//! lengths are left (`noted::framing`).
 //!
 //! Times stay what they are. Whoever knows the traffic can still recognise it by its pattern of sizes and times.
 
