@@ -136,6 +136,40 @@ pub fn delay_margin(
     Some(low)
 }
 
+/// The factor by which all gains together may grow until the sampled loop is unstable under `delay`, found by a sweep in
+/// steps of 5 % and halved down to a millionth; `None` where it is unstable as it is, and `most` where it is stable
+/// throughout.
+pub fn gain_margin(
+    model: &StateSpace,
+    gains: &PidGains,
+    (period, delay): (Span, Span),
+    most: f64,
+) -> Option<f64> {
+    let stable = |factor: f64| {
+        let scaled = PidGains { kp: factor * gains.kp, ki: factor * gains.ki, ..*gains };
+        is_stable(&closed_loop(model, &scaled, period, delay))
+    };
+    if !stable(1.0) {
+        return None;
+    }
+    let mut low = 1.0;
+    let mut high = loop {
+        let next = low * 1.05;
+        if next >= most {
+            return Some(most);
+        }
+        if !stable(next) {
+            break next;
+        }
+        low = next;
+    };
+    while high / low > 1.0 + 1e-6 {
+        let middle = f64::midpoint(low, high);
+        if stable(middle) { low = middle } else { high = middle }
+    }
+    Some(low)
+}
+
 /// Margins of the continuous open loop of a PI controller and a plant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContinuousMargin {

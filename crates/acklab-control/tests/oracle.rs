@@ -2,7 +2,9 @@
 //! Method: `oracle/oracle.py` computes golden values with them, sharing no code with this crate (its
 //! header names the versions); the loop's costs agree to 1e-9, matrices to 1e-12.
 
-use acklab_control::margin::{closed_loop, continuous_margin, delay_margin, spectral_radius};
+use acklab_control::margin::{
+    closed_loop, continuous_margin, delay_margin, gain_margin, spectral_radius,
+};
 use acklab_control::peer::{Actuation, Driven};
 use acklab_control::record::code;
 use acklab_control::zoh::{DelayedZoh, Zoh};
@@ -254,4 +256,21 @@ fn beyond_the_margin_the_simulated_loop_diverges_and_before_it_does_not() {
     assert!(worst("forward-euler") < 100.0, "{}", worst("forward-euler"));
     // Its commands end at the cap of 1e6 V, so its position does not grow for ever.
     assert!(worst("backward-euler") > 1e4, "{}", worst("backward-euler"));
+}
+
+#[test]
+fn at_the_gain_margin_the_loop_is_at_its_delay_margin() {
+    let motor = TransferFunction::dc_motor().to_state_space();
+    let (period, most) = (Span::from_millis(14), 100.0);
+    for delay in [Span::ZERO, Span::from_millis(20), Span::from_millis(42)] {
+        let gains = PidGains::default();
+        let factor = gain_margin(&motor, &gains, (period, delay), most).expect("it is stable");
+        let scaled = PidGains { kp: factor * gains.kp, ki: factor * gains.ki, ..gains };
+        let bears = delay_margin(&motor, &scaled, period, Span::from_secs(1)).expect("stable");
+        let off = bears.as_secs_f64() - delay.as_secs_f64();
+        assert!((0.0..1e-6).contains(&off), "{delay}: {factor} bears {bears}");
+    }
+    // Nothing is left beyond the delay margin, and a lag that is never unstable has all there is.
+    let late = Span::from_millis(80);
+    assert_eq!(gain_margin(&motor, &PidGains::default(), (period, late), most), None);
 }

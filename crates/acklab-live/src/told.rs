@@ -59,6 +59,8 @@ pub struct Held {
 pub struct Summary {
     /// Always `acklab.watch/1`.
     pub schema: &'static str,
+    /// False where it was ended before the time that was asked for.
+    pub complete: bool,
     /// How long was watched, seconds.
     pub watched_s: f64,
     /// Frames of TCP.

@@ -213,6 +213,7 @@ impl Watch {
         stalls.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         let summary = Summary {
             schema: SCHEMA,
+            complete: true,
             watched_s,
             frames,
             dropped,

@@ -7,6 +7,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::record::RecordOptions;
@@ -28,27 +29,47 @@ pub(crate) fn connect(options: &RecordOptions) -> io::Result<(TcpStream, TcpStre
     Ok((client, server))
 }
 
-/// Header, body, then wait for the reply; over and over.
-pub(crate) fn run_client(mut stream: TcpStream, options: &RecordOptions) -> io::Result<()> {
+/// Header, body, then wait for the reply; over and over, until `ended`. How often.
+pub(crate) fn run_client(
+    mut stream: TcpStream,
+    options: &RecordOptions,
+    ended: &AtomicBool,
+) -> io::Result<u32> {
     let header = vec![b'h'; options.header_bytes];
     let body = vec![b'b'; options.body_bytes];
     let mut reply = vec![0; options.reply_bytes];
-    for _ in 0..options.exchanges {
+    for done in 0..options.exchanges {
+        if ended.load(Ordering::Relaxed) {
+            return Ok(done);
+        }
         stream.write_all(&header)?;
         stream.write_all(&body)?;
         stream.read_exact(&mut reply)?;
     }
-    Ok(())
+    Ok(options.exchanges)
 }
 
-/// Reads the header as soon as it is there, then the body, then replies; over and over.
-pub(crate) fn run_server(mut stream: TcpStream, options: &RecordOptions) -> io::Result<()> {
+/// Reads the header as soon as it is there, then the body, then replies; over and over, until the client, which was
+/// `ended`, closes.
+pub(crate) fn run_server(
+    mut stream: TcpStream,
+    options: &RecordOptions,
+    ended: &AtomicBool,
+) -> io::Result<()> {
     let mut header = vec![0; options.header_bytes];
     let mut body = vec![0; options.body_bytes];
     let reply = vec![b'r'; options.reply_bytes];
     for _ in 0..options.exchanges {
-        stream.read_exact(&mut header)?;
-        stream.read_exact(&mut body)?;
+        let read = stream.read_exact(&mut header).and_then(|()| stream.read_exact(&mut body));
+        match read {
+            Err(error)
+                if error.kind() == io::ErrorKind::UnexpectedEof
+                    && ended.load(Ordering::Relaxed) =>
+            {
+                return Ok(());
+            }
+            read => read?,
+        }
         stream.write_all(&reply)?;
     }
     // The client closes first, so that the capture ends as most do.

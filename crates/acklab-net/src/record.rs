@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::TcpStream;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::thread;
 
@@ -80,14 +81,16 @@ impl RecordError {
     }
 }
 
-/// Runs the exchange and calls `on_frame` with each frame and its time since the epoch.
+/// Runs the exchange and calls `on_frame` with each frame and its time since the epoch. Once `ended` is set, the exchange
+/// that is under way is the last; how many there were.
 pub fn run(
     options: &RecordOptions,
+    ended: &AtomicBool,
     on_frame: &mut dyn FnMut(Time, &[u8]),
-) -> Result<(), RecordError> {
+) -> Result<u32, RecordError> {
     let (sender, frames) = mpsc::channel::<(Time, Vec<u8>)>();
     thread::scope(|scope| {
-        let recorder = scope.spawn(move || record_in_namespace(options, &sender));
+        let recorder = scope.spawn(move || record_in_namespace(options, ended, &sender));
         let mut in_order = InOrder::default();
         for (time, frame) in frames {
             in_order.insert(time, frame);
@@ -127,16 +130,17 @@ impl InOrder {
 /// The thread that lives in the namespace: tap first, so that it hears the handshake.
 fn record_in_namespace(
     options: &RecordOptions,
+    ended: &AtomicBool,
     frames: &mpsc::Sender<(Time, Vec<u8>)>,
-) -> Result<(), RecordError> {
+) -> Result<u32, RecordError> {
     namespace::enter_new().map_err(RecordError::system("make a network namespace"))?;
     namespace::loopback_up().map_err(RecordError::system("bring up the loopback interface"))?;
     let mut tap =
         Tap::open(Frames::Arriving).map_err(RecordError::system("open a packet socket"))?;
     let ends = exchange::connect(options).map_err(RecordError::exchange("connection"))?;
-    listen(&mut tap, ends, options, frames)?;
+    let exchanges = listen(&mut tap, ends, options, ended, frames)?;
     match tap.lost_frames() {
-        0 => Ok(()),
+        0 => Ok(exchanges),
         frames => Err(RecordError::Lost { frames }),
     }
 }
@@ -146,11 +150,12 @@ fn listen(
     tap: &mut Tap,
     (client, server): (TcpStream, TcpStream),
     options: &RecordOptions,
+    ended: &AtomicBool,
     frames: &mpsc::Sender<(Time, Vec<u8>)>,
-) -> Result<(), RecordError> {
+) -> Result<u32, RecordError> {
     thread::scope(|scope| {
-        let client = scope.spawn(move || exchange::run_client(client, options));
-        let server = scope.spawn(move || exchange::run_server(server, options));
+        let client = scope.spawn(move || exchange::run_client(client, options, ended));
+        let server = scope.spawn(move || exchange::run_server(server, options, ended));
         loop {
             // Asked before the poll: what the ends sent last is in the buffer by then.
             let done = client.is_finished() && server.is_finished();
@@ -161,8 +166,9 @@ fn listen(
                 None => {}
             }
         }
-        join(client).map_err(RecordError::exchange("client"))?;
-        join(server).map_err(RecordError::exchange("server"))
+        let exchanges = join(client).map_err(RecordError::exchange("client"))?;
+        join(server).map_err(RecordError::exchange("server"))?;
+        Ok(exchanges)
     })
 }
 

@@ -5,6 +5,8 @@
 
 #![cfg(target_os = "linux")]
 
+use std::sync::atomic::AtomicBool;
+
 use acklab_core::time::{Span, Time};
 use acklab_net::record::{self, RecordError, RecordOptions};
 
@@ -21,8 +23,9 @@ struct DataSegment {
 /// Records, or says why not and returns `None`.
 fn recorded(options: &RecordOptions) -> Option<Vec<(Time, Vec<u8>)>> {
     let mut frames = Vec::new();
-    match record::run(options, &mut |time, frame| frames.push((time, frame.to_vec()))) {
-        Ok(()) => Some(frames),
+    let ended = AtomicBool::new(false);
+    match record::run(options, &ended, &mut |time, frame| frames.push((time, frame.to_vec()))) {
+        Ok(_) => Some(frames),
         Err(RecordError::Privilege { doing }) => {
             eprintln!("SKIPPED: recording the kernel: {doing}: not permitted here");
             None

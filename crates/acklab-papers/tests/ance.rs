@@ -1,17 +1,22 @@
 //! Goal: the ANCE paper's results that must show, do, under both readings in which they can.
 //! Method: a few replications of each configuration; differences are taken over the same seeds.
 
+use std::sync::atomic::AtomicBool;
+
 use acklab_lab::report::Outcome;
+use acklab_papers::reproduce::Course;
 use acklab_papers::reproduce::ance::claims::SENTENCES;
 use acklab_papers::reproduce::ance::configuration::{
     ANCE, CODEL, DAISY, DROP_TAIL, ENCN, Measured, PIE, RED, TABLE_4, Topology,
 };
 use acklab_papers::reproduce::ance::{sensitivity, table4};
 
+static NEVER: AtomicBool = AtomicBool::new(false);
+
 fn measured(topology: Topology, preset: &str, seed: u64, replications: u64) -> Vec<Measured> {
     let techniques = if topology == Topology::Daisy { &DAISY[..] } else { &TABLE_4[..] };
     let run = |technique: &_| {
-        Measured::run(topology, *technique, &[("preset", preset)], seed, replications)
+        Measured::run(topology, *technique, &[("preset", preset)], seed, replications, &NEVER)
     };
     techniques.iter().map(run).collect::<Result<_, _>>().expect("declared settings")
 }
@@ -73,7 +78,8 @@ fn ance_and_encn_keep_the_queue_at_qmin_and_the_link_busy() {
 fn a_balance_without_a_floor_lets_the_queue_run_dry_more_often() {
     let empty = |floor| {
         let sets = [("bf_floor", floor)];
-        let one = Measured::run(Topology::Daisy, ANCE, &sets, 1, 3).expect("declared settings");
+        let one =
+            Measured::run(Topology::Daisy, ANCE, &sets, 1, 3, &NEVER).expect("declared settings");
         one.mean("queue_empty_share")
     };
     assert!(empty("1") > 1.5 * empty("3"), "{} {}", empty("1"), empty("3"));
@@ -101,7 +107,9 @@ fn agreement_with_table_4_is_a_test_of_counts_not_an_overlap() {
     let p = |counts| acklab_stats::fisher_exact(red.counts, counts).expect("counts");
     assert!(p((237, 377)) > 0.04 && p((1197, 2000)) < 0.001);
 
-    let plain = table4::Reading::run("plain".into(), &[("preset", "plain")], 3, 60);
+    let course = &mut Course::new(&NEVER, |_| {});
+    let sets = [("preset", "plain")];
+    let plain = table4::Reading::run("table 4".into(), "plain".into(), &sets, (3, 60), course);
     let plain = plain.expect("declared settings");
     let agrees: Vec<bool> = plain.rows.iter().map(table4::Row::agrees).collect();
     let codel = plain.rows.iter().position(|row| row.paper.technique == CODEL).expect("a row");

@@ -2,15 +2,19 @@
 //! Method: its tables under the defaults, some of which were fitted to them; the bounds were set with the
 //! figures known (docs/xudp.md).
 
+use std::sync::atomic::AtomicBool;
+
 use acklab_core::ack::Profile;
 use acklab_core::time::Span;
-use acklab_papers::reproduce::Reproduced as _;
 use acklab_papers::reproduce::xudp::{
     self, Reproduction, Run, experiment, paper, parameters, protocol, today,
 };
+use acklab_papers::reproduce::{Course, Reproduced as _};
 
 fn reproduction(seed: u64) -> Reproduction {
-    Reproduction::run(parameters::settings([]).expect("defaults"), seed, |_| {})
+    let ended = AtomicBool::new(false);
+    let settings = parameters::settings([]).expect("defaults");
+    Reproduction::run(settings, seed, &mut Course::new(&ended, |_| {})).expect("not ended")
 }
 
 fn within(what: &str, ours: f64, printed: f64, share: f64) {

@@ -8,6 +8,7 @@
 //! the capture was read, what is inferred of the notes when it is over, and what is judged
 //! ([`diagnosis`]).
 
+pub mod anonymise;
 pub mod capture;
 mod diagnose;
 pub mod flow;

@@ -17,6 +17,7 @@ pub struct Comparison {
     seconds: Vec<f64>,
     /// By world: by replication, by flow.
     seen: BTreeMap<World, Vec<Vec<Seen>>>,
+    is_complete: bool,
 }
 
 /// A figure of one replication of one flow.
@@ -91,12 +92,17 @@ impl Comparison {
     /// No replication yet; `flows` are names, and how long each can send in seconds.
     pub fn new(flows: impl IntoIterator<Item = (String, f64)>) -> Self {
         let (names, seconds) = flows.into_iter().unzip();
-        Self { names, seconds, seen: BTreeMap::new() }
+        Self { names, seconds, seen: BTreeMap::new(), is_complete: true }
     }
 
     /// What `world` showed in its next replication.
     pub fn push(&mut self, world: World, seen: Vec<Seen>) {
         self.seen.entry(world).or_default().push(seen);
+    }
+
+    /// Whether every replication that was asked for is there.
+    pub fn set_complete(&mut self, is_complete: bool) {
+        self.is_complete = is_complete;
     }
 
     /// A figure of flow `flow` in `world`: the mean over replications.
@@ -132,6 +138,7 @@ impl Comparison {
             .collect();
         json!({
             "schema": "acklab.compare/1",
+            "complete": self.is_complete,
             "replications": replications,
             "flows": flows.collect::<Vec<_>>(),
         })
@@ -224,7 +231,8 @@ impl Comparison {
 
     /// The table for a terminal.
     pub fn to_text(&self) -> String {
-        lay_out(&self.heading(), &self.rows())
+        let table = lay_out(&self.heading(), &self.rows());
+        if self.is_complete { table } else { format!("{table}\n{}\n", self.incomplete()) }
     }
 
     /// The first flow's goodput in each world, in a sentence.
@@ -234,7 +242,14 @@ impl Comparison {
             format!("{:.2} Mbit/s in {world}", self.mean(*world, 0, goodput) / goodput.unit)
         });
         let each: Vec<_> = each.collect();
-        format!("{}: {}", self.names[0], each.join(", "))
+        let ending =
+            if self.is_complete { String::new() } else { format!("; {}", self.incomplete()) };
+        format!("{}: {}{ending}", self.names[0], each.join(", "))
+    }
+
+    fn incomplete(&self) -> String {
+        let done = self.seen.values().map(Vec::len).max().unwrap_or(0);
+        format!("not complete: interrupted after {done} replications")
     }
 
     /// The heading of [`Comparison::rows`].

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use acklab_core::time::Time;
@@ -23,7 +23,7 @@ use clap::Args;
 
 use crate::file;
 use crate::kernel::{self, KernelArgs};
-use crate::outcome::{Failure, Format, interruption, print, print_json, tell};
+use crate::outcome::{Failure, Format, command_line, interruption, print, print_json, tell};
 
 /// Run one network in several worlds and tell what differs
 ///
@@ -85,10 +85,18 @@ impl Compare {
         let others = Others { machine, running };
         let mut comparison = None;
         for seed in seeds {
-            self.replicate(&source, settings, seed, &others, &mut comparison)
-                .map_err(|reason| Failure::at(&self.file, reason))?;
+            let done = self.replicate(&source, settings, seed, &others, &mut comparison);
+            if interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+            done.map_err(|reason| Failure::at(&self.file, reason))?;
         }
-        let Some(comparison) = comparison else { return Ok(()) };
+        let is_complete = !interrupted.load(Ordering::Relaxed);
+        let Some(mut comparison) = comparison else {
+            tell("acklab: interrupted before a replication was done");
+            return Err(Failure::Incomplete);
+        };
+        comparison.set_complete(is_complete);
         for line in comparison.errors() {
             tell(&format!("acklab: {line}"));
         }
@@ -96,9 +104,10 @@ impl Compare {
             self.write(&comparison, out).map_err(|reason| Failure::at(out.display(), reason))?;
         }
         match self.format {
-            Format::Json => print_json(&comparison.to_json()),
-            Format::Text => print(&comparison.to_text()),
+            Format::Json => print_json(&comparison.to_json())?,
+            Format::Text => print(&comparison.to_text())?,
         }
+        if is_complete { Ok(()) } else { Err(Failure::Incomplete) }
     }
 
     /// The runs on the running kernel, if it is one of the worlds: side by side, since they take real time.
@@ -127,8 +136,7 @@ impl Compare {
 
     /// Result and report.
     fn write(&self, comparison: &Comparison, out: &Path) -> Result<(), String> {
-        let command = std::env::args().collect::<Vec<_>>().join(" ");
-        let page = report::page(comparison, self.file.clone(), command);
+        let page = report::page(comparison, self.file.clone(), command_line());
         let html = page.to_html().map_err(|e| e.to_string())?;
         let json = format!("{:#}\n", comparison.to_json());
         for (name, text) in [("result.json", json), ("report.html", html)] {
@@ -160,7 +168,8 @@ impl Compare {
         if others.machine.is_some() && foreign.is_none() && first {
             world::ready(&network).map_err(|e| e.to_string())?;
         }
-        let comparison = comparison.get_or_insert_with(|| Comparison::new(flows));
+        // Every world or none: what is ended in the middle of a replication is not kept.
+        let mut all = Vec::new();
         for world in &self.worlds {
             let flows = match (world, &others.machine) {
                 (World::LinuxVt, Some(machine)) if foreign.is_none() => {
@@ -180,7 +189,11 @@ impl Compare {
                     vec![exchange.seen(&network).ok_or("no flow")?]
                 }
             };
-            comparison.push(*world, flows);
+            all.push((*world, flows));
+        }
+        let comparison = comparison.get_or_insert_with(|| Comparison::new(flows));
+        for (world, flows) in all {
+            comparison.push(world, flows);
         }
         Ok(())
     }

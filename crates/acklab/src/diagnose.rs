@@ -12,6 +12,7 @@ use acklab_trace::{Diagnosis, Options};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::anonymous;
 use crate::outcome::{Failure, print, tell};
 use crate::piped::Piped;
 
@@ -36,6 +37,13 @@ pub(crate) struct Diagnose {
     /// Write nothing to standard output, only what --check finds to standard error
     #[arg(long, short, requires = "checks")]
     quiet: bool,
+    /// Write the capture without addresses, payload and names to OUT, and diagnose that: both can be handed on
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["server", "flow"])]
+    anonymise: Option<PathBuf>,
+    /// The file with the 64 hexadecimal digits that decide --anonymise's mappings: with the same ones two captures stay
+    /// comparable [default: random, and forgotten]
+    #[arg(long, value_name = "FILE", requires = "anonymise")]
+    key: Option<PathBuf>,
     /// Only this connection, numbered from 0 as Wireshark's tcp.stream
     #[arg(long, value_name = "N")]
     flow: Option<u64>,
@@ -52,10 +60,14 @@ enum DiagnosisFormat {
 }
 
 impl Diagnose {
-    pub(crate) fn run(self) -> Result<(), Failure> {
+    pub(crate) fn run(mut self) -> Result<(), Failure> {
         let checks = parse_checks(&self.checks)?;
         if let Some(dir) = &self.out {
             make_folder(dir)?;
+        }
+        if let Some(out) = self.anonymise.take() {
+            anonymous::write(&self.file, &out, self.key.as_deref())?;
+            self.file = out;
         }
         let options = Options { flow: self.flow, ..Options::default() };
         let diagnosis = match &self.server {
@@ -213,6 +225,7 @@ Examples:
   acklab diagnose slow.pcapng
   acklab diagnose slow.pcap.gz --out out/slow          with a report to open in a browser
   tcpdump -w - port 4712 | acklab diagnose -           until Ctrl-C
+  acklab diagnose slow.pcapng --anonymise shown.pcapng --out shown   both can be handed on
   acklab diagnose client.pcap server.pcap              two captures of the same connections: clocks, losses,
                                                        which host waited
   acklab diagnose nightly.pcap --quiet --check 'stalls==0'

@@ -82,13 +82,14 @@ impl Emulate {
         })?;
         let doubts = emulated.doubts(max_lateness);
         match self.format {
-            Format::Text => print(&text(&emulated))?,
+            Format::Text => print(&text(&emulated, doubts.is_empty()))?,
             Format::Json => print_json(&to_json(&emulation, &emulated, max_lateness))?,
         }
         for doubt in &doubts {
             tell(&format!("acklab: emulate: not valid: {doubt}"));
         }
         match emulated.status {
+            _ if emulated.interrupted => Err(Failure::Incomplete),
             init::NOT_STARTED => Err(Failure::Unusable(
                 "emulate: a command was not found or could not be started (status 127)".to_owned(),
             )),
@@ -141,7 +142,7 @@ fn down_path(text: &str, paths: u8) -> Result<(usize, Outage), String> {
     Ok((path, vocabulary::outage(times)?))
 }
 
-fn text(emulated: &Emulated) -> String {
+fn text(emulated: &Emulated, is_valid: bool) -> String {
     let directions = emulated.paths.iter().enumerate().flat_map(|(index, [forward, reverse])| {
         let line = move |name, tally| format!("path {index} {name}: {}\n", direction(tally));
         [line("forward", forward), line("reverse", reverse)]
@@ -149,7 +150,7 @@ fn text(emulated: &Emulated) -> String {
     let lateness = &emulated.lateness;
     let summary = format!(
         "command: status {}, {:.3} s{}\n\
-         lateness: p50 {:.1} us, p99 {:.1} us, max {:.1} us of {} packets ({})\n",
+         lateness: p50 {:.1} us, p99 {:.1} us, max {:.1} us of {} packets ({}): {}\n",
         emulated.status,
         emulated.seconds,
         if emulated.interrupted { ", interrupted" } else { "" },
@@ -158,6 +159,7 @@ fn text(emulated: &Emulated) -> String {
         lateness.max().as_micros_f64(),
         lateness.count(),
         if emulated.fifo { "SCHED_FIFO" } else { "no SCHED_FIFO" },
+        if is_valid { "valid" } else { "not valid" },
     );
     directions.chain([summary]).collect()
 }
@@ -165,7 +167,7 @@ fn text(emulated: &Emulated) -> String {
 fn direction(tally: &Tally) -> String {
     format!(
         "{} packets, {} B; dropped {}, lost {}, marked {}, corrupted {}, duplicated {}; \
-         queue mean {:.3} ms, p95 {:.3}, max {:.3}",
+         queue mean {:.3} ms, p95 {:.3} ms, max {:.3} ms",
         tally.packets,
         tally.bytes,
         tally.dropped,
@@ -195,6 +197,7 @@ fn to_json(emulation: &Emulation, emulated: &Emulated, max_lateness: Span) -> Va
             "max": lateness.max().as_micros_f64(),
         },
         "mishaps": emulated.mishaps,
+        "complete": !emulated.interrupted,
         "valid": doubts.is_empty(),
         "doubts": doubts,
         "command": {
@@ -255,7 +258,7 @@ A LINK, in netem's words; every part may be left out:
   delay TIME [JITTER]                 one way; jitter keeps the order
   rate RATE                           of the transmitter: 20mbit
   queue NAME                          drop-tail, red, codel, pie, fq-codel, dualpi2, encn, jersey, threshold
-  limit N | TIME | BYTES              what may wait: 100 packets, 100ms (at the rate), 250kbyte;
+  limit N | TIME | BYTES              what may wait (or: buffer): 100 packets, 100ms (at the rate), 250kbyte;
                                       1000 packets without it
   loss P% | loss gemodel P% R% [1-H% [1-K%]]
   reorder P%                          these leave out the delay

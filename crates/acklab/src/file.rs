@@ -9,6 +9,7 @@ use acklab_lab::sweep::Choices;
 use acklab_papers::scenario::SCENARIOS;
 
 use crate::outcome::Failure;
+use crate::set;
 
 /// The built-in scenario called `name`, or what the file `name` asks for, with `sets` set.
 pub(crate) fn asked(name: &str, sets: &[String]) -> Result<Asked, Failure> {
@@ -21,6 +22,7 @@ pub(crate) fn asked_watching(
     sets: &[String],
     links: &[String],
 ) -> Result<Asked, Failure> {
+    set::distinct(sets)?;
     let path = Path::new(name);
     if path.extension().is_none_or(|extension| extension != "toml") {
         let found = SCENARIOS.find(name);

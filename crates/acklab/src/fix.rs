@@ -85,12 +85,14 @@ impl Fix {
             print(&plan_text(&plan, self.dry_run))?;
         }
         if self.dry_run {
-            return self.tell_json(&plan, remedy, None);
+            return self.tell_json(&plan, remedy, false, [None, None]);
         }
         let interrupted = interruption()?;
         let before = self.measure(&chosen, &interrupted)?;
         if interrupted.load(Ordering::Relaxed) {
-            return Err(Failure::Unusable("fix: interrupted; nothing was changed".to_owned()));
+            tell("acklab: fix: interrupted; nothing was changed");
+            self.tell_json(&plan, remedy, false, [before, None])?;
+            return Err(Failure::Incomplete);
         }
         plan.apply().map_err(|error| {
             tell(&format!(
@@ -110,7 +112,12 @@ impl Fix {
             }
             print(&format!("Undo it with: {}\n", plan.undoing()))?;
         }
-        self.tell_json(&plan, remedy, Some([before, after]))
+        self.tell_json(&plan, remedy, true, [before, after])?;
+        if interrupted.load(Ordering::Relaxed) {
+            tell("acklab: fix: interrupted while measuring what it brought; the fix is in force");
+            return Err(Failure::Incomplete);
+        }
+        Ok(())
     }
 
     /// What a watch sees in the time; `None` where there is none.
@@ -134,19 +141,24 @@ impl Fix {
         &self,
         plan: &Plan,
         remedy: Remedy,
-        measured: Option<[Option<Summary>; 2]>,
+        applied: bool,
+        measured: [Option<Summary>; 2],
     ) -> Result<(), Failure> {
         if self.format == Format::Text {
             return Ok(());
         }
-        let applied = measured.is_some();
-        let [before, after] = measured.unwrap_or_default().map(|m| m.map(|m| measured_json(&m)));
+        let seconds = self.seconds as f64;
+        let is_whole =
+            |one: &Option<Summary>| one.as_ref().is_none_or(|it| it.watched_s >= seconds);
+        let complete = (applied || self.dry_run) && measured.iter().all(is_whole);
+        let [before, after] = measured.map(|m| m.map(|m| measured_json(&m)));
         print_json(&json!({
             "schema": SCHEMA,
             "remedy": remedy.words(),
             "steps": plan.steps(),
             "not_covered": plan.not_covered(),
             "applied": applied,
+            "complete": complete,
             "before": before,
             "after": after,
             "undo": plan.undoing(),

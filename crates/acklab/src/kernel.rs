@@ -117,12 +117,17 @@ impl KernelArgs {
         bar.finish_and_clear();
         match outcome {
             Ok(()) => Ok(account),
-            Err(Trouble::Run(KernelError::Interrupted)) => Err(Failure::Unusable(match store {
-                Some(_) => {
-                    "interrupted; the runs that ended are kept, and the same command goes on".into()
-                }
-                None => "interrupted".into(),
-            })),
+            Err(Trouble::Run(KernelError::Interrupted)) => {
+                tell(match store {
+                    Some(_) => {
+                        "acklab: interrupted; the runs that ended are kept, and the same command goes on"
+                    }
+                    None => {
+                        "acklab: interrupted; with --out DIR the runs that ended would have been kept"
+                    }
+                });
+                Err(Failure::Incomplete)
+            }
             Err(Trouble::Run(error)) => Err(Failure::at("kernel", error)),
             Err(Trouble::Store(error)) => Err(unusable(&error)),
             Err(Trouble::Given(failure)) => Err(failure),

@@ -4,6 +4,7 @@
 //! result into text or JSON. Exit 0 fine, 1 a check did not hold, 2 unusable input or arguments,
 //! 3 not decided or ended early.
 
+mod anonymous;
 #[cfg(target_os = "linux")]
 mod bpf;
 #[cfg(target_os = "linux")]
@@ -19,6 +20,7 @@ mod export;
 mod file;
 #[cfg(target_os = "linux")]
 mod fix;
+mod help;
 #[cfg(target_os = "linux")]
 mod invitation;
 mod kernel;
@@ -126,7 +128,7 @@ fn main() -> ExitCode {
         acklab_lab::report::text::set_width(columns.into());
         acklab_trace::set_text_width(columns.into());
     }
-    let outcome = match Cli::parse().verb {
+    let outcome = match help::parse::<Cli>(Cli::command()).verb {
         Verb::Diagnose(verb) => verb.run(),
         Verb::WhatIf(verb) => verb.run(),
         #[cfg(target_os = "linux")]

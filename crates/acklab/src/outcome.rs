@@ -75,6 +75,14 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
     Ok(interrupted)
 }
 
+/// What was typed, as a report shows it: without the folder of the program.
+pub(crate) fn command_line() -> String {
+    std::iter::once("acklab".to_owned())
+        .chain(std::env::args().skip(1))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
 /// Writes one JSON object to standard output.
 pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))

@@ -8,7 +8,7 @@ use crate::recording::{self, RecordingError};
 use clap::Args;
 use serde_json::json;
 
-use crate::outcome::{Failure, Format, print, print_json};
+use crate::outcome::{Failure, Format, early_end, print, print_json};
 
 /// Record how this machine's kernel handles a write-write-read exchange (Linux, root)
 ///
@@ -54,28 +54,33 @@ impl Record {
             nodelay: self.nodelay,
         };
         let file = self.file.display();
-        let recording = recording::record(&self.file, &options).map_err(|error| match error {
-            RecordingError::Record(error) => Failure::at("record", error),
-            RecordingError::File(error) => Failure::at(&file, error),
-        })?;
+        let recording = recording::record(&self.file, &options, &*early_end()?).map_err(
+            |error| match error {
+                RecordingError::Record(error) => Failure::at("record", error),
+                RecordingError::File(error) => Failure::at(&file, error),
+            },
+        )?;
+        let is_complete = recording.exchanges == self.exchanges;
         let seconds = recording.duration.as_secs_f64();
         match self.format {
             Format::Text => print(&format!(
                 "{file}: {} frames of {} exchanges in {seconds:.3} s\n",
-                recording.frames, self.exchanges
-            )),
+                recording.frames, recording.exchanges
+            ))?,
             Format::Json => print_json(&json!({
                 "schema": SCHEMA,
                 "file": file.to_string(),
                 "frames": recording.frames,
                 "duration_s": seconds,
-                "exchanges": self.exchanges,
+                "exchanges": recording.exchanges,
+                "complete": is_complete,
                 "header_bytes": self.header,
                 "body_bytes": self.body,
                 "reply_bytes": self.reply,
                 "nodelay": self.nodelay,
-            })),
+            }))?,
         }
+        if is_complete { Ok(()) } else { Err(Failure::Incomplete) }
     }
 }
 

@@ -8,6 +8,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use acklab_core::time::{Span, Time};
 use acklab_net::record::{RecordError, RecordOptions};
@@ -15,6 +16,8 @@ use acklab_trace::capture::{CaptureWriter, Format, WriterOptions};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recording {
+    /// How often the client asked and the server answered.
+    pub(crate) exchanges: u32,
     /// Frames in the file.
     pub(crate) frames: u64,
     /// From the first frame to the last.
@@ -30,14 +33,18 @@ pub(crate) enum RecordingError {
     File(#[from] io::Error),
 }
 
-/// Records one exchange into the file at `path`; blocks until it is over.
-pub(crate) fn record(path: &Path, options: &RecordOptions) -> Result<Recording, RecordingError> {
+/// Records one exchange into the file at `path`; blocks until it is over, or `ended`.
+pub(crate) fn record(
+    path: &Path,
+    options: &RecordOptions,
+    ended: &AtomicBool,
+) -> Result<Recording, RecordingError> {
     // Opened before anything is recorded, truncated only when there is something to write.
     let mut file = Some(OpenOptions::new().write(true).create(true).truncate(false).open(path)?);
     let mut capture = None;
     let mut written = Ok(());
     let (mut frames, mut first, mut last) = (0, Time::ZERO, Time::ZERO);
-    let recorded = acklab_net::record::run(options, &mut |time, frame| {
+    let recorded = acklab_net::record::run(options, ended, &mut |time, frame| {
         if frames == 0 {
             first = time;
             match file.take().map(begin) {
@@ -57,9 +64,9 @@ pub(crate) fn record(path: &Path, options: &RecordOptions) -> Result<Recording, 
     if let (Some(writer), Ok(())) = (capture, &written) {
         written = writer.finish().map(drop);
     }
-    recorded?;
+    let exchanges = recorded?;
     written?;
-    Ok(Recording { frames, duration: last.since(first) })
+    Ok(Recording { exchanges, frames, duration: last.since(first) })
 }
 
 fn begin(file: File) -> io::Result<CaptureWriter<BufWriter<File>>> {

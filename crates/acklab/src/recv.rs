@@ -16,6 +16,7 @@ use acklab_net::transfer::receive::{Gate, Reception, Verdict};
 use acklab_net::transfer::receiver::Received;
 use acklab_rudp::{Code, Config};
 use clap::Args;
+use indicatif::DecimalBytes;
 use serde_json::json;
 
 use crate::invitation::Invitation;
@@ -305,11 +306,12 @@ fn ended(
     };
     let _ = write!(
         text,
-        "{}, {stored_bytes} B in {seconds:.3} s ({rate:.2} MB/s)",
-        count(*stored, "file")
+        "{}, {}, in {seconds:.3} s ({rate:.2} MB/s)",
+        count(*stored, "file"),
+        DecimalBytes(*stored_bytes)
     );
     if *resumed > 0 {
-        let _ = write!(text, "; {resumed} B were here before");
+        let _ = write!(text, "; {} were here before", DecimalBytes(*resumed));
     }
     if *refused > 0 {
         let _ = write!(text, "; {refused} refused");

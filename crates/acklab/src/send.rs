@@ -12,7 +12,7 @@ use acklab_net::transfer::send::{self as transfer, Due, End, News, Outcome};
 use acklab_net::transfer::send::{Errand, Secret, Status, What};
 use acklab_rudp::{Code, Config};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
 
 use crate::invitation::Invitation;
 use crate::outcome::{Failure, Format, interruption, print, print_line, tell};
@@ -265,15 +265,16 @@ pub(crate) fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
+/// Words alone until the receiver has answered: a bar without a length would be full.
 fn bar() -> ProgressBar {
-    let bar = ProgressBar::new(0);
-    let style = ProgressStyle::with_template(
-        "{wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}\n{msg}",
-    );
-    if let Ok(style) = style {
-        bar.set_style(style);
+    style(ProgressBar::no_length(), "{msg}")
+}
+
+fn style(bar: ProgressBar, template: &str) -> ProgressBar {
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
     }
-    bar
 }
 
 fn show(bar: &ProgressBar, status: &Status) {
@@ -282,12 +283,25 @@ fn show(bar: &ProgressBar, status: &Status) {
         return;
     }
     let progress = &status.progress;
-    bar.set_length(status.totals.bytes);
-    bar.set_position((progress.sent + progress.resumed).min(status.totals.bytes));
-    let lines: Vec<String> =
-        status.paths.iter().map(|path| path_line(path, status.seconds)).collect();
+    if bar.length().is_none() {
+        drop(style(bar.clone(), BAR));
+        bar.reset();
+    }
+    // What was there already is no work: the bar begins empty, and its rate is that of the transfer.
+    let due = status.totals.bytes.saturating_sub(progress.resumed);
+    bar.set_length(due);
+    bar.set_position(progress.sent.min(due));
+    let mut lines = Vec::new();
+    if progress.resumed > 0 {
+        let share = 100 * progress.resumed / status.totals.bytes.max(1);
+        lines.push(format!("{} ({share} %) were there before", DecimalBytes(progress.resumed)));
+    }
+    lines.extend(status.paths.iter().map(|path| path_line(path, status.seconds)));
     bar.set_message(lines.join("\n"));
 }
+
+const BAR: &str =
+    "{wide_bar} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta}\n{msg}";
 
 fn path_line(path: &PathReport, seconds: f64) -> String {
     let heard = path.rtt.map_or("no answer".to_owned(), |rtt| {
@@ -304,16 +318,22 @@ fn path_line(path: &PathReport, seconds: f64) -> String {
 
 fn summary(status: &Status) -> String {
     let progress = &status.progress;
+    let rate = progress.sent as f64 / 1e6 / status.seconds.max(1e-9);
     let mut text = format!(
-        "{} stored, {} B in {:.3} s ({:.2} MB/s); {} B on the wire",
+        "{} stored, {}; sent {} in {:.3} s ({rate:.2} MB/s), {} on the wire",
         count(progress.stored, "file"),
-        progress.stored_bytes,
+        DecimalBytes(progress.stored_bytes),
+        DecimalBytes(progress.sent),
         status.seconds,
-        progress.sent as f64 / 1e6 / status.seconds.max(1e-9),
-        status.wire_bytes(),
+        DecimalBytes(status.wire_bytes()),
     );
     if progress.resumed > 0 {
-        let _ = write!(text, "; {} B were there before", progress.resumed);
+        let _ = write!(text, "; {} were there before", DecimalBytes(progress.resumed));
+    }
+    let kept = progress.confirmed.saturating_sub(progress.stored_bytes);
+    if kept > 0 {
+        let _ =
+            write!(text, "; {} of files that are not whole yet are kept there", DecimalBytes(kept));
     }
     if status.progress.skipped > 0 {
         let _ = write!(text, "; {} left out", count(status.progress.skipped, "device or pipe"));

@@ -6,6 +6,7 @@ use crate::outcome::Failure;
 
 /// Sets each of `pairs`, and sees whether all go together.
 pub(crate) fn all(config: &mut impl Options, pairs: &[String]) -> Result<(), Failure> {
+    distinct(pairs)?;
     for pair in pairs {
         one(config, pair).map_err(|error| Failure::at("--set", error))?;
     }
@@ -13,6 +14,24 @@ pub(crate) fn all(config: &mut impl Options, pairs: &[String]) -> Result<(), Fai
         Failure::at("--set", format!("{} {}", conflict.name, conflict.reason))
     };
     config.check().map_err(refused)
+}
+
+/// Refuses a parameter that is set twice: which value was meant is not known.
+pub(crate) fn distinct(pairs: &[String]) -> Result<(), Failure> {
+    let named = |pair: &String| pair.split_once('=').map(|(name, _)| name.trim().to_owned());
+    for (index, pair) in pairs.iter().enumerate() {
+        let name = named(pair);
+        if let Some(first) =
+            pairs[..index].iter().find(|first| name.is_some() && named(first) == name)
+        {
+            let mend = "leave one out, or give a list: NAME=VALUE,VALUE";
+            return Err(Failure::at(
+                "--set",
+                format!("{first} and {pair}: the same parameter twice; {mend}"),
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn one(config: &mut impl Options, pair: &str) -> Result<(), String> {

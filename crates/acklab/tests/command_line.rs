@@ -384,3 +384,38 @@ fn manual_pages_and_completions_know_the_commands_and_the_scenarios() {
     let script = String::from_utf8_lossy(&script);
     assert!(script.contains("nagle-delack") && script.contains("loop_delay"));
 }
+
+#[test]
+fn examples_of_the_help_are_never_wrapped_and_its_text_is() {
+    let help = |arguments: &[&str], columns: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_acklab"));
+        let output = command.args(arguments).arg("--help").env("COLUMNS", columns).output();
+        String::from_utf8(output.expect("the binary runs").stdout).expect("text")
+    };
+    for arguments in [&["emulate"][..], &["reproduce", "rdt"], &["send"], &["recv"], &["fix"], &[]]
+    {
+        let [wide, narrow] = ["300", "60"].map(|columns| help(arguments, columns));
+        let (_, examples) = wide.split_once("\nExamples").expect("examples");
+        let indented: Vec<&str> = examples.lines().filter(|line| line.starts_with("  ")).collect();
+        assert!(!indented.is_empty() && !narrow.contains('\u{a0}'), "{arguments:?}");
+        for line in indented {
+            assert!(narrow.lines().any(|one| one == line), "{arguments:?}: {line}");
+        }
+        // The usage is one line of syntax.
+        let (options, _) = narrow.split_once("--version").expect("options");
+        let mut text = options.lines().filter(|line| !line.starts_with("Usage:"));
+        assert!(text.all(|line| line.chars().count() <= 60), "{options}");
+    }
+}
+
+#[test]
+fn a_parameter_that_is_set_twice_is_refused() {
+    for arguments in [
+        &["run", "motor-loop", "--set", "loss=5", "loss=6"][..],
+        &["verify", "motor-loop", "E[<=1; 2](max: overshoot)", "--set", "kp=1", "--set", "kp=2"],
+        &["reproduce", "xudp", "--set", "exchange=1", "--set", "exchange=2"],
+    ] {
+        let (code, errors) = failure(arguments);
+        assert!(code == 2 && errors.contains("the same parameter twice"), "{errors}");
+    }
+}

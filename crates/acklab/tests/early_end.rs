@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -26,6 +27,7 @@ fn interrupt(child: &Child, ticks: u64) {
     let proc = Path::new("/proc").join(child.id().to_string());
     let handles = || {
         let status = fs::read_to_string(proc.join("status")).expect("the program lives");
+        assert!(!status.contains("State:\tZ"), "it ended before it could be interrupted");
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
         u64::from_str_radix(caught.trim(), 16).expect("a mask") & 1 << (Signal::SIGINT as i32 - 1)
             != 0
@@ -100,4 +102,98 @@ fn a_query_that_is_interrupted_is_not_green() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&output.stdout).contains("not complete"));
+}
+
+/// What a verb says that was interrupted: exit status 3, and one JSON object that is not complete.
+#[track_caller]
+fn interrupted(arguments: &[&str], ticks: u64) -> Value {
+    let child = start(arguments);
+    interrupt(&child, ticks);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let result = json(&output);
+    assert_eq!(result["complete"], false);
+    result
+}
+
+#[test]
+fn a_paper_that_is_interrupted_tells_the_parts_that_are_done() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let papers: [(&str, &[&str], u64); 4] = [
+        ("ance", &["--replications", "2", "--table4-runs", "1000000"], 400),
+        ("xudp", &[], 2),
+        ("rdt", &["--replications", "10000"], 50),
+        ("ack-rate", &["--replications", "1000"], 50),
+    ];
+    for (paper, more, ticks) in papers {
+        let out = folder.path().join(paper);
+        let out = out.to_str().expect("a name");
+        let all = [&["reproduce", paper, "--format", "json", "--out", out], more].concat();
+        let result = interrupted(&all, ticks);
+        let parts = result["parts"].as_array().expect("parts");
+        assert!(paper != "ance" || !parts.is_empty(), "{result}");
+        let stored = fs::read_to_string(Path::new(out).join("result.json")).expect("a result");
+        assert_eq!(serde_json::from_str::<Value>(&stored).expect("JSON"), result);
+        let page = fs::read_to_string(Path::new(out).join("report.html")).expect("a report");
+        assert!(page.contains("Not complete: ended") && page.contains("</html>"), "{paper}");
+    }
+}
+
+#[test]
+fn a_comparison_that_is_interrupted_tells_of_whole_replications() {
+    let network = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml");
+    let network = network.to_str().expect("a name");
+    let long = ["compare", network, "--worlds", "sim", "--replications", "10000"];
+    let result = interrupted(&[&long[..], &["--format", "json"]].concat(), 300);
+    assert!(result["replications"]["sim"].as_u64().expect("a count") >= 1, "{result}");
+}
+
+#[test]
+fn a_data_set_that_is_interrupted_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("set");
+    let write =
+        ["dataset", "write", out.to_str().expect("a name"), "--set", "rtt=10ms", "runs=1000"];
+    let child = start(&write);
+    interrupt(&child, 100);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let verified = start(&["dataset", "verify", out.to_str().expect("a name")]);
+    let verified = verified.wait_with_output().expect("it ends");
+    let text = String::from_utf8_lossy(&verified.stderr);
+    assert!(verified.status.code() == Some(0) || text.contains("no folder is called"), "{text}");
+}
+
+/// Whether the kernel's doors are open to this test; where not, says so.
+fn is_root() -> bool {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0);
+    if !is_root {
+        eprintln!("skipped: needs root");
+    }
+    is_root
+}
+
+#[test]
+fn a_recording_that_is_interrupted_is_whole() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("slow.pcapng");
+    let name = file.to_str().expect("a name");
+    let result = interrupted(&["record", name, "--exchanges", "1000000", "--format", "json"], 5);
+    let output = start(&["diagnose", name, "--format", "json"]).wait_with_output();
+    let diagnosis = json(&output.expect("it ends"));
+    assert_eq!(diagnosis["capture"]["packets"], result["frames"]);
+    assert_eq!(diagnosis["capture"]["connections"], 1);
+}
+
+#[test]
+fn what_watches_or_emulates_and_is_interrupted_says_so() {
+    if !is_root() {
+        return;
+    }
+    interrupted(&["watch", "--port", "1", "--seconds", "1000", "--format", "json"], 0);
+    let emulated = interrupted(&["emulate", "--format", "json", "--", "sleep", "1000"], 0);
+    assert_eq!(emulated["command"]["interrupted"], true);
 }

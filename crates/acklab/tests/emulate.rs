@@ -380,7 +380,7 @@ fn an_interrupted_emulator_says_what_it_measured_and_leaves_nothing() {
     assert!(Command::new("sh").args(["-c", &interrupt]).status().expect("a shell").success());
     let mut text = String::new();
     output.read_to_string(&mut text).expect("the end");
-    assert_eq!(emulator.wait().expect("ours").code(), Some(1));
+    assert_eq!(emulator.wait().expect("ours").code(), Some(3));
     assert!(text.contains("interrupted") && text.contains("lateness"), "{text}");
     assert_eq!(inhabitants(&namespace), 0);
 }

@@ -7,6 +7,7 @@ mod schema;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -46,7 +47,7 @@ fn hold(output: &str, what: &str) -> BTreeSet<String> {
 }
 
 /// What needs neither root nor a kernel of its own.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "diagnose demo/nagle-linux.pcapng",
     "diagnose demo/modbus-nodelay.pcapng --flow 0",
     "whatif demo/nagle-linux.pcapng",
@@ -68,6 +69,7 @@ const COMMANDS: [&str; 21] = [
     "scenarios --list acks",
     "scenarios --list systems",
     "packetdrill crates/acklab-packetdrill/tests/scripts/eor",
+    "compare scenarios/two-flows.toml --worlds sim --set duration=6s",
 ];
 
 #[test]
@@ -85,6 +87,58 @@ fn what_is_printed_keeps_to_its_schema() {
         seen.extend(kinds);
     }
     assert!(seen.len() >= 9, "{seen:?}");
+}
+
+/// The object that one command prints, held to its schema.
+fn object(folder: &Path, command: &str) -> Value {
+    let line = format!("'{}' {command} --format json", env!("CARGO_BIN_EXE_acklab"));
+    let output = Command::new("sh").args(["-c", &line]).current_dir(folder).output();
+    let output = output.expect("a shell");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(!text.is_empty(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    hold(&text, command);
+    serde_json::Deserializer::from_str(&text).into_iter().last().expect("an object").expect("JSON")
+}
+
+#[test]
+fn what_writes_a_folder_keeps_to_its_schema() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let xudp = object(folder.path(), "reproduce xudp --out xudp");
+    assert_eq!(xudp["complete"], true);
+    let written = Command::new(env!("CARGO_BIN_EXE_acklab"))
+        .args(["dataset", "write", "set", "--set", "receiver=linux", "nagle=on", "rtt=10ms"])
+        .args(["messages=20", "--runs", "2"])
+        .current_dir(folder.path())
+        .status();
+    assert!(written.expect("the binary runs").success());
+    for command in ["dataset read set", "dataset verify set", "dataset compare a=set b=set"] {
+        object(folder.path(), command);
+    }
+}
+
+/// What needs the running kernel and root; a schema that is wrong shows nowhere else.
+#[test]
+fn what_the_running_kernel_says_keeps_to_its_schema() {
+    if !fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0) {
+        eprintln!("skipped: needs root");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let recorded = object(folder.path(), "record slow.pcapng --exchanges 3");
+    assert_eq!(recorded["complete"], true);
+    assert_eq!(object(folder.path(), "watch --port 1 --seconds 1")["complete"], true);
+    // A port where nothing is: the plan, what is in force, and nothing to undo.
+    for command in ["fix --port 1 --nodelay --dry-run", "fix --list", "fix --undo --port 1"] {
+        object(folder.path(), command);
+    }
+    object(folder.path(), "bpf status");
+    // Nothing listens there: refused, and said so.
+    let refused = object(folder.path(), "tcp connect 10.78.0.1:9 --discard");
+    assert_eq!(refused["schema"], "acklab.tcp/1");
+    let line = format!("'{}' emulate --format json -- true", env!("CARGO_BIN_EXE_acklab"));
+    let output = Command::new("sh").args(["-c", &line]).output().expect("a shell");
+    let seen = hold(&String::from_utf8_lossy(&output.stdout), "emulate");
+    assert!(seen.contains("acklab.emulate/1"), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

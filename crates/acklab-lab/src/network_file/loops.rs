@@ -45,6 +45,11 @@ impl ControlLoop {
         })
     }
 
+    /// What decides how much the loop bears: plant, controller, sampling period.
+    pub(crate) fn model(&self) -> (&StateSpace, &PidGains, Span) {
+        (&self.plant, &self.gains, self.period)
+    }
+
     /// Both ends, the plant at `plant`.
     pub(crate) fn peers(&self, plant: Addr, controller: Addr) -> (PlantPeer, ControllerPeer) {
         let plant_setup = PlantSetup {

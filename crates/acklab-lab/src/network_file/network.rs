@@ -14,6 +14,7 @@ use toml::de::DeTable;
 use super::flows::{self, Access, Flow, Traffic, Way};
 use super::hosts::{self, Host};
 use super::links::{self, Direction, Node};
+use super::loops::ControlLoop;
 use super::reader::{Field, Fields, Mistake};
 use crate::parameter::nearest;
 
@@ -157,8 +158,13 @@ impl Network {
 
     /// Sampling period of its control loop, if it has one.
     pub(crate) fn loop_period(&self) -> Option<Span> {
+        self.control_loop().map(|control| control.period)
+    }
+
+    /// Its control loop, if it has one.
+    pub(crate) fn control_loop(&self) -> Option<&ControlLoop> {
         self.flows.iter().find_map(|(.., flow)| match &flow.traffic {
-            Traffic::Loop(control) => Some(control.period),
+            Traffic::Loop(control) => Some(&**control),
             _ => None,
         })
     }

@@ -1,7 +1,10 @@
 //! What every scenario with a control loop measures of it, and what queries may name.
 
+use acklab_control::margin::{delay_margin, gain_margin};
 use acklab_control::record::code;
-use acklab_control::{LoopRecord, LoopValue};
+use acklab_control::{LoopRecord, LoopValue, PidGains, StateSpace};
+use acklab_core::math;
+use acklab_core::time::Span;
 
 use crate::measured::{Measured, MetricDoc, Metrics};
 
@@ -79,6 +82,50 @@ pub fn loop_metrics(record: &LoopRecord) -> Metrics {
     metrics
 }
 
+/// How much more delay and gain the loop bears, by its map from tick to tick.
+pub fn loop_margins(
+    model: &StateSpace,
+    gains: &PidGains,
+    period: Span,
+    delay: Span,
+) -> [(&'static str, Measured); 2] {
+    let longest = period * LONGEST;
+    let bears = delay_margin(model, gains, period, longest).unwrap_or_default();
+    let factor = gain_margin(model, gains, (period, delay), LARGEST);
+    // What is as large as was looked for is larger, and how much is not known.
+    let known = |value: f64, is_known: bool| {
+        Measured::Samples(is_known.then_some(value).into_iter().collect())
+    };
+    let decibels = factor.map_or(f64::NAN, |factor| 20.0 * math::ln(factor) / math::ln(10.0));
+    [
+        ("delay_margin_ms", known(bears.as_millis_f64(), bears < longest)),
+        ("gain_margin_db", known(decibels, factor.is_some_and(|factor| factor < LARGEST))),
+    ]
+}
+
+/// Where the search for the delay margin ends, sampling periods.
+const LONGEST: u64 = 20;
+/// Where that for the gain margin does: 60 dB.
+const LARGEST: f64 = 1000.0;
+
+/// The greatest loop delay.
+pub const DELAY_MARGIN: MetricDoc = MetricDoc {
+    name: "delay_margin_ms",
+    unit: "ms",
+    doc: "The greatest loop delay at which the sampled loop is stable, by the spectral radius of \
+          its map from tick to tick; 0 where it is unstable without delay. The derivative, the \
+          limit and losses are left out of it. No sample where it is longer than 20 sampling periods.",
+};
+
+/// The greatest gain.
+pub const GAIN_MARGIN: MetricDoc = MetricDoc {
+    name: "gain_margin_db",
+    unit: "dB",
+    doc: "How much larger all gains together may be until the sampled loop is unstable, by the same map: under \
+          motor-loop's loop_delay, and without any in a network. No sample where it is unstable as it is, or where 60 dB \
+          do not suffice.",
+};
+
 /// How many replications say nothing but that the loop diverges.
 pub const UNSTABLE_RUNS: MetricDoc = MetricDoc {
     name: "unstable_runs",
@@ -96,6 +143,8 @@ pub(super) const LOOP_METRICS: &[MetricDoc] = &[
               replication.",
     },
     UNSTABLE_RUNS,
+    DELAY_MARGIN,
+    GAIN_MARGIN,
     MetricDoc {
         name: "itae_rad_s2",
         unit: "rad s²",

@@ -83,7 +83,7 @@ impl<'a> Phrases<'a> {
             }
             "outage" => impairments.outages.push(words.outage()?),
             "queue" => self.queue = words.queue()?,
-            "limit" => self.limit = Some(words.limit()?),
+            "limit" | "buffer" => self.limit = Some(words.limit()?),
             _ => {
                 let mut what = format!("\"{}\" is none of {KEYWORDS}", word.text);
                 let queue = self.queue.name();

@@ -5,6 +5,7 @@
 
 pub mod ack_rate;
 pub mod ance;
+mod course;
 pub mod rdt;
 pub mod xudp;
 
@@ -12,6 +13,8 @@ use std::path::Path;
 
 use acklab_lab::report::Page;
 use serde_json::Value;
+
+pub use course::{Course, Parts, Stop};
 
 pub const SCHEMA: &str = "acklab.reproduce/1";
 

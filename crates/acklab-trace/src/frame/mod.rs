@@ -9,12 +9,14 @@
 //! passed over. Checksums are not looked at: captures at the sender precede the offload that fills
 //! them in. Left out: what is encrypted (802.11 with protection, IPsec), and PPTP.
 
+mod headers;
 mod ip;
 mod link;
 mod skip;
 mod tcp;
 mod tunnel;
 
+pub(crate) use headers::{Headers, headers};
 pub(crate) use skip::Skip;
 
 use self::ip::ip_packet;

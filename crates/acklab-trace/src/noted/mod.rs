@@ -13,6 +13,7 @@ mod notes;
 mod recorder;
 mod tape;
 
+pub(crate) use framing::BareHeaders;
 pub(crate) use line::Line;
 pub(crate) use notes::Notes;
 pub(crate) use recorder::{BURST, Recorder};

@@ -135,13 +135,20 @@ impl Make {
             |&(settings, _, _, seed)| {
                 let stopped = interrupted.load(Ordering::Relaxed);
                 let exchange = match &machine {
-                    _ if stopped => Err("interrupted; the same command goes on".to_owned()),
+                    _ if stopped => Err("interrupted".to_owned()),
                     None => simulated::run(scenario, settings, seed),
                     Some(machine) => Experiment::of(settings, seed).and_then(|experiment| {
                         virtual_kernel::run(machine, &experiment, seed).map_err(|e| e.to_string())
                     }),
                 };
-                exchange.map_err(Failure::Unusable)
+                // Whatever a run says of its end by Ctrl-C.
+                exchange.map_err(|reason| {
+                    if interrupted.load(Ordering::Relaxed) {
+                        Failure::Incomplete
+                    } else {
+                        Failure::Unusable(reason)
+                    }
+                })
             },
             |_| false,
             |&(_, name, index, _), news| match news {
@@ -153,7 +160,15 @@ impl Make {
             },
         );
         bar.finish_and_clear();
-        outcome
+        match outcome {
+            Err(Failure::Incomplete) => {
+                tell(
+                    "acklab: interrupted; the cases that ended are kept, and the same command goes on",
+                );
+                Err(Failure::Incomplete)
+            }
+            outcome => outcome,
+        }
     }
 
     /// Runs on the running kernel, each kept in the folder `runs` with the environment that it had.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use acklab_papers::reproduce::ack_rate::{Plan, Reproduction};
 use clap::Args;
 
-use super::delivery::{deliver, folder, spinner};
-use crate::outcome::{Failure, Format};
+use super::delivery::Asked;
+use crate::outcome::{Failure, Format, early_end};
 
 /// Statkus, Paulikas, Krukonis: TCP acknowledgment optimization in low power and embedded devices
 #[derive(Args)]
@@ -33,13 +33,10 @@ pub(crate) struct AckRate {
 
 impl AckRate {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let bar = spinner();
-        folder(&self.out)?;
         let plan = Plan { seed: self.seed, replications: self.replications, seconds: self.seconds };
-        let reproduction = Reproduction::run(plan, |what| bar.set_message(what.to_owned()))
-            .map_err(|error| Failure::at("ack-rate", error))?;
-        bar.finish_and_clear();
-        deliver(&reproduction, &self.out, self.format)
+        let asked =
+            Asked { name: "ack-rate", out: &self.out, format: self.format, option: "ack-rate" };
+        asked.perform(&*early_end()?, |course| Reproduction::run(plan, course))
     }
 }
 

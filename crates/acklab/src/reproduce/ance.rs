@@ -1,13 +1,15 @@
 //! `acklab reproduce ance`: the figures, table 4 and claims of the ANCE paper.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use acklab_papers::reproduce::ance::{Reproduction, sensitivity};
+use acklab_papers::reproduce::{Course, Stop};
 use clap::Args;
 
-use super::delivery::{deliver, folder, spinner};
-use crate::outcome::{Failure, Format};
+use super::delivery::{Asked, spinner};
+use crate::outcome::{Failure, Format, early_end};
 
 /// Sup, de Moraes, Bauchspiess: Acknowledge-Based Non-Congestion Estimation (2020)
 #[derive(Args)]
@@ -36,28 +38,41 @@ pub(crate) struct Ance {
 
 impl Ance {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let bar = spinner();
-        let progress = |what: &str| bar.set_message(what.to_owned());
+        let ended = early_end()?;
         if let Some(path) = &self.sensitivity {
-            // Whatever cannot be written is refused before anything is computed; what is there stays
-            // until there is something better.
-            let writable = fs::OpenOptions::new().append(true).create(true).open(path);
-            writable.map_err(|error| Failure::at(path.display(), error))?;
-            let mut tables = Vec::new();
-            for preset in ["plain", "paper-fit"] {
-                let rows = sensitivity::run(preset, self.seed, self.replications, progress);
-                tables.push((preset, rows.map_err(|error| Failure::at("--set", error))?));
-            }
-            bar.finish_and_clear();
-            let text = sensitivity::markdown(&tables, self.seed, self.replications);
-            return fs::write(path, text).map_err(|error| Failure::at(path.display(), error));
+            return self.decide(path, &ended);
         }
-        folder(&self.out)?;
-        let reproduction =
-            Reproduction::run(self.seed, self.replications, self.table4_runs, progress)
-                .map_err(|error| Failure::Unusable(error.to_string()))?;
+        let asked = Asked { name: "ance", out: &self.out, format: self.format, option: "ance" };
+        asked.perform(&ended, |course| {
+            Reproduction::run(self.seed, self.replications, self.table4_runs, course)
+        })
+    }
+
+    /// What each open parameter decides; ended by Ctrl-C, the rows that are done.
+    fn decide(&self, path: &Path, ended: &AtomicBool) -> Result<(), Failure> {
+        // Whatever cannot be written is refused before anything is computed; what is there stays
+        // until there is something better.
+        let writable = fs::OpenOptions::new().append(true).create(true).open(path);
+        writable.map_err(|error| Failure::at(path.display(), error))?;
+        let bar = spinner();
+        let mut course = Course::new(ended, |what| bar.set_message(what.to_owned()));
+        let mut tables = Vec::new();
+        for preset in ["plain", "paper-fit"] {
+            match sensitivity::run(preset, self.seed, self.replications, &mut course) {
+                Ok(rows) => tables.push((preset, rows)),
+                Err(Stop::Refused(reason)) => return Err(Failure::at("--set", reason)),
+                Err(Stop::Ended) => {}
+            }
+        }
+        drop(course);
         bar.finish_and_clear();
-        deliver(&reproduction, &self.out, self.format)
+        let mut text = sensitivity::markdown(&tables, self.seed, self.replications);
+        let is_complete = !ended.load(Ordering::Relaxed);
+        if !is_complete {
+            text.push_str("\nNot complete: ended early.\n");
+        }
+        fs::write(path, text).map_err(|error| Failure::at(path.display(), error))?;
+        if is_complete { Ok(()) } else { Err(Failure::Incomplete) }
     }
 }
 

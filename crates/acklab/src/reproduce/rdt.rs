@@ -1,18 +1,16 @@
 //! `acklab reproduce rdt`: the tables and claims of a course's reliable transfer over UDP.
 
+#[cfg(target_os = "linux")]
+use std::io;
 use std::path::PathBuf;
 
 #[cfg(target_os = "linux")]
 use acklab_papers::reproduce::rdt::bench::{self, Bench};
-#[cfg(target_os = "linux")]
-use acklab_papers::reproduce::rdt::emulated::Real;
 use acklab_papers::reproduce::rdt::{Plan, Reproduction, paper};
 use clap::Args;
 
-use super::delivery::{deliver, folder, spinner};
-#[cfg(target_os = "linux")]
-use crate::outcome::interruption;
-use crate::outcome::{Failure, Format};
+use super::delivery::Asked;
+use crate::outcome::{Failure, Format, early_end};
 
 /// Sehlaver, Yalcinkaya: CENG 435 term project part II, a reliable transfer over UDP
 #[derive(Args)]
@@ -43,31 +41,29 @@ pub(crate) struct Rdt {
 
 impl Rdt {
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let bar = spinner();
-        folder(&self.out)?;
         let plan = Plan { seed: self.seed, repetitions: self.replications, size: self.size };
-        #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "nothing is emulated"))]
-        let mut reproduction = Reproduction::run(plan, |what| bar.set_message(what.to_owned()))
-            .map_err(|error| Failure::at("--size", error))?;
-        #[cfg(target_os = "linux")]
-        if let Some(repetitions) = self.emulate {
-            let progress = |what: &str| bar.set_message(what.to_owned());
-            reproduction.emulated = self.emulated(Plan { repetitions, ..plan }, progress)?;
-        }
-        bar.finish_and_clear();
-        deliver(&reproduction, &self.out, self.format)
+        let asked = Asked { name: "rdt", out: &self.out, format: self.format, option: "rdt" };
+        asked.perform(&*early_end()?, |course| {
+            #[cfg_attr(
+                not(target_os = "linux"),
+                expect(unused_mut, reason = "nothing is emulated")
+            )]
+            let mut reproduction = Reproduction::run(plan, course)?;
+            #[cfg(target_os = "linux")]
+            if let Some(repetitions) = self.emulate {
+                let plan = Plan { repetitions, ..plan };
+                reproduction.emulated = bench::run(&self.bench()?, plan, course)?;
+            }
+            Ok(reproduction)
+        })
     }
 
     #[cfg(target_os = "linux")]
-    fn emulated(&self, plan: Plan, progress: impl FnMut(&str)) -> Result<Vec<Real>, Failure> {
-        let program = std::env::current_exe()
-            .map_err(|error| Failure::at("the program's own file", error))?;
-        let out = self.out.canonicalize();
-        let out = out.map_err(|error| Failure::at(self.out.display(), error))?;
-        let bench = Bench { program, scratch: out.join("scratch") };
-        let interrupted = interruption()?;
-        bench::run(&bench, plan, &interrupted, progress)
-            .map_err(|error| Failure::at("--emulate", error))
+    fn bench(&self) -> io::Result<Bench> {
+        Ok(Bench {
+            program: std::env::current_exe()?,
+            scratch: self.out.canonicalize()?.join("scratch"),
+        })
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
-use acklab_papers::reproduce::xudp::{Reproduction, parameters, tables};
+use acklab_papers::reproduce::xudp::{Reproduction, parameters, sensitivity, tables};
 use clap::Args;
 
-use super::delivery::{deliver, folder, spinner};
-use crate::outcome::{Failure, Format, print};
+use super::delivery::{Asked, spinner};
+use crate::outcome::{Failure, Format, early_end, print};
+use crate::set;
 
 /// Andrews: XUDP, A Real-Time Multimedia Networking Protocol (1997)
 #[derive(Args)]
@@ -38,20 +40,21 @@ impl Xudp {
         if self.parameters {
             return print(&tables::declared().to_text());
         }
+        set::distinct(&self.sets)?;
         let settings = parameters::settings(self.sets.iter().map(String::as_str))
             .map_err(|error| Failure::at("--set", error))?;
-        if self.sensitivity.is_none() {
-            folder(&self.out)?;
-        }
-        let bar = spinner();
-        let reproduction =
-            Reproduction::run(settings, self.seed, |what| bar.set_message(what.to_owned()));
-        bar.finish_and_clear();
+        let ended = early_end()?;
         if let Some(path) = &self.sensitivity {
-            let text = tables::changes(&reproduction.sensitivity).to_markdown();
-            return fs::write(path, text).map_err(|error| Failure::at(path.display(), error));
+            let bar = spinner();
+            let rows = sensitivity::run(&settings, self.seed, &ended);
+            bar.finish_and_clear();
+            let text = tables::changes(&rows).to_markdown();
+            fs::write(path, text).map_err(|error| Failure::at(path.display(), error))?;
+            let is_complete = !ended.load(Ordering::Relaxed);
+            return if is_complete { Ok(()) } else { Err(Failure::Incomplete) };
         }
-        deliver(&reproduction, &self.out, self.format)
+        let asked = Asked { name: "xudp", out: &self.out, format: self.format, option: "xudp" };
+        asked.perform(&ended, |course| Reproduction::run(settings, self.seed, course))
     }
 }
 

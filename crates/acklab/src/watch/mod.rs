@@ -68,12 +68,16 @@ impl Watch {
             }
         }
         drop(view);
-        let (summary, diagnosis) = watch.finish();
+        let (mut summary, diagnosis) = watch.finish();
+        // Without a time, Ctrl-C is how a watch ends.
+        let is_complete = end.is_none_or(|end| summary.watched_s >= end.as_secs_f64());
+        summary.complete = is_complete;
         match self.format {
             Format::Json => print_told(&Told::Summary(Box::new(summary)))?,
             Format::Text => print(&text(&summary, &diagnosis))?,
         }
-        judge(&checks, &diagnosis)
+        judge(&checks, &diagnosis)?;
+        if is_complete { Ok(()) } else { Err(Failure::Incomplete) }
     }
 }
 
@@ -93,9 +97,10 @@ fn line(told: &Told) -> String {
 
 /// The summary for people: the processes, then the diagnosis.
 fn text(summary: &Summary, diagnosis: &Diagnosis) -> String {
-    let Summary { watched_s, frames, dropped, connections, stalls, .. } = summary;
+    let Summary { complete, watched_s, frames, dropped, connections, stalls, .. } = summary;
     let mut text = format!(
-        "\nWatched {watched_s:.1} s: {frames} frames of {connections} connections, {dropped} dropped\n"
+        "\nWatched {watched_s:.1} s: {frames} frames of {connections} connections, {dropped} dropped{}\n",
+        if *complete { "" } else { "; ended before the time that was asked for" }
     );
     for held in stalls {
         text.extend(["  ", &in_words(held), "\n"]);

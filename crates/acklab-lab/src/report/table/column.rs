@@ -148,6 +148,10 @@ impl Column {
         }
     }
 
+    pub(super) fn is_in_json(&self) -> bool {
+        !matches!(self.key, Key::None)
+    }
+
     pub(super) fn is_on_page(&self) -> bool {
         !self.name.is_empty()
     }

@@ -82,6 +82,21 @@ impl Table {
         self.columns.first().map_or(0, Column::len)
     }
 
+    /// Whether JSON has any of its columns.
+    pub fn is_in_json(&self) -> bool {
+        self.columns.iter().any(Column::is_in_json)
+    }
+
+    /// Whether the page has.
+    pub fn is_on_page(&self) -> bool {
+        self.columns.iter().any(Column::is_on_page)
+    }
+
+    /// Whether the terminal and Markdown have.
+    pub fn is_on_terminal(&self) -> bool {
+        self.columns.iter().any(|column| column.heading().is_some())
+    }
+
     /// An array with an object for each row.
     pub fn to_json(&self) -> Value {
         let object = |row| {

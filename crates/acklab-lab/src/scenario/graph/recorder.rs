@@ -14,7 +14,7 @@ use super::model::{ends, flow_at};
 use crate::measured::{Measured, MetricDoc, Metrics};
 use crate::monitor::{Delays, Waiting};
 use crate::network_file::{Network, Traffic};
-use crate::scenario::control::loop_metrics;
+use crate::scenario::control::{loop_margins, loop_metrics};
 use crate::scenario::network::{Changes, NetworkRecorder};
 use crate::scenario::network_signals::{Shows, Source};
 use crate::scenario::{Flow, Replication};
@@ -74,7 +74,8 @@ pub(super) struct GraphRecorder<'a> {
     changed: Changes,
     /// The measurement begins here.
     since: Time,
-    has_loop: bool,
+    /// What the control loop bears, if there is one.
+    margins: Option<[(&'static str, Measured); 2]>,
     hosts: Vec<HostRecorder>,
 }
 
@@ -124,7 +125,10 @@ impl<'a> GraphRecorder<'a> {
             capture_at,
             changed: Changes::NONE,
             since: Time::ZERO,
-            has_loop: file.loop_period().is_some(),
+            margins: file.control_loop().map(|control| {
+                let (plant, gains, period) = control.model();
+                loop_margins(plant, gains, period, Span::ZERO)
+            }),
             hosts: metrics::of_hosts(file, declared)
                 .map(|(node, metric)| HostRecorder { node, metric, busy: Span::ZERO })
                 .collect(),
@@ -157,7 +161,10 @@ impl<'a> GraphRecorder<'a> {
     /// Ends the recording: the metrics of all flows together, of each in the order of the file, and of groups.
     pub(super) fn finish(mut self, end: Time, events: u64) -> Replication {
         let (mut metrics, flows) = self.network.finish(end);
-        if self.has_loop {
+        if let Some(margins) = self.margins.take() {
+            for (name, margin) in margins {
+                metrics.insert(name, margin);
+            }
             for (name, measured) in loop_metrics(self.network.control()).iter() {
                 metrics.insert(name, measured.clone());
             }

@@ -3,6 +3,8 @@
 //! Each testbed runs with one ACK for 4, 8, ... 64 segments at several costs of a packet: at the clocks of the routers, with
 //! the exits of the virtual machines. How busy the busier end is under Linux's policy is the load.
 
+use std::sync::atomic::AtomicBool;
+
 use acklab_lab::report::{Block, Column, LineSeries, Lines, Table, Unit};
 use acklab_lab::results::CaseResult;
 use acklab_lab::run;
@@ -26,6 +28,7 @@ pub(super) fn run(
     scenario: &'static dyn Scenario,
     (by, costs): (&str, &'static [&'static str]),
     plan: Plan,
+    ended: &AtomicBool,
 ) -> Result<Vec<Gains>, String> {
     let gains = |cost: &&'static str| {
         let mut choices = Choices::from(acklab_lab::plan::Plan::defaults(scenario));
@@ -38,22 +41,25 @@ pub(super) fn run(
         for set in sets {
             choices.set_pair(&set).map_err(|error| error.to_string())?;
         }
-        let cases = run::run(&runs_over(scenario, &choices, plan)?).cases;
-        Ok(gains_of(cost, &cases))
+        let runs = runs_over(scenario, &choices, plan)?;
+        Ok(gains_of(cost, &run::run_until(&runs, ended, &|| ()).cases))
     };
     costs.iter().map(gains).collect()
 }
 
 fn gains_of(cost: &'static str, cases: &[CaseResult]) -> Gains {
     let number = |case: &CaseResult, metric| case.metrics.number(metric);
-    let linux = &cases[0];
+    // Ended early, there is none.
+    let [linux, rarer @ ..] = cases else {
+        return Gains { cost, load: f64::NAN, points: vec![] };
+    };
     let of = |case: &CaseResult| {
         let share = number(case, "acks_per_data_segment") / number(linux, "acks_per_data_segment");
         let speed = number(case, "throughput_bps") / number(linux, "throughput_bps");
         (1.0 - share, speed - 1.0)
     };
     let load = number(linux, "cpu_share.sender").max(number(linux, "cpu_share.receiver"));
-    Gains { cost, load, points: cases[1..].iter().map(of).collect() }
+    Gains { cost, load, points: rarer.iter().map(of).collect() }
 }
 
 /// What each row says: cost, load, and the gain of each policy.

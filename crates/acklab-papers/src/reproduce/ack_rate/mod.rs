@@ -69,12 +69,17 @@ impl Reproduced for Reproduction {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reproduce::Course;
     use acklab_lab::report::Outcome;
+    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn the_same_plan_gives_the_same_result_and_a_page() {
         let plan = Plan { seed: 1, replications: 2, seconds: 12 };
-        let run = || Reproduction::run(plan, |_| {}).expect("sound scenarios");
+        let run = || {
+            let ended = AtomicBool::new(false);
+            Reproduction::run(plan, &mut Course::new(&ended, |_| {})).expect("sound scenarios")
+        };
         let (one, mut two) = (run(), run());
         two.timing = one.timing;
         assert_eq!(one.to_json(), two.to_json());

@@ -1,11 +1,15 @@
 //! Everything of the paper that is run.
 
+use std::sync::atomic::AtomicBool;
+
 use acklab_lab::report::Claim;
+use acklab_lab::scenario::Scenario;
 use acklab_lab::timing::{Stopwatch, Timing};
 
 use super::claims;
 use super::gain::{self, Gains};
 use super::testbed::{Plan, Testbed};
+use crate::reproduce::{Course, Stop};
 use crate::scenario::{ACK_RATE_ROUTER, ACK_RATE_VM};
 
 /// Everything that was run.
@@ -22,19 +26,32 @@ pub struct Reproduction {
 }
 
 impl Reproduction {
-    /// Runs everything; `progress` is told what is being done.
-    pub fn run(plan: Plan, mut progress: impl FnMut(&str)) -> Result<Self, String> {
+    /// Runs everything.
+    pub fn run(plan: Plan, course: &mut Course<'_>) -> Result<Self, Stop> {
         let watch = Stopwatch::start();
-        progress("routers: 100 s under each policy");
-        let router = Testbed::run("Routers of 2009", &ACK_RATE_ROUTER, &[], plan)?;
-        progress("virtual machines");
-        let vm = Testbed::run("Virtual machines", &ACK_RATE_VM, &[], plan)?;
-        progress("routers, one packet lost");
-        let drop = Testbed::run("Routers, one packet lost", &ACK_RATE_ROUTER, &["drop=one"], plan)?;
-        progress("what rarer ACKs are worth");
+        let mut testbed = |title: String, name, scenario: &'static dyn Scenario, sets: &[&str]| {
+            let run = |ended: &AtomicBool| Testbed::run(name, scenario, sets, plan, ended);
+            let tables = |done: &Result<Testbed, String>| done.iter().map(Testbed::table).collect();
+            course.part(title, run, tables)?.map_err(Stop::Refused)
+        };
+        let seconds = plan.seconds;
+        let title = format!("Routers: {seconds} s under each policy");
+        let router = testbed(title, "Routers of 2009", &ACK_RATE_ROUTER, &[])?;
+        let vm = testbed("Virtual machines".into(), "Virtual machines", &ACK_RATE_VM, &[])?;
+        let name = "Routers, one packet lost";
+        let drop = testbed(name.into(), name, &ACK_RATE_ROUTER, &["drop=one"])?;
+        let mut gains = |name, scenario: &'static dyn Scenario, costs| {
+            let run = |ended: &AtomicBool| gain::run(scenario, costs, plan, ended);
+            let tables = |done: &Result<Vec<Gains>, _>| {
+                done.iter().map(|gains| gain::table(name, gains)).collect()
+            };
+            course
+                .part(format!("{name}: what rarer ACKs are worth"), run, tables)?
+                .map_err(Stop::Refused)
+        };
         let gains = [
-            gain::run(&ACK_RATE_ROUTER, gain::CLOCKS, plan)?,
-            gain::run(&ACK_RATE_VM, gain::EXITS, plan)?,
+            gains("Routers of 2009", &ACK_RATE_ROUTER, gain::CLOCKS)?,
+            gains("Virtual machines", &ACK_RATE_VM, gain::EXITS)?,
         ];
         let claims = claims::judge(plan.seconds, [&router, &vm, &drop]);
         let events =

@@ -1,5 +1,7 @@
 //! A testbed under every policy.
 
+use std::sync::atomic::AtomicBool;
+
 use acklab_lab::plan::Plan as Runs;
 use acklab_lab::report::{Column, Table, Unit};
 use acklab_lab::results::{CaseResult, Results};
@@ -31,6 +33,7 @@ impl Testbed {
         scenario: &'static dyn Scenario,
         sets: &[&str],
         plan: Plan,
+        ended: &AtomicBool,
     ) -> Result<Self, String> {
         let mut choices = Choices::from(Runs::defaults(scenario));
         let policies = format!("ack={}", POLICIES.join(","));
@@ -38,7 +41,8 @@ impl Testbed {
         for set in [policies.as_str(), &duration].iter().chain(sets) {
             choices.set_pair(set).map_err(|error| error.to_string())?;
         }
-        let results = run::run_closely(&runs_over(scenario, &choices, plan)?);
+        let runs = runs_over(scenario, &choices, plan)?;
+        let results = run::run_closely_until(&runs, ended, &|| ());
         Ok(Self { name, results })
     }
 

@@ -1,5 +1,7 @@
 //! The configurations of the paper, and what many replications of each measured.
 
+use std::sync::atomic::AtomicBool;
+
 use acklab_stats::ProportionMethod;
 
 use crate::scenario::Ance;
@@ -90,10 +92,11 @@ impl Measured {
         sets: &[(&str, &str)],
         seed: u64,
         replications: u64,
+        ended: &AtomicBool,
     ) -> Result<Self, SetError> {
         let settings = settings(topology, technique, sets)?;
         let plan = Plan::single(topology.scenario(), settings, seed, Some(replications))?;
-        Ok(Self { technique, metrics: run::run(&plan).metrics })
+        Ok(Self { technique, metrics: run::run_until(&plan, ended, &|| ()).metrics })
     }
 
     /// A metric, one value per replication in the order of the seeds.

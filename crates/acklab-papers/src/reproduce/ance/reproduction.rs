@@ -2,12 +2,12 @@
 
 use acklab_lab::report::Claim;
 use acklab_lab::timing::{Stopwatch, Timing};
-use acklab_lab::verify::VerifyError;
 
 use super::claims;
 use super::figures::{self, Trace};
 use super::preset::{PRESETS, Preset};
 use super::table4::{self, Reading};
+use crate::reproduce::{Course, Stop};
 
 /// Everything that was run.
 pub struct Reproduction {
@@ -29,22 +29,25 @@ pub struct Reproduction {
 }
 
 impl Reproduction {
-    /// Runs everything, `table4_runs` runs for each row of table 4; `progress` is told what has been done.
+    /// Runs everything, `table4_runs` runs for each row of table 4.
     pub fn run(
         seed: u64,
         replications: u64,
         table4_runs: u64,
-        mut progress: impl FnMut(&str),
-    ) -> Result<Self, VerifyError> {
+        course: &mut Course<'_>,
+    ) -> Result<Self, Stop> {
         let watch = Stopwatch::start();
         let mut presets = Vec::new();
         for name in PRESETS {
-            presets.push(Preset::run(name, seed, (replications, table4_runs), &mut progress)?);
+            presets.push(Preset::run(name, seed, (replications, table4_runs), course)?);
         }
-        let variants = table4::variants(seed, table4_runs, &mut progress)?;
+        let variants = table4::variants(seed, table4_runs, course)?;
         let claims = claims::judge(&presets);
-        progress("one run of each configuration for the figures");
-        let traces = figures::trace_all(&[("preset", PRESETS[0])], seed)?;
+        let traces = course.part(
+            "One run of each configuration for the figures",
+            |_| figures::trace_all(&[("preset", PRESETS[0])], seed),
+            |_| vec![],
+        )??;
         let timing = watch.read(0);
         Ok(Self { seed, replications, table4_runs, presets, variants, claims, traces, timing })
     }

@@ -5,10 +5,13 @@
 //! paper's order remains: drop tail first, ENCN and ANCE last.
 
 use std::fmt::Write;
+use std::sync::atomic::AtomicBool;
 
 use super::configuration::{Exceedance, Measured, TABLE_4, Topology};
 use acklab_lab::parameter::SetError;
 use acklab_lab::report::{Column, Table};
+
+use crate::reproduce::{Course, Stop};
 
 /// One parameter and a value that differs from both presets' or from one's.
 const VARIATIONS: &str = "\
@@ -38,9 +41,11 @@ impl Row {
         sets: &[(&str, &str)],
         seed: u64,
         replications: u64,
+        ended: &AtomicBool,
     ) -> Result<Self, SetError> {
-        let run =
-            |technique| Measured::run(Topology::Dumbbell, technique, sets, seed, replications);
+        let run = |technique| {
+            Measured::run(Topology::Dumbbell, technique, sets, seed, replications, ended)
+        };
         let measured: Vec<Measured> = TABLE_4.into_iter().map(run).collect::<Result<_, _>>()?;
         Ok(Self {
             name,
@@ -72,20 +77,27 @@ impl Row {
     }
 }
 
-/// Every variation of `preset`, told to `progress` as it is done.
+/// Every variation of `preset` up to the end of the course, a part each.
 pub fn run(
     preset: &'static str,
     seed: u64,
     replications: u64,
-    mut progress: impl FnMut(&str),
-) -> Result<Vec<Row>, SetError> {
-    let mut rows =
-        vec![Row::measure(format!("preset {preset}"), &[("preset", preset)], seed, replications)?];
-    for pair in VARIATIONS.split(' ') {
-        let (name, value) = pair.split_once('=').expect("a pair");
-        let sets = [("preset", preset), (name, value)];
-        rows.push(Row::measure(pair.to_owned(), &sets, seed, replications)?);
-        progress(&format!("{preset}: {pair}"));
+    course: &mut Course<'_>,
+) -> Result<Vec<Row>, Stop> {
+    let mut rows = Vec::new();
+    let variations = VARIATIONS.split(' ').filter_map(|pair| pair.split_once('='));
+    for variation in std::iter::once(("preset", preset)).chain(variations) {
+        let (name, value) = variation;
+        let (title, sets): (_, &[_]) = match name {
+            "preset" => (format!("preset {preset}"), &[variation]),
+            _ => (format!("{name}={value}"), &[("preset", preset), variation]),
+        };
+        let run = |ended: &AtomicBool| Row::measure(title.clone(), sets, seed, replications, ended);
+        match course.part(format!("{preset}: {title}"), run, |_| vec![]) {
+            Ok(row) => rows.push(row?),
+            Err(Stop::Ended) => break,
+            Err(refused) => return Err(refused),
+        }
     }
     Ok(rows)
 }

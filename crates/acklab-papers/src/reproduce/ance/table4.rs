@@ -12,6 +12,8 @@ use acklab_lab::verify::{Job, Precision, Verification, VerifyError};
 use acklab_stats::fisher_exact;
 
 use super::configuration::{ANCE, CODEL, DROP_TAIL, ENCN, PIE, RED, Technique, Topology, settings};
+use super::tables;
+use crate::reproduce::{Course, Stop};
 
 /// A row of the paper: the numbers behind its interval follow from sequential Clopper-Pearson with
 /// alpha and epsilon 0.05.
@@ -79,22 +81,27 @@ impl Reading {
         self.rows.iter().filter(|row| row.agrees()).count()
     }
 
-    /// Answers the paper's query for every technique, from `runs` runs of each.
+    /// Answers the paper's query for every technique, from `runs` runs of each, as one part of the course.
     pub fn run(
+        title: String,
         name: String,
         sets: &[(&str, &str)],
-        seed: u64,
-        runs: u64,
-    ) -> Result<Self, VerifyError> {
+        (seed, runs): (u64, u64),
+        course: &mut Course<'_>,
+    ) -> Result<Self, Stop> {
         let query = format!("Pr[<=30; {runs}](<> itae > 8727)");
-        let row = |paper: PaperRow| {
-            let topology = Topology::Dumbbell;
-            let settings = settings(topology, paper.technique, sets)?;
-            let job = Job::new(topology.scenario(), settings, &query, Precision::default(), seed)?;
-            Ok(Row { paper, ours: job.run(&AtomicBool::new(false), |_, _| {}) })
+        let answer = |ended: &AtomicBool| {
+            let row = |paper: PaperRow| {
+                let topology = Topology::Dumbbell;
+                let settings = settings(topology, paper.technique, sets)?;
+                let job =
+                    Job::new(topology.scenario(), settings, &query, Precision::default(), seed)?;
+                Ok(Row { paper, ours: job.run(ended, |_, _| {}) })
+            };
+            let rows = PAPER.into_iter().map(row).collect::<Result<_, VerifyError>>()?;
+            Ok::<_, VerifyError>(Self { name, rows })
         };
-        let rows = PAPER.into_iter().map(row).collect::<Result<_, VerifyError>>()?;
-        Ok(Self { name, rows })
+        Ok(course.part(title, answer, |done| done.iter().map(tables::table4).collect())??)
     }
 }
 
@@ -102,12 +109,12 @@ impl Reading {
 pub(super) fn variants(
     seed: u64,
     runs: u64,
-    progress: &mut impl FnMut(&str),
-) -> Result<Vec<Reading>, VerifyError> {
+    course: &mut Course<'_>,
+) -> Result<Vec<Reading>, Stop> {
     let run = |(name, value): (&'static str, &'static str)| {
-        progress(&format!("paper-fit, {name}={value}: table 4"));
+        let title = format!("paper-fit, {name}={value}: table 4");
         let sets = [("preset", "paper-fit"), (name, value)];
-        Reading::run(format!("paper-fit {name}={value}"), &sets, seed, runs)
+        Reading::run(title, format!("paper-fit {name}={value}"), &sets, (seed, runs), course)
     };
     VARIANTS.into_iter().map(run).collect()
 }

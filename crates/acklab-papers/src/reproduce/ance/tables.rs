@@ -3,7 +3,7 @@
 use acklab_lab::report::{Claim, Column, Outcome, Table, Unit};
 use serde_json::json;
 
-use super::configuration::Measured;
+use super::configuration::{Measured, Topology};
 use super::preset::PRESETS;
 use super::table4::{Reading, Row};
 
@@ -70,6 +70,15 @@ pub(super) fn table4(reading: &Reading) -> Table {
     )
 }
 
+/// What JSON and the page have of a topology.
+pub(super) fn of(topology: Topology, measured: &[Measured]) -> [Table; 2] {
+    let shown = match topology {
+        Topology::Daisy => daisy(measured),
+        Topology::Dumbbell => dumbbell(measured),
+    };
+    [means(measured), shown]
+}
+
 /// The means of the dumbbell.
 pub(super) fn dumbbell(measured: &[Measured]) -> Table {
     let mut columns = router(measured);
@@ -114,15 +123,19 @@ pub(super) fn means(measured: &[Measured]) -> Table {
         "itae_rad_s",
     ];
     let mean = |metric| Column::in_json(metric).over(measured, |one| one.mean(metric));
-    let mut columns = vec![technique(measured)];
+    let name = Column::in_json("technique").over(measured, |one| one.technique.name);
+    let mut columns = vec![name];
     columns.extend(metrics.map(mean));
     Table::new("", columns)
 }
 
 fn technique(measured: &[Measured]) -> Column {
-    Column::text("Technique").key("technique").over(measured, |one| one.technique.name)
+    Column::text("Technique")
+        .key("technique")
+        .plain("technique", 0)
+        .over(measured, |one| one.technique.name)
 }
 
 fn mean(measured: &[Measured], name: &str, unit: impl Into<Unit>, metric: &str) -> Column {
-    Column::number(name, unit).over(measured, |one| one.mean(metric))
+    Column::number(name, unit).plain(name, 2).over(measured, |one| one.mean(metric))
 }

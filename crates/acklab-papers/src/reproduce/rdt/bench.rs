@@ -21,7 +21,8 @@ use super::emulated::{Real, Transfer};
 use super::paper::{ROWS, Row};
 use super::reproduction::Plan;
 use super::simulated::Network;
-use super::today;
+use super::{tables, today};
+use crate::reproduce::{self, Stop};
 use acklab_net::emulate::{self, EmulateError, Emulated, Emulation, Output};
 
 /// What is needed to emulate.
@@ -66,21 +67,36 @@ pub struct Course {
     pub seed: u64,
 }
 
-/// Emulates the six experiments as often as `plan` says; `progress` is told what is being done.
+/// Emulates the six experiments as often as `plan` says, a part of the paper each.
 pub fn run(
     bench: &Bench,
     plan: Plan,
-    interrupted: &AtomicBool,
-    mut progress: impl FnMut(&str),
-) -> Result<Vec<Real>, BenchError> {
-    let mut all = Vec::new();
-    for paper in ROWS {
+    parts: &mut reproduce::Course<'_>,
+) -> Result<Vec<Real>, Stop> {
+    let emulate = |paper: Row| {
+        let title = format!("Real packets, {:.0} % on {} path(s)", 100.0 * paper.loss, paper.paths);
+        let run = |ended: &AtomicBool| bench.experiment(paper, plan, ended);
+        let tables = |real: &Result<Real, _>| real.iter().map(tables::real).collect();
+        Ok(parts.part(title, run, tables)??)
+    };
+    let all = ROWS.into_iter().map(emulate).collect();
+    if bench.scratch.exists() {
+        bench.remove_scratch()?;
+    }
+    all
+}
+
+impl Bench {
+    /// One experiment by both protocols.
+    fn experiment(
+        &self,
+        paper: Row,
+        plan: Plan,
+        interrupted: &AtomicBool,
+    ) -> Result<Real, BenchError> {
         let mut measured = Real { paper, course: Vec::new(), today: Vec::new() };
         for index in 0..plan.repetitions {
             let (size, seed) = (plan.size, replication_seed(plan.seed, index));
-            let what =
-                format!("{:.0} % on {} path(s), run {index}", 100.0 * paper.loss, paper.paths);
-            progress(&format!("emulating the course protocol, {what}"));
             let link = Network::new(paper.loss).one_way();
             let course = Course {
                 links: vec![[link.clone(), link]; paper.paths],
@@ -89,16 +105,12 @@ pub fn run(
                 initial_timeout: Span::from_millis(50),
                 seed,
             };
-            measured.course.push(bench.course(&course, interrupted)?);
-            progress(&format!("emulating acklab send, {what}"));
-            measured.today.push(bench.today(paper, size, seed, interrupted)?);
+            measured.course.push(self.course(&course, interrupted)?);
+            measured.today.push(self.today(paper, size, seed, interrupted)?);
         }
-        all.push(measured);
+        Ok(measured)
     }
-    Ok(all)
-}
 
-impl Bench {
     /// One transfer by the course protocol.
     pub fn course(
         &self,

@@ -6,6 +6,8 @@
 //! 4 ms that its totals suggest; and sender and routers with the two figures that come closest to all six
 //! of the paper's means (least squares of the logarithms over a grid of 0.1 ms).
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use acklab_core::rng::replication_seed;
 use acklab_core::time::Span;
 use acklab_stats::MeanInterval;
@@ -57,15 +59,20 @@ impl Machine {
     }
 }
 
-/// Repeats each row of the paper on all cores, under the seeds that follow from `seed`.
+/// Repeats each row of the paper on all cores, under the seeds that follow from `seed`, until `ended` is set.
 pub fn repeated<T: Send>(
     repetitions: u64,
     seed: u64,
+    ended: &AtomicBool,
     run: impl Fn(Row, u64) -> T + Sync,
 ) -> Vec<(Row, Vec<T>)> {
     let repeat = |row: Row| {
+        let one = |index| {
+            let goes_on = !ended.load(Ordering::Relaxed);
+            goes_on.then(|| run(row, replication_seed(seed, index)))
+        };
         let indices = (0..repetitions).into_par_iter();
-        (row, indices.map(|index| run(row, replication_seed(seed, index))).collect())
+        (row, indices.filter_map(one).collect())
     };
     ROWS.into_par_iter().map(repeat).collect()
 }
@@ -129,10 +136,16 @@ pub struct Experiments {
 }
 
 impl Experiments {
-    /// Repeats each under the seeds that follow from `seed`.
-    pub fn run(machine: Machine, chunks: u16, repetitions: u64, seed: u64) -> Self {
+    /// Repeats each under the seeds that follow from `seed`, until `ended` is set.
+    pub fn run(
+        machine: Machine,
+        chunks: u16,
+        repetitions: u64,
+        seed: u64,
+        ended: &AtomicBool,
+    ) -> Self {
         let run = |row, seed| machine.transfer(chunks, row, seed);
-        let measured = repeated(repetitions, seed, run)
+        let measured = repeated(repetitions, seed, ended, run)
             .into_iter()
             .map(|(paper, transfers)| Experiment { paper, transfers })
             .collect();
@@ -161,7 +174,7 @@ mod tests {
     /// Means of five repetitions, in the order of [`ROWS`].
     fn means(machine: Machine) -> Vec<f64> {
         let chunks = chunks(SIZE).expect("5 MB");
-        let experiments = Experiments::run(machine, chunks, 5, 1);
+        let experiments = Experiments::run(machine, chunks, 5, 1, &AtomicBool::new(false));
         experiments.measured.iter().map(Experiment::mean).collect()
     }
 

@@ -52,7 +52,7 @@ impl Reproduced for Reproduction {
             "repetitions": self.plan.repetitions,
             "bytes": self.plan.size,
             "experiments": self.experiments.iter().map(machine).collect::<Value>(),
-            "today": tables::today(self).to_json(),
+            "today": self.todays().to_json(),
             "emulated": tables::emulated(self).to_json(),
             "stop_rules": tables::stop_rules(&self.stopping).to_json(),
             "dead_path": tables::dead_path(&self.dead).to_json(),
@@ -68,7 +68,7 @@ impl Reproduced for Reproduction {
     fn text(&self, report: &Path) -> String {
         let tables = [
             tables::times(self),
-            tables::today(self),
+            self.todays(),
             tables::stop_rules(&self.stopping),
             tables::claims_in_a_word(&self.claims),
         ];
@@ -84,12 +84,16 @@ impl Reproduced for Reproduction {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::super::{Course, Stop};
     use super::emulated::{Real, Transfer};
     use super::*;
 
     fn small() -> Reproduction {
         let plan = Plan { seed: 1, repetitions: 3, size: 100_000 };
-        Reproduction::run(plan, |_| {}).expect("a small file")
+        let ended = AtomicBool::new(false);
+        Reproduction::run(plan, &mut Course::new(&ended, |_| {})).expect("a small file")
     }
 
     #[test]
@@ -128,8 +132,10 @@ mod tests {
     #[test]
     fn a_file_of_too_many_packets_is_refused() {
         let plan = Plan { seed: 1, repetitions: 2, size: 33_553_408 };
-        let refused = Reproduction::run(plan, |_| {}).err();
-        assert_eq!(refused, Some(PlanError::Size(33_553_408)));
+        let ended = AtomicBool::new(false);
+        let refused = Reproduction::run(plan, &mut Course::new(&ended, |_| {})).err();
+        let Some(Stop::Refused(reason)) = refused else { panic!("{refused:?}") };
+        assert_eq!(reason, PlanError::Size(33_553_408).to_string());
         assert!(protocol::chunks(33_553_407).is_some());
     }
 }

@@ -108,7 +108,7 @@ fn todays(reproduction: &Reproduction) -> Vec<Block> {
         Block::Text(text),
         graphs::protocols(reproduction),
         graphs::today(reproduction),
-        tables::today(reproduction).into(),
+        reproduction.todays().into(),
     ]
 }
 

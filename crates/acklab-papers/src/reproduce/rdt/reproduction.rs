@@ -1,6 +1,6 @@
 //! Everything of the paper that is run.
 
-use acklab_lab::report::Claim;
+use acklab_lab::report::{Claim, Table};
 use acklab_lab::timing::{Stopwatch, Timing};
 
 use super::campaigns::{self, Stopping};
@@ -8,7 +8,8 @@ use super::dead_path::DeadPath;
 use super::emulated::Real;
 use super::experiment::{Experiments, FITTED, MACHINES};
 use super::today::{self, Today};
-use super::{claims, protocol};
+use super::{claims, protocol, tables};
+use crate::reproduce::{Course, Stop};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
@@ -23,7 +24,7 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     #[error(
-        "a file of {0} bytes has more packets than 16-bit sequence numbers; at most 33 553 407 can be sent"
+        "--size: a file of {0} bytes has more packets than 16-bit sequence numbers; at most 33 553 407 can be sent"
     )]
     Size(usize),
 }
@@ -48,29 +49,43 @@ pub struct Reproduction {
 }
 
 impl Reproduction {
-    /// Runs everything; `progress` is told what is being done.
-    pub fn run(plan: Plan, mut progress: impl FnMut(&str)) -> Result<Self, PlanError> {
+    /// Runs everything.
+    pub fn run(plan: Plan, course: &mut Course<'_>) -> Result<Self, Stop> {
         let watch = Stopwatch::start();
         let Plan { seed, repetitions, size } = plan;
         let chunks = protocol::chunks(size).ok_or(PlanError::Size(size))?;
-        let experiments: Vec<Experiments> = MACHINES
-            .iter()
-            .map(|machine| {
-                progress(&format!("{}: {repetitions} repetitions", machine.name));
-                Experiments::run(*machine, chunks, repetitions, seed)
-            })
-            .collect();
-        progress("today's protocol");
-        let today = today::run(size, repetitions, seed);
-        progress("stop rules");
+        let mut experiments = Vec::new();
+        for machine in MACHINES {
+            experiments.push(course.part(
+                format!("{}: {repetitions} repetitions", machine.name),
+                |ended| Experiments::run(machine, chunks, repetitions, seed, ended),
+                |done| vec![tables::machine(done)],
+            )?);
+        }
+        let today = course.part(
+            "today's protocol",
+            |ended| today::run(size, repetitions, seed, ended),
+            |today| vec![tables::today(today, &experiments[0], &[], size)],
+        )?;
         let fitted = experiments.iter().find(|experiments| experiments.machine == FITTED);
-        let stopping =
-            fitted.map_or_else(Vec::new, |fitted| campaigns::run(fitted, repetitions, seed));
-        progress("a router that dies");
-        let dead = MACHINES.map(|machine| DeadPath::run(machine, chunks, seed)).to_vec();
+        let stopping = course.part(
+            "stop rules",
+            |_| fitted.map_or_else(Vec::new, |fitted| campaigns::run(fitted, repetitions, seed)),
+            |stopping| vec![tables::stop_rules(stopping)],
+        )?;
+        let dead = course.part(
+            "a router that dies",
+            |_| MACHINES.map(|machine| DeadPath::run(machine, chunks, seed)).to_vec(),
+            |dead| vec![tables::dead_path(dead)],
+        )?;
         let claims = claims::judge(&experiments, &stopping, &dead);
         let (emulated, timing) = (Vec::new(), watch.read(0));
         Ok(Self { plan, experiments, today, emulated, stopping, dead, claims, timing })
+    }
+
+    /// Today's protocol beside the course's.
+    pub(super) fn todays(&self) -> Table {
+        tables::today(&self.today, self.ideal(), &self.emulated, self.plan.size)
     }
 
     /// The experiments on hosts that cost nothing.

@@ -105,8 +105,7 @@ pub(super) fn machine(all: &Experiments) -> Table {
 }
 
 /// Today's protocol beside the course's.
-pub(super) fn today(reproduction: &Reproduction) -> Table {
-    let (today, ideal) = (&reproduction.today, reproduction.ideal());
+pub(super) fn today(today: &[Today], ideal: &Experiments, emulated: &[Real], size: usize) -> Table {
     let rows: Vec<Row> = today.iter().map(|today| today.paper).collect();
     let mut columns: Vec<Column> = experiments(&rows).into();
     columns.extend([
@@ -125,9 +124,8 @@ pub(super) fn today(reproduction: &Reproduction) -> Table {
             .over(&ideal.measured, |course| course.tries(ideal.chunks)),
         Column::number("acklab, on the wire", "of the file")
             .key("wire_bytes_per_byte")
-            .over(today, |today| today.wire_share(reproduction.plan.size)),
+            .over(today, |today| today.wire_share(size)),
     ]);
-    let emulated = &reproduction.emulated;
     if !emulated.is_empty() {
         let on_terminal = |heading: &str, transfers: fn(&Real) -> &[Transfer]| {
             Column::on_terminal(heading, 2).over(emulated, |one| real_time(transfers(one)))
@@ -176,6 +174,20 @@ pub(super) fn emulated(reproduction: &Reproduction) -> Table {
          more than 1 ms late with 1 % of the packets, or the course’s sender with 1 % of its time-outs: then a \
          busy machine makes it slower than it is.",
     )
+}
+
+/// Real packets of one experiment.
+#[cfg(target_os = "linux")]
+pub(super) fn real(one: &Real) -> Table {
+    let mut columns: Vec<Column> = experiments(&[one.paper]).into();
+    for (name, key, transfers) in
+        [("course", "course", &one.course), ("acklab send", "today", &one.today)]
+    {
+        let time = Column::number(name, "s").plain(format!("{name}, s"), 2);
+        columns.push(time.over([real_time(transfers)], |cell| cell));
+        columns.push(Column::in_json(key).over([json!(transfers)], |json| json));
+    }
+    Table::new("Emulated links", columns)
 }
 
 /// Each stop rule on each experiment.

@@ -5,6 +5,8 @@
 //! names none, and the course's protocol never comes near one. The bytes are sent and compared; packets
 //! carry a checksum in place of their seal, which is as long.
 
+use std::sync::atomic::AtomicBool;
+
 use acklab_core::endpoint::Endpoint as _;
 use acklab_core::event::{Event as Told, Interest, Sink};
 use acklab_core::link::LinkConfig;
@@ -81,9 +83,9 @@ impl Today {
     }
 }
 
-/// The six experiments, in the order of the paper.
-pub fn run(size: usize, repetitions: u64, seed: u64) -> Vec<Today> {
-    let measured = repeated(repetitions, seed, |row, seed| transfer(row, size, seed));
+/// The six experiments, in the order of the paper, until `ended` is set.
+pub fn run(size: usize, repetitions: u64, seed: u64, ended: &AtomicBool) -> Vec<Today> {
+    let measured = repeated(repetitions, seed, ended, |row, seed| transfer(row, size, seed));
     measured.into_iter().map(|(paper, transfers)| Today { paper, transfers }).collect()
 }
 

@@ -12,7 +12,7 @@ mod policies;
 pub mod protocol;
 mod reproduction;
 mod runs;
-mod sensitivity;
+pub mod sensitivity;
 pub mod tables;
 pub mod today;
 

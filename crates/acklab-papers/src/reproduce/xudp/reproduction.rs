@@ -6,7 +6,8 @@ use acklab_lab::timing::{Stopwatch, Timing};
 use super::policies::{self, PolicyRow};
 use super::runs::{self, Run, TIMER};
 use super::sensitivity::{self, Changed};
-use super::today;
+use super::{tables, today};
+use crate::reproduce::{Course, Stop};
 
 /// Everything that was run.
 pub struct Reproduction {
@@ -26,20 +27,26 @@ pub struct Reproduction {
 }
 
 impl Reproduction {
-    /// Runs everything; `progress` is told what is being done.
-    pub fn run(settings: Settings, seed: u64, mut progress: impl FnMut(&str)) -> Self {
+    /// Runs everything.
+    pub fn run(settings: Settings, seed: u64, course: &mut Course<'_>) -> Result<Self, Stop> {
         let watch = Stopwatch::start();
-        progress("tables 8.1 and 8.2");
-        let stream = runs::stream_runs(&settings, seed);
-        progress("frames");
-        let frames = runs::frame_runs(&settings, seed);
-        progress("today's protocol");
-        let today = today::run(&settings, seed);
-        progress("other ACK policies");
-        let policies = policies::run(&settings, seed);
-        progress("sensitivity");
-        let sensitivity = sensitivity::run(&settings, seed);
-        Self { seed, settings, stream, frames, today, policies, sensitivity, timing: watch.read(0) }
+        let logs = |runs: &Vec<Run>| vec![tables::logs(runs), tables::today(runs)];
+        let stream =
+            course.part("Tables 8.1 and 8.2", |_| runs::stream_runs(&settings, seed), logs)?;
+        let frames = course.part("Frames", |_| runs::frame_runs(&settings, seed), logs)?;
+        let today = course.part("Today's protocol", |_| today::run(&settings, seed), logs)?;
+        let policies = course.part(
+            "Other ACK policies",
+            |_| policies::run(&settings, seed),
+            |rows| vec![tables::policy_logs(rows), tables::policies(rows)],
+        )?;
+        let sensitivity = course.part(
+            "What each open parameter decides",
+            |ended| sensitivity::run(&settings, seed, ended),
+            |rows| vec![tables::change_logs(rows), tables::changes(rows)],
+        )?;
+        let timing = watch.read(0);
+        Ok(Self { seed, settings, stream, frames, today, policies, sensitivity, timing })
     }
 
     /// The run of the stream called `name`.

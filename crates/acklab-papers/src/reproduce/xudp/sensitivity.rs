@@ -1,5 +1,7 @@
 //! What each open parameter decides: the stream again with one of them changed.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use acklab_core::ack::Profile;
 
 use super::experiment::{self, Figures};
@@ -21,10 +23,11 @@ impl Changed {
     }
 }
 
-/// Runs the stream with each of [`CHANGES`] on top of `settings`.
-pub(super) fn run(settings: &Settings, seed: u64) -> Vec<Changed> {
+/// Runs the stream with each of [`CHANGES`] on top of `settings`, until `ended` is set.
+pub fn run(settings: &Settings, seed: u64, ended: &AtomicBool) -> Vec<Changed> {
     std::iter::once("")
         .chain(CHANGES.split(", "))
+        .take_while(|_| !ended.load(Ordering::Relaxed))
         .map(|change| {
             let mut changed = settings.clone();
             for pair in change.split_whitespace() {

@@ -5,7 +5,7 @@ use acklab_core::options::{Word, joined};
 use acklab_core::time::Span;
 use acklab_lab::measured::MetricDoc;
 use acklab_lab::metrics;
-use acklab_lab::scenario::control::UNSTABLE_RUNS;
+use acklab_lab::scenario::control::{DELAY_MARGIN, GAIN_MARGIN, UNSTABLE_RUNS};
 use acklab_lab::scenario::{Axis, Declaration};
 
 acklab_core::options! {
@@ -108,17 +108,9 @@ const LOOP_METRICS: [MetricDoc; 13] = metrics! {
     "missed_commands_run" in "ticks";
 };
 
-const MARGIN: MetricDoc = MetricDoc {
-    name: "delay_margin_ms",
-    unit: "ms",
-    doc: "The greatest loop delay at which the sampled loop is stable, by the spectral radius of \
-          its map from tick to tick; 0 where it is unstable without delay. The derivative, the \
-          limit and losses are left out of it. No sample where it is longer than 20 sampling periods.",
-};
-
 /// What is measured: of the loop, and its margin.
-const METRICS: [MetricDoc; LOOP_METRICS.len() + 2] =
-    joined(MARGIN, &[&LOOP_METRICS, &[MARGIN, UNSTABLE_RUNS]]);
+const METRICS: [MetricDoc; LOOP_METRICS.len() + 3] =
+    joined(DELAY_MARGIN, &[&LOOP_METRICS, &[DELAY_MARGIN, GAIN_MARGIN, UNSTABLE_RUNS]]);
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "motor-loop",

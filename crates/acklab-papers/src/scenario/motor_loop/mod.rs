@@ -6,18 +6,16 @@
 
 mod declarations;
 
-use acklab_control::margin::delay_margin;
 use acklab_control::{
     AntiWindup, LoopRecord, LoopRun, MotorLoop as Loop, PidGains, SquareWave, motor_loop,
 };
 use acklab_core::event::EventKind;
-use acklab_core::time::{Span, Time};
+use acklab_core::time::Time;
 use acklab_sim::ResultHash;
 
 use self::declarations::{DECLARATION, First, Set, Windup};
-use acklab_lab::measured::Measured;
 use acklab_lab::parameter::{SetError, Settings};
-use acklab_lab::scenario::control::{LOOP_SIGNALS, LoopSignal, loop_metrics};
+use acklab_lab::scenario::control::{LOOP_SIGNALS, LoopSignal, loop_margins, loop_metrics};
 use acklab_lab::scenario::{Capture, Declaration, Flow, Replication, Scenario};
 use acklab_lab::signal::{Segment, Signal, Watch};
 
@@ -55,12 +53,11 @@ impl Scenario for MotorLoop {
         })
         .expect("the settings were checked");
         let mut metrics = loop_metrics(&record);
-        let longest = setup.period * LONGEST_MARGIN;
-        let margin = delay_margin(&setup.model, &setup.gains, setup.period, longest);
-        // One that is as long as was looked is longer, and how much is not known.
-        let known = Some(margin.unwrap_or_default()).filter(|margin| *margin < longest);
-        let margin_ms = known.map(Span::as_millis_f64).into_iter().collect();
-        metrics.insert("delay_margin_ms", Measured::Samples(margin_ms));
+        for (name, margin) in
+            loop_margins(&setup.model, &setup.gains, setup.period, setup.loop_delay)
+        {
+            metrics.insert(name, margin);
+        }
         let flows = vec![Flow { id: "loop".into(), metrics: metrics.clone() }];
         Replication { hash: hash.finish(), events, metrics, flows, ..Replication::default() }
     }
@@ -141,9 +138,6 @@ impl Set {
         }
     }
 }
-
-/// Where the search for the delay margin ends, sampling periods.
-const LONGEST_MARGIN: u64 = 20;
 
 #[cfg(test)]
 mod tests {

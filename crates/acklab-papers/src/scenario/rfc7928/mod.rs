@@ -98,7 +98,7 @@ impl Scenario for Rfc7928 {
 fn build(set: &Set, members: &[Member]) -> (Dumbbell, Topology) {
     let rate = set.rate;
     let fast = BitRate::from_bps(rate.as_bps().saturating_mul(10)).unwrap_or(BitRate::INFINITE);
-    let discipline = set.queue.for_packets(set.limit);
+    let discipline = set.queue.for_packets(set.buffer);
     let bottleneck = Duplex::symmetric(LinkConfig::new(rate, MIDDLE).with_queue(discipline));
     let access = |rtt: Span| {
         let each = (rtt / 2).saturating_sub(MIDDLE) / 2;

@@ -54,7 +54,7 @@ acklab_core::options! {
         /// from 5 to 560 ms against 100 ms).
         other_rtt: Span = "20ms",
         /// Packets that the queue holds; 84 of 1500 bytes are one bandwidth-delay product.
-        limit: u32 as count(1, 1_000_000) = "84",
+        buffer: u32 as count(1, 1_000_000) = "84",
         /// TCP negotiates ECN, so that the queue may mark instead of dropping.
         ecn: Switch = "off",
         /// Initial window, segments (RFC 7928 section 5.1.1).

@@ -6,11 +6,13 @@
 //! was not captured (snapped frames) may be jumped over, a header may not. Only in-order new data
 //! counts; after a gap the reader waits for a segment that begins with a valid header.
 
+mod bare;
 mod in_band;
 mod protocols;
 
 use acklab_core::time::Time;
 
+pub(crate) use bare::BareHeaders;
 use in_band::InBand;
 use protocols::{HEADER_MAX, Header, PROTOCOLS, Protocol};
 

@@ -124,7 +124,7 @@ fn dnp3(b: &[u8]) -> Header {
 }
 
 /// The CRC of IEEE 1815 section 9.2.4.2.1: polynomial 3D65h, reflected, inverted.
-fn dnp3_crc(bytes: &[u8]) -> u16 {
+pub(super) fn dnp3_crc(bytes: &[u8]) -> u16 {
     let mut crc = 0u16;
     for byte in bytes {
         crc ^= u16::from(*byte);

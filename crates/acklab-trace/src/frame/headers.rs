@@ -1,0 +1,36 @@
+//! A frame's headers as they stand, for those who write them anew.
+
+use super::{Skip, Version, ip, network_layer, tcp};
+use crate::capture::Frame;
+use crate::segment::Segment;
+
+/// The headers of a segment, byte by byte, with what they say.
+pub(crate) struct Headers<'a> {
+    /// The IP header with its options or extension headers.
+    pub(crate) ip: &'a [u8],
+    /// The TCP header with its options, as far as it was captured: 20 bytes at least.
+    pub(crate) tcp: &'a [u8],
+    /// Length of the IP packet on the wire, without what pads the frame.
+    pub(crate) wire_len: u32,
+    pub(crate) segment: Segment<'a>,
+}
+
+/// Reads the headers in a frame.
+pub(crate) fn headers<'a>(frame: &Frame<'a>) -> Result<Headers<'a>, Skip> {
+    let bytes = frame.bytes;
+    let (at, version) = network_layer(frame.link, bytes)?;
+    let padded_len = (frame.original_len as usize).max(bytes.len()) - at;
+    let packet = match version {
+        Version::V4 => ip::parse_v4(&bytes[at..], padded_len)?,
+        Version::V6 => ip::parse_v6(&bytes[at..], padded_len)?,
+    };
+    let segment = tcp::parse(frame, &packet)?;
+    let tcp_at = packet.bytes.as_ptr().addr() - bytes.as_ptr().addr();
+    let header_len = usize::from(packet.bytes[12] >> 4) * 4;
+    Ok(Headers {
+        ip: &bytes[at..tcp_at],
+        tcp: &packet.bytes[..header_len.min(packet.bytes.len())],
+        wire_len: (tcp_at - at + packet.len) as u32,
+        segment,
+    })
+}
