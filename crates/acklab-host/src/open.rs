@@ -392,7 +392,8 @@ impl Request {
         let mut tcp = Tcp::fresh(env);
         tcp.opt = Options { ..listener.opt.clone() };
         tcp.rcv.buffer = listener.rcv.buffer;
-        tcp.cc = Congestion::named(listener.cc.name()).unwrap_or_default();
+        let control = env.route.congestion.unwrap_or_else(|| listener.cc.name());
+        tcp.cc = Congestion::named(control).unwrap_or_default();
         tcp.ack.pingpong = listener.ack.pingpong;
         (tcp.local, tcp.remote) = (syn.dst, syn.src);
         tcp.state = State::SynRecv;

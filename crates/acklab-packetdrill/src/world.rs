@@ -73,6 +73,8 @@ pub enum Change {
     Sysctl(String, String),
     /// A program of iproute2 or ethtool, with its arguments.
     Program(Vec<String>),
+    /// What was learned of peers is forgotten (`ip tcp_metrics flush`).
+    Forget,
 }
 
 /// A host, its wire and its time.

@@ -23,6 +23,21 @@ pub fn run(code: &str, names: &mut Names) -> Result<(usize, Vec<String>), Fault>
     Ok((machine.held, machine.printed))
 }
 
+/// The whole number that an expression over texts' numbers is.
+pub(crate) fn whole_number<'n>(
+    text: &str,
+    variables: impl Iterator<Item = (&'n String, i128)>,
+) -> Option<i128> {
+    let names: Names = variables.map(|(n, v)| (n.clone(), Datum::Int(v))).collect();
+    let mut parser = Parser::new(text, &names).ok()?;
+    let value = parser.expression().ok()?;
+    parser.end().ok()?;
+    match value {
+        Datum::Int(number) => Some(number),
+        _ => None,
+    }
+}
+
 /// Lines with their indentation; those within parentheses or behind a backslash are joined.
 fn logical_lines(code: &str) -> Vec<(usize, String)> {
     let mut lines: Vec<(usize, String)> = Vec::new();
@@ -168,7 +183,8 @@ impl Machine<'_> {
     }
 
     fn statement(&mut self, line: &str) -> Result<(), Fault> {
-        if line == "pass" {
+        // What a module has is not understood where it is used.
+        if line == "pass" || word(line, "import").is_some() {
             return Ok(());
         }
         if let Some(rest) = word(line, "assert") {
@@ -268,7 +284,7 @@ mod tests {
             matches!(holds("assert tcpi_snd_cwnd == 11, tcpi_snd_cwnd"), Err(Fault::Assertion(m)) if m.ends_with(": 10"))
         );
         for foreign in
-            ["import os", "assert nothing_like_it == 1", "x.y()", "assert [x for x in (1, 2)]"]
+            ["os.getpid()", "assert nothing_like_it == 1", "x.y()", "assert [x for x in (1, 2)]"]
         {
             assert!(matches!(holds(foreign), Err(Fault::Unsupported(_))), "{foreign}");
         }

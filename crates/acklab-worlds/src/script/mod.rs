@@ -205,6 +205,7 @@ impl World for Kernel {
         for change in changes {
             match change {
                 Change::Sysctl(name, value) => write_control(name, value)?,
+                Change::Forget => program(&["ip", "tcp_metrics", "flush", "all"])?,
                 Change::Program(words) => {
                     let words: Vec<&str> = words.iter().map(String::as_str).collect();
                     program(&words)?;
