@@ -31,6 +31,8 @@ pub struct Host {
     pub next_port: u16,
     /// The cookie of fast open that this host gives to every peer: a test's addresses are one.
     pub fastopen_cookie: Vec<u8>,
+    /// What fast open knows of peers.
+    pub fastopen_known: crate::fastopen::Cache,
     /// Signals that the program would have got: SIGPIPE.
     pub broken_pipes: u32,
 }
@@ -323,6 +325,7 @@ impl Host {
 
     /// After anything happened to a socket: what it sends leaves, and who waits for it is told.
     pub fn settle(&mut self, now: Us, index: usize) {
+        self.learn(index);
         let tcp = &mut self.sockets[index].tcp;
         let out = std::mem::take(&mut tcp.wire);
         let wake = std::mem::take(&mut tcp.fate.wake);

@@ -21,6 +21,7 @@ pub mod errqueue;
 pub mod host;
 pub mod info;
 mod input;
+pub mod fastopen;
 mod loss;
 mod mtu;
 pub mod open;

@@ -53,7 +53,8 @@ impl Tcp {
         if space > mss && mss > 0 {
             space = space / mss * mss;
         }
-        let mut wnd = space.min(65_535);
+        // A SYN shows 65535 of it at most (Linux 6.11 and later).
+        let mut wnd = space;
         if env.sysctls.is_on("tcp_workaround_signed_windows") {
             wnd = wnd.min(32_767);
         }
@@ -79,6 +80,9 @@ impl Tcp {
     pub fn connect(&mut self, env: &Env<'_>, local: Place, remote: Place, isn: u32) {
         (self.local, self.remote) = (local, remote);
         self.state = State::SynSent;
+        if let Some(control) = env.route.congestion {
+            self.cc = Congestion::named(control).unwrap_or_default();
+        }
         let stamps = env.sysctls.is_on("tcp_timestamps");
         self.terms.stamps = stamps;
         self.terms.header = if stamps { 32 } else { 20 };
@@ -118,7 +122,8 @@ impl Tcp {
         let skb =
             Skb { seq: isn, end: self.snd.nxt, flags: flag::SYN, sent: env.now, ..Skb::default() };
         self.snd.out.push_back(skb);
-        let segment = self.syn(env);
+        let mut segment = self.syn(env);
+        self.add_fast_open(env, &mut segment);
         self.count.segs_out += 1;
         self.wire.push(segment);
         self.arm(Wait::Retransmit, env.now + self.rtt.rto);
@@ -247,9 +252,13 @@ impl Tcp {
         self.init_rcv_mss();
         self.state = State::Established;
         self.init_transfer(env, retried);
+        let answered = self.take_fast_open_answer(env, segment);
         self.wake(poll::OUT | poll::WRNORM);
         if self.opt.keepalive {
             self.timers.keepalive = Some(env.now + self.keep_idle(env));
+        }
+        if answered {
+            return;
         }
         let wants_delay = self.write_waits()
             || self.opt.defer_accept > 0
@@ -264,7 +273,7 @@ impl Tcp {
     }
 
     fn write_waits(&self) -> bool {
-        !self.snd.queue.is_empty() || self.open.with_data
+        !self.snd.queue.is_empty()
     }
 
     /// SYNs crossed.

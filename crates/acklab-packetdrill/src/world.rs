@@ -119,6 +119,8 @@ pub trait World {
     fn listen(&mut self, fd: i32, backlog: i32) -> Called;
     fn accept(&mut self, fd: i32, flags: i32) -> Called;
     fn connect(&mut self, now: Us, fd: i32, local: Place, remote: Place) -> Called;
+    /// connect(2) with AF_UNSPEC.
+    fn disconnect(&mut self, now: Us, fd: i32) -> Called;
     fn shutdown(&mut self, now: Us, fd: i32, how: i32) -> Called;
     /// Closes; a close that lingers is not over before [`Self::is_closed`].
     fn close(&mut self, now: Us, fd: i32) -> Result<Option<Lingering>, Stop>;
@@ -137,6 +139,15 @@ pub trait World {
     fn read_error(&mut self, fd: i32) -> Result<Entry, Stop>;
     fn write(&mut self, now: Us, fd: i32, bytes: u32, flags: WriteFlags, dont_wait: bool)
     -> Called;
+    /// MSG_FASTOPEN: opens towards `ends.1` with data; what left with the SYN, or `EINPROGRESS`.
+    fn write_opening(
+        &mut self,
+        now: Us,
+        fd: i32,
+        ends: (Place, Place),
+        bytes: u32,
+        flags: WriteFlags,
+    ) -> Called;
     fn set_option(&mut self, now: Us, fd: i32, level: i32, name: i32, value: i64) -> Called;
     fn set_linger(&mut self, fd: i32, on: bool, seconds: i64) -> Called;
     fn set_congestion(&mut self, now: Us, fd: i32, name: &str) -> Called;
@@ -215,8 +226,11 @@ impl World for Virtual {
         Ok(())
     }
 
-    fn change(&mut self, _changes: &[Change]) -> Result<(), String> {
+    fn change(&mut self, changes: &[Change]) -> Result<(), String> {
         self.make_cookie();
+        if changes.contains(&Change::Forget) {
+            self.host.fastopen_known.clear();
+        }
         Ok(())
     }
 
@@ -302,6 +316,10 @@ impl World for Virtual {
         self.host.connect(now, fd, local, remote)
     }
 
+    fn disconnect(&mut self, now: Us, fd: i32) -> Called {
+        self.host.disconnect(now, fd)
+    }
+
     fn shutdown(&mut self, now: Us, fd: i32, how: i32) -> Called {
         self.host.shutdown(now, fd, how)
     }
@@ -377,6 +395,17 @@ impl World for Virtual {
         let copyless = self.host.index(fd).is_ok_and(|i| self.host.sockets[i].zero_copy);
         let flags = WriteFlags { zero_copy: flags.zero_copy && copyless, ..flags };
         self.host.write(now, fd, bytes, flags, dont_wait)
+    }
+
+    fn write_opening(
+        &mut self,
+        now: Us,
+        fd: i32,
+        ends: (Place, Place),
+        bytes: u32,
+        flags: WriteFlags,
+    ) -> Called {
+        self.host.write_opening(now, fd, ends, bytes, flags)
     }
 
     fn set_option(&mut self, now: Us, fd: i32, level: i32, name: i32, value: i64) -> Called {

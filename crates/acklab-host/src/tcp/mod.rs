@@ -6,6 +6,7 @@ mod sender;
 
 use crate::cc::{Congestion, Window};
 use crate::errqueue::ErrorQueue;
+use crate::fastopen::{Ask, Known};
 use crate::rtt::Rtt;
 use crate::segment::{Place, Segment};
 use crate::settings::{Env, Us};
@@ -187,15 +188,19 @@ pub struct Opening {
     pub early: bool,
     /// The peer's SYN carried AccECN's flags.
     pub syn_flags: u16,
-    /// Data that the SYN carried.
+    /// Data that our SYN carried.
     pub syn_data: u32,
     /// The SYN-ACK was acknowledged with no room in the accept queue, or deferred.
     pub acked: bool,
-    /// TCP_FASTOPEN_CONNECT and MSG_FASTOPEN: data goes with the SYN.
-    pub with_data: bool,
-    /// TFO: our SYN carries a request for a cookie, or the cookie.
-    pub request: Option<Vec<u8>>,
-    /// The SYN-ACK acknowledged data of our SYN.
+    /// TFO: what our first SYN is to carry.
+    pub ask: Option<Ask>,
+    /// TFO: our SYN carried the option, the experimental one if so.
+    pub asked: Option<bool>,
+    /// TFO: what the SYN-ACK told, for the host to keep.
+    pub learned: Option<Known>,
+    /// TCP_INFO's reason why fast open did not work.
+    pub client_fail: u8,
+    /// TFO: data of the SYN was taken.
     pub data_acked: bool,
 }
 

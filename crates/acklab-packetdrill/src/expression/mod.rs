@@ -76,11 +76,44 @@ fn logical_lines(code: &str) -> Vec<(usize, String)> {
             all.push((indent, part));
         }
     }
+    let mut all = part_inline(all);
     // A first line behind the opening brace has no indentation of its own.
     if all.len() > 1 && all[0].0 != all[1].0 && !all[0].1.ends_with(':') {
         all[0].0 = all[1].0;
     }
     all
+}
+
+/// `if x: y` as two lines.
+fn part_inline(lines: Vec<(usize, String)>) -> Vec<(usize, String)> {
+    let mut all = Vec::new();
+    for (indent, line) in lines {
+        let opens = ["if ", "elif ", "else"].iter().any(|word| line.starts_with(word));
+        match colon(&line).filter(|&at| opens && at + 1 < line.len()) {
+            Some(at) => {
+                all.push((indent, line[..=at].to_owned()));
+                all.push((indent + 1, line[at + 1..].trim().to_owned()));
+            }
+            None => all.push((indent, line)),
+        }
+    }
+    all
+}
+
+/// Where a line's condition ends.
+fn colon(line: &str) -> Option<usize> {
+    let (mut quote, mut open) = (None, 0_i32);
+    for (at, c) in line.char_indices() {
+        match (c, quote) {
+            ('"' | '\'', None) => quote = Some(c),
+            (c, Some(q)) if c == q => quote = None,
+            ('(' | '[', None) => open += 1,
+            (')' | ']', None) => open -= 1,
+            (':', None) if open == 0 => return Some(at),
+            _ => {}
+        }
+    }
+    None
 }
 
 fn strip_comment(line: &str) -> &str {
@@ -295,6 +328,8 @@ mod tests {
         let code =
             "\nx = 3\nif x > 2:\n  assert tcpi_snd_cwnd == 10\nelse:\n  assert 0\nassert x == 3\n";
         assert_eq!(holds(code), Ok(2));
+        assert_eq!(holds("if tcpi_snd_cwnd == 10: assert 1\nelse: assert 0"), Ok(1));
+        assert_eq!(holds("import sys\nif 0: assert 0"), Ok(0));
         assert_eq!(holds("x = 3; x += 4; x //= 2; assert x == 3"), Ok(1));
         assert_eq!(holds("assert 'cwnd %d' % tcpi_snd_cwnd == 'cwnd 10'"), Ok(1));
         assert_eq!(holds("assert tcpi_snd_cwnd in [9, 10] and abs(-2) == 2 and not 0"), Ok(1));

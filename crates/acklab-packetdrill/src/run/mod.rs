@@ -216,6 +216,11 @@ impl<'a> Runner<'a> {
             return fail(0, what);
         }
         self.caller.tolerate(self.tolerance);
+        let all = settings.options.iter().chain(&script.options);
+        let scripts = all.filter(|(name, _)| name == "init_scripts").flat_map(|(_, v)| v.split(','));
+        for command in scripts {
+            self.command(0, command)?;
+        }
         for (line, command) in &script.setup {
             self.command(*line, command)?;
         }

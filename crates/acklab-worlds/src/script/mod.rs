@@ -306,6 +306,11 @@ impl World for Kernel {
         self.may_wait(fd, false, done).map(|()| 0)
     }
 
+    fn disconnect(&mut self, _now: Us, fd: i32) -> Called {
+        // AF_UNSPEC is 0.
+        calls::connect(&self.file(fd)?.fd, &[0; 16]).map_err(stop).map(|()| 0)
+    }
+
     fn shutdown(&mut self, _now: Us, fd: i32, how: i32) -> Called {
         calls::shutdown(&self.file(fd)?.fd, how).map_err(stop).map(|()| 0)
     }
@@ -448,6 +453,20 @@ impl World for Kernel {
             nix::unistd::write(&open.fd, &data)
         };
         self.may_wait(fd, dont_wait, done).map(|taken| taken as i64)
+    }
+
+    fn write_opening(
+        &mut self,
+        _now: Us,
+        fd: i32,
+        (_, remote): (Place, Place),
+        bytes: u32,
+        _flags: WriteFlags,
+    ) -> Called {
+        let address = wire::address(remote, self.v6());
+        let data = vec![b'x'; bytes as usize];
+        let done = calls::send_opening(&self.file(fd)?.fd, &data, &address);
+        done.map(|taken| taken as i64).map_err(stop)
     }
 
     fn set_option(&mut self, _now: Us, fd: i32, level: i32, name: i32, value: i64) -> Called {
