@@ -266,9 +266,8 @@ impl Host {
                 self.wire.push_back((now, answer));
             }
             Judgment::Acknowledge => {
-                request.tcp.send_ack(&env);
-                let out = std::mem::take(&mut request.tcp.wire);
-                self.wire.extend(out.into_iter().map(|s| (now, s)));
+                let answer = request.acknowledge(&env);
+                self.wire.push_back((now, answer));
             }
             Judgment::Drop => {
                 self.sockets[listener].requests.remove(index);

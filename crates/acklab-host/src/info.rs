@@ -89,6 +89,14 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         ("tcpi_total_rto_recoveries", u64::from(tcp.rec.rto_recoveries)),
         ("tcpi_total_rto_time", 0),
     ];
+    // SO_MEMINFO, as far as memory is accounted here.
+    fields.extend([
+        ("SK_MEMINFO_RMEM_ALLOC", v(tcp.rcv.memory)),
+        ("SK_MEMINFO_RCVBUF", v(tcp.rcv.buffer)),
+        ("SK_MEMINFO_SNDBUF", v(tcp.opt.sndbuf)),
+        ("SK_MEMINFO_WMEM_QUEUED", v(tcp.snd.memory)),
+        ("SK_MEMINFO_DROPS", 0),
+    ]);
     // Of AccECN, which the reference does not turn on.
     fields.extend([
         ("tcpi_received_ce", 0),

@@ -471,6 +471,14 @@ impl Request {
         }
     }
 
+    /// An ACK of what does not belong to the request; it shows no more of the window than the SYN-ACK did.
+    pub fn acknowledge(&mut self, env: &Env<'_>) -> Segment {
+        let tcp = &mut self.tcp;
+        let mut segment = tcp.make(env, tcp.snd.nxt, flag::ACK, 0);
+        segment.window = (tcp.rcv.wnd.min(65_535) >> tcp.terms.receive_scale) as u16;
+        segment
+    }
+
     /// Fast open: the connection before the handshake is over, with the data that the SYN brought.
     pub fn open_early(&mut self, env: &Env<'_>, syn: &Segment) -> Tcp {
         let mut tcp = self.tcp.clone();

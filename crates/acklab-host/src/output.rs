@@ -28,7 +28,7 @@ pub enum Pass {
 }
 
 /// Memory of a buffer beside its payload.
-pub(crate) const SKB_OVERHEAD: u32 = 1280;
+pub(crate) const SKB_OVERHEAD: u32 = 832;
 
 /// Segments.
 impl Tcp {

@@ -27,12 +27,15 @@ const fn needed(len: u32, header: u32) -> u32 {
     64 + header + len + 320
 }
 
+/// Small packets have buffers of their own size.
+const SMALL_HEAD: u32 = 576;
+
 const fn buffer(len: u32, header: u32) -> u32 {
     let needed = needed(len, header);
     if is_paged(len, header) {
         704 + (header + len).next_multiple_of(4096)
-    } else if needed <= 704 {
-        704
+    } else if needed <= SMALL_HEAD {
+        SMALL_HEAD
     } else if needed <= 1024 {
         1024
     } else if needed <= 2048 {

@@ -28,21 +28,34 @@ struct Script {
     now: u64,
     window: u32,
     sack: bool,
+    stamps: bool,
 }
 
 const SENDER: &str = "%{ print(tcpi_snd_cwnd, tcpi_snd_ssthresh, tcpi_ca_state, tcpi_unacked, tcpi_sacked, \
      tcpi_lost, tcpi_retrans, tcpi_delivered, tcpi_notsent_bytes) }%";
-const RECEIVER: &str =
-    "%{ print(tcpi_rcv_ssthresh, tcpi_rcv_ooopack, tcpi_bytes_received, tcpi_rcv_mss) }%";
+const RECEIVER: &str = "%{ print(tcpi_rcv_ssthresh, tcpi_rcv_ooopack, tcpi_bytes_received, tcpi_rcv_mss, \
+     SK_MEMINFO_RMEM_ALLOC) }%";
+/// Settings as runners of tests have them.
+const SETTINGS: &str = "`sysctl -q net.ipv4.tcp_rmem=\"4096 540000 15728640\" \
+     net.ipv4.tcp_wmem=\"4096 262144 4194304\" net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_ecn=0`\n";
 
 impl Script {
     fn new(seed: u64) -> Self {
         let dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let mut script = Self { text: String::new(), dice, now: 0, window: 257, sack: true };
+        let mut script = Self { text: String::new(), dice, now: 0, window: 257, sack: true, stamps: false };
         script.sack = script.dice.roll(4) > 0;
         script.window = script.dice.of(&[257, 1000, 257, 30]);
         let control = script.dice.of(&["reno", "cubic"]);
-        let sack = if script.sack { "sackOK,nop,nop,nop,wscale 7" } else { "nop,wscale 7" };
+        if seed % 2 == 0 {
+            script.text.push_str(SETTINGS);
+            script.stamps = script.dice.roll(3) == 0;
+        }
+        let sack = match (script.sack, script.stamps) {
+            (true, true) => "sackOK,TS val 1000 ecr 0,nop,wscale 7",
+            (false, true) => "nop,nop,TS val 1000 ecr 0,nop,wscale 7",
+            (true, false) => "sackOK,nop,nop,nop,wscale 7",
+            (false, false) => "nop,wscale 7",
+        };
         script.event("socket(..., SOCK_STREAM, IPPROTO_TCP) = 3");
         script.event(&format!("setsockopt(3, SOL_TCP, TCP_CONGESTION, \"{control}\", 5) = 0"));
         script.event("bind(3, ..., ...) = 0");
@@ -50,11 +63,25 @@ impl Script {
         script.now = 100;
         script.event(&format!("< S 0:0(0) win 32792 <mss 1000,{sack}>"));
         script.now = 200;
-        script.event(&format!("< . 1:1(0) ack 1 win {}", script.window));
+        let window = script.window;
+        script.packet(&format!(". 1:1(0) ack 1 win {window}"), "");
         script.event("accept(3, ..., ...) = 4");
         script.event("fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0");
         script.now = 210;
         script
+    }
+
+    /// A packet of the peer's with its options; its timestamps echo what left 10 ms before.
+    fn packet(&mut self, what: &str, options: &str) {
+        let now = self.now;
+        let stamp = format!("nop,nop,TS val {} ecr {}", 1000 + now, if now <= 200 { 1 } else { now - 109 });
+        let all: Vec<&str> =
+            [if self.stamps { stamp.as_str() } else { "" }, options].into_iter().filter(|o| !o.is_empty()).collect();
+        if all.is_empty() {
+            self.event(&format!("< {what}"));
+        } else {
+            self.event(&format!("< {what} <{}>", all.join(",")));
+        }
     }
 
     fn event(&mut self, what: &str) {
@@ -105,11 +132,12 @@ impl Script {
             .map(|(l, r)| format!("{}:{}", l * 1000 + 1, r * 1000 + 1))
             .collect();
         let options = if self.sack && !shown.is_empty() {
-            format!(" <nop,nop,sack {}>", shown.join(" "))
+            format!("nop,nop,sack {}", shown.join(" "))
         } else {
             String::new()
         };
-        self.event(&format!("< . 1:1(0) ack {} win {}{options}", una * 1000 + 1, self.window));
+        let window = self.window;
+        self.packet(&format!(". 1:1(0) ack {} win {window}", una * 1000 + 1), &options);
     }
 
     /// Data in order, out of it and again, with reads.
@@ -119,19 +147,19 @@ impl Script {
             let len = self.dice.of(&[1000, 1000, 1000, 100, 500, 1460]);
             match self.dice.roll(20) {
                 0..12 => {
-                    self.event(&format!("< P. {next}:{}({len}) ack 1 win 257", next + len));
+                    self.packet(&format!("P. {next}:{}({len}) ack 1 win 257", next + len), "");
                     sent.push((next, len));
                     next += len;
                 }
                 12..15 => {
                     sent.push((next, 1000));
                     next += 1000;
-                    self.event(&format!("< . {next}:{}({len}) ack 1 win 257", next + len));
+                    self.packet(&format!(". {next}:{}({len}) ack 1 win 257", next + len), "");
                     next += len;
                 }
                 15..18 if !sent.is_empty() => {
                     let (from, len) = sent[self.dice.roll(sent.len() as u64) as usize];
-                    self.event(&format!("< . {from}:{}({len}) ack 1 win 257", from + len));
+                    self.packet(&format!(". {from}:{}({len}) ack 1 win 257", from + len), "");
                 }
                 _ => {
                     let most = self.dice.of(&[100, 1000, 5000]);
@@ -161,7 +189,8 @@ impl Script {
                 }
                 _ => {
                     acked = total.max(acked);
-                    self.event(&format!("< . 1:1(0) ack {} win {}", acked + 1, self.window));
+                    let window = self.window;
+                    self.packet(&format!(". 1:1(0) ack {} win {window}", acked + 1), "");
                 }
             }
             self.now += self.dice.of(&[0, 1, 10, 50, 250]);
@@ -181,14 +210,14 @@ impl Script {
                     let how = self.dice.of(&["SHUT_RD", "SHUT_WR", "SHUT_RDWR"]);
                     self.event(&format!("shutdown(4, {how}) = 0"));
                 }
-                2 => self.event(&format!("< F. {next}:{next}(0) ack {acked} win 257")),
+                2 => self.packet(&format!("F. {next}:{next}(0) ack {acked} win 257"), ""),
                 3 => {
                     acked = self.dice.of(&[3001, 3002, acked]);
-                    self.event(&format!("< . {next}:{next}(0) ack {acked} win 257"));
+                    self.packet(&format!(". {next}:{next}(0) ack {acked} win 257"), "");
                 }
-                4 => self.event(&format!("< R. {next}:{next}(0) ack {acked} win 257")),
+                4 => self.packet(&format!("R. {next}:{next}(0) ack {acked} win 257"), ""),
                 5 => {
-                    self.event(&format!("< P. {next}:{}(100) ack {acked} win 257", next + 100));
+                    self.packet(&format!("P. {next}:{}(100) ack {acked} win 257", next + 100), "");
                     next += 100;
                 }
                 _ => self.event("read(4, ..., 1000) = 1000"),

@@ -10,7 +10,7 @@ use acklab_host::errqueue::Entry;
 use acklab_host::host::Host;
 use acklab_host::info::tcp_info;
 use acklab_host::segment::{Place, Segment};
-use acklab_host::settings::{Route, SECOND, Sysctls, Us};
+use acklab_host::settings::{MS, Route, SECOND, Sysctls, Us};
 use acklab_host::socket::Family;
 use acklab_host::write::WriteFlags;
 
@@ -184,12 +184,44 @@ pub struct Virtual {
     last: Option<usize>,
     /// The script was told its cookie of fast open.
     told_cookie: bool,
+    /// Timers are late as a kernel's: the next one, and when it fires instead.
+    late: Option<(Us, Us)>,
+    /// Whether they are.
+    is_late: bool,
 }
 
 impl Virtual {
     /// A host without sockets.
     pub fn new() -> Self {
-        Self { host: Host::new(0x1234_5678), last: None, told_cookie: false }
+        Self {
+            host: Host::new(0x1234_5678),
+            last: None,
+            told_cookie: false,
+            late: None,
+            is_late: false,
+        }
+    }
+
+    /// The same with timers as late as a kernel's may be: by an eighth of their time and two jiffies of 4 ms.
+    pub fn late() -> Self {
+        Self { is_late: true, ..Self::new() }
+    }
+
+    /// When the host acts next by itself.
+    fn next(&mut self, now: Us) -> Option<Us> {
+        let exact = self.host.deadline()?;
+        // Shorter waits are of timers that are exact.
+        if !self.is_late || exact <= now + MS && self.late.is_none_or(|(known, _)| known != exact) {
+            return Some(exact);
+        }
+        match self.late {
+            Some((known, late)) if known == exact => Some(late),
+            _ => {
+                let late = exact + exact.saturating_sub(now) / 8 + 8 * MS;
+                self.late = Some((exact, late));
+                Some(late)
+            }
+        }
     }
 
     /// The cookie of fast open that the host's key makes.
@@ -240,14 +272,14 @@ impl World for Virtual {
     }
 
     fn wait(&mut self, now: Us, limit: Us) -> Result<Option<Us>, String> {
-        let Some(next) = self.host.deadline().filter(|&next| next < limit) else {
+        let Some(next) = self.next(now).filter(|&next| next < limit) else {
             return Ok(None);
         };
         let next = next.max(now);
         // What is due at an instant may make more due at once, but not for ever.
         for _ in 0..64 {
             self.host.advance(next);
-            if self.host.deadline() != Some(next) {
+            if self.host.deadline().is_none_or(|due| due > next) {
                 return Ok(Some(next));
             }
         }

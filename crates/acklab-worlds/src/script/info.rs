@@ -61,3 +61,16 @@ const FIELDS: &[(usize, &str)] = &[
     ),
     (2, "tcpi_accecn_fail_mode tcpi_accecn_opt_seen"),
 ];
+
+/// SO_MEMINFO's words.
+pub(super) const MEMORY: [&str; 9] = [
+    "SK_MEMINFO_RMEM_ALLOC",
+    "SK_MEMINFO_RCVBUF",
+    "SK_MEMINFO_WMEM_ALLOC",
+    "SK_MEMINFO_SNDBUF",
+    "SK_MEMINFO_FWD_ALLOC",
+    "SK_MEMINFO_WMEM_QUEUED",
+    "SK_MEMINFO_OPTMEM",
+    "SK_MEMINFO_BACKLOG",
+    "SK_MEMINFO_DROPS",
+];

@@ -273,7 +273,14 @@ impl World for Kernel {
     fn info(&mut self, _now: Us, ends: Option<(Place, Place)>) -> Vec<(&'static str, u64)> {
         let Some(open) = self.subject(ends.map(|(_, remote)| remote)) else { return Vec::new() };
         let read = calls::option(&open.fd, libc::IPPROTO_TCP, libc::TCP_INFO, 512);
-        read.map_or_else(|_| Vec::new(), |bytes| info_fields(&bytes))
+        let mut fields = read.map_or_else(|_| Vec::new(), |bytes| info_fields(&bytes));
+        // SO_MEMINFO
+        let memory = calls::option(&open.fd, libc::SOL_SOCKET, 55, 36).unwrap_or_default();
+        for (name, word) in info::MEMORY.into_iter().zip(memory.chunks_exact(4)) {
+            let value = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
+            fields.push((name, u64::from(value)));
+        }
+        fields
     }
 
     fn socket(&mut self, _now: Us, family: Family, nonblocking: bool) -> Called {
