@@ -233,6 +233,7 @@ impl Tcp {
             self.snd.out.pop_front();
             self.snd.memory = self.snd.memory.saturating_sub(skb.len() + skb.overhead);
         }
+        self.trim_first(una);
         if self.snd.out.is_empty() && self.snd.queue.is_empty() {
             self.snd.memory = 0;
         }
@@ -259,6 +260,20 @@ impl Tcp {
                 self.note_reordering(low);
             }
             self.on_mtu_probe_acked(env);
+        }
+    }
+
+    /// An ACK within a piece of several packets: what it leaves is cut from there on.
+    fn trim_first(&mut self, una: u32) {
+        let continued = self.snd.out.get(1).is_some_and(|next| next.joined);
+        let Some(first) = self.snd.out.front_mut().filter(|f| continued && before(f.seq, una)) else {
+            return;
+        };
+        let rest = first.split(una.wrapping_sub(first.seq));
+        *first = rest;
+        let fewer = self.recut(0);
+        if self.terms.sack {
+            self.rec.delivered += fewer;
         }
     }
 

@@ -314,7 +314,7 @@ impl Tcp {
 
     /// Whether an answer to a segment without data left within the last half second (RFC 5961 section 7).
     pub fn is_answered_lately(&mut self, env: &Env<'_>, segment: &Segment) -> bool {
-        if segment.len > 0 && !segment.has(flag::SYN) {
+        if segment.end() != segment.seq && !segment.has(flag::SYN) {
             return false;
         }
         self.is_limited(env)

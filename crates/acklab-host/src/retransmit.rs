@@ -78,6 +78,47 @@ impl Tcp {
         self.rec.sacked += u32::from(marks.sacked);
         self.rec.lost += u32::from(marks.lost);
         self.rec.retrans += u32::from(marks.retrans);
+        self.recut(index + 1);
+    }
+
+    /// What is left of a piece whose packets were cut anew: the packet at `index` and those that continue it are cut
+    /// at their size again. Returns how many packets fewer there are.
+    pub(crate) fn recut(&mut self, index: usize) -> u32 {
+        let Some(first) = self.snd.out.get(index).copied() else { return 0 };
+        let marks = first.marks;
+        let more = self.snd.out.iter().skip(index + 1);
+        let more = more.take_while(|skb| skb.joined && skb.marks == marks).count();
+        if more == 0 {
+            return 0;
+        }
+        let mss = self.current_mss();
+        let last = self.snd.out[index + more];
+        let mut whole = Skb { joined: first.joined, overhead: first.overhead, ..last };
+        whole.seq = first.seq;
+        let mut pieces = Vec::new();
+        while whole.len() > mss {
+            let mut rest = whole.split(mss);
+            rest.joined = true;
+            pieces.push(whole);
+            whole = rest;
+        }
+        pieces.push(whole);
+        let (old, new) = (more as u32 + 1, pieces.len() as u32);
+        let tail = self.snd.out.split_off(index + more + 1);
+        self.snd.out.truncate(index);
+        self.snd.out.extend(pieces);
+        self.snd.out.extend(tail);
+        let rec = &mut self.rec;
+        for (has, count) in [
+            (marks.sacked, &mut rec.sacked),
+            (marks.lost, &mut rec.lost),
+            (marks.retrans, &mut rec.retrans),
+        ] {
+            if has {
+                *count = *count + new - old;
+            }
+        }
+        old.saturating_sub(new)
     }
 
     /// Joins packets that follow with one that is sent again, as long as all fit into one (RFC 9293 section

@@ -217,7 +217,8 @@ impl<'a> Runner<'a> {
         }
         self.caller.tolerate(self.tolerance);
         let all = settings.options.iter().chain(&script.options);
-        let scripts = all.filter(|(name, _)| name == "init_scripts").flat_map(|(_, v)| v.split(','));
+        let scripts =
+            all.filter(|(name, _)| name == "init_scripts").flat_map(|(_, v)| v.split(','));
         for command in scripts {
             self.command(0, command)?;
         }
@@ -273,8 +274,8 @@ impl<'a> Runner<'a> {
             "mss" | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "init_scripts"
             | "speed" | "verbose" | "debug" | "dry_run" | "non_fatal" | "tcp_ts_tick_usecs"
             | "send_omit_free" | "strict_segments" | "tolerance_percent" | "strict"
-            | "so_filename" | "so_flags" | "persistent_tun_dev" | "tcp_ts_ecr_scaled" | "code_command"
-            | "code_format" | "code_sockopt" | "is_anyip" => {}
+            | "so_filename" | "so_flags" | "persistent_tun_dev" | "tcp_ts_ecr_scaled"
+            | "code_command" | "code_format" | "code_sockopt" | "is_anyip" => {}
             _ => return Err(bad()),
         }
         Ok(())

@@ -172,8 +172,7 @@ fn sysctl(args: &[&str], around: &mut Surroundings<'_>) -> Result<bool, String> 
             settings.push((name.trim().to_owned(), value.trim().to_owned()));
         } else if words.peek().is_some_and(|next| next.starts_with('=')) {
             let next = words.next().copied().unwrap_or("=");
-            let value =
-                if next == "=" { words.next().copied().unwrap_or("") } else { &next[1..] };
+            let value = if next == "=" { words.next().copied().unwrap_or("") } else { &next[1..] };
             settings.push((word.to_owned(), value.to_owned()));
         } else if let (Some((_, value)), true) =
             (settings.last_mut(), word.bytes().all(|b| b.is_ascii_digit()))
@@ -203,7 +202,8 @@ fn set_sysctls(args: &[&str], around: &mut Surroundings<'_>) -> Result<bool, Str
 
 /// `echo value > /proc/sys/...`
 fn write(args: &[&str], path: &str, around: &mut Surroundings<'_>) -> Result<bool, String> {
-    let words: Vec<&str> = args.iter().copied().filter(|a| !["-n", "-e", "-ne"].contains(a)).collect();
+    let words: Vec<&str> =
+        args.iter().copied().filter(|a| !["-n", "-e", "-ne"].contains(a)).collect();
     let value = words.join(" ");
     if path.starts_with("/proc/sys/") || path.starts_with("/sys/module/tcp_cubic/parameters/") {
         return set(path, value.trim_end_matches("\\n"), around);

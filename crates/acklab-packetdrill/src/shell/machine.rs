@@ -102,12 +102,7 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     /// Commands up to one of `ends`; `live`: they run.
-    fn list(
-        &mut self,
-        place: &mut Place<'_>,
-        ends: &[&str],
-        live: bool,
-    ) -> Result<bool, String> {
+    fn list(&mut self, place: &mut Place<'_>, ends: &[&str], live: bool) -> Result<bool, String> {
         let mut last = true;
         loop {
             place.skip_ends();

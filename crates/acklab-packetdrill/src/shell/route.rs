@@ -50,7 +50,9 @@ fn ip(args: &[&str], around: &mut Surroundings<'_>) -> Done {
         "addr" | "address" | "a" | "rule" | "neigh" | "netns" => {
             Err(format!("the command \"ip {}\"", args.join(" ")))
         }
-        "tcp_metrics" | "tcpmetrics" | "tcpm" if rest.first().is_some_and(|w| w.starts_with('f')) => {
+        "tcp_metrics" | "tcpmetrics" | "tcpm"
+            if rest.first().is_some_and(|w| w.starts_with('f')) =>
+        {
             around.changes.push(Change::Forget);
             Ok(true)
         }
@@ -163,4 +165,3 @@ fn route(args: &[&str], around: &mut Surroundings<'_>) -> Result<(), String> {
     }
     Ok(())
 }
-

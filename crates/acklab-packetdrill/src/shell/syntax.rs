@@ -131,8 +131,7 @@ pub(super) fn dollar_length(text: &str) -> Result<usize, String> {
     if rest.starts_with('{') {
         return closing(rest, '}').map(|end| end + 2);
     }
-    let name =
-        rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+    let name = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
     // `$?`, `$$`, `$#`, `$@`.
     let special = usize::from(name == 0 && rest.starts_with(['?', '$', '#', '@', '*', '!']));
     Ok(1 + name + special)
