@@ -453,6 +453,11 @@ impl Tcp {
 
     /// Writers are woken when a third of the send buffer is free.
     pub fn note_space(&mut self, env: &Env<'_>) {
+        if self.snd.no_space && !self.opt.sndbuf_locked && self.in_flight() < self.window.cwnd {
+            // Twice the window, where a writer waited and the window was not the limit.
+            self.expand_sndbuf(env);
+            self.window.stamp = env.now;
+        }
         if self.snd.no_space && self.has_write_space(env) {
             self.snd.no_space = false;
             self.stop_chrono(env, 2);
