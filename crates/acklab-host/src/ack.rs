@@ -304,7 +304,14 @@ impl Tcp {
             self.rec.sacked -= 1;
         } else if self.terms.sack {
             self.rec.delivered += 1;
-            self.advance_rack(env, skb);
+            // An echo of before the retransmission: the original arrived, which says nothing of what left later.
+            let sent = (skb.sent / MS) as u32;
+            let spurious = skb.marks.retrans
+                && self.terms.stamps
+                && self.rcv.echo.is_some_and(|echo| echo != 0 && before(echo, sent));
+            if !spurious {
+                self.advance_rack(env, skb);
+            }
         }
         if skb.marks.lost {
             self.rec.lost -= 1;

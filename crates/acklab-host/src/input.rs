@@ -245,8 +245,9 @@ impl Tcp {
     fn is_too_old(&self, env: &Env<'_>, segment: &Segment) -> bool {
         let Some((value, _)) = segment.stamp().filter(|_| self.terms.stamps) else { return false };
         let Some((recent, at)) = self.rcv.recent else { return false };
+        // One tick of slack: segments of one instant may overtake each other.
         if recent == 0
-            || !after(recent, value)
+            || !after(recent, value.wrapping_add(1))
             || env.now.saturating_sub(at) >= 24 * 86_400 * SECOND
         {
             return false;

@@ -114,7 +114,7 @@ impl Tcp {
             _ if env.route.ecn || self.cc.is_dctcp() => flag::ECE | flag::CWR,
             _ => 0,
         };
-        self.ecn.mode = EcnMode::Off;
+        self.ecn.mode = if self.open.syn_flags == 0 { EcnMode::Off } else { EcnMode::Classic };
         self.snd.nxt = isn.wrapping_add(1);
         self.snd.write_seq = self.snd.nxt;
         self.snd.pushed_seq = self.snd.nxt;
@@ -242,8 +242,9 @@ impl Tcp {
 
     fn take_syn_ack(&mut self, env: &Env<'_>, segment: &Segment) {
         let answer = segment.flags & ecn::ACE;
-        if self.open.syn_flags != 0 && answer == flag::ECE {
-            self.ecn.mode = EcnMode::Classic;
+        // Also where a SYN without the offer was the last (RFC 3168 section 6.1.1.1).
+        if answer != flag::ECE {
+            self.ecn.mode = EcnMode::Off;
         }
         let retried = self.rec.total_retrans;
         self.take_ack(env, segment);
@@ -279,8 +280,8 @@ impl Tcp {
     /// SYNs crossed.
     fn cross(&mut self, env: &Env<'_>, segment: &Segment) {
         self.state = State::SynRecv;
-        if self.open.syn_flags != 0 && segment.has(flag::ECE | flag::CWR) {
-            self.ecn.mode = EcnMode::Classic;
+        if segment.flags & (flag::ECE | flag::CWR) != flag::ECE | flag::CWR {
+            self.ecn.mode = EcnMode::Off;
         }
         self.init_mtu_search(env);
         self.sync_mss(env);
@@ -346,6 +347,10 @@ impl Tcp {
         self.window.count = 0;
         self.rec.high_seq = self.snd.nxt;
         self.snd.last_sent = env.now;
+        if self.open.passive {
+            // A listener's connection begins the search without a look at its first size.
+            self.init_mtu_search(env);
+        }
         let hystart = env.sysctls.is_on("hystart");
         self.cc.set_hystart(if hystart { env.sysctls.of("hystart_detect") } else { 0 });
         self.cc.init(env.now, self.snd.nxt);
@@ -424,7 +429,6 @@ impl Request {
         (tcp.snd.pushed_seq, tcp.snd.small_end, tcp.snd.urgent) =
             (tcp.snd.nxt, tcp.snd.nxt, tcp.snd.nxt);
         tcp.choose_ecn(env, syn);
-        tcp.init_mtu_search(env);
         tcp.sync_mss(env);
         Self { tcp, deadline: env.now + SECOND, timeouts: 0, cookie, stamps: None }
     }

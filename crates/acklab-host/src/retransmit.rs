@@ -203,7 +203,10 @@ impl Tcp {
         let mut rearm = false;
         let mut index = 0;
         while index < self.snd.out.len() {
-            if self.window.cwnd <= self.in_flight() || self.rec.retrans >= self.rec.lost {
+            if self.window.cwnd <= self.in_flight()
+                || self.rec.retrans >= self.rec.lost
+                || self.is_paced(env)
+            {
                 break;
             }
             let marks = self.snd.out[index].marks;

@@ -144,7 +144,6 @@ impl Tcp {
             self.expand_sndbuf(env);
         }
         let advmss = self.terms.advmss;
-        self.rcv.space = self.rcv.ssthresh.min(self.rcv.wnd).min(10 * advmss);
         self.rcv.space_at = env.now;
         self.rcv.space_seq = self.rcv.copied;
         let most = self.full_space();
@@ -163,6 +162,7 @@ impl Tcp {
             self.rcv.clamp = (most.saturating_sub(advmss)).max(2 * advmss);
         }
         self.rcv.ssthresh = self.rcv.ssthresh.min(self.rcv.clamp);
+        self.rcv.space = self.rcv.ssthresh.min(self.rcv.wnd).min(10 * advmss);
     }
 
     /// Room for twice the congestion window.
