@@ -266,9 +266,12 @@ impl Tcp {
     /// An ACK within a piece of several packets: what it leaves is cut from there on.
     fn trim_first(&mut self, una: u32) {
         let continued = self.snd.out.get(1).is_some_and(|next| next.joined);
-        let Some(first) = self.snd.out.front_mut().filter(|f| continued && before(f.seq, una)) else {
+        let Some(first) = self.snd.out.front_mut() else { return };
+        // It, or what came before it in its piece until now.
+        let was_of_several = std::mem::take(&mut first.joined) || continued;
+        if !was_of_several || !before(first.seq, una) {
             return;
-        };
+        }
         let rest = first.split(una.wrapping_sub(first.seq));
         *first = rest;
         let fewer = self.recut(0);

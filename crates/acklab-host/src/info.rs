@@ -83,7 +83,7 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         ("tcpi_reord_seen", v(tcp.rec.reord_seen)),
         ("tcpi_rcv_ooopack", v(tcp.count.rcv_ooopack)),
         ("tcpi_snd_wnd", v(tcp.snd.wnd)),
-        ("tcpi_rcv_wnd", v(tcp.receive_window())),
+        ("tcpi_rcv_wnd", v(tcp.rcv.wnd)),
         ("tcpi_rehash", 0),
         ("tcpi_total_rto", v(tcp.rec.total_rto)),
         ("tcpi_total_rto_recoveries", u64::from(tcp.rec.rto_recoveries)),

@@ -14,12 +14,7 @@ pub(crate) const fn truesize(len: u32, header: u32) -> u32 {
 
 /// What such a packet's buffer has room for behind it.
 pub(crate) const fn tail_room(len: u32, header: u32) -> u32 {
-    if is_paged(len, header) { 0 } else { buffer(len, header) - needed(len, header) }
-}
-
-/// Larger than a page: the payload lies in pages of its own.
-const fn is_paged(len: u32, header: u32) -> bool {
-    64 + header + len >= 4096
+    buffer(len, header) - needed(len, header)
 }
 
 /// Head room, the packet, and what the kernel keeps at a buffer's end.
@@ -32,9 +27,7 @@ const SMALL_HEAD: u32 = 576;
 
 const fn buffer(len: u32, header: u32) -> u32 {
     let needed = needed(len, header);
-    if is_paged(len, header) {
-        704 + (header + len).next_multiple_of(4096)
-    } else if needed <= SMALL_HEAD {
+    if needed <= SMALL_HEAD {
         SMALL_HEAD
     } else if needed <= 1024 {
         1024
