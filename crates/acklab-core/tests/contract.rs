@@ -79,9 +79,7 @@ proptest! {
             let initial_window = initial_window * mss_bytes;
             let start = Start { mss, initial_window, initial_ssthresh, seed };
             for algorithm in algorithms(&variation) {
-                let run = || {
-                    operate_congestion_control(algorithm.controller(&start), mss, &bytes)
-                };
+                let run = || operate_congestion_control(&algorithm, &start, &bytes);
                 prop_assert_eq!(run(), run(), "{:?}", algorithm);
             }
         }

@@ -27,11 +27,11 @@ pub fn attack_choosable(bytes: &[u8]) -> &'static str {
             let mss = 88 + u32::from(choices.word() % 9000);
             let initial_window = u64::from(1 + choices.below(12)) * u64::from(mss);
             let start = Start { mss, initial_window, initial_ssthresh: u64::MAX, seed: 1 };
-            let mut control = algorithm.controller(&start);
             if kind == 0 {
+                let mut control = algorithm.controller(&start);
                 attack_congestion_control(&mut control, mss, choices.rest());
             } else {
-                operate_congestion_control(control, mss, choices.rest());
+                operate_congestion_control(&algorithm, &start, choices.rest());
             }
             algorithm.name()
         }

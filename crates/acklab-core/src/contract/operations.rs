@@ -8,7 +8,10 @@
 use std::collections::VecDeque;
 
 use super::Choices;
-use crate::cc::{CongestionControl, EcnFeedback, LossSample, ReturnedSample, RtoSample, Snapshot};
+use crate::cc::{
+    Algorithm, CongestionControl, EcnFeedback, LossSample, ReturnedSample, RtoSample, Snapshot,
+    Start,
+};
 use crate::congestion::{Acked, Congestion, Departure};
 use crate::delivery_rate::Stamp;
 use crate::time::{Span, Time};
@@ -19,14 +22,17 @@ use crate::time::{Span, Time};
 /// # Panics
 /// Where the window falls below one MSS; where a loss, a mark, a time-out, a returned segment, idleness
 /// or a departure raises it; where it exceeds the initial window and 64 segments by more than was
-/// delivered; where ssthresh, having begun with at least two MSS, falls below; where the snapshot and
+/// delivered (fifteen times that under `lossy`, whose window grows up to sixteenfold in a long round trip); where ssthresh, having begun with at least two MSS, falls below; where the snapshot and
 /// the window disagree; where a returned segment waits for an hour.
 pub fn operate_congestion_control(
-    control: impl CongestionControl,
-    mss: u32,
+    algorithm: &Algorithm,
+    start: &Start,
     bytes: &[u8],
 ) -> Vec<Snapshot> {
-    let mut sender = Sender::new(control, mss);
+    let mut sender = Sender::new(algorithm.controller(start), start.mss);
+    if matches!(algorithm, Algorithm::Lossy) {
+        sender.growth = 15;
+    }
     let mut choices = Choices::new(bytes);
     sender.check("the start");
     while !choices.is_empty() {
@@ -58,6 +64,8 @@ struct Sender<C> {
     initial: u64,
     segments: VecDeque<Segment>,
     delivered: u64,
+    /// What the window may grow by for what was delivered.
+    growth: u64,
     newly_lost: u64,
     srtt: Option<Span>,
     /// Segments to acknowledge before fast recovery ends.
@@ -76,6 +84,7 @@ impl<C: CongestionControl> Sender<C> {
             congestion: Congestion::new(Time::ZERO, control),
             segments: VecDeque::new(),
             delivered: 0,
+            growth: 1,
             newly_lost: 0,
             srtt: None,
             recovering: 0,
@@ -245,7 +254,7 @@ impl<C: CongestionControl> Sender<C> {
         assert_eq!(state.cwnd, cwnd, "after {what}");
         assert!(cwnd >= self.mss, "cwnd {cwnd} below one MSS after {what}");
         assert!(state.ssthresh >= 2 * self.mss, "ssthresh {} after {what}", state.ssthresh);
-        let most = self.initial.max(64 * self.mss) + self.delivered;
+        let most = self.initial.max(64 * self.mss) + self.growth * self.delivered;
         assert!(cwnd <= most, "cwnd {cwnd} above {most} after {what}");
         self.trace.push(state);
     }
