@@ -33,6 +33,9 @@ impl Tcp {
         tcp.terms.mss_clamp = 1 << 16;
         tcp.terms.header = 20;
         tcp.window.clamp = u32::MAX;
+        // Nothing is known of the path before the first ACK.
+        tcp.count.app_limited = u32::MAX;
+        tcp.count.rate_app_limited = true;
         tcp.ack.rcv_mss = 536;
         tcp
     }
@@ -247,6 +250,7 @@ impl Tcp {
             self.ecn.mode = EcnMode::Off;
         }
         let retried = self.rec.total_retrans;
+        self.rcv.last_data = env.now;
         self.take_ack(env, segment);
         self.init_mtu_search(env);
         self.sync_mss(env);
@@ -303,7 +307,7 @@ impl Tcp {
         }
         self.snd.max_window = self.snd.max_window.max(self.snd.wnd);
         self.snd.wl1 = segment.seq;
-        self.rcv.last_data = 0;
+        self.rcv.last_data = env.now;
         // The SYN-ACK arrived.
         self.rec.delivered += 1;
         let retried = self.open.retries.max(self.rec.total_retrans);

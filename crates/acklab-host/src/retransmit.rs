@@ -40,7 +40,9 @@ impl Tcp {
         let room = end.wrapping_sub(seq);
         let room = if before(seq, end) { room } else { mss };
         let limit = mss.min(room.max(1));
-        if self.snd.out[index].len() > limit {
+        if self.snd.out[index].len() > limit && limit == mss {
+            self.recut(index);
+        } else if self.snd.out[index].len() > limit {
             self.split_out(index, limit);
         } else if self.snd.out[index].len() < mss {
             self.collapse(env, index, room);
@@ -88,10 +90,10 @@ impl Tcp {
         let marks = first.marks;
         let more = self.snd.out.iter().skip(index + 1);
         let more = more.take_while(|skb| skb.joined && skb.marks == marks).count();
-        if more == 0 {
+        let mss = self.current_mss();
+        if more == 0 && first.len() <= mss {
             return 0;
         }
-        let mss = self.current_mss();
         let last = self.snd.out[index + more];
         let mut whole = Skb { joined: first.joined, overhead: first.overhead, ..last };
         whole.seq = first.seq;
