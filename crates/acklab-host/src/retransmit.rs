@@ -44,8 +44,8 @@ impl Tcp {
             self.recut(index);
         } else if self.snd.out[index].len() > limit {
             self.split_out(index, limit);
-        } else if self.snd.out[index].len() < mss {
-            self.collapse(env, index, room);
+        } else if self.snd.out[index].len() < mss.min(room) {
+            self.collapse(env, index, mss.min(room));
         }
         let skb = self.snd.out[index];
         let flags = if skb.flags & flag::SYN == 0 { skb.flags | flag::ACK } else { skb.flags };
@@ -132,21 +132,14 @@ impl Tcp {
         {
             return;
         }
-        let mss = self.current_mss();
-        let mut first = true;
         while let Some(next) = self.snd.out.get(index + 1).copied() {
             let head = self.snd.out[index];
-            let len = head.len() + next.len();
-            let fits = len <= mss && (!after(next.end, self.window_end()) || first);
-            if next.marks.sacked
-                || head.eor
-                || next.flags & flag::SYN != 0
-                || !fits
-                || (len > room && !first)
-            {
+            let fits = head.len() + next.len() <= room && !after(next.end, self.window_end());
+            // A piece of several packets stays one.
+            let of_several = next.joined || self.snd.out.get(index + 2).is_some_and(|n| n.joined);
+            if next.marks.sacked || head.eor || next.flags & flag::SYN != 0 || of_several || !fits {
                 break;
             }
-            first = false;
             self.snd.out.remove(index + 1);
             let head = &mut self.snd.out[index];
             head.end = next.end;

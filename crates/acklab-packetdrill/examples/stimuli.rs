@@ -277,7 +277,7 @@ impl Script {
                     self.packet(&format!("{flags} {next}:{next}(0) ack {} win 257", acked + 1), "");
                 }
             }
-            self.now += self.dice.of(&[0, 1, 10, 30, 60]);
+            self.now += self.dice.of(&[5, 10, 30, 60]);
             self.event(SENDER);
         }
     }

@@ -11,6 +11,9 @@ const STEPS: usize = 10_000;
 /// Scripts that run each other, and conditions in conditions.
 const DEEPEST: usize = 12;
 
+/// Longer words no command about TCP has.
+const LONGEST: usize = 1 << 16;
+
 /// A command with its words and where its output goes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Simple {
@@ -148,18 +151,8 @@ impl<'a, 'b> Machine<'a, 'b> {
                 "while" | "until" | "case" | "function" | "select" => {
                     return Err(format!("the shell's {word:?}"));
                 }
-                "{" => {
-                    place.at += 1;
-                    let done = self.list(place, &["}"], live);
-                    Some(done.and_then(|done| place.want("}").map(|()| done)))
-                }
-                "" if place.take_sign("(") => {
-                    let done = self.list(place, &[], live)?;
-                    if !place.take_sign(")") {
-                        return Err("( without its end".to_owned());
-                    }
-                    Some(Ok(done))
-                }
+                "{" => Some(self.group(place, live)),
+                "" if place.take_sign("(") => Some(self.group(place, live)),
                 _ => None,
             };
             if let Some(done) = compound {
@@ -182,6 +175,24 @@ impl<'a, 'b> Machine<'a, 'b> {
             Err(_) if self.lenient => Ok(negated),
             done => done.map(|done| done != negated),
         }
+    }
+
+    /// `{ … }` or, where its opening is taken, `( … )`.
+    fn group(&mut self, place: &mut Place<'_>, live: bool) -> Result<bool, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("groups of commands within each other".to_owned());
+        }
+        let braces = place.word() == Some("{");
+        place.at += usize::from(braces);
+        let done = self.list(place, if braces { &["}"] } else { &[] }, live)?;
+        if braces {
+            place.want("}")?;
+        } else if !place.take_sign(")") {
+            return Err("( without its end".to_owned());
+        }
+        self.depth -= 1;
+        Ok(done)
     }
 
     /// A pipe's commands: one whose output another looks at is understood only where that one writes it to a file.
@@ -349,6 +360,9 @@ impl<'a, 'b> Machine<'a, 'b> {
                 c => text.push(c),
             }
             rest = &rest[len..];
+            if text.len() > LONGEST {
+                return Err("a word without measure".to_owned());
+            }
         }
         if splits && !quoted {
             return Ok(text.split_whitespace().map(str::to_owned).collect());

@@ -90,7 +90,16 @@ mod tests {
         assert_eq!((sysctls.of("tcp_sack"), sysctls.of("tcp_dsack")), (2, 2));
         let sysctls = settings("bash -c \"sysctl -q net.ipv4.tcp_sack=0\" && true").unwrap().0;
         assert_eq!(sysctls.of("tcp_sack"), 0);
-        for unknown in ["nstat | grep -q X", "a=$(curl x)", "while true; do true; done", "false"] {
+        let nested = format!("{}true", "( { ".repeat(5000));
+        let doubled = format!("X=xy; {}", "X=$X$X; ".repeat(64));
+        for unknown in [
+            nested.as_str(),
+            &doubled,
+            "nstat | grep -q X",
+            "a=$(curl x)",
+            "while true; do true; done",
+            "false",
+        ] {
             assert!(settings(unknown).is_err(), "{unknown}");
         }
     }
