@@ -79,7 +79,9 @@ impl Tcp {
             return SEND;
         }
         let Some(head) = self.snd.out.front() else { return SEND };
-        if env.now.saturating_sub(head.sent) < self.rtt.srtt() / 2 {
+        // The next ACK is expected in more than a millisecond, or half a round trip: too late to wait for it.
+        let (srtt, expected) = (self.rtt.srtt(), head.sent + self.rtt.srtt());
+        if expected > env.now + MS.min(srtt / 2) {
             return SEND;
         }
         if cong_win < send_win {
