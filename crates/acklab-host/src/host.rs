@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::input::Answer;
-use crate::open::Request;
-use crate::request::Judgment;
+use crate::request::{Judgment, Request};
 use crate::segment::{Place, Segment, TcpOption, after, before, flag};
 use crate::settings::{Env, MS, Route, SECOND, Sysctls, Us};
 use crate::socket::{Descriptor, File, Socket};

@@ -27,7 +27,7 @@ mod mtu;
 pub mod open;
 mod output;
 mod receive;
-mod request;
+pub mod request;
 mod retransmit;
 pub mod rtt;
 mod sack;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::open::Request;
+use crate::request::Request;
 use crate::segment::Place;
 use crate::tcp::Tcp;
 

@@ -30,7 +30,6 @@ use acklab_host::socket::{Family, O_NONBLOCK};
 use acklab_host::write::WriteFlags;
 use acklab_packetdrill::run::{Outcome, Settings, Verdict, run_in};
 use acklab_packetdrill::world::{Change, IcmpAbout, Lingering, Read, World};
-use info::info_fields;
 use lab::{DEVICE, Lab, clocks, program, write_control};
 use nix::errno::Errno;
 use nix::libc;
@@ -272,15 +271,7 @@ impl World for Kernel {
 
     fn info(&mut self, _now: Us, ends: Option<(Place, Place)>) -> Vec<(&'static str, u64)> {
         let Some(open) = self.subject(ends.map(|(_, remote)| remote)) else { return Vec::new() };
-        let read = calls::option(&open.fd, libc::IPPROTO_TCP, libc::TCP_INFO, 512);
-        let mut fields = read.map_or_else(|_| Vec::new(), |bytes| info_fields(&bytes));
-        // SO_MEMINFO
-        let memory = calls::option(&open.fd, libc::SOL_SOCKET, 55, 36).unwrap_or_default();
-        for (name, word) in info::MEMORY.into_iter().zip(memory.chunks_exact(4)) {
-            let value = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
-            fields.push((name, u64::from(value)));
-        }
-        fields
+        info::of(&open.fd)
     }
 
     fn socket(&mut self, _now: Us, family: Family, nonblocking: bool) -> Called {
@@ -411,23 +402,7 @@ impl World for Kernel {
         let open = self.file(fd)?;
         let mut buffer = vec![0; 65_536];
         let received = calls::receive(&open.fd, &mut buffer, libc::MSG_ERRQUEUE).map_err(stop)?;
-        let mut entry = Entry { errno: 0, origin: 0, kind: 0, code: 0, info: 0, data: 0, at: None };
-        for (level, kind, content) in &received.controls {
-            let word = |at: usize| {
-                let bytes = content.get(at..at + 4).and_then(|b| b.try_into().ok());
-                bytes.map_or(0, u32::from_ne_bytes)
-            };
-            match (level, kind) {
-                (0, 11) | (41, 25) if content.len() >= 16 => {
-                    entry.errno = word(0) as i32;
-                    (entry.origin, entry.kind, entry.code) = (content[4], content[5], content[6]);
-                    (entry.info, entry.data) = (word(8), word(12));
-                }
-                (1, 37 | 65) => entry.at = self.stamp(content),
-                _ => {}
-            }
-        }
-        Ok(entry)
+        Ok(info::entry(&received.controls, |content| self.stamp(content)))
     }
 
     fn write(
