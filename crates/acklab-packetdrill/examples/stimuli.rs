@@ -47,7 +47,7 @@ impl Script {
         script.sack = script.dice.roll(4) > 0;
         script.window = script.dice.of(&[257, 1000, 257, 30]);
         let control = script.dice.of(&["reno", "cubic"]);
-        if seed % 2 == 0 {
+        if seed.is_multiple_of(2) {
             script.text.push_str(SETTINGS);
             script.stamps = script.dice.roll(3) == 0;
         }

@@ -28,7 +28,7 @@ pub(super) fn run(machine: &mut Machine<'_, '_>, command: &Simple) -> Result<boo
         // What they show is not looked at; modules are there.
         "true" | ":" | "sync" | "nstat" | "ss" | "netstat" | "date" | "dmesg" | "cat" | "ls"
         | "modprobe" | "set" | "export" | "unset" | "local" | "trap" | "shopt" | "cd" | "umask"
-        | "ulimit" | "wait" | "declare" => Ok(true),
+        | "ulimit" | "wait" | "declare" | "which" | "type" | "hash" => Ok(true),
         "false" => Ok(false),
         "sleep" | "usleep" => {
             let unit = if name == "sleep" { SECOND as f64 } else { 1.0 };
@@ -45,7 +45,6 @@ pub(super) fn run(machine: &mut Machine<'_, '_>, command: &Simple) -> Result<boo
             let end = args.iter().position(|&w| w == "]" || w == "]]").unwrap_or(args.len());
             test(&args[..end], machine.around).ok_or_else(whole)
         }
-        "which" | "type" | "hash" => Ok(true),
         "sh" | "bash" | "dash" | "." | "source" | "eval" => {
             let args: Vec<&str> =
                 args.iter().copied().filter(|a| !["-e", "-x", "-ex", "-u"].contains(a)).collect();
@@ -63,6 +62,7 @@ pub(super) fn run(machine: &mut Machine<'_, '_>, command: &Simple) -> Result<boo
             }
             _ => Err(whole()),
         },
+        // What was set is of this script's host alone.
         _ if name.contains("sysctl_restore") => Ok(true),
         _ if is_script(name) => file_of_commands(machine, first),
         _ => Err(whole()),
@@ -83,8 +83,7 @@ pub(super) fn output(around: &Surroundings<'_>, words: &[&str]) -> Option<String
         ["sysctl", "-n", name] | ["cat", name] => known(name),
         ["uname", "-r"] => Some("6.18.0".to_owned()),
         ["id", "-u"] => Some("0".to_owned()),
-        ["pwd"] => Some(".".to_owned()),
-        ["dirname", ..] => Some(".".to_owned()),
+        ["pwd"] | ["dirname", ..] => Some(".".to_owned()),
         ["echo", rest @ ..] => Some(rest.join(" ")),
         _ => None,
     }
@@ -102,7 +101,7 @@ fn test(args: &[&str], around: &Surroundings<'_>) -> Option<bool> {
         ["!", rest @ ..] => test(rest, around).map(|holds| !holds),
         ["-f" | "-e" | "-r" | "-w" | "-x" | "-d" | "-s", path] => Some(is_there(path)),
         ["-z", text] => Some(text.is_empty()),
-        ["-z"] | ["-n"] | [] => Some(args == ["-z"]),
+        ["-z" | "-n"] | [] => Some(args == ["-z"]),
         ["-n", text] | [text] => Some(!text.is_empty()),
         [left, "=" | "==", right] => Some(left == right),
         [left, "!=", right] => Some(left != right),
