@@ -381,8 +381,8 @@ impl Host {
         const TX_SCHED: u32 = 1 << 8;
         const TX_ACK: u32 = 1 << 9;
         let socket = &self.sockets[index];
-        let wanted = socket.timestamping | u32::from(flags.stamps) << 16;
-        let mut stamps = 0;
+        let wanted = socket.timestamping;
+        let mut stamps = flags.stamps;
         if wanted & TX_SOFTWARE != 0 {
             stamps |= crate::errqueue::stamp::SENT;
         }

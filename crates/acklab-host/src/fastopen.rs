@@ -1,15 +1,13 @@
 //! Fast open at a client (RFC 7413): cookies that are kept, data with the SYN, and what happens where the peer does
 //! not take it.
 
-use std::collections::BTreeMap;
-
 use crate::calls::{Called, Stop};
 use crate::errno;
 use crate::host::{Host, with};
 use crate::segment::{Place, Segment, TcpOption, flag};
 use crate::settings::{Env, Us};
 use crate::skb::Skb;
-use crate::tcp::{CaState, State, Tcp};
+use crate::tcp::{Ask, CaState, Known, State, Tcp};
 use crate::write::WriteFlags;
 
 /// Clients may use it.
@@ -18,33 +16,6 @@ const CLIENT: i64 = 0x1;
 const NO_COOKIE: i64 = 0x4;
 /// Bytes that options of a SYN take at most.
 const OPTIONS: u32 = 40;
-
-/// What a client knows of a peer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
-    /// Its cookie; empty: none.
-    pub cookie: Vec<u8>,
-    /// Its MSS; 0: not known.
-    pub mss: u32,
-    /// The next request: 1 in the experimental option, 2 in the standard's again.
-    pub experiment: u8,
-    /// The cookie came in the experimental option.
-    pub experimental: bool,
-}
-
-/// What a client knows of its peers.
-pub type Cache = BTreeMap<u32, Known>;
-
-/// What a SYN carries of fast open.
-#[derive(Clone, Debug, Default)]
-pub struct Ask {
-    /// The option: a cookie, or empty to ask for one; `None`: no option.
-    pub option: Option<(Vec<u8>, bool)>,
-    /// Bytes that the program wants to send with it.
-    pub bytes: u32,
-    /// The peer's MSS as it was last; 0: not known.
-    pub mss: u32,
-}
 
 impl Host {
     /// What a SYN to a peer carries; `None`: no data, for no cookie is known.

@@ -31,7 +31,7 @@ pub struct Host {
     /// The cookie of fast open that this host gives to every peer: a test's addresses are one.
     pub fastopen_cookie: Vec<u8>,
     /// What fast open knows of peers.
-    pub fastopen_known: crate::fastopen::Cache,
+    pub fastopen_known: crate::tcp::Cache,
     /// Signals that the program would have got: SIGPIPE.
     pub broken_pipes: u32,
 }

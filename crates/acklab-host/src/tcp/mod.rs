@@ -6,7 +6,6 @@ mod sender;
 
 use crate::cc::{Congestion, Window};
 use crate::errqueue::ErrorQueue;
-use crate::fastopen::{Ask, Known};
 use crate::rtt::Rtt;
 use crate::segment::{Place, Segment};
 use crate::settings::{Env, Us};
@@ -166,6 +165,33 @@ pub struct Fate {
     pub wake: u32,
     /// TIME-WAIT is over or the block is of no use: the host may drop it.
     pub gone: bool,
+}
+
+/// What a client knows of a peer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Its cookie; empty: none.
+    pub cookie: Vec<u8>,
+    /// Its MSS; 0: not known.
+    pub mss: u32,
+    /// The next request: 1 in the experimental option, 2 in the standard's again.
+    pub experiment: u8,
+    /// The cookie came in the experimental option.
+    pub experimental: bool,
+}
+
+/// What a client knows of its peers, by host.
+pub type Cache = std::collections::BTreeMap<u32, Known>;
+
+/// What a SYN carries of fast open.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// The option: a cookie, or empty to ask for one; `None`: no option.
+    pub option: Option<(Vec<u8>, bool)>,
+    /// Bytes that the program wants to send with it.
+    pub bytes: u32,
+    /// The peer's MSS as it was last; 0: not known.
+    pub mss: u32,
 }
 
 /// Whether a listener keeps it as a request, and what it knows.

@@ -13,7 +13,7 @@ use crate::cookie::{USUAL_KEY, digits};
 use crate::expression::Names;
 use crate::flow::Flow;
 use crate::script::{Script, parse_with};
-use crate::shell::{self, Surroundings};
+use crate::shell::{Surroundings, machine};
 use crate::symbols;
 use crate::world::{Virtual, World};
 
@@ -285,7 +285,7 @@ impl<'a> Runner<'a> {
         let (sysctls, route) = self.caller.world().settings();
         let folder = self.folder;
         let mut around = Surroundings { sysctls, route, folder, changes: Vec::new() };
-        let slept = match shell::run(command, &mut around) {
+        let slept = match machine::run(command, &mut around) {
             Ok(slept) => slept,
             Err(what) => return unsupported(line, what),
         };

@@ -34,7 +34,7 @@ pub(super) fn run(machine: &mut Machine<'_, '_>, command: &Simple) -> Result<boo
             let unit = if name == "sleep" { SECOND as f64 } else { 1.0 };
             let time = args.first().and_then(|a| a.trim_end_matches('s').parse::<f64>().ok());
             let time = time.map(|t| t * unit).filter(|t| (0.0..=86_400e6).contains(t));
-            machine.slept += time.ok_or_else(whole)? as Us;
+            machine.sleep(time.ok_or_else(whole)? as Us);
             Ok(true)
         }
         "exit" | "return" => {
