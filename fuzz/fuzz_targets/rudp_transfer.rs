@@ -14,7 +14,7 @@ use acklab_core::ranges::RangeSet;
 use acklab_net::transfer::policy::{Existing, Policy, Prompter};
 use acklab_net::transfer::receiver::{Destination as _, Receiver};
 use acklab_net::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
-use acklab_net::transfer::store::Directory;
+use acklab_net::transfer::directory::Directory;
 use libfuzzer_sys::fuzz_target;
 
 /// A folder that holds DIR and nothing else.

@@ -12,11 +12,11 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 
 use acklab_core::time::Time;
+use acklab_net::transfer::directory::Directory;
 use acklab_net::transfer::exclude::Exclude;
 use acklab_net::transfer::policy::Policy;
 use acklab_net::transfer::receiver::{Destination as _, Receiver};
 use acklab_net::transfer::sender::{BLOCK, Next, Sender};
-use acklab_net::transfer::store::Directory;
 use acklab_net::transfer::walk::{Survey, Walk};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;

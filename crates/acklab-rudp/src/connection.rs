@@ -21,25 +21,12 @@ use super::paths::{PATHS, Paths};
 use super::protect::{Agreed, ClientGreeter, Entropy};
 use super::report::{Event, PathAddrs, PathStats, Transmit};
 use super::sent::{Item, News};
-use super::session::Session;
+use super::session::{Session, random_id};
+use super::stage::Stage;
 use super::telling::Telling;
 use crate::wire::Parameters;
 use acklab_core::time::Time;
 use acklab_core::timer::{TimerKind, TimerTable};
-
-/// How far a connection has come.
-#[derive(Debug)]
-pub(super) enum Stage {
-    /// The client greets.
-    Greeting(Box<Greeting>),
-    /// The server answers until the client shows that it has the keys.
-    Answering(Answering),
-    Open,
-    /// CLOSE was sent or received, or the connection failed.
-    Ending(Ending),
-    /// Nothing is left to do.
-    Closed,
-}
 
 /// The deadlines of an open connection.
 #[derive(Clone, Copy, Debug)]
@@ -512,14 +499,6 @@ impl Connection {
             }
         }
     }
-}
-
-/// A connection id that cannot be guessed.
-pub(super) fn random_id(entropy: &mut dyn Entropy) -> u64 {
-    let mut bytes = [0; 8];
-    entropy.fill(&mut bytes);
-    // Zero stands for "none yet" in a client's INITIAL.
-    u64::from_be_bytes(bytes).max(1)
 }
 
 impl std::fmt::Debug for Connection {

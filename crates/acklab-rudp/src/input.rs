@@ -5,7 +5,7 @@
 
 use super::closing::{Ending, printable};
 use super::code::Code;
-use super::connection::{Connection, Stage};
+use super::connection::Connection;
 use super::handshake::Answered;
 use super::keys::Sealed;
 use super::life::{Life, PathState};
@@ -15,6 +15,7 @@ use super::received::Arrival;
 use super::report::{Event, PathAddrs};
 use super::reset;
 use super::sent::Item;
+use super::stage::Stage;
 use crate::wire::{
     AckFrame, Frame, Frames, Long, LongBody, RESET_TOKEN, SHORT_HEADER, ShortHeader, expand,
 };

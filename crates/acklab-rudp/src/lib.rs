@@ -14,7 +14,9 @@ mod config;
 mod congestion;
 mod connection;
 pub mod content;
+mod counters;
 mod datagram_size;
+mod deadline;
 mod delivery;
 mod ecn;
 mod endpoint;
@@ -49,6 +51,7 @@ mod send_stream;
 mod sent;
 mod session;
 mod settings;
+mod stage;
 mod telling;
 pub mod wire;
 

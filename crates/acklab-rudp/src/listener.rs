@@ -7,12 +7,13 @@ use std::net::SocketAddr;
 use super::allowance::{self, Allowance};
 use super::code::Code;
 use super::config::Config;
-use super::connection::{Connection, random_id};
+use super::connection::Connection;
 use super::handshake::{Answering, repeated};
 use super::protect::{Entropy, Offer, ServerGreeter};
 use super::refusals::Refusals;
 use super::report::{Event, PathAddrs, Transmit};
 use super::reset;
+use super::session::random_id;
 use crate::wire::{
     INITIAL_LEN, Long, LongBody, LongError, PROLOGUE, Parameters, RESET_TOKEN, ShortHeader, TOKEN,
     Writer,

@@ -4,7 +4,9 @@
 use super::ack_requests::{AckRequests, Conditions};
 use super::config::Config;
 use super::congestion::{AckNews, PathCongestion, controller};
+use super::counters::Counters;
 use super::datagram_size::{BASE, DatagramSize};
+use super::deadline::Deadline;
 use super::ecn::EcnCheck;
 use super::life::{Life, PathState, Verdict};
 use super::loss::LossDetection;
@@ -17,55 +19,10 @@ use super::sent::{Item, Items, NeverSent, News, Sent};
 use crate::wire::{AckFrame, Frame, PathStatus, ShortHeader, Writer, expand};
 use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
-use acklab_core::timer::{TimerKind, TimerTable};
+use acklab_core::timer::TimerTable;
 
 /// A peer that asks for slower ACKs than this gets this, us.
 const MOST_ACK_DELAY_US: u64 = 1_000_000;
-
-/// What a path has done.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counters {
-    /// Packets and bytes of UDP payload sent.
-    packets: u64,
-    bytes: u64,
-    /// Bytes of UDP payload received, of authentic packets.
-    bytes_received: u64,
-    /// Bytes declared lost and not acknowledged since.
-    lost: u64,
-    /// Bytes of content sent, copies included, and acknowledged for the first time.
-    content: u64,
-    delivered: u64,
-    /// Recoveries begun, and probe time-outs that expired.
-    recoveries: u64,
-    timeouts: u64,
-}
-
-/// A path's deadlines.
-#[derive(Clone, Copy, Debug)]
-enum Timer {
-    /// An overtaken packet counts as lost.
-    Loss,
-    /// The probe time-out.
-    Probe,
-    /// An ACK that was held back leaves.
-    Ack,
-    /// Pacing lets the next packet go.
-    Pace,
-    /// Silence is judged, a challenge leaves.
-    Life,
-    /// A challenge to another address leaves.
-    Rebinding,
-}
-
-impl From<Timer> for usize {
-    fn from(timer: Timer) -> Self {
-        timer as Self
-    }
-}
-
-impl TimerKind for Timer {
-    const COUNT: usize = 6;
-}
 
 /// The state of one path.
 #[derive(Debug)]
@@ -520,15 +477,15 @@ impl Path {
         self.loss.silent_since(self.last_heard)
     }
 
-    fn timers(&self, silent: Option<Time>) -> TimerTable<Timer, 6> {
+    fn timers(&self, silent: Option<Time>) -> TimerTable<Deadline, 6> {
         let pto = self.pto();
         TimerTable::of([
-            (Timer::Loss, self.loss.sent().loss_at()),
-            (Timer::Probe, self.loss.pto_at(pto)),
-            (Timer::Ack, self.received.deadline()),
-            (Timer::Pace, self.congestion.paced()),
-            (Timer::Life, self.life.deadline(silent, pto)),
-            (Timer::Rebinding, self.rebinding.deadline()),
+            (Deadline::Loss, self.loss.sent().loss_at()),
+            (Deadline::Probe, self.loss.pto_at(pto)),
+            (Deadline::Ack, self.received.deadline()),
+            (Deadline::Pace, self.congestion.paced()),
+            (Deadline::Life, self.life.deadline(silent, pto)),
+            (Deadline::Rebinding, self.rebinding.deadline()),
         ])
     }
 
@@ -546,14 +503,14 @@ impl Path {
         news: &mut News,
     ) -> Option<Verdict> {
         let pto = self.pto();
-        if self.timers(silent).take_expired(Timer::Ack, now) {
+        if self.timers(silent).take_expired(Deadline::Ack, now) {
             self.received.handle_timeout(now, pto);
         }
-        if self.timers(silent).take_expired(Timer::Loss, now) {
+        if self.timers(silent).take_expired(Deadline::Loss, now) {
             self.detect_losses(now, news);
         }
         // What is lost is outstanding no more.
-        if self.timers(silent).take_expired(Timer::Probe, now) {
+        if self.timers(silent).take_expired(Deadline::Probe, now) {
             self.counters.timeouts += 1;
             self.on_pto(now);
         }

@@ -1,7 +1,7 @@
 //! What a finished handshake leaves behind: keys, the peer's id and what the peer said of itself.
 
 use super::keys::{FORGED, Keys, Sealed};
-use super::protect::Protection;
+use super::protect::{Entropy, Protection};
 use crate::wire::{Parameters, SHORT_HEADER, ShortHeader, Writer};
 use acklab_core::time::{Span, Time};
 
@@ -72,4 +72,12 @@ impl Session {
         }
         due
     }
+}
+
+/// A connection id that cannot be guessed.
+pub(super) fn random_id(entropy: &mut dyn Entropy) -> u64 {
+    let mut bytes = [0; 8];
+    entropy.fill(&mut bytes);
+    // Zero stands for "none yet" in a client's INITIAL.
+    u64::from_be_bytes(bytes).max(1)
 }

@@ -223,6 +223,19 @@ fn lossy_shares_with_its_like_and_with_those_who_fill_the_queue() {
 }
 
 #[test]
+fn lossy_takes_no_more_than_its_share_of_a_queue_of_a_few_packets() {
+    for rival in ["lossy", "cubic", "reno"] {
+        for queue in [3, 5, 8] {
+            let mut setup = Setup { queue, ..Setup::of(rival, 2) };
+            setup.flows[0] = "lossy".parse().expect("a known name");
+            let figures = measure(&mut setup.build(), 0, 60);
+            println!("{rival}, {queue} packets: {} {figures:?}", jain(&figures));
+            assert!(jain(&figures) >= 0.8, "{rival}, {queue} packets: {figures:?}");
+        }
+    }
+}
+
+#[test]
 fn lossy_holds_its_rate_where_random_loss_starves_others() {
     // At 5 % what a seed gives depends on when retransmissions are lost (time-outs): 0.50 to 0.81.
     for (loss, bar) in [(0.01, 0.9), (0.05, 0.65)] {

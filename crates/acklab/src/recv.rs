@@ -9,11 +9,11 @@ use acklab_net::rudp::keys::{Identity, PublicKey};
 use acklab_net::rudp::own;
 use acklab_net::rudp::passphrase::Passphrase;
 use acklab_net::rudp::peers::KnownPeers;
+use acklab_net::transfer::directory::Directory;
 use acklab_net::transfer::policy::{Existing, Policy, Prompter};
 use acklab_net::transfer::receive::{self as transfer, End, News};
 use acklab_net::transfer::receive::{Gate, Reception, Verdict};
 use acklab_net::transfer::receiver::Received;
-use acklab_net::transfer::store::Directory;
 use acklab_rudp::{Code, Config};
 use clap::Args;
 use serde_json::json;
@@ -211,7 +211,11 @@ impl Shown {
     /// The code for a receiver with these addresses, if the passphrase was made here.
     fn code(&self, addresses: &[SocketAddr]) -> Option<String> {
         let passphrase = self.passphrase.clone()?;
-        let addresses = addresses.iter().flat_map(|&bound| own::reachable(bound)).collect();
+        let all: Vec<_> = addresses.iter().flat_map(|&bound| own::reachable(bound)).collect();
+        // Where one family leads out, the other's loopback address is of no use elsewhere.
+        let far = |address: &SocketAddr| !address.ip().is_loopback();
+        let alone = !all.iter().any(far);
+        let addresses = all.into_iter().filter(|address| alone || far(address)).collect();
         Some(Invitation { passphrase, addresses }.to_string())
     }
 }

@@ -290,14 +290,15 @@ fn show(bar: &ProgressBar, status: &Status) {
 }
 
 fn path_line(path: &PathReport, seconds: f64) -> String {
-    let rtt = path.rtt.map_or("-".to_owned(), |rtt| format!("{:.1} ms", rtt.as_millis_f64()));
+    let heard = path.rtt.map_or("no answer".to_owned(), |rtt| {
+        format!("round trip {:.1} ms, {}", rtt.as_millis_f64(), path.state)
+    });
     format!(
-        "{} -> {}: {:.2} MB/s, {:.1} % lost, round trip {rtt}, {}",
+        "{} -> {}: {:.2} MB/s, {:.1} % lost, {heard}",
         path.local,
         path.remote,
         path.bytes as f64 / 1e6 / seconds.max(1e-3),
         path.loss() * 100.0,
-        path.state,
     )
 }
 

@@ -26,8 +26,14 @@ impl Limiter {
         limiter
     }
 
+    /// What it holds when it is full, bytes.
     fn depth(&self) -> f64 {
         self.rate.map_or(0.0, |rate| (rate * DEPTH.as_secs_f64()).max(LEAST))
+    }
+
+    /// Bytes that are worth reading at once, at most `most`.
+    pub fn block(&self, most: usize) -> usize {
+        if self.rate.is_some() { most.min(self.depth() as usize) } else { most }
     }
 
     /// How many bytes may go now.

@@ -6,6 +6,7 @@
 //! are in [`record`], hashes in [`chunk`]; docs/rudp.md section 10 is the specification.
 
 pub mod chunk;
+pub mod directory;
 pub mod exclude;
 mod finished;
 pub mod inlet;
@@ -28,3 +29,4 @@ pub mod sync;
 #[cfg(test)]
 mod tests;
 pub mod walk;
+mod worker;

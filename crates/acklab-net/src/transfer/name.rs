@@ -73,13 +73,21 @@ impl Name {
     }
 }
 
-/// A path for people to read: control characters and what is not UTF-8 stand as escapes, so that a
-/// name cannot steer a terminal.
+/// Whether a character changes how others are shown (Unicode's bidirectional controls and separators).
+fn steers(character: char) -> bool {
+    let turns = ['\u{200e}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
+    character.is_control()
+        || character == '\u{61c}'
+        || turns.iter().any(|range| range.contains(&character))
+}
+
+/// A path for people to read: control characters, those that turn the direction of writing or break a line, and what
+/// is not UTF-8 stand as escapes, so that a name neither steers a terminal nor looks like another.
 pub fn shown(path: &[u8]) -> String {
     let mut text = String::new();
     for chunk in path.utf8_chunks() {
         for character in chunk.valid().chars() {
-            if character.is_control() {
+            if steers(character) {
                 let _ = write!(text, "{}", character.escape_default());
             } else {
                 text.push(character);
@@ -95,6 +103,19 @@ pub fn shown(path: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_shown_as_an_escape() {
+        let cases: [(&[u8], &str); 4] = [
+            (b"a\x1b[31mb\n", "a\\u{1b}[31mb\\n"),
+            ("photo\u{202e}gpj.sh".as_bytes(), "photo\\u{202e}gpj.sh"),
+            ("\u{2066}a\u{2028}b\u{200f}".as_bytes(), "\\u{2066}a\\u{2028}b\\u{200f}"),
+            ("été \u{4e2d}\u{202f}x".as_bytes(), "été \u{4e2d}\u{202f}x"),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(shown(path), expected);
+        }
+    }
 
     #[test]
     fn names_that_lead_out_or_confuse_are_refused() {

@@ -1,4 +1,4 @@
-//! The receiver's folder DIR: what a peer names goes below it and nowhere else.
+//! Where one transfer's files go: what a peer names goes below DIR and nowhere else.
 //!
 //! Every folder is opened from the one above it, one part of the path at a time, never through a
 //! symbolic link; so no name and no link in DIR leads out of it. What is not finished lies in
@@ -6,14 +6,13 @@
 //! complete. A list `done` there says which files of a transfer were finished, so that an interrupted
 //! one does not take them again. docs/rudp.md section 10.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
 use nix::errno::Errno;
@@ -23,154 +22,20 @@ use nix::sys::statvfs::fstatvfs;
 use nix::sys::time::TimeSpec;
 use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
 
-use super::finished::{self, DONE_LIST};
+use super::directory::{Directory, StoreError, Turn};
+use super::finished;
 use super::journal::FileId;
 use super::name::{Name, PART_FOLDER};
-use super::places::{
-    close_again, dress, file_at, folder_at, open_folder_at, open_up, permissions, try_writing,
-};
-use super::policy::{Existing, Policy};
+use super::places::{close_again, dress, file_at, folder_at, open_folder_at, open_up, permissions};
+use super::policy::Existing;
 use super::record::{FileTime, TransferId};
 use super::sync::Unsynced;
 
-/// DIR, shared by the transfers that come in.
-#[derive(Clone, Debug)]
-pub struct Directory(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
-    root: OwnedFd,
-    path: PathBuf,
-    policy: Policy,
-    running: Mutex<Running>,
-}
-
-/// Who writes which transfer: a new connection takes over from one whose sender died.
-#[derive(Debug, Default)]
-struct Running {
-    sessions: u64,
-    /// One transfer is taken at a time.
-    one: bool,
-    /// The session that owns a transfer, and the locked list of what it finished.
-    owners: BTreeMap<TransferId, (u64, Arc<File>)>,
-}
-
-/// Why a transfer cannot begin or go on.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    #[error("this transfer is being received into {} already", .0.display())]
-    Busy(PathBuf),
-    #[error("the sender has started the transfer anew")]
-    Superseded,
-    #[error("it takes one transfer, and that one is running")]
-    Taken,
-    #[error("{}: {source}", path.display())]
-    Folder { path: PathBuf, source: io::Error },
-}
-
-impl Directory {
-    /// Opens DIR and makes it where it is not there.
-    pub fn open(path: &Path, policy: Policy) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::Folder { path: path.to_owned(), source };
-        fs::create_dir_all(path).map_err(failed)?;
-        let root = File::open(path).map_err(failed)?;
-        if !root.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(Errno::ENOTDIR.into()));
-        }
-        let root = OwnedFd::from(root);
-        try_writing(&root).map_err(|errno| failed(errno.into()))?;
-        let path = path.to_owned();
-        let running = Mutex::default();
-        Ok(Self(Arc::new(Shared { root, path, policy, running })))
-    }
-
-    /// From now on one transfer is taken at a time.
-    pub fn take_one(&self) {
-        self.running().one = true;
-    }
-
-    /// Whether anything lies here that a sender may have too, or of an unfinished transfer.
-    pub fn holds_anything(&self) -> bool {
-        fs::read_dir(&self.0.path).is_ok_and(|mut entries| entries.next().is_some())
-    }
-
-    /// What becomes of names that are taken, and of links.
-    pub fn policy(&self) -> &Policy {
-        &self.0.policy
-    }
-
-    fn keeps(&self) -> bool {
-        matches!(self.0.policy.existing, Existing::Keep)
-    }
-
-    pub(super) fn failed(&self, source: impl Into<io::Error>) -> StoreError {
-        StoreError::Folder { path: self.0.path.join(PART_FOLDER), source: source.into() }
-    }
-
-    fn running(&self) -> MutexGuard<'_, Running> {
-        self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Begins a transfer, or goes on with one if `resume` and something of it is here. One that is `rehearsed`
-    /// changes nothing here.
-    pub fn begin(
-        &self,
-        transfer: TransferId,
-        resume: bool,
-        rehearsed: bool,
-    ) -> Result<Store, StoreError> {
-        let failed = |errno: Errno| self.failed(errno);
-        let parts = folder_at(&self.0.root, OsStr::new(PART_FOLDER)).map_err(failed)?;
-        let folder = OsString::from(HEXLOWER.encode(&transfer));
-        let held = fstatat(&parts, &*folder, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
-        let folder = folder_at(&parts, &folder).map_err(failed)?;
-        let mut running = self.running();
-        if running.one && running.owners.keys().any(|other| *other != transfer) {
-            return Err(StoreError::Taken);
-        }
-        let list = if let Some((_, list)) = running.owners.get(&transfer) {
-            if rehearsed {
-                return Err(StoreError::Busy(self.0.path.clone()));
-            }
-            Arc::clone(list)
-        } else {
-            let list = File::from(file_at(&folder, OsStr::new(DONE_LIST), false).map_err(failed)?);
-            match list.try_lock() {
-                Ok(()) => Arc::new(list),
-                Err(TryLockError::WouldBlock) => return Err(StoreError::Busy(self.0.path.clone())),
-                Err(TryLockError::Error(error)) => return Err(self.failed(error)),
-            }
-        };
-        running.sessions += 1;
-        let session = running.sessions;
-        running.owners.insert(transfer, (session, Arc::clone(&list)));
-        drop(running);
-        let held = held && resume;
-        let done = finished::read(&list, held).map_err(|error| self.failed(error))?;
-        let directory = self.clone();
-        let (parent, unsynced) = (None, Unsynced::default());
-        Ok(Store {
-            directory,
-            session,
-            transfer,
-            parts,
-            folder,
-            list,
-            done,
-            parent,
-            unsynced,
-            held,
-            rehearsed,
-            bare: false,
-        })
-    }
-}
-
-/// Where one transfer's files go.
+/// One transfer's files.
 #[derive(Debug)]
 pub struct Store {
     directory: Directory,
-    session: u64,
+    turn: Turn,
     transfer: TransferId,
     parts: OwnedFd,
     folder: OwnedFd,
@@ -187,6 +52,39 @@ pub struct Store {
 }
 
 impl Store {
+    /// Begins a transfer into `directory`, or goes on with one if `resume` and something of it is here. One that is
+    /// `rehearsed` changes nothing here.
+    pub fn begin(
+        directory: &Directory,
+        transfer: TransferId,
+        resume: bool,
+        rehearsed: bool,
+    ) -> Result<Self, StoreError> {
+        let failed = |errno: Errno| directory.failed(errno);
+        let parts = folder_at(directory.root(), OsStr::new(PART_FOLDER)).map_err(failed)?;
+        let folder = OsString::from(HEXLOWER.encode(&transfer));
+        let held = fstatat(&parts, &*folder, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
+        let folder = folder_at(&parts, &folder).map_err(failed)?;
+        let (turn, list) = directory.claim(transfer, &folder, rehearsed)?;
+        let held = held && resume;
+        let done = finished::read(&list, held).map_err(|error| directory.failed(error))?;
+        let (directory, unsynced) = (directory.clone(), Unsynced::default());
+        Ok(Self {
+            directory,
+            turn,
+            transfer,
+            parts,
+            folder,
+            list,
+            done,
+            parent: None,
+            unsynced,
+            held,
+            rehearsed,
+            bare: false,
+        })
+    }
+
     /// Whether a file or folder could not be given its permissions or time.
     pub fn is_bare(&self) -> bool {
         self.bare
@@ -211,12 +109,9 @@ impl Store {
         &self.directory
     }
 
-    /// An error once a newer connection has taken the transfer over.
-    pub fn check_owner(&self) -> Result<(), StoreError> {
-        match self.directory.running().owners.get(&self.transfer) {
-            Some(&(session, _)) if session == self.session => Ok(()),
-            _ => Err(StoreError::Superseded),
-        }
+    /// This session's turns: nothing is changed but in one.
+    pub fn turn(&self) -> Turn {
+        self.turn.clone()
     }
 
     /// What has changed since the last sync.
@@ -226,12 +121,12 @@ impl Store {
 
     /// The same, to be synced, and a folder of the same file system.
     pub fn take_unsynced(&mut self) -> io::Result<(Unsynced, OwnedFd)> {
-        Ok((std::mem::take(&mut self.unsynced), self.directory.0.root.try_clone()?))
+        Ok((std::mem::take(&mut self.unsynced), self.directory.root().try_clone()?))
     }
 
     /// Bytes that are free for this user.
     pub fn free_bytes(&self) -> io::Result<u64> {
-        let stat = fstatvfs(&self.directory.0.root)?;
+        let stat = fstatvfs(self.directory.root())?;
         Ok(stat.blocks_available() * stat.fragment_size())
     }
 
@@ -240,10 +135,9 @@ impl Store {
         if self.rehearsed {
             return Ok(());
         }
-        self.within(name, |parent, last| {
-            let folder = folder_at(parent, last)?;
-            open_up(&folder).map(|_| ())
-        })?;
+        let folder = self.within(name, folder_at)?;
+        self.check_is_no_part(&folder)?;
+        open_up(&folder)?;
         self.parent_changed()
     }
 
@@ -252,18 +146,26 @@ impl Store {
         if self.rehearsed {
             return Ok(());
         }
-        let (folder, bare) = self.within(name, |parent, last| {
-            let folder = folder_at(parent, last)?;
-            let sticky = Mode::from_bits_truncate(mode & Mode::S_ISVTX.bits());
-            dress(&folder, permissions(mode) | sticky, Some(mtime)).map(|bare| (folder, bare))
-        })?;
-        self.bare |= bare;
+        let folder = self.within(name, folder_at)?;
+        self.check_is_no_part(&folder)?;
+        let sticky = Mode::from_bits_truncate(mode & Mode::S_ISVTX.bits());
+        self.bare |= dress(&folder, permissions(mode) | sticky, Some(mtime))?;
         self.unsynced.add(folder)
+    }
+
+    /// An error for the folder of unfinished files, whatever it is called: file systems that fold case take other names
+    /// for it too (U+212A for k), and it may be mounted elsewhere.
+    fn check_is_no_part(&self, folder: &OwnedFd) -> io::Result<()> {
+        let here = |folder| fstat(folder).map(|stat| (stat.st_dev, stat.st_ino));
+        if here(folder)? == here(&self.parts)? {
+            return Err(io::Error::other("the path leads into the folder of unfinished files"));
+        }
+        Ok(())
     }
 
     /// Names in the folder that was used last have changed.
     fn parent_changed(&mut self) -> io::Result<()> {
-        let parent = self.parent.as_ref().map_or(&self.directory.0.root, |(_, folder)| folder);
+        let parent = self.parent.as_ref().map_or(self.directory.root(), |(_, folder)| folder);
         self.unsynced.add(parent)
     }
 
@@ -405,8 +307,11 @@ impl Store {
         }
         self.bare |= dress(&file, permissions(mode), mtime)?;
         let named = !name.parent().is_empty();
-        let (folder, part, keep) =
-            (self.folder.try_clone()?, part_name(id), self.directory.keeps());
+        let (folder, part, keep) = (
+            self.folder.try_clone()?,
+            part_name(id),
+            matches!(self.directory.policy().existing, Existing::Keep),
+        );
         self.within(name, |parent, last| {
             let before = if named { Some(open_up(parent)?) } else { None };
             let outcome = rename(&folder, &part, parent, last, keep);
@@ -429,18 +334,18 @@ impl Store {
 
     /// The transfer is over: nothing of it stays in the folder of unfinished files.
     pub fn end(&self) -> io::Result<()> {
-        self.check_owner().map_err(io::Error::other)?;
+        let _turn = self.turn.take().map_err(io::Error::other)?;
         if self.rehearsed && self.held {
             return Ok(());
         }
         let folder = HEXLOWER.encode(&self.transfer);
-        let path = self.directory.0.path.join(PART_FOLDER).join(&folder);
+        let path = self.directory.part_folder().join(&folder);
         for entry in fs::read_dir(path)? {
             unlinkat(&self.folder, &*entry?.file_name(), UnlinkatFlags::NoRemoveDir)?;
         }
         unlinkat(&self.parts, folder.as_str(), UnlinkatFlags::RemoveDir)?;
         // Another transfer may have its parts here.
-        let _ = unlinkat(&self.directory.0.root, PART_FOLDER, UnlinkatFlags::RemoveDir);
+        let _ = unlinkat(self.directory.root(), PART_FOLDER, UnlinkatFlags::RemoveDir);
         Ok(())
     }
 
@@ -452,24 +357,22 @@ impl Store {
     ) -> io::Result<T> {
         let (parts, last) = name.split();
         if self.parent.as_ref().is_none_or(|(path, _)| path != name.parent()) {
-            let mut folder = self.directory.0.root.try_clone()?;
+            let mut folder = self.directory.root().try_clone()?;
             let open = if self.rehearsed { open_folder_at } else { folder_at };
             for part in parts {
                 folder = open(&folder, part)?;
+                self.check_is_no_part(&folder)?;
             }
             self.parent = Some((name.parent().to_vec(), folder));
         }
-        let parent = self.parent.as_ref().map_or(&self.directory.0.root, |(_, folder)| folder);
+        let parent = self.parent.as_ref().map_or(self.directory.root(), |(_, folder)| folder);
         Ok(act(parent, last)?)
     }
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        let mut running = self.directory.running();
-        if running.owners.get(&self.transfer).is_some_and(|owner| owner.0 == self.session) {
-            running.owners.remove(&self.transfer);
-        }
+        self.directory.release(&self.transfer, &self.turn);
     }
 }
 

@@ -11,57 +11,7 @@ use acklab_net::transfer::receive::Verdict;
 use acklab_net::transfer::send::End;
 
 use crate::ends::{Receiver, Scratch, Sender, Told, errand, same, send_to};
-use crate::mounts::{private, run, text};
-
-/// An ext4 in the mount namespace of the calling thread.
-struct Disk {
-    image: PathBuf,
-    at: PathBuf,
-}
-
-impl Disk {
-    /// Or why there can be none.
-    fn new(scratch: &Scratch) -> Result<Self, String> {
-        private()?;
-        run("python3", &["-V"])?;
-        let disk = Self { image: scratch.join("image"), at: scratch.join("disk") };
-        fs::create_dir(&disk.at).expect("a folder");
-        fs::File::create(&disk.image).and_then(|it| it.set_len(128 << 20)).expect("an image");
-        run("mkfs.ext4", &["-q", "-F", text(&disk.image)])?;
-        disk.mount()?;
-        Ok(disk)
-    }
-
-    fn mount(&self) -> Result<(), String> {
-        run("mount", &["-o", "loop", text(&self.image), text(&self.at)]).map(|_| ())
-    }
-
-    /// Cuts the power: what is not on the disk yet never will be.
-    fn cut(&self, flags: &str) {
-        // EXT4_IOC_SHUTDOWN, _IOR('X', 125, __u32).
-        let program = "import fcntl, os, struct, sys\n\
-            fd = os.open(sys.argv[1], os.O_RDONLY)\n\
-            fcntl.ioctl(fd, 0x8004587d, struct.pack('I', int(sys.argv[2])))";
-        run("python3", &["-c", program, text(&self.at), flags]).expect("a shutdown");
-    }
-
-    /// As after the machine has started again.
-    fn mount_again(&self) {
-        // A thread of the receiver's may still be about to close a file.
-        let gone = (0..1000).any(|_| {
-            thread::yield_now();
-            run("umount", &[text(&self.at)]).is_ok()
-        });
-        assert!(gone, "the disk is busy");
-        self.mount().expect("mounted again");
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = run("umount", &[text(&self.at)]);
-    }
-}
+use crate::mounts::Disk;
 
 /// 45 files: small, of several chunks, and empty.
 fn tree(scratch: &Scratch) -> PathBuf {

@@ -1,4 +1,4 @@
-//! The receiver's disk is full, at the start or midway.
+//! A disk that is full, at the start or midway, or that stands still.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -6,11 +6,12 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use acklab_net::transfer::receive::Verdict;
 use acklab_net::transfer::send::End;
 use acklab_rudp::Code;
 
-use crate::ends::{Receiver, Scratch, Sender, content, errand, same, send_to};
-use crate::mounts;
+use crate::ends::{Receiver, Scratch, Sender, Told, content, errand, same, send_to};
+use crate::mounts::{self, Disk};
 
 /// Calls `test` with a scratch folder and a disk of 30 MB.
 fn on_a_small_disk(test: impl FnOnce(&Scratch, PathBuf) + Send + 'static) {
@@ -100,4 +101,42 @@ fn a_transfer_for_which_there_is_no_room_is_refused_before_anything_is_sent() {
         assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
         assert_eq!((outcome.status.progress.failures, outcome.status.progress.stored), (0, 5));
     });
+}
+
+/// Both ends' user is told how far the transfer is five times a second, by their event loops.
+const TOLD_IN_8_S: usize = 40;
+
+#[test]
+fn a_disk_that_stands_still_for_longer_than_a_sender_waits_costs_its_time_alone() {
+    let run = || {
+        let scratch = Scratch::new();
+        let disk = match Disk::new(&scratch) {
+            Ok(disk) => disk,
+            Err(why) => {
+                eprintln!("SKIPPED: a disk that stands still: {why}: not permitted here");
+                return;
+            }
+        };
+        let file = scratch.file("x", 60_000_000, 1);
+        let mut receiver = Receiver::new(&disk.at.join("in"), true);
+        let mut errand = errand(&file, receiver.address);
+        errand.rate = "100mbit".parse().ok();
+        let mut sender = Sender::new(errand);
+        sender.wait_for(5_000_000);
+        disk.freeze();
+        receiver.told.try_iter().for_each(drop);
+        let heard = sender.progress.iter().take(TOLD_IN_8_S).last();
+        let status = |told: &Told| matches!(told, Told::Status(_));
+        let alive = receiver.told.try_iter().filter(status).count();
+        disk.thaw();
+        assert!(heard.is_some_and(|confirmed| confirmed < 60_000_000), "{heard:?}");
+        assert!(alive >= TOLD_IN_8_S / 4, "the receiver's loop stood still: {alive}");
+        let outcome = sender.outcome().expect("an outcome");
+        assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
+        let said: Vec<String> = sender.told.try_iter().collect();
+        assert!(said.is_empty(), "{said:?}");
+        assert_eq!(receiver.verdict().expect("a verdict"), Verdict::Complete);
+        assert!(same(&file, &disk.at.join("in/x")));
+    };
+    thread::spawn(run).join().expect("the test");
 }

@@ -9,12 +9,12 @@ use std::sync::mpsc::{Receiver as Inbox, channel};
 use std::thread::{self, JoinHandle};
 
 use acklab_core::rng::Rng;
+use acklab_net::transfer::directory::Directory;
 use acklab_net::transfer::exclude::Exclude;
 use acklab_net::transfer::policy::Policy;
 use acklab_net::transfer::receive::{self, Gate, Reception, ReceptionError, Verdict};
 use acklab_net::transfer::receiver::Received;
 use acklab_net::transfer::send::{self, Errand, ErrandError, Outcome, Secret, What};
-use acklab_net::transfer::store::Directory;
 use acklab_rudp::{Code, Config};
 use tempfile::TempDir;
 
@@ -138,8 +138,8 @@ impl Drop for Receiver {
 pub(crate) struct Sender {
     /// What it complained of, as it came.
     pub(crate) told: Inbox<String>,
-    /// Bytes that the receiver has confirmed, as they rise.
-    progress: Inbox<u64>,
+    /// Bytes that the receiver has confirmed, five times a second.
+    pub(crate) progress: Inbox<u64>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Outcome, ErrandError>>>,
 }

@@ -10,6 +10,7 @@ mod disks;
 mod endings;
 mod ends;
 mod flood;
+mod hostile;
 mod marks;
 mod mounts;
 mod outages;

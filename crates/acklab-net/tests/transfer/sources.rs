@@ -5,10 +5,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::thread;
 
+use acklab_net::transfer::directory::Directory;
 use acklab_net::transfer::policy::Policy;
 use acklab_net::transfer::receive::Verdict;
 use acklab_net::transfer::send::End;
-use acklab_net::transfer::store::Directory;
 use nix::mount::{MsFlags, mount};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;

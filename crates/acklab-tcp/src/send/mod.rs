@@ -344,10 +344,10 @@ impl Sender {
         let before = (!advanced).then(|| self.congestion.snapshot());
         let in_fast_recovery = self.recovery.phase() == Phase::Fast;
         let delivered = self.recovery.newly_delivered(news.ack, acked, news.sacked, &self.queue);
-        let mut rtt = None;
+        let mut rtt = self.take_selective_rtt(now);
         let mut recovered = false;
         if advanced {
-            rtt = self.take_rtt_sample(now, news.ack, segment);
+            rtt = self.take_rtt_sample(now, news.ack, segment).or(rtt);
             self.rto.on_progress();
             recovered = self.recovery.on_advance(acked, &self.queue) && in_fast_recovery;
         }
@@ -421,6 +421,15 @@ impl Sender {
             self.rto.on_sample(rtt);
         }
         rtt
+    }
+
+    /// The round trip of the highest segment that SACK was the first to report, where it left once
+    /// (`tcp_ack_update_rtt` of Linux): without it a sender in recovery measures nothing.
+    fn take_selective_rtt(&mut self, now: Time) -> Option<Span> {
+        let (end, left) = self.queue.take_reported()?;
+        let rtt = self.recovery.left_once(end - 1).then(|| now.since(left))?;
+        self.rto.on_sample(rtt);
+        Some(rtt)
     }
 
     /// Whether a segment of the peer's echoes congestion.

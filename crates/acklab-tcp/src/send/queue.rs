@@ -57,6 +57,8 @@ pub(super) struct Queue {
     /// was no time yet, so that the peer tells of an earlier departure (RACK.xmit_ts, RFC 8985 section 6.2).
     arrived: Time,
     believed: Time,
+    /// The highest segment that the peer reported since it was asked for: its end, and when it left last.
+    reported: Option<(u64, Time)>,
 }
 
 /// How segments are cut and when they left.
@@ -72,6 +74,7 @@ impl Queue {
             stamped: false,
             arrived: Time::ZERO,
             believed: Time::ZERO,
+            reported: None,
         }
     }
 
@@ -255,6 +258,9 @@ impl Queue {
             let news = self.flight.count_to(start)..self.flight.count_to(end);
             for segment in self.flight.segments.range(news) {
                 note(&mut self.arrived, self.believed, segment.at);
+                let highest = self.reported.is_none_or(|(end, _)| end < segment.end);
+                self.reported =
+                    if highest { Some((segment.end, segment.at)) } else { self.reported };
             }
             from = end;
         }
@@ -325,6 +331,11 @@ impl Queue {
     /// When the newest segment left that has arrived.
     pub(super) const fn arrived(&self) -> Time {
         self.arrived
+    }
+
+    /// The highest segment that was reported since the last call: its end, and when it left last.
+    pub(super) const fn take_reported(&mut self) -> Option<(u64, Time)> {
+        self.reported.take()
     }
 
     /// The end of the segment that holds `offset`, and when it left last.
@@ -459,6 +470,19 @@ mod tests {
         };
         assert_eq!(weights(CwndUnit::Bytes), [1300, 100, 99, 1, 1099, 1000, 0]);
         assert_eq!(weights(CwndUnit::Segments), [4000, 1000, 0, 1000, 1000, 1000, 0]);
+    }
+
+    #[test]
+    fn what_sack_reports_first_tells_once_when_its_highest_segment_left() {
+        let mut queue = queue(CwndUnit::Bytes);
+        queue.believe(Time::from_nanos(5000));
+        queue.mark(1201, 1301);
+        queue.mark(101, 201);
+        assert_eq!(queue.take_reported(), Some((1301, Time::from_nanos(1301))));
+        queue.mark(1201, 1301);
+        assert_eq!(queue.take_reported(), None, "known already");
+        queue.mark(201, 1201);
+        assert_eq!(queue.take_reported(), Some((1201, Time::from_nanos(1201))));
     }
 
     #[test]

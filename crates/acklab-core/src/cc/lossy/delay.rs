@@ -13,6 +13,8 @@ pub(super) struct Delay {
     quarter: f64,
     quarter_since: Time,
     quarter_before: f64,
+    /// Samples in both.
+    samples: [u32; 2],
     /// Of the round under way.
     round_least: f64,
     round_most: f64,
@@ -33,6 +35,7 @@ impl Delay {
             quarter: f64::INFINITY,
             quarter_since: Time::ZERO,
             quarter_before: f64::INFINITY,
+            samples: [0; 2],
             round_least: f64::INFINITY,
             round_most: 0.0,
             queue: 0.0,
@@ -54,11 +57,15 @@ impl Delay {
         if now.since(self.quarter_since).as_secs_f64() > self.least / 4.0 {
             (self.quarter_before, self.quarter, self.quarter_since) =
                 (self.quarter, f64::INFINITY, now);
+            self.samples = [0, self.samples[0]];
         }
+        self.samples[0] += 1;
         self.quarter = self.quarter.min(rtt);
         self.round_least = self.round_least.min(rtt);
         self.round_most = self.round_most.max(rtt);
-        let queue = self.lately();
+        // One packet alone may wait for its ACK instead.
+        let queue =
+            if self.samples.iter().sum::<u32>() < PEAK_SAMPLES { 0.0 } else { self.lately() };
         if queue >= self.peak || now.since(self.peak_at) > PEAK_LIFE {
             (self.peak, self.peak_at) = (queue, now);
         }
@@ -141,7 +148,11 @@ impl Delay {
 const SAME: f64 = 0.000_5;
 /// BBR's MinRTTFilterLen (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.3).
 const LEAST_LIFE: Span = Span::from_secs(10);
+/// Of the longest queue of late: a loss at such a queue is an overflow. Ours.
+pub(super) const FULL: f64 = 0.7;
 /// Seconds: less than a packet of 1500 bytes takes at 10 Mbit/s.
 const NONE: f64 = 0.001;
+/// Ours.
+const PEAK_SAMPLES: u32 = 3;
 /// Ours: several epochs of CUBIC on a path of 20 Mbit/s and 140 ms.
 const PEAK_LIFE: Span = Span::from_secs(30);

@@ -65,8 +65,10 @@ impl Losses {
 
     /// Whether so many of so many are more than chance explains.
     pub(super) fn is_excess(&self, sent: f64, lost: f64) -> bool {
-        let deviation = (self.dispersion * self.variance(sent)).sqrt();
-        lost - self.share() * sent > DEVIATIONS * deviation
+        let (expected, deviation) = (self.share() * sent, self.variance(sent).sqrt());
+        // However bursty: that much more is no chance.
+        lost - expected > DEVIATIONS * deviation * self.dispersion.sqrt()
+            || lost - BURSTY * expected > BURSTY * DEVIATIONS * deviation
     }
 
     /// Whether enough was sent to tell.
@@ -104,6 +106,8 @@ const TRUST_UP: f64 = 1.012;
 const CLEAN: f64 = 0.01;
 /// One in 740 rounds by chance. Ours.
 const DEVIATIONS: f64 = 3.0;
+/// Times as much as is expected. Ours.
+const BURSTY: f64 = 2.0;
 const DISPERSION_GAIN: f64 = 1.0 / 16.0;
 const DISPERSION_MAX: f64 = 16.0;
 

@@ -25,10 +25,10 @@ mod start_up;
 mod tally;
 mod varying;
 
-use self::delay::Delay;
+use self::delay::{Delay, FULL};
 use self::losses::Losses;
 use self::rivalry::{Finding, Rivals, Round};
-use self::share::{Served, Share, wanted_queue};
+use self::share::{LOSING, Served, Share, wanted_queue};
 use self::start_up::StartUp;
 use self::tally::{Packets, Tally};
 use self::varying::Varying;
@@ -67,9 +67,11 @@ pub struct Lossy {
     tally: Tally,
     delay: Delay,
     losses: Losses,
+    /// Packets of the rounds since the last congestion, of late: one round of a small window says little.
+    since: Packets,
     /// Rounds of packets that left before so much was delivered tell of the start-up, bytes.
     steady_from: u64,
-    share: Share,
+    share: Box<Share>,
     rate: f64,
     srtt: f64,
     pipe: Pipe,
@@ -95,8 +97,9 @@ impl Lossy {
             tally: Tally::new(mss),
             delay: Delay::new(),
             losses: Losses::default(),
+            since: Packets::default(),
             steady_from: 0,
-            share: Share::new(mss),
+            share: Box::new(Share::new(mss)),
             pipe: Pipe::default(),
             srtt: 0.0,
             flight: WindowedMax::default(),
@@ -140,6 +143,9 @@ impl Lossy {
     /// Whether the queue is as long as it gets, so that a loss is an overflow.
     fn is_full(&self) -> bool {
         let (delay, least) = (&self.delay, self.share.wanted_queue() / 4.0);
+        if self.share.is_short() {
+            return delay.queue_now() > FULL * delay.peak();
+        }
         delay.lately() > (FULL * delay.peak()).max(UNEVEN * delay.noise().size()).max(least)
     }
 
@@ -164,9 +170,13 @@ impl Lossy {
         let Packets { sent, lost } = packets;
         let varies = self.varies(VARIES, self.rate);
         self.delay.noise_mut().end_round(varies);
-        self.share.note(served);
+        self.share.note(served * (1.0 - lost / sent));
+        if self.share.look_for_short_buffer(lost > LOSING * sent, &self.delay) {
+            self.losses = Losses::default();
+        }
         let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
         let congested = self.look_for_congestion(now, packets);
+        self.since = if congested { Packets::default() } else { self.since.and(packets) };
         if !congested && self.delay.queue_most() < self.harmless_queue() {
             self.losses.learn(sent, lost);
         }
@@ -196,7 +206,12 @@ impl Lossy {
         if self.is_competing() {
             return self.delay.nothing();
         }
-        self.share.long_queue().max(self.delay.peak() / 2.0)
+        let half = self.delay.peak() / 2.0;
+        if self.share.is_short() {
+            FULL * self.delay.peak()
+        } else {
+            self.share.own_queue().max(half)
+        }
     }
 
     /// A round ends on a path whose delay varies by itself, or did.
@@ -247,6 +262,10 @@ impl Lossy {
 
     /// CUBIC's window takes over, with so much on the way, bytes.
     fn compete(&mut self, now: Time, flight: f64, doubtful: bool) {
+        if !self.losses.is_known() {
+            // Nothing is learned while rivals fill the queue, and a share that a few packets tell explains any loss.
+            self.losses = Losses::default();
+        }
         self.rivals.begin(now, self.mss, flight, doubtful);
         self.phase = Phase::Compete;
     }
@@ -278,7 +297,11 @@ impl Lossy {
     /// if they are more than the path's own.
     fn look_for_congestion(&mut self, now: Time, packets: Packets) -> bool {
         let marked = std::mem::take(&mut self.marked);
-        if !marked && !self.losses.is_excess(packets.sent.max(1.0), packets.lost) {
+        let is_excess = |of: Packets| self.losses.is_excess(of.sent.max(1.0), of.lost);
+        let all =
+            Packets { sent: packets.sent + self.since.sent, lost: packets.lost + self.since.lost };
+        let excess = is_excess(packets) || (packets.lost > 0.0 && is_excess(all));
+        if !marked && !excess {
             return false;
         }
         let is_overflow = marked || (self.is_full() && self.losses.is_known());
@@ -420,8 +443,6 @@ const HARMLESS: f64 = 0.02;
 const TRIPS_MOST: f64 = 4.0;
 /// For gaps between ACKs, seconds.
 const ACK_GAP: f64 = 0.010;
-/// Of the longest queue of late: a loss at such a queue is an overflow.
-const FULL: f64 = 0.7;
 /// Pacing above the window's own rate.
 const HEADROOM: f64 = 1.2;
 /// Of what was on the way: CUBIC's (RFC 9438 section 4.6).

@@ -12,7 +12,7 @@
 //! What is served tells S only while the bottleneck is busy. While it is not, S is at least what arrives,
 //! and grows. Where losses come without a queue, [`Overflow`] asks whose they are.
 
-use super::delay::Delay;
+use super::delay::{Delay, FULL};
 use super::overflow::{Answer, Overflow};
 
 /// A round that the delay-based law sees; rates in bytes per second, counts in packets.
@@ -40,6 +40,12 @@ pub(super) struct Share {
     short: u32,
     losing: u32,
     overflow: Overflow,
+    /// Rounds in a row with losses and a queue that is as long as it gets, shorter than wanted.
+    stuck: u32,
+    /// The longest queue when they began.
+    stuck_at: f64,
+    /// Of what would be wanted: less than 1 where the buffer holds no more.
+    scale: f64,
     /// What the start-up found has not shown itself in a queue yet.
     unproven: Option<Unproven>,
 }
@@ -66,6 +72,9 @@ impl Share {
             short: 0,
             losing: 0,
             overflow: Overflow::default(),
+            stuck: 0,
+            stuck_at: 0.0,
+            scale: 1.0,
             unproven: None,
         }
     }
@@ -107,12 +116,46 @@ impl Share {
 
     /// What we want to wait, seconds.
     pub(super) fn wanted_queue(&self) -> f64 {
-        wanted_queue(self.rate)
+        self.scale * wanted_queue(self.rate)
     }
 
     /// A longer wait than this is due to cross traffic or to an overflow; seconds.
     pub(super) fn long_queue(&self) -> f64 {
-        2.0 * wanted_queue(self.served) + LONG_QUEUE_MARGIN + self.mss / self.best.max(1.0)
+        let own = 2.0 * wanted_queue(self.served) + LONG_QUEUE_MARGIN;
+        self.scale * own + self.mss / self.best.max(1.0)
+    }
+
+    /// A longer wait than this may have overflowed, whoever caused it; seconds.
+    pub(super) fn own_queue(&self) -> f64 {
+        OWN * wanted_queue(self.best) + LONG_QUEUE_MARGIN / 2.0 + self.mss / self.best.max(1.0)
+    }
+
+    /// Whether the buffer holds less than the queue that would be wanted.
+    pub(super) const fn is_short(&self) -> bool {
+        self.scale < 1.0
+    }
+
+    /// A round ends with losses or without: is the queue as long as it gets, and shorter than wanted? Then half of it is
+    /// wanted from now on. True where that is found.
+    pub(super) fn look_for_short_buffer(&mut self, losing: bool, delay: &Delay) -> bool {
+        let (peak, most) = (delay.peak(), wanted_queue(self.best));
+        if peak > 2.0 * most {
+            self.scale = 1.0;
+        }
+        let full = delay.queue() > FULL * peak && peak > CLEAR * delay.noise().size();
+        let stays = full && peak < self.scale * most && peak < RISING * self.stuck_at;
+        self.stuck = if losing && stays { self.stuck + 1 } else { 0 };
+        if self.stuck == 0 {
+            self.stuck_at = peak;
+        }
+        if self.stuck < STUCK_ROUNDS {
+            return false;
+        }
+        self.stuck = 0;
+        self.scale = (peak / 2.0 / most).min(1.0);
+        (self.rate, self.unproven) = (self.rate.min(self.best), None);
+        self.overflow.forget();
+        true
     }
 
     /// Whether the queue stays though we give way.
@@ -213,6 +256,8 @@ const WANTED: f64 = 6.4;
 const WANTED_MAX: f64 = 0.008;
 /// Seconds.
 const LONG_QUEUE_MARGIN: f64 = 0.002;
+/// Of the queue that one flow alone wants.
+const OWN: f64 = 1.5;
 const LONG_ROUNDS: u32 = 6;
 /// Of what a busy round adds to what was known.
 const BUSY_GAIN: f64 = 0.5;
@@ -221,8 +266,14 @@ const LATELY: usize = 4;
 const SHORT_ROUNDS: u32 = 6;
 /// In a round, where the queue stays empty.
 const GROWTH: f64 = 1.25;
+/// Times the noise.
+const CLEAR: f64 = 4.0;
+/// A queue that grows is no longest one.
+const RISING: f64 = 1.1;
+/// Rounds.
+const STUCK_ROUNDS: u32 = 3;
 /// Of a round.
-const LOSING: f64 = 0.02;
+pub(super) const LOSING: f64 = 0.02;
 const LOSING_ROUNDS: u32 = 2;
 /// Of the queue that is wanted.
 const BLIND: f64 = 1.5;

@@ -19,12 +19,24 @@ pub(super) struct Tally {
 }
 
 /// A round that is over, or the one under way as far as is known; packets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Packets {
     /// Delivered or lost.
     pub(super) sent: f64,
     pub(super) lost: f64,
 }
+
+impl Packets {
+    /// These and another round's; where they become many, half of them is forgotten.
+    pub(super) fn and(self, round: Self) -> Self {
+        let (sent, lost) = (self.sent + round.sent, self.lost + round.lost);
+        let kept = if sent > MANY { 0.5 } else { 1.0 };
+        Self { sent: kept * sent, lost: kept * lost }
+    }
+}
+
+/// Packets. Ours.
+const MANY: f64 = 100.0;
 
 impl Tally {
     pub(super) fn new(mss: f64) -> Self {

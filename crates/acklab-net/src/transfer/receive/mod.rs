@@ -1,8 +1,8 @@
 //! `acklab recv`: receivers of transfers on the connections of a listener.
 //!
-//! One thread: the event loop of [`crate::rudp::driver`] calls [`Reception`] after every batch; it gives
-//! each connection's bytes to that connection's [`Receiver`], by the few, so that no transfer stops the
-//! others or the acknowledgments. A connection that is lost leaves what it brought for the next one.
+//! The event loop of [`crate::rudp::driver`] calls [`Reception`] after every batch; it gives each
+//! connection's bytes to that connection's [`Receiver`], which works on a thread of its own, so that no disk
+//! stops the acknowledgments. A connection that is lost leaves what it brought for the next one.
 
 mod remembered;
 mod turned_away;
@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
+use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 use acklab_core::endpoint::Endpoint as _;
 use acklab_core::time::Time;
@@ -20,11 +22,12 @@ use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits,
 
 use self::remembered::Remembered;
 use self::turned_away::TurnedAway;
+use super::directory::{Directory, StoreError};
 use super::receiver::printer::Printer;
-use super::receiver::{Destination, ReceiveError, Received, Receiver};
+use super::receiver::{Destination, ReceiveError, Received, Receiver, Standing};
 use super::report::Rhythm;
 use super::stdout::Output;
-use super::store::{Directory, StoreError};
+use super::worker::{Call, Worker};
 use crate::rudp::OsEntropy;
 use crate::rudp::driver::{Application, Driver, Sockets, Waker};
 use crate::rudp::keys::Identity;
@@ -165,8 +168,8 @@ pub fn receive(
         verdict: None,
         remembered: Remembered::default(),
         unheard: None,
+        leaving: Vec::new(),
         turned_away: TurnedAway::default(),
-        more: false,
         rhythm: Rhythm::default(),
         interrupted,
         tell,
@@ -177,6 +180,7 @@ pub fn receive(
     (receiving.tell)(News::Listening(&bound));
     receiving.announce(&mut listener);
     driver.run(&mut listener, &mut receiving)?;
+    receiving.leave();
     Ok(receiving.verdict.unwrap_or(Verdict::Interrupted))
 }
 
@@ -184,16 +188,16 @@ struct Receiving<'a> {
     directory: Option<Directory>,
     waker: Waker,
     once: bool,
-    /// Something of an unfinished transfer lies in the folder.
+    /// Something may lie in the folder that a sender has too.
     holds: bool,
     sessions: BTreeMap<Handle, Session>,
     verdict: Option<Verdict>,
     remembered: Remembered,
     /// What one transfer came to whose sender may not know it.
     unheard: Option<Verdict>,
+    /// Threads that are about to end.
+    leaving: Vec<JoinHandle<()>>,
     turned_away: TurnedAway,
-    /// There is work that waits for nothing.
-    more: bool,
     rhythm: Rhythm,
     interrupted: &'a AtomicBool,
     tell: &'a mut dyn FnMut(News<'_>),
@@ -201,7 +205,7 @@ struct Receiving<'a> {
 
 /// A connection that is open.
 struct Session {
-    receiver: Box<dyn Destination>,
+    work: Worker<Box<dyn Destination>>,
     from: SocketAddr,
     began: Time,
     /// When all was stored.
@@ -217,8 +221,6 @@ const STREAM: u64 = 0;
 pub(super) const IDLE_MS: u64 = 60_000;
 /// Guesses of a weak passphrase: so many at once, then per second. That is 8640 a day.
 const WEAK_GUESSES: (f64, f64) = (10.0, 0.1);
-/// Bytes of a stream that may wait for the disk before the sender is held back.
-const WAITING_MAX: usize = 1 << 20;
 
 impl Application<Listener> for Receiving<'_> {
     fn on_progress(
@@ -236,15 +238,18 @@ impl Application<Listener> for Receiving<'_> {
         if let Some((from, code, count)) = self.turned_away.poll(now) {
             (self.tell)(News::TurnedAway { from, code, count });
         }
-        self.more = false;
         let handles: Vec<Handle> = self.sessions.keys().copied().collect();
         for handle in handles {
             self.serve(now, listener, handle);
         }
         let tick = self.rhythm.is_due(now);
         if tick {
+            self.sessions.values_mut().for_each(|session| session.work.tick(now));
             self.tell_status(now);
-            let expired = self.remembered.expire(now) && self.remembered.is_empty();
+            let old = self.remembered.expire(now);
+            let expired = !old.is_empty() && self.remembered.is_empty();
+            self.leaving.extend(old);
+            self.leaving.retain(|thread| !thread.is_finished());
             let interrupted = self.interrupted.load(Ordering::Relaxed);
             if (expired || interrupted) && self.once && self.sessions.is_empty() {
                 self.verdict = self.verdict.or(self.unheard);
@@ -265,22 +270,35 @@ impl Application<Listener> for Receiving<'_> {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.more {
-            return Some(Time::ZERO);
-        }
         Some(self.rhythm.next())
     }
 }
 
 impl Receiving<'_> {
-    fn destination(&self) -> Box<dyn Destination> {
-        if let Some(directory) = &self.directory {
-            let waker = self.waker.clone();
-            return Box::new(Receiver::new(directory.clone(), move || waker.wake()));
+    /// Starts to receive.
+    fn work(&mut self) -> Worker<Box<dyn Destination>> {
+        let (waker, directory) = (self.waker.clone(), self.directory.clone());
+        let printed = self.remembered.printed();
+        let before = std::mem::take(&mut self.leaving);
+        let make = |call: Call| -> Box<dyn Destination> {
+            match directory {
+                Some(directory) => Box::new(Receiver::new(directory, move || call())),
+                None => Box::new(Printer::new(Output::new(io::stdout(), move || call()), printed)),
+            }
+        };
+        Worker::start(make, move || waker.wake(), before)
+    }
+
+    /// Waits for what the threads are about.
+    fn leave(&mut self) {
+        let sessions = std::mem::take(&mut self.sessions).into_values();
+        self.leaving.extend(sessions.filter_map(|session| session.work.close(false)));
+        self.leaving.append(&mut self.remembered.close());
+        for thread in self.leaving.drain(..) {
+            if let Err(panic) = thread.join() {
+                panic::resume_unwind(panic);
+            }
         }
-        let waker = self.waker.clone();
-        let output = Output::new(io::stdout(), move || waker.wake());
-        Box::new(Printer::new(output, self.remembered.printed()))
     }
 
     /// Says in the handshake whether something is held here (docs/rudp.md section 10).
@@ -303,10 +321,11 @@ impl Receiving<'_> {
                     connection.close(now, Code::Busy, &StoreError::Taken.to_string());
                     return;
                 }
-                let receiver = self.destination();
+                let work = self.work();
                 let (finished, heard, over) = (None, false, false);
-                let session = Session { receiver, from, began: now, finished, heard, over };
+                let session = Session { work, from, began: now, finished, heard, over };
                 self.sessions.insert(handle, session);
+                self.holds |= self.directory.is_some();
                 self.announce(listener);
                 (self.tell)(News::Opened { from, key });
             }
@@ -339,8 +358,8 @@ impl Receiving<'_> {
             }
             return;
         };
-        let Session { receiver, from, began, finished, heard, .. } = session;
-        let received = receiver.received();
+        let Session { work, from, began, finished, heard, .. } = session;
+        let Standing { received, is_spent, .. } = work.state();
         // The same sender has come again, and what it does decides.
         let superseded = matches!(end, End::Broken(ReceiveError::Store(StoreError::Superseded)));
         let silent = matches!(end, End::Closed { by_peer: false, code: Code::Idle, .. });
@@ -351,19 +370,17 @@ impl Receiving<'_> {
             || received.rehearsed
             || others
             || unheard
-            || (silent && finished.is_none() && receiver.may_go_on());
+            || (silent && finished.is_none() && !is_spent);
         let seconds = finished.unwrap_or(now).since(began).as_secs_f64();
         (self.tell)(News::Ended { from, end: &end, received, seconds, unheard });
         let complete = finished.is_some() && received.is_whole();
         let verdict = if complete { Verdict::Complete } else { Verdict::Incomplete };
         if unheard {
-            self.remembered.add(now, receiver);
+            self.leaving.extend(self.remembered.add(now, work));
             self.unheard = Some(verdict);
-        } else if finished.is_some() {
-            receiver.dismiss();
+        } else {
+            self.leaving.extend(work.close(finished.is_some()));
         }
-        self.holds = self.directory.as_ref().is_some_and(Directory::holds_anything);
-        self.announce(listener);
         // Where one transfer is complete already, another that fails changes nothing.
         if self.once && !waits && (finished.is_some() || self.unheard.is_none()) {
             self.verdict = Some(verdict);
@@ -376,31 +393,29 @@ impl Receiving<'_> {
             return;
         };
         let Some(connection) = listener.connection(handle) else { return };
-        match session.go_on(now, connection) {
-            Ok(more) => self.more |= more,
-            Err(error) => {
-                let code = match error {
-                    ReceiveError::Peer(_) => Code::Protocol,
-                    ReceiveError::Version(_) => Code::Version,
-                    ReceiveError::Store(StoreError::Taken) => Code::Busy,
-                    ReceiveError::Store(_)
-                    | ReceiveError::NoRoom { .. }
-                    | ReceiveError::Output(_) => Code::Refused,
-                };
-                session.over = true;
-                connection.close(now, code, &error.to_string());
-                self.on_closed(now, listener, handle, End::Broken(error));
-                return;
-            }
+        session.go_on(now, connection);
+        if let Some(error) = session.work.take_error() {
+            let code = match error {
+                ReceiveError::Peer(_) => Code::Protocol,
+                ReceiveError::Version(_) => Code::Version,
+                ReceiveError::Store(StoreError::Taken) => Code::Busy,
+                ReceiveError::Store(_) | ReceiveError::NoRoom { .. } | ReceiveError::Output(_) => {
+                    Code::Refused
+                }
+            };
+            session.over = true;
+            connection.close(now, code, &error.to_string());
+            self.on_closed(now, listener, handle, End::Broken(error));
+            return;
         }
-        for problem in session.receiver.take_problems() {
+        for problem in session.work.take_remarks() {
             (self.tell)(News::Problem(problem));
         }
     }
 
     fn tell_status(&mut self, now: Time) {
         for session in self.sessions.values() {
-            let (from, received) = (session.from, session.receiver.received());
+            let (from, received) = (session.from, session.work.state().received);
             let seconds = now.since(session.began).as_secs_f64();
             (self.tell)(News::Status { from, received, seconds });
         }
@@ -408,22 +423,28 @@ impl Receiving<'_> {
 }
 
 impl Session {
-    /// Works a while; whether there is more to do.
-    fn go_on(&mut self, now: Time, connection: &mut Connection) -> Result<bool, ReceiveError> {
+    /// Carries bytes between the connection and the work.
+    fn go_on(&mut self, now: Time, connection: &mut Connection) {
         let content = connection.content();
-        let receiver = &mut self.receiver;
-        while receiver.waiting() < WAITING_MAX {
-            let Some(block) = content.read(now, STREAM) else { break };
-            receiver.handle_block(block.into());
+        let (mut room, mut blocks) = (self.work.room(), Vec::new());
+        while room > 0
+            && let Some(block) = content.read(now, STREAM)
+        {
+            room = room.saturating_sub(block.len());
+            blocks.push(block.into());
         }
-        let more = receiver.advance(now)?;
-        while let Some(block) = receiver.poll_block() {
+        self.work.give(now, &mut blocks);
+        // Asked first: what it says last stands in the outbox by then.
+        let finished = self.work.state().is_finished;
+        // A sender that reads no answers gets no more of them.
+        while content.room(STREAM) > 0
+            && let Some(block) = self.work.poll_block()
+        {
             content.write(STREAM, block);
         }
-        if receiver.is_finished() && self.finished.is_none() {
+        if finished && self.finished.is_none() && !self.work.has_block() {
             self.finished = Some(now);
             content.finish(STREAM);
         }
-        Ok(more)
     }
 }

@@ -5,10 +5,12 @@
 //! (docs/rudp.md section 10).
 
 use std::collections::VecDeque;
+use std::thread::JoinHandle;
 
 use acklab_core::time::{Span, Time};
 
 use crate::transfer::receiver::{Destination, Printed};
+use crate::transfer::worker::Worker;
 
 /// How long: ten times a sender's patience.
 const MEMORY: Span = Span::from_secs(600);
@@ -16,38 +18,40 @@ const MEMORY: Span = Span::from_secs(600);
 const MOST: usize = 64;
 
 #[derive(Default)]
-pub(super) struct Remembered(VecDeque<(Time, Box<dyn Destination>)>);
+pub(super) struct Remembered(VecDeque<(Time, Worker<Box<dyn Destination>>)>);
 
 impl Remembered {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Remembers a transfer that is complete.
-    pub(super) fn add(&mut self, now: Time, destination: Box<dyn Destination>) {
-        self.0.push_back((now + MEMORY, destination));
-        if self.0.len() > MOST {
-            self.forget();
-        }
+    /// Remembers a transfer that is complete; the thread of one that is forgotten for it.
+    pub(super) fn add(
+        &mut self,
+        now: Time,
+        work: Worker<Box<dyn Destination>>,
+    ) -> Option<JoinHandle<()>> {
+        self.0.push_back((now + MEMORY, work));
+        if self.0.len() > MOST { self.forget(true) } else { None }
     }
 
-    /// Forgets what is too old; whether there was any.
-    pub(super) fn expire(&mut self, now: Time) -> bool {
-        let before = self.0.len();
-        while self.0.front().is_some_and(|(until, _)| *until <= now) {
-            self.forget();
-        }
-        self.0.len() < before
+    /// Forgets what is too old; the threads of it.
+    pub(super) fn expire(&mut self, now: Time) -> Vec<JoinHandle<()>> {
+        let old = self.0.iter().take_while(|(until, _)| *until <= now).count();
+        (0..old).filter_map(|_| self.forget(true)).collect()
     }
 
-    fn forget(&mut self) {
-        if let Some((_, destination)) = self.0.pop_front() {
-            destination.dismiss();
-        }
+    /// The end of the program: what was stored is left for another one.
+    pub(super) fn close(&mut self) -> Vec<JoinHandle<()>> {
+        (0..self.0.len()).filter_map(|_| self.forget(false)).collect()
+    }
+
+    fn forget(&mut self, dismissed: bool) -> Option<JoinHandle<()>> {
+        self.0.pop_front()?.1.close(dismissed)
     }
 
     /// What has gone to standard output.
     pub(super) fn printed(&self) -> Option<Printed> {
-        self.0.iter().find_map(|(_, destination)| destination.printed())
+        self.0.iter().find_map(|(_, work)| work.state().printed)
     }
 }

@@ -4,11 +4,12 @@ use acklab_core::ranges::RangeSet;
 use acklab_core::time::Time;
 
 use crate::transfer::chunk::Value;
+use crate::transfer::directory::StoreError;
 use crate::transfer::inlet::Inlet;
 use crate::transfer::journal::FileId;
 use crate::transfer::name::shown;
 use crate::transfer::record::{Broken, Record, TransferId, VERSION};
-use crate::transfer::store::StoreError;
+use crate::transfer::worker::Work;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
@@ -63,7 +64,7 @@ pub(super) const UNKNOWN: Broken = Broken("a record names a file that was not na
 pub(super) const NO_HELLO: Broken = Broken("the first record is not HELLO");
 
 /// Where a sender's stream goes, sans-IO as far as the network goes: a folder, or standard output.
-pub trait Destination {
+pub trait Destination: Send {
     /// What its sender and it have said.
     fn dialogue(&self) -> &Dialogue;
 
@@ -114,6 +115,57 @@ pub trait Destination {
     fn received(&self) -> Received {
         self.dialogue().received
     }
+}
+
+impl Work for Box<dyn Destination> {
+    type State = Standing;
+    type Remark = String;
+    type Error = ReceiveError;
+
+    fn handle_block(&mut self, block: Vec<u8>) -> Result<(), ReceiveError> {
+        (**self).handle_block(block);
+        Ok(())
+    }
+
+    fn advance(&mut self, now: Time) -> Result<bool, ReceiveError> {
+        (**self).advance(now)
+    }
+
+    fn poll_block(&mut self) -> Option<Vec<u8>> {
+        (**self).poll_block()
+    }
+
+    fn waiting(&self) -> usize {
+        (**self).waiting()
+    }
+
+    fn state(&self) -> Standing {
+        let (received, is_finished) = (self.received(), Destination::is_finished(&**self));
+        Standing { received, is_finished, is_spent: !self.may_go_on(), printed: self.printed() }
+    }
+
+    fn take_remarks(&mut self) -> Vec<String> {
+        self.take_problems()
+    }
+
+    fn is_finished(&self) -> bool {
+        (**self).is_finished()
+    }
+
+    fn dismiss(&self) {
+        (**self).dismiss();
+    }
+}
+
+/// How far a destination is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Standing {
+    pub received: Received,
+    /// Everything is stored or refused, and the sender will be told.
+    pub is_finished: bool,
+    /// A sender that went silent cannot go on when it comes again.
+    pub is_spent: bool,
+    pub printed: Option<Printed>,
 }
 
 /// A file that went to standard output.

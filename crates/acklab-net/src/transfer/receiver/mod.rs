@@ -23,18 +23,19 @@ use acklab_core::time::Time;
 use nix::errno::Errno;
 
 use self::admission::{Unwanted, admit, check_room, link};
-pub use self::destination::{Destination, Dialogue, Printed, ReceiveError, Received};
+pub use self::destination::{Destination, Dialogue, Printed, ReceiveError, Received, Standing};
 use self::destination::{NO_HELLO, UNKNOWN};
 use self::incoming::Incoming;
 use self::proof::Proof;
 use self::ripe::Ripe;
 use self::writing::Writing;
 use super::chunk::{CHUNK, Value, chunk_len};
+use super::directory::{Directory, Turn};
 use super::journal::FileId;
 use super::name::{Name, shown};
 use super::policy::{Asked, Existing};
 use super::record::{Broken, Entry, Kind, Record, VERSION};
-use super::store::{Directory, Store, file_id};
+use super::store::{Store, file_id};
 
 /// Files that may be named and not settled; the sender stops at half of it.
 const NAMED_MAX: usize = 2048;
@@ -105,18 +106,18 @@ impl Receiver {
 
     /// One thing, and what it cost in bytes; `None` where there is nothing to do.
     fn step(&mut self) -> Result<Option<u64>, ReceiveError> {
-        if let Some(proof) = self.proof.take() {
-            return self.prove(proof).map(Some);
-        }
-        if let Some(index) = self.writing.index() {
-            return self.write(index);
-        }
         if let Some((asked, _)) = self.questions.front()
             && let Some(yes) = asked.poll()
             && let Some((_, file)) = self.questions.pop_front()
         {
             self.on_answer(file, yes)?;
             return Ok(Some(512));
+        }
+        if let Some(proof) = self.proof.take() {
+            return self.prove(proof).map(Some);
+        }
+        if let Some(index) = self.writing.index() {
+            return self.write(index);
         }
         if let Some(record) = self.dialogue.record()? {
             self.on_record(record)?;
@@ -201,7 +202,7 @@ impl Receiver {
             }
             Record::Hello { asks, rehearses, transfer, count, bytes, data, .. } => {
                 self.dialogue.note_announced(count, bytes);
-                let store = self.directory.begin(transfer, asks, rehearses)?;
+                let store = Store::begin(&self.directory, transfer, asks, rehearses)?;
                 check_room(&store, data)?;
                 self.asked = asks;
                 self.dialogue.note_rehearsal(rehearses);
@@ -233,7 +234,8 @@ impl Receiver {
     }
 
     fn on_entry(&mut self, entry: Entry) -> Result<(), ReceiveError> {
-        if entry.index != self.next_index || self.files.len() + self.questions.len() >= NAMED_MAX {
+        let named = self.files.len() + self.questions.len() + self.ripe.len();
+        if entry.index != self.next_index || named >= NAMED_MAX {
             return Err(Broken("entries are out of order or too many").into());
         }
         self.next_index += 1;
@@ -281,6 +283,13 @@ impl Receiver {
             && store.part_len(&id).is_none()
             && store.compares(&name, size);
         let mut file = Incoming::new(entry, name, id);
+        // Its data would come over those of the other, which may have been proved.
+        let unsettled = self.files.values().chain(self.ripe.files());
+        let twice = unsettled.chain(self.questions.iter().map(|(_, file)| file));
+        if twice.filter(|file| !file.is_refused()).any(|file| *file.id() == id) {
+            self.refuse_file(file, "is named twice");
+            return Ok(());
+        }
         if compares {
             self.dialogue.have(index, file.take_as_there(), size);
             self.files.insert(index, file);
@@ -484,9 +493,8 @@ impl Destination for Receiver {
 
     fn advance(&mut self, now: Time) -> Result<bool, ReceiveError> {
         self.now = now;
-        if let Some(store) = &self.store {
-            store.check_owner()?;
-        }
+        let turn = self.store.as_ref().map(Store::turn);
+        let _turn = turn.as_ref().map(Turn::take).transpose()?;
         let mut budget = BUDGET;
         let more = loop {
             if budget == 0 {

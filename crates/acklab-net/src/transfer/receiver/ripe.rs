@@ -53,6 +53,11 @@ impl Ripe {
         !self.syncing.is_idle()
     }
 
+    /// The files that have no name yet.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Incoming> {
+        self.waiting.files.iter().chain(&self.synced)
+    }
+
     /// A file is complete and proved, and its data wait to be synced.
     pub(super) fn add(&mut self, now: Time, file: Incoming) {
         if self.waiting.files.is_empty() {
@@ -60,6 +65,11 @@ impl Ripe {
         }
         self.waiting.bytes += file.size();
         self.waiting.files.push(file);
+    }
+
+    /// How many those are.
+    pub(super) const fn len(&self) -> usize {
+        self.waiting.files.len() + self.synced.len()
     }
 
     /// Files whose data are on the disk since the last call.

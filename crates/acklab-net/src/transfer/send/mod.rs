@@ -1,12 +1,12 @@
 //! `acklab send`: a transfer's sender and its connection.
 //!
-//! One thread: the event loop of [`crate::rudp::driver`] calls the sender after every batch; it reads
-//! what the receiver says, hands the next blocks over while the connection has room, and closes when all
-//! is stored. The time that is told runs from the first datagram to the receiver's word that everything
+//! The event loop of [`crate::rudp::driver`] hands blocks over while the connection has room, and closes when
+//! all is stored; a thread reads and hashes them ahead. The time that is told runs from the first datagram to the receiver's word that everything
 //! is stored. A receiver that falls silent is greeted anew for a minute, and the transfer goes on where
 //! it was.
 
 mod errand;
+mod job;
 mod sending;
 mod status;
 mod ways;

@@ -12,18 +12,20 @@ use acklab_rudp::{Code, Connection, Event, PathAddrs};
 use nix::errno::Errno;
 
 use super::errand::{Errand, ErrandError, Secret, What};
+use super::job::{Job, Remark};
 use super::status::{Before, End, News, Outcome, Status};
 use super::ways::Ways;
 use crate::rudp::OsEntropy;
-use crate::rudp::driver::{Application, Driver, Sockets};
+use crate::rudp::driver::{Application, Driver, Sockets, Waker};
 use crate::rudp::noise::{KeysClient, PassphraseClient};
 use crate::transfer::limit::Limiter;
 use crate::transfer::receive;
 use crate::transfer::record::TransferId;
 use crate::transfer::report::{Paths, Rhythm};
-use crate::transfer::sender::{BLOCK, Next, SendError, Sender};
+use crate::transfer::sender::{BLOCK, Sender};
 use crate::transfer::stdin::Input;
 use crate::transfer::walk::{Survey, Totals, Walk};
+use crate::transfer::worker::{Call, Worker};
 
 /// Sends over one connection, until it ends.
 pub(super) fn attempt(
@@ -32,10 +34,10 @@ pub(super) fn attempt(
     interrupted: &AtomicBool,
     tell: &mut dyn FnMut(News<'_>),
 ) -> Result<Outcome, ErrandError> {
-    let (origin, name) = match &errand.what {
-        What::Stream { name } => (None, Some(name.clone())),
+    let origin = match &errand.what {
+        What::Stream { .. } => None,
         What::Tree { paths, exclude } => {
-            (Some((Walk::new(paths, exclude)?, Survey::new(paths, exclude)?)), None)
+            Some((Walk::new(paths, exclude)?, Survey::new(paths, exclude)?))
         }
     };
     let mut sockets = Sockets::default();
@@ -43,7 +45,6 @@ pub(super) fn attempt(
     let alternatives = ways.alternatives(errand, &paths, &mut sockets);
     let mut driver = Driver::new(sockets)?;
     let (began, waker) = (driver.now(), driver.waker());
-    let input = name.map(|name| (Input::new(io::stdin(), move || waker.wake()), name));
     let mut connection = connect(errand, began, &paths);
     for addrs in alternatives {
         connection.greet_also(addrs);
@@ -51,8 +52,8 @@ pub(super) fn attempt(
     let mut sending = Sending {
         totals: origin.as_ref().map_or_else(Totals::default, |(_, survey)| survey.totals),
         origin,
-        input,
-        sender: None,
+        waker,
+        work: None,
         ways,
         limiter: Limiter::new(began, errand.rate),
         errand,
@@ -67,7 +68,8 @@ pub(super) fn attempt(
     };
     driver.run(&mut connection, &mut sending)?;
     sending.paths.update(&connection);
-    let (end, at) = sending.ended.take().unwrap_or((End::Interrupted, driver.now()));
+    let (end, at) =
+        sending.ended.take().map_or((End::Interrupted, driver.now()), |it| (it.end, it.at));
     let status = sending.status(at);
     Ok(Outcome { end, status })
 }
@@ -97,21 +99,28 @@ struct Sending<'a> {
     totals: Totals,
     /// What is to be sent, until the receiver has answered.
     origin: Option<(Walk, Survey)>,
-    /// Standard input, and what it is called at the receiver, until then.
-    input: Option<(Input, String)>,
-    sender: Option<(Sender, u64)>,
+    waker: Waker,
+    work: Option<(Worker<Job>, u64)>,
     ways: Ways,
     limiter: Limiter,
     errand: &'a Errand,
     began: Time,
     before: &'a Before,
-    ended: Option<(End, Time)>,
+    ended: Option<Ended>,
     /// There is work that waits for nothing.
     more: bool,
     paths: Paths,
     rhythm: Rhythm,
     interrupted: &'a AtomicBool,
     tell: &'a mut dyn FnMut(News<'_>),
+}
+
+/// How it ended, and when.
+struct Ended {
+    end: End,
+    at: Time,
+    /// What came before it is not understood yet, and may be another end.
+    is_pending: bool,
 }
 
 /// A transfer that is never resumed.
@@ -121,9 +130,9 @@ fn once() -> TransferId {
     id
 }
 
-/// Blocks that are read, hashed and handed over before the connection may send again.
+/// Blocks that are handed over before the connection may send again.
 const BLOCKS: usize = 2;
-/// Below so much room a block is not worth reading.
+/// Below so much room a block is not handed over.
 const ROOM_LEAST: u64 = 128 << 10;
 
 impl Application<Connection> for Sending<'_> {
@@ -139,21 +148,30 @@ impl Application<Connection> for Sending<'_> {
         for (remote, errno) in sockets.take_hints() {
             self.on_hint(remote, errno);
         }
-        if let Err(error) = self.read(now, connection) {
+        self.read(now, connection);
+        if let Some(error) = self.work.as_ref().and_then(|(work, _)| work.take_error()) {
             connection.close(now, Code::Protocol, &error.to_string());
             self.end(now, End::Broken(error));
         }
-        // Also what came together with the end.
+        // Asked first: what came together with the end is told by then.
+        let finished = self.work.as_ref().is_some_and(|(work, _)| work.state().is_finished);
         self.tell_problems();
-        if self.sender.as_ref().is_some_and(|(sender, _)| sender.is_finished()) {
+        if finished {
             self.end(now, End::Finished);
         }
+        // The receiver closes when it has said everything, and that may not be understood yet.
+        if let Some(ended) = self.ended.as_mut().filter(|ended| ended.is_pending) {
+            ended.is_pending = self.work.as_ref().is_some_and(|(work, _)| work.is_behind());
+        }
         if self.rhythm.is_due(now) {
+            if let Some((work, _)) = &mut self.work {
+                work.tick(now);
+            }
             if self.interrupted.load(Ordering::Relaxed) {
                 connection.close(now, Code::Stopped, "");
                 self.end(now, End::Interrupted);
             }
-            if self.sender.is_some()
+            if self.work.is_some()
                 && !self.errand.is_stream()
                 && now.since(self.began) > self.errand.renewal
             {
@@ -167,7 +185,7 @@ impl Application<Connection> for Sending<'_> {
             let status = self.status(now);
             (self.tell)(News::Status(&status));
         }
-        if let Some((end, at)) = &self.ended {
+        if let Some(Ended { end, at, is_pending: false }) = &self.ended {
             let everything = matches!(end, End::Finished);
             // Its FIN is acknowledged, however often, until it closes, so that it knows that this end does.
             if everything && connection.is_open() && now.since(*at) < GOODBYE {
@@ -199,18 +217,11 @@ impl Sending<'_> {
                     .peer_parameters()
                     .is_some_and(|peer| peer.application.first() == Some(&1));
                 let stream = connection.content().open_stream(now, true);
-                let sender = match (self.origin.take(), self.input.take()) {
-                    (Some((walk, survey)), _) if self.errand.rehearsal => {
-                        Some(Sender::rehearsal(walk, survey))
-                    }
-                    (Some((walk, survey)), _) => Some(Sender::new(walk, survey, asks)),
-                    (None, Some((input, name))) => Some(Sender::of_stream(input, &name, once())),
-                    (None, None) => None,
-                };
-                self.sender = sender.zip(stream);
+                self.work = stream.map(|stream| (self.work(asks), stream));
             }
             Event::Closed { code, text, by_peer } => {
-                self.end(now, End::Closed { code, text, by_peer });
+                let end = End::Closed { code, text, by_peer };
+                self.ended.get_or_insert(Ended { end, at: now, is_pending: true });
             }
             Event::Content(_) | Event::Path { .. } | Event::Address(_) => {}
         }
@@ -218,7 +229,7 @@ impl Sending<'_> {
 
     /// The kernel or ICMP says why no answer may come. It is tried on: that may pass, or be a forgery.
     fn on_hint(&mut self, remote: SocketAddr, errno: Errno) {
-        if self.sender.is_none()
+        if self.work.is_none()
             && let Some(hint) = self.ways.on_hint(remote, errno)
         {
             (self.tell)(News::Problem(hint));
@@ -226,61 +237,78 @@ impl Sending<'_> {
     }
 
     fn end(&mut self, now: Time, end: End) {
-        self.ended.get_or_insert((end, now));
+        if self.ended.as_ref().is_none_or(|ended| ended.is_pending) {
+            self.ended = Some(Ended { end, at: now, is_pending: false });
+        }
     }
 
-    fn read(&mut self, now: Time, connection: &mut Connection) -> Result<(), SendError> {
-        let Some((sender, stream)) = &mut self.sender else { return Ok(()) };
-        while let Some(block) = connection.content().read(now, *stream) {
-            sender.handle_block(block.into())?;
+    /// Starts to send.
+    fn work(&mut self, asks: bool) -> Worker<Job> {
+        let (origin, rehearsal) = (self.origin.take(), self.errand.rehearsal);
+        let name = match &self.errand.what {
+            What::Stream { name } => name.as_str(),
+            What::Tree { .. } => "",
+        };
+        let make = |call: Call| match origin {
+            Some((walk, survey)) if rehearsal => Sender::rehearsal(walk, survey),
+            Some((walk, survey)) => Sender::new(walk, survey, asks),
+            None => {
+                let input = Input::new(io::stdin(), move || call());
+                Sender::of_stream(input, name, once())
+            }
+        };
+        let (block, waker) = (self.limiter.block(BLOCK), self.waker.clone());
+        Worker::start(|call| Job::new(make(call), block), move || waker.wake(), Vec::new())
+    }
+
+    fn read(&mut self, now: Time, connection: &mut Connection) {
+        let Some((work, stream)) = &mut self.work else { return };
+        let (mut room, mut blocks) = (work.room(), Vec::new());
+        while room > 0
+            && let Some(block) = connection.content().read(now, *stream)
+        {
+            room = room.saturating_sub(block.len());
+            blocks.push(block.into());
         }
-        Ok(())
+        work.give(now, &mut blocks);
     }
 
     /// Hands blocks over while there is room for them.
     fn write(&mut self, now: Time, connection: &mut Connection) {
         self.more = false;
-        let Some((sender, stream)) = &mut self.sender else { return };
+        let Some((work, stream)) = &mut self.work else { return };
         for _ in 0..BLOCKS {
             let content = connection.content();
-            if content.room(*stream) < ROOM_LEAST {
+            self.more = content.room(*stream) >= ROOM_LEAST && work.has_block();
+            if !self.more || !self.limiter.is_open(now) {
                 break;
             }
-            self.more = true;
-            if !self.limiter.is_open(now) {
-                break;
-            }
-            match sender.poll_block(self.limiter.room(now).min(BLOCK)) {
-                Next::Block(block) => {
-                    self.limiter.take(block.len());
-                    content.write(*stream, block);
-                }
-                Next::Busy => {}
-                Next::Waiting => {
-                    self.more = false;
-                    break;
-                }
+            if let Some(block) = work.poll_block() {
+                self.limiter.take(block.len());
+                content.write(*stream, block);
             }
         }
-        self.tell_problems();
     }
 
     fn tell_problems(&mut self) {
-        let Some((sender, _)) = &mut self.sender else { return };
-        for problem in sender.take_problems() {
-            (self.tell)(News::Problem(problem));
-        }
-        for due in sender.take_due() {
-            (self.tell)(News::Due(&due));
+        let Some((work, _)) = &mut self.work else { return };
+        for remark in work.take_remarks() {
+            match remark {
+                Remark::Problem(problem) => (self.tell)(News::Problem(problem)),
+                Remark::Due(due) => (self.tell)(News::Due(&due)),
+            }
         }
     }
 
     fn status(&self, now: Time) -> Status {
-        let sender = self.sender.as_ref().map(|(sender, _)| sender);
+        let work = self.work.as_ref().map(|(work, _)| work);
+        let mut progress = work.map(Worker::state).unwrap_or_default().progress;
+        // What was read ahead is not sent; the few bytes around content count as content here.
+        progress.sent = progress.sent.saturating_sub(work.map_or(0, Worker::ahead) as u64);
         self.before.with(Status {
-            connected: sender.is_some(),
+            connected: work.is_some(),
             totals: self.totals,
-            progress: sender.map(Sender::progress).unwrap_or_default(),
+            progress,
             seconds: now.since(self.began).as_secs_f64(),
             paths: self.paths.to_vec(),
         })

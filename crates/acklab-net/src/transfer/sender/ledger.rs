@@ -291,7 +291,7 @@ impl Ledger {
         }
     }
 
-    /// The file is not sent: names it anew if it may be better next time, and drops it.
+    /// The file is not sent: drops it, and names it anew if it may be better next time.
     pub(super) fn abandon(&mut self, index: u64, failed: Option<&str>, block: &mut Vec<u8>) {
         let Some(named) = self.forget(index) else { return };
         let tries = named.tries + 1;
@@ -299,10 +299,13 @@ impl Ledger {
         match failed {
             Some(why) => self.fail(&path, &why),
             None if tries >= TRIES => self.fail(&path, &"changed while it was read, three times"),
-            None => drop(self.name(named.item, tries, block)),
+            None => {}
         }
         self.put_failed(block);
         Record::Drop { index }.put(block);
+        if failed.is_none() && tries < TRIES {
+            self.name(named.item, tries, block);
+        }
     }
 
     /// What the receiver says of a file.

@@ -7,10 +7,10 @@ use std::path::Path;
 use acklab_core::time::{Span, Time};
 
 use crate::transfer::chunk::{CHUNK, chunks};
-use crate::transfer::policy::Policy;
+use crate::transfer::directory::Directory;
+use crate::transfer::policy::{Existing, Policy, Prompter};
 use crate::transfer::receiver::{Destination as _, Receiver};
 use crate::transfer::record::{Entry, FileTime, Kind, Record, VERSION};
-use crate::transfer::store::Directory;
 use acklab_core::ranges::RangeSet;
 
 fn greeting(version: u8, data: u64) -> Record {
@@ -259,4 +259,71 @@ fn more_files_than_may_be_open_are_too_many() {
         entry(index, Kind::File, format!("{index}").as_bytes(), 1).put(&mut bytes);
     }
     assert!(receive(&scratch.path().join("in"), bytes).is_err());
+}
+
+#[test]
+fn more_empty_files_than_the_disk_has_taken_are_too_many() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let mut bytes = Vec::new();
+    hello().put(&mut bytes);
+    for index in 0..3000 {
+        entry(index, Kind::File, format!("{index}").as_bytes(), 0).put(&mut bytes);
+    }
+    assert!(receive(&scratch.path().join("in"), bytes).is_err());
+}
+
+#[test]
+fn a_file_that_is_named_twice_is_never_said_to_hash_to_what_it_does_not() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let to = scratch.path().join("in");
+    let mut bytes = Vec::new();
+    hello().put(&mut bytes);
+    for index in 0..2 {
+        entry(index, Kind::File, b"x", 5).put(&mut bytes);
+    }
+    // The second one's data come over the first one's, before that is said to be complete.
+    let hash = |data: &[u8]| *blake3::hash(data).as_bytes();
+    for (index, data) in [(0, b"known"), (1, b"other")] {
+        Record::Chunk { index, chunk: 0, len: 5 }.put(&mut bytes);
+        bytes.extend_from_slice(data);
+        bytes.extend_from_slice(&hash(data));
+    }
+    Record::Root { index: 0, size: 5, hash: hash(b"known") }.put(&mut bytes);
+    let mut receiver = receive(&to, bytes).expect("a refusal is no error");
+    let content = fs::read(to.join("x")).expect("a file");
+    assert_eq!(receiver.received().hash, Some(hash(&content)));
+    assert_eq!(content, b"known");
+    assert!(receiver.take_problems()[0].contains("twice"));
+}
+
+#[test]
+fn an_answer_of_the_users_is_taken_though_the_rest_of_a_chunk_does_not_come() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let to = scratch.path().join("in");
+    fs::create_dir(&to).expect("DIR");
+    fs::write(to.join("a"), b"another").expect("a file");
+    let (answer, answers) = std::sync::mpsc::channel();
+    let prompter = Prompter::new(move |_| answers.recv().unwrap_or(false));
+    let policy = Policy { existing: Existing::Ask(prompter), ..Policy::default() };
+    let (wake, wakes) = std::sync::mpsc::channel();
+    let directory = Directory::open(&to, policy).expect("a folder");
+    let mut receiver = Receiver::new(directory, move || wake.send(()).unwrap_or_default());
+    let mut bytes = Vec::new();
+    let Record::Hello { version, rehearses, transfer, count, bytes: all, data, .. } = hello()
+    else {
+        unreachable!()
+    };
+    Record::Hello { version, asks: true, rehearses, transfer, count, bytes: all, data }
+        .put(&mut bytes);
+    entry(0, Kind::File, b"a", 3).put(&mut bytes);
+    entry(1, Kind::File, b"b", 5).put(&mut bytes);
+    Record::Chunk { index: 1, chunk: 0, len: 5 }.put(&mut bytes);
+    bytes.extend_from_slice(b"hal");
+    receiver.handle_block(bytes);
+    while receiver.advance(Time::ZERO).expect("records") {}
+    assert!(receiver.is_waiting(), "the user is asked");
+    answer.send(true).expect("the user answers");
+    wakes.recv().expect("a call");
+    while receiver.advance(Time::ZERO).expect("an answer") {}
+    assert!(!receiver.is_waiting(), "no call would follow");
 }

@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime};
 use acklab_core::rng::Rng;
 use acklab_core::time::Time;
 
+use super::directory::Directory;
 use super::exclude::Exclude;
 use super::inlet::Inlet;
 use super::policy::{Existing, Policy};
@@ -22,7 +23,6 @@ use super::receiver::{Destination as _, ReceiveError, Receiver};
 use super::record::Record;
 use super::sender::{BLOCK, Next, SendError, Sender};
 use super::stdin::Input;
-use super::store::Directory;
 use super::walk::{Survey, Walk};
 
 /// Both ends and what lies between them.

@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 
 use super::{Pipe, content, same, tree};
+use crate::transfer::directory::Directory;
 use crate::transfer::name::PART_FOLDER;
 use crate::transfer::policy::Policy;
 use crate::transfer::receiver::Destination as _;
-use crate::transfer::store::Directory;
 
 #[test]
 fn what_was_confirmed_is_never_sent_again_wherever_a_transfer_is_cut() {
