@@ -233,6 +233,7 @@ impl Tcp {
             self.snd.out.pop_front();
             self.snd.memory = self.snd.memory.saturating_sub(skb.len() + skb.overhead);
         }
+        self.trim_first(una);
         if self.snd.out.is_empty() && self.snd.queue.is_empty() {
             self.snd.memory = 0;
         }
@@ -259,6 +260,23 @@ impl Tcp {
                 self.note_reordering(low);
             }
             self.on_mtu_probe_acked(env);
+        }
+    }
+
+    /// An ACK within a piece of several packets: what it leaves is cut from there on.
+    fn trim_first(&mut self, una: u32) {
+        let continued = self.snd.out.get(1).is_some_and(|next| next.joined);
+        let Some(first) = self.snd.out.front_mut() else { return };
+        // It, or what came before it in its piece until now.
+        let was_of_several = std::mem::take(&mut first.joined) || continued;
+        if !was_of_several || !before(first.seq, una) {
+            return;
+        }
+        let rest = first.split(una.wrapping_sub(first.seq));
+        *first = rest;
+        let fewer = self.recut(0);
+        if self.terms.sack {
+            self.rec.delivered += fewer;
         }
     }
 
@@ -289,7 +307,14 @@ impl Tcp {
             self.rec.sacked -= 1;
         } else if self.terms.sack {
             self.rec.delivered += 1;
-            self.advance_rack(env, skb);
+            // An echo of before the retransmission: the original arrived, which says nothing of what left later.
+            let sent = (skb.sent / MS) as u32;
+            let spurious = skb.marks.retrans
+                && self.terms.stamps
+                && self.rcv.echo.is_some_and(|echo| echo != 0 && before(echo, sent));
+            if !spurious {
+                self.advance_rack(env, skb);
+            }
         }
         if skb.marks.lost {
             self.rec.lost -= 1;
@@ -438,6 +463,11 @@ impl Tcp {
 
     /// Writers are woken when a third of the send buffer is free.
     pub fn note_space(&mut self, env: &Env<'_>) {
+        if self.snd.no_space && !self.opt.sndbuf_locked && self.in_flight() < self.window.cwnd {
+            // Twice the window, where a writer waited and the window was not the limit.
+            self.expand_sndbuf(env);
+            self.window.stamp = env.now;
+        }
         if self.snd.no_space && self.has_write_space(env) {
             self.snd.no_space = false;
             self.stop_chrono(env, 2);

@@ -1,5 +1,6 @@
 //! Socket calls. Each tries once and says whether it has to wait; who waits tries again when something happened.
 
+use crate::cc::Congestion;
 use crate::errno;
 use crate::errqueue::Entry;
 use crate::host::{Host, with};
@@ -200,6 +201,12 @@ impl Host {
             self.next_port += 1;
             local.port = self.next_port;
         }
+        if self.sockets[index].fast.deferred.is_some() {
+            return fail(errno::EISCONN);
+        }
+        if self.defer_connect(index, local, remote) {
+            return Ok(0);
+        }
         let isn = self.isn();
         with!(self, now, index, |socket, env| {
             socket.bound = Some(local);
@@ -230,6 +237,33 @@ impl Host {
                 Ok(0)
             }
         }
+    }
+
+    /// connect(2) with AF_UNSPEC: the socket is as before it connected.
+    pub fn disconnect(&mut self, now: Us, fd: i32) -> Called {
+        let index = self.index(fd)?;
+        if self.sockets[index].tcp.state == State::Listen {
+            self.close_listener(now, index);
+            return Ok(0);
+        }
+        let state = self.sockets[index].tcp.state;
+        with!(self, now, index, |socket, env| {
+            socket.tcp.abort(&env);
+            socket.connecting = false;
+            socket.was_connected = false;
+            socket.fast.deferred = None;
+        });
+        let env = self.env(now);
+        let fresh = Tcp::fresh(&env);
+        let socket = &mut self.sockets[index];
+        let old = std::mem::replace(&mut socket.tcp, fresh);
+        socket.tcp.opt = old.opt;
+        socket.tcp.cc = Congestion::named(old.cc.name()).unwrap_or_default();
+        socket.tcp.rcv.buffer = old.rcv.buffer;
+        if state != State::Close {
+            socket.tcp.fate.error = errno::ECONNRESET;
+        }
+        Ok(0)
     }
 
     /// shutdown(2): how is 0 (reading), 1 (writing) or 2.
@@ -308,6 +342,9 @@ impl Host {
             return Ok(i64::from(bytes));
         }
         let index = self.index(fd)?;
+        if let Some(ends) = self.sockets[index].fast.deferred {
+            return self.write_opening(now, fd, ends, bytes, flags);
+        }
         let tcp = &mut self.sockets[index].tcp;
         if tcp.state == State::Listen {
             return self.broken_pipe();
@@ -344,8 +381,8 @@ impl Host {
         const TX_SCHED: u32 = 1 << 8;
         const TX_ACK: u32 = 1 << 9;
         let socket = &self.sockets[index];
-        let wanted = socket.timestamping | u32::from(flags.stamps) << 16;
-        let mut stamps = 0;
+        let wanted = socket.timestamping;
+        let mut stamps = flags.stamps;
         if wanted & TX_SOFTWARE != 0 {
             stamps |= crate::errqueue::stamp::SENT;
         }

@@ -317,7 +317,8 @@ impl Cubic {
         let detect = self.detect.unwrap_or(3);
         if detect & 1 != 0 && now - self.last_ack <= 2 * MS {
             self.last_ack = now;
-            if now - self.round_start > least / 2 {
+            // Half of the least round trip and of what bursts may have delayed ACKs by, a millisecond at most.
+            if now - self.round_start > least.midpoint(MS) {
                 self.found = true;
                 window.ssthresh = window.cwnd;
             }

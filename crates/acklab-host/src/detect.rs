@@ -9,7 +9,8 @@ use crate::tcp::{CaState, Tcp, Wait};
 /// Detection.
 impl Tcp {
     pub(crate) fn is_rack(&self, env: &Env<'_>) -> bool {
-        self.terms.sack && env.sysctls.of("tcp_recovery") & 1 != 0
+        let _ = env;
+        self.terms.sack
     }
 
     /// Marks a packet lost, or lost again.

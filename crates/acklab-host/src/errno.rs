@@ -11,7 +11,13 @@ macro_rules! errors {
 
         /// The error of a name.
         pub fn named(name: &str) -> Option<i32> {
-            match name { $(stringify!($name) => Some($value),)* _ => None }
+            match name {
+                $(stringify!($name) => Some($value),)*
+                // The same number.
+                "EWOULDBLOCK" => Some(EAGAIN),
+                "ENOTSUP" => Some(EOPNOTSUPP),
+                _ => None,
+            }
         }
 
         /// What an error says.

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::input::Answer;
-use crate::open::Request;
-use crate::request::Judgment;
+use crate::request::{Judgment, Request};
 use crate::segment::{Place, Segment, TcpOption, after, before, flag};
 use crate::settings::{Env, MS, Route, SECOND, Sysctls, Us};
 use crate::socket::{Descriptor, File, Socket};
@@ -31,6 +30,8 @@ pub struct Host {
     pub next_port: u16,
     /// The cookie of fast open that this host gives to every peer: a test's addresses are one.
     pub fastopen_cookie: Vec<u8>,
+    /// What fast open knows of peers.
+    pub fastopen_known: crate::tcp::Cache,
     /// Signals that the program would have got: SIGPIPE.
     pub broken_pipes: u32,
 }
@@ -264,9 +265,8 @@ impl Host {
                 self.wire.push_back((now, answer));
             }
             Judgment::Acknowledge => {
-                request.tcp.send_ack(&env);
-                let out = std::mem::take(&mut request.tcp.wire);
-                self.wire.extend(out.into_iter().map(|s| (now, s)));
+                let answer = request.acknowledge(&env);
+                self.wire.push_back((now, answer));
             }
             Judgment::Drop => {
                 self.sockets[listener].requests.remove(index);
@@ -323,6 +323,7 @@ impl Host {
 
     /// After anything happened to a socket: what it sends leaves, and who waits for it is told.
     pub fn settle(&mut self, now: Us, index: usize) {
+        self.learn(index);
         let tcp = &mut self.sockets[index].tcp;
         let out = std::mem::take(&mut tcp.wire);
         let wake = std::mem::take(&mut tcp.fate.wake);

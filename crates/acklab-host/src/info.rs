@@ -2,15 +2,17 @@
 
 use crate::cc::INFINITE_SSTHRESH;
 use crate::settings::{Env, MS, Us};
-use crate::tcp::{EcnMode, Tcp};
+use crate::tcp::{EcnMode, State, Tcp};
 
 /// The fields of `struct tcp_info`, with their values.
 pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
     let since =
         |at: Us| if at == 0 { env.now / MS } else { (env.now / MS).saturating_sub(at / MS) };
-    let options = u64::from(tcp.terms.stamps)
-        | u64::from(tcp.terms.sack) << 1
-        | u64::from(tcp.terms.scaling) << 2
+    // What the peer agreed to.
+    let agreed = tcp.state != State::SynSent;
+    let options = u64::from(tcp.terms.stamps && agreed)
+        | u64::from(tcp.terms.sack && agreed) << 1
+        | u64::from(tcp.terms.scaling && agreed) << 2
         | u64::from(tcp.ecn.mode != EcnMode::Off) << 3
         | u64::from(tcp.ecn.seen) << 4
         | u64::from(tcp.open.data_acked) << 5;
@@ -21,7 +23,7 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
     if let Some((kind, at)) = tcp.count.chrono_runs {
         chrono[kind] += env.now.saturating_sub(at);
     }
-    let scaled = tcp.terms.scaling;
+    let scaled = tcp.terms.scaling && agreed;
     let ssthresh = tcp.window.ssthresh;
     let v = u64::from;
     let mut fields = vec![
@@ -34,7 +36,7 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         ("tcpi_snd_wscale", if scaled { u64::from(tcp.terms.send_scale) } else { 0 }),
         ("tcpi_rcv_wscale", if scaled { u64::from(tcp.terms.receive_scale) } else { 0 }),
         ("tcpi_delivery_rate_app_limited", u64::from(tcp.count.rate_app_limited)),
-        ("tcpi_fastopen_client_fail", 0),
+        ("tcpi_fastopen_client_fail", u64::from(tcp.open.client_fail)),
         ("tcpi_rto", tcp.rtt.rto),
         ("tcpi_ato", tcp.ack.ato),
         ("tcpi_snd_mss", v(tcp.snd.mss)),
@@ -81,12 +83,20 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         ("tcpi_reord_seen", v(tcp.rec.reord_seen)),
         ("tcpi_rcv_ooopack", v(tcp.count.rcv_ooopack)),
         ("tcpi_snd_wnd", v(tcp.snd.wnd)),
-        ("tcpi_rcv_wnd", v(tcp.receive_window())),
+        ("tcpi_rcv_wnd", v(tcp.rcv.wnd)),
         ("tcpi_rehash", 0),
         ("tcpi_total_rto", v(tcp.rec.total_rto)),
         ("tcpi_total_rto_recoveries", u64::from(tcp.rec.rto_recoveries)),
         ("tcpi_total_rto_time", 0),
     ];
+    // SO_MEMINFO, as far as memory is accounted here.
+    fields.extend([
+        ("SK_MEMINFO_RMEM_ALLOC", v(tcp.rcv.memory)),
+        ("SK_MEMINFO_RCVBUF", v(tcp.rcv.buffer)),
+        ("SK_MEMINFO_SNDBUF", v(tcp.opt.sndbuf)),
+        ("SK_MEMINFO_WMEM_QUEUED", v(tcp.snd.memory)),
+        ("SK_MEMINFO_DROPS", 0),
+    ]);
     // Of AccECN, which the reference does not turn on.
     fields.extend([
         ("tcpi_received_ce", 0),

@@ -245,8 +245,9 @@ impl Tcp {
     fn is_too_old(&self, env: &Env<'_>, segment: &Segment) -> bool {
         let Some((value, _)) = segment.stamp().filter(|_| self.terms.stamps) else { return false };
         let Some((recent, at)) = self.rcv.recent else { return false };
+        // One tick of slack: segments of one instant may overtake each other.
         if recent == 0
-            || !after(recent, value)
+            || !after(recent, value.wrapping_add(1))
             || env.now.saturating_sub(at) >= 24 * 86_400 * SECOND
         {
             return false;
@@ -314,7 +315,7 @@ impl Tcp {
 
     /// Whether an answer to a segment without data left within the last half second (RFC 5961 section 7).
     pub fn is_answered_lately(&mut self, env: &Env<'_>, segment: &Segment) -> bool {
-        if segment.len > 0 && !segment.has(flag::SYN) {
+        if segment.end() != segment.seq && !segment.has(flag::SYN) {
             return false;
         }
         self.is_limited(env)

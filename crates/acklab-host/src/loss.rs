@@ -378,6 +378,9 @@ impl Tcp {
 
     /// Sends what an ACK asked for.
     pub fn send_again(&mut self, env: &Env<'_>, again: Again) {
+        if self.state == crate::tcp::State::SynSent {
+            return;
+        }
         match again {
             Again::Nothing => {}
             Again::New => {

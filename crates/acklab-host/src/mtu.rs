@@ -29,7 +29,6 @@ impl Tcp {
         {
             return false;
         }
-        let mss = self.current_mss();
         let size = self.mss_for(env, (self.snd.mtu_high + self.snd.mtu_low) >> 1);
         let needed = size + (self.rec.reordering + 1) * self.snd.mss;
         let interval = self.snd.mtu_high.saturating_sub(self.snd.mtu_low);
@@ -48,7 +47,6 @@ impl Tcp {
         {
             return false;
         }
-        let _ = mss;
         let Some(piece) = self.take_unsent(size) else { return false };
         self.window.cwnd -= 1;
         self.snd.mtu_probe = size + env.route.ip_header + 20 + self.terms.header - 20;

@@ -4,20 +4,20 @@ use crate::cc::Congestion;
 use crate::ecn;
 use crate::input::Answer;
 use crate::receive::QUICK;
-use crate::segment::{Place, Segment, TcpOption, after, before, ecn as mark, flag};
+use crate::segment::{Place, Segment, TcpOption, after, before, flag};
 use crate::settings::{Env, MS, SECOND};
 use crate::skb::Skb;
-use crate::tcp::{CaState, EcnMode, Options, State, Tcp, Wait, poll};
+use crate::tcp::{CaState, EcnMode, State, Tcp, Wait, poll};
 
 /// Payload of memory at the start: half.
 const RATIO: u32 = 128;
 
 /// The window of a SYN, the largest window and its scale.
 #[derive(Clone, Copy, Debug)]
-struct FirstWindow {
-    wnd: u32,
-    clamp: u32,
-    scale: u8,
+pub(crate) struct FirstWindow {
+    pub(crate) wnd: u32,
+    pub(crate) clamp: u32,
+    pub(crate) scale: u8,
 }
 
 impl Tcp {
@@ -33,12 +33,15 @@ impl Tcp {
         tcp.terms.mss_clamp = 1 << 16;
         tcp.terms.header = 20;
         tcp.window.clamp = u32::MAX;
+        // Nothing is known of the path before the first ACK.
+        tcp.count.app_limited = u32::MAX;
+        tcp.count.rate_app_limited = true;
         tcp.ack.rcv_mss = 536;
         tcp
     }
 
     /// What to announce in a SYN's window field, and how it will be scaled.
-    fn first_window(&self, env: &Env<'_>, mss: u32, scaling: bool) -> FirstWindow {
+    pub(crate) fn first_window(&self, env: &Env<'_>, mss: u32, scaling: bool) -> FirstWindow {
         let mut clamp = if self.opt.window_clamp > 0 {
             self.opt.window_clamp
         } else if env.route.window > 0 {
@@ -53,7 +56,8 @@ impl Tcp {
         if space > mss && mss > 0 {
             space = space / mss * mss;
         }
-        let mut wnd = space.min(65_535);
+        // A SYN shows 65535 of it at most (Linux 6.11 and later).
+        let mut wnd = space;
         if env.sysctls.is_on("tcp_workaround_signed_windows") {
             wnd = wnd.min(32_767);
         }
@@ -70,7 +74,7 @@ impl Tcp {
     }
 
     /// What we announce as MSS.
-    fn own_mss(&self, env: &Env<'_>) -> u32 {
+    pub(crate) fn own_mss(&self, env: &Env<'_>) -> u32 {
         let advmss = env.route.advmss(env.sysctls.of("min_adv_mss") as u32);
         if self.opt.user_mss > 0 { advmss.min(self.opt.user_mss) } else { advmss }
     }
@@ -79,6 +83,9 @@ impl Tcp {
     pub fn connect(&mut self, env: &Env<'_>, local: Place, remote: Place, isn: u32) {
         (self.local, self.remote) = (local, remote);
         self.state = State::SynSent;
+        if let Some(control) = env.route.congestion {
+            self.cc = Congestion::named(control).unwrap_or_default();
+        }
         let stamps = env.sysctls.is_on("tcp_timestamps");
         self.terms.stamps = stamps;
         self.terms.header = if stamps { 32 } else { 20 };
@@ -110,7 +117,7 @@ impl Tcp {
             _ if env.route.ecn || self.cc.is_dctcp() => flag::ECE | flag::CWR,
             _ => 0,
         };
-        self.ecn.mode = EcnMode::Off;
+        self.ecn.mode = if self.open.syn_flags == 0 { EcnMode::Off } else { EcnMode::Classic };
         self.snd.nxt = isn.wrapping_add(1);
         self.snd.write_seq = self.snd.nxt;
         self.snd.pushed_seq = self.snd.nxt;
@@ -118,7 +125,8 @@ impl Tcp {
         let skb =
             Skb { seq: isn, end: self.snd.nxt, flags: flag::SYN, sent: env.now, ..Skb::default() };
         self.snd.out.push_back(skb);
-        let segment = self.syn(env);
+        let mut segment = self.syn(env);
+        self.add_fast_open(env, &mut segment);
         self.count.segs_out += 1;
         self.wire.push(segment);
         self.arm(Wait::Retransmit, env.now + self.rtt.rto);
@@ -206,7 +214,7 @@ impl Tcp {
     }
 
     /// What the peer's SYN or SYN-ACK leaves of our offer.
-    fn agree(&mut self, env: &Env<'_>, segment: &Segment) {
+    pub(crate) fn agree(&mut self, env: &Env<'_>, segment: &Segment) {
         let peer = segment.mss().map_or(536, u32::from);
         let peer = if peer == 0 { 536 } else { peer };
         let own = if self.opt.user_mss > 0 { self.opt.user_mss } else { u32::MAX };
@@ -237,19 +245,25 @@ impl Tcp {
 
     fn take_syn_ack(&mut self, env: &Env<'_>, segment: &Segment) {
         let answer = segment.flags & ecn::ACE;
-        if self.open.syn_flags != 0 && answer == flag::ECE {
-            self.ecn.mode = EcnMode::Classic;
+        // Also where a SYN without the offer was the last (RFC 3168 section 6.1.1.1).
+        if answer != flag::ECE {
+            self.ecn.mode = EcnMode::Off;
         }
         let retried = self.rec.total_retrans;
+        self.rcv.last_data = env.now;
         self.take_ack(env, segment);
         self.init_mtu_search(env);
         self.sync_mss(env);
         self.init_rcv_mss();
         self.state = State::Established;
         self.init_transfer(env, retried);
+        let answered = self.take_fast_open_answer(env, segment);
         self.wake(poll::OUT | poll::WRNORM);
         if self.opt.keepalive {
             self.timers.keepalive = Some(env.now + self.keep_idle(env));
+        }
+        if answered {
+            return;
         }
         let wants_delay = self.write_waits()
             || self.opt.defer_accept > 0
@@ -264,14 +278,14 @@ impl Tcp {
     }
 
     fn write_waits(&self) -> bool {
-        !self.snd.queue.is_empty() || self.open.with_data
+        !self.snd.queue.is_empty()
     }
 
     /// SYNs crossed.
     fn cross(&mut self, env: &Env<'_>, segment: &Segment) {
         self.state = State::SynRecv;
-        if self.open.syn_flags != 0 && segment.has(flag::ECE | flag::CWR) {
-            self.ecn.mode = EcnMode::Classic;
+        if segment.flags & (flag::ECE | flag::CWR) != flag::ECE | flag::CWR {
+            self.ecn.mode = EcnMode::Off;
         }
         self.init_mtu_search(env);
         self.sync_mss(env);
@@ -293,7 +307,7 @@ impl Tcp {
         }
         self.snd.max_window = self.snd.max_window.max(self.snd.wnd);
         self.snd.wl1 = segment.seq;
-        self.rcv.last_data = 0;
+        self.rcv.last_data = env.now;
         // The SYN-ACK arrived.
         self.rec.delivered += 1;
         let retried = self.open.retries.max(self.rec.total_retrans);
@@ -337,6 +351,10 @@ impl Tcp {
         self.window.count = 0;
         self.rec.high_seq = self.snd.nxt;
         self.snd.last_sent = env.now;
+        if self.open.passive {
+            // A listener's connection begins the search without a look at its first size.
+            self.init_mtu_search(env);
+        }
         let hystart = env.sysctls.is_on("hystart");
         self.cc.set_hystart(if hystart { env.sysctls.of("hystart_detect") } else { 0 });
         self.cc.init(env.now, self.snd.nxt);
@@ -350,7 +368,7 @@ impl Tcp {
 }
 
 /// SYN options behind the MSS, in Linux's order.
-fn add_syn_options(
+pub(crate) fn add_syn_options(
     options: &mut Vec<TcpOption>,
     stamp: Option<(u32, u32)>,
     sack: bool,
@@ -368,140 +386,5 @@ fn add_syn_options(
     }
     if let Some(scale) = scale {
         options.extend([TcpOption::Nop, TcpOption::Scale(scale)]);
-    }
-}
-
-/// A SYN that a listener answered.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// The connection to be.
-    pub tcp: Tcp,
-    /// When the SYN-ACK leaves again.
-    pub deadline: u64,
-    /// How often it did.
-    pub timeouts: u32,
-    /// It was answered by a cookie: nothing is kept.
-    pub cookie: bool,
-    /// Timestamps of the first SYN-ACK and of the last.
-    pub stamps: Option<(u32, u32)>,
-}
-
-impl Request {
-    /// A listener with `options` answers `syn`.
-    pub fn new(env: &Env<'_>, listener: &Tcp, syn: &Segment, isn: u32, cookie: bool) -> Self {
-        let mut tcp = Tcp::fresh(env);
-        tcp.opt = Options { ..listener.opt.clone() };
-        tcp.rcv.buffer = listener.rcv.buffer;
-        tcp.cc = Congestion::named(listener.cc.name()).unwrap_or_default();
-        tcp.ack.pingpong = listener.ack.pingpong;
-        (tcp.local, tcp.remote) = (syn.dst, syn.src);
-        tcp.state = State::SynRecv;
-        tcp.open.passive = true;
-        tcp.open.sent = env.now;
-        tcp.terms.stamps = env.sysctls.is_on("tcp_timestamps");
-        tcp.terms.scaling = env.sysctls.is_on("tcp_window_scaling");
-        tcp.terms.advmss = tcp.own_mss(env);
-        tcp.snd.isn = isn;
-        tcp.agree(env, syn);
-        let mss = tcp.own_mss(env);
-        let plain = mss - if tcp.terms.stamps { 12 } else { 0 };
-        let first = tcp.first_window(env, plain, tcp.terms.scaling);
-        (tcp.rcv.wnd, tcp.rcv.clamp) = (first.wnd, first.clamp);
-        tcp.rcv.ssthresh = first.wnd;
-        tcp.terms.receive_scale = first.scale;
-        (tcp.snd.una, tcp.snd.nxt) = (isn.wrapping_add(1), isn.wrapping_add(1));
-        tcp.snd.write_seq = tcp.snd.nxt;
-        (tcp.snd.pushed_seq, tcp.snd.small_end, tcp.snd.urgent) =
-            (tcp.snd.nxt, tcp.snd.nxt, tcp.snd.nxt);
-        tcp.choose_ecn(env, syn);
-        tcp.init_mtu_search(env);
-        tcp.sync_mss(env);
-        Self { tcp, deadline: env.now + SECOND, timeouts: 0, cookie, stamps: None }
-    }
-
-    /// The SYN-ACK.
-    pub fn answer(&mut self, env: &Env<'_>) -> Segment {
-        let first = self.stamps.map_or(env.tick(), |(first, _)| first);
-        self.stamps = Some((first, env.tick()));
-        let tcp = &self.tcp;
-        let mut options = vec![TcpOption::Mss(tcp.own_mss(env) as u16)];
-        let echo = tcp.rcv.recent.map_or(0, |(value, _)| value);
-        add_syn_options(
-            &mut options,
-            tcp.terms.stamps.then(|| (env.tick(), echo)),
-            tcp.terms.sack,
-            tcp.terms.scaling.then_some(tcp.terms.receive_scale),
-        );
-        if let Some(cookie) = &tcp.open.cookie {
-            let option = TcpOption::FastOpen(cookie.clone(), tcp.open.experimental);
-            let padding = option.len().next_multiple_of(4) - option.len();
-            options.push(option);
-            options.extend((0..padding).map(|_| TcpOption::Nop));
-        }
-        let ecn = match tcp.ecn.mode {
-            EcnMode::Off => 0,
-            EcnMode::Classic => flag::ECE,
-        };
-        let reflected = env.sysctls.is_on("tcp_reflect_tos");
-        Segment {
-            src: tcp.local,
-            dst: tcp.remote,
-            seq: tcp.snd.isn,
-            ack: tcp.rcv.nxt,
-            flags: flag::SYN | flag::ACK | ecn,
-            window: tcp.rcv.wnd.min(65_535) as u16,
-            options,
-            dscp: if reflected { self.tcp.open.syn_flags as u8 } else { tcp.opt.tos >> 2 },
-            ecn: if tcp.cc.is_dctcp() && tcp.ecn.mode != EcnMode::Off {
-                mark::ECT0
-            } else {
-                mark::NOT_ECT
-            },
-            ..Segment::default()
-        }
-    }
-
-    /// Fast open: the connection before the handshake is over, with the data that the SYN brought.
-    pub fn open_early(&mut self, env: &Env<'_>, syn: &Segment) -> Tcp {
-        let mut tcp = self.tcp.clone();
-        tcp.open.early = true;
-        tcp.count.segs_in = 1;
-        tcp.init_rcv_mss();
-        tcp.init_transfer(env, 0);
-        tcp.take_syn_data(env, syn);
-        self.tcp.rcv.nxt = tcp.rcv.nxt;
-        tcp.rcv.wup = tcp.rcv.nxt;
-        tcp
-    }
-
-    /// The handshake is over: the connection, which is yet to take the segment that ended it.
-    pub fn open(mut self, env: &Env<'_>) -> Tcp {
-        let tcp = &mut self.tcp;
-        tcp.open.retries = self.timeouts;
-        tcp.rec.total_retrans = self.timeouts;
-        tcp.count.segs_in = 1;
-        tcp.rcv.oow_answered = None;
-        if self.timeouts == 0 && !self.cookie {
-            let rtt = env.now - tcp.open.sent;
-            tcp.take_rtt(env, rtt.max(1), rtt.max(1));
-        }
-        self.tcp
-    }
-}
-
-impl Tcp {
-    /// Which ECN a listener agrees to.
-    fn choose_ecn(&mut self, env: &Env<'_>, syn: &Segment) {
-        let level = env.sysctls.of("tcp_ecn");
-        let asked = syn.flags & ecn::ACE;
-        self.ecn.mode = if asked & (flag::ECE | flag::CWR) == flag::ECE | flag::CWR
-            && (level == 1 || level == 2 || env.route.ecn || self.cc.is_dctcp())
-            && (syn.ecn == mark::NOT_ECT || self.cc.is_dctcp())
-        {
-            EcnMode::Classic
-        } else {
-            EcnMode::Off
-        };
-        self.open.syn_flags = u16::from(syn.dscp);
     }
 }

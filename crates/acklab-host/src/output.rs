@@ -2,7 +2,7 @@
 
 use crate::ecn;
 use crate::segment::{Segment, TcpOption, before, flag};
-use crate::settings::{Env, MS};
+use crate::settings::{Env, MS, SECOND};
 use crate::tcp::{State, Tcp};
 
 /// Why small data may or may not leave.
@@ -28,7 +28,7 @@ pub enum Pass {
 }
 
 /// Memory of a buffer beside its payload.
-pub(crate) const SKB_OVERHEAD: u32 = 1280;
+pub(crate) const SKB_OVERHEAD: u32 = 832;
 
 /// Segments.
 impl Tcp {
@@ -115,7 +115,15 @@ impl Tcp {
     pub(crate) fn post(&mut self, env: &Env<'_>, segment: Segment) {
         let packets = if segment.gso > 0 { segment.len.div_ceil(segment.gso) } else { 1 };
         self.count.segs_out += packets;
-        self.snd.last_wire = env.now;
+        let before = self.snd.last_wire;
+        self.snd.last_wire = before.max(env.now);
+        let data = segment.len + u32::from(segment.has(flag::FIN));
+        if self.is_pacing() && data > 0 && self.count.data_segs_out + packets >= 10 {
+            // Half of the time at least, whatever was saved before.
+            let takes = u64::from(segment.len) * SECOND / self.count.pacing_rate;
+            let saved = self.snd.last_wire - before;
+            self.snd.last_wire += takes - saved.min(takes / 2);
+        }
         if segment.len > 0 {
             self.count.data_segs_out += packets;
             self.count.bytes_sent += u64::from(segment.len);

@@ -203,6 +203,7 @@ impl Tcp {
         let fin = segment.has(flag::FIN);
         if fin {
             self.rcv.nxt = end;
+            self.count.bytes_received += 1;
             self.take_fin(env);
         }
         if !self.rcv.ooo.is_empty() {
@@ -227,7 +228,9 @@ impl Tcp {
             let end = self.rcv.nxt.wrapping_add(syn.len);
             self.queue(self.rcv.nxt, end, size, room);
             self.rcv.nxt = end;
+            self.rcv.wup = end;
             self.count.data_segs_in += 1;
+            self.open.data_acked = true;
         }
     }
 
@@ -268,6 +271,7 @@ impl Tcp {
             }
             if fin_at.is_some() {
                 self.rcv.nxt = first.end;
+                self.count.bytes_received += 1;
                 self.take_fin(env);
             }
         }
@@ -331,15 +335,16 @@ impl Tcp {
             let (len, room) = (end.wrapping_sub(seq), self.rcv.room);
             let fits = |c: &Chunk| c.end == seq && seq == segment.seq && len <= c.room;
             let before_it = at.checked_sub(1).filter(|&at| fits(&self.rcv.ooo[at]));
+            // The window grows by what was free before this packet.
+            if self.terms.sack {
+                self.grow_window(env, segment.len, size);
+            }
             if let Some(last) = before_it {
                 self.rcv.ooo[last].end = end;
                 self.rcv.ooo[last].room -= len;
             } else {
                 self.rcv.ooo.insert(at, Chunk { seq, end, truesize: size, room });
                 self.rcv.memory += size;
-            }
-            if self.terms.sack {
-                self.grow_window(env, segment.len, size);
             }
         }
         if self.terms.sack {

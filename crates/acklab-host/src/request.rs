@@ -1,8 +1,154 @@
-//! A SYN that was answered: what later segments mean for it.
+//! A SYN that was answered: the connection to be, its SYN-ACK, and what later segments mean for it.
 
-use crate::open::Request;
-use crate::segment::{Segment, after, before, flag};
-use crate::settings::Env;
+use crate::cc::Congestion;
+use crate::ecn;
+use crate::open::add_syn_options;
+use crate::segment::{Segment, TcpOption, after, before, ecn as mark, flag};
+use crate::settings::{Env, SECOND};
+use crate::tcp::{EcnMode, Options, State, Tcp};
+
+/// A SYN that a listener answered.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The connection to be.
+    pub tcp: Tcp,
+    /// When the SYN-ACK leaves again.
+    pub deadline: u64,
+    /// How often it did.
+    pub timeouts: u32,
+    /// It was answered by a cookie: nothing is kept.
+    pub cookie: bool,
+    /// Timestamps of the first SYN-ACK and of the last.
+    pub stamps: Option<(u32, u32)>,
+}
+
+impl Request {
+    /// A listener with `options` answers `syn`.
+    pub fn new(env: &Env<'_>, listener: &Tcp, syn: &Segment, isn: u32, cookie: bool) -> Self {
+        let mut tcp = Tcp::fresh(env);
+        tcp.opt = Options { ..listener.opt.clone() };
+        tcp.rcv.buffer = listener.rcv.buffer;
+        let control = env.route.congestion.unwrap_or_else(|| listener.cc.name());
+        tcp.cc = Congestion::named(control).unwrap_or_default();
+        tcp.ack.pingpong = listener.ack.pingpong;
+        (tcp.local, tcp.remote) = (syn.dst, syn.src);
+        tcp.state = State::SynRecv;
+        tcp.open.passive = true;
+        tcp.open.sent = env.now;
+        tcp.terms.stamps = env.sysctls.is_on("tcp_timestamps");
+        tcp.terms.scaling = env.sysctls.is_on("tcp_window_scaling");
+        tcp.terms.advmss = tcp.own_mss(env);
+        tcp.snd.isn = isn;
+        tcp.agree(env, syn);
+        let mss = tcp.own_mss(env);
+        let plain = mss - if tcp.terms.stamps { 12 } else { 0 };
+        let first = tcp.first_window(env, plain, tcp.terms.scaling);
+        (tcp.rcv.wnd, tcp.rcv.clamp) = (first.wnd, first.clamp);
+        tcp.rcv.ssthresh = first.wnd;
+        tcp.terms.receive_scale = first.scale;
+        (tcp.snd.una, tcp.snd.nxt) = (isn.wrapping_add(1), isn.wrapping_add(1));
+        tcp.snd.write_seq = tcp.snd.nxt;
+        (tcp.snd.pushed_seq, tcp.snd.small_end, tcp.snd.urgent) =
+            (tcp.snd.nxt, tcp.snd.nxt, tcp.snd.nxt);
+        tcp.choose_ecn(env, syn);
+        tcp.sync_mss(env);
+        Self { tcp, deadline: env.now + SECOND, timeouts: 0, cookie, stamps: None }
+    }
+
+    /// The SYN-ACK.
+    pub fn answer(&mut self, env: &Env<'_>) -> Segment {
+        let first = self.stamps.map_or(env.tick(), |(first, _)| first);
+        self.stamps = Some((first, env.tick()));
+        let tcp = &self.tcp;
+        let mut options = vec![TcpOption::Mss(tcp.own_mss(env) as u16)];
+        let echo = tcp.rcv.recent.map_or(0, |(value, _)| value);
+        add_syn_options(
+            &mut options,
+            tcp.terms.stamps.then(|| (env.tick(), echo)),
+            tcp.terms.sack,
+            tcp.terms.scaling.then_some(tcp.terms.receive_scale),
+        );
+        if let Some(cookie) = &tcp.open.cookie {
+            let option = TcpOption::FastOpen(cookie.clone(), tcp.open.experimental);
+            let padding = option.len().next_multiple_of(4) - option.len();
+            options.push(option);
+            options.extend((0..padding).map(|_| TcpOption::Nop));
+        }
+        let ecn = match tcp.ecn.mode {
+            EcnMode::Off => 0,
+            EcnMode::Classic => flag::ECE,
+        };
+        let reflected = env.sysctls.is_on("tcp_reflect_tos");
+        Segment {
+            src: tcp.local,
+            dst: tcp.remote,
+            seq: tcp.snd.isn,
+            ack: tcp.rcv.nxt,
+            flags: flag::SYN | flag::ACK | ecn,
+            window: tcp.rcv.wnd.min(65_535) as u16,
+            options,
+            dscp: if reflected { self.tcp.open.syn_flags as u8 } else { tcp.opt.tos >> 2 },
+            ecn: if tcp.cc.is_dctcp() && tcp.ecn.mode != EcnMode::Off {
+                mark::ECT0
+            } else {
+                mark::NOT_ECT
+            },
+            ..Segment::default()
+        }
+    }
+
+    /// An ACK of what does not belong to the request; it shows no more of the window than the SYN-ACK did.
+    pub fn acknowledge(&mut self, env: &Env<'_>) -> Segment {
+        let tcp = &mut self.tcp;
+        let mut segment = tcp.make(env, tcp.snd.nxt, flag::ACK, 0);
+        segment.window = (tcp.rcv.wnd.min(65_535) >> tcp.terms.receive_scale) as u16;
+        segment
+    }
+
+    /// Fast open: the connection before the handshake is over, with the data that the SYN brought.
+    pub fn open_early(&mut self, env: &Env<'_>, syn: &Segment) -> Tcp {
+        let mut tcp = self.tcp.clone();
+        tcp.open.early = true;
+        tcp.count.segs_in = 1;
+        tcp.init_rcv_mss();
+        tcp.init_transfer(env, 0);
+        tcp.take_syn_data(env, syn);
+        self.tcp.rcv.nxt = tcp.rcv.nxt;
+        tcp.rcv.wup = tcp.rcv.nxt;
+        tcp
+    }
+
+    /// The handshake is over: the connection, which is yet to take the segment that ended it.
+    pub fn open(mut self, env: &Env<'_>) -> Tcp {
+        let tcp = &mut self.tcp;
+        tcp.open.retries = self.timeouts;
+        tcp.rec.total_retrans = self.timeouts;
+        tcp.count.segs_in = 1;
+        tcp.rcv.oow_answered = None;
+        if self.timeouts == 0 && !self.cookie {
+            let rtt = env.now - tcp.open.sent;
+            tcp.take_rtt(env, rtt.max(1), rtt.max(1));
+        }
+        self.tcp
+    }
+}
+
+impl Tcp {
+    /// Which ECN a listener agrees to.
+    fn choose_ecn(&mut self, env: &Env<'_>, syn: &Segment) {
+        let level = env.sysctls.of("tcp_ecn");
+        let asked = syn.flags & ecn::ACE;
+        self.ecn.mode = if asked & (flag::ECE | flag::CWR) == flag::ECE | flag::CWR
+            && (level == 1 || level == 2 || env.route.ecn || self.cc.is_dctcp())
+            && (syn.ecn == mark::NOT_ECT || self.cc.is_dctcp())
+        {
+            EcnMode::Classic
+        } else {
+            EcnMode::Off
+        };
+        self.open.syn_flags = u16::from(syn.dscp);
+    }
+}
 
 /// What a segment means for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

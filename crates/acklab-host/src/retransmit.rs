@@ -40,10 +40,12 @@ impl Tcp {
         let room = end.wrapping_sub(seq);
         let room = if before(seq, end) { room } else { mss };
         let limit = mss.min(room.max(1));
-        if self.snd.out[index].len() > limit {
+        if self.snd.out[index].len() > limit && limit == mss {
+            self.recut(index);
+        } else if self.snd.out[index].len() > limit {
             self.split_out(index, limit);
-        } else if self.snd.out[index].len() < mss {
-            self.collapse(env, index, room);
+        } else if self.snd.out[index].len() < mss.min(room) {
+            self.collapse(env, index, mss.min(room));
         }
         let skb = self.snd.out[index];
         let flags = if skb.flags & flag::SYN == 0 { skb.flags | flag::ACK } else { skb.flags };
@@ -78,6 +80,47 @@ impl Tcp {
         self.rec.sacked += u32::from(marks.sacked);
         self.rec.lost += u32::from(marks.lost);
         self.rec.retrans += u32::from(marks.retrans);
+        self.recut(index + 1);
+    }
+
+    /// What is left of a piece whose packets were cut anew: the packet at `index` and those that continue it are cut
+    /// at their size again. Returns how many packets fewer there are.
+    pub(crate) fn recut(&mut self, index: usize) -> u32 {
+        let Some(first) = self.snd.out.get(index).copied() else { return 0 };
+        let marks = first.marks;
+        let more = self.snd.out.iter().skip(index + 1);
+        let more = more.take_while(|skb| skb.joined && skb.marks == marks).count();
+        let mss = self.current_mss();
+        if more == 0 && first.len() <= mss {
+            return 0;
+        }
+        let last = self.snd.out[index + more];
+        let mut whole = Skb { joined: first.joined, overhead: first.overhead, ..last };
+        whole.seq = first.seq;
+        let mut pieces = Vec::new();
+        while whole.len() > mss {
+            let mut rest = whole.split(mss);
+            rest.joined = true;
+            pieces.push(whole);
+            whole = rest;
+        }
+        pieces.push(whole);
+        let (old, new) = (more as u32 + 1, pieces.len() as u32);
+        let tail = self.snd.out.split_off(index + more + 1);
+        self.snd.out.truncate(index);
+        self.snd.out.extend(pieces);
+        self.snd.out.extend(tail);
+        let rec = &mut self.rec;
+        for (has, count) in [
+            (marks.sacked, &mut rec.sacked),
+            (marks.lost, &mut rec.lost),
+            (marks.retrans, &mut rec.retrans),
+        ] {
+            if has {
+                *count = *count + new - old;
+            }
+        }
+        old.saturating_sub(new)
     }
 
     /// Joins packets that follow with one that is sent again, as long as all fit into one (RFC 9293 section
@@ -89,21 +132,14 @@ impl Tcp {
         {
             return;
         }
-        let mss = self.current_mss();
-        let mut first = true;
         while let Some(next) = self.snd.out.get(index + 1).copied() {
             let head = self.snd.out[index];
-            let len = head.len() + next.len();
-            let fits = len <= mss && (!after(next.end, self.window_end()) || first);
-            if next.marks.sacked
-                || head.eor
-                || next.flags & flag::SYN != 0
-                || !fits
-                || (len > room && !first)
-            {
+            let fits = head.len() + next.len() <= room && !after(next.end, self.window_end());
+            // A piece of several packets stays one.
+            let of_several = next.joined || self.snd.out.get(index + 2).is_some_and(|n| n.joined);
+            if next.marks.sacked || head.eor || next.flags & flag::SYN != 0 || of_several || !fits {
                 break;
             }
-            first = false;
             self.snd.out.remove(index + 1);
             let head = &mut self.snd.out[index];
             head.end = next.end;
@@ -162,7 +198,10 @@ impl Tcp {
         let mut rearm = false;
         let mut index = 0;
         while index < self.snd.out.len() {
-            if self.window.cwnd <= self.in_flight() || self.rec.retrans >= self.rec.lost {
+            if self.window.cwnd <= self.in_flight()
+                || self.rec.retrans >= self.rec.lost
+                || self.is_paced(env)
+            {
                 break;
             }
             let marks = self.snd.out[index].marks;

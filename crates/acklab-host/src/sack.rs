@@ -171,6 +171,14 @@ impl Tcp {
             }
         }
         marks.sacked = true;
+        if skb.wishes.is_some() {
+            // Packets in a row that the peer holds become one buffer, whose stamp is the last one's.
+            let held =
+                self.snd.out.range_mut(..index).rev().take_while(|before| before.marks.sacked);
+            if let Some(earlier) = held.into_iter().find(|before| before.wishes.is_some()) {
+                earlier.wishes = None;
+            }
+        }
         heard.sacked_data = true;
         self.rec.sacked += 1;
         self.rec.delivered += 1;

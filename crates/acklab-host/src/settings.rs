@@ -169,13 +169,13 @@ impl Sysctls {
             _ => {}
         }
         let Some(slot) = self.values.get_mut(last) else { return Err(BadSetting::Unknown) };
-        let numbers: Result<Vec<i64>, _> = text.split_whitespace().map(str::parse).collect();
+        let numbers: Option<Vec<i64>> = text.split_whitespace().map(number).collect();
         match numbers {
             // The reference kernel has no accurate ECN to turn on.
-            Ok(numbers) if last == "tcp_ecn" && numbers.iter().any(|&n| n > 2) => {
+            Some(numbers) if last == "tcp_ecn" && numbers.iter().any(|&n| n > 2) => {
                 Err(BadSetting::Value)
             }
-            Ok(numbers) if !numbers.is_empty() => {
+            Some(numbers) if !numbers.is_empty() => {
                 *slot = numbers;
                 Ok(())
             }
@@ -205,10 +205,32 @@ impl Sysctls {
         &self.congestion_control
     }
 
+    /// The text of a control, as reading it shows.
+    pub fn text(&self, name: &str) -> Option<String> {
+        if name == "tcp_congestion_control" {
+            return Some(self.congestion_control.clone());
+        }
+        let values = self.values.get(name)?;
+        Some(values.iter().map(i64::to_string).collect::<Vec<_>>().join(" "))
+    }
+
     /// The key of fast open.
     pub const fn fastopen_key(&self) -> Option<[u32; 4]> {
         self.fastopen_key
     }
+}
+
+/// A number as the kernel reads it: decimal, `0x` or octal with a leading 0.
+fn number(text: &str) -> Option<i64> {
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+    let octal = digits.strip_prefix('0').filter(|rest| !rest.is_empty());
+    let value = match (hex, octal) {
+        (Some(hex), _) => i64::from_str_radix(hex, 16),
+        (None, Some(octal)) => i64::from_str_radix(octal, 8),
+        (None, None) => digits.parse(),
+    };
+    value.ok().and_then(|n| n.checked_mul(sign))
 }
 
 fn key(text: &str) -> Option<[u32; 4]> {
@@ -254,7 +276,7 @@ pub struct Route {
     /// `features ecn`.
     pub ecn: bool,
     /// Congestion control of the route.
-    pub congestion: Option<CcName>,
+    pub congestion: Option<&'static str>,
     /// Bytes of an IP header.
     pub ip_header: u32,
     /// Most packets in one burst; 1 without segmentation offload.
@@ -262,10 +284,6 @@ pub struct Route {
     /// Most bytes in one burst.
     pub gso_max_size: u32,
 }
-
-/// A congestion control's name, at most 15 letters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CcName(pub [u8; 16]);
 
 impl Default for Route {
     fn default() -> Self {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::open::Request;
+use crate::request::Request;
 use crate::segment::Place;
 use crate::tcp::Tcp;
 
@@ -50,8 +50,21 @@ pub struct Socket {
     pub kept: BTreeMap<(i32, i32), i64>,
     /// The descriptor of its listener, of a connection that was not accepted.
     pub parent: Option<usize>,
+    /// Fast open at a client.
+    pub fast: FastOpen,
     /// The last SYN was answered by a cookie since then.
     pub cookies: u32,
+}
+
+/// Fast open at a client, as a socket's options have it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FastOpen {
+    /// TCP_FASTOPEN_CONNECT.
+    pub on_connect: bool,
+    /// TCP_FASTOPEN_NO_COOKIE.
+    pub no_cookie: bool,
+    /// connect(2) returned and the SYN waits for the first write: its ends.
+    pub deferred: Option<(Place, Place)>,
 }
 
 /// What an epoll instance watches.

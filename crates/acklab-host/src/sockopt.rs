@@ -119,7 +119,27 @@ impl Host {
     }
 
     fn set_tcp_option(&mut self, now: Us, index: usize, name: i32, value: i64) -> Called {
+        let state = self.sockets[index].tcp.state;
+        if let 30 | 34 = name {
+            let on = match value {
+                0 | 1 => value == 1,
+                _ => return bad(errno::EINVAL),
+            };
+            if name == 30 && self.sysctls.of("tcp_fastopen") & 1 == 0 {
+                return bad(errno::EOPNOTSUPP);
+            }
+            if state != State::Close && (name == 30 || state != State::Listen) {
+                return bad(errno::EINVAL);
+            }
+            let fast = &mut self.sockets[index].fast;
+            *(if name == 30 { &mut fast.on_connect } else { &mut fast.no_cookie }) = on;
+            self.sockets[index].kept.insert((TCP, name), value);
+            return Ok(0);
+        }
         if name == 23 {
+            if value < 0 || !matches!(state, State::Close | State::Listen) {
+                return bad(errno::EINVAL);
+            }
             self.sockets[index].tcp.opt.fastopen = value as u32;
             self.sockets[index].kept.insert((TCP, name), value);
             return Ok(0);

@@ -31,7 +31,7 @@ impl Tcp {
                 rto = 1000;
             }
         }
-        self.arm(Wait::Retransmit, env.now + rto as Us);
+        self.arm(Wait::Retransmit, env.now + rto as Us + self.pacing_delay(env));
     }
 
     /// After an ACK: a tail loss probe, or the time-out.
@@ -63,7 +63,7 @@ impl Tcp {
         if left > 0 {
             wait = wait.min(left as Us);
         }
-        self.arm(Wait::TailLoss, env.now + wait);
+        self.arm(Wait::TailLoss, env.now + wait + self.pacing_delay(env));
         true
     }
 

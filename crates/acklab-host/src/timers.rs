@@ -22,6 +22,9 @@ impl Tcp {
         }
         if due(self.timers.pace) {
             self.timers.pace = None;
+            if self.rec.lost > self.rec.retrans && self.in_flight() < self.window.cwnd {
+                self.retransmit_lost(env);
+            }
             self.push_more(env);
         }
         if let Some((wait, at)) = self.timers.transmit

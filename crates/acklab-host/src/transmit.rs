@@ -79,7 +79,9 @@ impl Tcp {
             return SEND;
         }
         let Some(head) = self.snd.out.front() else { return SEND };
-        if env.now.saturating_sub(head.sent) < self.rtt.srtt() / 2 {
+        // The next ACK is expected in more than a millisecond, or half a round trip: too late to wait for it.
+        let (srtt, expected) = (self.rtt.srtt(), head.sent + self.rtt.srtt());
+        if expected > env.now + MS.min(srtt / 2) {
             return SEND;
         }
         if cong_win < send_win {
@@ -386,7 +388,21 @@ impl Tcp {
 
     /// Whether pacing keeps data back until later.
     pub(crate) fn is_paced(&mut self, env: &Env<'_>) -> bool {
-        self.timers.pace.is_some_and(|at| at > env.now)
+        let waits = self.is_pacing() && self.snd.last_wire > env.now;
+        if waits {
+            self.timers.pace = Some(self.snd.last_wire);
+        }
+        waits
+    }
+
+    /// SO_MAX_PACING_RATE is set.
+    pub(crate) const fn is_pacing(&self) -> bool {
+        self.opt.pacing > 0 && self.count.pacing_rate > 0
+    }
+
+    /// How long pacing keeps the next packet back.
+    pub(crate) const fn pacing_delay(&self, env: &Env<'_>) -> Us {
+        if self.is_pacing() { self.snd.last_wire.saturating_sub(env.now) } else { 0 }
     }
 
     /// A window probe or keep-alive: data where the window has room for it, else an old number.

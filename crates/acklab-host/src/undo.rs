@@ -2,7 +2,7 @@
 
 use crate::segment::before;
 use crate::settings::Env;
-use crate::tcp::{CaState, Tcp};
+use crate::tcp::{CaState, State, Tcp};
 
 /// Undoing.
 impl Tcp {
@@ -12,6 +12,8 @@ impl Tcp {
             Some(stamp) => {
                 self.terms.stamps && self.rcv.echo.is_some_and(|echo| before(echo, stamp))
             }
+            // An ACK of our SYN forgets the stamp, also that of a retransmission.
+            None if self.state == State::SynSent => false,
             None => self.terms.sack || before(self.snd.una, self.rec.high_seq),
         }
     }

@@ -30,6 +30,9 @@ impl Host {
         if socket.tcp.state == State::Listen {
             return if socket.ready.is_empty() { 0 } else { poll::IN | poll::RDNORM };
         }
+        if socket.fast.deferred.is_some() {
+            return poll::OUT | poll::WRNORM;
+        }
         let tcp = &mut socket.tcp;
         let mut mask = 0;
         if (tcp.fate.shut_read && tcp.fate.shut_write) || tcp.state == State::Close {

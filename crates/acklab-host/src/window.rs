@@ -14,12 +14,7 @@ pub(crate) const fn truesize(len: u32, header: u32) -> u32 {
 
 /// What such a packet's buffer has room for behind it.
 pub(crate) const fn tail_room(len: u32, header: u32) -> u32 {
-    if is_paged(len, header) { 0 } else { buffer(len, header) - needed(len, header) }
-}
-
-/// Larger than a page: the payload lies in pages of its own.
-const fn is_paged(len: u32, header: u32) -> bool {
-    64 + header + len >= 4096
+    buffer(len, header) - needed(len, header)
 }
 
 /// Head room, the packet, and what the kernel keeps at a buffer's end.
@@ -27,12 +22,13 @@ const fn needed(len: u32, header: u32) -> u32 {
     64 + header + len + 320
 }
 
+/// Small packets have buffers of their own size.
+const SMALL_HEAD: u32 = 576;
+
 const fn buffer(len: u32, header: u32) -> u32 {
     let needed = needed(len, header);
-    if is_paged(len, header) {
-        704 + (header + len).next_multiple_of(4096)
-    } else if needed <= 704 {
-        704
+    if needed <= SMALL_HEAD {
+        SMALL_HEAD
     } else if needed <= 1024 {
         1024
     } else if needed <= 2048 {
@@ -141,7 +137,6 @@ impl Tcp {
             self.expand_sndbuf(env);
         }
         let advmss = self.terms.advmss;
-        self.rcv.space = self.rcv.ssthresh.min(self.rcv.wnd).min(10 * advmss);
         self.rcv.space_at = env.now;
         self.rcv.space_seq = self.rcv.copied;
         let most = self.full_space();
@@ -160,6 +155,7 @@ impl Tcp {
             self.rcv.clamp = (most.saturating_sub(advmss)).max(2 * advmss);
         }
         self.rcv.ssthresh = self.rcv.ssthresh.min(self.rcv.clamp);
+        self.rcv.space = self.rcv.ssthresh.min(self.rcv.wnd).min(10 * advmss);
     }
 
     /// Room for twice the congestion window.

@@ -28,33 +28,70 @@ struct Script {
     now: u64,
     window: u32,
     sack: bool,
+    stamps: bool,
 }
 
 const SENDER: &str = "%{ print(tcpi_snd_cwnd, tcpi_snd_ssthresh, tcpi_ca_state, tcpi_unacked, tcpi_sacked, \
      tcpi_lost, tcpi_retrans, tcpi_delivered, tcpi_notsent_bytes) }%";
-const RECEIVER: &str =
-    "%{ print(tcpi_rcv_ssthresh, tcpi_rcv_ooopack, tcpi_bytes_received, tcpi_rcv_mss) }%";
+const RECEIVER: &str = "%{ print(tcpi_rcv_ssthresh, tcpi_rcv_ooopack, tcpi_bytes_received, tcpi_rcv_mss, \
+     SK_MEMINFO_RMEM_ALLOC) }%";
+/// Settings as runners of tests have them.
+const SETTINGS: &str = "`sysctl -q net.ipv4.tcp_rmem=\"4096 540000 15728640\" \
+     net.ipv4.tcp_wmem=\"4096 262144 4194304\" net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_ecn=0`\n";
 
 impl Script {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, marks: bool) -> Self {
         let dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let mut script = Self { text: String::new(), dice, now: 0, window: 257, sack: true };
+        let mut script =
+            Self { text: String::new(), dice, now: 0, window: 257, sack: true, stamps: false };
         script.sack = script.dice.roll(4) > 0;
         script.window = script.dice.of(&[257, 1000, 257, 30]);
         let control = script.dice.of(&["reno", "cubic"]);
-        let sack = if script.sack { "sackOK,nop,nop,nop,wscale 7" } else { "nop,wscale 7" };
+        if seed.is_multiple_of(2) {
+            script.text.push_str(SETTINGS);
+            script.stamps = script.dice.roll(3) == 0;
+        }
+        let sack = match (script.sack, script.stamps) {
+            (true, true) => "sackOK,TS val 1000 ecr 0,nop,wscale 7",
+            (false, true) => "nop,nop,TS val 1000 ecr 0,nop,wscale 7",
+            (true, false) => "sackOK,nop,nop,nop,wscale 7",
+            (false, false) => "nop,wscale 7",
+        };
+        // Bursts whose size does not depend on the round trip to the microsecond.
+        script.text.push_str("`sysctl -q net.ipv4.tcp_tso_rtt_log=0`\n");
+        if marks {
+            script.text.push_str("`sysctl -q net.ipv4.tcp_ecn=1`\n");
+        }
         script.event("socket(..., SOCK_STREAM, IPPROTO_TCP) = 3");
         script.event(&format!("setsockopt(3, SOL_TCP, TCP_CONGESTION, \"{control}\", 5) = 0"));
         script.event("bind(3, ..., ...) = 0");
         script.event("listen(3, 1) = 0");
         script.now = 100;
-        script.event(&format!("< S 0:0(0) win 32792 <mss 1000,{sack}>"));
+        let syn = if marks { "SEW" } else { "S" };
+        script.event(&format!("< {syn} 0:0(0) win 32792 <mss 1000,{sack}>"));
         script.now = 200;
-        script.event(&format!("< . 1:1(0) ack 1 win {}", script.window));
+        let window = script.window;
+        script.packet(&format!(". 1:1(0) ack 1 win {window}"), "");
         script.event("accept(3, ..., ...) = 4");
         script.event("fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0");
         script.now = 210;
         script
+    }
+
+    /// A packet of the peer's with its options; its timestamps echo what left 10 ms before.
+    fn packet(&mut self, what: &str, options: &str) {
+        let now = self.now;
+        let stamp =
+            format!("nop,nop,TS val {} ecr {}", 1000 + now, if now <= 200 { 1 } else { now - 109 });
+        let all: Vec<&str> = [if self.stamps { stamp.as_str() } else { "" }, options]
+            .into_iter()
+            .filter(|o| !o.is_empty())
+            .collect();
+        if all.is_empty() {
+            self.event(&format!("< {what}"));
+        } else {
+            self.event(&format!("< {what} <{}>", all.join(",")));
+        }
     }
 
     fn event(&mut self, what: &str) {
@@ -64,7 +101,7 @@ impl Script {
     /// A flight whose packets arrive with holes, which are filled one after another.
     fn losses(&mut self) {
         let total = self.dice.of(&[4, 8, 10, 12, 20, 30]);
-        self.event(&format!("write(4, ..., {0}) = {0}", total * 1000));
+        self.event(&format!("write(4, ..., {0}) = {0}", total * self.unit()));
         let mut got = BTreeSet::new();
         self.now += 100;
         for packet in 0..total.min(10) {
@@ -77,7 +114,7 @@ impl Script {
         for _ in 0..4 + self.dice.roll(10) {
             self.now += self.dice.of(&[10, 30, 100, 100, 250, 600]);
             match self.dice.roll(4) {
-                0 => self.event("write(4, ..., 3000) = 3000"),
+                0 => self.event(&format!("write(4, ..., {0}) = {0}", 3 * self.unit())),
                 1 => got.extend(0..total),
                 _ => {
                     let hole = (0..total).find(|packet| !got.contains(packet));
@@ -89,7 +126,13 @@ impl Script {
         }
     }
 
+    /// Bytes of a full packet.
+    const fn unit(&self) -> u64 {
+        if self.stamps { 988 } else { 1000 }
+    }
+
     fn acknowledge(&mut self, got: &BTreeSet<u64>) {
+        let unit = self.unit();
         let una = (0..=got.len() as u64).find(|packet| !got.contains(packet)).unwrap_or(0);
         let mut blocks: Vec<(u64, u64)> = Vec::new();
         for &packet in got.iter().filter(|&&packet| packet > una) {
@@ -102,14 +145,15 @@ impl Script {
             .iter()
             .rev()
             .take(3)
-            .map(|(l, r)| format!("{}:{}", l * 1000 + 1, r * 1000 + 1))
+            .map(|(l, r)| format!("{}:{}", l * unit + 1, r * unit + 1))
             .collect();
         let options = if self.sack && !shown.is_empty() {
-            format!(" <nop,nop,sack {}>", shown.join(" "))
+            format!("nop,nop,sack {}", shown.join(" "))
         } else {
             String::new()
         };
-        self.event(&format!("< . 1:1(0) ack {} win {}{options}", una * 1000 + 1, self.window));
+        let window = self.window;
+        self.packet(&format!(". 1:1(0) ack {} win {window}", una * unit + 1), &options);
     }
 
     /// Data in order, out of it and again, with reads.
@@ -119,19 +163,19 @@ impl Script {
             let len = self.dice.of(&[1000, 1000, 1000, 100, 500, 1460]);
             match self.dice.roll(20) {
                 0..12 => {
-                    self.event(&format!("< P. {next}:{}({len}) ack 1 win 257", next + len));
+                    self.packet(&format!("P. {next}:{}({len}) ack 1 win 257", next + len), "");
                     sent.push((next, len));
                     next += len;
                 }
                 12..15 => {
                     sent.push((next, 1000));
                     next += 1000;
-                    self.event(&format!("< . {next}:{}({len}) ack 1 win 257", next + len));
+                    self.packet(&format!(". {next}:{}({len}) ack 1 win 257", next + len), "");
                     next += len;
                 }
                 15..18 if !sent.is_empty() => {
                     let (from, len) = sent[self.dice.roll(sent.len() as u64) as usize];
-                    self.event(&format!("< . {from}:{}({len}) ack 1 win 257", from + len));
+                    self.packet(&format!(". {from}:{}({len}) ack 1 win 257", from + len), "");
                 }
                 _ => {
                     let most = self.dice.of(&[100, 1000, 5000]);
@@ -161,11 +205,112 @@ impl Script {
                 }
                 _ => {
                     acked = total.max(acked);
-                    self.event(&format!("< . 1:1(0) ack {} win {}", acked + 1, self.window));
+                    let window = self.window;
+                    self.packet(&format!(". 1:1(0) ack {} win {window}", acked + 1), "");
                 }
             }
             self.now += self.dice.of(&[0, 1, 10, 50, 250]);
             self.event(SENDER);
+        }
+    }
+
+    /// Bulk in slow start and beyond, acknowledged in stretches, with windows that open and close.
+    fn growth(&mut self) {
+        let unit = self.unit();
+        let (mut written, mut acked, mut sent) = (0, 0, 0);
+        for _ in 0..10 + self.dice.roll(12) {
+            if written < acked + 40 {
+                let more = self.dice.of(&[1, 5, 20, 40]);
+                self.event(&format!("write(4, ..., {0}) = {0}", more * unit));
+                written += more;
+            }
+            sent = written.min(acked + 10).max(sent);
+            self.now += self.dice.of(&[20, 50, 50, 50, 50, 700]);
+            let step = self.dice.of(&[1, 2, 2, 4, 10]);
+            while acked < sent {
+                acked = (acked + step).min(sent);
+                let window = if self.dice.roll(12) == 0 { 10 } else { self.window };
+                self.packet(&format!(". 1:1(0) ack {} win {window}", acked * unit + 1), "");
+                self.now += self.dice.of(&[0, 0, 1, 5]);
+            }
+            self.event(SENDER);
+        }
+    }
+
+    /// The peer's window closes, and opens after a while.
+    fn windows(&mut self) {
+        let unit = self.unit();
+        self.event(&format!("write(4, ..., {0}) = {0}", 20 * unit));
+        let mut acked = 0;
+        for _ in 0..6 + self.dice.roll(6) {
+            self.now += self.dice.of(&[30, 60, 300, 900, 1500]);
+            acked = (acked + self.dice.roll(4)).min(10);
+            let window = self.dice.of(&[0, 0, 1, 3, 8, 16, 50]);
+            self.packet(&format!(". 1:1(0) ack {} win {window}", acked * unit + 1), "");
+            self.event(SENDER);
+        }
+    }
+
+    /// Arrivals with marks, and what a sender makes of echoes (RFC 3168).
+    fn marks(&mut self) {
+        let (mut next, mut written, mut acked) = (1, 0, 0);
+        for _ in 0..10 + self.dice.roll(14) {
+            match self.dice.roll(3) {
+                0 => {
+                    let len = self.dice.of(&[1, 3, 6]);
+                    self.event(&format!("write(4, ..., {0}) = {0}", len * self.unit()));
+                    written += len * self.unit();
+                }
+                1 => {
+                    let mark = self.dice.of(&["[ect0] ", "[ce] ", "[noecn] "]);
+                    let flags = self.dice.of(&["P.", ".", "W."]);
+                    let now = acked + 1;
+                    self.packet(
+                        &format!("{mark}{flags} {next}:{}(1000) ack {now} win 257", next + 1000),
+                        "",
+                    );
+                    next += 1000;
+                }
+                _ => {
+                    acked = if self.dice.roll(2) == 0 { written } else { acked };
+                    let flags = self.dice.of(&[".", "E.", "E."]);
+                    self.packet(&format!("{flags} {next}:{next}(0) ack {} win 257", acked + 1), "");
+                }
+            }
+            self.now += self.dice.of(&[5, 10, 30, 60]);
+            self.event(SENDER);
+        }
+    }
+
+    /// Segments that no honest peer sends (RFC 5961, RFC 9293 section 3.10.7).
+    fn wrong(&mut self) {
+        self.event("write(4, ..., 3000) = 3000");
+        self.now += 50;
+        let mut next = 1;
+        for _ in 0..8 + self.dice.roll(8) {
+            let flags =
+                self.dice.of(&[".", ".", "P.", "R", "R.", "S", "S.", "F.", "-", "FP.", "U."]);
+            let seq = self.dice.of(&[
+                next,
+                next,
+                next + 1,
+                next + 500,
+                4_000_000_000_u64,
+                70_000,
+                next + 100_000,
+            ]);
+            let len = self.dice.of(&[0, 0, 1, 100, 1000]);
+            let ack = self.dice.of(&[1, 1001, 3001, 3001, 3002, 90_001, 4_200_000_000_u64]);
+            let acks = if flags.contains('.') { format!(" ack {ack}") } else { String::new() };
+            self.packet(
+                &format!("{flags} {seq}:{}({len}){acks} win 257", (seq + len) % (1_u64 << 32)),
+                "",
+            );
+            if seq == next && flags.contains('.') && !flags.contains(['S', 'R']) {
+                next += len;
+            }
+            self.now += self.dice.of(&[1, 60, 250, 600]);
+            self.event(RECEIVER);
         }
     }
 
@@ -181,14 +326,14 @@ impl Script {
                     let how = self.dice.of(&["SHUT_RD", "SHUT_WR", "SHUT_RDWR"]);
                     self.event(&format!("shutdown(4, {how}) = 0"));
                 }
-                2 => self.event(&format!("< F. {next}:{next}(0) ack {acked} win 257")),
+                2 => self.packet(&format!("F. {next}:{next}(0) ack {acked} win 257"), ""),
                 3 => {
                     acked = self.dice.of(&[3001, 3002, acked]);
-                    self.event(&format!("< . {next}:{next}(0) ack {acked} win 257"));
+                    self.packet(&format!(". {next}:{next}(0) ack {acked} win 257"), "");
                 }
-                4 => self.event(&format!("< R. {next}:{next}(0) ack {acked} win 257")),
+                4 => self.packet(&format!("R. {next}:{next}(0) ack {acked} win 257"), ""),
                 5 => {
-                    self.event(&format!("< P. {next}:{}(100) ack {acked} win 257", next + 100));
+                    self.packet(&format!("P. {next}:{}(100) ack {acked} win 257", next + 100), "");
                     next += 100;
                 }
                 _ => self.event("read(4, ..., 1000) = 1000"),
@@ -206,15 +351,19 @@ fn main() {
     let folder = arguments.next().expect("a folder");
     let mut number = |usual| arguments.next().map_or(usual, |text| text.parse().expect("a number"));
     let (first, count): (u64, u64) = (number(1), number(20));
-    let kinds: [(&str, Fill); 4] = [
+    let kinds: [(&str, Fill); 8] = [
         ("losses", Script::losses),
         ("arrivals", Script::arrivals),
         ("writes", Script::writes),
         ("ends", Script::ends),
+        ("growth", Script::growth),
+        ("windows", Script::windows),
+        ("marks", Script::marks),
+        ("wrong", Script::wrong),
     ];
     for seed in first..first + count {
         for (name, fill) in kinds {
-            let mut script = Script::new(seed);
+            let mut script = Script::new(seed, name == "marks");
             fill(&mut script);
             script.now += 500;
             script.event("`true`");

@@ -10,7 +10,7 @@ use acklab_host::errqueue::Entry;
 use acklab_host::host::Host;
 use acklab_host::info::tcp_info;
 use acklab_host::segment::{Place, Segment};
-use acklab_host::settings::{Route, SECOND, Sysctls, Us};
+use acklab_host::settings::{MS, Route, SECOND, Sysctls, Us};
 use acklab_host::socket::Family;
 use acklab_host::write::WriteFlags;
 
@@ -73,6 +73,8 @@ pub enum Change {
     Sysctl(String, String),
     /// A program of iproute2 or ethtool, with its arguments.
     Program(Vec<String>),
+    /// What was learned of peers is forgotten (`ip tcp_metrics flush`).
+    Forget,
 }
 
 /// A host, its wire and its time.
@@ -117,6 +119,8 @@ pub trait World {
     fn listen(&mut self, fd: i32, backlog: i32) -> Called;
     fn accept(&mut self, fd: i32, flags: i32) -> Called;
     fn connect(&mut self, now: Us, fd: i32, local: Place, remote: Place) -> Called;
+    /// connect(2) with AF_UNSPEC.
+    fn disconnect(&mut self, now: Us, fd: i32) -> Called;
     fn shutdown(&mut self, now: Us, fd: i32, how: i32) -> Called;
     /// Closes; a close that lingers is not over before [`Self::is_closed`].
     fn close(&mut self, now: Us, fd: i32) -> Result<Option<Lingering>, Stop>;
@@ -135,6 +139,15 @@ pub trait World {
     fn read_error(&mut self, fd: i32) -> Result<Entry, Stop>;
     fn write(&mut self, now: Us, fd: i32, bytes: u32, flags: WriteFlags, dont_wait: bool)
     -> Called;
+    /// MSG_FASTOPEN: opens towards `ends.1` with data; what left with the SYN, or `EINPROGRESS`.
+    fn write_opening(
+        &mut self,
+        now: Us,
+        fd: i32,
+        ends: (Place, Place),
+        bytes: u32,
+        flags: WriteFlags,
+    ) -> Called;
     fn set_option(&mut self, now: Us, fd: i32, level: i32, name: i32, value: i64) -> Called;
     fn set_linger(&mut self, fd: i32, on: bool, seconds: i64) -> Called;
     fn set_congestion(&mut self, now: Us, fd: i32, name: &str) -> Called;
@@ -171,12 +184,44 @@ pub struct Virtual {
     last: Option<usize>,
     /// The script was told its cookie of fast open.
     told_cookie: bool,
+    /// Timers are late as a kernel's: the next one, and when it fires instead.
+    late: Option<(Us, Us)>,
+    /// Whether they are.
+    is_late: bool,
 }
 
 impl Virtual {
     /// A host without sockets.
     pub fn new() -> Self {
-        Self { host: Host::new(0x1234_5678), last: None, told_cookie: false }
+        Self {
+            host: Host::new(0x1234_5678),
+            last: None,
+            told_cookie: false,
+            late: None,
+            is_late: false,
+        }
+    }
+
+    /// The same with timers as late as a kernel's may be: by an eighth of their time and two jiffies of 4 ms.
+    pub fn late() -> Self {
+        Self { is_late: true, ..Self::new() }
+    }
+
+    /// When the host acts next by itself.
+    fn next(&mut self, now: Us) -> Option<Us> {
+        let exact = self.host.deadline()?;
+        // Shorter waits are of timers that are exact.
+        if !self.is_late || exact <= now + MS && self.late.is_none_or(|(known, _)| known != exact) {
+            return Some(exact);
+        }
+        match self.late {
+            Some((known, late)) if known == exact => Some(late),
+            _ => {
+                let late = exact + exact.saturating_sub(now) / 8 + 8 * MS;
+                self.late = Some((exact, late));
+                Some(late)
+            }
+        }
     }
 
     /// The cookie of fast open that the host's key makes.
@@ -213,8 +258,11 @@ impl World for Virtual {
         Ok(())
     }
 
-    fn change(&mut self, _changes: &[Change]) -> Result<(), String> {
+    fn change(&mut self, changes: &[Change]) -> Result<(), String> {
         self.make_cookie();
+        if changes.contains(&Change::Forget) {
+            self.host.fastopen_known.clear();
+        }
         Ok(())
     }
 
@@ -224,14 +272,14 @@ impl World for Virtual {
     }
 
     fn wait(&mut self, now: Us, limit: Us) -> Result<Option<Us>, String> {
-        let Some(next) = self.host.deadline().filter(|&next| next < limit) else {
+        let Some(next) = self.next(now).filter(|&next| next < limit) else {
             return Ok(None);
         };
         let next = next.max(now);
         // What is due at an instant may make more due at once, but not for ever.
         for _ in 0..64 {
             self.host.advance(next);
-            if self.host.deadline() != Some(next) {
+            if self.host.deadline().is_none_or(|due| due > next) {
                 return Ok(Some(next));
             }
         }
@@ -298,6 +346,10 @@ impl World for Virtual {
 
     fn connect(&mut self, now: Us, fd: i32, local: Place, remote: Place) -> Called {
         self.host.connect(now, fd, local, remote)
+    }
+
+    fn disconnect(&mut self, now: Us, fd: i32) -> Called {
+        self.host.disconnect(now, fd)
     }
 
     fn shutdown(&mut self, now: Us, fd: i32, how: i32) -> Called {
@@ -375,6 +427,17 @@ impl World for Virtual {
         let copyless = self.host.index(fd).is_ok_and(|i| self.host.sockets[i].zero_copy);
         let flags = WriteFlags { zero_copy: flags.zero_copy && copyless, ..flags };
         self.host.write(now, fd, bytes, flags, dont_wait)
+    }
+
+    fn write_opening(
+        &mut self,
+        now: Us,
+        fd: i32,
+        ends: (Place, Place),
+        bytes: u32,
+        flags: WriteFlags,
+    ) -> Called {
+        self.host.write_opening(now, fd, ends, bytes, flags)
     }
 
     fn set_option(&mut self, now: Us, fd: i32, level: i32, name: i32, value: i64) -> Called {

@@ -87,7 +87,8 @@ fn one_number_of_an_expected_packet_changed_makes_every_script_fail() {
         let lines: Vec<&str> = text.lines().collect();
         for index in 0..lines.len() {
             let is_packet = lines[index].trim_start().starts_with(['0', '+', '*', '1', '.'])
-                && lines[index].contains(" > ");
+                && lines[index].contains(" > ")
+                && !lines[index].contains(" < ");
             let mut n = 0;
             while is_packet && let Some(changed) = mutant(&lines, index, n) {
                 tried += 1;

@@ -107,18 +107,24 @@ impl Packetdrill {
             let folder = path.parent().unwrap_or(Path::new("."));
             Ok::<_, String>(acklab_worlds::script::compare(&text, folder, settings))
         });
-        let mut apart = 0;
+        let (mut apart, mut raced) = (0, 0);
         for (path, beside) in paths.iter().zip(all.into_iter().flatten()) {
             let beside = beside.map_err(|error| Failure::at(path.display(), error))?;
             let differs = beside.parts_at.is_some() || beside.stopped.is_some();
-            apart += usize::from(differs);
-            print(&format!("{} {}\n", if differs { "parts " } else { "agrees" }, path.display()))?;
+            raced += usize::from(differs && beside.races);
+            apart += usize::from(differs && !beside.races);
+            let word = match (differs, beside.races) {
+                (true, true) => "races ",
+                (true, false) => "parts ",
+                _ => "agrees",
+            };
+            print(&format!("{word} {}\n", path.display()))?;
             if differs {
                 let stopped = beside.stopped.as_ref().map(|why| format!("    {why}\n"));
                 print(&format!("{}{}", stopped.unwrap_or_default(), beside.text()))?;
             }
         }
-        print(&format!("{} agree, {apart} part\n", paths.len() - apart))?;
+        print(&format!("{} agree, {apart} part, {raced} race\n", paths.len() - apart - raced))?;
         if apart > 0 { Err(Failure::Check) } else { Ok(()) }
     }
 

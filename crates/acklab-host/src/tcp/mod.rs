@@ -167,6 +167,33 @@ pub struct Fate {
     pub gone: bool,
 }
 
+/// What a client knows of a peer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Its cookie; empty: none.
+    pub cookie: Vec<u8>,
+    /// Its MSS; 0: not known.
+    pub mss: u32,
+    /// The next request: 1 in the experimental option, 2 in the standard's again.
+    pub experiment: u8,
+    /// The cookie came in the experimental option.
+    pub experimental: bool,
+}
+
+/// What a client knows of its peers, by host.
+pub type Cache = std::collections::BTreeMap<u32, Known>;
+
+/// What a SYN carries of fast open.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// The option: a cookie, or empty to ask for one; `None`: no option.
+    pub option: Option<(Vec<u8>, bool)>,
+    /// Bytes that the program wants to send with it.
+    pub bytes: u32,
+    /// The peer's MSS as it was last; 0: not known.
+    pub mss: u32,
+}
+
 /// Whether a listener keeps it as a request, and what it knows.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, one flag each")]
@@ -187,15 +214,19 @@ pub struct Opening {
     pub early: bool,
     /// The peer's SYN carried AccECN's flags.
     pub syn_flags: u16,
-    /// Data that the SYN carried.
+    /// Data that our SYN carried.
     pub syn_data: u32,
     /// The SYN-ACK was acknowledged with no room in the accept queue, or deferred.
     pub acked: bool,
-    /// TCP_FASTOPEN_CONNECT and MSG_FASTOPEN: data goes with the SYN.
-    pub with_data: bool,
-    /// TFO: our SYN carries a request for a cookie, or the cookie.
-    pub request: Option<Vec<u8>>,
-    /// The SYN-ACK acknowledged data of our SYN.
+    /// TFO: what our first SYN is to carry.
+    pub ask: Option<Ask>,
+    /// TFO: our SYN carried the option, the experimental one if so.
+    pub asked: Option<bool>,
+    /// TFO: what the SYN-ACK told, for the host to keep.
+    pub learned: Option<Known>,
+    /// TCP_INFO's reason why fast open did not work.
+    pub client_fail: u8,
+    /// TFO: data of the SYN was taken.
     pub data_acked: bool,
 }
 

@@ -1,11 +1,13 @@
 //! Reading and writing, with control messages.
 
 use acklab_host::calls::{ReadFlags, Stop};
+use acklab_host::errno;
 use acklab_host::errqueue::{Entry, stamp};
+use acklab_host::segment::Place;
 use acklab_host::settings::{SECOND, Us};
 use acklab_host::write::WriteFlags;
 
-use super::{Caller, Pending, Step, Trouble, unsupported, wrong};
+use super::{Caller, Pending, Progress, Step, Trouble, unsupported, wrong};
 use crate::script::{Call, Value};
 
 /// What recvmsg says of an entry of the error queue.
@@ -60,10 +62,7 @@ impl Caller<'_> {
                 }
             }
         };
-        if flags & 0x2000_0000 != 0 {
-            return unsupported("MSG_FASTOPEN");
-        }
-        let known = 0x1 | 0x40 | 0x80 | 0x4000 | 0x8000 | 0x400_0000;
+        let known = 0x1 | 0x40 | 0x80 | 0x4000 | 0x8000 | 0x400_0000 | 0x2000_0000;
         if flags & !known != 0 {
             return unsupported(format!("the flags {flags:#x} of {}", call.name));
         }
@@ -76,6 +75,27 @@ impl Caller<'_> {
             key: 0,
         };
         let dont_wait = flags & 0x40 != 0;
+        let may_wait = self.world().is_blocking(fd) && !dont_wait;
+        if flags & 0x2000_0000 != 0 && !pending.opens {
+            let ends = self.fast_ends(&call)?;
+            let done = self.world().write_opening(now, fd, ends, bytes as u32, wants);
+            match done {
+                Ok(taken) => pending.taken = taken,
+                Err(Stop::Errno(errno::EINPROGRESS)) => {}
+                other => return self.finish(&call, other),
+            }
+            if !may_wait {
+                return self.finish(&call, done);
+            }
+            pending.opens = true;
+        }
+        // POLLOUT, POLLERR and POLLHUP: the connection is there, or will not be.
+        if pending.opens && self.world().poll(now, fd, 0x4) == 0 {
+            return Ok(Progress::Waits(None));
+        }
+        if pending.opens && pending.taken >= bytes {
+            return self.finish(&call, Ok(pending.taken));
+        }
         loop {
             let left = (bytes - pending.taken) as u32;
             match self.world().write(now, fd, left, wants, dont_wait) {
@@ -95,6 +115,16 @@ impl Caller<'_> {
                 other => return self.finish(&call, other),
             }
         }
+    }
+
+    /// Where MSG_FASTOPEN connects from and to.
+    fn fast_ends(&self, call: &Call) -> Result<(Place, Place), Trouble> {
+        let address = match call.name.as_str() {
+            "sendto" => Self::arg(call, 4)?.clone(),
+            _ => Value::Any,
+        };
+        let remote = self.place(&address, self.remote)?;
+        Ok((Place { port: 0, ..self.local }, remote))
     }
 
     fn splice_out(&mut self, now: Us, pending: &mut Pending, from: i32, most: i64) -> Step {

@@ -81,6 +81,8 @@ pub(crate) struct Pending {
     pub(crate) began: Us,
     /// Bytes that it has taken so far.
     pub(crate) taken: i64,
+    /// It opens a connection with data, which is under way (MSG_FASTOPEN).
+    pub(crate) opens: bool,
     /// It closed and lingers.
     pub(crate) lingering: Option<Lingering>,
     /// When it has to be tried again even if nothing happened.
@@ -90,7 +92,7 @@ pub(crate) struct Pending {
 impl Pending {
     /// A call that begins.
     pub(crate) const fn new(call: Call, began: Us) -> Self {
-        Self { call, began, taken: 0, lingering: None, wake: None }
+        Self { call, began, taken: 0, opens: false, lingering: None, wake: None }
     }
 }
 
@@ -360,7 +362,8 @@ impl Caller<'_> {
         if let Some(family) = address.field("sa_family").or_else(|| address.field("sin_family"))
             && self.number(family)? == 0
         {
-            return unsupported("connect to AF_UNSPEC");
+            let done = self.world().disconnect(now, fd);
+            return self.finish(call, done);
         }
         let remote = self.place(address, self.remote)?;
         let local = Place { port: 0, ..self.local };

@@ -28,7 +28,7 @@ impl Caller<'_> {
                 }
                 self.world().set_congestion(now, fd, text)
             }
-            (6, 30 | 33 | 34, _) => return unsupported("fast open beyond TCP_FASTOPEN"),
+            (6, 33, _) => return unsupported("TCP_FASTOPEN_KEY"),
             (6, 14 | 19 | 31 | 35 | 37, _) => {
                 return unsupported(format!("the option {name} of TCP"));
             }

@@ -232,7 +232,24 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
+    /// A value and what stands behind it in brackets: one of its items.
     fn atom(&mut self) -> Result<Datum, Fault> {
+        let mut value = self.plain()?;
+        while self.take("[") {
+            let (index, _) = self.items("]")?;
+            value = match (&value, index.as_slice()) {
+                (Datum::List(items), [Datum::Int(at)]) => {
+                    let at = if *at < 0 { *at + items.len() as i128 } else { *at };
+                    let item = usize::try_from(at).ok().and_then(|at| items.get(at)).cloned();
+                    item.ok_or_else(|| Fault::Unsupported("an index beyond the list".to_owned()))?
+                }
+                _ => return Err(Fault::Unsupported("an index".to_owned())),
+            };
+        }
+        Ok(value)
+    }
+
+    fn plain(&mut self) -> Result<Datum, Fault> {
         let token = self.tokens.get(self.at).cloned();
         self.at += 1;
         match token {

@@ -106,15 +106,32 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// The connection whose ends have the ports that a packet names becomes the one that packets belong to; `None`
+    /// if there is none.
+    fn select(&mut self, ports: Option<(u16, u16)>) {
+        let Some((a, b)) = ports else { return };
+        let is_meant = |flow: &Flow| {
+            let (local, remote) = flow.ends();
+            (local.port, remote.port) == (a, b) || (local.port, remote.port) == (b, a)
+        };
+        if self.flow.as_ref().is_some_and(is_meant) {
+            return;
+        }
+        let found = self.others.iter().position(is_meant).map(|at| self.others.swap_remove(at));
+        self.others.extend(std::mem::replace(&mut self.flow, found));
+    }
+
     fn inject(&mut self, line: usize, packet: &Packet) -> Result<(), Stop> {
         if let Some(icmp) = &packet.icmp {
             return self.inject_icmp(line, icmp);
         }
+        self.select(packet.ports);
         if self.flow.is_none() {
-            let Some((local, remote)) = self.caller.incoming(self.next_remote + 1) else {
+            let port = packet.ports.map_or(self.next_remote + 1, |(from, _)| from);
+            let Some((local, remote)) = self.caller.incoming(port) else {
                 return fail(line, "no socket is there for this packet");
             };
-            self.next_remote += 1;
+            self.next_remote += u16::from(packet.ports.is_none());
             self.flow = Some(Flow::new(local, remote, self.observes));
         }
         let Some(flow) = &self.flow else { return fail(line, "no connection") };
@@ -162,6 +179,7 @@ impl Runner<'_> {
         if packet.flow_label.is_some() {
             return unsupported(line, "the flow label of what the host sends");
         }
+        self.select(packet.ports);
         let slack = at.map_or(0, |at| self.caller.world().slack(at.saturating_sub(self.base)));
         let late = self.tolerance + slack;
         let latest =
@@ -257,8 +275,8 @@ impl Runner<'_> {
         }
         // What is due at the very instant of the last event still belongs to the script.
         while self.step(last, self.now + 1)? {}
-        let Some(flow) = &self.flow else { return Ok(()) };
-        if let Some((at, segment)) = flow.first_left() {
+        let left = self.flow.iter().chain(&self.others).find_map(|f| Some((f, f.first_left()?)));
+        if let Some((flow, (at, segment))) = left {
             let text = flow.show(segment);
             return fail(
                 last,

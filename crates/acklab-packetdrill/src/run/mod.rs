@@ -13,7 +13,7 @@ use crate::cookie::{USUAL_KEY, digits};
 use crate::expression::Names;
 use crate::flow::Flow;
 use crate::script::{Script, parse_with};
-use crate::shell::{self, Surroundings};
+use crate::shell::{Surroundings, machine};
 use crate::symbols;
 use crate::world::{Virtual, World};
 
@@ -146,6 +146,8 @@ fn is_v6(text: &str, settings: &Settings) -> bool {
 struct Runner<'a> {
     caller: Caller<'a>,
     flow: Option<Flow>,
+    /// Connections that the script named by their ports, but not last.
+    others: Vec<Flow>,
     folder: &'a Path,
     tolerance: Us,
     now: Us,
@@ -169,6 +171,7 @@ impl<'a> Runner<'a> {
         Self {
             caller,
             flow: None,
+            others: Vec::new(),
             folder,
             tolerance: TOLERANCE,
             now: START,
@@ -213,6 +216,12 @@ impl<'a> Runner<'a> {
             return fail(0, what);
         }
         self.caller.tolerate(self.tolerance);
+        let all = settings.options.iter().chain(&script.options);
+        let scripts =
+            all.filter(|(name, _)| name == "init_scripts").flat_map(|(_, v)| v.split(','));
+        for command in scripts {
+            self.command(0, command)?;
+        }
         for (line, command) in &script.setup {
             self.command(*line, command)?;
         }
@@ -265,7 +274,8 @@ impl<'a> Runner<'a> {
             "mss" | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "init_scripts"
             | "speed" | "verbose" | "debug" | "dry_run" | "non_fatal" | "tcp_ts_tick_usecs"
             | "send_omit_free" | "strict_segments" | "tolerance_percent" | "strict"
-            | "so_filename" | "so_flags" => {}
+            | "so_filename" | "so_flags" | "persistent_tun_dev" | "tcp_ts_ecr_scaled"
+            | "code_command" | "code_format" | "code_sockopt" | "is_anyip" => {}
             _ => return Err(bad()),
         }
         Ok(())
@@ -275,7 +285,7 @@ impl<'a> Runner<'a> {
         let (sysctls, route) = self.caller.world().settings();
         let folder = self.folder;
         let mut around = Surroundings { sysctls, route, folder, changes: Vec::new() };
-        let slept = match shell::run(command, &mut around, 0) {
+        let slept = match machine::run(command, &mut around) {
             Ok(slept) => slept,
             Err(what) => return unsupported(line, what),
         };
@@ -315,15 +325,15 @@ impl Runner<'_> {
             if !known && segment.has(flag::SYN) && !segment.has(flag::ACK) {
                 self.flow = Some(Flow::new(segment.src, segment.dst, self.observes));
             }
-            let Some(flow) = self.flow.as_mut().filter(|flow| flow.has(&segment)) else { continue };
+            let flows = self.flow.iter_mut().chain(&mut self.others);
+            let Some(flow) = flows.into_iter().find(|flow| flow.has(&segment)) else { continue };
             flow.push(at, segment.clone());
             let text = flow.show(&segment);
             let each = flow.show_each(&segment).into_iter();
-            self.seen.extend(each.map(|what| Seen { at: at.saturating_sub(START), what }));
-            let Some(flow) = self.flow.as_mut() else { continue };
             if self.observes {
                 flow.forget();
             }
+            self.seen.extend(each.map(|what| Seen { at: at.saturating_sub(START), what }));
             self.note(0, format!("host > {text}"));
         }
     }

@@ -1,5 +1,7 @@
 //! A place in the text of a script.
 
+use std::cell::Cell;
+
 use super::SyntaxError;
 
 /// The text from a place on.
@@ -8,11 +10,13 @@ pub(super) struct Cursor<'a> {
     text: &'a str,
     at: usize,
     names: &'a [(String, String)],
+    /// Newlines before a place, so that lines of a long script are not counted again and again.
+    counted: Cell<(usize, usize)>,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) const fn new(text: &'a str, names: &'a [(String, String)]) -> Self {
-        Self { text, at: 0, names }
+        Self { text, at: 0, names, counted: Cell::new((0, 0)) }
     }
 
     /// What a name stands for; itself where nothing is defined.
@@ -31,7 +35,11 @@ impl<'a> Cursor<'a> {
 
     /// The line, from 1.
     pub(super) fn line(&self) -> usize {
-        self.text[..self.at].bytes().filter(|&b| b == b'\n').count() + 1
+        let (from, before) = self.counted.get();
+        let (from, before) = if from <= self.at { (from, before) } else { (0, 0) };
+        let more = self.text[from..self.at].bytes().filter(|&b| b == b'\n').count();
+        self.counted.set((self.at, before + more));
+        before + more + 1
     }
 
     pub(super) fn error(&self, message: impl Into<String>) -> SyntaxError {

@@ -77,6 +77,8 @@ pub enum Kind {
 pub struct Packet {
     /// Sent to the host.
     pub inbound: bool,
+    /// The sender's port and the receiver's, where the script names them.
+    pub ports: Option<(u16, u16)>,
     /// The ECN field: the values that are meant; `None`: any.
     pub ecn: Option<Vec<u8>>,
     /// Traffic class.

@@ -21,6 +21,7 @@ pub(super) fn packet(at: &mut Cursor<'_>, inbound: bool) -> Result<Packet, Synta
         }
         _ => {}
     }
+    packet.ports = ports(at)?;
     packet.flags = flags(at)?;
     packet.range = range(at)?;
     if at.take_word("ack") {
@@ -42,6 +43,17 @@ pub(super) fn packet(at: &mut Cursor<'_>, inbound: bool) -> Result<Packet, Synta
         packet.options = options(at)?;
     }
     Ok(packet)
+}
+
+/// `1234 > 8080`, before the flags.
+fn ports(at: &mut Cursor<'_>) -> Result<Option<(u16, u16)>, SyntaxError> {
+    let mut probe = at.clone();
+    if probe.word().parse::<u16>().is_err() || !probe.take(">") {
+        return Ok(None);
+    }
+    let from = at.u16()?;
+    at.want(">")?;
+    Ok(Some((from, at.u16()?)))
 }
 
 /// What stands of IP before the flags.

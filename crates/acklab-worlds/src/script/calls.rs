@@ -71,6 +71,23 @@ pub(super) fn accept(fd: &OwnedFd) -> Result<OwnedFd, Errno> {
     owned(unsafe { libc::accept4(fd.as_raw_fd(), ptr::null_mut(), ptr::null_mut(), flags) })
 }
 
+/// sendto(2) with MSG_FASTOPEN.
+pub(super) fn send_opening(fd: &OwnedFd, data: &[u8], address: &[u8]) -> Result<usize, Errno> {
+    let flags = libc::MSG_FASTOPEN | libc::MSG_NOSIGNAL;
+    // SAFETY: the kernel reads `data` and `address`, with their lengths.
+    let sent = unsafe {
+        libc::sendto(
+            fd.as_raw_fd(),
+            data.as_ptr().cast(),
+            data.len(),
+            flags,
+            address.as_ptr().cast(),
+            address.len() as libc::socklen_t,
+        )
+    };
+    Errno::result(sent).map(|sent| sent as usize)
+}
+
 /// shutdown(2).
 pub(super) fn shutdown(fd: &OwnedFd, how: i32) -> Result<(), Errno> {
     // SAFETY: no memory is passed.

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use acklab_packetdrill::run::{Outcome, Seen, Settings, Verdict};
+use acklab_packetdrill::run::{Outcome, Seen, Settings, Verdict, run_in};
+use acklab_packetdrill::world::Virtual;
 
 /// What both hosts did, beside each other.
 #[derive(Clone, Debug)]
@@ -11,6 +12,9 @@ pub struct Beside {
     pub rows: Vec<(Option<Seen>, Option<Seen>)>,
     /// The first row that differs.
     pub parts_at: Option<usize>,
+    /// The simulated host acts otherwise where its timers are as late as a kernel's may be: what the script does then
+    /// and when the timers fire is a race, which decides nothing.
+    pub races: bool,
     /// Why a run ended before the script did.
     pub stopped: Option<String>,
 }
@@ -26,7 +30,21 @@ pub fn compare(text: &str, folder: &Path, settings: &Settings) -> Beside {
     let settings = Settings { observe: true, ..settings.clone() };
     let kernel = super::run(text, folder, &settings);
     let simulated = acklab_packetdrill::run::run(text, folder, &settings);
-    let stopped = [("kernel", &kernel), ("simulated host", &simulated)]
+    let beside = pair_up(&kernel, &simulated);
+    if beside.parts_at.is_none() || beside.stopped.is_some() {
+        return beside;
+    }
+    let late = run_in(&mut Virtual::late(), text, folder, &settings);
+    let as_late = pair_up(&kernel, &late);
+    if as_late.parts_at.is_none() {
+        return as_late;
+    }
+    let races = pair_up(&late, &simulated).parts_at.is_some();
+    Beside { races, ..beside }
+}
+
+fn pair_up(kernel: &Outcome, simulated: &Outcome) -> Beside {
+    let stopped = [("kernel", kernel), ("simulated host", simulated)]
         .into_iter()
         .find(|(_, outcome)| outcome.verdict != Verdict::Pass)
         .map(|(name, Outcome { line, message, .. })| format!("{name}, line {line}: {message}"));
@@ -47,7 +65,7 @@ pub fn compare(text: &str, folder: &Path, settings: &Settings) -> Beside {
         }
         _ => true,
     });
-    Beside { rows, parts_at, stopped }
+    Beside { rows, parts_at, races: false, stopped }
 }
 
 fn pair(kernel: &[&Seen], host: &[&Seen]) -> Vec<(Option<Seen>, Option<Seen>)> {

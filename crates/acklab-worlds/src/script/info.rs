@@ -1,7 +1,15 @@
-//! TCP_INFO by the names of its fields.
+//! What the kernel tells of a socket: TCP_INFO by the names of its fields, SO_MEMINFO, entries of the error queue.
+
+use std::os::fd::OwnedFd;
+
+use acklab_host::errqueue::Entry;
+use acklab_host::settings::Us;
+use nix::libc;
+
+use super::calls;
 
 /// The fields of `struct tcp_info` (linux/tcp.h), by name; those that a kernel does not have yet are left out.
-pub(super) fn info_fields(bytes: &[u8]) -> Vec<(&'static str, u64)> {
+fn info_fields(bytes: &[u8]) -> Vec<(&'static str, u64)> {
     let mut all = Vec::new();
     let part = |at: usize, size: usize| {
         let field = bytes.get(at..at + size)?;
@@ -61,3 +69,53 @@ const FIELDS: &[(usize, &str)] = &[
     ),
     (2, "tcpi_accecn_fail_mode tcpi_accecn_opt_seen"),
 ];
+
+/// SO_MEMINFO's words.
+const MEMORY: [&str; 9] = [
+    "SK_MEMINFO_RMEM_ALLOC",
+    "SK_MEMINFO_RCVBUF",
+    "SK_MEMINFO_WMEM_ALLOC",
+    "SK_MEMINFO_SNDBUF",
+    "SK_MEMINFO_FWD_ALLOC",
+    "SK_MEMINFO_WMEM_QUEUED",
+    "SK_MEMINFO_OPTMEM",
+    "SK_MEMINFO_BACKLOG",
+    "SK_MEMINFO_DROPS",
+];
+
+/// TCP_INFO and SO_MEMINFO of a socket: names and values.
+pub(super) fn of(fd: &OwnedFd) -> Vec<(&'static str, u64)> {
+    let read = calls::option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, 512);
+    let mut fields = read.map_or_else(|_| Vec::new(), |bytes| info_fields(&bytes));
+    // SO_MEMINFO
+    let memory = calls::option(fd, libc::SOL_SOCKET, 55, 36).unwrap_or_default();
+    for (name, word) in MEMORY.into_iter().zip(memory.chunks_exact(4)) {
+        let value = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
+        fields.push((name, u64::from(value)));
+    }
+    fields
+}
+
+/// An entry of the error queue from its control messages: level, type, content.
+pub(super) fn entry(
+    controls: &[(i32, i32, Vec<u8>)],
+    stamp: impl Fn(&[u8]) -> Option<Us>,
+) -> Entry {
+    let mut entry = Entry { errno: 0, origin: 0, kind: 0, code: 0, info: 0, data: 0, at: None };
+    for (level, kind, content) in controls {
+        let word = |at: usize| {
+            let bytes = content.get(at..at + 4).and_then(|b| b.try_into().ok());
+            bytes.map_or(0, u32::from_ne_bytes)
+        };
+        match (level, kind) {
+            (0, 11) | (41, 25) if content.len() >= 16 => {
+                entry.errno = word(0) as i32;
+                (entry.origin, entry.kind, entry.code) = (content[4], content[5], content[6]);
+                (entry.info, entry.data) = (word(8), word(12));
+            }
+            (1, 37 | 65) => entry.at = stamp(content),
+            _ => {}
+        }
+    }
+    entry
+}

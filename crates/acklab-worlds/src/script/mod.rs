@@ -30,7 +30,6 @@ use acklab_host::socket::{Family, O_NONBLOCK};
 use acklab_host::write::WriteFlags;
 use acklab_packetdrill::run::{Outcome, Settings, Verdict, run_in};
 use acklab_packetdrill::world::{Change, IcmpAbout, Lingering, Read, World};
-use info::info_fields;
 use lab::{DEVICE, Lab, clocks, program, write_control};
 use nix::errno::Errno;
 use nix::libc;
@@ -205,6 +204,7 @@ impl World for Kernel {
         for change in changes {
             match change {
                 Change::Sysctl(name, value) => write_control(name, value)?,
+                Change::Forget => program(&["ip", "tcp_metrics", "flush", "all"])?,
                 Change::Program(words) => {
                     let words: Vec<&str> = words.iter().map(String::as_str).collect();
                     program(&words)?;
@@ -271,8 +271,7 @@ impl World for Kernel {
 
     fn info(&mut self, _now: Us, ends: Option<(Place, Place)>) -> Vec<(&'static str, u64)> {
         let Some(open) = self.subject(ends.map(|(_, remote)| remote)) else { return Vec::new() };
-        let read = calls::option(&open.fd, libc::IPPROTO_TCP, libc::TCP_INFO, 512);
-        read.map_or_else(|_| Vec::new(), |bytes| info_fields(&bytes))
+        info::of(&open.fd)
     }
 
     fn socket(&mut self, _now: Us, family: Family, nonblocking: bool) -> Called {
@@ -303,6 +302,11 @@ impl World for Kernel {
         let address = wire::address(remote, self.v6());
         let done = calls::connect(&self.file(fd)?.fd, &address);
         self.may_wait(fd, false, done).map(|()| 0)
+    }
+
+    fn disconnect(&mut self, _now: Us, fd: i32) -> Called {
+        // AF_UNSPEC is 0.
+        calls::connect(&self.file(fd)?.fd, &[0; 16]).map_err(stop).map(|()| 0)
     }
 
     fn shutdown(&mut self, _now: Us, fd: i32, how: i32) -> Called {
@@ -398,23 +402,7 @@ impl World for Kernel {
         let open = self.file(fd)?;
         let mut buffer = vec![0; 65_536];
         let received = calls::receive(&open.fd, &mut buffer, libc::MSG_ERRQUEUE).map_err(stop)?;
-        let mut entry = Entry { errno: 0, origin: 0, kind: 0, code: 0, info: 0, data: 0, at: None };
-        for (level, kind, content) in &received.controls {
-            let word = |at: usize| {
-                let bytes = content.get(at..at + 4).and_then(|b| b.try_into().ok());
-                bytes.map_or(0, u32::from_ne_bytes)
-            };
-            match (level, kind) {
-                (0, 11) | (41, 25) if content.len() >= 16 => {
-                    entry.errno = word(0) as i32;
-                    (entry.origin, entry.kind, entry.code) = (content[4], content[5], content[6]);
-                    (entry.info, entry.data) = (word(8), word(12));
-                }
-                (1, 37 | 65) => entry.at = self.stamp(content),
-                _ => {}
-            }
-        }
-        Ok(entry)
+        Ok(info::entry(&received.controls, |content| self.stamp(content)))
     }
 
     fn write(
@@ -447,6 +435,20 @@ impl World for Kernel {
             nix::unistd::write(&open.fd, &data)
         };
         self.may_wait(fd, dont_wait, done).map(|taken| taken as i64)
+    }
+
+    fn write_opening(
+        &mut self,
+        _now: Us,
+        fd: i32,
+        (_, remote): (Place, Place),
+        bytes: u32,
+        _flags: WriteFlags,
+    ) -> Called {
+        let address = wire::address(remote, self.v6());
+        let data = vec![b'x'; bytes as usize];
+        let done = calls::send_opening(&self.file(fd)?.fd, &data, &address);
+        done.map(|taken| taken as i64).map_err(stop)
     }
 
     fn set_option(&mut self, _now: Us, fd: i32, level: i32, name: i32, value: i64) -> Called {
