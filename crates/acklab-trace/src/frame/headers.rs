@@ -1,6 +1,6 @@
 //! A frame's headers as they stand, for those who write them anew.
 
-use super::{Skip, Version, ip, network_layer, tcp};
+use super::{Skip, ip_packet, network_layer, tcp, tunnel};
 use crate::capture::Frame;
 use crate::segment::Segment;
 
@@ -15,14 +15,18 @@ pub(crate) struct Headers<'a> {
     pub(crate) segment: Segment<'a>,
 }
 
-/// Reads the headers in a frame.
+/// Reads the headers in a frame: those of the innermost packet, where it is in tunnels.
 pub(crate) fn headers<'a>(frame: &Frame<'a>) -> Result<Headers<'a>, Skip> {
     let bytes = frame.bytes;
-    let (at, version) = network_layer(frame.link, bytes)?;
+    let (mut at, version) = network_layer(frame.link, bytes)?;
     let padded_len = (frame.original_len as usize).max(bytes.len()) - at;
-    let packet = match version {
-        Version::V4 => ip::parse_v4(&bytes[at..], padded_len)?,
-        Version::V6 => ip::parse_v6(&bytes[at..], padded_len)?,
+    let packet = match ip_packet(&bytes[at..], padded_len, version) {
+        Err(Skip::NotTcp) => {
+            let (begins, packet) = tunnel::inner(&bytes[at..], padded_len, version)?;
+            at += begins;
+            packet
+        }
+        packet => packet?,
     };
     let segment = tcp::parse(frame, &packet)?;
     let tcp_at = packet.bytes.as_ptr().addr() - bytes.as_ptr().addr();

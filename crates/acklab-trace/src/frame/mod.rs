@@ -42,7 +42,7 @@ pub(crate) fn dissect<'a>(frame: &Frame<'a>) -> Result<Dissected<'a>, Skip> {
     // A frame may be longer in the capture than it says it was; then believe the capture.
     let wire_len = (frame.original_len as usize).max(frame.bytes.len()) - header_len;
     let packet = match ip_packet(&frame.bytes[header_len..], wire_len, version) {
-        Err(Skip::NotTcp) => tunnel::inner(&frame.bytes[header_len..], wire_len, version)?,
+        Err(Skip::NotTcp) => tunnel::inner(&frame.bytes[header_len..], wire_len, version)?.1,
         packet => packet?,
     };
     let segment = tcp::parse(frame, &packet)?;

@@ -7,18 +7,22 @@ use super::ip::{Packet, Version, ip_packet};
 use super::link::{by_nibble, ether_type};
 use super::skip::Skip;
 
-/// The TCP packet that the IP packet carries, however deep.
+/// The TCP packet that the IP packet carries, however deep, and where its IP header begins.
 #[cold]
-pub(super) fn inner(bytes: &[u8], wire_len: usize, version: Version) -> Result<Packet<'_>, Skip> {
-    let (mut bytes, mut wire_len, mut version) = (bytes, wire_len, version);
+pub(super) fn inner(
+    bytes: &[u8],
+    wire_len: usize,
+    version: Version,
+) -> Result<(usize, Packet<'_>), Skip> {
+    let (mut begins, mut version) = (0, version);
     for _ in 0..DEPTH_MAX {
-        let (at, inside) = step(bytes, version)?;
-        bytes = bytes.get(at..).ok_or(Skip::Snapped)?;
-        wire_len = wire_len.saturating_sub(at);
+        let (at, inside) = step(&bytes[begins..], version)?;
+        begins += at;
         version = inside;
-        match ip_packet(bytes, wire_len, version) {
+        let rest = bytes.get(begins..).ok_or(Skip::Snapped)?;
+        match ip_packet(rest, wire_len.saturating_sub(begins), version) {
             Err(Skip::NotTcp) => {}
-            packet => return packet,
+            packet => return Ok((begins, packet?)),
         }
     }
     Err(Skip::NotTcp)
