@@ -67,8 +67,6 @@ pub struct Lossy {
     tally: Tally,
     delay: Delay,
     losses: Losses,
-    /// Packets of the rounds since the last congestion, of late: one round of a small window says little.
-    since: Packets,
     /// Rounds of packets that left before so much was delivered tell of the start-up, bytes.
     steady_from: u64,
     share: Box<Share>,
@@ -97,7 +95,6 @@ impl Lossy {
             tally: Tally::new(mss),
             delay: Delay::new(),
             losses: Losses::default(),
-            since: Packets::default(),
             steady_from: 0,
             share: Box::new(Share::new(mss)),
             pipe: Pipe::default(),
@@ -176,7 +173,7 @@ impl Lossy {
         }
         let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
         let congested = self.look_for_congestion(now, packets);
-        self.since = if congested { Packets::default() } else { self.since.and(packets) };
+        self.tally.judged(packets, congested);
         if !congested && self.delay.queue_most() < self.harmless_queue() {
             self.losses.learn(sent, lost);
         }
@@ -298,8 +295,7 @@ impl Lossy {
     fn look_for_congestion(&mut self, now: Time, packets: Packets) -> bool {
         let marked = std::mem::take(&mut self.marked);
         let is_excess = |of: Packets| self.losses.is_excess(of.sent.max(1.0), of.lost);
-        let all =
-            Packets { sent: packets.sent + self.since.sent, lost: packets.lost + self.since.lost };
+        let all = self.tally.since().plus(packets);
         let excess = is_excess(packets) || (packets.lost > 0.0 && is_excess(all));
         if !marked && !excess {
             return false;

@@ -16,6 +16,8 @@ pub(super) struct Tally {
     /// Delivered and lost before the round, and when it began.
     before: (f64, f64),
     began: Time,
+    /// Packets of the rounds since the last congestion, of late: one round of a small window says little.
+    since: Packets,
 }
 
 /// A round that is over, or the one under way as far as is known; packets.
@@ -27,11 +29,9 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    /// These and another round's; where they become many, half of them is forgotten.
-    pub(super) fn and(self, round: Self) -> Self {
-        let (sent, lost) = (self.sent + round.sent, self.lost + round.lost);
-        let kept = if sent > MANY { 0.5 } else { 1.0 };
-        Self { sent: kept * sent, lost: kept * lost }
+    /// These and others.
+    pub(super) fn plus(self, others: Self) -> Self {
+        Self { sent: self.sent + others.sent, lost: self.lost + others.lost }
     }
 }
 
@@ -49,6 +49,7 @@ impl Tally {
             rounds,
             before: (0.0, 0.0),
             began: Time::ZERO,
+            since: Packets::default(),
         }
     }
 
@@ -73,6 +74,18 @@ impl Tally {
         (self.before, self.began) = ((self.delivered, self.lost), now);
         let tells = seconds > 0.0 && packets.sent > 0.0;
         tells.then(|| (packets, packets.sent * self.mss / seconds))
+    }
+
+    /// Packets of the rounds since the last congestion.
+    pub(super) const fn since(&self) -> Packets {
+        self.since
+    }
+
+    /// A round was looked at; where they become many, half of them is forgotten.
+    pub(super) fn judged(&mut self, round: Packets, congested: bool) {
+        let all = if congested { Packets::default() } else { self.since.plus(round) };
+        let kept = if all.sent > MANY { 0.5 } else { 1.0 };
+        self.since = Packets { sent: kept * all.sent, lost: kept * all.lost };
     }
 
     /// The round under way.
