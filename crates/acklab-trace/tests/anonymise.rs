@@ -32,7 +32,8 @@ fn captures() -> Vec<PathBuf> {
 
 fn anonymised(source: &Path, key: u8) -> (Account, Vec<u8>) {
     let mut out = Vec::new();
-    let account = anonymise(source, &mut out, Key::from_bytes([key; 32])).expect("a capture");
+    let account =
+        anonymise(source, || Ok(&mut out), Key::from_bytes([key; 32])).expect("a capture");
     (account, out)
 }
 

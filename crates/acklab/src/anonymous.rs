@@ -7,7 +7,7 @@ use std::path::Path;
 use acklab_trace::anonymise::{Account, AnonymiseError, Key, anonymise};
 
 use crate::diagnose::unreadable;
-use crate::outcome::{Failure, tell};
+use crate::outcome::{Failure, discard, tell};
 
 /// Writes `file` without addresses, payload and names to `out`, and says what was left out.
 pub(crate) fn write(file: &Path, out: &Path, key: Option<&Path>) -> Result<(), Failure> {
@@ -24,19 +24,16 @@ pub(crate) fn write(file: &Path, out: &Path, key: Option<&Path>) -> Result<(), F
         Some(path) => read_key(path)?,
         None => random_key()?,
     };
-    let sink = File::create(out).map_err(|error| Failure::at(out.display(), error))?;
-    match anonymise(file, BufWriter::new(sink), key) {
+    match anonymise(file, || File::create(out).map(BufWriter::new), key) {
         Ok(account) => {
             tell(&words(&account, out));
             Ok(())
         }
-        Err(error) => {
+        Err(AnonymiseError::Capture(error)) => Err(unreadable(file, error)),
+        Err(AnonymiseError::Write(error)) => {
             // Half a capture is none.
-            let _ = fs::remove_file(out);
-            Err(match error {
-                AnonymiseError::Capture(error) => unreadable(file, error),
-                AnonymiseError::Write(error) => Failure::at(out.display(), error),
-            })
+            let _ = discard(out);
+            Err(Failure::at(out.display(), error))
         }
     }
 }

@@ -1,7 +1,9 @@
 //! How a verb ends: what is printed, and the exit status.
 
 use std::fmt::Display;
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,6 +94,11 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
 /// and exit status do not depend on it.
 pub(crate) fn tell(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Removes an output that is of no use; a device or a pipe is the user's and stays.
+pub(crate) fn discard(path: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.is_file() { fs::remove_file(path) } else { Ok(()) }
 }
 
 /// Tells a failure on standard error and chooses the exit status.

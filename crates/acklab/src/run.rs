@@ -29,7 +29,7 @@ use crate::kernel::{self, Account, KernelArgs};
 use crate::names;
 #[cfg(target_os = "linux")]
 use crate::outcome::interruption;
-use crate::outcome::{Failure, Format, early_end, print, print_json, tell};
+use crate::outcome::{Failure, Format, discard, early_end, print, print_json, tell};
 use acklab_lab::report::text::{lay_out, number};
 
 /// Run a scenario and report what it measured
@@ -152,7 +152,7 @@ impl Run {
             };
             let written = capture::write(&plan, at, file);
             if written.map_err(|error| Failure::at(path.display(), error))? == 0 {
-                let removed = fs::remove_file(path);
+                let removed = discard(path);
                 removed.map_err(|error| Failure::at(path.display(), error))?;
                 let name = plan.scenario.declaration().name;
                 let reason = format!("--capture: {name} has no packets that could be captured");

@@ -83,3 +83,21 @@ fn a_key_makes_two_captures_comparable_and_what_is_wrong_leaves_nothing() {
         fs::read(demo("modbus-slow.pcapng")).expect("it")
     );
 }
+
+#[test]
+fn what_cannot_be_read_or_written_costs_neither_a_file_nor_a_device() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path();
+    fs::copy(demo("modbus-slow.pcapng"), here.join("a.pcapng")).expect("a copy");
+    fs::write(here.join("text"), "no capture").expect("no capture");
+    fs::write(here.join("earlier"), "precious").expect("a file");
+    assert_eq!(acklab(here, "diagnose text --anonymise earlier").status.code(), Some(2));
+    assert_eq!(fs::read(here.join("earlier")).expect("still there"), b"precious");
+    // By another name, so that the device of this machine is not at stake.
+    std::os::unix::fs::symlink("/dev/full", here.join("full")).expect("a link");
+    std::os::unix::fs::symlink("/dev/null", here.join("nothing")).expect("a link");
+    for line in ["diagnose a.pcapng --anonymise full", "run motor-loop --capture nothing"] {
+        assert_eq!(acklab(here, line).status.code(), Some(2), "{line}");
+    }
+    assert!(here.join("full").is_symlink() && here.join("nothing").is_symlink());
+}

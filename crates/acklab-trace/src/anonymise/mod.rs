@@ -57,12 +57,17 @@ pub enum AnonymiseError {
     Write(#[from] io::Error),
 }
 
-/// Writes the capture at `source`, which is read twice, to `sink` as pcapng.
-pub fn anonymise<W: Write>(source: &Path, sink: W, key: Key) -> Result<Account, AnonymiseError> {
+/// Writes the capture at `source`, which is read twice, as pcapng to what `sink` opens; it is opened once `source` was
+/// read, so that a capture that cannot be read costs nothing.
+pub fn anonymise<W: Write>(
+    source: &Path,
+    sink: impl FnOnce() -> io::Result<W>,
+    key: Key,
+) -> Result<Account, AnonymiseError> {
     let framed = framed(&diagnose(source, &Options::default(), |_| ())?);
     let options =
         WriterOptions { format: Format::Pcapng, link: LinkType::RAW, ..WriterOptions::default() };
-    let mut writer = CaptureWriter::new(sink, options)?;
+    let mut writer = CaptureWriter::new(sink()?, options)?;
     let mut anonymiser = Anonymiser { addresses: Addresses::new(key.clone()), key, framed };
     let mut reader = CaptureReader::open(source)?;
     let mut account = Account::default();
