@@ -27,6 +27,9 @@ pub(crate) fn write(file: &Path, out: &Path, key: Option<&Path>) -> Result<(), F
     match anonymise(file, || File::create(out).map(BufWriter::new), key) {
         Ok(account) => {
             tell(&words(&account, out));
+            if let Some(damage) = &account.damage {
+                tell(&format!("{}: {damage}", file.display()));
+            }
             Ok(())
         }
         Err(AnonymiseError::Capture(error)) => Err(unreadable(file, error)),

@@ -93,6 +93,10 @@ fn what_cannot_be_read_or_written_costs_neither_a_file_nor_a_device() {
     fs::write(here.join("earlier"), "precious").expect("a file");
     assert_eq!(acklab(here, "diagnose text --anonymise earlier").status.code(), Some(2));
     assert_eq!(fs::read(here.join("earlier")).expect("still there"), b"precious");
+    let whole = fs::read(here.join("a.pcapng")).expect("a capture");
+    fs::write(here.join("cut"), &whole[..whole.len() - 30]).expect("a file");
+    let cut = acklab(here, "diagnose cut --anonymise shown");
+    assert!(text(&cut.stderr).contains("the file ends within"), "{}", text(&cut.stderr));
     // By another name, so that the device of this machine is not at stake.
     std::os::unix::fs::symlink("/dev/full", here.join("full")).expect("a link");
     std::os::unix::fs::symlink("/dev/null", here.join("nothing")).expect("a link");

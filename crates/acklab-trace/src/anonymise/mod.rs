@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::capture::{
-    CaptureError, CaptureReader, CaptureWriter, Format, Frame, LinkType, WriterOptions,
+    CaptureError, CaptureReader, CaptureWriter, Damage, Format, Frame, LinkType, WriterOptions,
 };
 use crate::diagnose::{Options, diagnose};
 use crate::frame::{Skip, headers};
@@ -44,6 +44,8 @@ pub struct Account {
     pub fragments: u64,
     /// Left out: cut within the headers, contradicting itself, or of a link type that is not understood.
     pub unreadable: u64,
+    /// Where and why reading had to stop before the end.
+    pub damage: Option<Damage>,
 }
 
 /// Why a capture could not be anonymised.
@@ -84,6 +86,7 @@ pub fn anonymise<W: Write>(
         }
     }
     writer.finish()?;
+    account.damage = reader.damage().cloned();
     Ok(account)
 }
 
