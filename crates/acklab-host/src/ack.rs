@@ -138,7 +138,7 @@ impl Tcp {
         if heard.set_timer {
             self.set_transmit_timer(env);
         }
-        ecn::after_ack(self, delivered);
+        ecn::after_ack(self, delivered, heard.ece);
         self.note_delivered(env, delivered, lost, &ages, &heard);
         self.send_again(env, again);
         self.note_space(env);
@@ -344,12 +344,8 @@ impl Tcp {
             cc_rtt = Some(env.now - last);
         }
         let seq_rtt = seq_rtt.or(sack_rtt).or_else(|| {
-            let (_, echo) = segment.stamp().filter(|_| self.terms.stamps)?;
-            let delta = env.tick().wrapping_sub(echo);
-            let usable = echo != 0
-                && (heard.acked_data || heard.acked_syn)
-                && delta < i32::MAX as u32 / 1000;
-            let rtt = usable.then(|| Us::from(delta.max(1)) * MS);
+            let rtt = self.rtt_by_echo(env, segment);
+            let rtt = rtt.filter(|_| heard.acked_data || heard.acked_syn);
             cc_rtt = rtt.or(cc_rtt);
             rtt
         });
@@ -361,6 +357,13 @@ impl Tcp {
         }
         let timing = AckTiming { now: env.now, rtt: cc_rtt, una: self.snd.una, nxt: self.snd.nxt };
         self.cc.on_ack(&mut self.window, timing);
+    }
+
+    /// The round trip that a timestamp's echo tells (RFC 7323 section 4).
+    pub(crate) fn rtt_by_echo(&self, env: &Env<'_>, segment: &Segment) -> Option<Us> {
+        let (_, echo) = segment.stamp().filter(|_| self.terms.stamps)?;
+        let delta = env.tick().wrapping_sub(echo);
+        (echo != 0 && delta < i32::MAX as u32 / 1000).then(|| Us::from(delta.max(1)) * MS)
     }
 
     /// Takes a round trip for the time-out and the least one.

@@ -30,7 +30,7 @@ impl Tcp {
             && (unread < self.opt.rcvlowat || {
                 let announced = self.rcv.wnd;
                 let quick = self.ack.quick;
-                let window = self.select_window();
+                let window = self.select_window(env);
                 if window >= announced {
                     true
                 } else {
@@ -131,7 +131,7 @@ impl Tcp {
         if copied > 0 && !due && !self.fate.shut_read {
             let now = self.receive_window();
             if 2 * now <= self.rcv.clamp {
-                let new = self.select_window();
+                let new = self.select_window(env);
                 due = new > 0 && new >= 2 * now;
             }
         }

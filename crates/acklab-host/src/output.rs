@@ -69,9 +69,9 @@ impl Tcp {
     /// The window that leaves with a segment, scaled (RFC 9293 section 3.8.6; it never shrinks).
     pub(crate) fn announce(&mut self, env: &Env<'_>) -> u16 {
         let current = self.receive_window();
-        let mut window = self.select_window();
+        let mut window = self.select_window(env);
         let scale = self.terms.receive_scale;
-        if window < current && !env.sysctls.is_on("tcp_shrink_window") {
+        if window < current && !self.may_shrink(env) {
             window = current.next_multiple_of(1 << scale);
         }
         self.rcv.wnd = window;
@@ -192,6 +192,7 @@ impl Tcp {
     pub fn send_reset(&mut self, env: &Env<'_>) {
         let seq = self.acceptable_seq();
         let segment = self.make(env, seq, flag::ACK | flag::RST, 0);
+        self.count.segs_out += 1;
         self.wire.push(segment);
     }
 

@@ -109,6 +109,7 @@ impl Request {
     pub fn open_early(&mut self, env: &Env<'_>, syn: &Segment) -> Tcp {
         let mut tcp = self.tcp.clone();
         tcp.open.early = true;
+        tcp.open.fast_child = true;
         tcp.count.segs_in = 1;
         tcp.init_rcv_mss();
         tcp.init_transfer(env, 0);
@@ -119,15 +120,19 @@ impl Request {
     }
 
     /// The handshake is over: the connection, which is yet to take the segment that ended it.
-    pub fn open(mut self, env: &Env<'_>) -> Tcp {
+    pub fn open(mut self, env: &Env<'_>, segment: &Segment) -> Tcp {
         let tcp = &mut self.tcp;
-        tcp.open.retries = self.timeouts;
         tcp.rec.total_retrans = self.timeouts;
         tcp.count.segs_in = 1;
         tcp.rcv.oow_answered = None;
-        if self.timeouts == 0 && !self.cookie {
-            let rtt = env.now - tcp.open.sent;
-            tcp.take_rtt(env, rtt.max(1), rtt.max(1));
+        let measured = if self.timeouts == 0 && !self.cookie {
+            Some((env.now - tcp.open.sent).max(1))
+        } else {
+            // RFC 7323 section 4: an echo tells which of several it answers.
+            tcp.rtt_by_echo(env, segment)
+        };
+        if let Some(rtt) = measured {
+            tcp.take_rtt(env, rtt, rtt);
         }
         self.tcp
     }
@@ -231,7 +236,7 @@ impl Request {
     }
 
     /// What a cookie can carry: no scale and no SACK without timestamps, and one of four sizes.
-    pub(crate) fn limit_to_cookie(&mut self) {
+    pub(crate) fn limit_to_cookie(&mut self, env: &Env<'_>) {
         let tcp = &mut self.tcp;
         if !tcp.terms.stamps {
             tcp.terms.sack = false;
@@ -244,5 +249,9 @@ impl Request {
         let peer = tcp.terms.mss_clamp;
         let kept = sizes.into_iter().rev().find(|&size| size <= peer).unwrap_or(sizes[0]);
         tcp.terms.mss_clamp = kept;
+        // The window begins anew when the cookie comes back, in units of the size that it kept.
+        let plain = kept - if tcp.terms.stamps { 12 } else { 0 };
+        let first = tcp.first_window(env, plain, tcp.terms.scaling);
+        (tcp.rcv.wnd, tcp.rcv.clamp, tcp.rcv.ssthresh) = (first.wnd, first.clamp, first.wnd);
     }
 }

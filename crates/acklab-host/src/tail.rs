@@ -4,7 +4,7 @@ use crate::loss::Heard;
 use crate::output::{Pass, Push};
 use crate::segment::{after, before};
 use crate::settings::{Env, MS, SECOND, Us};
-use crate::tcp::{CaState, Tcp, Wait};
+use crate::tcp::{CaState, State, Tcp, Wait};
 
 /// The transmit timer and tail loss probes (RFC 8985 section 7).
 impl Tcp {
@@ -123,10 +123,12 @@ impl Tcp {
     /// Segments were too large for the path: all that is out leaves again, without a sign of congestion.
     pub fn resend_smaller(&mut self, env: &Env<'_>) {
         let mss = self.current_mss();
+        // Of a SYN with data it is the whole that was too large.
+        let opens = self.state == State::SynSent && self.open.syn_data > 0;
         let mut index = 0;
         let lost = self.rec.lost;
         while index < self.snd.out.len() {
-            if self.snd.out[index].len() > mss {
+            if self.snd.out[index].len() > mss || opens {
                 self.mark_lost(index);
             }
             index += 1;

@@ -6,6 +6,9 @@ use acklab_host::segment::{AccEcn, TcpOption, ecn as mark, flag};
 use super::cursor::Cursor;
 use super::{Icmp, Options, Packet, SyntaxError};
 
+/// The option of RFC 2385.
+const MD5: u8 = 19;
+
 /// A packet behind its `<` or `>`.
 pub(super) fn packet(at: &mut Cursor<'_>, inbound: bool) -> Result<Packet, SyntaxError> {
     let mut packet = Packet { inbound, ..Packet::default() };
@@ -228,6 +231,10 @@ fn option(at: &mut Cursor<'_>) -> Result<TcpOption, SyntaxError> {
                 .map(|bytes| TcpOption::FastOpen(bytes, experimental))
                 .ok_or_else(|| here.expected("a cookie in hexadecimal digits"))
         }
+        "md5" => match cookie(at.word()) {
+            Some(digest) => Ok(TcpOption::Other(MD5, digest)),
+            None => Err(here.expected("a digest in hexadecimal digits")),
+        },
         "ECN" | "AccECN" | "accecn" => accurate(at),
         "e0b" | "e1b" | "ceb" => {
             *at = here;
