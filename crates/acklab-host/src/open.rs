@@ -350,8 +350,10 @@ impl Tcp {
         if env.route.reordering > 0 {
             self.rec.reordering = env.route.reordering;
         }
-        let spurious = self.is_syn_retransmission_spurious();
-        self.window.cwnd = if retried > 1 && !spurious { 1 } else { env.route.initial_window() };
+        // Time-outs, not what ICMP asked for.
+        let timed_out = self.open.passive || self.rec.undo_marker.is_some();
+        let cuts = retried > 1 && timed_out && !self.is_syn_retransmission_spurious();
+        self.window.cwnd = if cuts { 1 } else { env.route.initial_window() };
         if env.route.cwnd > 0 {
             self.window.clamp = env.route.cwnd;
             self.window.cwnd = self.window.cwnd.min(self.window.clamp);

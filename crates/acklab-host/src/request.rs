@@ -250,8 +250,7 @@ impl Request {
         let kept = sizes.into_iter().rev().find(|&size| size <= peer).unwrap_or(sizes[0]);
         tcp.terms.mss_clamp = kept;
         // The window begins anew when the cookie comes back, in units of the size that it kept.
-        let plain = kept - if tcp.terms.stamps { 12 } else { 0 };
-        let first = tcp.first_window(env, plain, tcp.terms.scaling);
+        let first = tcp.first_window(env, kept, tcp.terms.scaling);
         (tcp.rcv.wnd, tcp.rcv.clamp, tcp.rcv.ssthresh) = (first.wnd, first.clamp, first.wnd);
     }
 }

@@ -122,13 +122,19 @@ impl Tcp {
 
     /// Segments were too large for the path: all that is out leaves again, without a sign of congestion.
     pub fn resend_smaller(&mut self, env: &Env<'_>) {
+        if self.state == State::SynSent {
+            if self.open.syn_data > 0 {
+                // Of a SYN with data it is the whole that was too large.
+                self.terms.advmss = self.own_mss(env);
+                self.retransmit(env, 0);
+            }
+            return;
+        }
         let mss = self.current_mss();
-        // Of a SYN with data it is the whole that was too large.
-        let opens = self.state == State::SynSent && self.open.syn_data > 0;
         let mut index = 0;
         let lost = self.rec.lost;
         while index < self.snd.out.len() {
-            if self.snd.out[index].len() > mss || opens {
+            if self.snd.out[index].len() > mss {
                 self.mark_lost(index);
             }
             index += 1;

@@ -392,9 +392,19 @@ impl Tcp {
         self.errors.acknowledge_all();
     }
 
+    /// Sizes without what a peer agrees to.
+    fn terms_of_none(&self) -> Terms {
+        let Terms { mss_clamp, advmss, header, .. } = self.terms;
+        Terms { mss_clamp, advmss, header, ..Terms::default() }
+    }
+
     /// It ends with `error`.
     pub fn fail(&mut self, error: i32) {
         self.fate.error = error;
+        if self.state == State::SynSent {
+            // Nothing was agreed.
+            self.terms = self.terms_of_none();
+        }
         self.drop_all();
         self.wake(poll::ERR);
         self.done();

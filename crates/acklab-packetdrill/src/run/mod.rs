@@ -203,11 +203,8 @@ impl<'a> Runner<'a> {
         for (name, value) in settings.options.iter().chain(&script.options) {
             self.option(name, value)?;
         }
-        let v6 = self.caller.world().settings().1.ip_header == 40;
-        let names = [
-            ("CMSG_LEVEL_IP", if v6 { 41 } else { 0 }),
-            ("CMSG_TYPE_RECVERR", if v6 { 25 } else { 11 }),
-        ];
+        let (level, kind) = self.caller.errors_of_ip();
+        let names = [("CMSG_LEVEL_IP", level), ("CMSG_TYPE_RECVERR", kind)];
         for (name, value) in names {
             if !self.caller.definitions().any(|(known, _)| known == name) {
                 self.caller.define(name, value);
@@ -278,11 +275,14 @@ impl<'a> Runner<'a> {
             }
             "all_packets" => self.all_packets = true,
             "mtu" => route.device_mtu = value.parse().map_err(|_| bad())?,
-            "ip_version" => match value {
-                "ipv4" | "ipv4-mapped-ipv6" => route.ip_header = 20,
-                "ipv6" => route.ip_header = 40,
-                _ => return Err(bad()),
-            },
+            "ip_version" => {
+                route.ip_header = match value {
+                    "ipv4" | "ipv4-mapped-ipv6" => 20,
+                    "ipv6" => 40,
+                    _ => return Err(bad()),
+                };
+                self.caller.use_v6_sockets(value != "ipv4");
+            }
             "define" => {
                 let (name, value) = value.split_once('=').ok_or_else(bad)?;
                 self.define(name, value)?;
