@@ -70,7 +70,11 @@ impl Caller<'_> {
                 if !self.world().is_socket(fd) {
                     return self.splice_out(now, pending, from, most);
                 }
-                most
+                // No more than the pipe holds.
+                match self.world().read(now, from, most as u32, ReadFlags::default()) {
+                    Ok(read) => read.bytes,
+                    Err(stop) => return self.finish(&call, Err(stop)),
+                }
             }
             _ => {
                 let message = Self::arg(&call, 1)?;
