@@ -197,8 +197,8 @@ impl Tcp {
                 let memory = memory.min(env.sysctls.nth("tcp_rmem", 2) as u64) as u32;
                 if memory > self.rcv.buffer {
                     self.rcv.buffer = memory;
-                    let most = self.full_space();
-                    self.clamp_window(most);
+                    // What may be announced follows as data comes.
+                    self.rcv.clamp = self.full_space();
                 }
             }
             self.rcv.space = copied;

@@ -432,6 +432,7 @@ impl Host {
             request.deadline = now + wait;
             let silent = request.tcp.open.acked && request.timeouts < defer;
             if !silent {
+                request.tcp.snd.paths += 1;
                 request.tcp.rec.total_retrans += 1;
                 let answer = request.answer(&env);
                 self.wire.push_back((now, answer));

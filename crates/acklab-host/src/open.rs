@@ -170,6 +170,8 @@ impl Tcp {
             window,
             options,
             dscp: self.opt.tos >> 2,
+            flow_label: self.flow_label(env),
+            ttl: self.opt.ttl,
             ..Segment::default()
         }
     }

@@ -84,6 +84,15 @@ impl Tcp {
         (window.min(ceiling) >> scale) as u16
     }
 
+    /// RFC 6437: one label for a flow, until it takes another path.
+    pub(crate) fn flow_label(&self, env: &Env<'_>) -> u32 {
+        if env.route.ip_header != 40 || !env.sysctls.is_on("auto_flowlabels") {
+            return 0;
+        }
+        let hash = self.snd.isn.wrapping_add(self.snd.paths.wrapping_mul(0x9e37_79b9));
+        (hash.wrapping_mul(0x85eb_ca6b) >> 12).max(1)
+    }
+
     /// A segment with what every one has; `seq` and flags are the caller's.
     pub(crate) fn make(&mut self, env: &Env<'_>, seq: u32, flags: u16, len: u32) -> Segment {
         let options = self.options(env);
@@ -98,6 +107,8 @@ impl Tcp {
             options,
             len,
             dscp: self.opt.tos >> 2,
+            flow_label: self.flow_label(env),
+            ttl: self.opt.ttl,
             ..Segment::default()
         };
         if self.snd.urgent != self.snd.una && before(seq, self.snd.urgent) {

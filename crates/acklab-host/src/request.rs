@@ -88,6 +88,8 @@ impl Request {
             window: tcp.rcv.wnd.min(65_535) as u16,
             options,
             dscp: if reflected { self.tcp.open.syn_flags as u8 } else { tcp.opt.tos >> 2 },
+            flow_label: tcp.flow_label(env),
+            ttl: tcp.opt.ttl,
             ecn: if tcp.cc.is_dctcp() && tcp.ecn.mode != EcnMode::Off {
                 mark::ECT0
             } else {
@@ -245,7 +247,8 @@ impl Request {
             tcp.terms.receive_scale = 0;
             tcp.ecn.mode = crate::tcp::EcnMode::Off;
         }
-        let sizes = [536, 1300, 1440, 1460];
+        let v6 = env.route.ip_header == 40;
+        let sizes = if v6 { [1220, 1420, 1440, 8940] } else { [536, 1300, 1440, 1460] };
         let peer = tcp.terms.mss_clamp;
         let kept = sizes.into_iter().rev().find(|&size| size <= peer).unwrap_or(sizes[0]);
         tcp.terms.mss_clamp = kept;

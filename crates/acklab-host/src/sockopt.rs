@@ -31,14 +31,10 @@ impl Host {
             IP | IPV6 => {
                 let opt = &mut self.sockets[index].tcp.opt;
                 match (level, name) {
-                    (IP, 2) if value != -1 && !(1..=255).contains(&value) => {
+                    (IP, 2) | (IPV6, 16) if value != -1 && !(1..=255).contains(&value) => {
                         return bad(errno::EINVAL);
                     }
-                    (IP, 2) => {
-                        let ttl = if value == -1 { 64 } else { value };
-                        self.sockets[index].kept.insert((level, name), ttl);
-                        return Ok(0);
-                    }
+                    (IP, 2) | (IPV6, 16) => opt.ttl = if value == -1 { 0 } else { value as u8 },
                     (IP, 1) | (IPV6, 67) => opt.tos = value as u8 & !3,
                     (IP, 10) | (IPV6, 23) => opt.pmtu_discover = value as u8,
                     (IP, 11) | (IPV6, 25) => opt.recverr = value != 0,
@@ -284,7 +280,13 @@ impl Host {
             }
             (TCP, 10) => i64::from(tcp.rcv.clamp),
             (TCP, 24) => (now / MS) as i64,
-            (IP, 2) => kept.unwrap_or(64),
+            (IP, 2) | (IPV6, 16) => {
+                if opt.ttl == 0 {
+                    64
+                } else {
+                    i64::from(opt.ttl)
+                }
+            }
             (TCP, 12) => i64::from(tcp.ack.pingpong == 0),
             (TCP, 18) => (opt.user_timeout / MS) as i64,
             (TCP, 25) => i64::from(opt.notsent_lowat).max(lowat),

@@ -133,7 +133,8 @@ impl Runner<'_> {
                 return fail(line, "no socket is there for this packet");
             };
             self.next_remote += u16::from(packet.ports.is_none());
-            self.flow = Some(Flow::new(local, remote, self.observes));
+            let v6 = self.caller.world().settings().1.ip_header == 40;
+            self.flow = Some(Flow::new(local, remote, self.observes, v6));
         }
         let Some(flow) = &self.flow else { return fail(line, "no connection") };
         let segment = flow.inbound(packet);
@@ -176,9 +177,6 @@ impl Runner<'_> {
     ) -> Result<(), Stop> {
         if packet.icmp.is_some() {
             return unsupported(line, "ICMP of the host");
-        }
-        if packet.flow_label.is_some() {
-            return unsupported(line, "the flow label of what the host sends");
         }
         self.select(packet.ports);
         let waited = at.map_or(0, |at| at.saturating_sub(self.base));

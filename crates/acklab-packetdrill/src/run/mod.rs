@@ -343,7 +343,8 @@ impl Runner<'_> {
         while let Some((at, segment)) = self.caller.world().sent() {
             let known = self.flow.as_ref().is_some_and(|flow| flow.has(&segment));
             if !known && segment.has(flag::SYN) && !segment.has(flag::ACK) {
-                self.flow = Some(Flow::new(segment.src, segment.dst, self.observes));
+                let v6 = self.caller.world().settings().1.ip_header == 40;
+                self.flow = Some(Flow::new(segment.src, segment.dst, self.observes, v6));
             }
             let flows = self.flow.iter_mut().chain(&mut self.others);
             let Some(flow) = flows.into_iter().find(|flow| flow.has(&segment)) else { continue };

@@ -62,36 +62,30 @@ fn ports(at: &mut Cursor<'_>) -> Result<Option<(u16, u16)>, SyntaxError> {
 /// What stands of IP before the flags.
 fn ip(at: &mut Cursor<'_>, packet: &mut Packet) -> Result<(), SyntaxError> {
     loop {
-        if at.take("(") {
-            if !at.take_word("flowlabel") {
-                return Err(at.expected("\"flowlabel\""));
-            }
-            packet.flow_label = Some(at.u32()?);
-            at.want(")")?;
+        let end = if at.take("(") {
+            ")"
         } else if at.take("[") {
-            loop {
-                let word = at.word();
-                match word {
-                    "noecn" => packet.ecn = Some(vec![mark::NOT_ECT]),
-                    "ect0" => packet.ecn = Some(vec![mark::ECT0]),
-                    "ect1" => packet.ecn = Some(vec![mark::ECT1]),
-                    "ce" => packet.ecn = Some(vec![mark::CE]),
-                    "ect01" => packet.ecn = Some(vec![mark::ECT0, mark::ECT1]),
-                    "tos" => {
-                        let tos = at.u32()? as u8;
-                        packet.tos = Some(tos);
-                    }
-                    "flowlabel" => packet.flow_label = Some(at.u32()?),
-                    "ttl" => return Err(at.error("unsupported: the field ttl")),
-                    _ => return Err(at.expected("noecn, ect0, ect1, ect01, ce, tos or flowlabel")),
-                }
-                at.take(",");
-                if at.take("]") {
-                    break;
-                }
-            }
+            "]"
         } else {
             return Ok(());
+        };
+        loop {
+            let word = at.word();
+            match word {
+                "noecn" => packet.ecn = Some(vec![mark::NOT_ECT]),
+                "ect0" => packet.ecn = Some(vec![mark::ECT0]),
+                "ect1" => packet.ecn = Some(vec![mark::ECT1]),
+                "ce" => packet.ecn = Some(vec![mark::CE]),
+                "ect01" => packet.ecn = Some(vec![mark::ECT0, mark::ECT1]),
+                "tos" => packet.tos = Some(at.u32()? as u8),
+                "flowlabel" => packet.flow_label = Some(at.u32()?),
+                "ttl" => packet.ttl = Some(at.u16()? as u8),
+                _ => return Err(at.expected("noecn, ect0, ect1, ect01, ce, tos, ttl or flowlabel")),
+            }
+            at.take(",");
+            if at.take(end) {
+                break;
+            }
         }
     }
 }

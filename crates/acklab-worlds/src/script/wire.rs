@@ -209,6 +209,7 @@ pub(super) fn segment(packet: &[u8], gso: u32) -> Option<Segment> {
         ecn: class & 3,
         gso: if gso < payload { gso } else { 0 },
         flow_label: label,
+        ttl: *packet.get(if version == 4 { 8 } else { 7 })?,
         ..Segment::default()
     })
 }
