@@ -389,6 +389,7 @@ impl Tcp {
         self.snd.out.clear();
         self.snd.memory = 0;
         self.rtt.backoff = 0;
+        (self.rec.sacked, self.rec.lost, self.rec.retrans) = (0, 0, 0);
         self.errors.acknowledge_all();
     }
 
