@@ -73,7 +73,11 @@ impl Caller<'_> {
                     Ok(got) => got,
                     Err(stop) => return self.finish(call, Err(stop)),
                 };
+                let room = self.int(call, 4)?;
                 return match &expected {
+                    Value::Text(text) if text.len() as i64 != room => {
+                        wrong(format!("{text:?} has not {room} bytes"))
+                    }
                     Value::Text(text) if !got.starts_with(text.as_str()) => {
                         wrong(format!("TCP_CONGESTION is {got:?}, expected {text:?}"))
                     }
