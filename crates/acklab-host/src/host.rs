@@ -219,7 +219,8 @@ impl Host {
             queue => queue,
         };
         // A cookie of a length that none has is no cookie (RFC 7413 section 4.1.1).
-        let is_cookie = |c: &[u8]| c.is_empty() || (4..=16).contains(&c.len()) && c.len() % 2 == 0;
+        let is_cookie =
+            |c: &[u8]| c.is_empty() || (4..=16).contains(&c.len()) && c.len().is_multiple_of(2);
         let asked = syn.options.iter().find_map(|option| match option {
             TcpOption::FastOpen(cookie, experimental) if is_cookie(cookie) => {
                 Some((cookie.clone(), *experimental))

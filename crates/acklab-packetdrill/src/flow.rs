@@ -34,7 +34,7 @@ pub(crate) struct Flow {
 impl Flow {
     /// A connection between two places.
     pub(crate) fn new(local: Place, remote: Place, observes: bool, v6: bool) -> Self {
-        Self { local, remote, observes, v6, ..Self::default() }
+        Self { local, remote, v6, observes, ..Self::default() }
     }
 
     /// The host's end and the script's.

@@ -31,6 +31,12 @@ enum Content<'e> {
 /// `SO_EE_ORIGIN_TIMESTAMPING`.
 const STAMPING: u8 = 4;
 
+/// Whether the buffer of a call is NULL.
+fn is_absent(call: &Call) -> bool {
+    let has_buffer = ["read", "recv", "recvfrom", "write", "send", "sendto"];
+    has_buffer.contains(&call.name.as_str()) && call.args.get(1) == Some(&Value::Int(0))
+}
+
 impl Caller<'_> {
     /// Sizes of the buffers of an iovec.
     fn total(&self, iov: &Value) -> Result<i64, Trouble> {
@@ -44,12 +50,6 @@ impl Caller<'_> {
             }
         }
         Ok(total)
-    }
-
-    /// Whether the buffer of a call is NULL.
-    fn is_absent(&self, call: &Call) -> bool {
-        let has_buffer = ["read", "recv", "recvfrom", "write", "send", "sendto"];
-        has_buffer.contains(&call.name.as_str()) && call.args.get(1) == Some(&Value::Int(0))
     }
 
     pub(super) fn send(&mut self, now: Us, pending: &mut Pending) -> Step {
@@ -99,7 +99,7 @@ impl Caller<'_> {
             key: 0,
         };
         let dont_wait = flags & 0x40 != 0;
-        let absent = bytes > 0 && self.is_absent(&call);
+        let absent = bytes > 0 && is_absent(&call);
         // Of a buffer that is not there nothing can be copied, once the call comes to that.
         let bytes = if absent { 0 } else { bytes };
         let may_wait = self.world().is_blocking(fd) && !dont_wait;
@@ -224,7 +224,7 @@ impl Caller<'_> {
             dont_wait: flags & 0x40 != 0,
             wait_all: flags & 0x100 != 0,
         };
-        let absent = max > 0 && !wants.truncate && self.is_absent(&call);
+        let absent = max > 0 && !wants.truncate && is_absent(&call);
         let done = if absent {
             let looks = ReadFlags { peek: true, ..wants };
             match self.world().read(now, fd, max as u32, looks) {

@@ -10,12 +10,12 @@ use crate::script::{Call, Value};
 /// Its number.
 const CAP_NET_ADMIN: u32 = 12;
 
-impl Caller<'_> {
-    /// SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_MARK.
-    const fn needs_admin(&self, level: i32, name: i32) -> bool {
-        level == 1 && matches!(name, 32 | 33 | 36)
-    }
+/// SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_MARK.
+const fn needs_admin(level: i32, name: i32) -> bool {
+    level == 1 && matches!(name, 32 | 33 | 36)
+}
 
+impl Caller<'_> {
     pub(super) fn set_option(&mut self, now: Us, call: &Call) -> Step {
         let fd = self.fd(call, 0)?;
         let (level, name) = (self.int(call, 1)? as i32, self.int(call, 2)? as i32);
@@ -25,7 +25,7 @@ impl Caller<'_> {
         if is_number && length < 4 && matches!(level, 1 | 6) {
             return self.finish(call, Err(Stop::Errno(errno::EINVAL)));
         }
-        if self.needs_admin(level, name) && self.gave_up & 1 << CAP_NET_ADMIN != 0 {
+        if needs_admin(level, name) && self.gave_up & 1 << CAP_NET_ADMIN != 0 {
             return self.finish(call, Err(Stop::Errno(errno::EPERM)));
         }
         let done = match (level, name, value) {

@@ -325,9 +325,8 @@ fn icmp_message(icmp: &Icmp, v6: bool) -> Result<IcmpMessage, String> {
     let number = icmp.code.strip_prefix("code_").and_then(|n| n.parse::<usize>().ok());
     let codes: &[(&str, i32, bool)] = if v6 { &UNREACHABLE_V6 } else { &UNREACHABLE };
     let code = match icmp.code.as_str() {
-        "" => Some(0),
-        // The first code under the name that IPv4 has for it.
-        "net_unreachable" => Some(0),
+        // Code 0 of IPv6 has a name of its own and IPv4's.
+        "" | "net_unreachable" => Some(0),
         name => number.or_else(|| codes.iter().position(|(known, ..)| *known == name)),
     };
     match (kind, code) {
