@@ -1,6 +1,5 @@
 //! Events of a script: packets in both directions, calls, assertions, and the end.
 
-use acklab_host::errno;
 use acklab_host::settings::Us;
 
 use super::{Runner, START, Stop, fail, unsupported};
@@ -9,6 +8,7 @@ use crate::expression::{self, Datum, Fault, Names};
 use crate::flow::{Flow, flags};
 use crate::script::{Event, Icmp, Kind, Packet, Script, When};
 use crate::symbols;
+use crate::wire::UNREACHABLE;
 use crate::world::{IcmpAbout, IcmpMessage};
 
 impl Runner<'_> {
@@ -289,30 +289,17 @@ impl Runner<'_> {
 
 /// What an ICMP message of a script says.
 fn icmp_message(icmp: &Icmp, v6: bool) -> Result<IcmpMessage, String> {
-    let unreachable = |errno, hard, code, code_of_v6| {
-        let (kind, code) = if v6 { (1, code_of_v6) } else { (3, code) };
-        Ok(IcmpMessage::Unreachable { errno, hard, kind, code })
-    };
     match (icmp.kind.as_str(), icmp.code.as_str()) {
         ("unreachable", "frag_needed") | ("packet_too_big", _) => {
             let mtu = icmp.mtu.ok_or_else(|| "ICMP without its mtu".to_owned())?;
             Ok(IcmpMessage::TooBig(mtu))
         }
-        ("unreachable" | "destination_unreachable", code) => match code {
-            "net_unreachable" | "no_route" => unreachable(errno::ENETUNREACH, false, 0, 0),
-            "host_unreachable" | "addr_unreachable" => {
-                unreachable(errno::EHOSTUNREACH, false, 1, 3)
-            }
-            "protocol_unreachable" => unreachable(errno::ENOPROTOOPT, true, 2, 4),
-            "port_unreachable" => unreachable(errno::ECONNREFUSED, true, 3, 4),
-            "source_route_failed" => unreachable(errno::EOPNOTSUPP, false, 5, 5),
-            "net_unknown" => unreachable(errno::ENETUNREACH, true, 6, 0),
-            "host_unknown" => unreachable(errno::EHOSTDOWN, true, 7, 3),
-            "host_prohibited" => unreachable(errno::EHOSTUNREACH, true, 10, 1),
-            "net_prohibited" => unreachable(errno::ENETUNREACH, true, 9, 1),
-            "admin_prohibited" | "pkt_filtered" => unreachable(errno::EHOSTUNREACH, true, 13, 1),
-            _ => Err(format!("ICMP {} {code}", icmp.kind)),
-        },
+        ("unreachable" | "destination_unreachable", code) => {
+            let known = UNREACHABLE.iter().find(|known| known.names.contains(&code));
+            let known = known.ok_or_else(|| format!("ICMP {} {code}", icmp.kind))?;
+            let (kind, code) = if v6 { (1, known.code_of_v6) } else { (3, known.code) };
+            Ok(IcmpMessage::Unreachable { errno: known.errno, hard: known.hard, kind, code })
+        }
         ("source_quench", _) => Ok(IcmpMessage::Ignored(4, 0)),
         ("redirect", _) => Ok(IcmpMessage::Ignored(5, 1)),
         (kind, code) => Err(format!("ICMP {kind} {code}")),
