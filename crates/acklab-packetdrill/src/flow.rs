@@ -281,7 +281,6 @@ impl Flow {
     }
 }
 
-
 fn codepoint(value: u8) -> String {
     let name = match value {
         ecn::ECT0 => "ect0",

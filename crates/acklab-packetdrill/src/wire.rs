@@ -384,9 +384,8 @@ mod tests {
     use super::*;
 
     fn both() -> [Ends; 2] {
-        [("192.0.2.1", "192.168.0.1"), ("fd3d:fa7b:d17d::1", "fd3d:a0b:17d6::1")].map(
-            |(from, to)| Ends { from: from.parse().expect("IP"), to: to.parse().expect("IP") },
-        )
+        [("192.0.2.1", "192.168.0.1"), ("fd3d:fa7b:d17d::1", "fd3d:a0b:17d6::1")]
+            .map(|(from, to)| Ends { from: from.parse().expect("IP"), to: to.parse().expect("IP") })
     }
 
     fn place(port: u16) -> Place {
