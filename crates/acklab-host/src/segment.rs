@@ -171,6 +171,18 @@ impl Segment {
         self.seq.wrapping_add(self.len).wrapping_add(control)
     }
 
+    /// Keeps the first `len` bytes and returns the rest; PSH and FIN go with the rest, CWR stays.
+    #[must_use]
+    pub fn split(&mut self, len: u32) -> Self {
+        let mut rest = self.clone();
+        rest.seq = self.seq.wrapping_add(len);
+        rest.len = self.len - len;
+        rest.flags &= !flag::CWR;
+        self.len = len;
+        self.flags &= !(flag::PSH | flag::FIN);
+        rest
+    }
+
     /// Bytes of the TCP header.
     pub fn header(&self) -> u32 {
         let options: usize = self.options.iter().map(TcpOption::len).sum();

@@ -163,7 +163,7 @@ impl Flow {
         let mut all = Vec::new();
         while still.gso > 0 && still.len > still.gso {
             let len = still.gso;
-            let rest = cut(&mut still, len);
+            let rest = still.split(len);
             all.push(format!("> {}", self.show(&still)));
             still = rest;
         }
@@ -181,7 +181,7 @@ impl Flow {
             && wanted > 0
             && wanted.is_multiple_of(segment.gso)
         {
-            let rest = cut(&mut segment, wanted);
+            let rest = segment.split(wanted);
             self.queue.push_front((at, rest));
         }
         while segment.len > 0 && segment.len < wanted {
@@ -197,7 +197,7 @@ impl Flow {
             let Some((when, mut next)) = self.queue.pop_front() else { break };
             let missing = wanted - segment.len;
             if missing < next.len && next.gso > 0 && missing.is_multiple_of(next.gso) {
-                let rest = cut(&mut next, missing);
+                let rest = next.split(missing);
                 self.queue.push_front((when, rest));
             }
             segment.len += next.len;
@@ -307,17 +307,6 @@ impl Flow {
         }
         Ok(())
     }
-}
-
-/// Cuts a burst after `len` bytes; returns the rest.
-fn cut(segment: &mut Segment, len: u32) -> Segment {
-    let mut rest = segment.clone();
-    rest.seq = segment.seq.wrapping_add(len);
-    rest.len = segment.len - len;
-    rest.flags &= !flag::CWR;
-    segment.len = len;
-    segment.flags &= !(flag::PSH | flag::FIN);
-    rest
 }
 
 fn codepoint(value: u8) -> String {

@@ -9,6 +9,7 @@ use crate::expression::{self, Datum, Fault, Names};
 use crate::flow::{Flow, flags};
 use crate::script::{Event, Icmp, Kind, Packet, Script, When};
 use crate::symbols;
+use crate::wire::{UNREACHABLE, UNREACHABLE_V6};
 use crate::world::{IcmpAbout, IcmpMessage};
 
 impl Runner<'_> {
@@ -283,34 +284,6 @@ impl Runner<'_> {
         Ok(())
     }
 }
-
-/// Codes of IPv4's "unreachable": name, error, whether it ends a connection that opens.
-const UNREACHABLE: [(&str, i32, bool); 16] = [
-    ("net_unreachable", errno::ENETUNREACH, false),
-    ("host_unreachable", errno::EHOSTUNREACH, false),
-    ("protocol_unreachable", errno::ENOPROTOOPT, true),
-    ("port_unreachable", errno::ECONNREFUSED, true),
-    ("frag_needed", errno::EMSGSIZE, false),
-    ("source_route_failed", errno::EOPNOTSUPP, false),
-    ("net_unknown", errno::ENETUNREACH, true),
-    ("host_unknown", errno::EHOSTDOWN, true),
-    ("source_host_isolated", errno::ENONET, true),
-    ("net_prohibited", errno::ENETUNREACH, true),
-    ("host_prohibited", errno::EHOSTUNREACH, true),
-    ("net_unreachable_for_tos", errno::ENETUNREACH, false),
-    ("host_unreachable_for_tos", errno::EHOSTUNREACH, false),
-    ("packet_filtered", errno::EHOSTUNREACH, true),
-    ("precedence_violation", errno::EHOSTUNREACH, true),
-    ("precedence_cutoff", errno::EHOSTUNREACH, true),
-];
-/// The same of IPv6.
-const UNREACHABLE_V6: [(&str, i32, bool); 5] = [
-    ("no_route", errno::ENETUNREACH, false),
-    ("admin_prohibited", errno::EACCES, true),
-    ("not_neighbour", errno::EHOSTUNREACH, false),
-    ("address_unreachable", errno::EHOSTUNREACH, false),
-    ("port_unreachable", errno::ECONNREFUSED, true),
-];
 
 /// What an ICMP message of a script says.
 fn icmp_message(icmp: &Icmp, v6: bool) -> Result<IcmpMessage, String> {
