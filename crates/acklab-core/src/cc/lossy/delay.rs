@@ -98,10 +98,13 @@ impl Delay {
 
     /// Whether the round trip has fallen, so that a queue stood in all of it till now. Says so once.
     pub(super) fn reveals_queue(&mut self) -> bool {
-        let fell = self.judged - self.least;
-        if fell > REVEALED.max(4.0 * self.noise.size()) {
+        if !self.noise.is_known() {
             self.judged = self.least;
-            return fell.is_finite();
+        }
+        let fell = self.judged - self.least;
+        if fell > REVEALED.max(self.least * REVEALED_SHARE).max(4.0 * self.noise.size()) {
+            self.judged = self.least;
+            return true;
         }
         false
     }
@@ -172,3 +175,29 @@ const PEAK_SAMPLES: u32 = 3;
 const PEAK_LIFE: Span = Span::from_secs(30);
 /// Seconds: more than hosts vary. Ours.
 const REVEALED: f64 = 0.001;
+/// Of the least round trip. Ours.
+const REVEALED_SHARE: f64 = 0.05;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_that_falls_reveals_a_queue_once_and_a_hosts_jitter_does_not() {
+        let mut delay = Delay::new();
+        let mut at = Time::ZERO;
+        let mut reveals = |delay: &mut Delay, micros: u64| {
+            at = at + Span::from_millis(1);
+            delay.on_rtt(at, Span::from_micros(micros));
+            delay.reveals_queue()
+        };
+        assert!(!reveals(&mut delay, 29_000), "nothing is known yet");
+        for micros in [20_400, 19_700, 20_100, 19_500, 25_000, 20_000, 20_200, 19_900].repeat(3) {
+            assert!(!reveals(&mut delay, micros), "{micros}");
+        }
+        // Piece by piece, too.
+        assert!(!reveals(&mut delay, 18_900));
+        assert!(reveals(&mut delay, 17_000));
+        assert!(!reveals(&mut delay, 17_000));
+    }
+}

@@ -176,7 +176,7 @@ impl Lossy {
         if self.share.look_for_short_buffer(lost > LOSING * sent, &self.delay) {
             self.losses = Losses::default();
         }
-        if self.delay.reveals_queue() && self.is_found() {
+        if self.delay.reveals_queue() && matches!(self.phase, Phase::Delay | Phase::Compete) {
             // What was lost may have overflowed.
             self.losses = Losses::default();
             if lost > LOSING * sent {
