@@ -408,6 +408,7 @@ mod tests {
             ],
             len: 11,
             dscp: 5,
+            ttl: 64,
             ecn: 3,
             ..Segment::default()
         };
