@@ -430,7 +430,10 @@ impl CongestionControl for Lossy {
     /// There is no ssthresh: arbitrarily high until the bottleneck is found, then the window.
     fn snapshot(&self) -> Snapshot {
         let cwnd = self.cwnd();
-        Snapshot { cwnd, ssthresh: if self.is_found() { cwnd.max(2 * self.mss as u64) } else { u64::MAX } }
+        Snapshot {
+            cwnd,
+            ssthresh: if self.is_found() { cwnd.max(2 * self.mss as u64) } else { u64::MAX },
+        }
     }
 }
 
