@@ -24,7 +24,7 @@ fn every_requirement_has_its_row_and_every_test_named_exists() {
     let quoted: Vec<&str> = page.split('`').skip(1).step_by(2).collect();
     for (at, path) in quoted.iter().enumerate().filter(|(_, word)| word.starts_with("crates/")) {
         let text = fs::read_to_string(root.join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
-        if path.ends_with(".rs") {
+        if Path::new(path).extension().is_some_and(|extension| extension == "rs") {
             let name = quoted.get(at + 1).expect("a name behind a file of Rust");
             assert!(text.contains(&format!("fn {name}()")), "{path} has no {name}");
         }
