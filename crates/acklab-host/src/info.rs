@@ -15,7 +15,8 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         | u64::from(tcp.terms.scaling && agreed) << 2
         | u64::from(tcp.ecn.mode != EcnMode::Off) << 3
         | u64::from(tcp.ecn.seen) << 4
-        | u64::from(tcp.open.data_acked) << 5;
+        | u64::from(tcp.open.data_acked) << 5
+        | u64::from(tcp.open.fast_child) << 7;
     let (packets, interval) = tcp.count.rate;
     let bytes = u64::from(packets) * u64::from(tcp.snd.mss) * 1_000_000;
     let rate = bytes.checked_div(interval).unwrap_or(0);

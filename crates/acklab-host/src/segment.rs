@@ -153,6 +153,8 @@ pub struct Segment {
     pub gso: u32,
     /// Flow label of IPv6.
     pub flow_label: u32,
+    /// Time to live, or hop limit; 0: the usual one, 64.
+    pub ttl: u8,
     /// The payload's bytes, where they matter (data on a SYN).
     pub syn_data: u32,
 }

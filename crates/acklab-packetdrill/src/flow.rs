@@ -21,6 +21,10 @@ pub(crate) struct Flow {
     stamps: BTreeMap<u32, u32>,
     /// The first value of the host's timestamps.
     clock: Option<u32>,
+    /// Packets are of IPv6.
+    v6: bool,
+    /// The script's flow label and the host's.
+    label: Option<(u32, u32)>,
     /// Nothing is compared.
     observes: bool,
     /// What left the host and no event was compared with.
@@ -29,8 +33,8 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// A connection between two places.
-    pub(crate) fn new(local: Place, remote: Place, observes: bool) -> Self {
-        Self { local, remote, observes, ..Self::default() }
+    pub(crate) fn new(local: Place, remote: Place, observes: bool, v6: bool) -> Self {
+        Self { local, remote, v6, observes, ..Self::default() }
     }
 
     /// The host's end and the script's.
@@ -245,7 +249,31 @@ impl Flow {
                 return differs("tos", format!("{got:#x}"), format!("{tos:#x}"));
             }
         }
+        if let Some(ttl) = packet.ttl {
+            let got = if segment.ttl == 0 { 64 } else { segment.ttl };
+            if got != ttl {
+                return differs("ttl", got.to_string(), ttl.to_string());
+            }
+        }
+        self.compare_label(packet, segment)?;
         self.compare_options(packet, segment)
+    }
+
+    /// Flow labels of a script are names: the same one for the same, another for another. 0 is none to look at, and
+    /// IPv4 has none.
+    fn compare_label(&mut self, packet: &Packet, segment: &Segment) -> Result<(), String> {
+        let wanted = packet.flow_label.filter(|&label| label > 0 && self.v6);
+        let Some(wanted) = wanted else { return Ok(()) };
+        let got = segment.flow_label;
+        match self.label {
+            _ if got == 0 => return Err("the packet has no flow label".to_owned()),
+            Some((name, known)) if (name == wanted) != (known == got) => {
+                let same = if known == got { "the same" } else { "another" };
+                return Err(format!("the flow label is {same} as before, expected {wanted:#x}"));
+            }
+            _ => self.label = Some((wanted, got)),
+        }
+        Ok(())
     }
 
     fn compare_options(&mut self, packet: &Packet, segment: &Segment) -> Result<(), String> {

@@ -60,42 +60,33 @@ pub struct Packet {
     pub content: Content,
 }
 
-/// A code of ICMP's "destination unreachable".
-#[derive(Debug)]
-pub(crate) struct Unreachable {
-    /// As scripts call it.
-    pub(crate) names: &'static [&'static str],
-    /// The error of socket calls.
-    pub(crate) errno: i32,
-    /// It ends a connection that is being opened.
-    pub(crate) hard: bool,
-    /// The code of IPv4.
-    pub(crate) code: u8,
-    /// The code of IPv6.
-    pub(crate) code_of_v6: u8,
-}
-
-macro_rules! unreachable_by {
-    ($($names:expr, $errno:ident, $hard:literal, $code:literal, $code_of_v6:literal;)*) => {
-        &[$(Unreachable {
-            names: &$names, errno: errno::$errno, hard: $hard, code: $code, code_of_v6: $code_of_v6,
-        }),*]
-    };
-}
-
-/// The codes (RFC 792, RFC 1122 section 3.2.2.1, RFC 4443 section 3.1); the first of a code of IPv6 is its meaning.
-pub(crate) const UNREACHABLE: &[Unreachable] = unreachable_by! {
-    ["net_unreachable", "no_route"], ENETUNREACH, false, 0, 0;
-    ["host_unreachable", "addr_unreachable"], EHOSTUNREACH, false, 1, 3;
-    ["port_unreachable"], ECONNREFUSED, true, 3, 4;
-    ["protocol_unreachable"], ENOPROTOOPT, true, 2, 4;
-    ["source_route_failed"], EOPNOTSUPP, false, 5, 5;
-    ["net_unknown"], ENETUNREACH, true, 6, 0;
-    ["host_unknown"], EHOSTDOWN, true, 7, 3;
-    ["host_prohibited"], EHOSTUNREACH, true, 10, 1;
-    ["net_prohibited"], ENETUNREACH, true, 9, 1;
-    ["admin_prohibited", "pkt_filtered"], EHOSTUNREACH, true, 13, 1;
-};
+/// Codes of IPv4's "unreachable" (RFC 792, RFC 1122 section 3.2.2.1): name, error, whether it ends a connection that opens.
+pub(crate) const UNREACHABLE: [(&str, i32, bool); 16] = [
+    ("net_unreachable", errno::ENETUNREACH, false),
+    ("host_unreachable", errno::EHOSTUNREACH, false),
+    ("protocol_unreachable", errno::ENOPROTOOPT, true),
+    ("port_unreachable", errno::ECONNREFUSED, true),
+    ("frag_needed", errno::EMSGSIZE, false),
+    ("source_route_failed", errno::EOPNOTSUPP, false),
+    ("net_unknown", errno::ENETUNREACH, true),
+    ("host_unknown", errno::EHOSTDOWN, true),
+    ("source_host_isolated", errno::ENONET, true),
+    ("net_prohibited", errno::ENETUNREACH, true),
+    ("host_prohibited", errno::EHOSTUNREACH, true),
+    ("net_unreachable_for_tos", errno::ENETUNREACH, false),
+    ("host_unreachable_for_tos", errno::EHOSTUNREACH, false),
+    ("packet_filtered", errno::EHOSTUNREACH, true),
+    ("precedence_violation", errno::EHOSTUNREACH, true),
+    ("precedence_cutoff", errno::EHOSTUNREACH, true),
+];
+/// The same of IPv6 (RFC 4443 section 3.1).
+pub(crate) const UNREACHABLE_V6: [(&str, i32, bool); 5] = [
+    ("no_route", errno::ENETUNREACH, false),
+    ("admin_prohibited", errno::EACCES, true),
+    ("not_neighbour", errno::EHOSTUNREACH, false),
+    ("address_unreachable", errno::EHOSTUNREACH, false),
+    ("port_unreachable", errno::ECONNREFUSED, true),
+];
 
 fn sum(bytes: &[u8], from: u32) -> u32 {
     bytes.chunks(2).fold(from, |sum, pair| {
@@ -246,6 +237,7 @@ struct Header<'a> {
     protocol: u8,
     class: u8,
     label: u32,
+    ttl: u8,
     behind: &'a [u8],
 }
 
@@ -263,6 +255,7 @@ fn header(packet: &[u8]) -> Option<Header<'_>> {
                 protocol: *packet.get(9)?,
                 class: packet[1],
                 label: 0,
+                ttl: packet[8],
                 behind: packet.get(length..end)?,
             })
         }
@@ -278,6 +271,7 @@ fn header(packet: &[u8]) -> Option<Header<'_>> {
                 protocol: *packet.get(6)?,
                 class: (first >> 20) as u8,
                 label: first & 0xf_ffff,
+                ttl: *packet.get(7)?,
                 behind: packet.get(40..end)?,
             })
         }
@@ -310,6 +304,7 @@ pub fn read(packet: &[u8], gso: u32) -> Option<Packet> {
         ecn: header.class & 3,
         gso: if gso < payload { gso } else { 0 },
         flow_label: header.label,
+        ttl: header.ttl,
         ..Segment::default()
     };
     Some(Packet { ends: header.ends, content: Content::Segment(segment) })
@@ -324,12 +319,12 @@ fn read_icmp(outer: &Header<'_>) -> Option<Packet> {
     let (kind, code) = (*outer.behind.first()?, *outer.behind.get(1)?);
     let quoted = header(outer.behind.get(8..)?).filter(|quoted| quoted.protocol == TCP)?;
     let place = |at| Some(Place { host: 0, port: half(quoted.behind, at)? });
-    let known = UNREACHABLE.iter().find(|u| if v6 { u.code_of_v6 == code } else { u.code == code });
-    let message = match (kind, known) {
+    let codes: &[(&str, i32, bool)] = if v6 { &UNREACHABLE_V6 } else { &UNREACHABLE };
+    let message = match (kind, codes.get(usize::from(code))) {
         (2, _) if v6 => IcmpMessage::TooBig(word(outer.behind, 4)?),
         (3, _) if !v6 && code == 4 => IcmpMessage::TooBig(u32::from(half(outer.behind, 6)?)),
-        (1 | 3, Some(known)) if v6 == (kind == 1) => {
-            IcmpMessage::Unreachable { errno: known.errno, hard: known.hard, kind, code }
+        (1 | 3, Some(&(_, errno, hard))) if v6 == (kind == 1) => {
+            IcmpMessage::Unreachable { errno, hard, kind, code }
         }
         _ => IcmpMessage::Ignored(kind, code),
     };

@@ -444,11 +444,12 @@ impl World for Kernel {
         fd: i32,
         (_, remote): (Place, Place),
         bytes: u32,
-        _flags: WriteFlags,
+        flags: WriteFlags,
     ) -> Called {
         let address = ends::address(remote, self.v6());
         let data = vec![b'x'; bytes as usize];
-        let done = calls::send_opening(&self.file(fd)?.fd, &data, &address);
+        let more = if flags.zero_copy { libc::MSG_ZEROCOPY } else { 0 };
+        let done = calls::send_opening(&self.file(fd)?.fd, &data, &address, more);
         done.map(|taken| taken as i64).map_err(stop)
     }
 
