@@ -284,6 +284,21 @@ impl State {
         true
     }
 
+    pub(crate) const fn now(&self) -> Us {
+        self.now
+    }
+
+    pub(crate) const fn world(&mut self) -> &mut Virtual {
+        &mut self.world
+    }
+
+    /// SO_RCVTIMEO (0) or SO_SNDTIMEO (1) of a descriptor.
+    pub(crate) fn be_patient(&mut self, real: i32, which: usize, patience: Option<Us>) {
+        if let Some(known) = self.files.get_mut(&real) {
+            known.patience[which] = patience;
+        }
+    }
+
     /// The host's number of an address; any address is 0.
     pub(crate) fn number(&mut self, address: IpAddr) -> u32 {
         if address.is_unspecified() {

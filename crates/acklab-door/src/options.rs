@@ -41,28 +41,30 @@ fn two(first: i64, second: i64) -> Vec<u8> {
 
 impl State {
     fn set_option(&mut self, real: i32, option: (i32, i32), value: &[u8]) -> Result<i64, Stop> {
+        let now = self.now();
         let open = self.open(real)?;
         let second = || int(value.get(4..).unwrap_or(&[]));
         match option {
-            (SOCKET, LINGER) => self.world.set_linger(open.fd, int(value)? != 0, second()?),
+            (SOCKET, LINGER) => self.world().set_linger(open.fd, int(value)? != 0, second()?),
             (SOCKET, name) if TIMEOUTS.contains(&name) => {
                 let part = |at: usize| number(value.get(at..at + 8).unwrap_or(&[]));
                 let (seconds, us) = part(0).zip(part(8)).ok_or(Stop::Errno(errno::EINVAL))?;
                 let patience = seconds as Us * SECOND + us as Us;
-                if let Some(known) = self.files.get_mut(&real) {
-                    known.patience[usize::from(name == TIMEOUTS[1])] =
-                        (patience > 0).then_some(patience);
-                }
+                self.be_patient(
+                    real,
+                    usize::from(name == TIMEOUTS[1]),
+                    (patience > 0).then_some(patience),
+                );
                 Ok(0)
             }
             (SOCKET, PACING) if value.len() >= 8 => {
                 let value = number(value).unwrap_or(0);
-                self.world.set_option(self.now, open.fd, option.0, option.1, value)
+                self.world().set_option(now, open.fd, option.0, option.1, value)
             }
             (TCP, CONGESTION) => {
                 let end = value.iter().position(|&byte| byte == 0).unwrap_or(value.len());
                 let name = String::from_utf8_lossy(&value[..end]).into_owned();
-                self.world.set_congestion(self.now, open.fd, &name)
+                self.world().set_congestion(now, open.fd, &name)
             }
             (level, name) => {
                 // An option of IP may be a byte.
@@ -71,15 +73,16 @@ impl State {
                 } else {
                     number(value).unwrap_or(0)
                 };
-                self.world.set_option(self.now, open.fd, level, name, value)
+                self.world().set_option(now, open.fd, level, name, value)
             }
         }
     }
 
     fn option(&mut self, real: i32, level: i32, name: i32) -> Result<Vec<u8>, Stop> {
+        let now = self.now();
         let open = self.open(real)?;
         match (level, name) {
-            (SOCKET, LINGER) => self.world.linger(open.fd).map(|(on, time)| two(on, time)),
+            (SOCKET, LINGER) => self.world().linger(open.fd).map(|(on, time)| two(on, time)),
             (SOCKET, name) if TIMEOUTS.contains(&name) => {
                 let patience = open.patience[usize::from(name == TIMEOUTS[1])].unwrap_or(0);
                 let mut bytes = (patience / SECOND).to_ne_bytes().to_vec();
@@ -87,23 +90,21 @@ impl State {
                 Ok(bytes)
             }
             (SOCKET, PACING) => {
-                self.world.option(self.now, open.fd, level, name).map(|v| v.to_ne_bytes().to_vec())
+                self.world().option(now, open.fd, level, name).map(|v| v.to_ne_bytes().to_vec())
             }
             (SOCKET, MEMINFO) => {
-                let fields = self.world.info_of(self.now, open.fd)?;
+                let fields = self.world().info_of(now, open.fd)?;
                 let of = |name| fields.iter().find(|(known, _)| *known == name).map_or(0, |f| f.1);
                 Ok(MEMORY.iter().flat_map(|&name| (of(name) as u32).to_ne_bytes()).collect())
             }
-            (TCP, INFO) => {
-                self.world.info_of(self.now, open.fd).map(|fields| tcp_info_bytes(&fields))
-            }
-            (TCP, CONGESTION) => self.world.congestion(open.fd).map(|name| {
+            (TCP, INFO) => self.world().info_of(now, open.fd).map(|fields| tcp_info_bytes(&fields)),
+            (TCP, CONGESTION) => self.world().congestion(open.fd).map(|name| {
                 let mut bytes = name.into_bytes();
                 bytes.resize(16, 0);
                 bytes
             }),
             _ => {
-                let value = self.world.option(self.now, open.fd, level, name)?;
+                let value = self.world().option(now, open.fd, level, name)?;
                 Ok((value as i32).to_ne_bytes().to_vec())
             }
         }
@@ -111,11 +112,11 @@ impl State {
 
     fn fcntl(&mut self, real: i32, command: i32, argument: i64) -> Result<i64, Stop> {
         let open = self.open(real)?;
-        let flags = self.world.flags(open.fd).ok_or(Stop::Errno(errno::EBADF))?;
+        let flags = self.world().flags(open.fd).ok_or(Stop::Errno(errno::EBADF))?;
         match command {
             // F_DUPFD and F_DUPFD_CLOEXEC
             0 | 1030 => {
-                let copy = self.world.dup(open.fd)?;
+                let copy = self.world().dup(open.fd)?;
                 self.publish(copy as i32, open.family).map_err(Stop::Errno)
             }
             // F_GETFD, F_SETFD
@@ -123,7 +124,7 @@ impl State {
             // F_GETFL, F_SETFL
             3 => Ok(i64::from(flags)),
             4 => {
-                self.world.set_flags(open.fd, flags & 3 | argument as i32 & !3);
+                self.world().set_flags(open.fd, flags & 3 | argument as i32 & !3);
                 Ok(0)
             }
             _ => Err(Stop::Errno(errno::EINVAL)),
@@ -135,11 +136,11 @@ impl State {
         let open = self.open(real)?;
         // FIONBIO
         if request == 0x5421 {
-            let flags = self.world.flags(open.fd).unwrap_or(2) & !O_NONBLOCK;
-            self.world.set_flags(open.fd, flags | if argument == 0 { 0 } else { O_NONBLOCK });
+            let flags = self.world().flags(open.fd).unwrap_or(2) & !O_NONBLOCK;
+            self.world().set_flags(open.fd, flags | if argument == 0 { 0 } else { O_NONBLOCK });
             return Ok(None);
         }
-        let queued = self.world.queued(open.fd)?;
+        let queued = self.world().queued(open.fd)?;
         match request {
             // SIOCINQ, SIOCOUTQ, SIOCOUTQNSD
             0x541b => Ok(Some(queued[0] as i32)),
