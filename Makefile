@@ -82,6 +82,11 @@ oracle: deps-rust ## packetdrill's own scripts on this machine's kernel, and whe
 	$(TARGET_DIR)/release/acklab packetdrill --kernel --threads 4 --tolerance-usecs 30000 crates/acklab-packetdrill/tests/scripts
 	$(TARGET_DIR)/release/acklab packetdrill --compare --threads 4 out/oracle
 
+.PHONY: recordings
+recordings: deps-rust ## this kernel as sender and receiver, for the test that holds acklab's host to it (root; half a minute)
+	cargo build --quiet --locked -p acklab-worlds --example recordings
+	@tools/setup as-root $(TARGET_DIR)/debug/examples/recordings make crates/acklab-packetdrill/tests/recordings
+
 .PHONY: compare
 compare: linux-vt ## the table of docs/linux-vt.md: acklab's TCP beside the Linux kernel's in virtual time
 	cargo build --quiet --release --locked -p acklab

@@ -138,7 +138,7 @@ impl Tcp {
         if heard.set_timer {
             self.set_transmit_timer(env);
         }
-        ecn::after_ack(self, delivered);
+        ecn::after_ack(self, delivered, heard.ece);
         self.note_delivered(env, delivered, lost, &ages, &heard);
         self.send_again(env, again);
         self.note_space(env);
@@ -233,7 +233,7 @@ impl Tcp {
             self.snd.out.pop_front();
             self.snd.memory = self.snd.memory.saturating_sub(skb.len() + skb.overhead);
         }
-        self.trim_first(una);
+        acked += self.trim_first(env, heard, ages, &mut reorder);
         if self.snd.out.is_empty() && self.snd.queue.is_empty() {
             self.snd.memory = 0;
         }
@@ -263,20 +263,61 @@ impl Tcp {
         }
     }
 
-    /// An ACK within a piece of several packets: what it leaves is cut from there on.
-    fn trim_first(&mut self, una: u32) {
+    /// An ACK within a piece of several packets: what it leaves is cut from there on. Returns how many are gone.
+    fn trim_first(
+        &mut self,
+        env: &Env<'_>,
+        heard: &mut Heard,
+        ages: &mut Ages,
+        reorder: &mut Option<u32>,
+    ) -> u32 {
+        let una = self.snd.una;
         let continued = self.snd.out.get(1).is_some_and(|next| next.joined);
-        let Some(first) = self.snd.out.front_mut() else { return };
+        let Some(first) = self.snd.out.front_mut() else { return 0 };
         // It, or what came before it in its piece until now.
         let was_of_several = std::mem::take(&mut first.joined) || continued;
         if !was_of_several || !before(first.seq, una) {
-            return;
+            return 0;
         }
+        let whole = *first;
         let rest = first.split(una.wrapping_sub(first.seq));
         *first = rest;
         let fewer = self.recut(0);
-        if self.terms.sack {
-            self.rec.delivered += fewer;
+        if fewer > 0 {
+            self.note_acked(&whole, heard, ages, reorder);
+            heard.acked_data = true;
+            if self.terms.sack {
+                self.rec.delivered += fewer;
+                self.note_rack(env, &whole);
+            }
+        }
+        fewer
+    }
+
+    /// What the first ACK of a packet, or of a part of a piece, tells.
+    fn note_acked(&self, skb: &Skb, heard: &mut Heard, ages: &mut Ages, reorder: &mut Option<u32>) {
+        ages.note_rate(skb);
+        if skb.marks.ever_retrans {
+            heard.retrans_acked = true;
+        } else if !skb.marks.sacked {
+            Ages::note(&mut ages.acked, skb.sent);
+            if reorder.is_none_or(|low| before(skb.seq, low)) {
+                *reorder = Some(skb.seq);
+            }
+            if !after(skb.end, self.rec.high_seq) {
+                heard.original_delivered = true;
+            }
+        }
+    }
+
+    fn note_rack(&mut self, env: &Env<'_>, skb: &Skb) {
+        // An echo of before the retransmission: the original arrived, which says nothing of what left later.
+        let sent = (skb.sent / MS) as u32;
+        let spurious = skb.marks.retrans
+            && self.terms.stamps
+            && self.rcv.echo.is_some_and(|echo| echo != 0 && before(echo, sent));
+        if !spurious {
+            self.advance_rack(env, skb);
         }
     }
 
@@ -288,33 +329,13 @@ impl Tcp {
         ages: &mut Ages,
         reorder: &mut Option<u32>,
     ) {
-        ages.note_rate(skb);
-        if skb.marks.ever_retrans {
-            if skb.marks.retrans {
-                self.rec.retrans -= 1;
-            }
-            heard.retrans_acked = true;
-        } else if !skb.marks.sacked {
-            Ages::note(&mut ages.acked, skb.sent);
-            if reorder.is_none_or(|low| before(skb.seq, low)) {
-                *reorder = Some(skb.seq);
-            }
-            if !after(skb.end, self.rec.high_seq) {
-                heard.original_delivered = true;
-            }
-        }
+        self.note_acked(skb, heard, ages, reorder);
+        self.rec.retrans -= u32::from(skb.marks.ever_retrans && skb.marks.retrans);
         if skb.marks.sacked {
             self.rec.sacked -= 1;
         } else if self.terms.sack {
             self.rec.delivered += 1;
-            // An echo of before the retransmission: the original arrived, which says nothing of what left later.
-            let sent = (skb.sent / MS) as u32;
-            let spurious = skb.marks.retrans
-                && self.terms.stamps
-                && self.rcv.echo.is_some_and(|echo| echo != 0 && before(echo, sent));
-            if !spurious {
-                self.advance_rack(env, skb);
-            }
+            self.note_rack(env, skb);
         }
         if skb.marks.lost {
             self.rec.lost -= 1;
@@ -344,12 +365,8 @@ impl Tcp {
             cc_rtt = Some(env.now - last);
         }
         let seq_rtt = seq_rtt.or(sack_rtt).or_else(|| {
-            let (_, echo) = segment.stamp().filter(|_| self.terms.stamps)?;
-            let delta = env.tick().wrapping_sub(echo);
-            let usable = echo != 0
-                && (heard.acked_data || heard.acked_syn)
-                && delta < i32::MAX as u32 / 1000;
-            let rtt = usable.then(|| Us::from(delta.max(1)) * MS);
+            let rtt = self.rtt_by_echo(env, segment);
+            let rtt = rtt.filter(|_| heard.acked_data || heard.acked_syn);
             cc_rtt = rtt.or(cc_rtt);
             rtt
         });
@@ -361,6 +378,13 @@ impl Tcp {
         }
         let timing = AckTiming { now: env.now, rtt: cc_rtt, una: self.snd.una, nxt: self.snd.nxt };
         self.cc.on_ack(&mut self.window, timing);
+    }
+
+    /// The round trip that a timestamp's echo tells (RFC 7323 section 4).
+    pub(crate) fn rtt_by_echo(&self, env: &Env<'_>, segment: &Segment) -> Option<Us> {
+        let (_, echo) = segment.stamp().filter(|_| self.terms.stamps)?;
+        let delta = env.tick().wrapping_sub(echo);
+        (echo != 0 && delta < i32::MAX as u32 / 1000).then(|| Us::from(delta.max(1)) * MS)
     }
 
     /// Takes a round trip for the time-out and the least one.
@@ -415,7 +439,7 @@ impl Tcp {
         let snd = sent.saturating_sub(stamp.first_sent);
         let ack = env.now.saturating_sub(stamp.delivered_at);
         let interval = snd.max(ack);
-        if interval < self.rtt.least() || interval == 0 {
+        if interval < self.rtt.least() || interval == 0 || self.rtt.least() == 0 {
             return;
         }
         let packets = self.rec.delivered.wrapping_sub(stamp.delivered);

@@ -30,7 +30,7 @@ impl Tcp {
             && (unread < self.opt.rcvlowat || {
                 let announced = self.rcv.wnd;
                 let quick = self.ack.quick;
-                let window = self.select_window();
+                let window = self.select_window(env);
                 if window >= announced {
                     true
                 } else {
@@ -131,7 +131,7 @@ impl Tcp {
         if copied > 0 && !due && !self.fate.shut_read {
             let now = self.receive_window();
             if 2 * now <= self.rcv.clamp {
-                let new = self.select_window();
+                let new = self.select_window(env);
                 due = new > 0 && new >= 2 * now;
             }
         }
@@ -197,8 +197,8 @@ impl Tcp {
                 let memory = memory.min(env.sysctls.nth("tcp_rmem", 2) as u64) as u32;
                 if memory > self.rcv.buffer {
                     self.rcv.buffer = memory;
-                    let most = self.full_space();
-                    self.clamp_window(most);
+                    // What may be announced follows as data comes.
+                    self.rcv.clamp = self.full_space();
                 }
             }
             self.rcv.space = copied;

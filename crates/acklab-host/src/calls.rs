@@ -440,20 +440,13 @@ impl Host {
         let over =
             tcp.fate.error != 0 || tcp.rcv.fin || tcp.fate.shut_read || tcp.state == State::Close;
         if unread == 0 || (unread < target && !over && self.is_blocking(fd) && !flags.dont_wait) {
-            return self.nothing_to_read(fd, index, max, unread, flags);
+            return self.nothing_to_read(fd, index, unread, flags);
         }
         let copied = with!(self, now, index, |socket, env| socket.tcp.read(&env, max, flags.peek));
         Ok(i64::from(copied))
     }
 
-    fn nothing_to_read(
-        &mut self,
-        fd: i32,
-        index: usize,
-        max: u32,
-        unread: u32,
-        flags: ReadFlags,
-    ) -> Called {
+    fn nothing_to_read(&mut self, fd: i32, index: usize, unread: u32, flags: ReadFlags) -> Called {
         let was_connected = self.sockets[index].was_connected;
         let tcp = &mut self.sockets[index].tcp;
         if unread > 0 {
@@ -468,11 +461,8 @@ impl Host {
         if tcp.fate.shut_read {
             return Ok(0);
         }
-        if tcp.state == State::Close {
+        if tcp.state == State::Close && self.sockets[index].fast.deferred.is_none() {
             return if was_connected { Ok(0) } else { fail(errno::ENOTCONN) };
-        }
-        if max == 0 {
-            return Ok(0);
         }
         Err(self.would_wait(fd, flags.dont_wait))
     }

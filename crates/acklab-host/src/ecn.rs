@@ -97,8 +97,11 @@ pub fn is_echo(tcp: &Tcp, segment: &Segment) -> bool {
 }
 
 /// After an ACK was taken: marks are counted.
-pub fn after_ack(tcp: &mut Tcp, delivered: u32) {
+pub fn after_ack(tcp: &mut Tcp, delivered: u32, echo: bool) {
     let newly = tcp.rec.delivered.wrapping_sub(delivered);
+    if echo {
+        tcp.rec.delivered_ce = tcp.rec.delivered_ce.wrapping_add(newly);
+    }
     if tcp.ecn.mode == EcnMode::Classic && newly > 0 {
         // Each ACK with ECE says that what it covers was marked (RFC 8257).
         let marked = if tcp.ecn.ce_state { newly } else { 0 };

@@ -131,6 +131,8 @@ impl Tcp {
             syn.options.extend((0..padding).map(|_| TcpOption::Nop));
         }
         let peer = if ask.mss > 0 { ask.mss } else { self.terms.advmss };
+        self.terms.mss_clamp = self.terms.mss_clamp.min(peer);
+        self.sync_mss(env);
         let own = if self.opt.user_mss > 0 { self.opt.user_mss } else { u32::MAX };
         let path = env.route.mtu().saturating_sub(env.route.ip_header + 20);
         let room = path.min(peer).min(own).saturating_sub(OPTIONS);
@@ -142,7 +144,16 @@ impl Tcp {
         let overhead = crate::output::SKB_OVERHEAD;
         let end = seq.wrapping_add(bytes);
         let flags = flag::PSH;
-        self.snd.out.push_back(Skb { seq, end, flags, sent: env.now, overhead, ..Skb::default() });
+        let rate = self.snd.out.back().map(|syn| syn.rate).unwrap_or_default();
+        self.snd.out.push_back(Skb {
+            seq,
+            end,
+            flags,
+            sent: env.now,
+            overhead,
+            rate,
+            ..Skb::default()
+        });
         self.snd.memory += bytes + overhead;
         (self.snd.nxt, self.snd.write_seq, self.snd.pushed_seq) = (end, end, end);
         self.open.syn_data = bytes;

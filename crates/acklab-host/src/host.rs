@@ -9,6 +9,9 @@ use crate::settings::{Env, MS, Route, SECOND, Sysctls, Us};
 use crate::socket::{Descriptor, File, Socket};
 use crate::tcp::{State, Tcp, poll};
 
+/// The option of RFC 2385.
+const MD5: u8 = 19;
+
 /// A host with one route.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
@@ -68,6 +71,9 @@ impl Host {
 
     /// Takes a segment from the wire.
     pub fn receive(&mut self, now: Us, segment: &Segment) {
+        if self.is_signed_in_vain(segment) {
+            return;
+        }
         if let Some(index) = self.connection(segment.dst, segment.src) {
             let state = self.sockets[index].tcp.state;
             if state == State::TimeWait && self.is_new_syn(index, segment) {
@@ -91,6 +97,16 @@ impl Host {
             Some(listener) => self.receive_as_listener(now, listener, segment),
             None => self.reset_sender(now, segment),
         }
+    }
+
+    /// Whether a segment carries a digest (RFC 2385) that nobody here has a key for.
+    fn is_signed_in_vain(&self, segment: &Segment) -> bool {
+        let is_digest = |option: &TcpOption| matches!(option, TcpOption::Other(MD5, _));
+        segment.options.iter().any(is_digest)
+            && (self.listener(segment.dst.port).is_some()
+                || self
+                    .connection(segment.dst, segment.src)
+                    .is_some_and(|index| self.sockets[index].tcp.state != State::TimeWait))
     }
 
     /// A SYN beyond what TIME-WAIT saw may open anew (RFC 9293 section 3.6.1).
@@ -173,7 +189,7 @@ impl Host {
         let env = Env { now, sysctls: &self.sysctls, route: &self.route };
         let mut request = Request::new(&env, &self.sockets[listener].tcp, segment, isn, cookie);
         if cookie {
-            request.limit_to_cookie();
+            request.limit_to_cookie(&env);
         } else if self.try_fast_open(now, listener, &mut request, segment) {
             return;
         }
@@ -197,17 +213,27 @@ impl Host {
         syn: &Segment,
     ) -> bool {
         let flags = self.sysctls.of("tcp_fastopen");
-        let queue = self.sockets[listener].tcp.opt.fastopen;
+        let socket = &self.sockets[listener];
+        let queue = match socket.tcp.opt.fastopen {
+            0 if flags & 0x400 != 0 => socket.backlog.unwrap_or(0),
+            queue => queue,
+        };
+        // A cookie of a length that none has is no cookie (RFC 7413 section 4.1.1).
+        let is_cookie =
+            |c: &[u8]| c.is_empty() || (4..=16).contains(&c.len()) && c.len().is_multiple_of(2);
         let asked = syn.options.iter().find_map(|option| match option {
-            TcpOption::FastOpen(cookie, experimental) => Some((cookie.clone(), *experimental)),
+            TcpOption::FastOpen(cookie, experimental) if is_cookie(cookie) => {
+                Some((cookie.clone(), *experimental))
+            }
             _ => None,
         });
-        let allowed = flags & 0x2 != 0 && (queue > 0 || flags & 0x400 != 0);
+        let allowed = flags & 0x2 != 0 && self.fast_open_pending(listener) < queue;
         if !allowed || (asked.is_none() && syn.len == 0) {
             return false;
         }
+        let free = flags & 0x200 != 0 || socket.fast.no_cookie;
         let valid = asked.as_ref().is_some_and(|(cookie, _)| *cookie == self.fastopen_cookie);
-        if flags & 0x200 == 0 && !valid {
+        if !free && !valid {
             if let Some((_, experimental)) = asked {
                 request.tcp.open.cookie = Some(self.fastopen_cookie.clone());
                 request.tcp.open.experimental = experimental;
@@ -239,6 +265,18 @@ impl Host {
         true
     }
 
+    /// Connections of fast open whose handshake is not over, those that were reset before accept(2) included (RFC 7413
+    /// section 5.1).
+    fn fast_open_pending(&self, listener: usize) -> u32 {
+        let port = self.sockets[listener].tcp.local.port;
+        let pending = |socket: &&Socket| {
+            socket.tcp.open.early
+                && socket.tcp.local.port == port
+                && (socket.parent.is_some() || socket.tcp.state != State::Close)
+        };
+        self.sockets.iter().filter(pending).count() as u32
+    }
+
     /// A segment for a connection that fast open began: the SYN again, or the end of the handshake.
     fn receive_early(&mut self, now: Us, index: usize, segment: &Segment) -> bool {
         let socket = &mut self.sockets[index];
@@ -248,7 +286,11 @@ impl Host {
             return false;
         }
         let env = Env { now, sysctls: &self.sysctls, route: &self.route };
+        let count = &mut socket.tcp.count;
+        count.segs_in += 1;
+        count.data_segs_in += u32::from(segment.len > 0);
         if let Some(request) = socket.requests.first_mut() {
+            socket.tcp.rec.total_retrans += 1;
             let answer = request.answer(&env);
             self.wire.push_back((now, answer));
         }
@@ -297,7 +339,7 @@ impl Host {
         let env = Env { now, sysctls: &self.sysctls, route: &self.route };
         let parent = &self.sockets[listener];
         let socket = Socket {
-            tcp: request.open(&env),
+            tcp: request.open(&env, segment),
             family: parent.family,
             bound: parent.bound,
             was_connected: true,
@@ -391,9 +433,15 @@ impl Host {
             request.deadline = now + wait;
             let silent = request.tcp.open.acked && request.timeouts < defer;
             if !silent {
+                request.tcp.snd.paths += 1;
                 request.tcp.rec.total_retrans += 1;
                 let answer = request.answer(&env);
                 self.wire.push_back((now, answer));
+                let tcp = &mut self.sockets[listener].tcp;
+                if tcp.open.early {
+                    tcp.rec.total_retrans += 1;
+                    tcp.rec.retransmits += 1;
+                }
             }
             at += 1;
         }
@@ -410,8 +458,7 @@ impl Host {
     ) {
         let Some(index) = self.connection(local, remote) else { return };
         let tcp = &self.sockets[index].tcp;
-        let quoted = !before(seq, tcp.snd.una) && !after(seq, tcp.snd.nxt);
-        if !quoted || tcp.opt.pmtu_discover == 0 || tcp.opt.pmtu_discover == 3 {
+        if !tcp.is_out(seq) || tcp.opt.pmtu_discover == 0 || tcp.opt.pmtu_discover == 3 {
             return;
         }
         let floor = self.sysctls.of("min_pmtu") as u32;
@@ -442,8 +489,7 @@ impl Host {
         let Some(index) = self.connection(local, remote) else { return };
         with!(self, now, index, |socket, env| {
             let tcp = &mut socket.tcp;
-            let quoted = !before(seq, tcp.snd.una) && !after(seq, tcp.snd.nxt);
-            if quoted {
+            if tcp.is_out(seq) {
                 tcp.on_unreachable(&env, seq, error, hard);
             }
         });
@@ -456,10 +502,17 @@ impl Host {
 }
 
 impl Tcp {
+    /// Whether ICMP may quote `seq`: it is on its way, a SYN-ACK included that is not acknowledged.
+    const fn is_out(&self, seq: u32) -> bool {
+        let first = if self.open.early { self.snd.isn } else { self.snd.una };
+        !before(seq, first) && !after(seq, self.snd.nxt)
+    }
+
     /// The network says that the segment at `seq` cannot arrive (RFC 5461: soft once established; RFC 6069).
     fn on_unreachable(&mut self, env: &Env<'_>, seq: u32, error: i32, hard: bool) {
         if matches!(self.state, State::SynSent | State::SynRecv) {
-            if hard || self.opt.recverr || self.state == State::SynSent {
+            let opening = self.state == State::SynSent || !self.open.fast_child;
+            if opening && (hard || self.opt.recverr || self.state == State::SynSent) {
                 self.fail(error);
             } else {
                 self.fate.soft_error = error;

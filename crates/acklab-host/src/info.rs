@@ -15,7 +15,8 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         | u64::from(tcp.terms.scaling && agreed) << 2
         | u64::from(tcp.ecn.mode != EcnMode::Off) << 3
         | u64::from(tcp.ecn.seen) << 4
-        | u64::from(tcp.open.data_acked) << 5;
+        | u64::from(tcp.open.data_acked) << 5
+        | u64::from(tcp.open.fast_child) << 7;
     let (packets, interval) = tcp.count.rate;
     let bytes = u64::from(packets) * u64::from(tcp.snd.mss) * 1_000_000;
     let rate = bytes.checked_div(interval).unwrap_or(0);
@@ -109,3 +110,70 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
     ]);
     fields
 }
+
+/// The bytes of `struct tcp_info` as Linux 6.18 has it.
+pub fn tcp_info_bytes(fields: &[(&'static str, u64)]) -> Vec<u8> {
+    let of = |name: &str| fields.iter().find(|(known, _)| *known == name).map_or(0, |&(_, v)| v);
+    let mut bytes = Vec::new();
+    for (size, names) in LAYOUT {
+        for name in names.split_whitespace() {
+            let value = match name {
+                "scales" => of("tcpi_snd_wscale") & 15 | of("tcpi_rcv_wscale") << 4,
+                "flags" => {
+                    of("tcpi_delivery_rate_app_limited") & 1
+                        | (of("tcpi_fastopen_client_fail") & 3) << 1
+                }
+                name => of(name),
+            };
+            bytes.extend(&value.to_le_bytes()[..*size]);
+        }
+    }
+    bytes
+}
+
+/// Sizes and names of `struct tcp_info`, in order: `scales` holds both shifts in four bits each, `flags` two fields in
+/// one and two bits.
+pub const LAYOUT: &[(usize, &str)] = &[
+    (
+        1,
+        "tcpi_state tcpi_ca_state tcpi_retransmits tcpi_probes tcpi_backoff tcpi_options scales flags",
+    ),
+    (
+        4,
+        "tcpi_rto tcpi_ato tcpi_snd_mss tcpi_rcv_mss tcpi_unacked tcpi_sacked tcpi_lost tcpi_retrans \
+         tcpi_fackets tcpi_last_data_sent tcpi_last_ack_sent tcpi_last_data_recv tcpi_last_ack_recv \
+         tcpi_pmtu tcpi_rcv_ssthresh tcpi_rtt tcpi_rttvar tcpi_snd_ssthresh tcpi_snd_cwnd tcpi_advmss \
+         tcpi_reordering tcpi_rcv_rtt tcpi_rcv_space tcpi_total_retrans",
+    ),
+    (8, "tcpi_pacing_rate tcpi_max_pacing_rate tcpi_bytes_acked tcpi_bytes_received"),
+    (
+        4,
+        "tcpi_segs_out tcpi_segs_in tcpi_notsent_bytes tcpi_min_rtt tcpi_data_segs_in \
+         tcpi_data_segs_out",
+    ),
+    (8, "tcpi_delivery_rate tcpi_busy_time tcpi_rwnd_limited tcpi_sndbuf_limited"),
+    (4, "tcpi_delivered tcpi_delivered_ce"),
+    (8, "tcpi_bytes_sent tcpi_bytes_retrans"),
+    (4, "tcpi_dsack_dups tcpi_reord_seen tcpi_rcv_ooopack tcpi_snd_wnd tcpi_rcv_wnd tcpi_rehash"),
+    (2, "tcpi_total_rto tcpi_total_rto_recoveries"),
+    (4, "tcpi_total_rto_time tcpi_received_ce tcpi_delivered_e1_bytes tcpi_delivered_e0_bytes"),
+    (
+        4,
+        "tcpi_delivered_ce_bytes tcpi_received_e1_bytes tcpi_received_e0_bytes \
+         tcpi_received_ce_bytes",
+    ),
+    (2, "tcpi_accecn_fail_mode tcpi_accecn_opt_seen"),
+];
+
+/// SO_MEMINFO's words.
+pub const MEMORY: [&str; 9] = [
+    "SK_MEMINFO_RMEM_ALLOC",
+    "SK_MEMINFO_RCVBUF",
+    "SK_MEMINFO_WMEM_ALLOC",
+    "SK_MEMINFO_SNDBUF",
+    "SK_MEMINFO_FWD_ALLOC",
+    "SK_MEMINFO_WMEM_QUEUED",
+    "SK_MEMINFO_OPTMEM",
+    "SK_MEMINFO_BACKLOG",
+    "SK_MEMINFO_DROPS",
+];

@@ -16,6 +16,10 @@ pub enum Answer {
     Reset,
 }
 
+const fn is_pure_ack(segment: &Segment) -> bool {
+    segment.has(flag::ACK) && segment.end() == segment.seq
+}
+
 impl Tcp {
     /// Takes a segment for this connection.
     pub fn take(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
@@ -145,6 +149,7 @@ impl Tcp {
         match self.state {
             State::SynRecv => {
                 self.establish(env, segment);
+                self.finish_shutdown(env);
             }
             State::FinWait1 if fin_acked => {
                 self.state = State::FinWait2;
@@ -207,6 +212,8 @@ impl Tcp {
         if self.is_too_old(env, segment) && !reset {
             if segment.has(flag::SYN) {
                 self.challenge(env);
+            } else if is_pure_ack(segment) && before(segment.seq, self.rcv.nxt) {
+                // ACKs that data overtook are common; nobody has to know.
             } else if !self.is_answered_lately(env, segment) {
                 self.send_duplicate(env, segment);
             }
@@ -256,16 +263,14 @@ impl Tcp {
         let updates = after(segment.ack, self.snd.una)
             || after(segment.seq, self.snd.wl1)
             || (segment.seq == self.snd.wl1 && window > self.snd.wnd);
+        // How long ACKs may be overtaken: 1.2 time-outs.
+        let replay = self.rtt.rto * 12 / 10;
         let disordered = segment.seq == self.rcv.nxt
-            && segment.end() == segment.seq
-            && segment.has(flag::ACK)
+            && is_pure_ack(segment)
             && segment.ack == self.snd.una
             && !updates
-            && Us::from(recent.wrapping_sub(value)) * MS <= self.rtt.rto;
-        let reordered = Us::from(recent.wrapping_sub(value)) * MS <= self.rtt.rto
-            && segment.end() == segment.seq
-            && before(segment.seq, self.rcv.nxt.wrapping_add(1));
-        !(disordered || reordered && segment.ack != self.snd.una && segment.len == 0)
+            && Us::from(recent.wrapping_sub(value)) * MS <= replay;
+        !disordered
     }
 
     fn is_in_window(&self, segment: &Segment) -> bool {

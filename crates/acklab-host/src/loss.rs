@@ -327,10 +327,12 @@ impl Tcp {
             self.rec.sacked = 0;
         }
         let timed = self.is_rack(env);
+        // The oldest piece is lost whole, whenever it left.
+        let more = self.snd.out.iter().skip(1).take_while(|skb| skb.joined).count();
         for index in 0..self.snd.out.len() {
             if reneged {
                 self.snd.out[index].marks.sacked = false;
-            } else if timed && index > 0 && self.rack_wait(env, &self.snd.out[index], 0) > 0 {
+            } else if timed && index > more && self.rack_wait(env, &self.snd.out[index], 0) > 0 {
                 // Sent too recently to be lost.
                 continue;
             }

@@ -6,7 +6,7 @@ use crate::input::Answer;
 use crate::receive::QUICK;
 use crate::segment::{Place, Segment, TcpOption, after, before, flag};
 use crate::settings::{Env, MS, SECOND};
-use crate::skb::Skb;
+use crate::skb::{RateStamp, Skb};
 use crate::tcp::{CaState, EcnMode, State, Tcp, Wait, poll};
 
 /// Payload of memory at the start: half.
@@ -99,6 +99,9 @@ impl Tcp {
         self.snd.max_window = 0;
         self.init_mtu_search(env);
         self.sync_mss(env);
+        // Before a window is chosen.
+        self.rcv.wnd = 0;
+        self.init_rcv_mss();
         let mss = self.terms.advmss;
         let scaling = env.sysctls.is_on("tcp_window_scaling");
         let first = self.first_window(env, mss, scaling);
@@ -122,9 +125,16 @@ impl Tcp {
         self.snd.write_seq = self.snd.nxt;
         self.snd.pushed_seq = self.snd.nxt;
         self.open.sent = env.now;
-        let skb =
-            Skb { seq: isn, end: self.snd.nxt, flags: flag::SYN, sent: env.now, ..Skb::default() };
-        self.snd.out.push_back(skb);
+        (self.count.first_sent, self.count.delivered_at) = (env.now, env.now);
+        let rate = RateStamp {
+            delivered_at: env.now,
+            first_sent: env.now,
+            app_limited: true,
+            ..RateStamp::default()
+        };
+        let (seq, end) = (isn, self.snd.nxt);
+        let syn = Skb { seq, end, flags: flag::SYN, sent: env.now, rate, ..Skb::default() };
+        self.snd.out.push_back(syn);
         let mut segment = self.syn(env);
         self.add_fast_open(env, &mut segment);
         self.count.segs_out += 1;
@@ -160,6 +170,8 @@ impl Tcp {
             window,
             options,
             dscp: self.opt.tos >> 2,
+            flow_label: self.flow_label(env),
+            ttl: self.opt.ttl,
             ..Segment::default()
         }
     }
@@ -189,7 +201,8 @@ impl Tcp {
             if let Some((_, echo)) = segment.stamp().filter(|_| self.terms.stamps)
                 && echo != 0
             {
-                let first = self.rec.retrans_stamp.unwrap_or((self.open.sent / MS) as u32);
+                // Of the first SYN or of one that was sent again.
+                let first = (self.open.sent / MS) as u32;
                 if before(echo, first) || after(echo, env.tick()) {
                     return if segment.has(flag::RST) { Answer::None } else { Answer::Reset };
                 }
@@ -310,11 +323,16 @@ impl Tcp {
         self.rcv.last_data = env.now;
         // The SYN-ACK arrived.
         self.rec.delivered += 1;
-        let retried = self.open.retries.max(self.rec.total_retrans);
+        let retried = self.rec.total_retrans;
         self.sync_mss(env);
         if early {
-            let rtt = env.now - self.open.sent;
-            self.take_rtt(env, rtt, rtt);
+            if retried == 0 {
+                let rtt = env.now - self.open.sent;
+                self.take_rtt(env, rtt, rtt);
+            } else if let Some(rtt) = self.rtt_by_echo(env, segment) {
+                self.take_rtt(env, rtt, rtt);
+            }
+            self.rec.retransmits = 0;
             self.rearm_retransmission(env);
         } else {
             self.init_transfer(env, retried);
@@ -334,8 +352,10 @@ impl Tcp {
         if env.route.reordering > 0 {
             self.rec.reordering = env.route.reordering;
         }
-        let spurious = self.is_syn_retransmission_spurious();
-        self.window.cwnd = if retried > 1 && !spurious { 1 } else { env.route.initial_window() };
+        // Time-outs, not what ICMP asked for.
+        let timed_out = self.open.passive || self.rec.undo_marker.is_some();
+        let cuts = retried > 1 && timed_out && !self.is_syn_retransmission_spurious();
+        self.window.cwnd = if cuts { 1 } else { env.route.initial_window() };
         if env.route.cwnd > 0 {
             self.window.clamp = env.route.cwnd;
             self.window.cwnd = self.window.cwnd.min(self.window.clamp);

@@ -69,9 +69,9 @@ impl Tcp {
     /// The window that leaves with a segment, scaled (RFC 9293 section 3.8.6; it never shrinks).
     pub(crate) fn announce(&mut self, env: &Env<'_>) -> u16 {
         let current = self.receive_window();
-        let mut window = self.select_window();
+        let mut window = self.select_window(env);
         let scale = self.terms.receive_scale;
-        if window < current && !env.sysctls.is_on("tcp_shrink_window") {
+        if window < current && !self.may_shrink(env) {
             window = current.next_multiple_of(1 << scale);
         }
         self.rcv.wnd = window;
@@ -82,6 +82,15 @@ impl Tcp {
             65_535 << scale
         };
         (window.min(ceiling) >> scale) as u16
+    }
+
+    /// RFC 6437: one label for a flow, until it takes another path.
+    pub(crate) fn flow_label(&self, env: &Env<'_>) -> u32 {
+        if env.route.ip_header != 40 || !env.sysctls.is_on("auto_flowlabels") {
+            return 0;
+        }
+        let hash = self.snd.isn.wrapping_add(self.snd.paths.wrapping_mul(0x9e37_79b9));
+        (hash.wrapping_mul(0x85eb_ca6b) >> 12).max(1)
     }
 
     /// A segment with what every one has; `seq` and flags are the caller's.
@@ -98,6 +107,8 @@ impl Tcp {
             options,
             len,
             dscp: self.opt.tos >> 2,
+            flow_label: self.flow_label(env),
+            ttl: self.opt.ttl,
             ..Segment::default()
         };
         if self.snd.urgent != self.snd.una && before(seq, self.snd.urgent) {
@@ -192,6 +203,7 @@ impl Tcp {
     pub fn send_reset(&mut self, env: &Env<'_>) {
         let seq = self.acceptable_seq();
         let segment = self.make(env, seq, flag::ACK | flag::RST, 0);
+        self.count.segs_out += 1;
         self.wire.push(segment);
     }
 

@@ -228,7 +228,9 @@ impl Tcp {
             let end = self.rcv.nxt.wrapping_add(syn.len);
             self.queue(self.rcv.nxt, end, size, room);
             self.rcv.nxt = end;
-            self.rcv.wup = end;
+            if self.open.passive {
+                self.rcv.wup = end;
+            }
             self.count.data_segs_in += 1;
             self.open.data_acked = true;
         }

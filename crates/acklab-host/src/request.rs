@@ -88,6 +88,8 @@ impl Request {
             window: tcp.rcv.wnd.min(65_535) as u16,
             options,
             dscp: if reflected { self.tcp.open.syn_flags as u8 } else { tcp.opt.tos >> 2 },
+            flow_label: tcp.flow_label(env),
+            ttl: tcp.opt.ttl,
             ecn: if tcp.cc.is_dctcp() && tcp.ecn.mode != EcnMode::Off {
                 mark::ECT0
             } else {
@@ -109,6 +111,7 @@ impl Request {
     pub fn open_early(&mut self, env: &Env<'_>, syn: &Segment) -> Tcp {
         let mut tcp = self.tcp.clone();
         tcp.open.early = true;
+        tcp.open.fast_child = true;
         tcp.count.segs_in = 1;
         tcp.init_rcv_mss();
         tcp.init_transfer(env, 0);
@@ -119,15 +122,19 @@ impl Request {
     }
 
     /// The handshake is over: the connection, which is yet to take the segment that ended it.
-    pub fn open(mut self, env: &Env<'_>) -> Tcp {
+    pub fn open(mut self, env: &Env<'_>, segment: &Segment) -> Tcp {
         let tcp = &mut self.tcp;
-        tcp.open.retries = self.timeouts;
         tcp.rec.total_retrans = self.timeouts;
         tcp.count.segs_in = 1;
         tcp.rcv.oow_answered = None;
-        if self.timeouts == 0 && !self.cookie {
-            let rtt = env.now - tcp.open.sent;
-            tcp.take_rtt(env, rtt.max(1), rtt.max(1));
+        let measured = if self.timeouts == 0 && !self.cookie {
+            Some((env.now - tcp.open.sent).max(1))
+        } else {
+            // RFC 7323 section 4: an echo tells which of several it answers.
+            tcp.rtt_by_echo(env, segment)
+        };
+        if let Some(rtt) = measured {
+            tcp.take_rtt(env, rtt, rtt);
         }
         self.tcp
     }
@@ -231,7 +238,7 @@ impl Request {
     }
 
     /// What a cookie can carry: no scale and no SACK without timestamps, and one of four sizes.
-    pub(crate) fn limit_to_cookie(&mut self) {
+    pub(crate) fn limit_to_cookie(&mut self, env: &Env<'_>) {
         let tcp = &mut self.tcp;
         if !tcp.terms.stamps {
             tcp.terms.sack = false;
@@ -240,9 +247,13 @@ impl Request {
             tcp.terms.receive_scale = 0;
             tcp.ecn.mode = crate::tcp::EcnMode::Off;
         }
-        let sizes = [536, 1300, 1440, 1460];
+        let v6 = env.route.ip_header == 40;
+        let sizes = if v6 { [1220, 1420, 1440, 8940] } else { [536, 1300, 1440, 1460] };
         let peer = tcp.terms.mss_clamp;
         let kept = sizes.into_iter().rev().find(|&size| size <= peer).unwrap_or(sizes[0]);
         tcp.terms.mss_clamp = kept;
+        // The window begins anew when the cookie comes back, in units of the size that it kept.
+        let first = tcp.first_window(env, kept, tcp.terms.scaling);
+        (tcp.rcv.wnd, tcp.rcv.clamp, tcp.rcv.ssthresh) = (first.wnd, first.clamp, first.wnd);
     }
 }

@@ -54,6 +54,7 @@ impl Tcp {
         } else {
             let segment = self.make(env, skb.seq, flags, skb.len());
             self.post(env, segment);
+            self.stamp_departure(env, &skb);
         }
         let stamp = RateStamp {
             delivered: self.rec.delivered,

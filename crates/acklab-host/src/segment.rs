@@ -153,6 +153,8 @@ pub struct Segment {
     pub gso: u32,
     /// Flow label of IPv6.
     pub flow_label: u32,
+    /// Time to live, or hop limit; 0: the usual one, 64.
+    pub ttl: u8,
     /// The payload's bytes, where they matter (data on a SYN).
     pub syn_data: u32,
 }
@@ -167,6 +169,18 @@ impl Segment {
     pub const fn end(&self) -> u32 {
         let control = self.has(flag::SYN) as u32 + self.has(flag::FIN) as u32;
         self.seq.wrapping_add(self.len).wrapping_add(control)
+    }
+
+    /// Keeps the first `len` bytes and returns the rest; PSH and FIN go with the rest, CWR stays.
+    #[must_use]
+    pub fn split(&mut self, len: u32) -> Self {
+        let mut rest = self.clone();
+        rest.seq = self.seq.wrapping_add(len);
+        rest.len = self.len - len;
+        rest.flags &= !flag::CWR;
+        self.len = len;
+        self.flags &= !(flag::PSH | flag::FIN);
+        rest
     }
 
     /// Bytes of the TCP header.

@@ -31,6 +31,10 @@ impl Host {
             IP | IPV6 => {
                 let opt = &mut self.sockets[index].tcp.opt;
                 match (level, name) {
+                    (IP, 2) | (IPV6, 16) if value != -1 && !(1..=255).contains(&value) => {
+                        return bad(errno::EINVAL);
+                    }
+                    (IP, 2) | (IPV6, 16) => opt.ttl = if value == -1 { 0 } else { value as u8 },
                     (IP, 1) | (IPV6, 67) => opt.tos = value as u8 & !3,
                     (IP, 10) | (IPV6, 23) => opt.pmtu_discover = value as u8,
                     (IP, 11) | (IPV6, 25) => opt.recverr = value != 0,
@@ -92,7 +96,9 @@ impl Host {
                 }
             }
             47 => tcp.opt.pacing = if value < 0 { 0 } else { value as u64 },
+            60 if !(0..=1).contains(&value) => return bad(errno::EINVAL),
             60 => socket.zero_copy = value != 0,
+            3 | 4 | 30 | 38 | 39 | 78.. => return bad(errno::ENOPROTOOPT),
             _ => {
                 socket.kept.insert((SOCKET, name), value);
             }
@@ -269,7 +275,18 @@ impl Host {
                 _ => fin,
             },
             (TCP, 9) => defer_seconds(opt.defer_accept),
-            (TCP, 10) => i64::from(opt.window_clamp),
+            (TCP, 10) if matches!(tcp.state, State::Close | State::Listen) => {
+                i64::from(opt.window_clamp)
+            }
+            (TCP, 10) => i64::from(tcp.rcv.clamp),
+            (TCP, 24) => (now / MS) as i64,
+            (IP, 2) | (IPV6, 16) => {
+                if opt.ttl == 0 {
+                    64
+                } else {
+                    i64::from(opt.ttl)
+                }
+            }
             (TCP, 12) => i64::from(tcp.ack.pingpong == 0),
             (TCP, 18) => (opt.user_timeout / MS) as i64,
             (TCP, 25) => i64::from(opt.notsent_lowat).max(lowat),
@@ -319,6 +336,7 @@ fn set_plain(tcp: &mut Tcp, now: Us, name: i32, value: i64) -> Called {
                 tcp.rcv.ssthresh = tcp.rcv.ssthresh.min(opt.window_clamp);
             }
         }
+        16 if !(0..=1).contains(&value) => return bad(errno::EINVAL),
         16 => opt.thin_linear = value != 0,
         18 => {
             if value < 0 {
@@ -330,6 +348,7 @@ fn set_plain(tcp: &mut Tcp, now: Us, name: i32, value: i64) -> Called {
         44 => opt.rto_max = value as Us * MS,
         45 => opt.rto_min = value as Us,
         46 => opt.delack_max = value as Us,
+        11 | 15 | 21 | 22 | 26 | 28 | 32 | 35 | 39.. => return bad(errno::ENOPROTOOPT),
         _ => return Ok(i64::MIN),
     }
     Ok(0)

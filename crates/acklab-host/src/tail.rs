@@ -4,7 +4,7 @@ use crate::loss::Heard;
 use crate::output::{Pass, Push};
 use crate::segment::{after, before};
 use crate::settings::{Env, MS, SECOND, Us};
-use crate::tcp::{CaState, Tcp, Wait};
+use crate::tcp::{CaState, State, Tcp, Wait};
 
 /// The transmit timer and tail loss probes (RFC 8985 section 7).
 impl Tcp {
@@ -122,6 +122,14 @@ impl Tcp {
 
     /// Segments were too large for the path: all that is out leaves again, without a sign of congestion.
     pub fn resend_smaller(&mut self, env: &Env<'_>) {
+        if self.state == State::SynSent {
+            if self.open.syn_data > 0 {
+                // Of a SYN with data it is the whole that was too large.
+                self.terms.advmss = self.own_mss(env);
+                self.retransmit(env, 0);
+            }
+            return;
+        }
         let mss = self.current_mss();
         let mut index = 0;
         let lost = self.rec.lost;

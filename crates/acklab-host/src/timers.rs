@@ -83,6 +83,7 @@ impl Tcp {
         if self.is_out_of_time(env) {
             return;
         }
+        self.snd.paths += 1;
         self.enter_loss(env);
         if self.rec.retransmits == 0 {
             self.rec.rto_recoveries += 1;

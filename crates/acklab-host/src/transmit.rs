@@ -261,14 +261,7 @@ impl Tcp {
             self.count.delivered_at = env.now;
         }
         self.post(env, segment);
-        if let Some(wishes) = piece.wishes {
-            for (wish, kind) in [(stamp::SCHEDULED, 1), (stamp::SENT, 0)] {
-                if wishes.stamps & wish != 0 {
-                    self.errors.stamp(kind, wishes.key, env.now);
-                    self.wake(crate::tcp::poll::ERR);
-                }
-            }
-        }
+        self.stamp_departure(env, &piece);
         let mut rest = piece;
         rest.sent = env.now;
         rest.rate = RateStamp {
@@ -293,6 +286,17 @@ impl Tcp {
         }
         self.run_busy(env);
         packets
+    }
+
+    /// Tells that the byte whose passage is asked for leaves.
+    pub(crate) fn stamp_departure(&mut self, env: &Env<'_>, piece: &Skb) {
+        let Some(wishes) = piece.wishes else { return };
+        for (wish, kind) in [(stamp::SCHEDULED, 1), (stamp::SENT, 0)] {
+            if wishes.stamps & wish != 0 {
+                self.errors.stamp(kind, wishes.key, env.now);
+                self.wake(crate::tcp::poll::ERR);
+            }
+        }
     }
 
     /// RFC 7661 as Linux has it: a window that is not used does not last.

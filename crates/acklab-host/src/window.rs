@@ -58,7 +58,7 @@ impl Tcp {
     }
 
     /// The window that the buffer allows (RFC 9293 section 3.8.6.2.2, Linux's rules).
-    pub fn select_window(&mut self) -> u32 {
+    pub fn select_window(&mut self, env: &Env<'_>) -> u32 {
         let mut mss = self.ack.rcv_mss;
         let mut free = self.space();
         let allowed = self.full_space();
@@ -70,12 +70,19 @@ impl Tcp {
             }
         }
         let scale = self.terms.receive_scale;
+        let shrinks = self.may_shrink(env);
+        if shrinks {
+            free = free >> scale << scale;
+        }
         if free < full >> 1 {
             self.ack.quick = 0;
             free = free >> scale << scale;
-            if free < allowed >> 4 || free < mss {
+            if free < allowed >> 4 || free < mss || shrinks && free >> scale == 0 {
                 return 0;
             }
+        }
+        if shrinks && free <= self.rcv.ssthresh {
+            return free;
         }
         free = free.min(self.rcv.ssthresh);
         if scale > 0 {
@@ -89,6 +96,11 @@ impl Tcp {
         } else {
             window
         }
+    }
+
+    /// Whether the window's right edge may go back (RFC 7323 section 2.4), which only a scaled one does.
+    pub(crate) fn may_shrink(&self, env: &Env<'_>) -> bool {
+        self.terms.receive_scale > 0 && env.sysctls.is_on("tcp_shrink_window")
     }
 
     /// Sets the largest window; a smaller one holds at once.

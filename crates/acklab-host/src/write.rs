@@ -32,6 +32,7 @@ impl Tcp {
         let mss = self.current_mss();
         let goal = self.size_goal(env);
         let mut copied = 0;
+        self.note_app_limit();
         if flags.urgent {
             self.snd.urgent = self.snd.una;
         }
@@ -101,7 +102,6 @@ impl Tcp {
         }
         let push = if flags.more { Push::Cork } else { self.usual_push() };
         self.push_pending(env, push);
-        self.note_app_limit();
     }
 
     /// The last piece can take more.
@@ -205,12 +205,20 @@ impl Tcp {
         self.fate.shut_read |= read;
         if write && !self.fate.shut_write {
             self.fate.shut_write = true;
-            if self.close_state() {
+            // Before the handshake is over the FIN waits for its end.
+            if self.state != State::SynRecv && self.close_state() {
                 self.send_fin(env);
             }
         }
         self.wake(crate::tcp::poll::IN | crate::tcp::poll::OUT);
         Ok(())
+    }
+
+    /// The handshake is over: a FIN that a shutdown asked for before leaves now.
+    pub(crate) fn finish_shutdown(&mut self, env: &Env<'_>) {
+        if self.fate.shut_write && self.close_state() {
+            self.send_fin(env);
+        }
     }
 
     /// The last descriptor was closed.

@@ -21,6 +21,10 @@ pub(crate) struct Flow {
     stamps: BTreeMap<u32, u32>,
     /// The first value of the host's timestamps.
     clock: Option<u32>,
+    /// Packets are of IPv6.
+    v6: bool,
+    /// The script's flow label and the host's.
+    label: Option<(u32, u32)>,
     /// Nothing is compared.
     observes: bool,
     /// What left the host and no event was compared with.
@@ -29,8 +33,8 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// A connection between two places.
-    pub(crate) fn new(local: Place, remote: Place, observes: bool) -> Self {
-        Self { local, remote, observes, ..Self::default() }
+    pub(crate) fn new(local: Place, remote: Place, observes: bool, v6: bool) -> Self {
+        Self { local, remote, v6, observes, ..Self::default() }
     }
 
     /// The host's end and the script's.
@@ -159,7 +163,7 @@ impl Flow {
         let mut all = Vec::new();
         while still.gso > 0 && still.len > still.gso {
             let len = still.gso;
-            let rest = cut(&mut still, len);
+            let rest = still.split(len);
             all.push(format!("> {}", self.show(&still)));
             still = rest;
         }
@@ -177,7 +181,7 @@ impl Flow {
             && wanted > 0
             && wanted.is_multiple_of(segment.gso)
         {
-            let rest = cut(&mut segment, wanted);
+            let rest = segment.split(wanted);
             self.queue.push_front((at, rest));
         }
         while segment.len > 0 && segment.len < wanted {
@@ -193,7 +197,7 @@ impl Flow {
             let Some((when, mut next)) = self.queue.pop_front() else { break };
             let missing = wanted - segment.len;
             if missing < next.len && next.gso > 0 && missing.is_multiple_of(next.gso) {
-                let rest = cut(&mut next, missing);
+                let rest = next.split(missing);
                 self.queue.push_front((when, rest));
             }
             segment.len += next.len;
@@ -245,7 +249,31 @@ impl Flow {
                 return differs("tos", format!("{got:#x}"), format!("{tos:#x}"));
             }
         }
+        if let Some(ttl) = packet.ttl {
+            let got = if segment.ttl == 0 { 64 } else { segment.ttl };
+            if got != ttl {
+                return differs("ttl", got.to_string(), ttl.to_string());
+            }
+        }
+        self.compare_label(packet, segment)?;
         self.compare_options(packet, segment)
+    }
+
+    /// Flow labels of a script are names: the same one for the same, another for another. 0 is none to look at, and
+    /// IPv4 has none.
+    fn compare_label(&mut self, packet: &Packet, segment: &Segment) -> Result<(), String> {
+        let wanted = packet.flow_label.filter(|&label| label > 0 && self.v6);
+        let Some(wanted) = wanted else { return Ok(()) };
+        let got = segment.flow_label;
+        match self.label {
+            _ if got == 0 => return Err("the packet has no flow label".to_owned()),
+            Some((name, known)) if (name == wanted) != (known == got) => {
+                let same = if known == got { "the same" } else { "another" };
+                return Err(format!("the flow label is {same} as before, expected {wanted:#x}"));
+            }
+            _ => self.label = Some((wanted, got)),
+        }
+        Ok(())
     }
 
     fn compare_options(&mut self, packet: &Packet, segment: &Segment) -> Result<(), String> {
@@ -279,17 +307,6 @@ impl Flow {
         }
         Ok(())
     }
-}
-
-/// Cuts a burst after `len` bytes; returns the rest.
-fn cut(segment: &mut Segment, len: u32) -> Segment {
-    let mut rest = segment.clone();
-    rest.seq = segment.seq.wrapping_add(len);
-    rest.len = segment.len - len;
-    rest.flags &= !flag::CWR;
-    segment.len = len;
-    segment.flags &= !(flag::PSH | flag::FIN);
-    rest
 }
 
 fn codepoint(value: u8) -> String {

@@ -232,6 +232,17 @@ impl Virtual {
         }
     }
 
+    /// The other end of a descriptor's connection.
+    pub fn peer(&self, fd: i32) -> Option<Place> {
+        self.host.index(fd).ok().map(|index| self.host.sockets[index].tcp.remote)
+    }
+
+    /// TCP_INFO and SO_MEMINFO of a descriptor: names and values.
+    pub fn info_of(&self, now: Us, fd: i32) -> Result<Vec<(&'static str, u64)>, Stop> {
+        let index = self.host.index(fd)?;
+        Ok(tcp_info(&self.host.sockets[index].tcp, &self.host.env(now)))
+    }
+
     fn follow(&mut self, done: Called) -> Called {
         if let Ok(fd) = done
             && let Ok(index) = self.host.index(fd as i32)

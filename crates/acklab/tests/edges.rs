@@ -3,7 +3,7 @@
 //!
 //! core -> {tcp, rudp, control, trace};  {tcp, rudp} -> {sim, net};  stats;
 //! {control, sim, trace, stats} -> lab;  {lab, net} -> papers -> uppaal;  {lab, net, packetdrill} -> worlds;
-//! {core, trace} -> live;  core -> host -> packetdrill;
+//! {core, trace} -> live;  core -> host -> packetdrill -> door;
 //! {lab, papers, uppaal, worlds, net, live, packetdrill, trace} -> acklab;  {core, lab} -> own-ack-policy
 //!
 //! Edges of tests (dev-dependencies) are free: they decide nothing that ships.
@@ -28,6 +28,7 @@ acklab-core |  | libm | the core is sans-IO and deterministic: it stands on noth
 acklab-tcp | core |  | one TCP for every world, which no capture's judge can lean on
 acklab-host | core |  | sockets over segments, as a test of a Linux stack sees them, in any world
 acklab-packetdrill | host |  | scripts see the host and nothing else
+acklab-door | host packetdrill | nix | the door shows what scripts see, in C's words
 acklab-rudp | core |  | one reliable UDP for every world; ciphers and sockets are the worlds' own
 acklab-control | core | thiserror | plants and controllers see the core alone, so that any world can carry them
 acklab-stats |  | any | statistics know no packets
@@ -142,9 +143,10 @@ fn every_crate_lives_in_the_folder_of_its_name_under_the_common_lints() {
     }
 }
 
-/// The files that may hold `unsafe` code, system calls that no crate of ours wraps: the lint is `deny`, which a file
+/// The files that may hold `unsafe` code, system calls that no crate of ours wraps and functions that C calls: the lint is `deny`, which a file
 /// can lift, and this test says which.
-const UNSAFE: [&str; 4] = [
+const UNSAFE: [&str; 5] = [
+    "acklab-door/src/abi.rs",
     "acklab-live/src/kernel.rs",
     "acklab-net/src/kernel.rs",
     "acklab-worlds/src/script/calls.rs",

@@ -202,8 +202,8 @@ pub struct Opening {
     pub passive: bool,
     /// The window scale that our SYN offers.
     pub offered_scale: Option<u8>,
-    /// Retransmissions of our SYN or SYN-ACK.
-    pub retries: u32,
+    /// TFO: it came of a SYN with data or cookie.
+    pub fast_child: bool,
     /// When it left.
     pub sent: Us,
     /// TFO: cookie to send on the SYN-ACK.
@@ -388,13 +388,24 @@ impl Tcp {
         self.snd.queue.clear();
         self.snd.out.clear();
         self.snd.memory = 0;
+        self.rtt.backoff = 0;
         (self.rec.sacked, self.rec.lost, self.rec.retrans) = (0, 0, 0);
         self.errors.acknowledge_all();
+    }
+
+    /// Sizes without what a peer agrees to.
+    fn terms_of_none(&self) -> Terms {
+        let Terms { mss_clamp, advmss, header, .. } = self.terms;
+        Terms { mss_clamp, advmss, header, ..Terms::default() }
     }
 
     /// It ends with `error`.
     pub fn fail(&mut self, error: i32) {
         self.fate.error = error;
+        if self.state == State::SynSent {
+            // Nothing was agreed.
+            self.terms = self.terms_of_none();
+        }
         self.drop_all();
         self.wake(poll::ERR);
         self.done();

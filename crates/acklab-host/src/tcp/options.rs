@@ -46,6 +46,8 @@ pub struct Options {
     pub rcvlowat: u32,
     /// IP_TOS.
     pub tos: u8,
+    /// IP_TTL; 0: not set.
+    pub ttl: u8,
     /// SO_MAX_PACING_RATE, bytes a second; 0: none.
     pub pacing: u64,
     /// IP_MTU_DISCOVER: 0 never, 1 wanted, 2 do, 3 probe.
@@ -93,6 +95,7 @@ impl Default for Options {
             defer_accept: 0,
             rcvlowat: 1,
             tos: 0,
+            ttl: 0,
             pacing: 0,
             pmtu_discover: 1,
             priority: 0,

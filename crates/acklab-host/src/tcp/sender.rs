@@ -11,6 +11,8 @@ use crate::tcp::CaState;
 pub struct Send {
     /// Initial sequence number.
     pub isn: u32,
+    /// How often time-outs chose another path: the flow label follows.
+    pub paths: u32,
     /// Oldest unacknowledged.
     pub una: u32,
     /// Next to send.

@@ -14,8 +14,28 @@ use crate::script::{Call, Value};
 const MSG_ERRQUEUE: i64 = 0x2000;
 /// The buffer was too small.
 const MSG_TRUNC: i64 = 0x20;
+/// A control message found no room.
+const MSG_CTRUNC: i64 = 0x8;
+/// Levels and types of control messages.
+const SOL_SOCKET: i64 = 1;
+const SCM_TIMESTAMPING: i64 = 37;
+const SOL_TCP: i64 = 6;
+const TCP_CM_INQ: i64 = 36;
+
+/// What a control message holds.
+enum Content<'e> {
+    Number(i64),
+    Entry(&'e Entry),
+}
+
 /// `SO_EE_ORIGIN_TIMESTAMPING`.
 const STAMPING: u8 = 4;
+
+/// Whether the buffer of a call is NULL.
+fn is_absent(call: &Call) -> bool {
+    let has_buffer = ["read", "recv", "recvfrom", "write", "send", "sendto"];
+    has_buffer.contains(&call.name.as_str()) && call.args.get(1) == Some(&Value::Int(0))
+}
 
 impl Caller<'_> {
     /// Sizes of the buffers of an iovec.
@@ -50,7 +70,11 @@ impl Caller<'_> {
                 if !self.world().is_socket(fd) {
                     return self.splice_out(now, pending, from, most);
                 }
-                most
+                // No more than the pipe holds.
+                match self.world().read(now, from, most as u32, ReadFlags::default()) {
+                    Ok(read) => read.bytes,
+                    Err(stop) => return self.finish(&call, Err(stop)),
+                }
             }
             _ => {
                 let message = Self::arg(&call, 1)?;
@@ -75,6 +99,9 @@ impl Caller<'_> {
             key: 0,
         };
         let dont_wait = flags & 0x40 != 0;
+        let absent = bytes > 0 && is_absent(&call);
+        // Of a buffer that is not there nothing can be copied, once the call comes to that.
+        let bytes = if absent { 0 } else { bytes };
         let may_wait = self.world().is_blocking(fd) && !dont_wait;
         if flags & 0x2000_0000 != 0 && !pending.opens {
             let ends = self.fast_ends(&call)?;
@@ -98,6 +125,10 @@ impl Caller<'_> {
         }
         loop {
             let left = (bytes - pending.taken) as u32;
+            if absent {
+                let done = self.world().write(now, fd, 0, wants, dont_wait);
+                return self.finish(&call, done.and(Err(Stop::Errno(errno::EFAULT))));
+            }
             match self.world().write(now, fd, left, wants, dont_wait) {
                 Ok(taken) => {
                     pending.taken += taken;
@@ -149,7 +180,7 @@ impl Caller<'_> {
             let (Some(level), Some(kind)) = (level, kind) else {
                 return unsupported(format!("the control message {control:?}"));
             };
-            if (self.number(level)?, self.number(kind)?) != (1, 37) {
+            if (self.number(level)?, self.number(kind)?) != (SOL_SOCKET, SCM_TIMESTAMPING) {
                 return unsupported(format!("the control message {control:?}"));
             }
             let wanted = match control.field("cmsg_data") {
@@ -193,43 +224,67 @@ impl Caller<'_> {
             dont_wait: flags & 0x40 != 0,
             wait_all: flags & 0x100 != 0,
         };
-        let done = self.world().read(now, fd, max as u32, wants);
+        let absent = max > 0 && !wants.truncate && is_absent(&call);
+        let done = if absent {
+            let looks = ReadFlags { peek: true, ..wants };
+            match self.world().read(now, fd, max as u32, looks) {
+                Ok(read) if read.bytes > 0 => Err(Stop::Errno(errno::EFAULT)),
+                other => other,
+            }
+        } else {
+            self.world().read(now, fd, max as u32, wants)
+        };
         if let (Some(message), Ok(read)) = (&message, &done) {
-            self.check_message_flags(Some(message), 0)?;
-            self.check_inq(read.inq, message)?;
+            let inq = read.inq.map(|inq| (SOL_TCP, TCP_CM_INQ, Content::Number(inq)));
+            self.check_message(message, 0, inq.as_slice())?;
         }
         self.finish(&call, done.map(|read| read.bytes))
     }
 
-    /// Control messages of data: how much more waits.
-    fn check_inq(&self, got: Option<i64>, message: &Value) -> Result<(), Trouble> {
-        let Some(Value::List(controls)) = message.field("msg_control") else { return Ok(()) };
-        if controls.is_empty() && got.is_some() {
-            return wrong("recvmsg has a control message, expected none");
-        }
-        for control in controls {
-            let kind = control.field("cmsg_type").map_or(Ok(0), |k| self.number(k))?;
-            if kind != 36 {
-                return unsupported(format!("the control message {control:?}"));
+    /// `msg_flags` and control messages that a call left behind; `controls`: level, type and content of each.
+    fn check_message(
+        &self,
+        message: &Value,
+        flags: i64,
+        controls: &[(i64, i64, Content<'_>)],
+    ) -> Result<(), Trouble> {
+        let expected: &[Value] = match message.field("msg_control") {
+            Some(Value::List(expected)) => expected,
+            _ => &[],
+        };
+        // There is room for as many as the script expects.
+        let flags = if expected.len() < controls.len() { flags | MSG_CTRUNC } else { flags };
+        if let Some(value) = message.field("msg_flags").filter(|v| **v != Value::Any) {
+            let wanted = self.number(value)?;
+            if wanted != flags {
+                return wrong(format!("msg_flags are {flags:#x}, expected {wanted:#x}"));
             }
-            let Some(got) = got else {
-                return wrong("recvmsg has no control message, expected TCP_CM_INQ");
-            };
-            let expected = control.field("cmsg_data").map_or(Ok(got), |d| self.number(d))?;
-            if got != expected {
-                return wrong(format!("TCP_CM_INQ is {got}, expected {expected}"));
+        }
+        if expected.len() > controls.len() {
+            let (got, wanted) = (controls.len(), expected.len());
+            return wrong(format!("recvmsg has {got} control messages, expected {wanted}"));
+        }
+        for (control, (level, kind, content)) in expected.iter().zip(controls) {
+            for (name, got) in [("cmsg_level", *level), ("cmsg_type", *kind)] {
+                let Some(value) = control.field(name) else {
+                    return unsupported(format!("the control message {control:?}"));
+                };
+                let wanted = self.number(value)?;
+                if wanted != got {
+                    return wrong(format!("{name} is {got}, expected {wanted}"));
+                }
+            }
+            match content {
+                Content::Number(got) => {
+                    let wanted = control.field("cmsg_data").map_or(Ok(*got), |d| self.number(d))?;
+                    if *got != wanted {
+                        return wrong(format!("cmsg_data is {got}, expected {wanted}"));
+                    }
+                }
+                Content::Entry(entry) => self.check_control(control, entry)?,
             }
         }
         Ok(())
-    }
-
-    /// `msg_flags` that a call left behind.
-    fn check_message_flags(&self, message: Option<&Value>, got: i64) -> Result<(), Trouble> {
-        let Some(value) = message.and_then(|m| m.field("msg_flags")) else { return Ok(()) };
-        if *value == Value::Any || self.number(value)? == got {
-            return Ok(());
-        }
-        wrong(format!("msg_flags are {got:#x}, expected {:#x}", self.number(value)?))
     }
 
     fn receive_error(&mut self, call: &Call, fd: i32, message: Option<&Value>) -> Step {
@@ -237,17 +292,17 @@ impl Caller<'_> {
             Ok(entry) => entry,
             Err(stop) => return self.finish(call, Err(stop)),
         };
+        let Some(message) = message else { return self.finish(call, Ok(0)) };
         // A stamp comes with the packet's bytes, unless the program asked for none.
-        let iov = message.and_then(|m| m.field("msg_iov"));
-        let room = iov.map_or(Ok(0), |iov| self.total(iov))?;
+        let room = message.field("msg_iov").map_or(Ok(0), |iov| self.total(iov))?;
         let cut = entry.origin == STAMPING && !self.stamps_alone && room == 0;
         let flags = if cut { MSG_ERRQUEUE | MSG_TRUNC } else { MSG_ERRQUEUE };
-        self.check_message_flags(message, flags)?;
-        if let Some(Value::List(controls)) = message.and_then(|m| m.field("msg_control")) {
-            for control in controls {
-                self.check_control(control, &entry)?;
-            }
+        let (level, kind) = self.errors_of_ip();
+        let mut controls = vec![(level, kind, Content::Entry(&entry))];
+        if entry.at.is_some() {
+            controls.insert(0, (SOL_SOCKET, SCM_TIMESTAMPING, Content::Entry(&entry)));
         }
+        self.check_message(message, flags, &controls)?;
         self.finish(call, Ok(0))
     }
 

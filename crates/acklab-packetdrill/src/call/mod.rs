@@ -70,6 +70,10 @@ pub(crate) struct Caller<'w> {
     stamps_alone: bool,
     /// Stamps may differ by it.
     tolerance: Us,
+    /// Sockets are of IPv6, be it for mapped addresses.
+    sockets_of_v6: bool,
+    /// Capabilities that the script gave up, by their numbers.
+    gave_up: u64,
 }
 
 /// A call under way.
@@ -111,6 +115,8 @@ impl<'w> Caller<'w> {
             start,
             stamps_alone: false,
             tolerance: 0,
+            sockets_of_v6: false,
+            gave_up: 0,
         }
     }
 
@@ -142,6 +148,16 @@ impl<'w> Caller<'w> {
     /// Sockets connect to this port unless the script says otherwise.
     pub(crate) const fn connect_to(&mut self, port: u16) {
         self.remote.port = port;
+    }
+
+    /// Sockets are of IPv6.
+    pub(crate) const fn use_v6_sockets(&mut self, v6: bool) {
+        self.sockets_of_v6 = v6;
+    }
+
+    /// Level and type of the control messages that bring errors: IP_RECVERR or IPV6_RECVERR.
+    pub(crate) const fn errors_of_ip(&self) -> (i64, i64) {
+        if self.sockets_of_v6 { (41, 25) } else { (0, 11) }
     }
 
     /// How much stamps may differ.
@@ -240,6 +256,12 @@ impl Caller<'_> {
             }
             "epoll_ctl" => self.epoll_ctl(now, &call),
             "epoll_wait" => self.epoll_wait(now, pending),
+            "cap_set" => {
+                let bit = 1_u64 << (self.int(&call, 1)? as u32).min(63);
+                let sets = self.int(&call, 2)? != 0;
+                self.gave_up = if sets { self.gave_up & !bit } else { self.gave_up | bit };
+                self.finish(&call, Ok(0))
+            }
             "pipe" => self.pipe(&call),
             "open" => {
                 let done = self.world().open();

@@ -7,11 +7,27 @@ use acklab_host::settings::Us;
 use super::{Caller, Step, unsupported, wrong};
 use crate::script::{Call, Value};
 
+/// Its number.
+const CAP_NET_ADMIN: u32 = 12;
+
+/// SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_MARK.
+const fn needs_admin(level: i32, name: i32) -> bool {
+    level == 1 && matches!(name, 32 | 33 | 36)
+}
+
 impl Caller<'_> {
     pub(super) fn set_option(&mut self, now: Us, call: &Call) -> Step {
         let fd = self.fd(call, 0)?;
         let (level, name) = (self.int(call, 1)? as i32, self.int(call, 2)? as i32);
         let value = Self::arg(call, 3)?;
+        let length = self.int(call, 4)?;
+        let is_number = !matches!(value, Value::Text(_) | Value::Fields(_));
+        if is_number && length < 4 && matches!(level, 1 | 6) {
+            return self.finish(call, Err(Stop::Errno(errno::EINVAL)));
+        }
+        if needs_admin(level, name) && self.gave_up & 1 << CAP_NET_ADMIN != 0 {
+            return self.finish(call, Err(Stop::Errno(errno::EPERM)));
+        }
         let done = match (level, name, value) {
             (1, 13, Value::Fields(_)) => {
                 let on = value.field("onoff").or_else(|| value.field("l_onoff"));
@@ -23,7 +39,9 @@ impl Caller<'_> {
                 self.world().set_linger(fd, on, linger)
             }
             (6, 13, Value::Text(text)) => {
-                if acklab_host::cc::Congestion::named(text).is_none() && text != "nosuchcc" {
+                let text = text.get(..length.max(0) as usize).unwrap_or(text);
+                let kernels = ["bbr", "bic", "cdg", "highspeed", "htcp", "hybla", "illinois", "lp"];
+                if kernels.contains(&text) || ["nv", "scalable", "vegas", "veno"].contains(&text) {
                     return unsupported(format!("the congestion control {text:?}"));
                 }
                 self.world().set_congestion(now, fd, text)
@@ -55,8 +73,12 @@ impl Caller<'_> {
                     Ok(got) => got,
                     Err(stop) => return self.finish(call, Err(stop)),
                 };
+                let room = self.int(call, 4)?;
                 return match &expected {
-                    Value::Text(text) if *text != got => {
+                    Value::Text(text) if text.len() as i64 != room => {
+                        wrong(format!("{text:?} has not {room} bytes"))
+                    }
+                    Value::Text(text) if !got.starts_with(text.as_str()) => {
                         wrong(format!("TCP_CONGESTION is {got:?}, expected {text:?}"))
                     }
                     _ => self.finish(call, Ok(0)),
@@ -79,7 +101,14 @@ impl Caller<'_> {
             }
             _ => {}
         }
+        let room = match Self::arg(call, 4)? {
+            Value::Any => 4,
+            value => self.number(value)?,
+        };
         let done = self.world().option(now, fd, level, name);
+        if done.is_ok() && !(1..=4).contains(&room) {
+            return wrong(format!("the option has 4 bytes, expected {room}"));
+        }
         if let Ok(got) = done
             && expected != Value::Any
             && expected != Value::List(vec![Value::Any])

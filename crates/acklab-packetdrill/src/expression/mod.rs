@@ -316,6 +316,11 @@ mod tests {
         assert!(
             matches!(holds("assert tcpi_snd_cwnd == 11, tcpi_snd_cwnd"), Err(Fault::Assertion(m)) if m.ends_with(": 10"))
         );
+        for message in ["f'cwnd {tcpi_snd_cwnd}'", "'{} of {}'.format(tcpi_snd_cwnd, 1)"] {
+            assert_eq!(holds(&format!("import sys\nassert tcpi_snd_cwnd == 10, {message}")), Ok(1));
+            let wrong = holds(&format!("assert tcpi_snd_cwnd == 11, {message}"));
+            assert!(matches!(wrong, Err(Fault::Assertion(_))), "{wrong:?}");
+        }
         for foreign in
             ["os.getpid()", "assert nothing_like_it == 1", "x.y()", "assert [x for x in (1, 2)]"]
         {

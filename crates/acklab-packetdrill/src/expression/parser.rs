@@ -28,6 +28,10 @@ fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
                 .find(|c: char| !(c.is_ascii_alphanumeric() || c == '.' || c == '_'))
                 .unwrap_or(rest.len());
             all.push(Token::Number(number(&rest[..len])?));
+        } else if let Some(text) = prefixed_text(rest) {
+            // A format for people, or plain bytes: what stands in braces is not worked out.
+            rest = text.trim_start();
+            continue;
         } else if first.is_ascii_alphabetic() || first == '_' {
             len =
                 rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
@@ -47,6 +51,12 @@ fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
         rest = rest[len..].trim_start();
     }
     Ok(all)
+}
+
+/// What stands behind the `f`, `r`, `b` or `u` of a text.
+fn prefixed_text(rest: &str) -> Option<&str> {
+    let text = rest.strip_prefix(['f', 'r', 'b', 'u'])?;
+    text.starts_with(['"', '\'']).then_some(text)
 }
 
 fn number(text: &str) -> Result<Datum, Fault> {
@@ -235,6 +245,13 @@ impl<'a> Parser<'a> {
     /// A value and what stands behind it in brackets: one of its items.
     fn atom(&mut self) -> Result<Datum, Fault> {
         let mut value = self.plain()?;
+        if matches!(value, Datum::Text(_)) && self.take(".") {
+            // What a message says of its values is for people.
+            if !(self.take_name("format") && self.take("(")) {
+                return Err(Fault::Unsupported("a method of a text".to_owned()));
+            }
+            self.items(")")?;
+        }
         while self.take("[") {
             let (index, _) = self.items("]")?;
             value = match (&value, index.as_slice()) {

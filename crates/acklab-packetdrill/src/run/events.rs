@@ -3,12 +3,13 @@
 use acklab_host::errno;
 use acklab_host::settings::Us;
 
-use super::{Runner, START, Stop, fail, unsupported};
+use super::{Ends, Runner, START, Stop, fail, unsupported};
 use crate::call::{Pending, Progress};
 use crate::expression::{self, Datum, Fault, Names};
 use crate::flow::{Flow, flags};
 use crate::script::{Event, Icmp, Kind, Packet, Script, When};
 use crate::symbols;
+use crate::wire::{UNREACHABLE, UNREACHABLE_V6};
 use crate::world::{IcmpAbout, IcmpMessage};
 
 impl Runner<'_> {
@@ -75,6 +76,7 @@ impl Runner<'_> {
             When::At { .. } => self.base + until,
         });
         let began = at.unwrap_or(self.now);
+        let until = until.map(|until| Ends { began, until });
         let mut pending = Pending::new(call.clone(), began);
         match self.caller.attempt(self.now, &mut pending) {
             Ok(Progress::Done) => {
@@ -132,7 +134,8 @@ impl Runner<'_> {
                 return fail(line, "no socket is there for this packet");
             };
             self.next_remote += u16::from(packet.ports.is_none());
-            self.flow = Some(Flow::new(local, remote, self.observes));
+            let v6 = self.caller.world().settings().1.ip_header == 40;
+            self.flow = Some(Flow::new(local, remote, self.observes, v6));
         }
         let Some(flow) = &self.flow else { return fail(line, "no connection") };
         let segment = flow.inbound(packet);
@@ -176,12 +179,10 @@ impl Runner<'_> {
         if packet.icmp.is_some() {
             return unsupported(line, "ICMP of the host");
         }
-        if packet.flow_label.is_some() {
-            return unsupported(line, "the flow label of what the host sends");
-        }
         self.select(packet.ports);
-        let slack = at.map_or(0, |at| self.caller.world().slack(at.saturating_sub(self.base)));
-        let late = self.tolerance + slack;
+        let waited = at.map_or(0, |at| at.saturating_sub(self.base));
+        let tolerance = self.tolerated(waited);
+        let late = tolerance.max(self.tolerance + self.caller.world().slack(waited));
         let latest =
             at.map_or(self.now + self.caller.world().patience(), |at| to.unwrap_or(at) + late);
         while self.flow.as_ref().is_none_or(Flow::is_quiet) {
@@ -211,7 +212,7 @@ impl Runner<'_> {
         }
         if let Some(at) = at {
             let last = to.unwrap_or(at);
-            if left + self.tolerance < at || left > last + late {
+            if left + tolerance < at || left > last + late {
                 return fail(
                     line,
                     format!("the packet left at {}, expected {}", Self::show(left), Self::show(at)),
@@ -220,11 +221,8 @@ impl Runner<'_> {
         }
         self.note(line, format!("     > {text} as expected"));
         self.now = self.now.max(left);
-        self.base = match (at, to) {
-            // Beyond the tolerance only a kernel's timer is late: what follows counts from it.
-            (Some(at), None) if left <= at + self.tolerance => at,
-            _ => left.max(self.base),
-        };
+        // What follows counts from when it happened, not from when it was due.
+        self.base = self.now;
         Ok(())
     }
 
@@ -259,8 +257,8 @@ impl Runner<'_> {
     /// After the last event: nothing may be under way and, where that was asked for, no packet may be left.
     pub(super) fn end(&mut self, script: &Script) -> Result<(), Stop> {
         let last = script.events.last().map_or(0, |event| event.line);
-        if let Some((_, _, Some(until))) = &self.pending {
-            let limit = *until + self.tolerance + 1;
+        if let Some((_, _, Some(ends))) = &self.pending {
+            let limit = ends.until + self.tolerated(ends.until - ends.began) + 1;
             while self.pending.is_some() {
                 if !self.step(last, limit)? {
                     break;
@@ -289,32 +287,43 @@ impl Runner<'_> {
 
 /// What an ICMP message of a script says.
 fn icmp_message(icmp: &Icmp, v6: bool) -> Result<IcmpMessage, String> {
-    let unreachable = |errno, hard, code, code_of_v6| {
-        let (kind, code) = if v6 { (1, code_of_v6) } else { (3, code) };
-        Ok(IcmpMessage::Unreachable { errno, hard, kind, code })
+    let foreign = || Err(format!("ICMP {} {}", icmp.kind, icmp.code));
+    let kind = match icmp.kind.as_str() {
+        "type_3" if !v6 => "unreachable",
+        "type_1" if v6 => "unreachable",
+        "type_2" if v6 => "packet_too_big",
+        "destination_unreachable" => "unreachable",
+        kind => kind,
     };
-    match (icmp.kind.as_str(), icmp.code.as_str()) {
-        ("unreachable", "frag_needed") | ("packet_too_big", _) => {
-            let mtu = icmp.mtu.ok_or_else(|| "ICMP without its mtu".to_owned())?;
-            Ok(IcmpMessage::TooBig(mtu))
+    let number = icmp.code.strip_prefix("code_").and_then(|n| n.parse::<usize>().ok());
+    let codes: &[(&str, i32, bool)] = if v6 { &UNREACHABLE_V6 } else { &UNREACHABLE };
+    let code = match icmp.code.as_str() {
+        // Code 0 of IPv6 has a name of its own and IPv4's.
+        "" | "net_unreachable" => Some(0),
+        name => number.or_else(|| codes.iter().position(|(known, ..)| *known == name)),
+    };
+    match (kind, code) {
+        ("packet_too_big", _) | ("unreachable", Some(4)) if !v6 || kind == "packet_too_big" => {
+            icmp.mtu.map(IcmpMessage::TooBig).ok_or_else(|| "ICMP without its mtu".to_owned())
         }
-        ("unreachable" | "destination_unreachable", code) => match code {
-            "net_unreachable" | "no_route" => unreachable(errno::ENETUNREACH, false, 0, 0),
-            "host_unreachable" | "addr_unreachable" => {
-                unreachable(errno::EHOSTUNREACH, false, 1, 3)
+        ("unreachable", Some(code)) => match codes.get(code) {
+            Some(&(_, errno, hard)) => {
+                let kind = if v6 { 1 } else { 3 };
+                Ok(IcmpMessage::Unreachable { errno, hard, kind, code: code as u8 })
             }
-            "protocol_unreachable" => unreachable(errno::ENOPROTOOPT, true, 2, 4),
-            "port_unreachable" => unreachable(errno::ECONNREFUSED, true, 3, 4),
-            "source_route_failed" => unreachable(errno::EOPNOTSUPP, false, 5, 5),
-            "net_unknown" => unreachable(errno::ENETUNREACH, true, 6, 0),
-            "host_unknown" => unreachable(errno::EHOSTDOWN, true, 7, 3),
-            "host_prohibited" => unreachable(errno::EHOSTUNREACH, true, 10, 1),
-            "net_prohibited" => unreachable(errno::ENETUNREACH, true, 9, 1),
-            "admin_prohibited" | "pkt_filtered" => unreachable(errno::EHOSTUNREACH, true, 13, 1),
-            _ => Err(format!("ICMP {} {code}", icmp.kind)),
+            None => foreign(),
         },
-        ("source_quench", _) => Ok(IcmpMessage::Ignored(4, 0)),
-        ("redirect", _) => Ok(IcmpMessage::Ignored(5, 1)),
-        (kind, code) => Err(format!("ICMP {kind} {code}")),
+        ("time_exceeded", _) => {
+            let code = u8::from(icmp.code == "exceeded_frag_time" || number == Some(1));
+            let (errno, kind) = (errno::EHOSTUNREACH, if v6 { 3 } else { 11 });
+            Ok(IcmpMessage::Unreachable { errno, hard: false, kind, code })
+        }
+        ("parameter_problem", _) => {
+            let (errno, kind) = (errno::EPROTO, if v6 { 4 } else { 12 });
+            Ok(IcmpMessage::Unreachable { errno, hard: true, kind, code: 0 })
+        }
+        ("source_quench", _) if !v6 => Ok(IcmpMessage::Ignored(4, 0)),
+        ("redirect", _) if !v6 => Ok(IcmpMessage::Ignored(5, 1)),
+        _ => foreign(),
     }
 }

@@ -78,6 +78,9 @@ pub struct Seen {
 const START: Us = 100 * SECOND;
 /// Tolerance of times, where the script sets none.
 const TOLERANCE: Us = 4 * MS;
+/// Tolerance of times in thousandths of what was waited since the event before, where the script sets none: a kernel's
+/// timers may be an eighth late.
+const TOLERANCE_OF_WAIT: Us = 125;
 /// Lines of the timeline that are kept.
 const TIMELINE: usize = 400;
 
@@ -143,6 +146,13 @@ fn is_v6(text: &str, settings: &Settings) -> bool {
     head.or(given.map(|(_, value)| value.as_str())).is_some_and(|value| value.trim() == "ipv6")
 }
 
+/// When a blocking call begins and ends.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    began: Us,
+    until: Us,
+}
+
 struct Runner<'a> {
     caller: Caller<'a>,
     flow: Option<Flow>,
@@ -150,11 +160,13 @@ struct Runner<'a> {
     others: Vec<Flow>,
     folder: &'a Path,
     tolerance: Us,
+    /// The same in thousandths of what was waited.
+    tolerance_of_wait: Us,
     now: Us,
     /// Time of the last event.
     base: Us,
     /// A blocking call under way: its line and when it has to end.
-    pending: Option<(usize, Pending, Option<Us>)>,
+    pending: Option<(usize, Pending, Option<Ends>)>,
     timeline: VecDeque<String>,
     seen: Vec<Seen>,
     observes: bool,
@@ -174,6 +186,7 @@ impl<'a> Runner<'a> {
             others: Vec::new(),
             folder,
             tolerance: TOLERANCE,
+            tolerance_of_wait: TOLERANCE_OF_WAIT,
             now: START,
             base: START,
             pending: None,
@@ -190,11 +203,8 @@ impl<'a> Runner<'a> {
         for (name, value) in settings.options.iter().chain(&script.options) {
             self.option(name, value)?;
         }
-        let v6 = self.caller.world().settings().1.ip_header == 40;
-        let names = [
-            ("CMSG_LEVEL_IP", if v6 { 41 } else { 0 }),
-            ("CMSG_TYPE_RECVERR", if v6 { 25 } else { 11 }),
-        ];
+        let (level, kind) = self.caller.errors_of_ip();
+        let names = [("CMSG_LEVEL_IP", level), ("CMSG_TYPE_RECVERR", kind)];
         for (name, value) in names {
             if !self.caller.definitions().any(|(known, _)| known == name) {
                 self.caller.define(name, value);
@@ -256,13 +266,23 @@ impl<'a> Runner<'a> {
         let route = self.caller.world().settings().1;
         match name {
             "tolerance_usecs" => self.tolerance = value.parse().map_err(|_| bad())?,
+            "tolerance_percent" => {
+                let percent: f64 = value.parse().map_err(|_| bad())?;
+                if !(0.0..=100.0).contains(&percent) {
+                    return Err(bad());
+                }
+                self.tolerance_of_wait = (percent * 10.0) as Us;
+            }
             "all_packets" => self.all_packets = true,
             "mtu" => route.device_mtu = value.parse().map_err(|_| bad())?,
-            "ip_version" => match value {
-                "ipv4" | "ipv4-mapped-ipv6" => route.ip_header = 20,
-                "ipv6" => route.ip_header = 40,
-                _ => return Err(bad()),
-            },
+            "ip_version" => {
+                route.ip_header = match value {
+                    "ipv4" | "ipv4-mapped-ipv6" => 20,
+                    "ipv6" => 40,
+                    _ => return Err(bad()),
+                };
+                self.caller.use_v6_sockets(value != "ipv4");
+            }
             "define" => {
                 let (name, value) = value.split_once('=').ok_or_else(bad)?;
                 self.define(name, value)?;
@@ -273,9 +293,9 @@ impl<'a> Runner<'a> {
             // that the host announces is its device's.
             "mss" | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "init_scripts"
             | "speed" | "verbose" | "debug" | "dry_run" | "non_fatal" | "tcp_ts_tick_usecs"
-            | "send_omit_free" | "strict_segments" | "tolerance_percent" | "strict"
-            | "so_filename" | "so_flags" | "persistent_tun_dev" | "tcp_ts_ecr_scaled"
-            | "code_command" | "code_format" | "code_sockopt" | "is_anyip" => {}
+            | "send_omit_free" | "strict_segments" | "strict" | "so_filename" | "so_flags"
+            | "persistent_tun_dev" | "tcp_ts_ecr_scaled" | "code_command" | "code_format"
+            | "code_sockopt" | "is_anyip" => {}
             _ => return Err(bad()),
         }
         Ok(())
@@ -323,7 +343,8 @@ impl Runner<'_> {
         while let Some((at, segment)) = self.caller.world().sent() {
             let known = self.flow.as_ref().is_some_and(|flow| flow.has(&segment));
             if !known && segment.has(flag::SYN) && !segment.has(flag::ACK) {
-                self.flow = Some(Flow::new(segment.src, segment.dst, self.observes));
+                let v6 = self.caller.world().settings().1.ip_header == 40;
+                self.flow = Some(Flow::new(segment.src, segment.dst, self.observes, v6));
             }
             let flows = self.flow.iter_mut().chain(&mut self.others);
             let Some(flow) = flows.into_iter().find(|flow| flow.has(&segment)) else { continue };
@@ -400,9 +421,15 @@ impl Runner<'_> {
         }
     }
 
-    fn check_end(&mut self, line: usize, name: &str, until: Option<Us>) -> Result<(), Stop> {
-        let Some(until) = until else { return Ok(()) };
-        if self.now.abs_diff(until) > self.tolerance {
+    /// How much earlier or later than expected something may happen that was waited for.
+    fn tolerated(&self, waited: Us) -> Us {
+        self.tolerance.max(waited * self.tolerance_of_wait / 1000)
+    }
+
+    fn check_end(&mut self, line: usize, name: &str, ends: Option<Ends>) -> Result<(), Stop> {
+        let Some(Ends { began, until }) = ends else { return Ok(()) };
+        let tolerance = self.tolerated(until.saturating_sub(began));
+        if self.now.abs_diff(until) > tolerance {
             return self.wrong(
                 line,
                 format!("{name} ended at {}, expected {}", Self::show(self.now), Self::show(until)),

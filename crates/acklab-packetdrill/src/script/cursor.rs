@@ -113,7 +113,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// A number: decimal, `0x` or octal with a leading 0.
+    /// A number: decimal, also behind a leading 0, or `0x`.
     pub(super) fn number(&mut self) -> Result<i64, SyntaxError> {
         self.skip();
         let negative = self.take("-");
@@ -122,11 +122,6 @@ impl<'a> Cursor<'a> {
         let parsed = if let Some(hex) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"))
         {
             u64::from_str_radix(hex, 16).map(|n| n as i64)
-        } else if word.len() > 1
-            && word.starts_with('0')
-            && word.bytes().all(|b| b.is_ascii_digit())
-        {
-            i64::from_str_radix(word, 8)
         } else {
             word.parse::<u64>().map(|n| n as i64)
         };

@@ -85,6 +85,8 @@ pub struct Packet {
     pub tos: Option<u8>,
     /// Flow label.
     pub flow_label: Option<u32>,
+    /// Time to live, or hop limit.
+    pub ttl: Option<u8>,
     /// TCP flags.
     pub flags: u16,
     /// First sequence number, last, bytes of payload.

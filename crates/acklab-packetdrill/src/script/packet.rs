@@ -6,6 +6,9 @@ use acklab_host::segment::{AccEcn, TcpOption, ecn as mark, flag};
 use super::cursor::Cursor;
 use super::{Icmp, Options, Packet, SyntaxError};
 
+/// The option of RFC 2385.
+const MD5: u8 = 19;
+
 /// A packet behind its `<` or `>`.
 pub(super) fn packet(at: &mut Cursor<'_>, inbound: bool) -> Result<Packet, SyntaxError> {
     let mut packet = Packet { inbound, ..Packet::default() };
@@ -59,36 +62,30 @@ fn ports(at: &mut Cursor<'_>) -> Result<Option<(u16, u16)>, SyntaxError> {
 /// What stands of IP before the flags.
 fn ip(at: &mut Cursor<'_>, packet: &mut Packet) -> Result<(), SyntaxError> {
     loop {
-        if at.take("(") {
-            if !at.take_word("flowlabel") {
-                return Err(at.expected("\"flowlabel\""));
-            }
-            packet.flow_label = Some(at.u32()?);
-            at.want(")")?;
+        let end = if at.take("(") {
+            ")"
         } else if at.take("[") {
-            loop {
-                let word = at.word();
-                match word {
-                    "noecn" => packet.ecn = Some(vec![mark::NOT_ECT]),
-                    "ect0" => packet.ecn = Some(vec![mark::ECT0]),
-                    "ect1" => packet.ecn = Some(vec![mark::ECT1]),
-                    "ce" => packet.ecn = Some(vec![mark::CE]),
-                    "ect01" => packet.ecn = Some(vec![mark::ECT0, mark::ECT1]),
-                    "tos" => {
-                        let tos = at.u32()? as u8;
-                        packet.tos = Some(tos);
-                    }
-                    "flowlabel" => packet.flow_label = Some(at.u32()?),
-                    "ttl" => return Err(at.error("unsupported: the field ttl")),
-                    _ => return Err(at.expected("noecn, ect0, ect1, ect01, ce, tos or flowlabel")),
-                }
-                at.take(",");
-                if at.take("]") {
-                    break;
-                }
-            }
+            "]"
         } else {
             return Ok(());
+        };
+        loop {
+            let word = at.word();
+            match word {
+                "noecn" => packet.ecn = Some(vec![mark::NOT_ECT]),
+                "ect0" => packet.ecn = Some(vec![mark::ECT0]),
+                "ect1" => packet.ecn = Some(vec![mark::ECT1]),
+                "ce" => packet.ecn = Some(vec![mark::CE]),
+                "ect01" => packet.ecn = Some(vec![mark::ECT0, mark::ECT1]),
+                "tos" => packet.tos = Some(at.u32()? as u8),
+                "flowlabel" => packet.flow_label = Some(at.u32()?),
+                "ttl" => packet.ttl = Some(at.u16()? as u8),
+                _ => return Err(at.expected("noecn, ect0, ect1, ect01, ce, tos, ttl or flowlabel")),
+            }
+            at.take(",");
+            if at.take(end) {
+                break;
+            }
         }
     }
 }
@@ -228,6 +225,10 @@ fn option(at: &mut Cursor<'_>) -> Result<TcpOption, SyntaxError> {
                 .map(|bytes| TcpOption::FastOpen(bytes, experimental))
                 .ok_or_else(|| here.expected("a cookie in hexadecimal digits"))
         }
+        "md5" => match cookie(at.word()) {
+            Some(digest) => Ok(TcpOption::Other(MD5, digest)),
+            None => Err(here.expected("a digest in hexadecimal digits")),
+        },
         "ECN" | "AccECN" | "accecn" => accurate(at),
         "e0b" | "e1b" | "ceb" => {
             *at = here;

@@ -111,8 +111,8 @@ fn switches(_len: u32, b: &[u8]) -> bool {
 /// `METHOD target VERSION`, or `VERSION status`.
 fn line(b: &[u8], version: &[u8]) -> bool {
     if let Some(rest) = b.strip_prefix(version) {
-        return matches!(rest, [d, b' ', s @ b'1'..=b'6', t, u, b' ' | b'\r', ..]
-            if d.is_ascii_digit() && s.is_ascii_digit() && t.is_ascii_digit() && u.is_ascii_digit());
+        return matches!(rest, [minor, b' ', class @ b'1'..=b'6', tens, ones, b' ' | b'\r', ..]
+            if [minor, class, tens, ones].iter().all(|digit| digit.is_ascii_digit()));
     }
     let first = b.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let mut words = first.split(|byte| *byte == b' ');

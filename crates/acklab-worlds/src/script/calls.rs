@@ -71,9 +71,14 @@ pub(super) fn accept(fd: &OwnedFd) -> Result<OwnedFd, Errno> {
     owned(unsafe { libc::accept4(fd.as_raw_fd(), ptr::null_mut(), ptr::null_mut(), flags) })
 }
 
-/// sendto(2) with MSG_FASTOPEN.
-pub(super) fn send_opening(fd: &OwnedFd, data: &[u8], address: &[u8]) -> Result<usize, Errno> {
-    let flags = libc::MSG_FASTOPEN | libc::MSG_NOSIGNAL;
+/// sendto(2) with MSG_FASTOPEN and `more` flags.
+pub(super) fn send_opening(
+    fd: &OwnedFd,
+    data: &[u8],
+    address: &[u8],
+    more: i32,
+) -> Result<usize, Errno> {
+    let flags = libc::MSG_FASTOPEN | libc::MSG_NOSIGNAL | more;
     // SAFETY: the kernel reads `data` and `address`, with their lengths.
     let sent = unsafe {
         libc::sendto(

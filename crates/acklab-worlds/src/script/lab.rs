@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 use acklab_host::settings::{Route, Sysctls, Us};
 use nix::sched::{CloneFlags, unshare};
 
-use super::{calls, wire};
+use super::{calls, ends};
 
 /// The device of scripts, as they name it.
 pub(super) const DEVICE: &str = "tun0";
@@ -32,9 +32,8 @@ impl Lab {
         let device = calls::open_tun(DEVICE).map_err(|error| system("/dev/net/tun", &error))?;
         let mtu = route.device_mtu.to_string();
         program(&["ip", "link", "set", "dev", "lo", "up"])?;
-        let shown = |bytes: [u8; 16]| std::net::Ipv6Addr::from(bytes).to_string();
-        let v4 = format!("{}/16", std::net::Ipv4Addr::from(wire::LOCAL_V4));
-        let v6 = format!("{}/48", shown(wire::LOCAL_V6));
+        let v4 = format!("{}/16", ends::inwards(false).to);
+        let v6 = format!("{}/48", ends::inwards(true).to);
         program(&["ip", "addr", "add", &v4, "dev", DEVICE])?;
         program(&["ip", "-6", "addr", "add", &v6, "dev", DEVICE, "nodad"])?;
         program(&["ip", "link", "set", "dev", DEVICE, "mtu", &mtu, "up"])?;

@@ -8,9 +8,9 @@
 
 mod calls;
 mod compare;
+mod ends;
 mod info;
 mod lab;
-mod wire;
 
 pub use compare::{Beside, compare};
 
@@ -29,6 +29,7 @@ use acklab_host::settings::{Route, SECOND, Sysctls, Us};
 use acklab_host::socket::{Family, O_NONBLOCK};
 use acklab_host::write::WriteFlags;
 use acklab_packetdrill::run::{Outcome, Settings, Verdict, run_in};
+use acklab_packetdrill::wire;
 use acklab_packetdrill::world::{Change, IcmpAbout, Lingering, Read, World};
 use lab::{DEVICE, Lab, clocks, program, write_control};
 use nix::errno::Errno;
@@ -147,7 +148,7 @@ impl Kernel {
             let burst = self.buffer[1] != 0;
             let gso = u16::from_ne_bytes([self.buffer[4], self.buffer[5]]);
             let gso = if burst { u32::from(gso) } else { 0 };
-            if let Some(segment) = wire::segment(&self.buffer[10..length], gso) {
+            if let Some(segment) = ends::segment(&self.buffer[10..length], gso) {
                 self.queue.push_back((now, segment));
             }
         }
@@ -262,11 +263,11 @@ impl World for Kernel {
     }
 
     fn receive(&mut self, _now: Us, segment: &Segment) -> Result<(), String> {
-        self.inject(&wire::packet(segment, self.v6()))
+        self.inject(&wire::packet(segment, ends::inwards(self.v6())))
     }
 
     fn receive_icmp(&mut self, _now: Us, about: &IcmpAbout) -> Result<(), String> {
-        self.inject(&wire::icmp(about, self.v6()))
+        self.inject(&wire::icmp(about, ends::inwards(self.v6())))
     }
 
     fn info(&mut self, _now: Us, ends: Option<(Place, Place)>) -> Vec<(&'static str, u64)> {
@@ -284,7 +285,7 @@ impl World for Kernel {
     }
 
     fn bind(&mut self, fd: i32, place: Place) -> Called {
-        let address = wire::address(place, self.v6());
+        let address = ends::address(place, self.v6());
         calls::bind(&self.file(fd)?.fd, &address).map_err(stop).map(|()| 0)
     }
 
@@ -299,7 +300,7 @@ impl World for Kernel {
     }
 
     fn connect(&mut self, _now: Us, fd: i32, _local: Place, remote: Place) -> Called {
-        let address = wire::address(remote, self.v6());
+        let address = ends::address(remote, self.v6());
         let done = calls::connect(&self.file(fd)?.fd, &address);
         self.may_wait(fd, false, done).map(|()| 0)
     }
@@ -443,11 +444,12 @@ impl World for Kernel {
         fd: i32,
         (_, remote): (Place, Place),
         bytes: u32,
-        _flags: WriteFlags,
+        flags: WriteFlags,
     ) -> Called {
-        let address = wire::address(remote, self.v6());
+        let address = ends::address(remote, self.v6());
         let data = vec![b'x'; bytes as usize];
-        let done = calls::send_opening(&self.file(fd)?.fd, &data, &address);
+        let more = if flags.zero_copy { libc::MSG_ZEROCOPY } else { 0 };
+        let done = calls::send_opening(&self.file(fd)?.fd, &data, &address, more);
         done.map(|taken| taken as i64).map_err(stop)
     }
 

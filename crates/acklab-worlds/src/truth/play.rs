@@ -10,7 +10,7 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::linux::net::TcpStreamExt as _;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,15 +85,21 @@ fn tell(
 
 /// The kernel's TCP.
 fn kernel(end: &End, connects: bool, peer_is_acklab: bool, first: bool) -> io::Result<Played> {
+    for (name, value) in &end.controls {
+        fs::write(format!("/proc/sys/net/ipv4/{name}"), value)?;
+    }
     let tap = Tap::open(Frames::Both)?;
     let over = Arc::new(AtomicBool::new(false));
     let until = Arc::clone(&over);
     let capture = thread::spawn(move || capture(tap, &until));
     let stream = if connects {
         let remote = if peer_is_acklab { IpAddr::V4(OURS) } else { address_in("ACKLAB_REMOTE")? };
-        TcpStream::connect_timeout(&SocketAddr::new(remote, PORT), PATIENCE)?
+        let stream = TcpStream::connect_timeout(&SocketAddr::new(remote, PORT), PATIENCE)?;
+        choose(&stream, end)?;
+        stream
     } else {
         let listener = TcpListener::bind(SocketAddr::new(address_in("ACKLAB_LOCAL")?, PORT))?;
+        choose(&listener, end)?;
         if let Some(bytes) = end.receive_buffer {
             setsockopt(&listener, sockopt::RcvBuf, &(bytes as usize))?;
         }
@@ -120,6 +126,14 @@ fn kernel(end: &End, connects: bool, peer_is_acklab: bool, first: bool) -> io::R
     let frames =
         capture.join().map_err(|_| io::Error::other("the capture's thread panicked"))??;
     Ok(Played { log: log.take(), frames })
+}
+
+/// The congestion control that a socket is to have.
+fn choose(socket: &impl AsFd, end: &End) -> io::Result<()> {
+    match &end.congestion {
+        Some(name) => Ok(setsockopt(socket, sockopt::TcpCongestion, &name.into())?),
+        None => Ok(()),
+    }
 }
 
 /// Every frame until it is over and nothing more comes.

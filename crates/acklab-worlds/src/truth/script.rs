@@ -30,6 +30,12 @@ pub struct End {
     pub quickack: bool,
     /// `SO_RCVBUF`, where it is not left to the kernel.
     pub receive_buffer: Option<u32>,
+    /// System controls of its namespace, by their names below `net/ipv4`.
+    #[serde(default)]
+    pub controls: Vec<(String, String)>,
+    /// `TCP_CONGESTION`, where it is not left to the kernel.
+    #[serde(default)]
+    pub congestion: Option<String>,
     /// acklab's TCP with this system's profile instead of the kernel's.
     pub foreign: Option<String>,
 }

@@ -9,6 +9,8 @@ pub(super) struct Delay {
     /// The least round trip, and when it was last met.
     least: f64,
     met: Time,
+    /// The least round trip behind what is known of the path's losses.
+    judged: f64,
     /// The least of the quarter of a round trip under way, since when, and of the one before.
     quarter: f64,
     quarter_since: Time,
@@ -32,6 +34,7 @@ impl Delay {
         Self {
             least: f64::INFINITY,
             met: Time::ZERO,
+            judged: f64::INFINITY,
             quarter: f64::INFINITY,
             quarter_since: Time::ZERO,
             quarter_before: f64::INFINITY,
@@ -86,10 +89,24 @@ impl Delay {
     pub(super) fn renew(&mut self, now: Time) {
         if self.least.is_finite() {
             self.least += self.queue;
+            self.judged = self.least;
             self.queue_most = (self.queue_most - self.queue).max(0.0);
             self.queue = 0.0;
         }
         self.met = now;
+    }
+
+    /// Whether the round trip has fallen, so that a queue stood in all of it till now. Says so once.
+    pub(super) fn reveals_queue(&mut self) -> bool {
+        if !self.noise.is_known() {
+            self.judged = self.least;
+        }
+        let fell = self.judged - self.least;
+        if fell > REVEALED.max(self.least * REVEALED_SHARE).max(4.0 * self.noise.size()) {
+            self.judged = self.least;
+            return true;
+        }
+        false
     }
 
     /// Whether the least round trip was not met for too long.
@@ -156,3 +173,31 @@ const NONE: f64 = 0.001;
 const PEAK_SAMPLES: u32 = 3;
 /// Ours: several epochs of CUBIC on a path of 20 Mbit/s and 140 ms.
 const PEAK_LIFE: Span = Span::from_secs(30);
+/// Seconds: more than hosts vary. Ours.
+const REVEALED: f64 = 0.001;
+/// Of the least round trip. Ours.
+const REVEALED_SHARE: f64 = 0.05;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_that_falls_reveals_a_queue_once_and_a_hosts_jitter_does_not() {
+        let mut delay = Delay::new();
+        let mut at = Time::ZERO;
+        let mut reveals = |delay: &mut Delay, micros: u64| {
+            at += Span::from_millis(1);
+            delay.on_rtt(at, Span::from_micros(micros));
+            delay.reveals_queue()
+        };
+        assert!(!reveals(&mut delay, 29_000), "nothing is known yet");
+        for micros in [20_400, 19_700, 20_100, 19_500, 25_000, 20_000, 20_200, 19_900].repeat(3) {
+            assert!(!reveals(&mut delay, micros), "{micros}");
+        }
+        // Piece by piece, too.
+        assert!(!reveals(&mut delay, 18_900));
+        assert!(reveals(&mut delay, 17_000));
+        assert!(!reveals(&mut delay, 17_000));
+    }
+}

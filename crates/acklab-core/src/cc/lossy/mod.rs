@@ -111,6 +111,11 @@ impl Lossy {
         matches!(self.phase, Phase::Compete)
     }
 
+    /// Whether the start-up is over.
+    const fn is_found(&self) -> bool {
+        !matches!(self.phase, Phase::StartUp(_))
+    }
+
     /// The window that the present phase wants, bytes.
     fn wanted_window(&self) -> f64 {
         match &self.phase {
@@ -170,6 +175,13 @@ impl Lossy {
         self.share.note(served * (1.0 - lost / sent));
         if self.share.look_for_short_buffer(lost > LOSING * sent, &self.delay) {
             self.losses = Losses::default();
+        }
+        if self.delay.reveals_queue() && matches!(self.phase, Phase::Delay | Phase::Compete) {
+            // What was lost may have overflowed.
+            self.losses = Losses::default();
+            if lost > LOSING * sent {
+                self.share.limit(served * (1.0 - lost / sent));
+            }
         }
         let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
         let congested = self.look_for_congestion(now, packets);
@@ -418,8 +430,10 @@ impl CongestionControl for Lossy {
     /// There is no ssthresh: arbitrarily high until the bottleneck is found, then the window.
     fn snapshot(&self) -> Snapshot {
         let cwnd = self.cwnd();
-        let found = !matches!(self.phase, Phase::StartUp(_));
-        Snapshot { cwnd, ssthresh: if found { cwnd.max(2 * self.mss as u64) } else { u64::MAX } }
+        Snapshot {
+            cwnd,
+            ssthresh: if self.is_found() { cwnd.max(2 * self.mss as u64) } else { u64::MAX },
+        }
     }
 }
 

@@ -39,6 +39,11 @@ impl Noise {
         f64::from(*bends.select_nth_unstable_by(BENDS / 2, f32::total_cmp).1)
     }
 
+    /// Whether there were samples enough.
+    pub(super) const fn is_known(&self) -> bool {
+        self.bent >= BENDS
+    }
+
     /// A round ends; whether the delay varied by itself in it.
     pub(super) const fn end_round(&mut self, varies: bool) {
         self.uneven = if varies { self.uneven + 1 } else { 0 };

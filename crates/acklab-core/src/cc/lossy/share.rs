@@ -104,6 +104,11 @@ impl Share {
         }
     }
 
+    /// It is that at most, as far as is known now.
+    pub(super) fn limit(&mut self, rate: f64) {
+        (self.rate, self.unproven) = (self.rate.min(rate), None);
+    }
+
     /// Nothing arrives, or nothing was sent for long.
     pub(super) fn halve(&mut self) {
         self.rate /= 2.0;

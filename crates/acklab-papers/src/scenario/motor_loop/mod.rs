@@ -121,7 +121,6 @@ impl Set {
             missing: self.missing,
             reference: SquareWave { first, second, period: self.reference_period },
             duration: self.duration,
-            ..Loop::default()
         }
     }
 

@@ -1,0 +1,150 @@
+//! Goal: the simulated host does what the running kernel did.
+//! Method: each recording (`make recordings`) has the calls of a program over Linux 6.18 and the segments that came to
+//! it; the host gets both at the times at which the kernel did, and what leaves it is compared with what left the
+//! kernel: segment by segment in order, where nothing but arrivals and calls decides, by counts and data in
+//! flight where timers and the machine's load do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use acklab_packetdrill::run::{Settings, Verdict, run};
+
+/// A segment that left or came.
+#[derive(Clone, Debug, PartialEq)]
+struct Passed {
+    at: f64,
+    /// All but the window.
+    what: String,
+    window: u32,
+    seq: u32,
+    len: u32,
+    ack: u32,
+}
+
+/// `P. 1:101(100) ack 1 win 510 <…>`.
+fn passed(at: f64, text: &str) -> Passed {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let after = |name: &str| {
+        let at = words.iter().position(|&word| word == name)?;
+        words.get(at + 1)?.parse::<u32>().ok()
+    };
+    let range =
+        words.iter().find(|word| word.contains(':') && word.contains('(')).expect("a range");
+    let (seq, rest) = range.split_once(':').expect("two ends");
+    let len = rest.split_once('(').expect("a length").1.trim_end_matches(')');
+    let window = after("win").expect("a window");
+    Passed {
+        at,
+        what: text.replace(&format!(" win {window}"), ""),
+        window,
+        seq: seq.parse().expect("a number"),
+        len: len.parse().expect("a number"),
+        ack: after("ack").unwrap_or(0),
+    }
+}
+
+/// What left the kernel, and what left the host.
+struct Recording {
+    kernel: Vec<Passed>,
+    host: Vec<Passed>,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings")
+}
+
+fn play(name: &str) -> Recording {
+    let path = folder().join(format!("{name}.pkt"));
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let lines = text.lines().filter_map(|line| line.split_once(" > "));
+    let kernel = lines.map(|(at, what)| passed(at.trim().parse().expect("a time"), what)).collect();
+    let settings = Settings { observe: true, ..Settings::default() };
+    let outcome = run(&text, &folder(), &settings);
+    assert_eq!(outcome.verdict, Verdict::Pass, "{name}:{} {}", outcome.line, outcome.message);
+    let seen = outcome.seen.iter().filter_map(|seen| Some((seen, seen.what.strip_prefix("> ")?)));
+    let host = seen.map(|(seen, what)| passed(seen.at as f64 / 1e6, what)).collect();
+    let recording = Recording { kernel, host };
+    assert!(recording.kernel.len() > 20, "{name} is a recording");
+    recording
+}
+
+/// Where every segment that left is the kernel's, in order, with its window.
+const EXACT: [&str; 9] = [
+    "application-limited-sender",
+    "bulk-lossy-reno-sender",
+    "idle-restart-sender",
+    "ping-pong-receiver",
+    "ping-pong-sender",
+    "small-messages-lossy-receiver",
+    "small-messages-lossy-sender",
+    "small-messages-receiver",
+    "small-messages-sender",
+];
+
+/// Where the host parts from the kernel, behind how many segments that are the same, and in what (docs/packetdrill.md).
+const PARTS: [(&str, usize, &str); 9] = [
+    ("application-limited-receiver", 24, BULK),
+    ("bulk-lossy-receiver", 24, BULK),
+    ("bulk-lossy-reno-receiver", 24, BULK),
+    ("ecn-receiver", 24, BULK),
+    ("idle-restart-receiver", 24, BULK),
+    ("reordering-receiver", 24, BULK),
+    ("bulk-lossy-sender", 110, "HyStart"),
+    ("ecn-sender", 84, "HyStart"),
+    ("reordering-sender", 90, "what is taken for lost"),
+];
+const BULK: &str = "ACKs and windows of a stream at full rate";
+
+fn same(recording: &Recording) -> usize {
+    let pairs = recording.kernel.iter().zip(&recording.host);
+    pairs.take_while(|(kernel, host)| kernel.what == host.what).count()
+}
+
+fn sum(side: &[Passed]) -> u32 {
+    side.iter().map(|segment| segment.len).sum()
+}
+
+#[test]
+fn what_the_kernel_sent_is_what_the_host_sends() {
+    for name in EXACT {
+        let Recording { kernel, host } = play(name);
+        for (kernel, host) in kernel.iter().zip(&host) {
+            assert_eq!((&kernel.what, kernel.window), (&host.what, host.window), "{name}");
+            // Timers of kernels are late by an eighth of their time and two jiffies; what arrivals and calls cause is not.
+            assert!(
+                (kernel.at - host.at).abs() < 0.035,
+                "{name}: {kernel:?}, the host at {}",
+                host.at
+            );
+        }
+        assert_eq!(kernel.len(), host.len(), "{name}");
+    }
+}
+
+#[test]
+fn where_the_host_parts_from_the_kernel_counts_are_near() {
+    for (name, least, why) in PARTS {
+        let recording = play(name);
+        let (kernel, host) = (&recording.kernel, &recording.host);
+        assert!(same(&recording) >= least, "{name} ({why}): parts at {}", same(&recording));
+        assert!(
+            kernel.len().abs_diff(host.len()) * 100 <= kernel.len() * 15,
+            "{name} ({why}): {} and {}",
+            kernel.len(),
+            host.len()
+        );
+        assert!(sum(kernel).abs_diff(sum(host)) * 100 <= sum(kernel) * 15, "{name} ({why})");
+        let last = |side: &[Passed]| side.iter().map(|s| (s.seq + s.len, s.ack)).max();
+        assert_eq!(last(kernel), last(host), "{name} ({why}): where it ends");
+    }
+}
+
+#[test]
+fn every_recording_is_compared() {
+    let known: Vec<&str> = EXACT.into_iter().chain(PARTS.map(|(name, _, _)| name)).collect();
+    for entry in fs::read_dir(folder()).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        assert!(known.contains(&name.as_str()), "{name} is compared with nothing");
+    }
+}
