@@ -129,7 +129,9 @@ fn run(case: &Case, seed: u64) -> Vec<f64> {
     let receivers: Vec<_> = pairs.iter().map(|pair| pair.1).collect();
     let watch = Arrived { bytes: vec![0; count], receivers: receivers.clone() };
     let mut world = World::new(&topology, seed, Interest::NONE, watch);
-    receivers.iter().for_each(|&node| world.tap(node));
+    for &node in &receivers {
+        world.tap(node);
+    }
     attach_bulk(&mut world, seed, &ends[..case.paths]);
     let mut rng = Rng::named(seed, "starts");
     for (&[from, to], rival) in ends[case.paths..].iter().zip(&case.rivals) {
@@ -217,7 +219,9 @@ fn paths_that_meet_nowhere_use_all_of_each() {
         let receivers: Vec<_> = ends.iter().map(|ends| ends[1].node).collect();
         let watch = Arrived { bytes: vec![0; 2], receivers: receivers.clone() };
         let mut world = World::new(&topology, 1, Interest::NONE, watch);
-        receivers.iter().for_each(|&node| world.tap(node));
+        for &node in &receivers {
+            world.tap(node);
+        }
         attach_bulk(&mut world, 1, &ends);
         let seconds = 20;
         world.run_until(ms(STARTED_MS));
