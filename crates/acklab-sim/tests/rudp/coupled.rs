@@ -195,7 +195,7 @@ fn paths_that_meet_in_one_bottleneck_take_what_one_flow_takes() {
                 let case = Case { rtt_ms, queue_ms, rivals: vec![rival], paths };
                 let shares = shares(&case);
                 println!("{rtt_ms} ms, {queue_ms} ms, {rival:?}, {paths}: {shares:.2?}");
-                // Uncoupled, two paths have 1.24 to 1.43 beside reliable UDP, and two windows of CUBIC more.
+                // Uncoupled, at 100 ms of queue: 1.37 beside reliable UDP, 1.04 beside CUBIC.
                 assert!(shares[1] <= 1.2, "{rival:?}: {shares:?}");
                 assert!(shares[1] >= 0.6, "{rival:?}: {shares:?}");
             }
