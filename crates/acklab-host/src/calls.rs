@@ -432,6 +432,10 @@ impl Host {
             if tcp.rcv.urgent.is_none() || tcp.rcv.urgent_read {
                 return fail(errno::EINVAL);
             }
+            // Announced, and still to come.
+            if !tcp.has_urgent_byte() {
+                return fail(errno::EAGAIN);
+            }
             tcp.rcv.urgent_read = !flags.peek;
             return Ok(1);
         }

@@ -94,6 +94,11 @@ impl Tcp {
         Answer::None
     }
 
+    /// The urgent byte has come and was not read.
+    pub(crate) fn has_urgent_byte(&self) -> bool {
+        !self.rcv.urgent_read && self.rcv.urgent.is_some_and(|mark| before(mark, self.rcv.nxt))
+    }
+
     fn take_urgent(&mut self, segment: &Segment) {
         let pointer = segment.seq.wrapping_add(u32::from(segment.urgent)).wrapping_sub(1);
         if before(pointer, self.rcv.copied) {

@@ -50,7 +50,7 @@ impl Host {
             } else {
                 tcp.snd.no_space = true;
             }
-            if tcp.rcv.urgent.is_some() && !tcp.rcv.urgent_read {
+            if tcp.has_urgent_byte() {
                 mask |= poll::PRI;
             }
         }

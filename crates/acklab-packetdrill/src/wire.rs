@@ -336,13 +336,18 @@ fn read_icmp(outer: &Header<'_>) -> Option<Packet> {
 fn parse_options(mut bytes: &[u8]) -> Vec<TcpOption> {
     let mut all = Vec::new();
     while let Some(&kind) = bytes.first() {
-        if kind < 2 {
-            all.push(if kind == 0 { TcpOption::End } else { TcpOption::Nop });
+        if kind == 0 {
+            all.push(TcpOption::End);
+            return all;
+        }
+        if kind == 1 {
+            all.push(TcpOption::Nop);
             bytes = &bytes[1..];
             continue;
         }
         let length = usize::from(bytes.get(1).copied().unwrap_or(0));
-        let Some(content) = bytes.get(2..length.max(2)) else { return all };
+        // Behind an illegal length nothing can be read.
+        let Some(content) = bytes.get(2..length) else { return all };
         let option = match (kind, content.len()) {
             (2, 2) => half(content, 0).map(TcpOption::Mss),
             (3, 1) => Some(TcpOption::Scale(content[0])),
@@ -361,7 +366,7 @@ fn parse_options(mut bytes: &[u8]) -> Vec<TcpOption> {
             _ => None,
         };
         all.push(option.unwrap_or_else(|| TcpOption::Other(kind, content.to_vec())));
-        bytes = bytes.get(length.max(2)..).unwrap_or(&[]);
+        bytes = &bytes[length..];
     }
     all
 }
@@ -420,6 +425,22 @@ mod tests {
             // The sum over a packet with its checksum is 0 (RFC 1071).
             let tcp = header(&bytes).expect("IP").behind;
             assert_eq!(fold(sum(tcp, pseudo(ends, TCP, tcp.len()))), 0, "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn options_end_at_the_end_of_the_list_and_at_a_length_that_is_illegal() {
+        let mss = TcpOption::Mss(1460);
+        for (bytes, read) in [
+            (vec![2, 4, 5, 180, 0, 3, 3, 7], vec![mss.clone(), TcpOption::End]),
+            (vec![2, 4, 5, 180, 3, 0, 3, 7], vec![mss.clone()]),
+            (vec![2, 4, 5, 180, 3, 1, 3, 7], vec![mss.clone()]),
+            (vec![2, 4, 5, 180, 3, 9, 3, 7], vec![mss.clone()]),
+            (vec![2, 4, 5, 180, 3], vec![mss.clone()]),
+            // One that is not known is passed over.
+            (vec![77, 4, 1, 2, 2, 4, 5, 180], vec![TcpOption::Other(77, vec![1, 2]), mss.clone()]),
+        ] {
+            assert_eq!(parse_options(&bytes), read, "{bytes:?}");
         }
     }
 
