@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use super::{Kind, Typed, Value};
-
 /// Numbers with blanks between: `1 36.17 0`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
@@ -42,20 +40,5 @@ impl fmt::Display for Row {
             write!(f, "{}{number}", if index > 0 { " " } else { "" })?;
         }
         Ok(())
-    }
-}
-
-impl Typed for Row {
-    const KIND: Kind = Kind::Row;
-
-    fn from_value(value: Value) -> Option<Self> {
-        match value {
-            Value::Row(row) => Some(row),
-            _ => None,
-        }
-    }
-
-    fn to_value(&self) -> Value {
-        Value::Row(*self)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Kind, Value, spells};
+use super::{Kind, Row, Value, spells};
 use crate::time::Span;
 use crate::units::BitRate;
 
@@ -110,6 +110,7 @@ typed! {
     u8: Kind::Count { min: 0, max: u8::MAX as u64 }, Count;
     f64: Kind::Number { min: f64::MIN, max: f64::MAX, unit: "" }, Number;
     bool: Kind::Flag, Flag;
+    Row: Kind::Row, Row;
     &'static str: Kind::Choice(&[]), Choice;
 }
 
