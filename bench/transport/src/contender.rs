@@ -22,6 +22,16 @@ pub enum Contender {
     QuinnBbr,
     /// quinn with CUBIC.
     QuinnCubic,
+    /// noq with BBR v3.
+    NoqBbr3,
+    /// The same over two paths.
+    NoqBbr3Two,
+    /// s2n-quic with BBR v2.
+    S2nBbr,
+    /// KCP, its window set by hand.
+    Kcp,
+    /// SRT in file mode.
+    Srt,
     /// The kernel's TCP with BBR.
     TcpBbr,
     /// The kernel's TCP with CUBIC.
@@ -29,13 +39,18 @@ pub enum Contender {
 }
 
 /// All of them, in the order of the tables.
-pub const ALL: [Contender; 8] = [
+pub const ALL: [Contender; 13] = [
     Contender::Acklab,
     Contender::Acklab2,
     Contender::Rudp,
     Contender::Rudp2,
     Contender::QuinnBbr,
     Contender::QuinnCubic,
+    Contender::NoqBbr3,
+    Contender::NoqBbr3Two,
+    Contender::S2nBbr,
+    Contender::Kcp,
+    Contender::Srt,
     Contender::TcpBbr,
     Contender::TcpCubic,
 ];
@@ -52,6 +67,8 @@ pub struct Workshop {
 
 /// A secret that both ends of acklab are given.
 const PASSPHRASE: &str = "bench transport side by side";
+/// Packets of 1376 bytes: the round trip and the queue of 20 Mbit/s, 20 ms and 100 ms.
+const KCP_WINDOW: u16 = 254;
 /// Every server's port.
 const PORT: u16 = 4433;
 
@@ -65,6 +82,11 @@ impl Contender {
             Self::Rudp2 => "the same, 2 paths",
             Self::QuinnBbr => "quinn BBR",
             Self::QuinnCubic => "quinn CUBIC",
+            Self::NoqBbr3 => "noq BBR3",
+            Self::NoqBbr3Two => "noq BBR3, 2 paths",
+            Self::S2nBbr => "s2n-quic BBR",
+            Self::Kcp => "KCP",
+            Self::Srt => "SRT file",
             Self::TcpBbr => "TCP BBR",
             Self::TcpCubic => "TCP CUBIC",
         }
@@ -72,7 +94,7 @@ impl Contender {
 
     /// How many paths it uses.
     pub fn paths(self) -> usize {
-        if matches!(self, Self::Acklab2 | Self::Rudp2) { 2 } else { 1 }
+        if matches!(self, Self::Acklab2 | Self::Rudp2 | Self::NoqBbr3Two) { 2 } else { 1 }
     }
 
     /// The command of the receiving end, at these addresses.
@@ -93,6 +115,16 @@ impl Contender {
             }
             Self::QuinnBbr | Self::QuinnCubic => {
                 vec![shop.peer("quinn-peer"), "recv".into(), text(&shop.folder), at(&addresses[0])]
+            }
+            Self::NoqBbr3 | Self::NoqBbr3Two => {
+                vec![shop.peer("noq-peer"), "recv".into(), text(&shop.folder), PORT.to_string()]
+            }
+            Self::S2nBbr => {
+                vec![shop.peer("s2n-peer"), "recv".into(), text(&shop.folder), at(&addresses[0])]
+            }
+            Self::Kcp => vec![shop.peer("kcp-peer"), "recv".into(), at(&addresses[0])],
+            Self::Srt => {
+                vec![shop.peer("srt-peer"), "recv".into(), text(&shop.inbox()), at(&addresses[0])]
             }
             Self::TcpBbr | Self::TcpCubic => {
                 vec![shop.peer("tcp-peer"), "recv".into(), at(&addresses[0])]
@@ -126,6 +158,25 @@ impl Contender {
             Self::QuinnBbr | Self::QuinnCubic => {
                 let words = [text(&shop.folder), to(0), bytes.to_string(), control.into()];
                 [vec![shop.peer("quinn-peer"), "send".into()], words.to_vec()].concat()
+            }
+            Self::NoqBbr3 | Self::NoqBbr3Two => {
+                let words = [text(&shop.folder), bytes.to_string(), "bbr3".into()];
+                let first = vec![shop.peer("noq-peer"), "send".into()];
+                let paths = (0..self.paths()).map(to);
+                first.into_iter().chain(words).chain(paths).collect()
+            }
+            Self::S2nBbr => {
+                let words = [text(&shop.folder), to(0), bytes.to_string(), control.into()];
+                [vec![shop.peer("s2n-peer"), "send".into()], words.to_vec()].concat()
+            }
+            Self::Kcp => {
+                let window = KCP_WINDOW.to_string();
+                vec![shop.peer("kcp-peer"), "send".into(), to(0), bytes.to_string(), window]
+            }
+            Self::Srt => {
+                let words = [text(&shop.file(bytes)), text(&shop.inbox()), to(0)];
+                let first = vec![shop.peer("srt-peer"), "send".into()];
+                first.into_iter().chain(words).chain([bytes.to_string()]).collect()
             }
             Self::TcpBbr | Self::TcpCubic => {
                 vec![shop.peer("tcp-peer"), "send".into(), to(0), bytes.to_string(), control.into()]

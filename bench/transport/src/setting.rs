@@ -21,6 +21,8 @@ pub struct Setting {
     pub link: Link,
     /// Independent loss in both directions, per cent.
     pub loss: f64,
+    /// Uniform jitter in both directions that keeps the order, ms.
+    pub jitter: f64,
     /// Path 0 is dead from then on, seconds.
     pub dead: Option<f64>,
 }
@@ -40,13 +42,24 @@ impl Setting {
     /// In `acklab emulate`'s words: a drop-tail queue of 100 ms, as in every measurement of the peers.
     pub fn words(&self) -> String {
         let (rate, delay) = self.link.figures();
-        format!("delay {delay}ms loss {}% rate {rate}mbit queue drop-tail limit 100ms", self.loss)
+        let jitter = match self.jitter {
+            0.0 => String::new(),
+            jitter => format!(" {jitter}ms"),
+        };
+        format!(
+            "delay {delay}ms{jitter} loss {}% rate {rate}mbit queue drop-tail limit 100ms",
+            self.loss
+        )
     }
 
     /// For a table's head.
     pub fn title(&self) -> String {
         let dead = self.dead.map_or(String::new(), |at| format!(", path 0 dead at {at} s"));
-        format!("{} %{dead}", self.loss)
+        let jitter = match self.jitter {
+            0.0 => String::new(),
+            jitter => format!(", + {jitter} ms"),
+        };
+        format!("{} %{jitter}{dead}", self.loss)
     }
 
     /// The shortest time in which that many bytes can cross, seconds, over `paths` such paths: nothing

@@ -38,6 +38,7 @@ impl Cell {
         json!({
             "contender": self.contender.name(),
             "rate_mbit": rate, "delay_ms": delay, "loss_percent": self.setting.loss,
+            "jitter_ms": self.setting.jitter,
             "path_0_dead_s": self.setting.dead, "paths": self.contender.paths(),
             "median_s": self.median(),
             "least_s": self.setting.least(bytes, self.contender.paths()),

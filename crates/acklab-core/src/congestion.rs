@@ -31,8 +31,8 @@
 use std::ops::Range;
 
 use crate::cc::{
-    AckSample, CongestionControl, Controller, EcnFeedback, EcnSample, LossSample, ReturnedSample,
-    RtoSample, SentSample, Snapshot, UNKNOWN_RTT,
+    AckSample, CongestionControl, Controller, CoupledSample, EcnFeedback, EcnSample, LossSample,
+    ReturnedSample, RtoSample, SentSample, Snapshot, UNKNOWN_RTT,
 };
 use crate::delivery_rate::{Estimator, Stamp};
 use crate::pacing::{Pacer, quantum};
@@ -261,6 +261,11 @@ impl<C: CongestionControl> Congestion<C> {
             rate.on_lost(lost);
         }
         self.control.on_rto(now, sample);
+    }
+
+    /// What it is of a connection of several paths has changed.
+    pub fn on_coupled(&mut self, sample: &CoupledSample) {
+        self.control.on_coupled(sample);
     }
 
     /// Nothing was sent for longer than the retransmission time-out.

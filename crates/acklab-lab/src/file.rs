@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use toml::de::DeTable;
 
 use crate::network_file::{self, FileMistake, NetworkFile, Place, Reading};
@@ -39,7 +40,7 @@ pub struct BuiltIn {
     #[serde(default)]
     pub all: bool,
     /// Parameters that differ from their defaults, as text.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "texts")]
     pub set: BTreeMap<String, String>,
 }
 
@@ -225,6 +226,48 @@ impl ScenarioFile {
     }
 }
 
+/// Values as texts: numbers and rows of numbers may be written without quotes, and `plant = { numerator = [4] }` is
+/// `plant_numerator = "4"`.
+fn texts<'de, D: Deserializer<'de>>(source: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let table = toml::Table::deserialize(source)?;
+    let mut set = BTreeMap::new();
+    flatten("", &table, &mut set).map_err(D::Error::custom)?;
+    Ok(set)
+}
+
+fn flatten(
+    before: &str,
+    table: &toml::Table,
+    set: &mut BTreeMap<String, String>,
+) -> Result<(), String> {
+    use toml::Value;
+    let plain = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => Some(value.to_string()),
+        _ => None,
+    };
+    for (key, value) in table {
+        let name = format!("{before}{key}");
+        let text = match value {
+            Value::Table(inner) => {
+                flatten(&format!("{name}_"), inner, set)?;
+                continue;
+            }
+            Value::Array(row) => {
+                let numbers = row.iter().filter(|item| item.is_integer() || item.is_float());
+                let numbers: Vec<_> = numbers.filter_map(plain).collect();
+                (numbers.len() == row.len()).then(|| numbers.join(" "))
+            }
+            value => plain(value),
+        };
+        let text = text.ok_or_else(|| {
+            format!("{name} must be a text, a number, numbers in [], or a table of these; several cases are one text: \"a,b\"")
+        })?;
+        set.insert(name, text);
+    }
+    Ok(())
+}
+
 /// Whether the file describes a network: by its scenario, or because it has links or flows.
 fn is_network(text: &str) -> bool {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -242,7 +285,9 @@ fn network_values(plan: &Plan) -> Vec<(&'static str, String)> {
     let set = set.map(|(name, value)| match value {
         Value::Count(_) | Value::Number(_) | Value::Flag(_) => (name, value.to_string()),
         // None of these has a quote or a backslash in it.
-        Value::Span(_) | Value::Rate(_) | Value::Choice(_) => (name, format!("\"{value}\"")),
+        Value::Span(_) | Value::Rate(_) | Value::Row(_) | Value::Choice(_) => {
+            (name, format!("\"{value}\""))
+        }
     });
     let mut values =
         vec![("seed", plan.seed.to_string()), ("replications", plan.replications.to_string())];

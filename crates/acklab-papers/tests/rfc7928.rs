@@ -38,6 +38,19 @@ fn a_full_drop_tail_queue_delays_more_than_a_managed_one() {
 }
 
 #[test]
+fn the_queue_holds_a_bandwidth_delay_product_of_whatever_rate_and_round_trip() {
+    let most =
+        |pairs: &[&str]| replicate(pairs).metrics.spread("queue_delay_ms").expect("probes").max;
+    // A full queue of one product delays by one round trip, whatever the rate; the probe itself may find it a packet short.
+    for rate in ["rate=10mbit", "rate=40mbit"] {
+        let delay = most(&[rate, "rtt=50ms", "duration=10s"]);
+        assert!((45.0..52.0).contains(&delay), "{rate}: {delay}");
+    }
+    let chosen = most(&["rate=40mbit", "rtt=50ms", "duration=10s", "buffer=20"]);
+    assert!(chosen < 7.0, "{chosen}");
+}
+
+#[test]
 fn reno_under_red_loses_and_carries_what_it_does_in_ns_3() {
     // ns-3.37, the same set-up (LinuxReno, SACK, PRR, least time-out 1 s, RedQueueDisc with Wait off,
     // which is the 1993 paper's spacing of drops), mean of ten runs: 9.22 Mbit/s, 285 drops, Jain 0.98.

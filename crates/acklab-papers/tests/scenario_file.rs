@@ -13,6 +13,20 @@ fn a_written_file_gives_the_same_plan_again() {
 }
 
 #[test]
+fn numbers_rows_of_numbers_and_tables_are_what_their_texts_are() {
+    let plan = |set: &str| {
+        let text = format!("scenario = \"motor-loop\"\nseed = 1\n[set]\n{set}");
+        ScenarioFile::parse(&text).and_then(|file| file.plan(SCENARIOS))
+    };
+    let table =
+        "plant = { numerator = [4], denominator = [1, 2.5, 0] }\nkp = 2\nreference = { first = 0 }";
+    let texts = "plant_numerator = \"4\"\nplant_denominator = \"1 2.5 0\"\nkp = \"2\"\nreference_first = \"0\"";
+    assert_eq!(plan(table).unwrap().settings, plan(texts).unwrap().settings);
+    let error = plan("plant_numerator = [4, \"a\"]").err().unwrap().to_string();
+    assert!(error.contains("plant_numerator must be a text, a number"), "{error}");
+}
+
+#[test]
 fn mistakes_in_a_file_are_named_with_their_place() {
     let check = |text: &str, message: &str| {
         let error = ScenarioFile::parse(text).and_then(|file| file.plan(SCENARIOS)).err().unwrap();

@@ -2,7 +2,7 @@
 //! and the recovery periods of RFC 9002 section 7.3.2.
 
 use super::config::Config;
-use acklab_core::cc::{Controller, EcnFeedback, LossSample, RtoSample, Start};
+use acklab_core::cc::{Controller, CoupledSample, EcnFeedback, LossSample, RtoSample, Start};
 use acklab_core::congestion::{Acked, Congestion, Departure};
 use acklab_core::delivery_rate::Stamp;
 use acklab_core::time::{Span, Time};
@@ -160,6 +160,11 @@ impl PathCongestion {
             self.recovered_to = news.next_number;
             self.congestion.on_ecn(now, news.in_flight);
         }
+    }
+
+    /// What the path is of its connection has changed.
+    pub(super) fn on_coupled(&mut self, sample: &CoupledSample) {
+        self.congestion.on_coupled(sample);
     }
 
     /// From now on the coins are those of path `id` of a connection whose seed is that of `config`.

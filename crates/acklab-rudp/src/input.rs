@@ -269,6 +269,7 @@ impl Connection {
             session.on_confirmed();
         }
         self.tell_state(index, before);
+        self.paths.couple(index);
         let before = self.content.acknowledged();
         self.settle();
         self.paths[index].on_delivered(self.content.acknowledged() - before);

@@ -17,6 +17,7 @@ use super::received::{Arrival, Received};
 use super::report::{PathAddrs, PathStats};
 use super::sent::{Item, Items, NeverSent, News, Sent};
 use crate::wire::{AckFrame, Frame, PathStatus, ShortHeader, Writer, expand};
+use acklab_core::cc::CoupledSample;
 use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
 use acklab_core::timer::TimerTable;
@@ -142,6 +143,18 @@ impl Path {
     /// What the path carries in a round trip, bytes: the scheduler's window.
     pub(super) fn window(&self) -> u64 {
         self.congestion.window(self.loss.rtt().smoothed())
+    }
+
+    /// What it carries now, bytes per second, and its round trip, seconds; `None` where nothing is on the way.
+    pub(super) fn load(&self) -> Option<(f64, f64)> {
+        let srtt = self.loss.rtt().smoothed().as_secs_f64().max(1e-6);
+        let busy = self.life.is_usable() && self.loss.sent().in_flight() > 0;
+        busy.then(|| (self.window() as f64 / srtt, srtt))
+    }
+
+    /// What it is of the connection has changed.
+    pub(super) fn on_coupled(&mut self, sample: &CoupledSample) {
+        self.congestion.on_coupled(sample);
     }
 
     /// Bytes of a full datagram; the unit of the congestion control.

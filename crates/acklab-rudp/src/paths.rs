@@ -7,6 +7,7 @@ use super::path::Path;
 use super::report::PathAddrs;
 use super::scheduler::{Candidate, Scheduler};
 use super::sent::Items;
+use acklab_core::cc::CoupledSample;
 use acklab_core::time::{Span, Time};
 
 /// At most so many paths at once (docs/rudp.md section 6).
@@ -189,6 +190,25 @@ impl Paths {
         self.scheduler.choose(&candidates[..count], waiting)
     }
 
+    /// Tells a path what part of the connection it is, so that paths that meet in one bottleneck take what one flow
+    /// takes there (RFC 6356): by the rate of all that carry something.
+    pub(super) fn couple(&mut self, index: usize) {
+        let (mut count, mut all, mut steepest) = (0, 0.0, 0.0_f64);
+        for (rate, rtt) in self.list.iter().filter_map(Path::load) {
+            (count, all) = (count + 1, all + rate);
+            steepest = steepest.max(rate / rtt);
+        }
+        let path = &mut self.list[index];
+        let sample = match path.load() {
+            Some((rate, rtt)) if count > 1 => {
+                let part = (rate / all).max(LEAST_PART / f64::from(count));
+                CoupledSample { part, growth: (part * rtt * steepest / all).min(1.0) }
+            }
+            _ => CoupledSample { part: 1.0, growth: 1.0 },
+        };
+        path.on_coupled(&sample);
+    }
+
     /// Whether a path loses often enough that what it carries is worth copies.
     pub(super) fn is_lossy(&self) -> bool {
         self.list.iter().any(|path| path.loss().is_lossy() && path.loss().sent().in_flight() > 0)
@@ -231,6 +251,8 @@ impl Paths {
     }
 }
 
+/// Of an equal part: so much a path counts at least, so that one that had little comes back.
+const LEAST_PART: f64 = 0.5;
 /// Fills the places of paths that are not in use.
 const NO_PATH: Candidate =
     Candidate { index: usize::MAX, srtt: Span::MAX, variation: Span::ZERO, window: 0, open: false };

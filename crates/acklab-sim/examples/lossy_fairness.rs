@@ -4,7 +4,8 @@
 //!     cargo run --release -p acklab-sim --example lossy_fairness [-- WORD...]
 //!
 //! With words: only the rows that contain them all. `first=bbr1` judges another algorithm, `loss=0.01` loses
-//! packets at random, `seeds=1` is quicker.
+//! packets at random, `seeds=1` is quicker. `rival=bbr3` puts another algorithm beside it; `late=20` lets the judged flow join
+//! so many seconds after the others, and counts from then on; `rtt2=80` gives the rivals that round trip, ms.
 
 use acklab_core::cc::Algorithm;
 use acklab_core::event::{Event, Interest};
@@ -45,6 +46,10 @@ struct Row {
     first: String,
     /// Random loss behind the bottleneck.
     loss: f64,
+    /// It starts so much later than its rivals, seconds.
+    late: u64,
+    /// The rivals' round trip, ms; 0: the same.
+    rtt2_ms: u64,
 }
 
 impl Row {
@@ -65,11 +70,16 @@ impl Row {
             backward: link(1_000_000_000, delay),
         };
         // A host is not a metronome.
-        let edge = link(1_000_000_000, Span::from_micros(250)).with_jitter(Span::from_micros(100));
-        let edge = Duplex::symmetric(edge);
-        let access = Access { left: edge.clone(), right: edge };
+        let access = |more_ms: u64| {
+            let delay = Span::from_micros(250 + more_ms * 250);
+            let edge = link(1_000_000_000, delay).with_jitter(Span::from_micros(100));
+            let edge = Duplex::symmetric(edge);
+            Access { left: edge.clone(), right: edge }
+        };
+        let mut all = vec![access(self.rtt2_ms.saturating_sub(self.rtt_ms)); 1 + self.rivals];
+        all[0] = access(0);
         let mut topology = Topology::default();
-        let dumbbell = topology.dumbbell(&bottleneck, &vec![access; 1 + self.rivals]);
+        let dumbbell = topology.dumbbell(&bottleneck, &all);
         let mut world = World::new(&topology, seed, Interest::NONE, Nothing);
         let mut rng = Rng::named(seed, "starts");
         for (index, &(left, right)) in dumbbell.pairs.iter().enumerate() {
@@ -88,7 +98,8 @@ impl Row {
                 isn: Seq(7),
                 app,
             };
-            let start = Time::ZERO + Span::from_micros(rng.below(STARTED * 1_000_000));
+            let late = if index == 0 { Span::from_secs(self.late) } else { Span::ZERO };
+            let start = Time::ZERO + late + Span::from_micros(rng.below(STARTED * 1_000_000));
             let reader = Reader::new(ReaderModel::Promptly, PAYLOAD as u32);
             world.connect_at(
                 start,
@@ -96,9 +107,10 @@ impl Row {
                 end(right, 80, Box::new(reader)),
             );
         }
-        world.run_until(Time::ZERO + Span::from_secs(STARTED));
+        let started = self.late + STARTED;
+        world.run_until(Time::ZERO + Span::from_secs(started));
         let before = read_bytes(&world);
-        world.run_until(Time::ZERO + Span::from_secs(STARTED + SECONDS));
+        world.run_until(Time::ZERO + Span::from_secs(started + SECONDS));
         read_bytes(&world).iter().zip(before).map(|(now, before)| now - before).collect()
     }
 }
@@ -118,7 +130,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn rows(first: &str, loss: f64) -> Vec<Row> {
+/// Every row beside these rivals; `like` says the rest.
+fn rows(names: &[&str], like: &Row) -> Vec<Row> {
     let mut rows = Vec::new();
     for rtt_ms in [40, 10, 100] {
         let bdp = RATE_BPS / 8 * rtt_ms / 1000;
@@ -126,17 +139,11 @@ fn rows(first: &str, loss: f64) -> Vec<Row> {
             [("100 ms", RATE_BPS / 80), ("0.2 BDP", bdp / 5), ("1 BDP", bdp), ("5 BDP", bdp * 5)];
         // At 100 ms of round trip the first is the third.
         for (name, bytes) in buffers.into_iter().skip(usize::from(rtt_ms == 100)) {
-            for rival in ["cubic", "bbr1", "reno", "lossy"] {
+            for rival in names {
                 for rivals in [1, 4] {
                     let buffer = (name.to_owned(), bytes);
-                    rows.push(Row {
-                        rtt_ms,
-                        buffer,
-                        rival: rival.to_owned(),
-                        rivals,
-                        first: first.to_owned(),
-                        loss,
-                    });
+                    let rival = (*rival).to_owned();
+                    rows.push(Row { rtt_ms, buffer, rival, rivals, ..like.clone() });
                 }
             }
         }
@@ -158,15 +165,26 @@ fn main() {
     let (options, words): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|word| word.contains('='));
     let option = |name: &str| options.iter().find_map(|option| option.strip_prefix(name));
-    let first = option("first=").unwrap_or("lossy");
-    let loss = option("loss=").and_then(|loss| loss.parse().ok()).unwrap_or(0.0);
-    let seeds = option("seeds=").and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
+    let number = |name: &str| option(name).and_then(|number| number.parse().ok());
+    let seeds = number("seeds=").unwrap_or(SEEDS);
+    let like = Row {
+        first: option("first=").unwrap_or("lossy").to_owned(),
+        loss: option("loss=").and_then(|loss| loss.parse().ok()).unwrap_or(0.0),
+        late: number("late=").unwrap_or(0),
+        rtt2_ms: number("rtt2=").unwrap_or(0),
+        rtt_ms: 0,
+        buffer: Default::default(),
+        rival: String::new(),
+        rivals: 0,
+    };
+    let rivals: Vec<&str> =
+        option("rival=").map_or(vec!["cubic", "bbr1", "reno", "lossy"], |name| vec![name]);
     println!(
         "| RTT | buffer | rivals | Jain, median | least | share, 1 is fair | link used | CUBIC in \
          its place: Jain | share |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
-    for row in rows(first, loss) {
+    for row in rows(&rivals, &like) {
         if !words.iter().all(|word| row.name().contains(word.as_str())) {
             continue;
         }

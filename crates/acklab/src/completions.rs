@@ -7,7 +7,9 @@ use crate::outcome::{Failure, print};
 
 /// Write a shell completion script to standard output
 #[derive(Args)]
-#[command(after_help = "Example:\n  acklab completions bash > /etc/bash_completion.d/acklab")]
+#[command(
+    after_help = "Example:\n  acklab completions bash > ~/.local/share/bash-completion/completions/acklab"
+)]
 pub(crate) struct Completions {
     /// For which shell
     shell: Shell,

@@ -50,9 +50,9 @@ pub(crate) struct Emulate {
     /// How to say what was measured; json sends the commands' own output to standard error
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// The client's command and its arguments, behind `--`. Client and server see process ids of their own: neither can
+    /// The client's command and its arguments, best behind `--`. Client and server see process ids of their own: neither can
     /// signal the other by number
-    #[arg(last = true, required = true)]
+    #[arg(trailing_var_arg = true, required = true)]
     command: Vec<OsString>,
 }
 

@@ -380,5 +380,5 @@ Examples:
   acklab recv inbox --listen [::]:9000 --identity my.key --known-peers peers
   acklab recv - --listen 0.0.0.0:9000 | tar x
 
-Exit status: 0 complete (without --once: stopped by Ctrl-C), 1 with --once or DIR -: it ended early or
-something was refused, 2 unusable arguments.";
+Exit status: 0 complete (without --once: stopped by Ctrl-C), 1 with --once or DIR -: it ended early
+or something was refused, 2 unusable arguments.";

@@ -99,7 +99,9 @@ impl Send {
                 rehearsed.count(due);
                 let _ = match self.format {
                     Format::Json => print_line(&lines::due(due)),
-                    Format::Text => print(&format!("{} ({} B)\n", shown(&due.name), due.bytes)),
+                    Format::Text => {
+                        print(&format!("{} ({})\n", shown(&due.name), DecimalBytes(due.bytes)))
+                    }
                 };
             }
         };
@@ -256,7 +258,7 @@ impl Rehearsed {
     fn summary(&self, status: &Status) -> String {
         let files = count(self.files, "file");
         let held = status.progress.stored;
-        format!("{files} would be sent, {} B; {held} are there already\n", self.bytes)
+        format!("{files} would be sent, {}; {held} are there already\n", DecimalBytes(self.bytes))
     }
 }
 

@@ -56,6 +56,9 @@ struct Bench {
     /// Loss in both directions, per cent
     #[arg(long, value_delimiter = ',', default_values_t = [0.0, 5.0, 15.0, 28.0])]
     loss: Vec<f64>,
+    /// Jitter in both directions, ms
+    #[arg(long, value_delimiter = ',', default_values_t = [0.0])]
+    jitter: Vec<f64>,
     /// Transfers of each in each setting
     #[arg(long, default_value_t = 5)]
     runs: u64,
@@ -126,9 +129,12 @@ impl Bench {
     fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
         for &link in &self.links {
-            settings.extend(self.loss.iter().map(|&loss| Setting { link, loss, dead: None }));
+            for &jitter in &self.jitter {
+                let setting = |&loss| Setting { link, loss, jitter, dead: None };
+                settings.extend(self.loss.iter().map(setting));
+            }
             if link == Link::R20D20 && self.only.iter().any(|who| who.paths() > 1) {
-                settings.push(Setting { link, loss: 0.0, dead: Some(0.7) });
+                settings.push(Setting { link, loss: 0.0, jitter: 0.0, dead: Some(0.7) });
             }
         }
         settings

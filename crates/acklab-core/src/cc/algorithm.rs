@@ -1,9 +1,9 @@
 //! Congestion controls by name: what a scenario chooses and a connection builds.
 
 use super::{
-    AckSample, CongestionControl, EcnFeedback, EcnSample, LossSample, ReturnedSample, RtoSample,
-    SentSample, Snapshot, Start, ance, bbr, cdg, cubic, dctcp, edctcp, encn, jersey, lossy, reno,
-    vegas, westwood,
+    AckSample, CongestionControl, CoupledSample, EcnFeedback, EcnSample, LossSample,
+    ReturnedSample, RtoSample, SentSample, Snapshot, Start, ance, bbr, cdg, cubic, dctcp, edctcp,
+    encn, jersey, lossy, reno, vegas, westwood,
 };
 use crate::packet::Ecn;
 use crate::time::{Span, Time};
@@ -111,6 +111,10 @@ impl CongestionControl for Controller {
 
     fn on_returned(&mut self, now: Time, sample: &ReturnedSample) -> Span {
         each!(self, cc => cc.on_returned(now, sample))
+    }
+
+    fn on_coupled(&mut self, sample: &CoupledSample) {
+        each!(self, cc => cc.on_coupled(sample));
     }
 
     fn ecn_feedback(&self) -> EcnFeedback {

@@ -145,6 +145,16 @@ pub struct ReturnedSample {
     pub srtt: Option<Span>,
 }
 
+/// Several paths of one connection may meet in one bottleneck, where they are to take what one flow takes (RFC 6356).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CoupledSample {
+    /// Its part of the rate of all, above 0 and at most 1.
+    pub part: f64,
+    /// How much slower than alone its window is to grow: RFC 6356 section 3, alpha cwnd / cwnd_total; above 0 and
+    /// at most 1.
+    pub growth: f64,
+}
+
 /// How an algorithm wants congestion marks to reach it; both ends of a connection must agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnFeedback {
@@ -196,6 +206,9 @@ pub trait CongestionControl {
     fn on_returned(&mut self, _now: Time, sample: &ReturnedSample) -> Span {
         sample.srtt.unwrap_or(UNKNOWN_RTT)
     }
+
+    /// What it is of a connection of several paths has changed. Algorithms that are not coupled take no notice.
+    fn on_coupled(&mut self, _sample: &CoupledSample) {}
 
     /// With which mark its packets say that they understand ECN.
     fn codepoint(&self) -> Ecn {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::Row;
 use crate::time::Span;
 use crate::units::BitRate;
 
@@ -36,6 +37,8 @@ pub enum Kind {
     PositiveShare,
     /// `true` or `false`.
     Flag,
+    /// A few numbers.
+    Row,
     /// One of these words.
     Choice(&'static [&'static str]),
 }
@@ -53,6 +56,8 @@ pub enum Value {
     Number(f64),
     /// Of [`Kind::Flag`].
     Flag(bool),
+    /// Of [`Kind::Row`].
+    Row(Row),
     /// Of [`Kind::Choice`].
     Choice(&'static str),
 }
@@ -120,6 +125,7 @@ impl Kind {
                 Ok(flag) => Ok(Value::Flag(flag)),
                 Err(_) => Err("must be true or false".into()),
             },
+            Self::Row => Row::parse(text).map(Value::Row),
             Self::Choice(words) => match words.iter().find(|word| spells(text, word)) {
                 Some(word) => Ok(Value::Choice(word)),
                 None => Err(format!("must be one of {}", words.join(", "))),
@@ -134,7 +140,7 @@ impl Kind {
             Self::Rate => "rate",
             Self::Number { unit, .. } => unit,
             Self::Share | Self::PositiveShare => "share",
-            Self::Count { .. } | Self::Flag | Self::Choice(_) => "",
+            Self::Count { .. } | Self::Flag | Self::Row | Self::Choice(_) => "",
         }
     }
 
@@ -150,6 +156,7 @@ impl Kind {
             Self::Share => "0% to 100%, or 0 to 1".into(),
             Self::PositiveShare => "above 0, to 100% or 1".into(),
             Self::Flag => "true | false".into(),
+            Self::Row => "numbers with blanks between: 1 36.17 0".into(),
             Self::Choice(words) => words.join(" | "),
         }
     }
@@ -179,6 +186,7 @@ impl fmt::Display for Value {
             Self::Count(count) => count.fmt(f),
             Self::Number(number) => number.fmt(f),
             Self::Flag(flag) => flag.fmt(f),
+            Self::Row(row) => row.fmt(f),
             Self::Choice(word) => f.write_str(word),
         }
     }

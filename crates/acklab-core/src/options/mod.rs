@@ -8,12 +8,14 @@
 mod kind;
 mod macros;
 mod registry;
+mod row;
 mod typed;
 
 pub use kind::{
     Kind, LONGEST, Value, choice, count, number, positive_share, positive_span, share, spells,
 };
 pub(crate) use registry::{dispatched, registry};
+pub use row::Row;
 pub use typed::{Typed, Unknown, Word};
 
 /// One thing that can be chosen.

@@ -247,6 +247,7 @@ impl<'a> Field<'a> {
                 share => Ok(Value::Number(share)),
             },
             Kind::Flag => self.flag().map(Value::Flag),
+            Kind::Row => kind.parse(self.string()?).map_err(|reason| self.refuse(reason)),
             Kind::Choice(words) => self.word(words).map(Value::Choice),
         }
     }

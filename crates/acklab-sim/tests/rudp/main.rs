@@ -5,6 +5,7 @@
 
 mod busy;
 mod content;
+mod coupled;
 mod handshake;
 mod hostile;
 mod long;

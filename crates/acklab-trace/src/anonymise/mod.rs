@@ -22,7 +22,7 @@ use crate::capture::{
 use crate::diagnose::{Options, diagnose};
 use crate::frame::{Skip, headers};
 use crate::judged::Diagnosis;
-use crate::noted::BareHeaders;
+use crate::noted::{BareHeaders, opening};
 use crate::segment::Endpoint;
 
 pub use key::Key;
@@ -106,7 +106,7 @@ impl Anonymiser {
             Some(bare) if segment.payload_len > 0 => {
                 bare.strip(segment.seq, segment.payload_len, segment.payload)
             }
-            _ => Vec::new(),
+            _ => opening::bare(segment.payload_len, segment.payload),
         };
         let bytes = packet::written(&self.key, &mut self.addresses, &headers, ends, &payload);
         Ok((bytes, headers.wire_len))

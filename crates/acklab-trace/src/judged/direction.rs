@@ -122,7 +122,7 @@ impl Direction {
             zero_windows: packets.zero_windows,
             nagle,
             receiver_policy: receiver.policy,
-            writes: messages.writes(&holds, notes.counts.segments),
+            writes: messages.writes(&holds, &notes.content.openings, notes.counts.segments),
             stalled_probability: certainty.stalled,
             lacks: certainty.lacks,
             stalls,

@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use super::direction::Direction;
 use super::flow::Flow;
+use super::protocol::{guess, spoken};
 use super::remedy;
 use super::stall::Stall;
-use crate::inferred::{Mechanism, Writes};
+use crate::inferred::Mechanism;
 
 /// One stalled direction in words.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -48,9 +49,18 @@ impl Finding {
             mechanism: worst,
             headline: headline(d),
             explanation: explanation(d, worst),
-            sender_fix: remedy::at_sender(d),
+            sender_fix: remedy::at_sender(d, role(flow, d)),
             receiver_fix: remedy::at_receiver(d),
         }
+    }
+}
+
+/// What the program that sends is in the connection.
+fn role(flow: &Flow, d: &Direction) -> &'static str {
+    match (&flow.handshake, d.from == flow.endpoints[0]) {
+        (None, _) => "program",
+        (Some(_), true) => "client",
+        (Some(_), false) => "server",
     }
 }
 
@@ -89,7 +99,7 @@ fn explanation(d: &Direction, mechanism: Mechanism) -> String {
     let start = format!(
         "{} Its TCP keeps a new piece back as long as the one before is not acknowledged (Nagle's \
          algorithm, on by default).",
-        pieces(&d.from, &d.writes)
+        pieces(d)
     );
     let then = match mechanism {
         Mechanism::DelayedAckTimer => delayed_ack_words(d),
@@ -124,36 +134,24 @@ fn explanation(d: &Direction, mechanism: Mechanism) -> String {
 }
 
 /// What is written, and how: in the protocol's words where it is known.
-fn pieces(from: &str, writes: &Writes) -> String {
+fn pieces(d: &Direction) -> String {
+    let Direction { from, writes, .. } = d;
     let Some(protocol) = writes.protocol.map(spoken) else {
-        return format!("{from} sends small pieces of data.");
+        let guess = guess(d).map_or(String::new(), |guess| format!(" ({guess})"));
+        return format!("{from} sends small pieces of data{guess}.");
     };
+    let apart = if writes.header_apart { ", the header apart from the body" } else { "" };
     let size = writes.message_bytes.map_or(String::new(), |bytes| format!(" of {bytes} bytes"));
     match (writes.split_writes, writes.messages) {
-        (1.., Some(messages)) => format!(
-            "{from} speaks {protocol} and wrote {} of its {messages} messages{size} in pieces, such as the header \
-             apart from the body.",
-            writes.split_writes
-        ),
+        (split @ 1.., Some(messages)) if writes.source == "framing" => {
+            format!(
+                "{from} speaks {protocol} and wrote {split} of its {messages} messages{size} in pieces{apart}."
+            )
+        }
+        (split @ 1.., _) => {
+            format!("{from} speaks {protocol} and wrote {split} of its messages in pieces{apart}.")
+        }
         _ => format!("{from} speaks {protocol} and sends small messages{size}."),
-    }
-}
-
-/// A protocol's name as its users write it.
-fn spoken(protocol: &'static str) -> &'static str {
-    match protocol {
-        "c37.118" => "IEEE C37.118",
-        "dnp3" => "DNP3",
-        "opc_ua" => "OPC UA",
-        "ads_ams" => "ADS/AMS",
-        "modbus_tcp" => "Modbus/TCP",
-        "iec_60870_5_104" => "IEC 60870-5-104",
-        "tpkt" => "ISO on TCP (TPKT)",
-        "ethernet_ip" => "EtherNet/IP",
-        "openflow" => "OpenFlow",
-        "tls" => "TLS",
-        "mqtt" => "MQTT",
-        other => other,
     }
 }
 

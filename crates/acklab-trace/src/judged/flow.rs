@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::Direction;
 use super::causes::{self, Cause, CauseKind, Conversation};
+use super::protocol;
 use crate::flow::FlowReport;
 use crate::flow::facts::CapturePoint;
 
@@ -70,7 +71,7 @@ impl Flow {
             CapturePoint::Between | CapturePoint::Unknown => None,
         };
         let life = report.life;
-        let flow = Self {
+        let mut flow = Self {
             id: report.id - 1,
             endpoints,
             first_frame: report.first_frame,
@@ -82,6 +83,7 @@ impl Flow {
             directions: report.directions.into_iter().map(|d| *d.observed).collect(),
             causes: Vec::new(),
         };
+        protocol::agree(&mut flow.directions);
         let causes = causes::cut_off(&flow.conversation(), &life).into_iter().collect();
         Self { causes, ..flow }.with_causes()
     }

@@ -17,6 +17,7 @@ mod ladder;
 mod pair;
 mod pair_text;
 mod plots;
+mod protocol;
 mod remedy;
 #[cfg(test)]
 mod schema;

@@ -5,10 +5,11 @@
 //! brings on Linux, and costs, is measured in docs/remedies.md.
 
 use super::direction::Direction;
+use super::protocol::spoken;
 use crate::inferred::{Mechanism, NagleState};
 
-/// Remedies on the sending host, best first.
-pub(super) fn at_sender(d: &Direction) -> Vec<String> {
+/// Remedies on the sending host, best first; its program is `role` of the connection.
+pub(super) fn at_sender(d: &Direction, role: &str) -> Vec<String> {
     let count = d.holds();
     let split = d.writes.split_writes * 2 > count && d.writes.period_ms.is_none();
     let mut fixes = Vec::new();
@@ -21,11 +22,16 @@ pub(super) fn at_sender(d: &Direction) -> Vec<String> {
         return fixes;
     }
     if split {
-        fixes.push(
-            "Write each message in one piece: build header and body in one buffer, or send both with \
-             one writev()/sendmsg(). Two small writes in a row are what triggers this."
-                .into(),
-        );
+        let how = "build header and body in one buffer, or send both with one writev()/sendmsg()";
+        fixes.push(match d.writes.protocol.map(spoken) {
+            Some(protocol) if d.writes.header_apart => format!(
+                "Write each message in one piece: your {protocol} {role} writes the header apart from the body. \
+                 Instead, {how}. Two small writes in a row are what triggers this."
+            ),
+            _ => format!(
+                "Write each message in one piece: {how}. Two small writes in a row are what triggers this."
+            ),
+        });
     }
     fixes.push(
         "Switch Nagle's algorithm off for this connection: set the socket option TCP_NODELAY right \

@@ -10,6 +10,7 @@ pub(crate) mod event;
 pub(crate) mod framing;
 mod line;
 mod notes;
+pub(crate) mod opening;
 mod recorder;
 mod tape;
 

@@ -5,6 +5,7 @@ use acklab_core::time::Time;
 use super::Line;
 use super::event::{Counts, Event};
 use super::framing::Framing;
+use super::opening::Openings;
 use crate::flow::DirectionFacts;
 
 /// Everything that was noted of one direction, which is over.
@@ -35,6 +36,7 @@ pub(crate) struct Notes<'a> {
 pub(crate) struct Content {
     /// The protocol whose framing fits.
     pub(crate) framing: Option<Framing>,
+    pub(crate) openings: Openings,
     /// Delay of each message above the least of all, by time stamps in the data, milliseconds; empty
     /// where there are none.
     pub(crate) stamped_delays_ms: Vec<f64>,

@@ -12,6 +12,7 @@ use super::Line;
 use super::event::{AckNote, Counts, DataNote, Event, Kind};
 use super::framing::{FrameReader, Piece};
 use super::notes::{Content, Notes};
+use super::opening::Openings;
 use super::tape::Tape;
 use crate::flow::DirectionFacts;
 use crate::flow::observe::{AckSeen, DataKind, DataSeen};
@@ -44,6 +45,7 @@ struct Log {
     /// So many packets at the beginning of the tape were judged before.
     judged: usize,
     frames: FrameReader,
+    openings: Openings,
     messages: u64,
     data_line: Line,
     ack_line: Line,
@@ -157,6 +159,7 @@ impl Recorder {
             bulk: log.bulk,
             content: Content {
                 framing: log.frames.framing(),
+                openings: log.openings,
                 stamped_delays_ms: log.frames.stamped_delays_ms(),
             },
             data_line: log.data_line,
@@ -171,6 +174,9 @@ impl Log {
         let DataSeen { time, offset, len, payload, .. } = *seen;
         self.data_line.push(time, offset + u64::from(len));
         self.bulk |= counts.segments > BULK_AFTER && counts.burst * 2 > counts.segments;
+        if !self.bulk {
+            self.openings.on_data(len, payload);
+        }
         if !self.bulk && self.frames.is_live() {
             self.messages = self.frames.on_data(Piece { time, offset, len, payload });
         }

@@ -15,7 +15,8 @@ pub use linux::Linux;
 pub use rfc9438::Rfc9438;
 
 use super::{
-    AckSample, CongestionControl, EcnSample, LossSample, RtoSample, SentSample, Snapshot, Start,
+    AckSample, CongestionControl, CoupledSample, EcnSample, LossSample, RtoSample, SentSample,
+    Snapshot, Start,
 };
 use crate::time::Time;
 
@@ -87,6 +88,10 @@ impl CongestionControl for Cubic {
 
     fn on_idle(&mut self, now: Time) {
         each!(self, cubic => cubic.on_idle(now));
+    }
+
+    fn on_coupled(&mut self, sample: &CoupledSample) {
+        each!(self, cubic => cubic.on_coupled(sample));
     }
 
     fn cwnd(&self) -> u64 {

@@ -17,7 +17,8 @@
 
 use super::super::hystart::{HystartPlusPlus, Phase};
 use super::super::{
-    AckSample, CongestionControl, EcnSample, LossSample, RtoSample, SentSample, Snapshot, Start,
+    AckSample, CongestionControl, CoupledSample, EcnSample, LossSample, RtoSample, SentSample,
+    Snapshot, Start,
 };
 use super::Options;
 use crate::math;
@@ -41,6 +42,8 @@ pub struct Rfc9438 {
     cwnd_prior: f64,
     epoch: Option<Epoch>,
     hystart: Option<HystartPlusPlus>,
+    /// Of the growth of a flow alone ([`CoupledSample::growth`]).
+    growth: f64,
     /// When the curve's time was last moved on.
     moved_on: Time,
 }
@@ -50,6 +53,8 @@ pub struct Rfc9438 {
 struct Epoch {
     /// Time on the curve: since the stage began, less what the application left idle.
     elapsed: Span,
+    /// Segments per cubic second.
+    c: f64,
     /// The curve's origin, segments.
     w_max: f64,
     /// When the curve reaches its origin, seconds.
@@ -62,7 +67,7 @@ impl Epoch {
     /// Figure 1 of section 4.2, segments.
     fn w_cubic(&self, ahead: Span) -> f64 {
         let t = (self.elapsed + ahead).as_secs_f64() - self.k;
-        C * t * t * t + self.w_max
+        self.c * t * t * t + self.w_max
     }
 }
 
@@ -83,6 +88,7 @@ impl Rfc9438 {
             cwnd_prior: initial_window,
             epoch: None,
             hystart: (options.hystart && !has_threshold).then(|| HystartPlusPlus::new(false)),
+            growth: 1.0,
             moved_on: Time::ZERO,
         }
     }
@@ -114,8 +120,11 @@ impl Rfc9438 {
     fn begin_epoch(&self) -> Epoch {
         // A window above the origin, or no origin: the convex half from here on.
         let w_max = self.w_max.unwrap_or(self.cwnd).max(self.cwnd);
-        let k = math::cbrt((w_max - self.cwnd) / C);
-        Epoch { elapsed: Span::ZERO, w_max, k, w_est: self.cwnd }
+        // The mean window goes with C^(1/4) (section 5.1) and Reno's with the root of its slope: what halves
+        // one halves the other.
+        let c = self.growth * self.growth * C;
+        let k = math::cbrt((w_max - self.cwnd) / c);
+        Epoch { elapsed: Span::ZERO, c, w_max, k, w_est: self.cwnd }
     }
 
     fn avoid(&mut self, now: Time, sample: &AckSample) {
@@ -131,7 +140,7 @@ impl Rfc9438 {
         epoch.elapsed += passed;
         // Section 4.3: Reno's slope at the same mean window, and Reno's own above the old one.
         let alpha = if epoch.w_est < self.cwnd_prior { ALPHA } else { 1.0 };
-        epoch.w_est += alpha * segments / self.cwnd;
+        epoch.w_est += self.growth * alpha * segments / self.cwnd;
         // Section 4.2: where the curve is a round trip ahead, at most half a window more.
         let rtt = sample.srtt.or(sample.rtt).unwrap_or(Span::ZERO);
         let target = epoch.w_cubic(rtt).clamp(self.cwnd, 1.5 * self.cwnd);
@@ -207,6 +216,10 @@ impl CongestionControl for Rfc9438 {
     fn on_idle(&mut self, _now: Time) {
         self.cwnd = self.cwnd.min(self.initial_window);
         self.epoch = None;
+    }
+
+    fn on_coupled(&mut self, sample: &CoupledSample) {
+        self.growth = sample.growth;
     }
 
     fn cwnd(&self) -> u64 {

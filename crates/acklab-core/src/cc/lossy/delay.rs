@@ -187,7 +187,7 @@ mod tests {
         let mut delay = Delay::new();
         let mut at = Time::ZERO;
         let mut reveals = |delay: &mut Delay, micros: u64| {
-            at = at + Span::from_millis(1);
+            at += Span::from_millis(1);
             delay.on_rtt(at, Span::from_micros(micros));
             delay.reveals_queue()
         };

@@ -35,8 +35,8 @@ use self::varying::Varying;
 use super::bbr::filter::WindowedMax;
 use super::bbr::pipe::Pipe;
 use super::{
-    AckSample, CongestionControl, EcnSample, LossSample, RateSample, RtoSample, SentSample,
-    Snapshot, Start,
+    AckSample, CongestionControl, CoupledSample, EcnSample, LossSample, RateSample, RtoSample,
+    SentSample, Snapshot, Start,
 };
 use crate::math;
 use crate::time::{Span, Time};
@@ -405,6 +405,11 @@ impl CongestionControl for Lossy {
     fn on_idle(&mut self, _now: Time) {
         self.share.halve();
         self.rate /= 2.0;
+    }
+
+    fn on_coupled(&mut self, sample: &CoupledSample) {
+        self.share.couple(sample.part);
+        self.rivals.couple(sample.growth);
     }
 
     fn wants_rate(&self) -> bool {

@@ -8,18 +8,31 @@
 //! followed by a relapse, doubles the time until the next.
 
 use super::super::cubic::{self, Cubic};
-use super::super::{AckSample, CongestionControl, LossSample, Start};
+use super::super::{AckSample, CongestionControl, CoupledSample, LossSample, Start};
 use crate::time::{Span, Time};
 
 /// The last competition, or the present.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Rivals {
     rivalry: Option<Box<Rivalry>>,
+    /// Of a window's growth.
+    growth: f64,
     /// When it ended.
     left: Option<Time>,
 }
 
+impl Default for Rivals {
+    fn default() -> Self {
+        Self { rivalry: None, growth: 1.0, left: None }
+    }
+}
+
 impl Rivals {
+    /// The window is to grow so much slower than alone.
+    pub(super) const fn couple(&mut self, growth: f64) {
+        self.growth = growth;
+    }
+
     /// A competition begins, with so much on the way, bytes; `doubtful`: there may be none, so that a check
     /// comes at once. One that has just ended goes on.
     pub(super) fn begin(&mut self, now: Time, mss: f64, flight: f64, doubtful: bool) {
@@ -37,6 +50,7 @@ impl Rivals {
 
     pub(super) fn on_ack(&mut self, now: Time, sample: &AckSample) {
         if let Some(rivalry) = &mut self.rivalry {
+            rivalry.cubic.on_coupled(&CoupledSample { part: 1.0, growth: self.growth });
             rivalry.on_ack(now, sample);
         }
     }

@@ -46,6 +46,8 @@ pub(super) struct Share {
     stuck_at: f64,
     /// Of what would be wanted: less than 1 where the buffer holds no more.
     scale: f64,
+    /// Of the rate of all paths of the connection.
+    part: f64,
     /// What the start-up found has not shown itself in a queue yet.
     unproven: Option<Unproven>,
 }
@@ -75,6 +77,7 @@ impl Share {
             stuck: 0,
             stuck_at: 0.0,
             scale: 1.0,
+            part: 1.0,
             unproven: None,
         }
     }
@@ -119,9 +122,14 @@ impl Share {
         self.best = self.best.max(rate);
     }
 
-    /// What we want to wait, seconds.
+    /// It is that part of the connection's rate.
+    pub(super) const fn couple(&mut self, part: f64) {
+        self.part = part;
+    }
+
+    /// What we want to wait, seconds: what one flow would that had the rate of all paths.
     pub(super) fn wanted_queue(&self) -> f64 {
-        self.scale * wanted_queue(self.rate)
+        self.scale * wanted_queue(self.rate / self.part)
     }
 
     /// A longer wait than this is due to cross traffic or to an overflow; seconds.

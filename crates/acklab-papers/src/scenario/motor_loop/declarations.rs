@@ -1,7 +1,7 @@
 //! What can be set of `motor-loop`, and what it measures.
 
 use acklab_control::{Actuation, Driven, Integration, Missing, Split};
-use acklab_core::options::{Word, joined};
+use acklab_core::options::{Row, Word, joined};
 use acklab_core::time::Span;
 use acklab_lab::measured::MetricDoc;
 use acklab_lab::metrics;
@@ -47,8 +47,15 @@ acklab_core::options! {
         loss: f64 as number(0.0, 90.0, "%") = "0",
         /// What stands in for a sample or command that did not come since the last tick.
         missing: Missing = "hold",
-        /// Which level of the square wave comes first, 1 or 2 rad.
-        reference: First = "1-first",
+        /// Of the plant's transfer function, the coefficients of the numerator, that of the highest power of
+        /// s first.
+        plant_numerator: Row = "36.3",
+        /// The same of the denominator: 1 36.17 0 is s² + 36.17 s.
+        plant_denominator: Row = "1 36.17 0",
+        /// The reference, a square wave: the level that comes first.
+        reference_first: f64 as number(-1e6, 1e6, "rad") = "1",
+        /// The other level.
+        reference_second: f64 as number(-1e6, 1e6, "rad") = "2",
         /// Length of both levels together.
         reference_period: Span = "2s",
         /// How long; the sampling period that begins last is finished.
@@ -62,14 +69,6 @@ acklab_core::words! {
         None = "none",
         Clamping = "clamping",
         BackCalculation = "back-calculation",
-    }
-}
-
-acklab_core::words! {
-    /// Which level of the square wave comes first.
-    pub(super) enum First {
-        One = "1-first",
-        Two = "2-first",
     }
 }
 
@@ -115,8 +114,8 @@ const METRICS: [MetricDoc; LOOP_METRICS.len() + 3] =
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "motor-loop",
     summary: "a DC motor under PI control over a fixed delay: what the delay costs, and how much it bears",
-    doc: "A motor with the transfer function 36.3/(s² + 36.17 s) follows a square wave of 1 and 2 rad \
-          under a PI controller, both sampled every `period`, with `loop_delay` between a sample and \
+    doc: "A plant, by default a motor with the transfer function 36.3/(s² + 36.17 s), follows a square wave, by \
+          default of 1 and 2 rad, under a PI controller, both sampled every `period`, with `loop_delay` between a sample and \
           the action of its command. Driven by time, a delay acts as the whole number of periods that \
           it begins; driven by events (controller=event-driven, actuation=arrival) it is exact. The \
           plant is discretised exactly; packets have no size here, nothing queues, and only `loss` is \

@@ -7,13 +7,14 @@
 mod declarations;
 
 use acklab_control::{
-    AntiWindup, LoopRecord, LoopRun, MotorLoop as Loop, PidGains, SquareWave, motor_loop,
+    AntiWindup, LoopRecord, LoopRun, ModelError, MotorLoop as Loop, PidGains, SquareWave,
+    TransferFunction, motor_loop,
 };
 use acklab_core::event::EventKind;
 use acklab_core::time::Time;
 use acklab_sim::ResultHash;
 
-use self::declarations::{DECLARATION, First, Set, Windup};
+use self::declarations::{DECLARATION, Set, Windup};
 use acklab_lab::parameter::{SetError, Settings};
 use acklab_lab::scenario::control::{LOOP_SIGNALS, LoopSignal, loop_margins, loop_metrics};
 use acklab_lab::scenario::{Capture, Declaration, Flow, Replication, Scenario};
@@ -35,6 +36,7 @@ impl Scenario for MotorLoop {
                 return Err(settings.refuse(name, "must be longer than 0"));
             }
         }
+        set.plant().map_err(|error| settings.refuse("plant_denominator", error.to_string()))?;
         Ok(())
     }
 
@@ -105,11 +107,9 @@ impl Scenario for MotorLoop {
 
 impl Set {
     fn setup(&self) -> Loop {
-        let (first, second) = match self.reference {
-            First::One => (1.0, 2.0),
-            First::Two => (2.0, 1.0),
-        };
+        let (first, second) = (self.reference_first, self.reference_second);
         Loop {
+            model: self.plant().expect("the settings were checked").to_state_space(),
             gains: self.gains(),
             period: self.period,
             loop_delay: self.loop_delay,
@@ -121,8 +121,11 @@ impl Set {
             missing: self.missing,
             reference: SquareWave { first, second, period: self.reference_period },
             duration: self.duration,
-            ..Loop::default()
         }
+    }
+
+    fn plant(&self) -> Result<TransferFunction, ModelError> {
+        TransferFunction::new(self.plant_numerator.numbers(), self.plant_denominator.numbers())
     }
 
     fn gains(&self) -> PidGains {
@@ -211,6 +214,24 @@ mod tests {
         let half = Time::from_nanos(15_000_000_000);
         let split = cost(&[Segment { from: Time::ZERO, seed: 7 }, Segment { from: half, seed: 8 }]);
         assert!((whole - split).abs() > 1.0, "{whole} {split}");
+    }
+
+    #[test]
+    fn a_plant_and_reference_of_ones_own_do_what_their_closed_form_says() {
+        let proportional = run(&[
+            "plant_numerator=1",
+            "plant_denominator=1 1",
+            "kp=3",
+            "ki=0",
+            "period=10ms",
+            "reference_first=2",
+            "reference_second=2",
+        ]);
+        // 1/(s + 1) under a gain of 3 leaves a quarter of the step, and e(t) = 2 (0.25 + 0.75 exp(-4 t)) has the
+        // integral 2 (0.25 T + 0.1875): 15.375 in 30 s, less the holding of the command.
+        let cost = proportional.metrics.number("iae");
+        assert!((cost / 15.375 - 1.0).abs() < 0.01, "{cost}");
+        assert!(proportional.metrics.number("unstable_runs") < 1.0);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use acklab_sim::{Access, Dumbbell, Duplex, End, Observer, Topology, World};
 use acklab_tcp::{Config, InitialWindow};
 
 use self::mixes::{Member, Traffic, members};
-use self::parameters::{DECLARATION, Set};
+use self::parameters::{DECLARATION, FULL_PACKET, Set};
 use acklab_lab::measured::Measured;
 use acklab_lab::parameter::{SetError, Settings};
 use acklab_lab::scenario::network::{NetworkRecorder, Watched, WatchedSender};
@@ -98,7 +98,7 @@ impl Scenario for Rfc7928 {
 fn build(set: &Set, members: &[Member]) -> (Dumbbell, Topology) {
     let rate = set.rate;
     let fast = BitRate::from_bps(rate.as_bps().saturating_mul(10)).unwrap_or(BitRate::INFINITE);
-    let discipline = set.queue.for_packets(set.buffer);
+    let discipline = set.queue.for_packets(set.queue_packets());
     let bottleneck = Duplex::symmetric(LinkConfig::new(rate, MIDDLE).with_queue(discipline));
     let access = |rtt: Span| {
         let each = (rtt / 2).saturating_sub(MIDDLE) / 2;
@@ -259,8 +259,7 @@ const PROBE_PERIOD: Span = Span::from_millis(10);
 /// A probe with its headers, bytes.
 const PROBE_BYTES: u32 = 100;
 const PROBE_HEADERS: u32 = Packet::IPV4_HEADER + Packet::UDP_HEADER;
-/// Ethernet's payload, and what headers with timestamps leave of it, bytes.
-const FULL_PACKET: f64 = 1500.0;
+/// What headers with timestamps leave of a full packet, bytes.
 const FULL_PAYLOAD: f64 = 1448.0;
 const SOURCE_PORT: u16 = 50_000;
 const SINK_PORT: u16 = 5001;

@@ -53,8 +53,9 @@ acklab_core::options! {
         /// Round-trip propagation of every second flow with mix=rtt (RFC 7928 section 6.2 varies it
         /// from 5 to 560 ms against 100 ms).
         other_rtt: Span = "20ms",
-        /// Packets that the queue holds; 84 of 1500 bytes are one bandwidth-delay product.
-        buffer: u32 as count(1, 1_000_000) = "84",
+        /// Packets that the queue holds; 0 stands for one bandwidth-delay product of `rate` and `rtt` in
+        /// packets of 1500 bytes, 84 at their defaults.
+        buffer: u32 as count(0, 1_000_000) = "0",
         /// TCP negotiates ECN, so that the queue may mark instead of dropping.
         ecn: Switch = "off",
         /// Initial window, segments (RFC 7928 section 5.1.1).
@@ -66,6 +67,15 @@ acklab_core::options! {
         jitter: Span = "500us",
         /// Rate of the datagram flow of mix=unresponsive, of the bottleneck's.
         udp_share: f64 as number(1.0, 200.0, "%") = "50",
+    }
+}
+
+impl Set {
+    /// Packets that the queue holds.
+    pub(super) fn queue_packets(&self) -> u32 {
+        let bytes = self.rate.as_bps() as f64 * self.rtt.as_secs_f64() / 8.0;
+        let product = (bytes / FULL_PACKET).ceil().clamp(1.0, 1e6) as u32;
+        if self.buffer == 0 { product } else { self.buffer }
     }
 }
 
@@ -82,6 +92,9 @@ const OWN: [MetricDoc; 3] = metrics! {
 
 const METRICS: [MetricDoc; OWN.len() + NETWORK_METRICS.len()] =
     joined(OWN[0], &[&OWN, &NETWORK_METRICS]);
+
+/// Ethernet's payload, bytes.
+pub(super) const FULL_PACKET: f64 = 1500.0;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "rfc7928",

@@ -15,6 +15,7 @@ use self::unit::{Unit, boundary_unit, gathered_unit, messages_per_segment};
 use super::Hold;
 use crate::inferred::replay::Arrival;
 use crate::noted::Notes;
+use crate::noted::opening::Openings;
 
 /// What the application wrote.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
@@ -28,8 +29,12 @@ pub struct Writes {
     pub messages: Option<u64>,
     /// Where boundaries come from: `framing`, `sizes` or `segments` (each counts as one).
     pub source: &'static str,
-    /// The protocol whose framing fits.
+    /// The protocol that the payload of either direction shows.
     pub protocol: Option<&'static str>,
+    /// What the server's port usually stands for, where the payload shows no protocol: a guess.
+    pub protocol_by_port: Option<&'static str>,
+    /// Of the messages that came in pieces, most were cut between header and body.
+    pub header_apart: bool,
     /// Exchanges in which a request went out as two or more small writes.
     pub split_writes: u64,
     /// How sure, 0 to 1.
@@ -153,13 +158,17 @@ impl Messages {
     }
 
     /// What the application wrote, in the form of the result.
-    pub(crate) fn writes(&self, holds: &[Hold], segments: u64) -> Writes {
+    pub(crate) fn writes(&self, holds: &[Hold], openings: &Openings, segments: u64) -> Writes {
         let again = holds.windows(2).filter(|w| !w[1].filled && w[1].before > w[0].release);
         let split = again.count() + usize::from(holds.first().is_some_and(|h| !h.filled));
-        let (protocol, confidence) = match self.unit {
-            Unit::Framing(f) => (Some(f.protocol), f.confidence),
-            Unit::Size(_) => (None, 0.8),
-            Unit::Segment => (None, 0.0),
+        let (protocol, header_apart) = match self.unit {
+            Unit::Framing(framing) => (Some(framing.protocol), framing.header_apart),
+            Unit::Size(_) | Unit::Segment => (openings.protocol(), openings.has_headers_apart()),
+        };
+        let confidence = match self.unit {
+            Unit::Framing(framing) => framing.confidence,
+            Unit::Size(_) => 0.8,
+            Unit::Segment => 0.0,
         };
         Writes {
             message_bytes: self.unit.bytes(),
@@ -167,6 +176,8 @@ impl Messages {
             messages: (segments > 0).then(|| self.total(segments)),
             source: self.unit.source(),
             protocol,
+            protocol_by_port: None,
+            header_apart,
             split_writes: split as u64,
             confidence,
         }

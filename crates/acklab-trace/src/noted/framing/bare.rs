@@ -98,6 +98,7 @@ fn is_type_or_length(protocol: &str, at: usize) -> bool {
         "c37.118" => at <= 3 || (6..=17).contains(&at),
         "iec_60870_5_104" => at <= 1,
         "opc_ua" => at <= 7,
+        "mongodb" => at <= 3 || at >= 12,
         "ads_ams" => [2..=5, 22..=23, 26..=29].iter().any(|bytes| bytes.contains(&at)),
         "tls" | "mqtt" | "tpkt" => at <= 4,
         "dnp3" | "ethernet_ip" | "openflow" => at <= 3,
@@ -129,7 +130,8 @@ mod tests {
         let link_frame = [0x05, 0x64, 0x05, 0xC0, 0x01, 0x00, 0x00, 0x04, 0xE9, 0x21];
         let mut c37 = vec![0xAA, 0x01, 0x00, 0x0e];
         c37.resize(14, 7);
-        let frames: [(&str, &[u8]); 6] = [
+        let frames: [(&str, &[u8]); 7] = [
+            ("mongodb", &[18, 0, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9, 0xDD, 7, 0, 0, 9, 9]),
             ("dnp3", &link_frame),
             ("c37.118", &[&c37[..3], &[16], &c37[4..], &[9, 9]].concat()),
             ("iec_60870_5_104", &[0x68, 6, 2, 9, 8, 7, 5, 5]),

@@ -52,6 +52,9 @@ pub(crate) struct FrameReader {
 struct Found {
     /// Frame sizes, each with its number.
     sizes: Vec<(u32, u64)>,
+    /// Segments that end within the frame that they begin, and those that end with its header.
+    cut: u64,
+    cut_behind_header: u64,
     in_band: InBand,
 }
 
@@ -74,6 +77,8 @@ pub(crate) struct Framing {
     pub(crate) frames: u64,
     /// The frame size that dominates (60 % or more), bytes.
     pub(crate) size: Option<u32>,
+    /// Of the frames that came in pieces, most were cut behind their header.
+    pub(crate) header_apart: bool,
     /// 0 to 1, from the number of consecutive valid frames.
     pub(crate) confidence: f64,
 }
@@ -112,7 +117,13 @@ impl FrameReader {
         let total: u64 = sizes.iter().map(|s| s.1).sum();
         let size = sizes.iter().max_by_key(|s| s.1).filter(|s| s.1 * 10 >= total * 6).map(|s| s.0);
         let confidence = lead.frames as f64 / (lead.frames as f64 + 1.0);
-        Some(Framing { protocol: lead.protocol.name, frames: lead.frames, size, confidence })
+        Some(Framing {
+            protocol: lead.protocol.name,
+            frames: lead.frames,
+            size,
+            header_apart: self.found.cut_behind_header * 2 > self.found.cut,
+            confidence,
+        })
     }
 
     fn lead(&self) -> Option<&Track> {
@@ -149,12 +160,24 @@ impl Track {
             (self.segments, self.aligned) = (0, 0);
         }
         let end = offset + u64::from(len);
+        let mut frame = None;
         loop {
             let at = self.boundary + u64::from(self.have);
             if at >= end {
                 self.segments += 1;
                 self.aligned += u64::from(self.boundary == end);
+                if let (Some(found), Some(start)) = (found, frame)
+                    && self.boundary != end
+                {
+                    found.cut += 1;
+                    let head =
+                        self.protocol.heads.iter().any(|head| start + u64::from(*head) == end);
+                    found.cut_behind_header += u64::from(head);
+                }
                 return;
+            }
+            if self.have == 0 {
+                frame = Some(self.boundary);
             }
             let known = at.checked_sub(offset).and_then(|i| payload.get(i as usize));
             let Some(byte) = known else {

@@ -14,22 +14,25 @@ pub(crate) struct Protocol {
     pub(crate) name: &'static str,
     /// Whether other bytes hardly ever look like a row of its headers.
     pub(super) telling: bool,
+    /// Bytes of its headers, behind which a program that writes them apart cuts.
+    pub(super) heads: &'static [u32],
     pub(super) header: fn(&[u8]) -> Header,
 }
 
 /// Every protocol, the most telling headers first.
-pub(super) static PROTOCOLS: [Protocol; 11] = [
-    Protocol { name: C37118, telling: true, header: c37118 },
-    Protocol { name: "dnp3", telling: true, header: dnp3 },
-    Protocol { name: "opc_ua", telling: true, header: opc_ua },
-    Protocol { name: "ads_ams", telling: true, header: ams },
-    Protocol { name: "modbus_tcp", telling: true, header: modbus },
-    Protocol { name: "iec_60870_5_104", telling: true, header: iec104 },
-    Protocol { name: "tpkt", telling: true, header: tpkt },
-    Protocol { name: "ethernet_ip", telling: true, header: ethernet_ip },
-    Protocol { name: "openflow", telling: false, header: openflow },
-    Protocol { name: "tls", telling: true, header: tls },
-    Protocol { name: "mqtt", telling: false, header: mqtt },
+pub(super) static PROTOCOLS: [Protocol; 12] = [
+    Protocol { name: C37118, heads: &[14], telling: true, header: c37118 },
+    Protocol { name: "dnp3", heads: &[10], telling: true, header: dnp3 },
+    Protocol { name: "mongodb", heads: &[16], telling: true, header: mongodb },
+    Protocol { name: "opc_ua", heads: &[8, 12, 24], telling: true, header: opc_ua },
+    Protocol { name: "ads_ams", heads: &[6, 38], telling: true, header: ams },
+    Protocol { name: "modbus_tcp", heads: &[6, 7], telling: true, header: modbus },
+    Protocol { name: "iec_60870_5_104", heads: &[2, 6], telling: true, header: iec104 },
+    Protocol { name: "tpkt", heads: &[4, 7], telling: true, header: tpkt },
+    Protocol { name: "ethernet_ip", heads: &[24], telling: true, header: ethernet_ip },
+    Protocol { name: "openflow", heads: &[8], telling: false, header: openflow },
+    Protocol { name: "tls", heads: &[5], telling: true, header: tls },
+    Protocol { name: "mqtt", heads: &[1, 2, 3], telling: false, header: mqtt },
 ];
 
 /// IEEE C37.118, the one whose messages carry time stamps.
@@ -176,6 +179,17 @@ fn opc_ua(b: &[u8]) -> Header {
     }
 }
 
+/// MongoDB wire protocol, standard message header: length, request, response to, operation.
+fn mongodb(b: &[u8]) -> Header {
+    if let Some(answer) = complete(b, 16, true) {
+        return answer;
+    }
+    match (le32(b, 0), le32(b, 12)) {
+        (len @ 16..=48_000_000, 1 | 2004 | 2012 | 2013) => Header::Frame(len),
+        _ => Header::Invalid,
+    }
+}
+
 /// Beckhoff AMS/TCP: reserved 0, length; AMS header: command, state, length of the data.
 fn ams(b: &[u8]) -> Header {
     if let Some(answer) = complete(b, 38, b[0] == 0 && b.get(1).is_none_or(|v| *v == 0)) {
@@ -272,6 +286,7 @@ mod tests {
         check(mqtt, &[0xC0, 0], Header::Frame(2));
         check(tpkt, &[3, 0, 0, 31, 2, 0xF0], Header::Frame(31));
         check(openflow, &[1, 0, 0, 8, 0, 0, 0, 1], Header::Frame(8));
+        check(mongodb, &[21, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0xDD, 7, 0, 0], Header::Frame(21));
         let mut read = vec![0, 0, 44, 0, 0, 0];
         read.resize(38, 0);
         (read[22], read[26]) = (2, 12);
