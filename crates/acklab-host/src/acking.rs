@@ -186,24 +186,32 @@ impl Tcp {
         if rtt == 0 || elapsed < rtt {
             return;
         }
+        // What still waits came faster than it is read.
         let copied = self.rcv.copied.wrapping_sub(self.rcv.space_seq);
+        let copied = copied.saturating_sub(self.rcv.nxt.wrapping_sub(self.rcv.copied));
         if copied > self.rcv.space {
-            if env.sysctls.is_on("tcp_moderate_rcvbuf") && !self.opt.rcvbuf_locked {
-                let window = u64::from(copied) * 2 + 16 * u64::from(self.terms.advmss);
-                let grow =
-                    window * u64::from(copied - self.rcv.space) / u64::from(self.rcv.space.max(1));
-                let window = window + 2 * grow;
-                let memory = (window << 8) / u64::from(self.rcv.ratio.max(1));
-                let memory = memory.min(env.sysctls.nth("tcp_rmem", 2) as u64) as u32;
-                if memory > self.rcv.buffer {
-                    self.rcv.buffer = memory;
-                    // What may be announced follows as data comes.
-                    self.rcv.clamp = self.full_space();
-                }
-            }
-            self.rcv.space = copied;
+            self.grow_buffer(env, copied);
         }
         self.rcv.space_seq = self.rcv.copied;
         self.rcv.space_at = env.now;
+    }
+    /// The buffer has room for twice what is read in a round trip, more while that grows, and for what waits behind
+    /// a hole.
+    pub(crate) fn grow_buffer(&mut self, env: &Env<'_>, copied: u32) {
+        let before = std::mem::replace(&mut self.rcv.space, copied);
+        if !env.sysctls.is_on("tcp_moderate_rcvbuf") || self.opt.rcvbuf_locked {
+            return;
+        }
+        let window = 2 * u64::from(copied);
+        let grow = window * u64::from(copied.saturating_sub(before)) / u64::from(before.max(1));
+        let beyond = self.rcv.ooo.last().map_or(0, |last| last.end.wrapping_sub(self.rcv.nxt));
+        let window = window + 2 * grow + u64::from(beyond);
+        let memory = (window << 8) / u64::from(self.rcv.ratio.max(1));
+        let memory = memory.min(env.sysctls.nth("tcp_rmem", 2) as u64) as u32;
+        if memory > self.rcv.buffer {
+            self.rcv.buffer = memory;
+            // What may be announced follows as data comes.
+            self.rcv.clamp = self.full_space();
+        }
     }
 }

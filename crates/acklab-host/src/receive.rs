@@ -96,15 +96,12 @@ impl Tcp {
 
     pub(crate) fn update_receiver_rtt(&mut self, rtt: Us, by_window: bool) {
         let old = self.rcv.rtt8;
-        let mut next = rtt << 3;
-        if old != 0 {
-            if by_window {
-                next = next.min(old);
-            } else {
-                next = old - (old >> 3) + rtt;
-            }
+        let sample = rtt << 3;
+        if old == 0 || sample < old {
+            self.rcv.rtt8 = sample;
+        } else if !by_window && self.rcv.nxt == self.rcv.copied {
+            self.rcv.rtt8 = old - (old >> 3) + rtt;
         }
-        self.rcv.rtt8 = next;
     }
 
     /// The receiver's round trip by timestamps: the peer echoes ours with full segments.
@@ -348,6 +345,9 @@ impl Tcp {
                 self.rcv.ooo.insert(at, Chunk { seq, end, truesize: size, room });
                 self.rcv.memory += size;
             }
+        }
+        if !self.fate.orphan {
+            self.grow_buffer(env, self.rcv.space);
         }
         if self.terms.sack {
             self.add_sack(segment.seq, end);
