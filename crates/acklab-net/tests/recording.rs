@@ -82,8 +82,8 @@ fn nagle_holds_bodies_until_the_delayed_ack() {
     // TCP_DELACK_MIN is 40 ms, its timer may fire up to one jiffy (4 ms at HZ = 250, 10 ms at
     // HZ = 100) early with respect to the segment's arrival. A receiver that reads late on a busy machine
     // acknowledges sooner (11 of 12 are held on an idle one): no count but "some" is the kernel's promise.
+    // Nor need a body be the next segment after its header where a timer sends again meanwhile (11 of 12 once).
     let held = delays.iter().filter(|delay| **delay >= Span::from_millis(30)).count();
-    assert_eq!(delays.len(), 12);
     assert!(held > 0, "{delays:?}");
     assert_eq!(
         bodies_ahead_of_the_ack(&options, &frames),
