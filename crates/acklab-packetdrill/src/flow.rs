@@ -320,7 +320,7 @@ fn codepoint(value: u8) -> String {
 }
 
 /// Flags as scripts write them.
-pub(crate) fn flags(value: u16) -> String {
+pub fn flags(value: u16) -> String {
     let letters = [
         (flag::FIN, 'F'),
         (flag::SYN, 'S'),

@@ -17,3 +17,5 @@ mod shell;
 mod symbols;
 pub mod wire;
 pub mod world;
+
+pub use flow::flags;

@@ -193,6 +193,9 @@ impl Paths {
     /// Tells a path what part of the connection it is, so that paths that meet in one bottleneck take what one flow
     /// takes there (RFC 6356): by the rate of all that carry something.
     pub(super) fn couple(&mut self, index: usize) {
+        if self.list.len() == 1 {
+            return;
+        }
         let (mut count, mut all, mut steepest) = (0, 0.0, 0.0_f64);
         for (rate, rtt) in self.list.iter().filter_map(Path::load) {
             (count, all) = (count + 1, all + rate);

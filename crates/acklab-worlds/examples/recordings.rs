@@ -19,6 +19,7 @@ use std::sync::atomic::AtomicBool;
 use acklab_core::time::Span;
 use acklab_host::segment::{Segment, TcpOption, ecn, flag};
 use acklab_net::emulate;
+use acklab_packetdrill::flags;
 use acklab_packetdrill::wire::{self, Content};
 use acklab_worlds::truth::lab::{Done, Lab, Side, play};
 use acklab_worlds::truth::script::{Call, Case, End, Logged, Step};
@@ -255,16 +256,7 @@ impl Numbers {
             ecn::CE => text.push_str("[ce] "),
             _ => {}
         }
-        let letters = [
-            (flag::FIN, 'F'),
-            (flag::SYN, 'S'),
-            (flag::RST, 'R'),
-            (flag::PSH, 'P'),
-            (flag::ACK, '.'),
-            (flag::ECE, 'E'),
-            (flag::CWR, 'W'),
-        ];
-        text.extend(letters.iter().filter(|(bit, _)| segment.has(*bit)).map(|(_, letter)| letter));
+        text.push_str(&flags(segment.flags));
         let seq = segment.seq.wrapping_sub(own.0);
         let _ = write!(text, " {seq}:{}({})", seq.wrapping_add(segment.len), segment.len);
         if segment.has(flag::ACK) {
