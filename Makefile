@@ -99,6 +99,13 @@ truth: deps-rust ## diagnoses beside what happened, of cases made on the running
 	@tools/setup as-root $(TARGET_DIR)/debug/examples/truth make $(or $(TRUTH),out/truth)
 	@$(TARGET_DIR)/debug/examples/truth score $(or $(TRUTH),out/truth)
 
+.PHONY: truth-programs
+truth-programs: deps-rust ## diagnoses beside what strace saw of programs that nobody here wrote: docs/truth.md (root; TRUTH=DIR)
+	cargo build --quiet --locked -p acklab -p acklab-worlds --example truth --bin acklab
+	@tools/setup as-root tools/truth-programs $(TARGET_DIR)/debug/acklab $(TARGET_DIR)/debug/examples/truth \
+	 $(or $(TRUTH),out/programs)
+	@$(TARGET_DIR)/debug/examples/truth score $(or $(TRUTH),out/programs)
+
 .PHONY: bench-transport
 bench-transport: deps-rust ## transfers by acklab, quinn and kernel TCP over the same lossy links, and CPU s/GB (root)
 	cargo build --quiet --release --locked -p acklab

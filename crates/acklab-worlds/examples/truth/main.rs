@@ -7,6 +7,7 @@
 //!     truth whatif DIR [--only WORD] [--each]
 //!     truth middle DIR
 //!     truth capture FOLDER VANTAGE/DAMAGE FILE
+//!     truth adopt DIR FOLDER...
 
 use std::collections::BTreeMap;
 use std::env;
@@ -23,12 +24,13 @@ use std::time::Duration;
 use acklab_core::rng::Rng;
 use acklab_core::time::Span;
 use acklab_net::emulate;
+use acklab_trace::capture::CaptureReader;
 use acklab_worlds::campaign::{Campaign, News};
 use acklab_worlds::truth::damage::Damage;
 use acklab_worlds::truth::hold::{EndFacts, addresses, direction};
-use acklab_worlds::truth::lab::{Done, Lab, LabError, play};
+use acklab_worlds::truth::lab::{Done, Lab, LabError, Side, play};
 use acklab_worlds::truth::score::{HEAD, Outcome, Sums, View, judge};
-use acklab_worlds::truth::script::Case;
+use acklab_worlds::truth::script::{Call, Case, End, Logged};
 use acklab_worlds::truth::store::{Kept, SCHEMA, Truth};
 use acklab_worlds::truth::{causes, pairs, pattern, two, vantage, what_if};
 
@@ -48,13 +50,15 @@ fn main() {
         ["whatif", dir, ..] => tell_what_if(Path::new(dir), &Options(&texts[2..])),
         ["two", dir, ..] => two(Path::new(dir), &Options(&texts[2..])),
         ["capture", folder, view, file] => write_capture(Path::new(folder), view, Path::new(file)),
+        ["adopt", dir, ..] => texts[2..].iter().try_for_each(|from| adopt(dir.as_ref(), from.as_ref())),
         _ => Err(
             "usage: truth make DIR [--pairs] [--breadth N] [--runs N] [--parallel N] [--only WORD]\n       \
              truth score DIR [--each] [--wrong] [--only WORD] [--json FILE]\n       \
              truth causes DIR [--only WORD] [--each]\n       \
              truth two DIR [--only WORD] [--each]\n       \
              truth whatif DIR [--only WORD] [--each]\n       \
-             truth capture FOLDER VANTAGE/DAMAGE FILE"
+             truth capture FOLDER VANTAGE/DAMAGE FILE\n       \
+             truth adopt DIR FOLDER..."
                 .to_owned(),
         ),
     };
@@ -176,6 +180,48 @@ fn keep(root: &Path, case: &Case, run: u32, done: &Done) -> Result<(), String> {
     let captures = [client.frames.clone(), between, server.frames.clone()];
     let kept = Kept { folder: Kept::place(root, case, run), truth, captures };
     kept.write().map_err(|error| error.to_string())
+}
+
+/// A conversation of programs that nobody here wrote, as tools/truth-programs leaves it in `case.json`.
+#[derive(serde::Deserialize)]
+struct Foreign {
+    name: String,
+    pattern: String,
+    link: [String; 2],
+    /// The client's calls and the server's, by time.
+    logs: [Vec<Logged>; 2],
+    lateness_us: f64,
+    kernel: String,
+}
+
+/// Takes such a conversation, with `client.pcap` and `server.pcap` beside it, among the cases below `root`.
+fn adopt(root: &Path, from: &Path) -> Result<(), String> {
+    let text = fs::read(from.join("case.json")).map_err(|error| error.to_string())?;
+    let Foreign { name, pattern, link, logs, lateness_us, kernel } =
+        serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", from.display()))?;
+    let frames = |who: &str| -> Result<Vec<vantage::Frame>, String> {
+        let path = from.join(format!("{who}.pcap"));
+        let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let mut reader = CaptureReader::open(&path).map_err(|error| told(&error))?;
+        let mut frames = Vec::new();
+        while let Some(frame) = reader.next_frame().map_err(|error| told(&error))? {
+            frames.push((frame.time, frame.bytes.to_vec()));
+        }
+        Ok(frames)
+    };
+    let mut ends = [End::default(), End::default()];
+    let mut sides = [Side::default(), Side::default()];
+    for (which, mut log) in logs.into_iter().enumerate() {
+        let writes = |call: &Logged| matches!(call.call, Call::Write(_) | Call::WriteMore(_));
+        let first = log.iter().find(|call| writes(call)).map_or(u64::MAX, |call| call.at);
+        let early = |call: &Logged| call.at < first && matches!(call.call, Call::Nodelay(_));
+        ends[which].nodelay =
+            log.iter().rfind(|call| early(call)).is_some_and(|c| c.call == Call::Nodelay(true));
+        log.retain(|call| !early(call));
+        sides[which] = Side { log, frames: frames(["client", "server"][which])? };
+    }
+    let case = Case { name, pattern, ends, closes: 0, link, seed: 1 };
+    keep(root, &case, 1, &Done { sides, kernel, lateness_us, lost: [0; 2] })
 }
 
 /// Holds the diagnosis against every case below `root`.
