@@ -5,7 +5,7 @@
 //!
 //! - the same kind of segment (by its length) is let go by pure ACKs elsewhere, to which nothing is an answer;
 //! - what leaves with the ACK gathered while it waited: it carries two messages or more, and what leaves
-//!   at other times, or left first, carries one;
+//!   at other times, or left first, carries one; but not where its bytes keep a ratio to those that came, as echoes do;
 //! - the writes keep a beat of their own ([`super::writes::Beat`]), and the first of them was due well before
 //!   the release;
 //! - data that comes while nothing is unacknowledged, which lets nothing go, is not answered as promptly;
@@ -152,7 +152,24 @@ impl Sight<'_> {
             // The first segment, which nothing held.
             without[1] += 1.0;
         }
-        with[0] >= GATHERED_MIN && with[0] / with[1] >= GATHERED_MORE * without[0] / without[1]
+        let more = with[0] / with[1] >= GATHERED_MORE * without[0] / without[1];
+        with[0] >= GATHERED_MIN && more && !self.mirrors(riding)
+    }
+
+    /// Whether segments of several messages answer what came, message by message: their bytes keep the ratio to it that
+    /// those of one message have.
+    fn mirrors(&self, riding: &[usize]) -> bool {
+        let ratios = |several: bool| -> Vec<f64> {
+            let all = riding.iter().map(|i| &self.replay.departures[*i]);
+            let all = all.filter(|d| d.heard > 0 && self.is_several(d) == several);
+            all.map(|d| f64::from(d.len) / f64::from(d.heard)).collect()
+        };
+        let [one, several] = [false, true].map(ratios);
+        let mut usual = if one.len() < ONES_MIN { several.clone() } else { one };
+        usual.sort_unstable_by(f64::total_cmp);
+        let Some(&usual) = usual.get(usual.len() / 2) else { return false };
+        let alike = several.iter().filter(|ratio| (**ratio / usual - 1.0).abs() <= SAME_RATIO);
+        alike.count() as f64 >= MIRRORED * several.len() as f64
     }
 }
 
@@ -213,5 +230,10 @@ const ALIKE_PER_CENT: u32 = 15;
 const REACTION_MS: f64 = 0.3;
 /// Fewer segments of several messages show nothing.
 const GATHERED_MIN: f64 = 3.0;
+/// Of the segments of several messages so many keep one ratio to what came, to so much.
+const MIRRORED: f64 = 0.7;
+const SAME_RATIO: f64 = 0.02;
+/// Fewer segments of one message show no ratio.
+const ONES_MIN: usize = 4;
 /// So much more often than elsewhere.
 const GATHERED_MORE: f64 = 3.0;

@@ -25,6 +25,8 @@ pub(crate) struct Departure {
     pub(crate) peer_after: Option<Time>,
     /// Where the ACK rode on the last data of the peer: how many of its messages this one leaves unanswered.
     pub(crate) unanswered: Option<i64>,
+    /// Bytes of the peer that came since the segment before.
+    pub(crate) heard: u32,
     /// It acknowledges data of the peer that the capture does not hold, and may be the answer to it.
     pub(crate) hears_unseen: bool,
     /// One past its last stream offset.
