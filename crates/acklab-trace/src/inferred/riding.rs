@@ -36,7 +36,7 @@ pub(super) fn find(
         return Vec::new();
     };
     let alike = Alike::of(replay, decision);
-    let single = messages.first_alone();
+    let single = messages.alone();
     let mut sight =
         Sight { replay, decision, messages, release, alike, owes: false, open: false, single };
     sight.owes = sight.owes(&riding);
@@ -64,7 +64,7 @@ struct Sight<'a> {
     owes: bool,
     /// What leaves with the ACK need be no answer.
     open: bool,
-    /// The length of the first segment, where those after it gathered various numbers of such messages.
+    /// The length of one message, where segments gathered various numbers of such.
     single: Option<u32>,
 }
 

@@ -115,16 +115,20 @@ impl Messages {
         Some(if gathered { first } else { unit })
     }
 
-    /// The length of the first segment, which nothing held, if nearly all others are multiples of it, of various kinds.
-    pub(super) fn first_alone(&self) -> Option<u32> {
+    /// The length of one message: that of the first segment, which nothing held, or of the smallest, if nearly all others
+    /// are multiples of it, of various kinds. A power of two below [`UNIT_MIN`] may be the padding of a protocol.
+    pub(super) fn alone(&self) -> Option<u32> {
         let (first, others) = self.arrivals.split_first()?;
-        let one = first.len.max(1);
-        let fit = others.iter().filter(|a| a.len.is_multiple_of(one)).count();
-        let mut numbers: Vec<u32> = others.iter().map(|a| a.len / one).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let is_one = u64::from(one) >= UNIT_MIN && numbers.len() >= VARIOUS;
-        (is_one && fit * 20 >= others.len() * 19).then_some(one)
+        let divides = |one: &u32| {
+            let fit = others.iter().filter(|a| a.len.is_multiple_of(*one)).count();
+            let mut numbers: Vec<u32> = others.iter().map(|a| a.len / one).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            let padding = u64::from(*one) < UNIT_MIN && (one.is_power_of_two() || *one < ODD_MIN);
+            !padding && numbers.len() >= VARIOUS && fit * 20 >= others.len() * 19
+        };
+        let smallest = others.iter().map(|a| a.len).min();
+        [Some(first.len), smallest].into_iter().flatten().find(|one| *one > 0 && divides(one))
     }
 
     /// Bytes of the segment before the one that ends at `end`.
@@ -186,5 +190,7 @@ impl Messages {
 
 /// So many numbers of messages in a segment are no program's choice.
 const VARIOUS: usize = 4;
+/// Messages of fewer bytes divide too many lengths by chance.
+const ODD_MIN: u32 = 5;
 /// So many holds show that segments gathered what was written meanwhile.
 const HOLDS_SHOWN: usize = 8;
