@@ -21,7 +21,7 @@ impl Tcp {
 
     /// Sends an ACK now, later or not at all, for what arrived; `disorder`: out-of-order data may be why.
     pub fn check_ack(&mut self, env: &Env<'_>, disorder: bool) {
-        if !self.ack.scheduled && !self.ack.now {
+        if !self.ack.scheduled {
             return;
         }
         let unacked = self.rcv.nxt.wrapping_sub(self.rcv.wup);

@@ -98,15 +98,19 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         ("SK_MEMINFO_WMEM_QUEUED", v(tcp.snd.memory)),
         ("SK_MEMINFO_DROPS", 0),
     ]);
-    // Of AccECN, which the reference does not turn on.
+    let accurate = &tcp.ecn.accurate;
+    let ([d_e1, d_e0, d_ce], [r_e1, r_e0, r_ce]) =
+        (accurate.delivered_bytes, accurate.received_bytes);
     fields.extend([
-        ("tcpi_received_ce", 0),
-        ("tcpi_delivered_e0_bytes", 0),
-        ("tcpi_delivered_ce_bytes", 0),
-        ("tcpi_delivered_e1_bytes", 0),
-        ("tcpi_received_e0_bytes", 0),
-        ("tcpi_received_ce_bytes", 0),
-        ("tcpi_received_e1_bytes", 0),
+        ("tcpi_received_ce", v(accurate.received)),
+        ("tcpi_delivered_e0_bytes", v(d_e0)),
+        ("tcpi_delivered_ce_bytes", v(d_ce)),
+        ("tcpi_delivered_e1_bytes", v(d_e1)),
+        ("tcpi_received_e0_bytes", v(r_e0)),
+        ("tcpi_received_ce_bytes", v(r_ce)),
+        ("tcpi_received_e1_bytes", v(r_e1)),
+        ("tcpi_accecn_fail_mode", u64::from(accurate.failed)),
+        ("tcpi_accecn_opt_seen", accurate.seen as u64),
     ]);
     fields
 }

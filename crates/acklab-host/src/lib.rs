@@ -7,9 +7,10 @@
 //!
 //! - [`host`]: sockets by descriptor, demultiplexing, requests; [`calls`], [`sockopt`], [`watch`]: the calls;
 //! - [`tcp`]: one connection's state; `open`, `input`, `ack`, `loss`, `receive`, `output`, `write`, `timers`,
-//!   `mtu`, `ecn`: its rules;
+//!   `mtu`, `ecn`, `accecn`: its rules;
 //! - [`segment`]: what is on the wire; [`settings`]: system controls and the route.
 
+pub mod accecn;
 mod ack;
 mod acking;
 pub mod calls;

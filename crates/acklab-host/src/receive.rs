@@ -156,6 +156,7 @@ impl Tcp {
             return;
         }
         if !after(end, self.rcv.nxt) {
+            self.suspect_option(seq);
             self.set_dsack(env, seq, end);
             self.refuse();
             return;

@@ -100,16 +100,17 @@ impl Tcp {
     /// Sends what the windows, Nagle's algorithm and pacing admit. Returns whether data waits and nothing is out
     /// that would bring it on its way.
     pub fn write_xmit(&mut self, env: &Env<'_>, push: Push, pass: Pass) -> bool {
+        self.judge_option(env);
         let mut sent = 0;
         let (mut cwnd_limited, mut rwnd_limited) = (false, false);
         if pass == Pass::All && self.probe_mtu(env) {
             sent += 1;
         }
+        let mss = self.current_mss();
         while !self.snd.queue.is_empty() {
             if self.is_paced(env) {
                 break;
             }
-            let mss = self.current_mss();
             let mut quota = self.quota();
             if quota == 0 {
                 if pass != Pass::Probe {

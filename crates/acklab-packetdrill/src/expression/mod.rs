@@ -69,6 +69,12 @@ fn logical_lines(code: &str) -> Vec<(usize, String)> {
         }
         joined = continues || open > 0;
     }
+    // A first line behind the opening brace has no indentation of its own.
+    if let [first, next, ..] = lines.as_mut_slice()
+        && !first.1.ends_with(':')
+    {
+        first.0 = next.0;
+    }
     // Statements on one line.
     let mut all = Vec::new();
     for (indent, line) in lines {
@@ -76,12 +82,7 @@ fn logical_lines(code: &str) -> Vec<(usize, String)> {
             all.push((indent, part));
         }
     }
-    let mut all = part_inline(all);
-    // A first line behind the opening brace has no indentation of its own.
-    if all.len() > 1 && all[0].0 != all[1].0 && !all[0].1.ends_with(':') {
-        all[0].0 = all[1].0;
-    }
-    all
+    part_inline(all)
 }
 
 /// `if x: y` as two lines.
@@ -335,6 +336,8 @@ mod tests {
         assert_eq!(holds(code), Ok(2));
         assert_eq!(holds("if tcpi_snd_cwnd == 10: assert 1\nelse: assert 0"), Ok(1));
         assert_eq!(holds("import sys\nif 0: assert 0"), Ok(0));
+        assert_eq!(holds("assert 1; assert 2\n    assert 3\n"), Ok(3));
+        assert_eq!(holds(" assert 1; assert 2\nassert 3\n"), Ok(3));
         assert_eq!(holds("x = 3; x += 4; x //= 2; assert x == 3"), Ok(1));
         assert_eq!(holds("assert 'cwnd %d' % tcpi_snd_cwnd == 'cwnd 10'"), Ok(1));
         assert_eq!(holds("assert tcpi_snd_cwnd in [9, 10] and abs(-2) == 2 and not 0"), Ok(1));
