@@ -221,8 +221,11 @@ impl Tcp {
         if !segment.has(flag::SYN) {
             return Answer::None;
         }
+        let scale = self.terms.receive_scale;
         self.agree(env, segment);
         if !acks {
+            // 6.18 scales its own windows even where the peer's SYN had no scale.
+            self.terms.receive_scale = scale;
             self.cross(env, segment);
             return Answer::None;
         }

@@ -229,8 +229,8 @@ impl Request {
             self.tcp.rec.total_retrans += 1;
             return Judgment::AnswerAgain;
         }
-        if segment.has(flag::ACK) && segment.ack != tcp.snd.nxt {
-            return if segment.has(flag::RST) { Judgment::Ignore } else { Judgment::Reset };
+        if segment.has(flag::ACK) && segment.ack != tcp.snd.nxt && !segment.has(flag::RST) {
+            return Judgment::Reset;
         }
         let edge = tcp.rcv.nxt.wrapping_add(tcp.rcv.wnd);
         let inside = segment.seq == tcp.rcv.nxt
@@ -252,7 +252,14 @@ impl Request {
             tcp.rcv.recent = Some((value, env.now));
         }
         if segment.has(flag::RST) {
-            return Judgment::Drop;
+            // RFC 5961 section 3.2 (Linux 6.14 and later).
+            return if segment.seq == tcp.rcv.nxt {
+                Judgment::Drop
+            } else if tcp.is_answered_lately(env, segment) {
+                Judgment::Ignore
+            } else {
+                Judgment::Acknowledge
+            };
         }
         if segment.has(flag::SYN) {
             return Judgment::DropAndReset;

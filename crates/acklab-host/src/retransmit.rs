@@ -150,6 +150,10 @@ impl Tcp {
             if head.wishes.is_none() {
                 head.wishes = next.wishes;
             }
+            if !self.terms.sack {
+                // Duplicates stand for packets, of which there is one less.
+                self.rec.sacked = self.rec.sacked.saturating_sub(1);
+            }
             self.rec.lost -= u32::from(next.marks.lost);
             self.rec.retrans -= u32::from(next.marks.retrans);
         }
