@@ -469,9 +469,13 @@ impl Host {
         }
         self.route.path_mtu = mtu;
         with!(self, now, index, |socket, env| {
-            if socket.tcp.snd.pmtu > env.route.mtu() {
-                socket.tcp.sync_mss(&env);
-                socket.tcp.resend_smaller(&env);
+            let tcp = &mut socket.tcp;
+            // IPv6 looks at nothing where packets are small enough as they are.
+            let v6 = env.route.ip_header == 40;
+            let fits = v6 && tcp.mss_for(&env, mtu) >= tcp.snd.mss;
+            if tcp.snd.pmtu > env.route.mtu() && !fits {
+                tcp.sync_mss(&env);
+                tcp.resend_smaller(&env);
             }
         });
     }

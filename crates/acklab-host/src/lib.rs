@@ -24,6 +24,7 @@ pub mod host;
 pub mod info;
 mod input;
 mod loss;
+mod memory;
 mod mtu;
 pub mod open;
 mod output;

@@ -82,6 +82,12 @@ impl Tcp {
 
     /// The window that leaves with a segment, scaled (RFC 9293 section 3.8.6; it never shrinks).
     pub(crate) fn announce(&mut self, env: &Env<'_>) -> u16 {
+        if self.ack.no_memory {
+            // What came was dropped: the window closes, be it by moving its edge (Linux 6.10 and later).
+            self.rcv.wnd = 0;
+            self.rcv.wup = self.rcv.nxt;
+            return 0;
+        }
         let current = self.receive_window();
         let mut window = self.select_window(env);
         let scale = self.terms.receive_scale;

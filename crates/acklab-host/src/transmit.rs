@@ -144,7 +144,10 @@ impl Tcp {
                         break;
                     }
                 }
-                limit = self.split_point(&skb, mss, quota, is_last, push);
+                // Each packet of an urgent burst has its own pointer.
+                if self.snd.urgent == self.snd.una {
+                    limit = self.split_point(&skb, mss, quota, is_last, push);
+                }
             }
             let mut piece = skb;
             if skb.len() > limit {
