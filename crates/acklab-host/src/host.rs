@@ -290,6 +290,9 @@ impl Host {
         count.segs_in += 1;
         count.data_segs_in += u32::from(segment.len > 0);
         if let Some(request) = socket.requests.first_mut() {
+            if request.tcp.is_answered_lately(&env, segment) {
+                return true;
+            }
             socket.tcp.rec.total_retrans += 1;
             let answer = request.answer(&env);
             self.wire.push_back((now, answer));
@@ -458,7 +461,10 @@ impl Host {
     ) {
         let Some(index) = self.connection(local, remote) else { return };
         let tcp = &self.sockets[index].tcp;
-        if !tcp.is_out(seq) || tcp.opt.pmtu_discover == 0 || tcp.opt.pmtu_discover == 3 {
+        // DONT is IPv4's; INTERFACE and OMIT hear nothing of it.
+        let v4 = self.route.ip_header == 20;
+        let deaf = matches!((tcp.opt.pmtu_discover, v4), (4 | 5, _) | (0, true));
+        if !tcp.is_out(seq) || deaf {
             return;
         }
         let floor = self.sysctls.of("min_pmtu") as u32;

@@ -136,6 +136,10 @@ impl Request {
 
     /// The handshake is over: the connection, which is yet to take the segment that ended it.
     pub fn open(mut self, env: &Env<'_>, segment: &Segment) -> Tcp {
+        if self.cookie {
+            // The window begins anew, in units of the size that the cookie kept.
+            self.begin_window(env, self.tcp.terms.mss_clamp);
+        }
         let tcp = &mut self.tcp;
         tcp.rec.total_retrans = self.timeouts;
         tcp.count.segs_in = 1;
@@ -290,8 +294,13 @@ impl Request {
         let peer = tcp.terms.mss_clamp;
         let kept = sizes.into_iter().rev().find(|&size| size <= peer).unwrap_or(sizes[0]);
         tcp.terms.mss_clamp = kept;
-        // The window begins anew when the cookie comes back, in units of the size that it kept.
-        let first = tcp.first_window(env, kept, tcp.terms.scaling);
+        let plain = tcp.own_mss(env) - if tcp.terms.stamps { 12 } else { 0 };
+        self.begin_window(env, plain);
+    }
+
+    fn begin_window(&mut self, env: &Env<'_>, mss: u32) {
+        let tcp = &mut self.tcp;
+        let first = tcp.first_window(env, mss, tcp.terms.scaling);
         (tcp.rcv.wnd, tcp.rcv.clamp, tcp.rcv.ssthresh) = (first.wnd, first.clamp, first.wnd);
     }
 }
