@@ -158,6 +158,10 @@ impl Tcp {
             } else {
                 self.snd.queue.pop_front();
             }
+            if piece.len() < piece.packets(mss) * mss {
+                // Minshall's variant counts what leaves here, probes of a window do not.
+                self.snd.small_end = piece.end;
+            }
             sent += self.send_new(env, piece, mss);
             if pass != Pass::All {
                 break;
@@ -281,9 +285,6 @@ impl Tcp {
             rest = tail;
         }
         self.snd.out.push_back(rest);
-        if len < packets * mss {
-            self.snd.small_end = piece.end;
-        }
         self.snd.nxt = piece.end;
         if none_out || self.waits_for(Wait::TailLoss) {
             self.rearm_retransmission(env);
