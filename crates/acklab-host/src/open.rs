@@ -235,7 +235,9 @@ impl Tcp {
 
     /// What the peer's SYN or SYN-ACK leaves of our offer.
     pub(crate) fn agree(&mut self, env: &Env<'_>, segment: &Segment) {
-        let peer = segment.mss().map_or(536, u32::from);
+        // RFC 9293 section 3.7.1.
+        let unsaid = if env.route.ip_header == 40 { 1220 } else { 536 };
+        let peer = segment.mss().map_or(unsaid, u32::from);
         let peer = if peer == 0 { 536 } else { peer };
         let own = if self.opt.user_mss > 0 { self.opt.user_mss } else { u32::MAX };
         self.terms.mss_clamp = peer.min(own);
