@@ -382,7 +382,7 @@ impl Tcp {
     /// Bytes out that were not SACKed: what an ACK delivers is the difference.
     pub(crate) fn undelivered(&self) -> u32 {
         let sacked = |skb: &&crate::skb::Skb| !skb.marks.sacked;
-        self.snd.out.iter().filter(sacked).map(|skb| skb.len()).sum()
+        self.snd.out.iter().filter(sacked).map(crate::skb::Skb::len).sum()
     }
 
     /// How many packets an ACK says were marked, after it delivered `packets` (RFC 9768 appendix A).

@@ -79,7 +79,7 @@ impl Tcp {
     /// The same bytes from `start` on in buffers of a page, from the first one on that takes too much.
     fn copy_together(&mut self, mut chunks: Vec<Chunk>, start: u32, ratio: u32) -> Vec<Chunk> {
         let is_bloated = |chunk: &Chunk| {
-            let worth = u64::from(chunk.truesize) * u64::from(ratio) >> 8;
+            let worth = (u64::from(chunk.truesize) * u64::from(ratio)) >> 8;
             worth > u64::from(chunk.end.wrapping_sub(chunk.seq)) || before(chunk.seq, start)
         };
         let Some(first) = chunks.iter().position(is_bloated) else { return chunks };

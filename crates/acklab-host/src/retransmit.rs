@@ -141,6 +141,7 @@ impl Tcp {
             if next.marks.sacked || head.eor || next.flags & flag::SYN != 0 || of_several || !fits {
                 break;
             }
+            self.snd.memory = self.snd.memory.saturating_sub(next.overhead);
             self.snd.out.remove(index + 1);
             let head = &mut self.snd.out[index];
             head.end = next.end;
