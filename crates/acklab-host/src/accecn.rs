@@ -68,28 +68,35 @@ pub struct Accurate {
     pub delivered_bytes: [u32; 3],
     /// The ECN field of the segment before.
     previous: u8,
-    /// Counters that the next option must have.
-    least: usize,
-    /// ACKs that are to have the option.
-    demand: u8,
     /// The counter that grew last; 0: none, or not clear.
     estimate: u8,
     /// The peer's option.
     pub seen: Seen,
     /// [`failed`].
     pub failed: u8,
-    /// When the option left last.
-    option_at: Us,
-    /// What arrived twice according to it, where it left last with a DSACK.
-    with_dsack: Option<u32>,
+    /// The option that leaves.
+    option: Leaving,
     /// Packets per ACK on average.
     mean: u32,
     /// Bytes acknowledged by the ACK that is being taken.
     pub delivered_now: u32,
     /// The next ACK answers a SYN or SYN-ACK.
     pub reflects: bool,
+}
+
+/// When the option leaves.
+#[derive(Clone, Copy, Debug, Default)]
+struct Leaving {
+    /// Counters that the next one must have.
+    least: usize,
+    /// ACKs that are to have it.
+    demand: u8,
+    /// When it left last.
+    at: Us,
+    /// What arrived twice according to it, where it left last with a DSACK.
+    with_dsack: Option<u32>,
     /// `tcp_ecn_option` and `tcp_ecn_option_beacon`, and the time by which both are judged.
-    pub wish: (i64, i64, Us),
+    wish: (i64, i64, Us),
 }
 
 /// The answer to a SYN's or SYN-ACK's ECN field (RFC 9768 table 2).
@@ -166,7 +173,7 @@ impl Accurate {
         self.syn_heard = segment.ecn;
         if segment.acc_ecn().is_some() && self.seen < Seen::Counters {
             self.see(segment);
-            self.demand = 2;
+            self.option.demand = 2;
         }
         if segment.ecn == mark::CE && self.is_possible(env, ace(segment)) {
             self.received += 1;
@@ -177,7 +184,7 @@ impl Accurate {
     /// The end of the handshake at a listener.
     pub(crate) fn accept(&mut self) {
         self.previous = self.syn_heard;
-        self.demand = 1;
+        self.option.demand = 1;
     }
 
     /// The option of a segment behind `others` bytes of options, `sacks` SACK blocks among them: counters that fit
@@ -192,9 +199,9 @@ impl Accurate {
             if room >= aligned {
                 return Some(Fit { fields, given, bytes: aligned });
             }
-            if fields > self.least {
+            if fields > self.option.least {
                 fields -= 1;
-            } else if self.least > 0 && sacks - given > 2 {
+            } else if self.option.least > 0 && sacks - given > 2 {
                 given += 1;
                 fields = 3;
             } else {
@@ -283,7 +290,7 @@ impl Tcp {
                 let before = *bytes;
                 *bytes = bytes.wrapping_add(segment.len);
                 if (before ^ *bytes) >> 22 != 0 {
-                    state.demand = state.demand.max(1);
+                    state.option.demand = state.option.demand.max(1);
                 }
                 // In the option's order: ECT(1), CE, ECT(0).
                 let place = match field {
@@ -291,13 +298,13 @@ impl Tcp {
                     mark::CE => 2,
                     _ => 3,
                 };
-                state.least = state.least.max(place);
+                state.option.least = state.option.least.max(place);
             }
         }
         let edge = state.previous != field;
         if edge || field == mark::CE {
             state.previous = field;
-            state.demand = 2;
+            state.option.demand = 2;
             self.ack.now |= edge;
         }
     }
@@ -319,13 +326,14 @@ impl Tcp {
     /// The time by which the option is due.
     pub(crate) fn judge_option(&mut self, env: &Env<'_>) {
         let of = |name| env.sysctls.of(name);
-        self.ecn.accurate.wish = (of("tcp_ecn_option"), of("tcp_ecn_option_beacon"), env.now);
+        self.ecn.accurate.option.wish =
+            (of("tcp_ecn_option"), of("tcp_ecn_option_beacon"), env.now);
     }
 
     /// The option that leaves next.
     pub(crate) fn accurate_option(&self) -> Option<Fit> {
         let state = &self.ecn.accurate;
-        let (wish, beacon, now) = state.wish;
+        let (wish, beacon, now) = state.option.wish;
         if !self.is_accurate() || wish == 0 || state.seen == Seen::Nothing {
             return None;
         }
@@ -333,8 +341,8 @@ impl Tcp {
             return None;
         }
         let due =
-            beacon > 0 && now.saturating_sub(state.option_at) * beacon as Us >= self.rtt.srtt();
-        if wish < 2 && state.demand == 0 && !due {
+            beacon > 0 && now.saturating_sub(state.option.at) * beacon as Us >= self.rtt.srtt();
+        if wish < 2 && state.option.demand == 0 && !due {
             return None;
         }
         let others = (if self.terms.stamps { 12 } else { 0 }) + self.sack_bytes();
@@ -345,17 +353,17 @@ impl Tcp {
     /// The option left, or a segment without it.
     pub(crate) fn note_option(&mut self, env: &Env<'_>, left: bool, dsack: Option<(u32, u32)>) {
         let state = &mut self.ecn.accurate;
-        state.with_dsack = dsack.filter(|_| left).map(|(seq, _)| seq);
+        state.option.with_dsack = dsack.filter(|_| left).map(|(seq, _)| seq);
         if left {
-            state.least = 0;
-            state.option_at = env.now;
-            state.demand = state.demand.saturating_sub(1);
+            state.option.least = 0;
+            state.option.at = env.now;
+            state.option.demand = state.option.demand.saturating_sub(1);
         }
     }
 
     /// Data came again whose DSACK left with the option: such ACKs do not arrive.
     pub(crate) fn suspect_option(&mut self, seq: u32) {
-        if self.is_accurate() && self.ecn.accurate.with_dsack == Some(seq) {
+        if self.is_accurate() && self.ecn.accurate.option.with_dsack == Some(seq) {
             self.ecn.accurate.failed |= failed::OPTION_SENT;
         }
     }

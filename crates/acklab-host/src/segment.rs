@@ -157,8 +157,6 @@ pub struct Segment {
     pub ttl: u8,
     /// AE, CWR and ECE are a number (RFC 9768), which every packet of a burst has.
     pub accurate: bool,
-    /// The payload's bytes, where they matter (data on a SYN).
-    pub syn_data: u32,
 }
 
 impl Segment {
