@@ -76,6 +76,8 @@ impl Tcp {
         let mut heard = Heard::default();
         let mut ages = Ages::default();
         let (delivered, lost) = (self.rec.delivered, self.rec.lost_total);
+        let waits = if self.is_accurate() { self.undelivered() } else { 0 };
+        let recent = self.rcv.recent;
         if before(ack, prior_una) {
             let floor =
                 self.snd.max_window.min(self.count.bytes_acked.min(u64::from(u32::MAX)) as u32);
@@ -114,6 +116,7 @@ impl Tcp {
         self.rec.probes_out = 0;
         self.rcv.heard = env.now;
         if prior_packets == 0 {
+            self.hear_accurately(segment, (delivered, waits), recent, &mut heard);
             if heard.dsack {
                 let again = self.on_loss_news(env, prior_una, &mut heard);
                 self.send_again(env, again);
@@ -127,6 +130,7 @@ impl Tcp {
         }
         self.clean(env, segment, (prior_una, prior_highest), &mut heard, &mut ages);
         self.update_reorder_window(&ages.rate.map_or(0, |(stamp, ..)| stamp.delivered));
+        self.hear_accurately(segment, (delivered, waits), recent, &mut heard);
         if self.rec.tlp_end.is_some() {
             self.on_tail_loss_ack(env, ack, &heard);
         }
@@ -143,6 +147,27 @@ impl Tcp {
         self.send_again(env, again);
         self.note_space(env);
         Verdict::Good
+    }
+
+    /// Accurate ECN: marks that an ACK tells, where it tells anything new.
+    fn hear_accurately(
+        &mut self,
+        segment: &Segment,
+        (delivered, waits): (u32, u32),
+        recent: Option<(u32, Us)>,
+        heard: &mut Heard,
+    ) {
+        if !self.is_accurate() {
+            return;
+        }
+        self.ecn.accurate.delivered_now = waits.saturating_sub(self.undelivered());
+        let later = match (recent, self.rcv.recent) {
+            (Some((before, _)), Some((now, _))) => after(now, before),
+            _ => false,
+        };
+        let progress = heard.advanced || heard.sacked_data || later;
+        let packets = self.rec.delivered.wrapping_sub(delivered);
+        heard.ece = progress && self.hear_marks(segment, packets, heard.acked_syn) > 0;
     }
 
     /// RFC 7323 section 4.3: the timestamp of a segment that covers the last ACK sent.

@@ -21,7 +21,7 @@ impl Tcp {
 
     /// Sends an ACK now, later or not at all, for what arrived; `disorder`: out-of-order data may be why.
     pub fn check_ack(&mut self, env: &Env<'_>, disorder: bool) {
-        if !self.ack.scheduled && !self.ack.now {
+        if !self.ack.scheduled {
             return;
         }
         let unacked = self.rcv.nxt.wrapping_sub(self.rcv.wup);
@@ -151,15 +151,21 @@ impl Tcp {
             self.rcv.copied = self.rcv.copied.wrapping_add(1);
             self.rcv.urgent = None;
         }
-        self.rcv.copied = self.rcv.copied.wrapping_add(copied);
+        let end = self.rcv.copied.wrapping_add(copied);
         while let Some(front) = self.rcv.queue.front().copied() {
-            if after(front.end, self.rcv.copied) {
+            if after(front.end, end) {
                 break;
             }
+            // What the program gets of each buffer is looked at by itself.
+            self.rcv.copied = front.end;
+            self.tune_buffer(env);
             self.rcv.memory = self.rcv.memory.saturating_sub(front.truesize);
             self.rcv.queue.pop_front();
         }
-        self.tune_buffer(env);
+        if self.rcv.copied != end {
+            self.rcv.copied = end;
+            self.tune_buffer(env);
+        }
         self.after_read(env, copied);
         copied
     }

@@ -1,5 +1,5 @@
-//! Explicit congestion notification: RFC 3168 with Linux's answers to marks, and DCTCP's (RFC 8257). Accurate ECN (RFC
-//! 9768) is not here: the reference kernel refuses to turn it on.
+//! Explicit congestion notification: RFC 3168 with Linux's answers to marks, and DCTCP's (RFC 8257). For accurate ECN
+//! (RFC 9768) see [`crate::accecn`].
 
 use crate::segment::{Segment, ecn as mark, flag};
 use crate::tcp::{EcnMode, Tcp};
@@ -24,11 +24,14 @@ pub const fn ace_flags(value: u8) -> u16 {
 
 /// Sets the ECN field and the flags of a segment that leaves; `is_new`: data sent for the first time.
 pub fn mark_outgoing(tcp: &mut Tcp, segment: &mut Segment, is_new: bool) {
+    if tcp.is_accurate() && !segment.has(flag::SYN) {
+        return tcp.mark_accurately(segment);
+    }
     if segment.has(flag::SYN) || segment.has(flag::RST) {
         return;
     }
     match tcp.ecn.mode {
-        EcnMode::Off => {}
+        EcnMode::Off | EcnMode::Asked | EcnMode::Accurate => {}
         EcnMode::Classic => {
             if tcp.cc.is_dctcp() || is_new {
                 segment.ecn = mark::ECT0;
@@ -45,6 +48,13 @@ pub fn mark_outgoing(tcp: &mut Tcp, segment: &mut Segment, is_new: bool) {
 
 /// A data segment arrived with its ECN field.
 pub fn on_mark(tcp: &mut Tcp, segment: &Segment) {
+    if tcp.is_accurate() {
+        // What counts is counted; a packet without a mark behind others with one is sent again.
+        if segment.ecn == mark::NOT_ECT && tcp.ecn.seen {
+            tcp.enter_quick(2);
+        }
+        return;
+    }
     if tcp.ecn.mode != EcnMode::Classic {
         return;
     }
@@ -99,7 +109,7 @@ pub fn is_echo(tcp: &Tcp, segment: &Segment) -> bool {
 /// After an ACK was taken: marks are counted.
 pub fn after_ack(tcp: &mut Tcp, delivered: u32, echo: bool) {
     let newly = tcp.rec.delivered.wrapping_sub(delivered);
-    if echo {
+    if echo && tcp.ecn.mode == EcnMode::Classic {
         tcp.rec.delivered_ce = tcp.rec.delivered_ce.wrapping_add(newly);
     }
     if tcp.ecn.mode == EcnMode::Classic && newly > 0 {

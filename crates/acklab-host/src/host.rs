@@ -290,6 +290,9 @@ impl Host {
         count.segs_in += 1;
         count.data_segs_in += u32::from(segment.len > 0);
         if let Some(request) = socket.requests.first_mut() {
+            if request.tcp.is_answered_lately(&env, segment) {
+                return true;
+            }
             socket.tcp.rec.total_retrans += 1;
             let answer = request.answer(&env);
             self.wire.push_back((now, answer));
@@ -458,7 +461,10 @@ impl Host {
     ) {
         let Some(index) = self.connection(local, remote) else { return };
         let tcp = &self.sockets[index].tcp;
-        if !tcp.is_out(seq) || tcp.opt.pmtu_discover == 0 || tcp.opt.pmtu_discover == 3 {
+        // DONT is IPv4's; INTERFACE and OMIT hear nothing of it.
+        let v4 = self.route.ip_header == 20;
+        let deaf = matches!((tcp.opt.pmtu_discover, v4), (4 | 5, _) | (0, true));
+        if !tcp.is_out(seq) || deaf {
             return;
         }
         let floor = self.sysctls.of("min_pmtu") as u32;
@@ -469,9 +475,13 @@ impl Host {
         }
         self.route.path_mtu = mtu;
         with!(self, now, index, |socket, env| {
-            if socket.tcp.snd.pmtu > env.route.mtu() {
-                socket.tcp.sync_mss(&env);
-                socket.tcp.resend_smaller(&env);
+            let tcp = &mut socket.tcp;
+            // IPv6 looks at nothing where packets are small enough as they are.
+            let v6 = env.route.ip_header == 40;
+            let fits = v6 && tcp.mss_for(&env, mtu) >= tcp.snd.mss;
+            if tcp.snd.pmtu > env.route.mtu() && !fits {
+                tcp.sync_mss(&env);
+                tcp.resend_smaller(&env);
             }
         });
     }

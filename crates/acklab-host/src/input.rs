@@ -56,6 +56,9 @@ impl Tcp {
         if self.state == State::Close {
             return Answer::None;
         }
+        if self.is_accurate() && self.state == State::Established {
+            self.count_marks(segment);
+        }
         match self.take_ack(env, segment) {
             Verdict::Good => {}
             Verdict::Old => {
@@ -227,7 +230,7 @@ impl Tcp {
         if !self.is_in_window(segment) {
             if !reset {
                 if segment.has(flag::SYN) {
-                    self.challenge(env);
+                    self.challenge_syn(env, segment);
                 } else if !self.is_answered_lately(env, segment) {
                     self.send_duplicate(env, segment);
                 }
@@ -246,7 +249,7 @@ impl Tcp {
                 && segment.has(flag::ACK)
                 && segment.seq.wrapping_add(1) == self.rcv.nxt;
             if !crossed {
-                self.challenge(env);
+                self.challenge_syn(env, segment);
                 return false;
             }
         }
@@ -347,9 +350,19 @@ impl Tcp {
         }
     }
 
+    /// A SYN where there is a connection: the challenge tells how it was marked.
+    fn challenge_syn(&mut self, env: &Env<'_>, segment: &Segment) {
+        self.ecn.accurate.syn_heard = segment.ecn;
+        self.ecn.accurate.see(segment);
+        if !self.is_limited(env) {
+            self.send_reflecting_ack(env);
+        }
+    }
+
     /// Answers what is outside of the window; data that came before is reported by DSACK.
     fn send_duplicate(&mut self, env: &Env<'_>, segment: &Segment) {
         if segment.end() != segment.seq && before(segment.seq, self.rcv.nxt) {
+            self.suspect_option(segment.seq);
             self.enter_quick(QUICK);
             let end = segment.end();
             let end = if after(segment.end(), self.rcv.nxt) { self.rcv.nxt } else { end };

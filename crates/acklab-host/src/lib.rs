@@ -7,9 +7,10 @@
 //!
 //! - [`host`]: sockets by descriptor, demultiplexing, requests; [`calls`], [`sockopt`], [`watch`]: the calls;
 //! - [`tcp`]: one connection's state; `open`, `input`, `ack`, `loss`, `receive`, `output`, `write`, `timers`,
-//!   `mtu`, `ecn`: its rules;
+//!   `mtu`, `ecn`, `accecn`: its rules;
 //! - [`segment`]: what is on the wire; [`settings`]: system controls and the route.
 
+pub mod accecn;
 mod ack;
 mod acking;
 pub mod calls;
@@ -23,6 +24,7 @@ pub mod host;
 pub mod info;
 mod input;
 mod loss;
+mod memory;
 mod mtu;
 pub mod open;
 mod output;

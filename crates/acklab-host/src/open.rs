@@ -1,5 +1,6 @@
 //! How connections begin: SYNs, their answers, and what both ends agree on.
 
+use crate::accecn;
 use crate::cc::Congestion;
 use crate::ecn;
 use crate::input::Answer;
@@ -115,12 +116,13 @@ impl Tcp {
         self.rec.retransmits = 0;
         self.window.cwnd = 10;
         let asks = env.sysctls.of("tcp_ecn");
-        self.open.syn_flags = match asks {
-            1 => flag::ECE | flag::CWR,
-            _ if env.route.ecn || self.cc.is_dctcp() => flag::ECE | flag::CWR,
-            _ => 0,
+        (self.open.syn_flags, self.ecn.mode) = match asks {
+            3 => (ecn::ACE, EcnMode::Asked),
+            1 | 4 => (flag::ECE | flag::CWR, EcnMode::Classic),
+            _ if env.route.ecn || self.cc.is_dctcp() => (flag::ECE | flag::CWR, EcnMode::Classic),
+            _ => (0, EcnMode::Off),
         };
-        self.ecn.mode = if self.open.syn_flags == 0 { EcnMode::Off } else { EcnMode::Classic };
+        self.ecn.accurate.syn_sent = self.opt.tos & 3;
         self.snd.nxt = isn.wrapping_add(1);
         self.snd.write_seq = self.snd.nxt;
         self.snd.pushed_seq = self.snd.nxt;
@@ -156,10 +158,11 @@ impl Tcp {
         );
         let window = self.rcv.wnd.min(65_535) as u16;
         let ack = if crossed { flag::ACK } else { 0 };
-        let ecn = if crossed {
-            if self.ecn.mode == EcnMode::Classic { flag::ECE } else { 0 }
-        } else {
-            self.open.syn_flags
+        let ecn = match self.ecn.mode {
+            _ if !crossed => self.open.syn_flags,
+            EcnMode::Classic => flag::ECE,
+            EcnMode::Accurate => accecn::reflection(self.ecn.accurate.syn_heard),
+            EcnMode::Off | EcnMode::Asked => 0,
         };
         Segment {
             src: self.local,
@@ -178,8 +181,9 @@ impl Tcp {
 
     /// The SYN leaves again; after the first time without ECN, which may be why it was lost.
     pub fn resend_syn(&mut self, env: &Env<'_>) {
-        if env.sysctls.is_on("tcp_ecn_fallback") && self.state == State::SynSent {
-            // RFC 3168 section 6.1.1.1.
+        let again = self.ecn.mode == EcnMode::Asked && self.rec.retransmits <= 1;
+        if env.sysctls.is_on("tcp_ecn_fallback") && self.state == State::SynSent && !again {
+            // RFC 3168 section 6.1.1.1; accurate ECN is offered twice (RFC 9768 section 3.1.4.1).
             self.open.syn_flags = 0;
         }
         let segment = self.syn(env);
@@ -192,7 +196,7 @@ impl Tcp {
         let acks = segment.has(flag::ACK);
         if acks {
             if !after(segment.ack, self.snd.una) || after(segment.ack, self.snd.nxt) {
-                if self.rec.retransmits == 0 && !segment.has(flag::RST) {
+                if self.rec.retransmits == 0 {
                     // The peer has an old connection, which our RST ends: the SYN goes again at once.
                     self.arm(Wait::Retransmit, env.now + 2 * MS);
                 }
@@ -217,8 +221,11 @@ impl Tcp {
         if !segment.has(flag::SYN) {
             return Answer::None;
         }
+        let scale = self.terms.receive_scale;
         self.agree(env, segment);
         if !acks {
+            // 6.18 scales its own windows even where the peer's SYN had no scale.
+            self.terms.receive_scale = scale;
             self.cross(env, segment);
             return Answer::None;
         }
@@ -228,7 +235,9 @@ impl Tcp {
 
     /// What the peer's SYN or SYN-ACK leaves of our offer.
     pub(crate) fn agree(&mut self, env: &Env<'_>, segment: &Segment) {
-        let peer = segment.mss().map_or(536, u32::from);
+        // RFC 9293 section 3.7.1.
+        let unsaid = if env.route.ip_header == 40 { 1220 } else { 536 };
+        let peer = segment.mss().map_or(unsaid, u32::from);
         let peer = if peer == 0 { 536 } else { peer };
         let own = if self.opt.user_mss > 0 { self.opt.user_mss } else { u32::MAX };
         self.terms.mss_clamp = peer.min(own);
@@ -257,11 +266,8 @@ impl Tcp {
     }
 
     fn take_syn_ack(&mut self, env: &Env<'_>, segment: &Segment) {
-        let answer = segment.flags & ecn::ACE;
         // Also where a SYN without the offer was the last (RFC 3168 section 6.1.1.1).
-        if answer != flag::ECE {
-            self.ecn.mode = EcnMode::Off;
-        }
+        self.agree_on_ecn(env, segment);
         let retried = self.rec.total_retrans;
         self.rcv.last_data = env.now;
         self.take_ack(env, segment);
@@ -286,7 +292,7 @@ impl Tcp {
             self.enter_quick(QUICK);
             self.timers.delack = Some(env.now + 200 * MS);
         } else {
-            self.send_ack(env);
+            self.send_reflecting_ack(env);
         }
     }
 
@@ -297,9 +303,7 @@ impl Tcp {
     /// SYNs crossed.
     fn cross(&mut self, env: &Env<'_>, segment: &Segment) {
         self.state = State::SynRecv;
-        if segment.flags & (flag::ECE | flag::CWR) != flag::ECE | flag::CWR {
-            self.ecn.mode = EcnMode::Off;
-        }
+        self.cross_ecn(segment);
         self.init_mtu_search(env);
         self.sync_mss(env);
         self.init_rcv_mss();
@@ -311,6 +315,9 @@ impl Tcp {
     /// The handshake of a passive or crossed open is over.
     pub fn establish(&mut self, env: &Env<'_>, segment: &Segment) {
         self.state = State::Established;
+        if self.is_accurate() {
+            self.take_third_ack(env, segment);
+        }
         let early = std::mem::take(&mut self.open.early);
         let scale = self.terms.send_scale;
         self.snd.wnd = u32::from(segment.window) << scale;

@@ -1,5 +1,6 @@
 //! What leaves: options, the announced window, new data in bursts, retransmissions, control segments.
 
+use crate::accecn;
 use crate::ecn;
 use crate::segment::{Segment, TcpOption, before, flag};
 use crate::settings::{Env, MS, SECOND};
@@ -44,7 +45,10 @@ impl Tcp {
 
     /// Payload of a full packet with the options of now.
     pub fn current_mss(&self) -> u32 {
-        self.snd.mss.saturating_sub(self.sack_bytes()).max(1)
+        let counters =
+            self.accurate_option().map_or(0, |fit| fit.bytes as i32 - 8 * fit.given as i32);
+        let options = self.sack_bytes().saturating_add_signed(counters);
+        self.snd.mss.saturating_sub(options).max(1)
     }
 
     pub(crate) fn options(&mut self, env: &Env<'_>) -> Vec<TcpOption> {
@@ -54,20 +58,36 @@ impl Tcp {
             options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Stamp(env.tick(), echo)]);
         }
         let used: u32 = if self.terms.stamps { 12 } else { 0 };
+        self.judge_option(env);
+        let counters = self.accurate_option();
         let mut blocks: Vec<(u32, u32)> = Vec::new();
+        let mut twice = None;
         if self.terms.sack {
-            blocks.extend(self.rcv.dsack.take());
+            twice = self.rcv.dsack.take();
+            blocks.extend(twice);
             blocks.extend(&self.rcv.sacks);
-            blocks.truncate(((40 - used - 4) / 8) as usize);
+            let given = counters.map_or(0, |fit| fit.given);
+            blocks.truncate(((40 - used - 4) / 8) as usize - given);
         }
-        if !blocks.is_empty() {
-            options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Sack(blocks)]);
+        self.note_option(env, counters.is_some(), twice);
+        let sack = (!blocks.is_empty()).then_some(TcpOption::Sack(blocks));
+        if let Some(fit) = counters {
+            let counters = self.ecn.accurate.counters(fit);
+            accecn::add_option(&mut options, counters, sack);
+        } else if let Some(sack) = sack {
+            options.extend([TcpOption::Nop, TcpOption::Nop, sack]);
         }
         options
     }
 
     /// The window that leaves with a segment, scaled (RFC 9293 section 3.8.6; it never shrinks).
     pub(crate) fn announce(&mut self, env: &Env<'_>) -> u16 {
+        if self.ack.no_memory {
+            // What came was dropped: the window closes, be it by moving its edge (Linux 6.10 and later).
+            self.rcv.wnd = 0;
+            self.rcv.wup = self.rcv.nxt;
+            return 0;
+        }
         let current = self.receive_window();
         let mut window = self.select_window(env);
         let scale = self.terms.receive_scale;
@@ -184,6 +204,12 @@ impl Tcp {
         let seq = self.acceptable_seq();
         let segment = self.make(env, seq, flag::ACK, 0);
         self.post(env, segment);
+    }
+
+    /// The same, telling how the peer's SYN or SYN-ACK was marked (RFC 9768 section 3.1.5).
+    pub(crate) fn send_reflecting_ack(&mut self, env: &Env<'_>) {
+        self.ecn.accurate.reflects = self.is_accurate();
+        self.send_ack(env);
     }
 
     /// A sequence number that the peer accepts of a segment without data.

@@ -119,23 +119,6 @@ impl Tcp {
         }
     }
 
-    /// Whether memory is left for a packet; collapses and prunes where it is not.
-    pub(crate) fn has_memory(&mut self, size: u32) -> bool {
-        if self.rcv.memory <= self.rcv.buffer {
-            return true;
-        }
-        // What was received out of order goes first.
-        while self.rcv.memory + size > self.rcv.buffer && !self.rcv.ooo.is_empty() {
-            if let Some(last) = self.rcv.ooo.pop() {
-                self.rcv.memory = self.rcv.memory.saturating_sub(last.truesize);
-            }
-            if self.terms.sack {
-                self.rcv.sacks.clear();
-            }
-        }
-        self.rcv.memory <= self.rcv.buffer
-    }
-
     /// Takes the payload and FIN of an acceptable segment.
     pub fn take_data(&mut self, env: &Env<'_>, segment: &Segment) {
         let (seq, end) = (segment.seq, segment.end());
@@ -156,6 +139,7 @@ impl Tcp {
             return;
         }
         if !after(end, self.rcv.nxt) {
+            self.suspect_option(seq);
             self.set_dsack(env, seq, end);
             self.refuse();
             return;
@@ -183,12 +167,15 @@ impl Tcp {
     }
 
     pub(crate) fn take_in_order(&mut self, env: &Env<'_>, segment: &Segment, size: u32) {
-        if !self.has_memory(size) {
+        if !self.has_memory(env, segment.seq) {
             self.ack.no_memory = true;
             self.ack.now = true;
             self.ack.scheduled = true;
             self.wake(poll::IN | poll::RDNORM);
-            return;
+            // A program that has read everything is not kept from more.
+            if !self.rcv.queue.is_empty() && segment.len > 0 {
+                return;
+            }
         }
         let end = segment.end();
         let data_end = segment.seq.wrapping_add(segment.len);
@@ -282,8 +269,8 @@ impl Tcp {
 
     pub(crate) fn take_out_of_order(&mut self, env: &Env<'_>, segment: &Segment, size: u32) {
         ecn::on_mark(self, segment);
-        if !self.has_memory(size) {
-            self.ack.scheduled = true;
+        if !self.has_memory(env, segment.seq) {
+            self.wake(poll::IN | poll::RDNORM);
             return;
         }
         self.ack.scheduled = true;

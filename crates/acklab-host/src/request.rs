@@ -1,5 +1,6 @@
 //! A SYN that was answered: the connection to be, its SYN-ACK, and what later segments mean for it.
 
+use crate::accecn::{self, failed};
 use crate::cc::Congestion;
 use crate::ecn;
 use crate::open::add_syn_options;
@@ -59,6 +60,12 @@ impl Request {
     pub fn answer(&mut self, env: &Env<'_>) -> Segment {
         let first = self.stamps.map_or(env.tick(), |(first, _)| first);
         self.stamps = Some((first, env.tick()));
+        // Accurate ECN is answered twice (RFC 9768 section 3.1.4.2), its option too.
+        let accurate = self.tcp.is_accurate();
+        let offers = self.tcp.rec.total_retrans <= 1;
+        if accurate && !offers {
+            self.tcp.ecn.accurate.failed |= failed::ACE_SENT;
+        }
         let tcp = &self.tcp;
         let mut options = vec![TcpOption::Mss(tcp.own_mss(env) as u16)];
         let echo = tcp.rcv.recent.map_or(0, |(value, _)| value);
@@ -68,6 +75,11 @@ impl Request {
             tcp.terms.sack,
             tcp.terms.scaling.then_some(tcp.terms.receive_scale),
         );
+        if accurate && self.timeouts <= 1 && env.sysctls.is_on("tcp_ecn_option") {
+            let behind = options.iter().position(|o| matches!(o, TcpOption::Stamp(..)));
+            let at = behind.unwrap_or(0) + 1;
+            options.splice(at..at, [TcpOption::AccEcn(accecn::first_option()), TcpOption::Nop]);
+        }
         if let Some(cookie) = &tcp.open.cookie {
             let option = TcpOption::FastOpen(cookie.clone(), tcp.open.experimental);
             let padding = option.len().next_multiple_of(4) - option.len();
@@ -75,8 +87,9 @@ impl Request {
             options.extend((0..padding).map(|_| TcpOption::Nop));
         }
         let ecn = match tcp.ecn.mode {
-            EcnMode::Off => 0,
             EcnMode::Classic => flag::ECE,
+            EcnMode::Accurate if offers => accecn::reflection(tcp.ecn.accurate.syn_heard),
+            _ => 0,
         };
         let reflected = env.sysctls.is_on("tcp_reflect_tos");
         Segment {
@@ -123,10 +136,22 @@ impl Request {
 
     /// The handshake is over: the connection, which is yet to take the segment that ended it.
     pub fn open(mut self, env: &Env<'_>, segment: &Segment) -> Tcp {
+        if self.cookie {
+            // The window begins anew, in units of the size that the cookie kept.
+            self.begin_window(env, self.tcp.terms.mss_clamp);
+        }
         let tcp = &mut self.tcp;
         tcp.rec.total_retrans = self.timeouts;
         tcp.count.segs_in = 1;
         tcp.rcv.oow_answered = None;
+        if self.cookie && tcp.is_accurate() && accecn::ace(segment) <= 1 {
+            tcp.ecn.mode = EcnMode::Classic;
+        }
+        if tcp.is_accurate() {
+            tcp.ecn.accurate.see(segment);
+            tcp.ecn.accurate.accept();
+            tcp.count_marks(segment);
+        }
         let measured = if self.timeouts == 0 && !self.cookie {
             Some((env.now - tcp.open.sent).max(1))
         } else {
@@ -145,9 +170,13 @@ impl Tcp {
     fn choose_ecn(&mut self, env: &Env<'_>, syn: &Segment) {
         let level = env.sysctls.of("tcp_ecn");
         let asked = syn.flags & ecn::ACE;
-        self.ecn.mode = if asked & (flag::ECE | flag::CWR) == flag::ECE | flag::CWR
-            && (level == 1 || level == 2 || env.route.ecn || self.cc.is_dctcp())
-            && (syn.ecn == mark::NOT_ECT || self.cc.is_dctcp())
+        self.ecn.mode = if accecn::is_asked(syn) && level >= 3 {
+            self.ecn.accurate.syn_heard = syn.ecn;
+            self.ecn.accurate.syn_sent = self.opt.tos & 3;
+            EcnMode::Accurate
+        } else if asked & (flag::ECE | flag::CWR) == flag::ECE | flag::CWR
+            && (level > 0 || env.route.ecn || self.cc.is_dctcp())
+            && (syn.ecn == mark::NOT_ECT || syn.has(flag::AE) || self.cc.is_dctcp())
         {
             EcnMode::Classic
         } else {
@@ -195,11 +224,17 @@ impl Request {
             if tcp.is_answered_lately(env, segment) {
                 return Judgment::Ignore;
             }
+            if tcp.is_accurate() {
+                tcp.ecn.accurate.syn_heard = segment.ecn;
+                if accecn::ace(segment) == 0 {
+                    tcp.ecn.accurate.failed |= failed::ACE_HEARD;
+                }
+            }
             self.tcp.rec.total_retrans += 1;
             return Judgment::AnswerAgain;
         }
-        if segment.has(flag::ACK) && segment.ack != tcp.snd.nxt {
-            return if segment.has(flag::RST) { Judgment::Ignore } else { Judgment::Reset };
+        if segment.has(flag::ACK) && segment.ack != tcp.snd.nxt && !segment.has(flag::RST) {
+            return Judgment::Reset;
         }
         let edge = tcp.rcv.nxt.wrapping_add(tcp.rcv.wnd);
         let inside = segment.seq == tcp.rcv.nxt
@@ -221,7 +256,14 @@ impl Request {
             tcp.rcv.recent = Some((value, env.now));
         }
         if segment.has(flag::RST) {
-            return Judgment::Drop;
+            // RFC 5961 section 3.2 (Linux 6.14 and later).
+            return if segment.seq == tcp.rcv.nxt {
+                Judgment::Drop
+            } else if tcp.is_answered_lately(env, segment) {
+                Judgment::Ignore
+            } else {
+                Judgment::Acknowledge
+            };
         }
         if segment.has(flag::SYN) {
             return Judgment::DropAndReset;
@@ -252,8 +294,13 @@ impl Request {
         let peer = tcp.terms.mss_clamp;
         let kept = sizes.into_iter().rev().find(|&size| size <= peer).unwrap_or(sizes[0]);
         tcp.terms.mss_clamp = kept;
-        // The window begins anew when the cookie comes back, in units of the size that it kept.
-        let first = tcp.first_window(env, kept, tcp.terms.scaling);
+        let plain = tcp.own_mss(env) - if tcp.terms.stamps { 12 } else { 0 };
+        self.begin_window(env, plain);
+    }
+
+    fn begin_window(&mut self, env: &Env<'_>, mss: u32) {
+        let tcp = &mut self.tcp;
+        let first = tcp.first_window(env, mss, tcp.terms.scaling);
         (tcp.rcv.wnd, tcp.rcv.clamp, tcp.rcv.ssthresh) = (first.wnd, first.clamp, first.wnd);
     }
 }

@@ -141,6 +141,7 @@ impl Tcp {
             if next.marks.sacked || head.eor || next.flags & flag::SYN != 0 || of_several || !fits {
                 break;
             }
+            self.snd.memory = self.snd.memory.saturating_sub(next.overhead);
             self.snd.out.remove(index + 1);
             let head = &mut self.snd.out[index];
             head.end = next.end;
@@ -149,6 +150,10 @@ impl Tcp {
             head.marks.ever_retrans |= next.marks.ever_retrans;
             if head.wishes.is_none() {
                 head.wishes = next.wishes;
+            }
+            if !self.terms.sack {
+                // Duplicates stand for packets, of which there is one less.
+                self.rec.sacked = self.rec.sacked.saturating_sub(1);
             }
             self.rec.lost -= u32::from(next.marks.lost);
             self.rec.retrans -= u32::from(next.marks.retrans);

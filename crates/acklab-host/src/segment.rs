@@ -155,8 +155,8 @@ pub struct Segment {
     pub flow_label: u32,
     /// Time to live, or hop limit; 0: the usual one, 64.
     pub ttl: u8,
-    /// The payload's bytes, where they matter (data on a SYN).
-    pub syn_data: u32,
+    /// AE, CWR and ECE are a number (RFC 9768), which every packet of a burst has.
+    pub accurate: bool,
 }
 
 impl Segment {
@@ -177,7 +177,9 @@ impl Segment {
         let mut rest = self.clone();
         rest.seq = self.seq.wrapping_add(len);
         rest.len = self.len - len;
-        rest.flags &= !flag::CWR;
+        if !self.accurate {
+            rest.flags &= !flag::CWR;
+        }
         self.len = len;
         self.flags &= !(flag::PSH | flag::FIN);
         rest

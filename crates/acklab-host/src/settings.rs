@@ -177,8 +177,7 @@ impl Sysctls {
         let Some(slot) = self.values.get_mut(last) else { return Err(BadSetting::Unknown) };
         let numbers: Option<Vec<i64>> = text.split_whitespace().map(number).collect();
         match numbers {
-            // The reference kernel has no accurate ECN to turn on.
-            Some(numbers) if last == "tcp_ecn" && numbers.iter().any(|&n| n > 2) => {
+            Some(numbers) if last == "tcp_ecn" && numbers.iter().any(|&n| n > 5) => {
                 Err(BadSetting::Value)
             }
             Some(numbers) if !numbers.is_empty() => {

@@ -65,10 +65,8 @@ impl Host {
             8 | 33 => {
                 let value = if name == 8 { value.min(rmem) } else { value };
                 tcp.rcv.buffer = (value * 2).max(2304) as u32;
+                // The window's ceiling follows when packets show what a buffer holds.
                 tcp.opt.rcvbuf_locked = true;
-                if !matches!(tcp.state, State::Close | State::Listen) {
-                    tcp.rcv.clamp = tcp.full_space();
-                }
             }
             9 => {
                 tcp.opt.keepalive = value != 0;

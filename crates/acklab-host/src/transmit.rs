@@ -100,16 +100,17 @@ impl Tcp {
     /// Sends what the windows, Nagle's algorithm and pacing admit. Returns whether data waits and nothing is out
     /// that would bring it on its way.
     pub fn write_xmit(&mut self, env: &Env<'_>, push: Push, pass: Pass) -> bool {
+        self.judge_option(env);
         let mut sent = 0;
         let (mut cwnd_limited, mut rwnd_limited) = (false, false);
         if pass == Pass::All && self.probe_mtu(env) {
             sent += 1;
         }
+        let mss = self.current_mss();
         while !self.snd.queue.is_empty() {
             if self.is_paced(env) {
                 break;
             }
-            let mss = self.current_mss();
             let mut quota = self.quota();
             if quota == 0 {
                 if pass != Pass::Probe {
@@ -143,7 +144,10 @@ impl Tcp {
                         break;
                     }
                 }
-                limit = self.split_point(&skb, mss, quota, is_last, push);
+                // Each packet of an urgent burst has its own pointer.
+                if self.snd.urgent == self.snd.una {
+                    limit = self.split_point(&skb, mss, quota, is_last, push);
+                }
             }
             let mut piece = skb;
             if skb.len() > limit {
@@ -153,6 +157,10 @@ impl Tcp {
                 self.snd.memory += SKB_OVERHEAD;
             } else {
                 self.snd.queue.pop_front();
+            }
+            if piece.len() < piece.packets(mss) * mss {
+                // Minshall's variant counts what leaves here, probes of a window do not.
+                self.snd.small_end = piece.end;
             }
             sent += self.send_new(env, piece, mss);
             if pass != Pass::All {
@@ -277,9 +285,6 @@ impl Tcp {
             rest = tail;
         }
         self.snd.out.push_back(rest);
-        if len < packets * mss {
-            self.snd.small_end = piece.end;
-        }
         self.snd.nxt = piece.end;
         if none_out || self.waits_for(Wait::TailLoss) {
             self.rearm_retransmission(env);

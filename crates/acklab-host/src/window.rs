@@ -17,6 +17,16 @@ pub(crate) const fn tail_room(len: u32, header: u32) -> u32 {
     buffer(len, header) - needed(len, header)
 }
 
+/// Bytes that a buffer of one page holds.
+pub(crate) const PAGE_DATA: u32 = 4096 - 320;
+
+/// Memory of a buffer that `bytes` are copied to, and what it has room for behind them.
+pub(crate) fn copied_size(bytes: u32) -> (u32, u32) {
+    let needed = bytes.next_multiple_of(64) + 320;
+    let size = if needed <= SMALL_HEAD { SMALL_HEAD } else { needed.next_power_of_two() };
+    (size + 256, size - 320 - bytes)
+}
+
 /// Head room, the packet, and what the kernel keeps at a buffer's end.
 const fn needed(len: u32, header: u32) -> u32 {
     64 + header + len + 320

@@ -78,6 +78,10 @@ pub enum EcnMode {
     Off,
     /// RFC 3168.
     Classic,
+    /// RFC 9768 was offered.
+    Asked,
+    /// RFC 9768.
+    Accurate,
 }
 
 /// What both ends agreed on.
@@ -145,6 +149,8 @@ pub struct Ecn {
     pub seen: bool,
     /// DCTCP: the last packet was marked.
     pub ce_state: bool,
+    /// RFC 9768.
+    pub accurate: crate::accecn::Accurate,
 }
 
 /// How a connection came to its end, or what a program is to be told.

@@ -1,8 +1,8 @@
 //! Assertions: the part of Python that scripts about TCP_INFO use.
 //!
-//! Statements are `assert`, `print`, assignments, `if`/`elif`/`else` and `pass`; expressions have numbers, texts, lists,
-//! names, arithmetic, comparisons in chains, `in`, `and`, `or`, `not`, conditionals, `%` formats and `abs`, `min`,
-//! `max`, `int`, `float`, `len`, `round`. Anything else is told as not supported, never passed.
+//! Statements are `assert`, `print`, assignments, `if`/`elif`/`else`, `for` over lists and `pass`; expressions have
+//! numbers, texts, lists, names, arithmetic, comparisons in chains, `in`, `and`, `or`, `not`, conditionals, `%` formats
+//! and the functions of `operate`. Anything else is told as not supported, never passed.
 
 mod datum;
 mod operate;
@@ -15,7 +15,7 @@ use parser::Parser;
 /// Runs code; returns how many assertions held and what was printed.
 pub fn run(code: &str, names: &mut Names) -> Result<(usize, Vec<String>), Fault> {
     let lines = logical_lines(code);
-    let mut machine = Machine { names, held: 0, printed: Vec::new() };
+    let mut machine = Machine { names, held: 0, printed: Vec::new(), steps: 0 };
     let end = machine.block(&lines, 0, lines.first().map_or(0, |l| l.0), true)?;
     if end < lines.len() {
         return Err(Fault::Unsupported(format!("indentation of {:?}", lines[end].1)));
@@ -69,6 +69,12 @@ fn logical_lines(code: &str) -> Vec<(usize, String)> {
         }
         joined = continues || open > 0;
     }
+    // A first line behind the opening brace has no indentation of its own.
+    if let [first, next, ..] = lines.as_mut_slice()
+        && !first.1.ends_with(':')
+    {
+        first.0 = next.0;
+    }
     // Statements on one line.
     let mut all = Vec::new();
     for (indent, line) in lines {
@@ -76,19 +82,14 @@ fn logical_lines(code: &str) -> Vec<(usize, String)> {
             all.push((indent, part));
         }
     }
-    let mut all = part_inline(all);
-    // A first line behind the opening brace has no indentation of its own.
-    if all.len() > 1 && all[0].0 != all[1].0 && !all[0].1.ends_with(':') {
-        all[0].0 = all[1].0;
-    }
-    all
+    part_inline(all)
 }
 
 /// `if x: y` as two lines.
 fn part_inline(lines: Vec<(usize, String)>) -> Vec<(usize, String)> {
     let mut all = Vec::new();
     for (indent, line) in lines {
-        let opens = ["if ", "elif ", "else"].iter().any(|word| line.starts_with(word));
+        let opens = ["if ", "elif ", "else", "for "].iter().any(|word| line.starts_with(word));
         match colon(&line).filter(|&at| opens && at + 1 < line.len()) {
             Some(at) => {
                 all.push((indent, line[..=at].to_owned()));
@@ -153,7 +154,12 @@ struct Machine<'a> {
     names: &'a mut Names,
     held: usize,
     printed: Vec<String>,
+    /// Rounds of loops.
+    steps: usize,
 }
+
+/// More rounds no assertion needs.
+const STEPS: usize = 100_000;
 
 impl Machine<'_> {
     /// Statements at one indentation; `live`: they run. Returns the line after them.
@@ -171,6 +177,10 @@ impl Machine<'_> {
             let statement = &lines[at].1;
             if let Some(condition) = statement.strip_prefix("if ") {
                 at = self.choice(lines, at, indent, condition, live)?;
+                continue;
+            }
+            if let Some(head) = statement.strip_prefix("for ") {
+                at = self.each(lines, at, indent, head, live)?;
                 continue;
             }
             if live {
@@ -215,9 +225,56 @@ impl Machine<'_> {
         }
     }
 
+    /// `for NAME in LIST:`; returns the line after its statements.
+    fn each(
+        &mut self,
+        lines: &[(usize, String)],
+        at: usize,
+        indent: usize,
+        head: &str,
+        live: bool,
+    ) -> Result<usize, Fault> {
+        let unsupported = || Fault::Unsupported(format!("the statement \"for {head}\""));
+        let (name, list) = head.split_once(" in ").ok_or_else(unsupported)?;
+        let list = list.trim().strip_suffix(':').ok_or_else(unsupported)?;
+        let inner = lines.get(at + 1).map(|l| l.0).filter(|&i| i > indent);
+        let inner = inner.ok_or_else(unsupported)?;
+        let items = if live { self.evaluate(list)? } else { Datum::List(Vec::new()) };
+        let Datum::List(items) = items else { return Err(unsupported()) };
+        // Read once at least, for its end.
+        let mut end = self.block(lines, at + 1, inner, false)?;
+        for item in items {
+            self.steps += 1;
+            if self.steps > STEPS {
+                return Err(Fault::Unsupported("a loop without measure".to_owned()));
+            }
+            self.assign(name, item)?;
+            end = self.block(lines, at + 1, inner, true)?;
+        }
+        Ok(end)
+    }
+
+    /// Gives a value to a name, or its items to several.
+    fn assign(&mut self, target: &str, value: Datum) -> Result<(), Fault> {
+        let names: Vec<&str> = target.split(',').map(str::trim).collect();
+        let values = match (names.len(), value) {
+            (1, value) => vec![value],
+            (wanted, Datum::List(items)) if items.len() == wanted => items,
+            (_, value) => return Err(Fault::Unsupported(format!("{target} = {value}"))),
+        };
+        for (name, value) in names.into_iter().zip(values) {
+            if !is_name(name) {
+                return Err(Fault::Unsupported(format!("the name {name:?}")));
+            }
+            self.names.insert(name.to_owned(), value);
+        }
+        Ok(())
+    }
+
     fn statement(&mut self, line: &str) -> Result<(), Fault> {
         // What a module has is not understood where it is used.
-        if line == "pass" || word(line, "import").is_some() {
+        let has_no_effect = ["import", "from", "global"];
+        if line == "pass" || has_no_effect.iter().any(|name| word(line, name).is_some()) {
             return Ok(());
         }
         if let Some(rest) = word(line, "assert") {
@@ -252,9 +309,20 @@ impl Machine<'_> {
             self.names.insert(name.to_owned(), value);
             return Ok(());
         }
-        if let Some((name, value)) = assignment(line) {
-            let value = self.evaluate(value)?;
-            self.names.insert(name.to_owned(), value);
+        if let Some((targets, value)) = assignment(line) {
+            let mut parser = Parser::new(value, self.names)?;
+            let mut value = parser.expression()?;
+            if parser.take(",") {
+                let mut items = vec![value, parser.expression()?];
+                while parser.take(",") {
+                    items.push(parser.expression()?);
+                }
+                value = Datum::List(items);
+            }
+            parser.end()?;
+            for target in targets {
+                self.assign(target, value.clone())?;
+            }
             return Ok(());
         }
         Err(Fault::Unsupported(format!("the statement {line:?}")))
@@ -286,11 +354,23 @@ fn augmented(line: &str) -> Option<(&str, &str, &str)> {
     (plain && !value.starts_with('=')).then_some((name, sign, value))
 }
 
-fn assignment(line: &str) -> Option<(&str, &str)> {
-    let (name, value) = line.split_once('=')?;
-    let name = name.trim();
-    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    (plain && !value.starts_with('=')).then_some((name, value))
+fn is_name(text: &str) -> bool {
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    plain && !text.starts_with(|c: char| c.is_ascii_digit()) && !text.is_empty()
+}
+
+/// `a = b = value` or `a, b = values`: the targets and the value.
+fn assignment(line: &str) -> Option<(Vec<&str>, &str)> {
+    let (mut targets, mut rest) = (Vec::new(), line);
+    while let Some((target, value)) = rest.split_once('=') {
+        let names = target.split(',').all(|name| is_name(name.trim()));
+        if !names || value.starts_with('=') {
+            break;
+        }
+        targets.push(target);
+        rest = value;
+    }
+    (!targets.is_empty()).then_some((targets, rest))
 }
 
 #[cfg(test)]
@@ -335,6 +415,13 @@ mod tests {
         assert_eq!(holds(code), Ok(2));
         assert_eq!(holds("if tcpi_snd_cwnd == 10: assert 1\nelse: assert 0"), Ok(1));
         assert_eq!(holds("import sys\nif 0: assert 0"), Ok(0));
+        assert_eq!(holds("assert 1; assert 2\n    assert 3\n"), Ok(3));
+        assert_eq!(holds(" assert 1; assert 2\nassert 3\n"), Ok(3));
+        assert_eq!(holds("for x in range(1, 4):\n  assert x > 0\n  y = x\nassert y == 3"), Ok(4));
+        assert_eq!(holds("for x, y in [(1, 2), (3, 4)]: assert y - x == 1"), Ok(2));
+        assert_eq!(holds("for x in range(0):\n  assert 0\nassert 1"), Ok(1));
+        assert_eq!(holds("a, b = 1, 2; c = d = a + b; assert c == d == 3"), Ok(1));
+        assert_eq!(holds("import math\nassert math.ceil(2.1) == sum([1, 2]) == 3"), Ok(1));
         assert_eq!(holds("x = 3; x += 4; x //= 2; assert x == 3"), Ok(1));
         assert_eq!(holds("assert 'cwnd %d' % tcpi_snd_cwnd == 'cwnd 10'"), Ok(1));
         assert_eq!(holds("assert tcpi_snd_cwnd in [9, 10] and abs(-2) == 2 and not 0"), Ok(1));

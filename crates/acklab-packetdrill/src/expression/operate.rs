@@ -104,6 +104,24 @@ fn render(format: &str, args: &Datum) -> String {
     out
 }
 
+/// Longer ranges no assertion needs.
+const LONGEST: usize = 10_000;
+
+/// `range(end)`, `range(begin, end)`, `range(begin, end, step)`.
+fn range(args: &[Datum]) -> Option<Datum> {
+    let (begin, end, step) = match args {
+        [Datum::Int(end)] => (0, *end, 1),
+        [Datum::Int(begin), Datum::Int(end)] => (*begin, *end, 1),
+        [Datum::Int(begin), Datum::Int(end), Datum::Int(step)] if *step > 0 => {
+            (*begin, *end, *step)
+        }
+        _ => return None,
+    };
+    let step = usize::try_from(step).ok()?;
+    let all: Vec<Datum> = (begin..end).step_by(step).take(LONGEST + 1).map(Datum::Int).collect();
+    (all.len() <= LONGEST).then_some(Datum::List(all))
+}
+
 pub(super) fn apply(name: &str, args: &[Datum]) -> Result<Datum, Fault> {
     let unsupported = || Fault::Unsupported(format!("the function {name}"));
     let extreme = |sign: &str| {
@@ -128,6 +146,20 @@ pub(super) fn apply(name: &str, args: &[Datum]) -> Result<Datum, Fault> {
         ("round", [value]) => Ok(Datum::Int(value.number()?.round_ties_even() as i128)),
         ("float", [value]) => Ok(Datum::Float(value.number()?)),
         ("len", [Datum::List(list)]) => Ok(Datum::Int(list.len() as i128)),
+        ("len", [Datum::Text(text)]) => Ok(Datum::Int(text.chars().count() as i128)),
+        ("bool", [value]) => Ok(truth(value.is_true())),
+        ("list" | "tuple", [list @ Datum::List(_)]) => Ok(list.clone()),
+        ("all", [Datum::List(list)]) => Ok(truth(list.iter().all(Datum::is_true))),
+        ("any", [Datum::List(list)]) => Ok(truth(list.iter().any(Datum::is_true))),
+        ("sum", [Datum::List(list)]) => {
+            list.iter().try_fold(Datum::Int(0), |sum, item| operate(&sum, "+", item))
+        }
+        ("pow", [base, exponent]) => operate(base, "**", exponent),
+        ("divmod", [a, b]) => Ok(Datum::List(vec![operate(a, "//", b)?, operate(a, "%", b)?])),
+        ("range", _) => range(args).ok_or_else(unsupported),
+        ("ceil", [value]) => Ok(Datum::Int(value.number()?.ceil() as i128)),
+        ("floor", [value]) => Ok(Datum::Int(value.number()?.floor() as i128)),
+        ("sqrt", [value]) => Ok(Datum::Float(value.number()?.sqrt())),
         ("str", [value]) => Ok(Datum::Text(value.to_string())),
         _ => Err(unsupported()),
     }

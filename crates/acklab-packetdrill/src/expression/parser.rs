@@ -290,6 +290,15 @@ impl<'a> Parser<'a> {
             let (args, _) = self.items(")")?;
             return apply(name, &args);
         }
+        if name == "math" && self.take(".") {
+            return match self.tokens.get(self.at).cloned() {
+                Some(Token::Name(function)) => {
+                    self.at += 1;
+                    self.name(&function)
+                }
+                _ => Err(Fault::Unsupported("a part of math".to_owned())),
+            };
+        }
         match name {
             "True" => Ok(truth(true)),
             "False" => Ok(truth(false)),

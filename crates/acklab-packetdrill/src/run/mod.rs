@@ -250,10 +250,12 @@ impl<'a> Runner<'a> {
             .ok()
             .or_else(|| value.strip_prefix("0x").and_then(|h| i64::from_str_radix(h, 16).ok()))
             .or_else(|| symbols::value(value));
-        let Some(number) = number else {
-            return unsupported(0, format!("the definition {name}={value}"));
-        };
-        self.caller.define(name, number);
+        match number {
+            Some(number) => self.caller.define(name, number),
+            // A text, a command or another word: the script was read with it.
+            None if value.starts_with(|c: char| "\"`".contains(c) || c.is_ascii_alphabetic()) => {}
+            None => return unsupported(0, format!("the definition {name}={value}")),
+        }
         Ok(())
     }
 

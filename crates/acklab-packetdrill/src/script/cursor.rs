@@ -20,7 +20,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// What a name stands for; itself where nothing is defined.
-    pub(super) fn meaning(&self, word: &'a str) -> &'a str {
+    pub(super) fn meaning<'w>(&'w self, word: &'w str) -> &'w str {
         let known = self.names.iter().rev().find(|(name, _)| name == word);
         known.map_or(word, |(_, value)| value.as_str())
     }

@@ -12,7 +12,8 @@ pub fn parse(text: &str) -> Result<Script, SyntaxError> {
 
 /// Reads a script in which names stand for words of options, such as a cookie.
 pub fn parse_with(text: &str, names: &[(String, String)]) -> Result<Script, SyntaxError> {
-    let mut at = Cursor::new(text, names);
+    let names: Vec<_> = names.iter().cloned().chain(definitions(text)).collect();
+    let mut at = Cursor::new(text, &names);
     let mut script = Script::default();
     loop {
         at.skip();
@@ -29,16 +30,35 @@ pub fn parse_with(text: &str, names: &[(String, String)]) -> Result<Script, Synt
     }
 }
 
+/// What `--define=NAME=VALUE` at the head of a script gives names to.
+fn definitions(text: &str) -> impl Iterator<Item = (String, String)> {
+    text.lines().filter_map(|line| {
+        let (name, value) = line.trim().strip_prefix("--define=")?.split_once('=')?;
+        Some((name.trim().to_owned(), value[..length_of_value(value)].to_owned()))
+    })
+}
+
+/// Up to the end of a text in quotes, or to a space.
+fn length_of_value(value: &str) -> usize {
+    let quoted = value.chars().next().filter(|c| "\"`".contains(*c));
+    let end = quoted.and_then(|quote| value[1..].find(quote)).map(|at| at + 2);
+    end.unwrap_or_else(|| value.find(char::is_whitespace).unwrap_or(value.len()))
+}
+
 /// `--name=value`, `--name value` or `--name`.
 fn option(at: &mut Cursor<'_>) -> (String, String) {
     let rest = at.rest();
     let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
-    let end = line.find(char::is_whitespace).unwrap_or(line.len());
+    let mut end = line.find(char::is_whitespace).unwrap_or(line.len());
+    // A text in quotes may have spaces.
+    if let Some(quote) = line[..end].find(['"', '`']) {
+        end = quote + length_of_value(&line[quote..]);
+    }
     let word = &line[..end];
     if let Some((name, value)) = word.split_once('=') {
-        let (name, value) = (name.to_owned(), value.trim_matches('"').to_owned());
+        let text = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
         at.advance(end);
-        return (name, value);
+        return (name.to_owned(), text.unwrap_or(value).to_owned());
     }
     let tail = line[end..].trim_start();
     let next = tail.split_whitespace().next().unwrap_or("");
@@ -67,7 +87,10 @@ fn event(at: &mut Cursor<'_>) -> Result<Event, SyntaxError> {
         }
         Some('`') => Kind::Command(command(at)?),
         Some('%') => Kind::Code(code(at)?),
-        Some(c) if c.is_ascii_alphabetic() || c == '_' => Kind::Call(call(at)?),
+        Some(c) if c.is_ascii_alphabetic() || c == '_' => match defined_command(at) {
+            Some(command) => Kind::Command(command),
+            None => Kind::Call(call(at)?),
+        },
         _ => return Err(at.expected("a packet, a call, a command or code")),
     };
     Ok(Event { line, when, until, kind })
@@ -99,6 +122,13 @@ fn time(at: &mut Cursor<'_>) -> Result<(When, Option<u64>), SyntaxError> {
         None
     };
     Ok((When::At { relative, from, to: None }, until))
+}
+
+/// A name that stands for a command.
+fn defined_command(at: &mut Cursor<'_>) -> Option<String> {
+    let command = at.meaning(at.next_word()).strip_prefix('`')?.strip_suffix('`')?.to_owned();
+    at.word();
+    Some(command)
 }
 
 /// What stands between backticks.
@@ -210,6 +240,19 @@ mod tests {
         let iov = call.args[1].field("msg_iov").and_then(|list| list.nth(0)).unwrap();
         assert_eq!(iov.nth(1), Some(&Value::Int(1000)));
         assert!(matches!(&call.args[2], Value::Or(flags) if flags.len() == 2));
+    }
+
+    #[test]
+    fn names_stand_for_texts_words_and_commands() {
+        let head =
+            "--define=CC=\"new reno\"\n--define=LEVEL=SOL_TCP\n--define=DO=`sysctl -q a=1`\n";
+        let script =
+            parse(&format!("{head}0 setsockopt(4, LEVEL, TCP_CONGESTION, CC, 8) = 0\n+0 DO\n"));
+        let script = script.unwrap();
+        let Kind::Call(call) = &script.events[0].kind else { panic!() };
+        assert_eq!(call.args[1], Value::Name("SOL_TCP".to_owned()));
+        assert_eq!(call.args[3], Value::Text("new reno".to_owned()));
+        assert_eq!(script.events[1].kind, Kind::Command("sysctl -q a=1".to_owned()));
     }
 
     #[test]

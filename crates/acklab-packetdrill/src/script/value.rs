@@ -82,9 +82,19 @@ fn single(at: &mut Cursor<'_>, depth: usize) -> Result<Value, SyntaxError> {
             if at.take("(") {
                 return list(at, ")", depth).map(|args| Value::Apply(name, args));
             }
-            Ok(Value::Name(name))
+            Ok(meaning(at, name))
         }
         _ => Err(at.expected("a value")),
+    }
+}
+
+/// What a name was defined to be: a text, a number, another name; itself where it was not.
+fn meaning(at: &Cursor<'_>, name: String) -> Value {
+    let meaning = at.meaning(&name);
+    match meaning.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        Some(text) => Value::Text(text.to_owned()),
+        None if meaning.starts_with(|c: char| c.is_ascii_digit()) => Value::Name(name),
+        None => Value::Name(meaning.to_owned()),
     }
 }
 
