@@ -233,3 +233,86 @@ fn how_long_holds_lasted_is_told_by_the_time_before_tcp_nodelay() {
     let said = found.stalled_s();
     assert!((said / truth - 1.0).abs() < 0.1, "{said} s of {truth}");
 }
+
+/// Two programs that write at any time, both with Nagle's algorithm, 20 ms apart; what the client keeps leaves `after`
+/// ms behind the server's next data, now and then it writes first. Captured at the client, whose kernel answers the handshake
+/// within 20 us.
+fn both_write(after: f64) -> Direction {
+    let mut exchange = Exchange::with_handshake(0.02, 20.0);
+    let (mut now, mut sent, mut heard) = (50.0, 0u64, 0u64);
+    exchange.data(now, 0, 0, 90, 0);
+    sent += 90;
+    for i in 0..60u64 {
+        now += 25.0 + 20.0 * noise(i);
+        let theirs = 40 + (noise(i + 900) * 100.0) as u64;
+        exchange.data(now, 1, heard, theirs as u32, sent);
+        heard += theirs;
+        let held = noise(i + 300) < 0.7;
+        let leaves = now + if held { after } else { 2.0 + 15.0 * noise(i + 600) };
+        let mine = 30 + (noise(i + 1200) * 120.0) as u64;
+        exchange.data(leaves, 0, sent, mine as u32, heard);
+        sent += mine;
+    }
+    let [found, _] = exchange.diagnose();
+    found
+}
+
+#[test]
+fn what_leaves_with_the_ack_on_data_as_soon_as_a_kernel_reacts_had_waited() {
+    let found = both_write(0.025);
+    assert!(stalls(&found) >= 30, "{}: {:?}", stalls(&found), found.nagle.evidence);
+    // A program has to be woken first.
+    let found = both_write(0.11);
+    assert_eq!(stalls(&found), 0, "{:?}", found.nagle.evidence);
+}
+
+/// A header and a body kept for 42 ms, then the answer, over a way of 1 ms on which jitter adds up to 3 ms each way; the handshake
+/// was unlucky and took 8.7 ms. Captured at the receiver.
+#[test]
+fn a_handshake_that_jitter_made_late_hides_no_holds() {
+    let mut exchange = Exchange::with_handshake(8.7, 0.01);
+    let mut now = 60.0;
+    for i in 0..40u64 {
+        let way = |k: u64| 0.5 + 3.0 * noise(i * 7 + k);
+        let (from, heard) = (i * 204, i * 400);
+        exchange.data(now, 0, from, 24, heard);
+        let acked = now + 40.5 + 4.0 * noise(i + 500);
+        exchange.ack(acked, 1, from + 24);
+        let body = acked + way(0) + way(1);
+        exchange.data(body, 0, from + 24, 180, heard);
+        let answer = body + 3.0 + 20.0 * noise(i + 800);
+        exchange.data(answer, 1, heard, 400, from + 204);
+        exchange.ack(answer + way(2) + way(3), 0, heard + 400);
+        now = answer + way(2) + way(4) + 8.0 + 30.0 * noise(i + 100);
+    }
+    let [found, _] = exchange.diagnose();
+    assert!(stalls(&found) >= 36, "{}: {:?}", stalls(&found), found.nagle.evidence);
+}
+
+/// A controller that answers each request after up to 20 ms of work, 100 ms away from who asks; its answers wait for a
+/// delayed ACK of the answer before. They cannot have waited for longer than since they were asked for.
+#[test]
+fn an_answer_waited_no_longer_than_since_it_was_asked_for() {
+    let mut exchange = Exchange::with_handshake(100.0, 0.02);
+    let (mut now, mut truth) = (150.0, 0.0);
+    for i in 0..30u64 {
+        let (from, heard) = (i * 90, i * 40);
+        exchange.data(now, 0, heard, 20, from);
+        let first = now + 20.0 * noise(i);
+        exchange.data(first, 1, from, 30, heard + 20);
+        // Asked again before the ACK of the first answer, which comes 200 ms later.
+        let second = first + 100.0 + 10.0 * noise(i + 200);
+        exchange.data(second, 0, heard + 20, 20, from);
+        let written = second + 20.0 * noise(i + 300);
+        let acked = first + 300.0;
+        exchange.ack(acked, 0, from + 30);
+        exchange.data(acked + 0.03, 1, from + 30, 60, heard + 40);
+        truth += (acked + 0.03 - written) / 1e3;
+        exchange.ack(acked + 140.0, 0, from + 90);
+        now = acked + 160.0 + 30.0 * noise(i + 400);
+    }
+    let [_, found] = exchange.diagnose();
+    assert!(stalls(&found) >= 28, "{}: {:?}", stalls(&found), found.nagle.evidence);
+    let said = found.stalled_s();
+    assert!((said / truth - 1.0).abs() < 0.2, "{said} for {truth}");
+}

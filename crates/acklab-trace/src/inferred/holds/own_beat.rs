@@ -29,10 +29,13 @@ pub(super) fn against(
     let waits = Sample::new(clustered.iter().map(|d| d.interval_ms() - gap(d)).collect());
     let count = clustered.len() as f64;
     let grain = GRAIN_MS + trips.grain_ms;
-    let alike = math::ln((intervals.iqr() + grain) / (gaps.iqr() + grain));
+    let alike = math::ln((intervals.iqr() + grain) / (gaps.iqr() + grain)).clamp(-1.0, 1.0);
     let varied = VARIED_MS + trips.grain_ms;
+    // Where they are nearly as spread, how few they are decides that, and a path's jitter.
+    let nearly = alike.abs() * count.sqrt() <= NEARLY && waits.iqr() >= varied;
+    let each = if nearly { follows_its_wait(clustered) } else { alike };
     let told = if waits.iqr() >= varied || intervals.iqr() >= varied {
-        count.min(MOST_TOLD) * alike.clamp(-1.0, 1.0)
+        count.min(MOST_TOLD) * each
     } else {
         0.0
     };
@@ -56,6 +59,43 @@ pub(super) fn against(
     let kept = alike_apart >= APART_MIN && alike_apart * 3 >= apart.len();
     let elsewhere = if kept { ELSEWHERE } else { 0.0 };
     told + placed(middle, release, trips) + form - RARER - elsewhere
+}
+
+/// What waits and intervals say of each other, for each cycle: after a release the interval is the wait and a gap that knows
+/// nothing of it; on a beat the gap makes up for the wait, and the interval knows nothing of it. By ranks, so that
+/// neither a path's jitter nor an outlier decides.
+fn follows_its_wait(clustered: &[&Departure]) -> f64 {
+    let cycles = &clustered[..clustered.len().min(CYCLES)];
+    let gaps: Vec<f64> = cycles.iter().map(|d| d.gap_ms().unwrap_or(0.0)).collect();
+    let intervals: Vec<f64> = cycles.iter().map(|d| d.interval_ms()).collect();
+    let waits: Vec<f64> = intervals.iter().zip(&gaps).map(|(i, gap)| i - gap).collect();
+    let waits = ranks(&waits);
+    let unrelated = |other: &[f64]| {
+        let r = correlation(&waits, &ranks(other));
+        (1.0 - r * r).max(LEAST_UNRELATED)
+    };
+    (0.5 * math::ln(unrelated(&gaps) / unrelated(&intervals))).clamp(-1.0, 1.0)
+}
+
+/// Place of each value in their order, equals at the middle of theirs, from the middle of all.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut first = 0;
+    for run in order.chunk_by(|a, b| values[*a].total_cmp(&values[*b]).is_eq()) {
+        let place = first as f64 + 0.5 * (run.len() - 1) as f64;
+        run.iter().for_each(|i| ranks[*i] = place - 0.5 * (values.len() - 1) as f64);
+        first += run.len();
+    }
+    ranks
+}
+
+/// Of values around 0.
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).fold(0.0, |sum, (x, y)| sum + x * y);
+    let both = (product(a, a) * product(b, b)).sqrt();
+    if both > 0.0 { product(a, b) / both } else { 0.0 }
 }
 
 /// Whether `near`, which left shortly after an ACK, may be on one beat with `held`, which left with it: their
@@ -105,6 +145,11 @@ fn gathers(clustered: &[&Departure], len: u64, arrivals: &[Arrival]) -> bool {
 
 /// Clocks of captures jitter by some tens of microseconds; less variation says nothing.
 const GRAIN_MS: f64 = 0.05;
+/// Two standard errors of the logarithm of a ratio of two interquartile ranges, for one cycle.
+const NEARLY: f64 = 2.4;
+/// So many cycles show how waits and intervals go together; no share is less than this.
+const CYCLES: usize = 256;
+const LEAST_UNRELATED: f64 = 0.01;
 /// Waits and intervals that vary by less tell nothing of each other.
 const VARIED_MS: f64 = 0.2;
 /// Cycles that count; what follows is more of the same.

@@ -82,8 +82,8 @@ struct Stage<'n> {
     /// One past the highest byte acknowledged at the capture point.
     acked_here: u64,
     last: Option<Time>,
-    /// Data of the peer came since the last segment.
-    asked: bool,
+    /// The first data of the peer that came since the last segment.
+    asked: Option<Time>,
     /// Data of the peer since the last segment that let nothing go.
     heard: Vec<Time>,
     turns: Turns,
@@ -104,7 +104,7 @@ impl<'n> Stage<'n> {
             sender: Sender::default(),
             acked_here: 0,
             last: None,
-            asked: true,
+            asked: Some(Time::ZERO),
             heard: Vec::new(),
             turns: Turns::of(notes),
             fill_open: false,
@@ -137,14 +137,14 @@ impl<'n> Stage<'n> {
         if self.fill_open {
             self.close_fill(pause);
         }
-        let asked = std::mem::replace(&mut self.asked, false);
-        self.replay.unasked += u64::from(!asked && pause >= PAUSE_MIN);
+        let asked = self.asked.take();
+        self.replay.unasked += u64::from(asked.is_none() && pause >= PAUSE_MIN);
         if let Some(last) = self.last.filter(|_| !judged) {
             if pause >= PAUSE_MIN {
                 self.note_silence(data, small, pause);
             }
             if small {
-                self.on_small(at, data, last);
+                self.on_small(at, data, last, asked);
             } else if pause >= BURST && data.len == self.mss {
                 self.on_lone_full(data, last);
             }
@@ -158,7 +158,7 @@ impl<'n> Stage<'n> {
         self.last = Some(data.time);
     }
 
-    fn on_small(&mut self, at: usize, data: &DataNote, last: Time) {
+    fn on_small(&mut self, at: usize, data: &DataNote, last: Time, asked: Option<Time>) {
         let sender = &self.sender;
         let broke = sender.has_small_out();
         let clear = sender.clear.filter(|clear| !broke && clear.time + self.way >= last);
@@ -178,6 +178,7 @@ impl<'n> Stage<'n> {
             ack,
             ages: clear.and_then(|clear| clear.ages).or(late.and_then(|ack| ack.ages)),
             peer_after: sender.peer_after.filter(|_| !broke),
+            asked: asked.filter(|asked| clear.is_some_and(|c| *asked < c.time + self.way)),
             unanswered: self.turns.left_by(data, clear.map(|clear| clear.time)),
             hears_unseen: data.hears_unseen,
             end: data.end(),
@@ -285,7 +286,7 @@ impl<'n> Stage<'n> {
             self.heard.push(ack.time);
         }
         if !ack.pure {
-            self.asked = true;
+            self.asked = self.asked.or(Some(ack.time + self.way));
             self.turns.on_heard(ack);
         }
         self.sender.on_ack(ack);
