@@ -233,3 +233,35 @@ fn how_long_holds_lasted_is_told_by_the_time_before_tcp_nodelay() {
     let said = found.stalled_s();
     assert!((said / truth - 1.0).abs() < 0.1, "{said} s of {truth}");
 }
+
+/// Two programs that write at any time, both with Nagle's algorithm, 20 ms apart; what the client keeps leaves `after`
+/// ms behind the server's next data, now and then it writes first. Captured at the client, whose kernel answers the handshake
+/// within 20 us.
+fn both_write(after: f64) -> Direction {
+    let mut exchange = Exchange::with_handshake(0.02, 20.0);
+    let (mut now, mut sent, mut heard) = (50.0, 0u64, 0u64);
+    exchange.data(now, 0, 0, 90, 0);
+    sent += 90;
+    for i in 0..60u64 {
+        now += 25.0 + 20.0 * noise(i);
+        let theirs = 40 + (noise(i + 900) * 100.0) as u64;
+        exchange.data(now, 1, heard, theirs as u32, sent);
+        heard += theirs;
+        let held = noise(i + 300) < 0.7;
+        let leaves = now + if held { after } else { 2.0 + 15.0 * noise(i + 600) };
+        let mine = 30 + (noise(i + 1200) * 120.0) as u64;
+        exchange.data(leaves, 0, sent, mine as u32, heard);
+        sent += mine;
+    }
+    let [found, _] = exchange.diagnose();
+    found
+}
+
+#[test]
+fn what_leaves_with_the_ack_on_data_as_soon_as_a_kernel_reacts_had_waited() {
+    let found = both_write(0.025);
+    assert!(stalls(&found) >= 30, "{}: {:?}", stalls(&found), found.nagle.evidence);
+    // A program has to be woken first.
+    let found = both_write(0.11);
+    assert_eq!(stalls(&found), 0, "{:?}", found.nagle.evidence);
+}

@@ -32,6 +32,8 @@ pub(crate) struct Hold {
     pub(crate) probability: f64,
     /// How likely it was one of 10 ms or longer, if it was one.
     pub(crate) long: f64,
+    /// What of 10 ms or longer is expected of it, if it was one: how long it lasted, where that counts, milliseconds.
+    pub(crate) expected_ms: f64,
     /// The least that it lasted, but for one in twenty, milliseconds.
     pub(crate) least_ms: f64,
 }
@@ -51,6 +53,7 @@ impl Hold {
             written: d.before,
             probability,
             long: 1.0,
+            expected_ms: 0.0,
             least_ms: 0.0,
         })
     }
@@ -80,6 +83,7 @@ impl Hold {
             written: before,
             probability,
             long: 1.0,
+            expected_ms: 0.0,
             least_ms: 0.0,
         }
     }
@@ -98,6 +102,7 @@ impl Hold {
             written: f.before,
             probability: 1.0,
             long: 1.0,
+            expected_ms: 0.0,
             least_ms: 0.0,
         }
     }

@@ -9,7 +9,9 @@
 //! - the writes keep a beat of their own ([`super::writes::Beat`]), and the first of them was due well before
 //!   the release;
 //! - data that comes while nothing is unacknowledged, which lets nothing go, is not answered as promptly;
-//! - where each request has one answer, what leaves with the ACK leaves another answer owing.
+//! - where each request has one answer, what leaves with the ACK leaves another answer owing;
+//! - captured at the sender, what leaves with the ACK leaves as soon as the kernel answered the handshake, by itself: a program
+//!   has to be woken first.
 
 use super::hold::MAYBE;
 use super::holds::{Decision, Release, may_answer};
@@ -37,9 +39,19 @@ pub(super) fn find(
     };
     let alike = Alike::of(replay, decision);
     let single = messages.alone();
-    let mut sight =
-        Sight { replay, decision, messages, release, alike, owes: false, open: false, single };
+    let mut sight = Sight {
+        replay,
+        decision,
+        messages,
+        release,
+        alike,
+        owes: false,
+        open: false,
+        single,
+        soon_ms: 0.0,
+    };
     sight.owes = sight.owes(&riding);
+    sight.soon_ms = sight.soon_ms(&riding, trips);
     sight.open = sight.is_open(&riding);
     let gathered = sight.gather(&riding);
     // A wide cluster, or one in another place than the sender's, is how long a program takes.
@@ -66,6 +78,8 @@ struct Sight<'a> {
     open: bool,
     /// The length of one message, where segments gathered various numbers of such.
     single: Option<u32>,
+    /// What leaves this soon after the ACK was let go by the kernel; 0 where that cannot be told.
+    soon_ms: f64,
 }
 
 impl Sight<'_> {
@@ -90,6 +104,8 @@ impl Sight<'_> {
         // What leaves an answer owing answered something earlier.
         let own = if self.owes && self.is_owing(d) { beyond.max(OWING) } else { beyond };
         let own = if self.open { own.max(UNASKED) } else { own };
+        let soon = d.gap_ms().is_some_and(|gap| (0.0..self.soon_ms).contains(&gap));
+        let own = if soon { own.max(SOON) } else { own };
         if at_ack { held.max(own * (2.0 * on).min(1.0)) } else { held }
     }
 
@@ -97,6 +113,22 @@ impl Sight<'_> {
     fn is_open(&self, riding: &[usize]) -> bool {
         self.replay.unasked >= UNASKED_MIN
             && self.replay.unasked as usize * UNASKED_PART >= riding.len()
+    }
+
+    /// How soon after an ACK a kernel sends what it kept, where programs are seen to be slower: the capture was made beside it by
+    /// a fine and steady clock, a good part of what leaves with the ACK leaves as soon as the kernel answers by
+    /// itself, and not all of it, as what a program in the kernel answers would.
+    fn soon_ms(&self, riding: &[usize], trips: &RoundTrips) -> f64 {
+        let damage = self.replay.damage;
+        let exact = damage.tick_ns <= TICK_NS && damage.noise_ms < 1.0 && trips.grain_ms <= 0.0;
+        let alone = trips.far_ms.filter(|far| trips.handshake && *far <= BESIDE_MS);
+        let Some(alone) = alone.filter(|_| exact) else { return 0.0 };
+        let most = SLOWER * alone + SLOWER_MS;
+        let gaps = || riding.iter().filter_map(|i| self.replay.departures[*i].gap_ms());
+        let with = gaps().filter(|gap| self.is_at_ack(*gap)).count();
+        let soon = gaps().filter(|gap| (0.0..most).contains(gap)).count();
+        let shown = soon >= SOON_MIN && soon * 5 >= with * 2 && soon * 10 <= riding.len() * 9;
+        if shown { SPREAD * most } else { 0.0 }
     }
 
     /// Whether a kernel that waited reacts so long after the ACK.
@@ -224,6 +256,17 @@ const OWING_PART: usize = 5;
 const UNASKED: f64 = 0.1;
 const UNASKED_MIN: u64 = 3;
 const UNASKED_PART: usize = 12;
+/// Probability that what leaves as soon as a kernel reacts had waited; few programs answer in the kernel.
+const SOON: f64 = 0.9;
+const SOON_MIN: usize = 4;
+/// What is beside the sender answers a handshake so soon. A release takes no more than so much longer than the least that a
+/// kernel takes, in two of five cases; no program does. Others take so many times that.
+const BESIDE_MS: f64 = 0.08;
+const SLOWER: f64 = 1.5;
+const SLOWER_MS: f64 = 0.005;
+const SPREAD: f64 = 2.2;
+/// Coarser clocks show no kernel's speed.
+const TICK_NS: u64 = 10_000;
 /// Segments whose lengths differ by no more are of one kind, per cent.
 const ALIKE_PER_CENT: u32 = 15;
 /// A kernel reacts this soon.

@@ -35,6 +35,7 @@ pub(super) fn place(
             // A beat is late by a millisecond or two.
             let over = (hold.length_ms() - SMALL_HOLD_MS) / BEAT_MS + 1.0;
             hold.long = 1.0 / (1.0 + math::exp(-over));
+            hold.expected_ms = hold.long * hold.length_ms();
             hold.least_ms = (hold.length_ms() - 2.0 * BEAT_MS).max(0.0);
             continue;
         }
@@ -42,27 +43,79 @@ pub(super) fn place(
         if hold.written > hold.before {
             let (length, beat) = (hold.length_ms(), 0.5 * (upper - hold.length_ms()));
             hold.long = if length >= SMALL_HOLD_MS { 1.0 } else { 0.0 };
+            hold.expected_ms = hold.long * length;
             hold.least_ms = (length - beat).max(0.0);
             continue;
         }
         // What a full segment leaves behind was written before it.
         let cut =
             messages.before(hold.end).is_some_and(|len| len >= mss && len.is_multiple_of(mss));
-        let slack = upper - SMALL_HOLD_MS;
-        let (passed, most, long) = if cut {
-            (0.0, 0.0, if slack >= 0.0 { 1.0 } else { 0.0 })
+        // A program that only answers wrote no sooner than it was asked.
+        let asked = habit.asked.get(&hold.end).filter(|_| !cut);
+        let since = asked.map_or(hold.before, |asked| hold.before.max(*asked).min(hold.release));
+        let law = if cut {
+            Law::AtOnce
+        } else if asked.is_some() {
+            Law::Anywhere(1.0)
         } else if habit.bursts && !chained {
-            let mean = BURST_SHARE * upper;
-            (0.0, 3.0 * mean, 1.0 - math::exp(-(slack + GRACE_MS).max(0.0) / mean.max(0.01)))
+            Law::Soon
         } else {
             let messages = habit.gathered(hold);
             // The last of those that filled a segment came when it left.
-            let evenly = upper / if hold.filled { messages.max(2.0) } else { messages + 1.0 };
-            let most = upper * (1.0 - math::pow(0.05, 1.0 / messages));
-            (evenly, most, 1.0 - math::pow(1.0 - slack.max(0.0) / upper.max(0.01), messages))
+            Law::Anywhere(if hold.filled { (messages - 1.0).max(1.0) } else { messages })
         };
-        let written = hold.before + Span::from_nanos((passed * 1e6) as u64);
-        *hold = Hold { long, least_ms: (upper - most).max(0.0), ..hold.written_at(written) };
+        let upper = hold.release.since(since).as_millis_f64();
+        let Placed { passed, most, long, expected_ms } = law.placed(upper);
+        let written = since + Span::from_nanos((passed * 1e6) as u64);
+        let least_ms = (upper - most).max(0.0);
+        *hold = Hold { long, expected_ms, least_ms, ..hold.written_at(written) };
+    }
+}
+
+/// When the first write of a held segment came after the segment before.
+enum Law {
+    /// At once: it was cut off a longer one.
+    AtOnce,
+    /// At once or soon: the second of two in a row.
+    Soon,
+    /// The first of so many, each at any time.
+    Anywhere(f64),
+}
+
+/// What a law says of a hold of at most so long.
+struct Placed {
+    /// Time that passed before the first write, as expected, and but for one in twenty, milliseconds.
+    passed: f64,
+    most: f64,
+    /// How likely it lasted 10 ms or longer, and how long that is expected to be, milliseconds.
+    long: f64,
+    expected_ms: f64,
+}
+
+impl Law {
+    fn placed(&self, upper: f64) -> Placed {
+        let slack = upper - SMALL_HOLD_MS;
+        match self {
+            Self::AtOnce => {
+                let long = if slack >= 0.0 { 1.0 } else { 0.0 };
+                Placed { passed: 0.0, most: 0.0, long, expected_ms: long * upper }
+            }
+            Self::Soon => {
+                let mean = (SOON_SHARE * upper).max(0.01);
+                let long = 1.0 - math::exp(-(slack + GRACE_MS).max(0.0) / mean);
+                Placed { passed: 0.0, most: 3.0 * mean, long, expected_ms: long * upper }
+            }
+            Self::Anywhere(writes) => {
+                let short = (1.0 - slack.max(0.0) / upper.max(0.01)).clamp(0.0, 1.0);
+                let mean = upper * writes / (writes + 1.0);
+                Placed {
+                    passed: upper - mean,
+                    most: upper * (1.0 - math::pow(0.05, 1.0 / writes)),
+                    long: 1.0 - math::pow(short, *writes),
+                    expected_ms: mean * (1.0 - math::pow(short, writes + 1.0)),
+                }
+            }
+        }
     }
 }
 
@@ -78,6 +131,8 @@ struct Habit {
     rate: f64,
     /// Bytes of the held segments, by their ends.
     lengths: HashMap<u64, u32>,
+    /// When a program that only answers was asked for what a segment carries, by its end.
+    asked: HashMap<u64, Time>,
 }
 
 impl Habit {
@@ -106,6 +161,9 @@ impl Habit {
             }
         }
         lengths.extend(replay.fills.iter().map(|fill| (fill.end, fill.len)));
+        let answers = replay.unasked as usize * UNASKED_PART <= replay.departures.len();
+        let asked = |d: &Departure| Some((d.end, d.asked?)).filter(|_| answers);
+        let asked = replay.departures.iter().filter_map(asked).collect();
         let [first, next] = after.map(|[held, all]| held / all);
         let mean = (upper / holds.len().max(1) as f64).max(1.0);
         Self {
@@ -118,6 +176,7 @@ impl Habit {
             known: message.is_some(),
             rate: -math::ln(1.0 - next.min(0.95)) / mean,
             lengths,
+            asked,
         }
     }
 
@@ -134,10 +193,12 @@ fn is_free(d: &Departure) -> bool {
     !d.marks.recovery && !d.marks.gap
 }
 
+/// A program only answers that speaks unasked once for so many segments.
+const UNASKED_PART: usize = 12;
 /// How late a beat is, milliseconds.
 const BEAT_MS: f64 = 1.5;
-/// In bursts the second write follows at once; now and then so much of the interval passes.
-const BURST_SHARE: f64 = 0.1;
+/// Of two writes in a row the second follows at once; now and then so much of the interval passes.
+const SOON_SHARE: f64 = 0.1;
 /// Held so much oftener after a free segment than after a held one.
 const BURSTS_MORE: f64 = 0.3;
 /// What lasted as long but for so much is as good as that long.
@@ -146,3 +207,35 @@ const GRACE_MS: f64 = 1.0;
 const FEW: f64 = 3.0;
 /// Fewer free segments do not show the size of one message.
 const FREE_MIN: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Waits of many holds of at most `upper` ms, by `passed` of each draw of 0 to 1.
+    fn played(upper: f64, passed: impl Fn(&mut dyn FnMut() -> f64) -> f64) -> (f64, f64, f64) {
+        let mut rng = acklab_core::rng::Rng::named(7, "waits");
+        let mut draw = || rng.uniform();
+        let waits: Vec<f64> = (0..200_000).map(|_| upper - passed(&mut draw)).collect();
+        let long: Vec<f64> = waits.iter().copied().filter(|w| *w >= SMALL_HOLD_MS).collect();
+        let all = waits.len() as f64;
+        let mean = waits.iter().sum::<f64>() / all;
+        (mean, long.len() as f64 / all, long.iter().sum::<f64>() / all)
+    }
+
+    #[test]
+    fn closed_forms_are_the_means_of_holds_played_many_times() {
+        for upper in [12.0, 18.0, 40.0] {
+            for writes in 1..4u32 {
+                let first = |draw: &mut dyn FnMut() -> f64| {
+                    (0..writes).fold(upper, |least, _| (upper * draw()).min(least))
+                };
+                let (mean, long, expected) = played(upper, first);
+                let found = Law::Anywhere(writes.into()).placed(upper);
+                assert!((upper - found.passed - mean).abs() < 0.1, "{upper} {writes}");
+                assert!((found.long - long).abs() < 0.01, "{upper} {writes}");
+                assert!((found.expected_ms - expected).abs() < 0.1, "{upper} {writes}");
+            }
+        }
+    }
+}

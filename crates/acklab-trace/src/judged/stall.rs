@@ -69,11 +69,14 @@ impl Stalls {
         let stall = |mechanism: Mechanism| {
             let is_its = |h: &&Hold| Mechanism::of(h, receiver.timer) == mechanism;
             let of_kind: Vec<&Hold> = counted.iter().copied().filter(is_its).collect();
+            let all = holds.iter().filter(is_its);
+            let expected_ms = all.map(|h| h.expected_ms).sum::<f64>();
             let added = Delays::held(of_kind.iter().copied(), messages).added;
-            let open = maybe.iter().filter(is_its).map(Hold::upper_ms);
+            let open = holds.iter().filter(|h| h.counts() < 0.5).chain(maybe);
+            let open = open.filter(is_its).map(Hold::upper_ms);
             let open_ms = open.filter(|ms| *ms >= SMALL_HOLD_MS).sum::<f64>()
                 + hidden * of_kind.len() as f64 / counted.len().max(1) as f64;
-            let stall = Stall::of(mechanism, &of_kind, added, open_ms)?;
+            let stall = Stall::of(mechanism, &of_kind, added, [expected_ms, open_ms])?;
             Some(stall.scaled(factor).over(notes.seconds()))
         };
         let held = |h: &&Hold| Held {
@@ -96,7 +99,7 @@ impl Stall {
         mechanism: Mechanism,
         holds: &[&Hold],
         added_delay_ms: AddedDelay,
-        open_ms: f64,
+        [expected_ms, open_ms]: [f64; 2],
     ) -> Option<Self> {
         let first = holds.first()?;
         let mut worst = holds.to_vec();
@@ -105,7 +108,7 @@ impl Stall {
         Some(Self {
             mechanism,
             count: holds.len() as u64,
-            seconds: holds.iter().fold(0.0, |sum, h| sum + h.length_ms() / 1e3),
+            seconds: expected_ms / 1e3,
             seconds_lower: sure.fold(0.0, |sum, h| sum + h.least_ms / 1e3),
             seconds_upper: holds.iter().fold(open_ms / 1e3, |sum, h| sum + h.upper_ms() / 1e3),
             share_of_time: 0.0,

@@ -101,6 +101,8 @@ pub struct DirectionOutcome {
     pub seconds_said: f64,
     /// Between what it says they are.
     pub between: [f64; 2],
+    /// Seconds of holds that were found, as they were and as said; of those not found; and said of what was none.
+    pub parts: [f64; 4],
 }
 
 impl DirectionOutcome {
@@ -114,6 +116,17 @@ impl DirectionOutcome {
     pub fn is_covered(&self) -> bool {
         let [low, high] = self.seconds;
         self.between[0] <= high && low <= self.between[1]
+    }
+
+    /// Whether it says so exactly that it must be right: the bounds are within a fifth of the seconds.
+    pub fn is_exact(&self) -> bool {
+        let said = self.seconds_said;
+        self.said && self.between[0] >= said * 0.8 && self.between[1] <= said * 1.2
+    }
+
+    /// How far apart the bounds are, of the seconds.
+    pub fn width(&self) -> f64 {
+        (self.between[1] - self.between[0]) / self.seconds_said.max(1e-9)
     }
 }
 
@@ -180,7 +193,7 @@ impl Outcome {
             held.iter().filter(|one| one.left >= shown.first && visible(one.offset)).collect();
         let of_flow = diagnosis.flows.iter().flat_map(|flow| &flow.directions);
         let said: Vec<_> = of_flow.filter(|direction| direction.from == from).collect();
-        let mut found = BTreeSet::new();
+        let (mut found, mut parts) = (BTreeSet::new(), [0.0; 4]);
         for claim in said.iter().flat_map(|direction| &direction.held) {
             if claim.probability < 0.5 {
                 continue;
@@ -189,8 +202,12 @@ impl Outcome {
             let range = truth.place(*start)..truth.place(*end);
             let its = truth.departures.iter().filter(|one| range.contains(&one.offset));
             let longest = its.clone().map(|one| truth.held_ms(one)).fold(0.0, f64::max);
-            found.extend(its.map(|one| one.offset));
             let right = longest >= SURELY_NOT_MS - slack;
+            let fresh = its.clone().filter(|one| !found.contains(&one.offset));
+            let fresh = fresh.map(|one| truth.held_ms(one)).filter(|ms| *ms >= SURELY_NOT_MS);
+            parts[0] += fresh.sum::<f64>() / 1e3;
+            parts[if right { 1 } else { 3 }] += claim.wait_ms[1] / 1e3;
+            found.extend(its.map(|one| one.offset));
             self.claims += 1;
             self.right += u64::from(right);
             self.likely.push((claim.probability, right));
@@ -202,6 +219,8 @@ impl Outcome {
             let counted = seen.iter().map(|one| truth.held_ms(one)).filter(|ms| *ms >= least);
             counted.fold(0.0, |sum, ms| sum + ms / 1e3)
         };
+        let missed = seen.iter().filter(|one| !found.contains(&one.offset));
+        parts[2] = missed.map(|one| truth.held_ms(one)).sum::<f64>() / 1e3;
         if !truth.writes.is_empty() && segments.is_some() {
             let longest = seen.iter().map(|one| truth.held_ms(one)).fold(0.0, f64::max);
             self.directions.push(DirectionOutcome {
@@ -215,6 +234,7 @@ impl Outcome {
                     .fold([0.0; 2], |[low, high], stall| {
                         [low + stall.seconds_lower, high + stall.seconds_upper]
                     }),
+                parts,
             });
         }
         for direction in said {
@@ -300,6 +320,10 @@ pub struct Sums {
     pub seconds: [u64; 2],
     /// Stalled directions of which stalls were found: seconds within the interval that is said, all of them.
     pub covered: [u64; 2],
+    /// Those of them with bounds within a fifth: seconds right, all of them.
+    pub exact: [u64; 2],
+    /// How far apart the bounds are, of the seconds, each.
+    pub widths: Vec<f64>,
     /// By least confidence (0.5, 0.8, 0.95, 0.99): statements, right ones.
     pub statements: [[u64; 2]; 4],
     /// The same for claims of single holds.
@@ -335,6 +359,10 @@ impl Sums {
                     self.seconds[usize::from(!direction.seconds_right())] += 1;
                     self.covered[0] += u64::from(direction.said && direction.is_covered());
                     self.covered[1] += u64::from(direction.said);
+                    let exact = u64::from(direction.is_exact());
+                    self.exact[0] += exact * u64::from(direction.seconds_right());
+                    self.exact[1] += exact;
+                    self.widths.extend(direction.said.then(|| direction.width()));
                 }
             }
         }
@@ -373,8 +401,11 @@ impl Sums {
             let [all, right] = levels[2];
             format!("{} of {all}", share([right, all]))
         };
+        let mut widths = self.widths.clone();
+        widths.sort_by(f64::total_cmp);
+        let width = widths.get(widths.len() / 2).map_or("-".to_owned(), |all| format!("{all:.2}"));
         format!(
-            "| {name} | {} | {} of {holds} | {} of {claims} | {} of {} | {open} | {}, {} | {} | {} | {} | {} | {} |",
+            "| {name} | {} | {} of {holds} | {} of {claims} | {} of {} | {open} | {}, {} | {} | {} | {} of {} | {} | {width} | {} | {} |",
             self.captures,
             share([found, holds]),
             share([right, claims]),
@@ -384,6 +415,8 @@ impl Sums {
             self.wrong[1],
             share([self.directions[0], self.directions[0] + self.directions[1]]),
             share([self.seconds[0], self.seconds[0] + self.seconds[1]]),
+            share(self.exact),
+            self.exact[1],
             share(self.covered),
             sure(&self.statements),
             sure(&self.likely),
@@ -393,8 +426,8 @@ impl Sums {
 
 /// The head of the table whose rows [`Sums::row`] makes.
 pub const HEAD: &str = "\
-| captures of | n | recall of holds | precision | verdict right | cannot tell | denied, invented | directions right | seconds right | within the interval | statements >= 95 % right | claims >= 95 % right |
-|---|---|---|---|---|---|---|---|---|---|---|---|";
+| captures of | n | recall of holds | precision | verdict right | cannot tell | denied, invented | directions right | seconds right | where said within a fifth | within the interval | its width | statements >= 95 % right | claims >= 95 % right |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 /// What counts as a hold, ms.
 const HOLD_MS: f64 = 11.0;

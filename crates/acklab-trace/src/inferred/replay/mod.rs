@@ -82,8 +82,8 @@ struct Stage<'n> {
     /// One past the highest byte acknowledged at the capture point.
     acked_here: u64,
     last: Option<Time>,
-    /// Bytes of the peer that came since the last segment; before the first the program may speak for any reason.
-    asked: Option<u32>,
+    /// What of the peer came since the last segment; before the first the program may speak for any reason.
+    asked: Option<Asked>,
     /// Data of the peer since the last segment that let nothing go.
     heard: Vec<Time>,
     turns: Turns,
@@ -92,6 +92,14 @@ struct Stage<'n> {
     /// The last late ACK, until it is known whether data of the peer follows at once.
     answerable: Option<Time>,
     replay: Replay,
+}
+
+/// Data of the peer that the sender has not spoken since.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    /// When the first of it came to the sender.
+    at: Time,
+    bytes: u32,
 }
 
 impl<'n> Stage<'n> {
@@ -104,7 +112,7 @@ impl<'n> Stage<'n> {
             sender: Sender::default(),
             acked_here: 0,
             last: None,
-            asked: Some(0),
+            asked: Some(Asked { at: Time::ZERO, bytes: 0 }),
             heard: Vec::new(),
             turns: Turns::of(notes),
             fill_open: false,
@@ -144,7 +152,7 @@ impl<'n> Stage<'n> {
                 self.note_silence(data, small, pause);
             }
             if small {
-                self.on_small(at, data, last, asked.unwrap_or(0));
+                self.on_small(at, data, last, asked);
             } else if pause >= BURST && data.len == self.mss {
                 self.on_lone_full(data, last);
             }
@@ -158,7 +166,7 @@ impl<'n> Stage<'n> {
         self.last = Some(data.time);
     }
 
-    fn on_small(&mut self, at: usize, data: &DataNote, last: Time, heard: u32) {
+    fn on_small(&mut self, at: usize, data: &DataNote, last: Time, asked: Option<Asked>) {
         let sender = &self.sender;
         let broke = sender.has_small_out();
         let clear = sender.clear.filter(|clear| !broke && clear.time + self.way >= last);
@@ -178,8 +186,11 @@ impl<'n> Stage<'n> {
             ack,
             ages: clear.and_then(|clear| clear.ages).or(late.and_then(|ack| ack.ages)),
             peer_after: sender.peer_after.filter(|_| !broke),
+            asked: asked
+                .map(|one| one.at)
+                .filter(|at| clear.is_some_and(|c| *at < c.time + self.way)),
             unanswered: self.turns.left_by(data, clear.map(|clear| clear.time)),
-            heard,
+            heard: asked.map_or(0, |one| one.bytes),
             hears_unseen: data.hears_unseen,
             end: data.end(),
             len: data.len,
@@ -286,7 +297,8 @@ impl<'n> Stage<'n> {
             self.heard.push(ack.time);
         }
         if !ack.pure {
-            self.asked = Some(self.asked.unwrap_or(0).saturating_add(ack.len));
+            let asked = self.asked.get_or_insert(Asked { at: ack.time + self.way, bytes: 0 });
+            asked.bytes = asked.bytes.saturating_add(ack.len);
             self.turns.on_heard(ack);
         }
         self.sender.on_ack(ack);

@@ -2,6 +2,7 @@
 
 use acklab_core::time::Time;
 
+use crate::inferred::writes::gcd;
 use crate::noted::Notes;
 use crate::noted::event::{Event, Kind};
 
@@ -23,6 +24,8 @@ pub(crate) struct Departure {
     pub(crate) ages: Option<[u64; 2]>,
     /// The first data of the peer after that ACK, if any came before the segment.
     pub(crate) peer_after: Option<Time>,
+    /// The first data of the peer since the segment before, if it came before that ACK: when the sender could answer it.
+    pub(crate) asked: Option<Time>,
     /// Where the ACK rode on the last data of the peer: how many of its messages this one leaves unanswered.
     pub(crate) unanswered: Option<i64>,
     /// Bytes of the peer that came since the segment before.
@@ -155,6 +158,8 @@ pub(crate) struct Damage {
     pub(crate) noise_ms: f64,
     /// Share of the segments that stand behind later ones.
     pub(crate) late: f64,
+    /// What all times are multiples of, from the first, ns; 0 where they are the same.
+    pub(crate) tick_ns: u64,
 }
 
 impl Damage {
@@ -177,6 +182,7 @@ impl Damage {
             segments: missing,
             late,
             noise_ms: noise_ms(&notes.events),
+            tick_ns: tick_ns(&notes.events),
         }
     }
 
@@ -224,6 +230,15 @@ fn noise_ms(events: &[Event]) -> f64 {
     if (backwards + behind.count()) * NOISY_SHARE > events.len() { NOISY_MS } else { EXACT_MS }
 }
 
+/// The step of the clock that stamped the packets, as far as the first show it.
+fn tick_ns(events: &[Event]) -> u64 {
+    let two = events.windows(2).take(TICKS);
+    let apart = two.map(|two| two[1].time().signed_since(two[0].time()).unsigned_abs());
+    apart.fold(0, gcd)
+}
+
+/// So many packets show the step of a clock.
+const TICKS: usize = 64;
 /// One pair of packets in so many the wrong way round shows a noisy clock.
 const NOISY_SHARE: usize = 50;
 /// No clock of captures is worse.
