@@ -22,6 +22,8 @@ pub enum Contender {
     QuinnBbr,
     /// quinn with CUBIC.
     QuinnCubic,
+    /// quinn with CUBIC, from file to file with hashes.
+    QuinnFile,
     /// noq with BBR v3.
     NoqBbr3,
     /// The same over two paths.
@@ -39,13 +41,14 @@ pub enum Contender {
 }
 
 /// All of them, in the order of the tables.
-pub const ALL: [Contender; 13] = [
+pub const ALL: [Contender; 14] = [
     Contender::Acklab,
     Contender::Acklab2,
     Contender::Rudp,
     Contender::Rudp2,
     Contender::QuinnBbr,
     Contender::QuinnCubic,
+    Contender::QuinnFile,
     Contender::NoqBbr3,
     Contender::NoqBbr3Two,
     Contender::S2nBbr,
@@ -82,6 +85,7 @@ impl Contender {
             Self::Rudp2 => "the same, 2 paths",
             Self::QuinnBbr => "quinn BBR",
             Self::QuinnCubic => "quinn CUBIC",
+            Self::QuinnFile => "quinn, files",
             Self::NoqBbr3 => "noq BBR3",
             Self::NoqBbr3Two => "noq BBR3, 2 paths",
             Self::S2nBbr => "s2n-quic BBR",
@@ -116,6 +120,16 @@ impl Contender {
             Self::QuinnBbr | Self::QuinnCubic => {
                 vec![shop.peer("quinn-peer"), "recv".into(), text(&shop.folder), at(&addresses[0])]
             }
+            Self::QuinnFile => {
+                let into = text(&shop.inbox().join("arrived"));
+                vec![
+                    shop.peer("quinn-peer"),
+                    "recv".into(),
+                    text(&shop.folder),
+                    at(&addresses[0]),
+                    into,
+                ]
+            }
             Self::NoqBbr3 | Self::NoqBbr3Two => {
                 vec![shop.peer("noq-peer"), "recv".into(), text(&shop.folder), PORT.to_string()]
             }
@@ -136,7 +150,7 @@ impl Contender {
     pub fn send(self, shop: &Workshop, local: &[&str], remote: &[&str], bytes: u64) -> Vec<String> {
         let to = |path: usize| format!("{}:{PORT}", remote[path]);
         let control = match self {
-            Self::QuinnCubic | Self::TcpCubic => "cubic",
+            Self::QuinnCubic | Self::QuinnFile | Self::TcpCubic => "cubic",
             _ => "bbr",
         };
         match self {
@@ -155,9 +169,11 @@ impl Contender {
                 let others = others.map(|(path, local)| format!("{local},{}", to(path)));
                 first.into_iter().chain(others).collect()
             }
-            Self::QuinnBbr | Self::QuinnCubic => {
+            Self::QuinnBbr | Self::QuinnCubic | Self::QuinnFile => {
                 let words = [text(&shop.folder), to(0), bytes.to_string(), control.into()];
-                [vec![shop.peer("quinn-peer"), "send".into()], words.to_vec()].concat()
+                let file = (self == Self::QuinnFile).then(|| text(&shop.file(bytes)));
+                let first = [shop.peer("quinn-peer"), "send".into()];
+                first.into_iter().chain(words).chain(file).collect()
             }
             Self::NoqBbr3 | Self::NoqBbr3Two => {
                 let words = [text(&shop.folder), bytes.to_string(), "bbr3".into()];

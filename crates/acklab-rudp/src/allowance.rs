@@ -12,7 +12,7 @@ use super::protect::ServerGreeter;
 use crate::wire::TOKEN;
 use acklab_core::time::{Span, Time};
 
-/// So many events at once, then `per_second`.
+/// So many events at once, then `per_second`; 0: so many and no more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
     level: f64,
@@ -32,10 +32,11 @@ impl Bucket {
         self.at = now;
     }
 
-    /// Whether one may be taken: `proven` clients may take the last one, the others leave half.
+    /// Whether one may be taken: `proven` clients may take the last one, the others leave half, and all of what does not
+    /// come again.
     fn allows(&mut self, now: Time, proven: bool) -> bool {
         self.refill(now);
-        self.level >= if proven { 1.0 } else { self.most / 2.0 }
+        self.level >= 1.0 && (proven || self.per_second > 0.0 && self.level >= self.most / 2.0)
     }
 
     /// Takes one; false where none is left.
@@ -159,6 +160,11 @@ impl Allowance {
         }
     }
 
+    /// Whether a limited number of guesses was made, right ones aside.
+    pub(super) fn is_spent(&self) -> bool {
+        self.all.guesses.per_second == 0.0 && self.all.guesses.level < 1.0
+    }
+
     pub(super) fn pending(&self, from: SocketAddr) -> u32 {
         self.pending.get(&holder(from.ip())).copied().unwrap_or(0)
     }
@@ -271,6 +277,24 @@ mod tests {
         assert_eq!(guesses(&mut allowance, now, from, true), 1);
         assert_eq!(guesses(&mut allowance, now + Span::from_secs(1), from, true), 1);
         assert_eq!(guesses(&mut allowance, now, address("192.0.2.2:5"), true), 10);
+    }
+
+    #[test]
+    fn a_few_guesses_are_for_those_that_showed_their_address_and_do_not_come_again() {
+        let mut allowance = Allowance::new(Time::ZERO, (3.0, 0.0));
+        let from = |n: u32| SocketAddr::new(IpAddr::V4((0x0a00_0000 + n).into()), 1);
+        let guessed = |allowance: &mut Allowance, seconds: u64, proven| {
+            let now = Time::ZERO + Span::from_secs(seconds);
+            (0..1000).map(|n| guesses(allowance, now, from(n), proven)).sum::<usize>()
+        };
+        assert_eq!(guessed(&mut allowance, 0, false), 0);
+        assert_eq!(guessed(&mut allowance, 0, true), 3);
+        assert!(allowance.is_spent());
+        allowance.give_back(from(0));
+        assert!(!allowance.is_spent(), "one was right");
+        assert_eq!(guessed(&mut allowance, 100_000, true), 1);
+        assert_eq!(guessed(&mut allowance, 200_000, true), 0);
+        assert!(!Allowance::new(Time::ZERO, ALL).is_spent());
     }
 
     #[test]

@@ -59,4 +59,6 @@ codes! {
     Refused = 12, "refused by the peer";
     /// A user stopped it.
     Stopped = 13, "stopped by the peer's user";
+    /// As many wrong guesses of the passphrase were made as the server allows.
+    Spent = 14, "wrong guesses have used up the passphrase: the receiver needs another one";
 }

@@ -37,7 +37,8 @@ pub struct Limits {
     pub retry_pending: usize,
     /// The same, for those of one address.
     pub retry_address: u32,
-    /// Guesses of a passphrase by all hosts: so many at once, then per second.
+    /// Guesses of a passphrase by all hosts: so many at once, then per second; 0 per second: so many wrong ones and no more,
+    /// of which none is for clients that have not shown that they receive what is sent to them.
     pub guesses: (f64, f64),
 }
 
@@ -138,6 +139,11 @@ impl Listener {
     /// Whether there is none, open or pending.
     pub fn is_idle(&self) -> bool {
         self.connections.is_empty()
+    }
+
+    /// Whether as many wrong guesses were made as [`Limits::guesses`] allows in all, so that no client comes in any more.
+    pub fn is_spent(&self) -> bool {
+        self.allowance.is_spent() && !self.pending.values().any(|&(_, guess)| guess)
     }
 
     /// What new clients are told in the handshake from now on.
@@ -267,6 +273,10 @@ impl Listener {
             // Before it has cost anything: who receives this comes first from now on.
             let token = allowance::token(&*self.greeter, now, from.remote, source);
             self.reply(from, source, Reply::Retry(token));
+            return;
+        }
+        if guess && self.is_spent() {
+            self.refuse(now, from, source, Code::Spent);
             return;
         }
         if !allowed || self.pending.len() >= self.limits.pending {

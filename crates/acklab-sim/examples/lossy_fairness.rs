@@ -6,10 +6,13 @@
 //! With words: only the rows that contain them all. `first=bbr1` judges another algorithm, `loss=0.01` loses
 //! packets at random, `seeds=1` is quicker. `rival=bbr3` puts another algorithm beside it; `late=20` lets the judged flow join
 //! so many seconds after the others, and counts from then on; `rtt2=80` gives the rivals that round trip, ms.
+//! `queue=dualpi2` puts another discipline of that room in the bottleneck, and `queue=policer` a policer of that burst before a link five
+//! times as fast; `ecn=true` lets all flows use ECN, a `dctcp` as one of L4S. `rivals=0` leaves it alone.
 
 use acklab_core::cc::Algorithm;
 use acklab_core::event::{Event, Interest};
 use acklab_core::link::LinkConfig;
+use acklab_core::options::Value;
 use acklab_core::packet::Addr;
 use acklab_core::queue::{Discipline, Limit};
 use acklab_core::rng::Rng;
@@ -50,11 +53,26 @@ struct Row {
     late: u64,
     /// The rivals' round trip, ms; 0: the same.
     rtt2_ms: u64,
+    /// The bottleneck's discipline.
+    queue: String,
+    ecn: bool,
 }
 
 impl Row {
     fn name(&self) -> String {
         format!("{} ms | {} | {} {}", self.rtt_ms, self.buffer.0, self.rivals, self.rival)
+    }
+
+    /// Its rate, and what waits before it.
+    fn bottleneck(&self) -> (u64, Discipline) {
+        let limit = Limit::bytes(self.buffer.1);
+        let mut queue: Discipline = self.queue.parse().expect("a known discipline");
+        if let Discipline::Policer(options) = &mut queue {
+            options.rate = BitRate::from_bps(RATE_BPS).expect("not zero");
+            options.burst = self.buffer.1 as u32;
+            return (5 * RATE_BPS, queue);
+        }
+        (RATE_BPS, queue.with_limit(limit))
     }
 
     /// Bytes that each flow's reader got in the time measured; the first flow is `lossy`.
@@ -64,9 +82,9 @@ impl Row {
         };
         // 250 us on each of four edges.
         let delay = Span::from_micros(self.rtt_ms * 500 - 500);
-        let queue = Discipline::drop_tail(Limit::bytes(self.buffer.1));
+        let (rate, queue) = self.bottleneck();
         let bottleneck = Duplex {
-            forward: link(RATE_BPS, delay).with_queue(queue).with_loss(self.loss),
+            forward: link(rate, delay).with_queue(queue).with_loss(self.loss),
             backward: link(1_000_000_000, delay),
         };
         // A host is not a metronome.
@@ -84,11 +102,15 @@ impl Row {
         let mut rng = Rng::named(seed, "starts");
         for (index, &(left, right)) in dumbbell.pairs.iter().enumerate() {
             let name = if index == 0 { &self.first } else { &self.rival };
-            let congestion: Algorithm = name.parse().expect("a known name");
+            let mut congestion: Algorithm = name.parse().expect("a known name");
+            if let Some(options) = congestion.options() {
+                options.set("l4s", Value::Flag(true));
+            }
             let end = |node, port, app: Box<dyn App>| End {
                 addr: Addr { node, port },
                 config: Config {
                     congestion: congestion.clone(),
+                    ecn: self.ecn,
                     send_buffer: 4 << 20,
                     receive_buffer: 4 << 20,
                     receive_tuning: false,
@@ -131,7 +153,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Every row beside these rivals; `like` says the rest.
-fn rows(names: &[&str], like: &Row) -> Vec<Row> {
+fn rows(names: &[&str], counts: &[usize], like: &Row) -> Vec<Row> {
     let mut rows = Vec::new();
     for rtt_ms in [40, 10, 100] {
         let bdp = RATE_BPS / 8 * rtt_ms / 1000;
@@ -140,7 +162,7 @@ fn rows(names: &[&str], like: &Row) -> Vec<Row> {
         // At 100 ms of round trip the first is the third.
         for (name, bytes) in buffers.into_iter().skip(usize::from(rtt_ms == 100)) {
             for rival in names {
-                for rivals in [1, 4] {
+                for &rivals in counts {
                     let buffer = (name.to_owned(), bytes);
                     let rival = (*rival).to_owned();
                     rows.push(Row { rtt_ms, buffer, rival, rivals, ..like.clone() });
@@ -172,6 +194,8 @@ fn main() {
         loss: option("loss=").and_then(|loss| loss.parse().ok()).unwrap_or(0.0),
         late: number("late=").unwrap_or(0),
         rtt2_ms: number("rtt2=").unwrap_or(0),
+        queue: option("queue=").unwrap_or("drop-tail").to_owned(),
+        ecn: option("ecn=").is_some_and(|word| word == "true"),
         rtt_ms: 0,
         buffer: Default::default(),
         rival: String::new(),
@@ -179,12 +203,14 @@ fn main() {
     };
     let rivals: Vec<&str> =
         option("rival=").map_or(vec!["cubic", "bbr1", "reno", "lossy"], |name| vec![name]);
+    let alone = option("rivals=").is_some_and(|word| word == "0");
+    let counts: &[usize] = if alone { &[0] } else { &[1, 4] };
     println!(
         "| RTT | buffer | rivals | Jain, median | least | share, 1 is fair | link used | CUBIC in \
          its place: Jain | share |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
-    for row in rows(&rivals, &like) {
+    for row in rows(&rivals, counts, &like) {
         if !words.iter().all(|word| row.name().contains(word.as_str())) {
             continue;
         }

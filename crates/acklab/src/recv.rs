@@ -59,6 +59,10 @@ pub(crate) struct Recv {
     /// have heard that all is stored; one that does not know the secret is told of and changes nothing
     #[arg(long)]
     once: bool,
+    /// End after so many wrong guesses of the passphrase, and let no sender in after them: for short ones. Any host that
+    /// reaches the port can make them [default: 20 per second without an end]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with_all = ["identity", "insecure"])]
+    guesses: Option<u32>,
     /// Refuse files that are there already and are others than the sender's
     #[arg(long)]
     keep: bool,
@@ -93,6 +97,7 @@ impl Recv {
             listen: listen.map_err(|what| Failure::at("--listen", what))?,
             gate,
             once: self.once,
+            guesses: self.guesses,
             config,
         };
         let interrupted = interruption()?;
@@ -251,6 +256,12 @@ fn say(
         News::Ended { from, end, received, seconds, unheard } => {
             print(&ended(*from, end, received, (*seconds, *unheard)))
         }
+        News::Spent => {
+            tell(
+                "acklab: recv: wrong guesses have used up the passphrase: no sender comes in any more; start it again with another one",
+            );
+            Ok(())
+        }
         News::TurnedAway { from, code, count } => {
             let more = if *count > 1 { format!(" (the last of {count})") } else { String::new() };
             let why = match code {
@@ -362,6 +373,10 @@ fn line(news: &News<'_>, shown: &Shown) -> serde_json::Value {
             line["unheard"] = json!(unheard);
             line
         }
+        News::Spent => json!({
+            "schema": lines::PROBLEM,
+            "problem": Code::Spent.to_string(),
+        }),
         News::TurnedAway { from, code, count } => json!({
             "schema": lines::TURNED_AWAY,
             "from": from.to_string(),

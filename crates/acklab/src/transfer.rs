@@ -207,7 +207,7 @@ pub(crate) fn rate(text: &str) -> Result<BitRate, String> {
 
 /// Whether a program that ended with that code was given what cannot work, rather than hindered.
 pub(crate) fn is_unusable(code: Code) -> bool {
-    matches!(code, Code::Version | Code::Mode | Code::WrongSecret | Code::UnknownPeer)
+    matches!(code, Code::Version | Code::Mode | Code::WrongSecret | Code::UnknownPeer | Code::Spent)
 }
 
 #[cfg(test)]

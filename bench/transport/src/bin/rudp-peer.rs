@@ -12,12 +12,12 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use acklab_bench_transport::{CHUNK, say};
-use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
 use acklab_core::endpoint::Endpoint as _;
 use acklab_core::time::Time;
 use acklab_net::rudp::OsEntropy;
 use acklab_net::rudp::driver::{Application, Driver, Sockets};
 use acklab_net::rudp::noise::{PassphraseClient, PassphraseServer};
+use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 

@@ -3,7 +3,7 @@
 use super::ecn::Treatment;
 use super::{
     Limit, Queue, Setup, ack_filter, codel, drop_tail, dualpi2, edctcp, encn, fq_codel, fq_pie,
-    jersey, pie, red, threshold,
+    jersey, pie, policer, red, threshold,
 };
 use crate::options::{Typed, Unknown};
 
@@ -35,6 +35,8 @@ crate::options::registry! {
     "dualpi2" DualPi2(options: dualpi2::Options) => dualpi2::DualPi2;
     /// First in, first out, without ACKs that a newer one of their connection makes superfluous: CAKE's filter.
     "ack-filter" AckFilter(options: ack_filter::Options) => ack_filter::AckFilter;
+    /// A token bucket without a queue: what exceeds it is dropped.
+    "policer" Policer(options: policer::Options) => policer::Policer;
 }
 
 /// What every discipline has: room, and a queue to be built.

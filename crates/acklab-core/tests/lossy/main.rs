@@ -4,6 +4,7 @@
 
 mod carrier;
 mod jitter;
+mod policer;
 
 use acklab_core::cc::Algorithm;
 use acklab_core::link::{GilbertElliott, Impairments, LinkConfig, Loss, LossModel, Packets};

@@ -8,4 +8,5 @@ mod dualpi2;
 mod fairness;
 mod marking;
 mod pie;
+mod policer;
 mod red;

@@ -65,6 +65,7 @@ pub(crate) enum Told {
     Status(Received),
     Ended { unheard: bool },
     TurnedAway(Code, u64),
+    Spent,
 }
 
 /// A receiver; stopped when it is dropped.
@@ -83,7 +84,19 @@ impl Receiver {
     pub(crate) fn with(folder: &Path, once: bool, gate: Gate, listen: &str) -> Self {
         let directory = Some(Directory::open(folder, Policy::default()).expect("a folder"));
         let listen = vec![listen.parse().expect("an address")];
-        let reception = Reception { directory, listen, gate, once, config: Config::default() };
+        let config = Config::default();
+        Self::of(Reception { directory, listen, gate, once, guesses: None, config })
+    }
+
+    /// One that allows a single wrong guess.
+    pub(crate) fn of_one_guess(folder: &Path, once: bool) -> Self {
+        let directory = Some(Directory::open(folder, Policy::default()).expect("a folder"));
+        let listen = vec!["127.0.0.1:0".parse().expect("an address")];
+        let config = Config::default();
+        Self::of(Reception { directory, listen, gate: gate(), once, guesses: Some(1), config })
+    }
+
+    fn of(reception: Reception) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (addresses, address) = channel();
         let (tell, told) = channel();
@@ -99,6 +112,7 @@ impl Receiver {
                     receive::News::Problem(_) => return,
                     receive::News::Status { received, .. } => Told::Status(received),
                     receive::News::Ended { unheard, .. } => Told::Ended { unheard },
+                    receive::News::Spent => Told::Spent,
                     receive::News::TurnedAway { code, count, .. } => Told::TurnedAway(code, count),
                 };
                 let _ = tell.send(told);

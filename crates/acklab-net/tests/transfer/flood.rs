@@ -107,7 +107,7 @@ fn garbage(mode: u8, count: u64) -> Vec<Vec<u8>> {
 }
 
 /// So many greetings of clients that do everything right but know no secret.
-fn greetings(count: u64, client: &dyn Fn() -> Box<dyn ClientGreeter>) -> Vec<Vec<u8>> {
+pub(crate) fn greetings(count: u64, client: &dyn Fn() -> Box<dyn ClientGreeter>) -> Vec<Vec<u8>> {
     let greet = |source| {
         let mut client = client();
         initial(client.mode(), source, &mut |prologue| client.initial(prologue, &[]))

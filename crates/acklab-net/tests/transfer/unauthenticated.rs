@@ -2,12 +2,15 @@
 
 use std::net::{SocketAddr, UdpSocket};
 
+use acklab_net::rudp::noise::PassphraseClient;
 use acklab_net::transfer::receive::Verdict;
 use acklab_net::transfer::send::{End, Secret};
 use acklab_rudp::Code;
+use acklab_rudp::protect::ClientGreeter;
 use acklab_rudp::wire::{Long, LongBody, Writer};
 
 use crate::ends::{Receiver, Scratch, Sender, Told, errand, same, send_to};
+use crate::flood::greetings;
 
 /// An INITIAL that no one could have wanted to send.
 fn initial(mode: u8, source: u64, message: &[u8]) -> Vec<u8> {
@@ -69,6 +72,52 @@ fn no_host_without_the_secret_ends_a_transfer_that_runs() {
     assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
     assert_eq!(receiver.verdict().expect("a verdict"), Verdict::Complete);
     assert!(knocked > 0 && same(&file, &scratch.join("in/x")));
+}
+
+#[test]
+fn neither_garbage_nor_greetings_of_hosts_unseen_use_the_one_guess_up() {
+    let scratch = Scratch::new();
+    let mut receiver = Receiver::of_one_guess(&scratch.join("in"), false);
+    knock(receiver.address);
+    // Right in everything but the secret, and whoever sends them does not hear the RETRY.
+    let attacker = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let guesser = || {
+        let wrong = "able-baker-cat-dot".parse().expect("a passphrase");
+        Box::new(PassphraseClient::new(wrong)) as Box<dyn ClientGreeter>
+    };
+    for greeting in greetings(200, &guesser) {
+        attacker.send_to(&greeting, receiver.address).expect("sent");
+    }
+    // Nor do right guesses.
+    for number in 0..3 {
+        let outcome =
+            send_to(&scratch.file(&format!("{number}"), 300_000, number), receiver.address);
+        assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
+    }
+    receiver.stop();
+    assert!(!receiver.said().iter().any(|told| matches!(told, Told::Spent)));
+}
+
+#[test]
+fn a_wrong_guess_uses_the_one_up_and_leaves_the_transfer_that_runs_alone() {
+    let scratch = Scratch::new();
+    let (large, small) = (scratch.file("large", 6_000_000, 4), scratch.file("small", 1000, 3));
+    let mut receiver = Receiver::of_one_guess(&scratch.join("in"), false);
+    let mut slow = errand(&large, receiver.address);
+    slow.rate = "16mbit".parse().ok();
+    let mut first = Sender::new(slow);
+    first.wait_for(1_000_000);
+    let mut wrong = errand(&small, receiver.address);
+    wrong.secret = Secret::Passphrase("able-baker-cat-dot".parse().expect("a passphrase"));
+    let outcome = Sender::new(wrong).outcome().expect("an outcome");
+    assert!(matches!(outcome.end, End::Closed { code: Code::WrongSecret, .. }), "{outcome:?}");
+    assert!(receiver.told.iter().any(|told| matches!(told, Told::Spent)));
+    let outcome = send_to(&small, receiver.address);
+    assert!(matches!(outcome.end, End::Closed { code: Code::Spent, .. }), "{outcome:?}");
+    let outcome = first.outcome().expect("an outcome");
+    assert!(matches!(outcome.end, End::Finished), "{outcome:?}");
+    assert_eq!(receiver.verdict().expect("a verdict"), Verdict::Incomplete, "it ends by itself");
+    assert!(same(&large, &scratch.join("in/large")) && !scratch.join("in/small").exists());
 }
 
 #[test]

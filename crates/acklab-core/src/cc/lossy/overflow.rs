@@ -1,5 +1,8 @@
-//! Losses without a queue to see: does the path lose by itself, or is its buffer too short to show in the
-//! round trip? Send less for three rounds: if as much arrives as before, it was overflow.
+//! Losses without a queue to see: does the path lose by itself, or is there no buffer that could show, as in a policer? Send
+//! less for three rounds: if as much arrives as before, it was overflow, and still less is tried. Where a smaller part is
+//! lost of less, the part that comes through tells what the path takes: that is kept for a while.
+
+use super::tally::Packets;
 
 /// Asks the path, round after round; rates in bytes per second.
 #[derive(Clone, Copy, Debug, Default)]
@@ -9,6 +12,8 @@ pub(super) struct Overflow {
     granted: f64,
     /// Until this round the path is known to have overflowed lately.
     wary_until: u64,
+    /// Until this round nothing more is tried.
+    holds_until: u64,
 }
 
 /// A test under way.
@@ -17,9 +22,29 @@ struct Test {
     /// The round in which it began.
     since: u64,
     share: f64,
-    /// Sums of two rounds' delivery rates, at the share and below it.
-    before: f64,
-    after: f64,
+    /// Two rounds at the share, and two below it.
+    before: Rounds,
+    after: Rounds,
+}
+
+/// Sums of two rounds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rounds {
+    /// Delivery rates.
+    delivered: f64,
+    packets: Packets,
+}
+
+impl Rounds {
+    fn add(&mut self, delivered: f64, packets: Packets) {
+        self.delivered += delivered;
+        self.packets = self.packets.plus(packets);
+    }
+
+    /// The part that came through.
+    fn through(&self) -> f64 {
+        1.0 - self.packets.lost / self.packets.sent.max(1.0)
+    }
 }
 
 /// What a round is to be followed by.
@@ -39,42 +64,98 @@ impl Overflow {
         self.test.is_some()
     }
 
-    /// A round ends in which we sent `share` and saw losses but no queue.
-    pub(super) fn on_round(&mut self, number: u64, delivered: f64, share: f64) -> Answer {
+    /// Whether round `number` is one of a test, or one of those in which what was found is kept.
+    pub(super) const fn is_busy(&self, number: u64) -> bool {
+        self.test.is_some() || number < self.holds_until
+    }
+
+    /// A round ends in which we sent `share` and saw losses but no queue that we could follow, or which is one of ours;
+    /// `bare`: no queue at all, as a policer has none. A short one that others fill tells less.
+    pub(super) fn on_round(
+        &mut self,
+        number: u64,
+        delivered: f64,
+        packets: Packets,
+        share: f64,
+        bare: bool,
+    ) -> Answer {
         let Some(test) = &mut self.test else {
+            if number < self.holds_until {
+                return Answer::Send(self.granted);
+            }
             if share <= self.granted {
                 return Answer::Free;
             }
-            self.test = Some(Test { since: number, share, before: 0.0, after: 0.0 });
+            self.begin(number, share);
             return Answer::Send(share);
         };
         // A round passes until what leaves now is what ACKs tell of.
-        let share = test.share;
         match number - test.since {
-            0 | 1 => return Answer::Send(share),
-            2 => test.before = delivered,
-            3 => test.before += delivered,
+            0 | 1 => return Answer::Send(test.share),
+            2 => test.before = Rounds { delivered, packets },
+            3 => test.before.add(delivered, packets),
             4 => {}
-            5 => test.after = delivered,
+            5 => test.after = Rounds { delivered, packets },
             _ => {
-                let (before, after) = (test.before, test.after + delivered);
-                self.test = None;
-                if after > AS_MUCH * before {
-                    self.wary_until = number + WARY;
-                    self.granted = (LESS * share).min(AT_MOST * after / 2.0);
-                    return Answer::Overflow(self.granted);
-                }
-                self.granted = share * if number < self.wary_until { MORE_WARY } else { MORE };
-                return Answer::Send(share);
+                test.after.add(delivered, packets);
+                let test = *test;
+                return self.conclude(number, &test, bare);
             }
         }
-        Answer::Send(if test.after > 0.0 || number > test.since + 2 { LESS * share } else { share })
+        let less = number > test.since + 2;
+        Answer::Send(if less { LESS * test.share } else { test.share })
+    }
+
+    fn begin(&mut self, since: u64, share: f64) {
+        self.test =
+            Some(Test { since, share, before: Rounds::default(), after: Rounds::default() });
+    }
+
+    fn conclude(&mut self, number: u64, test: &Test, bare: bool) -> Answer {
+        let &Test { share, before, after, .. } = test;
+        self.test = None;
+        if after.delivered > AS_MUCH * before.delivered {
+            self.wary_until = number + WARY;
+            self.granted = (LESS * share).min(AT_MOST * after.delivered / 2.0);
+            if !bare {
+                return Answer::Overflow(self.granted);
+            }
+            self.begin(number, self.granted);
+            if self.granted >= LESS * share {
+                // Two rounds at that are over.
+                let next = Test { since: number - 3, share: self.granted, before: after, ..*test };
+                self.test = Some(next);
+                return Answer::Overflow(LESS * self.granted);
+            }
+            return Answer::Overflow(self.granted);
+        }
+        if bare && is_worse(before.packets, after.packets) {
+            let part = (before.through() / after.through()).clamp(LESS, 1.0);
+            self.wary_until = number + WARY;
+            self.granted = part * share;
+            self.holds_until = number + HOLD;
+            return Answer::Overflow(self.granted);
+        }
+        let wary = number < self.wary_until;
+        self.granted = share * if wary { MORE_WARY } else { MORE };
+        if bare && wary {
+            (self.granted, self.holds_until) = (share, number + HOLD);
+        }
+        Answer::Send(share)
     }
 
     /// There is a queue to see, or nothing is lost.
     pub(super) fn forget(&mut self) {
         self.test = None;
     }
+}
+
+/// Whether more of the first is lost than of the others, by more than chance makes of it.
+fn is_worse(first: Packets, others: Packets) -> bool {
+    let (n, m) = (first.sent.max(1.0), others.sent.max(1.0));
+    let lost = (first.lost + others.lost) / (n + m);
+    let variance = lost * (1.0 - lost) * (1.0 / n + 1.0 / m);
+    first.lost / n - others.lost / m > (DEVIATIONS * variance.sqrt()).max(WORSE)
 }
 
 // All ours, measured in docs/lossy.md.
@@ -88,6 +169,11 @@ const MORE: f64 = 1.5;
 const MORE_WARY: f64 = 1.1;
 /// Rounds.
 const WARY: u64 = 200;
+/// Rounds. BBR v1 keeps the rate of a policer for 48 (Linux's bbr_lt_bw_max_rtts), Ours looks after half of them.
+const HOLD: u64 = 24;
+const DEVIATIONS: f64 = 2.0;
+/// Less of a difference is none.
+const WORSE: f64 = 0.02;
 
 #[cfg(test)]
 mod tests {
@@ -97,9 +183,11 @@ mod tests {
     fn shares(begin: f64, loss: f64, rounds: u64) -> Vec<f64> {
         let (mut overflow, mut sent) = (Overflow::default(), vec![begin, begin]);
         for number in 0..rounds {
-            let arrived = sent[number as usize].min(1.0) * (1.0 - loss);
+            let left = sent[number as usize];
+            let arrived = left.min(1.0) * (1.0 - loss);
+            let packets = Packets { sent: 100.0 * left, lost: 100.0 * (left - arrived) };
             let now = *sent.last().expect("never empty");
-            sent.push(match overflow.on_round(number, arrived, now) {
+            sent.push(match overflow.on_round(number, arrived, packets, now, true) {
                 Answer::Free => 1.1 * now,
                 Answer::Send(next) | Answer::Overflow(next) => next,
             });

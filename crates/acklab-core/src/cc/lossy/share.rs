@@ -14,6 +14,7 @@
 
 use super::delay::{Delay, FULL};
 use super::overflow::{Answer, Overflow};
+use super::tally::Packets;
 
 /// A round that the delay-based law sees; rates in bytes per second, counts in packets.
 #[derive(Clone, Copy, Debug)]
@@ -188,8 +189,11 @@ impl Share {
         if self.is_still_unproven(delay, delivered) {
             return false;
         }
-        let answer = if self.is_blind(delay) {
-            self.overflow.on_round(round.number, delivered, self.rate)
+        let packets = Packets { sent: round.sent, lost: round.lost };
+        let bare = delay.queue_now() < BARE * self.wanted_queue();
+        let is_ours = bare && self.overflow.is_busy(round.number);
+        let answer = if is_ours || self.is_blind(packets, delay) {
+            self.overflow.on_round(round.number, delivered, packets, self.rate, bare)
         } else {
             self.overflow.forget();
             Answer::Free
@@ -239,9 +243,11 @@ impl Share {
         true
     }
 
-    /// Whether it sees losses, but has not seen the queue that it wants to follow.
-    fn is_blind(&self, delay: &Delay) -> bool {
-        self.losing >= LOSING_ROUNDS && delay.peak() < BLIND * self.wanted_queue()
+    /// Whether it sees losses, but has not seen the queue that it wants to follow, or does not see it while most is lost.
+    fn is_blind(&self, packets: Packets, delay: &Delay) -> bool {
+        let wanted = self.wanted_queue();
+        let ruins = packets.lost > RUIN * packets.sent && delay.queue_now() < BARE * wanted;
+        self.losing >= LOSING_ROUNDS && (delay.peak() < BLIND * wanted || ruins)
     }
 
     /// The rate to send at, with so much on the way, bytes. What will wait once that has come to the
@@ -290,6 +296,10 @@ pub(super) const LOSING: f64 = 0.02;
 const LOSING_ROUNDS: u32 = 2;
 /// Of the queue that is wanted.
 const BLIND: f64 = 1.5;
+/// Of the queue that is wanted: no more than hosts vary, and less than three packets.
+const BARE: f64 = 0.25;
+/// Of a round: more than a path loses that is of use.
+const RUIN: f64 = 0.35;
 /// Packets in a round trip, so that there is something to learn from.
 const FLIGHT_MIN: f64 = 2.0;
 /// Of what arrived at half the rate.

@@ -56,6 +56,8 @@ pub struct Reception {
     pub gate: Gate,
     /// One transfer, and no more.
     pub once: bool,
+    /// So many wrong guesses of the passphrase, and no more; `None`: some per second.
+    pub guesses: Option<u32>,
     pub config: Config,
 }
 
@@ -89,6 +91,9 @@ pub enum News<'a> {
         /// minutes, and a receiver of one transfer stays for it.
         unheard: bool,
     },
+    /// As many wrong guesses were made as were allowed: no sender comes in any more, and the reception ends with the
+    /// transfers that run.
+    Spent,
     /// Senders were turned away before they came in; told at most every 10 s, because any host can make
     /// as many of them as it likes.
     TurnedAway {
@@ -157,7 +162,11 @@ pub fn receive(
     let entropy = || Box::new(OsEntropy::default()) as _;
     let weak = matches!(&reception.gate, Gate::Passphrase(passphrase) if passphrase.is_weak());
     let mut limits = Limits::default();
-    limits.guesses = if weak { WEAK_GUESSES } else { limits.guesses };
+    limits.guesses = match reception.guesses {
+        Some(guesses) => (guesses.into(), 0.0),
+        None if weak => WEAK_GUESSES,
+        None => limits.guesses,
+    };
     let mut listener = Listener::new(driver.now(), config, entropy, greeter, limits);
     let mut receiving = Receiving {
         directory: reception.directory.clone(),
@@ -168,6 +177,7 @@ pub fn receive(
         verdict: None,
         remembered: Remembered::default(),
         unheard: None,
+        spent: false,
         leaving: Vec::new(),
         turned_away: TurnedAway::default(),
         rhythm: Rhythm::default(),
@@ -195,6 +205,8 @@ struct Receiving<'a> {
     remembered: Remembered,
     /// What one transfer came to whose sender may not know it.
     unheard: Option<Verdict>,
+    /// The passphrase is used up.
+    spent: bool,
     /// Threads that are about to end.
     leaving: Vec<JoinHandle<()>>,
     turned_away: TurnedAway,
@@ -250,6 +262,14 @@ impl Application<Listener> for Receiving<'_> {
             let expired = !old.is_empty() && self.remembered.is_empty();
             self.leaving.extend(old);
             self.leaving.retain(|thread| !thread.is_finished());
+            if listener.is_spent() {
+                if !std::mem::replace(&mut self.spent, true) {
+                    (self.tell)(News::Spent);
+                }
+                if self.sessions.is_empty() {
+                    self.verdict.get_or_insert(Verdict::Incomplete);
+                }
+            }
             let interrupted = self.interrupted.load(Ordering::Relaxed);
             if (expired || interrupted) && self.once && self.sessions.is_empty() {
                 self.verdict = self.verdict.or(self.unheard);
