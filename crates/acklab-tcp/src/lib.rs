@@ -41,7 +41,7 @@ mod system;
 pub use ack_requests::AckRequests;
 pub use acklab_core::notices::AppEvent;
 pub use config::{
-    Config, CwndUnit, InitialWindow, KeepAlive, Loss, LossRecovery, Patience, Rto, Window,
+    Config, CwndUnit, InitialWindow, KeepAlive, Loss, LossRecovery, Patience, Rto, Stack, Window,
     WindowUpdate,
 };
 pub use connection::{Connection, Snapshot};
