@@ -18,6 +18,8 @@ pub mod event;
 pub mod forward;
 pub mod link;
 pub mod math;
+pub mod messages;
+pub mod notices;
 pub mod options;
 pub mod pacing;
 pub mod packet;

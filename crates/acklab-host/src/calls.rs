@@ -279,7 +279,7 @@ impl Host {
             return Ok(0);
         }
         if self.sockets[index].tcp.state == State::SynSent {
-            with!(self, now, index, |socket, _env| socket.tcp.done());
+            with!(self, now, index, |socket, _env| socket.tcp.fail(0));
             return Ok(0);
         }
         let done =

@@ -124,7 +124,10 @@ impl Congestion {
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "reno" => Some(Self::Reno),
-            "cubic" => Some(Self::Cubic(Cubic::default())),
+            "cubic" => {
+                let growth = Growth::ticking(TICK_MS);
+                Some(Self::Cubic(Cubic { growth, ..Cubic::default() }))
+            }
             "dctcp" => Some(Self::Dctcp(Dctcp::default())),
             _ => None,
         }
@@ -190,7 +193,8 @@ impl Congestion {
     /// A time-out began recovery.
     pub fn on_timeout(&mut self, now: Us, nxt: u32) {
         if let Self::Cubic(cubic) = self {
-            *cubic = Cubic { detect: cubic.detect, ..Cubic::default() };
+            cubic.growth.forget();
+            *cubic = Cubic { detect: cubic.detect, growth: cubic.growth, ..Cubic::default() };
             cubic.begin_round(now, nxt);
         }
     }
@@ -283,6 +287,8 @@ pub struct Cubic {
     round_end: u32,
 }
 
+/// Ticks of the reference kernel, as of distributions': CONFIG_HZ=250.
+const TICK_MS: u8 = 4;
 /// Windows below which `HyStart` says nothing.
 const HYSTART_LOW: u32 = 16;
 const HYSTART_SAMPLES: u32 = 8;

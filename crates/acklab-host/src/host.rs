@@ -9,6 +9,8 @@ use crate::settings::{Env, MS, Route, SECOND, Sysctls, Us};
 use crate::socket::{Descriptor, File, Socket};
 use crate::tcp::{State, Tcp, poll};
 
+/// From one initial sequence number to the next.
+pub(crate) const ISN_STEP: u32 = 0x0100_0193;
 /// The option of RFC 2385.
 const MD5: u8 = 19;
 
@@ -65,7 +67,7 @@ impl Host {
 
     /// A new initial sequence number.
     pub const fn isn(&mut self) -> u32 {
-        self.next_isn = self.next_isn.wrapping_add(0x0100_0193);
+        self.next_isn = self.next_isn.wrapping_add(ISN_STEP);
         self.next_isn
     }
 

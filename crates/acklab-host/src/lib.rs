@@ -8,6 +8,8 @@
 //! - [`host`]: sockets by descriptor, demultiplexing, requests; [`calls`], [`sockopt`], [`watch`]: the calls;
 //! - [`tcp`]: one connection's state; `open`, `input`, `ack`, `loss`, `receive`, `output`, `write`, `timers`,
 //!   `mtu`, `ecn`, `accecn`: its rules;
+//!   `mtu`, `ecn`: its rules;
+//! - [`connection`]: one connection as an end of the simulations' links; [`packet`]: their packets;
 //! - [`segment`]: what is on the wire; [`settings`]: system controls and the route.
 
 pub mod accecn;
@@ -15,6 +17,7 @@ mod ack;
 mod acking;
 pub mod calls;
 pub mod cc;
+pub mod connection;
 mod detect;
 pub mod ecn;
 pub mod errno;
@@ -28,6 +31,7 @@ mod memory;
 mod mtu;
 pub mod open;
 mod output;
+pub mod packet;
 mod receive;
 pub mod request;
 mod retransmit;

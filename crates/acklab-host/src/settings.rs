@@ -1,7 +1,5 @@
 //! What a host is set up with: system controls (Linux's names and defaults, 6.18), its route, its device.
 
-use std::collections::BTreeMap;
-
 /// Microseconds of virtual time.
 pub type Us = u64;
 
@@ -25,131 +23,152 @@ pub enum BadSetting {
 /// System controls by name; the values that TCP asks for have methods.
 #[derive(Clone, Debug)]
 pub struct Sysctls {
-    values: BTreeMap<&'static str, Vec<i64>>,
+    /// By their place in [`KNOWN`].
+    values: Vec<Vec<i64>>,
     congestion_control: String,
     /// The key of fast open's cookies, four words.
     fastopen_key: Option<[u32; 4]>,
 }
 
-/// Name and default; several numbers where the control has several.
-const KNOWN: &[(&str, &[i64])] = &[
-    ("hystart", &[1]),
-    ("hystart_detect", &[3]),
-    ("fast_convergence", &[1]),
-    ("tcp_friendliness", &[1]),
-    ("auto_flowlabels", &[1]),
-    ("tcp_abort_on_overflow", &[0]),
-    ("tcp_adv_win_scale", &[1]),
-    ("tcp_app_win", &[31]),
-    ("tcp_autocorking", &[1]),
-    ("tcp_backlog_ack_defer", &[1]),
-    ("tcp_base_mss", &[1024]),
-    ("tcp_challenge_ack_limit", &[i32::MAX as i64]),
-    ("tcp_comp_sack_delay_ns", &[1_000_000]),
-    ("tcp_comp_sack_nr", &[44]),
-    ("tcp_comp_sack_slack_ns", &[100_000]),
-    ("tcp_dsack", &[1]),
-    ("tcp_early_demux", &[1]),
-    ("tcp_early_retrans", &[3]),
-    ("tcp_ecn", &[2]),
-    ("tcp_ecn_fallback", &[1]),
-    ("tcp_ecn_option", &[2]),
-    ("tcp_ecn_option_beacon", &[3]),
-    ("tcp_fack", &[0]),
-    ("tcp_fastopen", &[1]),
-    ("tcp_fastopen_blackhole_timeout_sec", &[0]),
-    ("tcp_fin_timeout", &[60]),
-    ("tcp_frto", &[2]),
-    ("tcp_fwmark_accept", &[0]),
-    ("tcp_invalid_ratelimit", &[500]),
-    ("tcp_keepalive_intvl", &[75]),
-    ("tcp_keepalive_probes", &[9]),
-    ("tcp_keepalive_time", &[7200]),
-    ("tcp_limit_output_bytes", &[4_194_304]),
-    ("tcp_low_latency", &[0]),
-    ("tcp_max_orphans", &[131_072]),
-    ("tcp_max_reordering", &[300]),
-    ("tcp_max_syn_backlog", &[2048]),
-    ("tcp_max_tw_buckets", &[131_072]),
-    ("tcp_mem", &[287_901, 383_869, 575_802]),
-    ("tcp_migrate_req", &[0]),
-    ("tcp_min_rtt_wlen", &[300]),
-    ("tcp_min_snd_mss", &[48]),
-    ("tcp_min_tso_segs", &[2]),
-    ("tcp_moderate_rcvbuf", &[1]),
-    ("tcp_mtu_probe_floor", &[48]),
-    ("tcp_mtu_probing", &[0]),
-    ("tcp_no_metrics_save", &[0]),
-    ("tcp_no_ssthresh_metrics_save", &[1]),
-    ("tcp_notsent_lowat", &[u32::MAX as i64]),
-    ("tcp_orphan_retries", &[0]),
-    ("tcp_pacing_ca_ratio", &[120]),
-    ("tcp_pacing_ss_ratio", &[200]),
-    ("tcp_pingpong_thresh", &[1]),
-    ("tcp_plb_cong_thresh", &[128]),
-    ("tcp_plb_enabled", &[0]),
-    ("tcp_plb_idle_rehash_rounds", &[3]),
-    ("tcp_plb_rehash_rounds", &[12]),
-    ("tcp_plb_suspend_rto_sec", &[60]),
-    ("tcp_probe_interval", &[600]),
-    ("tcp_probe_threshold", &[8]),
-    ("tcp_recovery", &[1]),
-    ("tcp_reflect_tos", &[0]),
-    ("tcp_reordering", &[3]),
-    ("tcp_retrans_collapse", &[1]),
-    ("tcp_retries1", &[3]),
-    ("tcp_retries2", &[15]),
-    ("tcp_rfc1337", &[0]),
-    ("tcp_rmem", &[4096, 131_072, 6_291_456]),
-    ("tcp_rto_max_ms", &[120_000]),
-    ("tcp_rto_min_us", &[200_000]),
-    ("tcp_sack", &[1]),
-    ("tcp_shrink_window", &[0]),
-    ("tcp_slow_start_after_idle", &[1]),
-    ("tcp_stdurg", &[0]),
-    ("tcp_syn_linear_timeouts", &[4]),
-    ("tcp_syn_retries", &[6]),
-    ("tcp_synack_retries", &[5]),
-    ("tcp_syncookies", &[1]),
-    ("tcp_thin_linear_timeouts", &[0]),
-    ("tcp_timestamps", &[1]),
-    ("tcp_tso_rtt_log", &[9]),
-    ("tcp_tso_win_divisor", &[3]),
-    ("tcp_tw_reuse", &[2]),
-    ("tcp_tw_reuse_delay", &[1000]),
-    ("tcp_window_scaling", &[1]),
-    ("tcp_wmem", &[4096, 16_384, 4_194_304]),
-    ("tcp_workaround_signed_windows", &[0]),
-    ("ip_local_port_range", &[32_768, 60_999]),
-    ("ip_local_reserved_ports", &[0]),
-    ("ip_no_pmtu_disc", &[0]),
-    ("ip_default_ttl", &[64]),
-    ("ip_forward", &[0]),
-    ("ip_forward_use_pmtu", &[0]),
-    ("min_adv_mss", &[256]),
-    ("min_pmtu", &[552]),
-    ("mtu_expires", &[600]),
-    ("icmp_ratelimit", &[1000]),
-    ("icmp_ratemask", &[6168]),
-    ("rmem_max", &[4_194_304]),
-    ("wmem_max", &[4_194_304]),
-    ("rmem_default", &[212_992]),
-    ("wmem_default", &[212_992]),
-    ("optmem_max", &[131_072]),
-    ("somaxconn", &[4096]),
-    ("netdev_max_backlog", &[1000]),
-    ("default_qdisc", &[0]),
-    ("auto_flowlabels", &[1]),
-    ("flowlabel_reflect", &[0]),
-    ("rp_filter", &[0]),
-    ("busy_read", &[0]),
-    ("busy_poll", &[0]),
-    ("high_order_alloc_disable", &[0]),
-];
+/// Names, defaults (several numbers where the control has several), and the place of each.
+macro_rules! known {
+    ($($name:ident: $($value:expr),+;)+) => {
+        #[expect(non_camel_case_types, reason = "the kernel's names")]
+        enum Known {
+            $($name,)+
+        }
+
+        const KNOWN: &[(&str, &[i64])] = &[$((stringify!($name), &[$($value),+]),)+];
+
+        /// Where a control stands. Every segment asks some ten times, with names that are known when this is compiled:
+        /// inlined, nothing is left of the search.
+        #[inline(always)]
+        fn place(name: &str) -> Option<usize> {
+            $(if name == stringify!($name) {
+                return Some(Known::$name as usize);
+            })+
+            None
+        }
+    };
+}
+
+known! {
+    hystart: 1;
+    hystart_detect: 3;
+    fast_convergence: 1;
+    tcp_friendliness: 1;
+    auto_flowlabels: 1;
+    tcp_abort_on_overflow: 0;
+    tcp_adv_win_scale: 1;
+    tcp_app_win: 31;
+    tcp_autocorking: 1;
+    tcp_backlog_ack_defer: 1;
+    tcp_base_mss: 1024;
+    tcp_challenge_ack_limit: i32::MAX as i64;
+    tcp_comp_sack_delay_ns: 1_000_000;
+    tcp_comp_sack_nr: 44;
+    tcp_comp_sack_slack_ns: 100_000;
+    tcp_dsack: 1;
+    tcp_early_demux: 1;
+    tcp_early_retrans: 3;
+    tcp_ecn: 2;
+    tcp_ecn_fallback: 1;
+    tcp_ecn_option: 2;
+    tcp_ecn_option_beacon: 3;
+    tcp_fack: 0;
+    tcp_fastopen: 1;
+    tcp_fastopen_blackhole_timeout_sec: 0;
+    tcp_fin_timeout: 60;
+    tcp_frto: 2;
+    tcp_fwmark_accept: 0;
+    tcp_invalid_ratelimit: 500;
+    tcp_keepalive_intvl: 75;
+    tcp_keepalive_probes: 9;
+    tcp_keepalive_time: 7200;
+    tcp_limit_output_bytes: 4_194_304;
+    tcp_low_latency: 0;
+    tcp_max_orphans: 131_072;
+    tcp_max_reordering: 300;
+    tcp_max_syn_backlog: 2048;
+    tcp_max_tw_buckets: 131_072;
+    tcp_mem: 287_901, 383_869, 575_802;
+    tcp_migrate_req: 0;
+    tcp_min_rtt_wlen: 300;
+    tcp_min_snd_mss: 48;
+    tcp_min_tso_segs: 2;
+    tcp_moderate_rcvbuf: 1;
+    tcp_mtu_probe_floor: 48;
+    tcp_mtu_probing: 0;
+    tcp_no_metrics_save: 0;
+    tcp_no_ssthresh_metrics_save: 1;
+    tcp_notsent_lowat: u32::MAX as i64;
+    tcp_orphan_retries: 0;
+    tcp_pacing_ca_ratio: 120;
+    tcp_pacing_ss_ratio: 200;
+    tcp_pingpong_thresh: 1;
+    tcp_plb_cong_thresh: 128;
+    tcp_plb_enabled: 0;
+    tcp_plb_idle_rehash_rounds: 3;
+    tcp_plb_rehash_rounds: 12;
+    tcp_plb_suspend_rto_sec: 60;
+    tcp_probe_interval: 600;
+    tcp_probe_threshold: 8;
+    tcp_recovery: 1;
+    tcp_reflect_tos: 0;
+    tcp_reordering: 3;
+    tcp_retrans_collapse: 1;
+    tcp_retries1: 3;
+    tcp_retries2: 15;
+    tcp_rfc1337: 0;
+    tcp_rmem: 4096, 131_072, 6_291_456;
+    tcp_rto_max_ms: 120_000;
+    tcp_rto_min_us: 200_000;
+    tcp_sack: 1;
+    tcp_shrink_window: 0;
+    tcp_slow_start_after_idle: 1;
+    tcp_stdurg: 0;
+    tcp_syn_linear_timeouts: 4;
+    tcp_syn_retries: 6;
+    tcp_synack_retries: 5;
+    tcp_syncookies: 1;
+    tcp_thin_linear_timeouts: 0;
+    tcp_timestamps: 1;
+    tcp_tso_rtt_log: 9;
+    tcp_tso_win_divisor: 3;
+    tcp_tw_reuse: 2;
+    tcp_tw_reuse_delay: 1000;
+    tcp_window_scaling: 1;
+    tcp_wmem: 4096, 16_384, 4_194_304;
+    tcp_workaround_signed_windows: 0;
+    ip_local_port_range: 32_768, 60_999;
+    ip_local_reserved_ports: 0;
+    ip_no_pmtu_disc: 0;
+    ip_default_ttl: 64;
+    ip_forward: 0;
+    ip_forward_use_pmtu: 0;
+    min_adv_mss: 256;
+    min_pmtu: 552;
+    mtu_expires: 600;
+    icmp_ratelimit: 1000;
+    icmp_ratemask: 6168;
+    rmem_max: 4_194_304;
+    wmem_max: 4_194_304;
+    rmem_default: 212_992;
+    wmem_default: 212_992;
+    optmem_max: 131_072;
+    somaxconn: 4096;
+    netdev_max_backlog: 1000;
+    default_qdisc: 0;
+    flowlabel_reflect: 0;
+    rp_filter: 0;
+    busy_read: 0;
+    busy_poll: 0;
+    high_order_alloc_disable: 0;
+}
 
 impl Default for Sysctls {
     fn default() -> Self {
-        let values = KNOWN.iter().map(|(name, value)| (*name, value.to_vec())).collect();
+        let values = KNOWN.iter().map(|(_, value)| value.to_vec()).collect();
         Self { values, congestion_control: "cubic".to_owned(), fastopen_key: None }
     }
 }
@@ -174,7 +193,9 @@ impl Sysctls {
             }
             _ => {}
         }
-        let Some(slot) = self.values.get_mut(last) else { return Err(BadSetting::Unknown) };
+        let Some(slot) = place(last).and_then(|at| self.values.get_mut(at)) else {
+            return Err(BadSetting::Unknown);
+        };
         let numbers: Option<Vec<i64>> = text.split_whitespace().map(number).collect();
         match numbers {
             Some(numbers) if last == "tcp_ecn" && numbers.iter().any(|&n| n > 5) => {
@@ -189,18 +210,24 @@ impl Sysctls {
     }
 
     /// The first number of `name`, which must be one of those known.
+    #[expect(clippy::inline_always, reason = "see `place`")]
+    #[inline(always)]
     pub fn of(&self, name: &str) -> i64 {
         self.nth(name, 0)
     }
 
     /// Whether the number of `name` is not 0.
+    #[expect(clippy::inline_always, reason = "see `place`")]
+    #[inline(always)]
     pub fn is_on(&self, name: &str) -> bool {
         self.of(name) != 0
     }
 
     /// The number at `index` of `name`.
+    #[expect(clippy::inline_always, reason = "see `place`")]
+    #[inline(always)]
     pub fn nth(&self, name: &str, index: usize) -> i64 {
-        let known = self.values.get(name).and_then(|v| v.get(index).copied());
+        let known = place(name).and_then(|at| self.values.get(at)?.get(index).copied());
         debug_assert!(known.is_some(), "{name} is known");
         known.unwrap_or(0)
     }
@@ -215,7 +242,7 @@ impl Sysctls {
         if name == "tcp_congestion_control" {
             return Some(self.congestion_control.clone());
         }
-        let values = self.values.get(name)?;
+        let values = self.values.get(place(name)?)?;
         Some(values.iter().map(i64::to_string).collect::<Vec<_>>().join(" "))
     }
 

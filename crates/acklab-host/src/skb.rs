@@ -71,7 +71,9 @@ impl Skb {
     /// Bytes of payload.
     pub const fn len(&self) -> u32 {
         let control = (self.flags & 1) as u32 + ((self.flags >> 1) & 1) as u32;
-        self.end.wrapping_sub(self.seq).wrapping_sub(control)
+        let len = self.end.wrapping_sub(self.seq).wrapping_sub(control);
+        debug_assert!(len as i32 >= 0, "a piece ends before it begins");
+        len
     }
 
     /// Whether it has no payload.

@@ -50,6 +50,15 @@ impl Tcp {
             || (!self.opt.nodelay && self.packets_out() > 0 && small_out)
     }
 
+    /// Bytes that Nagle's algorithm or CORK keeps back though the windows would let them leave.
+    pub fn held(&self) -> Option<u32> {
+        let skb = self.snd.queue.front()?;
+        let fits = self.quota() > 0 && !after(skb.end, self.window_end());
+        let partial = self.snd.queue.len() == 1 && skb.len() < self.current_mss();
+        let control = skb.flags & flag::FIN != 0;
+        (fits && !control && self.is_held(partial, Push::Normal)).then(|| skb.len())
+    }
+
     /// Whether a burst waits for the ACK that will let it be larger. Returns also which window is the limit.
     pub(crate) fn is_deferred(
         &self,

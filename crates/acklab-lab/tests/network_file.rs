@@ -89,6 +89,16 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "1:1: a network file needs `scenario`; write for example scenario =",
     ),
     ("[[flow]]", "[[flows]]", "27:3: a network file has no key \"flows\"; did you mean \"flow\"?"),
+    (
+        "kind = \"bulk\"",
+        "kind = \"bulk\"\nsystem = \"linux-6.18\"\nack = \"every-segment\"",
+        "WHERE",
+    ),
+    (
+        "kind = \"bulk\"",
+        "kind = \"bulk\"\nreceiver = \"linux-6.18\"\nnagle = true\ncc = \"vegas\"",
+        "WHERE",
+    ),
     // Keys.
     ("duration", "duratoin", "2:1: a network file needs `duration`; \"duratoin\" is unknown"),
     (
@@ -312,6 +322,8 @@ fn every_kind_of_flow_runs_and_is_measured() {
         "kind = \"bulk\"\ntransport = \"rudp\"\nack = \"every-segment\"\necn = false\npacket = 1300\niw = 10",
         "kind = \"cbr\"\nbytes = 1000\nrate = \"1mbit\"\ntransport = \"rudp\"\ncc = { kind = \"cubic\", hystart = false }",
         "kind = \"request\"\nrequest = 100\nreply = 20_000\ntransport = \"rudp\"",
+        "kind = \"bulk\"\nsystem = \"linux-6.18\"\ncc = \"reno\"\nreceive_buffer = 200_000\nmin_rto = \"50ms\"",
+        "kind = \"poisson\"\nbytes = 500\nrate = \"2mbit\"\ntransport = \"tcp\"\nreceiver = \"linux-6.18\"",
         "kind = \"bulk\"\ncc = \"dctcp\"\nreceiver = \"qnx-7.0\"\nreceive_buffer = 1_000_000\nstop = \"1s\"",
     ] {
         assert!(number(lines, "throughput_bps") > 100_000.0, "{lines}");

@@ -17,6 +17,7 @@ pub mod peer;
 mod processor;
 mod queue;
 pub mod rudp;
+pub mod segments;
 mod socket;
 mod store;
 mod topology;

@@ -2,36 +2,84 @@
 //!
 //! Both answer to deadlines; the world sees one, the earlier. After anything happens the transport
 //! is drained of packets and events and the application acts on the events, until neither has
-//! anything more to do at this instant.
+//! anything more to do at this instant. Which of the two implementations of TCP it is ([`Stack`](acklab_tcp::Stack)),
+//! neither the application nor the world can tell.
 
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::Sink;
 use acklab_core::packet::{NodeId, Packet};
 use acklab_core::time::Time;
-use acklab_tcp::Connection;
+use acklab_tcp::{AppEvent, Connection};
 
-use crate::app::{App, Io};
+use crate::app::{App, Io, Stream};
 
 /// One end of a connection.
 pub(crate) struct Socket {
     pub(crate) node: NodeId,
-    connection: Connection,
+    transport: Transport,
     app: Box<dyn App>,
 }
 
-impl Socket {
-    pub(crate) fn new(node: NodeId, connection: Connection, app: Box<dyn App>) -> Self {
-        Self { node, connection, app }
+/// Its TCP.
+#[expect(clippy::large_enum_variant, reason = "most are the large one, and one step nearer so")]
+pub(crate) enum Transport {
+    Stream(Connection),
+    Segments(Box<acklab_host::connection::Connection>),
+}
+
+/// The same of either.
+macro_rules! either {
+    ($transport:expr, $connection:ident => $call:expr) => {
+        match $transport {
+            Transport::Stream($connection) => $call,
+            Transport::Segments($connection) => $call,
+        }
+    };
+}
+
+impl Transport {
+    #[inline]
+    fn poll_timeout(&self) -> Option<Time> {
+        either!(self, connection => connection.poll_timeout())
     }
 
-    pub(crate) const fn connection(&self) -> &Connection {
-        &self.connection
+    #[inline]
+    fn poll_event(&mut self) -> Option<AppEvent> {
+        either!(self, connection => connection.poll_event())
+    }
+
+    fn stream(&mut self) -> &mut dyn Stream {
+        match self {
+            Self::Stream(connection) => connection,
+            Self::Segments(connection) => &mut **connection,
+        }
+    }
+}
+
+impl Socket {
+    pub(crate) fn new(node: NodeId, transport: Transport, app: Box<dyn App>) -> Self {
+        Self { node, transport, app }
+    }
+
+    /// The connection, where acklab-tcp carries it.
+    pub(crate) const fn connection(&self) -> Option<&Connection> {
+        match &self.transport {
+            Transport::Stream(connection) => Some(connection),
+            Transport::Segments(_) => None,
+        }
+    }
+
+    pub(crate) fn stream(&self) -> &dyn Stream {
+        match &self.transport {
+            Transport::Stream(connection) => connection,
+            Transport::Segments(connection) => &**connection,
+        }
     }
 
     /// Takes a packet.
     #[inline]
     pub(crate) fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
-        self.connection.handle_packet(now, packet, sink);
+        either!(&mut self.transport, connection => connection.handle_packet(now, packet, sink));
         self.tell_app(now, sink);
     }
 
@@ -39,13 +87,13 @@ impl Socket {
     #[inline]
     pub(crate) fn handle_timeout(&mut self, now: Time, sink: &mut Sink) -> bool {
         let due = |deadline: Option<Time>| deadline.is_some_and(|at| at <= now);
-        let (transport, app) = (due(self.connection.poll_timeout()), due(self.app.poll_timeout()));
+        let (transport, app) = (due(self.transport.poll_timeout()), due(self.app.poll_timeout()));
         if transport {
-            self.connection.handle_timeout(now, sink);
+            either!(&mut self.transport, connection => connection.handle_timeout(now, sink));
             self.tell_app(now, sink);
         }
         if app {
-            let mut io = Io { now, stream: &mut self.connection, sink };
+            let mut io = Io { now, stream: self.transport.stream(), sink };
             self.app.handle_timeout(&mut io);
         }
         transport || app
@@ -55,8 +103,10 @@ impl Socket {
     #[inline]
     pub(crate) fn poll_transmit(&mut self, now: Time, sink: &mut Sink) -> Option<Packet> {
         loop {
-            if let Some(packet) = self.connection.poll_transmit(now, sink) {
-                return Some(packet);
+            let packet =
+                either!(&mut self.transport, connection => connection.poll_transmit(now, sink));
+            if packet.is_some() {
+                return packet;
             }
             if !self.tell_app(now, sink) {
                 return None;
@@ -66,14 +116,14 @@ impl Socket {
 
     /// Both draw from streams under another seed from now on.
     pub(crate) fn reseed(&mut self, seed: u64) {
-        self.connection.reseed(seed);
+        either!(&mut self.transport, connection => connection.reseed(seed));
         self.app.reseed(seed);
     }
 
     /// The earlier of the two deadlines.
     #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
-        match (self.connection.poll_timeout(), self.app.poll_timeout()) {
+        match (self.transport.poll_timeout(), self.app.poll_timeout()) {
             (Some(transport), Some(app)) => Some(transport.min(app)),
             (transport, app) => transport.or(app),
         }
@@ -82,9 +132,9 @@ impl Socket {
     /// Hands the transport's events to the application; returns whether there were any.
     fn tell_app(&mut self, now: Time, sink: &mut Sink) -> bool {
         let mut told = false;
-        while let Some(event) = self.connection.poll_event() {
+        while let Some(event) = self.transport.poll_event() {
             told = true;
-            let mut io = Io { now, stream: &mut self.connection, sink };
+            let mut io = Io { now, stream: self.transport.stream(), sink };
             self.app.on_event(event, &mut io);
         }
         told

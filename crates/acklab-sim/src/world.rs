@@ -17,15 +17,17 @@ use acklab_core::link::{Link, Medium};
 use acklab_core::packet::{Addr, NodeId, Packet};
 use acklab_core::seq::Seq;
 use acklab_core::time::Time;
-use acklab_tcp::{Config, Connection};
+use acklab_host::connection::Connection as Segments;
+use acklab_tcp::{Config, Connection, Stack};
 
 use crate::alarm::Alarm;
-use crate::app::App;
+use crate::app::{App, Stream};
 use crate::observer::Observer;
 use crate::peer::Peer;
 use crate::processor::{Finished, Processor, Way};
 use crate::queue::{EventQueue, Target};
-use crate::socket::Socket;
+use crate::segments::setup;
+use crate::socket::{Socket, Transport};
 use crate::store::Store;
 use crate::topology::{Routes, Topology};
 
@@ -172,13 +174,15 @@ impl<O: Observer> World<O> {
 
     /// Opens a TCP connection at `at`, or now where that is past: `server` listens from now on, and
     /// the SYN of `client` leaves then.
+    ///
+    /// # Panics
+    /// Where the stack of one cannot carry its configuration ([`crate::segments::check`]).
     pub fn connect_at(&mut self, at: Time, client: End, server: End) {
         let at = at.max(self.now);
         let (client_addr, server_addr) = (client.addr, server.addr);
-        let listening = Connection::listen(server.config, server_addr, server.isn);
+        let listening = listening(server.config, server_addr, server.isn);
         self.add_socket(server_addr, client_addr, listening, server.app);
-        let connecting =
-            Connection::connect(at, client.config, client_addr, server_addr, client.isn);
+        let connecting = connecting(at, client.config, [client_addr, server_addr], client.isn);
         let index = self.add_socket(client_addr, server_addr, connecting, client.app);
         if at > self.now {
             let slot = &mut self.sockets[index as usize];
@@ -369,20 +373,26 @@ impl<O: Observer> World<O> {
         self.observer
     }
 
-    /// The connections, in the order in which their ends were added: server, client, server, ...
+    /// The connections that acklab-tcp carries, in the order in which their ends were added: server, client,
+    /// server, ...
     pub fn connections(&self) -> impl Iterator<Item = &Connection> {
-        self.sockets.iter().map(|slot| slot.socket.connection())
+        self.sockets.iter().filter_map(|slot| slot.socket.connection())
+    }
+
+    /// All connections as their applications see them, in the same order.
+    pub fn streams(&self) -> impl Iterator<Item = &dyn Stream> {
+        self.sockets.iter().map(|slot| slot.socket.stream())
     }
 
     fn add_socket(
         &mut self,
         local: Addr,
         remote: Addr,
-        connection: Connection,
+        transport: Transport,
         app: Box<dyn App>,
     ) -> u32 {
         let index = self.sockets.len() as u32;
-        let socket = Socket::new(local.node, connection, app);
+        let socket = Socket::new(local.node, transport, app);
         self.sockets.push(SocketSlot { socket, alarm: Alarm::default() });
         let ports = &mut self.nodes[usize::from(local.node.0)].ports;
         let key = (local.port, remote);
@@ -589,6 +599,29 @@ impl<O: Observer> World<O> {
             if all || self.interest.has(event.kind.class()) {
                 self.observer.on_event(&event);
             }
+        }
+    }
+}
+
+/// The end that waits.
+fn listening(config: Config, local: Addr, isn: Seq) -> Transport {
+    match config.stack {
+        Stack::Stream => Transport::Stream(Connection::listen(config, local, isn)),
+        Stack::Segments => {
+            let setup = setup(&config).unwrap_or_else(|conflict| panic!("{conflict:?}"));
+            Transport::Segments(Box::new(Segments::listen(&setup, local, isn)))
+        }
+    }
+}
+
+/// The end that connects at `at`.
+fn connecting(at: Time, config: Config, ends: [Addr; 2], isn: Seq) -> Transport {
+    let [local, remote] = ends;
+    match config.stack {
+        Stack::Stream => Transport::Stream(Connection::connect(at, config, local, remote, isn)),
+        Stack::Segments => {
+            let setup = setup(&config).unwrap_or_else(|conflict| panic!("{conflict:?}"));
+            Transport::Segments(Box::new(Segments::connect(at, &setup, local, remote, isn)))
         }
     }
 }

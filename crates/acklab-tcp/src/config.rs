@@ -23,6 +23,8 @@ use acklab_core::time::Span;
 #[expect(clippy::struct_excessive_bools, reason = "each switches a habit of its own on")]
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// Which implementation carries it.
+    pub stack: Stack,
     /// Largest segment we accept and, capped by the peer's, send: bytes without options.
     pub mss: u16,
     /// Bytes the application may have written and the peer not acknowledged.
@@ -60,6 +62,17 @@ pub struct Config {
     pub rto: Rto,
     /// When the connection is given up or forgotten.
     pub patience: Patience,
+}
+
+acklab_core::words! {
+    /// Which implementation carries a connection.
+    pub enum Stack {
+        /// This crate's, which knows places in a stream and all systems' habits.
+        Stream = "stream",
+        /// The host's of acklab-host, which has Linux's queue of segments, windows in packets and memory. Worlds that
+        /// have it build the connection there.
+        Segments = "segments",
+    }
 }
 
 /// What the congestion window starts from and counts.
@@ -265,8 +278,14 @@ impl Config {
         self.loss.recovery.is_selective()
     }
 
+    /// Linux 6.18 segment by segment: its defaults, carried by a host with its queue of segments ([`Stack::Segments`]).
+    pub fn segments() -> Self {
+        Self { stack: Stack::Segments, ..Self::linux() }
+    }
+
     pub(super) fn linux() -> Self {
         Self {
+            stack: Stack::Stream,
             mss: 1460,
             // tcp_wmem[2], and half of tcp_rmem[2] (tcp_adv_win_scale = 1).
             send_buffer: 4 << 20,

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::config::Config;
 use crate::input::Arrival;
-use crate::life::{AppEvent, Life};
+use crate::life::Life;
 use crate::options::Terms;
 use crate::output::{self, Output};
 use crate::receive::Receiver;
@@ -17,6 +17,7 @@ use crate::send::{Expiry, Sender};
 use crate::state::{Cause, State};
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::{FlowKey, Sink};
+use acklab_core::notices::AppEvent;
 use acklab_core::packet::{Addr, Body, Packet};
 use acklab_core::segment::{Flags, TcpRepr};
 use acklab_core::seq::Seq;

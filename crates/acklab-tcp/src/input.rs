@@ -7,13 +7,14 @@
 //! synchronised states, because RFC 5961 section 4 closes just that hole.
 
 use crate::config::Config;
-use crate::life::{AppEvent, Life};
+use crate::life::Life;
 use crate::options::Terms;
 use crate::receive::{Receiver, Timing};
 use crate::send::Sender;
 use crate::state::{Cause, State};
 use acklab_core::ack::Disorder;
 use acklab_core::event::{AckReason, EventKind, FlowKey, Interest, Sink};
+use acklab_core::notices::AppEvent;
 use acklab_core::packet::Ecn;
 use acklab_core::segment::{Flags, TcpRepr};
 use acklab_core::seq::Seq;

@@ -39,13 +39,13 @@ mod state;
 mod system;
 
 pub use ack_requests::AckRequests;
+pub use acklab_core::notices::AppEvent;
 pub use config::{
-    Config, CwndUnit, InitialWindow, KeepAlive, Loss, LossRecovery, Patience, Rto, Window,
+    Config, CwndUnit, InitialWindow, KeepAlive, Loss, LossRecovery, Patience, Rto, Stack, Window,
     WindowUpdate,
 };
 pub use connection::{Connection, Snapshot};
 pub use input::reset_for;
-pub use life::AppEvent;
 pub use nagle::{Nagle, Unacked};
 pub use options::Terms;
 pub use state::{Cause, State, TRANSITIONS, diagram};

@@ -8,58 +8,9 @@ use crate::config::{Config, Patience};
 use crate::receive::Contact;
 use crate::send::Limit;
 use crate::state::{Cause, State};
+use acklab_core::notices::{AppEvent, Notices};
 use acklab_core::time::{Span, Time};
 use acklab_core::timer::{TimerKind, TimerTable};
-
-/// What the application should know. Each is told once until it is polled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AppEvent {
-    /// The handshake is complete.
-    Connected,
-    /// Bytes arrived in order.
-    Readable,
-    /// There is room again after a write that found too little.
-    Writable,
-    /// The peer will send no more.
-    PeerClosed,
-    /// The connection ended in order.
-    Closed,
-    /// The peer reset the connection.
-    Reset,
-    /// The peer did not answer any more.
-    TimedOut,
-}
-
-impl AppEvent {
-    const ALL: [Self; 7] = [
-        Self::Connected,
-        Self::Readable,
-        Self::Writable,
-        Self::PeerClosed,
-        Self::Closed,
-        Self::Reset,
-        Self::TimedOut,
-    ];
-}
-
-/// A set of events, told in the order of the enum.
-#[derive(Clone, Copy, Debug, Default)]
-struct Notices(u8);
-
-impl Notices {
-    fn add(&mut self, event: AppEvent) {
-        self.0 |= 1 << event as u8;
-    }
-
-    fn pop(&mut self) -> Option<AppEvent> {
-        if self.0 == 0 {
-            return None;
-        }
-        let lowest = self.0.trailing_zeros() as usize;
-        self.0 &= self.0 - 1;
-        AppEvent::ALL.get(lowest).copied()
-    }
-}
 
 /// Its deadlines.
 #[derive(Clone, Copy, Debug)]

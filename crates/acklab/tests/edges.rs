@@ -1,7 +1,7 @@
 //! Goal: the dependency graph stays the one that ARCHITECTURE.md draws.
 //! Method: read `cargo metadata` and hold every normal and build edge to [`RULES`].
 //!
-//! core -> {tcp, rudp, control, trace};  {tcp, rudp} -> {sim, net};  stats;
+//! core -> {tcp, rudp, control, trace};  {tcp, rudp} -> {sim, net};  host -> sim;  stats;
 //! {control, sim, trace, stats} -> lab;  {lab, net} -> papers -> uppaal;  {lab, net, packetdrill} -> worlds;
 //! {core, trace} -> live;  core -> host -> packetdrill -> door;
 //! {lab, papers, uppaal, worlds, net, live, packetdrill, trace} -> acklab;  {core, lab} -> own-ack-policy
@@ -32,7 +32,7 @@ acklab-door | host packetdrill | nix | the door shows what scripts see, in C's w
 acklab-rudp | core |  | one reliable UDP for every world; ciphers and sockets are the worlds' own
 acklab-control | core | thiserror | plants and controllers see the core alone, so that any world can carry them
 acklab-stats |  | any | statistics know no packets
-acklab-sim | core rudp tcp | any | virtual time sees the transports, and never the real network
+acklab-sim | core host rudp tcp | any | virtual time sees the transports, and never the real network
 acklab-net | core rudp tcp | any | the real network sees the transports, and never virtual time
 acklab-trace | core | any | captures are judged without the simulator that predicts them
 acklab-live | core trace | any | the running kernel is watched by the judge of captures, and by no simulator

@@ -3,7 +3,8 @@
 
 use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
-use acklab_core::options::{Word, joined};
+use acklab_core::options::{Conflict, Word, joined};
+use acklab_sim::segments;
 use acklab_tcp::{AckRequests, Config, InitialWindow, LossRecovery, Nagle, System};
 
 use super::flows::{Ends, Over};
@@ -42,8 +43,9 @@ fn reliable_udp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
 }
 
 fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
-    let system = table.take("system").map_or(Ok("linux"), |field| field.word(&SYSTEMS))?;
-    let other = table.take("receiver").map_or(Ok(system), |field| field.word(&SYSTEMS))?;
+    let said = ["system", "receiver"].map(|key| table.take(key));
+    let system = said[0].as_ref().map_or(Ok("linux"), |field| field.word(&SYSTEMS))?;
+    let other = said[1].as_ref().map_or(Ok(system), |field| field.word(&SYSTEMS))?;
     let packet = table.take("packet").map_or(Ok(1500), |field| field.count(100, 9000))? as u16;
     let mut ends = [system, other].map(|name| defaults(name, packet - HEADERS));
     let [from, to] = &mut ends;
@@ -105,6 +107,10 @@ fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
         let bytes = buffer.count(1000, MOST_BUFFER)? as u32;
         both(&|end| with_receive_buffer(end, bytes));
     }
+    let carried = ends.iter().try_for_each(segments::check);
+    if let (Some(field), Err(Conflict { name, reason })) = (said.iter().flatten().next(), carried) {
+        return Err(field.refuse(format!("{name}: {reason}")));
+    }
     if let Some(field) = asked {
         let together = ends.iter().try_for_each(Config::check_requests);
         together.map_err(|conflict| field.refuse(conflict.reason))?;
@@ -115,6 +121,7 @@ fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
 fn defaults(system: &str, mss: u16) -> Config {
     match System::named(system) {
         Some(system) => Config { mss, ..system.config() },
+        None if system == SEGMENTS => Config { mss, ..Config::segments() },
         None => Config::textbook(mss),
     }
 }
@@ -175,8 +182,11 @@ fn acknowledgment(field: &Field<'_>, table: &mut Fields<'_>) -> Result<Profile, 
     Ok(profile)
 }
 
-/// A system's TCP, or that of papers (`Config::textbook`).
-const SYSTEMS: [&str; System::NAMES.len() + 1] = joined("", &[System::NAMES, &["textbook"]]);
+/// A system's TCP, that of papers (`Config::textbook`), or Linux's segment by segment.
+const SYSTEMS: [&str; System::NAMES.len() + 2] =
+    joined("", &[System::NAMES, &["textbook", SEGMENTS]]);
+/// `Config::segments`.
+const SEGMENTS: &str = "linux-6.18";
 /// IPv4 and TCP headers without options, bytes.
 const HEADERS: u16 = 40;
 /// IPv4 and UDP headers, bytes.

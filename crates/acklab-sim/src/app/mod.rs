@@ -80,6 +80,28 @@ impl Stream for Connection {
     }
 }
 
+impl Stream for acklab_host::connection::Connection {
+    fn write(&mut self, now: Time, bytes: u32, sink: &mut Sink) -> u32 {
+        Self::write(self, now, bytes, sink)
+    }
+
+    fn read(&mut self, now: Time, max: u32) -> u32 {
+        Self::read(self, now, max)
+    }
+
+    fn close(&mut self, now: Time) {
+        Self::close(self, now);
+    }
+
+    fn flow(&self) -> FlowKey {
+        Self::flow(self)
+    }
+
+    fn total_read(&self) -> u64 {
+        Self::total_read(self)
+    }
+}
+
 /// What an application may do, now.
 pub struct Io<'a> {
     /// The time.

@@ -4,10 +4,10 @@
 //! message; the bytes are zeros, for what arrives is compared where content is tested. An end that has
 //! closed, whose stream was delivered and whose peer has closed ends the connection.
 
-use std::collections::VecDeque;
-
 use acklab_core::endpoint::Endpoint as _;
 use acklab_core::event::{EventKind, FlowKey, Sink};
+use acklab_core::messages::Messages;
+use acklab_core::notices::AppEvent;
 use acklab_core::packet::Addr;
 use acklab_core::rng::Rng;
 use acklab_core::time::Time;
@@ -15,7 +15,6 @@ use acklab_rudp::protect::PlainGreeter;
 use acklab_rudp::{
     Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener, PathAddrs,
 };
-use acklab_tcp::AppEvent;
 
 use super::host::{Host, User};
 use crate::app::{App, Io, Stream};
@@ -89,46 +88,6 @@ struct Ends {
     /// The peer has closed, and the application is to hear it.
     peer_closed: bool,
     told_app: bool,
-}
-
-/// Messages that were written and have not left.
-#[derive(Default)]
-struct Messages {
-    next_id: u64,
-    /// Offset after the last byte written.
-    end: u64,
-    /// Bytes of the last one that found no room.
-    missing: u32,
-    /// Id, offset after its last byte, and when it was written.
-    unsent: VecDeque<(u64, u64, Time)>,
-}
-
-impl Messages {
-    /// The application wrote `bytes`, of which `taken` found room: the rest of a message that found too
-    /// little, else a new one, whose id and bytes are returned.
-    fn on_write(&mut self, now: Time, bytes: u32, taken: u32) -> Option<(u64, u32)> {
-        let rest = bytes.min(self.missing);
-        let continued = taken.min(rest);
-        self.end += u64::from(taken);
-        self.missing -= continued;
-        if let Some((_, end, _)) = self.unsent.back_mut().filter(|_| continued > 0) {
-            *end += u64::from(continued);
-        }
-        (bytes > rest).then(|| {
-            let (id, new) = (self.next_id, bytes - rest);
-            self.missing = new - (taken - continued);
-            self.unsent.push_back((id, self.end, now));
-            self.next_id += 1;
-            (id, new)
-        })
-    }
-
-    /// The next one of which everything has left, once `sent` bytes have.
-    fn next_sent(&mut self, sent: u64) -> Option<(u64, Time)> {
-        let last = self.missing > 0 && self.unsent.len() == 1;
-        let (id, _, written_at) = self.unsent.pop_front_if(|(_, end, _)| *end <= sent && !last)?;
-        Some((id, written_at))
-    }
 }
 
 impl AppUser {

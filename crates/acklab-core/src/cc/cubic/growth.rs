@@ -1,4 +1,4 @@
-//! How fast Linux's CUBIC grows: in whole segments, times in milliseconds (`bictcp_update`).
+//! How fast Linux's CUBIC grows: in whole segments, times in ticks of the kernel (`bictcp_update`).
 
 use crate::time::{Span, Time};
 
@@ -9,7 +9,7 @@ pub struct Growth {
     every: u32,
     /// The window before the last reduction, less what fast convergence gives away; 0: none.
     last_max: u32,
-    /// The window of the last computation, and when it was.
+    /// The window of the last computation, and when it was, ticks.
     computed: (u32, u64),
     /// Centre of the curve, segments.
     origin: u32,
@@ -22,9 +22,16 @@ pub struct Growth {
     /// What Reno's window would be.
     reno: u32,
     least_rtt: Option<Span>,
+    /// Milliseconds of a tick, in which times are counted; 0 is 1.
+    tick: u8,
 }
 
 impl Growth {
+    /// That of a kernel whose ticks are so many milliseconds apart (1000 / CONFIG_HZ).
+    pub fn ticking(tick: u8) -> Self {
+        Self { tick, ..Self::default() }
+    }
+
     /// The threshold after a loss at a window of `cwnd` segments.
     pub fn reduce(&mut self, cwnd: u32, fast_convergence: bool) -> u32 {
         self.epoch = None;
@@ -38,7 +45,7 @@ impl Growth {
 
     /// A time-out: nothing of the past counts.
     pub fn forget(&mut self) {
-        *self = Self::default();
+        *self = Self::ticking(self.tick);
     }
 
     /// A round trip was measured. In the second after a reduction it is not looked at: the queue drains.
@@ -68,12 +75,12 @@ impl Growth {
     /// `acked` segments more arrived: after how many the window of `cwnd` grows by one.
     pub fn every(&mut self, cwnd: u32, acked: u32, now: Time, reno_friendly: bool) -> u32 {
         self.acked += acked;
-        let ms = millis(now);
-        let (last_cwnd, last_ms) = self.computed;
-        if last_cwnd == cwnd && ms - last_ms <= LEAST_PERIOD_MS {
+        let ticks = self.ticks(now);
+        let (last_cwnd, last) = self.computed;
+        if last_cwnd == cwnd && ticks - last <= SECOND_MS / self.tick() / 32 {
             return self.every.max(2);
         }
-        if self.epoch.is_none() || ms != last_ms {
+        if self.epoch.is_none() || ticks != last {
             self.compute(cwnd, acked, now);
         }
         if reno_friendly {
@@ -96,14 +103,15 @@ impl Growth {
     }
 
     fn compute(&mut self, cwnd: u32, acked: u32, now: Time) {
-        let ms = millis(now);
-        self.computed = (cwnd, ms);
+        let ticks = self.ticks(now);
+        self.computed = (cwnd, ticks);
         if self.epoch.is_none() {
             self.begin(cwnd, acked, now);
         }
-        let epoch = millis(self.epoch.unwrap_or(now));
-        let ahead = self.least_rtt.map_or(0, |rtt| rtt.as_nanos().div_ceil(1_000_000));
-        let t = ((ms.saturating_sub(epoch) + ahead) << 10) / 1000;
+        let epoch = self.ticks(self.epoch.unwrap_or(now));
+        let tick = self.tick();
+        let ahead = self.least_rtt.map_or(0, |rtt| rtt.as_nanos().div_ceil(1_000_000 * tick));
+        let t = ((ticks.saturating_sub(epoch) + ahead) << 10) / (SECOND_MS / tick);
         let cube = u128::from(C) * u128::from(t.abs_diff(self.k)).pow(3);
         let delta = (cube >> 40).min(1 << 30) as u32;
         let target = if t < self.k {
@@ -127,8 +135,14 @@ impl Growth {
     }
 }
 
-const fn millis(at: Time) -> u64 {
-    at.as_nanos() / 1_000_000
+impl Growth {
+    const fn tick(&self) -> u64 {
+        if self.tick == 0 { 1 } else { self.tick as u64 }
+    }
+
+    const fn ticks(&self, at: Time) -> u64 {
+        at.as_nanos() / (1_000_000 * self.tick())
+    }
 }
 
 /// The largest integer whose cube is at most `of`.
@@ -145,8 +159,8 @@ fn cube_root(of: u64) -> u64 {
 const BETA: u32 = 717;
 /// 0.4 segments per cubic second, of 1024.
 const C: u64 = 410;
-/// HZ/32.
-const LEAST_PERIOD_MS: u64 = 31;
+/// A second, ms.
+const SECOND_MS: u64 = 1000;
 
 #[cfg(test)]
 mod tests {
@@ -156,6 +170,22 @@ mod tests {
     fn the_cube_root_is_exact() {
         for (of, root) in [(0, 0), (26, 2), (27, 3), (1_000_000, 100), (999_999, 99)] {
             assert_eq!(cube_root(of), root);
+        }
+    }
+
+    #[test]
+    fn times_are_those_of_the_kernels_ticks() {
+        // The curve is looked at again after 31 ms at 1000 ticks a second, and after 28 ms, 7 ticks, at 250.
+        for (tick, pause) in [(1, 31), (4, 28)] {
+            let mut growth = Growth::ticking(tick);
+            growth.reduce(100, true);
+            let at = |ms| Time::from_nanos(ms * 1_000_000);
+            growth.every(70, 1, at(8000), false);
+            let computed = growth.computed;
+            growth.every(70, 1, at(8000 + pause), false);
+            assert_eq!(growth.computed, computed, "{tick}");
+            growth.every(70, 1, at(8000 + pause + u64::from(tick)), false);
+            assert_ne!(growth.computed, computed, "{tick}");
         }
     }
 

@@ -12,6 +12,7 @@ mod transport;
 
 use acklab_core::event::{Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
+use acklab_core::options::Conflict;
 use acklab_core::packet::{Addr, Body, NodeId, Packet};
 use acklab_core::queue::{Discipline, Limit};
 use acklab_core::rng::Rng;
@@ -20,6 +21,7 @@ use acklab_core::time::{Span, Time};
 use acklab_sim::app::{Bulk, Reader, ReaderModel};
 use acklab_sim::arrivals::{Arrivals, Pattern};
 use acklab_sim::peer::Datagrams;
+use acklab_sim::segments;
 use acklab_sim::{Access, Dumbbell, Duplex, End, Observer, ResultHash, Topology, World};
 use acklab_stats::jain_index;
 
@@ -86,11 +88,15 @@ impl Scenario for Bench {
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SetError> {
-        if settings.read::<Set>().control_period.is_zero() {
+        let set: Set = settings.read();
+        if set.control_period.is_zero() {
             let reason = "must be longer than 0; control=off leaves the control flow out";
             return Err(settings.refuse("control_period", reason));
         }
-        Ok(())
+        let carried = segments::check(&transport::config(&set));
+        carried.map_err(|Conflict { name, reason }| {
+            settings.refuse("stack", format!("{name}: {reason}"))
+        })
     }
 
     fn packets(&self, settings: &Settings) -> u64 {
@@ -218,9 +224,9 @@ fn result(world: World<Watch<'_>>, set: &Set) -> Replication {
     let mut delivered = 0;
     let mut throughput = Vec::with_capacity(set.flows as usize);
     // Receivers stand before their senders.
-    for receiver in world.connections().step_by(2) {
+    for receiver in world.streams().step_by(2) {
         let bytes = receiver.total_read();
-        delivered += bytes / u64::from(receiver.mss());
+        delivered += bytes / transport::payload(set);
         throughput.push(bytes as f64 * 8.0 / seconds);
     }
     let mut watch = world.into_observer();

@@ -6,7 +6,7 @@ use acklab_core::units::BitRate;
 use acklab_lab::measured::MetricDoc;
 use acklab_lab::metrics;
 use acklab_lab::parameter::{Parameter, Switch};
-use acklab_tcp::LossRecovery;
+use acklab_tcp::{LossRecovery, Stack};
 
 acklab_core::options! {
     /// What can be set; the defaults are those of the reference.
@@ -54,6 +54,8 @@ acklab_core::options! {
         limited_transmit: Switch = "on",
         /// Lower bound of the retransmission time-out.
         min_rto: Span = "200ms",
+        /// Which of the two implementations of TCP: stream, or segments (Linux's, with delack=linux growth=bytes).
+        stack: Stack = "stream",
         /// Each flow starts up to this long after the beginning, drawn uniformly.
         stagger: Span = "0",
         /// The control flow: small datagrams each way.

@@ -11,6 +11,7 @@ use super::parameters::{Delack, Growth, Set};
 pub(super) fn config(set: &Set) -> Config {
     let defaults = Config::default();
     let mut config = Config {
+        stack: set.stack,
         mss: set.packet as u16 - TCP_HEADERS,
         ack: match set.delack {
             Delack::Off => ack::Profile::EverySegment,
@@ -35,5 +36,13 @@ pub(super) fn config(set: &Set) -> Config {
     config
 }
 
+/// Payload of a full segment, bytes.
+pub(super) fn payload(set: &Set) -> u64 {
+    let options = if set.timestamps.is_on() { TIMESTAMPS } else { 0 };
+    u64::from(set.packet) - u64::from(TCP_HEADERS + options)
+}
+
+/// The timestamp option with its padding (RFC 7323 appendix A), bytes.
+const TIMESTAMPS: u16 = 12;
 /// IPv4 and TCP headers without options, bytes.
 const TCP_HEADERS: u16 = 40;

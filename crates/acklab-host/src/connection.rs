@@ -1,0 +1,404 @@
+//! [`Connection`]: a host with one connection as an end of the simulations' links: packets, the five verbs of
+//! [`Endpoint`], and an application that writes, reads and closes.
+//!
+//! The world's zero is [`EPOCH`] of the host's clock: a machine has been up for a while, and the timestamp
+//! that stands for "none" is long past. Its microseconds are the clock of everything that the host does.
+
+use acklab_core::endpoint::Endpoint;
+use acklab_core::event::{AckReason, EventKind, FlowKey, Interest, Release, Sink};
+use acklab_core::messages::Messages;
+use acklab_core::notices::{AppEvent, Notices};
+use acklab_core::packet::{Addr, Body, Packet};
+use acklab_core::segment::{Flags, TcpRepr};
+use acklab_core::seq::Seq;
+use acklab_core::time::Time;
+
+use crate::calls::ReadFlags;
+use crate::errno;
+use crate::host::{Host, ISN_STEP};
+use crate::packet::{Packets, place, segment_of};
+use crate::segment::Place;
+use crate::settings::{Route, SECOND, Sysctls, Us};
+use crate::socket::{Family, O_NONBLOCK};
+use crate::tcp::{CaState, State, Tcp, poll};
+use crate::write::WriteFlags;
+
+/// What a host is set up with, and its socket.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// System controls.
+    pub sysctls: Sysctls,
+    /// The route.
+    pub route: Route,
+    /// TCP_NODELAY.
+    pub nodelay: bool,
+    /// SO_SNDBUF, bytes; `None`: tuned.
+    pub send_buffer: Option<u32>,
+    /// SO_RCVBUF, bytes; `None`: tuned.
+    pub receive_buffer: Option<u32>,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub struct Connection {
+    host: Host,
+    flow: FlowKey,
+    /// The socket: of the listener until a connection is there.
+    fd: i32,
+    /// It waits for a connection.
+    listens: bool,
+    notices: Notices,
+    told: Told,
+    /// What is left of the burst that is leaving.
+    leaving: Option<Packets>,
+    messages: Messages,
+    /// After the last that ever left, counted from the initial sequence number.
+    highest: u64,
+    /// New data arrived since an acknowledgment left last: when, and what will have made it leave.
+    owed: Option<(Time, AckReason)>,
+    /// Nagle's algorithm holds data back since.
+    held: Option<Time>,
+    total_read: u64,
+}
+
+/// What the application and the listeners were told.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, one flag each")]
+struct Told {
+    connected: bool,
+    peer_closed: bool,
+    over: bool,
+    /// A write found too little room.
+    wants_room: bool,
+    /// Bytes that had arrived in order.
+    received: u64,
+    ca: CaState,
+    timeouts: u32,
+    /// Congestion window, threshold, and the oldest byte unacknowledged.
+    window: (u32, u32, u32),
+}
+
+impl Connection {
+    /// Opens towards `remote` at `now`.
+    pub fn connect(now: Time, setup: &Setup, local: Addr, remote: Addr, isn: Seq) -> Self {
+        let mut connection = Self::new(setup, FlowKey { local, remote }, isn);
+        let (now, fd) = (us(now), connection.fd);
+        // It says that it is under way.
+        let _ = connection.host.connect(now, fd, place(local), place(remote));
+        connection
+    }
+
+    /// Waits for a SYN from anyone.
+    pub fn listen(setup: &Setup, local: Addr, isn: Seq) -> Self {
+        let mut connection = Self::new(setup, FlowKey { local, remote: Addr::default() }, isn);
+        let fd = connection.fd;
+        let listening =
+            connection.host.bind(fd, place(local)).and_then(|_| connection.host.listen(fd, 1));
+        debug_assert!(listening.is_ok(), "a new host has every port");
+        connection.listens = true;
+        connection
+    }
+
+    fn new(setup: &Setup, flow: FlowKey, isn: Seq) -> Self {
+        // The next number is the first connection's.
+        let mut host = Host::new(isn.0.wrapping_sub(ISN_STEP));
+        host.sysctls = setup.sysctls.clone();
+        host.route = setup.route;
+        let fd = host.socket(EPOCH, Family::V4, true).map_or(-1, |fd| fd as i32);
+        let mut option = |level, name, value: u32| {
+            let done = host.set_option(EPOCH, fd, level, name, i64::from(value));
+            debug_assert!(done.is_ok(), "{level} {name} is known");
+        };
+        if setup.nodelay {
+            option(crate::sockopt::TCP, NODELAY, 1);
+        }
+        if let Some(bytes) = setup.send_buffer {
+            option(crate::sockopt::SOCKET, SNDBUFFORCE, bytes);
+        }
+        if let Some(bytes) = setup.receive_buffer {
+            option(crate::sockopt::SOCKET, RCVBUFFORCE, bytes);
+        }
+        Self {
+            host,
+            flow,
+            fd,
+            listens: false,
+            notices: Notices::default(),
+            told: Told::default(),
+            leaving: None,
+            messages: Messages::default(),
+            highest: 0,
+            owed: None,
+            held: None,
+            total_read: 0,
+        }
+    }
+
+    /// Writes a message of `bytes` bytes; returns how many were taken. Fewer where the send buffer is
+    /// full: [`AppEvent::Writable`] follows, and the rest, which the next write brings, belongs to the
+    /// same message. None where the state does not allow writing.
+    pub fn write(&mut self, now: Time, bytes: u32, sink: &mut Sink) -> u32 {
+        if self.listens || !self.told.connected || self.tcp().fate.shut_write {
+            return 0;
+        }
+        let written = self.host.write(us(now), self.fd, bytes, WriteFlags::default(), true);
+        let taken = match written {
+            Ok(taken) => taken as u32,
+            Err(_) => 0,
+        };
+        self.told.wants_room |= taken < bytes && self.tcp().state.may_send();
+        let flow = self.flow;
+        if let Some((id, bytes)) = self.messages.on_write(now, bytes, taken) {
+            sink.record(now, EventKind::MessageWritten { flow, id, bytes });
+        }
+        self.follow(now, sink);
+        taken
+    }
+
+    /// Reads up to `max` bytes; returns how many.
+    pub fn read(&mut self, now: Time, max: u32) -> u32 {
+        if self.listens || self.tcp().readable() == 0 {
+            return 0;
+        }
+        if let Some((_, reason)) = &mut self.owed {
+            *reason = AckReason::Read;
+        }
+        let read = self.host.read(us(now), self.fd, max, ReadFlags::default());
+        let read = read.map_or(0, |bytes| bytes as u32);
+        self.total_read += u64::from(read);
+        read
+    }
+
+    /// Closes our direction: a FIN follows what was written. Unread data may still be read.
+    pub fn close(&mut self, now: Time) {
+        let how = if self.listens { BOTH } else { WRITING };
+        // One that is closed stays so.
+        let _ = self.host.shutdown(us(now), self.fd, how);
+        self.follow_end();
+    }
+
+    /// Both ends.
+    pub const fn flow(&self) -> FlowKey {
+        self.flow
+    }
+
+    /// Bytes read so far.
+    pub const fn total_read(&self) -> u64 {
+        self.total_read
+    }
+
+    /// The connection, or the listener while none is there.
+    pub fn tcp(&self) -> &Tcp {
+        let index = self.host.index(self.fd).unwrap_or(0);
+        &self.host.sockets[index].tcp
+    }
+
+    /// After anything happened: the application and the listeners are told.
+    fn follow(&mut self, now: Time, sink: &mut Sink) {
+        if self.told.over || (self.listens && !self.accept()) {
+            return;
+        }
+        if !self.told.connected && self.tcp().state != State::SynSent {
+            // It reports what came of it.
+            let _ = self.host.connect(us(now), self.fd, Place::default(), Place::default());
+        }
+        let index = self.host.index(self.fd).unwrap_or(0);
+        let tcp = &self.host.sockets[index].tcp;
+        let opening = matches!(tcp.state, State::SynSent | State::SynRecv | State::Close);
+        if !self.told.connected && !opening {
+            self.told.connected = true;
+            self.notices.add(AppEvent::Connected);
+        }
+        let received = tcp.count.bytes_received;
+        if received != self.told.received {
+            self.told.received = received;
+            if tcp.readable() > 0 {
+                self.notices.add(AppEvent::Readable);
+            }
+        }
+        if tcp.rcv.fin && !self.told.peer_closed {
+            self.told.peer_closed = true;
+            self.notices.add(AppEvent::PeerClosed);
+        }
+        self.tell_loss(now, sink);
+        if sink.wants(Interest::CONGESTION) {
+            self.tell_congestion(now, sink);
+        }
+        self.follow_hold(now, sink);
+        if self.told.wants_room && self.host.poll_mask(us(now), self.fd) & poll::OUT != 0 {
+            self.told.wants_room = false;
+            if self.tcp().state.may_send() {
+                self.notices.add(AppEvent::Writable);
+            }
+        }
+        self.follow_end();
+    }
+
+    /// The listener's first connection takes its place.
+    fn accept(&mut self) -> bool {
+        let Ok(fd) = self.host.accept(self.fd, O_NONBLOCK) else { return false };
+        self.fd = fd as i32;
+        self.listens = false;
+        let remote = self.tcp().remote;
+        self.flow.remote = crate::packet::addr(remote);
+        true
+    }
+
+    fn follow_end(&mut self) {
+        let tcp = self.tcp();
+        if self.told.over || tcp.state != State::Close {
+            return;
+        }
+        let event = match tcp.fate.error {
+            0 => AppEvent::Closed,
+            errno::ETIMEDOUT => AppEvent::TimedOut,
+            _ => AppEvent::Reset,
+        };
+        self.told.over = true;
+        self.notices.add(event);
+    }
+
+    fn tell_loss(&mut self, now: Time, sink: &mut Sink) {
+        let (flow, rec) = (self.flow, &self.tcp().rec);
+        let (ca, timeouts) = (rec.ca, rec.total_rto);
+        if timeouts != self.told.timeouts {
+            sink.record(now, EventKind::Loss { flow, timeout: true });
+        } else if ca == CaState::Recovery && self.told.ca != ca {
+            sink.record(now, EventKind::Loss { flow, timeout: false });
+        }
+        (self.told.ca, self.told.timeouts) = (ca, timeouts);
+    }
+
+    fn tell_congestion(&mut self, now: Time, sink: &mut Sink) {
+        let tcp = self.tcp();
+        let window = (tcp.window.cwnd, tcp.window.ssthresh, tcp.snd.una);
+        if window == self.told.window || !self.told.connected {
+            return;
+        }
+        let mss = u64::from(tcp.snd.mss);
+        let ssthresh = match tcp.window.ssthresh {
+            crate::cc::INFINITE_SSTHRESH => u64::MAX,
+            packets => u64::from(packets) * mss,
+        };
+        let (flow, cwnd) = (self.flow, u64::from(tcp.window.cwnd) * mss);
+        let in_flight = u64::from(tcp.snd.nxt.wrapping_sub(tcp.snd.una));
+        let acked = self.offset(tcp.snd.una);
+        self.told.window = window;
+        sink.record(now, EventKind::Congestion { flow, cwnd, ssthresh, in_flight, acked });
+    }
+
+    /// Data that the windows would let leave, and Nagle's algorithm does not.
+    fn follow_hold(&mut self, now: Time, sink: &mut Sink) {
+        if self.held.is_some() || !sink.wants(Interest::TRANSPORT) {
+            return;
+        }
+        if let Some(bytes) = self.tcp().held() {
+            self.held = Some(now);
+            sink.record(now, EventKind::Held { flow: self.flow, bytes });
+        }
+    }
+
+    /// Distance of `seq` from the initial sequence number; it lies near the highest that left.
+    fn offset(&self, seq: u32) -> u64 {
+        let from = seq.wrapping_sub(self.tcp().snd.isn.wrapping_add(self.highest as u32));
+        self.highest.saturating_add_signed(i64::from(from as i32))
+    }
+
+    /// Tells the listeners of a packet that leaves.
+    fn tell(&mut self, now: Time, tcp: &TcpRepr, sink: &mut Sink) {
+        let (flow, flags, len) = (self.flow, tcp.flags, tcp.payload_len);
+        let (start, end) =
+            (self.offset(tcp.seq.0), self.offset(tcp.seq.0) + u64::from(tcp.seq_len()));
+        let control = flags.has(Flags::SYN) || flags.has(Flags::FIN) || flags.has(Flags::RST);
+        let retransmission = tcp.seq_len() > 0 && start < self.highest;
+        sink.record(now, EventKind::SegmentSent { flow, len, control, retransmission });
+        if flags.has(Flags::ACK)
+            && let Some((since, reason)) = self.owed.take()
+        {
+            let reason = if len > 0 { AckReason::Piggyback } else { reason };
+            sink.record(now, EventKind::AckSent { flow, reason, delay: now.since(since) });
+        }
+        if end > self.highest {
+            self.highest = end;
+            if let Some(since) = self.held.take() {
+                let by = if len == self.tcp().snd.mss { Release::Full } else { Release::Ack };
+                let held = now.since(since);
+                sink.record(now, EventKind::Released { flow, bytes: len, held, by });
+            }
+            // The SYN is the number before the first byte.
+            while let Some((id, written_at)) = self.messages.next_sent(end - 1) {
+                sink.record(now, EventKind::MessageSent { flow, id, written_at });
+            }
+        }
+    }
+}
+
+impl Endpoint for Connection {
+    type Arrival<'a> = Packet;
+    type Departure<'a> = Packet;
+    type AppEvent = AppEvent;
+
+    fn handle_packet(&mut self, now: Time, packet: Packet, sink: &mut Sink) {
+        let stranger = !self.listens && packet.src != self.flow.remote;
+        if packet.returned || packet.dst != self.flow.local || stranger {
+            return;
+        }
+        let Some(segment) = segment_of(&packet) else { return };
+        self.host.receive(us(now), &segment);
+        let tcp = self.tcp();
+        if self.owed.is_none() && tcp.count.bytes_received != self.told.received {
+            let reason =
+                if tcp.rcv.ooo.is_empty() { AckReason::Policy } else { AckReason::OutOfOrder };
+            self.owed = Some((now, reason));
+        }
+        self.follow(now, sink);
+    }
+
+    fn handle_timeout(&mut self, now: Time, sink: &mut Sink) {
+        if self.poll_timeout().is_none_or(|at| at > now) {
+            return;
+        }
+        if let Some((_, reason)) = &mut self.owed {
+            *reason = AckReason::Timer;
+        }
+        self.host.advance(us(now));
+        self.follow(now, sink);
+    }
+
+    fn poll_transmit(&mut self, now: Time, sink: &mut Sink) -> Option<Packet> {
+        loop {
+            if let Some(packet) = self.leaving.as_mut().and_then(Iterator::next) {
+                if let (true, Body::Tcp(tcp)) = (sink.wants(TOLD), &packet.body) {
+                    self.tell(now, tcp, sink);
+                }
+                return Some(packet);
+            }
+            self.leaving = None;
+            let (_, segment) = self.host.wire.pop_front_if(|(at, _)| *at <= us(now))?;
+            self.leaving = Some(Packets::of(&segment));
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.host.deadline().map(|at| Time::from_nanos(at.saturating_sub(EPOCH) * 1000))
+    }
+
+    fn poll_event(&mut self) -> Option<AppEvent> {
+        self.notices.pop()
+    }
+}
+
+const fn us(now: Time) -> Us {
+    EPOCH + now.as_nanos() / 1000
+}
+
+/// How long the host has been up at the world's zero.
+const EPOCH: Us = 1000 * SECOND;
+/// What a packet that leaves may be told to.
+const TOLD: Interest = Interest::TRANSPORT.with(Interest::MESSAGE);
+/// SHUT_WR and SHUT_RDWR.
+const WRITING: i32 = 1;
+const BOTH: i32 = 2;
+const NODELAY: i32 = 1;
+const SNDBUFFORCE: i32 = 32;
+const RCVBUFFORCE: i32 = 33;

@@ -1,0 +1,150 @@
+//! What a connection is set up with, for the host of `acklab-host`: a TCP [`Config`] as system controls, route and
+//! socket options, as an administrator would say it to Linux.
+
+use acklab_core::options::{Conflict, Options, Value};
+use acklab_host::connection::Setup;
+use acklab_host::settings::CONGESTION_CONTROLS;
+use acklab_tcp::{Config, LossRecovery, Nagle, Stack};
+
+/// Refuses what [`Stack::Segments`] cannot carry; anything else is let be.
+pub fn check(config: &Config) -> Result<(), Conflict> {
+    if config.stack == Stack::Segments { setup(config).map(drop) } else { Ok(()) }
+}
+
+/// The host and socket that `config` describes, or what of it Linux does not have.
+pub fn setup(config: &Config) -> Result<Setup, Conflict> {
+    let linux = Config::segments();
+    let control = config.congestion.name();
+    if !CONGESTION_CONTROLS.contains(&control) {
+        let known = CONGESTION_CONTROLS.join(", ");
+        return Err(conflict("cc", &format!("{control} is not there; it has {known}")));
+    }
+    let selective = match config.loss.recovery {
+        LossRecovery::Rack | LossRecovery::Sack => true,
+        LossRecovery::NewReno => false,
+        LossRecovery::Reno => return Err(conflict("recovery", "RFC 5681's alone is not there")),
+    };
+    let nodelay = match config.nagle {
+        Nagle::Off => true,
+        Nagle::Minshall => false,
+        Nagle::Classic | Nagle::Bsd => {
+            return Err(conflict("nagle", "its own variant is Minshall's"));
+        }
+    };
+    refuse_others(config, &linux)?;
+    let mut setup = Setup { nodelay, ..Setup::default() };
+    let mut set = |name: &str, value: &str| {
+        let taken = setup.sysctls.set(name, value);
+        debug_assert!(taken.is_ok(), "{name} = {value}");
+    };
+    let flag = |on: bool| if on { "1" } else { "0" };
+    set("tcp_congestion_control", control);
+    set("tcp_sack", flag(selective));
+    set("tcp_timestamps", flag(config.timestamps));
+    set("tcp_window_scaling", flag(config.window_scale.is_some()));
+    set("tcp_ecn", flag(config.ecn));
+    set("tcp_slow_start_after_idle", flag(config.window.idle_restart));
+    let millis = config.rto.max.as_nanos().div_ceil(1_000_000);
+    for (name, value) in [
+        ("tcp_reordering", u64::from(config.loss.dup_thresh)),
+        ("tcp_rto_max_ms", millis),
+        ("tcp_retries2", config.patience.retries.into()),
+        ("tcp_syn_retries", config.patience.syn_retries.into()),
+        ("tcp_synack_retries", config.patience.syn_ack_retries.into()),
+    ] {
+        set(name, &value.to_string());
+    }
+    let mss = u32::from(config.mss);
+    let route = &mut setup.route;
+    route.device_mtu = mss + HEADERS;
+    route.initcwnd = (config.window.initial.bytes(mss) / u64::from(mss)) as u32;
+    route.ssthresh =
+        config.window.ssthresh.map_or(0, |bytes| (bytes / u64::from(mss)).max(2) as u32);
+    route.rto_min = config.rto.min.as_nanos().div_ceil(1000);
+    let other = |own: u32, usual: u32| (own != usual).then_some(own);
+    setup.send_buffer = other(config.send_buffer, linux.send_buffer);
+    setup.receive_buffer = other(config.receive_buffer, linux.receive_buffer);
+    Ok(setup)
+}
+
+/// Refuses whatever else differs from Linux's own: it could not be heard.
+fn refuse_others(config: &Config, linux: &Config) -> Result<(), Conflict> {
+    let expressed = Config {
+        mss: config.mss,
+        send_buffer: config.send_buffer,
+        receive_buffer: config.receive_buffer,
+        ecn: config.ecn,
+        timestamps: config.timestamps,
+        nagle: config.nagle,
+        window: config.window,
+        loss: config.loss,
+        patience: config.patience,
+        ..linux.clone()
+    };
+    let mut expressed = Config { congestion: linux.congestion.clone(), ..expressed };
+    if config.congestion.name() != expressed.congestion.name() {
+        expressed.congestion = config.congestion.name().parse().unwrap_or(expressed.congestion);
+    }
+    (expressed.rto.min, expressed.rto.max) = (config.rto.min, config.rto.max);
+    let (own, heard) = (config.list(), expressed.list());
+    let same = |name: &str, value: &Value| {
+        heard.iter().any(|one| one.name == name && one.default == *value)
+    };
+    match own.iter().find(|one| !same(one.name, &one.default)) {
+        Some(one) => {
+            let reason = format!("{} cannot be set: it is the kernel's own", one.default);
+            Err(conflict(one.name, &reason))
+        }
+        None if config.patience.keep_alive.is_some() => {
+            Err(conflict("keep_alive", "it is not asked of sockets yet"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn conflict(name: &'static str, reason: &str) -> Conflict {
+    Conflict { name, reason: reason.to_owned() }
+}
+
+/// IPv4 and TCP headers without options, bytes.
+const HEADERS: u32 = 40;
+
+#[cfg(test)]
+mod tests {
+    use acklab_core::cc::Algorithm;
+    use acklab_core::time::Span;
+
+    use super::*;
+
+    #[test]
+    fn what_linux_can_be_told_becomes_its_controls() {
+        let mut config = Config::segments();
+        config.congestion = Algorithm::Reno;
+        config.mss = 1000;
+        config.nagle = Nagle::Off;
+        config.window.ssthresh = Some(50_000);
+        config.rto.min = Span::from_millis(30);
+        config.loss.recovery = LossRecovery::NewReno;
+        let setup = setup(&config).unwrap();
+        assert_eq!(setup.sysctls.congestion_control(), "reno");
+        assert_eq!((setup.sysctls.of("tcp_sack"), setup.nodelay), (0, true));
+        let route = setup.route;
+        assert_eq!((route.device_mtu, route.ssthresh, route.rto_min), (1040, 50, 30_000));
+        assert_eq!((setup.send_buffer, setup.receive_buffer), (None, None));
+    }
+
+    #[test]
+    fn what_it_cannot_is_refused_by_its_name() {
+        let check = |name: &'static str, value: Value| {
+            let mut config = Config::segments();
+            assert!(config.set(name, value));
+            super::check(&config).unwrap_err().name
+        };
+        assert_eq!(check("ack", Value::Choice("delayed")), "ack");
+        assert_eq!(check("cc", Value::Choice("vegas")), "cc");
+        assert_eq!(check("nagle", Value::Choice("bsd")), "nagle");
+        assert_eq!(check("initial_rto", Value::Span(Span::from_millis(5))), "initial_rto");
+        assert_eq!(check("hystart", Value::Flag(false)), "hystart");
+        assert!(super::check(&acklab_tcp::System::Qnx70.config()).is_ok());
+    }
+}

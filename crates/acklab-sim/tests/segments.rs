@@ -1,0 +1,170 @@
+//! Goal: the host of acklab-host carries connections in a world as acklab-tcp does, beside it and in the same way every
+//! time.
+//! Method: a client and a server 10 ms apart over a lossy path, each on either stack, watched by an observer that keeps
+//! all; what is written is counted, and acklab-tcp's figures stand beside.
+
+use acklab_core::event::{Event, EventKind, Interest};
+use acklab_core::link::LinkConfig;
+use acklab_core::packet::{Addr, Body, NodeId, Packet};
+use acklab_core::segment::Flags;
+use acklab_core::seq::Seq;
+use acklab_core::time::{Span, Time};
+use acklab_core::units::BitRate;
+use acklab_sim::app::{
+    App, Bulk, EXCHANGE_MS, MessageSource, Reader, ReaderModel, ReplyingServer, RequestClient,
+    RequestPattern, Schedule, Stream,
+};
+use acklab_sim::{End, Observer, ResultHash, Topology, World};
+use acklab_tcp::{Config, Nagle, Stack, System};
+
+#[derive(Default)]
+struct Diary {
+    events: Vec<Event>,
+    /// When, payload and flags of what left the client.
+    sent: Vec<(Time, u32, Flags)>,
+    hash: ResultHash,
+}
+
+impl Observer for Diary {
+    fn on_event(&mut self, event: &Event) {
+        self.hash.event(event);
+        self.events.push(*event);
+    }
+
+    fn on_packet(&mut self, now: Time, _node: NodeId, packet: &Packet) {
+        if let Body::Tcp(tcp) = &packet.body
+            && packet.src == CLIENT
+        {
+            self.sent.push((now, tcp.payload_len, tcp.flags));
+        }
+    }
+}
+
+const CLIENT: Addr = Addr { node: NodeId(0), port: 50_000 };
+const SERVER: Addr = Addr { node: NodeId(1), port: 80 };
+
+fn config(stack: Stack) -> Config {
+    Config { stack, ..System::Linux.config() }
+}
+
+/// A client and a server 10 ms apart, run until nothing happens any more.
+fn run(
+    configs: [Config; 2],
+    loss: f64,
+    client: impl App + 'static,
+    server: impl App + 'static,
+) -> World<Diary> {
+    let mut topology = Topology::default();
+    let nodes: [NodeId; 2] = std::array::from_fn(|_| topology.node());
+    let rate = BitRate::from_bps(100_000_000).expect("positive");
+    topology.duplex(
+        nodes[0],
+        nodes[1],
+        &LinkConfig::new(rate, Span::from_millis(10)).with_loss(loss),
+    );
+    let mut world = World::new(&topology, 3, Interest::ALL, Diary::default());
+    world.tap(nodes[0]);
+    let [of_client, of_server] = configs;
+    let end = |addr, config, app| End { addr, config, isn: Seq(u32::MAX - 5000), app };
+    let server = end(SERVER, of_server, Box::new(server) as Box<dyn App>);
+    world.connect(end(CLIENT, of_client, Box::new(client)), server);
+    world.run_until(Time::ZERO + Span::from_secs(3600));
+    world
+}
+
+fn read_by_server(world: &World<Diary>) -> u64 {
+    world.streams().next().map_or(0, Stream::total_read)
+}
+
+fn reader(bytes: u32) -> Reader {
+    Reader::new(ReaderModel::Promptly, bytes)
+}
+
+const EACH: [[Stack; 2]; 4] = [
+    [Stack::Stream, Stack::Stream],
+    [Stack::Segments, Stack::Segments],
+    [Stack::Segments, Stack::Stream],
+    [Stack::Stream, Stack::Segments],
+];
+
+#[test]
+fn every_byte_arrives_whichever_stack_is_at_either_end() {
+    for stacks in EACH {
+        for loss in [0.0, 0.02] {
+            let run = || run(stacks.map(config), loss, Bulk::new(600_000, 20_000), reader(1));
+            let world = run();
+            assert_eq!(read_by_server(&world), 600_000, "{stacks:?} {loss}");
+            assert_eq!(world.observer().hash, run().observer().hash, "{stacks:?} {loss}");
+            let count = |wanted: fn(&EventKind) -> bool| {
+                world.observer().events.iter().filter(|event| wanted(&event.kind)).count()
+            };
+            let written = count(|kind| matches!(kind, EventKind::MessageWritten { .. }));
+            let sent = count(|kind| matches!(kind, EventKind::MessageSent { .. }));
+            assert!(written >= 30 && sent == written, "{stacks:?} {loss}: {written} {sent}");
+        }
+    }
+}
+
+#[test]
+fn what_is_told_of_messages_and_segments_is_what_left() {
+    let schedule = Schedule {
+        count: 200,
+        bytes: 100,
+        period: Span::from_millis(3),
+        jitter: Span::ZERO,
+        skew_ppm: 0.0,
+        phase: Span::from_millis(40),
+    };
+    let rng = || acklab_core::rng::Rng::named(1, "app");
+    for nagle in [Nagle::Minshall, Nagle::Off] {
+        let told = EACH.map(|stacks| {
+            let configs = stacks.map(|stack| Config { nagle, ..config(stack) });
+            let world = run(configs, 0.0, MessageSource::new(schedule, rng()), reader(100));
+            let diary = world.observer();
+            let count = |wanted: &dyn Fn(&EventKind) -> bool| {
+                diary.events.iter().filter(|event| wanted(&event.kind)).count()
+            };
+            let data = diary.sent.iter().filter(|(_, len, _)| *len > 0).count();
+            let of_client = count(&|kind| {
+                matches!(kind, EventKind::SegmentSent { flow, len: 1.., .. } if flow.local == CLIENT)
+            });
+            assert_eq!(of_client, data, "{stacks:?}");
+            let sent = count(&|kind| matches!(kind, EventKind::MessageSent { .. }));
+            let delivered = count(&|kind| matches!(kind, EventKind::MessageDelivered { .. }));
+            assert_eq!((sent, delivered), (200, 200), "{stacks:?}");
+            let held = count(&|kind| matches!(kind, EventKind::Held { .. }));
+            assert_eq!(held > 0, nagle == Nagle::Minshall, "{stacks:?}");
+            assert_eq!(held, count(&|kind| matches!(kind, EventKind::Released { .. })));
+            data
+        });
+        // One sender's decisions, whichever of the two makes them.
+        assert!(told.iter().all(|data| data.abs_diff(told[0]) <= told[0] / 20), "{told:?}");
+    }
+}
+
+#[test]
+fn requests_are_answered_and_the_connection_ends() {
+    let pattern = RequestPattern {
+        exchanges: 5,
+        header: 10,
+        body: 129,
+        gap: Span::ZERO,
+        reply: 2000,
+        service: Span::from_millis(3),
+        think: Span::from_millis(50),
+    };
+    for stacks in EACH {
+        let client = RequestClient::new(pattern, CLIENT.node);
+        let configs = stacks.map(|stack| Config { nagle: Nagle::Off, ..config(stack) });
+        let world = run(configs, 0.0, client, ReplyingServer::new(pattern));
+        let done = world.observer().events.iter().filter_map(|event| match event.kind {
+            EventKind::App { code: EXCHANGE_MS, value, .. } => Some(value),
+            _ => None,
+        });
+        let done: Vec<f64> = done.collect();
+        assert_eq!(done.len(), 5, "{stacks:?}");
+        assert!(done.iter().all(|ms| (23.0..30.0).contains(ms)), "{stacks:?} {done:?}");
+        let fins = world.observer().sent.iter().filter(|(.., flags)| flags.has(Flags::FIN));
+        assert_eq!(fins.count(), 1, "{stacks:?}");
+    }
+}
