@@ -11,8 +11,8 @@ use acklab_core::time::{Span, Time};
 /// Band around the target within which a step has settled, as a share of the step.
 pub const SETTLING_BAND: f64 = 0.02;
 
-/// Steps beyond its target after which a loop is called unstable. A stable loop overshoots by less than its step or
-/// little more; one that diverges passes any bound.
+/// How far from its target, in steps of the reference, a loop is called unstable. A stable loop starts a step away and
+/// overshoots by little more than that; one that diverges passes any bound.
 pub const UNSTABLE: f64 = 10.0;
 
 /// Sums over the ticks of one run.
@@ -26,6 +26,8 @@ pub struct Costs {
     steps: Vec<StepResponse>,
     open: Option<OpenStep>,
     last: Option<(f64, f64)>,
+    /// The largest change of the reference.
+    height: f64,
 }
 
 /// How the plant answered one change of the reference.
@@ -40,6 +42,8 @@ pub struct StepResponse {
     pub settling: Span,
     /// Whether it settled before the next change.
     pub settled: bool,
+    /// The greatest distance from the target, on either side, in the reference's unit.
+    pub furthest: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,6 +52,7 @@ struct OpenStep {
     target: f64,
     height: f64,
     overshoot: f64,
+    furthest: f64,
     inside_since: Option<Time>,
 }
 
@@ -63,6 +68,7 @@ impl Costs {
             steps: Vec::new(),
             open: None,
             last: None,
+            height: 0.0,
         }
     }
 
@@ -78,11 +84,13 @@ impl Costs {
         if (reference - before).abs() > 0.0 {
             self.steps.extend(self.open.take().map(|step| step.close(now)));
             let height = reference - before;
+            self.height = self.height.max(height.abs());
             self.open = Some(OpenStep {
                 at: now,
                 target: reference,
                 height,
                 overshoot: 0.0,
+                furthest: 0.0,
                 inside_since: None,
             });
         }
@@ -127,9 +135,12 @@ impl Costs {
         self.open.map_or(Span::ZERO, |step| step.close(now).settling)
     }
 
-    /// Whether the last finished step ended in an excursion of [`UNSTABLE`] steps: the loop diverges.
+    /// Whether the position was more than [`UNSTABLE`] of the largest steps away from its target, on either side, in the
+    /// step under way or the one before: the loop diverges. A loop whose reference stands still has its first one alone.
     pub fn is_unstable(&self) -> bool {
-        self.steps.last().is_some_and(|step| step.overshoot > UNSTABLE)
+        let before = self.steps.last().map(|step| step.furthest);
+        let furthest = before.into_iter().chain(self.open.map(|step| step.furthest));
+        furthest.fold(0.0, f64::max) > UNSTABLE * self.height
     }
 
     /// The steps that ended with another, in order; the last, unfinished one is left out.
@@ -142,6 +153,7 @@ impl OpenStep {
     fn on_position(&mut self, now: Time, position: f64) {
         let beyond = (position - self.target) / self.height;
         self.overshoot = self.overshoot.max(beyond);
+        self.furthest = self.furthest.max((position - self.target).abs());
         if beyond.abs() > SETTLING_BAND {
             self.inside_since = None;
         } else if self.inside_since.is_none() {
@@ -156,6 +168,7 @@ impl OpenStep {
             overshoot: self.overshoot,
             settling: end.since(self.at),
             settled: self.inside_since.is_some(),
+            furthest: self.furthest,
         }
     }
 }
@@ -194,12 +207,22 @@ mod tests {
         assert!(!costs.is_unstable());
         // Of the step under way: half of it is done.
         assert_eq!((costs.overshoot(), costs.settling(Time::ZERO + H * 5)), (0.0, H));
-        let mut away = after(&[(0.0, 0.0), (1.0, 0.0), (1.0, 11.5)]);
-        assert_eq!((away.overshoot(), away.is_unstable()), (10.5, false));
-        away.on_tick(Time::ZERO + H * 3, 0.0, 11.5);
-        assert!(away.is_unstable());
         // The second step is cut off before it settles.
         let cut = after(&[(0.0, 0.0), (1.0, 0.0), (1.0, 0.5), (0.0, 0.5)]);
         assert_eq!((cut.steps()[0].settling, cut.steps()[0].settled), (H * 2, false));
+    }
+
+    #[test]
+    fn a_loop_is_unstable_that_is_ten_of_its_largest_steps_away_on_either_side() {
+        let is_unstable = |ticks: &[(f64, f64)]| after(ticks).is_unstable();
+        assert!(!is_unstable(&[(0.0, 0.0), (1.0, 0.0), (1.0, 10.9)]));
+        assert!(is_unstable(&[(0.0, 0.0), (1.0, 0.0), (1.0, 11.5)]));
+        // Against its step; and away from a reference that never changes.
+        assert!(is_unstable(&[(0.0, 0.0), (1.0, 0.0), (1.0, -9.5)]));
+        assert!(is_unstable(&[(1.0, 0.0), (1.0, 0.5), (1.0, 12.0)]));
+        // It was back in the step before the last.
+        assert!(!is_unstable(&[(0.0, 0.0), (1.0, 12.0), (0.0, 0.0), (1.0, 0.0)]));
+        // A small step begins where a large one was cut off.
+        assert!(!is_unstable(&[(100.0, 0.0), (100.5, 80.0), (100.5, 90.0)]));
     }
 }

@@ -149,9 +149,12 @@ fn page(results: &Results) -> Result<String, ReportError> {
     let words = |name: &str| {
         let unit = doc(name).map_or("", |metric| metric.unit);
         // A unit of several words has underscores in the name.
-        let suffix = unit.replace(' ', "_").replace('²', "2");
+        let suffix = match unit {
+            "bit/s" => "bps".to_owned(),
+            unit => unit.replace(' ', "_").replace('²', "2"),
+        };
         let bare = name.strip_suffix(&suffix).unwrap_or(name).trim_end_matches('_');
-        (bare.replace('_', " "), if bare == name { String::new() } else { unit.to_owned() })
+        (in_words(bare), if bare == name { String::new() } else { unit.to_owned() })
     };
     let main = scenario.declaration().main_metric;
     let (metric, unit) = words(main);
@@ -179,6 +182,7 @@ fn page(results: &Results) -> Result<String, ReportError> {
         ladder: ladder(results),
         terms: scenario.declaration().terms.to_vec(),
         conditions: conditions(results),
+        notes: results.notes(),
     };
     let mut page = run::page(&report);
     if plan.is_grid() && plan.replications > 1 {
@@ -186,6 +190,16 @@ fn page(results: &Results) -> Result<String, ReportError> {
         page.sections.push(Section::new("Across the axes, one value per replication", figures));
     }
     page.to_html()
+}
+
+/// A metric's name as words: "ack delay" is "ACK delay".
+fn in_words(name: &str) -> String {
+    let word = |word: &str| match word {
+        "ack" | "rtt" | "itae" | "iae" | "ise" => word.to_uppercase(),
+        "acks" => "ACKs".to_owned(),
+        _ => word.to_owned(),
+    };
+    name.split('_').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// What the scenario draws over time, of the first replication, for a plan of one case.
@@ -241,6 +255,9 @@ fn conditions(results: &Results) -> Vec<(String, String)> {
     }
     let _ = write!(command, " --seed {} --replications {}", plan.seed, plan.replications);
     let mut conditions = report::conditions(command);
+    if let Some(file) = file {
+        conditions.push((file.to_owned(), "beside this report".to_owned()));
+    }
     conditions.push(("result hash".to_owned(), hex(results.hash)));
     let defaults = plan.settings.values().map(|(name, value)| format!("{name}={value}"));
     conditions.push(("parameters".to_owned(), defaults.collect::<Vec<_>>().join(" ")));

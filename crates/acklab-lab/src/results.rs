@@ -212,6 +212,14 @@ impl Results {
         }
     }
 
+    /// What was done otherwise than the settings' words say, each sentence once.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> =
+            self.cases.iter().filter_map(|case| self.plan.scenario.note(&case.settings)).collect();
+        notes.dedup();
+        notes
+    }
+
     /// How many replications were run, of all cases together.
     pub fn replications_done(&self) -> usize {
         self.cases.iter().map(|case| case.sample_counts.len()).sum()
@@ -238,6 +246,10 @@ impl Results {
         add("complete", json!(self.is_complete));
         if !self.is_complete {
             add("replications_done", json!(self.replications_done()));
+        }
+        let notes = self.notes();
+        if !notes.is_empty() {
+            add("notes", json!(notes));
         }
         add("hash", json!(hex(self.hash)));
         add("metrics", self.metrics.to_json());

@@ -29,9 +29,9 @@ pub fn run_until(plan: &Plan, ended: &AtomicBool, on_done: &(dyn Fn() + Sync)) -
         if ended.load(Ordering::Relaxed) {
             return None;
         }
-        let done = plan.scenario.run(case, seed, None);
+        let done = plan.scenario.attempt(case, seed);
         on_done();
-        Some(done)
+        done
     };
     let replications = jobs(plan).par_iter().map(one).collect();
     pool(plan, replications, vec![None; plan.cases.len()], watch)
@@ -57,11 +57,11 @@ pub fn run_closely_until(plan: &Plan, ended: &AtomicBool, on_done: &(dyn Fn() + 
             }
             let with_courses = (part * AT_ONCE + index) % each < MOST_KEPT;
             let done = match plan.scenario.run_closely(case, seed, with_courses) {
-                Some((replication, record)) => (replication, Some(record)),
-                None => (plan.scenario.run(case, seed, None), None),
+                Some((replication, record)) => Some((replication, Some(record))),
+                None => plan.scenario.attempt(case, seed).map(|replication| (replication, None)),
             };
             on_done();
-            Some(done)
+            done
         });
         for done in looked.collect::<Vec<_>>() {
             let case = replications.len() / each;

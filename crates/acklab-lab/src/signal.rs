@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use acklab_core::time::Time;
 
-/// A quantity that changes during a run: `itae`, `queue.length`, `flow[1].cwnd`.
+/// A quantity that changes during a run: `itae_rad_s`, `queue.length`, `flow[1].cwnd`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signal {
     /// Name as in a query.

@@ -150,7 +150,6 @@ impl Scale {
     fn read(self, text: &str) -> Option<u64> {
         let text = text.trim();
         match self {
-            Self::Time if text == "0" => None,
             Self::Time => text.parse().ok().map(Span::as_nanos),
             Self::Rate => {
                 let rate = text.parse().ok().filter(|rate| *rate != BitRate::INFINITE);
@@ -239,6 +238,7 @@ mod tests {
             ("500kbit..2mbit:500kbit", vec!["500kbit", "1mbit", "1500kbit", "2mbit"]),
             ("1ms..2ms:400us,5ms", vec!["1ms", "1400us", "1800us", "5ms"]),
             ("0%..5%:2.5%", vec!["0%", "2.5%", "5%"]),
+            ("0..40ms:20ms", vec!["0s", "20ms", "40ms"]),
             ("0..1:0.25", vec!["0", "0.25", "0.5", "0.75", "1"]),
             ("{ kind = \"red\", min = 5 },codel", vec!["{ kind = \"red\", min = 5 }", "codel"]),
         ] {

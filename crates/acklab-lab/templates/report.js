@@ -36,7 +36,10 @@ async function draw(figure) {
   const {spec, data} = JSON.parse(figure.querySelector("script").textContent);
   spec.datasets = {};
   for (const [name, columns] of Object.entries(data)) spec.datasets[name] = rowsOf(columns);
-  if (target.clientWidth < 560 && spec.config.legend) spec.config.legend.columns = 1;
+  if (target.clientWidth < 560 && spec.config.legend) {
+    spec.config.legend.columns = 1;
+    spec.config.legend.labelLimit = target.clientWidth - 110;
+  }
   target.replaceChildren();
   const compiled = vegaLite.compile(spec).spec;
   await new vega.View(vega.parse(compiled), {renderer: "svg", container: target, hover: true}).runAsync();
@@ -122,8 +125,16 @@ function choose(choice, scroll) {
   for (const row of document.querySelectorAll("tr[data-shows]")) {
     row.setAttribute("aria-selected", row.dataset.shows === choice);
   }
+  fitTables();
   if (window.vega) drawVisible().catch(complain);
   if (scroll && first) first.scrollIntoView({behavior: "smooth", block: "start"});
+}
+
+// Tables that are too wide are set smaller; what is still too wide is slid.
+function fitTables() {
+  for (const box of document.querySelectorAll(".table:not(.dense)")) {
+    if (box.scrollWidth > box.clientWidth) box.classList.add("dense");
+  }
 }
 
 function offerChoice() {
@@ -141,6 +152,7 @@ function offerChoice() {
 
 document.querySelectorAll("table").forEach(makeSortable);
 document.querySelectorAll("figure").forEach(offerSaving);
+fitTables();
 offerChoice();
 unpackRuntime()
   .then((has) => (has ? drawVisible() : undefined))

@@ -1,6 +1,7 @@
 //! What a watch tells, in the form that programs read: `acklab.watch/1`, one object per line. The schema in
 //! docs/schema is that of these types, and a test holds it current.
 
+use acklab_trace::check::Outcome;
 use acklab_trace::diagnosis::{Mechanism, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -77,6 +78,8 @@ pub struct Summary {
     pub stalls: Vec<Held>,
     /// The answer in words, as `acklab diagnose` gives it.
     pub verdict: Verdict,
+    /// What became of the checks that were asked for (`--check`).
+    pub checks: Vec<Outcome>,
 }
 
 #[cfg(test)]

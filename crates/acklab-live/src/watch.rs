@@ -222,6 +222,7 @@ impl Watch {
             seconds: stalls.iter().fold(0.0, |sum, held| sum + held.seconds),
             stalls,
             verdict: diagnosis.verdict.clone(),
+            checks: Vec::new(),
         };
         (summary, diagnosis)
     }

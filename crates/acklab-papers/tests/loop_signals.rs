@@ -1,6 +1,7 @@
 //! Goal: a metric and a signal of one name mean the same, and the loop's signals are its metrics as they come about.
 //! Method: of every built-in scenario with signals, names and units are compared; motor-loop is run and watched.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use acklab_core::time::Time;
@@ -24,6 +25,25 @@ fn a_metric_and_a_signal_of_one_name_have_one_unit() {
     assert!(both >= 4, "{both}");
 }
 
+/// "itae" would be the article's sum to one reader and the integral to another.
+#[test]
+fn no_name_is_that_of_two_others_without_their_units() {
+    for scenario in SCENARIOS.iter() {
+        let signals = scenario.signals(&defaults(scenario));
+        let metrics = scenario.declaration().metrics.iter().map(|metric| metric.name);
+        let names: BTreeSet<&str> =
+            signals.iter().map(|signal| signal.name.as_str()).chain(metrics).collect();
+        for name in &names {
+            let unit_added = |other: &&&str| {
+                let rest = other.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
+                rest.is_some_and(|unit| ["s", "ms", "rad_s", "rad_s2", "bps"].contains(&unit))
+            };
+            let longer: Vec<_> = names.iter().filter(unit_added).collect();
+            assert!(longer.is_empty(), "{}: {name} beside {longer:?}", scenario.name());
+        }
+    }
+}
+
 #[test]
 fn the_greatest_values_of_the_loops_signals_are_its_metrics() {
     let scenario = SCENARIOS.find("motor-loop").expect("it is there");
@@ -33,7 +53,7 @@ fn the_greatest_values_of_the_loops_signals_are_its_metrics() {
     }
     let measured = scenario.run(&settings, 3, None).metrics;
     let signals = scenario.signals(&settings);
-    let names = ["overshoot", "settling_ms", "itae_rad_s", "itae", "itae_rad_s2"];
+    let names = ["overshoot", "settling_ms", "itae_rad_s", "itae_rad_s2"];
     let place = |name| signals.iter().position(|signal| signal.name == name).expect("a signal");
     let mut most = vec![0.0_f64; signals.len()];
     let path = [Segment { from: Time::ZERO, seed: 3 }];
@@ -45,8 +65,7 @@ fn the_greatest_values_of_the_loops_signals_are_its_metrics() {
         ControlFlow::Continue(())
     });
     for name in names {
-        let metric = if name == "itae" { "itae_rad_s" } else { name };
-        let spread = measured.spread(metric).expect("samples");
+        let spread = measured.spread(name).expect("samples");
         let found = most[place(name)];
         assert!((found / spread.max - 1.0).abs() < 1e-9, "{name}: {found} {}", spread.max);
     }
@@ -61,4 +80,14 @@ fn a_loop_beyond_its_margin_is_called_unstable() {
         scenario.run(&settings, 1, None).metrics.number("unstable_runs")
     };
     assert!(unstable("56ms") < 0.5 && unstable("100ms") > 0.5);
+    // Over the margin with a reference that never changes, and against its step.
+    let of = |pairs: &[&str]| {
+        let mut settings = defaults(scenario);
+        pairs.iter().for_each(|pair| settings.set_pair(pair).expect("fits"));
+        scenario.run(&settings, 1, None).metrics.number("unstable_runs")
+    };
+    let constant = ["reference_first=1", "reference_second=1"];
+    assert!(of(&[&constant[..], &["loop_delay=100ms"]].concat()) > 0.5);
+    assert!(of(&[&constant[..], &["loop_delay=42ms"]].concat()) < 0.5);
+    assert!(of(&["kp=-1", "ki=0"]) > 0.5);
 }

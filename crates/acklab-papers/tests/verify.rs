@@ -41,7 +41,7 @@ fn the_answer_and_its_number_of_runs_are_the_same_for_any_number_of_threads() {
 fn a_formula_that_never_holds_takes_the_papers_36_runs() {
     let uppaal = Some(ProportionMethod::ClopperPearson);
     let precision = Precision { method: uppaal, ..Precision::default() };
-    let job = job(&["cc=ance"], "Pr[<=2](<> itae > 8727)", precision).expect("a query");
+    let job = job(&["cc=ance"], "Pr[<=2](<> itae_rad_s > 8727)", precision).expect("a query");
     let report = job.run(&AtomicBool::new(false), |_, _| {}).report;
     assert_eq!((report.runs, report.successes), (36, Some(0)));
     let interval = report.interval.expect("an interval");
@@ -51,7 +51,7 @@ fn a_formula_that_never_holds_takes_the_papers_36_runs() {
 
 #[test]
 fn a_signal_is_what_the_run_itself_reports() {
-    let verification = answer(&["queue=red"], "E[<=30; 2](max: itae)");
+    let verification = answer(&["queue=red"], "E[<=30; 2](max: itae_rad_s)");
     let mut settings = scenario::defaults(&Ance::Dumbbell);
     settings.set_pair("queue=red").expect("a setting");
     let plan =
@@ -180,16 +180,17 @@ fn splitting_refuses_what_it_cannot_split_and_says_why() {
     };
     assert_eq!(ance(&[], "Pr[<=7]([] queue.length > 14)"), SplitError::Form);
     assert_eq!(ance(&[], "Pr[<=7; 100](<> queue.length > 14)"), SplitError::Runs);
-    // The times of such a window are values of itae, not seconds.
-    let bound = ance(&[], "Pr[itae<=3000](<>[2000,2100] queue.length > 10)");
+    // The times of such a window are values of itae_rad_s, not seconds.
+    let bound = ance(&[], "Pr[itae_rad_s<=3000](<>[2000,2100] queue.length > 10)");
     assert_eq!(bound, SplitError::Bound);
     assert_eq!(ance(&[], "Pr[<=7](<>[8,9] queue.length > 14)"), SplitError::NoValue);
     // Without jitter only the start is random.
     let decided = ance(&["cc=ance", "host_jitter=0"], "Pr[<=7](<>[2,7] queue.length > 11)");
     assert_eq!(decided, SplitError::Decided(10.0));
     let full = poisson(3, "Pr[<=10](<> queue.length > 3)").split(effort).expect_err("impossible");
-    assert_eq!(full, SplitError::Stuck(3.0));
-    assert!(full.to_string().contains("--effort"), "{full}");
+    assert_eq!(full, SplitError::Stuck { level: 3.0, count: 40 });
+    let said = full.to_string();
+    assert!(said.contains("1 in 13") && said.contains("--effort 400"), "{said}");
 }
 
 #[test]
@@ -216,11 +217,12 @@ const LONG: &str = "simulate [<=20; 1000] {queue.length, flow[0].acked}";
 #[test]
 fn bad_queries_say_where_and_how_to_mend_them() {
     for (query, place, mend) in [
-        ("Pr[<=30](<> itea > 8727)", "query:1:13", "itae"),
-        ("Pr[<=30](<> itae >)", "query:1:19", "write"),
-        ("Pr[<=30(<> itae > 1)", "query:1:8", "]"),
-        ("Pr[<=1e9](<> itae > 1)", "longer", "1000000"),
-        ("E[<=30; 1](max: itae)", "two runs", "E[<=30; 100]"),
+        ("Pr[<=30](<> itae > 8727)", "query:1:13", "did you mean `itae_rad_s` or `itae_rad_s2`?"),
+        ("Pr[<=30](<> posision > 1)", "query:1:13", "`position`"),
+        ("Pr[<=30](<> itae_rad_s >)", "query:1:19", "write"),
+        ("Pr[<=30(<> itae_rad_s > 1)", "query:1:8", "]"),
+        ("Pr[<=1e9](<> itae_rad_s > 1)", "longer", "1000000"),
+        ("E[<=30; 1](max: itae_rad_s)", "two runs", "E[<=30; 100]"),
     ] {
         let error = job(&[], query, Precision::default()).err().expect("refused").to_string();
         assert!(error.contains(place) && error.contains(mend), "{query}: {error}");

@@ -193,7 +193,17 @@ fn unknown_signal(text: &str, signal: &SignalName, names: &[impl AsRef<str>]) ->
     let distances = names.iter().map(|name| (distance(name), *name));
     // A third of the letters may be wrong; beyond that the guess would mislead.
     let near = distances.min().filter(|(distance, _)| *distance * 3 <= signal.name.len().max(3));
-    let guess = near.map_or(String::new(), |(_, name)| format!("did you mean `{name}`? "));
+    // A name that several begin with stands for none of them: all are told.
+    let longer: Vec<String> = names
+        .iter()
+        .filter(|name| name.strip_prefix(wanted.as_str()).is_some_and(|rest| rest.starts_with('_')))
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let guess = match (longer.as_slice(), near) {
+        ([_, _, ..], _) => format!("did you mean {}? ", longer.join(" or ")),
+        (_, Some((_, name))) => format!("did you mean `{name}`? "),
+        _ => String::new(),
+    };
     let list = match names.len() {
         0 => "this scenario has no signals".to_owned(),
         1..=12 => format!("the signals are {}", names.join(", ")),

@@ -143,6 +143,7 @@ pub(crate) fn assembled(
         flows_not_listed,
         pair: None,
         cure: None,
+        checks: Vec::new(),
     }
 }
 
@@ -186,6 +187,7 @@ pub(crate) fn assembled_pair(client: Diagnosis, server: Diagnosis, pair: Pair) -
         flows_not_listed,
         pair: Some(pair),
         cure: None,
+        checks: Vec::new(),
     }
 }
 

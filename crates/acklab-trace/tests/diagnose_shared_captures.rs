@@ -16,7 +16,7 @@ fn captures() -> Option<PathBuf> {
 
 fn read(file: &str) -> Option<Diagnosis> {
     let Some(folder) = captures() else {
-        eprintln!("skipped: no captures; set ACKLAB_CAPTURES to the folder that holds {file}");
+        eprintln!("SKIPPED: no captures; set ACKLAB_CAPTURES to the folder that holds {file}");
         return None;
     };
     Some(diagnose(&folder.join(file), &Options::default(), |_| {}).expect("a capture"))

@@ -181,11 +181,15 @@ impl Scenario for InLinux {
     }
 
     fn run(&self, settings: &Settings, seed: u64, _capture: Option<Capture<'_>>) -> Replication {
-        self.replicate(settings, seed).unwrap_or_else(|reason| {
+        self.attempt(settings, seed).unwrap_or_default()
+    }
+
+    fn attempt(&self, settings: &Settings, seed: u64) -> Option<Replication> {
+        let made = self.replicate(settings, seed).map_err(|reason| {
             let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
             failure.get_or_insert(reason);
-            Replication::default()
-        })
+        });
+        made.ok()
     }
 }
 

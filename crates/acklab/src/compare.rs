@@ -84,9 +84,14 @@ impl Compare {
         let running = self.on_kernel(&source, settings, &seeds, &interrupted)?;
         let others = Others { machine, running };
         let mut comparison = None;
+        // Ctrl-C while the running kernel worked: what it did is compared with the worlds that take no time.
+        let before = interrupted.load(Ordering::Relaxed);
         for seed in seeds {
+            if before && !others.running.contains_key(&seed) {
+                continue;
+            }
             let done = self.replicate(&source, settings, seed, &others, &mut comparison);
-            if interrupted.load(Ordering::Relaxed) {
+            if interrupted.load(Ordering::Relaxed) && !(before && done.is_ok()) {
                 break;
             }
             done.map_err(|reason| Failure::at(&self.file, reason))?;

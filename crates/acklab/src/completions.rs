@@ -8,7 +8,7 @@ use crate::outcome::{Failure, print};
 /// Write a shell completion script to standard output
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  acklab completions bash > ~/.local/share/bash-completion/completions/acklab"
+    after_help = "Example:\n  mkdir -p ~/.local/share/bash-completion/completions; acklab completions bash > ~/.local/share/bash-completion/completions/acklab"
 )]
 pub(crate) struct Completions {
     /// For which shell

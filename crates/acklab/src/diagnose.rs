@@ -70,7 +70,7 @@ impl Diagnose {
             self.file = out;
         }
         let options = Options { flow: self.flow, ..Options::default() };
-        let diagnosis = match &self.server {
+        let mut diagnosis = match &self.server {
             Some(server) => read_pair(&self.file, server, &options)?,
             None => read(&self.file, &options)?,
         };
@@ -86,6 +86,9 @@ impl Diagnose {
         let mut name = self.file.display().to_string();
         if let Some(server) = &self.server {
             name = format!("{name} {}", server.display());
+        }
+        if diagnosis.capture.tcp_segments > 0 {
+            diagnosis.hold_to(&checks);
         }
         if let Some(dir) = &self.out {
             write_files(dir, &diagnosis, &name)?;
@@ -189,7 +192,7 @@ fn html(diagnosis: &Diagnosis, name: &str) -> Result<String, Failure> {
     diagnose_html(diagnosis, name, conditions).map_err(|error| Failure::at("the report", error))
 }
 
-/// Tells each check's outcome on standard error.
+/// Tells on standard error what became of each check that the diagnosis was held to.
 pub(crate) fn judge(checks: &[Check], diagnosis: &Diagnosis) -> Result<(), Failure> {
     if checks.is_empty() {
         return Ok(());
@@ -200,7 +203,7 @@ pub(crate) fn judge(checks: &[Check], diagnosis: &Diagnosis) -> Result<(), Failu
         ));
     }
     let mut holds = true;
-    for outcome in checks.iter().map(|check| check.apply(diagnosis)) {
+    for outcome in &diagnosis.checks {
         let verdict = if outcome.holds { "holds" } else { "does not hold" };
         tell(&format!("check {}: {verdict} ({})", outcome.check, outcome.value));
         holds &= outcome.holds;

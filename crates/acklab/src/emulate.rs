@@ -13,7 +13,7 @@ use acklab_net::emulate::{
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::outcome::{Failure, Format, interruption, print, print_json, tell};
+use crate::outcome::{Failure, Format, interruption, print_json, tell};
 
 /// Run a command over an emulated link: delay, rate, loss, queues, real packets (Linux, root)
 ///
@@ -47,7 +47,8 @@ pub(crate) struct Emulate {
     /// The run is invalid if more than 1 % of the packets leave later than this
     #[arg(long, value_name = "TIME", default_value = "1ms")]
     max_lateness: String,
-    /// How to say what was measured; json sends the commands' own output to standard error
+    /// How to say what was measured: text, to standard error, or json, to standard output, which sends the commands' own
+    /// output to standard error
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
     /// The client's command and its arguments, best behind `--`. Client and server see process ids of their own: neither can
@@ -82,7 +83,8 @@ impl Emulate {
         })?;
         let doubts = emulated.doubts(max_lateness);
         match self.format {
-            Format::Text => print(&text(&emulated, doubts.is_empty()))?,
+            // Standard output is the commands'.
+            Format::Text => tell(text(&emulated, doubts.is_empty()).trim_end()),
             Format::Json => print_json(&to_json(&emulation, &emulated, max_lateness))?,
         }
         for doubt in &doubts {

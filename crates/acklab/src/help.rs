@@ -1,4 +1,4 @@
-//! `--help`: text wraps to the terminal's width, examples never do, so that they can be copied.
+//! `--help`: text wraps to the terminal's width, examples never do, so that they can be copied; and what that width is.
 //!
 //! clap wraps everything between blanks. In indented lines blanks are no-break spaces while it does so, and blanks again
 //! when they are printed.
@@ -9,9 +9,22 @@ use std::process;
 use clap::error::ErrorKind;
 use clap::{Command, FromArgMatches};
 
-/// The command line read as `T`; shows help or what is wrong, and ends the program then.
-pub(crate) fn parse<T: FromArgMatches>(command: Command) -> T {
+/// How many columns there are: what COLUMNS says, as for other programs, else the terminal's; none where neither is.
+pub(crate) fn columns() -> Option<usize> {
+    let told = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    let terminal = || {
+        let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(io::stdout())?;
+        Some(columns.into())
+    };
+    told.or_else(terminal).filter(|columns| *columns > 0)
+}
+
+/// The command line read as `T`; shows help or what is wrong, and ends the program then. Help is so many columns wide.
+pub(crate) fn parse<T: FromArgMatches>(command: Command, columns: Option<usize>) -> T {
     let mut command = kept_together(command);
+    if let Some(columns) = columns {
+        command = command.term_width(columns.min(HELP_WIDTH));
+    }
     let read = command.try_get_matches_from_mut(std::env::args_os());
     let read = read.and_then(|matches| T::from_arg_matches(&matches));
     read.unwrap_or_else(|error| {
@@ -38,12 +51,26 @@ fn kept_together(command: Command) -> Command {
     }
 }
 
-/// The text with indented lines as one word each.
+/// The text with indented lines as one word each, and the other lines of a paragraph as one line.
 fn whole_examples(text: &str) -> String {
-    let line = |line: &str| {
-        if line.starts_with("  ") { line.replace(' ', NO_BREAK) } else { line.to_owned() }
-    };
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    let mut whole = String::new();
+    let mut in_paragraph = false;
+    for line in text.lines() {
+        let is_text = !line.is_empty() && !line.starts_with("  ");
+        if !whole.is_empty() {
+            whole.push_str(if is_text && in_paragraph { " " } else { "\n" });
+        }
+        if is_text {
+            whole.push_str(line)
+        } else {
+            whole.push_str(&line.replace(' ', NO_BREAK))
+        }
+        in_paragraph = is_text;
+    }
+    whole
 }
+
+/// Lines of help are no longer, as clap has it.
+const HELP_WIDTH: usize = 100;
 
 const NO_BREAK: &str = "\u{a0}";

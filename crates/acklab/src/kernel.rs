@@ -44,6 +44,8 @@ pub(crate) struct Account {
     found: usize,
     repeated: BTreeMap<String, usize>,
     environments: Vec<Value>,
+    /// Whether Ctrl-C came before all runs were made.
+    interrupted: bool,
 }
 
 /// Why there are no results.
@@ -54,7 +56,8 @@ enum Trouble {
 }
 
 impl KernelArgs {
-    /// Makes every run that `store` does not have, and hands over all of them.
+    /// Makes every run that `store` does not have, and hands over all of them; those that are made, where `interrupted`
+    /// becomes true.
     pub(crate) fn perform(
         &self,
         wanted: &[Wanted],
@@ -118,15 +121,13 @@ impl KernelArgs {
         match outcome {
             Ok(()) => Ok(account),
             Err(Trouble::Run(KernelError::Interrupted)) => {
-                tell(match store {
-                    Some(_) => {
-                        "acklab: interrupted; the runs that ended are kept, and the same command goes on"
-                    }
-                    None => {
-                        "acklab: interrupted; with --out DIR the runs that ended would have been kept"
-                    }
-                });
-                Err(Failure::Incomplete)
+                if store.is_some() {
+                    tell(
+                        "acklab: interrupted; the runs that ended are kept, and the same command goes on",
+                    );
+                }
+                account.interrupted = true;
+                Ok(account)
             }
             Err(Trouble::Run(error)) => Err(Failure::at("kernel", error)),
             Err(Trouble::Store(error)) => Err(unusable(&error)),
@@ -194,6 +195,11 @@ pub(crate) fn bar(runs: usize) -> ProgressBar {
 }
 
 impl Account {
+    /// An interruption as the end of all, where what was made before it is of no use.
+    pub(crate) fn complete(self) -> Result<Self, Failure> {
+        if self.interrupted { Err(Failure::Incomplete) } else { Ok(self) }
+    }
+
     /// Where the runs were made and how far they can be trusted, in one object.
     pub(crate) fn to_json(&self) -> Value {
         let Some(first) = self.environments.first() else { return Value::Null };

@@ -52,7 +52,6 @@ mod verify;
 mod watch;
 mod whatif;
 
-use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -123,12 +122,12 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    if let Some((terminal_size::Width(columns), _)) = terminal_size::terminal_size_of(io::stdout())
-    {
-        acklab_lab::report::text::set_width(columns.into());
-        acklab_trace::set_text_width(columns.into());
+    let columns = help::columns();
+    if let Some(columns) = columns {
+        acklab_lab::report::text::set_width(columns);
+        acklab_trace::set_text_width(columns);
     }
-    let outcome = match help::parse::<Cli>(Cli::command()).verb {
+    let outcome = match help::parse::<Cli>(Cli::command(), columns).verb {
         Verb::Diagnose(verb) => verb.run(),
         Verb::WhatIf(verb) => verb.run(),
         #[cfg(target_os = "linux")]

@@ -15,7 +15,7 @@ use clap::ValueEnum;
 pub(crate) enum Format {
     /// For people.
     Text,
-    /// Exactly one JSON object.
+    /// For programs: JSON, whose schemas are in docs/schema.
     Json,
 }
 

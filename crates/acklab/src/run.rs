@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use acklab_lab::file::Asked;
 use acklab_lab::measured::{Measured, Metrics};
@@ -110,7 +111,9 @@ impl Run {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let asked = file::asked_watching(&self.scenario, &self.sets, &self.watch)?;
         #[cfg(target_os = "linux")]
-        let (asked, guests) = self.in_world(asked)?;
+        let ended = if self.world == World::Sim { early_end()? } else { interruption()? };
+        #[cfg(target_os = "linux")]
+        let (asked, guests) = self.in_world(asked, &ended)?;
         let plan = self.plan(asked)?;
         // Whatever cannot be written is refused before anything is computed.
         if let Some(dir) = self.out.as_ref().filter(|dir| dir.join("result.json").exists()) {
@@ -126,23 +129,26 @@ impl Run {
         };
 
         #[cfg(target_os = "linux")]
-        let account = self.runs(&plan, guests)?;
+        let account = self.runs(&plan, guests, &ended)?;
         let closely = folder.is_some() || !self.watch.is_empty();
         let bar = progress(&plan);
-        let ended = if self.world == World::Sim { early_end()? } else { Arc::default() };
+        // Runs on the running kernel were made before: what is there is told.
+        let stop = if self.world == World::Sim { Arc::clone(&ended) } else { Arc::default() };
         let results = if closely {
-            run::run_closely_until(&plan, &ended, &|| bar.inc(1))
+            run::run_closely_until(&plan, &stop, &|| bar.inc(1))
         } else {
-            run::run_until(&plan, &ended, &|| bar.inc(1))
+            run::run_until(&plan, &stop, &|| bar.inc(1))
         };
         bar.finish_and_clear();
+        #[cfg(target_os = "linux")]
+        if let Some(reason) = guests.and_then(InLinux::failure)
+            && !ended.load(Ordering::Relaxed)
+        {
+            return Err(Failure::at(&self.scenario, reason));
+        }
         if results.cases.is_empty() {
             tell("interrupted before a replication was done");
             return Err(Failure::Incomplete);
-        }
-        #[cfg(target_os = "linux")]
-        if let Some(reason) = guests.and_then(InLinux::failure) {
-            return Err(Failure::at(&self.scenario, reason));
         }
         if let Some((path, file)) = capture {
             let at = match self.capture_at {
@@ -189,6 +195,7 @@ impl Run {
         &self,
         plan: &Plan,
         linux: Option<&'static InLinux>,
+        interrupted: &Arc<AtomicBool>,
     ) -> Result<Option<Account>, Failure> {
         let Some(linux) = linux.filter(|_| self.world == World::Kernel) else { return Ok(None) };
         let store = self.out.as_ref().map(|out| Store::open(&out.join("runs"))).transpose();
@@ -201,7 +208,7 @@ impl Run {
             wanted.extend(of_case);
         }
         self.kernel
-            .perform(&wanted, store.as_ref(), &interruption()?, |one, done| {
+            .perform(&wanted, store.as_ref(), interrupted, |one, done| {
                 linux.hand_over(settings[&one.name], one.seed, done);
                 Ok(())
             })
@@ -210,7 +217,11 @@ impl Run {
 
     /// The scenario in the world that was chosen, and its guests where these are Linux.
     #[cfg(target_os = "linux")]
-    fn in_world(&self, asked: Asked) -> Result<(Asked, Option<&'static InLinux>), Failure> {
+    fn in_world(
+        &self,
+        asked: Asked,
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<(Asked, Option<&'static InLinux>), Failure> {
         if self.world == World::Sim {
             return Ok((asked, None));
         }
@@ -223,8 +234,8 @@ impl Run {
                 Failure::at(&self.scenario, "runs on the running kernel: nagle-delack alone")
             })?
         } else {
-            let guests =
-                InLinux::new(asked.scenario, compare::machine(PATIENCE, &interruption()?)?);
+            let machine = compare::machine(PATIENCE, interrupted)?;
+            let guests = InLinux::new(asked.scenario, machine);
             guests.ok_or_else(|| compare::no_other_world(&self.scenario))?
         };
         Ok((Asked { scenario: guests, ..asked }, Some(guests)))
@@ -300,6 +311,9 @@ fn text(results: &Results, folder: Option<&Path>) -> String {
             results.replications_done()
         );
     }
+    for note in results.notes() {
+        let _ = writeln!(text, "\nnote: {note}");
+    }
     if !results.is_complete {
         let all = plan.replications * plan.cases.len() as u64;
         let done = results.replications_done();
@@ -363,7 +377,7 @@ fn closed_form(results: &Results, case: &CaseResult) -> Vec<String> {
 }
 
 fn metrics_table(results: &Results) -> String {
-    let (mut rows, mut empty) = (Vec::new(), Vec::new());
+    let (mut rows, mut totals, mut empty) = (Vec::new(), Vec::new(), Vec::new());
     let replications = results.cases.first().map(|case| &case.replications);
     // Half of the 95 % interval of the mean over replications.
     let spread = |name: &str| {
@@ -374,6 +388,12 @@ fn metrics_table(results: &Results) -> String {
     for (name, measured) in results.metrics.iter() {
         let mut row = vec![name.to_owned()];
         match measured {
+            Measured::Total(total) => {
+                totals.push(vec![name.to_owned(), total.to_string()]);
+                continue;
+            }
+            // One sample has no quantiles.
+            Measured::Samples(only) if only.len() == 1 => row.push(reading(name, only[0])),
             Measured::Samples(_) | Measured::Shares(_) | Measured::Delays(_) => {
                 let values = quantiles(&results.metrics, name);
                 if values.iter().all(|value| value.is_nan()) {
@@ -383,7 +403,6 @@ fn metrics_table(results: &Results) -> String {
                 row.extend(values.map(|value| reading(name, value)));
                 row.insert(2, spread(name));
             }
-            Measured::Total(total) => row.push(total.to_string()),
             Measured::Ratio { .. } => {
                 row.extend([reading(name, results.metrics.number(name)), spread(name)]);
             }
@@ -394,11 +413,15 @@ fn metrics_table(results: &Results) -> String {
         }
         rows.push(row);
     }
-    let mut heading = vec!["metric", "mean or total", "+- 95 %", "p50", "p95", "max"];
+    let mut heading = vec!["metric", "mean", "+- 95 %", "p50", "p95", "max"];
     if !with_spread {
         heading.remove(2);
     }
     let mut text = lay_out(&heading, &rows);
+    if !totals.is_empty() {
+        let title = format!("total of {} replication(s)", results.replications_done());
+        let _ = write!(text, "\n{}", lay_out(&["metric", &title], &totals));
+    }
     if !empty.is_empty() {
         let _ = writeln!(text, "nothing measured: {}", empty.join(", "));
     }

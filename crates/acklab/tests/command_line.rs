@@ -354,6 +354,69 @@ fn a_loop_that_diverges_is_called_unstable() {
     };
     assert!(text("loop_delay=100ms").contains("unstable: in 1 of 1 replications"));
     assert!(!text("loop_delay=56ms").contains("unstable:"));
+    let constant = ["loop_delay=100ms", "reference_first=1", "reference_second=1"];
+    let output = acklab(&[&["run", "motor-loop", "--set"][..], &constant].concat());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("unstable: in 1 of 1"));
+}
+
+#[test]
+fn a_delay_that_acts_longer_than_it_was_set_is_told() {
+    let run = ["run", "motor-loop", "--set", "loop_delay=40ms"];
+    let text = String::from_utf8_lossy(&acklab(&run).stdout).into_owned();
+    assert!(text.contains("note: loop_delay=40ms acts as 42 ms"), "{text}");
+    let notes = &json(&[&run[..], &["--format", "json"]].concat())["notes"];
+    assert_eq!(notes.as_array().map(Vec::len), Some(1), "{notes}");
+    let exact = acklab(&["run", "motor-loop", "--set", "loop_delay=42ms"]);
+    assert!(!String::from_utf8_lossy(&exact.stdout).contains("note:"));
+}
+
+#[test]
+fn a_value_that_was_measured_once_stands_once_and_what_no_flow_has_not_at_all() {
+    let network = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml");
+    let network = network.to_str().expect("a plain path");
+    let output = acklab(&["run", network, "--set", "duration=6s"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let row = |name: &str| text.lines().find(|line| line.split(' ').next() == Some(name));
+    assert_eq!(row("jain").expect("a row").split_whitespace().count(), 2, "{text}");
+    assert_eq!(row("queue_packets").expect("a row").split_whitespace().count(), 5, "{text}");
+    for name in ["datagram", "exchange", "transfer", "message"] {
+        assert!(!text.contains(name), "{name}: {text}");
+    }
+    let result = json(&["run", network, "--set", "duration=6s", "--format", "json"]);
+    assert!(result["metrics"]["datagram_bps"].is_null(), "{result}");
+}
+
+#[test]
+fn what_became_of_checks_stands_in_the_json() {
+    let capture = demo_capture("modbus-slow.pcapng");
+    let checks = ["--check", "stalls==0,p99_ms<1000", "--format", "json"];
+    let output = acklab(&[&["diagnose", &capture][..], &checks].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let diagnosis: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    let told = |index: usize| {
+        let one = &diagnosis["checks"][index];
+        (one["check"].clone(), one["value"].as_f64(), one["holds"].as_bool())
+    };
+    assert_eq!(told(0), ("stalls==0".into(), Some(39.0), Some(false)));
+    assert_eq!((told(1).0, told(1).2), ("p99_ms<1000".into(), Some(true)));
+    let checks = &json(&["diagnose", &capture, "--format", "json"])["checks"];
+    assert_eq!(checks.as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn a_diagnosis_is_as_wide_as_columns_say() {
+    let widest = |columns: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_acklab"));
+        command.args(["diagnose", &demo_capture("modbus-slow.pcapng")]).env("COLUMNS", columns);
+        let output = command.output().expect("the binary runs");
+        let text = String::from_utf8(output.stdout).expect("text");
+        // What is drawn between two hosts has its own width.
+        let lines = text.lines().filter(|line| !line.contains("10.0.0.10:60035      "));
+        lines.map(|line| line.chars().count()).max().expect("lines")
+    };
+    assert!(widest("70") <= 70, "{}", widest("70"));
+    assert!((61..=80).contains(&widest("80")), "{}", widest("80"));
+    assert!((140..=160).contains(&widest("160")), "{}", widest("160"));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Goal: what was not decided or not finished is never green, and Ctrl-C keeps what is known.
 //! Method: run the binary; send SIGINT once it handles that signal, and for runs once it has worked for a while.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -168,7 +169,7 @@ fn a_data_set_that_is_interrupted_goes_on_where_it_was() {
 fn is_root() -> bool {
     let is_root = fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0);
     if !is_root {
-        eprintln!("skipped: needs root");
+        eprintln!("SKIPPED: an interruption of what talks to the running kernel: needs root");
     }
     is_root
 }
@@ -186,6 +187,84 @@ fn a_recording_that_is_interrupted_is_whole() {
     let diagnosis = json(&output.expect("it ends"));
     assert_eq!(diagnosis["capture"]["packets"], result["frames"]);
     assert_eq!(diagnosis["capture"]["connections"], 1);
+}
+
+#[test]
+fn runs_on_the_running_kernel_that_ended_before_ctrl_c_are_told() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let arguments = [
+        "run",
+        "nagle-delack",
+        "--world",
+        "kernel",
+        "--replications",
+        "200",
+        "--parallel",
+        "2",
+        "--max-lateness",
+        "1s",
+        "--set",
+        "messages=5",
+        "--format",
+        "json",
+        "--out",
+    ];
+    let child = start(&[&arguments[..], &[out.to_str().expect("a name")]].concat());
+    let made = || fs::read_dir(out.join("runs")).is_ok_and(|mut runs| runs.next().is_some());
+    while !made() {
+        thread::yield_now();
+    }
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("a signal");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let result = json(&output);
+    assert_eq!(result["complete"], false);
+    let done = result["replications_done"].as_u64().expect("a count");
+    assert!((1..200).contains(&done), "{done}");
+    assert_eq!(result["metrics"]["messages"].as_u64().expect("a count"), 5 * done);
+    assert!(fs::read_to_string(out.join("report.html")).expect("a report").contains("</html>"));
+}
+
+/// The processes that `child` started and that live.
+fn children(child: &Child) -> Vec<String> {
+    let threads = fs::read_dir(format!("/proc/{}/task", child.id())).into_iter().flatten();
+    let of_thread = |thread: io::Result<fs::DirEntry>| {
+        let children = thread.ok()?.path().join("children");
+        fs::read_to_string(children).ok()
+    };
+    let all: String = threads.filter_map(of_thread).collect();
+    all.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn replications_on_the_kernel_in_virtual_time_that_ended_before_ctrl_c_are_told() {
+    let network = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml");
+    let network = network.to_str().expect("a name");
+    let arguments = ["run", network, "--world", "linux-vt", "--replications", "1000", "--set"];
+    let mut child = start(&[&arguments[..], &["duration=6s", "--format", "json"]].concat());
+    // Each replication has a guest of its own, and so many live at once.
+    let at_once = thread::available_parallelism().map_or(1, usize::from);
+    let mut guests = BTreeSet::new();
+    while guests.len() <= at_once && child.try_wait().expect("ours").is_none() {
+        guests.extend(children(&child));
+        thread::yield_now();
+    }
+    let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGINT);
+    let output = child.wait_with_output().expect("it ends");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("make linux-vt") {
+        eprintln!("SKIPPED: an interruption of the kernel in virtual time: make linux-vt");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    let result = json(&output);
+    assert_eq!(result["complete"], false);
+    let done = result["replications_done"].as_u64().expect("a count");
+    assert!((1..1000).contains(&done), "{done}");
 }
 
 #[test]

@@ -379,9 +379,13 @@ fn an_interrupted_emulator_says_what_it_measured_and_leaves_nothing() {
     let interrupt = format!("kill -INT {}", emulator.id());
     assert!(Command::new("sh").args(["-c", &interrupt]).status().expect("a shell").success());
     let mut text = String::new();
-    output.read_to_string(&mut text).expect("the end");
+    let mut printed = String::new();
+    output.read_to_string(&mut printed).expect("the end");
+    emulator.stderr.take().expect("piped").read_to_string(&mut text).expect("the end");
     assert_eq!(emulator.wait().expect("ours").code(), Some(3));
     assert!(text.contains("interrupted") && text.contains("lateness"), "{text}");
+    // Standard output is the commands' alone.
+    assert_eq!(printed, "");
     assert_eq!(inhabitants(&namespace), 0);
 }
 

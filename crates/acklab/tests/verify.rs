@@ -117,7 +117,7 @@ fn bad_queries_and_options_exit_2_and_say_where() {
         (&["E[<=1; 9](max: drops)", "--epsilon-abs", "0.1"], "E[<=30](max: …)"),
         (&["E[<=1](max: drops)", "--epsilon-abs", "0"], "above 0"),
         (&["E[<=1](max: drops)", "--epsilon-abs", "1", "--epsilon", "0.1"], "--epsilon"),
-        (&["Pr[itae<=30](<> drops > 1)", "--splitting"], "bounded by time"),
+        (&["Pr[itae_rad_s<=30](<> drops > 1)", "--splitting"], "bounded by time"),
         (&["Pr[<=30; 100](<> drops > 1)", "--splitting"], "splitting has no number of runs"),
         (&["E[<=30](avg: drops) <= 0.5"], "only the mean of a share"),
         (&["Pr[<=1](<> drops > 0)", "--set", "rate=-1"], "a rate is a positive number"),

@@ -44,6 +44,8 @@ pub struct RunReport<'a> {
     pub terms: Vec<&'static str>,
     /// Command, version, seed and the like, as (name, value).
     pub conditions: Vec<(String, String)>,
+    /// What was done otherwise than the settings say.
+    pub notes: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -132,6 +134,7 @@ fn verdict(report: &RunReport<'_>) -> Verdict {
         }
     };
     explanation.extend(agreement(report));
+    explanation.extend(report.notes.iter().cloned());
     Verdict { headline, explanation, ..Verdict::default() }
 }
 
@@ -235,7 +238,8 @@ fn cdf_series(name: String, case: &RunCase<'_>) -> Option<CdfSeries> {
 fn table(report: &RunReport<'_>) -> Table {
     let cases = &report.cases;
     let parameter = |(index, (name, _)): (usize, &(String, String))| {
-        Column::text(capitalised(name)).over(cases, |case| axis_cell(&case.axes[index].1))
+        Column::text(capitalised(&name.replace('_', " ")))
+            .over(cases, |case| axis_cell(&case.axes[index].1))
     };
     let number = |(index, (name, unit)): (usize, &(String, String))| {
         let column = match name.as_str() {
@@ -263,7 +267,7 @@ fn table(report: &RunReport<'_>) -> Table {
         return table;
     }
     table.note(format!(
-        "The closed form’s mean is given for ideal and for drifting clocks. Marked rows leave its bounds by \
+        "The closed form’s mean is given for ideal and for drifting clocks. Rows marked at the left leave its bounds by \
          more than {} % and {} {}.",
         LAW_SLACK * 100.0,
         LAW_SLACK_ABSOLUTE,

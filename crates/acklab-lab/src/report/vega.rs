@@ -10,8 +10,8 @@
 use serde_json::{Value, json};
 
 use super::plot::{
-    Band, BoxOf, Boxes, Cdf, ErrorBar, Histogram, LineSeries, Lines, Mark, Plot, SegmentKind,
-    TimeSequence,
+    Band, BoxOf, Boxes, Cdf, CdfSeries, ErrorBar, Histogram, LineSeries, Lines, Mark, Plot,
+    SegmentKind, TimeSequence,
 };
 
 /// What the page's script needs to draw `plot`: `{"spec": …, "data": {name: columns}}`.
@@ -33,10 +33,11 @@ fn cdf_drawing(cdf: &Cdf) -> Value {
         .flat_map(|series| &series.points)
         .map(|point| point.0)
         .fold(0.0, f64::max);
+    let widths = widths(&cdf.series);
     let line = |data: &str, interpolate: &str| {
-        json!({
+        let mut layer = json!({
             "data": {"name": data},
-            "mark": {"type": "line", "interpolate": interpolate, "strokeWidth": 2.2, "clip": true},
+            "mark": {"type": "line", "interpolate": interpolate, "strokeWidth": THIN, "clip": true},
             "encoding": {
                 "x": {"field": "x", "type": "quantitative", "title": cdf.x_title},
                 "y": {"field": "y", "type": "quantitative", "title": "share at or below",
@@ -44,7 +45,11 @@ fn cdf_drawing(cdf: &Cdf) -> Value {
                 "color": series_colour(&names),
                 "strokeDash": series_dash(&names),
             },
-        })
+        });
+        if widths.iter().any(|width| *width > THIN) {
+            layer["encoding"]["strokeWidth"] = by_series(&names, |index| json!(widths[index]));
+        }
+        layer
     };
     let columns = |straight: bool| {
         let series = cdf.series.iter().filter(|series| series.straight == straight);
@@ -66,6 +71,29 @@ fn cdf_drawing(cdf: &Cdf) -> Value {
     });
     let layers = vec![line("steps", "step-after"), line("curves", "linear")];
     drawing_of(280, &with_marks(layers, &cdf.marks, 240), &data)
+}
+
+/// How wide each line is: wider where a later one lies on it, so that both are seen.
+fn widths(series: &[CdfSeries]) -> Vec<f64> {
+    let above = |index: usize| {
+        let later = &series[index + 1..];
+        later.iter().filter(|other| lies_on(&other.points, &series[index].points)).count()
+    };
+    (0..series.len()).map(|index| THIN + 2.6 * above(index) as f64).collect()
+}
+
+/// Whether two distributions look the same: at every tenth of the shares their values differ by less than a hundredth
+/// of the greater one's largest.
+fn lies_on(left: &[(f64, f64)], right: &[(f64, f64)]) -> bool {
+    let at = |points: &[(f64, f64)], share: f64| {
+        let reached = points.iter().find(|point| point.1 >= share);
+        reached.or(points.last()).map_or(f64::NAN, |point| point.0)
+    };
+    let largest = at(left, 1.0).max(at(right, 1.0));
+    (1..=10).map(|tenth| f64::from(tenth) / 10.0).all(|share| {
+        let apart = (at(left, share) - at(right, share)).abs();
+        apart <= 0.01 * largest
+    })
 }
 
 /// `points` from 0 up to the first and from the last along the top to `x_max`, so that even a single
@@ -427,14 +455,17 @@ fn with_marks(mut layers: Vec<Value>, marks: &[Mark], top_px: u32) -> Vec<Value>
         "encoding": {"x": x},
     }));
     for (filter, align, dx) in [("!datum.right", "left", 5), ("datum.right", "right", -5)] {
-        layers.push(json!({
-            "data": {"name": "marks"},
-            "transform": [{"filter": filter}, {"calculate": format!("{top_px} + 17 * datum.row"), "as": "y"}],
-            "mark": {"type": "text", "align": align, "baseline": "top", "dx": dx, "fontSize": 12,
-                     "color": "var(--held-ink)"},
-            "encoding": {"x": x, "text": {"field": "label", "type": "nominal"},
-                         "y": {"field": "y", "type": "quantitative", "scale": null, "axis": null}},
-        }));
+        // A rim of the page's colour first, so that words on a line can be read.
+        for (stroke, rim_px) in [("var(--card)", 4), ("transparent", 0)] {
+            layers.push(json!({
+                "data": {"name": "marks"},
+                "transform": [{"filter": filter}, {"calculate": format!("{top_px} + 17 * datum.row"), "as": "y"}],
+                "mark": {"type": "text", "align": align, "baseline": "top", "dx": dx, "fontSize": 12,
+                         "color": "var(--held-ink)", "stroke": stroke, "strokeWidth": rim_px},
+                "encoding": {"x": x, "text": {"field": "label", "type": "nominal"},
+                             "y": {"field": "y", "type": "quantitative", "scale": null, "axis": null}},
+            }));
+        }
     }
     layers
 }
@@ -504,6 +535,8 @@ fn words(names: &[&str], lengths: impl Iterator<Item = usize>) -> Value {
     json!({"values": values, "index": index})
 }
 
+/// Width of a line.
+const THIN: f64 = 2.2;
 /// Legend of the time-sequence plot.
 const SEQUENCE_ENTRIES: [&str; 5] =
     ["data", "data sent late, after a hold", WAITS, "data sent again", ACKNOWLEDGED];
@@ -511,7 +544,7 @@ const WAITS: &str = "data waits in the sender";
 const ACKNOWLEDGED: &str = "acknowledged";
 /// Their colours.
 const SEQUENCE_COLOURS: [&str; 5] =
-    ["var(--data)", "var(--held)", "var(--held)", "var(--again)", "var(--ack)"];
+    ["var(--data)", "var(--held)", "var(--series-5)", "var(--again)", "var(--ack)"];
 /// Ticks of a logarithmic count.
 const DECADES: [u64; 14] =
     [0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000, 10_000_000];
@@ -523,7 +556,6 @@ const DASHES: [&[u8]; 5] = [&[1, 0], &[8, 4], &[2, 3], &[10, 3, 2, 3], &[5, 2]];
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::plot::CdfSeries;
 
     #[test]
     fn numbers_are_short_and_never_nan() {
@@ -548,6 +580,22 @@ mod tests {
             assert!(css.contains(&format!("--series-{index}:")), "{index}");
         }
         assert!(!css.contains(&format!("--series-{}:", SERIES_COLOURS + 1)));
+    }
+
+    #[test]
+    fn what_lies_on_another_line_leaves_it_to_be_seen() {
+        let of =
+            |points: &[(f64, f64)]| CdfSeries { points: points.to_vec(), ..CdfSeries::default() };
+        let steps =
+            [of(&[(1.0, 0.5), (2.0, 1.0)]), of(&[(1.01, 0.5), (2.0, 1.0)]), of(&[(0.0, 1.0)])];
+        assert_eq!(widths(&steps), [4.8, 2.2, 2.2]);
+    }
+
+    #[test]
+    fn no_two_things_of_a_time_sequence_have_one_colour() {
+        for (index, colour) in SEQUENCE_COLOURS.iter().enumerate() {
+            assert!(!SEQUENCE_COLOURS[..index].contains(colour), "{colour}");
+        }
     }
 
     #[test]

@@ -21,7 +21,6 @@ pub const LOOP_SIGNALS: &[LoopSignal] = &[
         "the ANCE article's ITAE so far: the sum of t|e| over the ticks",
         Told(code::COST_S),
     ),
-    ("itae", "rad s", "the same under the article's name for it", Told(code::COST_S)),
     (
         "itae_rad_s2",
         "rad s²",
@@ -130,8 +129,8 @@ pub const GAIN_MARGIN: MetricDoc = MetricDoc {
 pub const UNSTABLE_RUNS: MetricDoc = MetricDoc {
     name: "unstable_runs",
     unit: "replications",
-    doc: "Replications in which the control loop is unstable: the position went more than ten steps of the reference \
-          beyond it. Their costs only say so. Summed.",
+    doc: "Replications in which the control loop is unstable: the position was more than ten steps of the reference away \
+          from it, on either side. Their costs only say so. Summed.",
 };
 
 /// Of a network from a file whose flows include a control loop.

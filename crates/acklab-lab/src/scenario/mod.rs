@@ -100,6 +100,11 @@ pub trait Scenario: Sync {
         Ok(())
     }
 
+    /// What is done under these settings otherwise than their words say, in one sentence.
+    fn note(&self, _settings: &Settings) -> Option<String> {
+        None
+    }
+
     /// About how many packets and polls a replication under these settings takes: what bounds a plan.
     fn packets(&self, settings: &Settings) -> u64;
 
@@ -139,6 +144,11 @@ pub trait Scenario: Sync {
 
     /// Runs one replication; the same settings and seed give the same result to the bit.
     fn run(&self, settings: &Settings, seed: u64, capture: Option<Capture<'_>>) -> Replication;
+
+    /// The same without a capture; nothing where it could not be made, as on a kernel whose run was interrupted.
+    fn attempt(&self, settings: &Settings, seed: u64) -> Option<Replication> {
+        Some(self.run(settings, seed, None))
+    }
 
     /// The same replication with a closer look at every flow and every watched link, and what it showed;
     /// `None` where a scenario does not offer that. Courses over time are kept if `with_courses`.

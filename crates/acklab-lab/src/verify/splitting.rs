@@ -1,6 +1,6 @@
 //! Rare events: [`Job::split`] answers `Pr[<=T](<> x > c)` by importance splitting.
 //!
-//! The importance is the query's own x, which rises towards c. An x that only adds up, such as itae, is a
+//! The importance is the query's own x, which rises towards c. An x that only adds up, such as itae_rad_s, is a
 //! poor one: whatever comes near does so at the end, when no time is left to come nearer. Levels come
 //! from a pilot under another seed. A trajectory that splits off is the run from its beginning up to the
 //! instant at which the level was reached, computed again, and after it everything that draws does so
@@ -64,10 +64,12 @@ pub enum SplitError {
     )]
     Decided(f64),
     #[error(
-        "of the pilot's trajectories that came to x = {0}, none came nearer to the event: more --effort is \
-         needed. If x cannot go beyond, as where a buffer is full, the event is impossible"
+        "of {count} trajectories of the pilot that came to x = {level}, none came nearer to the event: fewer than about 1 in {few} do. \
+         With --effort {more}, in ten times the time, a rarer step would show; if x cannot go beyond, as where a buffer is full or a \
+         congestion control keeps it there, the event is impossible",
+        few = count / 3, more = count * 10
     )]
-    Stuck(f64),
+    Stuck { level: f64, count: usize },
     #[error("no replication reached the event: more --effort is needed")]
     Never,
 }
@@ -260,7 +262,7 @@ impl Model<'_> {
         } else if self.is_decided(&stuck.paths) {
             SplitError::Decided(level)
         } else {
-            SplitError::Stuck(level)
+            SplitError::Stuck { level, count: stuck.paths.len() }
         }
     }
 

@@ -5,6 +5,7 @@
 
 use super::diagnosis::Diagnosis;
 use super::direction::Direction;
+pub use super::outcome::Outcome;
 
 /// Every metric with its meaning.
 pub const METRICS: [(&str, &str); 9] = [
@@ -34,18 +35,6 @@ pub struct Check {
     metric: &'static str,
     sign: Sign,
     limit: f64,
-}
-
-/// What became of a check.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Outcome {
-    /// The check as written, normalised.
-    pub check: String,
-    /// The metric's value.
-    pub value: f64,
-    /// Whether it holds.
-    pub holds: bool,
 }
 
 /// A sign and what it means.
@@ -122,6 +111,13 @@ impl Check {
     }
 }
 
+impl Diagnosis {
+    /// Holds the diagnosis to `checks` and keeps what becomes of them.
+    pub fn hold_to(&mut self, checks: &[Check]) {
+        self.checks = checks.iter().map(|check| check.apply(self)).collect();
+    }
+}
+
 fn measure(diagnosis: &Diagnosis, metric: &str) -> f64 {
     let directions = || diagnosis.flows.iter().flat_map(|f| &f.directions);
     let sum = |of: fn(&Direction) -> f64| directions().fold(0.0, |sum, d| sum + of(d));
@@ -170,6 +166,7 @@ mod tests {
             flows_not_listed: 0,
             pair: None,
             cure: None,
+            checks: Vec::new(),
         };
         let outcome = |text: &str| Check::parse(text).expect("parses")[0].apply(&diagnosis);
         assert!(outcome("stalls==0").holds);

@@ -7,6 +7,7 @@ use super::capture::Capture;
 use super::causes::Cause;
 use super::cure::Cure;
 use super::flow::Flow;
+use super::outcome::Outcome;
 use super::pair::Pair;
 use super::verdict::Verdict;
 
@@ -37,6 +38,8 @@ pub struct Diagnosis {
     /// writes were held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cure: Option<Cure>,
+    /// What became of the checks that were asked for (`--check`).
+    pub checks: Vec<Outcome>,
 }
 
 impl Diagnosis {

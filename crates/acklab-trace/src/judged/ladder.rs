@@ -60,18 +60,28 @@ impl Ladder {
         let is_it = |event: &Event| matches!(event, Event::Data(d) if d.frame == typical.frame);
         let at = notes.events.iter().position(is_it)?;
         let around = at.saturating_sub(BEFORE)..(at + 1 + AFTER).min(notes.events.len());
-        Some(Self::draw(&notes.events[around], typical, notes.facts))
+        Some(Self::draw(&notes.events[around], (typical, holds), notes.facts))
     }
 
-    fn draw(events: &[Event], hold: &Hold, facts: &DirectionFacts) -> Self {
+    /// One hold is told of; of the others around it, that they are some.
+    fn draw(events: &[Event], (hold, all): (&Hold, &[Hold]), facts: &DirectionFacts) -> Self {
         let origin = events.first().map_or(hold.before, Event::time);
-        let rungs = events.iter().map(|event| Rung::of(event, hold, origin)).collect();
+        let mut rungs: Vec<Rung> =
+            events.iter().map(|event| Rung::of(event, hold, origin)).collect();
+        for rung in rungs.iter_mut().filter(|rung| rung.rightward && rung.note.is_none()) {
+            let other = all.iter().find(|other| other.frame == rung.frame);
+            rung.note = other.map(|other| format!("held {:.1} ms as well", other.length_ms()));
+        }
         Self { left: facts.from.to_string(), right: facts.to.to_string(), rungs }
     }
 
-    /// Draws the ladder with box characters, one packet a line.
-    pub fn to_text(&self) -> String {
+    /// Draws the ladder with box characters, one packet a line, and what is to be seen beside it or, where that is
+    /// wider than `columns`, below.
+    pub fn to_text(&self, columns: usize) -> String {
         let mut out = String::new();
+        let notes = self.rungs.iter().filter_map(|rung| rung.note.as_ref());
+        let widest = notes.map(|note| note.chars().count()).max().unwrap_or(0);
+        let beside = BESIDE + widest <= columns;
         let _ = writeln!(
             out,
             "  {:>9}  {:>7}  {:<w$}{}",
@@ -90,7 +100,11 @@ impl Ladder {
             } else {
                 format!("◀{bar} {label} ─")
             };
-            let note = rung.note.as_deref().map_or(String::new(), |n| format!("   ← {n}"));
+            let note = match &rung.note {
+                Some(note) if beside => format!("   ← {note}"),
+                Some(note) => format!("\n{:20} ↑ {note}", ""),
+                None => String::new(),
+            };
             let _ = writeln!(out, "  {:>9.2}  {:>7}  │{arrow}│{note}", rung.t_ms, rung.frame);
         }
         out
@@ -162,6 +176,8 @@ const BEFORE: usize = 7;
 const AFTER: usize = 4;
 /// Columns between the two hosts' lines.
 const WIDTH: usize = 40;
+/// Columns of a drawn line and the arrow to its note.
+const BESIDE: usize = 70;
 
 #[cfg(test)]
 mod tests {
@@ -175,7 +191,7 @@ mod tests {
             right: "10.0.0.2:502".into(),
             rungs: vec![rung(true, 10, None), rung(false, 0, Some(10)), rung(false, 25, Some(10))],
         };
-        let text = ladder.to_text();
+        let text = ladder.to_text(usize::MAX);
         let widths: Vec<usize> = text
             .lines()
             .skip(1)
@@ -183,5 +199,16 @@ mod tests {
             .collect();
         assert_eq!(text.lines().count(), 4);
         assert!(text.lines().skip(1).all(|l| l.matches('│').count() == 2), "{text} {widths:?}");
+    }
+
+    #[test]
+    fn a_note_stands_beside_its_packet_or_below_where_there_is_no_room() {
+        let note = Some("held 40.0 ms as well".to_owned());
+        let rung = Rung { rightward: true, len: 5, note, ..Rung::default() };
+        let ladder = Ladder { rungs: vec![rung], ..Ladder::default() };
+        let (wide, narrow) = (ladder.to_text(90), ladder.to_text(80));
+        assert_eq!((wide.lines().count(), narrow.lines().count()), (2, 3), "{narrow}");
+        assert!(wide.lines().all(|line| line.chars().count() <= 90));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
     }
 }

@@ -14,6 +14,7 @@ mod finding;
 mod flow;
 mod joined;
 mod ladder;
+mod outcome;
 mod pair;
 mod pair_text;
 mod plots;

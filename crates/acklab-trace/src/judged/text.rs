@@ -1,6 +1,7 @@
 //! The diagnosis as text: verdict first, then a table of the connections, then one ladder.
 //!
-//! Lines are at most 100 columns wide except where the ladder needs more; numbers carry their unit.
+//! Lines are as wide as the terminal; without one text has 96 columns, and tables and the ladder what they need. Numbers
+//! carry their unit.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,16 +14,34 @@ use super::flow::Flow;
 use super::verdict::State;
 use crate::inferred::NagleState;
 
-/// How many columns the terminal has, once it is known and fewer than the text would take: text is broken to fit.
+/// How many columns the terminal has, once it is known: text is broken to fit.
 pub fn set_text_width(columns: usize) {
-    WIDTH.store(columns.clamp(WIDTH_MIN, WIDTH_MAX), Ordering::Relaxed);
+    WIDTH.store(columns.max(WIDTH_MIN), Ordering::Relaxed);
 }
 
-static WIDTH: AtomicUsize = AtomicUsize::new(WIDTH_MAX);
-/// Text wider than this is broken.
-const WIDTH_MAX: usize = 96;
+/// Columns of the terminal; without one every table fits.
+fn terminal() -> usize {
+    WIDTH.load(Ordering::Relaxed)
+}
+
+/// Where text is broken.
+fn width() -> usize {
+    match terminal() {
+        UNKNOWN => WIDTH_WITHOUT_TERMINAL,
+        columns => columns,
+    }
+}
+
+static WIDTH: AtomicUsize = AtomicUsize::new(UNKNOWN);
+const UNKNOWN: usize = usize::MAX;
+/// Without a terminal text is broken here.
+const WIDTH_WITHOUT_TERMINAL: usize = 96;
 /// No narrower, for words have to fit.
 const WIDTH_MIN: usize = 40;
+/// Of the table of connections.
+const TABLE_WIDTH: usize = 129;
+/// Of the table of predicted delays.
+const CURE_WIDTH: usize = 89;
 /// Connections listed.
 const FLOWS_MAX: usize = 20;
 
@@ -71,7 +90,7 @@ impl Diagnosis {
         if self.flows.is_empty() {
             return;
         }
-        if WIDTH.load(Ordering::Relaxed) < WIDTH_MAX {
+        if terminal() < TABLE_WIDTH {
             return self.write_narrow_table(out);
         }
         let _ = writeln!(
@@ -131,7 +150,7 @@ impl Diagnosis {
             .find_map(|d| d.plots.ladder.as_ref());
         if let Some(ladder) = ladder {
             let _ = writeln!(out, "\nOne stall, packet by packet:\n");
-            out.push_str(&ladder.to_text());
+            out.push_str(&ladder.to_text(terminal()));
         }
     }
 }
@@ -182,15 +201,24 @@ fn write_cure(out: &mut String, cure: &Cure) {
     out.push('\n');
     paragraph(out, "", &cure.sentence());
     let Some(told) = &cure.prediction else { return };
-    let _ = writeln!(
-        out,
-        "\n  {:<52} {:>7} {:>7} {:>7} {:>10}",
-        "delay from write to departure, ms", "p50", "p95", "mean", "saved"
-    );
+    let is_wide = terminal() >= CURE_WIDTH;
+    let title = "delay from write to departure, ms";
+    let _ = if is_wide {
+        writeln!(out, "\n  {title:<52} {:>7} {:>7} {:>7} {:>10}", "p50", "p95", "mean", "saved")
+    } else {
+        writeln!(out, "\n  {title}:")
+    };
     let mut row = |name: &str, delays: &CureDelays, saved_s: Option<f64>| {
-        let saved = saved_s.map_or(String::new(), |s| format!(" {s:>8.2} s"));
         let CureDelays { p50_ms, p95_ms, mean_ms, .. } = delays;
-        let _ = writeln!(out, "  {name:<52} {p50_ms:>7.1} {p95_ms:>7.1} {mean_ms:>7.1}{saved}");
+        if is_wide {
+            let saved = saved_s.map_or(String::new(), |s| format!(" {s:>8.2} s"));
+            let _ = writeln!(out, "  {name:<52} {p50_ms:>7.1} {p95_ms:>7.1} {mean_ms:>7.1}{saved}");
+        } else {
+            let saved = saved_s.map_or(String::new(), |s| format!(", saved {s:.2} s"));
+            let text =
+                format!("{name}: p50 {p50_ms:.1}, p95 {p95_ms:.1}, mean {mean_ms:.1}{saved}");
+            paragraph(out, "  - ", &text);
+        }
     };
     row("measured", &told.measured, None);
     for tried in &told.remedies {
@@ -212,7 +240,7 @@ fn list(out: &mut String, title: &str, items: &[String]) {
 
 /// Breaks `text` at spaces; the lines after the first are indented as far.
 fn paragraph(out: &mut String, lead: &str, text: &str) {
-    let width = WIDTH.load(Ordering::Relaxed);
+    let width = width();
     let mut line = String::from(lead);
     let indent = " ".repeat(lead.chars().count());
     let mut empty = true;

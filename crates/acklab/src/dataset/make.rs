@@ -195,6 +195,7 @@ impl Make {
                 let (name, index) = &names[&one.name];
                 take(name, *index, &done.exchange)
             })?;
+        let account = account.complete()?;
         tell(&format!("acklab: {}", account.line()));
         let path = self.dir.join("environment.json");
         fs::write(&path, format!("{:#}\n", account.to_json()))

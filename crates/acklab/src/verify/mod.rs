@@ -226,21 +226,24 @@ fn known(report: &Report, all: Option<u64>) -> String {
 
 const EXAMPLES: &str = "\
 Queries:
-  Pr[<=30](<> itae > 8727)              how probable is it that itae exceeds 8727 within 30 s?
+  Pr[<=30](<> itae_rad_s > 8727)        how probable is it that the ITAE exceeds 8727 within 30 s?
   Pr[<=30]([] queue.length < 10)        ... that the queue stays below 10 packets all the time?
-  Pr[<=30](jain > 0.9 U itae > 5000)    ... that one holds until the other does?
-  Pr[<=30](<> itae > 8727) >= 0.5       is it that probable? (exit 1 where it is not)
-  Pr[<=30](<> itae > 8727) >= Pr[<=20](<> itae > 4000)
+  Pr[<=30](jain > 0.9 U queue.length > 10)
+                                        ... that one holds until the other does?
+  Pr[<=30](<> itae_rad_s > 8727) >= 0.5
+                                        is it that probable? (exit 1 where it is not)
+  Pr[<=30](<> itae_rad_s > 8727) >= Pr[<=20](<> itae_rad_s > 4000)
                                         is the left the more probable one?
   E[<=30; 100](max: queue.length)       the mean over 100 runs of the longest queue (min, last, avg, sum)
   E[<=30](share: queue.length > 9) <= 0.1
                                         is the mean share of the time with a long queue that small?
-  quantile[<=30; 200](0.95, max: itae)  what do 95 % of the runs stay below?
+  quantile[<=30; 200](0.95, max: itae_rad_s)
+                                        what do 95 % of the runs stay below?
   S[<=600](avg: queue.length)           the average in the long run, without the warm-up
   simulate [<=2; 1] {position, flow[0].cwnd}
                                         values over time
 
 Examples:
-  acklab verify ance-dumbbell 'Pr[<=30](<> itae > 8727)' --set queue=red
-  acklab verify ance-dumbbell 'E[<=30; 50](max: itae)' --set cc=ance --format json
+  acklab verify ance-dumbbell 'Pr[<=30](<> itae_rad_s > 8727)' --set queue=red
+  acklab verify ance-dumbbell 'E[<=30; 50](max: itae_rad_s)' --set cc=ance --format json
   acklab verify scenarios/poisson.toml 'Pr[<=10](<> queue.length > 16)' --splitting";

@@ -68,7 +68,11 @@ impl Watch {
             }
         }
         drop(view);
-        let (mut summary, diagnosis) = watch.finish();
+        let (mut summary, mut diagnosis) = watch.finish();
+        if diagnosis.capture.tcp_segments > 0 {
+            diagnosis.hold_to(&checks);
+            summary.checks.clone_from(&diagnosis.checks);
+        }
         // Without a time, Ctrl-C is how a watch ends.
         let is_complete = end.is_none_or(|end| summary.watched_s >= end.as_secs_f64());
         summary.complete = is_complete;

@@ -93,7 +93,8 @@ pub(crate) fn perform(line: &str, folder: &Path, binary: &Path) -> String {
         .args(["-c", &format!("{{ {line}\n}} 2>&1")])
         .current_dir(folder)
         .env("PATH", format!("{beside}:{path}"))
-        .env("COLUMNS", "100")
+        // Tables are shown whole.
+        .env_remove("COLUMNS")
         .output()
         .expect("a shell");
     String::from_utf8_lossy(&output.stdout).into_owned()

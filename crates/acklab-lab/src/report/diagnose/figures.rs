@@ -226,7 +226,7 @@ pub(super) fn ack_delay(direction: &Direction) -> Option<Block> {
     let bins = (last + 1).max((ACK_DELAY_SHOWN_MS / width) as usize);
     let count = |bin: usize| found.y.get(bin).map_or(0, |count| *count as u64);
     let histogram = Histogram {
-        x_title: "time from the newest data to its acknowledgment (ms)".into(),
+        x_title: "from the newest data to its ACK (ms)".into(),
         y_title: "acknowledgments".into(),
         edges: (0..=bins).map(|edge| edge as f64 * width).collect(),
         counts: (0..bins).map(count).collect(),

@@ -288,7 +288,7 @@ fn nagle(direction: &Direction) -> String {
         NagleState::Unknown => return "cannot be told from this traffic".into(),
     };
     let variant = nagle.variant.map_or(String::new(), |variant| format!(", {variant} variant"));
-    format!("{state}{variant} ({} sure)", percent(nagle.confidence))
+    format!("{state}{variant} (probability {})", percent(nagle.confidence))
 }
 
 fn receiver(direction: &Direction) -> String {
@@ -302,7 +302,11 @@ fn receiver(direction: &Direction) -> String {
         PolicyKind::Unknown => return "in a way that cannot be told from this traffic".into(),
     };
     let profile = policy.profile.map_or(String::new(), |profile| format!(", like {profile}"));
-    format!("{}{profile} ({} sure)", how.trim_start(), percent(policy.confidence))
+    format!(
+        "{}{profile} (weight of the evidence: {})",
+        how.trim_start(),
+        percent(policy.confidence)
+    )
 }
 
 fn stalls(direction: &Direction) -> Table {
@@ -431,6 +435,7 @@ const ROWS_SHOWN: usize = 500;
 mod tests {
     use super::*;
     use crate::report::ladder::Side;
+    use crate::report::plot::{Cdf, Histogram, Plot};
 
     fn demo(name: &str) -> Diagnosis {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../demo").join(name);
@@ -478,6 +483,23 @@ mod tests {
         let html = page.to_html().expect("templates are sound");
         assert!(html.len() < 1_200_000, "{} bytes", html.len());
         assert!(html.contains("Left out: 300 directions"));
+    }
+
+    #[test]
+    fn titles_of_axes_fit_a_phone() {
+        let page = page(&demo("nagle-linux.pcapng"), "slow.pcapng", vec![]);
+        let mut seen = 0;
+        for block in page.sections.iter().flat_map(|section| &section.blocks) {
+            let Block::Figure(figure) = block else { continue };
+            let (Plot::Histogram(Histogram { x_title: title, .. })
+            | Plot::Cdf(Cdf { x_title: title, .. })) = &figure.drawing
+            else {
+                continue;
+            };
+            assert!(title.len() <= 40, "{title}");
+            seen += 1;
+        }
+        assert!(seen >= 2);
     }
 
     #[test]

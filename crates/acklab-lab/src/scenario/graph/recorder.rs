@@ -40,6 +40,37 @@ enum Own {
     Datagrams(Datagrams),
 }
 
+/// The same of all flows of a kind; nothing where there is none.
+#[derive(Default)]
+struct OfAll {
+    messages: Option<Vec<f64>>,
+    exchanges: Option<Vec<f64>>,
+    /// Times, and how many did not end.
+    transfers: Option<(Vec<f64>, u64)>,
+    /// Delays, how many did not arrive, and bit/s.
+    datagrams: Option<(Vec<f64>, u64, f64)>,
+}
+
+impl OfAll {
+    fn insert(self, metrics: &mut Metrics) {
+        if let Some(delays) = self.messages {
+            metrics.insert("message_delay_ms", Measured::Samples(delays));
+        }
+        if let Some(times) = self.exchanges {
+            metrics.insert("exchange_ms", Measured::Samples(times));
+        }
+        if let Some((times, unfinished)) = self.transfers {
+            metrics.insert(TRANSFER, Measured::Samples(times));
+            metrics.insert("unfinished_transfers", Measured::Total(unfinished));
+        }
+        if let Some((delays, undelivered, bits)) = self.datagrams {
+            metrics.insert("datagram_bps", Measured::Samples(vec![bits]));
+            metrics.insert("datagram_delay_ms", Measured::Samples(delays));
+            metrics.insert("undelivered_datagrams", Measured::Total(undelivered));
+        }
+    }
+}
+
 #[derive(Default)]
 struct Datagrams {
     sent: u64,
@@ -227,44 +258,38 @@ impl<'a> GraphRecorder<'a> {
 
     /// What only flows of messages, requests and datagrams have.
     fn insert_own(&mut self, metrics: &mut Metrics, flows: &mut [Flow], end: Time) {
-        let (mut messages, mut exchanges) = (Vec::new(), Vec::new());
-        let (mut transfers, mut unfinished) = (Vec::new(), 0);
-        let (mut delays, mut undelivered, mut bits) = (Vec::new(), 0, 0.0);
+        let mut all = OfAll::default();
         for (flow, recorder) in flows.iter_mut().zip(&mut self.flows) {
             match std::mem::replace(&mut recorder.own, Own::Nothing) {
                 Own::Nothing => {}
                 Own::Messages { delay_ms, .. } => {
-                    messages.extend_from_slice(&delay_ms);
+                    all.messages.get_or_insert_default().extend_from_slice(&delay_ms);
                     flow.metrics.insert("message_delay_ms", Measured::Samples(delay_ms));
                 }
                 Own::Exchanges { ms } => {
-                    exchanges.extend_from_slice(&ms);
+                    all.exchanges.get_or_insert_default().extend_from_slice(&ms);
                     flow.metrics.insert("exchange_ms", Measured::Samples(ms));
                 }
                 Own::Transfer { begun, ended, ms } => {
-                    transfers.extend(ms);
-                    unfinished += u64::from(begun && !ended);
+                    let (times, unfinished) = all.transfers.get_or_insert_default();
+                    times.extend(ms);
+                    *unfinished += u64::from(begun && !ended);
                     flow.metrics.insert(TRANSFER, Measured::Samples(ms.into_iter().collect()));
                 }
                 Own::Datagrams(datagrams) => {
                     let seconds = end.since(self.since).as_secs_f64();
                     let bps = 8.0 * (datagrams.bytes - datagrams.before.1) as f64 / seconds;
                     let missing = datagrams.undelivered();
+                    let (delays, undelivered, bits) = all.datagrams.get_or_insert_default();
                     delays.extend_from_slice(&datagrams.delay_ms);
-                    (undelivered, bits) = (undelivered + missing, bits + bps);
+                    (*undelivered, *bits) = (*undelivered + missing, *bits + bps);
                     flow.metrics.insert("datagram_bps", Measured::Samples(vec![bps]));
                     flow.metrics.insert("datagram_delay_ms", Measured::Samples(datagrams.delay_ms));
                     flow.metrics.insert("undelivered_datagrams", Measured::Total(missing));
                 }
             }
         }
-        metrics.insert("message_delay_ms", Measured::Samples(messages));
-        metrics.insert("exchange_ms", Measured::Samples(exchanges));
-        metrics.insert(TRANSFER, Measured::Samples(transfers));
-        metrics.insert("unfinished_transfers", Measured::Total(unfinished));
-        metrics.insert("datagram_bps", Measured::Samples(vec![bits]));
-        metrics.insert("datagram_delay_ms", Measured::Samples(delays));
-        metrics.insert("undelivered_datagrams", Measured::Total(undelivered));
+        all.insert(metrics);
     }
 
     fn own(&mut self, flow: Option<usize>) -> Option<&mut Own> {

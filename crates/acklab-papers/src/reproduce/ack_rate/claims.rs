@@ -37,7 +37,8 @@ pub(super) fn table(claims: &[Claim]) -> Table {
         Claim::figures(claims, 0),
     ];
     let doubtful = |claim: &Claim| claim.outcomes[0] != Outcome::Holds;
-    Table::new("Marked: does not hold here, or is open.", columns).flag(claims.iter().map(doubtful))
+    Table::new("Marked at the left: does not hold here, or is open.", columns)
+        .flag(claims.iter().map(doubtful))
 }
 
 fn values(metric: &'static str) -> impl Fn(&CaseResult) -> Vec<f64> {

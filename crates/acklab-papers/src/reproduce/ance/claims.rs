@@ -93,7 +93,7 @@ pub const SENTENCES: &[Sentence] = &[
     },
     Sentence {
         place: "3.1",
-        text: "so does ENCN",
+        text: "ENCN leaves the bottleneck idle for a smaller share of the time than RED, CoDel and PIE",
         metric: IDLE,
         comparison: Below(ENCN, &[RED, CODEL, PIE]),
     },
@@ -129,13 +129,13 @@ pub const SENTENCES: &[Sentence] = &[
     },
     Sentence {
         place: "4.3, figure 16",
-        text: "its total throughput is close to ENCN's (within 3 %)",
+        text: "ANCE's total throughput is close to ENCN's (within 3 %)",
         metric: THROUGHPUT,
         comparison: Close(ANCE, ENCN, 0.03),
     },
     Sentence {
         place: "4.3, figure 16",
-        text: "its total throughput is close to CoDel's (within 3 %)",
+        text: "ANCE's total throughput is close to CoDel's (within 3 %)",
         metric: THROUGHPUT,
         comparison: Close(ANCE, CODEL, 0.03),
     },
@@ -153,7 +153,7 @@ pub const SENTENCES: &[Sentence] = &[
     },
     Sentence {
         place: "4.3, figure 30",
-        text: "so has ENCN",
+        text: "ENCN has a lower ITAE than DT, RED, CoDel and PIE",
         metric: ITAE,
         comparison: Below(ENCN, &[DROP_TAIL, RED, CODEL, PIE]),
     },
@@ -187,7 +187,12 @@ pub const SENTENCES: &[Sentence] = &[
         metric: ITAE,
         comparison: Never(ANCE),
     },
-    Sentence { place: "4.3", text: "nor does it with ENCN", metric: ITAE, comparison: Never(ENCN) },
+    Sentence {
+        place: "4.3",
+        text: "with ENCN the ITAE does not pass 8727 under any possible situation (here: in any run)",
+        metric: ITAE,
+        comparison: Never(ENCN),
+    },
     Sentence {
         place: "4.4, figure 32",
         text: "E-DCTCP has more total throughput than ANCE",

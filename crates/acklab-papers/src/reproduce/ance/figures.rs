@@ -44,7 +44,7 @@ const DUMBBELL_SIGNALS: &[&str] = &[
     "queue.length",
     "throughput",
     "jain",
-    "itae",
+    "itae_rad_s",
     "position",
     "reference",
     "flow[0].throughput",
@@ -137,7 +137,7 @@ static POSITION: Quantity = Quantity {
 };
 static ITAE: Quantity = Quantity {
     title: "ITAE of the motor",
-    signals: &[("itae", "itae")],
+    signals: &[("itae_rad_s", "itae")],
     axis: "sum of t|e| (rad s)",
     factor: 1.0,
 };

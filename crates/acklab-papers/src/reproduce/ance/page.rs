@@ -50,7 +50,7 @@ fn verdict(reproduction: &Reproduction) -> Verdict {
         .collect();
     Verdict {
         headline: format!(
-            "Of the paper’s {} claims hold here: {}.",
+            "Of the paper’s {} claims hold here, by how one reads what it leaves open: {}.",
             claims.len(),
             Claim::held(claims, &PRESETS, "under")
         ),

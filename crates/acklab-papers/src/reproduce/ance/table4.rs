@@ -89,7 +89,7 @@ impl Reading {
         (seed, runs): (u64, u64),
         course: &mut Course<'_>,
     ) -> Result<Self, Stop> {
-        let query = format!("Pr[<=30; {runs}](<> itae > 8727)");
+        let query = format!("Pr[<=30; {runs}](<> itae_rad_s > 8727)");
         let answer = |ended: &AtomicBool| {
             let row = |paper: PaperRow| {
                 let topology = Topology::Dumbbell;

@@ -14,8 +14,11 @@ pub(super) fn claims(claims: &[Claim]) -> Table {
     columns.extend(outcomes.map(|(index, name)| Claim::outcomes(claims, index, name)));
     columns.push(Claim::figures(claims, 0).named("Figures under the first"));
     let doubtful = |claim: &Claim| claim.outcomes[..2].iter().any(|it| *it != Outcome::Holds);
-    Table::new("Marked: does not hold, or is open, under one of the first two readings.", columns)
-        .flag(claims.iter().map(doubtful))
+    Table::new(
+        "Marked at the left: does not hold, or is open, under one of the first two readings.",
+        columns,
+    )
+    .flag(claims.iter().map(doubtful))
 }
 
 /// The same under one reading, as JSON has it.

@@ -19,7 +19,7 @@ pub(super) fn claims(claims: &[Claim]) -> Table {
     columns.push(Claim::figures(claims, 0));
     let doubtful = |claim: &Claim| claim.outcomes.iter().any(|it| *it != Outcome::Holds);
     Table::new(
-        "Marked: does not hold, or is open, under one reading of the hosts’ costs.",
+        "Marked at the left: does not hold, or is open, under one reading of the hosts’ costs.",
         columns,
     )
     .flag(claims.iter().map(doubtful))

@@ -40,6 +40,21 @@ impl Scenario for MotorLoop {
         Ok(())
     }
 
+    fn note(&self, settings: &Settings) -> Option<String> {
+        let mut setup = settings.read::<Set>().setup();
+        setup.loss = 0.0;
+        setup.duration = setup.duration.min(setup.loop_delay + setup.period * 10);
+        let delays = motor_loop(&setup, 1, |_| ()).ok()?.loop_delay_ms;
+        let (asked, acts) = (setup.loop_delay.as_millis_f64(), *delays.last()?);
+        // A nanosecond for the rounding of halves.
+        ((acts - asked).abs() > 1e-6).then(|| {
+            format!(
+                "loop_delay={} acts as {acts} ms, for controller and actuator wait for ticks that are {} apart",
+                setup.loop_delay, setup.period
+            )
+        })
+    }
+
     fn packets(&self, settings: &Settings) -> u64 {
         let set: Set = settings.read();
         2 * set.duration.as_nanos().div_ceil(set.period.as_nanos().max(1))
@@ -192,6 +207,15 @@ mod tests {
         near(delay(&["loop_delay=20ms", "actuation=arrival"]), 24.0);
         // One period less: the command counts for the period that has just ended.
         near(delay(&["loop_delay=28ms", "actuation=period-ended"]), 14.0);
+        let note = |pairs: &[&str]| {
+            let mut settings = defaults(&MotorLoop);
+            pairs.iter().for_each(|pair| settings.set_pair(pair).unwrap());
+            MotorLoop.note(&settings).unwrap_or_default()
+        };
+        assert!(note(&["loop_delay=40ms", "loss=50"]).starts_with("loop_delay=40ms acts as 42 ms"));
+        assert_eq!(note(&["loop_delay=42ms"]), "");
+        assert_eq!(note(&["loop_delay=20ms", "actuation=arrival", "controller=event-driven"]), "");
+        assert!(note(&["loop_delay=20ms", "actuation=arrival"]).contains("acts as 24 ms"));
     }
 
     #[test]
@@ -199,7 +223,8 @@ mod tests {
         let mut settings = defaults(&MotorLoop);
         settings.set_pair("loss=20").unwrap();
         let cost = |path: &[Segment]| {
-            let wanted: Vec<bool> = LOOP_SIGNALS.iter().map(|signal| signal.0 == "itae").collect();
+            let wanted: Vec<bool> =
+                LOOP_SIGNALS.iter().map(|signal| signal.0 == "itae_rad_s").collect();
             let index = wanted.iter().position(|wanted| *wanted).unwrap();
             let mut last = 0.0;
             MotorLoop.watch(&settings, path, Time::MAX, &wanted, &mut |_, values| {
