@@ -291,6 +291,7 @@ pub(crate) fn grid(delays: &[Vec<f64>]) -> RunReport<'_> {
         figures: NAGLE_DELACK_FIGURES,
         courses: vec![],
         ladder: None,
+        notes: vec![],
         terms: vec!["nagle", "delayed-ack", "cdf"],
         conditions: vec![("Seed".into(), "1".into())],
     }

@@ -87,7 +87,9 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let mut first = 0;
     for run in order.chunk_by(|a, b| values[*a].total_cmp(&values[*b]).is_eq()) {
         let place = first as f64 + 0.5 * (run.len() - 1) as f64;
-        run.iter().for_each(|i| ranks[*i] = place - 0.5 * (values.len() - 1) as f64);
+        for i in run {
+            ranks[*i] = place - 0.5 * (values.len() - 1) as f64;
+        }
         first += run.len();
     }
     ranks
