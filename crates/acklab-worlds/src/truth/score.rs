@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use acklab_core::seq::Seq;
 use acklab_trace::capture::{CaptureReader, LinkType};
-use acklab_trace::diagnosis::{Diagnosis, NagleState};
+use acklab_trace::diagnosis::{Diagnosis, Direction as Diagnosed, NagleState};
 use acklab_trace::{Options, diagnose_reader};
 use serde::Serialize;
 use serde_json::Value;
@@ -237,6 +237,11 @@ impl Outcome {
                 parts,
             });
         }
+        self.policies(truth, &said);
+    }
+
+    /// What is said of Nagle's algorithm.
+    fn policies(&mut self, truth: &Direction, said: &[&Diagnosed]) {
         for direction in said {
             let state = direction.nagle.state;
             let right = match truth.nagle {

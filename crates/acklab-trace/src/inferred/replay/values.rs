@@ -2,7 +2,6 @@
 
 use acklab_core::time::Time;
 
-use crate::inferred::writes::gcd;
 use crate::noted::Notes;
 use crate::noted::event::{Event, Kind};
 
@@ -158,8 +157,6 @@ pub(crate) struct Damage {
     pub(crate) noise_ms: f64,
     /// Share of the segments that stand behind later ones.
     pub(crate) late: f64,
-    /// What all times are multiples of, from the first, ns; 0 where they are the same.
-    pub(crate) tick_ns: u64,
 }
 
 impl Damage {
@@ -182,7 +179,6 @@ impl Damage {
             segments: missing,
             late,
             noise_ms: noise_ms(&notes.events),
-            tick_ns: tick_ns(&notes.events),
         }
     }
 
@@ -230,15 +226,6 @@ fn noise_ms(events: &[Event]) -> f64 {
     if (backwards + behind.count()) * NOISY_SHARE > events.len() { NOISY_MS } else { EXACT_MS }
 }
 
-/// The step of the clock that stamped the packets, as far as the first show it.
-fn tick_ns(events: &[Event]) -> u64 {
-    let two = events.windows(2).take(TICKS);
-    let apart = two.map(|two| two[1].time().signed_since(two[0].time()).unsigned_abs());
-    apart.fold(0, gcd)
-}
-
-/// So many packets show the step of a clock.
-const TICKS: usize = 64;
 /// One pair of packets in so many the wrong way round shows a noisy clock.
 const NOISY_SHARE: usize = 50;
 /// No clock of captures is worse.
