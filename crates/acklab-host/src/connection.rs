@@ -21,6 +21,7 @@ use crate::segment::Place;
 use crate::settings::{Route, SECOND, Sysctls, Us};
 use crate::socket::{Family, O_NONBLOCK};
 use crate::tcp::{CaState, State, Tcp, poll};
+use crate::window::truesize;
 use crate::write::WriteFlags;
 
 /// What a host is set up with, and its socket.
@@ -34,8 +35,18 @@ pub struct Setup {
     pub nodelay: bool,
     /// SO_SNDBUF, bytes; `None`: tuned.
     pub send_buffer: Option<u32>,
-    /// SO_RCVBUF, bytes; `None`: tuned.
-    pub receive_buffer: Option<u32>,
+    /// The window to announce while nothing waits, bytes, of which SO_RCVBUF follows; `None`: tuned.
+    pub receive_window: Option<u32>,
+}
+
+impl Setup {
+    /// SO_RCVBUF for a window of `bytes`: the kernel doubles it, and a full packet's memory is more than its payload.
+    fn receive_buffer(&self, bytes: u32) -> u32 {
+        let headers = self.route.ip_header + 20;
+        let payload = self.route.mtu().saturating_sub(headers).max(1);
+        let memory = u64::from(bytes) * u64::from(truesize(payload, headers)) / u64::from(payload);
+        u32::try_from(memory / 2).unwrap_or(u32::MAX)
+    }
 }
 
 /// One end of a connection.
@@ -115,8 +126,8 @@ impl Connection {
         if let Some(bytes) = setup.send_buffer {
             option(crate::sockopt::SOCKET, SNDBUFFORCE, bytes);
         }
-        if let Some(bytes) = setup.receive_buffer {
-            option(crate::sockopt::SOCKET, RCVBUFFORCE, bytes);
+        if let Some(bytes) = setup.receive_window {
+            option(crate::sockopt::SOCKET, RCVBUFFORCE, setup.receive_buffer(bytes));
         }
         Self {
             host,

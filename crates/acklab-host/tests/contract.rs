@@ -52,7 +52,7 @@ fn setup(choices: &mut Choices<'_>) -> Setup {
     setup.sysctls.set("tcp_congestion_control", control).expect("known");
     setup.route.device_mtu = choices.one_of(&[140, 576, 1500, 9000]);
     setup.send_buffer = choices.flip().then(|| choices.one_of(&[2000, 20_000, 65_000]));
-    setup.receive_buffer = choices.flip().then(|| choices.one_of(&[2000, 20_000, 65_000]));
+    setup.receive_window = choices.flip().then(|| choices.one_of(&[2000, 20_000, 65_000]));
     setup
 }
 
@@ -170,7 +170,9 @@ impl Pair {
                 moved |= !told.is_empty() || !out.is_empty();
                 moved |= self.reads[side] && end.read(self.now, u32::MAX) > 0;
                 self.notices[side].extend(told);
-                out.into_iter().for_each(|packet| self.put(1 - side, packet));
+                for packet in out {
+                    self.put(1 - side, packet);
+                }
                 self.sink.drain();
             }
         }

@@ -63,7 +63,7 @@ pub fn setup(config: &Config) -> Result<Setup, Conflict> {
     route.rto_min = config.rto.min.as_nanos().div_ceil(1000);
     let other = |own: u32, usual: u32| (own != usual).then_some(own);
     setup.send_buffer = other(config.send_buffer, linux.send_buffer);
-    setup.receive_buffer = other(config.receive_buffer, linux.receive_buffer);
+    setup.receive_window = other(config.receive_buffer, linux.receive_buffer);
     Ok(setup)
 }
 
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!((setup.sysctls.of("tcp_sack"), setup.nodelay), (0, true));
         let route = setup.route;
         assert_eq!((route.device_mtu, route.ssthresh, route.rto_min), (1040, 50, 30_000));
-        assert_eq!((setup.send_buffer, setup.receive_buffer), (None, None));
+        assert_eq!((setup.send_buffer, setup.receive_window), (None, None));
     }
 
     #[test]

@@ -47,6 +47,16 @@ fn config(stack: Stack) -> Config {
     Config { stack, ..System::Linux.config() }
 }
 
+/// Two nodes 10 ms apart.
+fn path(loss: f64) -> Topology {
+    let mut topology = Topology::default();
+    let [one, other] = std::array::from_fn(|_| topology.node());
+    let rate = BitRate::from_bps(100_000_000).expect("positive");
+    let link = LinkConfig::new(rate, Span::from_millis(10)).with_loss(loss);
+    topology.duplex(one, other, &link);
+    topology
+}
+
 /// A client and a server 10 ms apart, run until nothing happens any more.
 fn run(
     configs: [Config; 2],
@@ -54,16 +64,8 @@ fn run(
     client: impl App + 'static,
     server: impl App + 'static,
 ) -> World<Diary> {
-    let mut topology = Topology::default();
-    let nodes: [NodeId; 2] = std::array::from_fn(|_| topology.node());
-    let rate = BitRate::from_bps(100_000_000).expect("positive");
-    topology.duplex(
-        nodes[0],
-        nodes[1],
-        &LinkConfig::new(rate, Span::from_millis(10)).with_loss(loss),
-    );
-    let mut world = World::new(&topology, 3, Interest::ALL, Diary::default());
-    world.tap(nodes[0]);
+    let mut world = World::new(&path(loss), 3, Interest::ALL, Diary::default());
+    world.tap(CLIENT.node);
     let [of_client, of_server] = configs;
     let end = |addr, config, app| End { addr, config, isn: Seq(u32::MAX - 5000), app };
     let server = end(SERVER, of_server, Box::new(server) as Box<dyn App>);
@@ -166,5 +168,23 @@ fn requests_are_answered_and_the_connection_ends() {
         assert!(done.iter().all(|ms| (23.0..30.0).contains(ms)), "{stacks:?} {done:?}");
         let fins = world.observer().sent.iter().filter(|(.., flags)| flags.has(Flags::FIN));
         assert_eq!(fins.count(), 1, "{stacks:?}");
+    }
+}
+
+#[test]
+fn a_receive_buffer_is_the_window_that_is_announced() {
+    for stack in [Stack::Stream, Stack::Segments] {
+        let receive_buffer = 200_000;
+        let server = Config { receive_buffer, receive_tuning: false, ..config(stack) };
+        let reader = Reader::new(ReaderModel::Never, 1);
+        let mut world = World::new(&path(0.0), 3, Interest::ALL, Diary::default());
+        world.tap(CLIENT.node);
+        let end = |addr, config, app| End { addr, config, isn: Seq(9), app };
+        let client: Box<dyn App> = Box::new(Bulk::new(3_000_000, 100_000));
+        let client = end(CLIENT, config(stack), client);
+        world.connect(client, end(SERVER, server, Box::new(reader)));
+        world.run_until(Time::ZERO + Span::from_secs(2));
+        let sent: u32 = world.observer().sent.iter().map(|(_, len, _)| len).sum();
+        assert!(sent.abs_diff(receive_buffer) < receive_buffer / 20, "{stack:?}: {sent}");
     }
 }

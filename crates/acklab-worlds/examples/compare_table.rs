@@ -1,5 +1,5 @@
-//! The table of docs/linux-vt.md: one bulk flow, two and four, and small messages under Nagle's algorithm, in
-//! virtual time on acklab's TCP and on the Linux kernel.
+//! The tables of docs/linux-vt.md: one bulk flow, two and four, and small messages under Nagle's algorithm, in
+//! virtual time on acklab's TCP, of streams and of segments (`system = "linux-6.18"`), and on the Linux kernel.
 //!
 //! `make compare` runs it: `compare_table ACKLAB` prints Markdown. Each case is a network's file that
 //! `ACKLAB compare` runs, so that the table says what a user would see.
@@ -25,31 +25,44 @@ fn main() {
     }
 }
 
-/// What two worlds gave for one flow.
-struct Pair {
-    sim: f64,
+/// What acklab's two stacks and the kernel gave for one flow.
+struct Three {
+    stream: f64,
+    segments: f64,
     linux: f64,
 }
 
-impl Pair {
-    fn of(metrics: &Value, key: &str) -> Self {
-        let value = |world: &str| metrics[key][world].as_f64().unwrap_or(f64::NAN);
-        Self { sim: value("sim"), linux: value("linux-vt") }
+impl Three {
+    fn of(flow: &Flow, key: &str) -> Self {
+        let value = |metrics: &Value, world: &str| metrics[key][world].as_f64().unwrap_or(f64::NAN);
+        Self {
+            stream: value(&flow.both, "sim"),
+            segments: value(&flow.segments, "sim"),
+            linux: value(&flow.both, "linux-vt"),
+        }
     }
 
-    /// How far sim is from the kernel, as a share of the kernel's.
-    fn apart(&self) -> f64 {
-        self.sim / self.linux - 1.0
+    /// How far each of ours is from the kernel, as a share of the kernel's.
+    fn apart(&self) -> [f64; 2] {
+        [self.stream, self.segments].map(|own| own / self.linux - 1.0)
     }
+}
+
+/// Metrics of a flow: of streams and of the kernel, and of segments.
+struct Flow {
+    name: String,
+    both: Value,
+    segments: Value,
 }
 
 /// One flow over 4 buffers, 3 losses, 3 round trips, 2 congestion controls.
 fn bulk_table(acklab: &Path) -> Result<(), String> {
     println!(
-        "| control | RTT | buffer, BDP | loss | goodput, Mbit/s: sim | linux-vt | apart | ACKs apart | sent again: sim | linux-vt |"
+        "| control | RTT | buffer, BDP | loss | goodput, Mbit/s: linux-vt | streams | segments | ACKs: streams | segments | \
+         sent again: linux-vt | streams | segments |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
-    let (mut goodputs, mut acks) = (Vec::new(), Vec::new());
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
+    let mut apart = [const { [const { Vec::new() }; 2] }; 2];
     for cc in ["reno", "cubic"] {
         for rtt_ms in [10, 40, 160] {
             for share in [0.25, 0.5, 1.0, 2.0] {
@@ -62,32 +75,42 @@ fn bulk_table(acklab: &Path) -> Result<(), String> {
                     );
                     let seeds = if loss == "0" { SEEDS } else { SEEDS_WITH_LOSS };
                     let flows = compare(acklab, &format!("{link}{flow}"), seeds)?;
-                    let metrics = &flows[0]["metrics"];
-                    let [goodput, ack, again] = ["goodput_bps", "acks", "retransmissions"]
-                        .map(|key| Pair::of(metrics, key));
+                    let [goodput, acks, again] = ["goodput_bps", "acks", "retransmissions"]
+                        .map(|key| Three::of(&flows[0], key));
+                    let [goodputs, ratios] = [&goodput, &acks].map(Three::apart);
                     println!(
-                        "| {cc} | {rtt_ms} ms | {share} | {loss} | {:.2} | {:.2} | {:+.1} % | {:+.1} % | {:.0} | {:.0} |",
-                        goodput.sim / 1e6,
+                        "| {cc} | {rtt_ms} ms | {share} | {loss} | {:.2} | {:+.1} % | {:+.1} % | {:+.1} % | {:+.1} % | {:.0} | {:.0} | {:.0} |",
                         goodput.linux / 1e6,
-                        100.0 * goodput.apart(),
-                        100.0 * ack.apart(),
-                        again.sim,
-                        again.linux
+                        100.0 * goodputs[0],
+                        100.0 * goodputs[1],
+                        100.0 * ratios[0],
+                        100.0 * ratios[1],
+                        again.linux,
+                        again.stream,
+                        again.segments
                     );
-                    goodputs.push(goodput.apart().abs());
-                    acks.push(ack.apart().abs());
+                    for (all, one) in apart.iter_mut().zip([goodputs, ratios]) {
+                        for (stack, share) in all.iter_mut().zip(one) {
+                            stack.push(share.abs());
+                        }
+                    }
                 }
             }
         }
     }
-    tell("goodput", 0.05, 0.15, goodputs);
-    tell("ACKs", 0.10, 0.10, acks);
+    let [goodputs, acks] = apart;
+    for (stack, values) in STACKS.iter().zip(goodputs) {
+        tell(&format!("goodput, {stack}"), 0.03, 0.10, values);
+    }
+    for (stack, values) in STACKS.iter().zip(acks) {
+        tell(&format!("ACKs, {stack}"), 0.05, 0.05, values);
+    }
     Ok(())
 }
 
 /// Two and four flows that share a bottleneck.
 fn shared_table(acklab: &Path) -> Result<(), String> {
-    println!("\n| flows | flow | goodput, Mbit/s: sim | linux-vt | apart |");
+    println!("\n| flows | flow | goodput, Mbit/s: linux-vt | streams | segments |");
     println!("|---|---|---|---|---|");
     for controls in [&["reno", "reno"][..], &["cubic", "reno"], &["cubic", "cubic", "reno", "reno"]]
     {
@@ -102,15 +125,16 @@ fn shared_table(acklab: &Path) -> Result<(), String> {
                 300 * index
             );
         }
-        for flow in compare(acklab, &text, SEEDS)?.as_array().into_iter().flatten() {
-            let goodput = Pair::of(&flow["metrics"], "goodput_bps");
+        for flow in compare(acklab, &text, SEEDS)? {
+            let goodput = Three::of(&flow, "goodput_bps");
+            let [stream, segments] = goodput.apart();
             println!(
-                "| {} | {} | {:.2} | {:.2} | {:+.1} % |",
+                "| {} | {} | {:.2} | {:+.1} % | {:+.1} % |",
                 controls.len(),
-                flow["name"].as_str().unwrap_or_default(),
-                goodput.sim / 1e6,
+                flow.name,
                 goodput.linux / 1e6,
-                100.0 * goodput.apart()
+                100.0 * stream,
+                100.0 * segments
             );
         }
     }
@@ -141,12 +165,14 @@ fn nagle_table(acklab: &Path) -> Result<(), String> {
                 .output();
             let flows = flows_of(output)?;
             let metrics = &flows[0]["metrics"];
-            let [p50, p95] =
-                ["buffering_p50_ms", "buffering_p95_ms"].map(|key| Pair::of(metrics, key));
+            let [p50, p95] = ["buffering_p50_ms", "buffering_p95_ms"].map(|key| {
+                let value = |world: &str| metrics[key][world].as_f64().unwrap_or(f64::NAN);
+                (value("sim"), value("linux-vt"))
+            });
             let ks = metrics["buffering_ks"]["sim,linux-vt"].as_f64().unwrap_or(f64::NAN);
             println!(
                 "| {nagle} | {rtt} | {:.1} | {:.1} | {:.1} | {:.1} | {ks:.3} |",
-                p50.sim, p50.linux, p95.sim, p95.linux
+                p50.0, p50.1, p95.0, p95.1
             );
             distances.push(ks);
         }
@@ -165,15 +191,30 @@ fn link(rtt_ms: u32, buffer: u32, loss: &str) -> String {
     )
 }
 
+/// The flows of a file on the kernel and on both stacks of acklab's.
+fn compare(acklab: &Path, text: &str, seeds: &str) -> Result<Vec<Flow>, String> {
+    let segments = text.replace("[[flow]]\n", "[[flow]]\nsystem = \"linux-6.18\"\n");
+    let both = compare_in(acklab, text, "sim,linux-vt", seeds)?;
+    let segments = compare_in(acklab, &segments, "sim", seeds)?;
+    let flows =
+        both.as_array().into_iter().flatten().zip(segments.as_array().into_iter().flatten());
+    let flows = flows.map(|(both, segments)| Flow {
+        name: both["name"].as_str().unwrap_or_default().to_owned(),
+        both: both["metrics"].clone(),
+        segments: segments["metrics"].clone(),
+    });
+    Ok(flows.collect())
+}
+
 /// The flows that `acklab compare` tells of a file.
-fn compare(acklab: &Path, text: &str, seeds: &str) -> Result<Value, String> {
+fn compare_in(acklab: &Path, text: &str, worlds: &str, seeds: &str) -> Result<Value, String> {
     let file = tempfile::Builder::new().suffix(".toml").tempfile();
     let mut file = file.map_err(|error| error.to_string())?;
     file.write_all(text.as_bytes()).map_err(|error| error.to_string())?;
     let output = Command::new(acklab)
         .arg("compare")
         .arg(file.path())
-        .args(["--replications", seeds, "--format", "json"])
+        .args(["--worlds", worlds, "--replications", seeds, "--format", "json"])
         .output();
     flows_of(output)
 }
@@ -200,6 +241,8 @@ fn tell(what: &str, median_margin: f64, worst_margin: f64, mut values: Vec<f64>)
     );
 }
 
+/// acklab-tcp and acklab-host.
+const STACKS: [&str; 2] = ["streams", "segments"];
 /// bit/s of the bottleneck.
 const RATE: f64 = 10e6;
 /// Seconds of a run.

@@ -208,3 +208,37 @@ fn a_scenario_runs_on_the_kernel_with_the_metrics_of_virtual_time() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(errors.contains("sender: is the Linux kernel here"), "{errors}");
 }
+
+/// Goal: acklab-host, `system = "linux-6.18"`, carries what the kernel carries and sends as much again. Method: the kernel's figures
+/// of docs/linux-vt.md (Linux 6.12.117, 30 s, seeds 1 to 3, nothing lost at random), which no kernel is needed for.
+#[test]
+fn the_stack_of_segments_carries_what_the_kernel_did() {
+    let folder = tempfile::tempdir().unwrap();
+    for (cc, delay, buffer, mbps, again) in KERNELS {
+        let text = format!(
+            "scenario = \"network\"\nduration = \"30s\"\nwatch = \"a -> b\"\n\
+             [[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10mbit\"\ndelay = \"{delay}\"\n\
+             [link.forward]\nbuffer = {buffer}\n[link.reverse]\nbuffer = 1000\njitter = \"100us\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nkind = \"bulk\"\ncc = \"{cc}\"\nsystem = \"linux-6.18\"\n"
+        );
+        let path = folder.path().join("case.toml");
+        fs::write(&path, text).unwrap();
+        let arguments = [path.to_str().unwrap(), "--worlds", "sim", "--replications", "3"];
+        let result = compared(folder.path(), &arguments).expect("no kernel is asked for");
+        let metrics = &result["flows"][0]["metrics"];
+        let [goodput, sent_again] =
+            ["goodput_bps", "retransmissions"].map(|key| metrics[key]["sim"].as_f64().unwrap());
+        let apart = goodput / 1e6 / mbps - 1.0;
+        assert!(apart.abs() < 0.03, "{cc} {delay} {buffer}: {goodput} bit/s, {apart:+.3}");
+        let apart = sent_again / again - 1.0;
+        assert!(apart.abs() < 0.05, "{cc} {delay} {buffer}: {sent_again} again, {apart:+.3}");
+    }
+}
+
+/// Control, one way's delay, packets of buffer; what the kernel carried, Mbit/s, and sent again.
+const KERNELS: [(&str, &str, u32, f64, f64); 4] = [
+    ("reno", "5ms", 2, 3.77, 574.0),
+    ("reno", "80ms", 33, 8.00, 43.0),
+    ("reno", "80ms", 267, 9.40, 404.0),
+    ("cubic", "5ms", 2, 5.53, 345.0),
+];
