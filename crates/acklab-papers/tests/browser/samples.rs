@@ -293,6 +293,7 @@ pub(crate) fn grid(delays: &[Vec<f64>]) -> RunReport<'_> {
         ladder: None,
         terms: vec!["nagle", "delayed-ack", "cdf"],
         conditions: vec![("Seed".into(), "1".into())],
+        notes: vec![],
     }
 }
 
