@@ -83,7 +83,9 @@ fn a_loop_beyond_its_margin_is_called_unstable() {
     // Over the margin with a reference that never changes, and against its step.
     let of = |pairs: &[&str]| {
         let mut settings = defaults(scenario);
-        pairs.iter().for_each(|pair| settings.set_pair(pair).expect("fits"));
+        for pair in pairs {
+            settings.set_pair(pair).expect("fits");
+        }
         scenario.run(&settings, 1, None).metrics.number("unstable_runs")
     };
     let constant = ["reference_first=1", "reference_second=1"];

@@ -60,11 +60,7 @@ fn whole_examples(text: &str) -> String {
         if !whole.is_empty() {
             whole.push_str(if is_text && in_paragraph { " " } else { "\n" });
         }
-        if is_text {
-            whole.push_str(line)
-        } else {
-            whole.push_str(&line.replace(' ', NO_BREAK))
-        }
+        whole.push_str(&if is_text { line.to_owned() } else { line.replace(' ', NO_BREAK) });
         in_paragraph = is_text;
     }
     whole

@@ -27,7 +27,7 @@ fn text(output: &[u8]) -> String {
 }
 
 /// Parts of commands that are not run here, with the reason.
-const NOT_RUN: [(&str, &str); 33] = [
+const NOT_RUN: [(&str, &str); 34] = [
     ("make ", "builds, measures or tests for minutes to hours; CI is made of the shorter ones"),
     ("cargo ", "a compiler's work; CI builds everything"),
     ("ACKLAB_BLESS=1 cargo", "writes golden files"),
@@ -58,6 +58,7 @@ const NOT_RUN: [(&str, &str); 33] = [
     ("acklab send", "two machines: tests/transfer.rs, docs/tutorials/bad-link.md"),
     ("ACKLAB_PASSPHRASE=", "two machines: tests/transfer.rs, docs/tutorials/bad-link.md"),
     ("acklab reproduce ance", "minutes: crates/acklab-papers/tests/ance.rs"),
+    ("acklab reproduce ack-rate", "minutes: tests/early_end.rs interrupts it"),
     ("acklab reproduce rdt", "half a minute and more: tests/rdt.rs"),
     ("acklab packetdrill ", "the reader's own scripts: crates/acklab-packetdrill/tests"),
     (

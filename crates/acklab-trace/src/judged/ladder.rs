@@ -60,11 +60,11 @@ impl Ladder {
         let is_it = |event: &Event| matches!(event, Event::Data(d) if d.frame == typical.frame);
         let at = notes.events.iter().position(is_it)?;
         let around = at.saturating_sub(BEFORE)..(at + 1 + AFTER).min(notes.events.len());
-        Some(Self::draw(&notes.events[around], (typical, holds), notes.facts))
+        Some(Self::draw(&notes.events[around], typical, holds, notes.facts))
     }
 
     /// One hold is told of; of the others around it, that they are some.
-    fn draw(events: &[Event], (hold, all): (&Hold, &[Hold]), facts: &DirectionFacts) -> Self {
+    fn draw(events: &[Event], hold: &Hold, all: &[Hold], facts: &DirectionFacts) -> Self {
         let origin = events.first().map_or(hold.before, Event::time);
         let mut rungs: Vec<Rung> =
             events.iter().map(|event| Rung::of(event, hold, origin)).collect();

@@ -209,7 +209,9 @@ mod tests {
         near(delay(&["loop_delay=28ms", "actuation=period-ended"]), 14.0);
         let note = |pairs: &[&str]| {
             let mut settings = defaults(&MotorLoop);
-            pairs.iter().for_each(|pair| settings.set_pair(pair).unwrap());
+            for pair in pairs {
+                settings.set_pair(pair).unwrap();
+            }
             MotorLoop.note(&settings).unwrap_or_default()
         };
         assert!(note(&["loop_delay=40ms", "loss=50"]).starts_with("loop_delay=40ms acts as 42 ms"));
