@@ -55,9 +55,9 @@ pub(crate) struct Fit {
 #[derive(Clone, Debug, Default)]
 pub struct Accurate {
     /// ECN field with which our SYN or SYN-ACK left.
-    pub syn_sent: u8,
+    syn_sent: u8,
     /// The ECN field of the peer's.
-    pub syn_heard: u8,
+    syn_heard: u8,
     /// Packets that came marked.
     pub received: u32,
     /// Of these, those that no ACK told yet.
@@ -73,7 +73,7 @@ pub struct Accurate {
     /// The peer's option.
     pub seen: Seen,
     /// [`failed`].
-    pub failed: u8,
+    failed: u8,
     /// The option that leaves.
     option: Leaving,
     /// Packets per ACK on average.
@@ -100,7 +100,7 @@ struct Leaving {
 }
 
 /// The answer to a SYN's or SYN-ACK's ECN field (RFC 9768 table 2).
-pub(crate) const fn reflection(field: u8) -> u16 {
+const fn reflection(field: u8) -> u16 {
     ace_flags(match field {
         mark::NOT_ECT => 0b010,
         mark::ECT1 => 0b011,
@@ -137,6 +137,31 @@ pub(crate) const fn first_option() -> AccEcn {
 }
 
 impl Accurate {
+    /// Our SYN or SYN-ACK leaves with the ECN field of `tos`.
+    pub(crate) const fn send_syn(&mut self, tos: u8) {
+        self.syn_sent = tos & 3;
+    }
+
+    /// The peer's SYN came with this ECN field.
+    pub(crate) const fn hear_syn(&mut self, field: u8) {
+        self.syn_heard = field;
+    }
+
+    /// The answer to the peer's SYN or SYN-ACK.
+    pub(crate) const fn reflection(&self) -> u16 {
+        reflection(self.syn_heard)
+    }
+
+    /// Something is not done any more.
+    pub(crate) const fn fail(&mut self, what: u8) {
+        self.failed |= what;
+    }
+
+    /// What is not done any more: [`failed`].
+    pub const fn failures(&self) -> u8 {
+        self.failed
+    }
+
     /// Whether packets are marked.
     pub(crate) const fn marks(&self) -> bool {
         self.failed & (failed::ACE_SENT | failed::ACE_HEARD) == 0

@@ -115,7 +115,7 @@ fn accurate(state: &Accurate) -> [(&'static str, u64); 9] {
         ("tcpi_received_e0_bytes", v(r_e0)),
         ("tcpi_received_ce_bytes", v(r_ce)),
         ("tcpi_received_e1_bytes", v(r_e1)),
-        ("tcpi_accecn_fail_mode", u64::from(state.failed)),
+        ("tcpi_accecn_fail_mode", u64::from(state.failures())),
         ("tcpi_accecn_opt_seen", state.seen as u64),
     ]
 }

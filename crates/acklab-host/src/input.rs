@@ -352,7 +352,7 @@ impl Tcp {
 
     /// A SYN where there is a connection: the challenge tells how it was marked.
     fn challenge_syn(&mut self, env: &Env<'_>, segment: &Segment) {
-        self.ecn.accurate.syn_heard = segment.ecn;
+        self.ecn.accurate.hear_syn(segment.ecn);
         self.ecn.accurate.see(segment);
         if !self.is_limited(env) {
             self.send_reflecting_ack(env);

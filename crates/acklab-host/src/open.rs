@@ -1,6 +1,5 @@
 //! How connections begin: SYNs, their answers, and what both ends agree on.
 
-use crate::accecn;
 use crate::cc::Congestion;
 use crate::ecn;
 use crate::input::Answer;
@@ -122,7 +121,7 @@ impl Tcp {
             _ if env.route.ecn || self.cc.is_dctcp() => (flag::ECE | flag::CWR, EcnMode::Classic),
             _ => (0, EcnMode::Off),
         };
-        self.ecn.accurate.syn_sent = self.opt.tos & 3;
+        self.ecn.accurate.send_syn(self.opt.tos);
         self.snd.nxt = isn.wrapping_add(1);
         self.snd.write_seq = self.snd.nxt;
         self.snd.pushed_seq = self.snd.nxt;
@@ -161,7 +160,7 @@ impl Tcp {
         let ecn = match self.ecn.mode {
             _ if !crossed => self.open.syn_flags,
             EcnMode::Classic => flag::ECE,
-            EcnMode::Accurate => accecn::reflection(self.ecn.accurate.syn_heard),
+            EcnMode::Accurate => self.ecn.accurate.reflection(),
             EcnMode::Off | EcnMode::Asked => 0,
         };
         Segment {

@@ -64,7 +64,7 @@ impl Request {
         let accurate = self.tcp.is_accurate();
         let offers = self.tcp.rec.total_retrans <= 1;
         if accurate && !offers {
-            self.tcp.ecn.accurate.failed |= failed::ACE_SENT;
+            self.tcp.ecn.accurate.fail(failed::ACE_SENT);
         }
         let tcp = &self.tcp;
         let mut options = vec![TcpOption::Mss(tcp.own_mss(env) as u16)];
@@ -88,7 +88,7 @@ impl Request {
         }
         let ecn = match tcp.ecn.mode {
             EcnMode::Classic => flag::ECE,
-            EcnMode::Accurate if offers => accecn::reflection(tcp.ecn.accurate.syn_heard),
+            EcnMode::Accurate if offers => tcp.ecn.accurate.reflection(),
             _ => 0,
         };
         let reflected = env.sysctls.is_on("tcp_reflect_tos");
@@ -171,8 +171,8 @@ impl Tcp {
         let level = env.sysctls.of("tcp_ecn");
         let asked = syn.flags & ecn::ACE;
         self.ecn.mode = if accecn::is_asked(syn) && level >= 3 {
-            self.ecn.accurate.syn_heard = syn.ecn;
-            self.ecn.accurate.syn_sent = self.opt.tos & 3;
+            self.ecn.accurate.hear_syn(syn.ecn);
+            self.ecn.accurate.send_syn(self.opt.tos);
             EcnMode::Accurate
         } else if asked & (flag::ECE | flag::CWR) == flag::ECE | flag::CWR
             && (level > 0 || env.route.ecn || self.cc.is_dctcp())
@@ -225,9 +225,9 @@ impl Request {
                 return Judgment::Ignore;
             }
             if tcp.is_accurate() {
-                tcp.ecn.accurate.syn_heard = segment.ecn;
+                tcp.ecn.accurate.hear_syn(segment.ecn);
                 if accecn::ace(segment) == 0 {
-                    tcp.ecn.accurate.failed |= failed::ACE_HEARD;
+                    tcp.ecn.accurate.fail(failed::ACE_HEARD);
                 }
             }
             self.tcp.rec.total_retrans += 1;
