@@ -294,7 +294,6 @@ pub(crate) fn grid(delays: &[Vec<f64>]) -> RunReport<'_> {
         notes: vec![],
         terms: vec!["nagle", "delayed-ack", "cdf"],
         conditions: vec![("Seed".into(), "1".into())],
-        notes: vec![],
     }
 }
 

@@ -200,8 +200,8 @@ impl Sight<'_> {
     fn mirrors(&self, riding: &[usize]) -> bool {
         let ratios = |several: bool| -> Vec<f64> {
             let all = riding.iter().map(|i| &self.replay.departures[*i]);
-            let all = all.filter(|d| d.heard > 0 && self.is_several(d) == several);
-            all.map(|d| f64::from(d.len) / f64::from(d.heard)).collect()
+            let all = all.filter(|d| d.asked.bytes > 0 && self.is_several(d) == several);
+            all.map(|d| f64::from(d.len) / f64::from(d.asked.bytes)).collect()
         };
         let [one, several] = [false, true].map(ratios);
         let mut usual = if one.len() < ONES_MIN { several.clone() } else { one };

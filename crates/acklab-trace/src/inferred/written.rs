@@ -162,7 +162,7 @@ impl Habit {
         }
         lengths.extend(replay.fills.iter().map(|fill| (fill.end, fill.len)));
         let answers = replay.unasked as usize * UNASKED_PART <= replay.departures.len();
-        let asked = |d: &Departure| Some((d.end, d.asked?)).filter(|_| answers);
+        let asked = |d: &Departure| Some((d.end, d.asked.at?)).filter(|_| answers);
         let asked = replay.departures.iter().filter_map(asked).collect();
         let [first, next] = after.map(|[held, all]| held / all);
         let mean = (upper / holds.len().max(1) as f64).max(1.0);

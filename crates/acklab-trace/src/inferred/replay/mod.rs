@@ -17,7 +17,7 @@ use acklab_core::time::{Span, Time};
 
 use self::sender::Sender;
 use self::turns::Turns;
-pub(super) use self::values::{AckRecord, Arrival, Damage, Departure, Fill, Marks, Silence};
+pub(super) use self::values::{AckRecord, Arrival, Asked, Damage, Departure, Fill, Marks, Silence};
 use crate::noted::event::{AckNote, DataNote, Event, Kind};
 use crate::noted::{BURST, Notes};
 
@@ -94,14 +94,6 @@ struct Stage<'n> {
     replay: Replay,
 }
 
-/// Data of the peer that the sender has not spoken since.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    /// When the first of it came to the sender.
-    at: Time,
-    bytes: u32,
-}
-
 impl<'n> Stage<'n> {
     fn new(notes: &'n Notes<'n>, way: Span) -> Self {
         Self {
@@ -112,7 +104,7 @@ impl<'n> Stage<'n> {
             sender: Sender::default(),
             acked_here: 0,
             last: None,
-            asked: Some(Asked { at: Time::ZERO, bytes: 0 }),
+            asked: Some(Asked::default()),
             heard: Vec::new(),
             turns: Turns::of(notes),
             fill_open: false,
@@ -152,7 +144,7 @@ impl<'n> Stage<'n> {
                 self.note_silence(data, small, pause);
             }
             if small {
-                self.on_small(at, data, last, asked);
+                self.on_small(at, data, last, asked.unwrap_or_default());
             } else if pause >= BURST && data.len == self.mss {
                 self.on_lone_full(data, last);
             }
@@ -166,7 +158,7 @@ impl<'n> Stage<'n> {
         self.last = Some(data.time);
     }
 
-    fn on_small(&mut self, at: usize, data: &DataNote, last: Time, asked: Option<Asked>) {
+    fn on_small(&mut self, at: usize, data: &DataNote, last: Time, asked: Asked) {
         let sender = &self.sender;
         let broke = sender.has_small_out();
         let clear = sender.clear.filter(|clear| !broke && clear.time + self.way >= last);
@@ -186,11 +178,11 @@ impl<'n> Stage<'n> {
             ack,
             ages: clear.and_then(|clear| clear.ages).or(late.and_then(|ack| ack.ages)),
             peer_after: sender.peer_after.filter(|_| !broke),
-            asked: asked
-                .map(|one| one.at)
-                .filter(|at| clear.is_some_and(|c| *at < c.time + self.way)),
+            asked: Asked {
+                at: asked.at.filter(|at| clear.is_some_and(|c| *at < c.time + self.way)),
+                ..asked
+            },
             unanswered: self.turns.left_by(data, clear.map(|clear| clear.time)),
-            heard: asked.map_or(0, |one| one.bytes),
             hears_unseen: data.hears_unseen,
             end: data.end(),
             len: data.len,
@@ -297,7 +289,8 @@ impl<'n> Stage<'n> {
             self.heard.push(ack.time);
         }
         if !ack.pure {
-            let asked = self.asked.get_or_insert(Asked { at: ack.time + self.way, bytes: 0 });
+            let asked = self.asked.get_or_insert_default();
+            asked.at = asked.at.or(Some(ack.time + self.way));
             asked.bytes = asked.bytes.saturating_add(ack.len);
             self.turns.on_heard(ack);
         }

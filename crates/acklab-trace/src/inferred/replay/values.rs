@@ -23,12 +23,10 @@ pub(crate) struct Departure {
     pub(crate) ages: Option<[u64; 2]>,
     /// The first data of the peer after that ACK, if any came before the segment.
     pub(crate) peer_after: Option<Time>,
-    /// The first data of the peer since the segment before, if it came before that ACK: when the sender could answer it.
-    pub(crate) asked: Option<Time>,
+    /// Data of the peer since the segment before.
+    pub(crate) asked: Asked,
     /// Where the ACK rode on the last data of the peer: how many of its messages this one leaves unanswered.
     pub(crate) unanswered: Option<i64>,
-    /// Bytes of the peer that came since the segment before.
-    pub(crate) heard: u32,
     /// It acknowledges data of the peer that the capture does not hold, and may be the answer to it.
     pub(crate) hears_unseen: bool,
     /// One past its last stream offset.
@@ -40,6 +38,14 @@ pub(crate) struct Departure {
     pub(crate) flight_max: u32,
     /// What else is known.
     pub(crate) marks: Marks,
+}
+
+/// Data of the peer that came since the sender's segment before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked {
+    /// When the first of it came to the sender, who could answer it then; of a departure, if that was before its ACK.
+    pub(crate) at: Option<Time>,
+    pub(crate) bytes: u32,
 }
 
 impl Departure {
