@@ -212,10 +212,18 @@ impl Results {
         }
     }
 
-    /// What was done otherwise than the settings' words say, each sentence once.
+    /// What has to be known before the figures are read: loops that diverge, and what was done otherwise than the settings'
+    /// words say; each sentence once.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<String> =
-            self.cases.iter().filter_map(|case| self.plan.scenario.note(&case.settings)).collect();
+        let unstable = self.metrics.number("unstable_runs");
+        let unstable = (unstable > 0.0).then(|| {
+            format!(
+                "unstable: in {unstable:.0} of {} replications the control loop diverges; of its costs this is all that counts",
+                self.replications_done()
+            )
+        });
+        let said = self.cases.iter().filter_map(|case| self.plan.scenario.note(&case.settings));
+        let mut notes: Vec<String> = unstable.into_iter().chain(said).collect();
         notes.dedup();
         notes
     }

@@ -302,15 +302,6 @@ fn text(results: &Results, folder: Option<&Path>) -> String {
             let _ = write!(text, "\n{}", flows_table(results));
         }
     }
-    let unstable = results.metrics.number("unstable_runs");
-    if unstable > 0.0 {
-        let _ = writeln!(
-            text,
-            "\nunstable: in {unstable:.0} of {} replications the control loop diverges; of its costs this is all that \
-             counts",
-            results.replications_done()
-        );
-    }
     for note in results.notes() {
         let _ = writeln!(text, "\nnote: {note}");
     }
