@@ -4,24 +4,6 @@
 use crate::segment::{Segment, ecn as mark, flag};
 use crate::tcp::{EcnMode, Tcp};
 
-/// ACE's three flags.
-pub const ACE: u16 = flag::AE | flag::CWR | flag::ECE;
-
-/// A number as ACE's flags.
-pub const fn ace_flags(value: u8) -> u16 {
-    let mut flags = 0;
-    if value & 4 != 0 {
-        flags |= flag::AE;
-    }
-    if value & 2 != 0 {
-        flags |= flag::CWR;
-    }
-    if value & 1 != 0 {
-        flags |= flag::ECE;
-    }
-    flags
-}
-
 /// Sets the ECN field and the flags of a segment that leaves; `is_new`: data sent for the first time.
 pub fn mark_outgoing(tcp: &mut Tcp, segment: &mut Segment, is_new: bool) {
     if tcp.is_accurate() && !segment.has(flag::SYN) {

@@ -11,7 +11,8 @@
 //! - [`connection`]: one connection as an end of the simulations' links; [`packet`]: their packets;
 //! - [`segment`]: what is on the wire; [`settings`]: system controls and the route.
 
-pub mod accecn;
+mod accecn;
+pub mod accurate;
 mod ack;
 mod acking;
 pub mod calls;

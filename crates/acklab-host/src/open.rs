@@ -1,7 +1,7 @@
 //! How connections begin: SYNs, their answers, and what both ends agree on.
 
+use crate::accurate;
 use crate::cc::Congestion;
-use crate::ecn;
 use crate::input::Answer;
 use crate::receive::QUICK;
 use crate::segment::{Place, Segment, TcpOption, after, before, flag};
@@ -116,7 +116,7 @@ impl Tcp {
         self.window.cwnd = 10;
         let asks = env.sysctls.of("tcp_ecn");
         (self.open.syn_flags, self.ecn.mode) = match asks {
-            3 => (ecn::ACE, EcnMode::Asked),
+            3 => (accurate::ACE, EcnMode::Asked),
             1 | 4 => (flag::ECE | flag::CWR, EcnMode::Classic),
             _ if env.route.ecn || self.cc.is_dctcp() => (flag::ECE | flag::CWR, EcnMode::Classic),
             _ => (0, EcnMode::Off),

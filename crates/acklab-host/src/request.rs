@@ -1,8 +1,7 @@
 //! A SYN that was answered: the connection to be, its SYN-ACK, and what later segments mean for it.
 
-use crate::accecn::{self, failed};
+use crate::accurate::{self, failed};
 use crate::cc::Congestion;
-use crate::ecn;
 use crate::open::add_syn_options;
 use crate::segment::{Segment, TcpOption, after, before, ecn as mark, flag};
 use crate::settings::{Env, SECOND};
@@ -78,7 +77,7 @@ impl Request {
         if accurate && self.timeouts <= 1 && env.sysctls.is_on("tcp_ecn_option") {
             let behind = options.iter().position(|o| matches!(o, TcpOption::Stamp(..)));
             let at = behind.unwrap_or(0) + 1;
-            options.splice(at..at, [TcpOption::AccEcn(accecn::first_option()), TcpOption::Nop]);
+            options.splice(at..at, [TcpOption::AccEcn(accurate::first_option()), TcpOption::Nop]);
         }
         if let Some(cookie) = &tcp.open.cookie {
             let option = TcpOption::FastOpen(cookie.clone(), tcp.open.experimental);
@@ -144,7 +143,7 @@ impl Request {
         tcp.rec.total_retrans = self.timeouts;
         tcp.count.segs_in = 1;
         tcp.rcv.oow_answered = None;
-        if self.cookie && tcp.is_accurate() && accecn::ace(segment) <= 1 {
+        if self.cookie && tcp.is_accurate() && accurate::ace(segment) <= 1 {
             tcp.ecn.mode = EcnMode::Classic;
         }
         if tcp.is_accurate() {
@@ -169,8 +168,8 @@ impl Tcp {
     /// Which ECN a listener agrees to.
     fn choose_ecn(&mut self, env: &Env<'_>, syn: &Segment) {
         let level = env.sysctls.of("tcp_ecn");
-        let asked = syn.flags & ecn::ACE;
-        self.ecn.mode = if accecn::is_asked(syn) && level >= 3 {
+        let asked = syn.flags & accurate::ACE;
+        self.ecn.mode = if accurate::is_asked(syn) && level >= 3 {
             self.ecn.accurate.hear_syn(syn.ecn);
             self.ecn.accurate.send_syn(self.opt.tos);
             EcnMode::Accurate
@@ -226,7 +225,7 @@ impl Request {
             }
             if tcp.is_accurate() {
                 tcp.ecn.accurate.hear_syn(segment.ecn);
-                if accecn::ace(segment) == 0 {
+                if accurate::ace(segment) == 0 {
                     tcp.ecn.accurate.fail(failed::ACE_HEARD);
                 }
             }

@@ -1,7 +1,7 @@
 //! Goal: a metric and a signal of one name mean the same, and the loop's signals are its metrics as they come about.
 //! Method: of every built-in scenario with signals, names and units are compared; motor-loop is run and watched.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use acklab_core::time::Time;
@@ -25,22 +25,30 @@ fn a_metric_and_a_signal_of_one_name_have_one_unit() {
     assert!(both >= 4, "{both}");
 }
 
-/// "itae" would be the article's sum to one reader and the integral to another.
+/// "itae" would be the article's sum to one reader and the integral to another. A name without its unit is that of one
+/// quantity only where it stands beside no other unit.
 #[test]
 fn no_name_is_that_of_two_others_without_their_units() {
     for scenario in SCENARIOS.iter() {
         let signals = scenario.signals(&defaults(scenario));
-        let metrics = scenario.declaration().metrics.iter().map(|metric| metric.name);
-        let names: BTreeSet<&str> =
-            signals.iter().map(|signal| signal.name.as_str()).chain(metrics).collect();
-        for name in &names {
-            let unit_added = |other: &&&str| {
+        let metrics =
+            scenario.declaration().metrics.iter().map(|metric| (metric.name, metric.unit));
+        let names: BTreeMap<&str, &str> = signals
+            .iter()
+            .map(|signal| (signal.name.as_str(), signal.unit))
+            .chain(metrics)
+            .collect();
+        for (name, own) in &names {
+            let other = |(other, unit): &(&&str, &&str)| {
                 let rest = other.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
-                rest.is_some_and(|unit| ["s", "ms", "rad_s", "rad_s2", "bps"].contains(&unit))
+                let unit_added =
+                    rest.is_some_and(|unit| ["s", "ms", "rad_s", "rad_s2", "bps"].contains(&unit));
+                unit_added && unit != &own
             };
-            let longer: Vec<_> = names.iter().filter(unit_added).collect();
-            assert!(longer.is_empty(), "{}: {name} beside {longer:?}", scenario.name());
+            let longer: Vec<_> = names.iter().filter(other).collect();
+            assert!(longer.is_empty(), "{}: {name} in {own} beside {longer:?}", scenario.name());
         }
+        assert!(!names.contains_key("itae"), "{}", scenario.name());
     }
 }
 

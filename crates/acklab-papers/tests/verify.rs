@@ -219,7 +219,7 @@ fn bad_queries_say_where_and_how_to_mend_them() {
     for (query, place, mend) in [
         ("Pr[<=30](<> itae > 8727)", "query:1:13", "did you mean `itae_rad_s` or `itae_rad_s2`?"),
         ("Pr[<=30](<> posision > 1)", "query:1:13", "`position`"),
-        ("Pr[<=30](<> itae_rad_s >)", "query:1:19", "write"),
+        ("Pr[<=30](<> itae_rad_s >)", "query:1:25", "write"),
         ("Pr[<=30(<> itae_rad_s > 1)", "query:1:8", "]"),
         ("Pr[<=1e9](<> itae_rad_s > 1)", "longer", "1000000"),
         ("E[<=30; 1](max: itae_rad_s)", "two runs", "E[<=30; 100]"),

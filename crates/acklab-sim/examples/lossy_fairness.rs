@@ -68,7 +68,7 @@ impl Row {
         let limit = Limit::bytes(self.buffer.1);
         let mut queue: Discipline = self.queue.parse().expect("a known discipline");
         if let Discipline::Policer(options) = &mut queue {
-            options.rate = BitRate::from_bps(RATE_BPS).expect("not zero");
+            options.committed_rate = BitRate::from_bps(RATE_BPS).expect("not zero");
             options.burst = self.buffer.1 as u32;
             return (5 * RATE_BPS, queue);
         }

@@ -16,8 +16,8 @@ crate::options! {
     /// Parameters.
     #[derive(Copy, PartialEq)]
     pub struct Options {
-        /// At which the bucket fills: the committed rate, IP headers counted.
-        rate: BitRate = "10mbit",
+        /// At which the bucket fills, IP headers counted.
+        committed_rate: BitRate = "10mbit",
         /// Bytes that the bucket holds: the committed burst. 100 ms of the default rate.
         burst: u32 = "125000",
     }
@@ -52,7 +52,7 @@ impl Policer {
 
 impl Queue for Policer {
     fn enqueue(&mut self, now: Time, packet: Packet, verdicts: &mut Verdicts) {
-        let Options { rate, burst, limit } = self.options;
+        let Options { committed_rate: rate, burst, limit } = self.options;
         if !self.waiting.admits(&limit, &packet) {
             verdicts.drop(packet, DropReason::Overflow);
             return;

@@ -11,7 +11,8 @@ use crate::{algorithm, at, link, median};
 /// A link of 100 Mbit/s behind a policer of 20 Mbit/s with that burst.
 fn policed(delay_ms: u64, burst: u32, loss: f64) -> LinkConfig {
     let rate = "20mbit".parse().expect("a rate");
-    let options = policer::Options { rate, burst, ..policer::Options::packets(1000) };
+    let options =
+        policer::Options { committed_rate: rate, burst, ..policer::Options::packets(1000) };
     link(100, delay_ms, loss).with_queue(Discipline::Policer(options))
 }
 

@@ -11,7 +11,7 @@ use crate::drive::{SIZE, id, packet, setup};
 /// Packets that pass at those times, ns, of a bucket of `burst` bytes at 1.6 Mbit/s: 5 ms for each, without rounding.
 fn passes(arrivals: &[u64], burst: u32) -> Vec<u64> {
     let rate = "1.6mbit".parse().expect("a rate");
-    let options = policer::Options { rate, burst, ..policer::Options::default() };
+    let options = policer::Options { committed_rate: rate, burst, ..policer::Options::default() };
     let (mut queue, mut verdicts) = (Policer::new(options, &setup()), Verdicts::default());
     let mut passed = Vec::new();
     for (number, &at) in arrivals.iter().enumerate() {

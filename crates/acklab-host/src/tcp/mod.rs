@@ -150,7 +150,7 @@ pub struct Ecn {
     /// DCTCP: the last packet was marked.
     pub ce_state: bool,
     /// RFC 9768.
-    pub accurate: crate::accecn::Accurate,
+    pub accurate: crate::accurate::Accurate,
 }
 
 /// How a connection came to its end, or what a program is to be told.

@@ -98,6 +98,11 @@ pub fn page(report: &RunReport<'_>) -> Page {
     }
 }
 
+/// "1 replication", "3 replications".
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 fn verdict(report: &RunReport<'_>) -> Verdict {
     let known: Vec<(&RunCase<'_>, Summary)> = report
         .cases
@@ -106,12 +111,12 @@ fn verdict(report: &RunReport<'_>) -> Verdict {
         .collect();
     let sentence = |summary: &Summary| {
         let unit = &report.unit;
-        format!(
-            "{} {unit} on average, {} {unit} at p95, at most {} {unit}",
-            measure(summary.mean),
-            measure(summary.p95),
-            measure(summary.max)
-        )
+        let [mean, p95, max] = [summary.mean, summary.p95, summary.max].map(measure);
+        if mean == max {
+            let all = if summary.count > 1 { ", the same in all samples" } else { "" };
+            return format!("{mean} {unit}{all}");
+        }
+        format!("{mean} {unit} on average, {p95} {unit} at p95, at most {max} {unit}")
     };
     let metric = capitalised(&report.metric);
     let by_mean = |a: &&(_, Summary), b: &&(_, Summary)| a.1.mean.total_cmp(&b.1.mean);
@@ -191,9 +196,9 @@ fn distribution(report: &RunReport<'_>, case: &RunCase<'_>) -> Block {
     Block::plot(
         format!("Distribution of the {}", report.metric),
         format!(
-            "{} samples from {} replications.{}",
-            case.samples.len(),
-            report.replications,
+            "{} from {}.{}",
+            counted(case.samples.len() as u64, "sample"),
+            counted(report.replications, "replication"),
             if drifting { DRIFTING } else { "" }
         ),
         Cdf { x_title: axis_title(report), series, marks: vec![] },
@@ -257,9 +262,9 @@ fn table(report: &RunReport<'_>) -> Table {
     }
     columns.extend(report.numbers.iter().enumerate().map(number));
     let caption = format!(
-        "{}, {} replications for each case. Click a heading to sort.",
+        "{}, {} for each case. Click a heading to sort.",
         capitalised(&report.metric),
-        report.replications
+        counted(report.replications, "replication")
     );
     let table = Table::new(caption, columns)
         .flag(cases.iter().map(|case| keeps_to_the_law(case) == Some(false)));

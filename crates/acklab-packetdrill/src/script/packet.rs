@@ -1,6 +1,6 @@
 //! Packets.
 
-use acklab_host::ecn;
+use acklab_host::accurate;
 use acklab_host::segment::{AccEcn, TcpOption, ecn as mark, flag};
 
 use super::cursor::Cursor;
@@ -120,7 +120,7 @@ fn flags(at: &mut Cursor<'_>) -> Result<u16, SyntaxError> {
     }
     at.advance(len);
     if let Some(value) = accurate {
-        flags |= ecn::ace_flags(value as u8);
+        flags |= accurate::ace_flags(value as u8);
     }
     Ok(flags)
 }

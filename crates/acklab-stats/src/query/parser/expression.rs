@@ -129,7 +129,7 @@ fn operand(words: &mut Words<'_>) -> Result<Typed, QueryError> {
         },
         other => {
             let what = format!("expected a signal, a number or `(`, found {}", other.describe());
-            Err(words.error(what, "write a signal such as itae or flow[0].cwnd"))
+            Err(words.error(what, "write a signal such as queue.length or flow[0].cwnd"))
         }
     }
 }
@@ -220,7 +220,7 @@ fn word(words: &mut Words<'_>) -> Result<String, QueryError> {
         }
         other => {
             let what = format!("expected a signal, found {}", other.describe());
-            Err(words.error(what, "write a signal such as itae or flow[0].cwnd"))
+            Err(words.error(what, "write a signal such as queue.length or flow[0].cwnd"))
         }
     }
 }

@@ -63,11 +63,11 @@ pub(super) fn decide(notes: &Notes<'_>, trips: &RoundTrips) -> (Replay, Decision
     let Some(far_ms) = far_ms else { return here };
     let way = |ms: f64| Span::from_nanos(((ms * WAY_SHARE - ANSWER_MS).max(0.0) * 1e6) as u64);
     let there = explained(notes, trips, way(far_ms));
-    // A handshake that jitter made late puts the sender too far away: then its releases show where it is.
-    let closer = here.1.release.filter(|_| here.1.gain > there.1.gain + CLOSER);
-    let Some(release) = closer else { return there };
-    let closer = explained(notes, trips, way(release.at_ms - 2.0 * release.spread_ms));
-    if closer.1.gain > there.1.gain.max(0.0) { closer } else { there }
+    let closer = here.1.release.filter(|_| here.1.gain > there.1.gain.max(0.0) + CLOSER);
+    match closer {
+        Some(release) => explained(notes, trips, way(release.at_ms)),
+        None => there,
+    }
 }
 
 fn explained(notes: &Notes<'_>, trips: &RoundTrips, way: Span) -> (Replay, Decision) {
