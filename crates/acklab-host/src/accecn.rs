@@ -31,7 +31,7 @@ impl Tcp {
                 let before = *bytes;
                 *bytes = bytes.wrapping_add(segment.len);
                 if (before ^ *bytes) >> 22 != 0 {
-                    state.option.demand = state.option.demand.max(1);
+                    state.leaving.demand = state.leaving.demand.max(1);
                 }
                 // In the option's order: ECT(1), CE, ECT(0).
                 let place = match field {
@@ -39,13 +39,13 @@ impl Tcp {
                     mark::CE => 2,
                     _ => 3,
                 };
-                state.option.least = state.option.least.max(place);
+                state.leaving.least = state.leaving.least.max(place);
             }
         }
         let edge = state.previous != field;
         if edge || field == mark::CE {
             state.previous = field;
-            state.option.demand = 2;
+            state.leaving.demand = 2;
             self.ack.now |= edge;
         }
     }
@@ -67,14 +67,14 @@ impl Tcp {
     /// The time by which the option is due.
     pub(crate) fn judge_option(&mut self, env: &Env<'_>) {
         let of = |name| env.sysctls.of(name);
-        self.ecn.accurate.option.wish =
+        self.ecn.accurate.leaving.wish =
             (of("tcp_ecn_option"), of("tcp_ecn_option_beacon"), env.now);
     }
 
     /// The option that leaves next.
     pub(crate) fn accurate_option(&self) -> Option<Fit> {
         let state = &self.ecn.accurate;
-        let (wish, beacon, now) = state.option.wish;
+        let (wish, beacon, now) = state.leaving.wish;
         if !self.is_accurate() || wish == 0 || state.seen == Seen::Nothing {
             return None;
         }
@@ -82,8 +82,8 @@ impl Tcp {
             return None;
         }
         let due =
-            beacon > 0 && now.saturating_sub(state.option.at) * beacon as Us >= self.rtt.srtt();
-        if wish < 2 && state.option.demand == 0 && !due {
+            beacon > 0 && now.saturating_sub(state.leaving.at) * beacon as Us >= self.rtt.srtt();
+        if wish < 2 && state.leaving.demand == 0 && !due {
             return None;
         }
         let others = (if self.terms.stamps { 12 } else { 0 }) + self.sack_bytes();
@@ -94,17 +94,17 @@ impl Tcp {
     /// The option left, or a segment without it.
     pub(crate) fn note_option(&mut self, env: &Env<'_>, left: bool, dsack: Option<(u32, u32)>) {
         let state = &mut self.ecn.accurate;
-        state.option.with_dsack = dsack.filter(|_| left).map(|(seq, _)| seq);
+        state.leaving.with_dsack = dsack.filter(|_| left).map(|(seq, _)| seq);
         if left {
-            state.option.least = 0;
-            state.option.at = env.now;
-            state.option.demand = state.option.demand.saturating_sub(1);
+            state.leaving.least = 0;
+            state.leaving.at = env.now;
+            state.leaving.demand = state.leaving.demand.saturating_sub(1);
         }
     }
 
     /// Data came again whose DSACK left with the option: such ACKs do not arrive.
     pub(crate) fn suspect_option(&mut self, seq: u32) {
-        if self.is_accurate() && self.ecn.accurate.option.with_dsack == Some(seq) {
+        if self.is_accurate() && self.ecn.accurate.leaving.with_dsack == Some(seq) {
             self.ecn.accurate.failed |= failed::OPTION_SENT;
         }
     }
@@ -126,6 +126,11 @@ impl Tcp {
                 }
             }
         }
+    }
+
+    /// What an ACK delivered: `waited` bytes were undelivered before.
+    pub(crate) fn take_delivered(&mut self, waited: u32) {
+        self.ecn.accurate.delivered_now = waited.saturating_sub(self.undelivered());
     }
 
     /// Bytes out that were not SACKed: what an ACK delivers is the difference.

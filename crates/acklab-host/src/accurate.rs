@@ -91,7 +91,7 @@ pub struct Accurate {
     /// [`failed`].
     pub(crate) failed: u8,
     /// The option that leaves.
-    pub(crate) option: Leaving,
+    pub(crate) leaving: Leaving,
     /// Packets per ACK on average.
     pub(crate) mean: u32,
     /// Bytes acknowledged by the ACK that is being taken.
@@ -153,6 +153,23 @@ pub(crate) const fn first_option() -> AccEcn {
 }
 
 impl Accurate {
+    /// What TCP_INFO says of it.
+    pub(crate) fn info(&self) -> [(&'static str, u64); 9] {
+        let v = u64::from;
+        let ([d_e1, d_e0, d_ce], [r_e1, r_e0, r_ce]) = (self.delivered_bytes, self.received_bytes);
+        [
+            ("tcpi_received_ce", v(self.received)),
+            ("tcpi_delivered_e0_bytes", v(d_e0)),
+            ("tcpi_delivered_ce_bytes", v(d_ce)),
+            ("tcpi_delivered_e1_bytes", v(d_e1)),
+            ("tcpi_received_e0_bytes", v(r_e0)),
+            ("tcpi_received_ce_bytes", v(r_ce)),
+            ("tcpi_received_e1_bytes", v(r_e1)),
+            ("tcpi_accecn_fail_mode", u64::from(self.failures())),
+            ("tcpi_accecn_opt_seen", self.seen as u64),
+        ]
+    }
+
     /// Our SYN or SYN-ACK leaves with the ECN field of `tos`.
     pub(crate) const fn send_syn(&mut self, tos: u8) {
         self.syn_sent = tos & 3;
@@ -214,7 +231,7 @@ impl Accurate {
         self.syn_heard = segment.ecn;
         if segment.acc_ecn().is_some() && self.seen < Seen::Counters {
             self.see(segment);
-            self.option.demand = 2;
+            self.leaving.demand = 2;
         }
         if segment.ecn == mark::CE && self.is_possible(env, ace(segment)) {
             self.received += 1;
@@ -225,7 +242,7 @@ impl Accurate {
     /// The end of the handshake at a listener.
     pub(crate) fn accept(&mut self) {
         self.previous = self.syn_heard;
-        self.option.demand = 1;
+        self.leaving.demand = 1;
     }
 
     /// The option of a segment behind `others` bytes of options, `sacks` SACK blocks among them: counters that fit
@@ -240,9 +257,9 @@ impl Accurate {
             if room >= aligned {
                 return Some(Fit { fields, given, bytes: aligned });
             }
-            if fields > self.option.least {
+            if fields > self.leaving.least {
                 fields -= 1;
-            } else if self.option.least > 0 && sacks - given > 2 {
+            } else if self.leaving.least > 0 && sacks - given > 2 {
                 given += 1;
                 fields = 3;
             } else {

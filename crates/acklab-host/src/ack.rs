@@ -160,7 +160,7 @@ impl Tcp {
         if !self.is_accurate() {
             return;
         }
-        self.ecn.accurate.delivered_now = waits.saturating_sub(self.undelivered());
+        self.take_delivered(waits);
         let later = match (recent, self.rcv.recent) {
             (Some((before, _)), Some((now, _))) => after(now, before),
             _ => false,

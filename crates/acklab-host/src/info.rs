@@ -1,6 +1,5 @@
 //! TCP_INFO: the fields by the names of `struct tcp_info`.
 
-use crate::accurate::Accurate;
 use crate::cc::INFINITE_SSTHRESH;
 use crate::settings::{Env, MS, Us};
 use crate::tcp::{EcnMode, State, Tcp};
@@ -99,25 +98,8 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         ("SK_MEMINFO_WMEM_QUEUED", v(tcp.snd.memory)),
         ("SK_MEMINFO_DROPS", 0),
     ]);
-    fields.extend(accurate(&tcp.ecn.accurate));
+    fields.extend(tcp.ecn.accurate.info());
     fields
-}
-
-/// What accurate ECN counted.
-fn accurate(state: &Accurate) -> [(&'static str, u64); 9] {
-    let v = u64::from;
-    let ([d_e1, d_e0, d_ce], [r_e1, r_e0, r_ce]) = (state.delivered_bytes, state.received_bytes);
-    [
-        ("tcpi_received_ce", v(state.received)),
-        ("tcpi_delivered_e0_bytes", v(d_e0)),
-        ("tcpi_delivered_ce_bytes", v(d_ce)),
-        ("tcpi_delivered_e1_bytes", v(d_e1)),
-        ("tcpi_received_e0_bytes", v(r_e0)),
-        ("tcpi_received_ce_bytes", v(r_ce)),
-        ("tcpi_received_e1_bytes", v(r_e1)),
-        ("tcpi_accecn_fail_mode", u64::from(state.failures())),
-        ("tcpi_accecn_opt_seen", state.seen as u64),
-    ]
 }
 
 /// The bytes of `struct tcp_info` as Linux 6.18 has it.
