@@ -588,8 +588,9 @@ mod tests {
             |points: &[(f64, f64)]| CdfSeries { points: points.to_vec(), ..CdfSeries::default() };
         let steps =
             [of(&[(1.0, 0.5), (2.0, 1.0)]), of(&[(1.01, 0.5), (2.0, 1.0)]), of(&[(0.0, 1.0)])];
-        let off = widths(&steps).iter().zip([4.8, 2.2, 2.2]).map(|(is, want)| (is - want).abs());
-        assert!(off.fold(0.0, f64::max) < 1e-9, "{:?}", widths(&steps));
+        let found = widths(&steps);
+        let off = found.iter().zip([4.8, 2.2, 2.2]).map(|(is, want)| (is - want).abs());
+        assert!(off.fold(0.0, f64::max) < 1e-9, "{found:?}");
     }
 
     #[test]
