@@ -109,7 +109,7 @@ fn errors_say_what_where_and_how_to_mend() {
         ("Pr[<=30](<> (x > 1) + 2 > 3)", 1, 13, "where `+` takes a number", "&& and ||"),
         ("Pr[<=30](<> !x)", 1, 14, "where `!` takes a condition", "in brackets"),
         ("Pr[<=30](<> x > 3ms)", 1, 17, "only in bounds", "signal's own unit"),
-        ("Pr[<=30](<>\n x >\n\n)", 4, 1, "expected a signal, a number", "itae"),
+        ("Pr[<=30](<>\n x >\n\n)", 4, 1, "expected a signal, a number", "queue.length"),
         ("Pr[<=30](<> flow[i].cwnd > 1)", 1, 18, "expected an index, found `i`", "flow[0]"),
         ("Pr[<=30](<> sin(x) > 1)", 1, 13, "`sin` is not a function", "abs, min and max"),
         ("Pr[<=30](<> abs(x, y) > 1)", 1, 13, "takes one argument", "abs(x)"),

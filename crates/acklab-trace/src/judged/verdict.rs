@@ -65,7 +65,7 @@ impl Verdict {
         let any = directions.iter().map(|d| d.stalled_probability).fold(0.0, f64::max);
         let seconds = stalled.iter().fold(0.0, |sum, (_, d)| sum + d.stalled_s());
         let (stalled, state, confidence, summary) = if !stalled.is_empty() {
-            let summary = stalled_summary(&findings, stalled.len(), seconds);
+            let summary = stalled_summary(&findings, stalled.len(), seconds, any);
             (Some(true), State::Stalled, any, summary)
         } else if !open.is_empty() || directions.iter().all(|d| d.bytes == 0) {
             (None, State::CannotTell, any, open_summary(capture, &open))
@@ -81,13 +81,22 @@ impl Verdict {
     }
 }
 
-fn stalled_summary(findings: &[Finding], count: usize, seconds: f64) -> String {
+fn stalled_summary(findings: &[Finding], count: usize, seconds: f64, confidence: f64) -> String {
     let Some(worst) = findings.first() else { return String::new() };
     let more = match count {
         0 | 1 => String::new(),
         n => format!(" In all, {n} directions are affected, for {seconds:.2} s together."),
     };
-    format!("Confirmed: {}.{more}", worst.headline)
+    format!("{}: {}.{more}", how_sure(confidence), worst.headline)
+}
+
+/// The word for a probability.
+const fn how_sure(confidence: f64) -> &'static str {
+    match confidence {
+        0.95.. => "Confirmed",
+        0.8.. => "Likely",
+        _ => "Possible",
+    }
 }
 
 /// What is said where nothing can be.
@@ -225,3 +234,14 @@ fn limits(flows: &[Flow]) -> Vec<String> {
 
 /// A direction is named in the verdict with its worst holds; beyond so many, only counted.
 const FINDINGS_MAX: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::how_sure;
+
+    #[test]
+    fn only_what_is_sure_is_confirmed() {
+        let words = [0.99, 0.95, 0.94, 0.8, 0.64].map(how_sure);
+        assert_eq!(words, ["Confirmed", "Confirmed", "Likely", "Likely", "Possible"]);
+    }
+}
