@@ -92,7 +92,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "kind = \"bulk\"",
         "kind = \"bulk\"\nsystem = \"linux-6.18\"\nack = \"every-segment\"",
-        "32:10: system = \"linux-6.18\": ack: every-segment cannot be set: it is the kernel's own",
+        "32:10: system = \"linux-6.18\": ack: every-segment cannot be set: it is the kernel's own, linux",
     ),
     (
         "cc = \"cubic\"",

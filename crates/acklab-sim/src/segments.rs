@@ -1,7 +1,7 @@
 //! What a connection is set up with, for the host of `acklab-host`: a TCP [`Config`] as system controls, route and
 //! socket options, as an administrator would say it to Linux.
 
-use acklab_core::options::{Conflict, Options, Value};
+use acklab_core::options::{Conflict, Options};
 use acklab_host::connection::Setup;
 use acklab_host::settings::CONGESTION_CONTROLS;
 use acklab_tcp::{Config, LossRecovery, Nagle, Stack};
@@ -87,12 +87,11 @@ fn refuse_others(config: &Config, linux: &Config) -> Result<(), Conflict> {
     }
     (expressed.rto.min, expressed.rto.max) = (config.rto.min, config.rto.max);
     let (own, heard) = (config.list(), expressed.list());
-    let same = |name: &str, value: &Value| {
-        heard.iter().any(|one| one.name == name && one.default == *value)
-    };
-    match own.iter().find(|one| !same(one.name, &one.default)) {
+    let kernels = |name: &str| heard.iter().find(|one| one.name == name).map(|one| &one.default);
+    match own.iter().find(|one| kernels(one.name) != Some(&one.default)) {
         Some(one) => {
-            let reason = format!("{} cannot be set: it is the kernel's own", one.default);
+            let kernels = kernels(one.name).map_or_else(String::new, |it| format!(", {it}"));
+            let reason = format!("{} cannot be set: it is the kernel's own{kernels}", one.default);
             Err(conflict(one.name, &reason))
         }
         None if config.patience.keep_alive.is_some() => {
@@ -112,6 +111,7 @@ const HEADERS: u32 = 40;
 #[cfg(test)]
 mod tests {
     use acklab_core::cc::Algorithm;
+    use acklab_core::options::Value;
     use acklab_core::time::Span;
 
     use super::*;

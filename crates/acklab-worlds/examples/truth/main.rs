@@ -196,9 +196,10 @@ struct Foreign {
 
 /// Takes such a conversation, with `client.pcap` and `server.pcap` beside it, among the cases below `root`.
 fn adopt(root: &Path, from: &Path) -> Result<(), String> {
-    let text = fs::read(from.join("case.json")).map_err(|error| error.to_string())?;
+    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", from.display());
+    let text = fs::read(from.join("case.json")).map_err(|error| told(&error))?;
     let Foreign { name, pattern, link, logs, lateness_us, kernel } =
-        serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", from.display()))?;
+        serde_json::from_slice(&text).map_err(|error| told(&error))?;
     let frames = |who: &str| -> Result<Vec<vantage::Frame>, String> {
         let path = from.join(format!("{who}.pcap"));
         let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());

@@ -169,7 +169,7 @@ const MORE: f64 = 1.5;
 const MORE_WARY: f64 = 1.1;
 /// Rounds.
 const WARY: u64 = 200;
-/// Rounds. BBR v1 keeps the rate of a policer for 48 (Linux's bbr_lt_bw_max_rtts), Ours looks after half of them.
+/// Rounds. BBR v1 keeps the rate of a policer for 48 (Linux's bbr_lt_bw_max_rtts); ours looks after half as many.
 const HOLD: u64 = 24;
 const DEVIATIONS: f64 = 2.0;
 /// Less of a difference is none.
