@@ -126,7 +126,8 @@ fn unknown(places: &[Place], name: &str) -> String {
     keys.sort_unstable();
     keys.dedup();
     format!(
-        "the file gives no such key a value, and --set changes what it says; {}there are duration, watch and {}",
+        "the file gives no such key a value, and --set changes what it says: write it there first, in the [[link]] or \
+         [[flow]] that it is of; {}there are duration, watch and {}",
         nearest(name, keys.iter().copied()),
         keys.join(", ")
     )
