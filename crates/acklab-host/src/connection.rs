@@ -4,6 +4,8 @@
 //! The world's zero is [`EPOCH`] of the host's clock: a machine has been up for a while, and the timestamp
 //! that stands for "none" is long past. Its microseconds are the clock of everything that the host does.
 
+use acklab_core::ack::Profile;
+use acklab_core::cc::Algorithm;
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::{AckReason, EventKind, FlowKey, Interest, Release, Sink};
 use acklab_core::messages::Messages;
@@ -14,10 +16,13 @@ use acklab_core::seq::Seq;
 use acklab_core::time::Time;
 
 use crate::calls::ReadFlags;
+use crate::cc::Congestion;
 use crate::errno;
 use crate::host::{Host, ISN_STEP};
+use crate::model::Model;
 use crate::packet::{Packets, place, segment_of};
 use crate::segment::Place;
+use crate::policy::Ruling;
 use crate::settings::{Route, SECOND, Sysctls, Us};
 use crate::socket::{Family, O_NONBLOCK};
 use crate::tcp::{CaState, State, Tcp, poll};
@@ -31,8 +36,14 @@ pub struct Setup {
     pub sysctls: Sysctls,
     /// The route.
     pub route: Route,
+    /// One of the simulations' congestion controls; `None`: what the controls say.
+    pub control: Option<Algorithm>,
+    /// One of the simulations' ACK policies and where its tick stands at time zero; `None`: the kernel's rules.
+    pub policy: Option<(Profile, f64)>,
     /// TCP_NODELAY.
     pub nodelay: bool,
+    /// SO_KEEPALIVE.
+    pub keep_alive: bool,
     /// SO_SNDBUF, bytes; `None`: tuned.
     pub send_buffer: Option<u32>,
     /// The window to announce while nothing waits, bytes, of which SO_RCVBUF follows; `None`: tuned.
@@ -116,12 +127,24 @@ impl Connection {
         host.sysctls = setup.sysctls.clone();
         host.route = setup.route;
         let fd = host.socket(EPOCH, Family::V4, true).map_or(-1, |fd| fd as i32);
+        if let Ok(index) = host.index(fd) {
+            let tcp = &mut host.sockets[index].tcp;
+            let ruling = setup.policy.as_ref().map(|(it, phase)| Ruling::new(it.clone(), *phase));
+            tcp.ack.policy = ruling.map(Box::new);
+            if let Some(algorithm) = &setup.control {
+                let model = Model::new(algorithm.clone(), u64::from(isn.0));
+                tcp.cc = Congestion::Model(Box::new(model));
+            }
+        }
         let mut option = |level, name, value: u32| {
             let done = host.set_option(EPOCH, fd, level, name, i64::from(value));
             debug_assert!(done.is_ok(), "{level} {name} is known");
         };
         if setup.nodelay {
             option(crate::sockopt::TCP, NODELAY, 1);
+        }
+        if setup.keep_alive {
+            option(crate::sockopt::SOCKET, KEEPALIVE, 1);
         }
         if let Some(bytes) = setup.send_buffer {
             option(crate::sockopt::SOCKET, SNDBUFFORCE, bytes);
@@ -234,6 +257,7 @@ impl Connection {
         self.tell_loss(now, sink);
         if sink.wants(Interest::CONGESTION) {
             self.tell_congestion(now, sink);
+            self.tell_ack_rate(now, sink);
         }
         self.follow_hold(now, sink);
         if self.told.wants_room && self.host.poll_mask(us(now), self.fd) & poll::OUT != 0 {
@@ -296,6 +320,15 @@ impl Connection {
         let acked = self.offset(tcp.snd.una);
         self.told.window = window;
         sink.record(now, EventKind::Congestion { flow, cwnd, ssthresh, in_flight, acked });
+    }
+
+    fn tell_ack_rate(&mut self, now: Time, sink: &mut Sink) {
+        let flow = self.flow;
+        let index = self.host.index(self.fd).unwrap_or(0);
+        let ruling = self.host.sockets[index].tcp.ack.policy.as_mut();
+        if let Some([segments, most]) = ruling.and_then(|ruling| ruling.poll_rate()) {
+            sink.record(now, EventKind::AckRate { flow, segments, most });
+        }
     }
 
     /// Data that the windows would let leave, and Nagle's algorithm does not.
@@ -411,5 +444,6 @@ const TOLD: Interest = Interest::TRANSPORT.with(Interest::MESSAGE);
 const WRITING: i32 = 1;
 const BOTH: i32 = 2;
 const NODELAY: i32 = 1;
+const KEEPALIVE: i32 = 9;
 const SNDBUFFORCE: i32 = 32;
 const RCVBUFFORCE: i32 = 33;

@@ -384,6 +384,9 @@ impl Tcp {
         let hystart = env.sysctls.is_on("hystart");
         self.cc.set_hystart(if hystart { env.sysctls.of("hystart_detect") } else { 0 });
         self.cc.init(env.now, self.snd.nxt);
+        if let Some(model) = self.cc.model() {
+            model.begin(self.snd.mss, self.window.cwnd, self.window.ssthresh);
+        }
         self.init_buffers(env);
         self.update_pacing(env);
     }
