@@ -15,8 +15,8 @@ pub struct Ruling {
     policy: Policy,
     /// Segments in order since our last ACK.
     segments: u32,
-    /// The segment that is being taken: its payload, and whether PSH was set.
-    arrived: Option<(u32, bool)>,
+    /// The segment that is being taken: its payload, whether PSH was set, and whether the window grew by it.
+    arrived: Option<(u32, bool, bool)>,
 }
 
 /// A copy is of a connection that has not begun.
@@ -39,9 +39,9 @@ impl Ruling {
     }
 
     /// A segment came in order.
-    pub(crate) const fn on_data(&mut self, len: u32, push: bool) {
+    pub(crate) const fn on_data(&mut self, len: u32, push: bool, grew: bool) {
         self.segments += 1;
-        self.arrived = Some((len, push));
+        self.arrived = Some((len, push, grew));
     }
 
     fn deadline(&self) -> Option<Us> {
@@ -68,8 +68,9 @@ impl Tcp {
         let sample = self.data_sample(env);
         let at_once = self.ack.now || self.rcv.fin;
         let Some(ruling) = &mut self.ack.policy else { return false };
-        let Some((len, push)) = ruling.arrived.take() else { return true };
-        let sample = DataSample { len, push, unacked_segments: ruling.segments, ..sample };
+        let Some((len, push, window_grew)) = ruling.arrived.take() else { return true };
+        let unacked_segments = ruling.segments;
+        let sample = DataSample { len, push, unacked_segments, window_grew, ..sample };
         let decision = ruling.policy.on_data(time(env.now), &sample);
         if at_once || decision == Decision::Now {
             return true;
@@ -79,8 +80,7 @@ impl Tcp {
     }
 
     fn data_sample(&mut self, env: &Env<'_>) -> DataSample {
-        let (announced, quick) = (self.receive_window(), self.ack.quick);
-        let last = self.rcv.wnd;
+        let (last, quick) = (self.rcv.wnd, self.ack.quick);
         let window = self.select_window(env);
         self.ack.quick = quick;
         DataSample {
@@ -89,7 +89,6 @@ impl Tcp {
             window,
             window_not_shrunk: window >= last,
             was_zero_window: last == 0,
-            window_grew: window > announced,
             srtt: (self.rtt.srtt8 > 0).then(|| Span::from_micros(self.rtt.srtt())),
             rto: Span::from_micros(self.rtt.rto),
             ..DataSample::default()

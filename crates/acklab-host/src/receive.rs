@@ -77,12 +77,14 @@ impl Tcp {
             }
         }
         self.rcv.last_data = env.now;
-        if let Some(ruling) = &mut self.ack.policy {
-            ruling.on_data(segment.len, segment.has(flag::PSH));
-        }
         ecn::on_mark(self, segment);
+        let threshold = self.rcv.ssthresh;
         if segment.len >= 128 {
             self.grow_window(env, segment.len, size);
+        }
+        let grew = self.rcv.ssthresh > threshold;
+        if let Some(ruling) = &mut self.ack.policy {
+            ruling.on_data(segment.len, segment.has(flag::PSH), grew);
         }
     }
 

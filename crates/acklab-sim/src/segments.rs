@@ -4,9 +4,9 @@
 use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
 use acklab_core::options::{Conflict, Options};
+use acklab_core::time::Span;
 use acklab_host::connection::Setup;
 use acklab_host::settings::CONGESTION_CONTROLS;
-use acklab_core::time::Span;
 use acklab_tcp::{Config, KeepAlive, LossRecovery, Nagle, Stack};
 
 /// Refuses what [`Stack::Segments`] cannot carry; anything else is let be.
@@ -87,7 +87,10 @@ fn control(config: &Config) -> Result<Option<Algorithm>, Conflict> {
         return Ok(None);
     }
     if algorithm.needs_marks() {
-        return Err(conflict("cc", &format!("{name} needs each mark, and a host's peer tells of marks once a window")));
+        return Err(conflict(
+            "cc",
+            &format!("{name} needs each mark, and a host's peer tells of marks once a window"),
+        ));
     }
     Ok(Some(algorithm.clone()))
 }
