@@ -351,8 +351,10 @@ impl Connection {
     /// Tells the listeners of a packet that leaves.
     fn tell(&mut self, now: Time, tcp: &TcpRepr, sink: &mut Sink) {
         let (flow, flags, len) = (self.flow, tcp.flags, tcp.payload_len);
-        let (start, end) =
-            (self.offset(tcp.seq.0), self.offset(tcp.seq.0) + u64::from(tcp.seq_len()));
+        // A SYN is the first; what a listener sends beside it brings nothing.
+        let first = self.listens || flags.has(Flags::SYN);
+        let start = if first { 0 } else { self.offset(tcp.seq.0) };
+        let end = start + u64::from(tcp.seq_len());
         let control = flags.has(Flags::SYN) || flags.has(Flags::FIN) || flags.has(Flags::RST);
         let retransmission = tcp.seq_len() > 0 && start < self.highest;
         sink.record(now, EventKind::SegmentSent { flow, len, control, retransmission });

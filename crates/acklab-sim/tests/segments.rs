@@ -67,10 +67,21 @@ fn run(
     client: impl App + 'static,
     server: impl App + 'static,
 ) -> World<Diary> {
+    run_from(Seq(u32::MAX - 5000), configs, loss, client, server)
+}
+
+/// The same where both ends begin to count at `isn`.
+fn run_from(
+    isn: Seq,
+    configs: [Config; 2],
+    loss: f64,
+    client: impl App + 'static,
+    server: impl App + 'static,
+) -> World<Diary> {
     let mut world = World::new(&path(loss), 3, Interest::ALL, Diary::default());
     world.tap(CLIENT.node);
     let [of_client, of_server] = configs;
-    let end = |addr, config, app| End { addr, config, isn: Seq(u32::MAX - 5000), app };
+    let end = |addr, config, app| End { addr, config, isn, app };
     let server = end(SERVER, of_server, Box::new(server) as Box<dyn App>);
     world.connect(end(CLIENT, of_client, Box::new(client)), server);
     world.run_until(Time::ZERO + Span::from_secs(3600));
@@ -171,6 +182,34 @@ fn requests_are_answered_and_the_connection_ends() {
         assert!(done.iter().all(|ms| (23.0..30.0).contains(ms)), "{stacks:?} {done:?}");
         let fins = world.observer().sent.iter().filter(|(.., flags)| flags.has(Flags::FIN));
         assert_eq!(fins.count(), 1, "{stacks:?}");
+    }
+}
+
+#[test]
+fn what_the_end_that_waited_sends_is_sent_for_the_first_time_wherever_it_begins_to_count() {
+    let pattern = RequestPattern {
+        exchanges: 3,
+        header: 10,
+        body: 129,
+        gap: Span::ZERO,
+        reply: 2000,
+        service: Span::from_millis(3),
+        think: Span::from_millis(50),
+    };
+    for isn in [0, 1000, 1 << 30, (1 << 31) - 1000, 1 << 31, u32::MAX] {
+        let configs = [Stack::Segments; 2].map(config);
+        let client = RequestClient::new(pattern, CLIENT.node);
+        let world = run_from(Seq(isn), configs, 0.0, client, ReplyingServer::new(pattern));
+        let sent = world.observer().events.iter().filter_map(|event| match event.kind {
+            EventKind::SegmentSent { flow, len: 1.., retransmission, .. }
+                if flow.local == SERVER =>
+            {
+                Some(retransmission)
+            }
+            _ => None,
+        });
+        let sent: Vec<bool> = sent.collect();
+        assert!(sent.len() >= 6 && !sent.contains(&true), "{isn}: {sent:?}");
     }
 }
 
