@@ -85,6 +85,7 @@ impl Tcp {
             if before(ack, prior_una.wrapping_sub(floor)) {
                 return Verdict::TooOld;
             }
+            heard.flight = self.packets_out();
             if !segment.sack().is_empty() && self.terms.sack {
                 self.take_sack(env, segment, prior_una, &mut heard, &mut ages);
                 heard.count_duplicate();
@@ -103,6 +104,7 @@ impl Tcp {
             self.rec.retransmits = 0;
         }
         let prior_packets = self.packets_out();
+        heard.flight = prior_packets;
         // Before this ACK counts: the end of what was SACKed, or all that was acknowledged.
         let prior_highest = self.highest_sacked();
         self.take_timestamp(env, segment);
@@ -473,7 +475,7 @@ impl Tcp {
             delivered,
             lost,
             ece: heard.ece,
-            in_flight: self.in_flight() + delivered + lost,
+            flight: heard.flight,
             srtt: self.rtt.srtt(),
             limited: self.window.was_limit(),
             reducing: self.in_reduction(),

@@ -175,10 +175,10 @@ impl Congestion {
         matches!(self, Self::Dctcp(_))
     }
 
-    /// The threshold after a reduction that begins now, with `in_flight` packets on the way.
-    pub fn ssthresh(&mut self, window: &Window, now: Us, in_flight: u32, cut: Cut) -> u32 {
+    /// The threshold after a reduction that begins now, with `flight` packets out.
+    pub fn ssthresh(&mut self, window: &Window, now: Us, flight: u32, cut: Cut) -> u32 {
         match self {
-            Self::Model(model) => model.cut(now, in_flight, cut),
+            Self::Model(model) => model.cut(now, flight, cut),
             Self::Reno => (window.cwnd >> 1).max(2),
             Self::Cubic(cubic) => cubic.growth.reduce(window.cwnd, true),
             Self::Dctcp(dctcp) => {

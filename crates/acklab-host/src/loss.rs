@@ -18,6 +18,8 @@ pub struct Heard {
     pub advanced: bool,
     /// By so many bytes.
     pub bytes: u32,
+    /// Packets that were out before it.
+    pub flight: u32,
     /// The segment carries data, SYN or FIN.
     pub has_data: bool,
     /// It updated the window's sequence numbers.
@@ -217,8 +219,8 @@ impl Tcp {
         self.window.prior_cwnd = self.window.cwnd;
         self.rec.prr_delivered = 0;
         self.rec.prr_out = 0;
-        let in_flight = self.in_flight();
-        self.window.ssthresh = self.cc.ssthresh(&self.window, env.now, in_flight, cut);
+        let flight = self.packets_out();
+        self.window.ssthresh = self.cc.ssthresh(&self.window, env.now, flight, cut);
         self.ecn.queue_cwr = self.ecn.mode == crate::tcp::EcnMode::Classic;
     }
 
@@ -294,7 +296,6 @@ impl Tcp {
     /// A retransmission time-out.
     pub fn enter_loss(&mut self, env: &Env<'_>) {
         let is_new = self.rec.ca < CaState::Recovery;
-        let in_flight = self.in_flight();
         self.mark_all_lost(env);
         if self.rec.ca <= CaState::Disorder
             || !after(self.rec.high_seq, self.snd.una)
@@ -304,7 +305,8 @@ impl Tcp {
             self.window.prior_cwnd = self.window.cwnd;
             let again = self.rec.retransmits > 0;
             let cut = Cut::Timeout { again };
-            self.window.ssthresh = self.cc.ssthresh(&self.window, env.now, in_flight, cut);
+            let flight = self.packets_out();
+            self.window.ssthresh = self.cc.ssthresh(&self.window, env.now, flight, cut);
             self.cc.on_timeout(env.now, self.snd.nxt);
             self.begin_undo();
         }

@@ -50,8 +50,8 @@ pub struct News {
     pub lost: u32,
     /// It echoed a mark.
     pub ece: bool,
-    /// On the way before it.
-    pub in_flight: u32,
+    /// Packets that were out before it.
+    pub flight: u32,
     /// Smoothed round trip; 0: none.
     pub srtt: Us,
     /// The window was the limit.
@@ -123,9 +123,9 @@ impl Model {
         self.control = Some(self.algorithm.controller(&start));
     }
 
-    /// `bytes` leave, with so many packets on the way after them.
-    pub(crate) fn on_sent(&mut self, now: Us, bytes: u32, in_flight: u32, retransmission: bool) {
-        let in_flight = self.bytes(in_flight);
+    /// `bytes` leave, with so many packets out after them.
+    pub(crate) fn on_sent(&mut self, now: Us, bytes: u32, flight: u32, retransmission: bool) {
+        let in_flight = self.bytes(flight);
         if let Some(control) = &mut self.control {
             control.on_sent(time(now), &SentSample { bytes, in_flight, retransmission });
         }
@@ -154,7 +154,7 @@ impl Model {
             lost: self.bytes(news.lost),
             ece: news.ece,
             rate: news.rate.filter(|_| self.wants_rate()).map(|rate| self.rate_of(&rate)),
-            in_flight: self.bytes(news.in_flight),
+            in_flight: self.bytes(news.flight),
             rtt: self.rtt.take().map(Span::from_micros),
             srtt: (news.srtt > 0).then(|| Span::from_micros(news.srtt)),
             cwnd_limited: news.limited,
@@ -174,9 +174,9 @@ impl Model {
         }
     }
 
-    /// The window falls, with `in_flight` packets on the way: the threshold that it falls to.
-    pub(crate) fn cut(&mut self, now: Us, in_flight: u32, cut: Cut) -> u32 {
-        let (now, in_flight, recovering) = (time(now), self.bytes(in_flight), self.reducing);
+    /// The window falls, with `flight` packets out: the threshold that it falls to.
+    pub(crate) fn cut(&mut self, now: Us, flight: u32, cut: Cut) -> u32 {
+        let (now, in_flight, recovering) = (time(now), self.bytes(flight), self.reducing);
         let Some(control) = &mut self.control else { return INFINITE_SSTHRESH };
         match cut {
             Cut::Loss { ece } => control.on_loss(now, &LossSample { in_flight, ece }),

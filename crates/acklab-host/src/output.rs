@@ -187,11 +187,12 @@ impl Tcp {
     }
 
     pub(crate) fn on_data_sent(&mut self, env: &Env<'_>, bytes: u32, again: bool) {
-        let in_flight = self.in_flight();
+        let packets = if again { 0 } else { bytes.div_ceil(self.snd.mss.max(1)) };
+        let flight = self.packets_out() + packets;
         if let Some(model) = self.cc.model() {
-            model.on_sent(env.now, bytes, in_flight + 1, again);
+            model.on_sent(env.now, bytes, flight, again);
         }
-        if in_flight == 0 {
+        if self.in_flight() == 0 {
             let idle = env.now.saturating_sub(self.snd.last_sent);
             self.cc.on_restart(env.now, idle);
         }
