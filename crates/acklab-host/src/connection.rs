@@ -76,11 +76,40 @@ pub struct Connection {
     messages: Messages,
     /// After the last that ever left, counted from the initial sequence number.
     highest: u64,
+    /// The oldest number unacknowledged, and the next expected of the peer.
+    marks: [Mark; 2],
     /// New data arrived since an acknowledgment left last: when, and what will have made it leave.
     owed: Option<(Time, AckReason)>,
     /// Nagle's algorithm holds data back since.
     held: Option<Time>,
-    total_read: u64,
+    /// Bytes read and written.
+    total: [u64; 2],
+}
+
+/// A sequence number that moves on, and its distance from the initial one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    seq: u32,
+    at: Option<u64>,
+}
+
+impl Mark {
+    const fn follow(&mut self, initial: u32, seq: u32) {
+        let (from, at) = match self.at {
+            Some(at) => (self.seq, at),
+            None => (initial, 0),
+        };
+        (self.seq, self.at) = (seq, Some(at + seq.wrapping_sub(from) as u64));
+    }
+
+    /// The distance of another that is near.
+    const fn place(&self, seq: u32) -> i64 {
+        let at = match self.at {
+            Some(at) => at as i64,
+            None => 0,
+        };
+        at + seq.wrapping_sub(self.seq) as i32 as i64
+    }
 }
 
 /// What the application and the listeners were told.
@@ -90,6 +119,8 @@ struct Told {
     connected: bool,
     peer_closed: bool,
     over: bool,
+    /// Why there is no connection, as errno.
+    refusal: i32,
     /// A write found too little room.
     wants_room: bool,
     /// Bytes that had arrived in order.
@@ -162,9 +193,10 @@ impl Connection {
             leaving: None,
             messages: Messages::default(),
             highest: 0,
+            marks: [Mark::default(); 2],
             owed: None,
             held: None,
-            total_read: 0,
+            total: [0; 2],
         }
     }
 
@@ -180,6 +212,7 @@ impl Connection {
             Ok(taken) => taken as u32,
             Err(_) => 0,
         };
+        self.total[1] += u64::from(taken);
         self.told.wants_room |= taken < bytes && self.tcp().state.may_send();
         let flow = self.flow;
         if let Some((id, bytes)) = self.messages.on_write(now, bytes, taken) {
@@ -199,7 +232,7 @@ impl Connection {
         }
         let read = self.host.read(us(now), self.fd, max, ReadFlags::default());
         let read = read.map_or(0, |bytes| bytes as u32);
-        self.total_read += u64::from(read);
+        self.total[0] += u64::from(read);
         read
     }
 
@@ -218,7 +251,46 @@ impl Connection {
 
     /// Bytes read so far.
     pub const fn total_read(&self) -> u64 {
-        self.total_read
+        self.total[0]
+    }
+
+    /// Bytes written so far.
+    pub const fn total_written(&self) -> u64 {
+        self.total[1]
+    }
+
+    /// Somebody asked for a connection that is not there yet.
+    pub(crate) fn is_asked(&self) -> bool {
+        let index = self.host.index(self.fd).unwrap_or(0);
+        !self.host.sockets[index].requests.is_empty()
+    }
+
+    /// How many numbers from the initial one on the peer acknowledged.
+    pub(crate) fn acknowledged_numbers(&self) -> u64 {
+        self.marks[0].at.unwrap_or(0)
+    }
+
+    /// How many numbers from the peer's initial one on arrived in order.
+    pub(crate) fn expected_numbers(&self) -> u64 {
+        self.marks[1].at.unwrap_or(0)
+    }
+
+    /// Distance of a number of ours from the initial one.
+    pub(crate) const fn outbound_place(&self, seq: u32) -> i64 {
+        self.marks[0].place(seq)
+    }
+
+    /// Distance of a number of the peer's from its initial one.
+    pub(crate) const fn inbound_place(&self, seq: u32) -> i64 {
+        self.marks[1].place(seq)
+    }
+
+    pub(crate) const fn descriptor(&self) -> i32 {
+        self.fd
+    }
+
+    pub(crate) const fn host(&mut self) -> &mut Host {
+        &mut self.host
     }
 
     /// The connection, or the listener while none is there.
@@ -233,12 +305,18 @@ impl Connection {
             return;
         }
         if !self.told.connected && self.tcp().state != State::SynSent {
-            // It reports what came of it.
+            // It reports what came of it, once.
+            self.told.refusal = self.tcp().fate.error;
             let _ = self.host.connect(us(now), self.fd, Place::default(), Place::default());
         }
         let index = self.host.index(self.fd).unwrap_or(0);
         let tcp = &self.host.sockets[index].tcp;
         let opening = matches!(tcp.state, State::SynSent | State::SynRecv | State::Close);
+        let [acked, expected] = &mut self.marks;
+        acked.follow(tcp.snd.isn, tcp.snd.una);
+        if !matches!(tcp.state, State::SynSent | State::Close) {
+            expected.follow(tcp.rcv.isn, tcp.rcv.nxt);
+        }
         if !self.told.connected && !opening {
             self.told.connected = true;
             self.notices.add(AppEvent::Connected);
@@ -284,7 +362,8 @@ impl Connection {
         if self.told.over || tcp.state != State::Close {
             return;
         }
-        let event = match tcp.fate.error {
+        let error = if tcp.fate.error == 0 { self.told.refusal } else { tcp.fate.error };
+        let event = match error {
             0 => AppEvent::Closed,
             errno::ETIMEDOUT => AppEvent::TimedOut,
             _ => AppEvent::Reset,
@@ -342,10 +421,9 @@ impl Connection {
         }
     }
 
-    /// Distance of `seq` from the initial sequence number; it lies near the highest that left.
+    /// Distance of `seq` from the initial sequence number; it lies near the oldest unacknowledged.
     fn offset(&self, seq: u32) -> u64 {
-        let from = seq.wrapping_sub(self.tcp().snd.isn.wrapping_add(self.highest as u32));
-        self.highest.saturating_add_signed(i64::from(from as i32))
+        self.marks[0].place(seq).max(0) as u64
     }
 
     /// Tells the listeners of a packet that leaves.
@@ -434,7 +512,7 @@ impl Endpoint for Connection {
     }
 }
 
-const fn us(now: Time) -> Us {
+pub(crate) const fn us(now: Time) -> Us {
     EPOCH + now.as_nanos() / 1000
 }
 

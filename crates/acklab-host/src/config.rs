@@ -5,9 +5,10 @@ use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
 use acklab_core::options::{Conflict, Options};
 use acklab_core::time::Span;
-use acklab_host::connection::Setup;
-use acklab_host::settings::CONGESTION_CONTROLS;
 use acklab_tcp::{Config, KeepAlive, LossRecovery, Nagle, Stack};
+
+use crate::connection::Setup;
+use crate::settings::CONGESTION_CONTROLS;
 
 /// Refuses what [`Stack::Segments`] cannot carry; anything else is let be.
 pub fn check(config: &Config) -> Result<(), Conflict> {
