@@ -147,6 +147,7 @@ impl Congestion {
     }
 
     /// The same for another connection.
+    #[must_use]
     pub fn again(&self) -> Self {
         match self {
             Self::Model(model) => Self::Model(model.clone()),

@@ -34,7 +34,7 @@ pub fn setup(config: &Config) -> Result<Setup, Conflict> {
     };
     refuse_others(config, &linux)?;
     let policy = policy(config, &linux);
-    let mut setup = Setup { nodelay, control, policy, ..Setup::default() };
+    let mut setup = Setup { control, policy, nodelay, ..Setup::default() };
     let mut set = |name: &str, value: &str| {
         let taken = setup.sysctls.set(name, value);
         debug_assert!(taken.is_ok(), "{name} = {value}");

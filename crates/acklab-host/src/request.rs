@@ -31,7 +31,7 @@ impl Request {
         let routed = env.route.congestion.and_then(Congestion::named);
         tcp.cc = routed.unwrap_or_else(|| listener.cc.again());
         tcp.ack.pingpong = listener.ack.pingpong;
-        tcp.ack.policy = listener.ack.policy.clone();
+        tcp.ack.policy.clone_from(&listener.ack.policy);
         (tcp.local, tcp.remote) = (syn.dst, syn.src);
         tcp.state = State::SynRecv;
         tcp.open.passive = true;

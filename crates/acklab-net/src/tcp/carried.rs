@@ -31,13 +31,10 @@ macro_rules! each {
 impl Carried {
     /// Opens towards `peer`.
     pub(super) fn connect(now: Time, config: &Config, us: Addr, peer: Addr, isn: Seq) -> Self {
-        match host(config) {
-            Some(setup) => Self::Segments(Box::new(Segments::connect(now, &setup, us, peer, isn))),
-            None => {
-                let connection = Connection::connect(now, config.clone(), us, peer, isn);
-                Self::Stream(Box::new(connection))
-            }
+        if let Some(setup) = host(config) {
+            return Self::Segments(Box::new(Segments::connect(now, &setup, us, peer, isn)));
         }
+        Self::Stream(Box::new(Connection::connect(now, config.clone(), us, peer, isn)))
     }
 
     /// Answers a SYN.
