@@ -11,9 +11,9 @@ use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 use acklab_tcp::{AckRequests, Snapshot, State, Terms};
 
-use crate::cc::INFINITE_SSTHRESH;
 use crate::connection::{Connection, us};
 use crate::host::with;
+use crate::settings::INFINITE_SSTHRESH;
 use crate::tcp::{CaState, State as Own};
 
 impl Connection {

@@ -9,10 +9,7 @@ use acklab_core::time::{Span, Time};
 
 use crate::model::{Cut, Model};
 use crate::segment::after;
-use crate::settings::{MS, Us};
-
-/// "No threshold yet".
-pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+use crate::settings::{INFINITE_SSTHRESH, MS, Us};
 
 /// The congestion window, packets.
 #[derive(Clone, Debug)]

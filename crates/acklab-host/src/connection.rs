@@ -391,7 +391,7 @@ impl Connection {
         }
         let mss = u64::from(tcp.snd.mss);
         let ssthresh = match tcp.window.ssthresh {
-            crate::cc::INFINITE_SSTHRESH => u64::MAX,
+            crate::settings::INFINITE_SSTHRESH => u64::MAX,
             packets => u64::from(packets) * mss,
         };
         let (flow, cwnd) = (self.flow, u64::from(tcp.window.cwnd) * mss);

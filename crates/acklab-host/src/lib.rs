@@ -40,6 +40,7 @@ mod receive;
 pub mod request;
 mod retransmit;
 pub mod rtt;
+mod ruled;
 mod sack;
 pub mod segment;
 pub mod settings;

@@ -260,7 +260,7 @@ impl Tcp {
 
     pub(crate) fn end_reduction(&mut self, env: &Env<'_>) {
         if !self.count.paces
-            && self.window.ssthresh < crate::cc::INFINITE_SSTHRESH
+            && self.window.ssthresh < crate::settings::INFINITE_SSTHRESH
             && (self.rec.ca == CaState::Cwr || self.rec.undo_marker.is_some())
         {
             self.window.cwnd = self.window.ssthresh;

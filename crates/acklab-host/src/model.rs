@@ -11,7 +11,7 @@ use acklab_core::cc::{
 };
 use acklab_core::time::{Span, Time};
 
-use crate::cc::INFINITE_SSTHRESH;
+use crate::settings::INFINITE_SSTHRESH;
 use crate::settings::Us;
 
 /// The algorithm of one connection.

@@ -366,8 +366,11 @@ impl Tcp {
             self.window.clamp = env.route.cwnd;
             self.window.cwnd = self.window.cwnd.min(self.window.clamp);
         }
-        self.window.ssthresh =
-            if env.route.ssthresh > 0 { env.route.ssthresh } else { crate::cc::INFINITE_SSTHRESH };
+        self.window.ssthresh = if env.route.ssthresh > 0 {
+            env.route.ssthresh
+        } else {
+            crate::settings::INFINITE_SSTHRESH
+        };
         self.window.stamp = env.now;
         self.rec.ca = CaState::Open;
         self.rec.undo_marker = None;

@@ -1,11 +1,9 @@
-//! An ACK policy of the simulations in place of the kernel's rules for data that comes in order. Disorder, a FIN and
-//! challenges are answered at once, whatever the policy; nothing is compressed.
+//! An ACK policy of the simulations in place of the kernel's rules for data that comes in order; [`crate::ruled`] asks it.
 
 use acklab_core::ack::{AckPolicy, DataSample, Decision, Disorder, Policy, Profile, ReadSample};
 use acklab_core::time::{Span, Time};
 
-use crate::settings::{Env, Us};
-use crate::tcp::Tcp;
+use crate::settings::Us;
 
 /// The policy of one connection.
 #[derive(Debug)]
@@ -38,101 +36,48 @@ impl Ruling {
         self.policy.poll_rate()
     }
 
-    /// A segment came in order.
+    /// A segment came in order; what is owed for it is asked by [`Self::is_due`].
     pub(crate) const fn on_data(&mut self, len: u32, push: bool, grew: bool) {
         self.segments += 1;
         self.arrived = Some((len, push, grew));
     }
 
-    fn deadline(&self) -> Option<Us> {
-        self.policy.poll_timeout().map(|at| at.as_nanos().div_ceil(1000))
-    }
-}
-
-/// Acknowledging by a policy.
-impl Tcp {
-    /// Data came that is not simply the next.
-    pub(crate) fn note_disorder(&mut self, env: &Env<'_>, disorder: Disorder) {
-        if self.ack.policy.is_none() {
-            return;
-        }
-        let window = self.space();
-        if let Some(ruling) = &mut self.ack.policy {
-            ruling.arrived = None;
-            ruling.policy.on_disorder(time(env.now), disorder, window);
-        }
+    /// A segment came that is not simply the next.
+    pub(crate) fn on_disorder(&mut self, now: Us, disorder: Disorder, window: u32) {
+        self.arrived = None;
+        self.policy.on_disorder(time(now), disorder, window);
     }
 
-    /// Whether what came leaves an ACK at once; else the policy's timer is armed.
-    pub(crate) fn is_ack_ruled(&mut self, env: &Env<'_>) -> bool {
-        let sample = self.data_sample(env);
-        let at_once = self.ack.now || self.rcv.fin;
-        let Some(ruling) = &mut self.ack.policy else { return false };
-        let Some((len, push, window_grew)) = ruling.arrived.take() else { return true };
-        let unacked_segments = ruling.segments;
+    /// Whether what came leaves an ACK at once: what is not data in order does.
+    pub(crate) fn is_due(&mut self, now: Us, sample: DataSample) -> bool {
+        let Some((len, push, window_grew)) = self.arrived.take() else { return true };
+        let unacked_segments = self.segments;
         let sample = DataSample { len, push, unacked_segments, window_grew, ..sample };
-        let decision = ruling.policy.on_data(time(env.now), &sample);
-        if at_once || decision == Decision::Now {
-            return true;
-        }
-        self.timers.delack = ruling.deadline();
-        false
+        self.policy.on_data(time(now), &sample) == Decision::Now
     }
 
-    fn data_sample(&mut self, env: &Env<'_>) -> DataSample {
-        let (last, quick) = (self.rcv.wnd, self.ack.quick);
-        let window = self.select_window(env);
-        self.ack.quick = quick;
-        DataSample {
-            mss: self.terms.advmss,
-            unacked_bytes: self.rcv.nxt.wrapping_sub(self.rcv.wup),
-            window,
-            window_not_shrunk: window >= last,
-            was_zero_window: last == 0,
-            srtt: (self.rtt.srtt8 > 0).then(|| Span::from_micros(self.rtt.srtt())),
-            rto: Span::from_micros(self.rtt.rto),
-            ..DataSample::default()
-        }
+    /// The timer is due: whether an ACK leaves.
+    pub(crate) fn on_time(&mut self, now: Us, rto: Us) -> bool {
+        self.policy.handle_timeout(time(now), Span::from_micros(rto)) == Decision::Now
     }
 
-    /// The policy's timer is due: whether an ACK leaves.
-    pub(crate) fn is_timer_ruled(&mut self, env: &Env<'_>) -> bool {
-        let rto = Span::from_micros(self.rtt.rto);
-        let Some(ruling) = &mut self.ack.policy else { return false };
-        if ruling.policy.handle_timeout(time(env.now), rto) == Decision::Now {
-            return true;
-        }
-        self.timers.delack = ruling.deadline();
-        false
-    }
-
-    /// The program read `copied` bytes: whether an ACK leaves.
-    pub(crate) fn is_read_ruled(&mut self, env: &Env<'_>, copied: u32) -> bool {
-        let quick = self.ack.quick;
-        let window = self.select_window(env);
-        self.ack.quick = quick;
-        let sample = ReadSample {
-            copied,
-            unacked_bytes: self.rcv.nxt.wrapping_sub(self.rcv.wup),
-            queue_empty: self.rcv.queue.is_empty(),
-            window,
-            advertised: self.receive_window(),
-        };
-        let Some(ruling) = &mut self.ack.policy else { return false };
-        let decision = ruling.policy.on_read(time(env.now), &sample);
-        self.timers.delack = ruling.deadline();
-        decision == Decision::Now
+    /// The program read: whether an ACK leaves.
+    pub(crate) fn on_read(&mut self, now: Us, sample: &ReadSample) -> bool {
+        self.policy.on_read(time(now), sample) == Decision::Now
     }
 
     /// An ACK left, with `data` or without.
-    pub(crate) fn on_ruled_ack_sent(&mut self, env: &Env<'_>, data: bool) {
-        let Some(ruling) = &mut self.ack.policy else { return };
-        ruling.segments = 0;
-        ruling.policy.on_ack_sent(time(env.now));
+    pub(crate) fn on_ack_sent(&mut self, now: Us, data: bool) {
+        self.segments = 0;
+        self.policy.on_ack_sent(time(now));
         if data {
-            ruling.policy.on_data_sent(time(env.now));
+            self.policy.on_data_sent(time(now));
         }
-        self.timers.delack = ruling.deadline();
+    }
+
+    /// When the timer is due.
+    pub(crate) fn deadline(&self) -> Option<Us> {
+        self.policy.poll_timeout().map(|at| at.as_nanos().div_ceil(1000))
     }
 }
 
