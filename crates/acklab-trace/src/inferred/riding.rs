@@ -62,7 +62,8 @@ pub(super) fn find(
     let hold = |i: usize| {
         let hold = Hold::released(&all[i], trips, sight.probability(i, gathered, beyond))?;
         let placed = messages.written(all[i].end).map_or(hold, |written| hold.written_at(written));
-        (hold.probability >= MAYBE).then_some(placed)
+        let owing = sight.owes && sight.is_owing(&all[i]);
+        (hold.probability >= MAYBE).then_some(Hold { owing, ..placed })
     };
     riding.into_iter().filter_map(hold).collect()
 }
