@@ -22,6 +22,8 @@ pub(super) struct Turns<'n> {
     last: i64,
     least: i64,
     last_heard: Option<Time>,
+    /// Framing was lost and found again, so that counts mean nothing.
+    restarted: bool,
 }
 
 /// How messages are counted.
@@ -58,6 +60,7 @@ impl<'n> Turns<'n> {
             last: 0,
             least: 0,
             last_heard: None,
+            restarted: false,
         }
     }
 
@@ -77,7 +80,9 @@ impl<'n> Turns<'n> {
             // Notes begin with the sender's first segment.
             self.heard = ended(ends, data.frame);
         }
-        self.said = self.said_with(data);
+        let said = self.said_with(data);
+        self.restarted |= said < self.said;
+        self.said = said;
         self.last = self.heard - self.said;
         self.least = self.first.map_or(self.last, |_| self.least.min(self.last));
         self.first.get_or_insert(self.last);
@@ -116,7 +121,8 @@ impl<'n> Turns<'n> {
             }
         }
         let exact = matches!(self.count, Count::Framing(_));
-        self.first.filter(|first| *first == self.least && (exact || *first == self.last))
+        let first = self.first.filter(|first| *first == self.least && !self.restarted);
+        first.filter(|first| exact || *first == self.last)
     }
 }
 
