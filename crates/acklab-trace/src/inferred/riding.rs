@@ -32,6 +32,9 @@ pub(super) fn find(
         (!d.marks.pure || may_answer(d, trips)) && !kept && d.ack.is_some()
     };
     let riding: Vec<usize> = (0..all.len()).filter(|i| rides(&all[*i])).collect();
+    if riding.is_empty() {
+        return Vec::new();
+    }
     let points = || riding.iter().filter_map(|i| Some((all[*i].gap_ms()?, all[*i].interval_ms())));
     let known = decision.release.filter(|_| decision.any >= 0.5);
     let found = || Release::find(&points().collect::<Vec<_>>(), trips);

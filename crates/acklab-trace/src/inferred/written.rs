@@ -25,6 +25,9 @@ pub(super) fn place(
     messages: &Messages,
     mss: u32,
 ) {
+    if holds.is_empty() {
+        return;
+    }
     let habit = Habit::of(holds, replay, &decision.on, messages.bytes(mss));
     let mut before: Option<Time> = None;
     for hold in holds {
