@@ -42,7 +42,7 @@ pub(super) fn find(
         return Vec::new();
     };
     let alike = Alike::of(replay, decision);
-    let single = messages.alone();
+    let singles = messages.alone();
     let mut sight = Sight {
         replay,
         decision,
@@ -51,7 +51,7 @@ pub(super) fn find(
         alike,
         owes: false,
         open: false,
-        single,
+        singles,
         soon_ms: 0.0,
     };
     sight.owes = sight.owes(&riding);
@@ -81,8 +81,8 @@ struct Sight<'a> {
     owes: bool,
     /// What leaves with the ACK need be no answer.
     open: bool,
-    /// The length of one message, where segments gathered various numbers of such.
-    single: Option<u32>,
+    /// The length of one message at each segment, where those around gathered various numbers of such.
+    singles: Vec<Option<u32>>,
     /// What leaves this soon after the ACK was let go by the kernel; 0 where that cannot be told.
     soon_ms: f64,
 }
@@ -147,10 +147,15 @@ impl Sight<'_> {
         (gap_ms - self.release.at_ms).abs() <= 3.0 * self.release.spread_ms + REACTION_MS
     }
 
+    /// The length of one message where `d` is.
+    fn single(&self, d: &Departure) -> Option<u32> {
+        self.singles.get(self.messages.place_of(d.end)?).copied().flatten()
+    }
+
     /// Whether it carries more than one message.
     fn is_several(&self, d: &Departure) -> bool {
         let several = |one: u32| d.len >= 2 * one && d.len.is_multiple_of(one);
-        self.messages.in_segment(d.end) >= 2 || self.single.is_some_and(several)
+        self.messages.in_segment(d.end) >= 2 || self.single(d).is_some_and(several)
     }
 
     /// Whether the segment leaves an answer owing: what it says answered something earlier.
@@ -191,7 +196,7 @@ impl Sight<'_> {
             side[0] += if self.is_several(d) { 1.0 } else { 0.0 };
             side[1] += 1.0;
         }
-        if self.single.is_some() {
+        if self.singles.iter().any(Option::is_some) {
             // The first segment, which nothing held.
             without[1] += 1.0;
         }
