@@ -267,6 +267,19 @@ mod tests {
                 assert!((found.long - long).abs() < 0.01, "{upper} {writes}");
                 assert!((found.expected_ms - expected).abs() < 0.1, "{upper} {writes}");
             }
+            for thinks in [2.0, 30.0] {
+                let thought = |draw: &mut dyn FnMut() -> f64| loop {
+                    let passed = -thinks * math::ln(1.0 - draw());
+                    if passed <= upper {
+                        return passed;
+                    }
+                };
+                let (mean, long, expected) = played(upper, thought);
+                let found = Law::After(thinks).placed(upper);
+                assert!((upper - found.passed - mean).abs() < 0.1, "{upper} {thinks}");
+                assert!((found.long - long).abs() < 0.01, "{upper} {thinks}");
+                assert!((found.expected_ms - expected).abs() < 0.1, "{upper} {thinks}");
+            }
         }
     }
 }
