@@ -72,7 +72,7 @@ fn brokered(late: bool) -> Direction {
     let publish: Vec<u8> = [&[0x34, 16, 0, 3][..], b"a/bxx0123456789"].concat()[..18].to_vec();
     let (released, answer) = ([0x62, 2, 0, 1], [0x50, 2, 0, 1]);
     let (mut heard, mut said, mut owed) = (0u64, 0u64, 0usize);
-    let mut hears = |at: f64, bytes: &[u8], messages: usize, late: bool| {
+    let mut takes = |at: f64, bytes: &[u8], messages: usize, late: bool| {
         exchange.say(at, 0, bytes, said);
         heard += bytes.len() as u64;
         let answers = if late { owed } else { messages };
@@ -86,12 +86,12 @@ fn brokered(late: bool) -> Direction {
         }
         owed = if late { messages } else { 0 };
     };
-    hears(40.0, &publish, 1, false);
-    hears(45.0, &publish.repeat(4), 4, false);
+    takes(40.0, &publish, 1, false);
+    takes(45.0, &publish.repeat(4), 4, false);
     for i in 0..100u64 {
         let at = 80.0 + 20.0 * i as f64 + noise(i);
-        hears(at, &publish, 1, late);
-        hears(at + 1.5 + 0.2 * noise(i + 300), &released, 1, late);
+        takes(at, &publish, 1, late);
+        takes(at + 1.5 + 0.2 * noise(i + 300), &released, 1, late);
     }
     let [_, found] = exchange.diagnose();
     found
