@@ -131,15 +131,20 @@ pub(crate) fn boundary_unit(arrivals: &[Arrival], mss: u32) -> Option<u32> {
 pub(super) fn alone(lengths: &[u32]) -> Option<u32> {
     let (first, others) = lengths.split_first()?;
     let divides = |one: &u32| {
-        let fit = others.iter().filter(|len| len.is_multiple_of(*one)).count();
-        let mut numbers: Vec<u32> = others.iter().map(|len| len / one).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
         let padding = u64::from(*one) < UNIT_MIN && (one.is_power_of_two() || *one < ODD_MIN);
-        !padding && numbers.len() >= VARIOUS && fit * 20 >= others.len() * 19
+        let odd = others.iter().filter(|len| !len.is_multiple_of(*one));
+        !padding && odd.count() * 20 <= others.len() && are_various(others, *one)
     };
     let smallest = others.iter().min();
     [Some(first), smallest].into_iter().flatten().copied().find(|one| *one > 0 && divides(one))
+}
+
+/// Whether segments carry various numbers of messages of this length.
+fn are_various(lengths: &[u32], one: u32) -> bool {
+    let mut numbers: Vec<u32> = lengths.iter().map(|len| len / one).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.len() >= VARIOUS
 }
 
 /// Greatest common divisor.
