@@ -225,6 +225,10 @@ impl DirectionObserver for Analyst {
         self.recorder.shed();
     }
 
+    fn heed(&mut self, opposite: &Self) {
+        self.recorder.heed(&opposite.recorder);
+    }
+
     fn finish(self, facts: &DirectionFacts, opposite: &DirectionFacts) -> Box<Direction> {
         let notes = self.recorder.finish(facts, opposite);
         Box::new(Direction::of(&notes, Inference::of(&notes), self.course.facts()))
@@ -260,6 +264,10 @@ impl<const WRITES: usize> DirectionObserver for Scribe<WRITES> {
 
     fn shed(&mut self) {
         self.0.shed();
+    }
+
+    fn heed(&mut self, opposite: &Self) {
+        self.0.heed(&opposite.0);
     }
 
     fn finish(self, facts: &DirectionFacts, opposite: &DirectionFacts) -> Box<Direction> {

@@ -65,6 +65,73 @@ fn acks_on_data_count_where_the_sender_does_not_answer_what_comes() {
     assert_eq!(count(&found, Mechanism::DelayedAckTimer), 0);
 }
 
+/// A broker answers each message of MQTT 5.0 (PUBLISH by PUBREC, PUBREL by PUBCOMP) at once; `late` by one answer, as each leaves
+/// with the ACK that rides on the next message; else as it is written. Captured at the broker.
+fn brokered(late: bool) -> Direction {
+    let mut exchange = Exchange::with_handshake(0.4, 0.02);
+    let publish: Vec<u8> = [&[0x34, 16, 0, 3][..], b"a/bxx0123456789"].concat()[..18].to_vec();
+    let (released, answer) = ([0x62, 2, 0, 1], [0x50, 2, 0, 1]);
+    let (mut heard, mut said, mut owed) = (0u64, 0u64, 0usize);
+    let mut takes = |at: f64, bytes: &[u8], messages: usize, late: bool| {
+        exchange.say(at, 0, bytes, said);
+        heard += bytes.len() as u64;
+        let answers = if late { owed } else { messages };
+        if answers > 0 {
+            let behind = if late { 0.02 } else { 0.3 };
+            exchange.say(at + behind, 1, &answer.repeat(answers), heard);
+            said += 4 * answers as u64;
+        }
+        if !late {
+            exchange.ack(at + 0.7, 0, said);
+        }
+        owed = if late { messages } else { 0 };
+    };
+    takes(40.0, &publish, 1, false);
+    takes(45.0, &publish.repeat(4), 4, false);
+    for i in 0..100u64 {
+        let at = 80.0 + 20.0 * i as f64 + noise(i);
+        takes(at, &publish, 1, late);
+        takes(at + 1.5 + 0.2 * noise(i + 300), &released, 1, late);
+    }
+    let [_, found] = exchange.diagnose();
+    found
+}
+
+/// Messages of several lengths, some of them together: what answers what, shows by their framing alone.
+#[test]
+fn answers_that_leave_with_the_next_message_had_waited() {
+    let found = brokered(true);
+    assert!((95..=102).contains(&stalls(&found)), "{}: {:?}", stalls(&found), found.nagle.evidence);
+    let seconds = found.stalled_s();
+    assert!((1.4..2.0).contains(&seconds), "{seconds}");
+    assert_eq!(stalls(&brokered(false)), 0);
+}
+
+/// Both hosts write lines that count, many in each round trip: whatever leaves does so with an ACK on data.
+#[test]
+fn lines_that_grow_show_what_gathered() {
+    let line = |number: u64| format!("message {number}\n").len() as u32;
+    let mut exchange = Exchange::with_handshake(0.15, 60.0);
+    let (mut now, mut ends, mut next) = (40.0, [0u64, 0], [0u64, 0]);
+    exchange.data(now, 0, 0, line(0), 0);
+    (ends[0], next[0]) = (u64::from(line(0)), 1);
+    for i in 0..90u64 {
+        for host in [1, 0] {
+            // The client's leave with the ACK, unless none was written in time.
+            let late = host == 0 && i % 6 == 5;
+            let at = now + [if late { 65.0 } else { 60.16 }, 60.0][host];
+            let count = if late { 1 } else { 1 + (noise(2 * i + host as u64) * 5.0) as u64 };
+            let bytes = (0..count).map(|k| line(next[host] + k)).sum::<u32>();
+            exchange.data(at, host, ends[host], bytes, ends[1 - host]);
+            ends[host] += u64::from(bytes);
+            next[host] += count;
+        }
+        now += if i % 6 == 5 { 65.0 } else { 60.16 };
+    }
+    let [found, _] = exchange.diagnose();
+    assert!(stalls(&found) >= 60, "{}: {:?}", stalls(&found), found.nagle.evidence);
+}
+
 /// A server needs 8 ms for each answer, and requests come every 40 ms or so; `late` by one answer, each leaves with the
 /// ACK that rides on the next request; else it answers at once. Captured at the server.
 fn served(late: bool) -> Direction {

@@ -12,6 +12,7 @@ use acklab_worlds::truth::damage::Damage;
 use acklab_worlds::truth::hold::{Cause, Departure, Direction, Nagle, Release, Written};
 use acklab_worlds::truth::score::{Sums, View, judge};
 use acklab_worlds::truth::store::{Kept, is_kept_out};
+use acklab_worlds::truth::vantage::{Frame, Seen, between};
 use acklab_worlds::truth::{pairs, pattern, two};
 
 fn recorded() -> Vec<Kept> {
@@ -36,6 +37,36 @@ fn undamaged_captures_from_anywhere_are_judged_rightly() {
     let [recall, precision] = sums.recall_and_precision();
     println!("recall {recall:.3}, precision {precision:.3}, {sums:?}");
     assert!(sums.holds[0] > 300 && recall >= 0.93 && precision >= 0.95, "{recall} {precision}");
+}
+
+/// What the link loses behind a tap passes it no sooner than what it does not lose.
+#[test]
+fn a_tap_sees_lost_frames_after_their_share_of_the_way() {
+    let mut lost = 0;
+    for kept in recorded() {
+        let server = kept.truth.directions[0].to;
+        let of_client = |frame: &&Frame| Seen::of(frame, server).is_some_and(|seen| seen.of_client);
+        let [client, _, other] = &kept.captures;
+        let gone: Vec<&Frame> = other.iter().filter(of_client).step_by(10).skip(1).collect();
+        let came: Vec<Frame> =
+            other.iter().filter(|frame| !gone.contains(frame)).cloned().collect();
+        let is_twin = |one: &Frame, other: &Frame| {
+            let [one, other] = [one, other].map(|frame| Seen::of(frame, server));
+            one.zip(other).is_some_and(|(one, other)| one.id == other.id && one.tcp == other.tcp)
+        };
+        let taken = |frame: &Frame, from: &[Frame]| {
+            let left = from.iter().rfind(|one| is_twin(one, frame) && one.0 <= frame.0);
+            left.map(|left| frame.0.since(left.0).as_nanos())
+        };
+        let ways = other.iter().filter(of_client).filter_map(|frame| taken(frame, client));
+        let least = ways.min().expect("frames of the client") / 2;
+        for frame in between([client, &came], server, 0.5, 1).iter().filter(of_client) {
+            let took = taken(frame, client).expect("a frame of the client");
+            assert!(took + 1_000 >= least, "{took} of {least} in {}", kept.folder.display());
+            lost += u64::from(gone.iter().any(|gone| is_twin(gone, frame)));
+        }
+    }
+    assert!(lost > 20, "{lost}");
 }
 
 /// Captures of one direction are judged by the whole (`make truth`): today's diagnosis finds nothing in them.

@@ -197,7 +197,9 @@ impl<O: DirectionObserver> Connection<O> {
         let vantage = vantage::locate(ends);
         let facts_a = a.facts(halves_a, &b.ack_times, vantage);
         let facts_b = b.facts(halves_b, &a.ack_times, vantage.reversed());
-        let [of_a, of_b] = observers;
+        let [mut of_a, mut of_b] = observers;
+        of_a.heed(&of_b);
+        of_b.heed(&of_a);
         let observed_a = of_a.finish(&facts_a, &facts_b);
         let observed_b = of_b.finish(&facts_b, &facts_a);
         FlowReport {

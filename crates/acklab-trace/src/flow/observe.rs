@@ -75,6 +75,13 @@ pub trait DirectionObserver {
     /// (keep counting, and say in the report that it is a sample).
     fn shed(&mut self) {}
 
+    /// The connection is over: what `opposite` observed of the other direction can be taken over before [`Self::finish`].
+    fn heed(&mut self, _opposite: &Self)
+    where
+        Self: Sized,
+    {
+    }
+
     /// The direction is over. `facts` are its own, `opposite` those of the other direction.
     fn finish(self, facts: &DirectionFacts, opposite: &DirectionFacts) -> Self::Report;
 

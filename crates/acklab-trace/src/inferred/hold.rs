@@ -23,6 +23,8 @@ pub(crate) struct Hold {
     pub(crate) pure: bool,
     /// No ACK let it go: the queue reached one MSS.
     pub(crate) filled: bool,
+    /// It answers what had come before the segment before it left.
+    pub(crate) owing: bool,
     /// Last stream offset of the segment.
     pub(crate) end: u64,
     /// Estimated time of the oldest held write, in terms of the capture point; equals `before` where
@@ -49,6 +51,7 @@ impl Hold {
             ack_delay_ms: ack_delay_ms(d, trips),
             pure: d.marks.pure,
             filled: false,
+            owing: false,
             end: d.end,
             written: d.before,
             probability,
@@ -79,6 +82,7 @@ impl Hold {
             ack_delay_ms: None,
             pure: false,
             filled: false,
+            owing: false,
             end,
             written: before,
             probability,
@@ -98,6 +102,7 @@ impl Hold {
             ack_delay_ms: None,
             pure: false,
             filled: true,
+            owing: false,
             end: f.end,
             written: f.before,
             probability: 1.0,

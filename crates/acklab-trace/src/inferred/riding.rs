@@ -32,6 +32,9 @@ pub(super) fn find(
         (!d.marks.pure || may_answer(d, trips)) && !kept && d.ack.is_some()
     };
     let riding: Vec<usize> = (0..all.len()).filter(|i| rides(&all[*i])).collect();
+    if riding.is_empty() {
+        return Vec::new();
+    }
     let points = || riding.iter().filter_map(|i| Some((all[*i].gap_ms()?, all[*i].interval_ms())));
     let known = decision.release.filter(|_| decision.any >= 0.5);
     let found = || Release::find(&points().collect::<Vec<_>>(), trips);
@@ -39,7 +42,7 @@ pub(super) fn find(
         return Vec::new();
     };
     let alike = Alike::of(replay, decision);
-    let single = messages.alone();
+    let singles = messages.alone();
     let mut sight = Sight {
         replay,
         decision,
@@ -48,7 +51,7 @@ pub(super) fn find(
         alike,
         owes: false,
         open: false,
-        single,
+        singles,
         soon_ms: 0.0,
     };
     sight.owes = sight.owes(&riding);
@@ -62,7 +65,8 @@ pub(super) fn find(
     let hold = |i: usize| {
         let hold = Hold::released(&all[i], trips, sight.probability(i, gathered, beyond))?;
         let placed = messages.written(all[i].end).map_or(hold, |written| hold.written_at(written));
-        (hold.probability >= MAYBE).then_some(placed)
+        let owing = sight.owes && sight.is_owing(&all[i]);
+        (hold.probability >= MAYBE).then_some(Hold { owing, ..placed })
     };
     riding.into_iter().filter_map(hold).collect()
 }
@@ -77,8 +81,8 @@ struct Sight<'a> {
     owes: bool,
     /// What leaves with the ACK need be no answer.
     open: bool,
-    /// The length of one message, where segments gathered various numbers of such.
-    single: Option<u32>,
+    /// The length of one message at each segment, where those around gathered various numbers of such.
+    singles: Vec<Option<u32>>,
     /// What leaves this soon after the ACK was let go by the kernel; 0 where that cannot be told.
     soon_ms: f64,
 }
@@ -143,10 +147,15 @@ impl Sight<'_> {
         (gap_ms - self.release.at_ms).abs() <= 3.0 * self.release.spread_ms + REACTION_MS
     }
 
+    /// The length of one message where `d` is.
+    fn single(&self, d: &Departure) -> Option<u32> {
+        self.singles.get(self.messages.place_of(d.end)?).copied().flatten()
+    }
+
     /// Whether it carries more than one message.
     fn is_several(&self, d: &Departure) -> bool {
         let several = |one: u32| d.len >= 2 * one && d.len.is_multiple_of(one);
-        self.messages.in_segment(d.end) >= 2 || self.single.is_some_and(several)
+        self.messages.in_segment(d.end) >= 2 || self.single(d).is_some_and(several)
     }
 
     /// Whether the segment leaves an answer owing: what it says answered something earlier.
@@ -187,7 +196,7 @@ impl Sight<'_> {
             side[0] += if self.is_several(d) { 1.0 } else { 0.0 };
             side[1] += 1.0;
         }
-        if self.single.is_some() {
+        if self.singles.iter().any(Option::is_some) {
             // The first segment, which nothing held.
             without[1] += 1.0;
         }

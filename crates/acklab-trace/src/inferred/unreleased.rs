@@ -14,6 +14,9 @@ use super::{Hold, RoundTrips};
 
 /// The holds of this kind, and those that may be.
 pub(super) fn find(replay: &Replay, decision: &Decision, trips: &RoundTrips) -> Vec<Hold> {
+    if !replay.departures.iter().any(|d| d.marks.broke) {
+        return Vec::new();
+    }
     let missing = replay.damage.missing;
     let alike = Alike::of(replay, decision);
     let all = replay.departures.iter().zip(&decision.on);

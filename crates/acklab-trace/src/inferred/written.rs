@@ -25,6 +25,9 @@ pub(super) fn place(
     messages: &Messages,
     mss: u32,
 ) {
+    if holds.is_empty() {
+        return;
+    }
     let habit = Habit::of(holds, replay, &decision.on, messages.bytes(mss));
     let mut before: Option<Time> = None;
     for hold in holds {
@@ -57,6 +60,8 @@ pub(super) fn place(
             Law::AtOnce
         } else if asked.is_some() {
             Law::Anywhere(1.0)
+        } else if hold.owing {
+            Law::After(habit.thinks_ms(upper))
         } else if habit.bursts && !chained {
             Law::Soon
         } else {
@@ -74,6 +79,8 @@ pub(super) fn place(
 
 /// When the first write of a held segment came after the segment before.
 enum Law {
+    /// When a program had thought for so long on average, milliseconds: exponentially distributed.
+    After(f64),
     /// At once: it was cut off a longer one.
     AtOnce,
     /// At once or soon: the second of two in a row.
@@ -96,6 +103,18 @@ impl Law {
     fn placed(&self, upper: f64) -> Placed {
         let slack = upper - SMALL_HOLD_MS;
         match self {
+            Self::After(mean) => {
+                let mean = mean.max(0.01);
+                let before = |ms: f64| 1.0 - math::exp(-ms / mean);
+                let (all, soon) = (before(upper).max(1e-9), slack.max(0.0));
+                let passed = |ms: f64| mean * before(ms) - ms * (1.0 - before(ms));
+                Placed {
+                    passed: passed(upper) / all,
+                    most: -mean * math::ln(1.0 - 0.95 * all),
+                    long: before(soon) / all,
+                    expected_ms: (upper * before(soon) - passed(soon)) / all,
+                }
+            }
             Self::AtOnce => {
                 let long = if slack >= 0.0 { 1.0 } else { 0.0 };
                 Placed { passed: 0.0, most: 0.0, long, expected_ms: long * upper }
@@ -133,6 +152,8 @@ struct Habit {
     lengths: HashMap<u64, u32>,
     /// When a program that only answers was asked for what a segment carries, by its end.
     asked: HashMap<u64, Time>,
+    /// How long it takes to answer what comes while nothing is unacknowledged, milliseconds.
+    thinks: Vec<f64>,
 }
 
 impl Habit {
@@ -166,7 +187,9 @@ impl Habit {
         let asked = replay.departures.iter().filter_map(asked).collect();
         let [first, next] = after.map(|[held, all]| held / all);
         let mean = (upper / holds.len().max(1) as f64).max(1.0);
+        let thinks = replay.answers.iter().filter(|ns| **ns < u64::MAX);
         Self {
+            thinks: thinks.map(|ns| *ns as f64 / 1e6).collect(),
             bursts: first > next + BURSTS_MORE || after[1][1] < FEW,
             message: match message {
                 Some(bytes) => f64::from(bytes),
@@ -178,6 +201,12 @@ impl Habit {
             lengths,
             asked,
         }
+    }
+
+    /// How long the program thinks on average, milliseconds; where it shows nowhere, about `otherwise`.
+    fn thinks_ms(&self, otherwise: f64) -> f64 {
+        let sum = self.thinks.iter().sum::<f64>() + UNSEEN_WEIGHT * otherwise;
+        sum / (self.thinks.len() as f64 + UNSEEN_WEIGHT)
     }
 
     /// How many messages gathered in a held segment.
@@ -195,6 +224,8 @@ fn is_free(d: &Departure) -> bool {
 
 /// A program only answers that speaks unasked once for so many segments.
 const UNASKED_PART: usize = 12;
+/// Answers that what is not known of a program's thinking weighs as much as.
+const UNSEEN_WEIGHT: f64 = 0.25;
 /// How late a beat is, milliseconds.
 const BEAT_MS: f64 = 1.5;
 /// Of two writes in a row the second follows at once; now and then so much of the interval passes.
@@ -235,6 +266,19 @@ mod tests {
                 assert!((upper - found.passed - mean).abs() < 0.1, "{upper} {writes}");
                 assert!((found.long - long).abs() < 0.01, "{upper} {writes}");
                 assert!((found.expected_ms - expected).abs() < 0.1, "{upper} {writes}");
+            }
+            for thinks in [2.0, 30.0] {
+                let thought = |draw: &mut dyn FnMut() -> f64| loop {
+                    let passed = -thinks * math::ln(1.0 - draw());
+                    if passed <= upper {
+                        return passed;
+                    }
+                };
+                let (mean, long, expected) = played(upper, thought);
+                let found = Law::After(thinks).placed(upper);
+                assert!((upper - found.passed - mean).abs() < 0.1, "{upper} {thinks}");
+                assert!((found.long - long).abs() < 0.01, "{upper} {thinks}");
+                assert!((found.expected_ms - expected).abs() < 0.1, "{upper} {thinks}");
             }
         }
     }

@@ -102,8 +102,15 @@ impl Stall {
         [expected_ms, open_ms]: [f64; 2],
     ) -> Option<Self> {
         let first = holds.first()?;
-        let mut worst = holds.to_vec();
-        worst.sort_by(|a, b| b.length_ms().total_cmp(&a.length_ms()).then(a.frame.cmp(&b.frame)));
+        let mut worst: Vec<&Hold> = holds.iter().copied().filter(|h| h.frame > 0).collect();
+        let longest = |a: &&Hold, b: &&Hold| {
+            b.length_ms().total_cmp(&a.length_ms()).then(a.frame.cmp(&b.frame))
+        };
+        if worst.len() > WORST {
+            worst.select_nth_unstable_by(WORST, longest);
+            worst.truncate(WORST);
+        }
+        worst.sort_by(longest);
         let sure = holds.iter().filter(|h| h.counts() >= SURE);
         Some(Self {
             mechanism,
@@ -114,7 +121,7 @@ impl Stall {
             share_of_time: 0.0,
             added_delay_ms,
             first_frame: first.frame,
-            worst_frames: worst.iter().map(|h| h.frame).filter(|f| *f > 0).take(WORST).collect(),
+            worst_frames: worst.iter().map(|h| h.frame).collect(),
         })
     }
 

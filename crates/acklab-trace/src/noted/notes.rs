@@ -26,6 +26,9 @@ pub(crate) struct Notes<'a> {
     pub(crate) bulk: bool,
     /// What its bytes said.
     pub(crate) content: Content,
+    /// Frames of the peer's segments, each with how many of its messages were complete by then; empty where the framing of either
+    /// direction is not known.
+    pub(crate) heard: Vec<(u64, u64)>,
     /// Last byte of data over time, decimated.
     pub(crate) data_line: Line,
     /// Last byte acknowledged over time, decimated.

@@ -47,6 +47,8 @@ struct Log {
     frames: FrameReader,
     openings: Openings,
     messages: u64,
+    /// Of the peer's messages, see [`Notes`].
+    heard: Vec<(u64, u64)>,
     data_line: Line,
     ack_line: Line,
 }
@@ -141,6 +143,24 @@ impl Recorder {
         (log.bulk, log.data_line, log.ack_line) = (false, Line::default(), Line::default());
     }
 
+    /// Takes over where the peer's messages ended, if their framing is known.
+    pub(crate) fn heed(&mut self, opposite: &Self) {
+        let (Some(log), Some(peer)) = (self.log.as_deref_mut(), opposite.log.as_deref()) else {
+            return;
+        };
+        if !peer.bulk
+            && !log.bulk
+            && peer.frames.framing().is_some()
+            && log.frames.framing().is_some()
+        {
+            let ended = |event: Event| match event {
+                Event::Data(data) => Some((data.frame, data.frames)),
+                Event::Ack(_) => None,
+            };
+            log.heard = peer.tape.unroll().into_iter().filter_map(ended).collect();
+        }
+    }
+
     /// The notes, now that the direction is over.
     pub(crate) fn finish<'a>(
         self,
@@ -162,6 +182,7 @@ impl Recorder {
                 openings: log.openings,
                 stamped_delays_ms: log.frames.stamped_delays_ms(),
             },
+            heard: log.heard,
             data_line: log.data_line,
             ack_line: log.ack_line,
         }

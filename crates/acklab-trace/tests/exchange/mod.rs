@@ -12,6 +12,8 @@ pub(crate) const MSS: u16 = 1_448;
 #[derive(Default)]
 pub(crate) struct Exchange {
     packets: Vec<(f64, usize, Flags, u64, u32, u64)>,
+    /// What each host's stream says, as far as that matters.
+    said: [Vec<u8>; 2],
 }
 
 impl Exchange {
@@ -26,6 +28,13 @@ impl Exchange {
 
     pub(crate) fn data(&mut self, ms: f64, host: usize, offset: u64, len: u32, ack: u64) {
         self.packets.push((ms, host, Flags::ACK.with(Flags::PSH), offset, len, ack));
+    }
+
+    /// Data of which the bytes matter, right behind what `host` said before.
+    #[allow(dead_code, reason = "not every test reads bytes")]
+    pub(crate) fn say(&mut self, ms: f64, host: usize, bytes: &[u8], ack: u64) {
+        self.data(ms, host, self.said[host].len() as u64, bytes.len() as u32, ack);
+        self.said[host].extend(bytes);
     }
 
     pub(crate) fn ack(&mut self, ms: f64, host: usize, ack: u64) {
@@ -54,7 +63,9 @@ impl Exchange {
                 window: 60_000,
                 options: SeenOptions { mss: syn.then_some(MSS), ..SeenOptions::default() },
                 payload_len: len,
-                payload: &[],
+                payload: self.said[host]
+                    .get(at as usize..at as usize + len as usize)
+                    .unwrap_or(&[]),
                 ttl: 64,
                 ip_id: (i as u16).wrapping_add(1),
             });

@@ -2,7 +2,7 @@
 //!
 //! Both ends' captures are complete and stamped by one clock, so each frame is known with its two times, and one that
 //! the link lost with its first. What a tap between them would have seen follows: a frame passes it after its share of
-//! the way.
+//! the way, of the delay of the frame before it where it was lost behind the tap.
 
 use std::collections::BTreeMap;
 
@@ -94,15 +94,21 @@ pub fn between(
         let (from, to) = (&parsed[end], &parsed[1 - end]);
         let share = if end == 0 { share } else { 1.0 - share };
         let twins = twins(&from.1, &to.1, end == 0);
+        let way = |(seen, twin): (&Seen, &Option<usize>)| {
+            twin.map(|twin| to.1[twin].at as f64 - seen.at as f64)
+        };
+        // What was lost behind the tap had taken as long up to there as what came before it.
+        let mut usual = from.1.iter().zip(&twins).find_map(way).unwrap_or(0.0);
         for ((seen, twin), index) in from.1.iter().zip(twins).zip(&from.0) {
             if seen.of_client != (end == 0) {
                 continue;
             }
-            let at = match twin {
-                Some(twin) => seen.at as f64 + share * (to.1[twin].at as f64 - seen.at as f64),
+            match way((seen, &twin)) {
+                Some(way) => usual = way,
                 None if rng.chance(share) => continue,
-                None => seen.at as f64,
-            };
+                None => {}
+            }
+            let at = seen.at as f64 + share * usual;
             frames.push((Time::from_nanos(at as u64), ends[end][*index].1.clone()));
         }
     }

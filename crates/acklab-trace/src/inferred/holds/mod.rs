@@ -101,7 +101,12 @@ impl Decision {
         let explained = |release: Option<Release>| {
             let mut case = Case::new(replay, &told, release, trips);
             for _ in 0..ROUNDS {
+                let before = case.share;
                 case.weigh();
+                // The next round would be the same.
+                if case.share.total_cmp(&before).is_eq() {
+                    break;
+                }
             }
             case.decision(trips)
         };

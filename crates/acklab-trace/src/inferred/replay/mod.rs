@@ -86,7 +86,7 @@ struct Stage<'n> {
     asked: Option<Asked>,
     /// Data of the peer since the last segment that let nothing go.
     heard: Vec<Time>,
-    turns: Turns,
+    turns: Turns<'n>,
     /// The last segment may be a fill, which more data behind it would show to be none.
     fill_open: bool,
     /// The last late ACK, until it is known whether data of the peer follows at once.

@@ -8,11 +8,11 @@ use acklab_core::time::Time;
 use crate::noted::Notes;
 use crate::noted::event::{AckNote, DataNote, Event};
 
-/// Counts messages both ways: segments, but that several of the usual length in one count as several.
-#[derive(Debug, Default)]
-pub(super) struct Turns {
-    /// The usual length of the peer's segments, and of the sender's.
-    usual: [Option<u32>; 2],
+/// Counts messages both ways: by their framing, where both directions' is known; else segments, but that several of the
+/// usual length in one count as several.
+#[derive(Debug)]
+pub(super) struct Turns<'n> {
+    count: Count<'n>,
     heard: i64,
     said: i64,
     /// Heard before the last message of the peer.
@@ -22,10 +22,21 @@ pub(super) struct Turns {
     last: i64,
     least: i64,
     last_heard: Option<Time>,
+    /// Framing was lost and found again, so that counts mean nothing.
+    restarted: bool,
 }
 
-impl Turns {
-    pub(super) fn of(notes: &Notes<'_>) -> Self {
+/// How messages are counted.
+#[derive(Clone, Copy, Debug)]
+enum Count<'n> {
+    /// By where the peer's end.
+    Framing(&'n [(u64, u64)]),
+    /// By the usual length of the peer's segments, and of the sender's.
+    Usual([Option<u32>; 2]),
+}
+
+impl<'n> Turns<'n> {
+    pub(super) fn of(notes: &'n Notes<'_>) -> Self {
         let of_peer = notes.events.iter().filter_map(|event| match event {
             Event::Ack(ack) if ack.len > 0 => Some(ack.len),
             _ => None,
@@ -34,51 +45,91 @@ impl Turns {
             Event::Data(data) => Some(data.len),
             Event::Ack(_) => None,
         });
-        let usual =
-            [usual(of_peer.take(LOOKED_AT).collect()), usual(of_sender.take(LOOKED_AT).collect())];
-        Self { usual, ..Self::default() }
+        let count = if notes.heard.is_empty() {
+            let lengths = [of_peer.take(LOOKED_AT).collect(), of_sender.take(LOOKED_AT).collect()];
+            Count::Usual(lengths.map(usual))
+        } else {
+            Count::Framing(&notes.heard)
+        };
+        Self {
+            count,
+            heard: 0,
+            said: 0,
+            before: 0,
+            first: None,
+            last: 0,
+            least: 0,
+            last_heard: None,
+            restarted: false,
+        }
     }
 
     /// Data of the peer has come.
     pub(super) fn on_heard(&mut self, ack: &AckNote) {
         self.before = self.heard;
         self.last_heard = Some(ack.time);
-        self.heard += messages(ack.len, self.usual[0]);
+        match self.count {
+            Count::Usual(usual) => self.heard += messages(ack.len, usual[0]),
+            Count::Framing(ends) => self.heard = ended(ends, ack.frame),
+        }
     }
 
     /// New data is sent.
     pub(super) fn on_said(&mut self, data: &DataNote) {
-        self.said += messages(data.len, self.usual[1]);
+        if let (Count::Framing(ends), None) = (self.count, self.last_heard) {
+            // Notes begin with the sender's first segment.
+            self.heard = ended(ends, data.frame);
+        }
+        let said = self.said_with(data);
+        self.restarted |= said < self.said;
+        self.said = said;
         self.last = self.heard - self.said;
         self.least = self.first.map_or(self.last, |_| self.least.min(self.last));
         self.first.get_or_insert(self.last);
+    }
+
+    fn said_with(&self, data: &DataNote) -> i64 {
+        match self.count {
+            Count::Usual(usual) => self.said + messages(data.len, usual[1]),
+            Count::Framing(_) => data.frames as i64,
+        }
     }
 
     /// Unanswered messages once `data` has left too, had the last message of the peer been one alone; if that came
     /// at `ack`.
     pub(super) fn left_by(&self, data: &DataNote, ack: Option<Time>) -> Option<i64> {
         let its = ack.is_some() && self.last_heard == ack;
-        its.then(|| self.before + 1 - self.said - messages(data.len, self.usual[1]))
+        its.then(|| self.before + 1 - self.said_with(data))
     }
 
     /// What is left unanswered where each request has one answer, in terms of [`Self::left_by`] (the notes may lack
     /// what came before the first answer): as much as when all was said, if messages of one length each way are as
-    /// many; or as much after the first as after the last.
+    /// many; or as much after the first as after the last, or ever, if messages are counted exactly.
     pub(super) fn settled(&self, notes: &Notes<'_>) -> Option<i64> {
-        let count = |bytes: u64, usual: Option<u32>| {
-            let usual = u64::from(usual?);
-            bytes.is_multiple_of(usual).then(|| bytes / usual)
-        };
-        let all = count(notes.opposite.stream.bytes, self.usual[0]);
-        if all.is_some() && all == count(notes.facts.stream.bytes, self.usual[1]) {
-            let heard = notes.events.iter().map(|event| match event {
-                Event::Ack(ack) if ack.len > 0 => messages(ack.len, self.usual[0]),
-                _ => 0,
-            });
-            return Some(heard.sum::<i64>() - self.said);
+        if let Count::Usual(usual) = self.count {
+            let count = |bytes: u64, usual: Option<u32>| {
+                let usual = u64::from(usual?);
+                bytes.is_multiple_of(usual).then(|| bytes / usual)
+            };
+            let all = count(notes.opposite.stream.bytes, usual[0]);
+            if all.is_some() && all == count(notes.facts.stream.bytes, usual[1]) {
+                let heard = notes.events.iter().map(|event| match event {
+                    Event::Ack(ack) if ack.len > 0 => messages(ack.len, usual[0]),
+                    _ => 0,
+                });
+                return Some(heard.sum::<i64>() - self.said);
+            }
         }
-        self.first.filter(|first| *first == self.last && *first == self.least)
+        let exact = matches!(self.count, Count::Framing(_));
+        let first = self.first.filter(|first| *first == self.least && !self.restarted);
+        first.filter(|first| exact || *first == self.last)
     }
+}
+
+/// Messages that were complete with a frame.
+fn ended(ends: &[(u64, u64)], frame: u64) -> i64 {
+    let at = ends.partition_point(|one| one.0 <= frame);
+    at.checked_sub(1).map_or(0, |last| ends[last].1 as i64)
 }
 
 fn messages(len: u32, usual: Option<u32>) -> i64 {

@@ -11,7 +11,7 @@ use acklab_core::time::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use self::unit::{Unit, boundary_unit, gathered_unit, messages_per_segment};
+use self::unit::{Unit, alone, boundary_unit, gathered_unit, messages_per_segment};
 use super::Hold;
 use crate::inferred::replay::Arrival;
 use crate::noted::Notes;
@@ -115,32 +115,36 @@ impl Messages {
         Some(if gathered { first } else { unit })
     }
 
-    /// The length of one message: that of the first segment, which nothing held, or of the smallest, if nearly all others
-    /// are multiples of it, of various kinds. A power of two below [`UNIT_MIN`] may be the padding of a protocol.
-    pub(super) fn alone(&self) -> Option<u32> {
-        let (first, others) = self.arrivals.split_first()?;
-        let divides = |one: &u32| {
-            let fit = others.iter().filter(|a| a.len.is_multiple_of(*one)).count();
-            let mut numbers: Vec<u32> = others.iter().map(|a| a.len / one).collect();
-            numbers.sort_unstable();
-            numbers.dedup();
-            let padding = u64::from(*one) < UNIT_MIN && (one.is_power_of_two() || *one < ODD_MIN);
-            !padding && numbers.len() >= VARIOUS && fit * 20 >= others.len() * 19
+    /// The length of one message at each segment, if those around carry various numbers of such.
+    pub(super) fn alone(&self) -> Vec<Option<u32>> {
+        let lengths: Vec<u32> = self.arrivals.iter().map(|a| a.len).collect();
+        let all = alone(&lengths);
+        // Messages that count themselves grow.
+        let stretch = |at: usize| &lengths[at * STEP..lengths.len().min((at + 2) * STEP)];
+        let found: Vec<Option<u32>> = (0..lengths.len().div_ceil(STEP))
+            .map(|at| all.or_else(|| alone(stretch(at))))
+            .collect();
+        let either = |i: usize| {
+            let at = i / STEP;
+            found[at].or_else(|| at.checked_sub(1).and_then(|before| found[before]))
         };
-        let smallest = others.iter().map(|a| a.len).min();
-        [Some(first.len), smallest].into_iter().flatten().find(|one| *one > 0 && divides(one))
+        (0..lengths.len()).map(either).collect()
+    }
+
+    /// The place of the segment that ends at `end` among those of its direction.
+    pub(super) fn place_of(&self, end: u64) -> Option<usize> {
+        self.arrivals.binary_search_by_key(&end, |a| a.end).ok()
     }
 
     /// Bytes of the segment before the one that ends at `end`.
     pub(super) fn before(&self, end: u64) -> Option<u32> {
-        let at = self.arrivals.binary_search_by_key(&end, |a| a.end).ok()?;
+        let at = self.place_of(end)?;
         at.checked_sub(1).map(|before| self.arrivals[before].len)
     }
 
     /// Messages in the segment that ends at `end`, at least one.
     pub(super) fn in_segment(&self, end: u64) -> u32 {
-        let at = self.arrivals.binary_search_by_key(&end, |a| a.end);
-        at.ok().and_then(|i| self.counts.get(i)).map_or(1, |c| (*c).max(1))
+        self.place_of(end).and_then(|i| self.counts.get(i)).map_or(1, |c| (*c).max(1))
     }
 
     /// Messages in all of so many segments.
@@ -188,9 +192,7 @@ impl Messages {
     }
 }
 
-/// So many numbers of messages in a segment are no program's choice.
-const VARIOUS: usize = 4;
-/// Messages of fewer bytes divide too many lengths by chance.
-const ODD_MIN: u32 = 5;
+/// Messages of one length stay so in twice as many segments.
+const STEP: usize = 10;
 /// So many holds show that segments gathered what was written meanwhile.
 const HOLDS_SHOWN: usize = 8;

@@ -126,6 +126,27 @@ pub(crate) fn boundary_unit(arrivals: &[Arrival], mss: u32) -> Option<u32> {
         .map(|g| g as u32)
 }
 
+/// The length of one message: that of the first segment, which nothing held, or of the smallest, if nearly all others
+/// are multiples of it, of various kinds. A power of two below [`UNIT_MIN`] may be the padding of a protocol.
+pub(super) fn alone(lengths: &[u32]) -> Option<u32> {
+    let (first, others) = lengths.split_first()?;
+    let divides = |one: &u32| {
+        let padding = u64::from(*one) < UNIT_MIN && (one.is_power_of_two() || *one < ODD_MIN);
+        let odd = others.iter().filter(|len| !len.is_multiple_of(*one));
+        !padding && odd.count() * 20 <= others.len() && are_various(others, *one)
+    };
+    let smallest = others.iter().min();
+    [Some(first), smallest].into_iter().flatten().copied().find(|one| *one > 0 && divides(one))
+}
+
+/// Whether segments carry various numbers of messages of this length.
+fn are_various(lengths: &[u32], one: u32) -> bool {
+    let mut numbers: Vec<u32> = lengths.iter().map(|len| len / one).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.len() >= VARIOUS
+}
+
 /// Greatest common divisor.
 pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
@@ -151,6 +172,10 @@ pub(crate) fn messages_per_segment(arrivals: &[Arrival], unit: Unit) -> Vec<u32>
     counts
 }
 
+/// So many numbers of messages in a segment are no program's choice.
+const VARIOUS: usize = 4;
+/// Messages of fewer bytes divide too many lengths by chance.
+const ODD_MIN: u32 = 5;
 /// Shares of segments that must fit for a size to be a unit, and occur alone for it to be known.
 const FIT_SHARE: f64 = 0.8;
 /// See `FIT_SHARE`.
