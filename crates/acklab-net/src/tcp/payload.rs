@@ -133,7 +133,12 @@ impl Payload {
             }
             let taken = match &mut self.to {
                 Taker::Discard => half.len(),
-                Taker::Echo => half.len().min(stream.room()),
+                Taker::Echo => {
+                    let bytes = half.to_vec();
+                    let taken = stream.write(now, &bytes);
+                    self.sent.note(&bytes[..taken]);
+                    taken
+                }
                 Taker::File(Handle { regular, .. }) if !ready && !*regular => return Ok(()),
                 Taker::File(Handle { file, regular }) => {
                     let most = if *regular { half.len() } else { PIPE_BUF };
@@ -146,13 +151,8 @@ impl Payload {
             if taken == 0 {
                 return Ok(());
             }
-            let bytes = &half[..taken];
-            self.received.note(bytes);
-            if matches!(self.to, Taker::Echo) {
-                let bytes = bytes.to_vec();
-                self.sent.note(&bytes);
-                stream.write(now, &bytes);
-            }
+            let [half, _] = stream.unread();
+            self.received.note(&half[..taken]);
             stream.consume(now, taken);
             if matches!(&self.to, Taker::File(handle) if !handle.regular) {
                 return Ok(());

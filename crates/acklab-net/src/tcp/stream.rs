@@ -66,7 +66,7 @@ pub struct Stream {
 
 /// What the application does.
 impl Stream {
-    /// Bytes that [`Self::write`] would take.
+    /// Bytes of which [`Self::write`] would take some, if not all.
     pub fn room(&self) -> usize {
         let open = matches!(self.connection.state(), State::Established | State::CloseWait);
         if open { self.connection.room() as usize } else { 0 }

@@ -9,7 +9,7 @@ use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
 use acklab_tcp::{Config, State, System};
 
-use super::{End, Host, Stream};
+use super::{End, Host, Payload, Stream, Taker};
 
 const LATENCY: Span = Span::from_millis(5);
 
@@ -288,4 +288,44 @@ fn reach_nobody(config: Config) {
     answer[22..24].copy_from_slice(&sum.to_be_bytes());
     net.hosts[0].handle_frame(now, &answer);
     assert_eq!(net.stream(0).end(), Some(End::Unreachable { kind: 3, code: 1 }));
+}
+
+/// The client begins to read when nothing moves any more: the echo has filled every buffer on its way.
+#[test]
+fn an_echo_loses_nothing_where_there_is_no_room_for_it() {
+    for config in [System::Linux.config(), Config::segments()] {
+        let mut net = Net::new([
+            host("10.78.0.1", 1500, System::Linux.config(), 1),
+            host("10.78.0.2", 1500, config, 2),
+        ]);
+        net.hosts[1].listen(80, 1);
+        let (now, remote) = (net.now, SocketAddr::new("10.78.0.2".parse().unwrap(), 80));
+        net.hosts[0].connect(now, remote).unwrap();
+        let mut echo = Payload::new(None, Taker::Echo);
+        let (bytes, mut written, mut read) = (content(20_000_000, 7), 0, Vec::new());
+        let (mut still, mut steps) = (0, 0);
+        while read.len() < bytes.len() {
+            let moves = net.step();
+            assert!(steps < 1_000_000, "it never ends");
+            let now = net.now;
+            let stream = net.stream(0);
+            let taken = stream.write(now, &bytes[written..]);
+            written += taken;
+            still = if taken > 0 { 0 } else { still + 1 };
+            if !moves || still > 10_000 || written == bytes.len() {
+                let more = stream.unread().concat();
+                stream.consume(now, more.len());
+                read.extend(more);
+            }
+            // Seldom, so that much is there at once.
+            steps += 1;
+            if let Some(stream) =
+                net.hosts[1].streams().next().filter(|_| !moves || steps % 6000 == 0)
+            {
+                echo.progress(now, stream, [true; 2]).unwrap();
+            }
+        }
+        assert!(read == bytes);
+        assert_eq!((echo.sent().bytes(), echo.received().bytes()), (20_000_000, 20_000_000));
+    }
 }
