@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::datagram::{Datagram, Udp};
 use crate::input::Answer;
 use crate::request::{Judgment, Request};
 use crate::segment::{Place, Segment, TcpOption, after, before, flag};
@@ -23,6 +24,10 @@ pub struct Host {
     pub route: Route,
     /// Sockets; an index is never used twice.
     pub sockets: Vec<Socket>,
+    /// UDP sockets.
+    pub datagrams: Vec<Udp>,
+    /// Datagrams that left, with their times.
+    pub datagrams_out: VecDeque<(Us, Datagram)>,
     /// Descriptors.
     pub files: BTreeMap<i32, Descriptor>,
     /// Bytes in each pipe.
@@ -216,10 +221,7 @@ impl Host {
     ) -> bool {
         let flags = self.sysctls.of("tcp_fastopen");
         let socket = &self.sockets[listener];
-        let queue = match socket.tcp.opt.fastopen {
-            0 if flags & 0x400 != 0 => socket.backlog.unwrap_or(0),
-            queue => queue,
-        };
+        let queue = socket.tcp.opt.fastopen;
         // A cookie of a length that none has is no cookie (RFC 7413 section 4.1.1).
         let is_cookie =
             |c: &[u8]| c.is_empty() || (4..=16).contains(&c.len()) && c.len().is_multiple_of(2);
@@ -308,6 +310,7 @@ impl Host {
         match request.judge(&env, segment) {
             Judgment::Ignore => {}
             Judgment::AnswerAgain => {
+                request.wait(now);
                 let answer = request.answer(&env);
                 self.wire.push_back((now, answer));
             }
@@ -376,18 +379,19 @@ impl Host {
         let wake = std::mem::take(&mut tcp.fate.wake);
         self.wire.extend(out.into_iter().map(|segment| (now, segment)));
         if wake != 0 {
-            self.tell_watches(index, wake);
+            self.tell_watches(&File::Socket(index), wake);
         }
     }
 
     /// Tells the epoll instances that watch a socket.
-    fn tell_watches(&mut self, index: usize, wake: u32) {
-        let told: Vec<i32> = self
-            .files
-            .iter()
-            .filter(|(_, d)| matches!(d.file, File::Socket(at) if at == index))
-            .map(|(&fd, _)| fd)
-            .collect();
+    pub(crate) fn tell_watches(&mut self, socket: &File, wake: u32) {
+        let is_meant = |file: &File| match (file, socket) {
+            (File::Socket(at), File::Socket(index)) => at == index,
+            (File::Datagrams(at), File::Datagrams(index)) => at == index,
+            _ => false,
+        };
+        let told: Vec<i32> =
+            self.files.iter().filter(|(_, d)| is_meant(&d.file)).map(|(&fd, _)| fd).collect();
         let all = wake & (poll::HUP | poll::RDHUP) != 0;
         for descriptor in self.files.values_mut() {
             if let File::Epoll(watches) = &mut descriptor.file {
@@ -434,8 +438,7 @@ impl Host {
                 continue;
             }
             request.timeouts += 1;
-            let wait = (SECOND << request.timeouts.min(20)).min(120 * SECOND);
-            request.deadline = now + wait;
+            request.wait(now);
             let silent = request.tcp.open.acked && request.timeouts < defer;
             if !silent {
                 request.tcp.snd.paths += 1;

@@ -4,7 +4,7 @@ use crate::accurate::{self, failed};
 use crate::cc::Congestion;
 use crate::open::add_syn_options;
 use crate::segment::{Segment, TcpOption, after, before, ecn as mark, flag};
-use crate::settings::{Env, SECOND};
+use crate::settings::{Env, SECOND, Us};
 use crate::tcp::{EcnMode, Options, State, Tcp};
 
 /// A SYN that a listener answered.
@@ -53,6 +53,13 @@ impl Request {
         tcp.choose_ecn(env, syn);
         tcp.sync_mss(env);
         Self { tcp, deadline: env.now + SECOND, timeouts: 0, cookie, stamps: None }
+    }
+
+    /// The SYN-ACK waits for its answer from now on, as long as its time-outs ask for; what is kept in a cookie does not.
+    pub(crate) fn wait(&mut self, now: Us) {
+        if !self.cookie {
+            self.deadline = now + (SECOND << self.timeouts.min(20)).min(120 * SECOND);
+        }
     }
 
     /// The SYN-ACK.
@@ -140,7 +147,7 @@ impl Request {
             self.begin_window(env, self.tcp.terms.mss_clamp);
         }
         let tcp = &mut self.tcp;
-        tcp.rec.total_retrans = self.timeouts;
+        tcp.open.timed_out = self.timeouts > 0;
         tcp.count.segs_in = 1;
         tcp.rcv.oow_answered = None;
         if self.cookie && tcp.is_accurate() && accurate::ace(segment) <= 1 {
@@ -151,7 +158,7 @@ impl Request {
             tcp.ecn.accurate.accept();
             tcp.count_marks(segment);
         }
-        let measured = if self.timeouts == 0 && !self.cookie {
+        let measured = if tcp.rec.total_retrans == 0 && !self.cookie {
             Some((env.now - tcp.open.sent).max(1))
         } else {
             // RFC 7323 section 4: an echo tells which of several it answers.

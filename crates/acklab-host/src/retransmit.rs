@@ -40,9 +40,9 @@ impl Tcp {
         let room = end.wrapping_sub(seq);
         let room = if before(seq, end) { room } else { mss };
         let limit = mss.min(room.max(1));
-        if self.snd.out[index].len() > limit && limit == mss {
-            self.recut(index);
-        } else if self.snd.out[index].len() > limit {
+        // What leaves again is cut at the size of now.
+        self.recut(index);
+        if self.snd.out[index].len() > limit {
             self.split_out(index, limit);
         } else if self.snd.out[index].len() < mss.min(room) {
             self.collapse(env, index, mss.min(room));

@@ -6,16 +6,8 @@ use crate::errno;
 use crate::host::{Host, with};
 use crate::output::Push;
 use crate::settings::{MS, SECOND, Us};
+use crate::socket::{IP, IPV6, SOCKET, TCP};
 use crate::tcp::{State, Tcp};
-
-/// SOL_SOCKET.
-pub const SOCKET: i32 = 1;
-/// IPPROTO_TCP.
-pub const TCP: i32 = 6;
-/// IPPROTO_IP.
-pub const IP: i32 = 0;
-/// IPPROTO_IPV6.
-pub const IPV6: i32 = 41;
 
 const fn bad<T>(error: i32) -> Result<T, Stop> {
     Err(Stop::Errno(error))
@@ -24,6 +16,9 @@ const fn bad<T>(error: i32) -> Result<T, Stop> {
 impl Host {
     /// setsockopt(2) of a number.
     pub fn set_option(&mut self, now: Us, fd: i32, level: i32, name: i32, value: i64) -> Called {
+        if self.udp(fd).is_some() {
+            return self.set_datagram_option(fd, (level, name), value);
+        }
         let index = self.index(fd)?;
         match level {
             SOCKET => self.set_socket_option(now, index, name, value),
@@ -201,6 +196,9 @@ impl Host {
 
     /// getsockopt(2) of a number.
     pub fn option(&mut self, now: Us, fd: i32, level: i32, name: i32) -> Called {
+        if self.udp(fd).is_some() {
+            return self.datagram_option(now, fd, (level, name));
+        }
         let index = self.index(fd)?;
         let env = self.env(now);
         let keep_idle = self.sockets[index].tcp.keep_idle(&env);

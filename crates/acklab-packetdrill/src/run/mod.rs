@@ -5,7 +5,8 @@ mod events;
 use std::collections::VecDeque;
 use std::path::Path;
 
-use acklab_host::segment::flag;
+use acklab_host::datagram::Datagram;
+use acklab_host::segment::{Place, flag};
 use acklab_host::settings::{MS, SECOND, Us};
 
 use crate::call::{Caller, Pending, Progress, Trouble};
@@ -153,11 +154,20 @@ struct Ends {
     until: Us,
 }
 
+/// Datagrams of the script's last ends, and what left the host and no event was compared with.
+#[derive(Default)]
+struct Datagrams {
+    ends: Option<(Place, Place)>,
+    queue: VecDeque<(Us, Datagram)>,
+}
+
 struct Runner<'a> {
     caller: Caller<'a>,
     flow: Option<Flow>,
     /// Connections that the script named by their ports, but not last.
     others: Vec<Flow>,
+    /// Datagrams.
+    datagrams: Datagrams,
     folder: &'a Path,
     tolerance: Us,
     /// The same in thousandths of what was waited.
@@ -184,6 +194,7 @@ impl<'a> Runner<'a> {
             caller,
             flow: None,
             others: Vec::new(),
+            datagrams: Datagrams::default(),
             folder,
             tolerance: TOLERANCE,
             tolerance_of_wait: TOLERANCE_OF_WAIT,
@@ -342,6 +353,7 @@ impl Runner<'_> {
         if self.caller.begins_anew() {
             self.flow = None;
         }
+        self.drain_datagrams();
         while let Some((at, segment)) = self.caller.world().sent() {
             let known = self.flow.as_ref().is_some_and(|flow| flow.has(&segment));
             if !known && segment.has(flag::SYN) && !segment.has(flag::ACK) {
@@ -358,6 +370,20 @@ impl Runner<'_> {
             }
             self.seen.extend(each.map(|what| Seen { at: at.saturating_sub(START), what }));
             self.note(0, format!("host > {text}"));
+        }
+    }
+
+    /// The same of datagrams.
+    fn drain_datagrams(&mut self) {
+        while let Some((at, datagram)) = self.caller.world().sent_datagram() {
+            self.datagrams.ends = Some((datagram.src, datagram.dst));
+            let what = format!("> udp ({})", datagram.len);
+            self.note(0, format!("host {what}"));
+            if self.observes {
+                self.seen.push(Seen { at: at.saturating_sub(START), what });
+            } else {
+                self.datagrams.queue.push_back((at, datagram));
+            }
         }
     }
 
