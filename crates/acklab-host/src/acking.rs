@@ -126,7 +126,7 @@ impl Tcp {
             due = unacked > self.ack.rcv_mss
                 || (copied > 0
                     && (self.ack.pushed_twice || (self.ack.pushed && !self.is_pingpong(env)))
-                    && self.rcv.memory == 0);
+                    && self.allocated() == 0);
         }
         if copied > 0 && !due && !self.fate.shut_read {
             let now = self.receive_window();

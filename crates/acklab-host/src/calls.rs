@@ -410,11 +410,11 @@ impl Host {
 
     /// Stamps that the socket's option asks of each write.
     fn with_stamps(&mut self, index: usize, flags: WriteFlags, bytes: u32) -> WriteFlags {
-        const TX_HARDWARE: u32 = 1;
         const TX_SOFTWARE: u32 = 1 << 1;
         const OPT_ID: u32 = 1 << 7;
         const TX_SCHED: u32 = 1 << 8;
         const TX_ACK: u32 = 1 << 9;
+        const OPT_TSONLY: u32 = 1 << 11;
         let socket = &self.sockets[index];
         let wanted = socket.timestamping;
         let mut stamps = flags.stamps;
@@ -427,7 +427,9 @@ impl Host {
         if wanted & TX_ACK != 0 {
             stamps |= crate::errqueue::stamp::ACKED;
         }
-        let _ = TX_HARDWARE;
+        if stamps != 0 && wanted & OPT_TSONLY != 0 {
+            stamps |= crate::errqueue::stamp::ALONE;
+        }
         let key = if wanted & OPT_ID != 0 {
             socket
                 .tcp

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::errno;
-use crate::errqueue::ErrorQueue;
+use crate::errqueue::{Entry, ErrorQueue};
 use crate::segment::Place;
 use crate::settings::{Env, Route, Sysctls};
 use crate::socket::{IP, IPV6, SOCKET};
@@ -30,7 +30,7 @@ pub struct Datagram {
     pub ttl: u8,
 }
 
-/// What ICMP says of a datagram.
+/// What ICMP says of a packet that cannot arrive.
 #[derive(Clone, Copy, Debug)]
 pub struct PathError {
     /// The error.
@@ -43,6 +43,15 @@ pub struct PathError {
     pub code: u8,
     /// The MTU of the next hop, of packets that were too big; else 0.
     pub mtu: u32,
+}
+
+impl PathError {
+    /// As the error queue tells it.
+    pub(crate) fn entry(&self, route: &Route) -> Entry {
+        let Self { errno, kind, code, mtu, .. } = *self;
+        let origin = if route.ip_header == 40 { 3 } else { 2 };
+        Entry { errno, origin, kind, code, info: mtu, data: 0, at: None }
+    }
 }
 
 /// A UDP socket.

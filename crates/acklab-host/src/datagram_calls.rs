@@ -232,16 +232,7 @@ impl Host {
             return;
         }
         if udp.hears_errors() {
-            let v6 = route.ip_header == 40;
-            udp.errors.push(Entry {
-                errno: error.errno,
-                origin: if v6 { 3 } else { 2 },
-                kind: error.kind,
-                code: error.code,
-                info: error.mtu,
-                data: 0,
-                at: None,
-            });
+            udp.errors.push(error.entry(&route));
         } else if !error.hard || udp.remote.is_none() {
             return;
         }

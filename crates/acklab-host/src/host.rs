@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::datagram::{Datagram, Udp};
+use crate::datagram::{Datagram, PathError, Udp};
 use crate::input::Answer;
 use crate::request::{Judgment, Request};
 use crate::segment::{Place, Segment, TcpOption, after, before, flag};
@@ -83,7 +83,7 @@ impl Host {
         }
         if let Some(index) = self.connection(segment.dst, segment.src) {
             let state = self.sockets[index].tcp.state;
-            if state == State::TimeWait && self.is_new_syn(index, segment) {
+            if state == State::TimeWait && self.is_new_syn(now, index, segment) {
                 self.sockets[index].tcp.state = State::Close;
                 self.sockets[index].tcp.timers = crate::tcp::Timers::default();
             } else {
@@ -117,16 +117,15 @@ impl Host {
     }
 
     /// A SYN beyond what TIME-WAIT saw may open anew (RFC 9293 section 3.6.1).
-    fn is_new_syn(&self, index: usize, segment: &Segment) -> bool {
+    fn is_new_syn(&self, now: Us, index: usize, segment: &Segment) -> bool {
         let tcp = &self.sockets[index].tcp;
         let newer_stamp = match (segment.stamp(), tcp.rcv.recent) {
             (Some((value, _)), Some((recent, _))) => before(recent, value),
             _ => false,
         };
-        segment.has(flag::SYN)
-            && !segment.has(flag::RST)
-            && !segment.has(flag::ACK)
+        segment.flags & (flag::SYN | flag::RST | flag::ACK) == flag::SYN
             && (after(segment.seq, tcp.rcv.nxt) || newer_stamp)
+            && !tcp.is_stale_after_end(&self.env(now), segment)
             && self.listener(segment.dst.port).is_some()
     }
 
@@ -491,21 +490,13 @@ impl Host {
         });
     }
 
-    /// ICMP said that packets to `remote` do not arrive; `hard`: the error ends a connection that opens.
-    pub fn unreachable(
-        &mut self,
-        now: Us,
-        local: Place,
-        remote: Place,
-        seq: u32,
-        error: i32,
-        hard: bool,
-    ) {
+    /// ICMP said that the segment at `seq` from `local` to `remote` does not arrive.
+    pub fn unreachable(&mut self, now: Us, (local, remote): (Place, Place), seq: u32, error: PathError) {
         let Some(index) = self.connection(local, remote) else { return };
         with!(self, now, index, |socket, env| {
             let tcp = &mut socket.tcp;
             if tcp.is_out(seq) {
-                tcp.on_unreachable(&env, seq, error, hard);
+                tcp.on_unreachable(&env, seq, error);
             }
         });
     }
@@ -524,8 +515,10 @@ impl Tcp {
     }
 
     /// The network says that the segment at `seq` cannot arrive (RFC 5461: soft once established; RFC 6069).
-    fn on_unreachable(&mut self, env: &Env<'_>, seq: u32, error: i32, hard: bool) {
+    fn on_unreachable(&mut self, env: &Env<'_>, seq: u32, path: PathError) {
+        let PathError { errno: error, hard, .. } = path;
         if matches!(self.state, State::SynSent | State::SynRecv) {
+            self.errors.push(path.entry(env.route));
             let opening = self.state == State::SynSent || !self.open.fast_child;
             if opening && (hard || self.opt.recverr || self.state == State::SynSent) {
                 self.fail(error);

@@ -33,14 +33,8 @@ impl Tcp {
             State::Close | State::Listen => Answer::None,
             State::SynSent => self.take_in_syn_sent(env, segment),
             State::TimeWait => self.take_in_time_wait(env, segment),
-            // The stub of FIN-WAIT-2 waits for a FIN; acknowledgments tell it nothing.
-            State::FinWait2
-                if self.timers.time_wait.is_some()
-                    && segment.flags & (flag::SYN | flag::RST | flag::FIN) == 0
-                    && segment.seq == self.rcv.nxt
-                    && segment.len == 0 =>
-            {
-                Answer::None
+            State::FinWait2 if self.timers.time_wait.is_some() => {
+                self.take_in_fin_wait_2(env, segment)
             }
             _ => self.take_synchronised(env, segment),
         }
@@ -392,32 +386,5 @@ impl Tcp {
             self.set_dsack(env, segment.seq, end);
         }
         self.send_ack(env);
-    }
-
-    fn take_in_time_wait(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
-        let edge = self.rcv.nxt.wrapping_add(self.rcv.wnd);
-        let inside = segment.seq == segment.end()
-            && !after(segment.seq, edge)
-            && !before(segment.seq, self.rcv.nxt)
-            || !after(segment.end(), edge) && after(segment.end(), self.rcv.nxt);
-        if segment.has(flag::RST) {
-            if !env.sysctls.is_on("tcp_rfc1337") {
-                self.state = State::Close;
-                self.timers = crate::tcp::Timers::default();
-                self.fate.gone = true;
-            }
-            return Answer::None;
-        }
-        if inside && segment.seq == segment.end() && !segment.has(flag::SYN) {
-            self.timers.time_wait = Some(env.now + 60 * SECOND);
-            return Answer::None;
-        }
-        if segment.has(flag::ACK) || segment.len > 0 || segment.has(flag::SYN) {
-            self.timers.time_wait = Some(env.now + 60 * SECOND);
-            if !self.is_answered_lately(env, segment) {
-                self.send_ack(env);
-            }
-        }
-        Answer::None
     }
 }

@@ -23,6 +23,7 @@ pub mod datagram;
 mod datagram_calls;
 mod detect;
 pub mod ecn;
+mod ended;
 pub mod errno;
 pub mod errqueue;
 pub mod fastopen;

@@ -122,6 +122,7 @@ impl Tcp {
     /// Takes the payload and FIN of an acceptable segment.
     pub fn take_data(&mut self, env: &Env<'_>, segment: &Segment) {
         let (seq, end) = (segment.seq, segment.end());
+        ecn::on_cwr(self, segment);
         if seq == end {
             return;
         }
@@ -129,7 +130,6 @@ impl Tcp {
         let size = truesize(segment.len, headers);
         self.rcv.room = tail_room(segment.len, headers);
         self.rcv.dsack = None;
-        ecn::on_cwr(self, segment);
         if seq == self.rcv.nxt {
             if self.receive_window() == 0 && !(segment.len == 0 && segment.has(flag::FIN)) {
                 self.refuse();

@@ -1,5 +1,6 @@
 //! What leaves again.
 
+use crate::output::SKB_OVERHEAD;
 use crate::segment::{Segment, after, before, flag};
 use crate::settings::Env;
 use crate::skb::{Marks, RateStamp, Skb};
@@ -179,12 +180,19 @@ impl Tcp {
             }
             sent += 1;
         }
-        // What is left of the piece is a piece of its own from now on.
-        if let Some(next) = self.snd.out.get_mut(index + sent as usize) {
-            next.joined = false;
-        }
+        self.detach(index + sent as usize);
         self.join(before);
         sent
+    }
+
+    /// The packet at `index` and those that continue it are a piece of their own from now on.
+    pub(crate) fn detach(&mut self, index: usize) {
+        if let Some(first) = self.snd.out.get_mut(index)
+            && std::mem::take(&mut first.joined)
+        {
+            first.overhead += SKB_OVERHEAD;
+            self.snd.memory += SKB_OVERHEAD;
+        }
     }
 
     /// Segments from `first` on, which follow each other, leave as one burst.

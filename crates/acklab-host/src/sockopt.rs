@@ -1,5 +1,6 @@
 //! Socket options.
 
+use crate::acking::DELAY_MAX;
 use crate::calls::{Called, Stop};
 use crate::cc::Congestion;
 use crate::errno;
@@ -8,6 +9,7 @@ use crate::output::Push;
 use crate::settings::{MS, SECOND, Us};
 use crate::socket::{IP, IPV6, SOCKET, TCP};
 use crate::tcp::{State, Tcp};
+use crate::window::MSS_LEAST;
 
 const fn bad<T>(error: i32) -> Result<T, Stop> {
     Err(Stop::Errno(error))
@@ -29,6 +31,7 @@ impl Host {
                     (IP, 2) | (IPV6, 16) if value != -1 && !(1..=255).contains(&value) => {
                         return bad(errno::EINVAL);
                     }
+                    (IP, 10) if !(0..=5).contains(&value) => return bad(errno::EINVAL),
                     (IP, 2) | (IPV6, 16) => opt.ttl = if value == -1 { 0 } else { value as u8 },
                     (IP, 1) | (IPV6, 67) => opt.tos = value as u8 & !3,
                     (IP, 10) | (IPV6, 23) => opt.pmtu_discover = value as u8,
@@ -45,6 +48,7 @@ impl Host {
     fn set_socket_option(&mut self, now: Us, index: usize, name: i32, value: i64) -> Called {
         let rmem = self.sysctls.of("rmem_max");
         let wmem = self.sysctls.of("wmem_max");
+        let most_rmem = self.sysctls.nth("tcp_rmem", 2) as u32;
         let env = self.env(now);
         let keep_idle = self.sockets[index].tcp.keep_idle(&env);
         let socket = &mut self.sockets[index];
@@ -52,12 +56,14 @@ impl Host {
         match name {
             // SO_SNDBUF, SO_SNDBUFFORCE
             7 | 32 => {
+                let value = i64::from(value as u32);
                 let value = if name == 7 { value.min(wmem) } else { value };
                 tcp.opt.sndbuf = (value * 2).max(4608) as u32;
                 tcp.opt.sndbuf_locked = true;
             }
             // SO_RCVBUF, SO_RCVBUFFORCE
             8 | 33 => {
+                let value = i64::from(value as u32);
                 let value = if name == 8 { value.min(rmem) } else { value };
                 tcp.rcv.buffer = (value * 2).max(2304) as u32;
                 // The window's ceiling follows when packets show what a buffer holds.
@@ -73,13 +79,9 @@ impl Host {
                 tcp.opt.priority = value as u32;
                 socket.kept.insert((SOCKET, name), value);
             }
-            18 => {
-                tcp.opt.rcvlowat =
-                    if value == 0 { 1 } else { value.clamp(1, i64::from(i32::MAX)) as u32 };
-            }
+            18 => tcp.set_low_mark(value, most_rmem),
             37 | 65 => {
                 let was = socket.timestamping;
-                socket.timestamping = value as u32;
                 if value & 0x80 != 0 && was & 0x80 == 0 {
                     if matches!(tcp.state, State::Close | State::Listen) {
                         return bad(errno::EINVAL);
@@ -87,11 +89,18 @@ impl Host {
                     let by_write = value & 0x1_0000 != 0;
                     socket.stamp_base = if by_write { tcp.snd.write_seq } else { tcp.snd.una };
                 }
+                socket.timestamping = value as u32;
             }
             47 => tcp.opt.pacing = if value < 0 { 0 } else { value as u64 },
             60 if !(0..=1).contains(&value) => return bad(errno::EINVAL),
             60 => socket.zero_copy = value != 0,
+            73 => return bad(errno::EOPNOTSUPP),
+            74 if !(-1..=1).contains(&value) => return bad(errno::EINVAL),
             3 | 4 | 30 | 38 | 39 | 78.. => return bad(errno::ENOPROTOOPT),
+            // SO_REUSEADDR is on or off, SO_TXREHASH at -1 the system's.
+            2 | 74 => {
+                socket.kept.insert((SOCKET, name), i64::from(value != 0));
+            }
             _ => {
                 socket.kept.insert((SOCKET, name), value);
             }
@@ -143,7 +152,6 @@ impl Host {
             self.sockets[index].kept.insert((TCP, name), value);
             return Ok(0);
         }
-        let floor = self.sysctls.of("tcp_min_snd_mss");
         let result = with!(self, now, index, |socket, env| {
             let tcp = &mut socket.tcp;
             match name {
@@ -171,7 +179,7 @@ impl Host {
                     Ok(0)
                 }
                 2 => {
-                    if value != 0 && (value < floor || value > 32_767) {
+                    if value != 0 && !(i64::from(MSS_LEAST)..=32_767).contains(&value) {
                         Err(Stop::Errno(errno::EINVAL))
                     } else {
                         tcp.opt.user_mss = value as u32;
@@ -203,13 +211,13 @@ impl Host {
         let env = self.env(now);
         let keep_idle = self.sockets[index].tcp.keep_idle(&env);
         let sysctl = |name| env.sysctls.of(name);
-        let (retries, interval, probes, lowat) = (
+        let (retries, interval, probes) = (
             sysctl("tcp_syn_retries"),
             sysctl("tcp_keepalive_intvl"),
             sysctl("tcp_keepalive_probes"),
-            0,
         );
         let fin = sysctl("tcp_fin_timeout");
+        let (rto_min, rto_max) = (sysctl("tcp_rto_min_us"), self.sockets[index].tcp.rto_max(&env));
         let socket = &mut self.sockets[index];
         let kept = socket.kept.get(&(level, name)).copied();
         let tcp = &mut socket.tcp;
@@ -223,6 +231,7 @@ impl Host {
             (SOCKET, 8) => i64::from(tcp.rcv.buffer),
             (SOCKET, 9) => i64::from(opt.keepalive),
             (SOCKET, 18) => i64::from(opt.rcvlowat),
+            (SOCKET, 32 | 33) => return bad(errno::ENOPROTOOPT),
             (SOCKET, 30) => i64::from(tcp.state == State::Listen),
             (SOCKET, 37) => i64::from(socket.timestamping),
             (SOCKET, 3) => 1,
@@ -284,8 +293,15 @@ impl Host {
                 }
             }
             (TCP, 12) => i64::from(tcp.ack.pingpong == 0),
+            (TCP, 16) => i64::from(opt.thin_linear),
+            (TCP, 17) => 0,
             (TCP, 18) => (opt.user_timeout / MS) as i64,
-            (TCP, 25) => i64::from(opt.notsent_lowat).max(lowat),
+            (TCP, 25) => i64::from(opt.notsent_lowat as i32),
+            (TCP, 44) => (rto_max / MS) as i64,
+            (TCP, 45) if opt.rto_min > 0 => opt.rto_min as i64,
+            (TCP, 45) => rto_min,
+            (TCP, 46) if opt.delack_max > 0 => opt.delack_max as i64,
+            (TCP, 46) => DELAY_MAX as i64,
             (TCP, 36) => i64::from(socket.inq),
             (IP, 1) | (IPV6, 67) => i64::from(opt.tos),
             (IP, 10) => i64::from(opt.pmtu_discover),
@@ -332,7 +348,7 @@ fn set_plain(tcp: &mut Tcp, now: Us, name: i32, value: i64) -> Called {
                 tcp.rcv.ssthresh = tcp.rcv.ssthresh.min(opt.window_clamp);
             }
         }
-        16 if !(0..=1).contains(&value) => return bad(errno::EINVAL),
+        16 | 17 if !(0..=1).contains(&value) => return bad(errno::EINVAL),
         16 => opt.thin_linear = value != 0,
         18 => {
             if value < 0 {
@@ -341,9 +357,14 @@ fn set_plain(tcp: &mut Tcp, now: Us, name: i32, value: i64) -> Called {
             opt.user_timeout = value as Us * MS;
         }
         25 => opt.notsent_lowat = value as u32,
-        44 => opt.rto_max = value as Us * MS,
-        45 => opt.rto_min = value as Us,
-        46 => opt.delack_max = value as Us,
+        24 => return bad(errno::EPERM),
+        44 if (1000..=120_000).contains(&value) => opt.rto_max = value as Us * MS,
+        // In ticks, two at least.
+        45 | 46 if (1001..=DELAY_MAX as i64).contains(&value) => {
+            let ticks = (value as Us).next_multiple_of(MS);
+            *(if name == 45 { &mut opt.rto_min } else { &mut opt.delack_max }) = ticks;
+        }
+        44..=46 => return bad(errno::EINVAL),
         11 | 15 | 21 | 22 | 26 | 28 | 32 | 35 | 39.. => return bad(errno::ENOPROTOOPT),
         _ => return Ok(i64::MIN),
     }
@@ -375,6 +396,18 @@ fn defer_seconds(retries: u32) -> i64 {
 }
 
 impl Tcp {
+    /// SO_RCVLOWAT: at most half of the buffer, which grows for it unless the program chose its size.
+    fn set_low_mark(&mut self, value: i64, most: u32) {
+        let cap = if self.opt.rcvbuf_locked { self.rcv.buffer >> 1 } else { most >> 1 };
+        let value = if value < 0 { u32::MAX } else { value as u32 }.min(cap);
+        self.opt.rcvlowat = value.max(1);
+        let memory = ((u64::from(value) << 8) / u64::from(self.rcv.ratio.max(1))) as u32;
+        if !self.opt.rcvbuf_locked && memory > self.rcv.buffer {
+            self.rcv.buffer = memory;
+            self.rcv.clamp = self.rcv.clamp.max(value);
+        }
+    }
+
     /// TCP_QUICKACK.
     fn set_quickack(&mut self, env: &crate::settings::Env<'_>, value: i64) {
         if value == 0 {

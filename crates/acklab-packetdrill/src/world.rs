@@ -346,8 +346,9 @@ impl World for Virtual {
             (Quoted::Segment(seq), IcmpMessage::TooBig(mtu)) => {
                 self.host.fragmentation_needed(now, local, remote, seq, mtu);
             }
-            (Quoted::Segment(seq), IcmpMessage::Unreachable { errno, hard, .. }) => {
-                self.host.unreachable(now, local, remote, seq, errno, hard);
+            (Quoted::Segment(seq), IcmpMessage::Unreachable { errno, hard, kind, code }) => {
+                let error = PathError { errno, hard, kind, code, mtu: 0 };
+                self.host.unreachable(now, (local, remote), seq, error);
             }
             (Quoted::Datagram, IcmpMessage::TooBig(mtu)) => {
                 let (kind, code) = if self.host.route.ip_header == 40 { (2, 0) } else { (3, 4) };

@@ -219,7 +219,8 @@ const MORE_INFO: &str = "%{ print(tcpi_rcv_ssthresh, tcpi_snd_ssthresh, tcpi_snd
      tcpi_notsent_bytes, tcpi_data_segs_in, tcpi_data_segs_out) }%";
 const REST_OF_INFO: &str = "%{ print(tcpi_delivered, tcpi_delivered_ce, tcpi_bytes_sent, tcpi_bytes_retrans, \
      tcpi_dsack_dups, tcpi_reord_seen, tcpi_rcv_ooopack, tcpi_snd_wnd, tcpi_rcv_wnd, SK_MEMINFO_RMEM_ALLOC, \
-     SK_MEMINFO_RCVBUF, SK_MEMINFO_SNDBUF, tcpi_total_rto) }%";
+     SK_MEMINFO_RCVBUF, SK_MEMINFO_SNDBUF, \
+     tcpi_total_rto, tcpi_total_rto_recoveries, tcpi_rehash, tcpi_snd_wscale, tcpi_rcv_wscale) }%";
 
 /// Writes a script of a theme.
 pub(super) fn script(theme: &Theme, seed: u64) -> Script {
@@ -256,7 +257,7 @@ pub(super) fn script(theme: &Theme, seed: u64) -> Script {
         ));
     }
     script.now = 210;
-    let mut play = Play { script, next: 1, gap: 0, written: 0, acked: 0, got: BTreeSet::new(), closed: false };
+    let mut play = Play { script, next: 1, gap: 0, written: 0, acked: 0, got: BTreeSet::new(), wrote: 0, closed: false };
     for _ in 0..10 + play.script.dice.roll(16) {
         let act = play.script.dice.of(theme.acts);
         play.act(act);
@@ -282,6 +283,8 @@ struct Play {
     acked: u64,
     /// Packets that arrived behind them.
     got: BTreeSet<u64>,
+    /// When something was written last.
+    wrote: u64,
     /// The connection has no descriptor any more.
     closed: bool,
 }
@@ -316,6 +319,7 @@ impl Play {
     }
 
     fn write(&mut self, act: Act) {
+        self.wrote = self.script.now;
         let unit = self.script.unit();
         match act {
             Write => {
@@ -345,6 +349,8 @@ impl Play {
     }
 
     fn acknowledge(&mut self, act: Act) {
+        // What takes no time at all depends on microseconds.
+        self.script.now = self.script.now.max(self.wrote + 10);
         let out = self.written.min(self.acked + 10).max(self.acked);
         let behind = out - self.acked;
         match act {
