@@ -86,12 +86,14 @@ impl Request {
             let at = behind.unwrap_or(0) + 1;
             options.splice(at..at, [TcpOption::AccEcn(accurate::first_option()), TcpOption::Nop]);
         }
-        if let Some(cookie) = &tcp.open.cookie {
-            let option = TcpOption::FastOpen(cookie.clone(), tcp.open.experimental);
+        // The cookie is told once.
+        if let Some(cookie) = self.tcp.open.cookie.take() {
+            let option = TcpOption::FastOpen(cookie, self.tcp.open.experimental);
             let padding = option.len().next_multiple_of(4) - option.len();
             options.push(option);
             options.extend((0..padding).map(|_| TcpOption::Nop));
         }
+        let tcp = &self.tcp;
         let ecn = match tcp.ecn.mode {
             EcnMode::Classic => flag::ECE,
             EcnMode::Accurate if offers => tcp.ecn.accurate.reflection(),
@@ -143,6 +145,11 @@ impl Request {
     /// The handshake is over: the connection, which is yet to take the segment that ended it.
     pub fn open(mut self, env: &Env<'_>, segment: &Segment) -> Tcp {
         if self.cookie {
+            if segment.stamp().is_none() {
+                // What was agreed stood in the timestamp.
+                self.tcp.terms.stamps = false;
+                self.forget_options();
+            }
             // The window begins anew, in units of the size that the cookie kept.
             self.begin_window(env, self.tcp.terms.mss_clamp);
         }
@@ -215,6 +222,7 @@ impl Request {
         if self.cookie {
             return if segment.has(flag::ACK)
                 && segment.ack == tcp.snd.nxt
+                && segment.seq == tcp.rcv.nxt
                 && !segment.has(flag::RST)
             {
                 Judgment::Open
@@ -289,12 +297,9 @@ impl Request {
     pub(crate) fn limit_to_cookie(&mut self, env: &Env<'_>) {
         let tcp = &mut self.tcp;
         if !tcp.terms.stamps {
-            tcp.terms.sack = false;
-            tcp.terms.scaling = false;
-            tcp.terms.send_scale = 0;
-            tcp.terms.receive_scale = 0;
-            tcp.ecn.mode = crate::tcp::EcnMode::Off;
+            self.forget_options();
         }
+        let tcp = &mut self.tcp;
         let v6 = env.route.ip_header == 40;
         let sizes = if v6 { [1220, 1420, 1440, 8940] } else { [536, 1300, 1440, 1460] };
         let peer = tcp.terms.mss_clamp;
@@ -302,6 +307,15 @@ impl Request {
         tcp.terms.mss_clamp = kept;
         let plain = tcp.own_mss(env) - if tcp.terms.stamps { 12 } else { 0 };
         self.begin_window(env, plain);
+    }
+
+    fn forget_options(&mut self) {
+        let tcp = &mut self.tcp;
+        tcp.terms.sack = false;
+        tcp.terms.scaling = false;
+        (tcp.terms.send_scale, tcp.terms.receive_scale) = (0, 0);
+        tcp.terms.header = if tcp.terms.stamps { 32 } else { 20 };
+        tcp.ecn.mode = EcnMode::Off;
     }
 
     fn begin_window(&mut self, env: &Env<'_>, mss: u32) {

@@ -125,6 +125,20 @@ impl Tcp {
         old.saturating_sub(new)
     }
 
+    /// The packet that a tail loss probe sends of the last piece, which is cut at the size of now: what is behind all of
+    /// its packets but one, as they were counted before, or all where that leaves nothing.
+    pub(crate) fn cut_last(&mut self) -> usize {
+        let end = self.snd.out.len() - 1;
+        let marks = self.snd.out[end].marks;
+        let alike = |at: &usize| self.snd.out[*at].joined && self.snd.out[*at - 1].marks == marks;
+        let more = (1..=end).rev().take_while(alike).count();
+        let first = end - more;
+        self.recut(first);
+        let index = if first + more < self.snd.out.len() { first + more } else { first };
+        self.detach(index);
+        index
+    }
+
     /// Joins packets that follow with one that is sent again, as long as all fit into one (RFC 9293 section
     /// 3.8.1 lets a retransmission repacketise).
     pub(crate) fn collapse(&mut self, env: &Env<'_>, index: usize, room: u32) {

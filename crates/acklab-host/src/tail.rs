@@ -92,8 +92,7 @@ impl Tcp {
             self.timers.transmit = None;
             return;
         }
-        let last = self.snd.out.len() - 1;
-        self.detach(last);
+        let last = self.cut_last();
         if self.send_copy(env, last) {
             self.rec.tlp_retrans = true;
             self.rec.tlp_end = Some(self.snd.nxt);

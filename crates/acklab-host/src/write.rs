@@ -34,9 +34,6 @@ impl Tcp {
         let goal = if flags.urgent { mss } else { self.size_goal(env) };
         let mut copied = 0;
         self.note_app_limit();
-        if flags.urgent {
-            self.snd.urgent = self.snd.una;
-        }
         while copied < bytes {
             if !self.has_open_tail(goal) {
                 if !self.is_memory_free(env) {
