@@ -186,7 +186,9 @@ impl Host {
         let socket = &self.sockets[listener];
         let backlog = socket.backlog.unwrap_or(0);
         let cookies = self.sysctls.of("tcp_syncookies");
-        let crowded = socket.requests.len() as u32 >= backlog;
+        // Of a cookie nothing is kept.
+        let kept = socket.requests.iter().filter(|request| !request.cookie).count();
+        let crowded = kept as u32 > backlog;
         if socket.ready.len() as u32 > backlog || (crowded && cookies == 0) {
             return;
         }
@@ -334,7 +336,9 @@ impl Host {
     fn open_child(&mut self, now: Us, listener: usize, index: usize, segment: &Segment) {
         let backlog = self.sockets[listener].backlog.unwrap_or(0);
         if self.sockets[listener].ready.len() as u32 > backlog {
-            if self.sysctls.is_on("tcp_abort_on_overflow") {
+            // Of a cookie the peer hears nothing, whatever the setting.
+            let is_kept = !self.sockets[listener].requests[index].cookie;
+            if is_kept && self.sysctls.is_on("tcp_abort_on_overflow") {
                 self.sockets[listener].requests.remove(index);
                 self.reset_sender(now, segment);
             } else {
