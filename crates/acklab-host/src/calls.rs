@@ -4,7 +4,7 @@ use crate::cc::Congestion;
 use crate::errno;
 use crate::errqueue::Entry;
 use crate::host::{Host, with};
-use crate::segment::Place;
+use crate::segment::{Place, before};
 use crate::settings::Us;
 use crate::socket::{Descriptor, Family, File, O_NONBLOCK, Socket};
 use crate::tcp::{State, Tcp, UrgentByte};
@@ -530,7 +530,12 @@ impl Host {
         if tcp.state == State::Listen {
             return fail(errno::EINVAL);
         }
-        let inq = tcp.readable();
+        // Up to the urgent byte where that came, be it passed over.
+        let (from, mark) = (tcp.rcv.copied, tcp.rcv.urgent.map(|urgent| urgent.at));
+        let inq = match mark.filter(|&at| !before(at, from) && before(at, tcp.rcv.nxt)) {
+            Some(at) => at.wrapping_sub(from),
+            None => tcp.unread(),
+        };
         let (outq, unsent) = match tcp.state {
             State::SynSent | State::SynRecv => (0, 0),
             _ => (

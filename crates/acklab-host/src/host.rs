@@ -164,9 +164,17 @@ impl Host {
     fn receive_as_listener(&mut self, now: Us, listener: usize, segment: &Segment) {
         let known =
             self.sockets[listener].requests.iter().position(|r| r.tcp.remote == segment.src);
-        if let Some(request) = known {
-            self.receive_as_request(now, listener, request, segment);
-            return;
+        let is_syn = segment.flags & (flag::SYN | flag::ACK | flag::RST) == flag::SYN;
+        match known {
+            // Of a cookie nothing is kept: a SYN is always the first.
+            Some(request) if is_syn && self.sockets[listener].requests[request].cookie => {
+                self.sockets[listener].requests.remove(request);
+            }
+            Some(request) => {
+                self.receive_as_request(now, listener, request, segment);
+                return;
+            }
+            None => {}
         }
         if segment.has(flag::RST) {
             return;

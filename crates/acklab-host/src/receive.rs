@@ -259,6 +259,10 @@ impl Tcp {
                 self.extend_dsack(env, first.seq, dup_end);
             }
             self.rcv.memory = self.rcv.memory.saturating_sub(first.truesize);
+            if !after(first.end, self.rcv.nxt) {
+                // All of it came otherwise, a FIN's number too.
+                continue;
+            }
             if after(end, self.rcv.nxt) {
                 self.queue(self.rcv.nxt, &Chunk { end, ..first });
                 self.rcv.nxt = end;

@@ -125,6 +125,10 @@ impl Request {
         let tcp = &mut self.tcp;
         let mut segment = tcp.make(env, tcp.snd.nxt, flag::ACK, 0);
         segment.window = (tcp.rcv.wnd.min(65_535) >> tcp.terms.receive_scale) as u16;
+        if tcp.rcv.recent.is_some_and(|(value, _)| value == 0) {
+            // An echo of 0 is none, and without one the kernel writes no timestamp here.
+            segment.options.clear();
+        }
         segment
     }
 
@@ -226,8 +230,6 @@ impl Request {
                 && !segment.has(flag::RST)
             {
                 Judgment::Open
-            } else if plain_syn {
-                Judgment::AnswerAgain
             } else if segment.has(flag::RST) {
                 Judgment::Ignore
             } else {

@@ -93,6 +93,7 @@ impl Script {
         script.now += 20;
         if !accepted {
             script.event("accept(3, ..., ...) = 4");
+            script.event("fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0");
         }
         script.event("read(4, ..., 1000) = 1000");
         script.event("write(4, ..., 3000) = 3000");
