@@ -119,11 +119,7 @@ impl Udp {
     }
 
     /// getsockopt(2) of a number; errors are `errno`.
-    pub(crate) fn option(
-        &mut self,
-        env: &Env<'_>,
-        (level, name): (i32, i32),
-    ) -> Result<i64, i32> {
+    pub(crate) fn option(&mut self, env: &Env<'_>, (level, name): (i32, i32)) -> Result<i64, i32> {
         let kept = self.of(level, name);
         match (level, name) {
             (SOCKET, 4) => Ok(i64::from(std::mem::take(&mut self.error))),
@@ -157,4 +153,3 @@ impl Udp {
         mask
     }
 }
-

@@ -83,7 +83,7 @@ impl Host {
         ends: (Place, Option<Place>),
         bytes: u32,
     ) -> Called {
-        let route = self.route.clone();
+        let route = self.route;
         let port = self.own_port();
         let Some(udp) = self.udp(fd) else { return fail(errno::ENOTSOCK) };
         let src = *udp.local.get_or_insert(Place { port, ..ends.0 });
@@ -224,7 +224,7 @@ impl Host {
             let floor = if v6 { 1280 } else { self.sysctls.of("min_pmtu") as u32 };
             self.route.path_mtu = error.mtu.max(floor);
         }
-        let route = self.route.clone();
+        let route = self.route;
         let Some(index) = self.datagram_socket_of(local, remote) else { return };
         let udp = &mut self.datagrams[index];
         let discovers = udp.discovery(&route) != 0;

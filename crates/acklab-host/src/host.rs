@@ -397,8 +397,8 @@ impl Host {
     /// Tells the epoll instances that watch a socket.
     pub(crate) fn tell_watches(&mut self, socket: &File, wake: u32) {
         let is_meant = |file: &File| match (file, socket) {
-            (File::Socket(at), File::Socket(index)) => at == index,
-            (File::Datagrams(at), File::Datagrams(index)) => at == index,
+            (File::Socket(at), File::Socket(index))
+            | (File::Datagrams(at), File::Datagrams(index)) => at == index,
             _ => false,
         };
         let told: Vec<i32> =
@@ -503,7 +503,13 @@ impl Host {
     }
 
     /// ICMP said that the segment at `seq` from `local` to `remote` does not arrive.
-    pub fn unreachable(&mut self, now: Us, (local, remote): (Place, Place), seq: u32, error: PathError) {
+    pub fn unreachable(
+        &mut self,
+        now: Us,
+        (local, remote): (Place, Place),
+        seq: u32,
+        error: PathError,
+    ) {
         let Some(index) = self.connection(local, remote) else { return };
         with!(self, now, index, |socket, env| {
             let tcp = &mut socket.tcp;

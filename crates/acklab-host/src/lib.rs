@@ -8,7 +8,7 @@
 //! - [`host`]: sockets by descriptor, demultiplexing, requests; [`calls`], [`sockopt`], [`watch`]: the calls;
 //! - [`tcp`]: one connection's state; `open`, `input`, `ack`, `loss`, `receive`, `output`, `write`, `timers`,
 //!   `mtu`, `ecn`, `accecn`: its rules;
-//! - [`datagram`]: UDP;
+//! - [`datagram`], `datagram_calls`: UDP;
 //! - [`connection`]: one connection as an end of the simulations' links; [`packet`]: their packets;
 //! - [`segment`]: what is on the wire; [`settings`]: system controls and the route.
 

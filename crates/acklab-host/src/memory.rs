@@ -60,7 +60,8 @@ impl Tcp {
         let ratio = self.rcv.ratio;
         let mut runs: Vec<Vec<Chunk>> = Vec::new();
         for chunk in std::mem::take(&mut self.rcv.ooo) {
-            match runs.last_mut().filter(|run| run.last().is_some_and(|l| !after(chunk.seq, l.end))) {
+            match runs.last_mut().filter(|run| run.last().is_some_and(|l| !after(chunk.seq, l.end)))
+            {
                 Some(run) => run.push(chunk),
                 None => runs.push(vec![chunk]),
             }

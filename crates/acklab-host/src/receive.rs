@@ -191,7 +191,12 @@ impl Tcp {
                 // Its buffer waits as data's would.
                 self.rcv.memory += size;
                 let room = self.rcv.room;
-                self.rcv.queue.push_back(Chunk { seq: data_end, end: data_end, truesize: size, room });
+                self.rcv.queue.push_back(Chunk {
+                    seq: data_end,
+                    end: data_end,
+                    truesize: size,
+                    room,
+                });
             }
             self.rcv.nxt = end;
             self.count.bytes_received += 1;
@@ -291,7 +296,8 @@ impl Tcp {
         if segment.has(flag::FIN) {
             let at = segment.end().wrapping_sub(1);
             // What comes behind the first is never read.
-            self.rcv.fin_at = Some(self.rcv.fin_at.filter(|&known| before(known, at)).unwrap_or(at));
+            self.rcv.fin_at =
+                Some(self.rcv.fin_at.filter(|&known| before(known, at)).unwrap_or(at));
         }
         let (seq, end) = (segment.seq, segment.end());
         let mut kept = true;

@@ -6,7 +6,7 @@ use crate::cc::Congestion;
 use crate::errno;
 use crate::host::{Host, with};
 use crate::output::Push;
-use crate::settings::{MS, SECOND, Us};
+use crate::settings::{Env, MS, SECOND, Us};
 use crate::socket::{IP, IPV6, SOCKET, TCP};
 use crate::tcp::{State, Tcp};
 use crate::window::MSS_LEAST;
@@ -208,16 +208,10 @@ impl Host {
             return self.datagram_option(now, fd, (level, name));
         }
         let index = self.index(fd)?;
-        let env = self.env(now);
-        let keep_idle = self.sockets[index].tcp.keep_idle(&env);
-        let sysctl = |name| env.sysctls.of(name);
-        let (retries, interval, probes) = (
-            sysctl("tcp_syn_retries"),
-            sysctl("tcp_keepalive_intvl"),
-            sysctl("tcp_keepalive_probes"),
-        );
-        let fin = sysctl("tcp_fin_timeout");
-        let (rto_min, rto_max) = (sysctl("tcp_rto_min_us"), self.sockets[index].tcp.rto_max(&env));
+        let timing = self.sockets[index].tcp.timing_option(&self.env(now), name);
+        if let Some(value) = timing.filter(|_| level == TCP) {
+            return Ok(value);
+        }
         let socket = &mut self.sockets[index];
         let kept = socket.kept.get(&(level, name)).copied();
         let tcp = &mut socket.tcp;
@@ -253,32 +247,6 @@ impl Host {
                 }
             }
             (TCP, 3) => i64::from(opt.cork),
-            (TCP, 4) => (keep_idle / SECOND) as i64,
-            (TCP, 5) => {
-                if opt.keep_interval > 0 {
-                    (opt.keep_interval / SECOND) as i64
-                } else {
-                    interval
-                }
-            }
-            (TCP, 6) => {
-                if opt.keep_count > 0 {
-                    i64::from(opt.keep_count)
-                } else {
-                    probes
-                }
-            }
-            (TCP, 7) => {
-                if opt.syn_retries > 0 {
-                    i64::from(opt.syn_retries)
-                } else {
-                    retries
-                }
-            }
-            (TCP, 8) => match opt.linger2 {
-                Some(set) if set != 0 => set,
-                _ => fin,
-            },
             (TCP, 9) => defer_seconds(opt.defer_accept),
             (TCP, 10) if matches!(tcp.state, State::Close | State::Listen) => {
                 i64::from(opt.window_clamp)
@@ -295,13 +263,7 @@ impl Host {
             (TCP, 12) => i64::from(tcp.ack.pingpong == 0),
             (TCP, 16) => i64::from(opt.thin_linear),
             (TCP, 17) => 0,
-            (TCP, 18) => (opt.user_timeout / MS) as i64,
             (TCP, 25) => i64::from(opt.notsent_lowat as i32),
-            (TCP, 44) => (rto_max / MS) as i64,
-            (TCP, 45) if opt.rto_min > 0 => opt.rto_min as i64,
-            (TCP, 45) => rto_min,
-            (TCP, 46) if opt.delack_max > 0 => opt.delack_max as i64,
-            (TCP, 46) => DELAY_MAX as i64,
             (TCP, 36) => i64::from(socket.inq),
             (IP, 1) | (IPV6, 67) => i64::from(opt.tos),
             (IP, 10) => i64::from(opt.pmtu_discover),
@@ -333,7 +295,6 @@ fn set_plain(tcp: &mut Tcp, now: Us, name: i32, value: i64) -> Called {
         5 if (1..=32_767).contains(&value) => opt.keep_interval = value as Us * SECOND,
         6 if (1..=127).contains(&value) => opt.keep_count = value as u32,
         7 if (1..=127).contains(&value) => opt.syn_retries = value as u32,
-        5..=7 => return bad(errno::EINVAL),
         8 => opt.linger2 = Some(if value > 120 { 120 } else { value }),
         9 => opt.defer_accept = defer_retries(value),
         10 => {
@@ -364,7 +325,7 @@ fn set_plain(tcp: &mut Tcp, now: Us, name: i32, value: i64) -> Called {
             let ticks = (value as Us).next_multiple_of(MS);
             *(if name == 45 { &mut opt.rto_min } else { &mut opt.delack_max }) = ticks;
         }
-        44..=46 => return bad(errno::EINVAL),
+        5..=7 | 44..=46 => return bad(errno::EINVAL),
         11 | 15 | 21 | 22 | 26 | 28 | 32 | 35 | 39.. => return bad(errno::ENOPROTOOPT),
         _ => return Ok(i64::MIN),
     }
@@ -396,6 +357,28 @@ fn defer_seconds(retries: u32) -> i64 {
 }
 
 impl Tcp {
+    /// Options that are times or counts of tries, the system's where the program set none.
+    fn timing_option(&self, env: &Env<'_>, name: i32) -> Option<i64> {
+        let opt = &self.opt;
+        let or = |set: i64, name| if set > 0 { set } else { env.sysctls.of(name) };
+        Some(match name {
+            4 => (self.keep_idle(env) / SECOND) as i64,
+            5 => or((opt.keep_interval / SECOND) as i64, "tcp_keepalive_intvl"),
+            6 => or(i64::from(opt.keep_count), "tcp_keepalive_probes"),
+            7 => or(i64::from(opt.syn_retries), "tcp_syn_retries"),
+            8 => match opt.linger2 {
+                Some(set) if set != 0 => set,
+                _ => env.sysctls.of("tcp_fin_timeout"),
+            },
+            18 => (opt.user_timeout / MS) as i64,
+            44 => (self.rto_max(env) / MS) as i64,
+            45 => or(opt.rto_min as i64, "tcp_rto_min_us"),
+            46 if opt.delack_max > 0 => opt.delack_max as i64,
+            46 => DELAY_MAX as i64,
+            _ => return None,
+        })
+    }
+
     /// SO_RCVLOWAT: at most half of the buffer, which grows for it unless the program chose its size.
     fn set_low_mark(&mut self, value: i64, most: u32) {
         let cap = if self.opt.rcvbuf_locked { self.rcv.buffer >> 1 } else { most >> 1 };
@@ -409,7 +392,7 @@ impl Tcp {
     }
 
     /// TCP_QUICKACK.
-    fn set_quickack(&mut self, env: &crate::settings::Env<'_>, value: i64) {
+    fn set_quickack(&mut self, env: &Env<'_>, value: i64) {
         if value == 0 {
             self.ack.pingpong = env.sysctls.of("tcp_pingpong_thresh") as u32;
             return;

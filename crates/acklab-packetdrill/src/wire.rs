@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn icmp_is_about_the_segment_that_it_quotes() {
+    fn icmp_is_about_the_packet_that_it_quotes() {
         for ends in both() {
             let v6 = ends.from.is_ipv6();
             let refused = IcmpMessage::Unreachable {
@@ -499,13 +499,30 @@ mod tests {
                 kind: if v6 { 1 } else { 3 },
                 code: if v6 { 4 } else { 3 },
             };
-            for message in [IcmpMessage::TooBig(1280), refused] {
-                let about = IcmpAbout { local: place(80), remote: place(5), seq: 9, message };
+            let quotes = [Quoted::Segment(9), Quoted::Datagram];
+            for (message, quoted) in [IcmpMessage::TooBig(1280), refused].into_iter().zip(quotes) {
+                let about = IcmpAbout { local: place(80), remote: place(5), quoted, message };
                 let back = read(&icmp(&about, ends), 0).expect("ICMP");
                 assert_eq!(back.ends, ends.back());
                 let Content::Icmp(got) = back.content else { panic!("ICMP") };
-                let fields = |a: &IcmpAbout| (a.local, a.remote, a.seq, a.message);
+                let fields = |a: &IcmpAbout| (a.local, a.remote, a.quoted, a.message);
                 assert_eq!(fields(&got), fields(&about));
+            }
+        }
+    }
+
+    #[test]
+    fn a_datagram_is_the_same_after_both_ways_in_both_versions() {
+        for ends in both() {
+            for len in [0, 1, 1472] {
+                let sent = Datagram { src: place(5), dst: place(80), len, tos: 8, ttl: 64 };
+                let bytes = datagram(&sent, ends);
+                let Some(Packet { content: Content::Datagram(got), .. }) = read(&bytes, 0) else {
+                    panic!("UDP")
+                };
+                assert_eq!(got, sent);
+                let udp = header(&bytes).expect("IP").behind;
+                assert_eq!(fold(sum(udp, pseudo(ends, UDP, udp.len()))), 0, "{ends:?}");
             }
         }
     }

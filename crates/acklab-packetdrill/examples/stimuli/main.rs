@@ -28,7 +28,10 @@ const PLAIN: [(&str, Fill); 8] = [
     ("wrong", Script::wrong),
 ];
 
-const OPENING: [(&str, fn(u64) -> Script); 4] = [
+/// Makes a script of a seed.
+type Begin = fn(u64) -> Script;
+
+const OPENING: [(&str, Begin); 4] = [
     ("handshakes", Script::handshakes),
     ("connects", Script::connects),
     ("fast-opens", Script::fast_opens),

@@ -61,8 +61,8 @@ pub(super) struct Theme {
     acts: &'static [Act],
     /// Settings that are drawn of [`MIXED`].
     settings: u64,
-    /// Commands.
-    before: &'static [&'static str],
+    /// Settings that all have.
+    before: &'static [(&'static str, &'static str)],
     /// Calls on the listener, `{}` drawn of the numbers.
     listener: &'static [(&'static str, &'static [u64])],
     /// The same on the connection.
@@ -115,7 +115,7 @@ pub(super) const THEMES: &[Theme] = &[
         name: "marked",
         acts: &[Write, Write, Ack, Ack, Sack, Fill, Data, Gap, Mark, Mark, Mark],
         settings: 1,
-        before: &["net.ipv4.tcp_ecn=1"],
+        before: &[("tcp_ecn", "1")],
         ..PLAIN
     },
     Theme {
@@ -226,14 +226,14 @@ const REST_OF_INFO: &str = "%{ print(tcpi_delivered, tcpi_delivered_ce, tcpi_byt
 pub(super) fn script(theme: &Theme, seed: u64) -> Script {
     let mut script = Script::empty(seed);
     let control = script.dice.of(&["reno", "cubic"]);
-    script.text.push_str("`sysctl -q net.ipv4.tcp_tso_rtt_log=0`\n");
-    for setting in theme.before {
-        script.text.push_str(&format!("`sysctl -q {setting}`\n"));
+    script.setting("tcp_tso_rtt_log", "0");
+    for (name, value) in theme.before {
+        script.setting(name, value);
     }
     for _ in 0..theme.settings {
         let (name, values) = script.dice.of(MIXED);
         let value = script.dice.of(values);
-        script.text.push_str(&format!("`sysctl -q net.ipv4.{name}={value}`\n"));
+        script.setting(name, value);
     }
     script.event("socket(..., SOCK_STREAM, IPPROTO_TCP) = 3");
     script.event(&format!("setsockopt(3, SOL_TCP, TCP_CONGESTION, \"{control}\", 5) = 0"));
@@ -257,7 +257,16 @@ pub(super) fn script(theme: &Theme, seed: u64) -> Script {
         ));
     }
     script.now = 210;
-    let mut play = Play { script, next: 1, gap: 0, written: 0, acked: 0, got: BTreeSet::new(), wrote: 0, closed: false };
+    let mut play = Play {
+        script,
+        next: 1,
+        gap: 0,
+        written: 0,
+        acked: 0,
+        got: BTreeSet::new(),
+        wrote: 0,
+        closed: false,
+    };
     for _ in 0..10 + play.script.dice.roll(16) {
         let act = play.script.dice.of(theme.acts);
         play.act(act);
@@ -369,7 +378,8 @@ impl Play {
             Window => self.script.window = self.dice().of(&[0, 0, 1, 3, 8, 30, 257]),
             _ => {}
         }
-        self.acked = (0..).find(|packet| !self.got.contains(packet)).unwrap_or(0);
+        let most = self.got.len() as u64;
+        self.acked = (0..=most).find(|packet| !self.got.contains(packet)).unwrap_or(0);
         let next = self.next;
         self.script.acknowledge_from(next, &self.got);
     }
@@ -380,7 +390,10 @@ impl Play {
         let window = self.script.window;
         let next = self.next;
         let data = |script: &mut Script, flags: &str, from: u64, len: u64, rest: &str| {
-            script.packet(&format!("{flags} {from}:{}({len}) ack {ack} win {window}{rest}", from + len), "");
+            script.packet(
+                &format!("{flags} {from}:{}({len}) ack {ack} win {window}{rest}", from + len),
+                "",
+            );
         };
         match act {
             Data => {
@@ -429,7 +442,15 @@ impl Play {
     fn read(&mut self) {
         let max = self.dice().of(&[1, 100, 1000, 5000, 100_000]);
         let flags = self.dice().of(&[
-            "0", "0", "0", "0", "MSG_PEEK", "MSG_TRUNC", "MSG_OOB", "MSG_PEEK|MSG_TRUNC", "MSG_WAITALL",
+            "0",
+            "0",
+            "0",
+            "0",
+            "MSG_PEEK",
+            "MSG_TRUNC",
+            "MSG_OOB",
+            "MSG_PEEK|MSG_TRUNC",
+            "MSG_WAITALL",
             "MSG_PEEK|MSG_OOB",
         ]);
         self.call(&format!("recv(4, ..., {max}, {flags}) = {max}"));
@@ -448,7 +469,12 @@ impl Play {
             }
             _ => self
                 .dice()
-                .of(&["host_unreachable", "net_unreachable", "port_unreachable", "protocol_unreachable"])
+                .of(&[
+                    "host_unreachable",
+                    "net_unreachable",
+                    "port_unreachable",
+                    "protocol_unreachable",
+                ])
                 .to_owned(),
         };
         self.script.event(&format!("< icmp unreachable {what} [{seq}:{}({unit})]", seq + unit));

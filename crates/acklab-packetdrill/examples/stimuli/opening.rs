@@ -26,7 +26,7 @@ impl Script {
         for (name, values) in settings {
             let value = script.dice.of(values);
             if !value.is_empty() {
-                script.text.push_str(&format!("`sysctl -q net.ipv4.{name}={value}`\n"));
+                script.setting(name, value);
             }
         }
         script
@@ -117,7 +117,11 @@ impl Script {
         let stamps = !script.text.contains("tcp_timestamps=0");
         script.event("socket(..., SOCK_STREAM, IPPROTO_TCP) = 3");
         if script.dice.roll(3) == 0 {
-            let set = script.dice.of(&["TCP_MAXSEG, [700]", "TCP_SYNCNT, [1]", "TCP_USER_TIMEOUT, [1500]"]);
+            let set = script.dice.of(&[
+                "TCP_MAXSEG, [700]",
+                "TCP_SYNCNT, [1]",
+                "TCP_USER_TIMEOUT, [1500]",
+            ]);
             script.event(&format!("setsockopt(3, SOL_TCP, {set}, 4) = 0"));
         }
         script.event("fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0");
@@ -133,7 +137,9 @@ impl Script {
                 0..4 => {
                     let flags = script.dice.of(&["S.", "S.", "SE.", "SW."]);
                     let options = echo(stamps);
-                    script.event(&format!("< {flags} 0:0(0) ack 1 win 5000 <mss {mss}{options}{scale}>"));
+                    script.event(&format!(
+                        "< {flags} 0:0(0) ack 1 win 5000 <mss {mss}{options}{scale}>"
+                    ));
                     next = 1;
                 }
                 4 => script.event(&format!("< S 0:0(0) win 5000 <mss {mss}>")),

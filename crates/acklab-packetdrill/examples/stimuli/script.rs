@@ -119,6 +119,11 @@ impl Script {
         }
     }
 
+    /// A system control of IPv4's.
+    pub(super) fn setting(&mut self, name: &str, value: &str) {
+        let _ = writeln!(self.text, "`sysctl -q net.ipv4.{name}={value}`");
+    }
+
     pub(super) fn event(&mut self, what: &str) {
         let _ = writeln!(self.text, "{}.{:03} {what}", self.now / 1000, self.now % 1000);
     }

@@ -166,10 +166,9 @@ impl Runner<'_> {
     fn inject_datagram(&mut self, line: usize, packet: &Packet) -> Result<(), Stop> {
         let ends = match packet.ports {
             Some((from, _)) => self.caller.incoming_datagram(from),
-            None => self
-                .datagrams
-                .ends
-                .or_else(|| self.caller.incoming_datagram(self.next_remote + 1)),
+            None => {
+                self.datagrams.ends.or_else(|| self.caller.incoming_datagram(self.next_remote + 1))
+            }
         };
         let Some((local, remote)) = ends else {
             return fail(line, "no socket is there for this datagram");
@@ -241,7 +240,7 @@ impl Runner<'_> {
                 format!("{difference} (the host sent {text} at {})", Self::show(left)),
             );
         }
-        self.check_left(line, left, at, &due)?;
+        Self::check_left(line, left, at, &due)?;
         self.note(line, format!("     > {text} as expected"));
         self.count_from(left);
         Ok(())
@@ -283,7 +282,7 @@ impl Runner<'_> {
         if packet.ecn.as_ref().is_some_and(|allowed| !allowed.contains(&ecn)) {
             return differs("ECN is", ecn.to_string(), format!("{:?}", packet.ecn));
         }
-        self.check_left(line, left, at, &due)?;
+        Self::check_left(line, left, at, &due)?;
         self.note(line, format!("     > udp ({}) as expected", datagram.len));
         self.count_from(left);
         Ok(())
@@ -300,9 +299,8 @@ impl Runner<'_> {
         let waited = at.map_or(0, |at| at.saturating_sub(self.base));
         let early = self.tolerated(waited);
         let late = early.max(self.tolerance + self.caller.world_ref().slack(waited));
-        let latest = at.map_or(self.now + self.caller.world_ref().patience(), |at| {
-            to.unwrap_or(at) + late
-        });
+        let latest =
+            at.map_or(self.now + self.caller.world_ref().patience(), |at| to.unwrap_or(at) + late);
         Due { early, latest }
     }
 
@@ -317,7 +315,7 @@ impl Runner<'_> {
         fail(line, format!("no packet left the host {due}{}", next.unwrap_or_default()))
     }
 
-    fn check_left(&self, line: usize, left: Us, at: Option<Us>, due: &Due) -> Result<(), Stop> {
+    fn check_left(line: usize, left: Us, at: Option<Us>, due: &Due) -> Result<(), Stop> {
         match at {
             Some(at) if left + due.early < at || left > due.latest => fail(
                 line,
@@ -374,15 +372,19 @@ impl Runner<'_> {
         }
         // What is due at the very instant of the last event still belongs to the script.
         while self.step(last, self.now + 1)? {}
-        let left = self.flow.iter().chain(&self.others).find_map(|f| Some((f, f.first_left()?)));
-        if let Some((flow, (at, segment))) = left {
-            let text = flow.show(segment);
-            return fail(
+        let mut flows = self.flow.iter().chain(&self.others);
+        let segment = flows.find_map(|flow| Some((flow, flow.first_left()?)));
+        let left = segment.map(|(flow, (at, segment))| (*at, flow.show(segment))).or_else(|| {
+            let (at, datagram) = self.datagrams.queue.front()?;
+            Some((*at, format!("udp ({})", datagram.len)))
+        });
+        match left {
+            Some((at, what)) => fail(
                 last,
-                format!("a packet is left that no event expected: {text} at {}", Self::show(*at)),
-            );
+                format!("a packet is left that no event expected: {what} at {}", Self::show(at)),
+            ),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
