@@ -123,8 +123,10 @@ impl Request {
     /// An ACK of what does not belong to the request; it shows no more of the window than the SYN-ACK did.
     pub fn acknowledge(&mut self, env: &Env<'_>) -> Segment {
         let tcp = &mut self.tcp;
+        let shown = tcp.rcv.wnd;
         let mut segment = tcp.make(env, tcp.snd.nxt, flag::ACK, 0);
-        segment.window = (tcp.rcv.wnd.min(65_535) >> tcp.terms.receive_scale) as u16;
+        tcp.rcv.wnd = shown;
+        segment.window = (shown.min(65_535) >> tcp.terms.receive_scale) as u16;
         if tcp.rcv.recent.is_some_and(|(value, _)| value == 0) {
             // An echo of 0 is none, and without one the kernel writes no timestamp here.
             segment.options.clear();

@@ -186,7 +186,8 @@ impl Tcp {
         while sent < quota {
             let Some(next) = self.snd.out.get(index + sent as usize) else { break };
             let marks = next.marks;
-            if !next.joined || !marks.lost || marks.sacked || marks.retrans {
+            // What the peer's window cuts leaves by itself.
+            if after(next.end, self.window_end()) || !next.joined || !marks.lost || marks.sacked || marks.retrans {
                 break;
             }
             if !self.retransmit(env, index + sent as usize) {

@@ -132,7 +132,6 @@ impl Tcp {
         }
         let mss = self.current_mss();
         let mut index = 0;
-        let lost = self.rec.lost;
         let mut too_large = false;
         while let Some(skb) = self.snd.out.get(index) {
             // A piece of several packets is lost as a whole.
@@ -145,7 +144,7 @@ impl Tcp {
         if !self.terms.sack {
             self.limit_duplicates();
         }
-        if self.rec.lost == lost {
+        if self.rec.lost == 0 {
             return;
         }
         if self.rec.ca != CaState::Loss {
