@@ -8,7 +8,7 @@ use crate::host::{Host, with};
 use crate::output::Push;
 use crate::settings::{Env, MS, SECOND, Us};
 use crate::socket::{IP, IPV6, SOCKET, TCP};
-use crate::tcp::{State, Tcp};
+use crate::tcp::{State, Tcp, poll};
 use crate::window::MSS_LEAST;
 
 const fn bad<T>(error: i32) -> Result<T, Stop> {
@@ -105,8 +105,21 @@ impl Host {
                 socket.kept.insert((SOCKET, name), value);
             }
         }
+        if matches!(name, 7 | 32) {
+            self.tell_of_space(now, index);
+        }
         self.settle(now, index);
         Ok(0)
+    }
+
+    /// Another size of the send buffer wakes who waits to write, if there is room.
+    fn tell_of_space(&mut self, now: Us, index: usize) {
+        with!(self, now, index, |socket, env| {
+            if socket.tcp.has_write_space(&env) {
+                socket.tcp.snd.no_space = false;
+                socket.tcp.wake(poll::OUT | poll::WRNORM);
+            }
+        });
     }
 
     /// setsockopt(2) of SO_LINGER.
