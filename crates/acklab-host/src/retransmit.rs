@@ -187,7 +187,12 @@ impl Tcp {
             let Some(next) = self.snd.out.get(index + sent as usize) else { break };
             let marks = next.marks;
             // What the peer's window cuts leaves by itself.
-            if after(next.end, self.window_end()) || !next.joined || !marks.lost || marks.sacked || marks.retrans {
+            if after(next.end, self.window_end())
+                || !next.joined
+                || !marks.lost
+                || marks.sacked
+                || marks.retrans
+            {
                 break;
             }
             if !self.retransmit(env, index + sent as usize) {
