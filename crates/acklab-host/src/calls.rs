@@ -6,6 +6,7 @@ use crate::errqueue::Entry;
 use crate::host::{Host, with};
 use crate::segment::{Place, before};
 use crate::settings::Us;
+pub use crate::socket::ReadFlags;
 use crate::socket::{Descriptor, Family, File, O_NONBLOCK, Socket};
 use crate::tcp::{State, Tcp, UrgentByte};
 use crate::write::WriteFlags;
@@ -24,22 +25,6 @@ pub type Called = Result<i64, Stop>;
 
 const fn fail<T>(error: i32) -> Result<T, Stop> {
     Err(Stop::Errno(error))
-}
-
-/// What a read is to do.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the call")]
-pub struct ReadFlags {
-    /// MSG_PEEK.
-    pub peek: bool,
-    /// MSG_WAITALL.
-    pub wait_all: bool,
-    /// MSG_DONTWAIT.
-    pub dont_wait: bool,
-    /// MSG_TRUNC: bytes are dropped, not copied.
-    pub truncate: bool,
-    /// MSG_OOB.
-    pub urgent: bool,
 }
 
 /// Descriptors that a process has at most (RLIMIT_NOFILE as it usually stands).

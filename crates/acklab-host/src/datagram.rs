@@ -9,7 +9,7 @@ use crate::errno;
 use crate::errqueue::{Entry, ErrorQueue};
 use crate::segment::Place;
 use crate::settings::{Env, Route, Sysctls};
-use crate::socket::{IP, IPV6, SOCKET};
+use crate::socket::{IP, IPV6, ReadFlags, SOCKET};
 use crate::tcp::poll;
 
 /// The header's bytes.
@@ -58,42 +58,190 @@ impl PathError {
 #[derive(Clone, Debug, Default)]
 pub struct Udp {
     /// Bound to.
-    pub(crate) local: Option<Place>,
+    local: Option<Place>,
     /// Connected to.
-    pub(crate) remote: Option<Place>,
+    remote: Option<Place>,
     /// What arrived and was not read.
-    pub(crate) queue: VecDeque<Datagram>,
+    queue: VecDeque<Datagram>,
     /// What the next call is told.
-    pub(crate) error: i32,
+    error: i32,
     /// IP_RECVERR's.
-    pub(crate) errors: ErrorQueue,
+    errors: ErrorQueue,
     /// Reading was shut down.
-    pub(crate) shut_read: bool,
+    shut_read: bool,
     /// Writing was.
-    pub(crate) shut_write: bool,
+    shut_write: bool,
     /// Descriptors that lead to it.
-    pub(crate) descriptors: u32,
+    descriptors: u32,
     /// By level and name.
     options: BTreeMap<(i32, i32), i64>,
 }
 
+/// Largest IP packet.
+const LARGEST: u32 = 65_535;
+
+/// Calls; their errors are `errno`.
 impl Udp {
     /// One that a descriptor leads to.
     pub(crate) fn open() -> Self {
         Self { descriptors: 1, ..Self::default() }
     }
 
-    pub(crate) fn of(&self, level: i32, name: i32) -> Option<i64> {
+    /// Another descriptor leads to it.
+    pub(crate) const fn share(&mut self) {
+        self.descriptors += 1;
+    }
+
+    /// One descriptor less; without any nothing is left of it.
+    pub(crate) fn release(&mut self) {
+        self.descriptors -= 1;
+        if self.descriptors == 0 {
+            *self = Self::default();
+        }
+    }
+
+    /// Whether it has a port to itself.
+    pub(crate) fn occupies(&self, port: u16) -> bool {
+        self.local.is_some_and(|local| local.port == port)
+            && self.of(SOCKET, 2).is_none_or(|reuse| reuse == 0)
+    }
+
+    /// Whether it takes what comes to `local`, being connected to `remote` or to nobody.
+    pub(crate) fn takes(&self, local: Place, remote: Option<Place>) -> bool {
+        self.local.is_some_and(|own| own.port == local.port) && self.remote == remote
+    }
+
+    /// Whether it has a port.
+    pub(crate) const fn is_bound(&self) -> bool {
+        self.local.is_some()
+    }
+
+    /// bind(2).
+    pub(crate) const fn bind(&mut self, place: Place) -> Result<i64, i32> {
+        if self.local.is_some() {
+            return Err(errno::EINVAL);
+        }
+        self.local = Some(place);
+        Ok(0)
+    }
+
+    /// connect(2): where datagrams go, and where alone they are taken from; `None`: anywhere again.
+    pub(crate) fn connect(&mut self, local: Place, remote: Option<Place>) {
+        self.remote = remote;
+        if remote.is_some() {
+            self.local.get_or_insert(local);
+        }
+    }
+
+    /// The datagram that a write sends from `local`, unless the socket is bound, to `to` or to where it is connected.
+    pub(crate) fn send(
+        &mut self,
+        route: &Route,
+        local: Place,
+        to: Option<Place>,
+        len: u32,
+    ) -> Result<Datagram, i32> {
+        let src = *self.local.get_or_insert(local);
+        let dst = to.or(self.remote).ok_or(errno::EDESTADDRREQ)?;
+        let headers = route.ip_header + HEADER;
+        let discovery = self.discovery(route);
+        let most = match discovery {
+            _ if len > LARGEST - headers => Some(LARGEST),
+            // DO and PROBE: nothing is cut.
+            2 => Some(route.mtu()),
+            3 => Some(route.device_mtu),
+            _ => None,
+        };
+        if let Some(mtu) = most.filter(|&most| len + headers > most) {
+            if self.hears_errors() {
+                let (errno, origin, kind, code) = (errno::EMSGSIZE, 1, 0, 0);
+                let (info, data, at) = (mtu, 0, None);
+                self.errors.push(Entry { errno, origin, kind, code, info, data, at });
+            }
+            return Err(errno::EMSGSIZE);
+        }
+        self.take_error()?;
+        if self.shut_write {
+            return Err(errno::EPIPE);
+        }
+        let byte = |value: Option<i64>| value.unwrap_or(0) as u8;
+        let tos = byte(self.of(IP, 1).or_else(|| self.of(IPV6, 67)));
+        let ttl = byte(self.of(IP, 2).or_else(|| self.of(IPV6, 16)).filter(|&ttl| ttl > 0));
+        Ok(Datagram { src, dst, len, tos, ttl })
+    }
+
+    /// Bytes that a read of `max` brings, or `None`: nothing has come.
+    pub(crate) fn read(&mut self, max: u32, flags: ReadFlags) -> Result<Option<u32>, i32> {
+        self.take_error()?;
+        let first = self.queue.front().copied();
+        if !flags.peek {
+            self.queue.pop_front();
+        }
+        Ok(first.map(|first| if flags.truncate { first.len } else { first.len.min(max) }))
+    }
+
+    /// Whether reading was shut down.
+    pub(crate) const fn is_shut(&self) -> bool {
+        self.shut_read
+    }
+
+    /// The oldest entry of the error queue.
+    pub(crate) fn pop_error(&mut self) -> Option<Entry> {
+        self.errors.pop()
+    }
+
+    /// shutdown(2).
+    pub(crate) const fn shutdown(&mut self, how: i32) -> Result<i64, i32> {
+        if self.remote.is_none() {
+            return Err(errno::ENOTCONN);
+        }
+        self.shut_read |= how != 1;
+        self.shut_write |= how != 0;
+        Ok(0)
+    }
+
+    /// Bytes of the next datagram.
+    pub(crate) fn next_len(&self) -> u32 {
+        self.queue.front().map_or(0, |first| first.len)
+    }
+
+    /// A datagram came.
+    pub(crate) fn push(&mut self, datagram: Datagram) {
+        self.queue.push_back(datagram);
+    }
+
+    /// A datagram did not arrive; returns whether the program is told.
+    pub(crate) fn fail(&mut self, route: &Route, error: PathError) -> bool {
+        if error.mtu > 0 && self.discovery(route) == 0 {
+            return false;
+        }
+        if self.hears_errors() {
+            self.errors.push(error.entry(route));
+        } else if !error.hard || self.remote.is_none() {
+            return false;
+        }
+        self.error = error.errno;
+        true
+    }
+
+    const fn take_error(&mut self) -> Result<(), i32> {
+        match std::mem::replace(&mut self.error, 0) {
+            0 => Ok(()),
+            error => Err(error),
+        }
+    }
+
+    fn of(&self, level: i32, name: i32) -> Option<i64> {
         self.options.get(&(level, name)).copied()
     }
 
     /// IP_MTU_DISCOVER; UDP asks for the path's MTU unless told otherwise.
-    pub(crate) fn discovery(&self, route: &Route) -> i64 {
+    fn discovery(&self, route: &Route) -> i64 {
         let (level, name) = if route.ip_header == 40 { (IPV6, 23) } else { (IP, 10) };
         self.of(level, name).unwrap_or(1)
     }
 
-    pub(crate) fn hears_errors(&self) -> bool {
+    fn hears_errors(&self) -> bool {
         self.of(IP, 11).or_else(|| self.of(IPV6, 25)).is_some_and(|on| on != 0)
     }
 

@@ -1,21 +1,16 @@
 //! Calls on UDP sockets, and datagrams and errors that arrive for them.
 
 use crate::calls::{Called, ReadFlags, Stop};
-use crate::datagram::{Datagram, HEADER, PathError, Udp};
+use crate::datagram::{Datagram, PathError, Udp};
 use crate::errno;
 use crate::errqueue::Entry;
 use crate::host::Host;
 use crate::segment::Place;
 use crate::settings::{Env, Us};
-use crate::socket::{File, IP, IPV6, O_NONBLOCK, SOCKET};
+use crate::socket::{File, O_NONBLOCK};
 use crate::tcp::poll;
 
-/// Largest IP packet.
-const LARGEST: u32 = 65_535;
-
-const fn fail<T>(error: i32) -> Result<T, Stop> {
-    Err(Stop::Errno(error))
-}
+const NO_SOCKET: Stop = Stop::Errno(errno::ENOTSOCK);
 
 /// Calls on UDP sockets; those of TCP come here where a descriptor is one.
 impl Host {
@@ -36,30 +31,22 @@ impl Host {
         }
     }
 
-    fn own_port(&mut self) -> u16 {
+    const fn own_port(&mut self) -> u16 {
         self.next_port += 1;
         self.next_port
     }
 
     pub(crate) fn bind_datagrams(&mut self, fd: i32, place: Place) -> Called {
         let port = if place.port == 0 { self.own_port() } else { place.port };
-        let taken = self.datagrams.iter().any(|udp| {
-            udp.descriptors > 0
-                && udp.of(SOCKET, 2).is_none_or(|reuse| reuse == 0)
-                && udp.local.is_some_and(|local| local.port == port)
-        });
-        let Some(udp) = self.udp(fd) else { return fail(errno::ENOTSOCK) };
-        match udp.local {
-            Some(_) => fail(errno::EINVAL),
-            None if taken => fail(errno::EADDRINUSE),
-            None => {
-                udp.local = Some(Place { port, ..place });
-                Ok(0)
-            }
+        let taken = self.datagrams.iter().any(|udp| udp.occupies(port));
+        let udp = self.udp(fd).ok_or(NO_SOCKET)?;
+        if taken && !udp.is_bound() {
+            return Err(Stop::Errno(errno::EADDRINUSE));
         }
+        udp.bind(Place { port, ..place }).map_err(Stop::Errno)
     }
 
-    /// connect(2): where datagrams go, and where alone they are taken from; `None`: anywhere again.
+    /// connect(2); `None`: anywhere again.
     pub(crate) fn connect_datagrams(
         &mut self,
         fd: i32,
@@ -67,117 +54,68 @@ impl Host {
         remote: Option<Place>,
     ) -> Called {
         let port = self.own_port();
-        let Some(udp) = self.udp(fd) else { return fail(errno::ENOTSOCK) };
-        udp.remote = remote;
-        if remote.is_some() {
-            udp.local.get_or_insert(Place { port, ..local });
-        }
+        self.udp(fd).ok_or(NO_SOCKET)?.connect(Place { port, ..local }, remote);
         Ok(0)
     }
 
-    /// sendto(2): one datagram; `to`: where the socket is not connected to.
+    /// sendto(2): one datagram, from and to the ends that the socket leaves open.
     pub fn send_to(
         &mut self,
         now: Us,
         fd: i32,
-        ends: (Place, Option<Place>),
+        (local, to): (Place, Option<Place>),
         bytes: u32,
     ) -> Called {
-        let route = self.route;
-        let port = self.own_port();
-        let Some(udp) = self.udp(fd) else { return fail(errno::ENOTSOCK) };
-        let src = *udp.local.get_or_insert(Place { port, ..ends.0 });
-        let Some(dst) = ends.1.or(udp.remote) else { return fail(errno::EDESTADDRREQ) };
-        let headers = route.ip_header + HEADER;
-        // DO and PROBE: nothing is cut.
-        let whole = matches!(udp.discovery(&route), 2 | 3);
-        let most = if udp.discovery(&route) == 3 { route.device_mtu } else { route.mtu() };
-        if bytes > LARGEST - headers || whole && bytes + headers > most {
-            if udp.hears_errors() {
-                let mtu = if bytes > LARGEST - headers { LARGEST } else { most };
-                udp.errors.push(Entry {
-                    errno: errno::EMSGSIZE,
-                    origin: 1,
-                    kind: 0,
-                    code: 0,
-                    info: mtu,
-                    data: 0,
-                    at: None,
-                });
+        let (route, port) = (self.route, self.own_port());
+        let udp = self.udp(fd).ok_or(NO_SOCKET)?;
+        match udp.send(&route, Place { port, ..local }, to, bytes) {
+            Ok(datagram) => {
+                self.datagrams_out.push_back((now, datagram));
+                Ok(i64::from(bytes))
             }
-            return fail(errno::EMSGSIZE);
+            Err(error) => {
+                self.broken_pipes += u32::from(error == errno::EPIPE);
+                Err(Stop::Errno(error))
+            }
         }
-        if udp.error != 0 {
-            return fail(std::mem::take(&mut udp.error));
-        }
-        if udp.shut_write {
-            self.broken_pipes += 1;
-            return fail(errno::EPIPE);
-        }
-        let byte = |value: Option<i64>| value.unwrap_or(0) as u8;
-        let datagram = Datagram {
-            src,
-            dst,
-            len: bytes,
-            tos: byte(udp.of(IP, 1).or_else(|| udp.of(IPV6, 67))),
-            ttl: byte(udp.of(IP, 2).or_else(|| udp.of(IPV6, 16)).filter(|&ttl| ttl > 0)),
-        };
-        self.datagrams_out.push_back((now, datagram));
-        Ok(i64::from(bytes))
     }
 
     pub(crate) fn read_datagram(&mut self, fd: i32, max: u32, flags: ReadFlags) -> Called {
         let waits = self.would_wait(fd, flags.dont_wait);
-        let Some(udp) = self.udp(fd) else { return fail(errno::ENOTSOCK) };
-        if udp.error != 0 {
-            return fail(std::mem::take(&mut udp.error));
-        }
-        let Some(first) = udp.queue.front().copied() else {
+        let udp = self.udp(fd).ok_or(NO_SOCKET)?;
+        match udp.read(max, flags).map_err(Stop::Errno)? {
+            Some(bytes) => Ok(i64::from(bytes)),
             // Only a call that would wait learns of the end.
-            return if udp.shut_read && waits == Stop::Block { Ok(0) } else { Err(waits) };
-        };
-        if !flags.peek {
-            udp.queue.pop_front();
+            None if udp.is_shut() && waits == Stop::Block => Ok(0),
+            None => Err(waits),
         }
-        Ok(i64::from(if flags.truncate { first.len } else { first.len.min(max) }))
     }
 
     pub(crate) fn read_datagram_error(&mut self, fd: i32) -> Result<Entry, Stop> {
-        let Some(udp) = self.udp(fd) else { return fail(errno::ENOTSOCK) };
-        udp.errors.pop().ok_or(Stop::Errno(errno::EAGAIN))
+        self.udp(fd).ok_or(NO_SOCKET)?.pop_error().ok_or(Stop::Errno(errno::EAGAIN))
     }
 
     pub(crate) fn shut_datagrams(&mut self, fd: i32, how: i32) -> Called {
-        let Some(udp) = self.udp(fd) else { return fail(errno::ENOTSOCK) };
-        if udp.remote.is_none() {
-            return fail(errno::ENOTCONN);
-        }
-        udp.shut_read |= how != 1;
-        udp.shut_write |= how != 0;
-        Ok(0)
+        self.udp(fd).ok_or(NO_SOCKET)?.shutdown(how).map_err(Stop::Errno)
     }
 
     /// A descriptor was closed.
     pub(crate) fn close_datagrams(&mut self, index: usize) {
-        let udp = &mut self.datagrams[index];
-        udp.descriptors -= 1;
-        if udp.descriptors == 0 {
-            *udp = Udp::default();
-        }
+        self.datagrams[index].release();
     }
 
     pub(crate) fn copy_datagrams(&mut self, index: usize) {
-        self.datagrams[index].descriptors += 1;
+        self.datagrams[index].share();
     }
 
     pub(crate) fn set_datagram_option(&mut self, fd: i32, which: (i32, i32), value: i64) -> Called {
-        let File::Datagrams(index) = self.file(fd)? else { return fail(errno::ENOTSOCK) };
+        let File::Datagrams(index) = self.file(fd)? else { return Err(NO_SOCKET) };
         let done = self.datagrams[index].set_option(&self.sysctls, which, value);
         done.map_err(Stop::Errno)
     }
 
     pub(crate) fn datagram_option(&mut self, now: Us, fd: i32, which: (i32, i32)) -> Called {
-        let File::Datagrams(index) = self.file(fd)? else { return fail(errno::ENOTSOCK) };
+        let File::Datagrams(index) = self.file(fd)? else { return Err(NO_SOCKET) };
         let env = Env { now, sysctls: &self.sysctls, route: &self.route };
         self.datagrams[index].option(&env, which).map_err(Stop::Errno)
     }
@@ -188,8 +126,7 @@ impl Host {
 
     /// SIOCINQ: bytes of the next datagram; nothing is out longer than an instant.
     pub(crate) fn queued_datagrams(&mut self, fd: i32) -> Result<[i64; 3], Stop> {
-        let Some(udp) = self.udp(fd) else { return fail(errno::ENOTSOCK) };
-        Ok([udp.queue.front().map_or(0, |first| i64::from(first.len)), 0, 0])
+        Ok([i64::from(self.udp(fd).ok_or(NO_SOCKET)?.next_len()), 0, 0])
     }
 
     pub(crate) fn poll_datagrams(&self, index: usize) -> u32 {
@@ -201,18 +138,14 @@ impl Host {
 impl Host {
     /// The socket that takes what comes from `remote` to `local`: a connected one before others.
     fn datagram_socket_of(&self, local: Place, remote: Place) -> Option<usize> {
-        let of = |wanted: Option<Place>| {
-            self.datagrams.iter().position(|udp| {
-                udp.local.is_some_and(|own| own.port == local.port) && udp.remote == wanted
-            })
-        };
+        let of = |wanted| self.datagrams.iter().position(|udp| udp.takes(local, wanted));
         of(Some(remote)).or_else(|| of(None))
     }
 
     /// A datagram arrives; returns whether a socket takes it.
     pub fn receive_datagram(&mut self, datagram: Datagram) -> bool {
         let Some(index) = self.datagram_socket_of(datagram.dst, datagram.src) else { return false };
-        self.datagrams[index].queue.push_back(datagram);
+        self.datagrams[index].push(datagram);
         self.tell_watches(&File::Datagrams(index), poll::IN | poll::RDNORM);
         true
     }
@@ -224,19 +157,9 @@ impl Host {
             let floor = if v6 { 1280 } else { self.sysctls.of("min_pmtu") as u32 };
             self.route.path_mtu = error.mtu.max(floor);
         }
-        let route = self.route;
         let Some(index) = self.datagram_socket_of(local, remote) else { return };
-        let udp = &mut self.datagrams[index];
-        let discovers = udp.discovery(&route) != 0;
-        if error.mtu > 0 && !discovers {
-            return;
+        if self.datagrams[index].fail(&self.route, error) {
+            self.tell_watches(&File::Datagrams(index), poll::ERR);
         }
-        if udp.hears_errors() {
-            udp.errors.push(error.entry(&route));
-        } else if !error.hard || udp.remote.is_none() {
-            return;
-        }
-        udp.error = error.errno;
-        self.tell_watches(&File::Datagrams(index), poll::ERR);
     }
 }

@@ -115,3 +115,19 @@ pub const TCP: i32 = 6;
 pub const IP: i32 = 0;
 /// IPPROTO_IPV6.
 pub const IPV6: i32 = 41;
+
+/// What a read is to do.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the call")]
+pub struct ReadFlags {
+    /// MSG_PEEK.
+    pub peek: bool,
+    /// MSG_WAITALL.
+    pub wait_all: bool,
+    /// MSG_DONTWAIT.
+    pub dont_wait: bool,
+    /// MSG_TRUNC: bytes are dropped, not copied.
+    pub truncate: bool,
+    /// MSG_OOB.
+    pub urgent: bool,
+}
