@@ -49,7 +49,7 @@ impl Runner<'_> {
         }
         if let Some(at) = at {
             self.advance(line, at)?;
-            let latest = to.unwrap_or(at) + self.tolerance;
+            let latest = to.unwrap_or(at) + self.tolerance.least;
             if self.now > latest {
                 return fail(
                     line,
@@ -298,7 +298,7 @@ impl Runner<'_> {
     fn due(&self, at: Option<Us>, to: Option<Us>) -> Due {
         let waited = at.map_or(0, |at| at.saturating_sub(self.base));
         let early = self.tolerated(waited);
-        let late = early.max(self.tolerance + self.caller.world_ref().slack(waited));
+        let late = early.max(self.tolerance.least + self.caller.world_ref().slack(waited));
         let latest =
             at.map_or(self.now + self.caller.world_ref().patience(), |at| to.unwrap_or(at) + late);
         Due { early, latest }

@@ -161,6 +161,14 @@ struct Datagrams {
     queue: VecDeque<(Us, Datagram)>,
 }
 
+/// How much earlier or later than expected something may happen.
+struct Tolerance {
+    /// At the least.
+    least: Us,
+    /// In thousandths of what was waited.
+    of_wait: Us,
+}
+
 struct Runner<'a> {
     caller: Caller<'a>,
     flow: Option<Flow>,
@@ -169,9 +177,7 @@ struct Runner<'a> {
     /// Datagrams.
     datagrams: Datagrams,
     folder: &'a Path,
-    tolerance: Us,
-    /// The same in thousandths of what was waited.
-    tolerance_of_wait: Us,
+    tolerance: Tolerance,
     now: Us,
     /// Time of the last event.
     base: Us,
@@ -196,8 +202,7 @@ impl<'a> Runner<'a> {
             others: Vec::new(),
             datagrams: Datagrams::default(),
             folder,
-            tolerance: TOLERANCE,
-            tolerance_of_wait: TOLERANCE_OF_WAIT,
+            tolerance: Tolerance { least: TOLERANCE, of_wait: TOLERANCE_OF_WAIT },
             now: START,
             base: START,
             pending: None,
@@ -236,7 +241,7 @@ impl<'a> Runner<'a> {
         if let Err(what) = self.caller.world().begin(START) {
             return fail(0, what);
         }
-        self.caller.tolerate(self.tolerance);
+        self.caller.tolerate(self.tolerance.least);
         let all = settings.options.iter().chain(&script.options);
         let scripts =
             all.filter(|(name, _)| name == "init_scripts").flat_map(|(_, v)| v.split(','));
@@ -278,13 +283,13 @@ impl<'a> Runner<'a> {
         };
         let route = self.caller.world().settings().1;
         match name {
-            "tolerance_usecs" => self.tolerance = value.parse().map_err(|_| bad())?,
+            "tolerance_usecs" => self.tolerance.least = value.parse().map_err(|_| bad())?,
             "tolerance_percent" => {
                 let percent: f64 = value.parse().map_err(|_| bad())?;
                 if !(0.0..=100.0).contains(&percent) {
                     return Err(bad());
                 }
-                self.tolerance_of_wait = (percent * 10.0) as Us;
+                self.tolerance.of_wait = (percent * 10.0) as Us;
             }
             "all_packets" => self.all_packets = true,
             "mtu" => route.device_mtu = value.parse().map_err(|_| bad())?,
@@ -451,7 +456,7 @@ impl Runner<'_> {
 
     /// How much earlier or later than expected something may happen that was waited for.
     fn tolerated(&self, waited: Us) -> Us {
-        self.tolerance.max(waited * self.tolerance_of_wait / 1000)
+        self.tolerance.least.max(waited * self.tolerance.of_wait / 1000)
     }
 
     fn check_end(&mut self, line: usize, name: &str, ends: Option<Ends>) -> Result<(), Stop> {
