@@ -74,13 +74,14 @@ ack-limit-qemu: ## ACK rate limiting on slow processors, by instructions counted
 	@tools/ack-limit-qemu
 
 .PHONY: oracle
-oracle: deps-rust ## packetdrill's own scripts on this machine's kernel, and where it and acklab's host part (root; 4 minutes)
+oracle: deps-rust ## packetdrill's own scripts on this machine's kernel, and where it and acklab's host part (root; 6 minutes)
 	cargo build --quiet --release --locked -p acklab
 	cargo build --quiet --release --locked -p acklab-packetdrill --example stimuli
 	mkdir -p out/oracle
-	$(TARGET_DIR)/release/examples/stimuli out/oracle 1 20
+	$(TARGET_DIR)/release/examples/stimuli out/oracle 41 20 plain
+	$(TARGET_DIR)/release/examples/stimuli out/oracle 601 8 mixed opening
 	$(TARGET_DIR)/release/acklab packetdrill --kernel --threads 4 --tolerance-usecs 30000 crates/acklab-packetdrill/tests/scripts
-	$(TARGET_DIR)/release/acklab packetdrill --compare --threads 4 out/oracle
+	$(TARGET_DIR)/release/acklab packetdrill --compare --threads 8 --tolerance-usecs 30000 out/oracle
 
 .PHONY: recordings
 recordings: deps-rust ## this kernel as sender and receiver, for the test that holds acklab's host to it (root; half a minute)

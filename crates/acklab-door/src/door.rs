@@ -353,6 +353,8 @@ impl State {
                 (segment.src.host, segment.dst.host) = (from, to);
                 self.world.receive(now, &segment)?;
             }
+            // The door has sockets of TCP alone.
+            Content::Datagram(_) => {}
             Content::Icmp(mut about) => {
                 (about.local.host, about.remote.host) = (from, to);
                 self.world.receive_icmp(now, &about)?;

@@ -260,7 +260,7 @@ impl Tcp {
                 self.rec.retrans_stamp = None;
             }
             self.snd.out.pop_front();
-            self.snd.memory = self.snd.memory.saturating_sub(skb.len() + skb.overhead);
+            self.release(&skb);
         }
         acked += self.trim_first(env, heard, ages, &mut reorder);
         if self.snd.out.is_empty() && self.snd.queue.is_empty() {
@@ -290,6 +290,19 @@ impl Tcp {
             }
             self.on_mtu_probe_acked(env);
         }
+    }
+
+    /// The first packet's memory is free again; its descriptor is that of the whole piece.
+    fn release(&mut self, skb: &Skb) {
+        let rest = self.snd.out.front_mut().filter(|next| next.joined && next.overhead == 0);
+        let descriptor = match rest {
+            Some(next) => {
+                next.overhead = skb.overhead;
+                0
+            }
+            None => skb.overhead,
+        };
+        self.snd.memory = self.snd.memory.saturating_sub(skb.len() + descriptor);
     }
 
     /// An ACK within a piece of several packets: what it leaves is cut from there on. Returns how many are gone.
@@ -370,7 +383,7 @@ impl Tcp {
             self.rec.lost -= 1;
         }
         if let Some(wishes) = skb.wishes.filter(|wishes| wishes.stamps & stamp::ACKED != 0) {
-            self.errors.stamp(2, wishes.key, env.now);
+            self.errors.stamp(2, wishes.key, wishes.bytes(skb.len()), env.now);
             self.wake(poll::ERR);
         }
     }

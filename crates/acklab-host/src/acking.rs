@@ -138,7 +138,7 @@ impl Tcp {
             due = unacked > self.ack.rcv_mss
                 || (copied > 0
                     && (self.ack.pushed_twice || (self.ack.pushed && !self.is_pingpong(env)))
-                    && self.rcv.memory == 0);
+                    && self.allocated() == 0);
         }
         if copied > 0 && !due && !self.fate.shut_read {
             let now = self.receive_window();
@@ -158,7 +158,7 @@ impl Tcp {
         if peek || copied == 0 {
             return copied;
         }
-        if self.rcv.urgent == Some(self.rcv.copied) {
+        if self.rcv.urgent.is_some_and(|urgent| urgent.at == self.rcv.copied) {
             // The urgent byte is not of the stream.
             self.rcv.copied = self.rcv.copied.wrapping_add(1);
             self.rcv.urgent = None;
@@ -182,6 +182,13 @@ impl Tcp {
         copied
     }
 
+    /// The program read the end: the buffer of a FIN that came alone goes.
+    pub fn read_fin(&mut self) {
+        if let Some(alone) = self.rcv.queue.pop_front_if(|chunk| chunk.seq == chunk.end) {
+            self.rcv.memory = self.rcv.memory.saturating_sub(alone.truesize);
+        }
+    }
+
     /// Bytes received in order and not read.
     pub fn unread(&self) -> u32 {
         self.rcv.queue.back().map_or(0, |last| last.end.wrapping_sub(self.rcv.copied))
@@ -190,7 +197,7 @@ impl Tcp {
     /// Bytes that one read may bring: up to the urgent byte, or behind it.
     pub fn readable(&self) -> u32 {
         let unread = self.unread();
-        match self.rcv.urgent.map(|mark| mark.wrapping_sub(self.rcv.copied)) {
+        match self.rcv.urgent.map(|urgent| urgent.at.wrapping_sub(self.rcv.copied)) {
             Some(0) => unread.saturating_sub(1),
             Some(before) if before < unread => before,
             _ => unread,

@@ -3,10 +3,11 @@
 use crate::errno;
 use crate::errqueue::Entry;
 use crate::host::{Host, with};
-use crate::segment::Place;
+use crate::segment::{Place, before};
 use crate::settings::Us;
+pub use crate::socket::ReadFlags;
 use crate::socket::{Descriptor, Family, File, O_NONBLOCK, Socket};
-use crate::tcp::{State, Tcp};
+use crate::tcp::{State, Tcp, UrgentByte};
 use crate::write::WriteFlags;
 
 /// Why a call has no result.
@@ -25,22 +26,6 @@ const fn fail<T>(error: i32) -> Result<T, Stop> {
     Err(Stop::Errno(error))
 }
 
-/// What a read is to do.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the call")]
-pub struct ReadFlags {
-    /// MSG_PEEK.
-    pub peek: bool,
-    /// MSG_WAITALL.
-    pub wait_all: bool,
-    /// MSG_DONTWAIT.
-    pub dont_wait: bool,
-    /// MSG_TRUNC: bytes are dropped, not copied.
-    pub truncate: bool,
-    /// MSG_OOB.
-    pub urgent: bool,
-}
-
 /// Descriptors that a process has at most (RLIMIT_NOFILE as it usually stands).
 const FILES: i32 = 1024;
 
@@ -50,7 +35,7 @@ impl Host {
         (3..FILES).find(|fd| !self.files.contains_key(fd)).ok_or(Stop::Errno(errno::EMFILE))
     }
 
-    fn open_file(&mut self, file: File, flags: i32) -> Result<i32, Stop> {
+    pub(crate) fn open_file(&mut self, file: File, flags: i32) -> Result<i32, Stop> {
         let fd = self.lowest_fd()?;
         self.files.insert(fd, Descriptor { file, flags });
         Ok(fd)
@@ -92,8 +77,10 @@ impl Host {
     pub fn dup(&mut self, fd: i32) -> Called {
         let Some(descriptor) = self.files.get(&fd).cloned() else { return fail(errno::EBADF) };
         let copy = self.lowest_fd()?;
-        if let File::Socket(index) = descriptor.file {
-            self.sockets[index].descriptors += 1;
+        match descriptor.file {
+            File::Socket(index) => self.sockets[index].descriptors += 1,
+            File::Datagrams(index) => self.copy_datagrams(index),
+            _ => {}
         }
         self.files.insert(copy, descriptor);
         Ok(i64::from(copy))
@@ -113,12 +100,15 @@ impl Host {
         self.files.get(&fd).is_some_and(|d| d.flags & O_NONBLOCK == 0)
     }
 
-    fn would_wait(&self, fd: i32, dont_wait: bool) -> Stop {
+    pub(crate) fn would_wait(&self, fd: i32, dont_wait: bool) -> Stop {
         if dont_wait || !self.is_blocking(fd) { Stop::Errno(errno::EAGAIN) } else { Stop::Block }
     }
 
     /// bind(2).
     pub fn bind(&mut self, fd: i32, place: Place) -> Called {
+        if self.udp(fd).is_some() {
+            return self.bind_datagrams(fd, place);
+        }
         let index = self.index(fd)?;
         let socket = &self.sockets[index];
         if socket.bound.is_some() || socket.tcp.state != State::Close {
@@ -140,6 +130,9 @@ impl Host {
 
     /// listen(2).
     pub fn listen(&mut self, fd: i32, backlog: i32) -> Called {
+        if self.udp(fd).is_some() {
+            return fail(errno::EOPNOTSUPP);
+        }
         let index = self.index(fd)?;
         let most = self.sysctls.of("somaxconn") as u32;
         let socket = &mut self.sockets[index];
@@ -147,7 +140,12 @@ impl Host {
             State::Close | State::Listen => {}
             _ => return fail(errno::EINVAL),
         }
-        socket.backlog = Some(if backlog < 0 { most } else { (backlog as u32).min(most) });
+        let backlog = if backlog < 0 { most } else { (backlog as u32).min(most) };
+        socket.backlog = Some(backlog);
+        if self.sysctls.of("tcp_fastopen") & 0x400 != 0 && socket.tcp.opt.fastopen == 0 {
+            // Fast open needs no option.
+            socket.tcp.opt.fastopen = backlog;
+        }
         socket.tcp.state = State::Listen;
         if let Some(place) = socket.bound {
             socket.tcp.local = place;
@@ -157,6 +155,9 @@ impl Host {
 
     /// accept4(2): a new descriptor.
     pub fn accept(&mut self, fd: i32, flags: i32) -> Called {
+        if self.udp(fd).is_some() {
+            return fail(errno::EOPNOTSUPP);
+        }
         let index = self.index(fd)?;
         if self.sockets[index].tcp.state != State::Listen {
             return fail(errno::EINVAL);
@@ -175,6 +176,9 @@ impl Host {
 
     /// connect(2) towards `remote`; `local` is where it comes from if it is not bound.
     pub fn connect(&mut self, now: Us, fd: i32, local: Place, remote: Place) -> Called {
+        if self.udp(fd).is_some() {
+            return self.connect_datagrams(fd, local, Some(remote));
+        }
         let index = self.index(fd)?;
         let socket = &self.sockets[index];
         let state = socket.tcp.state;
@@ -240,6 +244,9 @@ impl Host {
 
     /// connect(2) with AF_UNSPEC: the socket is as before it connected.
     pub fn disconnect(&mut self, now: Us, fd: i32) -> Called {
+        if self.udp(fd).is_some() {
+            return self.connect_datagrams(fd, Place::default(), None);
+        }
         let index = self.index(fd)?;
         if self.sockets[index].tcp.state == State::Listen {
             self.close_listener(now, index);
@@ -267,6 +274,9 @@ impl Host {
 
     /// shutdown(2): how is 0 (reading), 1 (writing) or 2.
     pub fn shutdown(&mut self, now: Us, fd: i32, how: i32) -> Called {
+        if self.udp(fd).is_some() {
+            return self.shut_datagrams(fd, how);
+        }
         let index = self.index(fd)?;
         if !(0..=2).contains(&how) {
             return fail(errno::EINVAL);
@@ -303,8 +313,15 @@ impl Host {
     /// close(2).
     pub fn close(&mut self, now: Us, fd: i32) -> Called {
         let Some(descriptor) = self.files.remove(&fd) else { return fail(errno::EBADF) };
-        let File::Socket(index) = descriptor.file else { return Ok(0) };
         self.forget_watches(fd);
+        let index = match descriptor.file {
+            File::Socket(index) => index,
+            File::Datagrams(index) => {
+                self.close_datagrams(index);
+                return Ok(0);
+            }
+            _ => return Ok(0),
+        };
         let socket = &mut self.sockets[index];
         socket.descriptors -= 1;
         if socket.descriptors > 0 {
@@ -340,6 +357,9 @@ impl Host {
             self.pipes[*index] += u64::from(bytes);
             return Ok(i64::from(bytes));
         }
+        if self.udp(fd).is_some() {
+            return self.send_to(now, fd, (Place::default(), None), bytes);
+        }
         let index = self.index(fd)?;
         if let Some(ends) = self.sockets[index].fast.deferred {
             return self.write_opening(now, fd, ends, bytes, flags);
@@ -374,11 +394,11 @@ impl Host {
 
     /// Stamps that the socket's option asks of each write.
     fn with_stamps(&mut self, index: usize, flags: WriteFlags, bytes: u32) -> WriteFlags {
-        const TX_HARDWARE: u32 = 1;
         const TX_SOFTWARE: u32 = 1 << 1;
         const OPT_ID: u32 = 1 << 7;
         const TX_SCHED: u32 = 1 << 8;
         const TX_ACK: u32 = 1 << 9;
+        const OPT_TSONLY: u32 = 1 << 11;
         let socket = &self.sockets[index];
         let wanted = socket.timestamping;
         let mut stamps = flags.stamps;
@@ -391,7 +411,9 @@ impl Host {
         if wanted & TX_ACK != 0 {
             stamps |= crate::errqueue::stamp::ACKED;
         }
-        let _ = TX_HARDWARE;
+        if stamps != 0 && wanted & OPT_TSONLY != 0 {
+            stamps |= crate::errqueue::stamp::ALONE;
+        }
         let key = if wanted & OPT_ID != 0 {
             socket
                 .tcp
@@ -420,6 +442,7 @@ impl Host {
                 };
             }
             Some(File::Plain(len)) => return Ok((*len).min(u64::from(max)) as i64),
+            Some(File::Datagrams(_)) => return self.read_datagram(fd, max, flags),
             _ => {}
         }
         let index = self.index(fd)?;
@@ -428,14 +451,13 @@ impl Host {
             return fail(errno::ENOTCONN);
         }
         if flags.urgent {
-            if tcp.rcv.urgent.is_none() || tcp.rcv.urgent_read {
-                return fail(errno::EINVAL);
+            let Some(urgent) = &mut tcp.rcv.urgent else { return fail(errno::EINVAL) };
+            match urgent.byte {
+                UrgentByte::Read => return fail(errno::EINVAL),
+                UrgentByte::Announced => return fail(errno::EAGAIN),
+                UrgentByte::Here if !flags.peek => urgent.byte = UrgentByte::Read,
+                UrgentByte::Here => {}
             }
-            // Announced, and still to come.
-            if !tcp.has_urgent_byte() {
-                return fail(errno::EAGAIN);
-            }
-            tcp.rcv.urgent_read = !flags.peek;
             return Ok(1);
         }
         let target = if flags.wait_all { max } else { tcp.opt.rcvlowat.clamp(1, max.max(1)) };
@@ -456,6 +478,9 @@ impl Host {
             return Err(Stop::Block);
         }
         if tcp.rcv.fin {
+            if !flags.peek {
+                tcp.read_fin();
+            }
             return Ok(0);
         }
         if tcp.fate.error != 0 {
@@ -472,18 +497,29 @@ impl Host {
 
     /// The oldest entry of the error queue (MSG_ERRQUEUE).
     pub fn read_error(&mut self, fd: i32) -> Result<Entry, Stop> {
+        if self.udp(fd).is_some() {
+            return self.read_datagram_error(fd);
+        }
         let index = self.index(fd)?;
         self.sockets[index].tcp.errors.pop().ok_or(Stop::Errno(errno::EAGAIN))
     }
 
     /// Bytes to read (SIOCINQ), out and not acknowledged (SIOCOUTQ), not sent (SIOCOUTQNSD).
-    pub fn queued(&self, fd: i32) -> Result<[i64; 3], Stop> {
+    pub fn queued(&mut self, fd: i32) -> Result<[i64; 3], Stop> {
+        if self.udp(fd).is_some() {
+            return self.queued_datagrams(fd);
+        }
         let index = self.index(fd)?;
         let tcp = &self.sockets[index].tcp;
         if tcp.state == State::Listen {
             return fail(errno::EINVAL);
         }
-        let inq = tcp.readable();
+        // Up to the urgent byte where that came, be it passed over.
+        let (from, mark) = (tcp.rcv.copied, tcp.rcv.urgent.map(|urgent| urgent.at));
+        let inq = match mark.filter(|&at| !before(at, from) && before(at, tcp.rcv.nxt)) {
+            Some(at) => at.wrapping_sub(from),
+            None => tcp.unread(),
+        };
         let (outq, unsent) = match tcp.state {
             State::SynSent | State::SynRecv => (0, 0),
             _ => (

@@ -172,16 +172,16 @@ impl Connection {
             debug_assert!(done.is_ok(), "{level} {name} is known");
         };
         if setup.nodelay {
-            option(crate::sockopt::TCP, NODELAY, 1);
+            option(crate::socket::TCP, NODELAY, 1);
         }
         if setup.keep_alive {
-            option(crate::sockopt::SOCKET, KEEPALIVE, 1);
+            option(crate::socket::SOCKET, KEEPALIVE, 1);
         }
         if let Some(bytes) = setup.send_buffer {
-            option(crate::sockopt::SOCKET, SNDBUFFORCE, bytes);
+            option(crate::socket::SOCKET, SNDBUFFORCE, bytes);
         }
         if let Some(bytes) = setup.receive_window {
-            option(crate::sockopt::SOCKET, RCVBUFFORCE, setup.receive_buffer(bytes));
+            option(crate::socket::SOCKET, RCVBUFFORCE, setup.receive_buffer(bytes));
         }
         Self {
             host,

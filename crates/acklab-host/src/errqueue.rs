@@ -14,6 +14,8 @@ pub mod stamp {
     pub const SCHEDULED: u8 = 2;
     /// When the peer acknowledged it.
     pub const ACKED: u8 = 4;
+    /// Without the packet (SOF_TIMESTAMPING_OPT_TSONLY).
+    pub const ALONE: u8 = 8;
 }
 
 /// An entry.
@@ -42,10 +44,15 @@ struct Copyless {
     end: u32,
 }
 
+/// Memory of an entry without a packet.
+const ALONE: u32 = 832;
+
 /// The queue.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorQueue {
-    entries: VecDeque<Entry>,
+    /// With the memory that each takes of the receive buffer.
+    entries: VecDeque<(Entry, u32)>,
+    memory: u32,
     copyless: VecDeque<Copyless>,
     next_id: u32,
 }
@@ -53,7 +60,14 @@ pub struct ErrorQueue {
 impl ErrorQueue {
     /// The oldest entry.
     pub fn pop(&mut self) -> Option<Entry> {
-        self.entries.pop_front()
+        let (entry, memory) = self.entries.pop_front()?;
+        self.memory -= memory;
+        Some(entry)
+    }
+
+    /// Memory that entries take of the receive buffer.
+    pub const fn memory(&self) -> u32 {
+        self.memory
     }
 
     /// Whether none waits.
@@ -63,14 +77,19 @@ impl ErrorQueue {
 
     /// Adds an entry.
     pub fn push(&mut self, entry: Entry) {
-        self.entries.push_back(entry);
+        self.push_with(entry, ALONE);
     }
 
-    /// A time stamp of the byte with `key`; `kind` counts as `SCM_TSTAMP_*`.
-    pub fn stamp(&mut self, kind: u32, key: u32, at: Us) {
+    fn push_with(&mut self, entry: Entry, memory: u32) {
+        self.memory += memory;
+        self.entries.push_back((entry, memory));
+    }
+
+    /// A time stamp of the byte with `key`, which comes with `bytes` of its packet; `kind` counts as `SCM_TSTAMP_*`.
+    pub fn stamp(&mut self, kind: u32, key: u32, bytes: u32, at: Us) {
         let entry =
             Entry { errno: 42, origin: 4, kind: 0, code: 0, info: kind, data: key, at: Some(at) };
-        self.entries.push_back(entry);
+        self.push_with(entry, ALONE + bytes);
     }
 
     /// A write without a copy ends at `end`.
@@ -99,7 +118,7 @@ impl ErrorQueue {
 
     /// Notices of writes in a row are one. Packets reach a program on the same host by copying: code 1.
     fn complete(&mut self, id: u32) {
-        if let Some(last) = self.entries.back_mut()
+        if let Some((last, _)) = self.entries.back_mut()
             && last.origin == 5
             && last.data.wrapping_add(1) == id
         {
@@ -107,6 +126,6 @@ impl ErrorQueue {
             return;
         }
         let entry = Entry { errno: 0, origin: 5, kind: 0, code: 1, info: id, data: id, at: None };
-        self.entries.push_back(entry);
+        self.push(entry);
     }
 }

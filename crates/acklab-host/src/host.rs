@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::datagram::{Datagram, PathError, Udp};
 use crate::input::Answer;
 use crate::request::{Judgment, Request};
 use crate::segment::{Place, Segment, TcpOption, after, before, flag};
@@ -23,6 +24,10 @@ pub struct Host {
     pub route: Route,
     /// Sockets; an index is never used twice.
     pub sockets: Vec<Socket>,
+    /// UDP sockets.
+    pub datagrams: Vec<Udp>,
+    /// Datagrams that left, with their times.
+    pub datagrams_out: VecDeque<(Us, Datagram)>,
     /// Descriptors.
     pub files: BTreeMap<i32, Descriptor>,
     /// Bytes in each pipe.
@@ -78,7 +83,7 @@ impl Host {
         }
         if let Some(index) = self.connection(segment.dst, segment.src) {
             let state = self.sockets[index].tcp.state;
-            if state == State::TimeWait && self.is_new_syn(index, segment) {
+            if state == State::TimeWait && self.is_new_syn(now, index, segment) {
                 self.sockets[index].tcp.state = State::Close;
                 self.sockets[index].tcp.timers = crate::tcp::Timers::default();
             } else {
@@ -112,16 +117,15 @@ impl Host {
     }
 
     /// A SYN beyond what TIME-WAIT saw may open anew (RFC 9293 section 3.6.1).
-    fn is_new_syn(&self, index: usize, segment: &Segment) -> bool {
+    fn is_new_syn(&self, now: Us, index: usize, segment: &Segment) -> bool {
         let tcp = &self.sockets[index].tcp;
         let newer_stamp = match (segment.stamp(), tcp.rcv.recent) {
             (Some((value, _)), Some((recent, _))) => before(recent, value),
             _ => false,
         };
-        segment.has(flag::SYN)
-            && !segment.has(flag::RST)
-            && !segment.has(flag::ACK)
+        segment.flags & (flag::SYN | flag::RST | flag::ACK) == flag::SYN
             && (after(segment.seq, tcp.rcv.nxt) || newer_stamp)
+            && !tcp.is_stale_after_end(&self.env(now), segment)
             && self.listener(segment.dst.port).is_some()
     }
 
@@ -160,9 +164,17 @@ impl Host {
     fn receive_as_listener(&mut self, now: Us, listener: usize, segment: &Segment) {
         let known =
             self.sockets[listener].requests.iter().position(|r| r.tcp.remote == segment.src);
-        if let Some(request) = known {
-            self.receive_as_request(now, listener, request, segment);
-            return;
+        let is_syn = segment.flags & (flag::SYN | flag::ACK | flag::RST) == flag::SYN;
+        match known {
+            // Of a cookie nothing is kept: a SYN is always the first.
+            Some(request) if is_syn && self.sockets[listener].requests[request].cookie => {
+                self.sockets[listener].requests.remove(request);
+            }
+            Some(request) => {
+                self.receive_as_request(now, listener, request, segment);
+                return;
+            }
+            None => {}
         }
         if segment.has(flag::RST) {
             return;
@@ -182,7 +194,9 @@ impl Host {
         let socket = &self.sockets[listener];
         let backlog = socket.backlog.unwrap_or(0);
         let cookies = self.sysctls.of("tcp_syncookies");
-        let crowded = socket.requests.len() as u32 >= backlog;
+        // Of a cookie nothing is kept.
+        let kept = socket.requests.iter().filter(|request| !request.cookie).count();
+        let crowded = kept as u32 > backlog;
         if socket.ready.len() as u32 > backlog || (crowded && cookies == 0) {
             return;
         }
@@ -216,10 +230,7 @@ impl Host {
     ) -> bool {
         let flags = self.sysctls.of("tcp_fastopen");
         let socket = &self.sockets[listener];
-        let queue = match socket.tcp.opt.fastopen {
-            0 if flags & 0x400 != 0 => socket.backlog.unwrap_or(0),
-            queue => queue,
-        };
+        let queue = socket.tcp.opt.fastopen;
         // A cookie of a length that none has is no cookie (RFC 7413 section 4.1.1).
         let is_cookie =
             |c: &[u8]| c.is_empty() || (4..=16).contains(&c.len()) && c.len().is_multiple_of(2);
@@ -308,6 +319,7 @@ impl Host {
         match request.judge(&env, segment) {
             Judgment::Ignore => {}
             Judgment::AnswerAgain => {
+                request.wait(now);
                 let answer = request.answer(&env);
                 self.wire.push_back((now, answer));
             }
@@ -332,7 +344,9 @@ impl Host {
     fn open_child(&mut self, now: Us, listener: usize, index: usize, segment: &Segment) {
         let backlog = self.sockets[listener].backlog.unwrap_or(0);
         if self.sockets[listener].ready.len() as u32 > backlog {
-            if self.sysctls.is_on("tcp_abort_on_overflow") {
+            // Of a cookie the peer hears nothing, whatever the setting.
+            let is_kept = !self.sockets[listener].requests[index].cookie;
+            if is_kept && self.sysctls.is_on("tcp_abort_on_overflow") {
                 self.sockets[listener].requests.remove(index);
                 self.reset_sender(now, segment);
             } else {
@@ -375,18 +389,19 @@ impl Host {
         let wake = std::mem::take(&mut tcp.fate.wake);
         self.wire.extend(tcp.wire.drain(..).map(|segment| (now, segment)));
         if wake != 0 && self.files.values().any(|it| matches!(it.file, File::Epoll(_))) {
-            self.tell_watches(index, wake);
+            self.tell_watches(&File::Socket(index), wake);
         }
     }
 
     /// Tells the epoll instances that watch a socket.
-    fn tell_watches(&mut self, index: usize, wake: u32) {
-        let told: Vec<i32> = self
-            .files
-            .iter()
-            .filter(|(_, d)| matches!(d.file, File::Socket(at) if at == index))
-            .map(|(&fd, _)| fd)
-            .collect();
+    pub(crate) fn tell_watches(&mut self, socket: &File, wake: u32) {
+        let is_meant = |file: &File| match (file, socket) {
+            (File::Socket(at), File::Socket(index))
+            | (File::Datagrams(at), File::Datagrams(index)) => at == index,
+            _ => false,
+        };
+        let told: Vec<i32> =
+            self.files.iter().filter(|(_, d)| is_meant(&d.file)).map(|(&fd, _)| fd).collect();
         let all = wake & (poll::HUP | poll::RDHUP) != 0;
         for descriptor in self.files.values_mut() {
             if let File::Epoll(watches) = &mut descriptor.file {
@@ -433,8 +448,7 @@ impl Host {
                 continue;
             }
             request.timeouts += 1;
-            let wait = (SECOND << request.timeouts.min(20)).min(120 * SECOND);
-            request.deadline = now + wait;
+            request.wait(now);
             let silent = request.tcp.open.acked && request.timeouts < defer;
             if !silent {
                 request.tcp.snd.paths += 1;
@@ -487,21 +501,19 @@ impl Host {
         });
     }
 
-    /// ICMP said that packets to `remote` do not arrive; `hard`: the error ends a connection that opens.
+    /// ICMP said that the segment at `seq` from `local` to `remote` does not arrive.
     pub fn unreachable(
         &mut self,
         now: Us,
-        local: Place,
-        remote: Place,
+        (local, remote): (Place, Place),
         seq: u32,
-        error: i32,
-        hard: bool,
+        error: PathError,
     ) {
         let Some(index) = self.connection(local, remote) else { return };
         with!(self, now, index, |socket, env| {
             let tcp = &mut socket.tcp;
             if tcp.is_out(seq) {
-                tcp.on_unreachable(&env, seq, error, hard);
+                tcp.on_unreachable(&env, seq, error);
             }
         });
     }
@@ -520,8 +532,10 @@ impl Tcp {
     }
 
     /// The network says that the segment at `seq` cannot arrive (RFC 5461: soft once established; RFC 6069).
-    fn on_unreachable(&mut self, env: &Env<'_>, seq: u32, error: i32, hard: bool) {
+    fn on_unreachable(&mut self, env: &Env<'_>, seq: u32, path: PathError) {
+        let PathError { errno: error, hard, .. } = path;
         if matches!(self.state, State::SynSent | State::SynRecv) {
+            self.errors.push(path.entry(env.route));
             let opening = self.state == State::SynSent || !self.open.fast_child;
             if opening && (hard || self.opt.recverr || self.state == State::SynSent) {
                 self.fail(error);

@@ -85,14 +85,14 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         ("tcpi_rcv_ooopack", v(tcp.count.rcv_ooopack)),
         ("tcpi_snd_wnd", v(tcp.snd.wnd)),
         ("tcpi_rcv_wnd", v(tcp.rcv.wnd)),
-        ("tcpi_rehash", 0),
+        ("tcpi_rehash", v(tcp.rec.rehash)),
         ("tcpi_total_rto", v(tcp.rec.total_rto)),
         ("tcpi_total_rto_recoveries", u64::from(tcp.rec.rto_recoveries)),
         ("tcpi_total_rto_time", 0),
     ];
     // SO_MEMINFO, as far as memory is accounted here.
     fields.extend([
-        ("SK_MEMINFO_RMEM_ALLOC", v(tcp.rcv.memory)),
+        ("SK_MEMINFO_RMEM_ALLOC", v(tcp.allocated())),
         ("SK_MEMINFO_RCVBUF", v(tcp.rcv.buffer)),
         ("SK_MEMINFO_SNDBUF", v(tcp.opt.sndbuf)),
         ("SK_MEMINFO_WMEM_QUEUED", v(tcp.snd.memory)),

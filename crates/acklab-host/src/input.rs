@@ -5,7 +5,7 @@ use crate::errno;
 use crate::receive::QUICK;
 use crate::segment::{Segment, after, before, flag};
 use crate::settings::{Env, MS, SECOND, Us};
-use crate::tcp::{State, Tcp, poll};
+use crate::tcp::{State, Tcp, Urgent, UrgentByte, poll};
 
 /// What the host does about a segment that a connection refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +33,8 @@ impl Tcp {
             State::Close | State::Listen => Answer::None,
             State::SynSent => self.take_in_syn_sent(env, segment),
             State::TimeWait => self.take_in_time_wait(env, segment),
-            // The stub of FIN-WAIT-2 waits for a FIN; acknowledgments tell it nothing.
-            State::FinWait2
-                if self.timers.time_wait.is_some()
-                    && segment.flags & (flag::SYN | flag::RST | flag::FIN) == 0
-                    && segment.seq == self.rcv.nxt
-                    && segment.len == 0 =>
-            {
-                Answer::None
+            State::FinWait2 if self.timers.time_wait.is_some() => {
+                self.take_in_fin_wait_2(env, segment)
             }
             _ => self.take_synchronised(env, segment),
         }
@@ -81,9 +75,7 @@ impl Tcp {
             return Answer::None;
         }
         self.measure_rtt_by_stamp(env, segment);
-        if segment.has(flag::URG) && segment.urgent > 0 {
-            self.take_urgent(segment);
-        }
+        self.take_urgent(env, segment);
         match self.take_payload(env, segment) {
             Answer::None => {}
             Answer::Reset => return Answer::Reset,
@@ -97,19 +89,44 @@ impl Tcp {
         Answer::None
     }
 
-    /// The urgent byte has come and was not read.
+    /// Whether an urgent byte has come and was not read.
     pub(crate) fn has_urgent_byte(&self) -> bool {
-        !self.rcv.urgent_read && self.rcv.urgent.is_some_and(|mark| before(mark, self.rcv.nxt))
+        self.rcv.urgent.is_some_and(|urgent| urgent.byte == UrgentByte::Here)
     }
 
-    fn take_urgent(&mut self, segment: &Segment) {
-        let pointer = segment.seq.wrapping_add(u32::from(segment.urgent)).wrapping_sub(1);
-        if before(pointer, self.rcv.copied) {
+    /// An urgent pointer beyond all that was heard announces a byte; the segment that has it brings it.
+    fn take_urgent(&mut self, env: &Env<'_>, segment: &Segment) {
+        if segment.has(flag::URG) {
+            self.announce_urgent(env, segment);
+        }
+        let Some(urgent) = &mut self.rcv.urgent else { return };
+        let distance = urgent.at.wrapping_sub(segment.seq);
+        if urgent.byte == UrgentByte::Announced && distance < segment.len {
+            urgent.byte = UrgentByte::Here;
+            self.wake(poll::PRI);
+        }
+    }
+
+    fn announce_urgent(&mut self, env: &Env<'_>, segment: &Segment) {
+        // The pointer of most stacks is one beyond the byte (RFC 6093 section 3.1).
+        let beyond = !env.sysctls.is_on("tcp_stdurg");
+        let pointer = u32::from(segment.urgent);
+        let at = segment.seq.wrapping_add(pointer.saturating_sub(u32::from(beyond)));
+        let known = self.rcv.urgent.is_some_and(|urgent| !after(at, urgent.at));
+        if before(at, self.rcv.copied) || before(at, self.rcv.nxt) || known {
             return;
         }
-        self.rcv.urgent = Some(pointer);
-        self.rcv.urgent_read = false;
-        self.wake(poll::PRI);
+        if self.rcv.urgent.is_some_and(|urgent| urgent.at == self.rcv.copied)
+            && self.rcv.copied != self.rcv.nxt
+        {
+            // The byte before it was passed over.
+            self.rcv.copied = self.rcv.copied.wrapping_add(1);
+            let copied = self.rcv.copied;
+            if let Some(chunk) = self.rcv.queue.pop_front_if(|chunk| !before(copied, chunk.end)) {
+                self.rcv.memory = self.rcv.memory.saturating_sub(chunk.truesize);
+            }
+        }
+        self.rcv.urgent = Some(Urgent { at, byte: UrgentByte::Announced });
     }
 
     fn take_payload(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
@@ -369,32 +386,5 @@ impl Tcp {
             self.set_dsack(env, segment.seq, end);
         }
         self.send_ack(env);
-    }
-
-    fn take_in_time_wait(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
-        let edge = self.rcv.nxt.wrapping_add(self.rcv.wnd);
-        let inside = segment.seq == segment.end()
-            && !after(segment.seq, edge)
-            && !before(segment.seq, self.rcv.nxt)
-            || !after(segment.end(), edge) && after(segment.end(), self.rcv.nxt);
-        if segment.has(flag::RST) {
-            if !env.sysctls.is_on("tcp_rfc1337") {
-                self.state = State::Close;
-                self.timers = crate::tcp::Timers::default();
-                self.fate.gone = true;
-            }
-            return Answer::None;
-        }
-        if inside && segment.seq == segment.end() && !segment.has(flag::SYN) {
-            self.timers.time_wait = Some(env.now + 60 * SECOND);
-            return Answer::None;
-        }
-        if segment.has(flag::ACK) || segment.len > 0 || segment.has(flag::SYN) {
-            self.timers.time_wait = Some(env.now + 60 * SECOND);
-            if !self.is_answered_lately(env, segment) {
-                self.send_ack(env);
-            }
-        }
-        Answer::None
     }
 }

@@ -8,6 +8,7 @@
 //! - [`host`]: sockets by descriptor, demultiplexing, requests; [`calls`], [`sockopt`], [`watch`]: the calls;
 //! - [`tcp`]: one connection's state; `open`, `input`, `ack`, `loss`, `receive`, `output`, `write`, `timers`,
 //!   `mtu`, `ecn`, `accecn`: its rules;
+//! - [`datagram`], `datagram_calls`: UDP;
 //! - [`connection`]: one connection as an end of the simulations' links; [`packet`]: their packets;
 //! - [`segment`]: what is on the wire; [`settings`]: system controls and the route.
 
@@ -20,8 +21,11 @@ pub mod calls;
 pub mod cc;
 pub mod config;
 pub mod connection;
+pub mod datagram;
+mod datagram_calls;
 mod detect;
 pub mod ecn;
+mod ended;
 pub mod errno;
 pub mod errqueue;
 pub mod fastopen;

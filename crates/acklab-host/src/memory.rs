@@ -11,23 +11,23 @@ impl Tcp {
     /// Whether memory is left for a packet that begins at `seq`; where it is not, a buffer without a limit of the
     /// program's grows, the window stays small, and what came out of order behind the packet goes.
     pub(crate) fn has_memory(&mut self, env: &Env<'_>, seq: u32) -> bool {
-        if self.rcv.memory <= self.rcv.buffer {
+        if self.allocated() <= self.rcv.buffer {
             return true;
         }
         self.ack.quick = 0;
         let most = env.sysctls.nth("tcp_rmem", 2) as u32;
         if self.rcv.buffer < most && !self.opt.rcvbuf_locked {
-            self.rcv.buffer = self.rcv.memory.min(most);
+            self.rcv.buffer = self.allocated().min(most);
         }
-        if self.rcv.memory <= self.rcv.buffer {
+        if self.allocated() <= self.rcv.buffer {
             return true;
         }
         self.rcv.ssthresh = self.rcv.clamp.min(2 * self.terms.advmss);
         self.copy_small_ones();
-        if self.rcv.memory > self.rcv.buffer {
+        if self.allocated() > self.rcv.buffer {
             self.prune(seq);
         }
-        self.rcv.memory <= self.rcv.buffer
+        self.allocated() <= self.rcv.buffer
     }
 
     /// What came out of order last goes, an eighth of the buffer at a time, unless the packet at `seq` would be the last.
@@ -43,7 +43,7 @@ impl Tcp {
             self.rcv.memory = self.rcv.memory.saturating_sub(last.truesize);
             goal -= i64::from(last.truesize);
             if goal <= 0 {
-                if self.rcv.memory <= self.rcv.buffer {
+                if self.allocated() <= self.rcv.buffer {
                     break;
                 }
                 goal = part;
@@ -60,7 +60,8 @@ impl Tcp {
         let ratio = self.rcv.ratio;
         let mut runs: Vec<Vec<Chunk>> = Vec::new();
         for chunk in std::mem::take(&mut self.rcv.ooo) {
-            match runs.last_mut().filter(|run| run.last().is_some_and(|l| l.end == chunk.seq)) {
+            match runs.last_mut().filter(|run| run.last().is_some_and(|l| !after(chunk.seq, l.end)))
+            {
                 Some(run) => run.push(chunk),
                 None => runs.push(vec![chunk]),
             }

@@ -8,6 +8,7 @@ use crate::segment::{Place, Segment, TcpOption, after, before, flag};
 use crate::settings::{Env, MS, SECOND};
 use crate::skb::{RateStamp, Skb};
 use crate::tcp::{CaState, EcnMode, State, Tcp, Wait, poll};
+use crate::window::MSS_DEFAULT;
 
 /// Payload of memory at the start: half.
 const RATIO: u32 = 128;
@@ -90,9 +91,8 @@ impl Tcp {
         self.terms.stamps = stamps;
         self.terms.header = if stamps { 32 } else { 20 };
         self.terms.advmss = self.own_mss(env);
-        if self.opt.user_mss > 0 {
-            self.terms.mss_clamp = self.opt.user_mss;
-        }
+        // RFC 9293 section 3.7.1: as long as the peer's is not known.
+        self.terms.mss_clamp = if self.opt.user_mss > 0 { self.opt.user_mss } else { MSS_DEFAULT };
         self.snd.isn = isn;
         (self.snd.una, self.snd.nxt, self.snd.write_seq) = (isn, isn, isn);
         (self.snd.urgent, self.snd.small_end, self.snd.pushed_seq) = (isn, isn, isn);
@@ -359,7 +359,7 @@ impl Tcp {
             self.rec.reordering = env.route.reordering;
         }
         // Time-outs, not what ICMP asked for.
-        let timed_out = self.open.passive || self.rec.undo_marker.is_some();
+        let timed_out = self.open.timed_out || self.rec.undo_marker.is_some();
         let cuts = retried > 1 && timed_out && !self.is_syn_retransmission_spurious();
         self.window.cwnd = if cuts { 1 } else { env.route.initial_window() };
         if env.route.cwnd > 0 {

@@ -129,6 +129,7 @@ impl Tcp {
     /// Takes the payload and FIN of an acceptable segment.
     pub fn take_data(&mut self, env: &Env<'_>, segment: &Segment) {
         let (seq, end) = (segment.seq, segment.end());
+        ecn::on_cwr(self, segment);
         if seq == end {
             return;
         }
@@ -136,7 +137,6 @@ impl Tcp {
         let size = truesize(segment.len, headers);
         self.rcv.room = tail_room(segment.len, headers);
         self.rcv.dsack = None;
-        ecn::on_cwr(self, segment);
         if seq == self.rcv.nxt {
             if self.receive_window() == 0 && !(segment.len == 0 && segment.has(flag::FIN)) {
                 self.refuse(env);
@@ -188,12 +188,24 @@ impl Tcp {
         let end = segment.end();
         let data_end = segment.seq.wrapping_add(segment.len);
         if segment.len > 0 {
-            self.queue(self.rcv.nxt, data_end, size, self.rcv.room);
+            let (seq, room) = (segment.seq, self.rcv.room);
+            self.queue(self.rcv.nxt, &Chunk { seq, end: data_end, truesize: size, room });
             self.rcv.nxt = data_end;
             self.on_data(env, segment, size);
         }
         let fin = segment.has(flag::FIN);
         if fin {
+            if segment.len == 0 && self.rcv.queue.is_empty() {
+                // Its buffer waits as data's would.
+                self.rcv.memory += size;
+                let room = self.rcv.room;
+                self.rcv.queue.push_back(Chunk {
+                    seq: data_end,
+                    end: data_end,
+                    truesize: size,
+                    room,
+                });
+            }
             self.rcv.nxt = end;
             self.count.bytes_received += 1;
             self.take_fin(env);
@@ -219,7 +231,7 @@ impl Tcp {
             let size = truesize(syn.len, headers);
             let room = tail_room(syn.len, headers);
             let end = self.rcv.nxt.wrapping_add(syn.len);
-            self.queue(self.rcv.nxt, end, size, room);
+            self.queue(self.rcv.nxt, &Chunk { seq: self.rcv.nxt, end, truesize: size, room });
             self.rcv.nxt = end;
             if self.open.passive {
                 self.rcv.wup = end;
@@ -229,20 +241,23 @@ impl Tcp {
         }
     }
 
-    /// Data in order; what fits behind the last packet in its buffer is copied there.
-    pub(crate) fn queue(&mut self, seq: u32, end: u32, truesize: u32, room: u32) {
-        let len = end.wrapping_sub(seq);
+    /// Data in order from `seq` on; what begins there and fits behind the last packet in its buffer is copied there.
+    pub(crate) fn queue(&mut self, seq: u32, data: &Chunk) {
+        let len = data.end.wrapping_sub(seq);
         self.count.bytes_received += u64::from(len);
-        if let Some(last) = self.rcv.queue.back_mut().filter(|c| c.end == seq && len <= c.room) {
-            last.end = end;
+        let fits = |last: &&mut Chunk| last.end == data.seq && len <= last.room;
+        if let Some(last) = self.rcv.queue.back_mut().filter(fits) {
+            last.end = data.end;
             last.room -= len;
             return;
         }
-        self.rcv.memory += truesize;
-        self.rcv.queue.push_back(Chunk { seq, end, truesize, room });
+        self.rcv.memory += data.truesize;
+        self.rcv.queue.push_back(Chunk { seq, ..*data });
     }
 
     pub(crate) fn drain_out_of_order(&mut self, env: &Env<'_>) {
+        // Pieces that overlap each other were reported as they came.
+        let known = self.rcv.nxt;
         while let Some(first) = self.rcv.ooo.first().copied() {
             if after(first.seq, self.rcv.nxt) {
                 break;
@@ -253,15 +268,17 @@ impl Tcp {
             if fin_at.is_some() {
                 end = end.wrapping_sub(1);
             }
-            if before(first.seq, self.rcv.nxt) {
-                let dup_end =
-                    if before(first.end, self.rcv.nxt) { first.end } else { self.rcv.nxt };
+            if before(first.seq, known) {
+                let dup_end = if before(first.end, known) { first.end } else { known };
                 self.extend_dsack(env, first.seq, dup_end);
             }
             self.rcv.memory = self.rcv.memory.saturating_sub(first.truesize);
+            if !after(first.end, self.rcv.nxt) {
+                // All of it came otherwise, a FIN's number too.
+                continue;
+            }
             if after(end, self.rcv.nxt) {
-                let from = self.rcv.nxt;
-                self.queue(from, end, first.truesize, first.room);
+                self.queue(self.rcv.nxt, &Chunk { end, ..first });
                 self.rcv.nxt = end;
             }
             if fin_at.is_some() {
@@ -287,49 +304,41 @@ impl Tcp {
         self.measure(segment, size);
         self.count.rcv_ooopack += 1;
         if segment.has(flag::FIN) {
-            self.rcv.fin_at = Some(segment.end().wrapping_sub(1));
+            let at = segment.end().wrapping_sub(1);
+            // What comes behind the first is never read.
+            self.rcv.fin_at =
+                Some(self.rcv.fin_at.filter(|&known| before(known, at)).unwrap_or(at));
         }
-        let (mut seq, end) = (segment.seq, segment.end());
+        let (seq, end) = (segment.seq, segment.end());
         let mut kept = true;
         let mut index = 0;
-        while index < self.rcv.ooo.len() {
-            let other = self.rcv.ooo[index];
-            if !after(other.end, seq) {
-                index += 1;
-                continue;
-            }
+        while let Some(&other) = self.rcv.ooo.get(index) {
             if !before(other.seq, end) {
                 break;
             }
-            if !before(seq, other.seq) {
-                // It begins within another.
-                if !after(end, other.end) {
-                    self.set_dsack(env, seq, end);
-                    kept = false;
-                    break;
-                }
-                if seq == other.seq {
-                    self.extend_dsack(env, other.seq, other.end);
-                    self.drop_out_of_order(index);
-                    continue;
-                }
-                self.set_dsack(env, seq, other.end);
-                seq = other.end;
+            let begins_within = !before(seq, other.seq) && before(seq, other.end);
+            if !before(seq, other.end) {
                 index += 1;
-                continue;
-            }
-            if before(end, other.end) {
-                self.extend_dsack(env, other.seq, end);
-                self.rcv.ooo[index].seq = end;
+            } else if begins_within && !after(end, other.end) {
+                self.set_dsack(env, seq, end);
+                kept = false;
                 break;
+            } else if begins_within && seq != other.seq {
+                // Both are kept whole.
+                self.set_dsack(env, seq, other.end);
+                index += 1;
+            } else if before(end, other.end) {
+                self.extend_dsack(env, other.seq, end);
+                break;
+            } else {
+                self.extend_dsack(env, other.seq, other.end);
+                self.drop_out_of_order(index);
             }
-            self.extend_dsack(env, other.seq, other.end);
-            self.drop_out_of_order(index);
         }
         if kept {
             let at = self.rcv.ooo.partition_point(|c| before(c.seq, seq));
             let (len, room) = (end.wrapping_sub(seq), self.rcv.room);
-            let fits = |c: &Chunk| c.end == seq && seq == segment.seq && len <= c.room;
+            let fits = |c: &Chunk| c.end == seq && len <= c.room;
             let before_it = at.checked_sub(1).filter(|&at| fits(&self.rcv.ooo[at]));
             // The window grows by what was free before this packet.
             if self.terms.sack {

@@ -4,7 +4,7 @@ use crate::accurate::{self, failed};
 use crate::cc::Congestion;
 use crate::open::add_syn_options;
 use crate::segment::{Segment, TcpOption, after, before, ecn as mark, flag};
-use crate::settings::{Env, SECOND};
+use crate::settings::{Env, SECOND, Us};
 use crate::tcp::{EcnMode, Options, State, Tcp};
 
 /// A SYN that a listener answered.
@@ -56,6 +56,13 @@ impl Request {
         Self { tcp, deadline: env.now + SECOND, timeouts: 0, cookie, stamps: None }
     }
 
+    /// The SYN-ACK waits for its answer from now on, as long as its time-outs ask for; what is kept in a cookie does not.
+    pub(crate) fn wait(&mut self, now: Us) {
+        if !self.cookie {
+            self.deadline = now + (SECOND << self.timeouts.min(20)).min(120 * SECOND);
+        }
+    }
+
     /// The SYN-ACK.
     pub fn answer(&mut self, env: &Env<'_>) -> Segment {
         let first = self.stamps.map_or(env.tick(), |(first, _)| first);
@@ -80,12 +87,14 @@ impl Request {
             let at = behind.unwrap_or(0) + 1;
             options.splice(at..at, [TcpOption::AccEcn(accurate::first_option()), TcpOption::Nop]);
         }
-        if let Some(cookie) = &tcp.open.cookie {
-            let option = TcpOption::FastOpen(cookie.clone(), tcp.open.experimental);
+        // The cookie is told once.
+        if let Some(cookie) = self.tcp.open.cookie.take() {
+            let option = TcpOption::FastOpen(cookie, self.tcp.open.experimental);
             let padding = option.len().next_multiple_of(4) - option.len();
             options.push(option);
             options.extend((0..padding).map(|_| TcpOption::Nop));
         }
+        let tcp = &self.tcp;
         let ecn = match tcp.ecn.mode {
             EcnMode::Classic => flag::ECE,
             EcnMode::Accurate if offers => tcp.ecn.accurate.reflection(),
@@ -115,8 +124,14 @@ impl Request {
     /// An ACK of what does not belong to the request; it shows no more of the window than the SYN-ACK did.
     pub fn acknowledge(&mut self, env: &Env<'_>) -> Segment {
         let tcp = &mut self.tcp;
+        let shown = tcp.rcv.wnd;
         let mut segment = tcp.make(env, tcp.snd.nxt, flag::ACK, 0);
-        segment.window = (tcp.rcv.wnd.min(65_535) >> tcp.terms.receive_scale) as u16;
+        tcp.rcv.wnd = shown;
+        segment.window = (shown.min(65_535) >> tcp.terms.receive_scale) as u16;
+        if tcp.rcv.recent.is_some_and(|(value, _)| value == 0) {
+            // An echo of 0 is none, and without one the kernel writes no timestamp here.
+            segment.options.clear();
+        }
         segment
     }
 
@@ -137,11 +152,16 @@ impl Request {
     /// The handshake is over: the connection, which is yet to take the segment that ended it.
     pub fn open(mut self, env: &Env<'_>, segment: &Segment) -> Tcp {
         if self.cookie {
+            if segment.stamp().is_none() {
+                // What was agreed stood in the timestamp.
+                self.tcp.terms.stamps = false;
+                self.forget_options();
+            }
             // The window begins anew, in units of the size that the cookie kept.
             self.begin_window(env, self.tcp.terms.mss_clamp);
         }
         let tcp = &mut self.tcp;
-        tcp.rec.total_retrans = self.timeouts;
+        tcp.open.timed_out = self.timeouts > 0;
         tcp.count.segs_in = 1;
         tcp.rcv.oow_answered = None;
         if self.cookie && tcp.is_accurate() && accurate::ace(segment) <= 1 {
@@ -152,7 +172,7 @@ impl Request {
             tcp.ecn.accurate.accept();
             tcp.count_marks(segment);
         }
-        let measured = if self.timeouts == 0 && !self.cookie {
+        let measured = if tcp.rec.total_retrans == 0 && !self.cookie {
             Some((env.now - tcp.open.sent).max(1))
         } else {
             // RFC 7323 section 4: an echo tells which of several it answers.
@@ -209,11 +229,10 @@ impl Request {
         if self.cookie {
             return if segment.has(flag::ACK)
                 && segment.ack == tcp.snd.nxt
+                && segment.seq == tcp.rcv.nxt
                 && !segment.has(flag::RST)
             {
                 Judgment::Open
-            } else if plain_syn {
-                Judgment::AnswerAgain
             } else if segment.has(flag::RST) {
                 Judgment::Ignore
             } else {
@@ -283,12 +302,9 @@ impl Request {
     pub(crate) fn limit_to_cookie(&mut self, env: &Env<'_>) {
         let tcp = &mut self.tcp;
         if !tcp.terms.stamps {
-            tcp.terms.sack = false;
-            tcp.terms.scaling = false;
-            tcp.terms.send_scale = 0;
-            tcp.terms.receive_scale = 0;
-            tcp.ecn.mode = crate::tcp::EcnMode::Off;
+            self.forget_options();
         }
+        let tcp = &mut self.tcp;
         let v6 = env.route.ip_header == 40;
         let sizes = if v6 { [1220, 1420, 1440, 8940] } else { [536, 1300, 1440, 1460] };
         let peer = tcp.terms.mss_clamp;
@@ -296,6 +312,15 @@ impl Request {
         tcp.terms.mss_clamp = kept;
         let plain = tcp.own_mss(env) - if tcp.terms.stamps { 12 } else { 0 };
         self.begin_window(env, plain);
+    }
+
+    fn forget_options(&mut self) {
+        let tcp = &mut self.tcp;
+        tcp.terms.sack = false;
+        tcp.terms.scaling = false;
+        (tcp.terms.send_scale, tcp.terms.receive_scale) = (0, 0);
+        tcp.terms.header = if tcp.terms.stamps { 32 } else { 20 };
+        tcp.ecn.mode = EcnMode::Off;
     }
 
     fn begin_window(&mut self, env: &Env<'_>, mss: u32) {

@@ -1,5 +1,6 @@
 //! What leaves again.
 
+use crate::output::SKB_OVERHEAD;
 use crate::segment::{Segment, after, before, flag};
 use crate::settings::Env;
 use crate::skb::{Marks, RateStamp, Skb};
@@ -40,9 +41,9 @@ impl Tcp {
         let room = end.wrapping_sub(seq);
         let room = if before(seq, end) { room } else { mss };
         let limit = mss.min(room.max(1));
-        if self.snd.out[index].len() > limit && limit == mss {
-            self.recut(index);
-        } else if self.snd.out[index].len() > limit {
+        // What leaves again is cut at the size of now.
+        self.recut(index);
+        if self.snd.out[index].len() > limit {
             self.split_out(index, limit);
         } else if self.snd.out[index].len() < mss.min(room) {
             self.collapse(env, index, mss.min(room));
@@ -126,6 +127,20 @@ impl Tcp {
         old.saturating_sub(new)
     }
 
+    /// The packet that a tail loss probe sends of the last piece, which is cut at the size of now: what is behind all of
+    /// its packets but one, as they were counted before, or all where that leaves nothing.
+    pub(crate) fn cut_last(&mut self) -> usize {
+        let end = self.snd.out.len() - 1;
+        let marks = self.snd.out[end].marks;
+        let alike = |at: &usize| self.snd.out[*at].joined && self.snd.out[*at - 1].marks == marks;
+        let more = (1..=end).rev().take_while(alike).count();
+        let first = end - more;
+        self.recut(first);
+        let index = if first + more < self.snd.out.len() { first + more } else { first };
+        self.detach(index);
+        index
+    }
+
     /// Joins packets that follow with one that is sent again, as long as all fit into one (RFC 9293 section
     /// 3.8.1 lets a retransmission repacketise).
     pub(crate) fn collapse(&mut self, env: &Env<'_>, index: usize, room: u32) {
@@ -173,7 +188,13 @@ impl Tcp {
         while sent < quota {
             let Some(next) = self.snd.out.get(index + sent as usize) else { break };
             let marks = next.marks;
-            if !next.joined || !marks.lost || marks.sacked || marks.retrans {
+            // What the peer's window cuts leaves by itself.
+            if after(next.end, self.window_end())
+                || !next.joined
+                || !marks.lost
+                || marks.sacked
+                || marks.retrans
+            {
                 break;
             }
             if !self.retransmit(env, index + sent as usize) {
@@ -181,12 +202,19 @@ impl Tcp {
             }
             sent += 1;
         }
-        // What is left of the piece is a piece of its own from now on.
-        if let Some(next) = self.snd.out.get_mut(index + sent as usize) {
-            next.joined = false;
-        }
+        self.detach(index + sent as usize);
         self.join(before);
         sent
+    }
+
+    /// The packet at `index` and those that continue it are a piece of their own from now on.
+    pub(crate) fn detach(&mut self, index: usize) {
+        if let Some(first) = self.snd.out.get_mut(index)
+            && std::mem::take(&mut first.joined)
+        {
+            first.overhead += SKB_OVERHEAD;
+            self.snd.memory += SKB_OVERHEAD;
+        }
     }
 
     /// Segments from `first` on, which follow each other, leave as one burst.

@@ -44,6 +44,13 @@ pub struct Wishes {
     pub seq: u32,
 }
 
+impl Wishes {
+    /// Bytes of a packet of `len` that a stamp comes with.
+    pub const fn bytes(&self, len: u32) -> u32 {
+        if self.stamps & crate::errqueue::stamp::ALONE == 0 { len } else { 0 }
+    }
+}
+
 /// A stretch of the stream, cut as the kernel cuts its buffers; once it is out it is one packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Skb {

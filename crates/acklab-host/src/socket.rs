@@ -85,6 +85,8 @@ pub struct Watch {
 pub enum File {
     /// A socket, by its index.
     Socket(usize),
+    /// A UDP socket, by its index.
+    Datagrams(usize),
     /// An epoll instance.
     Epoll(Vec<Watch>),
     /// A pipe with bytes in it: index of the pipe, and whether this end writes.
@@ -104,3 +106,28 @@ pub struct Descriptor {
 
 /// O_NONBLOCK.
 pub const O_NONBLOCK: i32 = 0o4000;
+
+/// SOL_SOCKET.
+pub const SOCKET: i32 = 1;
+/// IPPROTO_TCP.
+pub const TCP: i32 = 6;
+/// IPPROTO_IP.
+pub const IP: i32 = 0;
+/// IPPROTO_IPV6.
+pub const IPV6: i32 = 41;
+
+/// What a read is to do.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the call")]
+pub struct ReadFlags {
+    /// MSG_PEEK.
+    pub peek: bool,
+    /// MSG_WAITALL.
+    pub wait_all: bool,
+    /// MSG_DONTWAIT.
+    pub dont_wait: bool,
+    /// MSG_TRUNC: bytes are dropped, not copied.
+    pub truncate: bool,
+    /// MSG_OOB.
+    pub urgent: bool,
+}

@@ -1,21 +1,15 @@
 //! Socket options.
 
+use crate::acking::DELAY_MAX;
 use crate::calls::{Called, Stop};
 use crate::cc::Congestion;
 use crate::errno;
 use crate::host::{Host, with};
 use crate::output::Push;
-use crate::settings::{MS, SECOND, Us};
-use crate::tcp::{State, Tcp};
-
-/// SOL_SOCKET.
-pub const SOCKET: i32 = 1;
-/// IPPROTO_TCP.
-pub const TCP: i32 = 6;
-/// IPPROTO_IP.
-pub const IP: i32 = 0;
-/// IPPROTO_IPV6.
-pub const IPV6: i32 = 41;
+use crate::settings::{Env, MS, SECOND, Us};
+use crate::socket::{IP, IPV6, SOCKET, TCP};
+use crate::tcp::{State, Tcp, poll};
+use crate::window::MSS_LEAST;
 
 const fn bad<T>(error: i32) -> Result<T, Stop> {
     Err(Stop::Errno(error))
@@ -24,6 +18,9 @@ const fn bad<T>(error: i32) -> Result<T, Stop> {
 impl Host {
     /// setsockopt(2) of a number.
     pub fn set_option(&mut self, now: Us, fd: i32, level: i32, name: i32, value: i64) -> Called {
+        if self.udp(fd).is_some() {
+            return self.set_datagram_option(fd, (level, name), value);
+        }
         let index = self.index(fd)?;
         match level {
             SOCKET => self.set_socket_option(now, index, name, value),
@@ -34,6 +31,7 @@ impl Host {
                     (IP, 2) | (IPV6, 16) if value != -1 && !(1..=255).contains(&value) => {
                         return bad(errno::EINVAL);
                     }
+                    (IP, 10) if !(0..=5).contains(&value) => return bad(errno::EINVAL),
                     (IP, 2) | (IPV6, 16) => opt.ttl = if value == -1 { 0 } else { value as u8 },
                     (IP, 1) | (IPV6, 67) => opt.tos = value as u8 & !3,
                     (IP, 10) | (IPV6, 23) => opt.pmtu_discover = value as u8,
@@ -50,6 +48,7 @@ impl Host {
     fn set_socket_option(&mut self, now: Us, index: usize, name: i32, value: i64) -> Called {
         let rmem = self.sysctls.of("rmem_max");
         let wmem = self.sysctls.of("wmem_max");
+        let most_rmem = self.sysctls.nth("tcp_rmem", 2) as u32;
         let env = self.env(now);
         let keep_idle = self.sockets[index].tcp.keep_idle(&env);
         let socket = &mut self.sockets[index];
@@ -57,12 +56,14 @@ impl Host {
         match name {
             // SO_SNDBUF, SO_SNDBUFFORCE
             7 | 32 => {
+                let value = i64::from(value as u32);
                 let value = if name == 7 { value.min(wmem) } else { value };
                 tcp.opt.sndbuf = (value * 2).max(4608) as u32;
                 tcp.opt.sndbuf_locked = true;
             }
             // SO_RCVBUF, SO_RCVBUFFORCE
             8 | 33 => {
+                let value = i64::from(value as u32);
                 let value = if name == 8 { value.min(rmem) } else { value };
                 tcp.rcv.buffer = (value * 2).max(2304) as u32;
                 // The window's ceiling follows when packets show what a buffer holds.
@@ -78,13 +79,9 @@ impl Host {
                 tcp.opt.priority = value as u32;
                 socket.kept.insert((SOCKET, name), value);
             }
-            18 => {
-                tcp.opt.rcvlowat =
-                    if value == 0 { 1 } else { value.clamp(1, i64::from(i32::MAX)) as u32 };
-            }
+            18 => tcp.set_low_mark(value, most_rmem),
             37 | 65 => {
                 let was = socket.timestamping;
-                socket.timestamping = value as u32;
                 if value & 0x80 != 0 && was & 0x80 == 0 {
                     if matches!(tcp.state, State::Close | State::Listen) {
                         return bad(errno::EINVAL);
@@ -92,17 +89,37 @@ impl Host {
                     let by_write = value & 0x1_0000 != 0;
                     socket.stamp_base = if by_write { tcp.snd.write_seq } else { tcp.snd.una };
                 }
+                socket.timestamping = value as u32;
             }
             47 => tcp.opt.pacing = if value < 0 { 0 } else { value as u64 },
             60 if !(0..=1).contains(&value) => return bad(errno::EINVAL),
             60 => socket.zero_copy = value != 0,
+            73 => return bad(errno::EOPNOTSUPP),
+            74 if !(-1..=1).contains(&value) => return bad(errno::EINVAL),
             3 | 4 | 30 | 38 | 39 | 78.. => return bad(errno::ENOPROTOOPT),
+            // SO_REUSEADDR is on or off, SO_TXREHASH at -1 the system's.
+            2 | 74 => {
+                socket.kept.insert((SOCKET, name), i64::from(value != 0));
+            }
             _ => {
                 socket.kept.insert((SOCKET, name), value);
             }
         }
+        if matches!(name, 7 | 32) {
+            self.tell_of_space(now, index);
+        }
         self.settle(now, index);
         Ok(0)
+    }
+
+    /// Another size of the send buffer wakes who waits to write, if there is room.
+    fn tell_of_space(&mut self, now: Us, index: usize) {
+        with!(self, now, index, |socket, env| {
+            if socket.tcp.has_write_space(&env) {
+                socket.tcp.snd.no_space = false;
+                socket.tcp.wake(poll::OUT | poll::WRNORM);
+            }
+        });
     }
 
     /// setsockopt(2) of SO_LINGER.
@@ -148,7 +165,6 @@ impl Host {
             self.sockets[index].kept.insert((TCP, name), value);
             return Ok(0);
         }
-        let floor = self.sysctls.of("tcp_min_snd_mss");
         let result = with!(self, now, index, |socket, env| {
             let tcp = &mut socket.tcp;
             match name {
@@ -176,7 +192,7 @@ impl Host {
                     Ok(0)
                 }
                 2 => {
-                    if value != 0 && (value < floor || value > 32_767) {
+                    if value != 0 && !(i64::from(MSS_LEAST)..=32_767).contains(&value) {
                         Err(Stop::Errno(errno::EINVAL))
                     } else {
                         tcp.opt.user_mss = value as u32;
@@ -201,17 +217,14 @@ impl Host {
 
     /// getsockopt(2) of a number.
     pub fn option(&mut self, now: Us, fd: i32, level: i32, name: i32) -> Called {
+        if self.udp(fd).is_some() {
+            return self.datagram_option(now, fd, (level, name));
+        }
         let index = self.index(fd)?;
-        let env = self.env(now);
-        let keep_idle = self.sockets[index].tcp.keep_idle(&env);
-        let sysctl = |name| env.sysctls.of(name);
-        let (retries, interval, probes, lowat) = (
-            sysctl("tcp_syn_retries"),
-            sysctl("tcp_keepalive_intvl"),
-            sysctl("tcp_keepalive_probes"),
-            0,
-        );
-        let fin = sysctl("tcp_fin_timeout");
+        let timing = self.sockets[index].tcp.timing_option(&self.env(now), name);
+        if let Some(value) = timing.filter(|_| level == TCP) {
+            return Ok(value);
+        }
         let socket = &mut self.sockets[index];
         let kept = socket.kept.get(&(level, name)).copied();
         let tcp = &mut socket.tcp;
@@ -225,6 +238,7 @@ impl Host {
             (SOCKET, 8) => i64::from(tcp.rcv.buffer),
             (SOCKET, 9) => i64::from(opt.keepalive),
             (SOCKET, 18) => i64::from(opt.rcvlowat),
+            (SOCKET, 32 | 33) => return bad(errno::ENOPROTOOPT),
             (SOCKET, 30) => i64::from(tcp.state == State::Listen),
             (SOCKET, 37) => i64::from(socket.timestamping),
             (SOCKET, 3) => 1,
@@ -246,32 +260,6 @@ impl Host {
                 }
             }
             (TCP, 3) => i64::from(opt.cork),
-            (TCP, 4) => (keep_idle / SECOND) as i64,
-            (TCP, 5) => {
-                if opt.keep_interval > 0 {
-                    (opt.keep_interval / SECOND) as i64
-                } else {
-                    interval
-                }
-            }
-            (TCP, 6) => {
-                if opt.keep_count > 0 {
-                    i64::from(opt.keep_count)
-                } else {
-                    probes
-                }
-            }
-            (TCP, 7) => {
-                if opt.syn_retries > 0 {
-                    i64::from(opt.syn_retries)
-                } else {
-                    retries
-                }
-            }
-            (TCP, 8) => match opt.linger2 {
-                Some(set) if set != 0 => set,
-                _ => fin,
-            },
             (TCP, 9) => defer_seconds(opt.defer_accept),
             (TCP, 10) if matches!(tcp.state, State::Close | State::Listen) => {
                 i64::from(opt.window_clamp)
@@ -286,8 +274,9 @@ impl Host {
                 }
             }
             (TCP, 12) => i64::from(tcp.ack.pingpong == 0),
-            (TCP, 18) => (opt.user_timeout / MS) as i64,
-            (TCP, 25) => i64::from(opt.notsent_lowat).max(lowat),
+            (TCP, 16) => i64::from(opt.thin_linear),
+            (TCP, 17) => 0,
+            (TCP, 25) => i64::from(opt.notsent_lowat as i32),
             (TCP, 36) => i64::from(socket.inq),
             (IP, 1) | (IPV6, 67) => i64::from(opt.tos),
             (IP, 10) => i64::from(opt.pmtu_discover),
@@ -319,7 +308,6 @@ fn set_plain(tcp: &mut Tcp, now: Us, name: i32, value: i64) -> Called {
         5 if (1..=32_767).contains(&value) => opt.keep_interval = value as Us * SECOND,
         6 if (1..=127).contains(&value) => opt.keep_count = value as u32,
         7 if (1..=127).contains(&value) => opt.syn_retries = value as u32,
-        5..=7 => return bad(errno::EINVAL),
         8 => opt.linger2 = Some(if value > 120 { 120 } else { value }),
         9 => opt.defer_accept = defer_retries(value),
         10 => {
@@ -334,7 +322,7 @@ fn set_plain(tcp: &mut Tcp, now: Us, name: i32, value: i64) -> Called {
                 tcp.rcv.ssthresh = tcp.rcv.ssthresh.min(opt.window_clamp);
             }
         }
-        16 if !(0..=1).contains(&value) => return bad(errno::EINVAL),
+        16 | 17 if !(0..=1).contains(&value) => return bad(errno::EINVAL),
         16 => opt.thin_linear = value != 0,
         18 => {
             if value < 0 {
@@ -343,9 +331,14 @@ fn set_plain(tcp: &mut Tcp, now: Us, name: i32, value: i64) -> Called {
             opt.user_timeout = value as Us * MS;
         }
         25 => opt.notsent_lowat = value as u32,
-        44 => opt.rto_max = value as Us * MS,
-        45 => opt.rto_min = value as Us,
-        46 => opt.delack_max = value as Us,
+        24 => return bad(errno::EPERM),
+        44 if (1000..=120_000).contains(&value) => opt.rto_max = value as Us * MS,
+        // In ticks, two at least.
+        45 | 46 if (1001..=DELAY_MAX as i64).contains(&value) => {
+            let ticks = (value as Us).next_multiple_of(MS);
+            *(if name == 45 { &mut opt.rto_min } else { &mut opt.delack_max }) = ticks;
+        }
+        5..=7 | 44..=46 => return bad(errno::EINVAL),
         11 | 15 | 21 | 22 | 26 | 28 | 32 | 35 | 39.. => return bad(errno::ENOPROTOOPT),
         _ => return Ok(i64::MIN),
     }
@@ -377,8 +370,42 @@ fn defer_seconds(retries: u32) -> i64 {
 }
 
 impl Tcp {
+    /// Options that are times or counts of tries, the system's where the program set none.
+    fn timing_option(&self, env: &Env<'_>, name: i32) -> Option<i64> {
+        let opt = &self.opt;
+        let or = |set: i64, name| if set > 0 { set } else { env.sysctls.of(name) };
+        Some(match name {
+            4 => (self.keep_idle(env) / SECOND) as i64,
+            5 => or((opt.keep_interval / SECOND) as i64, "tcp_keepalive_intvl"),
+            6 => or(i64::from(opt.keep_count), "tcp_keepalive_probes"),
+            7 => or(i64::from(opt.syn_retries), "tcp_syn_retries"),
+            8 => match opt.linger2 {
+                Some(set) if set != 0 => set,
+                _ => env.sysctls.of("tcp_fin_timeout"),
+            },
+            18 => (opt.user_timeout / MS) as i64,
+            44 => (self.rto_max(env) / MS) as i64,
+            45 => or(opt.rto_min as i64, "tcp_rto_min_us"),
+            46 if opt.delack_max > 0 => opt.delack_max as i64,
+            46 => DELAY_MAX as i64,
+            _ => return None,
+        })
+    }
+
+    /// SO_RCVLOWAT: at most half of the buffer, which grows for it unless the program chose its size.
+    fn set_low_mark(&mut self, value: i64, most: u32) {
+        let cap = if self.opt.rcvbuf_locked { self.rcv.buffer >> 1 } else { most >> 1 };
+        let value = if value < 0 { u32::MAX } else { value as u32 }.min(cap);
+        self.opt.rcvlowat = value.max(1);
+        let memory = ((u64::from(value) << 8) / u64::from(self.rcv.ratio.max(1))) as u32;
+        if !self.opt.rcvbuf_locked && memory > self.rcv.buffer {
+            self.rcv.buffer = memory;
+            self.rcv.clamp = self.rcv.clamp.max(value);
+        }
+    }
+
     /// TCP_QUICKACK.
-    fn set_quickack(&mut self, env: &crate::settings::Env<'_>, value: i64) {
+    fn set_quickack(&mut self, env: &Env<'_>, value: i64) {
         if value == 0 {
             self.ack.pingpong = env.sysctls.of("tcp_pingpong_thresh") as u32;
             return;

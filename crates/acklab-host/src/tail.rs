@@ -93,7 +93,7 @@ impl Tcp {
             self.timers.transmit = None;
             return;
         }
-        let last = self.snd.out.len() - 1;
+        let last = self.cut_last();
         if self.send_copy(env, last) {
             self.rec.tlp_retrans = true;
             self.rec.tlp_end = Some(self.snd.nxt);
@@ -133,9 +133,11 @@ impl Tcp {
         }
         let mss = self.current_mss();
         let mut index = 0;
-        let lost = self.rec.lost;
-        while index < self.snd.out.len() {
-            if self.snd.out[index].len() > mss {
+        let mut too_large = false;
+        while let Some(skb) = self.snd.out.get(index) {
+            // A piece of several packets is lost as a whole.
+            too_large = skb.len() > mss || (too_large && skb.joined);
+            if too_large {
                 self.mark_lost(index);
             }
             index += 1;
@@ -143,7 +145,7 @@ impl Tcp {
         if !self.terms.sack {
             self.limit_duplicates();
         }
-        if self.rec.lost == lost {
+        if self.rec.lost == 0 {
             return;
         }
         if self.rec.ca != CaState::Loss {

@@ -77,6 +77,7 @@ impl Tcp {
             }
             self.enter_loss(env);
             self.retransmit(env, 0);
+            self.detach(1);
             self.set_backed_off(env, opening);
             return;
         }
@@ -84,6 +85,7 @@ impl Tcp {
             return;
         }
         self.snd.paths += 1;
+        self.rec.rehash += 1;
         self.enter_loss(env);
         if self.rec.retransmits == 0 {
             self.rec.rto_recoveries += 1;
@@ -95,6 +97,7 @@ impl Tcp {
             self.arm(Wait::Retransmit, at);
             return;
         }
+        self.detach(1);
         self.set_backed_off(env, opening);
     }
 

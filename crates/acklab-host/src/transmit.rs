@@ -309,7 +309,7 @@ impl Tcp {
         let Some(wishes) = piece.wishes else { return };
         for (wish, kind) in [(stamp::SCHEDULED, 1), (stamp::SENT, 0)] {
             if wishes.stamps & wish != 0 {
-                self.errors.stamp(kind, wishes.key, env.now);
+                self.errors.stamp(kind, wishes.key, wishes.bytes(piece.len()), env.now);
                 self.wake(crate::tcp::poll::ERR);
             }
         }

@@ -23,6 +23,7 @@ impl Host {
             }
             File::Pipe(_, true) => return poll::OUT | poll::WRNORM,
             File::Plain(_) => return poll::IN | poll::OUT | poll::RDNORM | poll::WRNORM,
+            File::Datagrams(index) => return self.poll_datagrams(*index),
             File::Epoll(_) => return 0,
         };
         let env = crate::settings::Env { now, sysctls: &self.sysctls, route: &self.route };

@@ -6,6 +6,9 @@ use crate::tcp::Tcp;
 /// MSS of a peer that announced none.
 pub(crate) const MSS_DEFAULT: u32 = 536;
 
+/// Least MSS that a program may ask for, and where the estimate of the peer's starts at the least.
+pub(crate) const MSS_LEAST: u32 = 88;
+
 /// Memory that a packet of `len` bytes and `header` bytes of headers takes, as it comes from a TUN device: its
 /// linear buffer, rounded up as the allocator does, and the descriptor.
 pub(crate) const fn truesize(len: u32, header: u32) -> u32 {
@@ -57,9 +60,14 @@ impl Tcp {
         if space <= 0 { 0 } else { ((space as u64 * u64::from(self.rcv.ratio)) >> 8) as u32 }
     }
 
+    /// Memory of the receive buffer in use, that of the error queue included.
+    pub const fn allocated(&self) -> u32 {
+        self.rcv.memory + self.errors.memory()
+    }
+
     /// Free space for payload.
     pub fn space(&self) -> u32 {
-        self.window_of(i64::from(self.rcv.buffer) - i64::from(self.rcv.memory))
+        self.window_of(i64::from(self.rcv.buffer) - i64::from(self.allocated()))
     }
 
     /// Space for payload when nothing waits.
@@ -193,6 +201,6 @@ impl Tcp {
     /// Where the estimate of the peer's segment size starts.
     pub fn init_rcv_mss(&mut self) {
         let hint = self.terms.advmss.min(self.snd.mss).min(self.rcv.wnd / 2);
-        self.ack.rcv_mss = hint.clamp(88, MSS_DEFAULT);
+        self.ack.rcv_mss = hint.clamp(MSS_LEAST, MSS_DEFAULT);
     }
 }

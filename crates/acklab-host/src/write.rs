@@ -30,12 +30,10 @@ impl Tcp {
     /// before, by a call that then had to wait.
     pub fn write(&mut self, env: &Env<'_>, bytes: u32, flags: WriteFlags) -> u32 {
         let mss = self.current_mss();
-        let goal = self.size_goal(env);
+        // Urgent data leaves packet by packet.
+        let goal = if flags.urgent { mss } else { self.size_goal(env) };
         let mut copied = 0;
         self.note_app_limit();
-        if flags.urgent {
-            self.snd.urgent = self.snd.una;
-        }
         while copied < bytes {
             if !self.has_open_tail(goal) {
                 if !self.is_memory_free(env) {
@@ -45,7 +43,7 @@ impl Tcp {
                 self.begin_piece(env);
             }
             let tail_len = self.snd.queue.back().map_or(0, Skb::len);
-            let take = (goal - tail_len).min(bytes - copied);
+            let take = goal.saturating_sub(tail_len).min(bytes - copied);
             if let Some(tail) = self.snd.queue.back_mut() {
                 if copied == 0 {
                     tail.flags &= !flag::PSH;
@@ -63,7 +61,7 @@ impl Tcp {
                 }
                 break;
             }
-            if self.snd.queue.back().map_or(0, Skb::len) < goal {
+            if flags.urgent || self.snd.queue.back().map_or(0, Skb::len) < goal {
                 continue;
             }
             if self.is_push_due() {

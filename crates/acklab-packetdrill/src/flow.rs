@@ -70,6 +70,13 @@ impl Flow {
         }
     }
 
+    /// The first number of a segment as the script counts; a reset that answers a segment without an ACK has 0 (RFC 9293
+    /// section 3.10.7.1).
+    fn seq_of(&self, segment: &Segment) -> u32 {
+        let answers = segment.seq == 0 && segment.has(flag::RST) && segment.has(flag::ACK);
+        if answers { 0 } else { self.to_script(segment.seq) }
+    }
+
     fn to_script(&self, number: u32) -> u32 {
         match self.isn {
             Some((host, script)) => number.wrapping_sub(host).wrapping_add(script),
@@ -132,7 +139,7 @@ impl Flow {
 
     /// What left the host, as the script writes it.
     pub(crate) fn show(&self, segment: &Segment) -> String {
-        let (seq, len) = (self.to_script(segment.seq), segment.len);
+        let (seq, len) = (self.seq_of(segment), segment.len);
         let mut text = match segment.ecn {
             ecn::NOT_ECT => String::new(),
             other => format!("[{}] ", codepoint(other)),
@@ -217,7 +224,7 @@ impl Flow {
         if segment.flags != packet.flags {
             return differs("flags", flags(segment.flags), flags(packet.flags));
         }
-        let seq = self.to_script(segment.seq);
+        let seq = self.seq_of(segment);
         let range = (seq, segment.len);
         if range != (packet.range.0, packet.range.2) {
             let show = |(seq, len): (u32, u32)| format!("{seq}:{}({len})", seq.wrapping_add(len));

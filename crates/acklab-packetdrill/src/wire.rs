@@ -5,12 +5,14 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use acklab_host::datagram::Datagram;
 use acklab_host::errno;
 use acklab_host::segment::{AccEcn, Place, Segment, TcpOption};
 
-use crate::world::{IcmpAbout, IcmpMessage};
+use crate::world::{IcmpAbout, IcmpMessage, Quoted};
 
 const TCP: u8 = 6;
+const UDP: u8 = 17;
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
 
@@ -47,7 +49,9 @@ impl Ends {
 pub enum Content {
     /// A segment.
     Segment(Segment),
-    /// An ICMP message about a segment of the ends of [`Packet`].
+    /// A datagram.
+    Datagram(Datagram),
+    /// An ICMP message about a packet of the ends of [`Packet`].
     Icmp(IcmpAbout),
 }
 
@@ -198,7 +202,25 @@ pub fn packet(segment: &Segment, ends: Ends) -> Vec<u8> {
     ip(ends, TCP, segment.dscp << 2 | segment.ecn, &tcp)
 }
 
-/// An ICMP message about a segment; `ends` are the message's.
+/// A datagram as an IP packet, of at most 65,507 bytes.
+pub fn datagram(datagram: &Datagram, ends: Ends) -> Vec<u8> {
+    let mut udp = udp_header(datagram.src.port, datagram.dst.port, datagram.len);
+    udp.resize(udp.len() + datagram.len as usize, b'x');
+    // RFC 768: a sum of 0 stands for none.
+    let check = match fold(sum(&udp, pseudo(ends, UDP, udp.len()))) {
+        0 => 0xffff,
+        check => check,
+    };
+    udp[6..8].copy_from_slice(&check.to_be_bytes());
+    ip(ends, UDP, datagram.tos, &udp)
+}
+
+fn udp_header(from: u16, to: u16, len: u32) -> Vec<u8> {
+    let length = (8 + len) as u16;
+    [from, to, length, 0].into_iter().flat_map(u16::to_be_bytes).collect()
+}
+
+/// An ICMP message about a packet; `ends` are the message's.
 pub fn icmp(about: &IcmpAbout, ends: Ends) -> Vec<u8> {
     let v6 = ends.from.is_ipv6();
     let (kind, code, word) = match about.message {
@@ -208,14 +230,19 @@ pub fn icmp(about: &IcmpAbout, ends: Ends) -> Vec<u8> {
             (kind, code, 0)
         }
     };
-    let mut quoted = Vec::new();
-    quoted.extend(about.local.port.to_be_bytes());
-    quoted.extend(about.remote.port.to_be_bytes());
-    quoted.extend(about.seq.to_be_bytes());
-    quoted.extend([0; 12]);
+    let (from, to) = (about.local.port, about.remote.port);
+    let (quoted_protocol, quoted) = match about.quoted {
+        Quoted::Segment(seq) => {
+            let mut tcp: Vec<u8> = [from, to].into_iter().flat_map(u16::to_be_bytes).collect();
+            tcp.extend(seq.to_be_bytes());
+            tcp.extend([0; 12]);
+            (TCP, tcp)
+        }
+        Quoted::Datagram => (UDP, udp_header(from, to, 0)),
+    };
     let mut message = vec![kind, code, 0, 0];
     message.extend(word.to_be_bytes());
-    message.extend(ip(ends.back(), TCP, 0, &quoted));
+    message.extend(ip(ends.back(), quoted_protocol, 0, &quoted));
     let protocol = if v6 { ICMP_V6 } else { ICMP };
     let start = if v6 { pseudo(ends, protocol, message.len()) } else { 0 };
     let check = fold(sum(&message, start));
@@ -279,11 +306,13 @@ fn header(packet: &[u8]) -> Option<Header<'_>> {
     }
 }
 
-/// Reads an IP packet; `gso`: payload of each packet of a burst. `None`: neither TCP nor ICMP about it.
+/// Reads an IP packet; `gso`: payload of each packet of a burst. `None`: neither TCP nor UDP nor ICMP about them.
 pub fn read(packet: &[u8], gso: u32) -> Option<Packet> {
     let header = header(packet)?;
-    if header.protocol != TCP {
-        return read_icmp(&header);
+    match header.protocol {
+        TCP => {}
+        UDP => return read_datagram(&header),
+        _ => return read_icmp(&header),
     }
     let tcp = header.behind;
     let place = |at| Some(Place { host: 0, port: half(tcp, at)? });
@@ -310,6 +339,18 @@ pub fn read(packet: &[u8], gso: u32) -> Option<Packet> {
     Some(Packet { ends: header.ends, content: Content::Segment(segment) })
 }
 
+fn read_datagram(header: &Header<'_>) -> Option<Packet> {
+    let place = |at| Some(Place { host: 0, port: half(header.behind, at)? });
+    let datagram = Datagram {
+        src: place(0)?,
+        dst: place(2)?,
+        len: header.behind.len().checked_sub(8)? as u32,
+        tos: header.class,
+        ttl: header.ttl,
+    };
+    Some(Packet { ends: header.ends, content: Content::Datagram(datagram) })
+}
+
 fn read_icmp(outer: &Header<'_>) -> Option<Packet> {
     let v6 = match outer.protocol {
         ICMP => false,
@@ -317,7 +358,12 @@ fn read_icmp(outer: &Header<'_>) -> Option<Packet> {
         _ => return None,
     };
     let (kind, code) = (*outer.behind.first()?, *outer.behind.get(1)?);
-    let quoted = header(outer.behind.get(8..)?).filter(|quoted| quoted.protocol == TCP)?;
+    let quoted = header(outer.behind.get(8..)?)?;
+    let about = match quoted.protocol {
+        TCP => Quoted::Segment(word(quoted.behind, 4)?),
+        UDP => Quoted::Datagram,
+        _ => return None,
+    };
     let place = |at| Some(Place { host: 0, port: half(quoted.behind, at)? });
     let codes: &[(&str, i32, bool)] = if v6 { &UNREACHABLE_V6 } else { &UNREACHABLE };
     let message = match (kind, codes.get(usize::from(code))) {
@@ -328,8 +374,7 @@ fn read_icmp(outer: &Header<'_>) -> Option<Packet> {
         }
         _ => IcmpMessage::Ignored(kind, code),
     };
-    let about =
-        IcmpAbout { local: place(0)?, remote: place(2)?, seq: word(quoted.behind, 4)?, message };
+    let about = IcmpAbout { local: place(0)?, remote: place(2)?, quoted: about, message };
     Some(Packet { ends: quoted.ends, content: Content::Icmp(about) })
 }
 
@@ -445,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn icmp_is_about_the_segment_that_it_quotes() {
+    fn icmp_is_about_the_packet_that_it_quotes() {
         for ends in both() {
             let v6 = ends.from.is_ipv6();
             let refused = IcmpMessage::Unreachable {
@@ -454,13 +499,30 @@ mod tests {
                 kind: if v6 { 1 } else { 3 },
                 code: if v6 { 4 } else { 3 },
             };
-            for message in [IcmpMessage::TooBig(1280), refused] {
-                let about = IcmpAbout { local: place(80), remote: place(5), seq: 9, message };
+            let quotes = [Quoted::Segment(9), Quoted::Datagram];
+            for (message, quoted) in [IcmpMessage::TooBig(1280), refused].into_iter().zip(quotes) {
+                let about = IcmpAbout { local: place(80), remote: place(5), quoted, message };
                 let back = read(&icmp(&about, ends), 0).expect("ICMP");
                 assert_eq!(back.ends, ends.back());
                 let Content::Icmp(got) = back.content else { panic!("ICMP") };
-                let fields = |a: &IcmpAbout| (a.local, a.remote, a.seq, a.message);
+                let fields = |a: &IcmpAbout| (a.local, a.remote, a.quoted, a.message);
                 assert_eq!(fields(&got), fields(&about));
+            }
+        }
+    }
+
+    #[test]
+    fn a_datagram_is_the_same_after_both_ways_in_both_versions() {
+        for ends in both() {
+            for len in [0, 1, 1472] {
+                let sent = Datagram { src: place(5), dst: place(80), len, tos: 8, ttl: 64 };
+                let bytes = datagram(&sent, ends);
+                let Some(Packet { content: Content::Datagram(got), .. }) = read(&bytes, 0) else {
+                    panic!("UDP")
+                };
+                assert_eq!(got, sent);
+                let udp = header(&bytes).expect("IP").behind;
+                assert_eq!(fold(sum(udp, pseudo(ends, UDP, udp.len()))), 0, "{ends:?}");
             }
         }
     }

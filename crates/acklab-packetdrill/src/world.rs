@@ -6,23 +6,34 @@
 
 use crate::cookie::{USUAL_KEY, cookie};
 use acklab_host::calls::{Called, ReadFlags, Stop};
+use acklab_host::datagram::{Datagram, PathError};
+use acklab_host::errno;
 use acklab_host::errqueue::Entry;
 use acklab_host::host::Host;
 use acklab_host::info::tcp_info;
 use acklab_host::segment::{Place, Segment};
 use acklab_host::settings::{MS, Route, SECOND, Sysctls, Us};
-use acklab_host::socket::Family;
+use acklab_host::socket::{Family, File};
 use acklab_host::write::WriteFlags;
 
-/// An ICMP message about a segment that the host sent.
+/// What an ICMP message quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quoted {
+    /// A segment, by its sequence number.
+    Segment(u32),
+    /// A datagram.
+    Datagram,
+}
+
+/// An ICMP message about a packet that the host sent.
 #[derive(Clone, Copy, Debug)]
 pub struct IcmpAbout {
-    /// Where the segment came from and where it went.
+    /// Where the packet came from and where it went.
     pub local: Place,
     /// See above.
     pub remote: Place,
-    /// The segment's sequence number.
-    pub seq: u32,
+    /// What it quotes.
+    pub quoted: Quoted,
     /// The message.
     pub message: IcmpMessage,
 }
@@ -109,12 +120,20 @@ pub trait World {
     fn sent(&mut self) -> Option<(Us, Segment)>;
     /// Gives the host a segment.
     fn receive(&mut self, now: Us, segment: &Segment) -> Result<(), String>;
+    /// The next datagram that the host sent.
+    fn sent_datagram(&mut self) -> Option<(Us, Datagram)>;
+    /// Gives the host a datagram.
+    fn receive_datagram(&mut self, now: Us, datagram: &Datagram) -> Result<(), String>;
     /// Gives the host an ICMP message.
     fn receive_icmp(&mut self, now: Us, about: &IcmpAbout) -> Result<(), String>;
     /// TCP_INFO of the connection between two places, or else of the last one made: names and values.
     fn info(&mut self, now: Us, ends: Option<(Place, Place)>) -> Vec<(&'static str, u64)>;
 
     fn socket(&mut self, now: Us, family: Family, nonblocking: bool) -> Called;
+    /// socket(2) of UDP.
+    fn datagram_socket(&mut self, family: Family, nonblocking: bool) -> Called;
+    /// sendto(2) of UDP; the ends are those that the script's addresses and the socket leave open.
+    fn send_to(&mut self, now: Us, fd: i32, ends: (Place, Option<Place>), bytes: u32) -> Called;
     fn bind(&mut self, fd: i32, place: Place) -> Called;
     fn listen(&mut self, fd: i32, backlog: i32) -> Called;
     fn accept(&mut self, fd: i32, flags: i32) -> Called;
@@ -310,16 +329,37 @@ impl World for Virtual {
         Ok(())
     }
 
+    fn sent_datagram(&mut self) -> Option<(Us, Datagram)> {
+        self.host.datagrams_out.pop_front()
+    }
+
+    fn receive_datagram(&mut self, _now: Us, datagram: &Datagram) -> Result<(), String> {
+        if self.host.receive_datagram(*datagram) {
+            return Ok(());
+        }
+        Err("no socket takes this datagram: the host would answer by ICMP".to_owned())
+    }
+
     fn receive_icmp(&mut self, now: Us, about: &IcmpAbout) -> Result<(), String> {
-        let IcmpAbout { local, remote, seq, message } = *about;
-        match message {
-            IcmpMessage::TooBig(mtu) => {
+        let IcmpAbout { local, remote, quoted, message } = *about;
+        match (quoted, message) {
+            (Quoted::Segment(seq), IcmpMessage::TooBig(mtu)) => {
                 self.host.fragmentation_needed(now, local, remote, seq, mtu);
             }
-            IcmpMessage::Unreachable { errno, hard, .. } => {
-                self.host.unreachable(now, local, remote, seq, errno, hard);
+            (Quoted::Segment(seq), IcmpMessage::Unreachable { errno, hard, kind, code }) => {
+                let error = PathError { errno, hard, kind, code, mtu: 0 };
+                self.host.unreachable(now, (local, remote), seq, error);
             }
-            IcmpMessage::Ignored(..) => {}
+            (Quoted::Datagram, IcmpMessage::TooBig(mtu)) => {
+                let (kind, code) = if self.host.route.ip_header == 40 { (2, 0) } else { (3, 4) };
+                let error = PathError { errno: errno::EMSGSIZE, hard: true, kind, code, mtu };
+                self.host.datagram_failed(local, remote, error);
+            }
+            (Quoted::Datagram, IcmpMessage::Unreachable { errno, hard, kind, code }) => {
+                let error = PathError { errno, hard, kind, code, mtu: 0 };
+                self.host.datagram_failed(local, remote, error);
+            }
+            (_, IcmpMessage::Ignored(..)) => {}
         }
         Ok(())
     }
@@ -340,6 +380,14 @@ impl World for Virtual {
     fn socket(&mut self, now: Us, family: Family, nonblocking: bool) -> Called {
         let made = self.host.socket(now, family, nonblocking);
         self.follow(made)
+    }
+
+    fn datagram_socket(&mut self, _family: Family, nonblocking: bool) -> Called {
+        self.host.datagram_socket(nonblocking)
+    }
+
+    fn send_to(&mut self, now: Us, fd: i32, ends: (Place, Option<Place>), bytes: u32) -> Called {
+        self.host.send_to(now, fd, ends, bytes)
     }
 
     fn bind(&mut self, fd: i32, place: Place) -> Called {
@@ -394,7 +442,8 @@ impl World for Virtual {
     }
 
     fn is_socket(&self, fd: i32) -> bool {
-        self.host.index(fd).is_ok()
+        let file = self.host.files.get(&fd).map(|descriptor| &descriptor.file);
+        matches!(file, Some(File::Socket(_) | File::Datagrams(_)))
     }
 
     fn is_blocking(&self, fd: i32) -> bool {

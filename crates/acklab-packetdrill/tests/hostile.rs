@@ -194,11 +194,13 @@ fn check(host: &Host, index: usize, seed: u64) {
     let marked = |of: fn(&acklab_host::skb::Marks) -> bool| {
         tcp.snd.out.iter().filter(|skb| of(&skb.marks)).count() as u32
     };
-    if tcp.terms.sack {
+    // What was counted stays in TCP_INFO when the queue is gone, as Linux has it.
+    let is_over = tcp.state == State::Close;
+    if tcp.terms.sack && !is_over {
         assert_eq!(tcp.rec.sacked, marked(|m| m.sacked), "seed {seed}: sacked");
     }
-    assert_eq!(tcp.rec.lost, marked(|m| m.lost), "seed {seed}: lost");
-    assert_eq!(tcp.rec.retrans, marked(|m| m.retrans), "seed {seed}: retransmitted");
+    assert!(is_over || tcp.rec.lost == marked(|m| m.lost), "seed {seed}: lost");
+    assert!(is_over || tcp.rec.retrans == marked(|m| m.retrans), "seed {seed}: retransmitted");
     assert!(!after(tcp.snd.una, tcp.snd.nxt), "seed {seed}: acknowledged what was not sent");
     assert!(tcp.state == State::Close || tcp.window.cwnd > 0, "seed {seed}: a window of nothing");
     assert!(tcp.rcv.ooo.len() < 4096 && tcp.snd.out.len() < 100_000, "seed {seed}: memory");

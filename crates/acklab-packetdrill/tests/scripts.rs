@@ -232,11 +232,16 @@ fn what_was_not_checked_does_not_pass() {
     assert_eq!(verdict(same), Verdict::Pass);
     // Commands and calls that are not understood are named.
     for (text, word) in
-        [("+0 `iptables -F`", "iptables"), ("+0 mmap(3) = 0", "mmap"), ("+0 < udp (100)", "udp")]
+        [("+0 `iptables -F`", "iptables"), ("+0 mmap(3) = 0", "mmap"), ("+0 < gre . 1:1(0)", "gre")]
     {
         let outcome = try_text(&format!("{start}{text}\n"));
         assert_eq!(outcome.verdict, Verdict::Unsupported, "{text}");
         assert!(outcome.message.contains(word) && outcome.line == 8, "{outcome:?}");
+    }
+    // A datagram for no socket, one that never leaves, one that nothing expected.
+    let socket = "0 socket(..., SOCK_DGRAM, IPPROTO_UDP) = 3\n+0 connect(3, ..., ...) = 0\n";
+    for rest in ["+0 < udp (100)", "+0 > udp (100)", "+0 write(3, ..., 100) = 100"] {
+        assert_eq!(try_text(&format!("{socket}{rest}\n")).verdict, Verdict::Fail, "{rest}");
     }
     // The timestamp's echo is strict, its value is the host's.
     let stamps = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\

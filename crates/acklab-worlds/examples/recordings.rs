@@ -189,7 +189,7 @@ fn recording(case: &Case, end: usize, done: &Done) -> Result<String, String> {
 fn segment(bytes: &[u8]) -> Option<Segment> {
     match wire::read(bytes, 0)?.content {
         Content::Segment(segment) => Some(segment),
-        Content::Icmp(_) => None,
+        Content::Datagram(_) | Content::Icmp(_) => None,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::segment::{Place, Segment};
 use crate::settings::{Env, Us};
 
 pub use options::Options;
-pub use receiver::{Acking, Chunk, Receive};
+pub use receiver::{Acking, Chunk, Receive, Urgent, UrgentByte};
 pub use sender::{Counters, Rack, Recovery, Send};
 
 /// State of a connection (RFC 9293 section 3.3.2), numbered as TCP_INFO does.
@@ -206,6 +206,8 @@ pub struct Ask {
 pub struct Opening {
     /// It came of a listener.
     pub passive: bool,
+    /// Its SYN-ACK was sent again by a time-out.
+    pub timed_out: bool,
     /// The window scale that our SYN offers.
     pub offered_scale: Option<u8>,
     /// TFO: it came of a SYN with data or cookie.
@@ -395,7 +397,6 @@ impl Tcp {
         self.snd.out.clear();
         self.snd.memory = 0;
         self.rtt.backoff = 0;
-        (self.rec.sacked, self.rec.lost, self.rec.retrans) = (0, 0, 0);
         self.errors.acknowledge_all();
     }
 

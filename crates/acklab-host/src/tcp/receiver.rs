@@ -37,7 +37,7 @@ pub struct Receive {
     pub copied: u32,
     /// Received in order and not read.
     pub queue: VecDeque<Chunk>,
-    /// Received out of order, ascending and disjoint.
+    /// Received out of order, by where they begin; they may overlap.
     pub ooo: Vec<Chunk>,
     /// SACK blocks, most recent first.
     pub sacks: Vec<(u32, u32)>,
@@ -79,10 +79,28 @@ pub struct Receive {
     pub space_seq: u32,
     /// When.
     pub space_at: Us,
-    /// Where the urgent byte stands, until it was passed.
-    pub urgent: Option<u32>,
+    /// The last urgent byte, until it was passed.
+    pub urgent: Option<Urgent>,
+}
+
+/// An urgent byte of the peer's (RFC 9293 section 3.8.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Urgent {
+    /// Its sequence number.
+    pub at: u32,
+    /// What became of it.
+    pub byte: UrgentByte,
+}
+
+/// What became of an urgent byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UrgentByte {
+    /// It was announced.
+    Announced,
+    /// It came, be it out of order.
+    Here,
     /// It was read out of band.
-    pub urgent_read: bool,
+    Read,
 }
 
 /// When acknowledgments leave.

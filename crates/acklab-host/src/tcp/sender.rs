@@ -108,6 +108,8 @@ pub struct Recovery {
     pub retransmits: u32,
     /// Since the connection began.
     pub total_rto: u32,
+    /// Paths that time-outs changed.
+    pub rehash: u32,
     /// Retransmissions since it began.
     pub total_retrans: u32,
     /// DSACKs since it began.

@@ -86,6 +86,9 @@ impl Caller<'_> {
                 }
             }
         };
+        if self.datagrams.contains(&fd) {
+            return self.send_datagram(now, &call, fd, bytes, flags);
+        }
         let known = 0x1 | 0x40 | 0x80 | 0x4000 | 0x8000 | 0x400_0000 | 0x2000_0000;
         if flags & !known != 0 {
             return unsupported(format!("the flags {flags:#x} of {}", call.name));
@@ -146,6 +149,25 @@ impl Caller<'_> {
                 other => return self.finish(&call, other),
             }
         }
+    }
+
+    fn send_datagram(&mut self, now: Us, call: &Call, fd: i32, bytes: i64, flags: i64) -> Step {
+        // MSG_DONTWAIT and MSG_NOSIGNAL: nothing here waits or signals.
+        if flags & !(0x40 | 0x4000) != 0 {
+            return unsupported(format!("the flags {flags:#x} of a datagram"));
+        }
+        let address = match call.name.as_str() {
+            "sendto" => Some(Self::arg(call, 4)?),
+            "sendmsg" => Self::arg(call, 1)?.field("msg_name"),
+            _ => None,
+        };
+        let to = match address {
+            None | Some(Value::Int(0)) => None,
+            Some(address) => Some(self.place(address, self.remote)?),
+        };
+        let own = Place { port: 0, ..self.local };
+        let done = self.world().send_to(now, fd, (own, to), bytes.max(0) as u32);
+        self.finish(call, done)
     }
 
     /// Where MSG_FASTOPEN connects from and to.

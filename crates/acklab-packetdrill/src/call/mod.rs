@@ -6,7 +6,7 @@ mod data;
 mod options;
 mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use acklab_host::calls::Stop;
 use acklab_host::errno;
@@ -60,6 +60,8 @@ pub(crate) struct Caller<'w> {
     remote: Place,
     /// Where each of the world's descriptors is bound.
     bound: BTreeMap<i32, Place>,
+    /// The world's descriptors that are sockets of UDP.
+    datagrams: BTreeSet<i32>,
     /// Where a socket listens, since no connection came.
     listening: Option<Place>,
     /// A socket began to listen: what comes next is another connection.
@@ -110,6 +112,7 @@ impl<'w> Caller<'w> {
             local: Place { host: 1, port: 8080 },
             remote: Place { host: 2, port: 8080 },
             bound: BTreeMap::new(),
+            datagrams: BTreeSet::new(),
             listening: None,
             anew: false,
             start,
@@ -122,6 +125,11 @@ impl<'w> Caller<'w> {
 
     /// Where calls are made.
     pub(crate) const fn world(&mut self) -> &mut (dyn World + 'w) {
+        self.world
+    }
+
+    /// The same, only to look at.
+    pub(crate) const fn world_ref(&self) -> &(dyn World + 'w) {
         self.world
     }
 
@@ -168,6 +176,12 @@ impl<'w> Caller<'w> {
     /// The ends of a connection from the script's `port` to where a socket listens.
     pub(crate) fn incoming(&self, port: u16) -> Option<(Place, Place)> {
         Some((self.listening?, Place { port, ..self.remote }))
+    }
+
+    /// The ends of a datagram from the script's `port` to a socket that is bound.
+    pub(crate) fn incoming_datagram(&self, port: u16) -> Option<(Place, Place)> {
+        let bound = self.bound.iter().rfind(|(fd, _)| self.datagrams.contains(fd));
+        Some((*bound?.1, Place { port, ..self.remote }))
     }
 
     /// Whether a socket began to listen since this was asked last.
@@ -360,10 +374,15 @@ impl Caller<'_> {
         };
         let kind = self.int(call, 1)?;
         let protocol = self.int(call, 2)?;
-        if kind & 0xf != 1 || !(protocol == 6 || protocol == 0) {
-            return unsupported("sockets that are not TCP's");
+        let nonblocking = kind & i64::from(O_NONBLOCK) != 0;
+        let made = match (kind & 0xf, protocol) {
+            (1, 6 | 0) => self.world().socket(now, family, nonblocking),
+            (2, 17 | 0) => self.world().datagram_socket(family, nonblocking),
+            _ => return unsupported("sockets that are neither TCP's nor UDP's"),
+        };
+        if let (2, Ok(fd)) = (kind & 0xf, &made) {
+            self.datagrams.insert(*fd as i32);
         }
-        let made = self.world().socket(now, family, kind & i64::from(O_NONBLOCK) != 0);
         self.finish_with_fd(call, made)
     }
 
@@ -403,6 +422,7 @@ impl Caller<'_> {
                     let named = self.int(&call, 0)?;
                     self.files.remove(&named);
                     self.bound.remove(&fd);
+                    self.datagrams.remove(&fd);
                     pending.lingering = lingering;
                 }
             }

@@ -1,6 +1,8 @@
 //! Events of a script: packets in both directions, calls, assertions, and the end.
 
+use acklab_host::datagram::Datagram;
 use acklab_host::errno;
+use acklab_host::segment::Place;
 use acklab_host::settings::Us;
 
 use super::{Ends, Runner, START, Stop, fail, unsupported};
@@ -10,7 +12,15 @@ use crate::flow::{Flow, flags};
 use crate::script::{Event, Icmp, Kind, Packet, Script, When};
 use crate::symbols;
 use crate::wire::{UNREACHABLE, UNREACHABLE_V6};
-use crate::world::{IcmpAbout, IcmpMessage};
+use crate::world::{IcmpAbout, IcmpMessage, Quoted};
+
+/// When a packet may leave.
+struct Due {
+    /// How much before it is expected.
+    early: Us,
+    /// Up to when.
+    latest: Us,
+}
 
 impl Runner<'_> {
     /// The time of an event: its beginning, and its end where it is a range.
@@ -39,7 +49,7 @@ impl Runner<'_> {
         }
         if let Some(at) = at {
             self.advance(line, at)?;
-            let latest = to.unwrap_or(at) + self.tolerance;
+            let latest = to.unwrap_or(at) + self.tolerance.least;
             if self.now > latest {
                 return fail(
                     line,
@@ -127,6 +137,9 @@ impl Runner<'_> {
         if let Some(icmp) = &packet.icmp {
             return self.inject_icmp(line, icmp);
         }
+        if packet.is_datagram {
+            return self.inject_datagram(line, packet);
+        }
         self.select(packet.ports);
         if self.flow.is_none() {
             let port = packet.ports.map_or(self.next_remote + 1, |(from, _)| from);
@@ -150,17 +163,47 @@ impl Runner<'_> {
         self.retry()
     }
 
+    fn inject_datagram(&mut self, line: usize, packet: &Packet) -> Result<(), Stop> {
+        let ends = match packet.ports {
+            Some((from, _)) => self.caller.incoming_datagram(from),
+            None => {
+                self.datagrams.ends.or_else(|| self.caller.incoming_datagram(self.next_remote + 1))
+            }
+        };
+        let Some((local, remote)) = ends else {
+            return fail(line, "no socket is there for this datagram");
+        };
+        self.datagrams.ends = ends;
+        let (len, tos) = (packet.range.2, packet.tos.unwrap_or(0));
+        self.note(line, format!("     < udp ({len})"));
+        let datagram = Datagram { src: remote, dst: local, len, tos, ttl: 0 };
+        if let Err(what) = self.caller.world().receive_datagram(self.now, &datagram) {
+            return fail(line, what);
+        }
+        self.drain();
+        self.retry()
+    }
+
+    /// Where what an ICMP message quotes came from and went to, and what it is.
+    fn quoted(&self, icmp: &Icmp) -> Option<((Place, Place), Quoted)> {
+        if icmp.of_datagram || self.flow.is_none() {
+            return Some((self.datagrams.ends?, Quoted::Datagram));
+        }
+        let flow = self.flow.as_ref()?;
+        Some((flow.ends(), Quoted::Segment(flow.to_host(icmp.seq.unwrap_or(1)))))
+    }
+
     fn inject_icmp(&mut self, line: usize, icmp: &Icmp) -> Result<(), Stop> {
-        let Some(flow) = &self.flow else { return fail(line, "no connection for ICMP") };
-        let (local, remote) = flow.ends();
-        let seq = icmp.seq.map_or_else(|| flow.to_host(1), |seq| flow.to_host(seq));
+        let Some(((local, remote), quoted)) = self.quoted(icmp) else {
+            return fail(line, "nothing is there that ICMP could be about");
+        };
         self.note(line, format!("     < icmp {} {}", icmp.kind, icmp.code));
         let v6 = self.caller.world().settings().1.ip_header == 40;
         let message = match icmp_message(icmp, v6) {
             Ok(message) => message,
             Err(what) => return unsupported(line, what),
         };
-        let about = IcmpAbout { local, remote, seq, message };
+        let about = IcmpAbout { local, remote, quoted, message };
         if let Err(what) = self.caller.world().receive_icmp(self.now, &about) {
             return fail(line, what);
         }
@@ -179,26 +222,13 @@ impl Runner<'_> {
         if packet.icmp.is_some() {
             return unsupported(line, "ICMP of the host");
         }
+        if packet.is_datagram {
+            return self.expect_datagram(line, packet, at, to);
+        }
         self.select(packet.ports);
-        let waited = at.map_or(0, |at| at.saturating_sub(self.base));
-        let tolerance = self.tolerated(waited);
-        let late = tolerance.max(self.tolerance + self.caller.world().slack(waited));
-        let latest =
-            at.map_or(self.now + self.caller.world().patience(), |at| to.unwrap_or(at) + late);
+        let due = self.due(at, to);
         while self.flow.as_ref().is_none_or(Flow::is_quiet) {
-            if !self.step(line, latest + 1)? {
-                let due =
-                    at.map_or_else(|| "at all".to_owned(), |at| format!("by {}", Self::show(at)));
-                let pending = self
-                    .caller
-                    .world()
-                    .due()
-                    .map(|next| format!("; the host acts next at {}", Self::show(next)));
-                return fail(
-                    line,
-                    format!("no packet left the host {due}{}", pending.unwrap_or_default()),
-                );
-            }
+            self.wait_for_packet(line, at, &due)?;
         }
         let Some(flow) = &mut self.flow else { return fail(line, "no connection") };
         let Some((left, segment)) = flow.take(packet) else { return fail(line, "no packet") };
@@ -210,20 +240,89 @@ impl Runner<'_> {
                 format!("{difference} (the host sent {text} at {})", Self::show(left)),
             );
         }
-        if let Some(at) = at {
-            let last = to.unwrap_or(at);
-            if left + tolerance < at || left > last + late {
-                return fail(
-                    line,
-                    format!("the packet left at {}, expected {}", Self::show(left), Self::show(at)),
-                );
-            }
-        }
+        Self::check_left(line, left, at, &due)?;
         self.note(line, format!("     > {text} as expected"));
-        self.now = self.now.max(left);
-        // What follows counts from when it happened, not from when it was due.
-        self.base = self.now;
+        self.count_from(left);
         Ok(())
+    }
+
+    /// A datagram that the host is to send.
+    fn expect_datagram(
+        &mut self,
+        line: usize,
+        packet: &Packet,
+        at: Option<Us>,
+        to: Option<Us>,
+    ) -> Result<(), Stop> {
+        let due = self.due(at, to);
+        while self.datagrams.queue.is_empty() {
+            self.wait_for_packet(line, at, &due)?;
+        }
+        let Some((left, datagram)) = self.datagrams.queue.pop_front() else {
+            return fail(line, "no datagram");
+        };
+        let ports = (datagram.src.port, datagram.dst.port);
+        let differs = |what: &str, got: String, expected: String| {
+            fail(line, format!("{what} {got}, expected {expected}"))
+        };
+        if datagram.len != packet.range.2 {
+            return differs("bytes are", datagram.len.to_string(), packet.range.2.to_string());
+        }
+        if let Some(expected) = packet.ports.filter(|&expected| expected != ports) {
+            return differs("ports are", format!("{ports:?}"), format!("{expected:?}"));
+        }
+        if let Some(expected) = packet.tos.filter(|&tos| tos != datagram.tos) {
+            return differs("tos is", format!("{:#x}", datagram.tos), format!("{expected:#x}"));
+        }
+        let ttl = if datagram.ttl == 0 { 64 } else { datagram.ttl };
+        if let Some(expected) = packet.ttl.filter(|&expected| expected != ttl) {
+            return differs("ttl is", ttl.to_string(), expected.to_string());
+        }
+        let ecn = datagram.tos & 3;
+        if packet.ecn.as_ref().is_some_and(|allowed| !allowed.contains(&ecn)) {
+            return differs("ECN is", ecn.to_string(), format!("{:?}", packet.ecn));
+        }
+        Self::check_left(line, left, at, &due)?;
+        self.note(line, format!("     > udp ({}) as expected", datagram.len));
+        self.count_from(left);
+        Ok(())
+    }
+
+    /// What follows counts from when something happened, not from when it was due.
+    fn count_from(&mut self, left: Us) {
+        self.now = self.now.max(left);
+        self.base = self.now;
+    }
+
+    /// When a packet may leave that is expected at `at`, or up to `to`.
+    fn due(&self, at: Option<Us>, to: Option<Us>) -> Due {
+        let waited = at.map_or(0, |at| at.saturating_sub(self.base));
+        let early = self.tolerated(waited);
+        let late = early.max(self.tolerance.least + self.caller.world_ref().slack(waited));
+        let latest =
+            at.map_or(self.now + self.caller.world_ref().patience(), |at| to.unwrap_or(at) + late);
+        Due { early, latest }
+    }
+
+    /// Lets time pass until something happens, be it the packet that is expected.
+    fn wait_for_packet(&mut self, line: usize, at: Option<Us>, due: &Due) -> Result<(), Stop> {
+        if self.step(line, due.latest + 1)? {
+            return Ok(());
+        }
+        let due = at.map_or_else(|| "at all".to_owned(), |at| format!("by {}", Self::show(at)));
+        let next = self.caller.world().due();
+        let next = next.map(|next| format!("; the host acts next at {}", Self::show(next)));
+        fail(line, format!("no packet left the host {due}{}", next.unwrap_or_default()))
+    }
+
+    fn check_left(line: usize, left: Us, at: Option<Us>, due: &Due) -> Result<(), Stop> {
+        match at {
+            Some(at) if left + due.early < at || left > due.latest => fail(
+                line,
+                format!("the packet left at {}, expected {}", Self::show(left), Self::show(at)),
+            ),
+            _ => Ok(()),
+        }
     }
 
     fn assert(&mut self, line: usize, code: &str) -> Result<(), Stop> {
@@ -273,15 +372,19 @@ impl Runner<'_> {
         }
         // What is due at the very instant of the last event still belongs to the script.
         while self.step(last, self.now + 1)? {}
-        let left = self.flow.iter().chain(&self.others).find_map(|f| Some((f, f.first_left()?)));
-        if let Some((flow, (at, segment))) = left {
-            let text = flow.show(segment);
-            return fail(
+        let mut flows = self.flow.iter().chain(&self.others);
+        let segment = flows.find_map(|flow| Some((flow, flow.first_left()?)));
+        let left = segment.map(|(flow, (at, segment))| (*at, flow.show(segment))).or_else(|| {
+            let (at, datagram) = self.datagrams.queue.front()?;
+            Some((*at, format!("udp ({})", datagram.len)))
+        });
+        match left {
+            Some((at, what)) => fail(
                 last,
-                format!("a packet is left that no event expected: {text} at {}", Self::show(*at)),
-            );
+                format!("a packet is left that no event expected: {what} at {}", Self::show(at)),
+            ),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

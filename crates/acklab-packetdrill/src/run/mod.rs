@@ -5,7 +5,8 @@ mod events;
 use std::collections::VecDeque;
 use std::path::Path;
 
-use acklab_host::segment::flag;
+use acklab_host::datagram::Datagram;
+use acklab_host::segment::{Place, flag};
 use acklab_host::settings::{MS, SECOND, Us};
 
 use crate::call::{Caller, Pending, Progress, Trouble};
@@ -153,15 +154,30 @@ struct Ends {
     until: Us,
 }
 
+/// Datagrams of the script's last ends, and what left the host and no event was compared with.
+#[derive(Default)]
+struct Datagrams {
+    ends: Option<(Place, Place)>,
+    queue: VecDeque<(Us, Datagram)>,
+}
+
+/// How much earlier or later than expected something may happen.
+struct Tolerance {
+    /// At the least.
+    least: Us,
+    /// In thousandths of what was waited.
+    of_wait: Us,
+}
+
 struct Runner<'a> {
     caller: Caller<'a>,
     flow: Option<Flow>,
     /// Connections that the script named by their ports, but not last.
     others: Vec<Flow>,
+    /// Datagrams.
+    datagrams: Datagrams,
     folder: &'a Path,
-    tolerance: Us,
-    /// The same in thousandths of what was waited.
-    tolerance_of_wait: Us,
+    tolerance: Tolerance,
     now: Us,
     /// Time of the last event.
     base: Us,
@@ -184,9 +200,9 @@ impl<'a> Runner<'a> {
             caller,
             flow: None,
             others: Vec::new(),
+            datagrams: Datagrams::default(),
             folder,
-            tolerance: TOLERANCE,
-            tolerance_of_wait: TOLERANCE_OF_WAIT,
+            tolerance: Tolerance { least: TOLERANCE, of_wait: TOLERANCE_OF_WAIT },
             now: START,
             base: START,
             pending: None,
@@ -225,7 +241,7 @@ impl<'a> Runner<'a> {
         if let Err(what) = self.caller.world().begin(START) {
             return fail(0, what);
         }
-        self.caller.tolerate(self.tolerance);
+        self.caller.tolerate(self.tolerance.least);
         let all = settings.options.iter().chain(&script.options);
         let scripts =
             all.filter(|(name, _)| name == "init_scripts").flat_map(|(_, v)| v.split(','));
@@ -267,13 +283,13 @@ impl<'a> Runner<'a> {
         };
         let route = self.caller.world().settings().1;
         match name {
-            "tolerance_usecs" => self.tolerance = value.parse().map_err(|_| bad())?,
+            "tolerance_usecs" => self.tolerance.least = value.parse().map_err(|_| bad())?,
             "tolerance_percent" => {
                 let percent: f64 = value.parse().map_err(|_| bad())?;
                 if !(0.0..=100.0).contains(&percent) {
                     return Err(bad());
                 }
-                self.tolerance_of_wait = (percent * 10.0) as Us;
+                self.tolerance.of_wait = (percent * 10.0) as Us;
             }
             "all_packets" => self.all_packets = true,
             "mtu" => route.device_mtu = value.parse().map_err(|_| bad())?,
@@ -342,6 +358,7 @@ impl Runner<'_> {
         if self.caller.begins_anew() {
             self.flow = None;
         }
+        self.drain_datagrams();
         while let Some((at, segment)) = self.caller.world().sent() {
             let known = self.flow.as_ref().is_some_and(|flow| flow.has(&segment));
             if !known && segment.has(flag::SYN) && !segment.has(flag::ACK) {
@@ -358,6 +375,20 @@ impl Runner<'_> {
             }
             self.seen.extend(each.map(|what| Seen { at: at.saturating_sub(START), what }));
             self.note(0, format!("host > {text}"));
+        }
+    }
+
+    /// The same of datagrams.
+    fn drain_datagrams(&mut self) {
+        while let Some((at, datagram)) = self.caller.world().sent_datagram() {
+            self.datagrams.ends = Some((datagram.src, datagram.dst));
+            let what = format!("> udp ({})", datagram.len);
+            self.note(0, format!("host {what}"));
+            if self.observes {
+                self.seen.push(Seen { at: at.saturating_sub(START), what });
+            } else {
+                self.datagrams.queue.push_back((at, datagram));
+            }
         }
     }
 
@@ -425,7 +456,7 @@ impl Runner<'_> {
 
     /// How much earlier or later than expected something may happen that was waited for.
     fn tolerated(&self, waited: Us) -> Us {
-        self.tolerance.max(waited * self.tolerance_of_wait / 1000)
+        self.tolerance.least.max(waited * self.tolerance.of_wait / 1000)
     }
 
     fn check_end(&mut self, line: usize, name: &str, ends: Option<Ends>) -> Result<(), Stop> {

@@ -101,6 +101,8 @@ pub struct Packet {
     pub options: Options,
     /// ICMP in place of TCP.
     pub icmp: Option<Icmp>,
+    /// UDP in place of TCP, as long as the range says.
+    pub is_datagram: bool,
 }
 
 /// Options of a packet.
@@ -126,6 +128,8 @@ pub struct Icmp {
     pub mtu: Option<u32>,
     /// The segment that it quotes: its first sequence number.
     pub seq: Option<u32>,
+    /// It quotes a datagram.
+    pub of_datagram: bool,
 }
 
 /// A call.

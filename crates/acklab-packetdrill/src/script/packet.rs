@@ -19,7 +19,16 @@ pub(super) fn packet(at: &mut Cursor<'_>, inbound: bool) -> Result<Packet, Synta
             packet.icmp = Some(icmp(at)?);
             return Ok(packet);
         }
-        word @ ("udp" | "ipv4" | "ipv6" | "gre" | "mpls" | "raw") => {
+        "udp" => {
+            at.word();
+            packet.is_datagram = true;
+            packet.ports = ports(at)?;
+            at.want("(")?;
+            packet.range = (0, 0, at.u32()?);
+            at.want(")")?;
+            return Ok(packet);
+        }
+        word @ ("ipv4" | "ipv6" | "gre" | "mpls" | "raw") => {
             return Err(at.error(format!("unsupported: packets of {word}")));
         }
         _ => {}
@@ -147,7 +156,7 @@ fn range(at: &mut Cursor<'_>) -> Result<(u32, u32, u32), SyntaxError> {
 
 fn icmp(at: &mut Cursor<'_>) -> Result<Icmp, SyntaxError> {
     let kind = at.word().to_owned();
-    let mut icmp = Icmp { kind, code: String::new(), mtu: None, seq: None };
+    let mut icmp = Icmp { kind, code: String::new(), mtu: None, seq: None, of_datagram: false };
     let known = ["mtu", ""];
     if !known.contains(&at.next_word()) && !at.next_word().starts_with(|c: char| c.is_ascii_digit())
     {
@@ -163,6 +172,7 @@ fn icmp(at: &mut Cursor<'_>) -> Result<Icmp, SyntaxError> {
         let number = quoted.split_whitespace().find_map(|w| w.split_once(':')).map(|(n, _)| n);
         let number = number.or_else(|| quoted.split(':').next());
         icmp.seq = number.and_then(|n| n.trim().parse().ok());
+        icmp.of_datagram = quoted.trim_start().starts_with("udp");
         at.advance(end + 1);
     }
     Ok(icmp)

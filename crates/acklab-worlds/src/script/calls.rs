@@ -35,11 +35,11 @@ fn owned(fd: libc::c_int) -> Result<OwnedFd, Errno> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// socket(2) of TCP, which never blocks.
-pub(super) fn socket(domain: libc::c_int) -> Result<OwnedFd, Errno> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+/// socket(2) of TCP (SOCK_STREAM) or UDP (SOCK_DGRAM), which never blocks.
+pub(super) fn socket(domain: libc::c_int, kind: libc::c_int) -> Result<OwnedFd, Errno> {
+    let kind = kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: no memory is passed.
-    owned(unsafe { libc::socket(domain, kind, libc::IPPROTO_TCP) })
+    owned(unsafe { libc::socket(domain, kind, 0) })
 }
 
 /// bind(2) to the bytes of an address.
@@ -71,14 +71,14 @@ pub(super) fn accept(fd: &OwnedFd) -> Result<OwnedFd, Errno> {
     owned(unsafe { libc::accept4(fd.as_raw_fd(), ptr::null_mut(), ptr::null_mut(), flags) })
 }
 
-/// sendto(2) with MSG_FASTOPEN and `more` flags.
-pub(super) fn send_opening(
+/// sendto(2) to the bytes of an address.
+pub(super) fn send_to(
     fd: &OwnedFd,
     data: &[u8],
     address: &[u8],
-    more: i32,
+    flags: i32,
 ) -> Result<usize, Errno> {
-    let flags = libc::MSG_FASTOPEN | libc::MSG_NOSIGNAL | more;
+    let flags = libc::MSG_NOSIGNAL | flags;
     // SAFETY: the kernel reads `data` and `address`, with their lengths.
     let sent = unsafe {
         libc::sendto(

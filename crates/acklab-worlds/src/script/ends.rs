@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use acklab_host::segment::{Place, Segment};
+use acklab_host::segment::Place;
 use acklab_packetdrill::wire::{Content, Ends, read};
 
 const LOCAL_V4: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 1);
@@ -41,10 +41,14 @@ pub(super) fn address(place: Place, v6: bool) -> Vec<u8> {
     bytes
 }
 
-/// A segment that the kernel sent; `gso`: payload of each packet of a burst. `None`: not TCP.
-pub(super) fn segment(packet: &[u8], gso: u32) -> Option<Segment> {
-    let Content::Segment(mut segment) = read(packet, gso)?.content else { return None };
-    segment.src.host = LOCAL;
-    segment.dst.host = REMOTE;
-    Some(segment)
+/// What the kernel sent; `gso`: payload of each packet of a burst.
+pub(super) fn outward(packet: &[u8], gso: u32) -> Option<Content> {
+    let mut content = read(packet, gso)?.content;
+    let (src, dst) = match &mut content {
+        Content::Segment(segment) => (&mut segment.src, &mut segment.dst),
+        Content::Datagram(datagram) => (&mut datagram.src, &mut datagram.dst),
+        Content::Icmp(_) => return Some(content),
+    };
+    (src.host, dst.host) = (LOCAL, REMOTE);
+    Some(content)
 }

@@ -23,13 +23,14 @@ use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
 use acklab_host::calls::{Called, ReadFlags, Stop};
+use acklab_host::datagram::Datagram;
 use acklab_host::errqueue::Entry;
 use acklab_host::segment::{Place, Segment};
 use acklab_host::settings::{Route, SECOND, Sysctls, Us};
 use acklab_host::socket::{Family, O_NONBLOCK};
 use acklab_host::write::WriteFlags;
 use acklab_packetdrill::run::{Outcome, Settings, Verdict, run_in};
-use acklab_packetdrill::wire;
+use acklab_packetdrill::wire::{self, Content};
 use acklab_packetdrill::world::{Change, IcmpAbout, Lingering, Read, World};
 use lab::{DEVICE, Lab, clocks, program, write_control};
 use nix::errno::Errno;
@@ -71,6 +72,7 @@ struct Kernel {
     /// The last socket that was made or accepted.
     last: i32,
     queue: VecDeque<(Us, Segment)>,
+    datagrams: VecDeque<(Us, Datagram)>,
     closing: Vec<Option<JoinHandle<()>>>,
     /// A call waits.
     waits: bool,
@@ -90,6 +92,7 @@ impl Kernel {
             files: BTreeMap::new(),
             last: -1,
             queue: VecDeque::new(),
+            datagrams: VecDeque::new(),
             closing: Vec::new(),
             waits: false,
             buffer: vec![0; LARGEST],
@@ -148,8 +151,10 @@ impl Kernel {
             let burst = self.buffer[1] != 0;
             let gso = u16::from_ne_bytes([self.buffer[4], self.buffer[5]]);
             let gso = if burst { u32::from(gso) } else { 0 };
-            if let Some(segment) = ends::segment(&self.buffer[10..length], gso) {
-                self.queue.push_back((now, segment));
+            match ends::outward(&self.buffer[10..length], gso) {
+                Some(Content::Segment(segment)) => self.queue.push_back((now, segment)),
+                Some(Content::Datagram(datagram)) => self.datagrams.push_back((now, datagram)),
+                _ => {}
             }
         }
     }
@@ -221,7 +226,7 @@ impl World for Kernel {
         let waits = std::mem::take(&mut self.waits);
         loop {
             self.drain()?;
-            if !self.queue.is_empty() {
+            if !self.queue.is_empty() || !self.datagrams.is_empty() {
                 return Ok(Some(self.now()));
             }
             let real = self.now();
@@ -266,6 +271,14 @@ impl World for Kernel {
         self.inject(&wire::packet(segment, ends::inwards(self.v6())))
     }
 
+    fn sent_datagram(&mut self) -> Option<(Us, Datagram)> {
+        self.datagrams.pop_front()
+    }
+
+    fn receive_datagram(&mut self, _now: Us, datagram: &Datagram) -> Result<(), String> {
+        self.inject(&wire::datagram(datagram, ends::inwards(self.v6())))
+    }
+
     fn receive_icmp(&mut self, _now: Us, about: &IcmpAbout) -> Result<(), String> {
         self.inject(&wire::icmp(about, ends::inwards(self.v6())))
     }
@@ -277,11 +290,27 @@ impl World for Kernel {
 
     fn socket(&mut self, _now: Us, family: Family, nonblocking: bool) -> Called {
         let domain = if family == Family::V6 { libc::AF_INET6 } else { libc::AF_INET };
-        let fd = calls::socket(domain).map_err(stop)?;
+        let fd = calls::socket(domain, libc::SOCK_STREAM).map_err(stop)?;
         let control = self.sysctls.congestion_control();
         calls::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, control.as_bytes())
             .map_err(stop)?;
         Ok(self.keep(fd, 2 | if nonblocking { O_NONBLOCK } else { 0 }, true))
+    }
+
+    fn datagram_socket(&mut self, family: Family, nonblocking: bool) -> Called {
+        let domain = if family == Family::V6 { libc::AF_INET6 } else { libc::AF_INET };
+        let fd = calls::socket(domain, libc::SOCK_DGRAM).map_err(stop)?;
+        Ok(self.keep(fd, 2 | if nonblocking { O_NONBLOCK } else { 0 }, true))
+    }
+
+    fn send_to(&mut self, _now: Us, fd: i32, ends: (Place, Option<Place>), bytes: u32) -> Called {
+        let data = vec![b'x'; bytes as usize];
+        let fd = &self.file(fd)?.fd;
+        let sent = match ends.1 {
+            Some(to) => calls::send_to(fd, &data, &ends::address(to, self.v6()), 0),
+            None => calls::send(fd, &data, libc::MSG_NOSIGNAL, 0),
+        };
+        sent.map(|taken| taken as i64).map_err(stop)
     }
 
     fn bind(&mut self, fd: i32, place: Place) -> Called {
@@ -449,7 +478,8 @@ impl World for Kernel {
         let address = ends::address(remote, self.v6());
         let data = vec![b'x'; bytes as usize];
         let more = if flags.zero_copy { libc::MSG_ZEROCOPY } else { 0 };
-        let done = calls::send_opening(&self.file(fd)?.fd, &data, &address, more);
+        let flags = libc::MSG_FASTOPEN | more;
+        let done = calls::send_to(&self.file(fd)?.fd, &data, &address, flags);
         done.map(|taken| taken as i64).map_err(stop)
     }
 
@@ -499,7 +529,8 @@ impl World for Kernel {
     fn queued(&mut self, fd: i32) -> Result<[i64; 3], Stop> {
         let fd = &self.file(fd)?.fd;
         let ask = |command| calls::ioctl(fd, command).map(i64::from).map_err(stop);
-        Ok([ask(0x541b)?, ask(0x5411)?, ask(0x894b)?])
+        // UDP has no SIOCOUTQNSD.
+        Ok([ask(0x541b)?, ask(0x5411)?, ask(0x894b).unwrap_or(0)])
     }
 
     fn poll(&mut self, _now: Us, fd: i32, asked: u32) -> u32 {

@@ -1,105 +1,12 @@
-//! Random stimuli as scripts, for `acklab packetdrill --compare`: what a peer and a program may do to a host.
-//!
-//!     cargo run -p acklab-packetdrill --example stimuli -- FOLDER [FIRST [COUNT]]
+//! One subject a script, on an accepted connection.
+
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
-use std::path::Path;
 
-/// xorshift: the same scripts for the same seeds.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % below.max(1)
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.roll(all.len() as u64) as usize]
-    }
-}
-
-struct Script {
-    text: String,
-    dice: Dice,
-    /// Milliseconds since the script began.
-    now: u64,
-    window: u32,
-    sack: bool,
-    stamps: bool,
-}
-
-const SENDER: &str = "%{ print(tcpi_snd_cwnd, tcpi_snd_ssthresh, tcpi_ca_state, tcpi_unacked, tcpi_sacked, \
-     tcpi_lost, tcpi_retrans, tcpi_delivered, tcpi_notsent_bytes) }%";
-const RECEIVER: &str = "%{ print(tcpi_rcv_ssthresh, tcpi_rcv_ooopack, tcpi_bytes_received, tcpi_rcv_mss, \
-     SK_MEMINFO_RMEM_ALLOC) }%";
-/// Settings as runners of tests have them.
-const SETTINGS: &str = "`sysctl -q net.ipv4.tcp_rmem=\"4096 540000 15728640\" \
-     net.ipv4.tcp_wmem=\"4096 262144 4194304\" net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_ecn=0`\n";
+use super::script::{RECEIVER, SENDER, Script};
 
 impl Script {
-    fn new(seed: u64, marks: bool) -> Self {
-        let dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let mut script =
-            Self { text: String::new(), dice, now: 0, window: 257, sack: true, stamps: false };
-        script.sack = script.dice.roll(4) > 0;
-        script.window = script.dice.of(&[257, 1000, 257, 30]);
-        let control = script.dice.of(&["reno", "cubic"]);
-        if seed.is_multiple_of(2) {
-            script.text.push_str(SETTINGS);
-            script.stamps = script.dice.roll(3) == 0;
-        }
-        let sack = match (script.sack, script.stamps) {
-            (true, true) => "sackOK,TS val 1000 ecr 0,nop,wscale 7",
-            (false, true) => "nop,nop,TS val 1000 ecr 0,nop,wscale 7",
-            (true, false) => "sackOK,nop,nop,nop,wscale 7",
-            (false, false) => "nop,wscale 7",
-        };
-        // Bursts whose size does not depend on the round trip to the microsecond.
-        script.text.push_str("`sysctl -q net.ipv4.tcp_tso_rtt_log=0`\n");
-        if marks {
-            script.text.push_str("`sysctl -q net.ipv4.tcp_ecn=1`\n");
-        }
-        script.event("socket(..., SOCK_STREAM, IPPROTO_TCP) = 3");
-        script.event(&format!("setsockopt(3, SOL_TCP, TCP_CONGESTION, \"{control}\", 5) = 0"));
-        script.event("bind(3, ..., ...) = 0");
-        script.event("listen(3, 1) = 0");
-        script.now = 100;
-        let syn = if marks { "SEW" } else { "S" };
-        script.event(&format!("< {syn} 0:0(0) win 32792 <mss 1000,{sack}>"));
-        script.now = 200;
-        let window = script.window;
-        script.packet(&format!(". 1:1(0) ack 1 win {window}"), "");
-        script.event("accept(3, ..., ...) = 4");
-        script.event("fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0");
-        script.now = 210;
-        script
-    }
-
-    /// A packet of the peer's with its options; its timestamps echo what left 10 ms before.
-    fn packet(&mut self, what: &str, options: &str) {
-        let now = self.now;
-        let stamp =
-            format!("nop,nop,TS val {} ecr {}", 1000 + now, if now <= 200 { 1 } else { now - 109 });
-        let all: Vec<&str> = [if self.stamps { stamp.as_str() } else { "" }, options]
-            .into_iter()
-            .filter(|o| !o.is_empty())
-            .collect();
-        if all.is_empty() {
-            self.event(&format!("< {what}"));
-        } else {
-            self.event(&format!("< {what} <{}>", all.join(",")));
-        }
-    }
-
-    fn event(&mut self, what: &str) {
-        let _ = writeln!(self.text, "{}.{:03} {what}", self.now / 1000, self.now % 1000);
-    }
-
     /// A flight whose packets arrive with holes, which are filled one after another.
-    fn losses(&mut self) {
+    pub(super) fn losses(&mut self) {
         let total = self.dice.of(&[4, 8, 10, 12, 20, 30]);
         self.event(&format!("write(4, ..., {0}) = {0}", total * self.unit()));
         let mut got = BTreeSet::new();
@@ -126,38 +33,8 @@ impl Script {
         }
     }
 
-    /// Bytes of a full packet.
-    const fn unit(&self) -> u64 {
-        if self.stamps { 988 } else { 1000 }
-    }
-
-    fn acknowledge(&mut self, got: &BTreeSet<u64>) {
-        let unit = self.unit();
-        let una = (0..=got.len() as u64).find(|packet| !got.contains(packet)).unwrap_or(0);
-        let mut blocks: Vec<(u64, u64)> = Vec::new();
-        for &packet in got.iter().filter(|&&packet| packet > una) {
-            match blocks.last_mut() {
-                Some((_, end)) if *end == packet => *end += 1,
-                _ => blocks.push((packet, packet + 1)),
-            }
-        }
-        let shown: Vec<String> = blocks
-            .iter()
-            .rev()
-            .take(3)
-            .map(|(l, r)| format!("{}:{}", l * unit + 1, r * unit + 1))
-            .collect();
-        let options = if self.sack && !shown.is_empty() {
-            format!("nop,nop,sack {}", shown.join(" "))
-        } else {
-            String::new()
-        };
-        let window = self.window;
-        self.packet(&format!(". 1:1(0) ack {} win {window}", una * unit + 1), &options);
-    }
-
     /// Data in order, out of it and again, with reads.
-    fn arrivals(&mut self) {
+    pub(super) fn arrivals(&mut self) {
         let (mut next, mut sent) = (1, Vec::new());
         for _ in 0..8 + self.dice.roll(22) {
             let len = self.dice.of(&[1000, 1000, 1000, 100, 500, 1460]);
@@ -188,7 +65,7 @@ impl Script {
     }
 
     /// Small writes with and without Nagle's algorithm, CORK, MSG_MORE and MSG_EOR.
-    fn writes(&mut self) {
+    pub(super) fn writes(&mut self) {
         let (mut total, mut acked) = (0, 0);
         for _ in 0..8 + self.dice.roll(16) {
             match self.dice.roll(10) {
@@ -215,7 +92,7 @@ impl Script {
     }
 
     /// Bulk in slow start and beyond, acknowledged in stretches, with windows that open and close.
-    fn growth(&mut self) {
+    pub(super) fn growth(&mut self) {
         let unit = self.unit();
         let (mut written, mut acked, mut sent) = (0, 0, 0);
         for _ in 0..10 + self.dice.roll(12) {
@@ -238,7 +115,7 @@ impl Script {
     }
 
     /// The peer's window closes, and opens after a while.
-    fn windows(&mut self) {
+    pub(super) fn windows(&mut self) {
         let unit = self.unit();
         self.event(&format!("write(4, ..., {0}) = {0}", 20 * unit));
         let mut acked = 0;
@@ -252,7 +129,7 @@ impl Script {
     }
 
     /// Arrivals with marks, and what a sender makes of echoes (RFC 3168).
-    fn marks(&mut self) {
+    pub(super) fn marks(&mut self) {
         let (mut next, mut written, mut acked) = (1, 0, 0);
         for _ in 0..10 + self.dice.roll(14) {
             match self.dice.roll(3) {
@@ -283,7 +160,7 @@ impl Script {
     }
 
     /// Segments that no honest peer sends (RFC 5961, RFC 9293 section 3.10.7).
-    fn wrong(&mut self) {
+    pub(super) fn wrong(&mut self) {
         self.event("write(4, ..., 3000) = 3000");
         self.now += 50;
         let mut next = 1;
@@ -315,7 +192,7 @@ impl Script {
     }
 
     /// Ends in every order.
-    fn ends(&mut self) {
+    pub(super) fn ends(&mut self) {
         self.event("write(4, ..., 3000) = 3000");
         self.now += 50;
         let (mut next, mut acked) = (1, 1);
@@ -339,36 +216,6 @@ impl Script {
                 _ => self.event("read(4, ..., 1000) = 1000"),
             }
             self.now += self.dice.of(&[1, 20, 100, 300]);
-        }
-    }
-}
-
-/// Adds stimuli of one kind.
-type Fill = fn(&mut Script);
-
-fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let folder = arguments.next().expect("a folder");
-    let mut number = |usual| arguments.next().map_or(usual, |text| text.parse().expect("a number"));
-    let (first, count): (u64, u64) = (number(1), number(20));
-    let kinds: [(&str, Fill); 8] = [
-        ("losses", Script::losses),
-        ("arrivals", Script::arrivals),
-        ("writes", Script::writes),
-        ("ends", Script::ends),
-        ("growth", Script::growth),
-        ("windows", Script::windows),
-        ("marks", Script::marks),
-        ("wrong", Script::wrong),
-    ];
-    for seed in first..first + count {
-        for (name, fill) in kinds {
-            let mut script = Script::new(seed, name == "marks");
-            fill(&mut script);
-            script.now += 500;
-            script.event("`true`");
-            let path = Path::new(&folder).join(format!("{name}-{seed}.pkt"));
-            std::fs::write(path, script.text).expect("a file");
         }
     }
 }
