@@ -229,7 +229,9 @@ impl Lossy {
         let (queue, peak) = (self.delay.queue(), self.delay.peak());
         let clear = (UNEVEN * self.delay.noise().size()).max(LEAST_PEAK);
         let full = peak > clear && queue > FULL * peak;
-        let round = unyielding::Round { packets, full, got, own: self.losses.share() };
+        let heeds_loss = self.is_competing();
+        let own = self.losses.share();
+        let round = unyielding::Round { packets, full, got, own, heeds_loss };
         if self.rivals.unyielding().on_round(now, &round) {
             let start = self.start_from_here();
             let least = Span::from_secs_f64(self.delay.least().unwrap_or(0.0));

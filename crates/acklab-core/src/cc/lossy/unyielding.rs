@@ -48,6 +48,8 @@ pub(super) struct Round {
     pub(super) got: f64,
     /// The share that the path loses by itself.
     pub(super) own: f64,
+    /// A window that heeds loss governs, so that it is no overflow of our own.
+    pub(super) heeds_loss: bool,
 }
 
 impl Default for Unyielding {
@@ -97,7 +99,9 @@ impl Unyielding {
         let squeezed = full > 0.75 && got < 0.3 && excess > 0.03;
         // However much was taken for the path's own loss.
         let starved = full > 0.4 && got < 0.12 && lost > 0.1;
-        let shown = rounds >= LEAST_ROUNDS && long && (crowded || squeezed || starved);
+        let shown = rounds >= LEAST_ROUNDS
+            && long
+            && ((round.heeds_loss && (crowded || squeezed)) || starved);
         now >= self.next && (shown || (self.confirmed && again))
     }
 
