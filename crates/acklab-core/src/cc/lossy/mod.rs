@@ -231,7 +231,8 @@ impl Lossy {
         let full = peak > clear && queue > FULL * peak;
         let heeds_loss = self.is_competing();
         let own = self.losses.share();
-        let round = unyielding::Round { packets, full, got, own, heeds_loss };
+        let roomy = peak > ROOMY * self.delay.least().unwrap_or(0.0);
+        let round = unyielding::Round { packets, full, roomy, got, own, heeds_loss };
         if self.rivals.unyielding().on_round(now, &round) {
             let start = self.start_from_here();
             let least = Span::from_secs_f64(self.delay.least().unwrap_or(0.0));
@@ -510,6 +511,8 @@ impl CongestionControl for Lossy {
 const VARIES: f64 = 0.35;
 /// A queue is longer than so many times the noise of the delay.
 const UNEVEN: f64 = 3.0;
+/// Of the round trip without a queue.
+const ROOMY: f64 = 0.5;
 /// Seconds: a longest queue below this may be hosts' jitter.
 const LEAST_PEAK: f64 = 0.001;
 const FLIGHT_ROUNDS: usize = 10;

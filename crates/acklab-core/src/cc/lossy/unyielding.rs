@@ -44,6 +44,8 @@ pub(super) struct Round {
     pub(super) packets: Packets,
     /// Every packet found the queue as long as it gets.
     pub(super) full: bool,
+    /// The queue may be so long that flows which heed loss fill it for half of the time, too.
+    pub(super) roomy: bool,
     /// What arrived, bytes per second.
     pub(super) got: f64,
     /// The share that the path loses by itself.
@@ -93,9 +95,12 @@ impl Unyielding {
         let Lately { rounds, since, full, packets, got } = self.lately;
         let lost = packets.lost / packets.sent.max(f64::MIN_POSITIVE);
         let (excess, got) = (lost - round.own, got / self.best.max(1.0));
-        let again = rounds >= AGAIN_ROUNDS && full > 0.3 && got < 0.5 && excess > 0.02;
+        let again = rounds >= AGAIN_ROUNDS
+            && full > if round.roomy { 0.75 } else { 0.3 }
+            && got < 0.5
+            && excess > 0.02;
         let long = since.is_some_and(|since| now.since(since) > LEAST_TIME);
-        let crowded = full > 0.4 && got < 0.5 && excess > 0.08;
+        let crowded = full > if round.roomy { 0.75 } else { 0.4 } && got < 0.5 && excess > 0.08;
         let squeezed = full > 0.75 && got < 0.3 && excess > 0.03;
         // However much was taken for the path's own loss.
         let starved = full > 0.4 && got < 0.12 && lost > 0.1;
