@@ -4,6 +4,7 @@ use crate::cc::AckTiming;
 use crate::ecn;
 use crate::errqueue::stamp;
 use crate::loss::{Again, Heard};
+use crate::model::{News, Rate};
 use crate::segment::{Segment, after, before, flag};
 use crate::settings::{Env, MS, SECOND, Us};
 use crate::skb::Skb;
@@ -84,6 +85,7 @@ impl Tcp {
             if before(ack, prior_una.wrapping_sub(floor)) {
                 return Verdict::TooOld;
             }
+            heard.flight = self.packets_out();
             if !segment.sack().is_empty() && self.terms.sack {
                 self.take_sack(env, segment, prior_una, &mut heard, &mut ages);
                 heard.count_duplicate();
@@ -98,9 +100,11 @@ impl Tcp {
         }
         if after(ack, prior_una) {
             heard.advanced = true;
+            heard.bytes = ack.wrapping_sub(prior_una);
             self.rec.retransmits = 0;
         }
         let prior_packets = self.packets_out();
+        heard.flight = prior_packets;
         // Before this ACK counts: the end of what was SACKed, or all that was acknowledged.
         let prior_highest = self.highest_sacked();
         self.take_timestamp(env, segment);
@@ -434,9 +438,14 @@ impl Tcp {
     ) {
         let newly = self.rec.delivered.wrapping_sub(delivered);
         let lost = self.rec.lost_total.wrapping_sub(lost);
-        self.note_rate(env, newly, ages);
-        if self.in_reduction() {
+        let rate = self.note_rate(env, newly, ages);
+        if self.cc.model().is_some() {
+            self.tell_model(env, (newly, lost), rate, heard);
+        }
+        if self.in_reduction() && !self.count.paces {
             self.reduce_window(newly, lost, heard.advanced);
+        } else if self.cc.model().is_some() {
+            self.follow_model();
         } else if self.may_grow(env, heard) {
             self.cc.grow(&mut self.window, newly, env.now);
             self.window.stamp = env.now;
@@ -452,20 +461,53 @@ impl Tcp {
         }
     }
 
-    fn note_rate(&mut self, env: &Env<'_>, newly: u32, ages: &Ages) {
+    /// The simulations' algorithm hears of an ACK.
+    fn tell_model(
+        &mut self,
+        env: &Env<'_>,
+        (delivered, lost): (u32, u32),
+        rate: Option<Rate>,
+        heard: &Heard,
+    ) {
+        let news = News {
+            now: env.now,
+            bytes: heard.bytes,
+            delivered,
+            lost,
+            ece: heard.ece,
+            flight: heard.flight,
+            srtt: self.rtt.srtt(),
+            limited: self.window.was_limit(),
+            reducing: self.in_reduction(),
+            rate,
+        };
+        if let Some(model) = self.cc.model() {
+            model.on_ack(&news);
+        }
+    }
+
+    /// The window is what the simulations' algorithm says.
+    pub(crate) fn follow_model(&mut self) {
+        if let Some(model) = self.cc.model() {
+            (self.window.cwnd, self.window.ssthresh) = (model.cwnd(), model.threshold());
+            self.window.cwnd = self.window.cwnd.min(self.window.clamp);
+        }
+    }
+
+    fn note_rate(&mut self, env: &Env<'_>, newly: u32, ages: &Ages) -> Option<Rate> {
         if self.count.app_limited > 0 && after(self.rec.delivered, self.count.app_limited) {
             self.count.app_limited = 0;
         }
         if newly > 0 {
             self.count.delivered_at = env.now;
         }
-        let Some((stamp, sent, _)) = ages.rate else { return };
+        let (stamp, sent, _) = ages.rate?;
         self.count.first_sent = sent;
         let snd = sent.saturating_sub(stamp.first_sent);
         let ack = env.now.saturating_sub(stamp.delivered_at);
         let interval = snd.max(ack);
         if interval < self.rtt.least() || interval == 0 || self.rtt.least() == 0 {
-            return;
+            return None;
         }
         let packets = self.rec.delivered.wrapping_sub(stamp.delivered);
         let (known, known_interval) = self.count.rate;
@@ -474,6 +516,15 @@ impl Tcp {
             self.count.rate = (packets, interval);
             self.count.rate_app_limited = stamp.app_limited;
         }
+        Some(Rate {
+            delivered: packets,
+            interval,
+            prior: stamp.delivered,
+            total: self.rec.delivered,
+            app_limited: stamp.app_limited,
+            in_flight: stamp.in_flight,
+            lost: self.rec.lost_total.wrapping_sub(stamp.lost),
+        })
     }
 
     /// Twice the window per round trip in slow start, 1.2 times later.
@@ -488,6 +539,9 @@ impl Tcp {
             * share as u64
             * (8 * SECOND / 100);
         rate = rate.checked_div(self.rtt.srtt8).unwrap_or(rate);
+        let asked = self.cc.pacing_rate();
+        self.count.paces = asked.is_some();
+        let rate = asked.unwrap_or(rate);
         self.count.pacing_rate = if self.opt.pacing > 0 { rate.min(self.opt.pacing) } else { rate };
     }
 

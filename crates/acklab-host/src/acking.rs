@@ -24,6 +24,12 @@ impl Tcp {
         if !self.ack.scheduled {
             return;
         }
+        if self.ack.policy.is_some() {
+            if self.is_ack_ruled(env) {
+                self.send_ack(env);
+            }
+            return;
+        }
         let unacked = self.rcv.nxt.wrapping_sub(self.rcv.wup);
         let unread = self.rcv.nxt.wrapping_sub(self.rcv.copied);
         let beyond = unacked > self.ack.rcv_mss
@@ -109,6 +115,12 @@ impl Tcp {
         if self.state == State::Close || !self.ack.scheduled {
             return;
         }
+        if self.ack.policy.is_some() {
+            if self.is_timer_ruled(env) {
+                self.send_ack(env);
+            }
+            return;
+        }
         if self.is_pingpong(env) {
             self.ack.pingpong = 0;
             self.ack.ato = DELAY_MIN;
@@ -120,8 +132,8 @@ impl Tcp {
 
     /// The program read `copied` bytes: whether the peer is told.
     pub fn after_read(&mut self, env: &Env<'_>, copied: u32) {
-        let mut due = false;
-        if self.ack.scheduled {
+        let mut due = self.is_read_ruled(env, copied);
+        if self.ack.scheduled && self.ack.policy.is_none() {
             let unacked = self.rcv.nxt.wrapping_sub(self.rcv.wup);
             due = unacked > self.ack.rcv_mss
                 || (copied > 0

@@ -1,6 +1,5 @@
 //! Socket calls. Each tries once and says whether it has to wait; who waits tries again when something happened.
 
-use crate::cc::Congestion;
 use crate::errno;
 use crate::errqueue::Entry;
 use crate::host::{Host, with};
@@ -258,7 +257,7 @@ impl Host {
         let socket = &mut self.sockets[index];
         let old = std::mem::replace(&mut socket.tcp, fresh);
         socket.tcp.opt = old.opt;
-        socket.tcp.cc = Congestion::named(old.cc.name()).unwrap_or_default();
+        socket.tcp.cc = old.cc.again();
         socket.tcp.rcv.buffer = old.rcv.buffer;
         if state != State::Close {
             socket.tcp.fate.error = errno::ECONNRESET;

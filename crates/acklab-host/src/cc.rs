@@ -2,16 +2,14 @@
 //!
 //! Reno is RFC 5681 with appropriate byte counting of packets; CUBIC is RFC 9438 in the integer arithmetic of
 //! `tcp_cubic` with its `HyStart`; DCTCP is RFC 8257. The transport owns the window ([`Window`]); an algorithm
-//! answers questions about it.
+//! answers questions about it. Any other of the simulations stands behind a [`Model`].
 
 use acklab_core::cc::cubic::Growth;
 use acklab_core::time::{Span, Time};
 
+use crate::model::{Cut, Model};
 use crate::segment::after;
-use crate::settings::{MS, Us};
-
-/// "No threshold yet".
-pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+use crate::settings::{INFINITE_SSTHRESH, MS, Us};
 
 /// The congestion window, packets.
 #[derive(Clone, Debug)]
@@ -117,6 +115,8 @@ pub enum Congestion {
     Cubic(Cubic),
     /// DCTCP.
     Dctcp(Dctcp),
+    /// One of the simulations' algorithms.
+    Model(Box<Model>),
 }
 
 impl Congestion {
@@ -139,6 +139,32 @@ impl Congestion {
             Self::Reno => "reno",
             Self::Cubic(_) => "cubic",
             Self::Dctcp(_) => "dctcp",
+            Self::Model(model) => model.name(),
+        }
+    }
+
+    /// The same for another connection.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        match self {
+            Self::Model(model) => Self::Model(model.clone()),
+            _ => Self::named(self.name()).unwrap_or_default(),
+        }
+    }
+
+    /// The simulations' algorithm, if it is one.
+    pub fn model(&mut self) -> Option<&mut Model> {
+        match self {
+            Self::Model(model) => Some(model),
+            _ => None,
+        }
+    }
+
+    /// The rate at which it paces, bytes a second; `None`: as the window says.
+    pub fn pacing_rate(&self) -> Option<u64> {
+        match self {
+            Self::Model(model) => model.pacing_rate(),
+            _ => None,
         }
     }
 
@@ -147,9 +173,10 @@ impl Congestion {
         matches!(self, Self::Dctcp(_))
     }
 
-    /// The threshold after a reduction that begins now.
-    pub fn ssthresh(&mut self, window: &Window) -> u32 {
+    /// The threshold after a reduction that begins now, with `flight` packets out.
+    pub fn ssthresh(&mut self, window: &Window, now: Us, flight: u32, cut: Cut) -> u32 {
         match self {
+            Self::Model(model) => model.cut(now, flight, cut),
             Self::Reno => (window.cwnd >> 1).max(2),
             Self::Cubic(cubic) => cubic.growth.reduce(window.cwnd, true),
             Self::Dctcp(dctcp) => {
@@ -161,7 +188,10 @@ impl Congestion {
 
     /// The window to return to after a spurious reduction.
     pub fn undo(&self, window: &Window) -> u32 {
-        window.cwnd.max(window.prior_cwnd)
+        match self {
+            Self::Model(_) => window.cwnd,
+            _ => window.cwnd.max(window.prior_cwnd),
+        }
     }
 
     /// `acked` packets were delivered and the window may grow.
@@ -185,8 +215,10 @@ impl Congestion {
 
     /// An ACK covered data.
     pub fn on_ack(&mut self, window: &mut Window, timing: AckTiming) {
-        if let (Self::Cubic(cubic), Some(rtt)) = (self, timing.rtt) {
-            cubic.on_ack(window, timing, rtt);
+        match (self, timing.rtt) {
+            (Self::Cubic(cubic), Some(rtt)) => cubic.on_ack(window, timing, rtt),
+            (Self::Model(model), rtt) => model.on_rtt(rtt),
+            _ => {}
         }
     }
 
@@ -218,7 +250,7 @@ impl Congestion {
         match self {
             Self::Cubic(cubic) => cubic.begin_round(now, nxt),
             Self::Dctcp(dctcp) => dctcp.next_seq = nxt,
-            Self::Reno => {}
+            Self::Reno | Self::Model(_) => {}
         }
     }
 

@@ -4,6 +4,8 @@
 //! The world's zero is [`EPOCH`] of the host's clock: a machine has been up for a while, and the timestamp
 //! that stands for "none" is long past. Its microseconds are the clock of everything that the host does.
 
+use acklab_core::ack::Profile;
+use acklab_core::cc::Algorithm;
 use acklab_core::endpoint::Endpoint;
 use acklab_core::event::{AckReason, EventKind, FlowKey, Interest, Release, Sink};
 use acklab_core::messages::Messages;
@@ -14,9 +16,12 @@ use acklab_core::seq::Seq;
 use acklab_core::time::Time;
 
 use crate::calls::ReadFlags;
+use crate::cc::Congestion;
 use crate::errno;
 use crate::host::{Host, ISN_STEP};
+use crate::model::Model;
 use crate::packet::{Packets, place, segment_of};
+use crate::policy::Ruling;
 use crate::segment::Place;
 use crate::settings::{Route, SECOND, Sysctls, Us};
 use crate::socket::{Family, O_NONBLOCK};
@@ -31,8 +36,14 @@ pub struct Setup {
     pub sysctls: Sysctls,
     /// The route.
     pub route: Route,
+    /// One of the simulations' congestion controls; `None`: what the controls say.
+    pub control: Option<Algorithm>,
+    /// One of the simulations' ACK policies and where its tick stands at time zero; `None`: the kernel's rules.
+    pub policy: Option<(Profile, f64)>,
     /// TCP_NODELAY.
     pub nodelay: bool,
+    /// SO_KEEPALIVE.
+    pub keep_alive: bool,
     /// SO_SNDBUF, bytes; `None`: tuned.
     pub send_buffer: Option<u32>,
     /// The window to announce while nothing waits, bytes, of which SO_RCVBUF follows; `None`: tuned.
@@ -65,11 +76,40 @@ pub struct Connection {
     messages: Messages,
     /// After the last that ever left, counted from the initial sequence number.
     highest: u64,
+    /// The oldest number unacknowledged, and the next expected of the peer.
+    marks: [Mark; 2],
     /// New data arrived since an acknowledgment left last: when, and what will have made it leave.
     owed: Option<(Time, AckReason)>,
     /// Nagle's algorithm holds data back since.
     held: Option<Time>,
-    total_read: u64,
+    /// Bytes read and written.
+    total: [u64; 2],
+}
+
+/// A sequence number that moves on, and its distance from the initial one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    seq: u32,
+    at: Option<u64>,
+}
+
+impl Mark {
+    const fn follow(&mut self, initial: u32, seq: u32) {
+        let (from, at) = match self.at {
+            Some(at) => (self.seq, at),
+            None => (initial, 0),
+        };
+        (self.seq, self.at) = (seq, Some(at + seq.wrapping_sub(from) as u64));
+    }
+
+    /// The distance of another that is near.
+    const fn place(&self, seq: u32) -> i64 {
+        let at = match self.at {
+            Some(at) => at as i64,
+            None => 0,
+        };
+        at + seq.wrapping_sub(self.seq) as i32 as i64
+    }
 }
 
 /// What the application and the listeners were told.
@@ -79,6 +119,8 @@ struct Told {
     connected: bool,
     peer_closed: bool,
     over: bool,
+    /// Why there is no connection, as errno.
+    refusal: i32,
     /// A write found too little room.
     wants_room: bool,
     /// Bytes that had arrived in order.
@@ -116,12 +158,24 @@ impl Connection {
         host.sysctls = setup.sysctls.clone();
         host.route = setup.route;
         let fd = host.socket(EPOCH, Family::V4, true).map_or(-1, |fd| fd as i32);
+        if let Ok(index) = host.index(fd) {
+            let tcp = &mut host.sockets[index].tcp;
+            let ruling = setup.policy.as_ref().map(|(it, phase)| Ruling::new(it.clone(), *phase));
+            tcp.ack.policy = ruling.map(Box::new);
+            if let Some(algorithm) = &setup.control {
+                let model = Model::new(algorithm.clone(), u64::from(isn.0));
+                tcp.cc = Congestion::Model(Box::new(model));
+            }
+        }
         let mut option = |level, name, value: u32| {
             let done = host.set_option(EPOCH, fd, level, name, i64::from(value));
             debug_assert!(done.is_ok(), "{level} {name} is known");
         };
         if setup.nodelay {
             option(crate::sockopt::TCP, NODELAY, 1);
+        }
+        if setup.keep_alive {
+            option(crate::sockopt::SOCKET, KEEPALIVE, 1);
         }
         if let Some(bytes) = setup.send_buffer {
             option(crate::sockopt::SOCKET, SNDBUFFORCE, bytes);
@@ -139,9 +193,10 @@ impl Connection {
             leaving: None,
             messages: Messages::default(),
             highest: 0,
+            marks: [Mark::default(); 2],
             owed: None,
             held: None,
-            total_read: 0,
+            total: [0; 2],
         }
     }
 
@@ -157,6 +212,7 @@ impl Connection {
             Ok(taken) => taken as u32,
             Err(_) => 0,
         };
+        self.total[1] += u64::from(taken);
         self.told.wants_room |= taken < bytes && self.tcp().state.may_send();
         let flow = self.flow;
         if let Some((id, bytes)) = self.messages.on_write(now, bytes, taken) {
@@ -176,7 +232,7 @@ impl Connection {
         }
         let read = self.host.read(us(now), self.fd, max, ReadFlags::default());
         let read = read.map_or(0, |bytes| bytes as u32);
-        self.total_read += u64::from(read);
+        self.total[0] += u64::from(read);
         read
     }
 
@@ -195,7 +251,46 @@ impl Connection {
 
     /// Bytes read so far.
     pub const fn total_read(&self) -> u64 {
-        self.total_read
+        self.total[0]
+    }
+
+    /// Bytes written so far.
+    pub const fn total_written(&self) -> u64 {
+        self.total[1]
+    }
+
+    /// Somebody asked for a connection that is not there yet.
+    pub(crate) fn is_asked(&self) -> bool {
+        let index = self.host.index(self.fd).unwrap_or(0);
+        !self.host.sockets[index].requests.is_empty()
+    }
+
+    /// How many numbers from the initial one on the peer acknowledged.
+    pub(crate) fn acknowledged_numbers(&self) -> u64 {
+        self.marks[0].at.unwrap_or(0)
+    }
+
+    /// How many numbers from the peer's initial one on arrived in order.
+    pub(crate) fn expected_numbers(&self) -> u64 {
+        self.marks[1].at.unwrap_or(0)
+    }
+
+    /// Distance of a number of ours from the initial one.
+    pub(crate) const fn outbound_place(&self, seq: u32) -> i64 {
+        self.marks[0].place(seq)
+    }
+
+    /// Distance of a number of the peer's from its initial one.
+    pub(crate) const fn inbound_place(&self, seq: u32) -> i64 {
+        self.marks[1].place(seq)
+    }
+
+    pub(crate) const fn descriptor(&self) -> i32 {
+        self.fd
+    }
+
+    pub(crate) const fn host(&mut self) -> &mut Host {
+        &mut self.host
     }
 
     /// The connection, or the listener while none is there.
@@ -210,12 +305,18 @@ impl Connection {
             return;
         }
         if !self.told.connected && self.tcp().state != State::SynSent {
-            // It reports what came of it.
+            // It reports what came of it, once.
+            self.told.refusal = self.tcp().fate.error;
             let _ = self.host.connect(us(now), self.fd, Place::default(), Place::default());
         }
         let index = self.host.index(self.fd).unwrap_or(0);
         let tcp = &self.host.sockets[index].tcp;
         let opening = matches!(tcp.state, State::SynSent | State::SynRecv | State::Close);
+        let [acked, expected] = &mut self.marks;
+        acked.follow(tcp.snd.isn, tcp.snd.una);
+        if !matches!(tcp.state, State::SynSent | State::Close) {
+            expected.follow(tcp.rcv.isn, tcp.rcv.nxt);
+        }
         if !self.told.connected && !opening {
             self.told.connected = true;
             self.notices.add(AppEvent::Connected);
@@ -234,6 +335,7 @@ impl Connection {
         self.tell_loss(now, sink);
         if sink.wants(Interest::CONGESTION) {
             self.tell_congestion(now, sink);
+            self.tell_ack_rate(now, sink);
         }
         self.follow_hold(now, sink);
         if self.told.wants_room && self.host.poll_mask(us(now), self.fd) & poll::OUT != 0 {
@@ -260,7 +362,8 @@ impl Connection {
         if self.told.over || tcp.state != State::Close {
             return;
         }
-        let event = match tcp.fate.error {
+        let error = if tcp.fate.error == 0 { self.told.refusal } else { tcp.fate.error };
+        let event = match error {
             0 => AppEvent::Closed,
             errno::ETIMEDOUT => AppEvent::TimedOut,
             _ => AppEvent::Reset,
@@ -288,7 +391,7 @@ impl Connection {
         }
         let mss = u64::from(tcp.snd.mss);
         let ssthresh = match tcp.window.ssthresh {
-            crate::cc::INFINITE_SSTHRESH => u64::MAX,
+            crate::settings::INFINITE_SSTHRESH => u64::MAX,
             packets => u64::from(packets) * mss,
         };
         let (flow, cwnd) = (self.flow, u64::from(tcp.window.cwnd) * mss);
@@ -296,6 +399,15 @@ impl Connection {
         let acked = self.offset(tcp.snd.una);
         self.told.window = window;
         sink.record(now, EventKind::Congestion { flow, cwnd, ssthresh, in_flight, acked });
+    }
+
+    fn tell_ack_rate(&mut self, now: Time, sink: &mut Sink) {
+        let flow = self.flow;
+        let index = self.host.index(self.fd).unwrap_or(0);
+        let ruling = self.host.sockets[index].tcp.ack.policy.as_mut();
+        if let Some([segments, most]) = ruling.and_then(|ruling| ruling.poll_rate()) {
+            sink.record(now, EventKind::AckRate { flow, segments, most });
+        }
     }
 
     /// Data that the windows would let leave, and Nagle's algorithm does not.
@@ -309,17 +421,18 @@ impl Connection {
         }
     }
 
-    /// Distance of `seq` from the initial sequence number; it lies near the highest that left.
+    /// Distance of `seq` from the initial sequence number; it lies near the oldest unacknowledged.
     fn offset(&self, seq: u32) -> u64 {
-        let from = seq.wrapping_sub(self.tcp().snd.isn.wrapping_add(self.highest as u32));
-        self.highest.saturating_add_signed(i64::from(from as i32))
+        self.marks[0].place(seq).max(0) as u64
     }
 
     /// Tells the listeners of a packet that leaves.
     fn tell(&mut self, now: Time, tcp: &TcpRepr, sink: &mut Sink) {
         let (flow, flags, len) = (self.flow, tcp.flags, tcp.payload_len);
-        let (start, end) =
-            (self.offset(tcp.seq.0), self.offset(tcp.seq.0) + u64::from(tcp.seq_len()));
+        // A SYN is the first; what a listener sends beside it brings nothing.
+        let first = self.listens || flags.has(Flags::SYN);
+        let start = if first { 0 } else { self.offset(tcp.seq.0) };
+        let end = start + u64::from(tcp.seq_len());
         let control = flags.has(Flags::SYN) || flags.has(Flags::FIN) || flags.has(Flags::RST);
         let retransmission = tcp.seq_len() > 0 && start < self.highest;
         sink.record(now, EventKind::SegmentSent { flow, len, control, retransmission });
@@ -399,7 +512,7 @@ impl Endpoint for Connection {
     }
 }
 
-const fn us(now: Time) -> Us {
+pub(crate) const fn us(now: Time) -> Us {
     EPOCH + now.as_nanos() / 1000
 }
 
@@ -411,5 +524,6 @@ const TOLD: Interest = Interest::TRANSPORT.with(Interest::MESSAGE);
 const WRITING: i32 = 1;
 const BOTH: i32 = 2;
 const NODELAY: i32 = 1;
+const KEEPALIVE: i32 = 9;
 const SNDBUFFORCE: i32 = 32;
 const RCVBUFFORCE: i32 = 33;

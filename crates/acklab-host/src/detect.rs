@@ -150,12 +150,12 @@ impl Tcp {
         let (sent, end) = (self.rec.rack.sent, self.rec.rack.end);
         let mut wait = 0;
         for index in 0..self.snd.out.len() {
-            let skb = self.snd.out[index];
+            let skb = &self.snd.out[index];
             let known = skb.marks.lost && !skb.marks.retrans;
             if skb.marks.sacked || known || !is_sent_after(sent, end, skb.sent, skb.end) {
                 continue;
             }
-            let left = self.rack_wait(env, &skb, window);
+            let left = self.rack_wait(env, skb, window);
             if left <= 0 {
                 self.mark_lost(index);
             } else {

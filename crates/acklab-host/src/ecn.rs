@@ -96,7 +96,7 @@ pub fn after_ack(tcp: &mut Tcp, delivered: u32, echo: bool) {
     }
     if tcp.ecn.mode == EcnMode::Classic && newly > 0 {
         // Each ACK with ECE says that what it covers was marked (RFC 8257).
-        let marked = if tcp.ecn.ce_state { newly } else { 0 };
+        let marked = if echo { newly } else { 0 };
         tcp.cc.on_marks(tcp.snd.una, tcp.snd.nxt, newly, marked);
     }
 }

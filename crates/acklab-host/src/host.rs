@@ -372,10 +372,9 @@ impl Host {
     pub fn settle(&mut self, now: Us, index: usize) {
         self.learn(index);
         let tcp = &mut self.sockets[index].tcp;
-        let out = std::mem::take(&mut tcp.wire);
         let wake = std::mem::take(&mut tcp.fate.wake);
-        self.wire.extend(out.into_iter().map(|segment| (now, segment)));
-        if wake != 0 {
+        self.wire.extend(tcp.wire.drain(..).map(|segment| (now, segment)));
+        if wake != 0 && self.files.values().any(|it| matches!(it.file, File::Epoll(_))) {
             self.tell_watches(index, wake);
         }
     }

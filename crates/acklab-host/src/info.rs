@@ -1,6 +1,6 @@
 //! TCP_INFO: the fields by the names of `struct tcp_info`.
 
-use crate::cc::INFINITE_SSTHRESH;
+use crate::settings::INFINITE_SSTHRESH;
 use crate::settings::{Env, MS, Us};
 use crate::tcp::{EcnMode, State, Tcp};
 

@@ -4,6 +4,7 @@
 //! 6582) without; the window falls by proportional rate reduction (RFC 6937, with the bound of its successor);
 //! spurious reductions are found by DSACK (RFC 3708), timestamps (Eifel, RFC 3522) and F-RTO (RFC 5682).
 
+use crate::model::Cut;
 use crate::output::Push;
 use crate::segment::{after, before};
 use crate::settings::{Env, MS};
@@ -15,6 +16,10 @@ use crate::tcp::{CaState, Tcp, Wait};
 pub struct Heard {
     /// It advanced.
     pub advanced: bool,
+    /// By so many bytes.
+    pub bytes: u32,
+    /// Packets that were out before it.
+    pub flight: u32,
     /// The segment carries data, SYN or FIN.
     pub has_data: bool,
     /// It updated the window's sequence numbers.
@@ -195,7 +200,7 @@ impl Tcp {
             if !ece {
                 self.window.prior_ssthresh = self.current_ssthresh();
             }
-            self.begin_reduction(env);
+            self.begin_reduction(env, Cut::Loss { ece });
         }
         self.rec.ca = CaState::Recovery;
     }
@@ -207,15 +212,15 @@ impl Tcp {
         self.rec.undo_retrans = if retrans == 0 { -1 } else { retrans };
     }
 
-    pub(crate) fn begin_reduction(&mut self, env: &Env<'_>) {
+    pub(crate) fn begin_reduction(&mut self, env: &Env<'_>, cut: Cut) {
         self.rec.high_seq = self.snd.nxt;
         self.rec.tlp_end = None;
         self.window.count = 0;
         self.window.prior_cwnd = self.window.cwnd;
         self.rec.prr_delivered = 0;
         self.rec.prr_out = 0;
-        self.window.ssthresh = self.cc.ssthresh(&self.window);
-        let _ = env;
+        let flight = self.packets_out();
+        self.window.ssthresh = self.cc.ssthresh(&self.window, env.now, flight, cut);
         self.ecn.queue_cwr = self.ecn.mode == crate::tcp::EcnMode::Classic;
     }
 
@@ -224,7 +229,7 @@ impl Tcp {
         self.window.prior_ssthresh = 0;
         if self.rec.ca < CaState::Cwr {
             self.rec.undo_marker = None;
-            self.begin_reduction(env);
+            self.begin_reduction(env, Cut::Mark);
             self.rec.ca = CaState::Cwr;
         }
     }
@@ -254,7 +259,8 @@ impl Tcp {
     }
 
     pub(crate) fn end_reduction(&mut self, env: &Env<'_>) {
-        if self.window.ssthresh < crate::cc::INFINITE_SSTHRESH
+        if !self.count.paces
+            && self.window.ssthresh < crate::settings::INFINITE_SSTHRESH
             && (self.rec.ca == CaState::Cwr || self.rec.undo_marker.is_some())
         {
             self.window.cwnd = self.window.ssthresh;
@@ -297,7 +303,10 @@ impl Tcp {
         {
             self.window.prior_ssthresh = self.current_ssthresh();
             self.window.prior_cwnd = self.window.cwnd;
-            self.window.ssthresh = self.cc.ssthresh(&self.window);
+            let again = self.rec.retransmits > 0;
+            let cut = Cut::Timeout { again };
+            let flight = self.packets_out();
+            self.window.ssthresh = self.cc.ssthresh(&self.window, env.now, flight, cut);
             self.cc.on_timeout(env.now, self.snd.nxt);
             self.begin_undo();
         }

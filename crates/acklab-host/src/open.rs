@@ -366,8 +366,11 @@ impl Tcp {
             self.window.clamp = env.route.cwnd;
             self.window.cwnd = self.window.cwnd.min(self.window.clamp);
         }
-        self.window.ssthresh =
-            if env.route.ssthresh > 0 { env.route.ssthresh } else { crate::cc::INFINITE_SSTHRESH };
+        self.window.ssthresh = if env.route.ssthresh > 0 {
+            env.route.ssthresh
+        } else {
+            crate::settings::INFINITE_SSTHRESH
+        };
         self.window.stamp = env.now;
         self.rec.ca = CaState::Open;
         self.rec.undo_marker = None;
@@ -384,6 +387,9 @@ impl Tcp {
         let hystart = env.sysctls.is_on("hystart");
         self.cc.set_hystart(if hystart { env.sysctls.of("hystart_detect") } else { 0 });
         self.cc.init(env.now, self.snd.nxt);
+        if let Some(model) = self.cc.model() {
+            model.begin(self.snd.mss, self.window.cwnd, self.window.ssthresh);
+        }
         self.init_buffers(env);
         self.update_pacing(env);
     }

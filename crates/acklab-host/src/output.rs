@@ -158,10 +158,12 @@ impl Tcp {
         if segment.len > 0 {
             self.count.data_segs_out += packets;
             self.count.bytes_sent += u64::from(segment.len);
-            self.on_data_sent(env);
+            let again = crate::segment::before(segment.seq, self.snd.nxt);
+            self.on_data_sent(env, segment.len, again);
         }
         if segment.has(flag::ACK) {
             self.on_ack_sent(env);
+            self.on_ruled_ack_sent(env, segment.len > 0);
         }
         self.wire.push(segment);
     }
@@ -184,7 +186,12 @@ impl Tcp {
         self.timers.delack = None;
     }
 
-    pub(crate) fn on_data_sent(&mut self, env: &Env<'_>) {
+    pub(crate) fn on_data_sent(&mut self, env: &Env<'_>, bytes: u32, again: bool) {
+        let packets = if again { 0 } else { bytes.div_ceil(self.snd.mss.max(1)) };
+        let flight = self.packets_out() + packets;
+        if let Some(model) = self.cc.model() {
+            model.on_sent(env.now, bytes, flight, again);
+        }
         if self.in_flight() == 0 {
             let idle = env.now.saturating_sub(self.snd.last_sent);
             self.cc.on_restart(env.now, idle);

@@ -1,5 +1,7 @@
 //! What arrives: data in order and out of it, memory, the window to announce, and when an ACK leaves.
 
+use acklab_core::ack::Disorder;
+
 use crate::acking::DELAY_MIN;
 use crate::ecn;
 use crate::segment::{Segment, after, before, flag};
@@ -76,8 +78,13 @@ impl Tcp {
         }
         self.rcv.last_data = env.now;
         ecn::on_mark(self, segment);
+        let threshold = self.rcv.ssthresh;
         if segment.len >= 128 {
             self.grow_window(env, segment.len, size);
+        }
+        let grew = self.rcv.ssthresh > threshold;
+        if let Some(ruling) = &mut self.ack.policy {
+            ruling.on_data(segment.len, segment.has(flag::PSH), grew);
         }
     }
 
@@ -132,7 +139,7 @@ impl Tcp {
         ecn::on_cwr(self, segment);
         if seq == self.rcv.nxt {
             if self.receive_window() == 0 && !(segment.len == 0 && segment.has(flag::FIN)) {
-                self.refuse();
+                self.refuse(env);
                 return;
             }
             self.take_in_order(env, segment, size);
@@ -141,17 +148,17 @@ impl Tcp {
         if !after(end, self.rcv.nxt) {
             self.suspect_option(seq);
             self.set_dsack(env, seq, end);
-            self.refuse();
+            self.refuse(env);
             return;
         }
         if !before(seq, self.rcv.nxt.wrapping_add(self.receive_window())) {
-            self.refuse();
+            self.refuse(env);
             return;
         }
         if before(seq, self.rcv.nxt) {
             self.set_dsack(env, seq, self.rcv.nxt);
             if self.receive_window() == 0 {
-                self.refuse();
+                self.refuse(env);
                 return;
             }
             self.take_in_order(env, segment, size);
@@ -161,7 +168,8 @@ impl Tcp {
     }
 
     /// Old data, or beyond the window: the sender should learn at once.
-    pub(crate) fn refuse(&mut self) {
+    pub(crate) fn refuse(&mut self, env: &Env<'_>) {
+        self.note_disorder(env, Disorder::Repeated);
         self.enter_quick(QUICK);
         self.ack.scheduled = true;
     }
@@ -191,6 +199,7 @@ impl Tcp {
             self.take_fin(env);
         }
         if !self.rcv.ooo.is_empty() {
+            self.note_disorder(env, Disorder::Filling);
             self.drain_out_of_order(env);
             if self.rcv.ooo.is_empty() {
                 // RFC 5681 section 4.2: a gap was filled.
@@ -274,6 +283,7 @@ impl Tcp {
             return;
         }
         self.ack.scheduled = true;
+        self.note_disorder(env, Disorder::Ahead);
         self.measure(segment, size);
         self.count.rcv_ooopack += 1;
         if segment.has(flag::FIN) {

@@ -28,9 +28,10 @@ impl Request {
         let mut tcp = Tcp::fresh(env);
         tcp.opt = Options { ..listener.opt.clone() };
         tcp.rcv.buffer = listener.rcv.buffer;
-        let control = env.route.congestion.unwrap_or_else(|| listener.cc.name());
-        tcp.cc = Congestion::named(control).unwrap_or_default();
+        let routed = env.route.congestion.and_then(Congestion::named);
+        tcp.cc = routed.unwrap_or_else(|| listener.cc.again());
         tcp.ack.pingpong = listener.ack.pingpong;
+        tcp.ack.policy.clone_from(&listener.ack.policy);
         (tcp.local, tcp.remote) = (syn.dst, syn.src);
         tcp.state = State::SynRecv;
         tcp.open.passive = true;

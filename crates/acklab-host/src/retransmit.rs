@@ -61,6 +61,8 @@ impl Tcp {
             delivered_at: self.count.delivered_at,
             first_sent: self.count.first_sent,
             app_limited: self.count.app_limited > 0,
+            in_flight: self.in_flight() + 1,
+            lost: self.rec.lost_total,
         };
         let rec = &mut self.rec;
         let out = &mut self.snd.out[index];

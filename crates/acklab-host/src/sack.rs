@@ -90,6 +90,9 @@ impl Tcp {
 
     /// After the highest packet SACKed; the oldest unacknowledged where none is.
     pub(crate) fn highest_sacked(&self) -> u32 {
+        if self.rec.sacked == 0 {
+            return self.snd.una;
+        }
         let last = self.snd.out.iter().rposition(|skb| skb.marks.sacked);
         last.map_or(self.snd.una, |at| self.snd.out[at].end)
     }

@@ -8,6 +8,9 @@ pub const MS: Us = 1_000;
 /// A second.
 pub const SECOND: Us = 1_000_000;
 
+/// "No slow-start threshold yet", packets.
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
 /// Congestion controls that can be chosen.
 pub const CONGESTION_CONTROLS: [&str; 3] = ["reno", "cubic", "dctcp"];
 

@@ -27,6 +27,10 @@ pub struct RateStamp {
     pub first_sent: Us,
     /// The application limited the sending.
     pub app_limited: bool,
+    /// On the way with it, packets.
+    pub in_flight: u32,
+    /// Taken for lost by then, packets.
+    pub lost: u32,
 }
 
 /// What a program asked to be told about the bytes of a write.

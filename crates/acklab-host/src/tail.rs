@@ -1,6 +1,7 @@
 //! The transmit timer, tail loss probes (RFC 8985 section 7), and packets that were too large.
 
 use crate::loss::Heard;
+use crate::model::Cut;
 use crate::output::{Pass, Push};
 use crate::segment::{after, before};
 use crate::settings::{Env, MS, SECOND, Us};
@@ -111,7 +112,7 @@ impl Tcp {
             self.rec.tlp_end = None;
         } else if after(ack, end) {
             // The window falls as if the loss had been found otherwise.
-            self.begin_reduction(env);
+            self.begin_reduction(env, Cut::Loss { ece: false });
             self.rec.ca = CaState::Cwr;
             self.end_reduction(env);
             self.try_keep_open();

@@ -286,6 +286,8 @@ impl Tcp {
             delivered_at: self.count.delivered_at,
             first_sent: self.count.first_sent,
             app_limited: was_limited,
+            in_flight: self.in_flight() + packets,
+            lost: self.rec.lost_total,
         };
         while rest.len() > mss {
             let mut tail = rest.split(mss);
@@ -342,7 +344,7 @@ impl Tcp {
     }
 
     pub(crate) fn shrink_unused(&mut self, env: &Env<'_>) {
-        if self.rec.ca == CaState::Open && !self.snd.no_space {
+        if self.rec.ca == CaState::Open && !self.snd.no_space && self.cc.model().is_none() {
             let used = self.window.used.max(env.route.initial_window());
             if used < self.window.cwnd {
                 self.window.ssthresh = self.current_ssthresh();
@@ -361,6 +363,10 @@ impl Tcp {
         let idle = env.now.saturating_sub(self.snd.last_sent);
         if idle <= self.rtt.rto || self.snd.last_sent == 0 {
             return;
+        }
+        if let Some(model) = self.cc.model() {
+            model.on_idle(env.now);
+            return self.follow_model();
         }
         let mut left = idle as i64;
         let rto = self.rtt.rto as i64;
@@ -413,9 +419,9 @@ impl Tcp {
         waits
     }
 
-    /// SO_MAX_PACING_RATE is set.
+    /// SO_MAX_PACING_RATE is set, or the congestion control paces.
     pub(crate) const fn is_pacing(&self) -> bool {
-        self.opt.pacing > 0 && self.count.pacing_rate > 0
+        (self.opt.pacing > 0 || self.count.paces) && self.count.pacing_rate > 0
     }
 
     /// How long pacing keeps the next packet back.

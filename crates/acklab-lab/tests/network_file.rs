@@ -91,13 +91,13 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("[[flow]]", "[[flows]]", "27:3: a network file has no key \"flows\"; did you mean \"flow\"?"),
     (
         "kind = \"bulk\"",
-        "kind = \"bulk\"\nsystem = \"linux-6.18\"\nack = \"every-segment\"",
-        "32:10: system = \"linux-6.18\": ack: every-segment cannot be set: it is the kernel's own, linux",
+        "kind = \"bulk\"\nsystem = \"linux-6.18\"\nack_requests = \"tarr\"",
+        "32:10: system = \"linux-6.18\": ack_requests: tarr cannot be set: it is the kernel's own, off",
     ),
     (
         "cc = \"cubic\"",
-        "receiver = \"linux-6.18\"\ncc = \"vegas\"",
-        "32:12: receiver = \"linux-6.18\": cc: vegas is not there; it has reno, cubic, dctcp",
+        "receiver = \"linux-6.18\"\ncc = \"encn\"",
+        "32:12: receiver = \"linux-6.18\": cc: encn needs each mark, and a host's peer tells of marks once a window",
     ),
     // Keys.
     ("duration", "duratoin", "2:1: a network file needs `duration`; \"duratoin\" is unknown"),

@@ -17,7 +17,7 @@ pub mod peer;
 mod processor;
 mod queue;
 pub mod rudp;
-pub mod segments;
+pub use acklab_host::config as segments;
 mod socket;
 mod store;
 mod topology;

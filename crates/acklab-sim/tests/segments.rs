@@ -3,9 +3,12 @@
 //! Method: a client and a server 10 ms apart over a lossy path, each on either stack, watched by an observer that keeps
 //! all; what is written is counted, and acklab-tcp's figures stand beside.
 
-use acklab_core::event::{Event, EventKind, Interest};
+use acklab_core::ack::Profile;
+use acklab_core::cc::Algorithm;
+use acklab_core::event::{AckReason, Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
 use acklab_core::packet::{Addr, Body, NodeId, Packet};
+use acklab_core::queue::{Discipline, threshold};
 use acklab_core::segment::Flags;
 use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
@@ -64,10 +67,21 @@ fn run(
     client: impl App + 'static,
     server: impl App + 'static,
 ) -> World<Diary> {
+    run_from(Seq(u32::MAX - 5000), configs, loss, client, server)
+}
+
+/// The same where both ends begin to count at `isn`.
+fn run_from(
+    isn: Seq,
+    configs: [Config; 2],
+    loss: f64,
+    client: impl App + 'static,
+    server: impl App + 'static,
+) -> World<Diary> {
     let mut world = World::new(&path(loss), 3, Interest::ALL, Diary::default());
     world.tap(CLIENT.node);
     let [of_client, of_server] = configs;
-    let end = |addr, config, app| End { addr, config, isn: Seq(u32::MAX - 5000), app };
+    let end = |addr, config, app| End { addr, config, isn, app };
     let server = end(SERVER, of_server, Box::new(server) as Box<dyn App>);
     world.connect(end(CLIENT, of_client, Box::new(client)), server);
     world.run_until(Time::ZERO + Span::from_secs(3600));
@@ -172,6 +186,34 @@ fn requests_are_answered_and_the_connection_ends() {
 }
 
 #[test]
+fn what_the_end_that_waited_sends_is_sent_for_the_first_time_wherever_it_begins_to_count() {
+    let pattern = RequestPattern {
+        exchanges: 3,
+        header: 10,
+        body: 129,
+        gap: Span::ZERO,
+        reply: 2000,
+        service: Span::from_millis(3),
+        think: Span::from_millis(50),
+    };
+    for isn in [0, 1000, 1 << 30, (1 << 31) - 1000, 1 << 31, u32::MAX] {
+        let configs = [Stack::Segments; 2].map(config);
+        let client = RequestClient::new(pattern, CLIENT.node);
+        let world = run_from(Seq(isn), configs, 0.0, client, ReplyingServer::new(pattern));
+        let sent = world.observer().events.iter().filter_map(|event| match event.kind {
+            EventKind::SegmentSent { flow, len: 1.., retransmission, .. }
+                if flow.local == SERVER =>
+            {
+                Some(retransmission)
+            }
+            _ => None,
+        });
+        let sent: Vec<bool> = sent.collect();
+        assert!(sent.len() >= 6 && !sent.contains(&true), "{isn}: {sent:?}");
+    }
+}
+
+#[test]
 fn a_receive_buffer_is_the_window_that_is_announced() {
     for stack in [Stack::Stream, Stack::Segments] {
         let receive_buffer = 200_000;
@@ -187,4 +229,90 @@ fn a_receive_buffer_is_the_window_that_is_announced() {
         let sent: u32 = world.observer().sent.iter().map(|(_, len, _)| len).sum();
         assert!(sent.abs_diff(receive_buffer) < receive_buffer / 20, "{stack:?}: {sent}");
     }
+}
+
+/// Bytes that so many seconds of bulk bring over 10 Mbit/s and 40 ms behind `queue`, the ACKs of what came in order, and
+/// the events of that.
+fn bulk(seconds: u64, config: &Config, queue: &Discipline) -> (u64, usize, Diary) {
+    let mut topology = Topology::default();
+    let [one, other] = std::array::from_fn(|_| topology.node());
+    let rate = BitRate::from_bps(10_000_000).expect("positive");
+    let link = LinkConfig::new(rate, Span::from_millis(20)).with_queue(queue.clone());
+    topology.duplex(one, other, &link);
+    let mut world = World::new(&topology, 3, Interest::ALL, Diary::default());
+    world.tap(CLIENT.node);
+    let end = |addr, app| End { addr, config: config.clone(), isn: Seq(77), app };
+    let client: Box<dyn App> = Box::new(Bulk::new(1_000_000_000, 100_000));
+    world.connect(end(CLIENT, client), end(SERVER, Box::new(reader(1))));
+    world.run_until(Time::ZERO + Span::from_secs(seconds));
+    let diary = world.observer();
+    let acks = diary.events.iter().filter(|event| match event.kind {
+        EventKind::AckSent { flow, reason, .. } => {
+            flow.local == SERVER && reason != AckReason::OutOfOrder
+        }
+        _ => false,
+    });
+    let acks = acks.count();
+    (read_by_server(&world), acks, world.into_observer())
+}
+
+/// The share by which two differ, of the first.
+fn apart(one: f64, other: f64) -> f64 {
+    (other - one).abs() / one
+}
+
+#[test]
+fn every_congestion_control_carries_as_much_behind_the_hosts_window() {
+    let queue = Discipline::by_name("drop-tail", 60).expect("known");
+    for name in Algorithm::NAMES {
+        let congestion: Algorithm = name.parse().expect("its own name");
+        if congestion.needs_marks() {
+            continue;
+        }
+        let [stream, segments] = [Stack::Stream, Stack::Segments].map(|stack| {
+            let config = Config { congestion: congestion.clone(), ..config(stack) };
+            bulk(6, &config, &queue).0 as f64
+        });
+        assert!(apart(stream, segments) < 0.1, "{name}: {stream} {segments}");
+    }
+}
+
+#[test]
+fn every_ack_policy_acknowledges_as_often_in_the_hosts_receiver() {
+    let queue = Discipline::by_name("drop-tail", 200).expect("known");
+    for name in Profile::NAMES {
+        let ack: Profile = name.parse().expect("its own name");
+        let [stream, segments] = [Stack::Stream, Stack::Segments].map(|stack| {
+            let (read, acks, _) = bulk(6, &Config { ack: ack.clone(), ..config(stack) }, &queue);
+            acks as f64 / read as f64
+        });
+        assert!(apart(stream, segments) < 0.15, "{name}: {stream} {segments}");
+    }
+}
+
+/// RFC 8257 section 3.3: the window falls by the share of marks, which keeps the queue at the threshold without loss.
+#[test]
+fn marks_that_come_back_keep_dctcp_from_filling_the_queue() {
+    let queue = Discipline::Threshold(threshold::Options {
+        threshold: 20.0,
+        ..threshold::Options::packets(300)
+    });
+    let congestion: Algorithm = "dctcp".parse().expect("known");
+    let config = Config { congestion, ecn: true, ..config(Stack::Segments) };
+    let (read, _, diary) = bulk(20, &config, &queue);
+    let lost = diary.events.iter().filter(|event| matches!(event.kind, EventKind::Loss { .. }));
+    assert_eq!(lost.count(), 0);
+    let longest = diary.events.iter().filter_map(|event| match event.kind {
+        EventKind::Congestion { in_flight, .. } if event.time > Time::ZERO + Span::from_secs(2) => {
+            Some(in_flight)
+        }
+        _ => None,
+    });
+    // 50 kB are on the way over 40 ms; 20 packets wait at the threshold, and some come before the marks do.
+    let longest = longest.max().expect("a window");
+    let marks = diary.events.iter().filter(|event| matches!(event.kind, EventKind::Marked { .. }));
+    let share = marks.count() as f64 / (read as f64 / 1448.0);
+    assert!(longest < 50_000 + 40 * 1448, "{longest}");
+    assert!(read > 23_500_000, "{read}");
+    assert!(share < 0.25, "{share} of the packets were marked");
 }

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use acklab_core::options::Word;
+use acklab_core::options::{Conflict, Word};
 use acklab_core::time::{Span, Time};
 use acklab_net::tcp::{
     self, Device, DeviceOptions, Driven, Driver, End, Ended, Handle, Host, Payload, PayloadError,
@@ -72,9 +72,9 @@ struct Common {
     /// Count what comes and throw it away
     #[arg(long)]
     discard: bool,
-    /// Behave as this system's TCP
-    #[arg(long, value_name = "SYSTEM", default_value = "linux", value_parser = system())]
-    profile: System,
+    /// Behave as this system's TCP; linux-6.18 goes segment by segment, as `acklab packetdrill` has it
+    #[arg(long, value_name = "SYSTEM", default_value = "linux", value_parser = profile())]
+    profile: Profile,
     /// Set parameters of the TCP over the profile; `--set help` lists them
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
     sets: Vec<String>,
@@ -98,8 +98,35 @@ struct Common {
     format: Format,
 }
 
-fn system() -> impl TypedValueParser<Value = System> {
-    PossibleValuesParser::new(System::NAMES).try_map(|name| name.parse::<System>())
+/// A system's TCP, or Linux's segment by segment.
+#[derive(Clone, Copy)]
+enum Profile {
+    System(System),
+    Segments,
+}
+
+const SEGMENTS: &str = "linux-6.18";
+
+impl Profile {
+    fn config(self) -> Config {
+        match self {
+            Self::System(system) => system.config(),
+            Self::Segments => Config::segments(),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::System(system) => system.name(),
+            Self::Segments => SEGMENTS,
+        }
+    }
+}
+
+fn profile() -> impl TypedValueParser<Value = Profile> {
+    let names = System::NAMES.iter().copied().chain([SEGMENTS]);
+    PossibleValuesParser::new(names)
+        .map(|name| name.parse().map_or(Profile::Segments, Profile::System))
 }
 
 /// What is asked for, whichever role.
@@ -211,6 +238,9 @@ impl Task<'_> {
         let mss = Host::mss(self.local, self.common.mtu);
         let mut config = Config { mss, ..self.common.profile.config() };
         set::all(&mut config, &self.common.sets)?;
+        tcp::check(&config).map_err(|Conflict { name, reason }| {
+            Failure::at("--profile linux-6.18", format!("{name}: {reason}"))
+        })?;
         Ok(config)
     }
 

@@ -26,14 +26,14 @@ struct Rule {
 const RULES: &str = "\
 acklab-core |  | libm | the core is sans-IO and deterministic: it stands on nothing but libm
 acklab-tcp | core |  | one TCP for every world, which no capture's judge can lean on
-acklab-host | core |  | sockets over segments, as a test of a Linux stack sees them, in any world
+acklab-host | core tcp |  | sockets over segments, as a test of a Linux stack sees them, in any world; set up as any TCP is
 acklab-packetdrill | host |  | scripts see the host and nothing else
 acklab-door | host packetdrill | nix | the door shows what scripts see, in C's words
 acklab-rudp | core |  | one reliable UDP for every world; ciphers and sockets are the worlds' own
 acklab-control | core | thiserror | plants and controllers see the core alone, so that any world can carry them
 acklab-stats |  | any | statistics know no packets
 acklab-sim | core host rudp tcp | any | virtual time sees the transports, and never the real network
-acklab-net | core rudp tcp | any | the real network sees the transports, and never virtual time
+acklab-net | core host rudp tcp | any | the real network sees the transports, and never virtual time
 acklab-trace | core | any | captures are judged without the simulator that predicts them
 acklab-live | core trace | any | the running kernel is watched by the judge of captures, and by no simulator
 acklab-lab | control core rudp sim stats tcp trace | any | the laboratory's engine knows no paper, no real network and no command line

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::policy::Ruling;
 use crate::settings::Us;
 
 /// Bytes received and not read.
@@ -114,4 +115,6 @@ pub struct Acking {
     pub duplicates: u32,
     /// The hole.
     pub hole: u32,
+    /// A policy of the simulations rules instead.
+    pub policy: Option<Box<Ruling>>,
 }

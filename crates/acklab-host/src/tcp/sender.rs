@@ -180,4 +180,6 @@ pub struct Counters {
     pub rate_app_limited: bool,
     /// Pacing rate, bytes a second.
     pub pacing_rate: u64,
+    /// The congestion control asks for it.
+    pub paces: bool,
 }

@@ -245,13 +245,13 @@ impl<'a> Driver<'a> {
             };
             user.content.progress(now, stream, user.ready)?;
             user.ready = [false; 2];
-            let read_out = stream.connection().unread() == 0;
+            let read_out = stream.unread().iter().all(|half| half.is_empty());
             if let Some(end) = stream.end().filter(|_| read_out && !user.told) {
                 user.told = true;
                 driven.streams.push(user.ended(now, stream, Some(end)));
             }
         }
-        let over = |stream: &Stream| stream.connection().state() == acklab_tcp::State::Closed;
+        let over = |stream: &Stream| stream.state() == acklab_tcp::State::Closed;
         host.forget(|stream| {
             let told = over(stream) && users.iter().any(|user| user.serves(stream) && user.told);
             if told {
@@ -330,9 +330,9 @@ impl User {
             sent: self.content.sent().clone(),
             received: self.content.received().clone(),
             tally: stream.tally(),
-            terms: *stream.connection().terms(),
-            mss: stream.connection().mss(),
-            snapshot: stream.connection().snapshot(),
+            terms: stream.terms(),
+            mss: stream.mss(),
+            snapshot: stream.snapshot(),
         }
     }
 }

@@ -17,8 +17,9 @@ use acklab_core::time::{Span, Time};
 use acklab_core::wire::{
     IcmpReport, ParseError, TcpPacket, Trouble, emit_tcp, parse_icmp, parse_tcp,
 };
-use acklab_tcp::{Config, Connection, State, reset_for};
+use acklab_tcp::{Config, State, reset_for};
 
+use super::carried::Carried;
 use super::stream::{End, Stream};
 
 /// RSTs that wait to leave; more are not owed to anyone.
@@ -111,7 +112,7 @@ impl Host {
         let local = SocketAddr::new(self.address, port);
         let (us, peer) = Stream::ends(local, remote);
         let isn = Seq((self.random)());
-        let connection = Connection::connect(now, self.config.clone(), us, peer, isn);
+        let connection = Carried::connect(now, &self.config, us, peer, isn);
         Some(self.streams.entry((port, remote)).or_insert(Stream::new(connection, local, remote)))
     }
 
@@ -137,7 +138,7 @@ impl Host {
 
     /// How long the peer of any connection that ended may still ask for its last ACK.
     pub fn lingering(&self) -> Span {
-        let waits = |stream: &&Stream| stream.connection().state() == State::TimeWait;
+        let waits = |stream: &&Stream| stream.state() == State::TimeWait;
         self.streams.values().filter(waits).map(Stream::lingering).max().unwrap_or(Span::ZERO)
     }
 }
@@ -160,11 +161,11 @@ impl Host {
     fn on_segment(&mut self, now: Time, packet: &TcpPacket<'_>) {
         let key = (packet.destination.port(), packet.source);
         if let Some(stream) = self.streams.get_mut(&key)
-            && stream.connection().state() != State::Closed
+            && stream.state() != State::Closed
         {
             stream.handle_packet(now, packet, &mut self.sink);
             // A peer that resets its own SYN was never there.
-            if stream.connection().state() == State::Listen {
+            if stream.state() == State::Listen {
                 self.streams.remove(&key);
             }
             return;
@@ -189,7 +190,7 @@ impl Host {
         let (local, remote) = (packet.destination, packet.source);
         let (us, peer) = Stream::ends(local, remote);
         let (isn, syn) = (Seq((self.random)()), Stream::packet(packet));
-        let connection = Connection::accept(now, self.config.clone(), us, peer, isn, &syn);
+        let connection = Carried::accept(now, &self.config, [us, peer], isn, &syn, &mut self.sink);
         self.streams.insert((local.port(), remote), Stream::new(connection, local, remote));
     }
 

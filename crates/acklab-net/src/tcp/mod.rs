@@ -1,11 +1,12 @@
 //! acklab's TCP on the real network: the state machine of [`acklab_tcp`], with its bytes, over a TUN
 //! device.
 //!
-//! The same connection that runs in virtual time meets the kernel's: [`Host`] makes packets of what it
+//! The same connection that runs in virtual time, of either of acklab's stacks ([`acklab_tcp::Stack`]), meets the kernel's: [`Host`] makes packets of what it
 //! decides and keeps the bytes of its streams, sans-IO; [`Device`] is the link to the kernel; [`Driver`]
 //! is the loop, with what streams carry ([`Payload`]). IPv4 and IPv6.
 
 mod bytes;
+mod carried;
 mod device;
 mod driver;
 mod host;
@@ -23,6 +24,9 @@ pub use stream::{End, Stream, Tally};
 use acklab_rudp::protect::Entropy;
 
 use crate::rudp::OsEntropy;
+
+/// Refuses a configuration that the stack it names cannot carry.
+pub use acklab_host::config::check;
 
 /// Random numbers of the operating system, for [`Host::new`].
 pub fn random() -> impl FnMut() -> u32 {

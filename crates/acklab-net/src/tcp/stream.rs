@@ -1,15 +1,15 @@
-//! A connection whose bytes exist: [`Connection`] decides, and what it decides about is kept beside it.
+//! A connection whose bytes exist: [`Carried`] decides, and what it decides about is kept beside it.
 
 use std::net::SocketAddr;
 
-use acklab_core::endpoint::Endpoint;
 use acklab_core::event::Sink;
 use acklab_core::packet::{Addr, Body, NodeId, Packet};
 use acklab_core::time::{Span, Time};
 use acklab_core::wire::{TcpPacket, emit_tcp};
-use acklab_tcp::{AppEvent, Connection, State};
+use acklab_tcp::{AppEvent, Snapshot, State, Terms};
 
 use super::bytes::Bytes;
+use super::carried::Carried;
 
 /// Our node in the connection's eyes, and the peer's. Who they really are, the host knows.
 const US: NodeId = NodeId(0);
@@ -49,7 +49,7 @@ pub struct Tally {
 /// One end of a connection, with its bytes.
 #[derive(Debug)]
 pub struct Stream {
-    connection: Connection,
+    connection: Carried,
     local: SocketAddr,
     remote: SocketAddr,
     /// Written and not acknowledged.
@@ -60,6 +60,8 @@ pub struct Stream {
     tally: Tally,
     /// The highest place of the stream that left.
     sent: u64,
+    /// Nobody listens to what a write lets happen.
+    sink: Sink,
 }
 
 /// What the application does.
@@ -73,7 +75,7 @@ impl Stream {
     /// Writes as many of `bytes` as there is room for; returns how many.
     pub fn write(&mut self, now: Time, bytes: &[u8]) -> usize {
         let fits = bytes.len().min(self.room());
-        let taken = self.connection.write(now, fits as u32) as usize;
+        let taken = self.connection.write(now, fits as u32, &mut self.sink) as usize;
         self.written.append(&bytes[..taken]);
         taken
     }
@@ -113,9 +115,24 @@ impl Stream {
         self.remote
     }
 
-    /// The connection.
-    pub const fn connection(&self) -> &Connection {
-        &self.connection
+    /// State of the connection.
+    pub fn state(&self) -> State {
+        self.connection.state()
+    }
+
+    /// What both ends agreed on.
+    pub fn terms(&self) -> Terms {
+        self.connection.terms()
+    }
+
+    /// Payload of a full segment, bytes.
+    pub fn mss(&self) -> u32 {
+        self.connection.mss()
+    }
+
+    /// State for reports.
+    pub fn snapshot(&self) -> Snapshot {
+        self.connection.snapshot()
     }
 
     /// Whether the peer will send no more than what may be read.
@@ -155,7 +172,7 @@ impl Stream {
         Packet { src, dst, ecn: packet.ecn, returned: false, body: Body::Tcp(packet.segment) }
     }
 
-    pub(super) fn new(connection: Connection, local: SocketAddr, remote: SocketAddr) -> Self {
+    pub(super) fn new(connection: Carried, local: SocketAddr, remote: SocketAddr) -> Self {
         Self {
             connection,
             local,
@@ -165,6 +182,7 @@ impl Stream {
             end: None,
             tally: Tally::default(),
             sent: 0,
+            sink: Sink::default(),
         }
     }
 

@@ -13,9 +13,9 @@ use super::{End, Host, Stream};
 
 const LATENCY: Span = Span::from_millis(5);
 
-fn host(address: &str, mtu: u32, system: System, mut isn: u32) -> Host {
+fn host(address: &str, mtu: u32, config: Config, mut isn: u32) -> Host {
     let address: IpAddr = address.parse().unwrap();
-    let config = Config { mss: Host::mss(address, mtu), ..system.config() };
+    let config = Config { mss: Host::mss(address, mtu), ..config };
     Host::new(address, mtu, config, move || {
         isn = isn.wrapping_add(1);
         isn
@@ -125,11 +125,17 @@ fn exchange(net: &mut Net, lengths: [usize; 2]) -> [Vec<u8>; 2] {
 
 #[test]
 fn every_byte_arrives_over_a_network_that_loses_reorders_copies_and_damages() {
-    for (seed, [a, b]) in
-        [["10.78.0.1", "10.78.0.2"], ["fd78::1", "fd78::2"]].into_iter().cycle().take(6).enumerate()
-    {
-        let systems = System::ALL;
-        let [one, other] = [seed, seed + 3].map(|index| systems[index % systems.len()]);
+    let systems = System::ALL;
+    let ends = (0..6).map(|one| [one, one + 3].map(|at| systems[at % systems.len()].config()));
+    let [linux, qnx] = [System::Linux, System::Qnx70].map(System::config);
+    let segments = [
+        [Config::segments(), Config::segments()],
+        [Config::segments(), linux],
+        [qnx, Config::segments()],
+        [Config::segments(), Config::segments()],
+    ];
+    let families = [["10.78.0.1", "10.78.0.2"], ["fd78::1", "fd78::2"]].into_iter().cycle();
+    for (seed, ([one, other], [a, b])) in ends.chain(segments).zip(families).enumerate() {
         let mut net = Net::new([host(a, 1500, one, u32::MAX - 1000), host(b, 1400, other, 9)]);
         let mut rng = Rng::named(seed as u64, "network");
         net.fate = Box::new(move |frame| {
@@ -186,9 +192,12 @@ fn too_big(frame: &[u8], mtu: u16) -> Vec<u8> {
 
 #[test]
 fn a_narrower_link_on_the_path_is_found_without_loss_of_rate() {
-    for [a, b] in [["10.78.0.1", "10.78.0.2"], ["fd78::1", "fd78::2"]] {
+    let families = [["10.78.0.1", "10.78.0.2"], ["fd78::1", "fd78::2"]];
+    let stacks = [System::Linux.config(), Config::segments()];
+    for ([a, b], config) in families.iter().flat_map(|ends| stacks.clone().map(|one| (*ends, one)))
+    {
         let mut net = Net::new(
-            [1, 2].map(|isn| host(if isn == 1 { a } else { b }, 1500, System::Linux, isn)),
+            [1, 2].map(|isn| host(if isn == 1 { a } else { b }, 1500, config.clone(), isn)),
         );
         net.hosts[1].listen(80, 1);
         let (now, remote) = (net.now, SocketAddr::new(b.parse().unwrap(), 80));
@@ -211,15 +220,21 @@ fn a_narrower_link_on_the_path_is_found_without_loss_of_rate() {
         let stream = net.stream(0);
         assert!(stream.tally().too_big > 0);
         // No congestion: slow start went on.
-        assert!(stream.connection().snapshot().ssthresh > 1 << 30);
+        assert!(stream.snapshot().ssthresh > 1 << 30);
     }
 }
 
 #[test]
 fn strangers_are_refused_and_forged_reports_are_not_believed() {
+    for config in [System::Linux.config(), Config::segments()] {
+        meet_strangers(config);
+    }
+}
+
+fn meet_strangers(config: Config) {
     let mut net = Net::new([
-        host("10.78.0.1", 1500, System::Linux, 1),
-        host("10.78.0.2", 1500, System::FreeBsd121, 2),
+        host("10.78.0.1", 1500, config, 1),
+        host("10.78.0.2", 1500, System::FreeBsd121.config(), 2),
     ]);
     let (now, remote) = (net.now, SocketAddr::new("10.78.0.2".parse().unwrap(), 81));
     net.hosts[0].connect(now, remote).unwrap();
@@ -233,10 +248,10 @@ fn strangers_are_refused_and_forged_reports_are_not_believed() {
     net.hosts[1].listen(81, 1);
     let now = net.now;
     net.hosts[0].connect(now, remote).unwrap();
-    while net.stream(0).connection().state() != State::Established {
+    while net.stream(0).state() != State::Established {
         assert!(net.step());
     }
-    let mss = net.stream(0).connection().mss();
+    let mss = net.stream(0).mss();
     let (local, peer) = (net.stream(0).local(), net.stream(0).remote());
     let mut forged = Vec::new();
     let segment = acklab_core::segment::TcpRepr::default();
@@ -250,15 +265,19 @@ fn strangers_are_refused_and_forged_reports_are_not_believed() {
     );
     let now = net.now;
     net.hosts[0].handle_frame(now, &too_big(&forged, 600));
-    assert_eq!(net.stream(0).connection().mss(), mss);
+    assert_eq!(net.stream(0).mss(), mss);
 }
 
 #[test]
 fn a_destination_out_of_reach_ends_an_attempt_to_connect() {
-    let mut net = Net::new([
-        host("10.78.0.1", 1500, System::Linux, 1),
-        host("10.78.0.2", 1500, System::Linux, 2),
-    ]);
+    for config in [System::Linux.config(), Config::segments()] {
+        reach_nobody(config);
+    }
+}
+
+fn reach_nobody(config: Config) {
+    let mut net =
+        Net::new([host("10.78.0.1", 1500, config.clone(), 1), host("10.78.0.2", 1500, config, 2)]);
     let (now, remote) = (net.now, SocketAddr::new("192.0.2.1".parse().unwrap(), 80));
     net.hosts[0].connect(now, remote).unwrap();
     let syn = net.hosts[0].poll_transmit(now).unwrap().to_vec();

@@ -15,11 +15,10 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{MessageSource, Reader, ReaderModel, Schedule};
 use acklab_sim::{End, Observer, World};
-use acklab_tcp::System;
 
 use super::path::{Path, PathSpec};
 use super::recorder::Recorder;
-use super::system::{self, NagleChoice, Receiver};
+use super::system::{self, Host, NagleChoice, Receiver};
 use crate::closed_form::CycleLaw;
 use acklab_lab::expected::{Comparison, Expected};
 use acklab_lab::measured::MetricDoc;
@@ -76,7 +75,7 @@ impl Scenario for NagleDelack {
         if set.reads == Reads::Every && set.reads_delay.is_zero() {
             return Err(settings.refuse("reads-delay", "must be longer than 0 with reads=every"));
         }
-        Ok(())
+        system::check(settings, &system::sender(set.sender, set.nagle))
     }
 
     fn packets(&self, settings: &Settings) -> u64 {
@@ -244,7 +243,7 @@ acklab_core::options! {
         /// Round-trip propagation delay, half of it each way.
         rtt: Span = "30ms",
         /// The sending system.
-        sender: System = "qnx-7.0",
+        sender: Host = "qnx-7.0",
         /// From one write to the next.
         period: Span = "100ms",
         /// Bytes of a message.

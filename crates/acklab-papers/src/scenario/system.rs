@@ -1,20 +1,59 @@
 //! Hosts by name: the TCP defaults of a system, with what a scenario changes about them.
 
 use acklab_core::ack::{Profile, delayed, linux};
-use acklab_core::options::{Kind, Typed, Value, Word, joined};
+use acklab_core::options::{Conflict, Kind, Typed, Value, Word, joined};
 use acklab_core::time::Span;
+use acklab_lab::parameter::{SetError, Settings};
+use acklab_sim::segments;
 use acklab_tcp::{Config, Nagle, System};
 
-/// A receiving host: a system, or one of two that no system is but that bound them all.
+/// A host: a system, or Linux segment by segment (`acklab-host`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Host {
+    System(System),
+    Segments,
+}
+
+const SEGMENTS: &str = "linux-6.18";
+const HOSTS: [&str; System::NAMES.len() + 1] = joined("", &[System::NAMES, &[SEGMENTS]]);
+
+impl Typed for Host {
+    const KIND: Kind = Kind::Choice(&HOSTS);
+
+    fn from_value(value: Value) -> Option<Self> {
+        if value == Value::Choice(SEGMENTS) {
+            return Some(Self::Segments);
+        }
+        System::from_value(value).map(Self::System)
+    }
+
+    fn to_value(&self) -> Value {
+        match self {
+            Self::System(system) => system.to_value(),
+            Self::Segments => Value::Choice(SEGMENTS),
+        }
+    }
+}
+
+impl Host {
+    fn config(self) -> Config {
+        match self {
+            Self::System(system) => system.config(),
+            Self::Segments => Config::segments(),
+        }
+    }
+}
+
+/// A receiving host, or one of two that none is but that bound them all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Receiver {
-    System(System),
+    Host(Host),
     EverySegment,
     FixedTimer,
 }
 
 const BOUNDS: [&str; 2] = ["every-segment", "fixed-timer"];
-const RECEIVERS: [&str; System::NAMES.len() + 2] = joined("", &[System::NAMES, &BOUNDS]);
+const RECEIVERS: [&str; HOSTS.len() + 2] = joined("", &[&HOSTS, &BOUNDS]);
 
 impl Typed for Receiver {
     const KIND: Kind = Kind::Choice(&RECEIVERS);
@@ -24,13 +63,13 @@ impl Typed for Receiver {
         match bound {
             Some(0) => Some(Self::EverySegment),
             Some(_) => Some(Self::FixedTimer),
-            None => System::from_value(value).map(Self::System),
+            None => Host::from_value(value).map(Self::Host),
         }
     }
 
     fn to_value(&self) -> Value {
         match self {
-            Self::System(system) => system.to_value(),
+            Self::Host(host) => host.to_value(),
             Self::EverySegment => Value::Choice(BOUNDS[0]),
             Self::FixedTimer => Value::Choice(BOUNDS[1]),
         }
@@ -55,8 +94,8 @@ pub(super) const fn fixed(segments: u32, delay: Span, quick: u32) -> delayed::Op
 }
 
 /// A sending host's TCP.
-pub(super) fn sender(system: System, nagle: NagleChoice) -> Config {
-    let own = system.config();
+pub(super) fn sender(host: Host, nagle: NagleChoice) -> Config {
+    let own = host.config();
     let nagle = match nagle {
         NagleChoice::On => own.nagle,
         NagleChoice::Off => Nagle::Off,
@@ -67,12 +106,18 @@ pub(super) fn sender(system: System, nagle: NagleChoice) -> Config {
     Config { nagle, ..own }
 }
 
+/// Refuses what the host of `sender` cannot be told.
+pub(super) fn check(settings: &Settings, sender: &Config) -> Result<(), SetError> {
+    segments::check(sender)
+        .map_err(|Conflict { name, reason }| settings.refuse("sender", format!("{name}: {reason}")))
+}
+
 impl Receiver {
     /// A receiving host's TCP. `fixed` are the numbers of `fixed-timer`, `jiffy` the grid of Linux's
     /// timers (zero: none), `phase` in [0, 1) places a free-running tick or that grid.
     pub(super) fn config(self, fixed: delayed::Options, jiffy: Span, phase: f64) -> Config {
         let mut config = match self {
-            Self::System(system) => system.config(),
+            Self::Host(host) => host.config(),
             Self::EverySegment => Config { ack: Profile::EverySegment, ..Config::default() },
             Self::FixedTimer => Config { ack: Profile::Delayed(fixed), ..Config::default() },
         };

@@ -15,14 +15,13 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{ReplyingServer, RequestClient, RequestPattern};
 use acklab_sim::{End, Observer, World};
-use acklab_tcp::System;
 
 use super::nagle_delack::{MESSAGE_METRICS, SMALLEST_MSS};
 use super::path::{Path, PathSpec};
 use super::recorder::Recorder;
-use super::system::{self, NagleChoice, Receiver};
+use super::system::{self, Host, NagleChoice, Receiver};
 use acklab_lab::measured::{Measured, MetricDoc};
-use acklab_lab::parameter::Settings;
+use acklab_lab::parameter::{SetError, Settings};
 use acklab_lab::scenario::{Axis, Capture, CapturePoint, Declaration, Flow, Replication, Scenario};
 
 /// Requests in two writes, and their replies.
@@ -55,6 +54,11 @@ const DECLARATION: Declaration = Declaration {
 impl Scenario for WriteWriteRead {
     fn declaration(&self) -> &Declaration {
         &DECLARATION
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), SetError> {
+        let set: Set = settings.read();
+        system::check(settings, &system::sender(set.sender, set.nagle))
     }
 
     fn packets(&self, settings: &Settings) -> u64 {
@@ -146,7 +150,7 @@ acklab_core::options! {
         /// Nagle's algorithm at the client: on is its system's own variant, off is TCP_NODELAY.
         nagle: NagleChoice = "on",
         /// The client's system.
-        sender: System = "linux",
+        sender: Host = "linux",
         /// Requests and replies.
         exchanges: u64 as count(1, 10_000_000) = "40",
         /// Bytes of the first write.

@@ -1,10 +1,14 @@
 //! What a connection is set up with, for the host of `acklab-host`: a TCP [`Config`] as system controls, route and
 //! socket options, as an administrator would say it to Linux.
 
+use acklab_core::ack::Profile;
+use acklab_core::cc::Algorithm;
 use acklab_core::options::{Conflict, Options};
-use acklab_host::connection::Setup;
-use acklab_host::settings::CONGESTION_CONTROLS;
-use acklab_tcp::{Config, LossRecovery, Nagle, Stack};
+use acklab_core::time::Span;
+use acklab_tcp::{Config, KeepAlive, LossRecovery, Nagle, Stack};
+
+use crate::connection::Setup;
+use crate::settings::CONGESTION_CONTROLS;
 
 /// Refuses what [`Stack::Segments`] cannot carry; anything else is let be.
 pub fn check(config: &Config) -> Result<(), Conflict> {
@@ -14,11 +18,8 @@ pub fn check(config: &Config) -> Result<(), Conflict> {
 /// The host and socket that `config` describes, or what of it Linux does not have.
 pub fn setup(config: &Config) -> Result<Setup, Conflict> {
     let linux = Config::segments();
-    let control = config.congestion.name();
-    if !CONGESTION_CONTROLS.contains(&control) {
-        let known = CONGESTION_CONTROLS.join(", ");
-        return Err(conflict("cc", &format!("{control} is not there; it has {known}")));
-    }
+    let control = control(config)?;
+    let own = control.is_none();
     let selective = match config.loss.recovery {
         LossRecovery::Rack | LossRecovery::Sack => true,
         LossRecovery::NewReno => false,
@@ -32,13 +33,16 @@ pub fn setup(config: &Config) -> Result<Setup, Conflict> {
         }
     };
     refuse_others(config, &linux)?;
-    let mut setup = Setup { nodelay, ..Setup::default() };
+    let policy = policy(config, &linux);
+    let mut setup = Setup { control, policy, nodelay, ..Setup::default() };
     let mut set = |name: &str, value: &str| {
         let taken = setup.sysctls.set(name, value);
         debug_assert!(taken.is_ok(), "{name} = {value}");
     };
     let flag = |on: bool| if on { "1" } else { "0" };
-    set("tcp_congestion_control", control);
+    if own {
+        set("tcp_congestion_control", config.congestion.name());
+    }
     set("tcp_sack", flag(selective));
     set("tcp_timestamps", flag(config.timestamps));
     set("tcp_window_scaling", flag(config.window_scale.is_some()));
@@ -54,6 +58,13 @@ pub fn setup(config: &Config) -> Result<Setup, Conflict> {
     ] {
         set(name, &value.to_string());
     }
+    if let Some(KeepAlive { idle, interval, probes }) = config.patience.keep_alive {
+        setup.keep_alive = true;
+        let seconds = |span: Span| span.as_nanos().div_ceil(1_000_000_000).to_string();
+        set("tcp_keepalive_time", &seconds(idle));
+        set("tcp_keepalive_intvl", &seconds(interval));
+        set("tcp_keepalive_probes", &probes.to_string());
+    }
     let mss = u32::from(config.mss);
     let route = &mut setup.route;
     route.device_mtu = mss + HEADERS;
@@ -67,6 +78,38 @@ pub fn setup(config: &Config) -> Result<Setup, Conflict> {
     Ok(setup)
 }
 
+/// The congestion control where it is not one of the kernel's own as it stands: of the simulations, behind the host's
+/// window.
+fn control(config: &Config) -> Result<Option<Algorithm>, Conflict> {
+    let algorithm = &config.congestion;
+    let name = algorithm.name();
+    let plain = |congestion| is_same(&Config { congestion, ..config.clone() }, config);
+    if name.parse().is_ok_and(plain) && CONGESTION_CONTROLS.contains(&name) {
+        return Ok(None);
+    }
+    if algorithm.needs_marks() {
+        return Err(conflict(
+            "cc",
+            &format!("{name} needs each mark, and a host's peer tells of marks once a window"),
+        ));
+    }
+    Ok(Some(algorithm.clone()))
+}
+
+/// The ACK policy and the phase of its tick where it is not the kernel's own.
+fn policy(config: &Config, linux: &Config) -> Option<(Profile, f64)> {
+    let own = Config { ack: linux.ack.clone(), ..config.clone() };
+    (!is_same(&own, config)).then(|| (config.ack.clone(), config.ack_phase))
+}
+
+/// Whether two are set up alike in all that can be set.
+fn is_same(one: &Config, other: &Config) -> bool {
+    let values = |config: &Config| {
+        config.list().into_iter().map(|it| (it.name, it.default)).collect::<Vec<_>>()
+    };
+    values(one) == values(other)
+}
+
 /// Refuses whatever else differs from Linux's own: it could not be heard.
 fn refuse_others(config: &Config, linux: &Config) -> Result<(), Conflict> {
     let expressed = Config {
@@ -76,15 +119,14 @@ fn refuse_others(config: &Config, linux: &Config) -> Result<(), Conflict> {
         ecn: config.ecn,
         timestamps: config.timestamps,
         nagle: config.nagle,
+        ack: config.ack.clone(),
+        ack_phase: config.ack_phase,
         window: config.window,
         loss: config.loss,
         patience: config.patience,
         ..linux.clone()
     };
-    let mut expressed = Config { congestion: linux.congestion.clone(), ..expressed };
-    if config.congestion.name() != expressed.congestion.name() {
-        expressed.congestion = config.congestion.name().parse().unwrap_or(expressed.congestion);
-    }
+    let mut expressed = Config { congestion: config.congestion.clone(), ..expressed };
     (expressed.rto.min, expressed.rto.max) = (config.rto.min, config.rto.max);
     let (own, heard) = (config.list(), expressed.list());
     let kernels = |name: &str| heard.iter().find(|one| one.name == name).map(|one| &one.default);
@@ -93,9 +135,6 @@ fn refuse_others(config: &Config, linux: &Config) -> Result<(), Conflict> {
             let kernels = kernels(one.name).map_or_else(String::new, |it| format!(", {it}"));
             let reason = format!("{} cannot be set: it is the kernel's own{kernels}", one.default);
             Err(conflict(one.name, &reason))
-        }
-        None if config.patience.keep_alive.is_some() => {
-            Err(conflict("keep_alive", "it is not asked of sockets yet"))
         }
         None => Ok(()),
     }
@@ -140,11 +179,9 @@ mod tests {
             assert!(config.set(name, value));
             super::check(&config).unwrap_err().name
         };
-        assert_eq!(check("ack", Value::Choice("delayed")), "ack");
-        assert_eq!(check("cc", Value::Choice("vegas")), "cc");
+        assert_eq!(check("cc", Value::Choice("encn")), "cc");
         assert_eq!(check("nagle", Value::Choice("bsd")), "nagle");
         assert_eq!(check("initial_rto", Value::Span(Span::from_millis(5))), "initial_rto");
-        assert_eq!(check("hystart", Value::Flag(false)), "hystart");
         assert!(super::check(&acklab_tcp::System::Qnx70.config()).is_ok());
     }
 }
