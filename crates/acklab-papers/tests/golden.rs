@@ -46,5 +46,5 @@ fn the_example_networks_have_their_golden_hashes() {
     check("two-flows.toml", "d52a14569d8c5794");
     check("parking-lot.toml", "2010ededd5b32cce");
     check("poisson.toml", "65e6f2aefd31d9e8");
-    check("tcp-and-rudp.toml", "ab8b86bdafbcad74");
+    check("tcp-and-rudp.toml", "0a03a5ca437a4347");
 }

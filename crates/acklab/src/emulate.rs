@@ -23,7 +23,7 @@ use crate::outcome::{Failure, Format, interruption, print_json, tell};
 /// spaces, path 0 first), and fd77:0:0:P::1 and ::2 in ACKLAB_LOCAL6 and ACKLAB_REMOTE6. The machine's
 /// own network stays as it is, and nothing is left behind.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = examples())]
 pub(crate) struct Emulate {
     /// What the way from client to server is like
     #[arg(long, value_name = "LINK", default_value = "")]
@@ -255,11 +255,29 @@ fn tally_json(tally: &Tally) -> Value {
 /// Name of the result's form.
 const SCHEMA: &str = "acklab.emulate/1";
 
+/// What a LINK is, and examples.
+fn examples() -> String {
+    let mut queues = String::new();
+    let mut column = 0;
+    for name in vocabulary::queues() {
+        if column + name.len() > 70 {
+            queues.push_str(",\n                                      ");
+            column = 0;
+        } else if column > 0 {
+            queues.push_str(", ");
+        }
+        queues.push_str(name);
+        column += name.len() + 2;
+    }
+    EXAMPLES.replace("QUEUES", &queues)
+}
+
 const EXAMPLES: &str = "\
 A LINK, in netem's words; every part may be left out:
   delay TIME [JITTER]                 one way; jitter keeps the order
   rate RATE                           of the transmitter: 20mbit
-  queue NAME                          drop-tail, red, codel, pie, fq-codel, dualpi2, encn, jersey, threshold
+  queue NAME [OPTION VALUE]...        QUEUES;
+                                      their options: acklab scenarios --list queues
   limit N | TIME | BYTES              what may wait (or: buffer): 100 packets, 100ms (at the rate), 250kbyte;
                                       1000 packets without it
   loss P% | loss gemodel P% R% [1-H% [1-K%]]

@@ -18,8 +18,9 @@ crate::options! {
     pub struct Options {
         /// At which the bucket fills, IP headers counted.
         committed_rate: BitRate = "10mbit",
-        /// Bytes that the bucket holds: the committed burst. 100 ms of the default rate.
-        burst: u32 = "125000",
+        /// Bytes that the bucket holds: the committed burst, which must be the largest packet at least (RFC 2697
+        /// section 2), or nothing larger ever passes. 100 ms of the default rate.
+        burst: u32 as count(1500, 4_294_967_295) = "125000",
     }
     beside {
         /// How much may wait for the link.

@@ -24,6 +24,14 @@ const DEFAULT_LIMIT: u32 = 1000;
 /// The words that begin a phrase.
 const KEYWORDS: &str = "delay, loss, reorder, duplicate, corrupt, rate, queue, limit, outage";
 
+/// Of the queues that have names the one that no real host understands.
+const NOT_REAL: &str = "edctcp";
+
+/// The queues that a direction may have.
+pub fn queues() -> impl Iterator<Item = &'static str> {
+    Discipline::NAMES.iter().copied().filter(|name| *name != NOT_REAL)
+}
+
 /// Where and why a text is no direction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {what}")]
@@ -230,7 +238,7 @@ impl<'a> Words<'a> {
     /// A discipline's name, and its options as far as the words are names of options.
     fn queue(&mut self) -> Result<Discipline, VocabularyError> {
         let name = self.following("queue", "codel")?;
-        if name.text == "edctcp" {
+        if name.text == NOT_REAL {
             return Err(name.error(
                 "edctcp sends packets back to their sender, which no real host understands; \
                  threshold marks as it does",
@@ -384,6 +392,7 @@ mod tests {
         check("queue codel target 0", 20, "longer than 0");
         check("queue codel target", 19, "target needs a value, for example target 5ms");
         check("queue codel taget 1ms", 13, "options of queue codel are target, interval");
+        check("queue policer burst 1000", 21, "from 1500");
         check("queue red min 20 max 10", 7, "min must be less than max");
         check("limit 100ms", 7, "rate 20mbit");
         check("limit 0", 7, "packets");

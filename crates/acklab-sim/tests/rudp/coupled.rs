@@ -46,18 +46,18 @@ impl Observer for Arrived {
 
 /// Who else is there.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Rival {
+pub(crate) enum Rival {
     Tcp(&'static str),
     Rudp,
 }
 
-struct Case {
+pub(crate) struct Case {
     /// Round trip, ms.
-    rtt_ms: u64,
+    pub(crate) rtt_ms: u64,
     /// Queue of the bottleneck, ms.
-    queue_ms: u64,
-    rivals: Vec<Rival>,
-    paths: usize,
+    pub(crate) queue_ms: u64,
+    pub(crate) rivals: Vec<Rival>,
+    pub(crate) paths: usize,
 }
 
 fn link(bps: u64, delay: Span) -> LinkConfig {
@@ -176,7 +176,7 @@ fn run(case: &Case, seed: u64) -> Vec<f64> {
 }
 
 /// Three seeds' shares of all paths together, 1 is what one flow is to have, in order.
-fn shares(case: &Case) -> [f64; 3] {
+pub(crate) fn shares(case: &Case) -> [f64; 3] {
     let mut shares = [1, 2, 3].map(|seed| {
         let rates = run(case, seed);
         let of_paths: f64 = rates[..case.paths].iter().sum();

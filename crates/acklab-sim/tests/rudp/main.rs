@@ -10,5 +10,6 @@ mod handshake;
 mod hostile;
 mod long;
 mod paths;
+mod sharing;
 mod support;
 mod table;

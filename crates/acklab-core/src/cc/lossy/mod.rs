@@ -9,7 +9,7 @@
 //!
 //! A law that follows delay starves beside cross traffic that fills the queue. So where the queue stays though we
 //! give way, or loses more than the path's own share, a window of CUBIC takes over (`rivalry`), until a
-//! check finds no cross traffic in the queue.
+//! check finds no cross traffic in the queue. Cross traffic that does not give way to loss is met by BBR (`unyielding`).
 //!
 //! The least round trip is as old as 10 s at most: then half of the rate for a round shows it again.
 //!
@@ -23,6 +23,7 @@ mod rivalry;
 mod share;
 mod start_up;
 mod tally;
+mod unyielding;
 mod varying;
 
 use self::delay::{Delay, FULL};
@@ -31,6 +32,7 @@ use self::rivalry::{Finding, Rivals, Round};
 use self::share::{LOSING, Served, Share, wanted_queue};
 use self::start_up::StartUp;
 use self::tally::{Packets, Tally};
+use self::unyielding::{Matching, Trial};
 use self::varying::Varying;
 use super::bbr::filter::WindowedMax;
 use super::bbr::pipe::Pipe;
@@ -54,6 +56,8 @@ enum Phase {
     Refresh { rounds: u32 },
     /// Cross traffic fills the queue.
     Compete,
+    /// Cross traffic fills the queue and does not give way to loss.
+    Match(Box<Matching>),
     /// The delay varies by itself, by more than the queue that we would keep.
     Varying(Box<Varying>),
 }
@@ -126,6 +130,7 @@ impl Lossy {
                 (self.rate * trip).max(4.0 * self.mss)
             }
             Phase::Compete => self.rivals.window() / (1.0 - self.losses.share()),
+            Phase::Match(matching) => matching.cwnd() as f64,
             Phase::Varying(varying) => varying.cwnd() as f64,
         }
     }
@@ -172,7 +177,9 @@ impl Lossy {
         let Packets { sent, lost } = packets;
         let varies = self.varies(VARIES, self.rate);
         self.delay.noise_mut().end_round(varies);
-        self.share.note(served * (1.0 - lost / sent));
+        let got = served * (1.0 - lost / sent);
+        self.share.note(got);
+        self.rivals.unyielding().note(packets, got);
         if self.share.look_for_short_buffer(lost > LOSING * sent, &self.delay) {
             self.losses = Losses::default();
         }
@@ -180,13 +187,14 @@ impl Lossy {
             // What was lost may have overflowed.
             self.losses = Losses::default();
             if lost > LOSING * sent {
-                self.share.limit(served * (1.0 - lost / sent));
+                self.share.limit(got);
             }
         }
         let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
         let congested = self.look_for_congestion(now, packets);
         self.tally.judged(packets, congested);
-        if !congested && self.delay.queue_most() < self.harmless_queue() {
+        let overflows = congested || matches!(self.phase, Phase::Match(_));
+        if !overflows && self.delay.queue_most() < self.harmless_queue() {
             self.losses.learn(sent, lost);
         }
         match &mut self.phase {
@@ -207,7 +215,48 @@ impl Lossy {
             &mut Phase::Refresh { rounds } => self.refresh(now, rounds),
             Phase::Compete => self.end_round_of_rivalry(now, served, packets),
             Phase::Varying(_) => self.end_uneven_round(served, packets),
+            Phase::Match(_) => self.end_round_of_match(now, got),
         }
+        self.look_for_unyielding(now, packets, got);
+    }
+
+    /// Whether rivals fill the queue that do not give way to loss: then BBR meets them.
+    fn look_for_unyielding(&mut self, now: Time, packets: Packets, got: f64) {
+        // BBR knows no coupled paths.
+        if !matches!(self.phase, Phase::Delay | Phase::Compete) || self.share.is_coupled() {
+            return;
+        }
+        let (queue, peak) = (self.delay.queue(), self.delay.peak());
+        let clear = (UNEVEN * self.delay.noise().size()).max(LEAST_PEAK);
+        let full = peak > clear && queue > FULL * peak;
+        let heeds_loss = self.is_competing();
+        let own = self.losses.share();
+        let roomy = peak > ROOMY * self.delay.least().unwrap_or(0.0);
+        let round = unyielding::Round { packets, full, roomy, got, own, heeds_loss };
+        if self.rivals.unyielding().on_round(now, &round) {
+            let start = self.start_from_here();
+            let least = Span::from_secs_f64(self.delay.least().unwrap_or(0.0));
+            let matching = self.rivals.unyielding().begin(now, &start, least);
+            self.phase = Phase::Match(Box::new(matching));
+        }
+    }
+
+    /// A round ends in which BBR governs beside its like.
+    fn end_round_of_match(&mut self, now: Time, got: f64) {
+        let Phase::Match(matching) = &mut self.phase else { return };
+        let trial = matching.end_round(now, got, self.rivals.unyielding());
+        if trial != Trial::GoesOn {
+            let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
+            let flight = matching.share(trial) * trip;
+            self.rivals.unyielding().end(now, trial);
+            self.compete(now, flight, true);
+        }
+    }
+
+    /// What BBR begins with.
+    fn start_from_here(&self) -> Start {
+        let initial_window = self.pipe.bytes().max(self.start.initial_window);
+        Start { initial_window, initial_ssthresh: u64::MAX, ..self.start }
     }
 
     /// A longer queue in a round, seconds, may have overflowed.
@@ -237,15 +286,13 @@ impl Lossy {
     /// The delay varies by itself: what arrives is to be followed.
     fn look_for_variation(&mut self) {
         let varies = match self.phase {
-            Phase::Varying(_) => false,
+            Phase::Varying(_) | Phase::Match(_) => false,
             // What rivals do to the queue in a round or two is not it.
             Phase::Compete => self.delay.noise().lasts(),
             _ => self.varies(VARIES, self.rate),
         };
         if varies {
-            let flight = self.pipe.bytes().max(self.start.initial_window);
-            let start = Start { initial_window: flight, initial_ssthresh: u64::MAX, ..self.start };
-            self.phase = Phase::Varying(Box::new(Varying::new(&start)));
+            self.phase = Phase::Varying(Box::new(Varying::new(&self.start_from_here())));
         }
     }
 
@@ -317,8 +364,8 @@ impl Lossy {
             // Nothing waits: what is lost did not overflow.
             Phase::Compete if !marked && self.delay.queue_now() < self.delay.nothing() => {}
             Phase::Compete => self.rivals.on_congestion(now, self.tally.rounds()),
-            Phase::Varying(_) if !marked => {}
-            Phase::Delay | Phase::Varying(_) if is_overflow => {
+            Phase::Varying(_) | Phase::Match(_) if !marked => {}
+            Phase::Delay | Phase::Varying(_) | Phase::Match(_) if is_overflow => {
                 let trip = self.delay.least().unwrap_or(0.0) + self.delay.queue();
                 self.compete(now, AFTER_LOSS * self.share.served() * trip, true);
             }
@@ -331,8 +378,10 @@ impl Lossy {
 impl CongestionControl for Lossy {
     fn on_sent(&mut self, now: Time, sample: &SentSample) {
         self.pipe.on_sent(sample);
-        if let Phase::Varying(varying) = &mut self.phase {
-            varying.on_sent(now, sample);
+        match &mut self.phase {
+            Phase::Varying(varying) => varying.on_sent(now, sample),
+            Phase::Match(matching) => matching.on_sent(now, sample),
+            _ => {}
         }
     }
 
@@ -352,8 +401,10 @@ impl CongestionControl for Lossy {
             self.look_for_congestion(now, self.tally.round());
         }
         self.look_for_variation();
-        if let Phase::Varying(varying) = &mut self.phase {
-            varying.on_ack(now, sample);
+        match &mut self.phase {
+            Phase::Varying(varying) => varying.on_ack(now, sample),
+            Phase::Match(matching) => matching.on_ack(now, sample),
+            _ => {}
         }
         let Some(rate) = sample.rate.filter(|rate| !rate.interval.is_zero()) else { return };
         if let (Phase::StartUp(start_up), Some(least)) = (&mut self.phase, self.delay.least()) {
@@ -385,7 +436,17 @@ impl CongestionControl for Lossy {
         }
     }
 
-    fn on_loss(&mut self, _now: Time, _sample: &LossSample) {}
+    fn on_loss(&mut self, now: Time, sample: &LossSample) {
+        if let Phase::Match(matching) = &mut self.phase {
+            matching.on_loss(now, sample);
+        }
+    }
+
+    fn on_recovered(&mut self, now: Time) {
+        if let Phase::Match(matching) = &mut self.phase {
+            matching.on_recovered(now);
+        }
+    }
 
     fn on_ecn(&mut self, _now: Time, _sample: &EcnSample) {
         self.marked = true;
@@ -394,8 +455,10 @@ impl CongestionControl for Lossy {
     fn on_rto(&mut self, now: Time, sample: &RtoSample) {
         self.is_silent = true;
         self.pipe.on_rto(sample);
-        if let Phase::Varying(varying) = &mut self.phase {
-            varying.on_rto(now, sample);
+        match &mut self.phase {
+            Phase::Varying(varying) => varying.on_rto(now, sample),
+            Phase::Match(matching) => matching.on_rto(now, sample),
+            _ => {}
         }
         if sample.again {
             self.share.halve();
@@ -426,6 +489,7 @@ impl CongestionControl for Lossy {
             Phase::StartUp(start_up) => start_up.pace,
             Phase::Delay | Phase::Refresh { rounds: 1 } => self.rate,
             Phase::Refresh { .. } => REFRESH * self.rate,
+            Phase::Match(matching) => return matching.pacing_rate(),
             Phase::Varying(varying) => return varying.pacing_rate(),
             Phase::Compete => HEADROOM * self.cwnd() as f64 / self.srtt.max(1e-4),
         };
@@ -447,6 +511,10 @@ impl CongestionControl for Lossy {
 const VARIES: f64 = 0.35;
 /// A queue is longer than so many times the noise of the delay.
 const UNEVEN: f64 = 3.0;
+/// Of the round trip without a queue.
+const ROOMY: f64 = 0.5;
+/// Seconds: a longest queue below this may be hosts' jitter.
+const LEAST_PEAK: f64 = 0.001;
 const FLIGHT_ROUNDS: usize = 10;
 const REFRESH: f64 = 0.5;
 /// A flow with a longer round trip grows as one with this, seconds: the idea of TCP Hybla (Caini, Firrincieli 2004,

@@ -9,6 +9,7 @@
 
 use super::super::cubic::{self, Cubic};
 use super::super::{AckSample, CongestionControl, CoupledSample, LossSample, Start};
+use super::unyielding::Unyielding;
 use crate::time::{Span, Time};
 
 /// The last competition, or the present.
@@ -19,15 +20,22 @@ pub(super) struct Rivals {
     growth: f64,
     /// When it ended.
     left: Option<Time>,
+    /// Those that do not give way.
+    unyielding: Unyielding,
 }
 
 impl Default for Rivals {
     fn default() -> Self {
-        Self { rivalry: None, growth: 1.0, left: None }
+        Self { rivalry: None, growth: 1.0, left: None, unyielding: Unyielding::default() }
     }
 }
 
 impl Rivals {
+    /// Those that do not give way.
+    pub(super) const fn unyielding(&mut self) -> &mut Unyielding {
+        &mut self.unyielding
+    }
+
     /// The window is to grow so much slower than alone.
     pub(super) const fn couple(&mut self, growth: f64) {
         self.growth = growth;
@@ -131,7 +139,7 @@ impl Rivalry {
             check: None,
             deaf_until: 0,
             next_check: if doubtful { now } else { now + PATIENCE },
-            patience: PATIENCE,
+            patience: if doubtful { PATIENCE_IN_DOUBT } else { PATIENCE },
             served: flight,
         }
     }
@@ -206,7 +214,9 @@ impl Rivalry {
 const STAND_BACK: f64 = 0.5;
 /// Shorter than this a queue is none, seconds.
 const EMPTY: f64 = 0.0015;
-const PATIENCE: Span = Span::from_secs(10);
+const PATIENCE: Span = Span::from_secs(20);
+/// Where a loss began it, of which there may be some without any cross traffic.
+const PATIENCE_IN_DOUBT: Span = Span::from_secs(10);
 const PATIENCE_MAX: Span = Span::from_secs(60);
 /// A relapse within this was none of a new rival's doing.
 const SOON: Span = Span::from_secs(5);

@@ -128,6 +128,11 @@ impl Share {
         self.part = part;
     }
 
+    /// Whether other paths have a part of the connection's rate.
+    pub(super) const fn is_coupled(&self) -> bool {
+        self.part < 1.0
+    }
+
     /// What we want to wait, seconds: what one flow would that had the rate of all paths.
     pub(super) fn wanted_queue(&self) -> f64 {
         self.scale * wanted_queue(self.rate / self.part)
