@@ -210,11 +210,11 @@ fn a_scenario_runs_on_the_kernel_with_the_metrics_of_virtual_time() {
 }
 
 /// Goal: acklab-host, `system = "linux-6.18"`, carries what the kernel carries and sends as much again. Method: the kernel's figures
-/// of docs/linux-vt.md (Linux 6.12.117, 30 s, seeds 1 to 3, nothing lost at random), which no kernel is needed for.
+/// of docs/linux-vt.md (Linux 6.12.117, 30 s, seeds 1 to 3, CUBIC's 1 to 8, nothing lost at random), which no kernel is needed for.
 #[test]
 fn the_stack_of_segments_carries_what_the_kernel_did() {
     let folder = tempfile::tempdir().unwrap();
-    for (cc, delay, buffer, mbps, again) in KERNELS {
+    for (cc, delay, buffer, mbps, again, seeds, margin) in KERNELS {
         let text = format!(
             "scenario = \"network\"\nduration = \"30s\"\nwatch = \"a -> b\"\n\
              [[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10mbit\"\ndelay = \"{delay}\"\n\
@@ -223,22 +223,23 @@ fn the_stack_of_segments_carries_what_the_kernel_did() {
         );
         let path = folder.path().join("case.toml");
         fs::write(&path, text).unwrap();
-        let arguments = [path.to_str().unwrap(), "--worlds", "sim", "--replications", "3"];
+        let arguments = [path.to_str().unwrap(), "--worlds", "sim", "--replications", seeds];
         let result = compared(folder.path(), &arguments).expect("no kernel is asked for");
         let metrics = &result["flows"][0]["metrics"];
         let [goodput, sent_again] =
             ["goodput_bps", "retransmissions"].map(|key| metrics[key]["sim"].as_f64().unwrap());
         let apart = goodput / 1e6 / mbps - 1.0;
-        assert!(apart.abs() < 0.03, "{cc} {delay} {buffer}: {goodput} bit/s, {apart:+.3}");
+        assert!(apart.abs() < margin, "{cc} {delay} {buffer}: {goodput} bit/s, {apart:+.3}");
         let apart = sent_again / again - 1.0;
         assert!(apart.abs() < 0.05, "{cc} {delay} {buffer}: {sent_again} again, {apart:+.3}");
     }
 }
 
-/// Control, one way's delay, packets of buffer; what the kernel carried, Mbit/s, and sent again.
-const KERNELS: [(&str, &str, u32, f64, f64); 4] = [
-    ("reno", "5ms", 2, 3.77, 574.0),
-    ("reno", "80ms", 33, 8.00, 43.0),
-    ("reno", "80ms", 267, 9.40, 404.0),
-    ("cubic", "5ms", 2, 5.53, 345.0),
+/// Control, one way's delay, packets of buffer; what the kernel carried, Mbit/s, and sent again; seeds; how far apart goodput may be: 3 %, where the
+/// kernel's own seeds differ (5.46 with a standard error of 0.07) two of these more.
+const KERNELS: [(&str, &str, u32, f64, f64, &str, f64); 4] = [
+    ("reno", "5ms", 2, 3.77, 574.0, "3", 0.03),
+    ("reno", "80ms", 33, 8.00, 43.0, "3", 0.03),
+    ("reno", "80ms", 267, 9.40, 404.0, "3", 0.03),
+    ("cubic", "5ms", 2, 5.46, 350.5, "8", 0.055),
 ];

@@ -389,8 +389,10 @@ fn tshark_finds_nothing_wrong_in_a_capture_of_it() {
         let is_row = |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
         let is_flow_control =
             |line: &&str| line.contains("completely full") || line.contains("Zero Window");
-        let faults: Vec<_> =
-            found.lines().filter(is_row).filter(|line| !is_flow_control(line)).collect();
+        // Zero in ones' complement, either way: the kernel's packets (`skb_checksum_help`), one of 65,536.
+        let is_zero = |line: &&str| line.contains("0xffff instead of 0x0000");
+        let is_fault = |line: &&str| is_row(line) && !is_flow_control(line) && !is_zero(line);
+        let faults: Vec<_> = found.lines().filter(is_fault).collect();
         assert!(status.success() && faults.is_empty(), "{address}: {found}");
     }
 }
