@@ -4,10 +4,9 @@ use crate::cc::AckTiming;
 use crate::ecn;
 use crate::errqueue::stamp;
 use crate::loss::{Again, Heard};
-use crate::model::{News, Rate};
 use crate::segment::{Segment, after, before, flag};
 use crate::settings::{Env, MS, SECOND, Us};
-use crate::skb::Skb;
+use crate::skb::{RateStamp, Skb};
 use crate::tcp::{CaState, Tcp, Wait, poll};
 
 /// What became of a segment's ACK field.
@@ -33,7 +32,7 @@ pub(crate) struct Ages {
     /// Lowest sequence number delivered late.
     reorder: Option<u32>,
     /// Most recent rate stamp delivered.
-    rate: Option<(crate::skb::RateStamp, Us, bool)>,
+    rate: Option<(RateStamp, Us)>,
 }
 
 impl Ages {
@@ -59,12 +58,12 @@ impl Ages {
 
     /// The stamp of the packet sent last counts.
     pub(crate) fn note_rate(&mut self, skb: &Skb) {
-        let later = self.rate.is_none_or(|(stamp, sent, _)| {
+        let later = self.rate.is_none_or(|(stamp, sent)| {
             skb.rate.delivered > stamp.delivered
                 || (skb.rate.delivered == stamp.delivered && skb.sent > sent)
         });
         if later && !skb.marks.sacked {
-            self.rate = Some((skb.rate, skb.sent, skb.marks.ever_retrans));
+            self.rate = Some((skb.rate, skb.sent));
         }
     }
 }
@@ -133,7 +132,7 @@ impl Tcp {
             return Verdict::Good;
         }
         self.clean(env, segment, (prior_una, prior_highest), &mut heard, &mut ages);
-        self.update_reorder_window(&ages.rate.map_or(0, |(stamp, ..)| stamp.delivered));
+        self.update_reorder_window(&ages.rate.map_or(0, |(stamp, _)| stamp.delivered));
         self.hear_accurately(segment, (delivered, waits), recent, &mut heard);
         if self.rec.tlp_end.is_some() {
             self.on_tail_loss_ack(env, ack, &heard);
@@ -451,7 +450,7 @@ impl Tcp {
     ) {
         let newly = self.rec.delivered.wrapping_sub(delivered);
         let lost = self.rec.lost_total.wrapping_sub(lost);
-        let rate = self.note_rate(env, newly, ages);
+        let rate = self.note_rate(env, newly, ages.rate);
         if self.cc.model().is_some() {
             self.tell_model(env, (newly, lost), rate, heard);
         }
@@ -472,90 +471,6 @@ impl Tcp {
         } else {
             heard.acked_data
         }
-    }
-
-    /// The simulations' algorithm hears of an ACK.
-    fn tell_model(
-        &mut self,
-        env: &Env<'_>,
-        (delivered, lost): (u32, u32),
-        rate: Option<Rate>,
-        heard: &Heard,
-    ) {
-        let news = News {
-            now: env.now,
-            bytes: heard.bytes,
-            delivered,
-            lost,
-            ece: heard.ece,
-            flight: heard.flight,
-            srtt: self.rtt.srtt(),
-            limited: self.window.was_limit(),
-            reducing: self.in_reduction(),
-            rate,
-        };
-        if let Some(model) = self.cc.model() {
-            model.on_ack(&news);
-        }
-    }
-
-    /// The window is what the simulations' algorithm says.
-    pub(crate) fn follow_model(&mut self) {
-        if let Some(model) = self.cc.model() {
-            (self.window.cwnd, self.window.ssthresh) = (model.cwnd(), model.threshold());
-            self.window.cwnd = self.window.cwnd.min(self.window.clamp);
-        }
-    }
-
-    fn note_rate(&mut self, env: &Env<'_>, newly: u32, ages: &Ages) -> Option<Rate> {
-        if self.count.app_limited > 0 && after(self.rec.delivered, self.count.app_limited) {
-            self.count.app_limited = 0;
-        }
-        if newly > 0 {
-            self.count.delivered_at = env.now;
-        }
-        let (stamp, sent, _) = ages.rate?;
-        self.count.first_sent = sent;
-        let snd = sent.saturating_sub(stamp.first_sent);
-        let ack = env.now.saturating_sub(stamp.delivered_at);
-        let interval = snd.max(ack);
-        if interval < self.rtt.least() || interval == 0 || self.rtt.least() == 0 {
-            return None;
-        }
-        let packets = self.rec.delivered.wrapping_sub(stamp.delivered);
-        let (known, known_interval) = self.count.rate;
-        let faster = u64::from(packets) * known_interval >= u64::from(known) * interval;
-        if !stamp.app_limited || faster {
-            self.count.rate = (packets, interval);
-            self.count.rate_app_limited = stamp.app_limited;
-        }
-        Some(Rate {
-            delivered: packets,
-            interval,
-            prior: stamp.delivered,
-            total: self.rec.delivered,
-            app_limited: stamp.app_limited,
-            in_flight: stamp.in_flight,
-            lost: self.rec.lost_total.wrapping_sub(stamp.lost),
-        })
-    }
-
-    /// Twice the window per round trip in slow start, 1.2 times later.
-    pub fn update_pacing(&mut self, env: &Env<'_>) {
-        let share = if self.window.cwnd < self.window.ssthresh / 2 {
-            env.sysctls.of("tcp_pacing_ss_ratio")
-        } else {
-            env.sysctls.of("tcp_pacing_ca_ratio")
-        };
-        let mut rate = u64::from(self.snd.mss)
-            * u64::from(self.window.cwnd.max(self.packets_out()))
-            * share as u64
-            * (8 * SECOND / 100);
-        rate = rate.checked_div(self.rtt.srtt8).unwrap_or(rate);
-        let asked = self.cc.pacing_rate();
-        self.count.paces = asked.is_some();
-        let rate = asked.unwrap_or(rate);
-        self.count.pacing_rate = if self.opt.pacing > 0 { rate.min(self.opt.pacing) } else { rate };
     }
 
     fn on_probe_answer(&mut self, env: &Env<'_>) {

@@ -201,8 +201,7 @@ impl Host {
         }
         let mut local = self.sockets[index].bound.unwrap_or(local);
         if local.port == 0 {
-            self.next_port += 1;
-            local.port = self.next_port;
+            local.port = self.own_port();
         }
         if self.sockets[index].fast.deferred.is_some() {
             return fail(errno::EISCONN);

@@ -31,9 +31,10 @@ impl Host {
         }
     }
 
-    const fn own_port(&mut self) -> u16 {
-        self.next_port += 1;
-        self.next_port
+    /// The port that a socket gets now if it has none.
+    fn port_of(&mut self, fd: i32) -> Result<u16, Stop> {
+        let is_bound = self.udp(fd).ok_or(NO_SOCKET)?.is_bound();
+        Ok(if is_bound { 0 } else { self.own_port() })
     }
 
     pub(crate) fn bind_datagrams(&mut self, fd: i32, place: Place) -> Called {
@@ -53,7 +54,7 @@ impl Host {
         local: Place,
         remote: Option<Place>,
     ) -> Called {
-        let port = self.own_port();
+        let port = self.port_of(fd)?;
         self.udp(fd).ok_or(NO_SOCKET)?.connect(Place { port, ..local }, remote);
         Ok(0)
     }
@@ -66,7 +67,7 @@ impl Host {
         (local, to): (Place, Option<Place>),
         bytes: u32,
     ) -> Called {
-        let (route, port) = (self.route, self.own_port());
+        let (route, port) = (self.route, self.port_of(fd)?);
         let udp = self.udp(fd).ok_or(NO_SOCKET)?;
         match udp.send(&route, Place { port, ..local }, to, bytes) {
             Ok(datagram) => {

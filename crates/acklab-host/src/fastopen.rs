@@ -73,8 +73,7 @@ impl Host {
         let (mut local, remote) = socket.fast.deferred.unwrap_or(ends);
         local = self.sockets[index].bound.unwrap_or(local);
         if local.port == 0 {
-            self.next_port += 1;
-            local.port = self.next_port;
+            local.port = self.own_port();
         }
         let (ask, may_send) = self.ask(index, remote, bytes);
         let isn = self.isn();

@@ -12,6 +12,8 @@ use crate::tcp::{State, Tcp, poll};
 
 /// From one initial sequence number to the next.
 pub(crate) const ISN_STEP: u32 = 0x0100_0193;
+/// Before the first port of the host's own choice.
+const FIRST_PORT: u16 = 40_000;
 /// The option of RFC 2385.
 const MD5: u8 = 19;
 
@@ -62,7 +64,7 @@ impl Host {
     /// A host without sockets; its initial sequence numbers begin behind `isn`.
     pub fn new(isn: u32) -> Self {
         let fastopen_cookie = vec![0x30, 0x21, 0xb9, 0xd8, 0x89, 0x01, 0x7e, 0xeb];
-        Self { next_isn: isn, next_port: 40_000, fastopen_cookie, ..Self::default() }
+        Self { next_isn: isn, next_port: FIRST_PORT, fastopen_cookie, ..Self::default() }
     }
 
     /// What a connection may ask.
@@ -74,6 +76,12 @@ impl Host {
     pub const fn isn(&mut self) -> u32 {
         self.next_isn = self.next_isn.wrapping_add(ISN_STEP);
         self.next_isn
+    }
+
+    /// A port for who asked for none, the one after the last.
+    pub(crate) const fn own_port(&mut self) -> u16 {
+        self.next_port = if self.next_port == u16::MAX { FIRST_PORT } else { self.next_port + 1 };
+        self.next_port
     }
 
     /// Takes a segment from the wire.

@@ -40,6 +40,7 @@ pub mod open;
 mod output;
 pub mod packet;
 pub mod policy;
+mod rate;
 mod receive;
 pub mod request;
 mod retransmit;

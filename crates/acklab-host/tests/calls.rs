@@ -23,3 +23,21 @@ fn a_socket_that_was_shut_down_while_it_connected_has_no_syn_left_when_it_connec
     assert!(again.has(flag::SYN) && host.wire.is_empty());
     assert_eq!(again.seq, host.sockets[0].tcp.snd.isn);
 }
+
+#[test]
+fn a_udp_socket_keeps_its_port_however_often_it_sends_and_connects() {
+    let mut host = Host::new(1);
+    let fd = host.datagram_socket(true).expect("a socket") as i32;
+    for at in 0..70_000 {
+        host.connect(at, fd, LOCAL, REMOTE).expect("it is UDP");
+        host.send_to(at, fd, (LOCAL, None), 1).expect("it is connected");
+        let (_, datagram) = host.datagrams_out.pop_front().expect("it left");
+        assert_eq!((datagram.src.port, datagram.dst), (40_001, REMOTE));
+    }
+    // Ports are chosen anew when the last is reached.
+    for _ in 0..30_000 {
+        let fd = host.datagram_socket(true).expect("a socket") as i32;
+        host.connect(0, fd, LOCAL, REMOTE).expect("it is UDP");
+        host.close(0, fd).expect("it is open");
+    }
+}

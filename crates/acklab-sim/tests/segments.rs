@@ -158,17 +158,21 @@ fn what_is_told_of_messages_and_segments_is_what_left() {
     }
 }
 
-#[test]
-fn requests_are_answered_and_the_connection_ends() {
-    let pattern = RequestPattern {
-        exchanges: 5,
+fn requests(exchanges: u64) -> RequestPattern {
+    RequestPattern {
+        exchanges,
         header: 10,
         body: 129,
         gap: Span::ZERO,
         reply: 2000,
         service: Span::from_millis(3),
         think: Span::from_millis(50),
-    };
+    }
+}
+
+#[test]
+fn requests_are_answered_and_the_connection_ends() {
+    let pattern = requests(5);
     for stacks in EACH {
         let client = RequestClient::new(pattern, CLIENT.node);
         let configs = stacks.map(|stack| Config { nagle: Nagle::Off, ..config(stack) });
@@ -187,15 +191,7 @@ fn requests_are_answered_and_the_connection_ends() {
 
 #[test]
 fn what_the_end_that_waited_sends_is_sent_for_the_first_time_wherever_it_begins_to_count() {
-    let pattern = RequestPattern {
-        exchanges: 3,
-        header: 10,
-        body: 129,
-        gap: Span::ZERO,
-        reply: 2000,
-        service: Span::from_millis(3),
-        think: Span::from_millis(50),
-    };
+    let pattern = requests(3);
     for isn in [0, 1000, 1 << 30, (1 << 31) - 1000, 1 << 31, u32::MAX] {
         let configs = [Stack::Segments; 2].map(config);
         let client = RequestClient::new(pattern, CLIENT.node);

@@ -7,13 +7,13 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use acklab_core::options::{Conflict, Word};
+use acklab_core::options::Conflict;
 use acklab_core::time::{Span, Time};
 use acklab_net::tcp::{
     self, Device, DeviceOptions, Driven, Driver, End, Ended, Handle, Host, Payload, PayloadError,
     Side, Taker,
 };
-use acklab_tcp::{Config, System};
+use acklab_tcp::{Config, Implementation};
 use acklab_trace::capture::{self, CaptureWriter, LinkType, WriterOptions};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
@@ -74,7 +74,7 @@ struct Common {
     discard: bool,
     /// Behave as this system's TCP; linux-6.18 goes segment by segment, as `acklab packetdrill` has it
     #[arg(long, value_name = "SYSTEM", default_value = "linux", value_parser = profile())]
-    profile: Profile,
+    profile: Implementation,
     /// Set parameters of the TCP over the profile; `--set help` lists them
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
     sets: Vec<String>,
@@ -98,35 +98,9 @@ struct Common {
     format: Format,
 }
 
-/// A system's TCP, or Linux's segment by segment.
-#[derive(Clone, Copy)]
-enum Profile {
-    System(System),
-    Segments,
-}
-
-const SEGMENTS: &str = "linux-6.18";
-
-impl Profile {
-    fn config(self) -> Config {
-        match self {
-            Self::System(system) => system.config(),
-            Self::Segments => Config::segments(),
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::System(system) => system.name(),
-            Self::Segments => SEGMENTS,
-        }
-    }
-}
-
-fn profile() -> impl TypedValueParser<Value = Profile> {
-    let names = System::NAMES.iter().copied().chain([SEGMENTS]);
-    PossibleValuesParser::new(names)
-        .map(|name| name.parse().map_or(Profile::Segments, Profile::System))
+fn profile() -> impl TypedValueParser<Value = Implementation> {
+    let named = |name: String| Implementation::named(&name).ok_or("no such profile");
+    PossibleValuesParser::new(Implementation::NAMES).try_map(named)
 }
 
 /// What is asked for, whichever role.
@@ -239,7 +213,8 @@ impl Task<'_> {
         let mut config = Config { mss, ..self.common.profile.config() };
         set::all(&mut config, &self.common.sets)?;
         tcp::check(&config).map_err(|Conflict { name, reason }| {
-            Failure::at("--profile linux-6.18", format!("{name}: {reason}"))
+            let place = format!("--profile {}", self.common.profile.name());
+            Failure::at(place, format!("{name}: {reason}"))
         })?;
         Ok(config)
     }

@@ -5,7 +5,7 @@ use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
 use acklab_core::options::{Conflict, Word, joined};
 use acklab_sim::segments;
-use acklab_tcp::{AckRequests, Config, InitialWindow, LossRecovery, Nagle, System};
+use acklab_tcp::{AckRequests, Config, Implementation, InitialWindow, LossRecovery, Nagle, System};
 
 use super::flows::{Ends, Over};
 use super::reader::{Field, Fields, Mistake};
@@ -119,11 +119,8 @@ fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
 }
 
 fn defaults(system: &str, mss: u16) -> Config {
-    match System::named(system) {
-        Some(system) => Config { mss, ..system.config() },
-        None if system == SEGMENTS => Config { mss, ..Config::segments() },
-        None => Config::textbook(mss),
-    }
+    let own = Implementation::named(system).map(Implementation::config);
+    own.map_or_else(|| Config::textbook(mss), |own| Config { mss, ..own })
 }
 
 /// A congestion control with its options.
@@ -182,11 +179,9 @@ fn acknowledgment(field: &Field<'_>, table: &mut Fields<'_>) -> Result<Profile, 
     Ok(profile)
 }
 
-/// A system's TCP, that of papers (`Config::textbook`), or Linux's segment by segment.
-const SYSTEMS: [&str; System::NAMES.len() + 2] =
-    joined("", &[System::NAMES, &["textbook", SEGMENTS]]);
-/// `Config::segments`.
-const SEGMENTS: &str = "linux-6.18";
+/// A system's TCP, Linux's segment by segment, or that of papers (`Config::textbook`).
+const SYSTEMS: [&str; Implementation::NAMES.len() + 1] =
+    joined("", &[&Implementation::NAMES, &["textbook"]]);
 /// IPv4 and TCP headers without options, bytes.
 const HEADERS: u16 = 40;
 /// IPv4 and UDP headers, bytes.

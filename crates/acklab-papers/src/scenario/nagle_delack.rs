@@ -15,10 +15,11 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{MessageSource, Reader, ReaderModel, Schedule};
 use acklab_sim::{End, Observer, World};
+use acklab_tcp::Implementation;
 
 use super::path::{Path, PathSpec};
 use super::recorder::Recorder;
-use super::system::{self, Host, NagleChoice, Receiver};
+use super::system::{self, NagleChoice, Receiver};
 use crate::closed_form::CycleLaw;
 use acklab_lab::expected::{Comparison, Expected};
 use acklab_lab::measured::MetricDoc;
@@ -243,7 +244,7 @@ acklab_core::options! {
         /// Round-trip propagation delay, half of it each way.
         rtt: Span = "30ms",
         /// The sending system.
-        sender: Host = "qnx-7.0",
+        sender: Implementation = "qnx-7.0",
         /// From one write to the next.
         period: Span = "100ms",
         /// Bytes of a message.

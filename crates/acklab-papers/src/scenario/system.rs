@@ -1,59 +1,23 @@
 //! Hosts by name: the TCP defaults of a system, with what a scenario changes about them.
 
 use acklab_core::ack::{Profile, delayed, linux};
-use acklab_core::options::{Conflict, Kind, Typed, Value, Word, joined};
+use acklab_core::options::{Conflict, Kind, Typed, Value, joined};
 use acklab_core::time::Span;
 use acklab_lab::parameter::{SetError, Settings};
 use acklab_sim::segments;
-use acklab_tcp::{Config, Nagle, System};
-
-/// A host: a system, or Linux segment by segment (`acklab-host`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Host {
-    System(System),
-    Segments,
-}
-
-const SEGMENTS: &str = "linux-6.18";
-const HOSTS: [&str; System::NAMES.len() + 1] = joined("", &[System::NAMES, &[SEGMENTS]]);
-
-impl Typed for Host {
-    const KIND: Kind = Kind::Choice(&HOSTS);
-
-    fn from_value(value: Value) -> Option<Self> {
-        if value == Value::Choice(SEGMENTS) {
-            return Some(Self::Segments);
-        }
-        System::from_value(value).map(Self::System)
-    }
-
-    fn to_value(&self) -> Value {
-        match self {
-            Self::System(system) => system.to_value(),
-            Self::Segments => Value::Choice(SEGMENTS),
-        }
-    }
-}
-
-impl Host {
-    fn config(self) -> Config {
-        match self {
-            Self::System(system) => system.config(),
-            Self::Segments => Config::segments(),
-        }
-    }
-}
+use acklab_tcp::{Config, Implementation, Nagle};
 
 /// A receiving host, or one of two that none is but that bound them all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Receiver {
-    Host(Host),
+    Of(Implementation),
     EverySegment,
     FixedTimer,
 }
 
 const BOUNDS: [&str; 2] = ["every-segment", "fixed-timer"];
-const RECEIVERS: [&str; HOSTS.len() + 2] = joined("", &[&HOSTS, &BOUNDS]);
+const RECEIVERS: [&str; Implementation::NAMES.len() + 2] =
+    joined("", &[&Implementation::NAMES, &BOUNDS]);
 
 impl Typed for Receiver {
     const KIND: Kind = Kind::Choice(&RECEIVERS);
@@ -63,13 +27,13 @@ impl Typed for Receiver {
         match bound {
             Some(0) => Some(Self::EverySegment),
             Some(_) => Some(Self::FixedTimer),
-            None => Host::from_value(value).map(Self::Host),
+            None => Implementation::from_value(value).map(Self::Of),
         }
     }
 
     fn to_value(&self) -> Value {
         match self {
-            Self::Host(host) => host.to_value(),
+            Self::Of(one) => one.to_value(),
             Self::EverySegment => Value::Choice(BOUNDS[0]),
             Self::FixedTimer => Value::Choice(BOUNDS[1]),
         }
@@ -94,8 +58,8 @@ pub(super) const fn fixed(segments: u32, delay: Span, quick: u32) -> delayed::Op
 }
 
 /// A sending host's TCP.
-pub(super) fn sender(host: Host, nagle: NagleChoice) -> Config {
-    let own = host.config();
+pub(super) fn sender(one: Implementation, nagle: NagleChoice) -> Config {
+    let own = one.config();
     let nagle = match nagle {
         NagleChoice::On => own.nagle,
         NagleChoice::Off => Nagle::Off,
@@ -117,7 +81,7 @@ impl Receiver {
     /// timers (zero: none), `phase` in [0, 1) places a free-running tick or that grid.
     pub(super) fn config(self, fixed: delayed::Options, jiffy: Span, phase: f64) -> Config {
         let mut config = match self {
-            Self::Host(host) => host.config(),
+            Self::Of(one) => one.config(),
             Self::EverySegment => Config { ack: Profile::EverySegment, ..Config::default() },
             Self::FixedTimer => Config { ack: Profile::Delayed(fixed), ..Config::default() },
         };

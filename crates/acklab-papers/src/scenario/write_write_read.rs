@@ -15,11 +15,12 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{ReplyingServer, RequestClient, RequestPattern};
 use acklab_sim::{End, Observer, World};
+use acklab_tcp::Implementation;
 
 use super::nagle_delack::{MESSAGE_METRICS, SMALLEST_MSS};
 use super::path::{Path, PathSpec};
 use super::recorder::Recorder;
-use super::system::{self, Host, NagleChoice, Receiver};
+use super::system::{self, NagleChoice, Receiver};
 use acklab_lab::measured::{Measured, MetricDoc};
 use acklab_lab::parameter::{SetError, Settings};
 use acklab_lab::scenario::{Axis, Capture, CapturePoint, Declaration, Flow, Replication, Scenario};
@@ -150,7 +151,7 @@ acklab_core::options! {
         /// Nagle's algorithm at the client: on is its system's own variant, off is TCP_NODELAY.
         nagle: NagleChoice = "on",
         /// The client's system.
-        sender: Host = "linux",
+        sender: Implementation = "linux",
         /// Requests and replies.
         exchanges: u64 as count(1, 10_000_000) = "40",
         /// Bytes of the first write.
