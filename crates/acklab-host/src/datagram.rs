@@ -152,7 +152,7 @@ impl Udp {
             3 => Some(route.device_mtu),
             _ => None,
         };
-        if let Some(mtu) = most.filter(|&most| len + headers > most) {
+        if let Some(mtu) = most.filter(|&most| len > most.saturating_sub(headers)) {
             if self.hears_errors() {
                 let (errno, origin, kind, code) = (errno::EMSGSIZE, 1, 0, 0);
                 let (info, data, at) = (mtu, 0, None);

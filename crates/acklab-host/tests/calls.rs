@@ -1,5 +1,7 @@
 //! Goal: calls do what socket(7) and tcp(7) say where no script of packetdrill looks.
 
+use acklab_host::calls::Stop;
+use acklab_host::errno;
 use acklab_host::host::Host;
 use acklab_host::segment::{Place, flag};
 use acklab_host::socket::Family;
@@ -25,7 +27,7 @@ fn a_socket_that_was_shut_down_while_it_connected_has_no_syn_left_when_it_connec
 }
 
 #[test]
-fn a_udp_socket_keeps_its_port_however_often_it_sends_and_connects() {
+fn a_udp_socket_keeps_its_port_and_refuses_what_no_packet_carries() {
     let mut host = Host::new(1);
     let fd = host.datagram_socket(true).expect("a socket") as i32;
     for at in 0..70_000 {
@@ -33,6 +35,10 @@ fn a_udp_socket_keeps_its_port_however_often_it_sends_and_connects() {
         host.send_to(at, fd, (LOCAL, None), 1).expect("it is connected");
         let (_, datagram) = host.datagrams_out.pop_front().expect("it left");
         assert_eq!((datagram.src.port, datagram.dst), (40_001, REMOTE));
+    }
+    for bytes in [65_508, u32::MAX] {
+        let refused = host.send_to(0, fd, (LOCAL, None), bytes);
+        assert_eq!(refused, Err(Stop::Errno(errno::EMSGSIZE)), "{bytes}");
     }
     // Ports are chosen anew when the last is reached.
     for _ in 0..30_000 {

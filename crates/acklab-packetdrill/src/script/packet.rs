@@ -9,6 +9,9 @@ use super::{Icmp, Options, Packet, SyntaxError};
 /// The option of RFC 2385.
 const MD5: u8 = 19;
 
+/// Of an IPv4 packet with the largest length (RFC 768).
+const MOST_DATAGRAM: u32 = 65_507;
+
 /// A packet behind its `<` or `>`.
 pub(super) fn packet(at: &mut Cursor<'_>, inbound: bool) -> Result<Packet, SyntaxError> {
     let mut packet = Packet { inbound, ..Packet::default() };
@@ -24,7 +27,11 @@ pub(super) fn packet(at: &mut Cursor<'_>, inbound: bool) -> Result<Packet, Synta
             packet.is_datagram = true;
             packet.ports = ports(at)?;
             at.want("(")?;
-            packet.range = (0, 0, at.u32()?);
+            let bytes = at.u32()?;
+            if bytes > MOST_DATAGRAM {
+                return Err(at.error(format!("a datagram carries {MOST_DATAGRAM} bytes at most")));
+            }
+            packet.range = (0, 0, bytes);
             at.want(")")?;
             return Ok(packet);
         }
