@@ -32,6 +32,8 @@ pub enum Lack {
     FinerClock,
     /// Too many packets are missing or not in their order.
     AllInOrder,
+    /// The acknowledgments that carry no data were filtered out.
+    BareAcks,
 }
 
 impl Lack {
@@ -45,6 +47,7 @@ impl Lack {
             Self::AllInOrder => {
                 "capture without losing packets, and sort them by time (`reordercap IN OUT`)"
             }
+            Self::BareAcks => "capture without a filter that drops packets without data",
         }
     }
 }
@@ -119,7 +122,7 @@ const DAMAGED: f64 = 0.003;
 /// Probability of "on" below which it was off.
 const SURELY_OFF: f64 = 0.05;
 /// Of those whose acknowledgments or data the capture lacks.
-const UNSEEN: f64 = 0.4;
+pub(crate) const UNSEEN: f64 = 0.4;
 /// How fast doubt goes with the number of holds: two of five remain of one, one in twenty of ten.
 const FEW: f64 = 1.3;
 /// From here on it is open.

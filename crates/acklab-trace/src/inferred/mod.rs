@@ -37,7 +37,7 @@ pub use script::Written;
 pub use waits::{Wait, WaitCause};
 pub use writes::Writes;
 
-pub(crate) use certainty::{Certainty, OPEN};
+pub(crate) use certainty::{Certainty, OPEN, UNSEEN};
 pub(crate) use delay::Delays;
 pub(crate) use hold::{Hold, SMALL_HOLD_MS};
 pub(crate) use receiver::Receiver;

@@ -38,6 +38,11 @@ pub enum NagleState {
 }
 
 impl Nagle {
+    /// Nothing tells.
+    pub(crate) fn unknown() -> Self {
+        Self { state: NagleState::Unknown, variant: None, confidence: 0.0, evidence: Vec::new() }
+    }
+
     /// The finding from the holds that count, released by ACKs (`by_ack`) and by filling (`filled`).
     pub(super) fn of(decision: &Decision, replay: &Replay, by_ack: usize, filled: usize) -> Self {
         let holds = by_ack + filled;
