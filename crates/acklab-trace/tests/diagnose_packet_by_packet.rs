@@ -126,3 +126,45 @@ fn what_gathered_behind_a_loss_before_the_capture_point_was_held() {
         }
     }
 }
+
+/// The last segment's every repetition is lost, too; what is written meanwhile leaves with the FIN, 10 s later: the loss held
+/// it, and before nothing did.
+#[test]
+fn what_leaves_with_fin_while_a_loss_is_repaired_was_not_held_by_nagle() {
+    let mut exchange = Exchange::with_handshake(0.02, 80.0);
+    let mut sent = 0u64;
+    for i in 0..20u64 {
+        let now = 100.0 + 300.0 * i as f64;
+        exchange.data(now, 0, sent, 100, 0);
+        exchange.ack(now + 80.0, 1, sent + 100);
+        exchange.data(now + 80.05, 0, sent + 100, 40, 0);
+        exchange.ack(now + 160.1, 1, sent + 140);
+        sent += 140;
+    }
+    let lost = 6_500.0;
+    for after in [0.0, 430.0, 1_300.0, 3_000.0, 6_500.0] {
+        exchange.data(lost + after, 0, sent, 100, 0);
+    }
+    exchange.data(lost + 10_000.0, 0, sent + 100, 250, 0);
+    let [found, _] = exchange.diagnose();
+    assert_eq!(found.holds(), 20, "{:?}", found.stalls);
+    assert!(found.stalled_s() < 2.0, "{}", found.stalled_s());
+}
+
+/// A server's bulk of which the capture holds some segments: the last, a small one, comes when a window's worth was acknowledged
+/// that never passed.
+#[test]
+fn what_follows_segments_that_were_not_captured_has_no_known_beginning() {
+    let mut exchange = Exchange::with_handshake(0.02, 20.0);
+    exchange.data(50.0, 0, 0, 500, 0);
+    exchange.ack(55.0, 1, 500);
+    let mut acked = 500;
+    for i in 0..6u64 {
+        acked += 8_688;
+        exchange.ack(200.0 * (i + 1) as f64, 1, acked);
+    }
+    exchange.data(1_200.03, 0, acked, 376, 0);
+    exchange.ack(1_222.0, 1, acked + 376);
+    let [found, _] = exchange.diagnose();
+    assert_eq!(found.holds(), 0, "{:?}", found.stalls);
+}

@@ -26,6 +26,8 @@ pub(super) fn find(replay: &Replay, decision: &Decision, trips: &RoundTrips) -> 
         }
         let unseen = alike.share(d.len) * missing / (missing + STRAY);
         let kept = match (is_probe(d, trips), d.marks.recovery) {
+            // No probe is sent while a loss is repaired (RFC 8985 section 7.2).
+            (true, true) if d.marks.repairing => 0.0,
             (true, true) => 1.0,
             (true, false) => (PROBES + missing * unseen) / (PROBES + missing),
             (false, _) => unseen,

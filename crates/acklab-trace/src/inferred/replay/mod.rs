@@ -170,6 +170,8 @@ impl<'n> Stage<'n> {
         let late = if broke { self.next_clear(at, data.offset) } else { None };
         let ack = clear.map(|clear| clear.time).or(late.map(|ack| ack.time));
         let spoken = sender.last_ack.map_or(last, |ack| ack.max(last));
+        // Of a bulk transfer the notes lack what the capture holds.
+        let whole = !self.notes.bulk;
         self.replay.departures.push(Departure {
             frame: data.frame,
             time: data.time,
@@ -196,7 +198,8 @@ impl<'n> Stage<'n> {
                     Some(clear) => sender.was_in_recovery(clear),
                     None => sender.is_in_recovery(),
                 },
-                gap: data.kind == Kind::Gap,
+                repairing: sender.is_in_recovery(),
+                gap: data.kind == Kind::Gap || (whole && sender.unseen > u64::from(self.mss)),
             },
         });
     }

@@ -23,6 +23,8 @@ pub(super) struct Sender {
     /// Where the receiver's window ends; 0 where that is not known.
     edge: u64,
     flight_max: u64,
+    /// Bytes acknowledged since the last segment that never passed: they left between it and what leaves next.
+    pub(super) unseen: u64,
     pub(super) last_ack: Option<Time>,
     /// The ACK that lets go what leaves next.
     pub(super) clear: Option<Clear>,
@@ -97,6 +99,7 @@ impl Sender {
         }
         // An ACK lets go what leaves next, and only that: packets may share a time stamp.
         self.clear = None;
+        self.unseen = 0;
         self.next = end;
         self.flight_max = self.flight_max.max(end.saturating_sub(self.acked));
     }
@@ -128,7 +131,8 @@ impl Sender {
     }
 
     fn on_progress(&mut self, ack: &AckNote) {
-        let unseen = ack.acked_to > self.next;
+        let unseen = ack.acked_to.saturating_sub(self.next);
+        self.unseen += unseen;
         let flight_before = self.next.max(ack.acked_to).saturating_sub(self.acked);
         let small_before = self.has_small_out();
         self.acked = ack.acked_to;
@@ -138,7 +142,7 @@ impl Sender {
         if small_cleared || (flight_before > 0 && self.next == self.acked) {
             self.clear = Some(Clear {
                 time: ack.time,
-                ages: ack.ages.filter(|_| !unseen),
+                ages: ack.ages.filter(|_| unseen == 0),
                 pure: ack.pure,
                 flight_before: capped(flight_before),
                 edge: self.edge,

@@ -72,7 +72,9 @@ pub(crate) struct Marks {
     pub(crate) window: bool,
     /// Lost data was being repaired, or was sent again before this segment was acknowledged.
     pub(crate) recovery: bool,
-    /// The capture lacks what left just before.
+    /// Lost data had been sent again before it left, and was not acknowledged.
+    pub(crate) repairing: bool,
+    /// The capture lacks what left just before, or more than a segment of it.
     pub(crate) gap: bool,
 }
 
