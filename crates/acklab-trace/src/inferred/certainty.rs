@@ -60,6 +60,7 @@ impl Certainty {
         holds: &[Hold],
     ) -> Self {
         let counted: Vec<f64> = holds.iter().map(Hold::counts).filter(|p| *p >= 0.5).collect();
+        let longest = holds.iter().map(Hold::counts).fold(0.0, f64::max);
         let best = counted.iter().copied().fold(0.0, f64::max);
         // One hold alone may be anything.
         let stalled = best * (1.0 - math::pow(counted.len() as f64 + 1.0, -FEW));
@@ -80,6 +81,8 @@ impl Certainty {
             (stalled.max(OPEN), Some(Lack::LongerCapture))
         } else if (decision.any >= OPEN || decision.or_beat) && !trips.handshake {
             (decision.any.clamp(OPEN, 0.49), Some(Lack::SenderSide))
+        } else if (decision.any >= OPEN && decision.by_chance <= HARDLY) || longest >= LONG_OPEN {
+            (decision.any.max(longest).clamp(OPEN, 0.49), Some(Lack::LongerCapture))
         } else {
             let whole = trips.handshake && trips.grain_ms <= 0.0 && decision.damage < DAMAGED;
             let least = match (decision.at_the_end() < SURELY_OFF, whole) {
@@ -125,6 +128,10 @@ const SURELY_OFF: f64 = 0.05;
 pub(crate) const UNSEEN: f64 = 0.4;
 /// How fast doubt goes with the number of holds: two of five remain of one, one in twenty of ten.
 const FEW: f64 = 1.3;
+/// Writes at random moments would feign so few holds that even one which is left to doubt leaves it open.
+const HARDLY: f64 = 0.1;
+/// So likely one of the holds that are likelier shorter was one of 10 ms, and it is open.
+const LONG_OPEN: f64 = 0.4;
 /// From here on it is open.
 pub(crate) const OPEN: f64 = 0.2;
 /// Shorter ones are greetings.
