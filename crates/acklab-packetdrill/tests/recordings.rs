@@ -137,7 +137,7 @@ const EXACT: [&str; 15] = [
 const PARTS: [(&str, usize, &str); 3] = [
     ("bulk-lossy-sender", 110, "HyStart"),
     ("ecn-sender", 84, "HyStart"),
-    ("reordering-sender", 90, "what is taken for lost"),
+    ("reordering-sender", 91, "where a write waited for room"),
 ];
 
 fn same(recording: &Recording) -> usize {
@@ -172,13 +172,9 @@ fn where_the_host_parts_from_the_kernel_counts_are_near() {
         let recording = play(name);
         let (kernel, host) = (&recording.kernel, &recording.host);
         assert!(same(&recording) >= least, "{name} ({why}): parts at {}", same(&recording));
-        assert!(
-            kernel.len().abs_diff(host.len()) * 100 <= kernel.len() * 15,
-            "{name} ({why}): {} and {}",
-            kernel.len(),
-            host.len()
-        );
-        assert!(sum(kernel).abs_diff(sum(host)) * 100 <= sum(kernel) * 15, "{name} ({why})");
+        // In other order the same, retransmissions included.
+        assert_eq!(kernel.len(), host.len(), "{name} ({why})");
+        assert_eq!(sum(kernel), sum(host), "{name} ({why})");
         let last = |side: &[Passed]| side.iter().map(|s| (s.seq + s.len, s.ack)).max();
         assert_eq!(last(kernel), last(host), "{name} ({why}): where it ends");
     }
