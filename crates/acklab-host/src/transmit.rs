@@ -30,7 +30,8 @@ impl Tcp {
 
     /// Most packets of a burst: about a millisecond's worth at the pacing rate, two at least.
     pub(crate) fn burst(&self, env: &Env<'_>) -> u32 {
-        let shift = (self.rtt.least() >> env.sysctls.of("tcp_tso_rtt_log")).min(31);
+        let log = env.sysctls.of("tcp_tso_rtt_log") as u32;
+        let shift = self.rtt.least().checked_shr(log).unwrap_or(0).min(31);
         let near = u64::from(env.route.gso_max_size) >> shift;
         let bytes = ((self.count.pacing_rate >> 10) + near).min(u64::from(env.route.gso_max_size));
         let floor = env.sysctls.of("tcp_min_tso_segs").max(1) as u32;

@@ -40,7 +40,9 @@ fn main() {
         println!("{name:32} {same:6} {:9} {:6} {:9} {:9}", lines.0, lines.1, bytes.0, bytes.1);
         if verbose && same < kernel.len().max(host.len()) {
             let shown = |one: Option<&Passed>| {
-                one.map_or_else(String::new, |one| format!("{:.6} {}", one.at, one.what))
+                one.map_or_else(String::new, |one| {
+                    format!("{:.6} w{} {}", one.at, one.window, one.what)
+                })
             };
             for at in same.saturating_sub(4)..same + 8 {
                 println!("  {:90} | {}", shown(kernel.get(at)), shown(host.get(at)));

@@ -139,7 +139,7 @@ fn drawn(seed: u64) -> Case {
     let room = if rate.is_empty() { "" } else { &room };
     let losses = ["", "", " loss 0.5%", " loss 2%", " loss 8%", " loss gemodel 1% 30%"];
     let (loss, back) = (one_of(&losses), one_of(&losses));
-    let odd = one_of(&["", "", "", " reorder 1%", " reorder 5%", " duplicate 2%", " corrupt 0.5%"]);
+    let odd = one_of(&["", "", "", " reorder 1%", " reorder 5%", " duplicate 2%"]);
     let there = format!("delay {delay}{jitter}{rate}{room}{loss}{odd}");
     let back = format!("delay {delay}{back}");
     let congestion = one_of(&["reno", "cubic"]);
