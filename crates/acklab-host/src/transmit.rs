@@ -302,6 +302,8 @@ impl Tcp {
             self.rearm_retransmission(env);
         }
         self.run_busy(env);
+        // Between the pieces of a pass the window is not full, so that the buffer may grow.
+        self.note_space(env);
         packets
     }
 
