@@ -12,7 +12,7 @@ impl Tcp {
     /// The size of the largest piece of the send queue, bytes.
     pub fn size_goal(&self, env: &Env<'_>) -> u32 {
         let mss = self.current_mss();
-        let limit = self.half_window(env.route.gso_max_size - 1 - 320);
+        let limit = self.half_window(env.route.gso_max_size - 1 - env.route.header_room);
         let packets = (limit / mss).min(env.route.gso_max_segs);
         (packets * mss).max(mss)
     }

@@ -296,6 +296,10 @@ impl<'a> Runner<'a> {
             }
             "all_packets" => self.all_packets = true,
             "mtu" => route.device_mtu = value.parse().map_err(|_| bad())?,
+            // Of no other program.
+            "header_room" => {
+                route.header_room = value.parse().ok().filter(|&it| it <= 512).ok_or_else(bad)?;
+            }
             "ip_version" => {
                 route.ip_header = match value {
                     "ipv4" | "ipv4-mapped-ipv6" => 20,

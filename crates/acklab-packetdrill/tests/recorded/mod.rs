@@ -96,7 +96,9 @@ pub(crate) fn play(path: &Path) -> Result<Recording, String> {
     let lines = text.lines().filter_map(|line| line.split_once(" > "));
     let kernel: Vec<Passed> =
         lines.map(|(at, what)| passed(at.trim().parse().expect("a time"), what)).collect();
-    let settings = Settings { observe: true, ..Settings::default() };
+    // Of the kernel that was recorded, as its send buffers show.
+    let room = ("header_room".to_owned(), "192".to_owned());
+    let settings = Settings { observe: true, options: vec![room], ..Settings::default() };
     let outcome = run(&text, path.parent().unwrap_or(path), &settings);
     if outcome.verdict != Verdict::Pass {
         return Err(format!("line {}: {}", outcome.line, outcome.message));
