@@ -352,7 +352,7 @@ impl Tcp {
     fn note_rack(&mut self, env: &Env<'_>, skb: &Skb) {
         // An echo of before the retransmission: the original arrived, which says nothing of what left later.
         let sent = (skb.sent / MS) as u32;
-        let spurious = skb.marks.retrans
+        let spurious = skb.marks.ever_retrans
             && self.terms.stamps
             && self.rcv.echo.is_some_and(|echo| echo != 0 && before(echo, sent));
         if !spurious {

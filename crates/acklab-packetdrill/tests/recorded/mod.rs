@@ -54,8 +54,7 @@ fn micros(text: &str) -> u64 {
 /// Where the kernel's millisecond began, which a recording does not say, microseconds: the peer echoes values of that
 /// clock, and each must be one at which a segment left. In the middle of what all echoes allow.
 fn phase(text: &str) -> u64 {
-    let left: Vec<u64> =
-        text.lines().filter_map(|l| Some(micros(l.split_once(" > ")?.0))).collect();
+    let left = departures(text);
     let echoes: Vec<u64> = text
         .lines()
         .filter(|line| line.contains(" < "))
@@ -72,6 +71,22 @@ fn phase(text: &str) -> u64 {
     let fits: Vec<u64> =
         all.into_iter().filter(|(count, _)| *count == least).map(|(_, p)| p).collect();
     fits[fits.len() / 2]
+}
+
+/// When segments left, as the host's would: with the arrival or call that let them go, if one was just before.
+fn departures(text: &str) -> Vec<u64> {
+    let mut cause = 0;
+    let mut left = Vec::new();
+    for line in text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())) {
+        let time = line.split_once(' ').map_or(line, |(time, _)| time);
+        let at = micros(time.split("...").next().unwrap_or(time));
+        if line.contains(" > ") {
+            left.push(if at < cause + 1000 { cause } else { at });
+        } else {
+            cause = at;
+        }
+    }
+    left
 }
 
 /// The same, `by` microseconds later: the host's clock begins a millisecond where the script's does.
