@@ -195,3 +195,57 @@ fn one_hold_of_a_short_conversation_is_not_denied() {
     assert!((0.2..0.6).contains(&found.stalled_probability), "{}", found.stalled_probability);
     assert!(answers.stalled_probability < 0.05, "{}", answers.stalled_probability);
 }
+
+/// Header and body in two writes, five times, each body held until the ACK of its header is back after 10 ms; then a last
+/// line, and a good-bye that leaves with the FIN while that line is unacknowledged, for the program has closed.
+#[test]
+fn what_leaves_with_the_fin_breaks_no_rule() {
+    let farewell = |with_fin: bool| {
+        let mut exchange = Exchange::with_handshake(0.02, 10.0);
+        for i in 0..2 {
+            let (at, sent) = (100.0 + 200.0 * f64::from(i), 50 * u64::from(i as u32));
+            exchange.data(at, 0, sent, 10, 0);
+            exchange.ack(at + 10.1, 1, sent + 10);
+            exchange.data(at + 10.12, 0, sent + 10, 40, 0);
+            exchange.ack(at + 20.2, 1, sent + 50);
+        }
+        exchange.data(900.0, 0, 100, 30, 0);
+        if with_fin {
+            exchange.last(900.2, 0, 130, 8, 0);
+        } else {
+            exchange.data(900.2, 0, 130, 8, 0);
+        }
+        exchange.ack(910.3, 1, 138);
+        exchange.diagnose()[0].clone()
+    };
+    let closed = farewell(true);
+    assert_eq!(closed.nagle.state, NagleState::On, "{:?}", closed.nagle.evidence);
+    assert!(closed.nagle.evidence.iter().any(|e| e.starts_with("no small segment left")));
+    let open = farewell(false);
+    assert!(open.nagle.evidence.iter().any(|e| e.starts_with("1 small segment")));
+}
+
+/// A stack with one segment under way at a time, as uIP has it, to a receiver that delays its ACKs by 41 to 51 ms: what its
+/// program wrote meanwhile leaves at once with the ACK, small or several segments long.
+#[test]
+fn one_segment_at_a_time_is_not_nagles_algorithm() {
+    let flow = |large: u32| {
+        let mut exchange = Exchange::with_handshake(2.0, 0.05);
+        let (mut at, mut sent) = (10.0, 0u64);
+        for i in 0..40u32 {
+            let len = if i % 2 == 0 { 300 } else { large + 7 * i };
+            exchange.data(at, 1, sent, len, 0);
+            sent += u64::from(len);
+            // Delayed, but for what is two segments long.
+            let waits = if len > 2 * 1_448 { 0.3 } else { 41.0 + f64::from(i * 13 % 11) };
+            exchange.ack(at + waits, 0, sent);
+            at += waits + 2.05 + if i % 4 == 3 { 137.0 + f64::from(i) } else { 0.0 };
+        }
+        exchange.diagnose()[1].clone()
+    };
+    let lockstep = flow(4_000);
+    assert_eq!(lockstep.nagle.variant, Some("lockstep"), "{:?}", lockstep.nagle);
+    assert!(lockstep.holds() >= 8, "{:?}", lockstep.stalls);
+    let small = flow(100);
+    assert_eq!((small.nagle.state, small.nagle.variant), (NagleState::On, None));
+}

@@ -103,3 +103,19 @@ fn captures_without_bare_acks_leave_it_open_in_every_connection() {
     let polls = diagnosed(polls.iter().collect());
     assert_eq!(polls.verdict.stalled, Some(false), "{}", polls.verdict.summary);
 }
+
+#[test]
+fn one_direction_alone_says_nothing_of_nagles_algorithm() {
+    let all = conversation(1_000, 60, 250.0);
+    for from_client in [true, false] {
+        let one =
+            diagnosed(all.iter().filter(|packet| packet.from_client == from_client).collect());
+        let told = one.flows[0].directions.iter().find(|direction| direction.segments > 0);
+        let told = told.expect("the direction that was captured");
+        assert_eq!(
+            (told.lacks, told.nagle.state),
+            (Some(Lack::BothDirections), NagleState::Unknown)
+        );
+        assert!(told.nagle.evidence.is_empty(), "{:?}", told.nagle.evidence);
+    }
+}

@@ -190,6 +190,7 @@ impl<O: DirectionObserver> Direction<O> {
             payload: segment.payload,
             kind: placed.kind,
             push: segment.flags.has(Flags::PSH),
+            exempt: segment.flags.has(Flags::FIN) || segment.flags.has(Flags::URG),
             hears_unseen,
             in_flight: placed.in_flight,
             window_left: placed.window_left,

@@ -135,6 +135,9 @@ pub struct DataSeen<'a> {
     pub kind: DataKind,
     /// PSH was set.
     pub push: bool,
+    /// FIN or URG was set: no stack holds such a segment back by Nagle's algorithm (Linux: `tcp_nagle_test`, FreeBSD:
+    /// `tcp_default_output`).
+    pub exempt: bool,
     /// The packet acknowledges data of the peer that the capture does not hold.
     pub hears_unseen: bool,
     /// Bytes of this direction sent and not acknowledged, as seen at the capture point, before this

@@ -68,9 +68,8 @@ impl Certainty {
             return Self { stalled, lacks: None };
         }
         let facts = notes.facts;
-        let heard = facts.packets.pure_acks + facts.packets.acks_on_data;
         let unseen_sender = facts.packets.segments == 0 && facts.stream.unseen_bytes > 0;
-        let deaf = heard == 0 && facts.packets.segments >= SEGMENTS_MIN;
+        let deaf = notes.is_deaf() && facts.packets.segments >= SEGMENTS_MIN;
         let (least, lacks) = if unseen_sender || deaf {
             (UNSEEN, Some(Lack::BothDirections))
         } else if trips.grain_ms <= 0.0 && is_coarse(&notes.events) {

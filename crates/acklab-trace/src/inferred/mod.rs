@@ -91,7 +91,7 @@ impl Inference {
         take(&mut holds, gathered);
         holds.sort_by_key(|h| (h.release, h.frame));
         let filled = fill::find(notes, &replay, &messages, &round_trips, &decision, &holds);
-        let nagle = Nagle::of(&decision, &replay, by_ack, filled.len());
+        let nagle = Nagle::of(notes, &decision, &replay, by_ack, filled.len());
         holds.extend(filled);
         holds.sort_by_key(|h| (h.release, h.frame));
         written::place(&mut holds, &replay, &decision, &messages, notes.mss());

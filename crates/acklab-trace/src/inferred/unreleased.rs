@@ -40,5 +40,5 @@ pub(super) fn find(replay: &Replay, decision: &Decision, trips: &RoundTrips) -> 
 
 /// Segments whose ACK does not come in time, as a share.
 const PROBES: f64 = 0.02;
-/// Segments that break the rule for other reasons, as a share: FIN, urgent data.
+/// Segments that break the rule for other reasons, as a share.
 const STRAY: f64 = 0.003;

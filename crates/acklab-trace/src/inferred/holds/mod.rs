@@ -380,5 +380,5 @@ const REPAIR: f64 = 0.5;
 const TOGETHER: f64 = 0.2;
 /// Within so long.
 const BEHIND: Span = Span::from_micros(500);
-/// FIN, urgent data, the odd frame that was not captured.
+/// The odd frame that was not captured.
 const STRAY: f64 = 0.003;

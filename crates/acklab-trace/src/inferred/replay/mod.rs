@@ -161,6 +161,9 @@ impl<'n> Stage<'n> {
     fn on_small(&mut self, at: usize, data: &DataNote, last: Time, asked: Asked) {
         let sender = &self.sender;
         let broke = sender.has_small_out();
+        if broke && data.exempt {
+            return;
+        }
         let clear = sender.clear.filter(|clear| !broke && clear.time + self.way >= last);
         if clear.is_none() && !broke {
             let counts = sender.has_out_below(data.offset) && !sender.is_in_recovery();

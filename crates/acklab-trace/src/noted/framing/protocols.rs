@@ -203,6 +203,9 @@ fn ams(b: &[u8]) -> Header {
     }
 }
 
+/// Nobody echoes more: a time stamp or nothing.
+const ECHO_MAX: u32 = 72;
+
 /// OpenFlow section 7.1: version, type, length, transaction. Greetings are short, and errors begin with one of few
 /// kinds: Diameter, TDS and FPM have a version, a type and a length in the same places.
 fn openflow(b: &[u8]) -> Header {
@@ -213,6 +216,7 @@ fn openflow(b: &[u8]) -> Header {
     }
     let lawful = |len: u32| match kind {
         0 => (8..=32).contains(&len) && len.is_multiple_of(8),
+        2 | 3 => (8..=ECHO_MAX).contains(&len),
         1 => len >= 12 && matches!(be16(b, 8), 0..=17 | 0xFFFF),
         _ => len >= 8,
     };
@@ -258,10 +262,10 @@ fn mqtt(b: &[u8]) -> Header {
         return if remaining >= 2 { Header::More } else { Header::Invalid };
     }
     let plausible = match kind {
-        3 => be16(b, head) + 2 <= remaining,
+        3 => remaining >= 3 && be16(b, head) + 2 <= remaining,
         12 | 13 => remaining == 0,
         4..=7 | 11 => (2..=256).contains(&remaining),
-        1 | 3 | 8..=10 => remaining >= 3,
+        1 | 8..=10 => remaining >= 3,
         2 => (2..=1024).contains(&remaining),
         _ => true,
     };
@@ -321,6 +325,8 @@ mod tests {
         check(openflow, &[1, 0, 0, 0xB0, 0x80, 0, 1, 1], Header::Invalid);
         check(openflow, &[4, 1, 1, 0x5E, 0, 0x33, 1, 0, 0xE3, 0x1B, 0, 1], Header::Invalid);
         check(openflow, &[1, 1, 0, 0x38, 0x34, 0, 0, 0, 0x18, 0, 1, 5], Header::Invalid);
+        // NetPerfMeter's data, with a type, flags and a length.
+        check(openflow, &[5, 3, 4, 0, 0, 0, 0, 0], Header::Invalid);
         check(mqtt, &[0x30, 12, 2, 1, 1, 0x60, 7, 2, 1, 3, 4, 0], Header::Invalid);
     }
 }
