@@ -7,7 +7,7 @@
 
 mod exchange;
 
-use acklab_trace::diagnosis::{Mechanism, NagleState};
+use acklab_trace::diagnosis::{Lack, Mechanism, NagleState};
 
 use exchange::{Exchange, count};
 
@@ -248,4 +248,34 @@ fn one_segment_at_a_time_is_not_nagles_algorithm() {
     assert!(lockstep.holds() >= 8, "{:?}", lockstep.stalls);
     let small = flow(100);
     assert_eq!((small.nagle.state, small.nagle.variant), (NagleState::On, None));
+}
+
+/// A publisher and a broker of MQTT over 60 ms, captured at the publisher: each acknowledges with what it has to say. Where
+/// the broker's segments carry several acknowledgments each, they may have gathered or not; one for one it answers.
+#[test]
+fn answers_that_may_have_gathered_far_away_are_not_denied() {
+    let broker = |each: u16| {
+        let mut exchange = Exchange::with_handshake(0.05, 60.0);
+        let (mut at, mut sent, mut answered) = (100.0, 0u64, 0u64);
+        for round in 0..40u16 {
+            let ids: Vec<u16> = (0..each).map(|i| round * each + i).collect();
+            let publish =
+                |id: &u16| [&[0x32, 9, 0, 1, b't'], &id.to_be_bytes()[..], b"1234"].concat();
+            let publishes: Vec<u8> = ids.iter().flat_map(publish).collect();
+            exchange.say(at, 0, &publishes, answered);
+            sent += publishes.len() as u64;
+            let acks: Vec<u8> =
+                ids.iter().flat_map(|id| [&[0x40, 2], &id.to_be_bytes()[..]].concat()).collect();
+            exchange.say(at + 60.1 + f64::from(round % 7) * 0.1, 1, &acks, sent);
+            answered += acks.len() as u64;
+            at += 61.0 + f64::from(round % 5);
+        }
+        exchange.diagnose()[1].clone()
+    };
+    let several = broker(3);
+    assert_eq!(several.writes.protocol, Some("mqtt"));
+    assert_eq!(several.lacks, Some(Lack::SenderSide), "{}", several.stalled_probability);
+    let one = broker(1);
+    assert_eq!((one.holds(), one.lacks), (0, None));
+    assert!((0.1..0.2).contains(&one.stalled_probability), "{}", one.stalled_probability);
 }

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::holds::Decision;
-use super::{Hold, RoundTrips};
+use super::replay::Replay;
+use super::{Hold, RoundTrips, untested};
 use crate::noted::Notes;
 use crate::noted::event::Event;
 
@@ -55,6 +56,7 @@ impl Lack {
 impl Certainty {
     pub(super) fn of(
         notes: &Notes<'_>,
+        replay: &Replay,
         trips: &RoundTrips,
         decision: &Decision,
         holds: &[Hold],
@@ -83,16 +85,29 @@ impl Certainty {
         } else if (decision.any >= OPEN && decision.by_chance <= HARDLY) || longest >= LONG_OPEN {
             (decision.any.max(longest).clamp(OPEN, 0.49), Some(Lack::LongerCapture))
         } else {
-            let whole = trips.handshake && trips.grain_ms <= 0.0 && decision.damage < DAMAGED;
-            let least = match (decision.at_the_end() < SURELY_OFF, whole) {
-                _ if trips.grain_ms > 0.0 => HALF_SEEN,
-                (true, true) => PROVEN,
-                (false, true) => UNTESTED,
-                (_, false) => DAMAGED_UNTESTED,
-            };
-            (least.max(decision.any.min(0.5 * OPEN)), None)
+            denied(notes, replay, trips, decision)
         };
         Self { stalled: least, lacks }
+    }
+}
+
+/// What remains where nothing was found.
+fn denied(
+    notes: &Notes<'_>,
+    replay: &Replay,
+    trips: &RoundTrips,
+    decision: &Decision,
+) -> (f64, Option<Lack>) {
+    let whole = trips.handshake && trips.grain_ms <= 0.0 && decision.damage < DAMAGED;
+    let least = match (decision.at_the_end() < SURELY_OFF, whole) {
+        _ if trips.grain_ms > 0.0 => HALF_SEEN,
+        (true, true) => PROVEN,
+        (false, true) => UNTESTED,
+        (_, false) => DAMAGED_UNTESTED,
+    };
+    match untested::doubt(notes, replay, trips) {
+        Some(doubt) => (least.max(decision.any.min(0.5 * OPEN)).max(doubt), None),
+        None => (OPEN, Some(Lack::SenderSide)),
     }
 }
 

@@ -24,6 +24,7 @@ mod round_trips;
 mod sample;
 pub(crate) mod script;
 mod unreleased;
+mod untested;
 mod waits;
 mod writes;
 mod written;
@@ -96,7 +97,7 @@ impl Inference {
         holds.sort_by_key(|h| (h.release, h.frame));
         written::place(&mut holds, &replay, &decision, &messages, notes.mss());
         let waits = waits::find(&replay.silences, &round_trips, &holds);
-        let certainty = Certainty::of(notes, &round_trips, &decision, &holds);
+        let certainty = Certainty::of(notes, &replay, &round_trips, &decision, &holds);
         let missing = if notes.facts.packets.segments == 0 { 0 } else { replay.damage.segments };
         let packets = notes.facts.packets;
         let again = packets.retransmissions as f64 / packets.segments.max(1) as f64;
