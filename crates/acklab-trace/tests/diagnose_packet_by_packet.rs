@@ -279,3 +279,31 @@ fn answers_that_may_have_gathered_far_away_are_not_denied() {
     assert_eq!((one.holds(), one.lacks), (0, None));
     assert!((0.1..0.2).contains(&one.stalled_probability), "{}", one.stalled_probability);
 }
+
+/// Writes of one segment and 12 bytes by a system that sends the tail behind a full segment at once, whatever is unacknowledged
+/// (macOS, Windows), and small writes that it holds: the tails do not say that Nagle's algorithm was off.
+#[test]
+fn tails_of_large_writes_break_no_rule() {
+    let mut exchange = Exchange::with_handshake(0.02, 30.0);
+    let (mut at, mut sent) = (100.0, 0u64);
+    for round in 0..20u32 {
+        for _ in 0..3 {
+            exchange.data(at, 0, sent, 1_448, 0);
+            exchange.data(at, 0, sent + 1_448, 12, 0);
+            sent += 1_460;
+        }
+        exchange.ack(at + 30.1, 1, sent);
+        if round % 2 == 0 {
+            exchange.data(at + 50.0, 0, sent, 90, 0);
+            exchange.ack(at + 80.1, 1, sent + 90);
+            exchange.data(at + 80.12, 0, sent + 90, 40 + round, 0);
+            exchange.ack(at + 110.3, 1, sent + 130 + u64::from(round));
+            sent += 130 + u64::from(round);
+        }
+        at += 300.0 + f64::from(round * 7 % 11);
+    }
+    let [found, _] = exchange.diagnose();
+    assert_eq!(found.nagle.state, NagleState::On, "{:?}", found.nagle.evidence);
+    assert_eq!(found.holds(), 10, "{:?}", found.stalls);
+    assert!(found.nagle.evidence.iter().any(|e| e.starts_with("40 more")), "{:?}", found.nagle);
+}

@@ -123,6 +123,12 @@ fn evidence(decision: &Decision, by_ack: usize, filled: usize) -> Vec<String> {
     } else if by_ack + filled > 0 {
         evidence.push("no small segment left while a small one was unacknowledged".into());
     }
+    if decision.tails > 0 {
+        evidence.push(format!(
+            "{} more left right behind a full one: tails of large writes, which some systems send at once",
+            decision.tails
+        ));
+    }
     if decision.repairs > 0 {
         evidence.push(format!(
             "{} more left as loss probes or while a loss was repaired, which says nothing",

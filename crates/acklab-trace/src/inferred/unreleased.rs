@@ -21,7 +21,7 @@ pub(super) fn find(replay: &Replay, decision: &Decision, trips: &RoundTrips) -> 
     let alike = Alike::of(replay, decision);
     let all = replay.departures.iter().zip(&decision.on);
     let hold = |(d, on): (&Departure, &f64)| {
-        if !d.marks.broke || d.marks.gap {
+        if !d.marks.broke || d.marks.tail || d.marks.gap {
             return None;
         }
         let unseen = alike.share(d.len) * missing / (missing + STRAY);

@@ -15,7 +15,9 @@ use crate::noted::framing::Framing;
 /// The probability that writes were held after all; `None` if it cannot be told.
 pub(super) fn doubt(notes: &Notes<'_>, replay: &Replay, trips: &RoundTrips) -> Option<f64> {
     let departures = &replay.departures;
-    let Some(far_ms) = trips.far_ms.filter(|_| !departures.iter().any(|d| d.marks.broke)) else {
+    let Some(far_ms) =
+        trips.far_ms.filter(|_| !departures.iter().any(|d| d.marks.broke && !d.marks.tail))
+    else {
         return Some(0.0);
     };
     let at_ack = |d: &&Departure| {

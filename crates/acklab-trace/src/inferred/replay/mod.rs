@@ -195,6 +195,7 @@ impl<'n> Stage<'n> {
             flight_max: sender.flight_max(),
             marks: Marks {
                 broke,
+                tail: broke && sender.full,
                 pure: clear.map_or(late.is_some_and(|ack| ack.pure), |clear| clear.pure),
                 window: clear.is_some_and(|clear| 0 < clear.edge && clear.edge < data.end()),
                 recovery: match &clear {

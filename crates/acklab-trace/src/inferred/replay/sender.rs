@@ -18,6 +18,8 @@ pub(super) struct Sender {
     pub(super) acked: u64,
     /// End of the last small segment.
     pub(super) small_end: u64,
+    /// The last segment was a full one.
+    pub(super) full: bool,
     /// Bytes below this were sent when loss recovery began.
     recovery_end: u64,
     /// Where the receiver's window ends; 0 where that is not known.
@@ -97,6 +99,7 @@ impl Sender {
         if small {
             self.small_end = end;
         }
+        self.full = !small;
         // An ACK lets go what leaves next, and only that: packets may share a time stamp.
         self.clear = None;
         self.unseen = 0;

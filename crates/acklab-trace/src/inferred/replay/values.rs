@@ -66,6 +66,8 @@ impl Departure {
 pub(crate) struct Marks {
     /// It left while a small segment was unacknowledged.
     pub(crate) broke: bool,
+    /// It did, right behind a full segment: the tail of a large write, which macOS and Windows let go.
+    pub(crate) tail: bool,
     /// The ACK carried no data.
     pub(crate) pure: bool,
     /// The segment did not fit the receiver's window before the ACK.
