@@ -142,7 +142,7 @@ fn evidence(decision: &Decision, by_ack: usize, filled: usize) -> Vec<String> {
 const LOCKSTEP: &str = "lockstep";
 /// So many large segments that were held, and such a part of all, and it is one.
 const LARGE_MIN: usize = 2;
-const LARGE_SHARE: usize = 4;
+const LARGE_SHARE: usize = 8;
 /// Fewer events prove nothing.
 const EVENTS_MIN: u64 = 3;
 /// Probability of "on" below which it was off.
