@@ -1,6 +1,7 @@
 //! New data: what the windows, Nagle's algorithm, CORK and bursts let leave.
 
 use crate::errqueue::stamp;
+use crate::mib::Mib;
 use crate::output::{Pass, Push, SKB_OVERHEAD};
 use crate::segment::{after, before, flag};
 use crate::settings::{Env, MS, Us};
@@ -298,6 +299,7 @@ impl Tcp {
         }
         self.snd.out.push_back(rest);
         self.snd.nxt = piece.end;
+        self.tally_all(Mib::TCPOrigDataSent, packets);
         if none_out || self.waits_for(Wait::TailLoss) {
             self.rearm_retransmission(env);
         }
@@ -433,7 +435,7 @@ impl Tcp {
     }
 
     /// A window probe or keep-alive: data where the window has room for it, else an old number.
-    pub fn wake_peer(&mut self, env: &Env<'_>) {
+    pub fn wake_peer(&mut self, env: &Env<'_>, probe: Mib) {
         if self.state == State::Close {
             return;
         }
@@ -461,8 +463,10 @@ impl Tcp {
         }
         let distance = self.snd.urgent.wrapping_sub(self.snd.una);
         if (1..=0xffff).contains(&distance) {
+            self.tally(probe);
             self.send_probe(env, true);
         }
+        self.tally(probe);
         self.send_probe(env, false);
     }
 }

@@ -6,6 +6,7 @@ mod sender;
 
 use crate::cc::{Congestion, Window};
 use crate::errqueue::ErrorQueue;
+use crate::mib::Mib;
 use crate::rtt::Rtt;
 use crate::segment::{Place, Segment};
 use crate::settings::{Env, Us};
@@ -381,6 +382,9 @@ impl Tcp {
 
     /// The connection is over.
     pub fn done(&mut self) {
+        if matches!(self.state, State::Established | State::CloseWait) {
+            self.tally(Mib::EstabResets);
+        }
         self.state = State::Close;
         self.timers = Timers::default();
         self.fate.shut_read = true;
@@ -409,6 +413,9 @@ impl Tcp {
     /// It ends with `error`.
     pub fn fail(&mut self, error: i32) {
         self.fate.error = error;
+        if error != 0 && matches!(self.state, State::SynSent | State::SynRecv) {
+            self.tally(Mib::AttemptFails);
+        }
         if self.state == State::SynSent {
             // Nothing was agreed.
             self.terms = self.terms_of_none();

@@ -14,7 +14,7 @@ use crate::cookie::{USUAL_KEY, digits};
 use crate::expression::Names;
 use crate::flow::Flow;
 use crate::script::{Event, Script, parse_with};
-use crate::shell::{Surroundings, machine};
+use crate::shell::{Shown, Surroundings, machine};
 use crate::symbols;
 use crate::world::{Virtual, World};
 
@@ -64,6 +64,8 @@ pub struct Outcome {
     pub timeline: Vec<String>,
     /// What the host did: its packets, without the value of its clock, results of calls, what code printed.
     pub seen: Vec<Seen>,
+    /// The host's counters at the end: names and values.
+    pub counters: Vec<(&'static str, u64)>,
 }
 
 /// Something that the host did.
@@ -121,6 +123,7 @@ pub fn run_in(world: &mut dyn World, text: &str, folder: &Path, settings: &Setti
                 message: error.message,
                 timeline: Vec::new(),
                 seen: Vec::new(),
+                counters: Vec::new(),
             };
         }
     };
@@ -131,12 +134,14 @@ pub fn run_in(world: &mut dyn World, text: &str, folder: &Path, settings: &Setti
         Ok(()) => (Verdict::Pass, 0, String::new()),
         Err(stop) => (stop.verdict, stop.line, stop.message),
     };
+    let counters = runner.caller.world().counters();
     Outcome {
         verdict,
         line,
         message,
         timeline: runner.told.timeline.into_iter().collect(),
         seen: runner.told.seen,
+        counters,
     }
 }
 
@@ -174,6 +179,8 @@ struct Tolerance {
 struct Told {
     timeline: VecDeque<String>,
     seen: Vec<Seen>,
+    /// What the script's commands looked at.
+    shown: Shown,
 }
 
 struct Runner<'a> {
@@ -332,11 +339,16 @@ impl<'a> Runner<'a> {
     }
 
     fn command(&mut self, line: usize, command: &str) -> Result<(), Stop> {
-        let (sysctls, route) = self.caller.world().settings();
         let folder = self.folder;
-        let mut around = Surroundings { sysctls, route, folder, changes: Vec::new() };
+        let shown = &mut self.told.shown;
+        if command.contains("nstat") {
+            shown.now = self.caller.world().counters();
+        }
+        let (sysctls, route) = self.caller.world().settings();
+        let mut around = Surroundings { sysctls, route, folder, shown, changes: Vec::new() };
         let slept = match machine::run(command, &mut around) {
-            Ok(slept) => slept,
+            Ok(Some(slept)) => slept,
+            Ok(None) => return fail(line, format!("the command {:?} fails", command.trim())),
             Err(what) => return unsupported(line, what),
         };
         let changes = around.changes;
