@@ -30,7 +30,10 @@ pub fn setup(config: &Config) -> Result<Setup, Conflict> {
             return Err(conflict("recovery", "Linux has no RFC 6675 since 6.17; rack is its own"));
         }
         LossRecovery::Reno => {
-            return Err(conflict("recovery", "Linux without SACK has newreno, not RFC 5681's alone"));
+            return Err(conflict(
+                "recovery",
+                "Linux without SACK has newreno, not RFC 5681's alone",
+            ));
         }
     };
     if config.nagle == Nagle::Bsd {

@@ -60,7 +60,8 @@ impl Request {
     /// The SYN-ACK waits for its answer from now on, as long as its time-outs ask for; what is kept in a cookie does not.
     pub(crate) fn wait(&mut self, now: Us) {
         if !self.cookie {
-            self.deadline = now + (self.tcp.initial_rto() << self.timeouts.min(20)).min(120 * SECOND);
+            self.deadline =
+                now + (self.tcp.initial_rto() << self.timeouts.min(20)).min(120 * SECOND);
         }
     }
 

@@ -235,7 +235,10 @@ impl Tcp {
             return most;
         }
         let partial = needed % mss;
-        if skb.flags & flag::FIN == 0 && needed > partial && self.is_held_behind(true, partial != 0, push) {
+        if skb.flags & flag::FIN == 0
+            && needed > partial
+            && self.is_held_behind(true, partial != 0, push)
+        {
             needed - partial
         } else {
             needed

@@ -323,7 +323,13 @@ fn marks_that_come_back_keep_dctcp_from_filling_the_queue() {
 /// The times at which the client's first SYNs leave, and payloads of what follows.
 fn unanswered(config: Config) -> Vec<f64> {
     let world = run([config.clone(), config], 1.0, Bulk::new(1000, 1000), reader(1));
-    world.observer().sent.iter().take(3).map(|(at, ..)| at.since(Time::ZERO).as_secs_f64()).collect()
+    world
+        .observer()
+        .sent
+        .iter()
+        .take(3)
+        .map(|(at, ..)| at.since(Time::ZERO).as_secs_f64())
+        .collect()
 }
 
 /// RFC 6298 section 2.1: the first time-out, then twice as long; Linux begins to double after four
@@ -358,7 +364,8 @@ fn the_tail_of_a_message_waits_under_the_classic_rule_and_not_under_minshalls() 
             let source = MessageSource::new(schedule, acklab_core::rng::Rng::named(1, "app"));
             let world = run([config.clone(), config], 0.0, source, reader(2000));
             let mut data = world.observer().sent.iter().filter(|(_, len, _)| *len > 0);
-            let [(first, 1448, _), (second, 552, _)] = [data.next(), data.next()].map(Option::unwrap)
+            let [(first, 1448, _), (second, 552, _)] =
+                [data.next(), data.next()].map(Option::unwrap)
             else {
                 panic!("{nagle} {stack:?}");
             };
@@ -418,7 +425,10 @@ fn every_marked_byte_and_no_other_is_echoed_where_each_mark_counts() {
             let Echoes { marked, echoed, acks, .. } = *world.observer();
             assert_eq!(read, 4_000_000, "{cc} {stack:?}");
             // The FIN's number may be covered with the last bytes.
-            assert!(marked > 20_000 && marked.abs_diff(echoed) <= 1, "{cc} {stack:?}: {marked} {echoed}");
+            assert!(
+                marked > 20_000 && marked.abs_diff(echoed) <= 1,
+                "{cc} {stack:?}: {marked} {echoed}"
+            );
             assert!(acks < 4_000_000 / 1448, "{cc} {stack:?}: {acks} ACKs");
         }
     }
