@@ -128,7 +128,6 @@ impl Tcp {
             if self.rec.tlp_end.is_some() {
                 self.on_tail_loss_ack(env, ack, &heard);
             }
-            self.note_space(env);
             return Verdict::Good;
         }
         self.clean(env, segment, (prior_una, prior_highest), &mut heard, &mut ages);
@@ -148,7 +147,6 @@ impl Tcp {
         ecn::after_ack(self, delivered, heard.ece);
         self.note_delivered(env, delivered, lost, &ages, &heard);
         self.send_again(env, again);
-        self.note_space(env);
         Verdict::Good
     }
 
@@ -354,7 +352,7 @@ impl Tcp {
     fn note_rack(&mut self, env: &Env<'_>, skb: &Skb) {
         // An echo of before the retransmission: the original arrived, which says nothing of what left later.
         let sent = (skb.sent / MS) as u32;
-        let spurious = skb.marks.retrans
+        let spurious = skb.marks.ever_retrans
             && self.terms.stamps
             && self.rcv.echo.is_some_and(|echo| echo != 0 && before(echo, sent));
         if !spurious {

@@ -77,7 +77,9 @@ impl Tcp {
         }
         let ceiling = env.sysctls.of("tcp_comp_sack_delay_ns") as Us / 1000;
         let delay = (rtt8 / 8 / 20).min(ceiling);
-        self.timers.compressed = Some(env.now + delay);
+        // The kernel's timer may be late by that much, and is, unless another interrupt comes first.
+        let slack = env.sysctls.of("tcp_comp_sack_slack_ns") as Us / 1000;
+        self.timers.compressed = Some(env.now + delay + slack);
     }
 
     /// Starts the delayed-ACK timer, or keeps an earlier one.

@@ -152,12 +152,13 @@ impl Tcp {
         for index in 0..self.snd.out.len() {
             let skb = &self.snd.out[index];
             let known = skb.marks.lost && !skb.marks.retrans;
-            if skb.marks.sacked || known || !is_sent_after(sent, end, skb.sent, skb.end) {
+            if skb.marks.judged || known || !is_sent_after(sent, end, skb.sent, skb.end) {
                 continue;
             }
             let left = self.rack_wait(env, skb, window);
             if left <= 0 {
                 self.mark_lost(index);
+                self.snd.out[index].marks.judged = true;
             } else {
                 wait = wait.max(left as Us);
             }

@@ -70,7 +70,7 @@ impl Tcp {
         out.sent = env.now;
         out.retries += 1;
         out.rate = stamp;
-        out.marks = Marks { ever_retrans: true, ..out.marks };
+        out.marks = Marks { ever_retrans: true, judged: false, ..out.marks };
         rec.total_retrans += 1;
         self.count.bytes_retrans += u64::from(skb.len());
         true

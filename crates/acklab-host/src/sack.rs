@@ -173,7 +173,7 @@ impl Tcp {
                 self.rec.lost -= 1;
             }
         }
-        marks.sacked = true;
+        (marks.sacked, marks.judged) = (true, true);
         if skb.wishes.is_some() {
             // Packets in a row that the peer holds become one buffer, whose stamp is the last one's.
             let held =

@@ -12,7 +12,7 @@ impl Tcp {
     /// The size of the largest piece of the send queue, bytes.
     pub fn size_goal(&self, env: &Env<'_>) -> u32 {
         let mss = self.current_mss();
-        let limit = self.half_window(env.route.gso_max_size - 1 - 320);
+        let limit = self.half_window(env.route.gso_max_size - 1 - env.route.header_room);
         let packets = (limit / mss).min(env.route.gso_max_segs);
         (packets * mss).max(mss)
     }
@@ -30,7 +30,8 @@ impl Tcp {
 
     /// Most packets of a burst: about a millisecond's worth at the pacing rate, two at least.
     pub(crate) fn burst(&self, env: &Env<'_>) -> u32 {
-        let shift = (self.rtt.least() >> env.sysctls.of("tcp_tso_rtt_log")).min(31);
+        let log = env.sysctls.of("tcp_tso_rtt_log") as u32;
+        let shift = self.rtt.least().checked_shr(log).unwrap_or(0).min(31);
         let near = u64::from(env.route.gso_max_size) >> shift;
         let bytes = ((self.count.pacing_rate >> 10) + near).min(u64::from(env.route.gso_max_size));
         let floor = env.sysctls.of("tcp_min_tso_segs").max(1) as u32;
@@ -310,6 +311,8 @@ impl Tcp {
             self.rearm_retransmission(env);
         }
         self.run_busy(env);
+        // Between the pieces of a pass the window is not full, so that the buffer may grow.
+        self.note_space(env);
         packets
     }
 

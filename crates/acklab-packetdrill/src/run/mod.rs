@@ -13,7 +13,7 @@ use crate::call::{Caller, Pending, Progress, Trouble};
 use crate::cookie::{USUAL_KEY, digits};
 use crate::expression::Names;
 use crate::flow::Flow;
-use crate::script::{Script, parse_with};
+use crate::script::{Event, Script, parse_with};
 use crate::shell::{Surroundings, machine};
 use crate::symbols;
 use crate::world::{Virtual, World};
@@ -183,6 +183,8 @@ struct Runner<'a> {
     base: Us,
     /// A blocking call under way: its line and when it has to end.
     pending: Option<(usize, Pending, Option<Ends>)>,
+    /// Calls for when it is over, of a run that only observes.
+    later: VecDeque<(Event, Option<Us>)>,
     timeline: VecDeque<String>,
     seen: Vec<Seen>,
     observes: bool,
@@ -206,6 +208,7 @@ impl<'a> Runner<'a> {
             now: START,
             base: START,
             pending: None,
+            later: VecDeque::new(),
             timeline: VecDeque::new(),
             seen: Vec::new(),
             observes: false,
@@ -293,6 +296,10 @@ impl<'a> Runner<'a> {
             }
             "all_packets" => self.all_packets = true,
             "mtu" => route.device_mtu = value.parse().map_err(|_| bad())?,
+            // Of no other program.
+            "header_room" => {
+                route.header_room = value.parse().ok().filter(|&it| it <= 512).ok_or_else(bad)?;
+            }
             "ip_version" => {
                 route.ip_header = match value {
                     "ipv4" | "ipv4-mapped-ipv6" => 20,
@@ -448,7 +455,13 @@ impl Runner<'_> {
                 self.drain();
                 self.note(line, format!("{} returns", pending.call.name));
                 self.saw(format!("{} returns", pending.call.name));
-                self.check_end(line, &pending.call.name, until)
+                self.check_end(line, &pending.call.name, until)?;
+                while self.pending.is_none()
+                    && let Some((event, at)) = self.later.pop_front()
+                {
+                    self.call(&event, at)?;
+                }
+                Ok(())
             }
             Err(trouble) => self.trouble(line, trouble),
         }
