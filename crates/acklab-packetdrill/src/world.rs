@@ -205,8 +205,37 @@ pub struct Virtual {
     told_cookie: bool,
     /// Timers are late as a kernel's: the next one, and when it fires instead.
     late: Option<(Us, Us)>,
-    /// Whether they are.
-    is_late: bool,
+    lateness: Lateness,
+}
+
+/// How late timers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lateness {
+    None,
+    /// As late as a kernel's may be: by an eighth of their time and two jiffies of 4 ms.
+    Most,
+    /// As a kernel's timer wheel has them whose jiffies of 4 ms begin so long before the script's times do.
+    Wheel(Us),
+}
+
+impl Lateness {
+    /// When a timer fires that is set now for `exact`.
+    fn fires(self, now: Us, exact: Us) -> Us {
+        const JIFFY: Us = 4 * MS;
+        let wait = exact.saturating_sub(now);
+        match self {
+            Self::None => exact,
+            Self::Most => exact + wait / 8 + 2 * JIFFY,
+            Self::Wheel(phase) => {
+                let jiffies = wait.div_ceil(JIFFY);
+                // Slots of one jiffy for the next 63, of eight for the next 511, and so on; the slot after is taken.
+                let level = (0..8).find(|level| jiffies < 63 << (3 * level)).unwrap_or(8);
+                let due = (now + phase) / JIFFY + jiffies;
+                let slot = (due + (1 << (3 * level))) >> (3 * level);
+                ((slot << (3 * level)) * JIFFY).saturating_sub(phase)
+            }
+        }
+    }
 }
 
 impl Virtual {
@@ -217,26 +246,35 @@ impl Virtual {
             last: None,
             told_cookie: false,
             late: None,
-            is_late: false,
+            lateness: Lateness::None,
         }
     }
 
     /// The same with timers as late as a kernel's may be: by an eighth of their time and two jiffies of 4 ms.
     pub fn late() -> Self {
-        Self { is_late: true, ..Self::new() }
+        Self { lateness: Lateness::Most, ..Self::new() }
+    }
+
+    /// The same with timers that fire at jiffies of 4 ms, as a kernel's wheel has them; its jiffies begin `phase`
+    /// microseconds before the script's times.
+    pub fn ticking(phase: Us) -> Self {
+        Self { lateness: Lateness::Wheel(phase), ..Self::new() }
     }
 
     /// When the host acts next by itself.
     fn next(&mut self, now: Us) -> Option<Us> {
         let exact = self.host.deadline()?;
         // Shorter waits are of timers that are exact.
-        if !self.is_late || exact <= now + MS && self.late.is_none_or(|(known, _)| known != exact) {
+        let is_short = exact <= now + MS + MS / 5;
+        if self.lateness == Lateness::None
+            || is_short && self.late.is_none_or(|(known, _)| known != exact)
+        {
             return Some(exact);
         }
         match self.late {
             Some((known, late)) if known == exact => Some(late),
             _ => {
-                let late = exact + exact.saturating_sub(now) / 8 + 8 * MS;
+                let late = self.lateness.fires(now, exact);
                 self.late = Some((exact, late));
                 Some(late)
             }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use acklab_packetdrill::run::{Settings, Verdict, run};
+use acklab_packetdrill::run::{Settings, Verdict, run_in};
+use acklab_packetdrill::world::Virtual;
 
 /// A segment that left or came.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,13 +115,21 @@ pub(crate) fn play(path: &Path) -> Result<Recording, String> {
     // Of the kernel that was recorded, as its send buffers show.
     let room = ("header_room".to_owned(), "192".to_owned());
     let settings = Settings { observe: true, options: vec![room], ..Settings::default() };
-    let outcome = run(&text, path.parent().unwrap_or(path), &settings);
-    if outcome.verdict != Verdict::Pass {
-        return Err(format!("line {}: {}", outcome.line, outcome.message));
-    }
-    let seen = outcome.seen.iter().filter_map(|seen| Some((seen, seen.what.strip_prefix("> ")?)));
-    let host = seen.map(|(seen, what)| passed(seen.at as f64 / 1e6, what)).collect();
-    Ok(Recording { kernel, host })
+    // Where the kernel's jiffies of 4 ms began a recording does not say: the one of some that fits best.
+    let played = (0..4).map(|phase| {
+        let mut world = Virtual::ticking(phase * 1000);
+        let outcome = run_in(&mut world, &text, path.parent().unwrap_or(path), &settings);
+        if outcome.verdict != Verdict::Pass {
+            return Err(format!("line {}: {}", outcome.line, outcome.message));
+        }
+        let seen = outcome.seen.iter();
+        let seen = seen.filter_map(|seen| Some((seen, seen.what.strip_prefix("> ")?)));
+        let host = seen.map(|(seen, what)| passed(seen.at as f64 / 1e6, what)).collect();
+        Ok(Recording { kernel: kernel.clone(), host })
+    });
+    let mut played = played.collect::<Result<Vec<_>, _>>()?;
+    played.sort_by_key(same);
+    played.pop().ok_or_else(|| "no phase".to_owned())
 }
 
 /// How many segments are the same before the two part.
