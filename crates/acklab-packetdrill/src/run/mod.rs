@@ -135,8 +135,8 @@ pub fn run_in(world: &mut dyn World, text: &str, folder: &Path, settings: &Setti
         verdict,
         line,
         message,
-        timeline: runner.timeline.into_iter().collect(),
-        seen: runner.seen,
+        timeline: runner.told.timeline.into_iter().collect(),
+        seen: runner.told.seen,
     }
 }
 
@@ -169,6 +169,13 @@ struct Tolerance {
     of_wait: Us,
 }
 
+/// What an outcome will tell of the way there.
+#[derive(Default)]
+struct Told {
+    timeline: VecDeque<String>,
+    seen: Vec<Seen>,
+}
+
 struct Runner<'a> {
     caller: Caller<'a>,
     flow: Option<Flow>,
@@ -185,8 +192,7 @@ struct Runner<'a> {
     pending: Option<(usize, Pending, Option<Ends>)>,
     /// Calls for when it is over, of a run that only observes.
     later: VecDeque<(Event, Option<Us>)>,
-    timeline: VecDeque<String>,
-    seen: Vec<Seen>,
+    told: Told,
     observes: bool,
     /// A packet that no event expects fails the script, also behind the last one that an event expects.
     all_packets: bool,
@@ -209,8 +215,7 @@ impl<'a> Runner<'a> {
             base: START,
             pending: None,
             later: VecDeque::new(),
-            timeline: VecDeque::new(),
-            seen: Vec::new(),
+            told: Told::default(),
             observes: false,
             all_packets: false,
             variables: Names::new(),
@@ -353,11 +358,11 @@ impl Runner<'_> {
     }
 
     fn note(&mut self, line: usize, what: impl std::fmt::Display) {
-        if self.timeline.len() == TIMELINE {
-            self.timeline.pop_front();
+        if self.told.timeline.len() == TIMELINE {
+            self.told.timeline.pop_front();
         }
         let place = if line > 0 { format!("line {line}") } else { String::new() };
-        self.timeline.push_back(format!("{:>13}  {place:<9} {what}", Self::show(self.now)));
+        self.told.timeline.push_back(format!("{:>13}  {place:<9} {what}", Self::show(self.now)));
     }
 
     /// What the host sent is sorted to the script's connection; a SYN of its own begins one.
@@ -380,7 +385,7 @@ impl Runner<'_> {
             if self.observes {
                 flow.forget();
             }
-            self.seen.extend(each.map(|what| Seen { at: at.saturating_sub(START), what }));
+            self.told.seen.extend(each.map(|what| Seen { at: at.saturating_sub(START), what }));
             self.note(0, format!("host > {text}"));
         }
     }
@@ -392,7 +397,7 @@ impl Runner<'_> {
             let what = format!("> udp ({})", datagram.len);
             self.note(0, format!("host {what}"));
             if self.observes {
-                self.seen.push(Seen { at: at.saturating_sub(START), what });
+                self.told.seen.push(Seen { at: at.saturating_sub(START), what });
             } else {
                 self.datagrams.queue.push_back((at, datagram));
             }
@@ -423,7 +428,7 @@ impl Runner<'_> {
 
     /// Keeps what the host did.
     fn saw(&mut self, what: String) {
-        self.seen.push(Seen { at: self.now.saturating_sub(START), what });
+        self.told.seen.push(Seen { at: self.now.saturating_sub(START), what });
     }
 
     /// What is not as the script says: the end, unless the run only observes.
