@@ -622,7 +622,7 @@ impl Tcp {
             let base = if self.rtt.srtt8 > 0 {
                 ((self.rtt.srtt8 >> 3) + self.rtt.rttvar).div_ceil(MS) * MS
             } else {
-                SECOND
+                self.initial_rto()
             };
             self.rtt.rto = (base << self.rtt.backoff).min(self.rto_max(env));
             let sent = self.snd.out.front().map_or(env.now, |skb| skb.sent);

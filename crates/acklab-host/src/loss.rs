@@ -290,7 +290,7 @@ impl Tcp {
         if !self.is_any_retransmitted() {
             self.rec.retrans_stamp = None;
         }
-        if heard.ece {
+        if heard.ece && self.cc.obeys_marks() {
             self.enter_cwr(env);
         }
         if self.rec.ca != CaState::Cwr {

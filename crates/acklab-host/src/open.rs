@@ -6,7 +6,7 @@ use crate::input::Answer;
 use crate::mib::Mib;
 use crate::receive::QUICK;
 use crate::segment::{Place, Segment, TcpOption, after, before, flag};
-use crate::settings::{Env, MS, SECOND};
+use crate::settings::{Env, MS};
 use crate::skb::{RateStamp, Skb};
 use crate::tcp::{CaState, EcnMode, State, Tcp, Wait, poll};
 use crate::window::MSS_DEFAULT;
@@ -111,7 +111,7 @@ impl Tcp {
         self.terms.receive_scale = first.scale;
         self.terms.scaling = scaling;
         self.open.offered_scale = scaling.then_some(first.scale);
-        self.rtt.rto = SECOND;
+        self.rtt.rto = self.initial_rto();
         self.rec.retrans_stamp = None;
         self.rec.retransmits = 0;
         self.window.cwnd = 10;

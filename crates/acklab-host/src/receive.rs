@@ -78,7 +78,7 @@ impl Tcp {
             }
         }
         self.rcv.last_data = env.now;
-        ecn::on_mark(self, segment);
+        ecn::on_mark(self, env, segment);
         let threshold = self.rcv.ssthresh;
         if segment.len >= 128 {
             self.grow_window(env, segment.len, size);
@@ -306,7 +306,7 @@ impl Tcp {
     }
 
     pub(crate) fn take_out_of_order(&mut self, env: &Env<'_>, segment: &Segment, size: u32) {
-        ecn::on_mark(self, segment);
+        ecn::on_mark(self, env, segment);
         if !self.has_memory(env, segment.seq) {
             self.wake(poll::IN | poll::RDNORM);
             self.tally(Mib::TCPOFODrop);

@@ -54,13 +54,15 @@ impl Request {
             (tcp.snd.nxt, tcp.snd.nxt, tcp.snd.nxt);
         tcp.choose_ecn(env, syn);
         tcp.sync_mss(env);
-        Self { tcp, deadline: env.now + SECOND, timeouts: 0, cookie, stamps: None }
+        let deadline = env.now + tcp.initial_rto();
+        Self { tcp, deadline, timeouts: 0, cookie, stamps: None }
     }
 
     /// The SYN-ACK waits for its answer from now on, as long as its time-outs ask for; what is kept in a cookie does not.
     pub(crate) fn wait(&mut self, now: Us) {
         if !self.cookie {
-            self.deadline = now + (SECOND << self.timeouts.min(20)).min(120 * SECOND);
+            self.deadline =
+                now + (self.tcp.initial_rto() << self.timeouts.min(20)).min(120 * SECOND);
         }
     }
 

@@ -219,7 +219,7 @@ impl Tcp {
             timeout
         } else {
             let opening = self.state == State::SynSent || self.state == State::SynRecv;
-            let base = if opening { SECOND } else { 200 * MS };
+            let base = if opening { self.initial_rto() } else { 200 * MS };
             let ceiling = self.rto_max(env);
             let threshold = (ceiling / base).max(1).ilog2();
             if retries <= threshold {

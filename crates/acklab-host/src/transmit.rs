@@ -40,8 +40,14 @@ impl Tcp {
         packets.min(env.route.gso_max_segs)
     }
 
-    /// Whether Nagle's algorithm (Minshall's variant) or CORK keeps a partial packet back.
+    /// Whether Nagle's algorithm (Minshall's variant, or RFC 896's where it is asked for) or CORK keeps a partial packet
+    /// back.
     pub(crate) fn is_held(&self, partial: bool, push: Push) -> bool {
+        self.is_held_behind(self.packets_out() > 0, partial, push)
+    }
+
+    /// The same where something is out, or leaves before it.
+    fn is_held_behind(&self, any: bool, partial: bool, push: Push) -> bool {
         if !partial || push == Push::Off || self.opt.push {
             return false;
         }
@@ -49,7 +55,7 @@ impl Tcp {
             after(self.snd.small_end, self.snd.una) && !after(self.snd.small_end, self.snd.nxt);
         push == Push::Cork
             || self.opt.cork
-            || (!self.opt.nodelay && self.packets_out() > 0 && small_out)
+            || (!self.opt.nodelay && any && (self.opt.classic_nagle || small_out))
     }
 
     /// Bytes that Nagle's algorithm or CORK keeps back though the windows would let them leave.
@@ -231,7 +237,10 @@ impl Tcp {
             return most;
         }
         let partial = needed % mss;
-        if skb.flags & flag::FIN == 0 && self.is_held(partial != 0, push) && needed > partial {
+        if skb.flags & flag::FIN == 0
+            && needed > partial
+            && self.is_held_behind(true, partial != 0, push)
+        {
             needed - partial
         } else {
             needed

@@ -9,7 +9,7 @@ use crate::errqueue::ErrorQueue;
 use crate::mib::Mib;
 use crate::rtt::Rtt;
 use crate::segment::{Place, Segment};
-use crate::settings::{Env, Us};
+use crate::settings::{Env, SECOND, Us};
 
 pub use options::Options;
 pub use receiver::{Acking, Chunk, Receive, Urgent, UrgentByte};
@@ -148,8 +148,10 @@ pub struct Ecn {
     pub queue_cwr: bool,
     /// A marked or markable packet was seen.
     pub seen: bool,
-    /// DCTCP: the last packet was marked.
+    /// Where each mark is echoed: the last packet was marked.
     pub ce_state: bool,
+    /// The next number expected after the last packet whose mark was looked at.
+    pub turned_at: Option<u32>,
     /// RFC 9768.
     pub accurate: crate::accurate::Accurate,
 }
@@ -352,6 +354,11 @@ impl Tcp {
         } else {
             env.sysctls.of("tcp_rto_max_ms") as Us * 1000
         }
+    }
+
+    /// The time-out before the first measurement (`tcp_timeout_init`).
+    pub const fn initial_rto(&self) -> Us {
+        if self.opt.initial_rto > 0 { self.opt.initial_rto } else { SECOND }
     }
 
     /// The least time-out.
