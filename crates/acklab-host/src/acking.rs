@@ -1,5 +1,6 @@
 //! When acknowledgments leave, and what reading does for that.
 
+use crate::mib::Mib;
 use crate::segment::after;
 use crate::settings::{Env, MS, Us};
 use crate::tcp::{State, Tcp};
@@ -130,6 +131,7 @@ impl Tcp {
             self.ack.ato = (self.ack.ato << 1).min(self.rtt.rto);
         }
         self.send_ack(env);
+        self.tally(Mib::DelayedACKs);
     }
 
     /// The program read `copied` bytes: whether the peer is told.

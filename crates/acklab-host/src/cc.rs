@@ -8,7 +8,7 @@ use acklab_core::cc::cubic::Growth;
 use acklab_core::time::{Span, Time};
 
 use crate::model::{Cut, Model};
-use crate::segment::after;
+use crate::segment::{after, ecn as mark};
 use crate::settings::{INFINITE_SSTHRESH, MS, Us};
 
 /// The congestion window, packets.
@@ -168,9 +168,31 @@ impl Congestion {
         }
     }
 
-    /// Whether every packet is to be ECN-capable, and marks come back one by one.
+    /// Whether every packet is to be ECN-capable.
     pub const fn is_dctcp(&self) -> bool {
         matches!(self, Self::Dctcp(_))
+    }
+
+    /// Whether marks come back one by one (RFC 8257 section 3.2), in both directions.
+    pub fn hears_each_mark(&self) -> bool {
+        match self {
+            Self::Dctcp(_) => true,
+            Self::Model(model) => model.hears_each_mark(),
+            Self::Reno | Self::Cubic(_) => false,
+        }
+    }
+
+    /// Whether a mark's echo begins a reduction; an algorithm of the simulations that hears of each decides by itself.
+    pub fn obeys_marks(&self) -> bool {
+        !matches!(self, Self::Model(model) if model.hears_each_mark())
+    }
+
+    /// The ECN field of new data.
+    pub fn codepoint(&self) -> u8 {
+        match self {
+            Self::Model(model) => model.codepoint(),
+            _ => mark::ECT0,
+        }
     }
 
     /// The threshold after a reduction that begins now, with `flight` packets out.

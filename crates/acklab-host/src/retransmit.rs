@@ -1,10 +1,11 @@
 //! What leaves again.
 
+use crate::mib::Mib;
 use crate::output::SKB_OVERHEAD;
 use crate::segment::{Segment, after, before, flag};
 use crate::settings::Env;
 use crate::skb::{Marks, RateStamp, Skb};
-use crate::tcp::{State, Tcp, Wait};
+use crate::tcp::{CaState, State, Tcp, Wait};
 
 /// Retransmissions.
 impl Tcp {
@@ -73,6 +74,10 @@ impl Tcp {
         out.marks = Marks { ever_retrans: true, judged: false, ..out.marks };
         rec.total_retrans += 1;
         self.count.bytes_retrans += u64::from(skb.len());
+        self.tally(Mib::RetransSegs);
+        if skb.flags & flag::SYN != 0 {
+            self.tally(Mib::TCPSynRetrans);
+        }
         true
     }
 
@@ -250,6 +255,9 @@ impl Tcp {
             if sent == 0 {
                 break;
             }
+            let slow = self.rec.ca == CaState::Loss;
+            let mib = if slow { Mib::TCPSlowStartRetrans } else { Mib::TCPFastRetrans };
+            self.tally_all(mib, sent);
             if self.in_reduction() {
                 self.rec.prr_out += sent;
             }

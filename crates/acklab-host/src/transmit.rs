@@ -1,6 +1,7 @@
 //! New data: what the windows, Nagle's algorithm, CORK and bursts let leave.
 
 use crate::errqueue::stamp;
+use crate::mib::Mib;
 use crate::output::{Pass, Push, SKB_OVERHEAD};
 use crate::segment::{after, before, flag};
 use crate::settings::{Env, MS, Us};
@@ -39,8 +40,14 @@ impl Tcp {
         packets.min(env.route.gso_max_segs)
     }
 
-    /// Whether Nagle's algorithm (Minshall's variant) or CORK keeps a partial packet back.
+    /// Whether Nagle's algorithm (Minshall's variant, or RFC 896's where it is asked for) or CORK keeps a partial packet
+    /// back.
     pub(crate) fn is_held(&self, partial: bool, push: Push) -> bool {
+        self.is_held_behind(self.packets_out() > 0, partial, push)
+    }
+
+    /// The same where something is out, or leaves before it.
+    fn is_held_behind(&self, any: bool, partial: bool, push: Push) -> bool {
         if !partial || push == Push::Off || self.opt.push {
             return false;
         }
@@ -48,7 +55,7 @@ impl Tcp {
             after(self.snd.small_end, self.snd.una) && !after(self.snd.small_end, self.snd.nxt);
         push == Push::Cork
             || self.opt.cork
-            || (!self.opt.nodelay && self.packets_out() > 0 && small_out)
+            || (!self.opt.nodelay && any && (self.opt.classic_nagle || small_out))
     }
 
     /// Bytes that Nagle's algorithm or CORK keeps back though the windows would let them leave.
@@ -230,7 +237,10 @@ impl Tcp {
             return most;
         }
         let partial = needed % mss;
-        if skb.flags & flag::FIN == 0 && self.is_held(partial != 0, push) && needed > partial {
+        if skb.flags & flag::FIN == 0
+            && needed > partial
+            && self.is_held_behind(true, partial != 0, push)
+        {
             needed - partial
         } else {
             needed
@@ -298,6 +308,7 @@ impl Tcp {
         }
         self.snd.out.push_back(rest);
         self.snd.nxt = piece.end;
+        self.tally_all(Mib::TCPOrigDataSent, packets);
         if none_out || self.waits_for(Wait::TailLoss) {
             self.rearm_retransmission(env);
         }
@@ -433,7 +444,7 @@ impl Tcp {
     }
 
     /// A window probe or keep-alive: data where the window has room for it, else an old number.
-    pub fn wake_peer(&mut self, env: &Env<'_>) {
+    pub fn wake_peer(&mut self, env: &Env<'_>, probe: Mib) {
         if self.state == State::Close {
             return;
         }
@@ -461,8 +472,10 @@ impl Tcp {
         }
         let distance = self.snd.urgent.wrapping_sub(self.snd.una);
         if (1..=0xffff).contains(&distance) {
+            self.tally(probe);
             self.send_probe(env, true);
         }
+        self.tally(probe);
         self.send_probe(env, false);
     }
 }

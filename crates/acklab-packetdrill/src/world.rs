@@ -10,7 +10,8 @@ use acklab_host::datagram::{Datagram, PathError};
 use acklab_host::errno;
 use acklab_host::errqueue::Entry;
 use acklab_host::host::Host;
-use acklab_host::info::tcp_info;
+use acklab_host::info::socket_info;
+use acklab_host::mib::Mib;
 use acklab_host::segment::{Place, Segment};
 use acklab_host::settings::{MS, Route, SECOND, Sysctls, Us};
 use acklab_host::socket::{Family, File};
@@ -126,6 +127,8 @@ pub trait World {
     fn receive_datagram(&mut self, now: Us, datagram: &Datagram) -> Result<(), String>;
     /// Gives the host an ICMP message.
     fn receive_icmp(&mut self, now: Us, about: &IcmpAbout) -> Result<(), String>;
+    /// The host's counters, in the order of [`Mib::ALL`](acklab_host::mib::Mib::ALL): names and values.
+    fn counters(&mut self) -> Vec<(&'static str, u64)>;
     /// TCP_INFO of the connection between two places, or else of the last one made: names and values.
     fn info(&mut self, now: Us, ends: Option<(Place, Place)>) -> Vec<(&'static str, u64)>;
 
@@ -297,7 +300,7 @@ impl Virtual {
     /// TCP_INFO and SO_MEMINFO of a descriptor: names and values.
     pub fn info_of(&self, now: Us, fd: i32) -> Result<Vec<(&'static str, u64)>, Stop> {
         let index = self.host.index(fd)?;
-        Ok(tcp_info(&self.host.sockets[index].tcp, &self.host.env(now)))
+        Ok(socket_info(&self.host.sockets[index], &self.host.env(now)))
     }
 
     fn follow(&mut self, done: Called) -> Called {
@@ -402,6 +405,10 @@ impl World for Virtual {
         Ok(())
     }
 
+    fn counters(&mut self) -> Vec<(&'static str, u64)> {
+        Mib::ALL.map(|mib| (mib.name(), self.host.mibs.of(mib))).to_vec()
+    }
+
     fn info(&mut self, now: Us, ends: Option<(Place, Place)>) -> Vec<(&'static str, u64)> {
         let sockets = &self.host.sockets;
         let over = |(local, remote): (Place, Place)| {
@@ -412,7 +419,7 @@ impl World for Virtual {
             .or_else(|| ends.and_then(over))
             .or(self.last);
         let env = self.host.env(now);
-        index.map_or_else(Vec::new, |index| tcp_info(&sockets[index].tcp, &env))
+        index.map_or_else(Vec::new, |index| socket_info(&sockets[index], &env))
     }
 
     fn socket(&mut self, now: Us, family: Family, nonblocking: bool) -> Called {

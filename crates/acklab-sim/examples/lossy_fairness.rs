@@ -21,7 +21,7 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel};
 use acklab_sim::{Access, Duplex, End, Observer, Topology, World};
-use acklab_tcp::{Config, Connection, System};
+use acklab_tcp::{Config, Connection};
 
 const RATE_BPS: u64 = 20_000_000;
 const SECONDS: u64 = 60;
@@ -115,7 +115,7 @@ impl Row {
                     receive_buffer: 4 << 20,
                     receive_tuning: false,
                     window_scale: Some(7),
-                    ..System::Linux.config()
+                    ..Config::default()
                 },
                 isn: Seq(7),
                 app,

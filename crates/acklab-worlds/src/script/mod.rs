@@ -58,6 +58,7 @@ pub fn run(text: &str, folder: &Path, settings: &Settings) -> Outcome {
             message: "acklab itself failed on this script: please report it".to_owned(),
             timeline: Vec::new(),
             seen: Vec::new(),
+            counters: Vec::new(),
         })
     })
 }
@@ -288,6 +289,10 @@ impl World for Kernel {
 
     fn receive_icmp(&mut self, _now: Us, about: &IcmpAbout) -> Result<(), String> {
         self.inject(&wire::icmp(about, ends::inwards(self.v6())))
+    }
+
+    fn counters(&mut self) -> Vec<(&'static str, u64)> {
+        if self.lab.is_some() { info::counters() } else { Vec::new() }
     }
 
     fn info(&mut self, _now: Us, ends: Option<(Place, Place)>) -> Vec<(&'static str, u64)> {
