@@ -307,3 +307,29 @@ fn tails_of_large_writes_break_no_rule() {
     assert_eq!(found.holds(), 10, "{:?}", found.stalls);
     assert!(found.nagle.evidence.iter().any(|e| e.starts_with("40 more")), "{:?}", found.nagle);
 }
+
+/// Movements of a mouse every few milliseconds over 36 ms, captured at a viewed host of whose screens the capture lost most: what
+/// leaves far sooner than any ACK can come waited for none.
+#[test]
+fn segments_that_outrun_every_ack_were_not_held_whatever_is_missing() {
+    let mut exchange = Exchange::with_handshake(36.0, 0.01);
+    let (mut at, mut screens) = (100.0, 0u64);
+    for i in 0..300u64 {
+        exchange.data(at, 0, 27 * i, 27, screens);
+        if i % 2 == 1 {
+            exchange.ack(at + 0.01, 1, 27 * i + 27);
+        }
+        if i % 8 == 0 {
+            // Every fifth is captured.
+            if i % 40 == 0 {
+                exchange.data(at + 0.2, 1, screens, 1_448, 27 * i);
+            }
+            screens += 1_448;
+        }
+        at += 1.5 + (i * 7 % 5) as f64 * 0.6;
+    }
+    let [moves, _] = exchange.diagnose();
+    assert_eq!(moves.nagle.state, NagleState::Off, "{:?}", moves.nagle.evidence);
+    assert_eq!(moves.lacks, None, "{}", moves.stalled_probability);
+    assert!(moves.stalled_probability < 0.1, "{}", moves.stalled_probability);
+}

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::holds::Decision;
-use super::replay::Replay;
+use super::replay::{Departure, Replay};
 use super::{Hold, RoundTrips, untested};
 use crate::noted::Notes;
 use crate::noted::event::Event;
@@ -76,7 +76,10 @@ impl Certainty {
             (UNSEEN, Some(Lack::BothDirections))
         } else if trips.grain_ms <= 0.0 && is_coarse(&notes.events) {
             (UNSEEN, Some(Lack::FinerClock))
-        } else if decision.damage >= SHATTERED && facts.packets.segments >= SHATTERED_MIN {
+        } else if decision.damage >= SHATTERED
+            && facts.packets.segments >= SHATTERED_MIN
+            && !outruns_acks(replay, trips, decision)
+        {
             (UNSEEN, Some(Lack::AllInOrder))
         } else if !counted.is_empty() {
             (stalled.max(OPEN), Some(Lack::LongerCapture))
@@ -89,6 +92,16 @@ impl Certainty {
         };
         Self { stalled: least, lacks }
     }
+}
+
+/// Whether small segments followed each other sooner than any ACK can come: these waited for none, whatever the capture lacks.
+fn outruns_acks(replay: &Replay, trips: &RoundTrips, decision: &Decision) -> bool {
+    let (Some(near_ms), Some(far_ms)) = (trips.near_ms, trips.far_ms) else { return false };
+    let soon = |d: &&Departure| {
+        d.marks.broke && !d.marks.tail && d.interval_ms() < 0.5 * (near_ms + far_ms)
+    };
+    let soon = replay.departures.iter().filter(soon).count() as u64;
+    decision.at_the_end() < SURELY_OFF && soon >= SOON_MIN && soon * 2 >= decision.breaks
 }
 
 /// What remains where nothing was found.
@@ -131,6 +144,8 @@ const HALF_SEEN: f64 = 0.14;
 /// Such a share of frames missing or out of order, and nothing can be said.
 const SHATTERED: f64 = 0.4;
 const SHATTERED_MIN: u64 = 20;
+/// Fewer segments may be out of order.
+const SOON_MIN: u64 = 20;
 /// Steps of a clock that hides waits, ns; so many packets must share a time before it is called one.
 const COARSE_NS: u64 = 5_000_000;
 const SHARED_MIN: usize = 8;
