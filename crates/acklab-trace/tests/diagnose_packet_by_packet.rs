@@ -313,18 +313,17 @@ fn tails_of_large_writes_break_no_rule() {
 #[test]
 fn segments_that_outrun_every_ack_were_not_held_whatever_is_missing() {
     let mut exchange = Exchange::with_handshake(36.0, 0.01);
-    let (mut at, mut screens) = (100.0, 0u64);
+    let mut at = 100.0;
     for i in 0..300u64 {
-        exchange.data(at, 0, 27 * i, 27, screens);
+        // What the viewer has seen left 24 movements ago.
+        let (screens, seen) = (1_448 * (i / 8), 1_448 * (i / 8).saturating_sub(3));
+        exchange.data(at, 0, 27 * i, 27, seen);
         if i % 2 == 1 {
             exchange.ack(at + 0.01, 1, 27 * i + 27);
         }
-        if i % 8 == 0 {
-            // Every fifth is captured.
-            if i % 40 == 0 {
-                exchange.data(at + 0.2, 1, screens, 1_448, 27 * i);
-            }
-            screens += 1_448;
+        // Every fifth screen is captured.
+        if i % 40 == 0 {
+            exchange.data(at + 0.2, 1, screens, 1_448, 27 * i);
         }
         at += 1.5 + (i * 7 % 5) as f64 * 0.6;
     }

@@ -4,8 +4,8 @@ use acklab_core::math;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::holds::Decision;
-use super::replay::{Departure, Replay};
+use super::holds::{Decision, outruns_acks};
+use super::replay::Replay;
 use super::{Hold, RoundTrips, untested};
 use crate::noted::Notes;
 use crate::noted::event::Event;
@@ -78,7 +78,7 @@ impl Certainty {
             (UNSEEN, Some(Lack::FinerClock))
         } else if decision.damage >= SHATTERED
             && facts.packets.segments >= SHATTERED_MIN
-            && !outruns_acks(replay, trips, decision)
+            && !are_outrun(replay, trips, decision)
         {
             (UNSEEN, Some(Lack::AllInOrder))
         } else if !counted.is_empty() {
@@ -94,13 +94,9 @@ impl Certainty {
     }
 }
 
-/// Whether small segments followed each other sooner than any ACK can come: these waited for none, whatever the capture lacks.
-fn outruns_acks(replay: &Replay, trips: &RoundTrips, decision: &Decision) -> bool {
-    let (Some(near_ms), Some(far_ms)) = (trips.near_ms, trips.far_ms) else { return false };
-    let soon = |d: &&Departure| {
-        d.marks.broke && !d.marks.tail && d.interval_ms() < 0.5 * (near_ms + far_ms)
-    };
-    let soon = replay.departures.iter().filter(soon).count() as u64;
+/// Whether enough small segments waited for no ACK, whatever the capture lacks.
+fn are_outrun(replay: &Replay, trips: &RoundTrips, decision: &Decision) -> bool {
+    let soon = replay.departures.iter().filter(|d| outruns_acks(d, trips)).count() as u64;
     decision.at_the_end() < SURELY_OFF && soon >= SOON_MIN && soon * 2 >= decision.breaks
 }
 

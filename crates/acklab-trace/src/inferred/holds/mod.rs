@@ -340,6 +340,7 @@ fn excuses(replay: &Replay, trips: &RoundTrips) -> Vec<f64> {
         excuses.push(match d.marks.recovery || is_probe(d, trips) {
             true => REPAIR,
             false if behind => TOGETHER,
+            false if outruns_acks(d, trips) => STRAY,
             false => STRAY.max(missing).min(0.5),
         });
         if !d.marks.broke {
@@ -355,6 +356,12 @@ fn excuses(replay: &Replay, trips: &RoundTrips) -> Vec<f64> {
 pub(super) fn is_probe(d: &Departure, trips: &RoundTrips) -> bool {
     let round_trip = trips.near_ms.unwrap_or(0.0) + trips.far_ms.unwrap_or(0.0);
     d.silence as f64 / 1e6 >= (2.0 * round_trip).max(PROBE_LEAST_MS)
+}
+
+/// Whether it broke the rule sooner than any ACK can come: it waited for none, whatever the capture lacks.
+pub(super) fn outruns_acks(d: &Departure, trips: &RoundTrips) -> bool {
+    let round_trip = trips.near_ms.zip(trips.far_ms).map(|(near, far)| near + far);
+    d.marks.broke && !d.marks.tail && round_trip.is_some_and(|ms| d.interval_ms() < 0.5 * ms)
 }
 
 /// A busy host reacts so late.
