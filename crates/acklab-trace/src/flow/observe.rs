@@ -118,6 +118,7 @@ impl DirectionObserver for () {
 
 /// A segment with payload (or FIN) of this direction.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of one packet")]
 #[non_exhaustive]
 pub struct DataSeen<'a> {
     /// Frame number, from 1.

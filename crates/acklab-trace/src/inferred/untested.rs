@@ -35,7 +35,7 @@ pub(super) fn doubt(notes: &Notes<'_>, replay: &Replay, trips: &RoundTrips) -> O
     }
     Some(match alike {
         true => RIDING,
-        false if bare.iter().any(|d| at_ack(&d)) => BARE,
+        false if bare.iter().any(at_ack) => BARE,
         false => 0.0,
     })
 }
