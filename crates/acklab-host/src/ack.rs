@@ -421,7 +421,10 @@ impl Tcp {
                 acked == 0 && sack_rtt.is_some_and(|of| waits.is_some_and(|w| of > w));
         }
         let timing = AckTiming { now: env.now, rtt: cc_rtt, una: self.snd.una, nxt: self.snd.nxt };
-        self.cc.on_ack(&mut self.window, timing);
+        if let Some([found, cwnd]) = self.cc.on_ack(&mut self.window, timing) {
+            self.tally(found);
+            self.tally_all(cwnd, self.window.cwnd);
+        }
     }
 
     /// The round trip that a timestamp's echo tells (RFC 7323 section 4).

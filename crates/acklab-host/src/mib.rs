@@ -52,6 +52,7 @@ mibs! {
     TCPACKSkippedFinWait2 TCPACKSkippedTimeWait TCPACKSkippedChallenge
     TCPFastOpenActive TCPFastOpenActiveFail TCPFastOpenPassive TCPFastOpenPassiveFail TCPFastOpenListenOverflow
     TCPFastOpenCookieReqd
+    TCPHystartTrainDetect TCPHystartTrainCwnd TCPHystartDelayDetect TCPHystartDelayCwnd
     TCPFromZeroWindowAdv TCPToZeroWindowAdv TCPWantZeroWindowAdv
     TCPOrigDataSent TCPWinProbe TCPKeepAlive TCPMTUPFail TCPMTUPSuccess TCPDelivered TCPDeliveredCE
     TCPAckCompressed TimeoutRehash

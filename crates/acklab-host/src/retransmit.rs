@@ -150,6 +150,7 @@ impl Tcp {
     /// 3.8.1 lets a retransmission repacketise).
     pub(crate) fn collapse(&mut self, env: &Env<'_>, index: usize, room: u32) {
         if !env.sysctls.is_on("tcp_retrans_collapse")
+            || self.snd.out[index].joined
             || self.snd.out[index].flags & (flag::SYN | flag::FIN) != 0
             || self.snd.out[index].marks.sacked
         {

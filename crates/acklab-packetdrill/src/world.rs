@@ -417,6 +417,8 @@ impl World for Virtual {
         let index = ends
             .and_then(|(local, remote)| self.host.connection(local, remote))
             .or_else(|| ends.and_then(over))
+            // What nobody accepted has no descriptor.
+            .filter(|&index| sockets[index].parent.is_none())
             .or(self.last);
         let env = self.host.env(now);
         index.map_or_else(Vec::new, |index| socket_info(&sockets[index], &env))

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use acklab_core::options::Word;
+use acklab_core::packet::Ecn;
 use acklab_core::rng::Rng;
+use acklab_core::segment::{Flags, TcpRepr};
 use acklab_core::time::{Span, Time};
+use acklab_core::wire::{emit_tcp, parse_tcp};
 use acklab_tcp::{Config, State, System};
 
 use super::{End, Host, Payload, Stream, Taker};
@@ -266,6 +269,69 @@ fn meet_strangers(config: Config) {
     let now = net.now;
     net.hosts[0].handle_frame(now, &too_big(&forged, 600));
     assert_eq!(net.stream(0).mss(), mss);
+}
+
+/// RFC 9293: MUST-46, MUST-57 and MUST-63.
+#[test]
+fn groups_are_neither_connected_to_nor_answered() {
+    let (port, now) = (81, Time::ZERO);
+    for (us, others) in [
+        ("10.78.0.1", ["224.0.0.1", "239.1.2.3", "255.255.255.255", "0.0.0.0"]),
+        ("fd00::1", ["ff02::1", "ff0e::7", "ff05::2", "::"]),
+    ] {
+        for config in [Config::default(), Config::segments()] {
+            let mut host = host(us, 1500, config, 1);
+            host.listen(port, 1);
+            for other in others {
+                let remote = SocketAddr::new(other.parse().unwrap(), 50_000);
+                assert!(host.connect(now, remote).is_none(), "{other}");
+                for (flags, to) in [(Flags::SYN, port), (Flags::SYN, 9), (Flags::ACK, port)] {
+                    let local = SocketAddr::new(host.address(), to);
+                    host.handle_frame(now, &from(remote, local, flags));
+                    assert!(host.poll_transmit(now).is_none(), "{other} {flags:?}");
+                }
+            }
+            // Towards a group nobody has the address.
+            let peer = SocketAddr::new(host.address(), 1);
+            let group = SocketAddr::new(others[0].parse().unwrap(), port);
+            host.handle_frame(now, &from(peer, group, Flags::SYN));
+            assert!(host.poll_transmit(now).is_none());
+            assert_eq!(host.strays().ignored, 13);
+        }
+    }
+}
+
+/// RFC 9293: MUST-50.
+#[test]
+fn options_of_ip_that_nobody_knows_are_passed_over() {
+    for config in [Config::default(), Config::segments()] {
+        let mut host = host("10.78.0.1", 1500, config, 1);
+        host.listen(81, 1);
+        let local = SocketAddr::new(host.address(), 81);
+        let plain = from("10.78.0.2:9".parse().unwrap(), local, Flags::SYN);
+        // Type 77 with two bytes of content, and the sum over a header of 24 bytes.
+        let mut frame = [&plain[..20], &[77, 4, 1, 2], &plain[20..]].concat();
+        frame[0] = 0x46;
+        let length = frame.len() as u16;
+        frame[2..4].copy_from_slice(&length.to_be_bytes());
+        frame[10..12].fill(0);
+        let words = frame[..24].chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1]));
+        let sum: u32 = words.sum();
+        let sum = !(((sum >> 16) + sum) as u16);
+        frame[10..12].copy_from_slice(&sum.to_be_bytes());
+        host.handle_frame(Time::ZERO, &frame);
+        let answer = host.poll_transmit(Time::ZERO).expect("a SYN-ACK").to_vec();
+        let answer = parse_tcp(&answer).unwrap();
+        assert!(answer.segment.flags.has(Flags::SYN) && answer.segment.flags.has(Flags::ACK));
+    }
+}
+
+/// A segment without data from one end to another.
+fn from(remote: SocketAddr, local: SocketAddr, flags: Flags) -> Vec<u8> {
+    let segment = TcpRepr { flags, ..TcpRepr::default() };
+    let mut frame = Vec::new();
+    emit_tcp((remote, local), Ecn::NotEct, 0, &segment, [&[], &[]], &mut frame);
+    frame
 }
 
 #[test]
