@@ -402,3 +402,18 @@ impl Env<'_> {
         (self.now / MS) as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_not_given_stay_and_more_than_there_are_are_refused() {
+        let mut sysctls = Sysctls::default();
+        assert_eq!(sysctls.set("net.ipv4.tcp_rmem", "4096 87380"), Ok(()));
+        assert_eq!(sysctls.text("tcp_rmem").as_deref(), Some("4096 87380 6291456"));
+        assert_eq!(sysctls.set("net.ipv4.tcp_sack", "0 1"), Err(BadSetting::Value));
+        assert_eq!(sysctls.set("net.ipv4.tcp_sack", ""), Err(BadSetting::Value));
+        assert_eq!((sysctls.of("tcp_sack"), sysctls.text("tcp_sack")), (1, Some("1".into())));
+    }
+}
