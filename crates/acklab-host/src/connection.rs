@@ -69,8 +69,9 @@ impl Setup {
 pub struct Connection {
     host: Host,
     flow: FlowKey,
-    /// The socket: of the listener until a connection is there.
+    /// The socket, by its descriptor and its place: of the listener until a connection is there.
     fd: i32,
+    socket: usize,
     /// It waits for a connection.
     listens: bool,
     notices: Notices,
@@ -193,6 +194,7 @@ impl Connection {
             host,
             flow,
             fd,
+            socket: 0,
             listens: false,
             notices: Notices::default(),
             told: Told::default(),
@@ -267,8 +269,7 @@ impl Connection {
 
     /// Somebody asked for a connection that is not there yet.
     pub(crate) fn is_asked(&self) -> bool {
-        let index = self.host.index(self.fd).unwrap_or(0);
-        !self.host.sockets[index].requests.is_empty()
+        !self.host.sockets[self.socket].requests.is_empty()
     }
 
     /// How many numbers from the initial one on the peer acknowledged.
@@ -301,8 +302,7 @@ impl Connection {
 
     /// The connection, or the listener while none is there.
     pub fn tcp(&self) -> &Tcp {
-        let index = self.host.index(self.fd).unwrap_or(0);
-        &self.host.sockets[index].tcp
+        &self.host.sockets[self.socket].tcp
     }
 
     /// After anything happened: the application and the listeners are told.
@@ -315,8 +315,7 @@ impl Connection {
             self.told.refusal = self.tcp().fate.error;
             let _ = self.host.connect(us(now), self.fd, Place::default(), Place::default());
         }
-        let index = self.host.index(self.fd).unwrap_or(0);
-        let tcp = &self.host.sockets[index].tcp;
+        let tcp = &self.host.sockets[self.socket].tcp;
         let opening = matches!(tcp.state, State::SynSent | State::SynRecv | State::Close);
         let [acked, expected] = &mut self.marks;
         acked.follow(tcp.snd.isn, tcp.snd.una);
@@ -357,6 +356,7 @@ impl Connection {
     fn accept(&mut self) -> bool {
         let Ok(fd) = self.host.accept(self.fd, O_NONBLOCK) else { return false };
         self.fd = fd as i32;
+        self.socket = self.host.index(self.fd).unwrap_or(0);
         self.listens = false;
         let remote = self.tcp().remote;
         self.flow.remote = crate::packet::addr(remote);
@@ -409,8 +409,7 @@ impl Connection {
 
     fn tell_ack_rate(&mut self, now: Time, sink: &mut Sink) {
         let flow = self.flow;
-        let index = self.host.index(self.fd).unwrap_or(0);
-        let ruling = self.host.sockets[index].tcp.ack.policy.as_mut();
+        let ruling = self.host.sockets[self.socket].tcp.ack.policy.as_mut();
         if let Some([segments, most]) = ruling.and_then(|ruling| ruling.poll_rate()) {
             sink.record(now, EventKind::AckRate { flow, segments, most });
         }

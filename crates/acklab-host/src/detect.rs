@@ -99,8 +99,7 @@ impl Tcp {
 
     /// Data at `low` was delivered after data above it.
     pub fn note_reordering(&mut self, low: u32, mib: Mib) {
-        let top = self.snd.out.iter().rposition(|skb| skb.marks.sacked);
-        let top = top.map_or(self.snd.una, |at| self.snd.out[at].end);
+        let top = self.highest_sacked();
         if !before(low, top) {
             return;
         }
@@ -156,8 +155,14 @@ impl Tcp {
         let mut wait = 0;
         for index in 0..self.snd.out.len() {
             let skb = &self.snd.out[index];
-            let known = skb.marks.lost && !skb.marks.retrans;
-            if skb.marks.judged || known || !is_sent_after(sent, end, skb.sent, skb.end) {
+            if !is_sent_after(sent, end, skb.sent, skb.end) {
+                if skb.marks.ever_retrans {
+                    continue;
+                }
+                // It left once, and what is behind it left later.
+                break;
+            }
+            if skb.marks.judged || skb.marks.lost && !skb.marks.retrans {
                 continue;
             }
             let left = self.rack_wait(env, skb, window);

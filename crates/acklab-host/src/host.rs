@@ -9,7 +9,7 @@ use crate::request::{Judgment, Request};
 use crate::segment::{Place, Segment, TcpOption, after, before, flag};
 use crate::settings::{Env, MS, Route, SECOND, Sysctls, Us};
 use crate::socket::{Descriptor, File, Socket};
-use crate::tcp::{State, Tcp, poll};
+use crate::tcp::{State, Tcp, earlier, poll};
 
 /// From one initial sequence number to the next.
 pub(crate) const ISN_STEP: u32 = 0x0100_0193;
@@ -446,7 +446,9 @@ impl Host {
         let tcp = &mut self.sockets[index].tcp;
         self.mibs.take(tcp);
         let wake = std::mem::take(&mut tcp.fate.wake);
-        self.wire.extend(tcp.wire.drain(..).map(|segment| (now, segment)));
+        for segment in tcp.wire.drain(..) {
+            self.wire.push_back((now, segment));
+        }
         if wake != 0 && self.files.values().any(|it| matches!(it.file, File::Epoll(_))) {
             self.tell_watches(&File::Socket(index), wake);
         }
@@ -474,8 +476,14 @@ impl Host {
 
     /// The earliest deadline.
     pub fn deadline(&self) -> Option<Us> {
-        let requests = self.sockets.iter().flat_map(|s| s.requests.iter().map(|r| r.deadline));
-        self.sockets.iter().filter_map(|s| s.tcp.deadline()).chain(requests).min()
+        let mut first = None;
+        for socket in &self.sockets {
+            first = earlier(first, socket.tcp.deadline());
+            for request in &socket.requests {
+                first = earlier(first, Some(request.deadline));
+            }
+        }
+        first
     }
 
     /// Acts on every deadline up to `now`.

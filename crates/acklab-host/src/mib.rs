@@ -94,10 +94,12 @@ impl Mibs {
 }
 
 impl Tcp {
+    #[inline(never)]
     pub(crate) fn tally(&mut self, mib: Mib) {
         self.count.mibs.push((mib, 1));
     }
 
+    #[inline(never)]
     pub(crate) fn tally_all(&mut self, mib: Mib, times: u32) {
         if times > 0 {
             self.count.mibs.push((mib, times));

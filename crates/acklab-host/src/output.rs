@@ -53,7 +53,8 @@ impl Tcp {
     }
 
     pub(crate) fn options(&mut self, env: &Env<'_>) -> Vec<TcpOption> {
-        let mut options = Vec::new();
+        // Two of padding, and timestamps or blocks: nothing else has most segments.
+        let mut options = Vec::with_capacity(4);
         if self.terms.stamps {
             let echo = self.rcv.recent.map_or(0, |(value, _)| value);
             options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Stamp(env.tick(), echo)]);

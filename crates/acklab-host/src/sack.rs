@@ -17,7 +17,7 @@ impl Tcp {
         heard: &mut Heard,
         ages: &mut Ages,
     ) {
-        let blocks = segment.sack().to_vec();
+        let blocks = segment.sack();
         let ack = segment.ack;
         let highest = self.highest_sacked();
         let first = blocks[0];
@@ -116,11 +116,7 @@ impl Tcp {
 
     /// After the highest packet SACKed; the oldest unacknowledged where none is.
     pub(crate) fn highest_sacked(&self) -> u32 {
-        if self.rec.sacked == 0 {
-            return self.snd.una;
-        }
-        let last = self.snd.out.iter().rposition(|skb| skb.marks.sacked);
-        last.map_or(self.snd.una, |at| self.snd.out[at].end)
+        if self.rec.sacked > 0 && self.terms.sack { self.rec.sacked_end } else { self.snd.una }
     }
 
     pub(crate) fn mark_sacked(
@@ -209,6 +205,9 @@ impl Tcp {
             }
         }
         heard.sacked_data = true;
+        if self.rec.sacked == 0 || after(skb.end, self.rec.sacked_end) {
+            self.rec.sacked_end = skb.end;
+        }
         self.rec.sacked += 1;
         self.rec.delivered += 1;
     }

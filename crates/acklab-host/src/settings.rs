@@ -26,12 +26,15 @@ pub enum BadSetting {
 /// System controls by name; the values that TCP asks for have methods.
 #[derive(Clone, Debug)]
 pub struct Sysctls {
-    /// By their place in [`KNOWN`].
-    values: Vec<Vec<i64>>,
+    /// By their place in [`KNOWN`]; one piece of memory, of which every segment reads a few.
+    values: Box<[[i64; MOST]; KNOWN.len()]>,
     congestion_control: String,
     /// The key of fast open's cookies, four words.
     fastopen_key: Option<[u32; 4]>,
 }
+
+/// Numbers that a control has at most.
+const MOST: usize = 3;
 
 /// Names, defaults (several numbers where the control has several), and the place of each.
 macro_rules! known {
@@ -171,8 +174,13 @@ known! {
 
 impl Default for Sysctls {
     fn default() -> Self {
-        let values = KNOWN.iter().map(|(_, value)| value.to_vec()).collect();
-        Self { values, congestion_control: "cubic".to_owned(), fastopen_key: None }
+        let number = |at: usize, nth: usize| KNOWN[at].1.get(nth).copied().unwrap_or_default();
+        let values = std::array::from_fn(|at| std::array::from_fn(|nth| number(at, nth)));
+        Self {
+            values: Box::new(values),
+            congestion_control: "cubic".to_owned(),
+            fastopen_key: None,
+        }
     }
 }
 
@@ -196,16 +204,15 @@ impl Sysctls {
             }
             _ => {}
         }
-        let Some(slot) = place(last).and_then(|at| self.values.get_mut(at)) else {
-            return Err(BadSetting::Unknown);
-        };
+        let Some(at) = place(last) else { return Err(BadSetting::Unknown) };
         let numbers: Option<Vec<i64>> = text.split_whitespace().map(number).collect();
         match numbers {
             Some(numbers) if last == "tcp_ecn" && numbers.iter().any(|&n| n > 5) => {
                 Err(BadSetting::Value)
             }
-            Some(numbers) if !numbers.is_empty() => {
-                *slot = numbers;
+            // Those that are not given stay, as the kernel has it (`proc_dointvec`).
+            Some(numbers) if (1..=KNOWN[at].1.len()).contains(&numbers.len()) => {
+                self.values[at][..numbers.len()].copy_from_slice(&numbers);
                 Ok(())
             }
             _ => Err(BadSetting::Value),
@@ -230,9 +237,9 @@ impl Sysctls {
     #[expect(clippy::inline_always, reason = "see `place`")]
     #[inline(always)]
     pub fn nth(&self, name: &str, index: usize) -> i64 {
-        let known = place(name).and_then(|at| self.values.get(at)?.get(index).copied());
+        let known = place(name);
         debug_assert!(known.is_some(), "{name} is known");
-        known.unwrap_or(0)
+        known.map_or(0, |at| self.values[at][index])
     }
 
     /// The congestion control of new sockets.
@@ -245,7 +252,8 @@ impl Sysctls {
         if name == "tcp_congestion_control" {
             return Some(self.congestion_control.clone());
         }
-        let values = self.values.get(place(name)?)?;
+        let at = place(name)?;
+        let values = &self.values[at][..KNOWN[at].1.len()];
         Some(values.iter().map(i64::to_string).collect::<Vec<_>>().join(" "))
     }
 
@@ -392,5 +400,20 @@ impl Env<'_> {
     /// The timestamp clock in its milliseconds.
     pub const fn tick(&self) -> u32 {
         (self.now / MS) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_not_given_stay_and_more_than_there_are_are_refused() {
+        let mut sysctls = Sysctls::default();
+        assert_eq!(sysctls.set("net.ipv4.tcp_rmem", "4096 87380"), Ok(()));
+        assert_eq!(sysctls.text("tcp_rmem").as_deref(), Some("4096 87380 6291456"));
+        assert_eq!(sysctls.set("net.ipv4.tcp_sack", "0 1"), Err(BadSetting::Value));
+        assert_eq!(sysctls.set("net.ipv4.tcp_sack", ""), Err(BadSetting::Value));
+        assert_eq!((sysctls.of("tcp_sack"), sysctls.text("tcp_sack")), (1, Some("1".into())));
     }
 }

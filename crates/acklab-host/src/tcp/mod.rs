@@ -435,16 +435,16 @@ impl Tcp {
     /// The earliest deadline.
     pub fn deadline(&self) -> Option<Us> {
         let timers = &self.timers;
-        [
-            timers.transmit.map(|(_, at)| at),
-            timers.delack,
-            timers.compressed,
-            timers.keepalive,
-            timers.time_wait,
-            timers.pace,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        let transmit = timers.transmit.map(|(_, at)| at);
+        let acks = earlier(timers.delack, timers.compressed);
+        let slow = earlier(timers.keepalive, timers.time_wait);
+        earlier(earlier(transmit, timers.pace), earlier(acks, slow))
     }
+}
+
+/// The earlier of two deadlines.
+pub(crate) fn earlier(one: Option<Us>, other: Option<Us>) -> Option<Us> {
+    // No time is as late as the latest.
+    let first = one.unwrap_or(Us::MAX).min(other.unwrap_or(Us::MAX));
+    (first < Us::MAX).then_some(first)
 }

@@ -71,6 +71,8 @@ pub struct Recovery {
     pub ca: CaState,
     /// Packets selectively acknowledged (or counted by duplicate ACKs).
     pub sacked: u32,
+    /// After the highest of those selectively acknowledged, while there are any.
+    pub sacked_end: u32,
     /// Taken for lost.
     pub lost: u32,
     /// Retransmissions that are out.
