@@ -8,8 +8,8 @@ acklab_core::options! {
     /// How rare the ACKs are that this end asks for.
     #[derive(Copy, PartialEq, Eq)]
     pub struct Options {
-        /// ACKs that this end asks for in each window; at 2 packets per ACK there are no fewer.
-        ask_acks: u32 as count(2, 1000) = "8",
+        /// ACKs that this end asks for in each window; where it is shorter, one for each packet.
+        ask_acks: u32 as count(2, 1000) = "64",
         /// Packets per ACK that this end asks for, at most; 1 is an ACK for each.
         ask_most: u32 as count(1, 65_536) = "16",
     }
@@ -63,7 +63,7 @@ impl AckRequests {
         let delay = Span::from_nanos(least_rtt.as_nanos() / 5)
             .clamp(Span::from_millis(1), Span::from_millis(8));
         let Options { ask_acks, ask_most } = self.options;
-        let packets = (window / u64::from(ask_acks)).max(2).min(ask_most.into());
+        let packets = (window / u64::from(ask_acks)).max(1).min(ask_most.into());
         let reordering = if lost > 0.01 { 0 } else { 3 };
         let off = |new: u64, old: u64| new.abs_diff(old) * 4 > old;
         let differs = off(packets, self.packets)
