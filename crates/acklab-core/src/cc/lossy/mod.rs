@@ -498,6 +498,11 @@ impl CongestionControl for Lossy {
         true
     }
 
+    /// Beside cross traffic. A delay that varies by itself is told from a queue by what few ACKs say.
+    fn wants_each_ack(&self) -> bool {
+        matches!(self.phase, Phase::Compete | Phase::Match(_))
+    }
+
     fn cwnd(&self) -> u64 {
         let most = if self.is_silent { 2.0 * self.mss } else { self.validated_window() };
         self.wanted_window().min(most).max(self.mss) as u64
