@@ -15,6 +15,8 @@ SOAK ?= 30m
 BENCH_TRANSPORT ?=
 # Further arguments of bench-ack-rate, as in BENCH_ACK_RATE='--runs 9 --rows asked'.
 BENCH_ACK_RATE ?=
+# Further arguments of bench-sharing, as in BENCH_SHARING='rival=cubic queue=67 runs=1'.
+BENCH_SHARING ?=
 # How long each fuzz target runs.
 FUZZ_SECONDS ?= 3600
 FUZZ_TARGETS := $(sort $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))))
@@ -124,6 +126,11 @@ bench-lossy: deps-rust ## lossy over jitter, bursts, reordering and changing rat
 bench-fairness: deps-rust ## how lossy shares a bottleneck with CUBIC, BBR, Reno and itself: the table of docs/lossy.md
 	cargo build --quiet --release --locked -p acklab-sim --example lossy_fairness
 	@$(TARGET_DIR)/release/examples/lossy_fairness
+
+.PHONY: bench-sharing
+bench-sharing: deps-rust ## reliable UDP beside the running kernel's CUBIC, BBR and Reno, and in virtual time: docs/lossy.md (root; BENCH_SHARING)
+	cargo build --quiet --release --locked -p acklab
+	@tools/setup as-root tools/bench-sharing $(TARGET_DIR)/release/acklab $(BENCH_SHARING)
 
 .PHONY: bench-transports
 bench-transports: deps-rust ## reliable UDP and TCP of each congestion control behind one router: the table of docs/rudp-measured.md

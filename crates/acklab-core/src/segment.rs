@@ -18,6 +18,8 @@ impl Flags {
     pub const PSH: Self = Self(0x08);
     /// The acknowledgment field is significant.
     pub const ACK: Self = Self(0x10);
+    /// The urgent pointer is significant.
+    pub const URG: Self = Self(0x20);
     /// ECN echo.
     pub const ECE: Self = Self(0x40);
     /// Congestion window reduced.

@@ -4,6 +4,7 @@ use crate::cc::AckTiming;
 use crate::ecn;
 use crate::errqueue::stamp;
 use crate::loss::{Again, Heard};
+use crate::mib::Mib;
 use crate::segment::{Segment, after, before, flag};
 use crate::settings::{Env, MS, SECOND, Us};
 use crate::skb::{RateStamp, Skb};
@@ -124,11 +125,11 @@ impl Tcp {
                 let again = self.on_loss_news(env, prior_una, &mut heard);
                 self.send_again(env, again);
             }
+            self.tally_delivered(self.rec.delivered.wrapping_sub(delivered), &heard);
             self.on_probe_answer(env);
             if self.rec.tlp_end.is_some() {
                 self.on_tail_loss_ack(env, ack, &heard);
             }
-            self.note_space(env);
             return Verdict::Good;
         }
         self.clean(env, segment, (prior_una, prior_highest), &mut heard, &mut ages);
@@ -148,7 +149,6 @@ impl Tcp {
         ecn::after_ack(self, delivered, heard.ece);
         self.note_delivered(env, delivered, lost, &ages, &heard);
         self.send_again(env, again);
-        self.note_space(env);
         Verdict::Good
     }
 
@@ -170,7 +170,10 @@ impl Tcp {
         };
         let progress = heard.advanced || heard.sacked_data || later;
         let packets = self.rec.delivered.wrapping_sub(delivered);
-        heard.ece = progress && self.hear_marks(segment, packets, heard.acked_syn) > 0;
+        if progress {
+            heard.marks = self.hear_marks(segment, packets, heard.acked_syn);
+        }
+        heard.ece = heard.marks > 0;
     }
 
     /// RFC 7323 section 4.3: the timestamp of a segment that covers the last ACK sent.
@@ -285,7 +288,7 @@ impl Tcp {
                     heard.original_delivered = false;
                 }
             } else if let Some(low) = reorder.filter(|&low| before(low, prior_highest)) {
-                self.note_reordering(low);
+                self.note_reordering(low, Mib::TCPSACKReorder);
             }
             self.on_mtu_probe_acked(env);
         }
@@ -354,7 +357,7 @@ impl Tcp {
     fn note_rack(&mut self, env: &Env<'_>, skb: &Skb) {
         // An echo of before the retransmission: the original arrived, which says nothing of what left later.
         let sent = (skb.sent / MS) as u32;
-        let spurious = skb.marks.retrans
+        let spurious = skb.marks.ever_retrans
             && self.terms.stamps
             && self.rcv.echo.is_some_and(|echo| echo != 0 && before(echo, sent));
         if !spurious {
@@ -418,7 +421,10 @@ impl Tcp {
                 acked == 0 && sack_rtt.is_some_and(|of| waits.is_some_and(|w| of > w));
         }
         let timing = AckTiming { now: env.now, rtt: cc_rtt, una: self.snd.una, nxt: self.snd.nxt };
-        self.cc.on_ack(&mut self.window, timing);
+        if let Some([found, cwnd]) = self.cc.on_ack(&mut self.window, timing) {
+            self.tally(found);
+            self.tally_all(cwnd, self.window.cwnd);
+        }
     }
 
     /// The round trip that a timestamp's echo tells (RFC 7323 section 4).
@@ -439,6 +445,16 @@ impl Tcp {
         self.rtt.backoff = 0;
     }
 
+    fn tally_delivered(&mut self, newly: u32, heard: &Heard) {
+        self.tally_all(Mib::TCPDelivered, newly);
+        let marked = match (heard.ece, self.is_accurate()) {
+            (false, _) => 0,
+            (true, true) => heard.marks,
+            (true, false) => newly,
+        };
+        self.tally_all(Mib::TCPDeliveredCE, marked);
+    }
+
     /// The window, after what this ACK delivered.
     fn note_delivered(
         &mut self,
@@ -449,6 +465,7 @@ impl Tcp {
         heard: &Heard,
     ) {
         let newly = self.rec.delivered.wrapping_sub(delivered);
+        self.tally_delivered(newly, heard);
         let lost = self.rec.lost_total.wrapping_sub(lost);
         let rate = self.note_rate(env, newly, ages.rate);
         if self.cc.model().is_some() {

@@ -1,5 +1,6 @@
 //! When acknowledgments leave, and what reading does for that.
 
+use crate::mib::Mib;
 use crate::segment::after;
 use crate::settings::{Env, MS, Us};
 use crate::tcp::{State, Tcp};
@@ -77,7 +78,9 @@ impl Tcp {
         }
         let ceiling = env.sysctls.of("tcp_comp_sack_delay_ns") as Us / 1000;
         let delay = (rtt8 / 8 / 20).min(ceiling);
-        self.timers.compressed = Some(env.now + delay);
+        // The kernel's timer may be late by that much, and is, unless another interrupt comes first.
+        let slack = env.sysctls.of("tcp_comp_sack_slack_ns") as Us / 1000;
+        self.timers.compressed = Some(env.now + delay + slack);
     }
 
     /// Starts the delayed-ACK timer, or keeps an earlier one.
@@ -128,6 +131,7 @@ impl Tcp {
             self.ack.ato = (self.ack.ato << 1).min(self.rtt.rto);
         }
         self.send_ack(env);
+        self.tally(Mib::DelayedACKs);
     }
 
     /// The program read `copied` bytes: whether the peer is told.

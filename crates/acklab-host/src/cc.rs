@@ -7,8 +7,9 @@
 use acklab_core::cc::cubic::Growth;
 use acklab_core::time::{Span, Time};
 
+use crate::mib::Mib;
 use crate::model::{Cut, Model};
-use crate::segment::after;
+use crate::segment::{after, ecn as mark};
 use crate::settings::{INFINITE_SSTHRESH, MS, Us};
 
 /// The congestion window, packets.
@@ -168,9 +169,31 @@ impl Congestion {
         }
     }
 
-    /// Whether every packet is to be ECN-capable, and marks come back one by one.
+    /// Whether every packet is to be ECN-capable.
     pub const fn is_dctcp(&self) -> bool {
         matches!(self, Self::Dctcp(_))
+    }
+
+    /// Whether marks come back one by one (RFC 8257 section 3.2), in both directions.
+    pub fn hears_each_mark(&self) -> bool {
+        match self {
+            Self::Dctcp(_) => true,
+            Self::Model(model) => model.hears_each_mark(),
+            Self::Reno | Self::Cubic(_) => false,
+        }
+    }
+
+    /// Whether a mark's echo begins a reduction; an algorithm of the simulations that hears of each decides by itself.
+    pub fn obeys_marks(&self) -> bool {
+        !matches!(self, Self::Model(model) if model.hears_each_mark())
+    }
+
+    /// The ECN field of new data.
+    pub fn codepoint(&self) -> u8 {
+        match self {
+            Self::Model(model) => model.codepoint(),
+            _ => mark::ECT0,
+        }
     }
 
     /// The threshold after a reduction that begins now, with `flight` packets out.
@@ -213,13 +236,14 @@ impl Congestion {
         window.additive_increase(every.max(1), acked);
     }
 
-    /// An ACK covered data.
-    pub fn on_ack(&mut self, window: &mut Window, timing: AckTiming) {
+    /// An ACK covered data. Returns the counters of what ended slow start, if that did.
+    pub fn on_ack(&mut self, window: &mut Window, timing: AckTiming) -> Option<[Mib; 2]> {
         match (self, timing.rtt) {
-            (Self::Cubic(cubic), Some(rtt)) => cubic.on_ack(window, timing, rtt),
+            (Self::Cubic(cubic), Some(rtt)) => return cubic.on_ack(window, timing, rtt),
             (Self::Model(model), rtt) => model.on_rtt(rtt),
             _ => {}
         }
+        None
     }
 
     /// A time-out began recovery.
@@ -338,31 +362,37 @@ impl Cubic {
         self.samples = 0;
     }
 
-    fn on_ack(&mut self, window: &mut Window, timing: AckTiming, rtt: Us) {
+    fn on_ack(&mut self, window: &mut Window, timing: AckTiming, rtt: Us) -> Option<[Mib; 2]> {
         let now = timing.now;
         if self.growth.is_young(time(now)) {
-            return;
+            return None;
         }
         let delay = rtt.max(1);
         self.growth.on_rtt(time(now), Span::from_micros(delay));
-        if self.found || !window.in_slow_start() || window.cwnd < HYSTART_LOW {
-            return;
+        if self.found || !window.in_slow_start() {
+            return None;
         }
+        // Rounds begin with the first ACK, below the window at which anything is looked for, too.
         if after(timing.una, self.round_end) {
             self.begin_round(now, timing.nxt);
         }
+        if window.cwnd < HYSTART_LOW {
+            return None;
+        }
         let least = self.growth.least_rtt().map_or(delay, |least| least.as_nanos() / 1000);
         let detect = self.detect.unwrap_or(3);
+        let mut counted = None;
         if detect & 1 != 0 && now - self.last_ack <= 2 * MS {
             self.last_ack = now;
             // Half of the least round trip and of what bursts may have delayed ACKs by, a millisecond at most.
             if now - self.round_start > least.midpoint(MS) {
                 self.found = true;
                 window.ssthresh = window.cwnd;
+                counted = Some([Mib::TCPHystartTrainDetect, Mib::TCPHystartTrainCwnd]);
             }
         }
         if detect & 2 == 0 {
-            return;
+            return counted;
         }
         self.round_rtt = self.round_rtt.min(delay);
         if self.samples < HYSTART_SAMPLES {
@@ -370,7 +400,9 @@ impl Cubic {
         } else if self.round_rtt > least + (least / 8).clamp(4 * MS, 16 * MS) {
             self.found = true;
             window.ssthresh = window.cwnd;
+            counted = Some([Mib::TCPHystartDelayDetect, Mib::TCPHystartDelayCwnd]);
         }
+        counted
     }
 }
 

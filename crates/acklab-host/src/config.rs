@@ -5,7 +5,7 @@ use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
 use acklab_core::options::{Conflict, Options};
 use acklab_core::time::Span;
-use acklab_tcp::{Config, KeepAlive, LossRecovery, Nagle, Stack};
+use acklab_tcp::{Config, CwndUnit, KeepAlive, LossRecovery, Nagle, Rto, Stack};
 
 use crate::connection::Setup;
 use crate::settings::CONGESTION_CONTROLS;
@@ -18,23 +18,37 @@ pub fn check(config: &Config) -> Result<(), Conflict> {
 /// The host and socket that `config` describes, or what of it Linux does not have.
 pub fn setup(config: &Config) -> Result<Setup, Conflict> {
     let linux = Config::segments();
+    if config.window.unit != CwndUnit::Segments || !config.rto.min_on_variance {
+        return Err(Conflict { name: "stack", reason: "segments is Linux's alone".to_owned() });
+    }
     let control = control(config)?;
     let own = control.is_none();
     let selective = match config.loss.recovery {
-        LossRecovery::Rack | LossRecovery::Sack => true,
+        LossRecovery::Rack => true,
         LossRecovery::NewReno => false,
-        LossRecovery::Reno => return Err(conflict("recovery", "RFC 5681's alone is not there")),
-    };
-    let nodelay = match config.nagle {
-        Nagle::Off => true,
-        Nagle::Minshall => false,
-        Nagle::Classic | Nagle::Bsd => {
-            return Err(conflict("nagle", "its own variant is Minshall's"));
+        LossRecovery::Sack => {
+            return Err(conflict("recovery", "Linux has no RFC 6675 since 6.17; rack is its own"));
+        }
+        LossRecovery::Reno => {
+            return Err(conflict(
+                "recovery",
+                "Linux without SACK has newreno, not RFC 5681's alone",
+            ));
         }
     };
+    if config.nagle == Nagle::Bsd {
+        return Err(conflict("nagle", "Linux has minshall, and is told off or classic"));
+    }
     refuse_others(config, &linux)?;
     let policy = policy(config, &linux);
-    let mut setup = Setup { control, policy, nodelay, ..Setup::default() };
+    let mut setup = Setup {
+        control,
+        policy,
+        nodelay: config.nagle == Nagle::Off,
+        classic_nagle: config.nagle == Nagle::Classic,
+        initial_rto: config.rto.initial.as_nanos().div_ceil(1000),
+        ..Setup::default()
+    };
     let mut set = |name: &str, value: &str| {
         let taken = setup.sysctls.set(name, value);
         debug_assert!(taken.is_ok(), "{name} = {value}");
@@ -66,6 +80,8 @@ pub fn setup(config: &Config) -> Result<Setup, Conflict> {
         set("tcp_keepalive_probes", &probes.to_string());
     }
     let mss = u32::from(config.mss);
+    // Whatever is asked for is announced: by default 256 at the least.
+    set("min_adv_mss", &mss.min(256).to_string());
     let route = &mut setup.route;
     route.device_mtu = mss + HEADERS;
     route.initcwnd = (config.window.initial.bytes(mss) / u64::from(mss)) as u32;
@@ -87,11 +103,8 @@ fn control(config: &Config) -> Result<Option<Algorithm>, Conflict> {
     if name.parse().is_ok_and(plain) && CONGESTION_CONTROLS.contains(&name) {
         return Ok(None);
     }
-    if algorithm.needs_marks() {
-        return Err(conflict(
-            "cc",
-            &format!("{name} needs each mark, and a host's peer tells of marks once a window"),
-        ));
+    if matches!(algorithm, Algorithm::Edctcp(_)) {
+        return Err(conflict("cc", "edctcp hears of packets that come back, which Linux drops"));
     }
     Ok(Some(algorithm.clone()))
 }
@@ -126,8 +139,9 @@ fn refuse_others(config: &Config, linux: &Config) -> Result<(), Conflict> {
         patience: config.patience,
         ..linux.clone()
     };
+    let Rto { initial, min, max, .. } = config.rto;
     let mut expressed = Config { congestion: config.congestion.clone(), ..expressed };
-    (expressed.rto.min, expressed.rto.max) = (config.rto.min, config.rto.max);
+    expressed.rto = Rto { initial, min, max, ..expressed.rto };
     let (own, heard) = (config.list(), expressed.list());
     let kernels = |name: &str| heard.iter().find(|one| one.name == name).map(|one| &one.default);
     match own.iter().find(|one| kernels(one.name) != Some(&one.default)) {
@@ -140,8 +154,9 @@ fn refuse_others(config: &Config, linux: &Config) -> Result<(), Conflict> {
     }
 }
 
+/// What is refused is in the other TCP.
 fn conflict(name: &'static str, reason: &str) -> Conflict {
-    Conflict { name, reason: reason.to_owned() }
+    Conflict { name, reason: format!("{reason} (stack = stream has it)") }
 }
 
 /// IPv4 and TCP headers without options, bytes.
@@ -163,6 +178,7 @@ mod tests {
         config.nagle = Nagle::Off;
         config.window.ssthresh = Some(50_000);
         config.rto.min = Span::from_millis(30);
+        config.rto.initial = Span::from_secs(3);
         config.loss.recovery = LossRecovery::NewReno;
         let setup = setup(&config).unwrap();
         assert_eq!(setup.sysctls.congestion_control(), "reno");
@@ -170,6 +186,7 @@ mod tests {
         let route = setup.route;
         assert_eq!((route.device_mtu, route.ssthresh, route.rto_min), (1040, 50, 30_000));
         assert_eq!((setup.send_buffer, setup.receive_window), (None, None));
+        assert_eq!(setup.initial_rto, 3_000_000);
     }
 
     #[test]
@@ -179,9 +196,9 @@ mod tests {
             assert!(config.set(name, value));
             super::check(&config).unwrap_err().name
         };
-        assert_eq!(check("cc", Value::Choice("encn")), "cc");
+        assert_eq!(check("cc", Value::Choice("edctcp")), "cc");
+        assert_eq!(check("recovery", Value::Choice("sack")), "recovery");
         assert_eq!(check("nagle", Value::Choice("bsd")), "nagle");
-        assert_eq!(check("initial_rto", Value::Span(Span::from_millis(5))), "initial_rto");
         assert!(super::check(&acklab_tcp::System::Qnx70.config()).is_ok());
     }
 }

@@ -42,6 +42,10 @@ pub struct Setup {
     pub policy: Option<(Profile, f64)>,
     /// TCP_NODELAY.
     pub nodelay: bool,
+    /// Nagle's algorithm of RFC 896 in place of Minshall's variant.
+    pub classic_nagle: bool,
+    /// The time-out before the first measurement; 0: a second.
+    pub initial_rto: Us,
     /// SO_KEEPALIVE.
     pub keep_alive: bool,
     /// SO_SNDBUF, bytes; `None`: tuned.
@@ -162,6 +166,8 @@ impl Connection {
             let tcp = &mut host.sockets[index].tcp;
             let ruling = setup.policy.as_ref().map(|(it, phase)| Ruling::new(it.clone(), *phase));
             tcp.ack.policy = ruling.map(Box::new);
+            tcp.opt.classic_nagle = setup.classic_nagle;
+            tcp.opt.initial_rto = setup.initial_rto;
             if let Some(algorithm) = &setup.control {
                 let model = Model::new(algorithm.clone(), u64::from(isn.0));
                 tcp.cc = Congestion::Model(Box::new(model));

@@ -1,6 +1,7 @@
 //! Which packets are lost: RACK (RFC 8985 section 6.2) with SACK, duplicate ACKs (RFC 6582) without.
 
 use crate::loss::Heard;
+use crate::mib::Mib;
 use crate::segment::{after, before};
 use crate::settings::{Env, MS, Us};
 use crate::skb::Skb;
@@ -24,6 +25,7 @@ impl Tcp {
                 marks.retrans = false;
                 self.rec.retrans -= 1;
                 self.rec.lost_total += 1;
+                self.tally(Mib::TCPLostRetransmit);
             }
         } else {
             marks.lost = true;
@@ -78,6 +80,7 @@ impl Tcp {
             let most = env.sysctls.of("tcp_max_reordering") as u32;
             self.rec.reordering = (self.packets_out() + add).min(most);
             self.rec.reord_seen += 1;
+            self.tally(Mib::TCPRenoReorder);
         }
     }
 
@@ -90,11 +93,12 @@ impl Tcp {
         if self.limit_duplicates() {
             self.rec.reordering = (self.packets_out() + acked).min(300);
             self.rec.reord_seen += 1;
+            self.tally(Mib::TCPRenoReorder);
         }
     }
 
     /// Data at `low` was delivered after data above it.
-    pub fn note_reordering(&mut self, low: u32) {
+    pub fn note_reordering(&mut self, low: u32, mib: Mib) {
         let top = self.snd.out.iter().rposition(|skb| skb.marks.sacked);
         let top = top.map_or(self.snd.una, |at| self.snd.out[at].end);
         if !before(low, top) {
@@ -106,6 +110,7 @@ impl Tcp {
             self.rec.reordering = metric.div_ceil(mss).min(300);
         }
         self.rec.reord_seen += 1;
+        self.tally(mib);
     }
 }
 
@@ -152,12 +157,13 @@ impl Tcp {
         for index in 0..self.snd.out.len() {
             let skb = &self.snd.out[index];
             let known = skb.marks.lost && !skb.marks.retrans;
-            if skb.marks.sacked || known || !is_sent_after(sent, end, skb.sent, skb.end) {
+            if skb.marks.judged || known || !is_sent_after(sent, end, skb.sent, skb.end) {
                 continue;
             }
             let left = self.rack_wait(env, skb, window);
             if left <= 0 {
                 self.mark_lost(index);
+                self.snd.out[index].marks.judged = true;
             } else {
                 wait = wait.max(left as Us);
             }

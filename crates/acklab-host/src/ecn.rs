@@ -1,7 +1,8 @@
 //! Explicit congestion notification: RFC 3168 with Linux's answers to marks, and DCTCP's (RFC 8257). For accurate ECN
 //! (RFC 9768) see [`crate::accecn`].
 
-use crate::segment::{Segment, ecn as mark, flag};
+use crate::segment::{Segment, after, ecn as mark, flag};
+use crate::settings::Env;
 use crate::tcp::{EcnMode, Tcp};
 
 /// Sets the ECN field and the flags of a segment that leaves; `is_new`: data sent for the first time.
@@ -16,7 +17,7 @@ pub fn mark_outgoing(tcp: &mut Tcp, segment: &mut Segment, is_new: bool) {
         EcnMode::Off | EcnMode::Asked | EcnMode::Accurate => {}
         EcnMode::Classic => {
             if tcp.cc.is_dctcp() || is_new {
-                segment.ecn = mark::ECT0;
+                segment.ecn = tcp.cc.codepoint();
             }
             if is_new && std::mem::take(&mut tcp.ecn.queue_cwr) {
                 segment.flags |= flag::CWR;
@@ -28,8 +29,28 @@ pub fn mark_outgoing(tcp: &mut Tcp, segment: &mut Segment, is_new: bool) {
     }
 }
 
+/// Marks begin or end where each is echoed (RFC 8257 section 3.2, `dctcp_ece_ack_update`): what is owed for the
+/// packets before leaves with their echo, and an ACK with the new one at once.
+fn turn(tcp: &mut Tcp, env: &Env<'_>, marked: bool) {
+    let before = tcp.ecn.turned_at.replace(tcp.rcv.nxt);
+    if tcp.ecn.ce_state == marked {
+        return;
+    }
+    if let Some(owed) = before.filter(|&nxt| after(nxt, tcp.rcv.wup)) {
+        tcp.ecn.demand_cwr = !marked;
+        let seq = tcp.acceptable_seq();
+        let mut earlier = tcp.make(env, seq, flag::ACK, 0);
+        earlier.ack = owed;
+        tcp.count.segs_out += 1;
+        tcp.wire.push(earlier);
+    }
+    tcp.ack.now = true;
+    tcp.ecn.ce_state = marked;
+    tcp.ecn.demand_cwr = marked;
+}
+
 /// A data segment arrived with its ECN field.
-pub fn on_mark(tcp: &mut Tcp, segment: &Segment) {
+pub fn on_mark(tcp: &mut Tcp, env: &Env<'_>, segment: &Segment) {
     if tcp.is_accurate() {
         // What counts is counted; a packet without a mark behind others with one is sent again.
         if segment.ecn == mark::NOT_ECT && tcp.ecn.seen {
@@ -40,13 +61,11 @@ pub fn on_mark(tcp: &mut Tcp, segment: &Segment) {
     if tcp.ecn.mode != EcnMode::Classic {
         return;
     }
+    let each = tcp.cc.hears_each_mark();
     match segment.ecn {
         mark::CE => {
-            if tcp.cc.is_dctcp() && !tcp.ecn.ce_state {
-                if tcp.ack.scheduled && tcp.rcv.nxt != tcp.rcv.wup {
-                    tcp.ack.now = true;
-                }
-                tcp.ecn.ce_state = true;
+            if each {
+                turn(tcp, env, true);
             }
             if !tcp.ecn.demand_cwr {
                 tcp.enter_quick(2);
@@ -61,9 +80,8 @@ pub fn on_mark(tcp: &mut Tcp, segment: &Segment) {
             }
         }
         _ => {
-            if tcp.cc.is_dctcp() && tcp.ecn.ce_state {
-                tcp.ecn.ce_state = false;
-                tcp.ecn.demand_cwr = false;
+            if each {
+                turn(tcp, env, false);
             }
             tcp.ecn.seen = true;
         }
@@ -73,7 +91,7 @@ pub fn on_mark(tcp: &mut Tcp, segment: &Segment) {
 /// The peer says that it reduced its window.
 pub fn on_cwr(tcp: &mut Tcp, segment: &Segment) {
     if tcp.ecn.mode == EcnMode::Classic && segment.has(flag::CWR) {
-        if !tcp.cc.is_dctcp() {
+        if !tcp.cc.hears_each_mark() {
             tcp.ecn.demand_cwr = false;
         }
         // Its window may be one packet: the ACK must not be late.

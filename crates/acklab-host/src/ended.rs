@@ -1,6 +1,7 @@
 //! What arrives after the end: TIME-WAIT (RFC 9293 section 3.10.7.4, RFC 1337), and FIN-WAIT-2 without a descriptor.
 
 use crate::input::Answer;
+use crate::mib::Mib;
 use crate::segment::{Segment, after, before, flag};
 use crate::settings::{Env, SECOND, Us};
 use crate::tcp::{State, Tcp};
@@ -32,8 +33,8 @@ impl Tcp {
         self.fate.gone = true;
     }
 
-    fn answer_outside(&mut self, env: &Env<'_>, segment: &Segment) {
-        if !self.is_answered_lately(env, segment) {
+    fn answer_outside(&mut self, env: &Env<'_>, segment: &Segment, mib: Mib) {
+        if !self.is_answered_lately(env, segment, mib) {
             self.send_ack(env);
         }
     }
@@ -60,7 +61,10 @@ impl Tcp {
         if stale || segment.has(flag::ACK) {
             self.timers.time_wait = Some(env.now + LENGTH);
         }
-        self.answer_outside(env, segment);
+        if stale {
+            self.tally(Mib::PAWSTimewait);
+        }
+        self.answer_outside(env, segment, Mib::TCPACKSkippedTimeWait);
         Answer::None
     }
 
@@ -71,7 +75,7 @@ impl Tcp {
         let inside =
             seq == nxt || (after(end, nxt) && before(seq, edge)) || (seq == edge && seq == end);
         if self.is_stale_after_end(env, segment) || !inside {
-            self.answer_outside(env, segment);
+            self.answer_outside(env, segment, Mib::TCPACKSkippedFinWait2);
             return Answer::None;
         }
         if segment.has(flag::RST) {

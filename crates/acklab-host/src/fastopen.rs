@@ -4,6 +4,7 @@
 use crate::calls::{Called, Stop};
 use crate::errno;
 use crate::host::{Host, with};
+use crate::mib::Mib;
 use crate::segment::{Place, Segment, TcpOption, flag};
 use crate::settings::{Env, Us};
 use crate::skb::Skb;
@@ -156,6 +157,7 @@ impl Tcp {
         self.snd.memory += bytes + overhead;
         (self.snd.nxt, self.snd.write_seq, self.snd.pushed_seq) = (end, end, end);
         self.open.syn_data = bytes;
+        self.tally(Mib::TCPOrigDataSent);
         self.count.data_segs_out += 1;
         self.count.bytes_sent += u64::from(bytes);
         syn.len = bytes;
@@ -186,6 +188,9 @@ impl Tcp {
         self.open.learned = Some(Known { cookie, mss, experiment, experimental });
         if self.snd.out.is_empty() {
             self.open.data_acked = self.open.syn_data > 0;
+            if self.open.data_acked {
+                self.tally(Mib::TCPFastOpenActive);
+            }
             if self.open.data_acked && self.rec.delivered > 1 {
                 // The SYN and its data count as one.
                 self.rec.delivered -= 1;
@@ -194,6 +199,7 @@ impl Tcp {
             return false;
         }
         self.open.client_fail = if again { 3 } else { 2 };
+        self.tally(Mib::TCPFastOpenActiveFail);
         for index in 0..self.snd.out.len() {
             self.mark_lost(index);
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::datagram::{Datagram, PathError, Udp};
 use crate::input::Answer;
+use crate::mib::{Mib, Mibs};
 use crate::request::{Judgment, Request};
 use crate::segment::{Place, Segment, TcpOption, after, before, flag};
 use crate::settings::{Env, MS, Route, SECOND, Sysctls, Us};
@@ -46,6 +47,8 @@ pub struct Host {
     pub fastopen_known: crate::tcp::Cache,
     /// Signals that the program would have got: SIGPIPE.
     pub broken_pipes: u32,
+    /// Counters.
+    pub mibs: Mibs,
 }
 
 /// Runs `body` with the socket at `index` and its surroundings.
@@ -86,6 +89,7 @@ impl Host {
 
     /// Takes a segment from the wire.
     pub fn receive(&mut self, now: Us, segment: &Segment) {
+        self.mibs.count(Mib::InSegs);
         if self.is_signed_in_vain(segment) {
             return;
         }
@@ -166,6 +170,8 @@ impl Host {
             reset.ack = segment.end();
             reset.flags |= flag::ACK;
         }
+        self.mibs.count(Mib::OutSegs);
+        self.mibs.count(Mib::OutRsts);
         self.wire.push_back((now, reset));
     }
 
@@ -188,6 +194,10 @@ impl Host {
             return;
         }
         if segment.has(flag::ACK) {
+            let answered = self.sockets[listener].requests.iter().any(|request| request.cookie);
+            if answered && !segment.has(flag::SYN) {
+                self.mibs.count(Mib::SyncookiesFailed);
+            }
             self.reset_sender(now, segment);
             return;
         }
@@ -205,10 +215,20 @@ impl Host {
         // Of a cookie nothing is kept.
         let kept = socket.requests.iter().filter(|request| !request.cookie).count();
         let crowded = kept as u32 > backlog;
-        if socket.ready.len() as u32 > backlog || (crowded && cookies == 0) {
+        let full = socket.ready.len() as u32 > backlog;
+        let cookie = cookies == 2 || crowded;
+        if cookie {
+            let drops = cookies == 0;
+            self.mibs.count(if drops { Mib::TCPReqQFullDrop } else { Mib::TCPReqQFullDoCookies });
+        }
+        let refused = crowded && cookies == 0;
+        if refused || full {
+            if !refused {
+                self.mibs.count(Mib::ListenOverflows);
+            }
+            self.mibs.count(Mib::ListenDrops);
             return;
         }
-        let cookie = cookies == 2 || crowded;
         let isn = self.isn();
         let env = Env { now, sysctls: &self.sysctls, route: &self.route };
         let mut request = Request::new(&env, &self.sockets[listener].tcp, segment, isn, cookie);
@@ -219,7 +239,9 @@ impl Host {
         }
         let answer = request.answer(&self.env(now));
         self.wire.push_back((now, answer));
+        self.mibs.take(&mut request.tcp);
         if cookie {
+            self.mibs.count(Mib::SyncookiesSent);
             self.sockets[listener].cookies = request.tcp.snd.isn;
             // A cookie holds what the request agreed on; it stands here for the bits that the number has.
             request.deadline = now + 120 * SECOND;
@@ -248,14 +270,23 @@ impl Host {
             }
             _ => None,
         });
-        let allowed = flags & 0x2 != 0 && self.fast_open_pending(listener) < queue;
-        if !allowed || (asked.is_none() && syn.len == 0) {
+        if asked.as_ref().is_some_and(|(cookie, _)| cookie.is_empty()) {
+            self.mibs.count(Mib::TCPFastOpenCookieReqd);
+        }
+        if flags & 0x2 == 0 || (asked.is_none() && syn.len == 0) || queue == 0 {
+            return false;
+        }
+        if self.fast_open_pending(listener) >= queue {
+            self.mibs.count(Mib::TCPFastOpenListenOverflow);
             return false;
         }
         let free = flags & 0x200 != 0 || socket.fast.no_cookie;
         let valid = asked.as_ref().is_some_and(|(cookie, _)| *cookie == self.fastopen_cookie);
         if !free && !valid {
-            if let Some((_, experimental)) = asked {
+            if let Some((cookie, experimental)) = asked {
+                if !cookie.is_empty() {
+                    self.mibs.count(Mib::TCPFastOpenPassiveFail);
+                }
                 request.tcp.open.cookie = Some(self.fastopen_cookie.clone());
                 request.tcp.open.experimental = experimental;
             }
@@ -263,9 +294,12 @@ impl Host {
         }
         let env = Env { now, sysctls: &self.sysctls, route: &self.route };
         let mut tcp = request.open_early(&env, syn);
+        self.mibs.count(Mib::PassiveOpens);
+        self.mibs.count(Mib::TCPFastOpenPassive);
         tcp.wake(poll::IN | poll::RDNORM);
         let answer = request.answer(&env);
         self.wire.push_back((now, answer));
+        self.mibs.take(&mut request.tcp);
         let parent = &self.sockets[listener];
         let child = Socket {
             tcp,
@@ -311,12 +345,13 @@ impl Host {
         count.segs_in += 1;
         count.data_segs_in += u32::from(segment.len > 0);
         if let Some(request) = socket.requests.first_mut() {
-            if request.tcp.is_answered_lately(&env, segment) {
-                return true;
+            let limited = request.tcp.is_answered_lately(&env, segment, Mib::TCPACKSkippedSynRecv);
+            if !limited {
+                socket.tcp.rec.total_retrans += 1;
+                let answer = request.answer_again(&env);
+                self.wire.push_back((now, answer));
             }
-            socket.tcp.rec.total_retrans += 1;
-            let answer = request.answer(&env);
-            self.wire.push_back((now, answer));
+            self.mibs.take(&mut request.tcp);
         }
         true
     }
@@ -324,24 +359,32 @@ impl Host {
     fn receive_as_request(&mut self, now: Us, listener: usize, index: usize, segment: &Segment) {
         let env = Env { now, sysctls: &self.sysctls, route: &self.route };
         let request = &mut self.sockets[listener].requests[index];
-        match request.judge(&env, segment) {
+        let judgment = request.judge(&env, segment);
+        self.mibs.take(&mut request.tcp);
+        match judgment {
             Judgment::Ignore => {}
             Judgment::AnswerAgain => {
                 request.wait(now);
-                let answer = request.answer(&env);
+                let answer = request.answer_again(&env);
+                self.mibs.take(&mut request.tcp);
                 self.wire.push_back((now, answer));
             }
             Judgment::Acknowledge => {
                 let answer = request.acknowledge(&env);
+                self.mibs.take(&mut request.tcp);
                 self.wire.push_back((now, answer));
             }
             Judgment::Drop => {
+                self.mibs.count(Mib::AttemptFails);
+                self.mibs.count(Mib::EmbryonicRsts);
                 self.sockets[listener].requests.remove(index);
             }
             Judgment::Reset => {
                 self.reset_sender(now, segment);
             }
             Judgment::DropAndReset => {
+                self.mibs.count(Mib::AttemptFails);
+                self.mibs.count(Mib::EmbryonicRsts);
                 self.sockets[listener].requests.remove(index);
                 self.reset_sender(now, segment);
             }
@@ -351,11 +394,17 @@ impl Host {
 
     fn open_child(&mut self, now: Us, listener: usize, index: usize, segment: &Segment) {
         let backlog = self.sockets[listener].backlog.unwrap_or(0);
+        if self.sockets[listener].requests[index].cookie {
+            self.mibs.count(Mib::SyncookiesRecv);
+        }
         if self.sockets[listener].ready.len() as u32 > backlog {
+            self.mibs.count(Mib::ListenOverflows);
+            self.mibs.count(Mib::ListenDrops);
             // Of a cookie the peer hears nothing, whatever the setting.
             let is_kept = !self.sockets[listener].requests[index].cookie;
             if is_kept && self.sysctls.is_on("tcp_abort_on_overflow") {
                 self.sockets[listener].requests.remove(index);
+                self.mibs.count(Mib::EmbryonicRsts);
                 self.reset_sender(now, segment);
             } else {
                 self.sockets[listener].requests[index].tcp.open.acked = true;
@@ -377,6 +426,7 @@ impl Host {
             parent: Some(listener),
             ..Socket::default()
         };
+        self.mibs.count(Mib::PassiveOpens);
         self.sockets.push(socket);
         let child = self.sockets.len() - 1;
         let answer = with!(self, now, child, |socket, env| socket.tcp.take(&env, segment));
@@ -394,6 +444,7 @@ impl Host {
     pub fn settle(&mut self, now: Us, index: usize) {
         self.learn(index);
         let tcp = &mut self.sockets[index].tcp;
+        self.mibs.take(tcp);
         let wake = std::mem::take(&mut tcp.fate.wake);
         self.wire.extend(tcp.wire.drain(..).map(|segment| (now, segment)));
         if wake != 0 && self.files.values().any(|it| matches!(it.file, File::Epoll(_))) {
@@ -452,16 +503,21 @@ impl Host {
             let most = if set > 0 { set } else { most };
             let most = if request.tcp.open.acked { most.max(defer) } else { most };
             if request.cookie || request.timeouts >= most {
+                if !request.cookie {
+                    self.mibs.count(Mib::TCPTimeouts);
+                }
                 self.sockets[listener].requests.remove(at);
                 continue;
             }
+            self.mibs.count(Mib::TCPTimeouts);
             request.timeouts += 1;
             request.wait(now);
             let silent = request.tcp.open.acked && request.timeouts < defer;
             if !silent {
                 request.tcp.snd.paths += 1;
                 request.tcp.rec.total_retrans += 1;
-                let answer = request.answer(&env);
+                let answer = request.answer_again(&env);
+                self.mibs.take(&mut request.tcp);
                 self.wire.push_back((now, answer));
                 let tcp = &mut self.sockets[listener].tcp;
                 if tcp.open.early {
@@ -487,7 +543,11 @@ impl Host {
         // DONT is IPv4's; INTERFACE and OMIT hear nothing of it.
         let v4 = self.route.ip_header == 20;
         let deaf = matches!((tcp.opt.pmtu_discover, v4), (4 | 5, _) | (0, true));
-        if !tcp.is_out(seq) || deaf {
+        if !tcp.is_out(seq) {
+            self.mibs.count(Mib::OutOfWindowIcmps);
+            return;
+        }
+        if deaf {
             return;
         }
         let floor = self.sysctls.of("min_pmtu") as u32;
@@ -518,12 +578,11 @@ impl Host {
         error: PathError,
     ) {
         let Some(index) = self.connection(local, remote) else { return };
-        with!(self, now, index, |socket, env| {
-            let tcp = &mut socket.tcp;
-            if tcp.is_out(seq) {
-                tcp.on_unreachable(&env, seq, error);
-            }
-        });
+        if !self.sockets[index].tcp.is_out(seq) {
+            self.mibs.count(Mib::OutOfWindowIcmps);
+            return;
+        }
+        with!(self, now, index, |socket, env| socket.tcp.on_unreachable(&env, seq, error));
     }
 
     /// Drops what nothing can reach any more.
@@ -563,7 +622,7 @@ impl Tcp {
             let base = if self.rtt.srtt8 > 0 {
                 ((self.rtt.srtt8 >> 3) + self.rtt.rttvar).div_ceil(MS) * MS
             } else {
-                SECOND
+                self.initial_rto()
             };
             self.rtt.rto = (base << self.rtt.backoff).min(self.rto_max(env));
             let sent = self.snd.out.front().map_or(env.now, |skb| skb.sent);

@@ -2,6 +2,7 @@
 
 use crate::settings::INFINITE_SSTHRESH;
 use crate::settings::{Env, MS, Us};
+use crate::socket::Socket;
 use crate::tcp::{EcnMode, State, Tcp};
 
 /// The fields of `struct tcp_info`, with their values.
@@ -99,6 +100,24 @@ pub fn tcp_info(tcp: &Tcp, env: &Env<'_>) -> Vec<(&'static str, u64)> {
         ("SK_MEMINFO_DROPS", 0),
     ]);
     fields.extend(tcp.ecn.accurate.info());
+    fields
+}
+
+/// The same of a socket: of a listener what it has (`tcp_get_info`), whose children wait in `tcpi_unacked`.
+pub fn socket_info(socket: &Socket, env: &Env<'_>) -> Vec<(&'static str, u64)> {
+    let mut fields = tcp_info(&socket.tcp, env);
+    if socket.tcp.state != State::Listen {
+        return fields;
+    }
+    for (name, value) in &mut fields {
+        *value = match *name {
+            "tcpi_unacked" => socket.ready.len() as u64,
+            "tcpi_sacked" => u64::from(socket.backlog.unwrap_or(0)),
+            "tcpi_state" | "tcpi_max_pacing_rate" | "tcpi_reordering" | "tcpi_snd_cwnd" => *value,
+            name if name.starts_with("tcpi_") => 0,
+            _ => *value,
+        };
+    }
     fields
 }
 

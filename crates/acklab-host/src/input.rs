@@ -2,6 +2,7 @@
 
 use crate::ack::Verdict;
 use crate::errno;
+use crate::mib::Mib;
 use crate::receive::QUICK;
 use crate::segment::{Segment, after, before, flag};
 use crate::settings::{Env, MS, SECOND, Us};
@@ -166,6 +167,7 @@ impl Tcp {
         self.drop_all();
         self.wake(poll::ERR);
         self.done();
+        self.tally(Mib::TCPAbortOnData);
     }
 
     /// What the ACK means for the state.
@@ -199,11 +201,13 @@ impl Tcp {
     fn after_fin_wait(&mut self, env: &Env<'_>, segment: &Segment) -> Answer {
         if self.opt.linger2.is_some_and(|set| set < 0) {
             self.done();
+            self.tally(Mib::TCPAbortOnData);
             return Answer::None;
         }
         let fin = u32::from(segment.has(flag::FIN));
         if segment.end() != segment.seq && after(segment.end().wrapping_sub(fin), self.rcv.nxt) {
             self.done();
+            self.tally(Mib::TCPAbortOnData);
             return Answer::Reset;
         }
         let span = self.fin_time(env);
@@ -217,6 +221,7 @@ impl Tcp {
 
     /// FIN-WAIT-2 without a descriptor: a stub that answers until its time is over.
     pub fn enter_fin_wait_2(&mut self, env: &Env<'_>, span: Us) {
+        self.tally_wait(span);
         self.timers = crate::tcp::Timers::default();
         self.timers.time_wait = Some(env.now + span);
         self.open.early = false;
@@ -236,11 +241,16 @@ impl Tcp {
         let reset = segment.has(flag::RST);
         if self.is_too_old(env, segment) && !reset {
             if segment.has(flag::SYN) {
+                self.tally(Mib::TCPSYNChallenge);
                 self.challenge(env);
             } else if is_pure_ack(segment) && before(segment.seq, self.rcv.nxt) {
                 // ACKs that data overtook are common; nobody has to know.
-            } else if !self.is_answered_lately(env, segment) {
-                self.send_duplicate(env, segment);
+                self.tally(Mib::PAWSOldAck);
+            } else {
+                self.tally(Mib::PAWSEstab);
+                if !self.is_answered_lately(env, segment, Mib::TCPACKSkippedPAWS) {
+                    self.send_duplicate(env, segment);
+                }
             }
             return false;
         }
@@ -248,8 +258,13 @@ impl Tcp {
             if !reset {
                 if segment.has(flag::SYN) {
                     self.challenge_syn(env, segment);
-                } else if !self.is_answered_lately(env, segment) {
-                    self.send_duplicate(env, segment);
+                } else {
+                    if !before(segment.end(), self.rcv.wup) {
+                        self.tally(Mib::BeyondWindow);
+                    }
+                    if !self.is_answered_lately(env, segment, Mib::TCPACKSkippedSeq) {
+                        self.send_duplicate(env, segment);
+                    }
                 }
             } else if self.is_reset_after_fin(segment) {
                 self.on_reset();
@@ -334,6 +349,10 @@ impl Tcp {
 
     /// The peer reset the connection.
     pub fn on_reset(&mut self) {
+        if self.open.early {
+            // The request ends, and the connection.
+            self.tally(Mib::AttemptFails);
+        }
         let error = match self.state {
             State::SynSent => errno::ECONNREFUSED,
             State::CloseWait => errno::EPIPE,
@@ -344,17 +363,19 @@ impl Tcp {
     }
 
     /// Whether an answer to a segment without data left within the last half second (RFC 5961 section 7).
-    pub fn is_answered_lately(&mut self, env: &Env<'_>, segment: &Segment) -> bool {
+    pub fn is_answered_lately(&mut self, env: &Env<'_>, segment: &Segment, mib: Mib) -> bool {
         if segment.end() != segment.seq && !segment.has(flag::SYN) {
             return false;
         }
-        self.is_limited(env)
+        self.is_limited(env, mib)
     }
 
-    fn is_limited(&mut self, env: &Env<'_>) -> bool {
+    fn is_limited(&mut self, env: &Env<'_>, mib: Mib) -> bool {
         let interval = env.sysctls.of("tcp_invalid_ratelimit") as Us * MS;
         let limited = self.rcv.oow_answered.is_some_and(|at| env.now.saturating_sub(at) < interval);
-        if !limited {
+        if limited {
+            self.tally(mib);
+        } else {
             self.rcv.oow_answered = Some(env.now);
         }
         limited
@@ -362,7 +383,8 @@ impl Tcp {
 
     /// A challenge ACK (RFC 5961).
     pub fn challenge(&mut self, env: &Env<'_>) {
-        if !self.is_limited(env) {
+        if !self.is_limited(env, Mib::TCPACKSkippedChallenge) {
+            self.tally(Mib::TCPChallengeACK);
             self.send_ack(env);
         }
     }
@@ -371,7 +393,9 @@ impl Tcp {
     fn challenge_syn(&mut self, env: &Env<'_>, segment: &Segment) {
         self.ecn.accurate.hear_syn(segment.ecn);
         self.ecn.accurate.see(segment);
-        if !self.is_limited(env) {
+        self.tally(Mib::TCPSYNChallenge);
+        if !self.is_limited(env, Mib::TCPACKSkippedChallenge) {
+            self.tally(Mib::TCPChallengeACK);
             self.send_reflecting_ack(env);
         }
     }
@@ -380,6 +404,7 @@ impl Tcp {
     fn send_duplicate(&mut self, env: &Env<'_>, segment: &Segment) {
         if segment.end() != segment.seq && before(segment.seq, self.rcv.nxt) {
             self.suspect_option(segment.seq);
+            self.tally(Mib::DelayedACKLost);
             self.enter_quick(QUICK);
             let end = segment.end();
             let end = if after(segment.end(), self.rcv.nxt) { self.rcv.nxt } else { end };

@@ -10,7 +10,7 @@
 //!   `mtu`, `ecn`, `accecn`: its rules;
 //! - [`datagram`], `datagram_calls`: UDP;
 //! - [`connection`]: one connection as an end of the simulations' links; [`packet`]: their packets;
-//! - [`segment`]: what is on the wire; [`settings`]: system controls and the route.
+//! - [`mib`]: what is counted; [`segment`]: what is on the wire; [`settings`]: system controls and the route.
 
 mod accecn;
 pub mod accurate;
@@ -34,6 +34,7 @@ pub mod info;
 mod input;
 mod loss;
 mod memory;
+pub mod mib;
 pub mod model;
 mod mtu;
 pub mod open;

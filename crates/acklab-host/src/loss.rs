@@ -4,6 +4,7 @@
 //! 6582) without; the window falls by proportional rate reduction (RFC 6937, with the bound of its successor);
 //! spurious reductions are found by DSACK (RFC 3708), timestamps (Eifel, RFC 3522) and F-RTO (RFC 5682).
 
+use crate::mib::Mib;
 use crate::model::Cut;
 use crate::output::Push;
 use crate::segment::{after, before};
@@ -34,6 +35,8 @@ pub struct Heard {
     pub sacked_data: bool,
     /// It echoed a mark.
     pub ece: bool,
+    /// Packets that accurate ECN says were marked.
+    pub marks: u32,
     /// It carried a DSACK.
     pub dsack: bool,
     /// Of the tail loss probe.
@@ -203,6 +206,8 @@ impl Tcp {
             self.begin_reduction(env, Cut::Loss { ece });
         }
         self.rec.ca = CaState::Recovery;
+        let sack = self.terms.sack;
+        self.tally(if sack { Mib::TCPSackRecovery } else { Mib::TCPRenoRecovery });
     }
 
     pub(crate) fn begin_undo(&mut self) {
@@ -285,7 +290,7 @@ impl Tcp {
         if !self.is_any_retransmitted() {
             self.rec.retrans_stamp = None;
         }
-        if heard.ece {
+        if heard.ece && self.cc.obeys_marks() {
             self.enter_cwr(env);
         }
         if self.rec.ca != CaState::Cwr {
@@ -332,6 +337,7 @@ impl Tcp {
         if reneged {
             self.rec.sacked = 0;
             self.rec.reneged = true;
+            self.tally(Mib::TCPSACKReneging);
         } else if !self.terms.sack {
             self.rec.sacked = 0;
         }

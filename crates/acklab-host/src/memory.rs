@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::mib::Mib;
 use crate::segment::{after, before};
 use crate::settings::Env;
 use crate::tcp::{Chunk, Tcp};
@@ -14,6 +15,7 @@ impl Tcp {
         if self.allocated() <= self.rcv.buffer {
             return true;
         }
+        self.tally(Mib::PruneCalled);
         self.ack.quick = 0;
         let most = env.sysctls.nth("tcp_rmem", 2) as u32;
         if self.rcv.buffer < most && !self.opt.rcvbuf_locked {
@@ -27,7 +29,11 @@ impl Tcp {
         if self.allocated() > self.rcv.buffer {
             self.prune(seq);
         }
-        self.allocated() <= self.rcv.buffer
+        let fits = self.allocated() <= self.rcv.buffer;
+        if !fits {
+            self.tally(Mib::RcvPruned);
+        }
+        fits
     }
 
     /// What came out of order last goes, an eighth of the buffer at a time, unless the packet at `seq` would be the last.
@@ -50,6 +56,7 @@ impl Tcp {
             }
         }
         if pruned {
+            self.tally(Mib::OfoPruned);
             self.rcv.sacks.clear();
         }
     }

@@ -9,8 +9,10 @@ use acklab_core::cc::{
     AckSample, Algorithm, CongestionControl, Controller, EcnSample, LossSample, RateSample,
     RtoSample, SentSample, Start,
 };
+use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
 
+use crate::segment::ecn as mark;
 use crate::settings::INFINITE_SSTHRESH;
 use crate::settings::Us;
 
@@ -18,6 +20,8 @@ use crate::settings::Us;
 #[derive(Debug)]
 pub struct Model {
     algorithm: Algorithm,
+    /// It wants to hear of each mark.
+    each_mark: bool,
     /// Of its coins.
     seed: u64,
     /// Payload of a full packet when data began to flow: what a packet counts in bytes.
@@ -100,13 +104,26 @@ pub enum Cut {
 
 impl Model {
     /// For a connection that has not begun; its coins are those under `seed`.
-    pub const fn new(algorithm: Algorithm, seed: u64) -> Self {
-        Self { algorithm, seed, mss: 1, control: None, rtt: None, reducing: false }
+    pub fn new(algorithm: Algorithm, seed: u64) -> Self {
+        let each_mark = algorithm.needs_marks();
+        Self { algorithm, each_mark, seed, mss: 1, control: None, rtt: None, reducing: false }
     }
 
     /// Its name.
     pub const fn name(&self) -> &'static str {
         self.algorithm.name()
+    }
+
+    pub(crate) const fn hears_each_mark(&self) -> bool {
+        self.each_mark
+    }
+
+    /// The ECN field of new data.
+    pub(crate) fn codepoint(&self) -> u8 {
+        match self.control.as_ref().map(CongestionControl::codepoint) {
+            Some(Ecn::Ect1) => mark::ECT1,
+            _ => mark::ECT0,
+        }
     }
 
     /// Data begins to flow, in packets of `mss` bytes, with a window of so many and a threshold.

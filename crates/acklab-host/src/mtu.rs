@@ -1,5 +1,6 @@
 //! The path's MTU: probes of larger packets (RFC 4821), black holes, and what ICMP tells (RFC 1191).
 
+use crate::mib::Mib;
 use crate::segment::{after, flag};
 use crate::settings::{Env, SECOND};
 use crate::skb::Skb;
@@ -87,6 +88,7 @@ impl Tcp {
         self.snd.mtu_low = self.snd.mtu_probe;
         self.snd.mtu_probe = 0;
         self.sync_mss(env);
+        self.tally(Mib::TCPMTUPSuccess);
     }
 
     /// Whether what is lost is the probe.
@@ -97,6 +99,7 @@ impl Tcp {
     /// The probe was too large.
     pub fn on_mtu_probe_lost(&mut self, env: &Env<'_>) {
         self.snd.mtu_high = self.snd.mtu_probe - 1;
+        self.tally(Mib::TCPMTUPFail);
         self.snd.mtu_probe = 0;
         self.resend_smaller(env);
     }

@@ -3,9 +3,10 @@
 use crate::accurate;
 use crate::cc::Congestion;
 use crate::input::Answer;
+use crate::mib::Mib;
 use crate::receive::QUICK;
 use crate::segment::{Place, Segment, TcpOption, after, before, flag};
-use crate::settings::{Env, MS, SECOND};
+use crate::settings::{Env, MS};
 use crate::skb::{RateStamp, Skb};
 use crate::tcp::{CaState, EcnMode, State, Tcp, Wait, poll};
 use crate::window::MSS_DEFAULT;
@@ -110,7 +111,7 @@ impl Tcp {
         self.terms.receive_scale = first.scale;
         self.terms.scaling = scaling;
         self.open.offered_scale = scaling.then_some(first.scale);
-        self.rtt.rto = SECOND;
+        self.rtt.rto = self.initial_rto();
         self.rec.retrans_stamp = None;
         self.rec.retransmits = 0;
         self.window.cwnd = 10;
@@ -139,6 +140,8 @@ impl Tcp {
         let mut segment = self.syn(env);
         self.add_fast_open(env, &mut segment);
         self.count.segs_out += 1;
+        self.tally(Mib::ActiveOpens);
+        self.tally(Mib::OutSegs);
         self.wire.push(segment);
         self.arm(Wait::Retransmit, env.now + self.rtt.rto);
     }
@@ -207,6 +210,7 @@ impl Tcp {
                 // Of the first SYN or of one that was sent again.
                 let first = (self.open.sent / MS) as u32;
                 if before(echo, first) || after(echo, env.tick()) {
+                    self.tally(Mib::PAWSActive);
                     return if segment.has(flag::RST) { Answer::None } else { Answer::Reset };
                 }
             }

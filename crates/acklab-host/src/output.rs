@@ -2,7 +2,8 @@
 
 use crate::accecn;
 use crate::ecn;
-use crate::segment::{Segment, TcpOption, before, flag};
+use crate::mib::Mib;
+use crate::segment::{Segment, TcpOption, after, before, flag};
 use crate::settings::{Env, MS, SECOND};
 use crate::tcp::{State, Tcp};
 
@@ -88,10 +89,13 @@ impl Tcp {
             self.rcv.wup = self.rcv.nxt;
             return 0;
         }
-        let current = self.receive_window();
+        let (before, current) = (self.rcv.wnd, self.receive_window());
         let mut window = self.select_window(env);
         let scale = self.terms.receive_scale;
         if window < current && !self.may_shrink(env) {
+            if window == 0 {
+                self.tally(Mib::TCPWantZeroWindowAdv);
+            }
             window = current.next_multiple_of(1 << scale);
         }
         self.rcv.wnd = window;
@@ -101,7 +105,13 @@ impl Tcp {
         } else {
             65_535 << scale
         };
-        (window.min(ceiling) >> scale) as u16
+        let announced = (window.min(ceiling) >> scale) as u16;
+        if announced == 0 && before > 0 {
+            self.tally(Mib::TCPToZeroWindowAdv);
+        } else if announced > 0 && before == 0 {
+            self.tally(Mib::TCPFromZeroWindowAdv);
+        }
+        announced
     }
 
     /// RFC 6437: one label for a flow, until it takes another path.
@@ -146,6 +156,10 @@ impl Tcp {
     pub(crate) fn post(&mut self, env: &Env<'_>, segment: Segment) {
         let packets = if segment.gso > 0 { segment.len.div_ceil(segment.gso) } else { 1 };
         self.count.segs_out += packets;
+        let end = segment.end();
+        if end == segment.seq || after(end, self.snd.nxt) {
+            self.tally_all(Mib::OutSegs, packets);
+        }
         let before = self.snd.last_wire;
         self.snd.last_wire = before.max(env.now);
         let data = segment.len + u32::from(segment.has(flag::FIN));
@@ -170,7 +184,8 @@ impl Tcp {
 
     /// An acknowledgment left: what was owed is paid.
     pub(crate) fn on_ack_sent(&mut self, _env: &Env<'_>) {
-        self.ack.compressed = 0;
+        let compressed = std::mem::take(&mut self.ack.compressed);
+        self.tally_all(Mib::TCPAckCompressed, compressed);
         self.timers.compressed = None;
         if self.ack.scheduled {
             if self.ack.quick == 1 {
@@ -237,6 +252,8 @@ impl Tcp {
         let seq = self.acceptable_seq();
         let segment = self.make(env, seq, flag::ACK | flag::RST, 0);
         self.count.segs_out += 1;
+        self.tally(Mib::OutSegs);
+        self.tally(Mib::OutRsts);
         self.wire.push(segment);
     }
 

@@ -4,6 +4,7 @@ use acklab_core::ack::Disorder;
 
 use crate::acking::DELAY_MIN;
 use crate::ecn;
+use crate::mib::Mib;
 use crate::segment::{Segment, after, before, flag};
 use crate::settings::{Env, MS, Us};
 use crate::tcp::{Chunk, State, Tcp, poll};
@@ -77,7 +78,7 @@ impl Tcp {
             }
         }
         self.rcv.last_data = env.now;
-        ecn::on_mark(self, segment);
+        ecn::on_mark(self, env, segment);
         let threshold = self.rcv.ssthresh;
         if segment.len >= 128 {
             self.grow_window(env, segment.len, size);
@@ -139,6 +140,7 @@ impl Tcp {
         self.rcv.dsack = None;
         if seq == self.rcv.nxt {
             if self.receive_window() == 0 && !(segment.len == 0 && segment.has(flag::FIN)) {
+                self.tally(Mib::TCPZeroWindowDrop);
                 self.refuse(env);
                 return;
             }
@@ -147,6 +149,7 @@ impl Tcp {
         }
         if !after(end, self.rcv.nxt) {
             self.suspect_option(seq);
+            self.tally(Mib::DelayedACKLost);
             self.set_dsack(env, seq, end);
             self.refuse(env);
             return;
@@ -158,6 +161,7 @@ impl Tcp {
         if before(seq, self.rcv.nxt) {
             self.set_dsack(env, seq, self.rcv.nxt);
             if self.receive_window() == 0 {
+                self.tally(Mib::TCPZeroWindowDrop);
                 self.refuse(env);
                 return;
             }
@@ -182,6 +186,7 @@ impl Tcp {
             self.wake(poll::IN | poll::RDNORM);
             // A program that has read everything is not kept from more.
             if !self.rcv.queue.is_empty() && segment.len > 0 {
+                self.tally(Mib::TCPRcvQDrop);
                 return;
             }
         }
@@ -195,6 +200,9 @@ impl Tcp {
         }
         let fin = segment.has(flag::FIN);
         if fin {
+            if segment.len == 0 && !self.rcv.queue.is_empty() {
+                self.tally(Mib::TCPRcvCoalesce);
+            }
             if segment.len == 0 && self.rcv.queue.is_empty() {
                 // Its buffer waits as data's would.
                 self.rcv.memory += size;
@@ -249,6 +257,7 @@ impl Tcp {
         if let Some(last) = self.rcv.queue.back_mut().filter(fits) {
             last.end = data.end;
             last.room -= len;
+            self.tally(Mib::TCPRcvCoalesce);
             return;
         }
         self.rcv.memory += data.truesize;
@@ -282,6 +291,9 @@ impl Tcp {
                 self.rcv.nxt = end;
             }
             if fin_at.is_some() {
+                if end == first.seq && !self.rcv.queue.is_empty() {
+                    self.tally(Mib::TCPRcvCoalesce);
+                }
                 self.rcv.nxt = first.end;
                 self.count.bytes_received += 1;
                 self.take_fin(env);
@@ -294,11 +306,13 @@ impl Tcp {
     }
 
     pub(crate) fn take_out_of_order(&mut self, env: &Env<'_>, segment: &Segment, size: u32) {
-        ecn::on_mark(self, segment);
+        ecn::on_mark(self, env, segment);
         if !self.has_memory(env, segment.seq) {
             self.wake(poll::IN | poll::RDNORM);
+            self.tally(Mib::TCPOFODrop);
             return;
         }
+        self.tally(Mib::TCPOFOQueue);
         self.ack.scheduled = true;
         self.note_disorder(env, Disorder::Ahead);
         self.measure(segment, size);
@@ -320,6 +334,7 @@ impl Tcp {
             if !before(seq, other.end) {
                 index += 1;
             } else if begins_within && !after(end, other.end) {
+                self.tally(Mib::TCPOFOMerge);
                 self.set_dsack(env, seq, end);
                 kept = false;
                 break;
@@ -331,6 +346,7 @@ impl Tcp {
                 self.extend_dsack(env, other.seq, end);
                 break;
             } else {
+                self.tally(Mib::TCPOFOMerge);
                 self.extend_dsack(env, other.seq, other.end);
                 self.drop_out_of_order(index);
             }
@@ -345,6 +361,7 @@ impl Tcp {
                 self.grow_window(env, segment.len, size);
             }
             if let Some(last) = before_it {
+                self.tally(Mib::TCPRcvCoalesce);
                 self.rcv.ooo[last].end = end;
                 self.rcv.ooo[last].room -= len;
             } else {
@@ -400,6 +417,8 @@ impl Tcp {
     pub fn set_dsack(&mut self, env: &Env<'_>, seq: u32, end: u32) {
         if self.terms.sack && env.sysctls.is_on("tcp_dsack") {
             self.rcv.dsack = Some((seq, end));
+            let old = before(seq, self.rcv.nxt);
+            self.tally(if old { Mib::TCPDSACKOldSent } else { Mib::TCPDSACKOfoSent });
         }
     }
 
@@ -446,8 +465,16 @@ impl Tcp {
         }
     }
 
+    /// A stub that answers for `span` takes the connection's place.
+    pub(crate) fn tally_wait(&mut self, span: Us) {
+        self.tally(if span <= 4000 * MS { Mib::TWKilled } else { Mib::TW });
+    }
+
     /// TIME-WAIT for `span`, or its stand-in for FIN-WAIT-2.
     pub fn enter_time_wait(&mut self, env: &Env<'_>, span: Us) {
+        if self.timers.time_wait.is_none() {
+            self.tally_wait(span);
+        }
         self.state = State::TimeWait;
         self.timers = crate::tcp::Timers::default();
         self.timers.time_wait = Some(env.now + span);

@@ -2,6 +2,7 @@
 
 use crate::accurate::{self, failed};
 use crate::cc::Congestion;
+use crate::mib::Mib;
 use crate::open::add_syn_options;
 use crate::segment::{Segment, TcpOption, after, before, ecn as mark, flag};
 use crate::settings::{Env, SECOND, Us};
@@ -53,18 +54,28 @@ impl Request {
             (tcp.snd.nxt, tcp.snd.nxt, tcp.snd.nxt);
         tcp.choose_ecn(env, syn);
         tcp.sync_mss(env);
-        Self { tcp, deadline: env.now + SECOND, timeouts: 0, cookie, stamps: None }
+        let deadline = env.now + tcp.initial_rto();
+        Self { tcp, deadline, timeouts: 0, cookie, stamps: None }
     }
 
     /// The SYN-ACK waits for its answer from now on, as long as its time-outs ask for; what is kept in a cookie does not.
     pub(crate) fn wait(&mut self, now: Us) {
         if !self.cookie {
-            self.deadline = now + (SECOND << self.timeouts.min(20)).min(120 * SECOND);
+            self.deadline =
+                now + (self.tcp.initial_rto() << self.timeouts.min(20)).min(120 * SECOND);
         }
+    }
+
+    /// The SYN-ACK once more.
+    pub(crate) fn answer_again(&mut self, env: &Env<'_>) -> Segment {
+        self.tcp.tally(Mib::RetransSegs);
+        self.tcp.tally(Mib::TCPSynRetrans);
+        self.answer(env)
     }
 
     /// The SYN-ACK.
     pub fn answer(&mut self, env: &Env<'_>) -> Segment {
+        self.tcp.tally(Mib::OutSegs);
         let first = self.stamps.map_or(env.tick(), |(first, _)| first);
         self.stamps = Some((first, env.tick()));
         // Accurate ECN is answered twice (RFC 9768 section 3.1.4.2), its option too.
@@ -125,6 +136,7 @@ impl Request {
     pub fn acknowledge(&mut self, env: &Env<'_>) -> Segment {
         let tcp = &mut self.tcp;
         let shown = tcp.rcv.wnd;
+        tcp.tally(Mib::OutSegs);
         let mut segment = tcp.make(env, tcp.snd.nxt, flag::ACK, 0);
         tcp.rcv.wnd = shown;
         segment.window = (shown.min(65_535) >> tcp.terms.receive_scale) as u16;
@@ -236,11 +248,12 @@ impl Request {
             } else if segment.has(flag::RST) {
                 Judgment::Ignore
             } else {
+                tcp.tally(Mib::SyncookiesFailed);
                 Judgment::Reset
             };
         }
         if segment.seq == tcp.rcv.isn && plain_syn && !stale {
-            if tcp.is_answered_lately(env, segment) {
+            if tcp.is_answered_lately(env, segment, Mib::TCPACKSkippedSynRecv) {
                 return Judgment::Ignore;
             }
             if tcp.is_accurate() {
@@ -264,7 +277,12 @@ impl Request {
             tcp.terms.stamps && echo != 0 && (before(echo, first) || after(echo, last))
         });
         if stale || foreign || !inside {
-            if segment.has(flag::RST) || tcp.is_answered_lately(env, segment) {
+            if stale || foreign {
+                tcp.tally(if stale { Mib::PAWSEstab } else { Mib::TSEcrRejected });
+            }
+            if segment.has(flag::RST)
+                || tcp.is_answered_lately(env, segment, Mib::TCPACKSkippedSynRecv)
+            {
                 return Judgment::Ignore;
             }
             return Judgment::Acknowledge;
@@ -278,9 +296,10 @@ impl Request {
             // RFC 5961 section 3.2 (Linux 6.14 and later).
             return if segment.seq == tcp.rcv.nxt {
                 Judgment::Drop
-            } else if tcp.is_answered_lately(env, segment) {
+            } else if tcp.is_answered_lately(env, segment, Mib::TCPACKSkippedChallenge) {
                 Judgment::Ignore
             } else {
+                tcp.tally(Mib::TCPChallengeACK);
                 Judgment::Acknowledge
             };
         }
@@ -293,6 +312,7 @@ impl Request {
         let bare = segment.end() == tcp.rcv.nxt && segment.len == 0;
         if tcp.opt.defer_accept > self.timeouts && bare {
             self.tcp.open.acked = true;
+            self.tcp.tally(Mib::TCPDeferAcceptDrop);
             return Judgment::Ignore;
         }
         Judgment::Open

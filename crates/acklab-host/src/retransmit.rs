@@ -1,10 +1,11 @@
 //! What leaves again.
 
+use crate::mib::Mib;
 use crate::output::SKB_OVERHEAD;
 use crate::segment::{Segment, after, before, flag};
 use crate::settings::Env;
 use crate::skb::{Marks, RateStamp, Skb};
-use crate::tcp::{State, Tcp, Wait};
+use crate::tcp::{CaState, State, Tcp, Wait};
 
 /// Retransmissions.
 impl Tcp {
@@ -70,9 +71,13 @@ impl Tcp {
         out.sent = env.now;
         out.retries += 1;
         out.rate = stamp;
-        out.marks = Marks { ever_retrans: true, ..out.marks };
+        out.marks = Marks { ever_retrans: true, judged: false, ..out.marks };
         rec.total_retrans += 1;
         self.count.bytes_retrans += u64::from(skb.len());
+        self.tally(Mib::RetransSegs);
+        if skb.flags & flag::SYN != 0 {
+            self.tally(Mib::TCPSynRetrans);
+        }
         true
     }
 
@@ -145,6 +150,7 @@ impl Tcp {
     /// 3.8.1 lets a retransmission repacketise).
     pub(crate) fn collapse(&mut self, env: &Env<'_>, index: usize, room: u32) {
         if !env.sysctls.is_on("tcp_retrans_collapse")
+            || self.snd.out[index].joined
             || self.snd.out[index].flags & (flag::SYN | flag::FIN) != 0
             || self.snd.out[index].marks.sacked
         {
@@ -250,6 +256,9 @@ impl Tcp {
             if sent == 0 {
                 break;
             }
+            let slow = self.rec.ca == CaState::Loss;
+            let mib = if slow { Mib::TCPSlowStartRetrans } else { Mib::TCPFastRetrans };
+            self.tally_all(mib, sent);
             if self.in_reduction() {
                 self.rec.prr_out += sent;
             }

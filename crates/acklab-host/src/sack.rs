@@ -2,6 +2,7 @@
 
 use crate::ack::Ages;
 use crate::loss::Heard;
+use crate::mib::Mib;
 use crate::segment::{Segment, after, before};
 use crate::settings::Env;
 use crate::tcp::{CaState, Tcp};
@@ -22,13 +23,17 @@ impl Tcp {
         let first = blocks[0];
         let is_dsack = (before(first.0, ack)
             || blocks.get(1).is_some_and(|b| !after(b.0, first.0) && !before(b.1, first.1)))
-            && self.take_dsack(first, prior_una, heard);
-        if before(ack, prior_una.wrapping_sub(self.snd.max_window)) {
+            && self.take_dsack(first, before(first.0, ack), prior_una, heard);
+        if before(ack, prior_una.wrapping_sub(self.snd.max_window)) || self.snd.out.is_empty() {
             return;
         }
         for (index, &(left, right)) in blocks.iter().enumerate() {
             let dup = index == 0 && is_dsack;
-            if !self.is_sack_valid(dup, left, right) || (!after(right, self.snd.una) && !dup) {
+            if !self.is_sack_valid(dup, left, right) {
+                self.tally_discarded(ack, dup, right);
+                continue;
+            }
+            if !after(right, self.snd.una) && !dup {
                 continue;
             }
             self.mark_sacked(env, (left, right), dup, highest, heard, ages);
@@ -36,15 +41,34 @@ impl Tcp {
         if let Some(low) = ages.late()
             && (self.rec.ca != CaState::Loss || self.rec.undo_marker.is_some())
         {
-            self.note_reordering(low);
+            self.note_reordering(low, Mib::TCPSACKReorder);
         }
+    }
+
+    fn tally_discarded(&mut self, ack: u32, dup: bool, right: u32) {
+        let mib = match (dup, self.rec.undo_marker) {
+            (true, None) => Mib::TCPDSACKIgnoredNoUndo,
+            (true, Some(_)) => Mib::TCPDSACKIgnoredOld,
+            // ACKs that overtook each other bring old blocks.
+            (false, _) if ack != self.snd.una && !after(right, self.snd.una) => return,
+            (false, _) => Mib::TCPSACKDiscard,
+        };
+        self.tally(mib);
     }
 
     /// A block that reports a duplicate; returns whether it is to be believed: there are no more of them than
     /// retransmissions.
-    fn take_dsack(&mut self, block: (u32, u32), prior_una: u32, heard: &mut Heard) -> bool {
+    fn take_dsack(
+        &mut self,
+        block: (u32, u32),
+        old: bool,
+        prior_una: u32,
+        heard: &mut Heard,
+    ) -> bool {
+        self.tally(if old { Mib::TCPDSACKRecv } else { Mib::TCPDSACKOfoRecv });
         let bytes = block.1.wrapping_sub(block.0);
         if !before(block.0, block.1) || bytes > self.snd.max_window.max(1) {
+            self.tally(Mib::TCPDSACKIgnoredDubious);
             return false;
         }
         let packets = if bytes > self.snd.mss { bytes.div_ceil(self.snd.mss) } else { 1 };
@@ -53,9 +77,11 @@ impl Tcp {
         }
         self.rec.dsack_dups += packets;
         if self.rec.dsack_dups > self.rec.total_retrans {
+            self.tally(Mib::TCPDSACKIgnoredDubious);
             return false;
         }
         heard.dsack = true;
+        self.tally_all(Mib::TCPDSACKRecvSegs, packets);
         // A needless retransmission was delivered, too.
         self.rec.delivered += packets;
         if self.rec.reord_seen > 0 && !heard.dsack_of_probe {
@@ -173,7 +199,7 @@ impl Tcp {
                 self.rec.lost -= 1;
             }
         }
-        marks.sacked = true;
+        (marks.sacked, marks.judged) = (true, true);
         if skb.wishes.is_some() {
             // Packets in a row that the peer holds become one buffer, whose stamp is the last one's.
             let held =

@@ -318,6 +318,9 @@ pub struct Route {
     pub gso_max_segs: u32,
     /// Most bytes in one burst.
     pub gso_max_size: u32,
+    /// Room for the headers of all layers before a packet (`MAX_TCP_HEADER`), bytes: 320 in kernels of distributions, less in
+    /// those without radios and tunnels.
+    pub header_room: u32,
 }
 
 impl Default for Route {
@@ -343,6 +346,7 @@ impl Default for Route {
             ip_header: 20,
             gso_max_segs: 65_535,
             gso_max_size: 65_536,
+            header_room: 320,
         }
     }
 }

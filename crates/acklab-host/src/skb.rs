@@ -14,6 +14,9 @@ pub struct Marks {
     pub retrans: bool,
     /// It left more than once.
     pub ever_retrans: bool,
+    /// RACK has judged this departure: taken for lost or held by the peer. An undo does not bring it back, as in Linux,
+    /// only the next departure does.
+    pub judged: bool,
 }
 
 /// Delivery-rate stamps (the draft of delivery rate estimation).

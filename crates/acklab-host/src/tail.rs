@@ -1,6 +1,7 @@
 //! The transmit timer, tail loss probes (RFC 8985 section 7), and packets that were too large.
 
 use crate::loss::Heard;
+use crate::mib::Mib;
 use crate::model::Cut;
 use crate::output::{Pass, Push};
 use crate::segment::{after, before};
@@ -84,6 +85,7 @@ impl Tcp {
                 if self.packets_out() > before {
                     self.rec.tlp_end = Some(self.snd.nxt);
                     self.timers.transmit = None;
+                    self.tally(Mib::TCPLossProbes);
                 }
                 self.rearm_retransmission(env);
                 return;
@@ -96,6 +98,7 @@ impl Tcp {
         let last = self.cut_last();
         if self.send_copy(env, last) {
             self.rec.tlp_retrans = true;
+            self.tally(Mib::TCPLossProbes);
             self.rec.tlp_end = Some(self.snd.nxt);
             self.timers.transmit = None;
         }
@@ -111,6 +114,7 @@ impl Tcp {
         if !self.rec.tlp_retrans || heard.dsack_of_probe {
             self.rec.tlp_end = None;
         } else if after(ack, end) {
+            self.tally(Mib::TCPLossProbeRecovery);
             // The window falls as if the loss had been found otherwise.
             self.begin_reduction(env, Cut::Loss { ece: false });
             self.rec.ca = CaState::Cwr;
@@ -128,6 +132,7 @@ impl Tcp {
                 // Of a SYN with data it is the whole that was too large.
                 self.terms.advmss = self.own_mss(env);
                 self.retransmit(env, 0);
+                self.tally(Mib::TCPSlowStartRetrans);
             }
             return;
         }

@@ -1,9 +1,10 @@
 //! What time brings: time-outs, probes, keep-alive, the end of states that wait.
 
 use crate::errno;
+use crate::mib::Mib;
 use crate::segment::flag;
 use crate::settings::{Env, MS, SECOND, Us};
-use crate::tcp::{State, Tcp, Wait};
+use crate::tcp::{CaState, State, Tcp, Wait};
 
 impl Tcp {
     /// Acts on every deadline that has come.
@@ -81,11 +82,14 @@ impl Tcp {
             self.set_backed_off(env, opening);
             return;
         }
+        self.tally(Mib::TCPTimeouts);
         if self.is_out_of_time(env) {
             return;
         }
         self.snd.paths += 1;
         self.rec.rehash += 1;
+        self.tally(Mib::TimeoutRehash);
+        self.tally_failure();
         self.enter_loss(env);
         if self.rec.retransmits == 0 {
             self.rec.rto_recoveries += 1;
@@ -99,6 +103,25 @@ impl Tcp {
         }
         self.detach(1);
         self.set_backed_off(env, opening);
+    }
+
+    /// What a first time-out puts an end to.
+    fn tally_failure(&mut self) {
+        if self.rec.retransmits > 0 {
+            return;
+        }
+        let sack = self.terms.sack;
+        let mib = match self.rec.ca {
+            CaState::Recovery if sack => Mib::TCPSackRecoveryFail,
+            CaState::Recovery => Mib::TCPRenoRecoveryFail,
+            CaState::Loss => Mib::TCPLossFailures,
+            CaState::Disorder if sack => Mib::TCPSackFailures,
+            CaState::Disorder => Mib::TCPRenoFailures,
+            _ if self.rec.sacked == 0 => return,
+            _ if sack => Mib::TCPSackFailures,
+            _ => Mib::TCPRenoFailures,
+        };
+        self.tally(mib);
     }
 
     fn set_backed_off(&mut self, env: &Env<'_>, _opening: bool) {
@@ -145,6 +168,7 @@ impl Tcp {
     fn give_up(&mut self) {
         let error = if self.fate.soft_error != 0 { self.fate.soft_error } else { errno::ETIMEDOUT };
         self.fail(error);
+        self.tally(Mib::TCPAbortOnTimeout);
     }
 
     /// Whether retransmission has gone on for as long as it may; then the connection is over.
@@ -195,7 +219,7 @@ impl Tcp {
             timeout
         } else {
             let opening = self.state == State::SynSent || self.state == State::SynRecv;
-            let base = if opening { SECOND } else { 200 * MS };
+            let base = if opening { self.initial_rto() } else { 200 * MS };
             let ceiling = self.rto_max(env);
             let threshold = (ceiling / base).max(1).ilog2();
             if retries <= threshold {
@@ -235,7 +259,7 @@ impl Tcp {
             self.give_up();
             return;
         }
-        self.wake_peer(env);
+        self.wake_peer(env, Mib::TCPWinProbe);
         if !self.snd.out.is_empty() || self.snd.queue.is_empty() {
             self.rec.probes_out = 0;
             self.rec.probes_since = None;
@@ -299,7 +323,7 @@ impl Tcp {
             self.give_up();
             return;
         }
-        self.wake_peer(env);
+        self.wake_peer(env, Mib::TCPKeepAlive);
         self.rec.probes_out += 1;
         let interval = if self.opt.keep_interval > 0 {
             self.opt.keep_interval

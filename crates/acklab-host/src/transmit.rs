@@ -1,6 +1,7 @@
 //! New data: what the windows, Nagle's algorithm, CORK and bursts let leave.
 
 use crate::errqueue::stamp;
+use crate::mib::Mib;
 use crate::output::{Pass, Push, SKB_OVERHEAD};
 use crate::segment::{after, before, flag};
 use crate::settings::{Env, MS, Us};
@@ -12,7 +13,7 @@ impl Tcp {
     /// The size of the largest piece of the send queue, bytes.
     pub fn size_goal(&self, env: &Env<'_>) -> u32 {
         let mss = self.current_mss();
-        let limit = self.half_window(env.route.gso_max_size - 1 - 320);
+        let limit = self.half_window(env.route.gso_max_size - 1 - env.route.header_room);
         let packets = (limit / mss).min(env.route.gso_max_segs);
         (packets * mss).max(mss)
     }
@@ -30,7 +31,8 @@ impl Tcp {
 
     /// Most packets of a burst: about a millisecond's worth at the pacing rate, two at least.
     pub(crate) fn burst(&self, env: &Env<'_>) -> u32 {
-        let shift = (self.rtt.least() >> env.sysctls.of("tcp_tso_rtt_log")).min(31);
+        let log = env.sysctls.of("tcp_tso_rtt_log") as u32;
+        let shift = self.rtt.least().checked_shr(log).unwrap_or(0).min(31);
         let near = u64::from(env.route.gso_max_size) >> shift;
         let bytes = ((self.count.pacing_rate >> 10) + near).min(u64::from(env.route.gso_max_size));
         let floor = env.sysctls.of("tcp_min_tso_segs").max(1) as u32;
@@ -38,8 +40,14 @@ impl Tcp {
         packets.min(env.route.gso_max_segs)
     }
 
-    /// Whether Nagle's algorithm (Minshall's variant) or CORK keeps a partial packet back.
+    /// Whether Nagle's algorithm (Minshall's variant, or RFC 896's where it is asked for) or CORK keeps a partial packet
+    /// back.
     pub(crate) fn is_held(&self, partial: bool, push: Push) -> bool {
+        self.is_held_behind(self.packets_out() > 0, partial, push)
+    }
+
+    /// The same where something is out, or leaves before it.
+    fn is_held_behind(&self, any: bool, partial: bool, push: Push) -> bool {
         if !partial || push == Push::Off || self.opt.push {
             return false;
         }
@@ -47,7 +55,7 @@ impl Tcp {
             after(self.snd.small_end, self.snd.una) && !after(self.snd.small_end, self.snd.nxt);
         push == Push::Cork
             || self.opt.cork
-            || (!self.opt.nodelay && self.packets_out() > 0 && small_out)
+            || (!self.opt.nodelay && any && (self.opt.classic_nagle || small_out))
     }
 
     /// Bytes that Nagle's algorithm or CORK keeps back though the windows would let them leave.
@@ -229,7 +237,10 @@ impl Tcp {
             return most;
         }
         let partial = needed % mss;
-        if skb.flags & flag::FIN == 0 && self.is_held(partial != 0, push) && needed > partial {
+        if skb.flags & flag::FIN == 0
+            && needed > partial
+            && self.is_held_behind(true, partial != 0, push)
+        {
             needed - partial
         } else {
             needed
@@ -297,10 +308,13 @@ impl Tcp {
         }
         self.snd.out.push_back(rest);
         self.snd.nxt = piece.end;
+        self.tally_all(Mib::TCPOrigDataSent, packets);
         if none_out || self.waits_for(Wait::TailLoss) {
             self.rearm_retransmission(env);
         }
         self.run_busy(env);
+        // Between the pieces of a pass the window is not full, so that the buffer may grow.
+        self.note_space(env);
         packets
     }
 
@@ -430,7 +444,7 @@ impl Tcp {
     }
 
     /// A window probe or keep-alive: data where the window has room for it, else an old number.
-    pub fn wake_peer(&mut self, env: &Env<'_>) {
+    pub fn wake_peer(&mut self, env: &Env<'_>, probe: Mib) {
         if self.state == State::Close {
             return;
         }
@@ -458,8 +472,10 @@ impl Tcp {
         }
         let distance = self.snd.urgent.wrapping_sub(self.snd.una);
         if (1..=0xffff).contains(&distance) {
+            self.tally(probe);
             self.send_probe(env, true);
         }
+        self.tally(probe);
         self.send_probe(env, false);
     }
 }

@@ -1,5 +1,6 @@
 //! Reductions that were needless, found by DSACK, timestamps (Eifel) and F-RTO, and taken back.
 
+use crate::mib::Mib;
 use crate::segment::before;
 use crate::settings::Env;
 use crate::tcp::{CaState, State, Tcp};
@@ -44,6 +45,7 @@ impl Tcp {
     pub(crate) fn undo_by_dsack(&mut self, env: &Env<'_>) {
         self.rec.rack.persist = (self.rec.rack.persist + 1).min(16);
         self.undo(env, false);
+        self.tally(Mib::TCPDSACKUndo);
     }
 
     /// Without SACK a late duplicate must not begin another episode at once.
@@ -58,6 +60,8 @@ impl Tcp {
     pub(crate) fn try_undo_recovery(&mut self, env: &Env<'_>) -> bool {
         if self.may_undo() {
             self.undo(env, false);
+            let timed_out = self.rec.ca == CaState::Loss;
+            self.tally(if timed_out { Mib::TCPLossUndo } else { Mib::TCPFullUndo });
         } else if self.rec.rack.persist > 0 {
             self.rec.rack.persist -= 1;
         }
@@ -73,7 +77,7 @@ impl Tcp {
         if self.rec.undo_marker.is_none() || !self.was_delayed() {
             return false;
         }
-        self.note_reordering(prior_una);
+        self.note_reordering(prior_una, Mib::TCPTSReorder);
         if self.rec.retrans > 0 {
             return true;
         }
@@ -81,6 +85,7 @@ impl Tcp {
             self.rec.retrans_stamp = None;
         }
         self.undo(env, true);
+        self.tally(Mib::TCPPartialUndo);
         self.try_keep_open();
         false
     }
@@ -90,6 +95,10 @@ impl Tcp {
             return false;
         }
         self.undo(env, true);
+        self.tally(Mib::TCPLossUndo);
+        if spurious {
+            self.tally(Mib::TCPSpuriousRTOs);
+        }
         self.rec.retransmits = 0;
         if self.is_held_in_episode() {
             return true;

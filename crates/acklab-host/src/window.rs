@@ -190,7 +190,8 @@ impl Tcp {
 
     /// Room for twice the congestion window.
     pub fn expand_sndbuf(&mut self, env: &Env<'_>) {
-        let per = (self.terms.mss_clamp.max(self.snd.mss) + 320 + 320).next_power_of_two() + 256;
+        let buffer = self.terms.mss_clamp.max(self.snd.mss) + env.route.header_room + 320;
+        let per = buffer.next_power_of_two() + 256;
         let packets = env.route.initial_window().max(self.window.cwnd).max(self.rec.reordering + 1);
         let wanted = 2 * u64::from(packets) * u64::from(per);
         if u64::from(self.opt.sndbuf) < wanted {

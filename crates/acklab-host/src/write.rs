@@ -1,6 +1,7 @@
 //! What a program writes: cut into pieces, pushed; and how it ends a connection.
 
 use crate::errno;
+use crate::mib::Mib;
 use crate::output::{Pass, Push, SKB_OVERHEAD};
 use crate::segment::{after, flag};
 use crate::settings::{Env, SECOND};
@@ -235,6 +236,7 @@ impl Tcp {
             // RFC 2525 section 2.17: the peer is to know that its data was not read.
             if self.state != State::TimeWait {
                 self.send_reset(env);
+                self.tally(Mib::TCPAbortOnClose);
             }
             self.drop_all();
             self.done();
@@ -242,6 +244,7 @@ impl Tcp {
         }
         if self.opt.linger == Some(0) {
             self.abort(env);
+            self.tally(Mib::TCPAbortOnData);
             return;
         }
         if self.close_state() {
@@ -255,6 +258,7 @@ impl Tcp {
             if self.opt.linger2.is_some_and(|set| set < 0) {
                 self.send_reset(env);
                 self.done();
+                self.tally(Mib::TCPAbortOnLinger);
                 return;
             }
             let span = self.fin_time(env);

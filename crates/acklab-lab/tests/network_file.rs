@@ -91,13 +91,13 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("[[flow]]", "[[flows]]", "27:3: a network file has no key \"flows\"; did you mean \"flow\"?"),
     (
         "kind = \"bulk\"",
-        "kind = \"bulk\"\nsystem = \"linux-6.18\"\nack_requests = \"tarr\"",
-        "32:10: system = \"linux-6.18\": ack_requests: tarr cannot be set: it is the kernel's own, off",
+        "kind = \"bulk\"\nsystem = \"windows-10\"\nstack = \"segments\"",
+        "33:9: stack = \"segments\": segments is Linux's alone",
     ),
     (
         "cc = \"cubic\"",
-        "receiver = \"linux-6.18\"\ncc = \"encn\"",
-        "32:12: receiver = \"linux-6.18\": cc: encn needs each mark, and a host's peer tells of marks once a window",
+        "recovery = \"sack\"\ncc = \"cubic\"",
+        "32:12: recovery = \"sack\": Linux has no RFC 6675 since 6.17; rack is its own (stack = stream has it)",
     ),
     // Keys.
     ("duration", "duratoin", "2:1: a network file needs `duration`; \"duratoin\" is unknown"),
@@ -322,8 +322,9 @@ fn every_kind_of_flow_runs_and_is_measured() {
         "kind = \"bulk\"\ntransport = \"rudp\"\nack = \"every-segment\"\necn = false\npacket = 1300\niw = 10",
         "kind = \"cbr\"\nbytes = 1000\nrate = \"1mbit\"\ntransport = \"rudp\"\ncc = { kind = \"cubic\", hystart = false }",
         "kind = \"request\"\nrequest = 100\nreply = 20_000\ntransport = \"rudp\"",
-        "kind = \"bulk\"\nsystem = \"linux-6.18\"\ncc = \"reno\"\nreceive_buffer = 200_000\nmin_rto = \"50ms\"",
-        "kind = \"poisson\"\nbytes = 500\nrate = \"2mbit\"\ntransport = \"tcp\"\nreceiver = \"linux-6.18\"",
+        "kind = \"bulk\"\nstack = \"stream\"\nack_requests = \"tarr\"\nrecovery = \"sack\"",
+        "kind = \"bulk\"\ncc = \"reno\"\nreceive_buffer = 200_000\nmin_rto = \"50ms\"",
+        "kind = \"poisson\"\nbytes = 500\nrate = \"2mbit\"\ntransport = \"tcp\"\nsystem = \"qnx-7.0\"\nreceiver = \"linux\"",
         "kind = \"bulk\"\ncc = \"dctcp\"\nreceiver = \"qnx-7.0\"\nreceive_buffer = 1_000_000\nstop = \"1s\"",
     ] {
         assert!(number(lines, "throughput_bps") > 100_000.0, "{lines}");

@@ -10,7 +10,8 @@ use acklab_host::datagram::{Datagram, PathError};
 use acklab_host::errno;
 use acklab_host::errqueue::Entry;
 use acklab_host::host::Host;
-use acklab_host::info::tcp_info;
+use acklab_host::info::socket_info;
+use acklab_host::mib::Mib;
 use acklab_host::segment::{Place, Segment};
 use acklab_host::settings::{MS, Route, SECOND, Sysctls, Us};
 use acklab_host::socket::{Family, File};
@@ -126,6 +127,8 @@ pub trait World {
     fn receive_datagram(&mut self, now: Us, datagram: &Datagram) -> Result<(), String>;
     /// Gives the host an ICMP message.
     fn receive_icmp(&mut self, now: Us, about: &IcmpAbout) -> Result<(), String>;
+    /// The host's counters, in the order of [`Mib::ALL`](acklab_host::mib::Mib::ALL): names and values.
+    fn counters(&mut self) -> Vec<(&'static str, u64)>;
     /// TCP_INFO of the connection between two places, or else of the last one made: names and values.
     fn info(&mut self, now: Us, ends: Option<(Place, Place)>) -> Vec<(&'static str, u64)>;
 
@@ -205,8 +208,37 @@ pub struct Virtual {
     told_cookie: bool,
     /// Timers are late as a kernel's: the next one, and when it fires instead.
     late: Option<(Us, Us)>,
-    /// Whether they are.
-    is_late: bool,
+    lateness: Lateness,
+}
+
+/// How late timers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lateness {
+    None,
+    /// As late as a kernel's may be: by an eighth of their time and two jiffies of 4 ms.
+    Most,
+    /// As a kernel's timer wheel has them whose jiffies of 4 ms begin so long before the script's times do.
+    Wheel(Us),
+}
+
+impl Lateness {
+    /// When a timer fires that is set now for `exact`.
+    fn fires(self, now: Us, exact: Us) -> Us {
+        const JIFFY: Us = 4 * MS;
+        let wait = exact.saturating_sub(now);
+        match self {
+            Self::None => exact,
+            Self::Most => exact + wait / 8 + 2 * JIFFY,
+            Self::Wheel(phase) => {
+                let jiffies = wait.div_ceil(JIFFY);
+                // Slots of one jiffy for the next 63, of eight for the next 511, and so on; the slot after is taken.
+                let level = (0..8).find(|level| jiffies < 63 << (3 * level)).unwrap_or(8);
+                let due = (now + phase) / JIFFY + jiffies;
+                let slot = (due + (1 << (3 * level))) >> (3 * level);
+                ((slot << (3 * level)) * JIFFY).saturating_sub(phase)
+            }
+        }
+    }
 }
 
 impl Virtual {
@@ -217,26 +249,35 @@ impl Virtual {
             last: None,
             told_cookie: false,
             late: None,
-            is_late: false,
+            lateness: Lateness::None,
         }
     }
 
     /// The same with timers as late as a kernel's may be: by an eighth of their time and two jiffies of 4 ms.
     pub fn late() -> Self {
-        Self { is_late: true, ..Self::new() }
+        Self { lateness: Lateness::Most, ..Self::new() }
+    }
+
+    /// The same with timers that fire at jiffies of 4 ms, as a kernel's wheel has them; its jiffies begin `phase`
+    /// microseconds before the script's times.
+    pub fn ticking(phase: Us) -> Self {
+        Self { lateness: Lateness::Wheel(phase), ..Self::new() }
     }
 
     /// When the host acts next by itself.
     fn next(&mut self, now: Us) -> Option<Us> {
         let exact = self.host.deadline()?;
         // Shorter waits are of timers that are exact.
-        if !self.is_late || exact <= now + MS && self.late.is_none_or(|(known, _)| known != exact) {
+        let is_short = exact <= now + MS + MS / 5;
+        if self.lateness == Lateness::None
+            || is_short && self.late.is_none_or(|(known, _)| known != exact)
+        {
             return Some(exact);
         }
         match self.late {
             Some((known, late)) if known == exact => Some(late),
             _ => {
-                let late = exact + exact.saturating_sub(now) / 8 + 8 * MS;
+                let late = self.lateness.fires(now, exact);
                 self.late = Some((exact, late));
                 Some(late)
             }
@@ -259,7 +300,7 @@ impl Virtual {
     /// TCP_INFO and SO_MEMINFO of a descriptor: names and values.
     pub fn info_of(&self, now: Us, fd: i32) -> Result<Vec<(&'static str, u64)>, Stop> {
         let index = self.host.index(fd)?;
-        Ok(tcp_info(&self.host.sockets[index].tcp, &self.host.env(now)))
+        Ok(socket_info(&self.host.sockets[index], &self.host.env(now)))
     }
 
     fn follow(&mut self, done: Called) -> Called {
@@ -364,6 +405,10 @@ impl World for Virtual {
         Ok(())
     }
 
+    fn counters(&mut self) -> Vec<(&'static str, u64)> {
+        Mib::ALL.map(|mib| (mib.name(), self.host.mibs.of(mib))).to_vec()
+    }
+
     fn info(&mut self, now: Us, ends: Option<(Place, Place)>) -> Vec<(&'static str, u64)> {
         let sockets = &self.host.sockets;
         let over = |(local, remote): (Place, Place)| {
@@ -372,9 +417,11 @@ impl World for Virtual {
         let index = ends
             .and_then(|(local, remote)| self.host.connection(local, remote))
             .or_else(|| ends.and_then(over))
+            // What nobody accepted has no descriptor.
+            .filter(|&index| sockets[index].parent.is_none())
             .or(self.last);
         let env = self.host.env(now);
-        index.map_or_else(Vec::new, |index| tcp_info(&sockets[index].tcp, &env))
+        index.map_or_else(Vec::new, |index| socket_info(&sockets[index], &env))
     }
 
     fn socket(&mut self, now: Us, family: Family, nonblocking: bool) -> Called {

@@ -147,7 +147,7 @@ impl Row {
                     receive_buffer: 4 << 20,
                     receive_tuning: false,
                     window_scale: Some(7),
-                    ..System::Linux.config()
+                    ..Config::default()
                 },
                 isn: Seq(7),
                 app,

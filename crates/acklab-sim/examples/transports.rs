@@ -16,7 +16,7 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel};
 use acklab_sim::{Access, Duplex, End, Observer, Topology, World, rudp};
-use acklab_tcp::{Config, System};
+use acklab_tcp::Config;
 
 const RATE_BPS: u64 = 20_000_000;
 const RTT_MS: u64 = 40;
@@ -121,7 +121,7 @@ fn run(udp: &str, tcp: &str, seed: u64) -> Figures {
                 receive_buffer: 4 << 20,
                 receive_tuning: false,
                 window_scale: Some(7),
-                ..System::Linux.config()
+                ..Config::default()
             };
             let end = |addr, app| End { addr, config: config.clone(), isn: Seq(7), app };
             world.connect_at(start, end(from, bulk), end(to, reader));

@@ -12,7 +12,7 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel};
 use acklab_sim::{Access, Duplex, End, Observer, Topology, World};
-use acklab_tcp::{Config, System};
+use acklab_tcp::Config;
 
 const BOTTLENECK_BPS: u64 = 20_000_000;
 const ONE_WAY: Span = Span::from_millis(20);
@@ -115,7 +115,7 @@ impl Setup {
                 receive_buffer: 4 << 20,
                 receive_tuning: false,
                 window_scale: Some(7),
-                ..System::Linux.config()
+                ..Config::default()
             };
             config.window.ssthresh = self.initial_ssthresh;
             config.loss.proportional = self.proportional;

@@ -7,7 +7,7 @@ use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
 use acklab_core::event::{AckReason, Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
-use acklab_core::packet::{Addr, Body, NodeId, Packet};
+use acklab_core::packet::{Addr, Body, Ecn, NodeId, Packet};
 use acklab_core::queue::{Discipline, threshold};
 use acklab_core::segment::Flags;
 use acklab_core::seq::Seq;
@@ -88,7 +88,7 @@ fn run_from(
     world
 }
 
-fn read_by_server(world: &World<Diary>) -> u64 {
+fn read_by_server<O: Observer>(world: &World<O>) -> u64 {
     world.streams().next().map_or(0, Stream::total_read)
 }
 
@@ -259,17 +259,24 @@ fn apart(one: f64, other: f64) -> f64 {
 
 #[test]
 fn every_congestion_control_carries_as_much_behind_the_hosts_window() {
-    let queue = Discipline::by_name("drop-tail", 60).expect("known");
     for name in Algorithm::NAMES {
         let congestion: Algorithm = name.parse().expect("its own name");
-        if congestion.needs_marks() {
-            continue;
+        let ecn = congestion.needs_marks();
+        let routers = match *name {
+            // The paper's router marks while there is room.
+            "encn" => vec!["encn"],
+            "edctcp" => continue,
+            _ if ecn => vec!["threshold", "codel"],
+            _ => vec!["drop-tail"],
+        };
+        for router in routers {
+            let queue = Discipline::by_name(router, 60).expect("known");
+            let [stream, segments] = [Stack::Stream, Stack::Segments].map(|stack| {
+                let config = Config { congestion: congestion.clone(), ecn, ..config(stack) };
+                bulk(6, &config, &queue).0 as f64
+            });
+            assert!(apart(stream, segments) < 0.1, "{name}, {router}: {stream} {segments}");
         }
-        let [stream, segments] = [Stack::Stream, Stack::Segments].map(|stack| {
-            let config = Config { congestion: congestion.clone(), ..config(stack) };
-            bulk(6, &config, &queue).0 as f64
-        });
-        assert!(apart(stream, segments) < 0.1, "{name}: {stream} {segments}");
     }
 }
 
@@ -311,4 +318,118 @@ fn marks_that_come_back_keep_dctcp_from_filling_the_queue() {
     assert!(longest < 50_000 + 40 * 1448, "{longest}");
     assert!(read > 23_500_000, "{read}");
     assert!(share < 0.25, "{share} of the packets were marked");
+}
+
+/// The times at which the client's first SYNs leave, and payloads of what follows.
+fn unanswered(config: Config) -> Vec<f64> {
+    let world = run([config.clone(), config], 1.0, Bulk::new(1000, 1000), reader(1));
+    world
+        .observer()
+        .sent
+        .iter()
+        .take(3)
+        .map(|(at, ..)| at.since(Time::ZERO).as_secs_f64())
+        .collect()
+}
+
+/// RFC 6298 section 2.1: the first time-out, then twice as long; Linux begins to double after four
+/// (net.ipv4.tcp_syn_linear_timeouts).
+#[test]
+fn the_first_time_out_is_what_is_asked_for() {
+    for initial in [1_u64, 3] {
+        for (stack, second) in [(Stack::Stream, 3), (Stack::Segments, 2)] {
+            let mut config = config(stack);
+            config.rto.initial = Span::from_secs(initial);
+            let expected = [0, initial, second * initial].map(|seconds| seconds as f64);
+            assert_eq!(unanswered(config), expected, "{stack:?}");
+        }
+    }
+}
+
+/// RFC 896: the tail of a write longer than a segment waits for the ACK of what came before it, a round trip of 20 ms;
+/// Minshall's variant lets it go.
+#[test]
+fn the_tail_of_a_message_waits_under_the_classic_rule_and_not_under_minshalls() {
+    let schedule = Schedule {
+        count: 2,
+        bytes: 2000,
+        period: Span::from_secs(1),
+        jitter: Span::ZERO,
+        skew_ppm: 0.0,
+        phase: Span::from_millis(40),
+    };
+    for (nagle, waits) in [(Nagle::Classic, 20), (Nagle::Minshall, 0)] {
+        for stack in [Stack::Stream, Stack::Segments] {
+            let config = Config { nagle, ack: Profile::EverySegment, ..config(stack) };
+            let source = MessageSource::new(schedule, acklab_core::rng::Rng::named(1, "app"));
+            let world = run([config.clone(), config], 0.0, source, reader(2000));
+            let mut data = world.observer().sent.iter().filter(|(_, len, _)| *len > 0);
+            let [(first, 1448, _), (second, 552, _)] =
+                [data.next(), data.next()].map(Option::unwrap)
+            else {
+                panic!("{nagle} {stack:?}");
+            };
+            let waited = second.since(*first).as_millis_f64();
+            assert!((waited - f64::from(waits)).abs() < 1.0, "{nagle} {stack:?}: {waited}");
+        }
+    }
+}
+
+/// Bytes that reached the server marked, and bytes that its ACKs with ECE cover.
+#[derive(Default)]
+struct Echoes {
+    marked: u64,
+    echoed: u64,
+    acks: u64,
+    last: Option<Seq>,
+}
+
+impl Observer for Echoes {
+    fn on_event(&mut self, _event: &Event) {}
+
+    fn on_packet(&mut self, _now: Time, _node: NodeId, packet: &Packet) {
+        let Body::Tcp(tcp) = &packet.body else { return };
+        if packet.dst == SERVER && packet.ecn == Ecn::Ce {
+            self.marked += u64::from(tcp.payload_len);
+        }
+        if packet.src == SERVER {
+            let covers = self.last.replace(tcp.ack).map_or(0, |last| tcp.ack.distance(last));
+            self.acks += u64::from(covers > 0);
+            if tcp.flags.has(Flags::ECE) && !tcp.flags.has(Flags::SYN) {
+                self.echoed += covers as u64;
+            }
+        }
+    }
+}
+
+/// RFC 8257 section 3.2: an ACK covers marked packets or others, never both, although ACKs are delayed.
+#[test]
+fn every_marked_byte_and_no_other_is_echoed_where_each_mark_counts() {
+    for (cc, router) in [("dctcp", "threshold"), ("jersey", "threshold"), ("encn", "encn")] {
+        for stack in [Stack::Stream, Stack::Segments] {
+            let congestion: Algorithm = cc.parse().expect("known");
+            let config = Config { congestion, ecn: true, ..config(stack) };
+            let queue = Discipline::by_name(router, 300).expect("known");
+            let mut topology = Topology::default();
+            let [one, other] = std::array::from_fn(|_| topology.node());
+            let rate = BitRate::from_bps(10_000_000).expect("positive");
+            let link = LinkConfig::new(rate, Span::from_millis(5)).with_queue(queue);
+            topology.duplex(one, other, &link);
+            let mut world = World::new(&topology, 3, Interest::ALL, Echoes::default());
+            world.tap(SERVER.node);
+            let end = |addr, app| End { addr, config: config.clone(), isn: Seq(77), app };
+            let client: Box<dyn App> = Box::new(Bulk::new(4_000_000, 100_000));
+            world.connect(end(CLIENT, client), end(SERVER, Box::new(reader(1))));
+            world.run_until(Time::ZERO + Span::from_secs(60));
+            let read = read_by_server(&world);
+            let Echoes { marked, echoed, acks, .. } = *world.observer();
+            assert_eq!(read, 4_000_000, "{cc} {stack:?}");
+            // The FIN's number may be covered with the last bytes.
+            assert!(
+                marked > 20_000 && marked.abs_diff(echoed) <= 1,
+                "{cc} {stack:?}: {marked} {echoed}"
+            );
+            assert!(acks < 4_000_000 / 1448, "{cc} {stack:?}: {acks} ACKs");
+        }
+    }
 }

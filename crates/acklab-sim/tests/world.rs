@@ -13,7 +13,7 @@ use acklab_sim::app::{
     RequestPattern, Schedule,
 };
 use acklab_sim::{End, Observer, ResultHash, Topology, World};
-use acklab_tcp::System;
+use acklab_tcp::Config;
 
 #[derive(Default)]
 struct Diary {
@@ -37,7 +37,7 @@ const CLIENT: Addr = Addr { node: NodeId(0), port: 50_000 };
 const SERVER: Addr = Addr { node: NodeId(2), port: 80 };
 
 fn end(addr: Addr, app: impl App + 'static) -> End {
-    End { addr, config: System::Linux.config(), isn: Seq(7), app: Box::new(app) }
+    End { addr, config: Config::default(), isn: Seq(7), app: Box::new(app) }
 }
 
 /// A chain client - router - server, 5 ms and `loss` each way and hop, run until it is quiet.

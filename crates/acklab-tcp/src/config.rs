@@ -429,7 +429,7 @@ impl Patience {
     };
 }
 
-/// Linux's.
+/// Linux's, as this crate imitates it ([`Stack::Stream`]).
 impl Default for Config {
     fn default() -> Self {
         Self::linux()

@@ -49,4 +49,4 @@ pub use input::reset_for;
 pub use nagle::{Nagle, Unacked};
 pub use options::Terms;
 pub use state::{Cause, State, TRANSITIONS, diagram};
-pub use system::{Implementation, System};
+pub use system::System;

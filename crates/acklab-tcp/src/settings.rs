@@ -12,7 +12,7 @@ use acklab_core::options::{
 use acklab_core::time::Span;
 
 use crate::ack_requests::AckRequests;
-use crate::config::{Config, InitialWindow, LossRecovery};
+use crate::config::{Config, InitialWindow, LossRecovery, Stack};
 use crate::nagle::Nagle;
 
 /// A parameter, and how it is read and written.
@@ -51,6 +51,8 @@ macro_rules! settings {
 }
 
 settings! {
+    /// Which TCP carries it: segments is Linux's, of acklab-host; stream is acklab-tcp, which has every system's habits.
+    stack: Stack => stack;
     /// Largest payload of a segment, bytes; what the device or the path carries may be less.
     mss: u16 as count(48, 65_495) => mss;
     /// Congestion control.

@@ -9,8 +9,8 @@ use crate::capture::{CaptureError, CaptureReader};
 use crate::flow::observe::{AckSeen, DataSeen, DirectionObserver, LiveObserver};
 use crate::flow::{DirectionFacts, FlowReports, FlowTable, TableOptions};
 use crate::inferred::{Inference, script};
-use crate::judged::causes;
 use crate::judged::{Capture, Diagnosis, Direction, Flow, Pair, SCHEMA, Verdict};
+use crate::judged::{bare_acks, causes};
 use crate::noted::Recorder;
 use crate::noted::course::Course;
 use crate::read::{CaptureSummary, read_capture};
@@ -122,6 +122,7 @@ pub(crate) fn assembled(
 ) -> Diagnosis {
     let origin = summary.first_time.unwrap_or_default();
     let duration = summary.last_time.map_or(0.0, |last| last.since(origin).as_secs_f64());
+    bare_acks::leave_open(&mut flows);
     flows.sort_by(|a, b| b.stalled_s().total_cmp(&a.stalled_s()).then(a.id.cmp(&b.id)));
     let capture = Capture {
         packets: summary.frames,

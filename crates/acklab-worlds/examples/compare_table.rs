@@ -1,5 +1,5 @@
 //! The tables of docs/linux-vt.md: one bulk flow, two and four, and small messages under Nagle's algorithm, in
-//! virtual time on acklab's TCP, of streams and of segments (`system = "linux-6.18"`), and on the Linux kernel.
+//! virtual time on acklab's TCP, of streams and of segments (`stack = "stream"` and `"segments"`), and on the Linux kernel.
 //!
 //! `make compare` runs it: `compare_table ACKLAB` prints Markdown. Each case is a network's file that
 //! `ACKLAB compare` runs, so that the table says what a user would see.
@@ -193,9 +193,9 @@ fn link(rtt_ms: u32, buffer: u32, loss: &str) -> String {
 
 /// The flows of a file on the kernel and on both stacks of acklab's.
 fn compare(acklab: &Path, text: &str, seeds: &str) -> Result<Vec<Flow>, String> {
-    let segments = text.replace("[[flow]]\n", "[[flow]]\nsystem = \"linux-6.18\"\n");
-    let both = compare_in(acklab, text, "sim,linux-vt", seeds)?;
-    let segments = compare_in(acklab, &segments, "sim", seeds)?;
+    let streams = text.replace("[[flow]]\n", "[[flow]]\nstack = \"stream\"\n");
+    let both = compare_in(acklab, &streams, "sim,linux-vt", seeds)?;
+    let segments = compare_in(acklab, text, "sim", seeds)?;
     let flows =
         both.as_array().into_iter().flatten().zip(segments.as_array().into_iter().flatten());
     let flows = flows.map(|(both, segments)| Flow {

@@ -1,12 +1,17 @@
 //! `make recordings`: what the running kernel does as sender and as receiver, as scripts of packetdrill.
 //!
 //!     recordings make DIR [WORD]
+//!     recordings random DIR [FIRST [COUNT]]
+//!
+//! `random`: COUNT cases with paths, writes and congestion controls drawn from seeds from FIRST on, for the example
+//! `replay` of acklab-packetdrill.
 //!
 //! Each case is a conversation of two programs over an emulated link; each end becomes a file: its calls and the
 //! segments that came to it as events, and the segments that left it as expected packets, with the times at which
 //! they were seen on its device. Headers only, without the values of its timestamps. The test
 //! `recordings` of acklab-packetdrill plays calls and arrivals to the simulated host and compares what leaves it.
 
+use std::cell::RefCell;
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -16,6 +21,7 @@ use std::process::exit;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use acklab_core::rng::Rng;
 use acklab_core::time::Span;
 use acklab_host::segment::{Segment, TcpOption, ecn, flag};
 use acklab_net::emulate;
@@ -39,9 +45,20 @@ fn main() {
             Ok(case) => exit(play(&case, usize::from(end == "1"), connects == "true")),
             Err(error) => Err(error.to_string()),
         },
-        ["make", dir] => make(Path::new(dir), ""),
-        ["make", dir, word] => make(Path::new(dir), word),
-        _ => Err("usage: recordings make DIR [WORD]".to_owned()),
+        ["make", dir] => make(Path::new(dir), &cases()),
+        ["make", dir, word] => {
+            let meant: Vec<Case> =
+                cases().into_iter().filter(|it| it.name.contains(word)).collect();
+            make(Path::new(dir), &meant)
+        }
+        ["random", dir, ref rest @ ..] => {
+            let number =
+                |at: usize, usual| rest.get(at).and_then(|n| n.parse().ok()).unwrap_or(usual);
+            let first: u64 = number(0, 1);
+            let drawn: Vec<Case> = (first..first + number(1, 20)).map(drawn).collect();
+            make(Path::new(dir), &drawn)
+        }
+        _ => Err("usage: recordings make DIR [WORD] | random DIR [FIRST [COUNT]]".to_owned()),
     };
     if let Err(reason) = outcome {
         eprintln!("recordings: {reason}");
@@ -110,7 +127,40 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-fn make(folder: &Path, word: &str) -> Result<(), String> {
+/// A case of a seed: what one may meet between two programs.
+fn drawn(seed: u64) -> Case {
+    let random = RefCell::new(Rng::named(seed, "recordings"));
+    let number = |from: u32, to: u32| from + random.borrow_mut().below(u64::from(to - from)) as u32;
+    let one_of = |all: &[&str]| all[number(0, all.len() as u32) as usize].to_owned();
+    let delay = one_of(&["2ms", "10ms", "20ms", "50ms", "100ms"]);
+    let jitter = one_of(&["", "", "", " 3ms", " 10ms"]);
+    let rate = one_of(&["", " rate 2mbit", " rate 10mbit", " rate 50mbit"]);
+    let room = one_of(&[" limit 20ms", " limit 50ms", " limit 100ms", " limit 300ms"]);
+    let room = if rate.is_empty() { "" } else { &room };
+    let losses = ["", "", " loss 0.5%", " loss 2%", " loss 8%", " loss gemodel 1% 30%"];
+    let (loss, back) = (one_of(&losses), one_of(&losses));
+    let odd = one_of(&["", "", "", " reorder 1%", " reorder 5%", " duplicate 2%"]);
+    let there = format!("delay {delay}{jitter}{rate}{room}{loss}{odd}");
+    let back = format!("delay {delay}{back}");
+    let congestion = one_of(&["reno", "cubic"]);
+    let writes = match number(0, 4) {
+        0 => vec![Step::Write(number(20_000, 100_000)); number(2, 6) as usize],
+        1 => each(number(20, 200), number(20, 3000), u64::from(number(1, 30)) * MS),
+        2 => each(number(3, 15), number(3000, 40_000), u64::from(number(20, 200)) * MS),
+        _ => (0..number(5, 40))
+            .flat_map(|_| {
+                [Step::Write(number(1, 20_000)), Step::Sleep(u64::from(number(0, 80)) * MS)]
+            })
+            .collect(),
+    };
+    let on = |at: u32| if at == 0 { "0" } else { "1" };
+    let (sack, stamps) = (on(number(0, 6)), on(number(0, 4)));
+    let controls = [("tcp_sack", sack), ("tcp_timestamps", stamps)];
+    let name = format!("random-{seed}-{congestion}");
+    Case { seed, ..case(&name, writes, [&back, &there], &controls) }
+}
+
+fn make(folder: &Path, cases: &[Case]) -> Result<(), String> {
     let lab = Lab {
         program: env::current_exe().map_err(|error| error.to_string())?,
         init: "init",
@@ -120,7 +170,7 @@ fn make(folder: &Path, word: &str) -> Result<(), String> {
         interrupted: Arc::new(AtomicBool::new(false)),
     };
     fs::create_dir_all(folder).map_err(|error| error.to_string())?;
-    for case in cases().iter().filter(|case| case.name.contains(word)) {
+    for case in cases {
         let done = lab.run(case).map_err(|error| format!("{}: {error}", case.name))?;
         for (index, end) in ["receiver", "sender"].into_iter().enumerate() {
             let text = recording(case, index, &done)?;

@@ -107,7 +107,7 @@ impl Packetdrill {
             let folder = path.parent().unwrap_or(Path::new("."));
             Ok::<_, String>(acklab_worlds::script::compare(&text, folder, settings))
         });
-        let (mut apart, mut raced) = (0, 0);
+        let (mut apart, mut raced, mut miscounted) = (0, 0, 0);
         for (path, beside) in paths.iter().zip(all.into_iter().flatten()) {
             let beside = beside.map_err(|error| Failure::at(path.display(), error))?;
             let differs = beside.parts_at.is_some() || beside.stopped.is_some();
@@ -123,8 +123,15 @@ impl Packetdrill {
                 let stopped = beside.stopped.as_ref().map(|why| format!("    {why}\n"));
                 print(&format!("{}{}", stopped.unwrap_or_default(), beside.text()))?;
             }
+            for (name, kernel, host) in &beside.counters {
+                print(&format!("    {name} is {kernel} in the kernel, {host} in the host\n"))?;
+            }
+            miscounted += usize::from(!beside.counters.is_empty());
         }
-        print(&format!("{} agree, {apart} part, {raced} race\n", paths.len() - apart - raced))?;
+        let agree = paths.len() - apart - raced;
+        print(&format!(
+            "{agree} agree, {apart} part, {raced} race; of those that agree {miscounted} count differently\n"
+        ))?;
         if apart > 0 { Err(Failure::Check) } else { Ok(()) }
     }
 
@@ -208,6 +215,7 @@ fn broken(message: impl Into<String>) -> Outcome {
         message: message.into(),
         timeline: Vec::new(),
         seen: Vec::new(),
+        counters: Vec::new(),
     }
 }
 

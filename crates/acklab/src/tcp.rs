@@ -7,13 +7,13 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use acklab_core::options::Conflict;
+use acklab_core::options::{Conflict, Word};
 use acklab_core::time::{Span, Time};
 use acklab_net::tcp::{
     self, Device, DeviceOptions, Driven, Driver, End, Ended, Handle, Host, Payload, PayloadError,
     Side, Taker,
 };
-use acklab_tcp::{Config, Implementation};
+use acklab_tcp::{Config, System};
 use acklab_trace::capture::{self, CaptureWriter, LinkType, WriterOptions};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
@@ -72,9 +72,9 @@ struct Common {
     /// Count what comes and throw it away
     #[arg(long)]
     discard: bool,
-    /// Behave as this system's TCP; linux-6.18 goes segment by segment, as `acklab packetdrill` has it
+    /// Behave as this system's TCP
     #[arg(long, value_name = "SYSTEM", default_value = "linux", value_parser = profile())]
-    profile: Implementation,
+    profile: System,
     /// Set parameters of the TCP over the profile; `--set help` lists them
     #[arg(long = "set", value_name = "NAME=VALUE", num_args = 1..)]
     sets: Vec<String>,
@@ -98,9 +98,9 @@ struct Common {
     format: Format,
 }
 
-fn profile() -> impl TypedValueParser<Value = Implementation> {
-    let named = |name: String| Implementation::named(&name).ok_or("no such profile");
-    PossibleValuesParser::new(Implementation::NAMES).try_map(named)
+fn profile() -> impl TypedValueParser<Value = System> {
+    let named = |name: String| System::named(&name).ok_or("no such profile");
+    PossibleValuesParser::new(System::NAMES).try_map(named)
 }
 
 /// What is asked for, whichever role.

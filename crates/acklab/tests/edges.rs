@@ -27,7 +27,7 @@ const RULES: &str = "\
 acklab-core |  | libm | the core is sans-IO and deterministic: it stands on nothing but libm
 acklab-tcp | core |  | one TCP for every world, which no capture's judge can lean on
 acklab-host | core tcp |  | sockets over segments, as a test of a Linux stack sees them, in any world; set up as any TCP is
-acklab-packetdrill | host |  | scripts see the host and nothing else
+acklab-packetdrill | host | regex-lite | scripts see the host and nothing else; patterns of their grep are a library's
 acklab-door | host packetdrill | nix | the door shows what scripts see, in C's words
 acklab-rudp | core |  | one reliable UDP for every world; ciphers and sockets are the worlds' own
 acklab-control | core | thiserror | plants and controllers see the core alone, so that any world can carry them

@@ -6,9 +6,10 @@ mod sender;
 
 use crate::cc::{Congestion, Window};
 use crate::errqueue::ErrorQueue;
+use crate::mib::Mib;
 use crate::rtt::Rtt;
 use crate::segment::{Place, Segment};
-use crate::settings::{Env, Us};
+use crate::settings::{Env, SECOND, Us};
 
 pub use options::Options;
 pub use receiver::{Acking, Chunk, Receive, Urgent, UrgentByte};
@@ -147,8 +148,10 @@ pub struct Ecn {
     pub queue_cwr: bool,
     /// A marked or markable packet was seen.
     pub seen: bool,
-    /// DCTCP: the last packet was marked.
+    /// Where each mark is echoed: the last packet was marked.
     pub ce_state: bool,
+    /// The next number expected after the last packet whose mark was looked at.
+    pub turned_at: Option<u32>,
     /// RFC 9768.
     pub accurate: crate::accurate::Accurate,
 }
@@ -353,6 +356,11 @@ impl Tcp {
         }
     }
 
+    /// The time-out before the first measurement (`tcp_timeout_init`).
+    pub const fn initial_rto(&self) -> Us {
+        if self.opt.initial_rto > 0 { self.opt.initial_rto } else { SECOND }
+    }
+
     /// The least time-out.
     pub fn rto_min(&self, env: &Env<'_>) -> Us {
         if env.route.rto_min > 0 {
@@ -381,6 +389,9 @@ impl Tcp {
 
     /// The connection is over.
     pub fn done(&mut self) {
+        if matches!(self.state, State::Established | State::CloseWait) {
+            self.tally(Mib::EstabResets);
+        }
         self.state = State::Close;
         self.timers = Timers::default();
         self.fate.shut_read = true;
@@ -409,6 +420,9 @@ impl Tcp {
     /// It ends with `error`.
     pub fn fail(&mut self, error: i32) {
         self.fate.error = error;
+        if error != 0 && matches!(self.state, State::SynSent | State::SynRecv) {
+            self.tally(Mib::AttemptFails);
+        }
         if self.state == State::SynSent {
             // Nothing was agreed.
             self.terms = self.terms_of_none();

@@ -66,6 +66,10 @@ pub struct Options {
     pub rto_min: Us,
     /// See above.
     pub rto_max: Us,
+    /// The first retransmission time-out, as a BPF program may set it (BPF_SOCK_OPS_TIMEOUT_INIT); 0: a second.
+    pub initial_rto: Us,
+    /// Nagle's algorithm of RFC 896: a small segment waits while anything is out.
+    pub classic_nagle: bool,
     /// TCP_SAVE_SYN.
     pub save_syn: bool,
     /// TCP_TX_DELAY.
@@ -105,6 +109,8 @@ impl Default for Options {
             delack_max: 0,
             rto_min: 0,
             rto_max: 0,
+            initial_rto: 0,
+            classic_nagle: false,
             save_syn: false,
             tx_delay: 0,
         }

@@ -1,5 +1,6 @@
 //! The sending side, packets and what became of them, and what is counted.
 
+use crate::mib::Mib;
 use std::collections::VecDeque;
 
 use crate::settings::Us;
@@ -184,4 +185,6 @@ pub struct Counters {
     pub pacing_rate: u64,
     /// The congestion control asks for it.
     pub paces: bool,
+    /// What the host has not added to its own counters yet.
+    pub mibs: Vec<(Mib, u32)>,
 }

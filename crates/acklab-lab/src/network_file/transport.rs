@@ -5,7 +5,7 @@ use acklab_core::ack::Profile;
 use acklab_core::cc::Algorithm;
 use acklab_core::options::{Conflict, Word, joined};
 use acklab_sim::segments;
-use acklab_tcp::{AckRequests, Config, Implementation, InitialWindow, LossRecovery, Nagle, System};
+use acklab_tcp::{AckRequests, Config, InitialWindow, LossRecovery, Nagle, Stack, System};
 
 use super::flows::{Ends, Over};
 use super::reader::{Field, Fields, Mistake};
@@ -54,6 +54,10 @@ fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
         change(from);
         change(to);
     };
+    if let Some(stack) = table.take("stack") {
+        let stack: Stack = stack.typed()?;
+        both(&|end| end.stack = stack);
+    }
     if let Some(cc) = table.take("cc") {
         let congestion = algorithm(&cc)?;
         let ecn = congestion.needs_marks();
@@ -107,9 +111,14 @@ fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
         let bytes = buffer.count(1000, MOST_BUFFER)? as u32;
         both(&|end| with_receive_buffer(end, bytes));
     }
-    let carried = ends.iter().try_for_each(segments::check);
-    if let (Some(field), Err(Conflict { name, reason })) = (said.iter().flatten().next(), carried) {
-        return Err(field.refuse(format!("{name}: {reason}")));
+    if let Err(Conflict { name, reason }) = ends.iter().try_for_each(segments::check) {
+        let own = if table.has(name) { table.take(name) } else { None };
+        let of_system = said.into_iter().flatten().next();
+        return Err(match (own, of_system) {
+            (Some(field), _) => field.refuse(reason),
+            (None, Some(field)) => field.refuse(format!("{name}: {reason}")),
+            (None, None) => Mistake::new(table.span(), format!("{name}: {reason}")),
+        });
     }
     if let Some(field) = asked {
         let together = ends.iter().try_for_each(Config::check_requests);
@@ -119,7 +128,7 @@ fn tcp(table: &mut Fields<'_>) -> Result<Ends, Mistake> {
 }
 
 fn defaults(system: &str, mss: u16) -> Config {
-    let own = Implementation::named(system).map(Implementation::config);
+    let own = System::named(system).map(System::config);
     own.map_or_else(|| Config::textbook(mss), |own| Config { mss, ..own })
 }
 
@@ -179,9 +188,8 @@ fn acknowledgment(field: &Field<'_>, table: &mut Fields<'_>) -> Result<Profile, 
     Ok(profile)
 }
 
-/// A system's TCP, Linux's segment by segment, or that of papers (`Config::textbook`).
-const SYSTEMS: [&str; Implementation::NAMES.len() + 1] =
-    joined("", &[&Implementation::NAMES, &["textbook"]]);
+/// A system's TCP, or that of papers (`Config::textbook`).
+const SYSTEMS: [&str; System::NAMES.len() + 1] = joined("", &[System::NAMES, &["textbook"]]);
 /// IPv4 and TCP headers without options, bytes.
 const HEADERS: u16 = 40;
 /// IPv4 and UDP headers, bytes.

@@ -148,6 +148,11 @@ impl<'d> Subject<'d> {
                     .into(),
             ));
         }
+        if own.nagle.is_lockstep() {
+            return Err(self.cannot(
+                "it has one segment under way at a time, which is not Nagle's algorithm and is not played".into(),
+            ));
+        }
         if own.nagle.state != NagleState::On || own.holds() + own.small_holds == 0 {
             return Err(self.cannot(
                 "nothing shows that Nagle's algorithm held its writes, so no remedy has anything to save".into(),

@@ -229,6 +229,7 @@ const PATIENCE: Span = Span::from_secs(10);
 
 #[cfg(test)]
 mod tests {
+    use super::super::conversation::{Step, Trigger};
     use super::*;
 
     #[test]
@@ -240,5 +241,39 @@ mod tests {
         let mut known = open.clone();
         (known.profile, known.kind) = (Some("qnx-7.0"), PolicyKind::Fixed);
         assert_eq!(names(known).collect::<Vec<_>>(), ["as qnx-7.0 does"]);
+    }
+    /// Either TCP carries whatever a capture may show: segments of any size, a receiver of any kind.
+    #[test]
+    fn writes_of_any_segment_size_are_played_to_the_last_byte() {
+        let receivers = receivers(&ReceiverPolicy::default());
+        let systems = [System::Linux, System::Qnx70];
+        for (system, receiver) in
+            systems.iter().flat_map(|one| receivers.iter().map(move |it| (one, it)))
+        {
+            for mss in [1, 47, 536, 65_535] {
+                let write = |at| Step {
+                    bytes: 2000,
+                    trigger: Trigger::At { at: Span::from_millis(at), bytes: 0 },
+                };
+                let steps = vec![write(1), write(2), write(300)];
+                let config = Config { mss, timestamps: false, ..system.config() };
+                let mut play = Play {
+                    scripts: [steps, Vec::new()].map(|steps| Script { steps, answers: false }),
+                    hosts: [config.clone(), config],
+                    rtt: Span::from_millis(10),
+                    connects: true,
+                };
+                play.receive_by(receiver);
+                let played = play.run();
+                let case = format!("{system}, {}, {mss} B", receiver.name);
+                assert_eq!((played.unsent, played.delays_ms.len()), (0, 3), "{case}");
+                let least = 6000_u64.div_ceil(u64::from(mss.max(48)));
+                assert!(
+                    (least.max(3)..=6000).contains(&played.segments),
+                    "{case}: {}",
+                    played.segments
+                );
+            }
+        }
     }
 }

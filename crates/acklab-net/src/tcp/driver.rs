@@ -18,7 +18,7 @@ use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 
 use super::device::Device;
-use super::host::{Host, Strays};
+use super::host::{Host, Strays, is_of_one_host};
 use super::payload::{Payload, PayloadError, Side};
 use super::stream::{End, Stream, Tally};
 
@@ -50,6 +50,11 @@ pub enum DriveError {
     /// There is no port left to connect from.
     #[error("every port of {0} is in use")]
     Ports(SocketAddr),
+    /// Multicast, broadcast, or no address.
+    #[error(
+        "{0} is not the address of one host: TCP connects to no group and to no unspecified address"
+    )]
+    NoHost(SocketAddr),
 }
 
 /// A stream that is over.
@@ -157,6 +162,9 @@ impl<'a> Driver<'a> {
 
     /// Opens a stream that carries what `content` says.
     pub fn connect(&mut self, remote: SocketAddr) -> Result<(), DriveError> {
+        if !is_of_one_host(remote.ip()) {
+            return Err(DriveError::NoHost(remote));
+        }
         let content = (self.content)()?;
         let now = self.clock.now();
         let stream = self.host.connect(now, remote).ok_or(DriveError::Ports(remote))?;

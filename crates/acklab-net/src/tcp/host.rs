@@ -7,7 +7,7 @@
 //! stream.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use acklab_core::event::Sink;
 use acklab_core::packet::Ecn;
@@ -102,8 +102,11 @@ impl Host {
         self.listening = Some((port, most));
     }
 
-    /// Opens a connection from a port of its choice; `None`: every port is in use.
+    /// Opens a connection from a port of its choice; `None`: every port is in use, or `remote` is no host's address.
     pub fn connect(&mut self, now: Time, remote: SocketAddr) -> Option<&mut Stream> {
+        if !is_of_one_host(remote.ip()) {
+            return None;
+        }
         let ports = u32::from(DYNAMIC_PORTS.end() - DYNAMIC_PORTS.start()) + 1;
         let first = (self.random)() % ports;
         let port = (0..ports)
@@ -148,7 +151,12 @@ impl Host {
     /// Takes an IP packet.
     pub fn handle_frame(&mut self, now: Time, frame: &[u8]) {
         match parse_tcp(frame) {
-            Ok(packet) if packet.destination.ip() == self.address => self.on_segment(now, &packet),
+            Ok(packet)
+                if packet.destination.ip() == self.address
+                    && is_of_one_host(packet.source.ip()) =>
+            {
+                self.on_segment(now, &packet);
+            }
             Err(ParseError::Checksum) => self.strays.damaged += 1,
             Err(ParseError::Protocol) => match parse_icmp(frame) {
                 Some(report) if report.source.ip() == self.address => self.on_report(now, report),
@@ -213,6 +221,13 @@ impl Host {
             }
         }
     }
+}
+
+/// Whether an address is that of one host, with which alone TCP speaks (RFC 9293, MUST-46, 57 and 63). A subnet's broadcast
+/// address cannot be told.
+pub(super) fn is_of_one_host(address: IpAddr) -> bool {
+    let broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
+    !(address.is_multicast() || address.is_unspecified() || broadcast)
 }
 
 /// What leaves, and when.

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use acklab_core::options::Word;
+use acklab_core::packet::Ecn;
 use acklab_core::rng::Rng;
+use acklab_core::segment::{Flags, TcpRepr};
 use acklab_core::time::{Span, Time};
+use acklab_core::wire::{emit_tcp, parse_tcp};
 use acklab_tcp::{Config, State, System};
 
 use super::{End, Host, Payload, Stream, Taker};
@@ -127,7 +130,7 @@ fn exchange(net: &mut Net, lengths: [usize; 2]) -> [Vec<u8>; 2] {
 fn every_byte_arrives_over_a_network_that_loses_reorders_copies_and_damages() {
     let systems = System::ALL;
     let ends = (0..6).map(|one| [one, one + 3].map(|at| systems[at % systems.len()].config()));
-    let [linux, qnx] = [System::Linux, System::Qnx70].map(System::config);
+    let [linux, qnx] = [Config::default(), System::Qnx70.config()];
     let segments = [
         [Config::segments(), Config::segments()],
         [Config::segments(), linux],
@@ -193,7 +196,7 @@ fn too_big(frame: &[u8], mtu: u16) -> Vec<u8> {
 #[test]
 fn a_narrower_link_on_the_path_is_found_without_loss_of_rate() {
     let families = [["10.78.0.1", "10.78.0.2"], ["fd78::1", "fd78::2"]];
-    let stacks = [System::Linux.config(), Config::segments()];
+    let stacks = [Config::default(), Config::segments()];
     for ([a, b], config) in families.iter().flat_map(|ends| stacks.clone().map(|one| (*ends, one)))
     {
         let mut net = Net::new(
@@ -226,7 +229,7 @@ fn a_narrower_link_on_the_path_is_found_without_loss_of_rate() {
 
 #[test]
 fn strangers_are_refused_and_forged_reports_are_not_believed() {
-    for config in [System::Linux.config(), Config::segments()] {
+    for config in [Config::default(), Config::segments()] {
         meet_strangers(config);
     }
 }
@@ -268,9 +271,72 @@ fn meet_strangers(config: Config) {
     assert_eq!(net.stream(0).mss(), mss);
 }
 
+/// RFC 9293: MUST-46, MUST-57 and MUST-63.
+#[test]
+fn groups_are_neither_connected_to_nor_answered() {
+    let (port, now) = (81, Time::ZERO);
+    for (us, others) in [
+        ("10.78.0.1", ["224.0.0.1", "239.1.2.3", "255.255.255.255", "0.0.0.0"]),
+        ("fd00::1", ["ff02::1", "ff0e::7", "ff05::2", "::"]),
+    ] {
+        for config in [Config::default(), Config::segments()] {
+            let mut host = host(us, 1500, config, 1);
+            host.listen(port, 1);
+            for other in others {
+                let remote = SocketAddr::new(other.parse().unwrap(), 50_000);
+                assert!(host.connect(now, remote).is_none(), "{other}");
+                for (flags, to) in [(Flags::SYN, port), (Flags::SYN, 9), (Flags::ACK, port)] {
+                    let local = SocketAddr::new(host.address(), to);
+                    host.handle_frame(now, &from(remote, local, flags));
+                    assert!(host.poll_transmit(now).is_none(), "{other} {flags:?}");
+                }
+            }
+            // Towards a group nobody has the address.
+            let peer = SocketAddr::new(host.address(), 1);
+            let group = SocketAddr::new(others[0].parse().unwrap(), port);
+            host.handle_frame(now, &from(peer, group, Flags::SYN));
+            assert!(host.poll_transmit(now).is_none());
+            assert_eq!(host.strays().ignored, 13);
+        }
+    }
+}
+
+/// RFC 9293: MUST-50.
+#[test]
+fn options_of_ip_that_nobody_knows_are_passed_over() {
+    for config in [Config::default(), Config::segments()] {
+        let mut host = host("10.78.0.1", 1500, config, 1);
+        host.listen(81, 1);
+        let local = SocketAddr::new(host.address(), 81);
+        let plain = from("10.78.0.2:9".parse().unwrap(), local, Flags::SYN);
+        // Type 77 with two bytes of content, and the sum over a header of 24 bytes.
+        let mut frame = [&plain[..20], &[77, 4, 1, 2], &plain[20..]].concat();
+        frame[0] = 0x46;
+        let length = frame.len() as u16;
+        frame[2..4].copy_from_slice(&length.to_be_bytes());
+        frame[10..12].fill(0);
+        let words = frame[..24].chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1]));
+        let sum: u32 = words.sum();
+        let sum = !(((sum >> 16) + sum) as u16);
+        frame[10..12].copy_from_slice(&sum.to_be_bytes());
+        host.handle_frame(Time::ZERO, &frame);
+        let answer = host.poll_transmit(Time::ZERO).expect("a SYN-ACK").to_vec();
+        let answer = parse_tcp(&answer).unwrap();
+        assert!(answer.segment.flags.has(Flags::SYN) && answer.segment.flags.has(Flags::ACK));
+    }
+}
+
+/// A segment without data from one end to another.
+fn from(remote: SocketAddr, local: SocketAddr, flags: Flags) -> Vec<u8> {
+    let segment = TcpRepr { flags, ..TcpRepr::default() };
+    let mut frame = Vec::new();
+    emit_tcp((remote, local), Ecn::NotEct, 0, &segment, [&[], &[]], &mut frame);
+    frame
+}
+
 #[test]
 fn a_destination_out_of_reach_ends_an_attempt_to_connect() {
-    for config in [System::Linux.config(), Config::segments()] {
+    for config in [Config::default(), Config::segments()] {
         reach_nobody(config);
     }
 }
@@ -293,7 +359,7 @@ fn reach_nobody(config: Config) {
 /// Much is there at once, and the stream takes less of it than it has room for: each piece of it costs memory, too.
 #[test]
 fn an_echo_keeps_what_the_stream_did_not_take() {
-    for config in [System::Linux.config(), Config::segments()] {
+    for config in [Config::default(), Config::segments()] {
         let config = Config {
             send_buffer: 400_000,
             receive_buffer: 1_800_000,
@@ -301,7 +367,7 @@ fn an_echo_keeps_what_the_stream_did_not_take() {
             ..config
         };
         let mut net = Net::new([
-            host("10.78.0.1", 1500, System::Linux.config(), 1),
+            host("10.78.0.1", 1500, Config::default(), 1),
             host("10.78.0.2", 1500, config, 2),
         ]);
         net.hosts[1].listen(80, 1);

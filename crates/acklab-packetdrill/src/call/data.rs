@@ -119,8 +119,8 @@ impl Caller<'_> {
             }
             pending.opens = true;
         }
-        // POLLOUT, POLLERR and POLLHUP: the connection is there, or will not be.
-        if pending.opens && self.world().poll(now, fd, 0x4) == 0 {
+        // POLLOUT, POLLERR and POLLHUP: the connection is there, or will not be; there is room.
+        if (pending.opens || pending.sleeps) && self.world().poll(now, fd, 0x4) == 0 {
             return Ok(Progress::Waits(None));
         }
         if pending.opens && pending.taken >= bytes {
@@ -146,7 +146,10 @@ impl Caller<'_> {
                 Err(Stop::Errno(_)) if pending.taken > 0 => {
                     return self.finish(&call, Ok(pending.taken));
                 }
-                other => return self.finish(&call, other),
+                other => {
+                    pending.sleeps = matches!(other, Err(Stop::Block));
+                    return self.finish(&call, other);
+                }
             }
         }
     }

@@ -89,6 +89,8 @@ pub(crate) struct Pending {
     pub(crate) taken: i64,
     /// It opens a connection with data, which is under way (MSG_FASTOPEN).
     pub(crate) opens: bool,
+    /// It sleeps until there is room to write: a third of the buffer, not a byte.
+    pub(crate) sleeps: bool,
     /// It closed and lingers.
     pub(crate) lingering: Option<Lingering>,
     /// When it has to be tried again even if nothing happened.
@@ -98,7 +100,7 @@ pub(crate) struct Pending {
 impl Pending {
     /// A call that begins.
     pub(crate) const fn new(call: Call, began: Us) -> Self {
-        Self { call, began, taken: 0, opens: false, lingering: None, wake: None }
+        Self { call, began, taken: 0, opens: false, sleeps: false, lingering: None, wake: None }
     }
 }
 

@@ -77,8 +77,13 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn call(&mut self, event: &Event, at: Option<Us>) -> Result<(), Stop> {
+    pub(super) fn call(&mut self, event: &Event, at: Option<Us>) -> Result<(), Stop> {
         let Kind::Call(call) = &event.kind else { return Ok(()) };
+        if self.observes && self.pending.is_some() {
+            // The program calls when its call before is over, and what comes meanwhile comes.
+            self.later.push_back((event.clone(), at));
+            return Ok(());
+        }
         self.await_call(event.line)?;
         self.note(event.line, format!("{}()", call.name));
         let until = event.until.map(|until| match event.when {
@@ -97,7 +102,7 @@ impl Runner<'_> {
                 self.drain();
                 pending.wake = wake;
                 self.pending = Some((event.line, pending, until));
-                if until.is_none() { self.await_call(event.line) } else { Ok(()) }
+                if until.is_none() && !self.observes { self.await_call(event.line) } else { Ok(()) }
             }
             Err(trouble) => {
                 self.drain();

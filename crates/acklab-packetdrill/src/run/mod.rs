@@ -13,8 +13,8 @@ use crate::call::{Caller, Pending, Progress, Trouble};
 use crate::cookie::{USUAL_KEY, digits};
 use crate::expression::Names;
 use crate::flow::Flow;
-use crate::script::{Script, parse_with};
-use crate::shell::{Surroundings, machine};
+use crate::script::{Event, Script, parse_with};
+use crate::shell::{Shown, Surroundings, machine};
 use crate::symbols;
 use crate::world::{Virtual, World};
 
@@ -64,6 +64,8 @@ pub struct Outcome {
     pub timeline: Vec<String>,
     /// What the host did: its packets, without the value of its clock, results of calls, what code printed.
     pub seen: Vec<Seen>,
+    /// The host's counters at the end: names and values.
+    pub counters: Vec<(&'static str, u64)>,
 }
 
 /// Something that the host did.
@@ -121,6 +123,7 @@ pub fn run_in(world: &mut dyn World, text: &str, folder: &Path, settings: &Setti
                 message: error.message,
                 timeline: Vec::new(),
                 seen: Vec::new(),
+                counters: Vec::new(),
             };
         }
     };
@@ -131,12 +134,14 @@ pub fn run_in(world: &mut dyn World, text: &str, folder: &Path, settings: &Setti
         Ok(()) => (Verdict::Pass, 0, String::new()),
         Err(stop) => (stop.verdict, stop.line, stop.message),
     };
+    let counters = runner.caller.world().counters();
     Outcome {
         verdict,
         line,
         message,
-        timeline: runner.timeline.into_iter().collect(),
-        seen: runner.seen,
+        timeline: runner.told.timeline.into_iter().collect(),
+        seen: runner.told.seen,
+        counters,
     }
 }
 
@@ -169,6 +174,15 @@ struct Tolerance {
     of_wait: Us,
 }
 
+/// What an outcome will tell of the way there.
+#[derive(Default)]
+struct Told {
+    timeline: VecDeque<String>,
+    seen: Vec<Seen>,
+    /// What the script's commands looked at.
+    shown: Shown,
+}
+
 struct Runner<'a> {
     caller: Caller<'a>,
     flow: Option<Flow>,
@@ -183,8 +197,9 @@ struct Runner<'a> {
     base: Us,
     /// A blocking call under way: its line and when it has to end.
     pending: Option<(usize, Pending, Option<Ends>)>,
-    timeline: VecDeque<String>,
-    seen: Vec<Seen>,
+    /// Calls for when it is over, of a run that only observes.
+    later: VecDeque<(Event, Option<Us>)>,
+    told: Told,
     observes: bool,
     /// A packet that no event expects fails the script, also behind the last one that an event expects.
     all_packets: bool,
@@ -206,8 +221,8 @@ impl<'a> Runner<'a> {
             now: START,
             base: START,
             pending: None,
-            timeline: VecDeque::new(),
-            seen: Vec::new(),
+            later: VecDeque::new(),
+            told: Told::default(),
             observes: false,
             all_packets: false,
             variables: Names::new(),
@@ -293,6 +308,10 @@ impl<'a> Runner<'a> {
             }
             "all_packets" => self.all_packets = true,
             "mtu" => route.device_mtu = value.parse().map_err(|_| bad())?,
+            // Of no other program.
+            "header_room" => {
+                route.header_room = value.parse().ok().filter(|&it| it <= 512).ok_or_else(bad)?;
+            }
             "ip_version" => {
                 route.ip_header = match value {
                     "ipv4" | "ipv4-mapped-ipv6" => 20,
@@ -320,11 +339,16 @@ impl<'a> Runner<'a> {
     }
 
     fn command(&mut self, line: usize, command: &str) -> Result<(), Stop> {
-        let (sysctls, route) = self.caller.world().settings();
         let folder = self.folder;
-        let mut around = Surroundings { sysctls, route, folder, changes: Vec::new() };
+        let shown = &mut self.told.shown;
+        if command.contains("nstat") {
+            shown.now = self.caller.world().counters();
+        }
+        let (sysctls, route) = self.caller.world().settings();
+        let mut around = Surroundings { sysctls, route, folder, shown, changes: Vec::new() };
         let slept = match machine::run(command, &mut around) {
-            Ok(slept) => slept,
+            Ok(Some(slept)) => slept,
+            Ok(None) => return fail(line, format!("the command {:?} fails", command.trim())),
             Err(what) => return unsupported(line, what),
         };
         let changes = around.changes;
@@ -346,11 +370,11 @@ impl Runner<'_> {
     }
 
     fn note(&mut self, line: usize, what: impl std::fmt::Display) {
-        if self.timeline.len() == TIMELINE {
-            self.timeline.pop_front();
+        if self.told.timeline.len() == TIMELINE {
+            self.told.timeline.pop_front();
         }
         let place = if line > 0 { format!("line {line}") } else { String::new() };
-        self.timeline.push_back(format!("{:>13}  {place:<9} {what}", Self::show(self.now)));
+        self.told.timeline.push_back(format!("{:>13}  {place:<9} {what}", Self::show(self.now)));
     }
 
     /// What the host sent is sorted to the script's connection; a SYN of its own begins one.
@@ -373,7 +397,7 @@ impl Runner<'_> {
             if self.observes {
                 flow.forget();
             }
-            self.seen.extend(each.map(|what| Seen { at: at.saturating_sub(START), what }));
+            self.told.seen.extend(each.map(|what| Seen { at: at.saturating_sub(START), what }));
             self.note(0, format!("host > {text}"));
         }
     }
@@ -385,7 +409,7 @@ impl Runner<'_> {
             let what = format!("> udp ({})", datagram.len);
             self.note(0, format!("host {what}"));
             if self.observes {
-                self.seen.push(Seen { at: at.saturating_sub(START), what });
+                self.told.seen.push(Seen { at: at.saturating_sub(START), what });
             } else {
                 self.datagrams.queue.push_back((at, datagram));
             }
@@ -416,7 +440,7 @@ impl Runner<'_> {
 
     /// Keeps what the host did.
     fn saw(&mut self, what: String) {
-        self.seen.push(Seen { at: self.now.saturating_sub(START), what });
+        self.told.seen.push(Seen { at: self.now.saturating_sub(START), what });
     }
 
     /// What is not as the script says: the end, unless the run only observes.
@@ -448,7 +472,13 @@ impl Runner<'_> {
                 self.drain();
                 self.note(line, format!("{} returns", pending.call.name));
                 self.saw(format!("{} returns", pending.call.name));
-                self.check_end(line, &pending.call.name, until)
+                self.check_end(line, &pending.call.name, until)?;
+                while self.pending.is_none()
+                    && let Some((event, at)) = self.later.pop_front()
+                {
+                    self.call(&event, at)?;
+                }
+                Ok(())
             }
             Err(trouble) => self.trouble(line, trouble),
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::syntax::{Token, dollar_length, tokens};
-use super::{Slept, Surroundings, commands};
+use super::{Slept, Surroundings, commands, shown};
 use crate::expression;
 
 /// More commands no script about TCP has.
@@ -220,6 +220,10 @@ impl<'a, 'b> Machine<'a, 'b> {
                 return commands::run(self, &first);
             }
         }
+        if stages[0].words.first().is_some_and(|word| word == "nstat") {
+            let stages: Vec<Vec<String>> = stages.into_iter().map(|stage| stage.words).collect();
+            return shown::pipe(self.around.shown, &stages).map(|(_, done)| done);
+        }
         if stages.len() > 1 {
             let all: Vec<String> = stages.iter().map(|s| s.words.join(" ")).collect();
             let harmless = ["true", "cat", "tee"];
@@ -380,6 +384,23 @@ impl<'a, 'b> Machine<'a, 'b> {
         Ok(vec![text])
     }
 
+    /// What nstat and the filters behind it print.
+    fn counted(&mut self, tokens: &[Token]) -> Result<String, String> {
+        let mut stages = vec![Vec::new()];
+        for token in tokens {
+            match token {
+                Token::Word(word) => {
+                    let words = self.expand(word)?;
+                    stages.last_mut().expect("there is one").extend(words);
+                }
+                Token::Sign("|") => stages.push(Vec::new()),
+                _ => return Err(format!("{token:?} behind nstat")),
+            }
+        }
+        let (text, _) = shown::pipe(self.around.shown, &stages)?;
+        Ok(text.trim_end().to_owned())
+    }
+
     fn dollar(&mut self, text: &str) -> Result<String, String> {
         if let Some(sum) = text.strip_prefix("$((").and_then(|t| t.strip_suffix("))")) {
             // Names stand in arithmetic without their sign, too.
@@ -391,7 +412,11 @@ impl<'a, 'b> Machine<'a, 'b> {
                 .ok_or_else(|| format!("the arithmetic {text}"));
         }
         if let Some(inner) = text.strip_prefix("$(").and_then(|t| t.strip_suffix(')')) {
-            let words: Vec<String> = tokens(inner)?
+            let tokens = tokens(inner)?;
+            if matches!(tokens.first(), Some(Token::Word(word)) if word == "nstat") {
+                return self.counted(&tokens);
+            }
+            let words: Vec<String> = tokens
                 .into_iter()
                 .map(|token| match token {
                     Token::Word(word) => word,
@@ -426,14 +451,11 @@ fn assignment(word: &str) -> Option<(&str, &str)> {
     plain.then_some((name, value))
 }
 
-/// Understands a command, which may be several lines; an error says which construct is not.
-pub(crate) fn run(command: &str, around: &mut Surroundings<'_>) -> Result<Slept, String> {
+/// Understands a command, which may be several lines: how long it slept, or `None` where it fails. An error says which
+/// construct is not understood.
+pub(crate) fn run(command: &str, around: &mut Surroundings<'_>) -> Result<Option<Slept>, String> {
     let mut machine = Machine::new(around);
-    if machine.text(command)? {
-        Ok(machine.time())
-    } else {
-        Err(format!("the command {:?}, which fails", command.trim()))
-    }
+    Ok(machine.text(command)?.then(|| machine.time()))
 }
 
 #[cfg(test)]
@@ -442,12 +464,20 @@ mod tests {
     use acklab_host::settings::{MS, Route, Sysctls};
     use std::path::Path;
 
+    use super::super::Shown;
+
     fn settings(command: &str) -> Result<(Sysctls, Route), String> {
         let (mut sysctls, mut route) = (Sysctls::default(), Route::default());
         let folder = Path::new("/nonexistent");
-        let mut around =
-            Surroundings { sysctls: &mut sysctls, route: &mut route, folder, changes: Vec::new() };
-        run(command, &mut around)?;
+        let mut shown = Shown::default();
+        let mut around = Surroundings {
+            sysctls: &mut sysctls,
+            route: &mut route,
+            folder,
+            shown: &mut shown,
+            changes: Vec::new(),
+        };
+        run(command, &mut around)?.ok_or("it fails")?;
         Ok((sysctls, route))
     }
 
@@ -492,7 +522,7 @@ mod tests {
         for unknown in [
             nested.as_str(),
             &doubled,
-            "nstat | grep -q X",
+            "nstat | grep -q TcpExtTCPHPAcks",
             "a=$(curl x)",
             "while true; do true; done",
             "false",
@@ -512,11 +542,12 @@ mod tests {
             sysctls: &mut sysctls,
             route: &mut route,
             folder: &folder,
+            shown: &mut Shown::default(),
             changes: Vec::new(),
         };
         let done = run("./defaults.sh", &mut around);
         std::fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(done, Ok(0));
+        assert_eq!(done, Ok(Some(0)));
         assert_eq!(sysctls.nth("tcp_rmem", 2), 12);
     }
 }

@@ -15,7 +15,7 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{MessageSource, Reader, ReaderModel, Schedule};
 use acklab_sim::{End, Observer, World};
-use acklab_tcp::Implementation;
+use acklab_tcp::System;
 
 use super::path::{Path, PathSpec};
 use super::recorder::Recorder;
@@ -244,7 +244,7 @@ acklab_core::options! {
         /// Round-trip propagation delay, half of it each way.
         rtt: Span = "30ms",
         /// The sending system.
-        sender: Implementation = "qnx-7.0",
+        sender: System = "qnx-7.0",
         /// From one write to the next.
         period: Span = "100ms",
         /// Bytes of a message.

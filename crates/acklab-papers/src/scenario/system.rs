@@ -1,23 +1,22 @@
 //! Hosts by name: the TCP defaults of a system, with what a scenario changes about them.
 
 use acklab_core::ack::{Profile, delayed, linux};
-use acklab_core::options::{Conflict, Kind, Typed, Value, joined};
+use acklab_core::options::{Conflict, Kind, Typed, Value, Word, joined};
 use acklab_core::time::Span;
 use acklab_lab::parameter::{SetError, Settings};
 use acklab_sim::segments;
-use acklab_tcp::{Config, Implementation, Nagle};
+use acklab_tcp::{Config, Nagle, System};
 
 /// A receiving host, or one of two that none is but that bound them all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Receiver {
-    Of(Implementation),
+    Of(System),
     EverySegment,
     FixedTimer,
 }
 
 const BOUNDS: [&str; 2] = ["every-segment", "fixed-timer"];
-const RECEIVERS: [&str; Implementation::NAMES.len() + 2] =
-    joined("", &[&Implementation::NAMES, &BOUNDS]);
+const RECEIVERS: [&str; System::NAMES.len() + 2] = joined("", &[System::NAMES, &BOUNDS]);
 
 impl Typed for Receiver {
     const KIND: Kind = Kind::Choice(&RECEIVERS);
@@ -27,7 +26,7 @@ impl Typed for Receiver {
         match bound {
             Some(0) => Some(Self::EverySegment),
             Some(_) => Some(Self::FixedTimer),
-            None => Implementation::from_value(value).map(Self::Of),
+            None => System::from_value(value).map(Self::Of),
         }
     }
 
@@ -58,7 +57,7 @@ pub(super) const fn fixed(segments: u32, delay: Span, quick: u32) -> delayed::Op
 }
 
 /// A sending host's TCP.
-pub(super) fn sender(one: Implementation, nagle: NagleChoice) -> Config {
+pub(super) fn sender(one: System, nagle: NagleChoice) -> Config {
     let own = one.config();
     let nagle = match nagle {
         NagleChoice::On => own.nagle,

@@ -15,7 +15,7 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{ReplyingServer, RequestClient, RequestPattern};
 use acklab_sim::{End, Observer, World};
-use acklab_tcp::Implementation;
+use acklab_tcp::System;
 
 use super::nagle_delack::{MESSAGE_METRICS, SMALLEST_MSS};
 use super::path::{Path, PathSpec};
@@ -151,7 +151,7 @@ acklab_core::options! {
         /// Nagle's algorithm at the client: on is its system's own variant, off is TCP_NODELAY.
         nagle: NagleChoice = "on",
         /// The client's system.
-        sender: Implementation = "linux",
+        sender: System = "linux",
         /// Requests and replies.
         exchanges: u64 as count(1, 10_000_000) = "40",
         /// Bytes of the first write.

@@ -16,7 +16,6 @@ use acklab_rudp::{Config, Connection, ContentEvent, Event, Limits, Listener, Pat
 use acklab_sim::app::{Bulk, Reader, ReaderModel};
 use acklab_sim::rudp::{self, Host};
 use acklab_sim::{Access, Duplex, End, Observer, Topology, World};
-use acklab_tcp::System;
 
 use crate::support::{PORT, Use, lane_of, ms, nodes};
 
@@ -158,7 +157,7 @@ fn run(case: &Case, seed: u64) -> Vec<f64> {
                     receive_buffer: 4 << 20,
                     receive_tuning: false,
                     window_scale: Some(7),
-                    ..System::Linux.config()
+                    ..acklab_tcp::Config::default()
                 };
                 world.connect_at(
                     start,

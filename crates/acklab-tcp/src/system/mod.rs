@@ -2,7 +2,6 @@
 //! a connection. A new one is a file of this folder that knows those defaults, and its line.
 
 use acklab_core::ack::{Profile, macos};
-use acklab_core::options::{Kind, Typed, Value, Word, joined};
 use acklab_core::time::Span;
 
 use crate::config::{Config, InitialWindow, Rto, Window};
@@ -38,8 +37,8 @@ macro_rules! systems {
 }
 
 systems! {
-    /// Linux 4.15 to 6.x.
-    "linux" Linux => Config::linux();
+    /// Linux 6.18 segment by segment, carried by acklab-host (`stack = stream`: as acklab-tcp imitates it).
+    "linux" Linux => Config::segments();
     /// FreeBSD up to 12.1: delayed ACK 100 ms, hz/10 (tcp_timer.h before r360010).
     "freebsd-12.1" FreeBsd121 => Config::freebsd(every_second(100));
     /// FreeBSD 12.2 and later: delayed ACK 40 ms (r360510).
@@ -73,60 +72,6 @@ systems! {
 /// Every second segment, or after so many milliseconds.
 const fn every_second(millis: u64) -> Profile {
     Profile::delayed(2, Span::from_millis(millis))
-}
-
-/// Whose TCP a host has: a system's as this crate imitates it, or Linux 6.18's segment by segment
-/// ([`Stack::Segments`](crate::Stack::Segments)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Implementation {
-    /// A system's.
-    System(System),
-    /// That of `acklab-host`.
-    Segments,
-}
-
-const SEGMENTS: &str = "linux-6.18";
-
-impl Implementation {
-    /// The names of all.
-    pub const NAMES: [&'static str; System::NAMES.len() + 1] =
-        joined("", &[System::NAMES, &[SEGMENTS]]);
-
-    /// The one that is called so.
-    pub fn named(name: &str) -> Option<Self> {
-        if name == SEGMENTS { Some(Self::Segments) } else { System::named(name).map(Self::System) }
-    }
-
-    /// The defaults of its connections.
-    pub fn config(self) -> Config {
-        match self {
-            Self::System(system) => system.config(),
-            Self::Segments => Config::segments(),
-        }
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::System(system) => system.name(),
-            Self::Segments => SEGMENTS,
-        }
-    }
-}
-
-impl Typed for Implementation {
-    const KIND: Kind = Kind::Choice(&Self::NAMES);
-
-    fn from_value(value: Value) -> Option<Self> {
-        match value {
-            Value::Choice(name) => Self::named(name),
-            _ => None,
-        }
-    }
-
-    fn to_value(&self) -> Value {
-        Value::Choice(self.name())
-    }
 }
 
 #[cfg(test)]

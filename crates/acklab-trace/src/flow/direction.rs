@@ -2,7 +2,7 @@
 
 use acklab_core::time::{Span, Time};
 
-use super::facts::{AckDelay, DirectionFacts, PacketCounts, Vantage, WindowRange};
+use super::facts::{AckDelay, DirectionFacts, OVERDUE, PacketCounts, Vantage, WindowRange};
 use super::observe::{AckSeen, DataKind, DataSeen, DirectionObserver, LiveObserver};
 use super::rtt::{AckTimes, EchoClock, Halves};
 use super::stream::{Placed, Stream};
@@ -143,6 +143,9 @@ impl<O: DirectionObserver> Direction<O> {
         counts.inferred += u64::from(segment.ttl == NOT_SEEN);
         counts.pure_acks += u64::from(seen.pure);
         counts.acks_on_data += u64::from(!seen.pure && seen.newly_acked > 0);
+        let latest = OVERDUE + self.ack_times.to_receiver_min().unwrap_or(Span::ZERO);
+        let overdue = seen.oldest_age.is_some_and(|age| age > latest);
+        counts.overdue_acks += u64::from(!seen.pure && overdue);
         counts.duplicate_acks += u64::from(seen.duplicate);
         counts.sack_acks += u64::from(segment.options.sack_blocks > 0);
         counts.zero_windows += u64::from(segment.window == 0);
@@ -187,6 +190,7 @@ impl<O: DirectionObserver> Direction<O> {
             payload: segment.payload,
             kind: placed.kind,
             push: segment.flags.has(Flags::PSH),
+            exempt: segment.flags.has(Flags::FIN) || segment.flags.has(Flags::URG),
             hears_unseen,
             in_flight: placed.in_flight,
             window_left: placed.window_left,

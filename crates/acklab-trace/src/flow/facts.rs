@@ -69,6 +69,9 @@ pub struct PacketCounts {
     pub pure_acks: u64,
     /// Packets from the receiver that acknowledge new data on top of the data that they carry.
     pub acks_on_data: u64,
+    /// Of these, those for data of [`OVERDUE`] and a round trip earlier that was not sent again: an ACK that carried
+    /// nothing else came before, and the capture lacks it.
+    pub overdue_acks: u64,
     /// Packets from the receiver that the capture lacks, put back by the timestamps that the sender echoed.
     pub inferred: u64,
     /// Duplicate ACKs (RFC 5681 section 2) and those with SACK blocks.
@@ -78,6 +81,10 @@ pub struct PacketCounts {
     /// Packets from the receiver that advertise a window of zero.
     pub zero_windows: u64,
 }
+
+/// No receiver keeps an ACK for half of it (RFC 1122 section 4.2.3.2: less than 0.5 s), and a sender without one sends
+/// again by then (RFC 6298 section 2.1: 1 s at first).
+pub(super) const OVERDUE: Span = Span::from_secs(1);
 
 /// What is known of one direction's stream of bytes.
 #[derive(Clone, Copy, Debug)]

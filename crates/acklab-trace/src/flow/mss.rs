@@ -1,9 +1,9 @@
 //! The effective MSS of a direction: what counts as a full segment.
 //!
 //! By the handshake: the lesser of the two offers, less the timestamp option (RFC 9293 section
-//! 3.7.1, RFC 6691). A path with a smaller MTU forces it down: a run of equal segments without PSH,
-//! none longer seen, was cut to size by the sender and not by its application. Where the capture
-//! misses the handshake, by the largest segment seen; a super-frame of segmentation offload is a
+//! 3.7.1, RFC 6691). A path with a smaller MTU forces it down: a run of equal segments without PSH (or of
+//! multiples of one, which the card joined), none longer seen, was cut to size by the sender and not by its
+//! application. Where the capture misses the handshake, by the largest segment seen; a super-frame of segmentation offload is a
 //! multiple of the real MSS.
 
 /// An estimate of the effective MSS.
@@ -11,7 +11,8 @@
 pub(super) struct Mss {
     agreed: Option<u32>,
     largest: u32,
-    /// Segments of the largest size in a row, without PSH.
+    /// The largest that is no multiple of a shorter one, and segments in a row, without PSH, that are multiples of it.
+    unit: u32,
     run: u32,
     effective: u32,
 }
@@ -19,7 +20,7 @@ pub(super) struct Mss {
 /// Nothing known: the default of RFC 9293.
 impl Default for Mss {
     fn default() -> Self {
-        Self { agreed: None, largest: 0, run: 0, effective: DEFAULT }
+        Self { agreed: None, largest: 0, unit: 0, run: 0, effective: DEFAULT }
     }
 }
 
@@ -39,12 +40,16 @@ impl Mss {
     /// Takes the length of a new segment.
     #[inline]
     pub(super) fn on_segment(&mut self, len: u32, push: bool) {
-        if len > self.largest {
-            self.largest = len;
-            self.run = 0;
+        let joined = self.unit >= DEFAULT && len.is_multiple_of(self.unit);
+        let longer = len > self.unit && !joined;
+        if longer {
+            (self.unit, self.run) = (len, 0);
+        }
+        if longer || (len > self.largest && self.agreed.is_none()) {
+            self.largest = self.largest.max(len);
             self.estimate();
         }
-        if len < self.largest || push {
+        if len < self.unit || push {
             self.run = 0;
         } else if self.run < CUT_TO_SIZE {
             self.run += 1;
@@ -55,9 +60,9 @@ impl Mss {
     }
 
     fn estimate(&mut self) {
-        let cut_to_size = self.run == CUT_TO_SIZE && self.largest >= DEFAULT;
+        let cut_to_size = self.run == CUT_TO_SIZE && self.unit >= DEFAULT;
         self.effective = match self.agreed {
-            Some(agreed) if cut_to_size => agreed.min(self.largest),
+            Some(agreed) if cut_to_size => agreed.min(self.unit),
             Some(agreed) => agreed,
             None => {
                 let divides = |mss: &&u32| self.largest.is_multiple_of(**mss);
@@ -95,6 +100,9 @@ mod tests {
         check(Some(1_448), &[1_348; 20], false, 1_348);
         check(Some(1_448), &[1_348; 7], false, 1_448);
         check(Some(1_448), &[28_960; 20], false, 1_448);
+        let joined = [1_348, 2_696, 1_348, 6_740, 1_348, 2_696, 1_348, 1_348, 1_400];
+        check(Some(1_448), &joined[..8], false, 1_348);
+        check(Some(1_448), &joined, false, 1_448);
         check(None, &[48, 96], true, 536);
         check(None, &[1_448, 28_960], false, 1_448);
         check(None, &[8_948], false, 8_948);

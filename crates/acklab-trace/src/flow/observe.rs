@@ -118,6 +118,7 @@ impl DirectionObserver for () {
 
 /// A segment with payload (or FIN) of this direction.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of one packet")]
 #[non_exhaustive]
 pub struct DataSeen<'a> {
     /// Frame number, from 1.
@@ -135,6 +136,9 @@ pub struct DataSeen<'a> {
     pub kind: DataKind,
     /// PSH was set.
     pub push: bool,
+    /// FIN or URG was set: no stack holds such a segment back by Nagle's algorithm (Linux: `tcp_nagle_test`, FreeBSD:
+    /// `tcp_default_output`).
+    pub exempt: bool,
     /// The packet acknowledges data of the peer that the capture does not hold.
     pub hears_unseen: bool,
     /// Bytes of this direction sent and not acknowledged, as seen at the capture point, before this

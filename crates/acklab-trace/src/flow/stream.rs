@@ -86,12 +86,13 @@ impl Stream {
         self.acked = self.start;
     }
 
-    /// What both SYNs agreed on.
+    /// What both SYNs agreed on. A host that offers nothing is sent 536 bytes (RFC 9293 section 3.7.1), and may send more.
     pub(super) fn agree(&mut self, peer: Offer) {
         let Some(own) = self.offer else { return };
         let timestamps = if own.timestamps && peer.timestamps { TIMESTAMP_OPTION } else { 0 };
-        let (own, peer) = (mss_of(own), mss_of(peer));
-        self.mss.agree(own.min(peer).saturating_sub(timestamps));
+        let peer = peer.mss.map_or(super::mss::DEFAULT, u32::from);
+        let mss = own.mss.map_or(peer, |own| peer.min(own.into()));
+        self.mss.agree(mss.saturating_sub(timestamps));
     }
 
     pub(super) fn mss(&self) -> Mss {
@@ -310,10 +311,6 @@ impl Stream {
     pub(super) fn edge(&self, ack: u32, window: u64) -> u64 {
         self.place(ack) + window
     }
-}
-
-fn mss_of(offer: Offer) -> u32 {
-    offer.mss.map_or(super::mss::DEFAULT, u32::from)
 }
 
 /// Added to positions so that segments before the first one seen have one too.

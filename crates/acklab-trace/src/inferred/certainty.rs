@@ -4,8 +4,9 @@ use acklab_core::math;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::holds::Decision;
-use super::{Hold, RoundTrips};
+use super::holds::{Decision, outruns_acks};
+use super::replay::Replay;
+use super::{Hold, RoundTrips, untested};
 use crate::noted::Notes;
 use crate::noted::event::Event;
 
@@ -32,6 +33,8 @@ pub enum Lack {
     FinerClock,
     /// Too many packets are missing or not in their order.
     AllInOrder,
+    /// The acknowledgments that carry no data were filtered out.
+    BareAcks,
 }
 
 impl Lack {
@@ -45,6 +48,7 @@ impl Lack {
             Self::AllInOrder => {
                 "capture without losing packets, and sort them by time (`reordercap IN OUT`)"
             }
+            Self::BareAcks => "capture without a filter that drops packets without data",
         }
     }
 }
@@ -52,11 +56,13 @@ impl Lack {
 impl Certainty {
     pub(super) fn of(
         notes: &Notes<'_>,
+        replay: &Replay,
         trips: &RoundTrips,
         decision: &Decision,
         holds: &[Hold],
     ) -> Self {
         let counted: Vec<f64> = holds.iter().map(Hold::counts).filter(|p| *p >= 0.5).collect();
+        let longest = holds.iter().map(Hold::counts).fold(0.0, f64::max);
         let best = counted.iter().copied().fold(0.0, f64::max);
         // One hold alone may be anything.
         let stalled = best * (1.0 - math::pow(counted.len() as f64 + 1.0, -FEW));
@@ -64,30 +70,53 @@ impl Certainty {
             return Self { stalled, lacks: None };
         }
         let facts = notes.facts;
-        let heard = facts.packets.pure_acks + facts.packets.acks_on_data;
         let unseen_sender = facts.packets.segments == 0 && facts.stream.unseen_bytes > 0;
-        let deaf = heard == 0 && facts.packets.segments >= SEGMENTS_MIN;
+        let deaf = notes.is_deaf() && facts.packets.segments >= SEGMENTS_MIN;
         let (least, lacks) = if unseen_sender || deaf {
             (UNSEEN, Some(Lack::BothDirections))
         } else if trips.grain_ms <= 0.0 && is_coarse(&notes.events) {
             (UNSEEN, Some(Lack::FinerClock))
-        } else if decision.damage >= SHATTERED && facts.packets.segments >= SHATTERED_MIN {
+        } else if decision.damage >= SHATTERED
+            && facts.packets.segments >= SHATTERED_MIN
+            && !are_outrun(replay, trips, decision)
+        {
             (UNSEEN, Some(Lack::AllInOrder))
         } else if !counted.is_empty() {
             (stalled.max(OPEN), Some(Lack::LongerCapture))
         } else if (decision.any >= OPEN || decision.or_beat) && !trips.handshake {
             (decision.any.clamp(OPEN, 0.49), Some(Lack::SenderSide))
+        } else if (decision.any >= OPEN && decision.by_chance <= HARDLY) || longest >= LONG_OPEN {
+            (decision.any.max(longest).clamp(OPEN, 0.49), Some(Lack::LongerCapture))
         } else {
-            let whole = trips.handshake && trips.grain_ms <= 0.0 && decision.damage < DAMAGED;
-            let least = match (decision.at_the_end() < SURELY_OFF, whole) {
-                _ if trips.grain_ms > 0.0 => HALF_SEEN,
-                (true, true) => PROVEN,
-                (false, true) => UNTESTED,
-                (_, false) => DAMAGED_UNTESTED,
-            };
-            (least.max(decision.any.min(0.5 * OPEN)), None)
+            denied(notes, replay, trips, decision)
         };
         Self { stalled: least, lacks }
+    }
+}
+
+/// Whether enough small segments waited for no ACK, whatever the capture lacks.
+fn are_outrun(replay: &Replay, trips: &RoundTrips, decision: &Decision) -> bool {
+    let soon = replay.departures.iter().filter(|d| outruns_acks(d, trips)).count() as u64;
+    decision.at_the_end() < SURELY_OFF && soon >= SOON_MIN && soon * 2 >= decision.breaks
+}
+
+/// What remains where nothing was found.
+fn denied(
+    notes: &Notes<'_>,
+    replay: &Replay,
+    trips: &RoundTrips,
+    decision: &Decision,
+) -> (f64, Option<Lack>) {
+    let whole = trips.handshake && trips.grain_ms <= 0.0 && decision.damage < DAMAGED;
+    let least = match (decision.at_the_end() < SURELY_OFF, whole) {
+        _ if trips.grain_ms > 0.0 => HALF_SEEN,
+        (true, true) => PROVEN,
+        (false, true) => UNTESTED,
+        (_, false) => DAMAGED_UNTESTED,
+    };
+    match untested::doubt(notes, replay, trips) {
+        Some(doubt) => (least.max(decision.any.min(0.5 * OPEN)).max(doubt), None),
+        None => (OPEN, Some(Lack::SenderSide)),
     }
 }
 
@@ -111,6 +140,8 @@ const HALF_SEEN: f64 = 0.14;
 /// Such a share of frames missing or out of order, and nothing can be said.
 const SHATTERED: f64 = 0.4;
 const SHATTERED_MIN: u64 = 20;
+/// Fewer segments may be out of order.
+const SOON_MIN: u64 = 20;
 /// Steps of a clock that hides waits, ns; so many packets must share a time before it is called one.
 const COARSE_NS: u64 = 5_000_000;
 const SHARED_MIN: usize = 8;
@@ -119,9 +150,13 @@ const DAMAGED: f64 = 0.003;
 /// Probability of "on" below which it was off.
 const SURELY_OFF: f64 = 0.05;
 /// Of those whose acknowledgments or data the capture lacks.
-const UNSEEN: f64 = 0.4;
+pub(crate) const UNSEEN: f64 = 0.4;
 /// How fast doubt goes with the number of holds: two of five remain of one, one in twenty of ten.
 const FEW: f64 = 1.3;
+/// Writes at random moments would feign so few holds that even one which is left to doubt leaves it open.
+const HARDLY: f64 = 0.1;
+/// So likely one of the holds that are likelier shorter was one of 10 ms, and it is open.
+const LONG_OPEN: f64 = 0.4;
 /// From here on it is open.
 pub(crate) const OPEN: f64 = 0.2;
 /// Shorter ones are greetings.

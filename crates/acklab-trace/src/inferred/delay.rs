@@ -30,6 +30,13 @@ pub struct AddedDelay {
     pub source: &'static str,
 }
 
+impl AddedDelay {
+    /// Nothing was held.
+    pub(crate) fn none() -> Self {
+        Self { source: "none", ..Self::default() }
+    }
+}
+
 /// A distribution of delays, and the sample behind it.
 pub(crate) struct Delays {
     pub(crate) added: AddedDelay,
@@ -47,8 +54,7 @@ impl Delays {
     /// Over all messages, without time stamps.
     pub(crate) fn estimated(notes: &Notes<'_>, holds: &[Hold], messages: &Messages) -> Self {
         if holds.is_empty() {
-            let added = AddedDelay { source: "none", ..AddedDelay::default() };
-            return Self { added, sample: Sample::default() };
+            return Self { added: AddedDelay::none(), sample: Sample::default() };
         }
         let total = messages.total(notes.facts.packets.segments);
         match &messages.beat {

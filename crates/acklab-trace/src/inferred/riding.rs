@@ -50,6 +50,7 @@ pub(super) fn find(
         release,
         alike,
         owes: false,
+        mirrors: false,
         open: false,
         singles,
         soon_ms: 0.0,
@@ -57,6 +58,7 @@ pub(super) fn find(
     sight.owes = sight.owes(&riding);
     sight.soon_ms = sight.soon_ms(&riding, trips);
     sight.open = sight.is_open(&riding);
+    sight.mirrors = sight.mirrors(&riding);
     let gathered = sight.gather(&riding);
     // A wide cluster, or one in another place than the sender's, is how long a program takes.
     let sharp =
@@ -79,6 +81,8 @@ struct Sight<'a> {
     release: Release,
     alike: Alike,
     owes: bool,
+    /// What carries several messages answers what came, one for one.
+    mirrors: bool,
     /// What leaves with the ACK need be no answer.
     open: bool,
     /// The length of one message at each segment, where those around gathered various numbers of such.
@@ -98,7 +102,7 @@ impl Sight<'_> {
             .messages
             .written(d.end)
             .is_some_and(|written| d.time.since(written).as_millis_f64() >= EARLIER_MS);
-        let own = if gathered || (many && due) {
+        let own = if gathered || (many && due && !self.mirrors) {
             (if many { SEVERAL } else { ONE }) * (2.0 * on).min(1.0)
         } else {
             0.0
@@ -201,7 +205,7 @@ impl Sight<'_> {
             without[1] += 1.0;
         }
         let more = with[0] / with[1] >= GATHERED_MORE * without[0] / without[1];
-        with[0] >= GATHERED_MIN && more && !self.mirrors(riding)
+        with[0] >= GATHERED_MIN && more && !self.mirrors
     }
 
     /// Whether segments of several messages answer what came, message by message: their bytes keep the ratio to it that

@@ -21,11 +21,13 @@ pub(super) fn find(replay: &Replay, decision: &Decision, trips: &RoundTrips) -> 
     let alike = Alike::of(replay, decision);
     let all = replay.departures.iter().zip(&decision.on);
     let hold = |(d, on): (&Departure, &f64)| {
-        if !d.marks.broke || d.marks.gap {
+        if !d.marks.broke || d.marks.tail || d.marks.gap {
             return None;
         }
         let unseen = alike.share(d.len) * missing / (missing + STRAY);
         let kept = match (is_probe(d, trips), d.marks.recovery) {
+            // No probe is sent while a loss is repaired (RFC 8985 section 7.2).
+            (true, true) if d.marks.repairing => 0.0,
             (true, true) => 1.0,
             (true, false) => (PROBES + missing * unseen) / (PROBES + missing),
             (false, _) => unseen,
@@ -38,5 +40,5 @@ pub(super) fn find(replay: &Replay, decision: &Decision, trips: &RoundTrips) -> 
 
 /// Segments whose ACK does not come in time, as a share.
 const PROBES: f64 = 0.02;
-/// Segments that break the rule for other reasons, as a share: FIN, urgent data.
+/// Segments that break the rule for other reasons, as a share.
 const STRAY: f64 = 0.003;

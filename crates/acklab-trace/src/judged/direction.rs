@@ -4,11 +4,11 @@ use acklab_core::time::Span;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::plots::Plots;
+use super::plots::{Plots, Points};
 use super::stall::{Held, Stall, Stalls};
 use crate::flow::DirectionFacts;
 use crate::inferred::{
-    AddedDelay, Delays, Inference, Lack, Nagle, ReceiverPolicy, Wait, Writes, Written,
+    AddedDelay, Delays, Inference, Lack, Nagle, ReceiverPolicy, UNSEEN, Wait, Writes, Written,
 };
 use crate::noted::Notes;
 use crate::noted::course::CourseFacts;
@@ -136,6 +136,26 @@ impl Direction {
             added_delay_ms: delays.added,
             added_delay_estimate_ms: estimated_too,
             plots: Plots::of(notes, &holds, &delays.sample),
+        }
+    }
+
+    /// The same, if it cannot tell, for lack of something, whether any write was held.
+    pub(super) fn left_open(self, lacks: Lack) -> Self {
+        if self.bytes == 0 {
+            return self;
+        }
+        Self {
+            nagle: Nagle::unknown(),
+            stalled_probability: UNSEEN,
+            lacks: Some(lacks),
+            stalls: Vec::new(),
+            held: Vec::new(),
+            small_holds: 0,
+            waits: Vec::new(),
+            added_delay_ms: AddedDelay::none(),
+            added_delay_estimate_ms: None,
+            plots: Plots { ladder: None, delay_cdf: Points::default(), ..self.plots },
+            ..self
         }
     }
 

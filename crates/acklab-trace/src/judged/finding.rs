@@ -96,11 +96,13 @@ fn worst_held(stalls: &[Stall]) -> String {
 }
 
 fn explanation(d: &Direction, mechanism: Mechanism) -> String {
-    let start = format!(
-        "{} Its TCP keeps a new piece back as long as the one before is not acknowledged (Nagle's \
-         algorithm, on by default).",
-        pieces(d)
-    );
+    let how = if d.nagle.is_lockstep() {
+        "Its TCP keeps everything back, large segments as well, as long as the one before is not acknowledged: it has \
+         one segment under way at a time, as some embedded stacks and proxies do. That is not Nagle's algorithm."
+    } else {
+        "Its TCP keeps a new piece back as long as the one before is not acknowledged (Nagle's algorithm, on by default)."
+    };
+    let start = format!("{} {how}", pieces(d));
     let then = match mechanism {
         Mechanism::DelayedAckTimer => delayed_ack_words(d),
         Mechanism::MssFilled => format!(

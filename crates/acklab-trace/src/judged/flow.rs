@@ -4,10 +4,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Direction;
+use super::bare_acks;
 use super::causes::{self, Cause, CauseKind, Conversation};
 use super::protocol;
 use crate::flow::FlowReport;
 use crate::flow::facts::CapturePoint;
+use crate::inferred::Lack;
 
 /// One connection.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -71,6 +73,10 @@ impl Flow {
             CapturePoint::Between | CapturePoint::Unknown => None,
         };
         let life = report.life;
+        let no_bare_acks = bare_acks::are_missing([&a.facts.packets, &b.facts.packets]);
+        let judged = |direction: Direction| {
+            if no_bare_acks { direction.left_open(Lack::BareAcks) } else { direction }
+        };
         let mut flow = Self {
             id: report.id - 1,
             endpoints,
@@ -80,7 +86,7 @@ impl Flow {
             handshake,
             captured_near,
             inferred: report.inferred,
-            directions: report.directions.into_iter().map(|d| *d.observed).collect(),
+            directions: report.directions.into_iter().map(|d| judged(*d.observed)).collect(),
             causes: Vec::new(),
         };
         protocol::agree(&mut flow.directions);

@@ -4,6 +4,7 @@
 //! [`Direction`] puts notes and inference together, [`Flow`] two directions, [`Verdict`] all flows.
 //! The JSON is stable (`acklab.diagnose/1`); its schema is checked in and a test holds it current.
 
+pub(crate) mod bare_acks;
 mod capture;
 pub(crate) mod causes;
 pub mod check;

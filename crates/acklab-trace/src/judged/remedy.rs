@@ -21,6 +21,14 @@ pub(super) fn at_sender(d: &Direction, role: &str) -> Vec<String> {
         );
         return fixes;
     }
+    if d.nagle.is_lockstep() {
+        fixes.push(
+            "TCP_NODELAY changes nothing here. Let its TCP have several segments under way (uIP and similar stacks: a \
+             real TCP), or send less often and more at once."
+                .into(),
+        );
+        return fixes;
+    }
     if split {
         let how = "build header and body in one buffer, or send both with one writev()/sendmsg()";
         fixes.push(match d.writes.protocol.map(spoken) {

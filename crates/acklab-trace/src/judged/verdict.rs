@@ -119,6 +119,7 @@ fn open_summary(capture: &Capture, open: &[&Direction]) -> String {
         }
         Some(Lack::FinerClock) => "its time stamps are too coarse to show a wait of 10 ms",
         Some(Lack::AllInOrder) => "too many of its packets are missing or not in their order",
+        Some(Lack::BareAcks) => "acknowledgments that carry no data were not captured",
         _ => "too few packets say anything",
     };
     format!(

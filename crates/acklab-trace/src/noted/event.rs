@@ -35,6 +35,8 @@ pub(crate) struct DataNote {
     pub(crate) frames: u64,
     pub(crate) kind: Kind,
     pub(crate) push: bool,
+    /// FIN or URG was set: Nagle's algorithm does not hold it.
+    pub(crate) exempt: bool,
     /// It acknowledges data of the peer that the capture does not hold.
     pub(crate) hears_unseen: bool,
 }

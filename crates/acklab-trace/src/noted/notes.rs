@@ -51,6 +51,11 @@ impl Notes<'_> {
         self.span.map_or(0.0, |[first, last]| last.since(first).as_secs_f64())
     }
 
+    /// Whether the capture holds no packet of the receiver, nor shows that one passed: what was unacknowledged is not known.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.facts.packets.pure_acks + self.facts.packets.acks_on_data == 0
+    }
+
     /// The effective MSS, bytes.
     pub(crate) fn mss(&self) -> u32 {
         self.facts.stream.mss

@@ -80,9 +80,9 @@ impl Recorder {
             self.first = self.first.or(self.last);
             log.on_new(seen, &self.counts);
         }
-        let DataSeen { frame, time, offset, len, push, hears_unseen, .. } = *seen;
+        let DataSeen { frame, time, offset, len, push, exempt, hears_unseen, .. } = *seen;
         let frames = log.messages;
-        let data = DataNote { frame, time, offset, len, frames, kind, push, hears_unseen };
+        let data = DataNote { frame, time, offset, len, frames, kind, push, exempt, hears_unseen };
         log.note(Event::Data(data), small || !new);
     }
 

@@ -62,8 +62,8 @@ impl Tape {
     #[inline]
     fn push_data(&mut self, data: &DataNote) {
         let there = [data.push, data.offset != self.last.end, data.frames != self.last.frames];
-        let tag =
-            DATA | bits(&there) << 1 | (data.kind as u8) << 4 | u8::from(data.hears_unseen) << 6;
+        let flags = [data.hears_unseen, data.exempt];
+        let tag = DATA | bits(&there) << 1 | (data.kind as u8) << 4 | bits(&flags) << 6;
         let (mut entry, last) = self.begin(tag);
         last.put_moment(&mut entry, data.time, data.frame);
         entry.number(u64::from(data.len));
@@ -261,8 +261,9 @@ impl Reader<'_> {
             self.last.frames = self.from(self.last.frames);
         }
         let kind = KINDS[usize::from(flags >> 3 & 3)];
-        let (frames, push, hears_unseen) = (self.last.frames, flags & 1 != 0, flags & 32 != 0);
-        let data = DataNote { frame, time, offset, len, frames, kind, push, hears_unseen };
+        let (frames, push) = (self.last.frames, flags & 1 != 0);
+        let (hears_unseen, exempt) = (flags & 32 != 0, flags & 64 != 0);
+        let data = DataNote { frame, time, offset, len, frames, kind, push, exempt, hears_unseen };
         self.last.end = data.end();
         data
     }
@@ -325,10 +326,20 @@ mod tests {
 
     fn any_data() -> impl Strategy<Value = Event> {
         let numbers = prop::array::uniform3(any_number());
-        (any_time(), numbers, any::<u32>(), 0..4_usize, any::<[bool; 2]>()).prop_map(
-            |(time, [frame, offset, frames], len, kind, [push, hears_unseen])| {
+        (any_time(), numbers, any::<u32>(), 0..4_usize, any::<[bool; 3]>()).prop_map(
+            |(time, [frame, offset, frames], len, kind, [push, exempt, hears_unseen])| {
                 let kind = KINDS[kind];
-                Event::Data(DataNote { frame, time, offset, len, frames, kind, push, hears_unseen })
+                Event::Data(DataNote {
+                    frame,
+                    time,
+                    offset,
+                    len,
+                    frames,
+                    kind,
+                    push,
+                    exempt,
+                    hears_unseen,
+                })
             },
         )
     }

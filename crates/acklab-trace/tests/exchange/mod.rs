@@ -30,6 +30,13 @@ impl Exchange {
         self.packets.push((ms, host, Flags::ACK.with(Flags::PSH), offset, len, ack));
     }
 
+    /// The last data of `host`, with its FIN.
+    #[allow(dead_code, reason = "not every test closes")]
+    pub(crate) fn last(&mut self, ms: f64, host: usize, offset: u64, len: u32, ack: u64) {
+        let flags = Flags::ACK.with(Flags::PSH).with(Flags::FIN);
+        self.packets.push((ms, host, flags, offset, len, ack));
+    }
+
     /// Data of which the bytes matter, right behind what `host` said before.
     #[allow(dead_code, reason = "not every test reads bytes")]
     pub(crate) fn say(&mut self, ms: f64, host: usize, bytes: &[u8], ack: u64) {

@@ -15,6 +15,8 @@ pub struct Beside {
     /// The simulated host acts otherwise where its timers are as late as a kernel's may be: what the script does then
     /// and when the timers fire is a race, which decides nothing.
     pub races: bool,
+    /// Counters that differ although nothing else does: names, the kernel's and the simulated host's.
+    pub counters: Vec<(&'static str, u64, u64)>,
     /// Why a run ended before the script did.
     pub stopped: Option<String>,
 }
@@ -65,7 +67,13 @@ fn pair_up(kernel: &Outcome, simulated: &Outcome) -> Beside {
         }
         _ => true,
     });
-    Beside { rows, parts_at, races: false, stopped }
+    let both = kernel.counters.iter().zip(&simulated.counters);
+    let counters = if parts_at.is_none() {
+        both.filter(|(kernel, host)| kernel.1 != host.1).map(|(k, h)| (k.0, k.1, h.1)).collect()
+    } else {
+        Vec::new()
+    };
+    Beside { rows, parts_at, races: false, counters, stopped }
 }
 
 fn pair(kernel: &[&Seen], host: &[&Seen]) -> Vec<(Option<Seen>, Option<Seen>)> {

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 
 use acklab_host::errqueue::Entry;
 use acklab_host::info::{LAYOUT, MEMORY};
+use acklab_host::mib::Mib;
 use acklab_host::settings::Us;
 use nix::libc;
 
@@ -36,6 +37,25 @@ fn info_fields(bytes: &[u8]) -> Vec<(&'static str, u64)> {
         }
     }
     all
+}
+
+/// The counters of this thread's network namespace, by nstat's names: those that the simulated host has.
+pub(super) fn counters() -> Vec<(&'static str, u64)> {
+    let read = |name: &str| {
+        std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
+    };
+    let mut values = std::collections::BTreeMap::new();
+    for text in [read("snmp"), read("netstat")] {
+        let lines: Vec<&str> = text.lines().collect();
+        for pair in lines.chunks_exact(2) {
+            let (mut names, mut numbers) = (pair[0].split_whitespace(), pair[1].split_whitespace());
+            let Some(head) = names.next().and_then(|head| head.strip_suffix(':')) else { continue };
+            let _ = numbers.next();
+            values.extend(names.zip(numbers).map(|(name, n)| (format!("{head}{name}"), n.parse())));
+        }
+    }
+    let value = |mib: Mib| values.get(mib.name()).and_then(|n: &Result<u64, _>| n.clone().ok());
+    Mib::ALL.into_iter().map(|mib| (mib.name(), value(mib).unwrap_or(0))).collect()
 }
 
 /// TCP_INFO and SO_MEMINFO of a socket: names and values.

@@ -3,7 +3,7 @@
 use acklab_core::ack;
 use acklab_core::cc::reno::PerAck;
 use acklab_core::cc::{Algorithm, Factory};
-use acklab_tcp::{Config, InitialWindow, LossRecovery, Nagle};
+use acklab_tcp::{Config, InitialWindow, LossRecovery, Nagle, Stack};
 
 use super::parameters::{Delack, Growth, Set};
 
@@ -30,7 +30,12 @@ pub(super) fn config(set: &Set) -> Config {
         ..defaults
     };
     config.window.initial = InitialWindow::Segments(set.iw);
-    config.loss.recovery = if set.sack.is_on() { LossRecovery::Sack } else { set.recovery };
+    config.loss.recovery = match (set.sack.is_on(), set.stack) {
+        (false, _) => set.recovery,
+        (true, Stack::Stream) => LossRecovery::Sack,
+        // Linux has no other with SACK.
+        (true, Stack::Segments) => LossRecovery::Rack,
+    };
     config.loss.limited_transmit = set.limited_transmit.is_on();
     config.rto.min = set.min_rto;
     config

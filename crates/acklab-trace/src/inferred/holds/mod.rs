@@ -51,9 +51,10 @@ pub(super) struct Decision {
     pub(super) release: Option<Release>,
     /// How many holds writes at random moments would feign.
     pub(super) by_chance: f64,
-    /// Small segments that left while one was unacknowledged, and those of them that a repair explains.
+    /// Small segments that left while one was unacknowledged; those that a repair explains, and tails of large writes.
     pub(super) breaks: u64,
     pub(super) repairs: u64,
+    pub(super) tails: u64,
 }
 
 /// The replay and the decision that explain the direction best, by where the sender may be.
@@ -162,14 +163,19 @@ impl<'r> Case<'r> {
         };
         let all = departures.iter().zip(told).filter(|(_, told)| **told).map(|(d, _)| d);
         let at_ack = all.clone().filter(near).count() as f64;
+        let broke = (broke as f64 + 1.0) / (departures.len() as f64 + 2.0);
+        let mut excused = excuses(replay, trips);
+        // A tail says nothing.
+        let tails = excused.iter_mut().zip(departures).filter(|(_, d)| d.marks.tail);
+        tails.for_each(|(excused, _)| *excused = excused.max(broke));
         Self {
             replay,
             told,
             release,
             free: free_densities(departures, told, release),
             held: departures.iter().zip(told).map(held).collect(),
-            excused: excuses(replay, trips),
-            broke: (broke as f64 + 1.0) / (departures.len() as f64 + 2.0),
+            excused,
+            broke,
             share: ((at_ack + 1.0) / (all.count() as f64 + 2.0)).clamp(SHARES[0], SHARES[1]),
             on: vec![0.5; departures.len()],
         }
@@ -281,9 +287,10 @@ impl<'r> Case<'r> {
         let (holds, maybe) = all.partition(|hold| hold.probability >= 0.5);
         let width = self.release.map_or(0.0, |r| 4.0 * r.spread_ms);
         let chance = |i: usize| if self.told[i] { width * self.free[i] } else { 0.0 };
-        let repairs =
-            departures.iter().filter(|d| d.marks.broke && d.marks.recovery).count() as u64;
-        let broke = departures.iter().filter(|d| d.marks.broke).count() as u64;
+        let count = |of: fn(&Departure) -> bool| departures.iter().filter(|d| of(d)).count() as u64;
+        let repairs = count(|d| d.marks.broke && d.marks.recovery);
+        let tails = count(|d| d.marks.tail && !d.marks.recovery);
+        let broke = count(|d| d.marks.broke);
         Decision {
             holds,
             maybe,
@@ -293,8 +300,9 @@ impl<'r> Case<'r> {
             or_beat: for_holds >= CLUSTERED && gain < 0.0,
             damage: self.replay.damage.missing + self.replay.damage.late,
             release: self.release,
-            breaks: broke - repairs,
+            breaks: broke - repairs - tails,
             repairs,
+            tails,
             on: self.on,
             told: self.told.to_vec(),
             held,
@@ -332,6 +340,7 @@ fn excuses(replay: &Replay, trips: &RoundTrips) -> Vec<f64> {
         excuses.push(match d.marks.recovery || is_probe(d, trips) {
             true => REPAIR,
             false if behind => TOGETHER,
+            false if outruns_acks(d, trips) => STRAY,
             false => STRAY.max(missing).min(0.5),
         });
         if !d.marks.broke {
@@ -347,6 +356,12 @@ fn excuses(replay: &Replay, trips: &RoundTrips) -> Vec<f64> {
 pub(super) fn is_probe(d: &Departure, trips: &RoundTrips) -> bool {
     let round_trip = trips.near_ms.unwrap_or(0.0) + trips.far_ms.unwrap_or(0.0);
     d.silence as f64 / 1e6 >= (2.0 * round_trip).max(PROBE_LEAST_MS)
+}
+
+/// Whether it broke the rule sooner than any ACK can come: it waited for none, whatever the capture lacks.
+pub(super) fn outruns_acks(d: &Departure, trips: &RoundTrips) -> bool {
+    let round_trip = trips.near_ms.zip(trips.far_ms).map(|(near, far)| near + far);
+    d.marks.broke && !d.marks.tail && round_trip.is_some_and(|ms| d.interval_ms() < 0.5 * ms)
 }
 
 /// A busy host reacts so late.
@@ -380,5 +395,5 @@ const REPAIR: f64 = 0.5;
 const TOGETHER: f64 = 0.2;
 /// Within so long.
 const BEHIND: Span = Span::from_micros(500);
-/// FIN, urgent data, the odd frame that was not captured.
+/// The odd frame that was not captured.
 const STRAY: f64 = 0.003;

@@ -161,6 +161,9 @@ impl<'n> Stage<'n> {
     fn on_small(&mut self, at: usize, data: &DataNote, last: Time, asked: Asked) {
         let sender = &self.sender;
         let broke = sender.has_small_out();
+        if broke && data.exempt {
+            return;
+        }
         let clear = sender.clear.filter(|clear| !broke && clear.time + self.way >= last);
         if clear.is_none() && !broke {
             let counts = sender.has_out_below(data.offset) && !sender.is_in_recovery();
@@ -170,6 +173,8 @@ impl<'n> Stage<'n> {
         let late = if broke { self.next_clear(at, data.offset) } else { None };
         let ack = clear.map(|clear| clear.time).or(late.map(|ack| ack.time));
         let spoken = sender.last_ack.map_or(last, |ack| ack.max(last));
+        // Of a bulk transfer the notes lack what the capture holds.
+        let whole = !self.notes.bulk;
         self.replay.departures.push(Departure {
             frame: data.frame,
             time: data.time,
@@ -190,13 +195,15 @@ impl<'n> Stage<'n> {
             flight_max: sender.flight_max(),
             marks: Marks {
                 broke,
+                tail: broke && sender.full,
                 pure: clear.map_or(late.is_some_and(|ack| ack.pure), |clear| clear.pure),
                 window: clear.is_some_and(|clear| 0 < clear.edge && clear.edge < data.end()),
                 recovery: match &clear {
                     Some(clear) => sender.was_in_recovery(clear),
                     None => sender.is_in_recovery(),
                 },
-                gap: data.kind == Kind::Gap,
+                repairing: sender.is_in_recovery(),
+                gap: data.kind == Kind::Gap || (whole && sender.unseen > u64::from(self.mss)),
             },
         });
     }

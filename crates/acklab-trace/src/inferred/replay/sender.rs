@@ -18,11 +18,15 @@ pub(super) struct Sender {
     pub(super) acked: u64,
     /// End of the last small segment.
     pub(super) small_end: u64,
+    /// The last segment was a full one.
+    pub(super) full: bool,
     /// Bytes below this were sent when loss recovery began.
     recovery_end: u64,
     /// Where the receiver's window ends; 0 where that is not known.
     edge: u64,
     flight_max: u64,
+    /// Bytes acknowledged since the last segment that never passed: they left between it and what leaves next.
+    pub(super) unseen: u64,
     pub(super) last_ack: Option<Time>,
     /// The ACK that lets go what leaves next.
     pub(super) clear: Option<Clear>,
@@ -95,8 +99,10 @@ impl Sender {
         if small {
             self.small_end = end;
         }
+        self.full = !small;
         // An ACK lets go what leaves next, and only that: packets may share a time stamp.
         self.clear = None;
+        self.unseen = 0;
         self.next = end;
         self.flight_max = self.flight_max.max(end.saturating_sub(self.acked));
     }
@@ -128,7 +134,8 @@ impl Sender {
     }
 
     fn on_progress(&mut self, ack: &AckNote) {
-        let unseen = ack.acked_to > self.next;
+        let unseen = ack.acked_to.saturating_sub(self.next);
+        self.unseen += unseen;
         let flight_before = self.next.max(ack.acked_to).saturating_sub(self.acked);
         let small_before = self.has_small_out();
         self.acked = ack.acked_to;
@@ -138,7 +145,7 @@ impl Sender {
         if small_cleared || (flight_before > 0 && self.next == self.acked) {
             self.clear = Some(Clear {
                 time: ack.time,
-                ages: ack.ages.filter(|_| !unseen),
+                ages: ack.ages.filter(|_| unseen == 0),
                 pure: ack.pure,
                 flight_before: capped(flight_before),
                 edge: self.edge,

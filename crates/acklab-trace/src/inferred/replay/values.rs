@@ -66,13 +66,17 @@ impl Departure {
 pub(crate) struct Marks {
     /// It left while a small segment was unacknowledged.
     pub(crate) broke: bool,
+    /// It did, right behind a full segment: the tail of a large write, which macOS and Windows let go.
+    pub(crate) tail: bool,
     /// The ACK carried no data.
     pub(crate) pure: bool,
     /// The segment did not fit the receiver's window before the ACK.
     pub(crate) window: bool,
     /// Lost data was being repaired, or was sent again before this segment was acknowledged.
     pub(crate) recovery: bool,
-    /// The capture lacks what left just before.
+    /// Lost data had been sent again before it left, and was not acknowledged.
+    pub(crate) repairing: bool,
+    /// The capture lacks what left just before, or more than a segment of it.
     pub(crate) gap: bool,
 }
 

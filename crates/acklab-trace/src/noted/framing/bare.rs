@@ -79,6 +79,8 @@ impl BareHeaders {
         match (name, at) {
             // A function code that is lawful.
             ("modbus_tcp", 7) => 3,
+            // The length goes on while the highest bit is set.
+            ("mqtt", _) if self.bare[1..at.max(1)].iter().all(|v| v & 0x80 != 0) => byte,
             // Unnumbered and supervisory frames; the numbers of the others go.
             ("iec_60870_5_104", 2) if byte & 1 == 1 => byte,
             ("tpkt", 5) => byte & 0xf0,
@@ -100,7 +102,7 @@ fn is_type_or_length(protocol: &str, at: usize) -> bool {
         "opc_ua" => at <= 7,
         "mongodb" => at <= 3 || at >= 12,
         "ads_ams" => [2..=5, 22..=23, 26..=29].iter().any(|bytes| bytes.contains(&at)),
-        "tls" | "mqtt" | "tpkt" => at <= 4,
+        "tls" | "tpkt" => at <= 4,
         "dnp3" | "ethernet_ip" | "openflow" => at <= 3,
         _ => false,
     }
@@ -136,8 +138,8 @@ mod tests {
             ("c37.118", &[&c37[..3], &[16], &c37[4..], &[9, 9]].concat()),
             ("iec_60870_5_104", &[0x68, 6, 2, 9, 8, 7, 5, 5]),
             ("tls", &[23, 3, 3, 0, 2, 9, 9]),
-            ("mqtt", &[0x30, 4, 9, 9, 9, 9]),
-            ("openflow", &[1, 0, 0, 9, 5, 6, 7, 8, 9]),
+            ("mqtt", &[0x30, 4, 0, 2, 9, 9]),
+            ("openflow", &[1, 10, 0, 9, 5, 6, 7, 8, 9]),
         ];
         for (name, frame) in frames {
             let mut bare = BareHeaders::new(name).expect("known");

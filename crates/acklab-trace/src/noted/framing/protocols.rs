@@ -203,14 +203,25 @@ fn ams(b: &[u8]) -> Header {
     }
 }
 
-/// OpenFlow section 7.1: version, type, length, transaction.
+/// Nobody echoes more: a time stamp or nothing.
+const ECHO_MAX: u32 = 72;
+
+/// OpenFlow section 7.1: version, type, length, transaction. Greetings are short, and errors begin with one of few
+/// kinds: Diameter, TDS and FPM have a version, a type and a length in the same places.
 fn openflow(b: &[u8]) -> Header {
-    let lawful = (1..=6).contains(&b[0]) && b.get(1).is_none_or(|t| *t <= 35);
-    if let Some(answer) = complete(b, 8, lawful) {
+    let kind = b.get(1).copied().unwrap_or_default();
+    let need = if kind == 1 { 12 } else { 8 };
+    if let Some(answer) = complete(b, need, (1..=6).contains(&b[0]) && kind <= 35) {
         return answer;
     }
+    let lawful = |len: u32| match kind {
+        0 => (8..=32).contains(&len) && len.is_multiple_of(8),
+        2 | 3 => (8..=ECHO_MAX).contains(&len),
+        1 => len >= 12 && matches!(be16(b, 8), 0..=17 | 0xFFFF),
+        _ => len >= 8,
+    };
     match be16(b, 2) {
-        len @ 8.. => Header::Frame(len),
+        len if lawful(len) => Header::Frame(len),
         _ => Header::Invalid,
     }
 }
@@ -238,24 +249,27 @@ fn mqtt(b: &[u8]) -> Header {
         1..=15 => flags == 0,
         _ => false,
     };
-    if !lawful || b.len() > 5 {
+    if !lawful {
         return Header::Invalid;
     }
-    let Some((last, _)) = b[1..].split_last() else {
-        return Header::More;
+    let Some(last) = b[1..].iter().take(4).position(|v| v & 0x80 == 0) else {
+        return if b.len() >= 5 { Header::Invalid } else { Header::More };
     };
-    if last & 0x80 != 0 {
-        return if b.len() == 5 { Header::Invalid } else { Header::More };
+    let head = last + 2;
+    let remaining = b[1..head].iter().rev().fold(0u32, |n, v| n << 7 | u32::from(v & 0x7F));
+    // Section 3.3.2.1: what is published begins with the length of its topic's name. LDAP's messages begin alike.
+    if kind == 3 && b.len() < head + 2 {
+        return if remaining >= 2 { Header::More } else { Header::Invalid };
     }
-    let remaining = b[1..].iter().rev().fold(0u32, |n, v| n << 7 | u32::from(v & 0x7F));
     let plausible = match kind {
+        3 => remaining >= 3 && be16(b, head) + 2 <= remaining,
         12 | 13 => remaining == 0,
         4..=7 | 11 => (2..=256).contains(&remaining),
-        1 | 3 | 8..=10 => remaining >= 3,
+        1 | 8..=10 => remaining >= 3,
         2 => (2..=1024).contains(&remaining),
         _ => true,
     };
-    if plausible { Header::Frame(1 + b.len() as u32 - 1 + remaining) } else { Header::Invalid }
+    if plausible { Header::Frame(head as u32 + remaining) } else { Header::Invalid }
 }
 
 #[cfg(test)]
@@ -282,7 +296,7 @@ mod tests {
         check(iec104, &[0x68, 14, 2, 0, 8, 0], Header::Frame(16));
         check(tls, &[23, 3, 3, 1, 0], Header::Frame(261));
         check(opc_ua, b"MSGF\x40\0\0\0", Header::Frame(64));
-        check(mqtt, &[0x30, 0x82, 0x01], Header::Frame(133));
+        check(mqtt, &[0x30, 0x82, 0x01, 0, 9], Header::Frame(133));
         check(mqtt, &[0xC0, 0], Header::Frame(2));
         check(tpkt, &[3, 0, 0, 31, 2, 0xF0], Header::Frame(31));
         check(openflow, &[1, 0, 0, 8, 0, 0, 0, 1], Header::Frame(8));
@@ -306,5 +320,13 @@ mod tests {
         check(opc_ua, b"MSX", Header::Invalid);
         check(mqtt, &[0x30, 0xFF, 0xFF, 0xFF, 0xFF], Header::Invalid);
         check(openflow, &[1, 0, 0, 7, 0, 0, 0, 1], Header::Invalid);
+        // A capabilities exchange of Diameter (RFC 6733 section 3), a response of TDS ([MS-TDS] section 2.2.3.1), a
+        // route of FPM (a netlink message behind version, type and length), and a bind of LDAP (RFC 4511 section 4.2).
+        check(openflow, &[1, 0, 0, 0xB0, 0x80, 0, 1, 1], Header::Invalid);
+        check(openflow, &[4, 1, 1, 0x5E, 0, 0x33, 1, 0, 0xE3, 0x1B, 0, 1], Header::Invalid);
+        check(openflow, &[1, 1, 0, 0x38, 0x34, 0, 0, 0, 0x18, 0, 1, 5], Header::Invalid);
+        // NetPerfMeter's data, with a type, flags and a length.
+        check(openflow, &[5, 3, 4, 0, 0, 0, 0, 0], Header::Invalid);
+        check(mqtt, &[0x30, 12, 2, 1, 1, 0x60, 7, 2, 1, 3, 4, 0], Header::Invalid);
     }
 }
