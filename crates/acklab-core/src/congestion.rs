@@ -169,6 +169,11 @@ impl<C: CongestionControl> Congestion<C> {
         self.control.codepoint()
     }
 
+    /// Whether the algorithm should hear of each packet.
+    pub fn wants_each_ack(&self) -> bool {
+        self.control.wants_each_ack()
+    }
+
     /// Whether departures need a [`Stamp`].
     pub const fn wants_stamps(&self) -> bool {
         self.rate.is_some()

@@ -86,6 +86,11 @@ impl PathCongestion {
         self.paced = None;
     }
 
+    /// Whether the algorithm should hear of each packet.
+    pub(super) fn wants_each_ack(&self) -> bool {
+        self.congestion.wants_each_ack()
+    }
+
     /// When pacing lets the next packet leave, if something waits for that.
     pub(super) const fn paced(&self) -> Option<Time> {
         self.paced

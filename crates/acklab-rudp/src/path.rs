@@ -430,7 +430,8 @@ impl Path {
         if let Some(least_rtt) = rtt.least() {
             let window = self.congestion.cwnd() / self.mss();
             let lost = self.loss.share();
-            let conditions = Conditions { least_rtt, srtt: rtt.smoothed(), window, lost };
+            let each = self.congestion.wants_each_ack();
+            let conditions = Conditions { least_rtt, srtt: rtt.smoothed(), window, lost, each };
             self.requests.adapt(now, &conditions);
         }
     }

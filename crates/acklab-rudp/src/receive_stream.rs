@@ -170,6 +170,11 @@ impl ReceiveStream {
         Some(block)
     }
 
+    /// Bytes that the application can read now.
+    pub(super) fn readable(&self) -> u64 {
+        if self.discards { 0 } else { self.in_order() - self.read }
+    }
+
     /// Bytes that the application has, or that it will never have.
     pub(super) fn consumed(&self) -> u64 {
         if self.discards { self.highest } else { self.read }

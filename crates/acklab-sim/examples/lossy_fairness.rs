@@ -1,16 +1,17 @@
 //! How `lossy` shares a bottleneck: Jain's index and shares beside 1 and 4 rivals over 60 s, the core's
-//! TCP in virtual time on a dumbbell of 20 Mbit/s behind drop-tail. Prints the table of docs/lossy.md.
+//! TCP in virtual time on a dumbbell of 20 Mbit/s behind drop-tail. Prints the tables of docs/lossy.md.
 //!
 //!     cargo run --release -p acklab-sim --example lossy_fairness [-- WORD...]
 //!
-//! With words: only the rows that contain them all. `first=bbr1` judges another algorithm, `loss=0.01` loses
-//! packets at random, `seeds=1` is quicker. `rival=bbr3` puts another algorithm beside it; `late=20` lets the judged flow join
+//! With words: only the rows that contain them all. `transport=rudp` has reliable UDP carry the judged flow, and rivals that
+//! are `lossy`. `first=bbr1` judges another algorithm, `loss=0.01` loses packets at random, `seeds=1` and `compare=false`, which leaves the last
+//! two columns meaningless, are quicker; `from=11` begins with another seed (the table's are 1 to 5). `rival=bbr3` puts another algorithm beside it; `late=20` lets the judged flow join
 //! so many seconds after the others, and counts from then on; `rtt2=80` gives the rivals that round trip, ms.
 //! `queue=dualpi2` puts another discipline of that room in the bottleneck, and `queue=policer` a policer of that burst before a link five
 //! times as fast; `ecn=true` lets all flows use ECN, a `dctcp` as one of L4S. `rivals=0` leaves it alone.
 
 use acklab_core::cc::Algorithm;
-use acklab_core::event::{Event, Interest};
+use acklab_core::event::{Event, EventKind, Interest};
 use acklab_core::link::LinkConfig;
 use acklab_core::options::Value;
 use acklab_core::packet::Addr;
@@ -20,8 +21,8 @@ use acklab_core::seq::Seq;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel};
-use acklab_sim::{Access, Duplex, End, Observer, Topology, World};
-use acklab_tcp::{Config, Connection};
+use acklab_sim::{Access, Duplex, End, Observer, Topology, World, rudp};
+use acklab_tcp::{Config, System};
 
 const RATE_BPS: u64 = 20_000_000;
 const SECONDS: u64 = 60;
@@ -32,10 +33,21 @@ const SEEDS: u64 = 5;
 const PAYLOAD: u64 = 1448;
 const PACKET: u64 = 1500;
 
-struct Nothing;
+/// What was acknowledged on each flow.
+#[derive(Default)]
+struct Watch {
+    senders: Vec<Addr>,
+    acked: Vec<u64>,
+}
 
-impl Observer for Nothing {
-    fn on_event(&mut self, _event: &Event) {}
+impl Observer for Watch {
+    fn on_event(&mut self, event: &Event) {
+        if let EventKind::Congestion { flow, acked, .. } = event.kind
+            && let Some(index) = self.senders.iter().position(|addr| *addr == flow.local)
+        {
+            self.acked[index] = acked;
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -56,6 +68,8 @@ struct Row {
     /// The bottleneck's discipline.
     queue: String,
     ecn: bool,
+    /// Reliable UDP carries the judged flow, and those of its like.
+    rudp: bool,
 }
 
 impl Row {
@@ -75,7 +89,7 @@ impl Row {
         (RATE_BPS, queue.with_limit(limit))
     }
 
-    /// Bytes that each flow's reader got in the time measured; the first flow is `lossy`.
+    /// Bytes that were acknowledged on each flow in the time measured; the first flow is `lossy`.
     fn run(&self, seed: u64) -> Vec<f64> {
         let link = |bps: u64, delay: Span| {
             LinkConfig::new(BitRate::from_bps(bps).expect("not zero"), delay)
@@ -98,7 +112,10 @@ impl Row {
         all[0] = access(0);
         let mut topology = Topology::default();
         let dumbbell = topology.dumbbell(&bottleneck, &all);
-        let mut world = World::new(&topology, seed, Interest::NONE, Nothing);
+        let senders: Vec<Addr> =
+            dumbbell.pairs.iter().map(|&(node, _)| Addr { node, port: 50_000 }).collect();
+        let watch = Watch { acked: vec![0; senders.len()], senders };
+        let mut world = World::new(&topology, seed, Interest::CONGESTION, watch);
         let mut rng = Rng::named(seed, "starts");
         for (index, &(left, right)) in dumbbell.pairs.iter().enumerate() {
             let name = if index == 0 { &self.first } else { &self.rival };
@@ -106,8 +123,23 @@ impl Row {
             if let Some(options) = congestion.options() {
                 options.set("l4s", Value::Flag(true));
             }
-            let end = |node, port, app: Box<dyn App>| End {
-                addr: Addr { node, port },
+            let late = if index == 0 { Span::from_secs(self.late) } else { Span::ZERO };
+            let start = Time::ZERO + late + Span::from_micros(rng.below(STARTED * 1_000_000));
+            let from = Addr { node: left, port: 50_000 };
+            let to = Addr { node: right, port: 80 };
+            let bulk: Box<dyn App> = Box::new(Bulk::unlimited());
+            let reader: Box<dyn App> = Box::new(Reader::new(ReaderModel::Promptly, PAYLOAD as u32));
+            if self.rudp && (index == 0 || name == "lossy") {
+                let config =
+                    acklab_rudp::Config { algorithm: congestion, seed, ..Default::default() };
+                let end = |addr, app| rudp::End { addr, config: config.clone(), app };
+                let (client, server) = rudp::pair(start, seed, end(from, bulk), end(to, reader));
+                world.attach(to, Box::new(server));
+                world.attach(from, Box::new(client));
+                continue;
+            }
+            let end = |addr, app| End {
+                addr,
                 config: Config {
                     congestion: congestion.clone(),
                     ecn: self.ecn,
@@ -120,26 +152,15 @@ impl Row {
                 isn: Seq(7),
                 app,
             };
-            let late = if index == 0 { Span::from_secs(self.late) } else { Span::ZERO };
-            let start = Time::ZERO + late + Span::from_micros(rng.below(STARTED * 1_000_000));
-            let reader = Reader::new(ReaderModel::Promptly, PAYLOAD as u32);
-            world.connect_at(
-                start,
-                end(left, 50_000, Box::new(Bulk::unlimited())),
-                end(right, 80, Box::new(reader)),
-            );
+            world.connect_at(start, end(from, bulk), end(to, reader));
         }
         let started = self.late + STARTED;
         world.run_until(Time::ZERO + Span::from_secs(started));
-        let before = read_bytes(&world);
+        let before = world.observer().acked.clone();
         world.run_until(Time::ZERO + Span::from_secs(started + SECONDS));
-        read_bytes(&world).iter().zip(before).map(|(now, before)| now - before).collect()
+        let now = world.observer().acked.iter();
+        now.zip(before).map(|(now, before)| (now - before) as f64).collect()
     }
-}
-
-fn read_bytes(world: &World<Nothing>) -> Vec<f64> {
-    let all: Vec<u64> = world.connections().map(Connection::total_read).collect();
-    all.chunks(2).map(|pair| pair[0].max(pair[1]) as f64).collect()
 }
 
 fn jain(shares: &[f64]) -> f64 {
@@ -188,7 +209,9 @@ fn main() {
         std::env::args().skip(1).partition(|word| word.contains('='));
     let option = |name: &str| options.iter().find_map(|option| option.strip_prefix(name));
     let number = |name: &str| option(name).and_then(|number| number.parse().ok());
-    let seeds = number("seeds=").unwrap_or(SEEDS);
+    let from = number("from=").unwrap_or(1);
+    let seeds = from..from + number("seeds=").unwrap_or(SEEDS);
+    let compares = option("compare=").is_none_or(|word| word != "false");
     let like = Row {
         first: option("first=").unwrap_or("lossy").to_owned(),
         loss: option("loss=").and_then(|loss| loss.parse().ok()).unwrap_or(0.0),
@@ -196,6 +219,7 @@ fn main() {
         rtt2_ms: number("rtt2=").unwrap_or(0),
         queue: option("queue=").unwrap_or("drop-tail").to_owned(),
         ecn: option("ecn=").is_some_and(|word| word == "true"),
+        rudp: option("transport=").is_some_and(|word| word == "rudp"),
         rtt_ms: 0,
         buffer: Default::default(),
         rival: String::new(),
@@ -214,8 +238,10 @@ fn main() {
         if !words.iter().all(|word| row.name().contains(word.as_str())) {
             continue;
         }
-        let runs = |row: &Row| (1..=seeds).map(|seed| row.run(seed)).collect::<Vec<Vec<f64>>>();
-        let (ours, cubic) = (runs(&row), runs(&Row { first: "cubic".to_owned(), ..row.clone() }));
+        let runs = |row: &Row| seeds.clone().map(|seed| row.run(seed)).collect::<Vec<Vec<f64>>>();
+        let ours = runs(&row);
+        let cubic = Row { first: "cubic".to_owned(), rudp: false, ..row.clone() };
+        let cubic = if compares { runs(&cubic) } else { ours.clone() };
         let of = |runs: &[Vec<f64>], figure: fn(&[f64]) -> f64| -> Vec<f64> {
             runs.iter().map(|run| figure(run)).collect()
         };

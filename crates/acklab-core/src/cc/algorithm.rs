@@ -129,6 +129,10 @@ impl CongestionControl for Controller {
         each!(self, cc => cc.wants_rate())
     }
 
+    fn wants_each_ack(&self) -> bool {
+        each!(self, cc => cc.wants_each_ack())
+    }
+
     fn cwnd(&self) -> u64 {
         each!(self, cc => cc.cwnd())
     }

@@ -225,6 +225,12 @@ pub trait CongestionControl {
         false
     }
 
+    /// Whether it competes in a queue now, so that it should hear of each packet while its window is short: of what a few
+    /// ACKs bring at once it learns late, and more of what leaves upon them at once is lost.
+    fn wants_each_ack(&self) -> bool {
+        false
+    }
+
     /// Congestion window, bytes; never below one MSS.
     fn cwnd(&self) -> u64;
 

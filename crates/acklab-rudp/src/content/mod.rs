@@ -25,7 +25,7 @@ use self::notes::Notes;
 use self::receiving::Receiving;
 use self::sending::Sending;
 use super::piece::{ContentEvent, ControlFrame, Piece};
-use super::receive_stream::Block;
+use super::receive_stream::{Block, ReceiveStream};
 use super::send_parcels::ParcelError;
 use super::send_stream::SendStream;
 use crate::wire::{Kind, Parameters};
@@ -134,6 +134,11 @@ impl Content {
     /// [`ContentEvent::Writable`] follows.
     pub fn room(&self, stream: u64) -> u64 {
         self.sending.room(stream)
+    }
+
+    /// How many bytes of `stream` can be read now.
+    pub fn readable(&self, stream: u64) -> u64 {
+        self.receiving.stream(stream).map_or(0, ReceiveStream::readable)
     }
 
     /// The next bytes of `stream` in order; `None` while there are none, and after its end. Only after

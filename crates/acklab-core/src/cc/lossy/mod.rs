@@ -51,7 +51,7 @@ enum Phase {
     StartUp(StartUp),
     /// Following the delay.
     Delay,
-    /// A round at half of the rate and the one that shows what it did, to see the round trip without a
+    /// Rounds at half of the rate, and the one that shows what they did, to see the round trip without a
     /// queue again.
     Refresh { rounds: u32 },
     /// Cross traffic fills the queue.
@@ -183,7 +183,9 @@ impl Lossy {
         if self.share.look_for_short_buffer(lost > LOSING * sent, &self.delay) {
             self.losses = Losses::default();
         }
-        if self.delay.reveals_queue() && matches!(self.phase, Phase::Delay | Phase::Compete) {
+        if self.delay.reveals_queue()
+            && matches!(self.phase, Phase::Delay | Phase::Refresh { .. } | Phase::Compete)
+        {
             // What was lost may have overflowed.
             self.losses = Losses::default();
             if lost > LOSING * sent {
@@ -196,6 +198,9 @@ impl Lossy {
         let overflows = congested || matches!(self.phase, Phase::Match(_));
         if !overflows && self.delay.queue_most() < self.harmless_queue() {
             self.losses.learn(sent, lost);
+        }
+        if self.look_for_ruin(now, packets, got) {
+            return;
         }
         match &mut self.phase {
             Phase::Delay if rate.app_limited && served < self.rate => {}
@@ -218,6 +223,20 @@ impl Lossy {
             Phase::Match(_) => self.end_round_of_match(now, got),
         }
         self.look_for_unyielding(now, packets, got);
+    }
+
+    /// Flows of this kind that begin in a full queue take its round trip for the path's and each other's overflow for the
+    /// path's loss, and none gives way. So whoever loses that much goes on with what arrived, and stands back at
+    /// first: where others do so too, the queue shows. True where that begins.
+    fn look_for_ruin(&mut self, now: Time, packets: Packets, got: f64) -> bool {
+        if !self.tally.is_ruined(now, packets, matches!(self.phase, Phase::Delay)) {
+            return false;
+        }
+        self.losses = Losses::default();
+        self.share.limit(got);
+        self.rate = got;
+        self.phase = Phase::Refresh { rounds: RETREAT_ROUNDS };
+        true
     }
 
     /// Whether rivals fill the queue that do not give way to loss: then BBR meets them.
@@ -479,6 +498,11 @@ impl CongestionControl for Lossy {
         true
     }
 
+    /// Beside cross traffic. A delay that varies by itself is told from a queue by what few ACKs say.
+    fn wants_each_ack(&self) -> bool {
+        matches!(self.phase, Phase::Compete | Phase::Match(_))
+    }
+
     fn cwnd(&self) -> u64 {
         let most = if self.is_silent { 2.0 * self.mss } else { self.validated_window() };
         self.wanted_window().min(most).max(self.mss) as u64
@@ -520,6 +544,7 @@ const REFRESH: f64 = 0.5;
 /// A flow with a longer round trip grows as one with this, seconds: the idea of TCP Hybla (Caini, Firrincieli 2004,
 /// where it is 25 ms).
 const REFERENCE_TRIP: f64 = 0.25;
+const RETREAT_ROUNDS: u32 = 4;
 /// Of a long round trip: the noise of its delay that the law does not mind.
 const HARMLESS: f64 = 0.02;
 /// By no more than sixteenfold in a round trip.

@@ -2,7 +2,7 @@
 
 use super::super::bbr::rounds::PacketRounds;
 use super::super::{AckSample, RateSample};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// The counts; bytes.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,10 @@ pub(super) struct Tally {
     began: Time,
     /// Packets of the rounds since the last congestion, of late: one round of a small window says little.
     since: Packets,
+    /// Rounds in a row of the delay-based law in which more was lost than a path loses that is of use, and until
+    /// when that is borne.
+    ruinous: u32,
+    borne_until: Time,
 }
 
 /// A round that is over, or the one under way as far as is known; packets.
@@ -37,6 +41,11 @@ impl Packets {
 
 /// Packets. Ours.
 const MANY: f64 = 100.0;
+/// Of a round: more than a path loses that is of use. Ours, as are the next two.
+const RUIN: f64 = 0.4;
+/// In a row: an overflow of the start is over by then, and so is a test for overflow without a queue.
+const RUINED_ROUNDS: u32 = 6;
+const BORNE: Span = Span::from_secs(2);
 
 impl Tally {
     pub(super) fn new(mss: f64) -> Self {
@@ -50,6 +59,8 @@ impl Tally {
             before: (0.0, 0.0),
             began: Time::ZERO,
             since: Packets::default(),
+            ruinous: 0,
+            borne_until: Time::ZERO,
         }
     }
 
@@ -86,6 +97,18 @@ impl Tally {
         let all = if congested { Packets::default() } else { self.since.plus(round) };
         let kept = if all.sent > MANY { 0.5 } else { 1.0 };
         self.since = Packets { sent: kept * all.sent, lost: kept * all.lost };
+    }
+
+    /// A round ends; `follows_delay`: the delay-based law governed it. Whether too much has been lost for
+    /// too long. Says so once, and then is silent for a while.
+    pub(super) fn is_ruined(&mut self, now: Time, round: Packets, follows_delay: bool) -> bool {
+        let ruinous = follows_delay && round.lost > RUIN * round.sent;
+        self.ruinous = if ruinous { self.ruinous + 1 } else { 0 };
+        let ruined = self.ruinous >= RUINED_ROUNDS && now >= self.borne_until;
+        if ruined {
+            (self.ruinous, self.borne_until) = (0, now + BORNE);
+        }
+        ruined
     }
 
     /// The round under way.

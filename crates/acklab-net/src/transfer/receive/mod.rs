@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use acklab_core::endpoint::Endpoint as _;
-use acklab_core::time::Time;
+use acklab_core::time::{Span, Time};
 use acklab_rudp::protect::{PlainGreeter, ServerGreeter};
 use acklab_rudp::{Code, Config, Connection, ContentEvent, Event, Handle, Limits, Listener};
 
@@ -222,6 +222,10 @@ struct Session {
     began: Time,
     /// When all was stored.
     finished: Option<Time>,
+    /// What comes is left in the stream until then, unless it is much.
+    read_at: Time,
+    /// Something may have been left.
+    left: bool,
     /// The sender has acknowledged the end.
     heard: bool,
     over: bool,
@@ -231,6 +235,9 @@ struct Session {
 const STREAM: u64 = 0;
 /// A sender may be silent for so long, unless it says that it would have come again by then.
 pub(super) const IDLE_MS: u64 = 60_000;
+/// A thread that wakes costs more than a few packets' bytes: they are given to it this often, or when this many bytes wait.
+const READ_EVERY: Span = Span::from_millis(1);
+const MUCH: u64 = 256 << 10;
 /// Guesses of a weak passphrase: so many at once, then per second. That is 8640 a day.
 const WEAK_GUESSES: (f64, f64) = (10.0, 0.1);
 
@@ -290,7 +297,8 @@ impl Application<Listener> for Receiving<'_> {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        Some(self.rhythm.next())
+        let left = self.sessions.values().filter(|session| session.left);
+        left.map(|session| session.read_at).chain([self.rhythm.next()]).min()
     }
 }
 
@@ -343,7 +351,9 @@ impl Receiving<'_> {
                 }
                 let work = self.work();
                 let (finished, heard, over) = (None, false, false);
-                let session = Session { work, from, began: now, finished, heard, over };
+                let read_at = now;
+                let session =
+                    Session { work, from, began: now, finished, read_at, left: false, heard, over };
                 self.sessions.insert(handle, session);
                 self.holds |= self.directory.is_some();
                 self.announce(listener);
@@ -446,14 +456,18 @@ impl Session {
     /// Carries bytes between the connection and the work.
     fn go_on(&mut self, now: Time, connection: &mut Connection) {
         let content = connection.content();
-        let (mut room, mut blocks) = (self.work.room(), Vec::new());
-        while room > 0
-            && let Some(block) = content.read(now, STREAM)
-        {
-            room = room.saturating_sub(block.len());
-            blocks.push(block.into());
+        self.left = now < self.read_at && content.readable(STREAM) < MUCH;
+        if !self.left {
+            let (mut room, mut blocks) = (self.work.room(), Vec::new());
+            while room > 0
+                && let Some(block) = content.read(now, STREAM)
+            {
+                room = room.saturating_sub(block.len());
+                blocks.push(block.into());
+                self.read_at = now + READ_EVERY;
+            }
+            self.work.give(now, &mut blocks);
         }
-        self.work.give(now, &mut blocks);
         // Asked first: what it says last stands in the outbox by then.
         let finished = self.work.state().is_finished;
         // A sender that reads no answers gets no more of them.
