@@ -102,3 +102,22 @@ impl AckRequests {
         self.due = true;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(window: u64, each: bool) -> u64 {
+        let mut requests = AckRequests::new(Options::default());
+        let trip = Span::from_millis(20);
+        let conditions = Conditions { least_rtt: trip, srtt: trip, window, lost: 0.0, each };
+        requests.adapt(Time::ZERO, &conditions);
+        requests.packets
+    }
+
+    #[test]
+    fn who_competes_in_a_queue_hears_of_each_packet_of_a_short_window() {
+        assert_eq!([16, 64, 1000].map(|window| asked(window, false)), [2, 8, 16]);
+        assert_eq!([16, 64, 128, 640, 4000].map(|window| asked(window, true)), [1, 1, 2, 10, 16]);
+    }
+}

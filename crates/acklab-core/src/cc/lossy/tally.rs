@@ -139,3 +139,25 @@ impl Tally {
         self.delivered + self.lost
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn six_rounds_of_ruin_in_a_row_are_told_once_in_two_seconds() {
+        let mut tally = Tally::new(1500.0);
+        let at = |round: u64| Time::from_nanos(100_000_000 * round);
+        let ruin = Packets { sent: 100.0, lost: 41.0 };
+        let told: Vec<u64> =
+            (1..=40).filter(|&round| tally.is_ruined(at(round), ruin, true)).collect();
+        assert_eq!(told, [6, 26]);
+        // A round that loses less, or that another law governs, begins the count anew.
+        let (mut lucky, mut other) = (Tally::new(1500.0), Tally::new(1500.0));
+        for round in 1..=40 {
+            let borne = Packets { sent: 100.0, lost: if round % 6 == 0 { 40.0 } else { 41.0 } };
+            assert!(!lucky.is_ruined(at(round), borne, true));
+            assert!(!other.is_ruined(at(round), ruin, round % 6 != 0));
+        }
+    }
+}
