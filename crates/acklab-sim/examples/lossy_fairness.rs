@@ -22,7 +22,7 @@ use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 use acklab_sim::app::{App, Bulk, Reader, ReaderModel};
 use acklab_sim::{Access, Duplex, End, Observer, Topology, World, rudp};
-use acklab_tcp::{Config, System};
+use acklab_tcp::Config;
 
 const RATE_BPS: u64 = 20_000_000;
 const SECONDS: u64 = 60;
