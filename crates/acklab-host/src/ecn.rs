@@ -1,6 +1,7 @@
 //! Explicit congestion notification: RFC 3168 with Linux's answers to marks, and DCTCP's (RFC 8257). For accurate ECN
 //! (RFC 9768) see [`crate::accecn`].
 
+use crate::mib::Mib;
 use crate::segment::{Segment, after, ecn as mark, flag};
 use crate::settings::Env;
 use crate::tcp::{EcnMode, Tcp};
@@ -42,6 +43,7 @@ fn turn(tcp: &mut Tcp, env: &Env<'_>, marked: bool) {
         let mut earlier = tcp.make(env, seq, flag::ACK, 0);
         earlier.ack = owed;
         tcp.count.segs_out += 1;
+        tcp.tally(Mib::OutSegs);
         tcp.wire.push(earlier);
     }
     tcp.ack.now = true;

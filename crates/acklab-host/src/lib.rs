@@ -5,7 +5,7 @@
 //! with their errors, poll and epoll, TCP_INFO. The reference is Linux 6.18, written from the RFCs and from
 //! documented and observed behaviour. Everything takes `now`; nothing waits.
 //!
-//! - [`host`]: sockets by descriptor, demultiplexing, requests; [`calls`], [`sockopt`], [`watch`]: the calls;
+//! - [`host`]: sockets by descriptor, demultiplexing; `listening`: requests; `icmp`: reports; [`calls`], [`sockopt`], [`watch`]: the calls;
 //! - [`tcp`]: one connection's state; `open`, `input`, `ack`, `loss`, `receive`, `output`, `write`, `timers`,
 //!   `mtu`, `ecn`, `accecn`: its rules;
 //! - [`datagram`], `datagram_calls`: UDP;
@@ -30,8 +30,10 @@ pub mod errno;
 pub mod errqueue;
 pub mod fastopen;
 pub mod host;
+mod icmp;
 pub mod info;
 mod input;
+mod listening;
 mod loss;
 mod memory;
 pub mod mib;

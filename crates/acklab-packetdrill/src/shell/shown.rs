@@ -89,7 +89,7 @@ fn fits(pattern: &str, name: &str) -> bool {
 /// Names in a pattern have to be of counters that are counted: one that is not there would look like a zero.
 fn known(pattern: &str) -> Result<(), String> {
     let names = pattern.split(|c: char| !c.is_ascii_alphanumeric());
-    for name in names.filter(|name| name.len() > 3 && name.starts_with(char::is_uppercase)) {
+    for name in names.filter(|name| name.len() > 1 && name.starts_with(char::is_uppercase)) {
         if !Mib::ALL.iter().any(|mib| mib.name().contains(name)) {
             return Err(format!("the counter {name}"));
         }
