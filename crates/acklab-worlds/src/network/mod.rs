@@ -106,27 +106,29 @@ impl<'a> Builder<'a> {
             let config = self.network.topology.links().find(|(x, y, _)| (*x, *y) == (from, to));
             let Some((.., config)) = config else { continue };
             let place = || format!("link {:?}", self.name_of(from, to));
-            let stages =
-                wire::stages(config).map_err(|reason| CannotBuild::new(place(), reason))?;
+            let largest = self.mtus.values().copied().max().unwrap_or(1500);
+            let stages = wire::stages(config, largest)
+                .map_err(|reason| CannotBuild::new(place(), reason))?;
             if let (Some(queue), Some(host)) = (&stages.queue, self.spaces.get_mut(&from))
                 && !queue.transmits
             {
                 host.tc.push(format!("qdisc add dev l{index} {ORPHAN}"));
             }
-            let next = match stages.queue.map(|queue| queue.lines) {
+            let next = match stages.queue {
                 None => out.clone(),
-                Some(lines) => {
+                Some(queue) => {
                     let [enter, leave] = ["q", "p"].map(|end| format!("{end}{index}{letter}"));
                     self.links.push(format!(
                         "link add {enter} netns {WIRES} type veth peer name {leave} netns {WIRES}"
                     ));
-                    for end in [&enter, &leave] {
+                    let mtu = queue.unit.map_or(LARGEST, as_mtu);
+                    for (end, mtu) in [(&enter, mtu), (&leave, LARGEST)] {
                         self.wires.plain.push(end.clone());
-                        self.wires.ip.push(format!("link set {end} mtu {LARGEST} up"));
+                        self.wires.ip.push(format!("link set {end} mtu {mtu} up"));
                     }
-                    self.wires
-                        .tc
-                        .extend(lines.iter().map(|line| format!("qdisc add dev {enter} {line}")));
+                    let lines = queue.lines.iter();
+                    let lines = lines.map(|[kind, line]| format!("{kind} add dev {enter} {line}"));
+                    self.wires.tc.extend(lines);
                     self.wires.tc.push(format!("qdisc add dev {leave} clsact"));
                     self.wires.tc.push(redirect(&leave, out));
                     enter
@@ -194,6 +196,15 @@ fn redirect(from: &str, to: &str) -> String {
 /// netem lets go of the socket that sent a packet. Otherwise the packets in the link's queue would count as the
 /// sender's own, and TCP small queues (tcp_small_queue_check) would hold back the rest.
 const ORPHAN: &str = "root netem limit 1000000 rate 1000gbit";
+/// The MTU of an interface whose discipline has packets of `bytes` in mind: it takes MTU and Ethernet header for that
+/// (`psched_mtu`), while what is queued here counts without the header. Larger packets pass all the same: what
+/// is redirected into an interface is not held to its MTU.
+fn as_mtu(bytes: u16) -> u16 {
+    bytes.saturating_sub(queue::ETHERNET as u16).max(SMALLEST)
+}
+
+/// An Ethernet interface's least MTU (`ETH_MIN_MTU`).
+const SMALLEST: u16 = 68;
 /// What the stages let through; hosts send less.
 const LARGEST: u16 = 9100;
 

@@ -14,12 +14,12 @@ pub(super) struct Stages {
     pub(super) wire: Vec<String>,
 }
 
-/// The stages of `link`; the reason where the kernel has no part for it.
-pub(super) fn stages(link: &LinkConfig) -> Result<Stages, String> {
+/// The stages of `link`, whose packets have at most `largest` bytes; the reason where the kernel has no part for it.
+pub(super) fn stages(link: &LinkConfig, largest: u16) -> Result<Stages, String> {
     let rate = (link.rate != BitRate::INFINITE).then_some(link.rate);
     let mut words = impairments(link)?;
-    let queue = rate.map(|rate| queue::lines(&link.queue, rate)).transpose()?;
-    // Behind a token bucket a packet has begun its transmission; the wire adds what that takes.
+    let queue = rate.map(|rate| queue::lines(&link.queue, rate, largest)).transpose()?;
+    // Behind HTB a packet has begun its transmission; the wire adds what that takes.
     let transmits = queue.as_ref().is_some_and(|queue| !queue.transmits);
     if link.jitter > Span::ZERO {
         let half = link.jitter / 2;
