@@ -32,6 +32,8 @@ crate::options! {
         max_packet: Option<u32> as count(0, 65_535) = "0",
         /// Which control law.
         variant: Variant = "rfc8289",
+        /// How the gap's square root is taken.
+        square_root: SquareRoot = "exact",
         /// What happens to chosen packets.
         ecn: Treatment = "mark",
     }
@@ -48,6 +50,17 @@ crate::words! {
         Rfc8289 = "rfc8289",
         /// ACM Queue, May 2012, appendix.
         Article2012 = "article-2012",
+    }
+}
+
+crate::words! {
+    /// How 1 / sqrt(count) is taken.
+    pub enum SquareRoot {
+        /// As the RFC's pseudocode has it.
+        Exact = "exact",
+        /// Linux's: 16 bits, and one step of Newton's method from the last value with each new count, so that the second
+        /// drop of a round comes after half an interval instead of 0.71, and later ones soon as the law says.
+        Newton = "newton",
     }
 }
 
@@ -107,6 +120,7 @@ pub(super) struct Law {
     target: Span,
     interval: Span,
     variant: Variant,
+    square_root: SquareRoot,
     ecn: Treatment,
     /// When the delay will have been above the target for an interval.
     first_above: Option<Time>,
@@ -115,6 +129,8 @@ pub(super) struct Law {
     count: u32,
     /// The count with which the last dropping state began.
     last_count: u32,
+    /// 1 / sqrt(count) in units of 2^-16, as Newton's method has it.
+    reciprocal: u32,
 }
 
 impl Law {
@@ -123,12 +139,14 @@ impl Law {
             target: options.target,
             interval: options.interval,
             variant: options.variant,
+            square_root: options.square_root,
             ecn: options.ecn,
             first_above: None,
             dropping: false,
             drop_next: Time::ZERO,
             count: 0,
             last_count: 0,
+            reciprocal: ONE,
         }
     }
 
@@ -147,7 +165,7 @@ impl Law {
             if self.ecn.exempts(&packet) {
                 return head;
             }
-            self.count += 1;
+            self.set_count(self.count + 1);
             if self.ecn.marks(&packet) {
                 self.drop_next = self.control_law(self.drop_next);
                 return Some(verdicts.mark(packet));
@@ -204,7 +222,7 @@ impl Law {
 
     fn enter(&mut self, now: Time) {
         self.dropping = true;
-        self.count = match self.variant {
+        let count = match self.variant {
             Variant::Rfc8289 => {
                 let delta = self.count - self.last_count;
                 let recent = now < self.drop_next + self.interval * 16;
@@ -215,12 +233,28 @@ impl Law {
                 if recent && self.count > 2 { self.count - 2 } else { 1 }
             }
         };
+        self.set_count(count);
         self.drop_next = self.control_law(now);
         self.last_count = self.count;
     }
 
+    /// Newton's step towards x = 1 / sqrt(count): x (3 - count x^2) / 2, from 1 where the count begins anew.
+    fn set_count(&mut self, count: u32) {
+        self.count = count;
+        let x = u64::from(self.reciprocal);
+        let step = x * (3_u64 << 32).saturating_sub(u64::from(count) * x * x) >> 33;
+        self.reciprocal = if count == 1 { ONE } else { (step as u32).clamp(1, ONE) };
+    }
+
     fn control_law(&self, from: Time) -> Time {
+        if self.square_root == SquareRoot::Newton {
+            let gap = u128::from(self.interval.as_nanos()) * u128::from(self.reciprocal) >> 16;
+            return from + Span::from_nanos(gap as u64);
+        }
         let gap = self.interval.as_nanos() as f64 / f64::from(self.count).sqrt();
         from + Span::from_nanos((gap + 0.5) as u64)
     }
 }
+
+/// Just below 1, in units of 2^-16: what 16 bits hold.
+const ONE: u32 = u16::MAX as u32;

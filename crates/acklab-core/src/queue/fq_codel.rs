@@ -25,6 +25,8 @@ crate::options! {
         flows: u32 as count(1, 65_536) = "1024",
         /// Bytes that a queue may send per round (section 5.2.4).
         quantum: u32 as count(100, 1_000_000) = "1514",
+        /// How CoDel takes its square root.
+        square_root: codel::SquareRoot = "exact",
         /// What happens to packets that CoDel chooses.
         ecn: Treatment = "mark",
     }
@@ -53,8 +55,10 @@ pub struct FqCodel {
 impl FqCodel {
     /// Empty queues.
     pub fn new(options: Options, setup: &Setup<'_>) -> Self {
-        let Options { target, interval, flows, quantum, ecn, limit } = options;
-        let law = Law::new(codel::Options { target, interval, ecn, ..codel::Options::default() });
+        let Options { target, interval, flows, quantum, square_root, ecn, limit } = options;
+        let law =
+            codel::Options { target, interval, square_root, ecn, ..codel::Options::default() };
+        let law = Law::new(law);
         let flows = Flows::new(flows, quantum, law, setup.stream().next_u64());
         Self { limit, max_packet: 0, flows }
     }

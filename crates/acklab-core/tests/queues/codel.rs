@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use acklab_core::queue::codel::{Options, Variant};
+use acklab_core::queue::codel::{Options, SquareRoot, Variant};
 use acklab_core::queue::{Codel, Limit};
 
 use crate::drive::{Ours, Server, drive, overload_steps, setup, short_overloads};
@@ -132,13 +132,11 @@ fn codel_drops_what_and_when_the_pseudocode_of_the_article_does() {
     }
 }
 
-#[test]
-fn first_drops_of_a_standing_queue_come_at_the_square_root_law() {
-    // A queue that is always long: the first drop one interval after the delay passed the target, the
-    // k-th 100 ms / sqrt(k) after the one before. At one packet per 0.1 ms the grid is fine enough.
-    let limit = Limit::NONE;
-    let mut ours =
-        Ours::new(Codel::new(Options { limit, ..Options::packets(0) }, &setup()), |_, _| 0.0);
+/// The drops of a queue that is always long, each with the gap behind it by `law` of the drop's number: the first comes one
+/// interval after the delay passed the target. At one packet per 0.1 ms the grid is fine enough.
+fn drops_follow(square_root: SquareRoot, law: &mut dyn FnMut(u32) -> f64) {
+    let options = Options { limit: Limit::NONE, square_root, ..Options::packets(0) };
+    let mut ours = Ours::new(Codel::new(options, &setup()), |_, _| 0.0);
     for id in 0..20_000 {
         ours.arrive(0, id);
     }
@@ -148,8 +146,29 @@ fn first_drops_of_a_standing_queue_come_at_the_square_root_law() {
     let mut expect = 106.0;
     for (number, &(_, at)) in ours.drops.iter().enumerate().take(12) {
         let late = at as f64 / 1e6 - expect;
-        assert!((0.0..0.2).contains(&late), "drop {number} at {at}, law {expect} ms");
-        expect += 100.0 / f64::from(number as u32 + 1).sqrt();
+        assert!((-0.1..0.2).contains(&late), "drop {number} at {at}, law {expect} ms");
+        expect += 100.0 * law(number as u32 + 1);
     }
     assert!(ours.drops.len() >= 12);
+}
+
+#[test]
+fn first_drops_of_a_standing_queue_come_at_the_square_root_law() {
+    drops_follow(SquareRoot::Exact, &mut |count| 1.0 / f64::from(count).sqrt());
+}
+
+#[test]
+fn with_newtons_steps_the_second_gap_is_half_an_interval_and_later_ones_come_near_the_law() {
+    let (mut x, mut last) = (1.0, 0);
+    let mut gaps = Vec::new();
+    drops_follow(SquareRoot::Newton, &mut |count| {
+        let n = f64::from(count);
+        x = if count == 1 { 1.0 } else { x * (3.0 - n * x * x) / 2.0 };
+        assert_eq!(count, last + 1);
+        last = count;
+        gaps.push(x * n.sqrt());
+        x
+    });
+    assert!((gaps[1] - 0.5 * 2_f64.sqrt()).abs() < 1e-9, "{gaps:?}");
+    assert!(gaps[6..].iter().all(|share| (share - 1.0).abs() < 0.01), "{gaps:?}");
 }
