@@ -96,6 +96,12 @@ compare: linux-vt ## the table of docs/linux-vt.md: acklab's TCP beside the Linu
 	cargo build --quiet --release --locked -p acklab-worlds --example compare_table
 	@$(TARGET_DIR)/release/examples/compare_table $(TARGET_DIR)/release/acklab
 
+.PHONY: compare-recorded
+compare-recorded: ## the same without a kernel: what it did is in kernel/linux-vt/recorded.jsonl
+	cargo build --quiet --release --locked -p acklab
+	cargo build --quiet --release --locked -p acklab-worlds --example compare_table
+	@$(TARGET_DIR)/release/examples/compare_table $(TARGET_DIR)/release/acklab kernel/linux-vt/recorded.jsonl
+
 .PHONY: truth
 truth: deps-rust ## diagnoses beside what happened, of cases made on the running kernel: the tables of docs/truth.md (root; TRUTH=DIR)
 	cargo build --quiet --locked -p acklab-worlds --example truth

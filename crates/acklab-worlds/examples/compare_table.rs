@@ -1,28 +1,39 @@
 //! The tables of docs/linux-vt.md: one bulk flow, two and four, and small messages under Nagle's algorithm, in
 //! virtual time on acklab's TCP, of streams and of segments (`stack = "stream"` and `"segments"`), and on the Linux kernel.
 //!
-//! `make compare` runs it: `compare_table ACKLAB` prints Markdown. Each case is a network's file that
-//! `ACKLAB compare` runs, so that the table says what a user would see.
+//! `make compare` runs it: `compare_table ACKLAB [RECORDING]` prints Markdown. Each case is a network's file that
+//! `ACKLAB compare` runs, so that the table says what a user would see. What the kernel did comes of the recording where
+//! there is one; small messages are left out then, since no recording has them.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, exit};
 
 use serde_json::Value;
 
 fn main() {
-    let Some(acklab) = std::env::args_os().nth(1) else {
-        eprintln!("usage: compare_table ACKLAB");
+    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
+    let Some(program) = arguments.next() else {
+        eprintln!("usage: compare_table ACKLAB [RECORDING]");
         exit(2);
     };
-    let acklab = Path::new(&acklab);
-    let outcome =
-        bulk_table(acklab).and_then(|()| shared_table(acklab)).and_then(|()| nagle_table(acklab));
+    let acklab = &Acklab { program, recording: arguments.next() };
+    let mut outcome = bulk_table(acklab).and_then(|()| shared_table(acklab));
+    if acklab.recording.is_none() {
+        outcome = outcome.and_then(|()| nagle_table(acklab));
+    }
     if let Err(reason) = outcome {
         eprintln!("compare_table: {reason}");
         exit(1);
     }
+}
+
+/// The program, and what it takes the kernel's side from where the kernel does not run.
+struct Acklab {
+    program: PathBuf,
+    recording: Option<PathBuf>,
 }
 
 /// What acklab's two stacks and the kernel gave for one flow.
@@ -56,7 +67,7 @@ struct Flow {
 }
 
 /// One flow over 4 buffers, 3 losses, 3 round trips, 2 congestion controls.
-fn bulk_table(acklab: &Path) -> Result<(), String> {
+fn bulk_table(acklab: &Acklab) -> Result<(), String> {
     println!(
         "| control | RTT | buffer, BDP | loss | goodput, Mbit/s: linux-vt | streams | segments | ACKs: streams | segments | \
          sent again: linux-vt | streams | segments |"
@@ -109,7 +120,7 @@ fn bulk_table(acklab: &Path) -> Result<(), String> {
 }
 
 /// Two and four flows that share a bottleneck.
-fn shared_table(acklab: &Path) -> Result<(), String> {
+fn shared_table(acklab: &Acklab) -> Result<(), String> {
     println!("\n| flows | flow | goodput, Mbit/s: linux-vt | streams | segments |");
     println!("|---|---|---|---|---|");
     for controls in [&["reno", "reno"][..], &["cubic", "reno"], &["cubic", "cubic", "reno", "reno"]]
@@ -142,7 +153,7 @@ fn shared_table(acklab: &Path) -> Result<(), String> {
 }
 
 /// Small messages with Nagle's algorithm on and off.
-fn nagle_table(acklab: &Path) -> Result<(), String> {
+fn nagle_table(acklab: &Acklab) -> Result<(), String> {
     println!(
         "\n| Nagle | RTT | buffering p50, ms: sim | linux-vt | p95: sim | linux-vt | KS distance |"
     );
@@ -151,7 +162,7 @@ fn nagle_table(acklab: &Path) -> Result<(), String> {
     for nagle in ["on", "off"] {
         for rtt in ["10ms", "30ms", "100ms", "500ms", "1000ms"] {
             let sets = [format!("nagle={nagle}"), format!("rtt={rtt}")];
-            let output = Command::new(acklab)
+            let output = Command::new(&acklab.program)
                 .args([
                     "compare",
                     "nagle-delack",
@@ -192,7 +203,7 @@ fn link(rtt_ms: u32, buffer: u32, loss: &str) -> String {
 }
 
 /// The flows of a file on the kernel and on both stacks of acklab's.
-fn compare(acklab: &Path, text: &str, seeds: &str) -> Result<Vec<Flow>, String> {
+fn compare(acklab: &Acklab, text: &str, seeds: &str) -> Result<Vec<Flow>, String> {
     let streams = text.replace("[[flow]]\n", "[[flow]]\nstack = \"stream\"\n");
     let both = compare_in(acklab, &streams, "sim,linux-vt", seeds)?;
     let segments = compare_in(acklab, text, "sim", seeds)?;
@@ -207,14 +218,15 @@ fn compare(acklab: &Path, text: &str, seeds: &str) -> Result<Vec<Flow>, String> 
 }
 
 /// The flows that `acklab compare` tells of a file.
-fn compare_in(acklab: &Path, text: &str, worlds: &str, seeds: &str) -> Result<Value, String> {
+fn compare_in(acklab: &Acklab, text: &str, worlds: &str, seeds: &str) -> Result<Value, String> {
     let file = tempfile::Builder::new().suffix(".toml").tempfile();
     let mut file = file.map_err(|error| error.to_string())?;
     file.write_all(text.as_bytes()).map_err(|error| error.to_string())?;
-    let output = Command::new(acklab)
+    let output = Command::new(&acklab.program)
         .arg("compare")
         .arg(file.path())
         .args(["--worlds", worlds, "--replications", seeds, "--format", "json"])
+        .args(acklab.recording.iter().flat_map(|file| [OsStr::new("--recorded"), file.as_os_str()]))
         .output();
     flows_of(output)
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use acklab_lab::report::text::{lay_out, number};
-use acklab_stats::{Ecdf, two_sample_ks};
+use acklab_stats::two_sample_ks;
 use serde_json::{Map, Value, json};
 
-use crate::seen::Seen;
+use crate::seen::{Seen, quantile};
 use crate::world::World;
 
 /// What each world showed of each flow, over replications.
@@ -348,10 +348,6 @@ fn percent(share: f64) -> String {
 
 fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
-}
-
-fn quantile(samples: &[f64], p: f64) -> f64 {
-    Ecdf::from_samples(samples.to_vec()).map_or(f64::NAN, |ecdf| ecdf.quantile(p))
 }
 
 /// The last value at or before `at`, 0 before the first.

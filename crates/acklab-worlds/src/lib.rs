@@ -20,6 +20,7 @@ pub mod kernel;
 pub mod linux_vt;
 pub mod nagle;
 pub mod network;
+pub mod recorded;
 pub mod report;
 pub mod scenario;
 #[cfg(target_os = "linux")]

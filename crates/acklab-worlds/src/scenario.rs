@@ -110,7 +110,7 @@ impl InLinux {
         let network = graph.blueprint(&own, seed)?;
         let exchange = match (&self.source, &self.kernel) {
             (Source::File(_), Kernel::Guest(machine)) => {
-                let flows = world::emulate(machine, &network, seed, None);
+                let flows = world::emulate(machine, &network, seed, None).map(|done| done.flows);
                 let flows = flows.map_err(|e| e.to_string())?;
                 let names = network.flows.iter().map(|flow| flow.name);
                 let mut errors = names.zip(&flows).filter_map(|(name, seen)| {

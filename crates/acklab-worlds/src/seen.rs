@@ -11,6 +11,7 @@ use acklab_core::seq::Seq;
 use acklab_core::time::Time;
 use acklab_lab::blueprint::Blueprint;
 use acklab_lab::monitor::RoundTrips;
+use acklab_stats::Ecdf;
 
 /// What one world showed of one flow in one replication.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,7 +71,7 @@ impl Account {
             by_ends.insert([sender, receiver], index);
             OneFlow {
                 sender,
-                seen: Seen { hash: FNV_BASIS, ..Seen::default() },
+                seen: Seen { hash: Fnv::default().0, ..Seen::default() },
                 trips: RoundTrips::default(),
                 stretch: None,
                 acknowledged: None,
@@ -150,9 +151,9 @@ impl OneFlow {
     fn hash(&mut self, now: Time, direction: u8, tcp: &TcpRepr) {
         let words =
             [now.as_nanos(), u64::from(direction), u64::from(tcp.seq.0), u64::from(tcp.ack.0)];
-        for byte in words.into_iter().flat_map(u64::to_be_bytes) {
-            self.seen.hash = (self.seen.hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME);
-        }
+        let mut hash = Fnv(self.seen.hash);
+        words.into_iter().for_each(|word| hash.add(&word.to_be_bytes()));
+        self.seen.hash = hash.0;
     }
 }
 
@@ -178,9 +179,27 @@ pub fn seconds(at: Time) -> f64 {
     at.since(Time::ZERO).as_secs_f64()
 }
 
+/// The smallest of `samples` that so large a share of them does not exceed; no number where there are none.
+pub(crate) fn quantile(samples: &[f64], p: f64) -> f64 {
+    Ecdf::from_samples(samples.to_vec()).map_or(f64::NAN, |ecdf| ecdf.quantile(p))
+}
+
 /// FNV-1a, 64 bits (Fowler, Noll, Vo).
-const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-const FNV_PRIME: u64 = 0x0100_0000_01b3;
+pub(crate) struct Fnv(pub(crate) u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

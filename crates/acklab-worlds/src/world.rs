@@ -17,7 +17,7 @@ use acklab_sim::Observer;
 use acklab_sim::app::EXCHANGE_MS;
 use acklab_trace::capture::{CaptureError, CaptureReader};
 
-use crate::job::FlowLog;
+use crate::job::{FlowLog, Job};
 use crate::linux_vt::{GuestError, Machine};
 use crate::network::{self, CannotBuild};
 use crate::seen::{Account, Seen, message_delays_ms, seconds};
@@ -204,8 +204,22 @@ fn messages(writes: &[(f64, u64)], sizes: &mut dyn Iterator<Item = u64>) -> Vec<
 
 /// Whether the kernel can be `network`, and is there.
 pub fn ready(network: &Blueprint<'_>) -> Result<(), WorldError> {
-    Machine::image(&network::job(network, SAMPLING)?)?;
+    Machine::image(&job(network)?)?;
     Ok(())
+}
+
+/// What a guest is told to do to be `network`.
+pub(crate) fn job(network: &Blueprint<'_>) -> Result<Job, CannotBuild> {
+    network::job(network, SAMPLING)
+}
+
+/// A replication of the kernel.
+#[derive(Debug)]
+pub struct Emulated {
+    /// What it showed of each flow.
+    pub flows: Vec<Seen>,
+    /// `uname -r`.
+    pub kernel: String,
 }
 
 /// One replication of the Linux kernel in virtual time; its log and captures are kept in the folder `keep`, one for each node
@@ -215,8 +229,8 @@ pub fn emulate(
     network: &Blueprint<'_>,
     seed: u64,
     keep: Option<&Path>,
-) -> Result<Vec<Seen>, WorldError> {
-    let job = network::job(network, SAMPLING)?;
+) -> Result<Emulated, WorldError> {
+    let job = job(network)?;
     let done = machine.run(&job, seed)?;
     if done.log.lost_frames > 0 {
         return Err(WorldError::Lost(done.log.lost_frames));
@@ -238,7 +252,7 @@ pub fn emulate(
     for (flow, log) in flows.iter_mut().zip(&done.log.flows) {
         add_log(flow, log);
     }
-    Ok(flows)
+    Ok(Emulated { flows, kernel: done.log.kernel.clone() })
 }
 
 /// From one look at the sockets to the next, ns.

@@ -9,13 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use acklab_core::time::Time;
+use acklab_lab::blueprint::Blueprint;
+use acklab_lab::network_file::NetworkFile;
 use acklab_lab::parameter::Settings;
+use acklab_lab::scenario::Scenario;
 use acklab_tcp::System;
 use acklab_worlds::compare::Comparison;
 use acklab_worlds::exchange::Exchange;
 use acklab_worlds::linux_vt::{self, Machine, Verbs};
 use acklab_worlds::nagle::Experiment;
+use acklab_worlds::recorded::{self, Recording};
 use acklab_worlds::scenario::Source;
+use acklab_worlds::seen::Seen;
 use acklab_worlds::virtual_kernel;
 use acklab_worlds::world::{self, World};
 use acklab_worlds::{guest, report};
@@ -48,6 +53,12 @@ pub(crate) struct Compare {
     /// Number of replications in each world [default: the file's]
     #[arg(long, alias = "reps", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     replications: Option<u64>,
+    /// Take what the kernel did in linux-vt from this file instead of running it; bulk flows alone
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    recorded: Option<PathBuf>,
+    /// Keep what the kernel did in linux-vt in this file, beside what is there; bulk flows alone
+    #[arg(long, value_name = "FILE", conflicts_with = "sets")]
+    record: Option<PathBuf>,
     /// The most real time that one replication of the kernel may take, seconds
     #[arg(long, default_value = "300", value_name = "SECONDS")]
     patience: u64,
@@ -73,7 +84,7 @@ impl Compare {
         };
         let source = Source::of(asked.scenario).ok_or_else(|| no_other_world(&self.file))?;
         let interrupted = interruption()?;
-        let in_guests = self.worlds.contains(&World::LinuxVt);
+        let in_guests = self.worlds.contains(&World::LinuxVt) && self.recorded.is_none();
         let machine = in_guests.then(|| machine(self.patience, &interrupted)).transpose()?;
         if let Some(out) = &self.out {
             fs::create_dir_all(out).map_err(|e| Failure::at(out.display(), e))?;
@@ -82,7 +93,7 @@ impl Compare {
         let replications = self.replications.or(asked.replications).unwrap_or(1);
         let seeds: Vec<u64> = (0..replications).map(|add| first.wrapping_add(add)).collect();
         let running = self.on_kernel(&source, settings, &seeds, &interrupted)?;
-        let others = Others { machine, running };
+        let mut others = Others { machine, running, recording: self.recording()? };
         let mut comparison = None;
         // Ctrl-C while the running kernel worked: what it did is compared with the worlds that take no time.
         let before = interrupted.load(Ordering::Relaxed);
@@ -90,7 +101,7 @@ impl Compare {
             if before && !others.running.contains_key(&seed) {
                 continue;
             }
-            let done = self.replicate(&source, settings, seed, &others, &mut comparison);
+            let done = self.replicate(&source, settings, seed, &mut others, &mut comparison);
             if interrupted.load(Ordering::Relaxed) && !(before && done.is_ok()) {
                 break;
             }
@@ -104,6 +115,9 @@ impl Compare {
         comparison.set_complete(is_complete);
         for line in comparison.errors() {
             tell(&format!("acklab: {line}"));
+        }
+        if let Some(path) = &self.record {
+            others.recording.write(path).map_err(|e| Failure::at(path.display(), e))?;
         }
         if let Some(out) = &self.out {
             self.write(&comparison, out).map_err(|reason| Failure::at(out.display(), reason))?;
@@ -139,6 +153,41 @@ impl Compare {
         Ok(runs)
     }
 
+    /// What of the kernel is kept, in the file that was given.
+    fn recording(&self) -> Result<Recording, Failure> {
+        let Some(path) = self.recorded.as_ref().or(self.record.as_ref()) else {
+            return Ok(Recording::default());
+        };
+        if self.record.is_some() && !path.exists() {
+            return Ok(Recording::default());
+        }
+        Recording::read(path).map_err(|reason| Failure::at(path.display(), reason))
+    }
+
+    /// What the kernel did as it was recorded.
+    fn recall(
+        &self,
+        kept: &Recording,
+        network: &Blueprint<'_>,
+        seed: u64,
+    ) -> Result<Vec<Seen>, String> {
+        let job = recorded::job_key(network).map_err(|e| e.to_string())?;
+        kept.find(&job, seed).unwrap_or_else(|| {
+            let path = self.recorded.as_deref().unwrap_or(Path::new("FILE")).display();
+            Err(format!(
+                "{path} has no run of this network with seed {seed}; where there is a kernel, --worlds linux-vt --seed \
+                 {seed} --record {path} adds it"
+            ))
+        })
+    }
+
+    /// The file's name in a recording.
+    fn stem(&self) -> String {
+        Path::new(&self.file)
+            .file_stem()
+            .map_or_else(String::new, |stem| stem.to_string_lossy().into())
+    }
+
     /// Result and report.
     fn write(&self, comparison: &Comparison, out: &Path) -> Result<(), String> {
         let page = report::page(comparison, self.file.clone(), command_line());
@@ -156,7 +205,7 @@ impl Compare {
         source: &Source,
         settings: &Settings,
         seed: u64,
-        others: &Others,
+        others: &mut Others,
         comparison: &mut Option<Comparison>,
     ) -> Result<(), String> {
         let experiment = match source {
@@ -170,6 +219,11 @@ impl Compare {
         let flows = network.flows.iter();
         let flows = flows.map(|flow| (flow.name.to_owned(), end.since(flow.start).as_secs_f64()));
         let first = comparison.is_none();
+        if (self.recorded.is_some() || self.record.is_some())
+            && (foreign.is_some() || !recorded::can_keep(&network))
+        {
+            return Err("only networks of bulk flows are recorded".to_owned());
+        }
         if others.machine.is_some() && foreign.is_none() && first {
             world::ready(&network).map_err(|e| e.to_string())?;
         }
@@ -179,7 +233,18 @@ impl Compare {
             let flows = match (world, &others.machine) {
                 (World::LinuxVt, Some(machine)) if foreign.is_none() => {
                     let keep = self.out.as_deref().filter(|_| first);
-                    world::emulate(machine, &network, seed, keep).map_err(|e| e.to_string())?
+                    let done = world::emulate(machine, &network, seed, keep);
+                    let done = done.map_err(|e| e.to_string())?;
+                    if self.record.is_some() {
+                        let job = recorded::job_key(&network).map_err(|e| e.to_string())?;
+                        let text = graph.network_file().map_or("", NetworkFile::text);
+                        let of = [&self.stem(), text, &done.kernel];
+                        others.recording.add(of, seed, job, &done.flows);
+                    }
+                    done.flows
+                }
+                (World::LinuxVt, None) if self.recorded.is_some() => {
+                    self.recall(&others.recording, &network, seed)?
                 }
                 (World::LinuxVt, Some(machine)) => {
                     let exchange = virtual_kernel::run(machine, foreign.ok_or("no flow")?, seed);
@@ -207,6 +272,7 @@ impl Compare {
 /// What is needed beside virtual time.
 struct Others {
     machine: Option<Machine>,
+    recording: Recording,
     /// By seed.
     running: BTreeMap<u64, Exchange>,
 }
@@ -274,5 +340,7 @@ const EXAMPLES: &str = "\
 Examples:
   acklab compare scenarios/two-flows.toml
   acklab compare scenarios/two-flows.toml --worlds sim,linux-vt --replications 5 --format json
+  acklab compare scenarios/two-flows.toml --worlds linux-vt --record out/kernel.jsonl
+  acklab compare scenarios/two-flows.toml --recorded out/kernel.jsonl
   acklab compare nagle-delack --set rtt=100ms period=10ms --replications 10 --out out/nagle
   sudo acklab compare nagle-delack --worlds sim,linux-vt,kernel --set receiver=qnx-7.0 messages=200";

@@ -286,3 +286,46 @@ to = "b"
 kind = "bulk"
 cc = "cubic"
 "#;
+
+#[test]
+fn what_was_recorded_is_compared_without_a_kernel_and_nothing_else_is() {
+    let recording =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/linux-vt/recorded.jsonl");
+    let text = fs::read_to_string(&recording).unwrap();
+    let case: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let run = |file: &str, seed: &str| {
+        let mut network = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+        network.write_all(file.as_bytes()).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_acklab"))
+            .arg("compare")
+            .arg(network.path())
+            .args(["--seed", seed, "--format", "json", "--recorded"])
+            .arg(&recording)
+            .env("ACKLAB_LINUX_VT", "/not/there")
+            .output()
+            .unwrap();
+        (output.status.code(), output.stdout, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let file = case["file"].as_str().unwrap();
+    let (code, out, errors) = run(file, "2");
+    assert_eq!(code, Some(0), "{errors}");
+    let told: Value = serde_json::from_slice(&out).unwrap();
+    let kept = &case["runs"][1]["flows"][0];
+    let flow = &told["flows"][0];
+    assert_eq!(flow["metrics"]["acks"]["linux-vt"].as_u64(), None, "a mean is no integer");
+    assert_eq!(flow["metrics"]["acks"]["linux-vt"].as_f64(), kept["acks"].as_f64());
+    assert_eq!(flow["metrics"]["rtt_p50_ms"]["linux-vt"], kept["rtt_ms"][0]);
+    assert_eq!(flow["metrics"]["rtt_p95_ms"]["linux-vt"], kept["rtt_ms"][1]);
+    assert_eq!(flow["hashes"]["linux-vt"][0], kept["hash"]);
+    for (file, seed) in [(file.replace("buffer = 2\n", "buffer = 3\n"), "2"), (file.into(), "99")] {
+        let (code, _, errors) = run(&file, seed);
+        assert!(
+            code == Some(2) && errors.contains("has no run of this network with seed"),
+            "{errors}"
+        );
+    }
+    let messages =
+        file.replace("kind = \"bulk\"", "kind = \"messages\"\nbytes = 100\nevery = \"10ms\"");
+    let (code, _, errors) = run(&messages.replace("cc = \"reno\"", ""), "2");
+    assert!(code == Some(2) && errors.contains("only networks of bulk flows"), "{errors}");
+}
