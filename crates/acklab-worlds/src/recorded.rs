@@ -215,6 +215,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_is_what_the_schema_says() {
+        let schema = include_str!("../../../docs/schema/recording.schema.json");
+        let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
+        let mut recording = Recording::default();
+        recording.add(["a", "text", "6.12"], 1, "job".into(), &[seen()]);
+        let case = serde_json::to_value(&recording.cases[0]).unwrap();
+        let keys = |value: &serde_json::Value| {
+            let mut keys: Vec<_> = value.as_object().unwrap().keys().cloned().collect();
+            keys.sort();
+            keys
+        };
+        let run = &case["runs"][0];
+        for (told, of) in [
+            (&case, &schema["properties"]),
+            (run, &schema["$defs"]["run"]["properties"]),
+            (&run["flows"][0], &schema["$defs"]["flow"]["properties"]),
+        ] {
+            assert_eq!(keys(told), keys(of));
+        }
+    }
+
+    #[test]
     fn a_line_that_is_none_is_named() {
         let told = |text: &str| Recording::parse(text).unwrap_err();
         assert!(told("{}").contains("line 1: missing field"), "{}", told("{}"));

@@ -12,7 +12,7 @@ use acklab_core::time::Time;
 use acklab_lab::blueprint::Blueprint;
 use acklab_lab::network_file::NetworkFile;
 use acklab_lab::parameter::Settings;
-use acklab_lab::scenario::Scenario;
+use acklab_lab::scenario::{Graph, Scenario};
 use acklab_tcp::System;
 use acklab_worlds::compare::Comparison;
 use acklab_worlds::exchange::Exchange;
@@ -164,6 +164,29 @@ impl Compare {
         Recording::read(path).map_err(|reason| Failure::at(path.display(), reason))
     }
 
+    /// The kernel in virtual time: as it was recorded, or in a guest, whose run is kept where that is asked for.
+    fn emulate(
+        &self,
+        graph: &Graph,
+        network: &Blueprint<'_>,
+        seed: u64,
+        first: bool,
+        others: &mut Others,
+    ) -> Result<Vec<Seen>, String> {
+        let Some(machine) = &others.machine else {
+            return self.recall(&others.recording, network, seed);
+        };
+        let keep = self.out.as_deref().filter(|_| first);
+        let done = world::emulate(machine, network, seed, keep).map_err(|e| e.to_string())?;
+        if self.record.is_some() {
+            let job = recorded::job_key(network).map_err(|e| e.to_string())?;
+            let text = graph.network_file().map_or("", NetworkFile::text);
+            let of = [&self.stem(), text, &done.kernel];
+            others.recording.add(of, seed, job, &done.flows);
+        }
+        Ok(done.flows)
+    }
+
     /// What the kernel did as it was recorded.
     fn recall(
         &self,
@@ -231,29 +254,13 @@ impl Compare {
         let mut all = Vec::new();
         for world in &self.worlds {
             let flows = match (world, &others.machine) {
-                (World::LinuxVt, Some(machine)) if foreign.is_none() => {
-                    let keep = self.out.as_deref().filter(|_| first);
-                    let done = world::emulate(machine, &network, seed, keep);
-                    let done = done.map_err(|e| e.to_string())?;
-                    if self.record.is_some() {
-                        let job = recorded::job_key(&network).map_err(|e| e.to_string())?;
-                        let text = graph.network_file().map_or("", NetworkFile::text);
-                        let of = [&self.stem(), text, &done.kernel];
-                        others.recording.add(of, seed, job, &done.flows);
-                    }
-                    done.flows
-                }
-                (World::LinuxVt, None) if self.recorded.is_some() => {
-                    self.recall(&others.recording, &network, seed)?
-                }
-                (World::LinuxVt, Some(machine)) => {
+                (World::LinuxVt, Some(machine)) if foreign.is_some() => {
                     let exchange = virtual_kernel::run(machine, foreign.ok_or("no flow")?, seed);
                     let exchange = exchange.map_err(|e| e.to_string())?;
                     vec![exchange.seen(&network).ok_or("no flow")?]
                 }
-                (World::LinuxVt, None) | (World::Sim, _) => {
-                    world::simulate(graph, &settings, &network, seed)
-                }
+                (World::LinuxVt, _) => self.emulate(graph, &network, seed, first, others)?,
+                (World::Sim, _) => world::simulate(graph, &settings, &network, seed),
                 (World::Kernel, _) => {
                     let exchange = others.running.get(&seed).ok_or("the run was not made")?;
                     vec![exchange.seen(&network).ok_or("no flow")?]

@@ -126,9 +126,9 @@ impl<'a> Builder<'a> {
                         self.wires.plain.push(end.clone());
                         self.wires.ip.push(format!("link set {end} mtu {mtu} up"));
                     }
-                    let lines = queue.lines.iter();
-                    let lines = lines.map(|[kind, line]| format!("{kind} add dev {enter} {line}"));
-                    self.wires.tc.extend(lines);
+                    for [kind, line] in &queue.lines {
+                        self.wires.tc.push(format!("{kind} add dev {enter} {line}"));
+                    }
                     self.wires.tc.push(format!("qdisc add dev {leave} clsact"));
                     self.wires.tc.push(redirect(&leave, out));
                     enter
