@@ -126,7 +126,7 @@ impl Recording {
 
     /// Adds what the kernel `kernel` showed of the network in the file `name`, whose text is `file`; a run of
     /// the same name and seed gives way.
-    pub fn add(&mut self, [name, file, kernel]: [&str; 3], seed: u64, job: String, seen: &[Seen]) {
+    pub fn add(&mut self, [name, file, kernel]: [&str; 3], seed: u64, job: String, flows: &[Seen]) {
         let same = |case: &Case| case.name == name && case.file == file && case.kernel == kernel;
         let at = self.cases.iter().position(same).unwrap_or_else(|| {
             self.cases.retain(|case| case.name != name);
@@ -142,7 +142,7 @@ impl Recording {
         });
         let runs = &mut self.cases[at].runs;
         runs.retain(|run| run.seed != seed);
-        runs.push(Run { seed, job, flows: seen.iter().map(Told::of).collect() });
+        runs.push(Run { seed, job, flows: flows.iter().map(Told::of).collect() });
         runs.sort_by_key(|run| run.seed);
     }
 }

@@ -152,7 +152,9 @@ impl OneFlow {
         let words =
             [now.as_nanos(), u64::from(direction), u64::from(tcp.seq.0), u64::from(tcp.ack.0)];
         let mut hash = Fnv(self.seen.hash);
-        words.into_iter().for_each(|word| hash.add(&word.to_be_bytes()));
+        for word in words {
+            hash.add(&word.to_be_bytes());
+        }
         self.seen.hash = hash.0;
     }
 }

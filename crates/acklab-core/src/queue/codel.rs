@@ -242,13 +242,13 @@ impl Law {
     fn set_count(&mut self, count: u32) {
         self.count = count;
         let x = u64::from(self.reciprocal);
-        let step = x * (3_u64 << 32).saturating_sub(u64::from(count) * x * x) >> 33;
+        let step = (x * (3_u64 << 32).saturating_sub(u64::from(count) * x * x)) >> 33;
         self.reciprocal = if count == 1 { ONE } else { (step as u32).clamp(1, ONE) };
     }
 
     fn control_law(&self, from: Time) -> Time {
         if self.square_root == SquareRoot::Newton {
-            let gap = u128::from(self.interval.as_nanos()) * u128::from(self.reciprocal) >> 16;
+            let gap = (u128::from(self.interval.as_nanos()) * u128::from(self.reciprocal)) >> 16;
             return from + Span::from_nanos(gap as u64);
         }
         let gap = self.interval.as_nanos() as f64 / f64::from(self.count).sqrt();
