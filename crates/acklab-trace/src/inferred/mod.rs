@@ -70,8 +70,9 @@ impl Inference {
     /// First what needs no other answer (round trips, the receiver's timer), then the holds by ACKs,
     /// then the messages and what only they can show, then what all the holds say of the sender.
     pub(crate) fn of(notes: &Notes<'_>) -> Self {
-        let round_trips = RoundTrips::of(notes.facts, notes.opposite);
-        let (mut replay, decision) = holds::decide(notes, &round_trips);
+        let by_handshake = RoundTrips::of(notes.facts, notes.opposite);
+        let (mut replay, decision) = holds::decide(notes, &by_handshake);
+        let round_trips = decision.shorter(by_handshake);
         let receiver = receiver::infer(&replay, &round_trips);
         let arrivals = std::mem::take(&mut replay.arrivals);
         let messages = Messages::of(notes, arrivals, decision.holds.len());

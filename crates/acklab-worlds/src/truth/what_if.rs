@@ -37,10 +37,10 @@ impl Told {
         })
     }
 
-    /// Whether both true ones lie in the interval, give or take 2 ms.
+    /// Whether both true ones lie in the interval, give or take what counts as right.
     pub fn is_inside(&self) -> bool {
         let within = |[least, most]: [f64; 2], truth: f64| {
-            (least - NEAR_MS..=most + NEAR_MS).contains(&truth)
+            (least..=most).contains(&truth) || near(least, truth) || near(most, truth)
         };
         self.predicted.as_ref().is_ok_and(|told| {
             let interval = told.predicted.interval;
