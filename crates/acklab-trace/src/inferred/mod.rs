@@ -61,6 +61,8 @@ pub(crate) struct Inference {
     pub(crate) certainty: Certainty,
     /// Share of the segments that are missing, late or were sent again: holds that the capture hides.
     pub(crate) damage: f64,
+    /// The step of the clock that stamped the packets, milliseconds.
+    pub(crate) step_ms: f64,
     /// Segments that were acknowledged and never seen.
     pub(crate) missing: u64,
     pub(crate) waits: Vec<Wait>,
@@ -112,6 +114,7 @@ impl Inference {
             maybe,
             certainty,
             damage,
+            step_ms: replay.step_ns() as f64 / 1e6,
             missing,
             waits,
         }

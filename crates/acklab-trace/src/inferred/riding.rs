@@ -16,7 +16,6 @@
 use super::hold::MAYBE;
 use super::holds::{Decision, Release, may_answer};
 use super::replay::{Departure, Replay};
-use super::writes::gcd;
 use super::{Hold, Messages, RoundTrips};
 
 /// The holds of this kind, and those that may be.
@@ -129,7 +128,7 @@ impl Sight<'_> {
     /// itself, and not all of it, as what a program in the kernel answers would.
     fn soon_ms(&self, riding: &[usize], trips: &RoundTrips) -> f64 {
         let damage = self.replay.damage;
-        let exact = self.tick_ns() <= TICK_NS && damage.noise_ms < 1.0 && trips.grain_ms <= 0.0;
+        let exact = self.replay.step_ns() <= TICK_NS && damage.noise_ms < 1.0 && trips.grain_ms <= 0.0;
         let alone = trips.far_ms.filter(|far| trips.handshake && *far <= BESIDE_MS);
         let Some(alone) = alone.filter(|_| exact) else { return 0.0 };
         let most = SLOWER * alone + SLOWER_MS;
@@ -138,12 +137,6 @@ impl Sight<'_> {
         let soon = gaps().filter(|gap| (0.0..most).contains(gap)).count();
         let shown = soon >= SOON_MIN && soon * 5 >= with * 2 && soon * 10 <= riding.len() * 9;
         if shown { SPREAD * most } else { 0.0 }
-    }
-
-    /// The step of the clock that stamped the packets, as far as the first show it.
-    fn tick_ns(&self) -> u64 {
-        let apart = |d: &Departure| d.time.since(d.before).as_nanos();
-        self.replay.departures.iter().take(TICKS).map(apart).fold(0, gcd)
     }
 
     /// Whether a kernel that waited reacts so long after the ACK.
@@ -287,7 +280,6 @@ const SLOWER_MS: f64 = 0.005;
 const SPREAD: f64 = 2.2;
 /// Coarser clocks show no kernel's speed.
 const TICK_NS: u64 = 10_000;
-const TICKS: usize = 64;
 /// Segments whose lengths differ by no more are of one kind, per cent.
 const ALIKE_PER_CENT: u32 = 15;
 /// A kernel reacts this soon.

@@ -147,16 +147,20 @@ impl Stall {
 }
 
 /// What the bounds allow for holds that the capture hides and for times that it shows elsewhere than they were: frames that
-/// are missing or late hide some, writes may have been held while a loss was repaired, and away from the sender the way makes
-/// waits longer or shorter.
+/// are missing or late hide some, one may have been under way when the capture began, writes may have been held while a loss
+/// was repaired, away from the sender the way makes waits longer or shorter, and a coarse clock each.
 fn hidden_ms(inference: &Inference, holds: &[&Hold]) -> f64 {
-    let away = inference.round_trips.far_ms.is_none_or(|far| far >= AWAY_MS);
+    let trips = &inference.round_trips;
+    let away = trips.far_ms.is_none_or(|far| far >= AWAY_MS);
     let share = inference.damage + if away { AWAY_SHARE } else { 0.0 };
     let longest = holds.iter().map(|h| h.upper_ms()).fold(0.0, f64::max);
-    let one = if share > 0.0 { longest } else { 0.0 };
+    let step_ms = trips.grain_ms.max(inference.step_ms);
+    let exact = share <= 0.0 && trips.handshake && step_ms < COARSE_MS;
+    let one = if exact { 0.0 } else { longest };
     let repairs = inference.waits.iter().filter(|wait| wait.cause == WaitCause::LossRecovery);
     let repaired_ms = repairs.map(|wait| wait.seconds * 1e3).sum::<f64>();
-    holds.iter().map(|h| h.upper_ms()).sum::<f64>() * share + one + repaired_ms
+    let all = holds.iter().map(|h| h.upper_ms()).sum::<f64>();
+    all * share + one + repaired_ms + step_ms * holds.len() as f64
 }
 
 /// Small segments in all for each one that is on record.
@@ -179,5 +183,7 @@ const SURE: f64 = 0.95;
 /// So far from the capture point times are no longer the sender's; what they may be off, as a share.
 const AWAY_MS: f64 = 0.1;
 const AWAY_SHARE: f64 = 0.04;
+/// A clock with larger steps is a coarse one.
+const COARSE_MS: f64 = 0.1;
 /// Frames listed as worst.
 const WORST: usize = 10;
