@@ -112,6 +112,8 @@ impl Sight<'_> {
         // What leaves an answer owing answered something earlier.
         let own = if self.owes && self.is_owing(d) { beyond.max(OWING) } else { beyond };
         let own = if self.open { own.max(UNASKED) } else { own };
+        // Whoever spoke unasked once may have been held: that is for the bounds alone.
+        let own = if self.replay.unasked > 0 { own.max(MAYBE) } else { own };
         let soon = d.gap_ms().is_some_and(|gap| (0.0..self.soon_ms).contains(&gap));
         let own = if soon { own.max(SOON) } else { own };
         if at_ack { held.max(own * (2.0 * on).min(1.0)) } else { held }
