@@ -61,8 +61,8 @@ pub(crate) struct Inference {
     pub(crate) certainty: Certainty,
     /// Share of the segments that are missing, late or were sent again: holds that the capture hides.
     pub(crate) damage: f64,
-    /// The step of the clock that stamped the packets, milliseconds.
-    pub(crate) step_ms: f64,
+    /// How coarse the clock is that stamped the packets: its step, and its noise by a mean of many, milliseconds.
+    pub(crate) clock_ms: f64,
     /// Segments that were acknowledged and never seen.
     pub(crate) missing: u64,
     pub(crate) waits: Vec<Wait>,
@@ -114,9 +114,12 @@ impl Inference {
             maybe,
             certainty,
             damage,
-            step_ms: replay.step_ns() as f64 / 1e6,
+            clock_ms: replay.step_ns() as f64 / 1e6 + replay.damage.noise_ms / NOISES,
             missing,
             waits,
         }
     }
 }
+
+/// Of the noise of single stamps so much less is left in a mean of many.
+const NOISES: f64 = 10.0;

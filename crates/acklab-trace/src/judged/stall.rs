@@ -154,13 +154,14 @@ fn hidden_ms(inference: &Inference, holds: &[&Hold]) -> f64 {
     let away = trips.far_ms.is_none_or(|far| far >= AWAY_MS);
     let share = inference.damage + if away { AWAY_SHARE } else { 0.0 };
     let longest = holds.iter().map(|h| h.upper_ms()).fold(0.0, f64::max);
-    let step_ms = trips.grain_ms.max(inference.step_ms);
-    let exact = share <= 0.0 && trips.handshake && step_ms < COARSE_MS;
-    let one = if exact { 0.0 } else { longest };
+    let step_ms = trips.grain_ms.max(inference.clock_ms);
+    let exact = share <= 0.0 && step_ms < COARSE_MS;
+    // One was under way when the capture began in the middle, and nothing shows how long the next one's ACK took.
+    let unseen = f64::from(u8::from(!exact)) + if trips.handshake { 0.0 } else { 2.0 };
     let repairs = inference.waits.iter().filter(|wait| wait.cause == WaitCause::LossRecovery);
     let repaired_ms = repairs.map(|wait| wait.seconds * 1e3).sum::<f64>();
     let all = holds.iter().map(|h| h.upper_ms()).sum::<f64>();
-    all * share + one + repaired_ms + step_ms * holds.len() as f64
+    all * share + unseen * longest + repaired_ms + step_ms * holds.len() as f64
 }
 
 /// Small segments in all for each one that is on record.
