@@ -205,11 +205,11 @@ impl<'d> Subject<'d> {
         self.run(play, changes)
     }
 
-    /// Plays it with `changes`. A round trip that is set is the least of it, to which hosts and queues add: it is played over
-    /// several a little longer, as one on a beat would else keep step with it.
+    /// Plays it with `changes`. No path keeps the round trip that is set to the microsecond: several are played, a little shorter
+    /// and longer, as a beat would else keep step with it.
     fn run(&self, play: Play, changes: &[Change]) -> Result<Played, Refusal> {
         let longer = |change: Change, part: usize| match change {
-            Change::Rtt(rtt) => Change::Rtt(rtt + rtt * part as u64 / LONGER_PART),
+            Change::Rtt(rtt) => Change::Rtt(rtt.saturating_sub(rtt / APART) + rtt / APART * part as u64),
             other => other,
         };
         let rtts = if changes.iter().any(|one| matches!(one, Change::Rtt(_))) { RTTS } else { 1 };
@@ -314,8 +314,8 @@ impl<'d> Subject<'d> {
     }
 }
 
-/// So many round trips, each longer by such a part of it.
+/// So many round trips, around the one that is set, each longer by such a part of it.
 const RTTS: usize = 3;
-const LONGER_PART: u64 = 400;
+const APART: u64 = 400;
 /// Another receiver must bring the replay so much nearer to the capture.
 const NEARER: f64 = 0.02;
