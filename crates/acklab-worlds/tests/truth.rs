@@ -97,7 +97,8 @@ fn seconds_are_within_the_bounds_that_are_said() {
     for kept in recorded() {
         for view in View::of(&kept.truth.case.name) {
             let outcome = judge(&kept, view).expect("a diagnosis");
-            for one in outcome.directions.iter().filter(|one| one.stalled == Some(true) && one.said) {
+            for one in outcome.directions.iter().filter(|one| one.stalled == Some(true) && one.said)
+            {
                 let ([low, high], [least, most]) = (one.seconds, one.between);
                 let told = format!("{} {}: {low} to {high}", outcome.case, outcome.view);
                 assert!(one.is_covered(), "{told} in {least} to {most}");

@@ -152,7 +152,10 @@ fn how_many_writes_a_held_segment_has_is_left_open() {
     );
     let (said, [least, most]) = told(capture, "sender.nodelay=false", "p50_ms");
     let truth = 42.1;
-    assert!(least <= said && said <= most && (least..=most + 2.0).contains(&truth), "{least} {most}");
+    assert!(
+        least <= said && said <= most && (least..=most + 2.0).contains(&truth),
+        "{least} {most}"
+    );
 }
 
 #[test]

@@ -171,7 +171,8 @@ impl<'d> Subject<'d> {
 
     /// Whether Nagle's algorithm is seen to hold writes.
     fn is_held(&self) -> bool {
-        matches!(self.own.nagle.state, NagleState::On) && self.own.holds() + self.own.small_holds > 0
+        matches!(self.own.nagle.state, NagleState::On)
+            && self.own.holds() + self.own.small_holds > 0
     }
 
     /// Whether only the beginning is played.
@@ -209,7 +210,9 @@ impl<'d> Subject<'d> {
     /// and longer, as a beat would else keep step with it.
     fn run(&self, play: Play, changes: &[Change]) -> Result<Played, Refusal> {
         let longer = |change: Change, part: usize| match change {
-            Change::Rtt(rtt) => Change::Rtt(rtt.saturating_sub(rtt / APART) + rtt / APART * part as u64),
+            Change::Rtt(rtt) => {
+                Change::Rtt(rtt.saturating_sub(rtt / APART) + rtt / APART * part as u64)
+            }
             other => other,
         };
         let rtts = if changes.iter().any(|one| matches!(one, Change::Rtt(_))) { RTTS } else { 1 };
@@ -223,7 +226,9 @@ impl<'d> Subject<'d> {
             all.add(play.run());
         }
         if all.unsent > 0 {
-            return Err(self.cannot(format!("played again, {} of its writes never leave", all.unsent)));
+            return Err(
+                self.cannot(format!("played again, {} of its writes never leave", all.unsent))
+            );
         }
         Ok(all.mean_of(rtts))
     }

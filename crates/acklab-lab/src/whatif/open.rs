@@ -53,8 +53,10 @@ impl<'s> Open<'s> {
             play.receive_by(receiver);
         }
         if matches!(self, Self::NoNagle) {
-            Play::change(&mut play, Change::NoDelay(true))
-                .map_err(|why| Refusal::Change { set: Change::NoDelay(true).to_string(), why: why.into() })?;
+            Play::change(&mut play, Change::NoDelay(true)).map_err(|why| Refusal::Change {
+                set: Change::NoDelay(true).to_string(),
+                why: why.into(),
+            })?;
         }
         subject.run(play, changes)
     }
@@ -65,7 +67,8 @@ fn twice(writes: &[Written]) -> Vec<Written> {
     let mut all = Vec::with_capacity(2 * writes.len());
     for (i, write) in writes.iter().enumerate() {
         let shares = |other: Option<&Written>| other.is_some_and(|other| other.left == write.left);
-        let alone = !shares(i.checked_sub(1).and_then(|i| writes.get(i))) && !shares(writes.get(i + 1));
+        let alone =
+            !shares(i.checked_sub(1).and_then(|i| writes.get(i))) && !shares(writes.get(i + 1));
         if write.held && alone && write.bytes >= 2 {
             let mut half = *write;
             half.bytes = write.bytes / 2;

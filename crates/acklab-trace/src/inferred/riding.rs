@@ -130,7 +130,8 @@ impl Sight<'_> {
     /// itself, and not all of it, as what a program in the kernel answers would.
     fn soon_ms(&self, riding: &[usize], trips: &RoundTrips) -> f64 {
         let damage = self.replay.damage;
-        let exact = self.replay.step_ns() <= TICK_NS && damage.noise_ms < 1.0 && trips.grain_ms <= 0.0;
+        let exact =
+            self.replay.step_ns() <= TICK_NS && damage.noise_ms < 1.0 && trips.grain_ms <= 0.0;
         let alone = trips.far_ms.filter(|far| trips.handshake && *far <= BESIDE_MS);
         let Some(alone) = alone.filter(|_| exact) else { return 0.0 };
         let most = SLOWER * alone + SLOWER_MS;

@@ -173,7 +173,7 @@ fn gathered(
     let burst = hold.written <= hold.before;
     let size = f64::from(bytes) / f64::from(count);
     let part = |i: f64| later(hold.before, upper * i / f64::from(count));
-    let anywhere = draws.sorted(if burst { 0 } else { count });
+    let anywhere = draws.sorted(if count > 1 { count } else { 0 });
     for i in 0..count {
         let n = f64::from(i);
         let times = match (count, burst) {
@@ -281,3 +281,27 @@ const FREE_MIN: usize = 3;
 const FILLS_MIN: usize = 3;
 /// What filled a segment faster was one write.
 const SLOWLY_MS: f64 = 0.5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_writes_of_a_held_segment_are_in_order_and_within_it() {
+        let [before, within, release] = [10, 20, 50].map(|ms| Time::from_nanos(ms * 1_000_000));
+        let burst = Hold::gathered(1, before, release, 300, 0.9);
+        for (hold, per_ms) in [(burst, 0.0), (burst, 20.0), (burst.written_at(within), 0.0)] {
+            for count in 1..9 {
+                let mut writes = Vec::new();
+                gathered(&mut writes, &hold, [count, 300], per_ms, &mut Draws::new());
+                assert_eq!(writes.len(), count as usize);
+                assert_eq!(writes.iter().map(|write| write.bytes).sum::<u32>(), 300);
+                assert!(writes.is_sorted_by_key(|write| write.at));
+                for write in writes {
+                    assert!(before <= write.earliest && write.earliest <= write.at);
+                    assert!(write.at <= write.latest && write.latest <= release);
+                }
+            }
+        }
+    }
+}
