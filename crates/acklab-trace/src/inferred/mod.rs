@@ -96,6 +96,9 @@ impl Inference {
         holds.sort_by_key(|h| (h.release, h.frame));
         let filled = fill::find(notes, &replay, &messages, &round_trips, &decision, &holds);
         let nagle = Nagle::of(notes, &decision, &replay, by_ack, filled.len());
+        if filled.is_empty() {
+            maybe.extend(fill::open(&replay, &round_trips, &decision, &holds));
+        }
         holds.extend(filled);
         holds.sort_by_key(|h| (h.release, h.frame));
         written::place(&mut holds, &replay, &decision, &messages, notes.mss());

@@ -65,16 +65,22 @@ impl Stalls {
         let (counted, apart): (Vec<&Hold>, Vec<&Hold>) =
             holds.iter().partition(|h| sure && h.counts() >= 0.5);
         let factor = scale(notes);
-        let hidden = hidden_ms(inference, &counted);
+        let kind = |hold: &Hold| Mechanism::of(hold, receiver.timer);
+        let kinds: Vec<Mechanism> = counted.iter().map(|hold| kind(hold)).collect();
+        let open: Vec<&Hold> = holds.iter().filter(|h| h.counts() < 0.5).chain(maybe).collect();
+        let open: Vec<&Hold> = open.into_iter().filter(|h| h.upper_ms() >= SMALL_HOLD_MS).collect();
+        // What may have been held in a way in which nothing surely was, counts with the others.
+        let alone = open.iter().filter(|hold| !kinds.contains(&kind(hold)));
+        let alone_ms = alone.map(|hold| hold.upper_ms()).sum::<f64>();
+        let hidden = hidden_ms(inference, &counted) + alone_ms;
         let stall = |mechanism: Mechanism| {
-            let is_its = |h: &&Hold| Mechanism::of(h, receiver.timer) == mechanism;
+            let is_its = |h: &&Hold| kind(h) == mechanism;
             let of_kind: Vec<&Hold> = counted.iter().copied().filter(is_its).collect();
             let all = holds.iter().filter(is_its);
             let expected_ms = all.map(|h| h.expected_ms).sum::<f64>();
             let added = Delays::held(of_kind.iter().copied(), messages).added;
-            let open = holds.iter().filter(|h| h.counts() < 0.5).chain(maybe);
-            let open = open.filter(is_its).map(Hold::upper_ms);
-            let open_ms = open.filter(|ms| *ms >= SMALL_HOLD_MS).sum::<f64>()
+            let its = open.iter().copied().filter(is_its);
+            let open_ms = its.map(Hold::upper_ms).sum::<f64>()
                 + hidden * of_kind.len() as f64 / counted.len().max(1) as f64;
             let stall = Stall::of(mechanism, &of_kind, added, [expected_ms, open_ms])?;
             Some(stall.scaled(factor).over(notes.seconds()))
