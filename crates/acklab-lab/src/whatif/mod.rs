@@ -203,12 +203,12 @@ impl<'d> Subject<'d> {
         if let Some(receiver) = &self.receiver {
             play.receive_by(receiver);
         }
-        self.run(play, changes)
+        self.run(&play, changes)
     }
 
     /// Plays it with `changes`. No path keeps the round trip that is set to the microsecond: several are played, a little shorter
     /// and longer, as a beat would else keep step with it.
-    fn run(&self, play: Play, changes: &[Change]) -> Result<Played, Refusal> {
+    fn run(&self, play: &Play, changes: &[Change]) -> Result<Played, Refusal> {
         let longer = |change: Change, part: usize| match change {
             Change::Rtt(rtt) => {
                 Change::Rtt(rtt.saturating_sub(rtt / APART) + rtt / APART * part as u64)

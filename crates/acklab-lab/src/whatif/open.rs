@@ -53,12 +53,12 @@ impl<'s> Open<'s> {
             play.receive_by(receiver);
         }
         if matches!(self, Self::NoNagle) {
-            Play::change(&mut play, Change::NoDelay(true)).map_err(|why| Refusal::Change {
+            play.change(Change::NoDelay(true)).map_err(|why| Refusal::Change {
                 set: Change::NoDelay(true).to_string(),
                 why: why.into(),
             })?;
         }
-        subject.run(play, changes)
+        subject.run(&play, changes)
     }
 }
 
