@@ -174,7 +174,7 @@ fn what_filled_up_is_within_the_bounds_though_nothing_shows_it() {
     // Log lines to a receiver with a tick of 200 ms; ten segments filled up, too few to be counted. By the program's log all holds
     // of 11 ms and longer took 3.40 s.
     let diagnosis = json(&["diagnose", &(recorded("log-lines-as-is") + ".gz"), "--format", "json"]);
-    let stalls = diagnosis["flows"][0]["directions"][0]["stalls"].as_array().expect("stalls");
+    let stalls = diagnosis["flows"][0]["directions"][1]["stalls"].as_array().expect("stalls");
     let sum = |bound: &str| stalls.iter().map(|stall| number(stall, bound)).sum::<f64>();
     let [least, said, most] = ["/seconds_lower", "/seconds", "/seconds_upper"].map(sum);
     assert!(least <= said && (said..=most).contains(&3.4) && most < 6.0, "{least} {said} {most}");

@@ -206,6 +206,25 @@ impl<'d> Subject<'d> {
         self.run(&play, changes)
     }
 
+    /// Another conversation that the capture may show as well, with `changes`.
+    fn play_other(&self, open: &Open<'_>, changes: &[Change]) -> Result<Played, Refusal> {
+        let [own, peer] = self.writes;
+        let mut play = match open {
+            Open::Place(place) => self.build([own, peer], *place)?,
+            Open::Twice(own) => self.build([own, peer], Place::Likely)?,
+            Open::Receiver(_) | Open::NoNagle => self.build([own, peer], Place::Likely)?,
+        };
+        let other = if let Open::Receiver(other) = open { Some(*other) } else { None };
+        if let Some(receiver) = other.or(self.receiver.as_ref()) {
+            play.receive_by(receiver);
+        }
+        let mut changes = changes.to_vec();
+        if matches!(open, Open::NoNagle) {
+            changes.push(Change::NoDelay(true));
+        }
+        self.run(&play, &changes)
+    }
+
     /// Plays it with `changes`. No path keeps the round trip that is set to the microsecond: several are played, a little shorter
     /// and longer, as a beat would else keep step with it.
     fn run(&self, play: &Play, changes: &[Change]) -> Result<Played, Refusal> {
@@ -308,8 +327,8 @@ impl<'d> Subject<'d> {
     fn predicted(&self, changes: &[Change], was: &Played) -> Result<Predicted, Refusal> {
         let likely = Sum::of(&self.play(changes, Place::Likely)?.delays_ms);
         let mut sums = vec![likely];
-        for open in Open::of(self) {
-            sums.push(Sum::of(&open.play(self, changes)?.delays_ms));
+        for open in Open::of(self.own, self.writes[0], &self.others) {
+            sums.push(Sum::of(&self.play_other(&open, changes)?.delays_ms));
         }
         Ok(Predicted {
             delay: likely,

@@ -1,11 +1,10 @@
 //! What the inference leaves open: other conversations that the capture may show as well. What they come to with the
 //! change is the prediction's interval.
 
-use acklab_trace::diagnosis::{NagleState, Written};
+use acklab_trace::diagnosis::{Direction, NagleState, Written};
 
 use super::conversation::Place;
-use super::replay::{Play, Played, Receiver};
-use super::{Change, Refusal, Subject};
+use super::replay::Receiver;
 
 /// One other reading of the capture.
 pub(super) enum Open<'s> {
@@ -20,45 +19,19 @@ pub(super) enum Open<'s> {
 }
 
 impl<'s> Open<'s> {
-    /// All that `subject` leaves open.
-    pub(super) fn of(subject: &'s Subject<'_>) -> Vec<Self> {
+    /// All that is left open of `own`, whose writes are these, where `others` explain its delays as well.
+    pub(super) fn of(own: &Direction, writes: &[Written], others: &'s [Receiver]) -> Vec<Self> {
         let mut all = vec![Self::Place(Place::Earliest), Self::Place(Place::Latest)];
-        let writes = &subject.own.writes;
-        let unknown = writes.source == "segments" && writes.period_ms.is_none();
-        let twice = if unknown { twice(subject.writes[0]) } else { Vec::new() };
-        if twice.len() > subject.writes[0].len() {
+        let unknown = own.writes.source == "segments" && own.writes.period_ms.is_none();
+        let twice = if unknown { twice(writes) } else { Vec::new() };
+        if twice.len() > writes.len() {
             all.push(Self::Twice(twice));
         }
-        all.extend(subject.others.iter().take(OTHERS_MAX).map(Self::Receiver));
-        if subject.own.nagle.state == NagleState::Unknown {
+        all.extend(others.iter().take(OTHERS_MAX).map(Self::Receiver));
+        if own.nagle.state == NagleState::Unknown {
             all.push(Self::NoNagle);
         }
         all
-    }
-
-    /// That conversation with `changes`.
-    pub(super) fn play(
-        &self,
-        subject: &Subject<'_>,
-        changes: &[Change],
-    ) -> Result<Played, Refusal> {
-        let mut play = match self {
-            Self::Place(place) => subject.build(subject.writes, *place)?,
-            Self::Twice(own) => subject.build([own, subject.writes[1]], Place::Likely)?,
-            Self::Receiver(_) | Self::NoNagle => subject.build(subject.writes, Place::Likely)?,
-        };
-        let found = subject.receiver.as_ref();
-        let receiver = if let Self::Receiver(other) = self { Some(*other) } else { found };
-        if let Some(receiver) = receiver {
-            play.receive_by(receiver);
-        }
-        if matches!(self, Self::NoNagle) {
-            play.change(Change::NoDelay(true)).map_err(|why| Refusal::Change {
-                set: Change::NoDelay(true).to_string(),
-                why: why.into(),
-            })?;
-        }
-        subject.run(&play, changes)
     }
 }
 
@@ -69,7 +42,7 @@ fn twice(writes: &[Written]) -> Vec<Written> {
         let shares = |other: Option<&Written>| other.is_some_and(|other| other.left == write.left);
         let alone =
             !shares(i.checked_sub(1).and_then(|i| writes.get(i))) && !shares(writes.get(i + 1));
-        if write.held && alone && write.bytes >= 2 {
+        if write.delay_ms() > 0.0 && alone && write.bytes >= 2 {
             let mut half = *write;
             half.bytes = write.bytes / 2;
             all.push(half);

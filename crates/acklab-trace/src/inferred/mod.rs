@@ -117,7 +117,7 @@ impl Inference {
             maybe,
             certainty,
             damage,
-            clock_ms: replay.step_ns() as f64 / 1e6 + replay.damage.noise_ms / NOISES,
+            clock_ms: riding::step_ns(&replay) as f64 / 1e6 + replay.damage.noise_ms / NOISES,
             missing,
             waits,
         }

@@ -16,6 +16,7 @@
 use super::hold::MAYBE;
 use super::holds::{Decision, Release, may_answer};
 use super::replay::{Departure, Replay};
+use super::writes::gcd;
 use super::{Hold, Messages, RoundTrips};
 
 /// The holds of this kind, and those that may be.
@@ -131,7 +132,7 @@ impl Sight<'_> {
     fn soon_ms(&self, riding: &[usize], trips: &RoundTrips) -> f64 {
         let damage = self.replay.damage;
         let exact =
-            self.replay.step_ns() <= TICK_NS && damage.noise_ms < 1.0 && trips.grain_ms <= 0.0;
+            step_ns(self.replay) <= TICK_NS && damage.noise_ms < 1.0 && trips.grain_ms <= 0.0;
         let alone = trips.far_ms.filter(|far| trips.handshake && *far <= BESIDE_MS);
         let Some(alone) = alone.filter(|_| exact) else { return 0.0 };
         let most = SLOWER * alone + SLOWER_MS;
@@ -221,6 +222,13 @@ impl Sight<'_> {
     }
 }
 
+/// The step of the clock that stamped the packets, ns, as far as the first departures show it; 0 where they are too few.
+pub(super) fn step_ns(replay: &Replay) -> u64 {
+    let apart = |d: &Departure| d.time.since(d.before).as_nanos();
+    let shown = replay.departures.iter().take(STEPS);
+    if shown.len() < STEPS_MIN { 0 } else { shown.map(apart).fold(0, gcd) }
+}
+
 /// Which share of the segments of a length pure ACKs let go, where they could.
 pub(super) struct Alike {
     /// Their lengths in order, and how many of those up to each were held.
@@ -283,6 +291,9 @@ const SLOWER_MS: f64 = 0.005;
 const SPREAD: f64 = 2.2;
 /// Coarser clocks show no kernel's speed.
 const TICK_NS: u64 = 10_000;
+/// So many departures at most, and at least, show the clock's step.
+const STEPS: usize = 64;
+const STEPS_MIN: usize = 8;
 /// Segments whose lengths differ by no more are of one kind, per cent.
 const ALIKE_PER_CENT: u32 = 15;
 /// A kernel reacts this soon.

@@ -18,7 +18,6 @@ use acklab_core::time::{Span, Time};
 use self::sender::Sender;
 use self::turns::Turns;
 pub(super) use self::values::{AckRecord, Arrival, Asked, Damage, Departure, Fill, Marks, Silence};
-use super::writes::gcd;
 use crate::noted::event::{AckNote, DataNote, Event, Kind};
 use crate::noted::{BURST, Notes};
 
@@ -52,13 +51,6 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    /// The step of the clock that stamped the packets, ns, as far as the first departures show it; 0 where they are too few.
-    pub(super) fn step_ns(&self) -> u64 {
-        let apart = |d: &Departure| d.time.since(d.before).as_nanos();
-        let shown = self.departures.iter().take(STEPS);
-        if shown.len() < STEPS_MIN { 0 } else { shown.map(apart).fold(0, gcd) }
-    }
-
     /// The direction, if an ACK takes `way` from the capture point until what it lets go passes there.
     pub(super) fn of(notes: &Notes<'_>, way: Span) -> Self {
         let mut stage = Stage::new(notes, way);
@@ -346,6 +338,3 @@ const ANSWER: Span = Span::from_millis(1);
 const PROBES_MAX: usize = 8;
 /// Packets that an ACK which a segment seems not to have waited for is looked for in.
 const AHEAD: usize = 16;
-/// So many departures at most, and at least, show the clock's step.
-const STEPS: usize = 64;
-const STEPS_MIN: usize = 8;
