@@ -111,6 +111,7 @@ truth-programs: deps-rust ## diagnoses beside what strace saw of programs that n
 
 .PHONY: bench-transport
 bench-transport: deps-rust ## transfers by acklab, quinn and kernel TCP over the same lossy links, and CPU s/GB (root)
+	@tools/setup transport
 	cargo build --quiet --release --locked -p acklab
 	cargo build --quiet --release --locked --manifest-path bench/transport/Cargo.toml --target-dir $(TARGET_DIR)/bench-transport
 	@mkdir -p out

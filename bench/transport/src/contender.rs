@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::metered::text;
-use crate::{CERTIFICATE, KEY, NAME};
+use crate::{CERTIFICATE, CERTIFICATE_PEM, KEY, KEY_PEM, NAME};
 
 /// One transport with its congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -28,6 +28,10 @@ pub enum Contender {
     NoqBbr3,
     /// The same over two paths.
     NoqBbr3Two,
+    /// TQUIC with BBR v1.
+    TquicBbr,
+    /// The same over two paths.
+    TquicBbrTwo,
     /// s2n-quic with BBR v2.
     S2nBbr,
     /// KCP, its window set by hand.
@@ -41,7 +45,7 @@ pub enum Contender {
 }
 
 /// All of them, in the order of the tables.
-pub const ALL: [Contender; 14] = [
+pub const ALL: [Contender; 16] = [
     Contender::Acklab,
     Contender::Acklab2,
     Contender::Rudp,
@@ -51,6 +55,8 @@ pub const ALL: [Contender; 14] = [
     Contender::QuinnFile,
     Contender::NoqBbr3,
     Contender::NoqBbr3Two,
+    Contender::TquicBbr,
+    Contender::TquicBbrTwo,
     Contender::S2nBbr,
     Contender::Kcp,
     Contender::Srt,
@@ -88,6 +94,8 @@ impl Contender {
             Self::QuinnFile => "quinn, files",
             Self::NoqBbr3 => "noq BBR3",
             Self::NoqBbr3Two => "noq BBR3, 2 paths",
+            Self::TquicBbr => "TQUIC BBR",
+            Self::TquicBbrTwo => "TQUIC BBR, 2 paths",
             Self::S2nBbr => "s2n-quic BBR",
             Self::Kcp => "KCP",
             Self::Srt => "SRT file",
@@ -98,7 +106,11 @@ impl Contender {
 
     /// How many paths it uses.
     pub fn paths(self) -> usize {
-        if matches!(self, Self::Acklab2 | Self::Rudp2 | Self::NoqBbr3Two) { 2 } else { 1 }
+        if matches!(self, Self::Acklab2 | Self::Rudp2 | Self::NoqBbr3Two | Self::TquicBbrTwo) {
+            2
+        } else {
+            1
+        }
     }
 
     /// The command of the receiving end, at these addresses.
@@ -132,6 +144,10 @@ impl Contender {
             }
             Self::NoqBbr3 | Self::NoqBbr3Two => {
                 vec![shop.peer("noq-peer"), "recv".into(), text(&shop.folder), PORT.to_string()]
+            }
+            Self::TquicBbr | Self::TquicBbrTwo => {
+                let words = vec![shop.peer("tquic-peer"), "recv".into(), text(&shop.folder)];
+                words.into_iter().chain(addresses[..self.paths()].iter().map(at)).collect()
             }
             Self::S2nBbr => {
                 vec![shop.peer("s2n-peer"), "recv".into(), text(&shop.folder), at(&addresses[0])]
@@ -181,6 +197,13 @@ impl Contender {
                 let paths = (0..self.paths()).map(to);
                 first.into_iter().chain(words).chain(paths).collect()
             }
+            Self::TquicBbr | Self::TquicBbrTwo => {
+                let first = [shop.peer("tquic-peer"), "send".into(), text(&shop.folder)];
+                let words = [bytes.to_string(), control.into(), to(0)];
+                let others = local.iter().enumerate().take(self.paths()).skip(1);
+                let others = others.map(|(path, local)| format!("{local},{}", to(path)));
+                first.into_iter().chain(words).chain(others).collect()
+            }
             Self::S2nBbr => {
                 let words = [text(&shop.folder), to(0), bytes.to_string(), control.into()];
                 [vec![shop.peer("s2n-peer"), "send".into()], words.to_vec()].concat()
@@ -208,6 +231,8 @@ impl Workshop {
         let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()])?;
         fs::write(self.folder.join(CERTIFICATE), made.cert.der())?;
         fs::write(self.folder.join(KEY), made.signing_key.serialize_der())?;
+        fs::write(self.folder.join(CERTIFICATE_PEM), made.cert.pem())?;
+        fs::write(self.folder.join(KEY_PEM), made.signing_key.serialize_pem())?;
         for &bytes in sizes {
             // Not sparse, and no two chunks alike.
             let words = (0..bytes.div_ceil(8)).flat_map(|n| scrambled(n).to_be_bytes());

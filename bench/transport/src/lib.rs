@@ -22,6 +22,10 @@ pub const CHUNK: usize = 256 * 1024;
 pub const CERTIFICATE: &str = "certificate.der";
 /// Its private key.
 pub const KEY: &str = "key.der";
+/// Both again, as PEM.
+pub const CERTIFICATE_PEM: &str = "certificate.pem";
+/// See [`CERTIFICATE_PEM`].
+pub const KEY_PEM: &str = "key.pem";
 /// The server's name in it.
 pub const NAME: &str = "localhost";
 

@@ -171,6 +171,11 @@ impl LossDetection {
         self.sent.push(sent);
     }
 
+    /// A packet left that asks for no answer, so that perhaps none comes: old records go now. They are kept for `keep`.
+    pub(super) fn forget(&mut self, now: Time, keep: Span) {
+        self.sent.forget(now, keep);
+    }
+
     /// An ACK frame of `ranges`, held back for `delay` by the peer; `indirect`: by another path.
     pub(super) fn on_ack(
         &mut self,

@@ -292,7 +292,14 @@ impl Path {
         if eliciting {
             let in_flight = self.loss.sent().in_flight();
             self.congestion.on_sent(now, bytes, in_flight, self.mss());
+        } else {
+            self.loss.forget(now, self.record_life());
         }
+    }
+
+    /// How long the records of packets are kept that nothing is to be heard of any more.
+    fn record_life(&self) -> Span {
+        self.pto() * 2
     }
 
     /// A datagram left, perhaps of the handshake.
@@ -438,8 +445,7 @@ impl Path {
 
     /// Packets overtaken for too long are lost; the caller passes their items on.
     fn detect_losses(&mut self, now: Time, news: &mut News) {
-        let keep = Span::from_nanos(2 * self.pto().as_nanos());
-        let lost = self.loss.detect(now, keep, news);
+        let lost = self.loss.detect(now, self.record_life(), news);
         self.counters.lost += lost;
         let sums = news.tally();
         if sums.size_lost {

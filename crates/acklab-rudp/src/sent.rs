@@ -443,13 +443,17 @@ impl SentPackets {
         self.loss_at = None;
     }
 
-    /// Drops records that are not asked for any more: acknowledged ones, and lost ones after `keep`.
+    /// Drops the oldest records as far as nothing is to be heard of them any more: acknowledged ones, and after `keep` lost ones and
+    /// those that asked for nothing. (On a path that carries ACKs alone no ACK ever comes.)
     pub(super) fn forget(&mut self, now: Time, keep: Span) {
         while let Some(first) = self.records.front() {
             let done = match first.state {
                 State::Outstanding => !first.eliciting && now.since(first.at) > keep,
                 State::Acknowledged => true,
-                State::Skipped => self.largest_acknowledged.is_some_and(|top| top > self.base),
+                State::Skipped => {
+                    let passed = self.largest_acknowledged.is_some_and(|top| top > self.base);
+                    passed || now.since(first.at) > keep
+                }
                 State::Lost(at) => now.since(at) > keep || self.records.len() > RECORDS / 2,
             };
             if !done {
@@ -458,5 +462,46 @@ impl SentPackets {
             self.records.pop_front();
             self.base += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEEP: Span = Span::from_millis(100);
+
+    /// A path that carries ACKs alone is never acknowledged: the peer owes no answer to them.
+    #[test]
+    fn packets_that_ask_for_nothing_are_forgotten_where_nothing_is_acknowledged() {
+        let mut sent = SentPackets::default();
+        sent.push(Sent::new(Time::ZERO, 1200, true, None, Items::None));
+        sent.lose_all(Time::ZERO, &mut News::default());
+        for ms in 0..100_000 {
+            let now = Time::ZERO + Span::from_millis(ms);
+            if ms % 1000 == 7 {
+                sent.skip(now);
+            }
+            sent.push(Sent::new(now, 60, false, None, Items::None));
+            sent.forget(now, KEEP);
+            assert!(sent.records.len() <= 103, "{} records after {ms} ms", sent.records.len());
+        }
+    }
+
+    #[test]
+    fn what_asks_for_an_answer_is_kept_until_it_has_one() {
+        let mut sent = SentPackets::default();
+        sent.push(Sent::new(Time::ZERO, 1200, true, None, Items::None));
+        for ms in 1..1000 {
+            let now = Time::ZERO + Span::from_millis(ms);
+            sent.push(Sent::new(now, 60, false, None, Items::None));
+            sent.forget(now, KEEP);
+        }
+        assert_eq!((sent.records.len(), sent.in_flight()), (1000, 1200));
+        let now = Time::ZERO + Span::from_millis(1000);
+        let acked = sent.on_ack(now, [0..=999].into_iter(), &mut |_| {}, &mut News::default());
+        assert_eq!(acked, Ok(()));
+        sent.forget(now, KEEP);
+        assert_eq!((sent.records.len(), sent.in_flight()), (0, 0));
     }
 }

@@ -21,6 +21,7 @@ use acklab_rudp::{
 };
 
 use crate::ledger::{self, Ledger};
+use crate::memory;
 use crate::relay::HERE;
 
 /// Streams under way at once.
@@ -37,6 +38,9 @@ const PATIENCE: Span = Span::from_secs(120);
 /// A receiver's pause, at most, and how often one begins, on average.
 const PAUSE: Span = Span::from_secs(3);
 const PAUSE_EVERY: Span = Span::from_secs(10);
+/// Once all has arrived, the connection stays open for so long before memory is looked at: longer than a pause, and than an
+/// EXPIRING parcel lives.
+const REST: Span = Span::from_secs(4);
 /// Whether all has arrived is looked at so often at least.
 const LOOK: Span = Span::from_millis(100);
 const PASSPHRASE: &str = "a long walk in the rain";
@@ -57,7 +61,10 @@ pub(crate) struct Sender {
     wake: Time,
     ends: Time,
     opened: bool,
-    closing: bool,
+    /// Since when all has arrived.
+    even: Option<Time>,
+    /// Bytes that were allocated when it closed, [`REST`] after that.
+    open: Option<usize>,
     fault: Option<String>,
 }
 
@@ -73,13 +80,15 @@ impl Sender {
             wake: Time::ZERO,
             ends: Time::ZERO,
             opened: false,
-            closing: false,
+            even: None,
+            open: None,
             fault: None,
         }
     }
 
-    /// Connects over all the roads and sends until the time is over and everything has arrived.
-    pub(crate) fn run(&mut self, fronts: &[SocketAddr]) -> Result<(), Box<dyn Error>> {
+    /// Connects over all the roads and sends until the time is over and everything has arrived; returns what was allocated
+    /// then, bytes.
+    pub(crate) fn run(&mut self, fronts: &[SocketAddr]) -> Result<usize, Box<dyn Error>> {
         let mut sockets = Sockets::default();
         let paths =
             fronts.iter().map(|&to| sockets.add(Some(HERE), to)).collect::<Result<Vec<_>, _>>()?;
@@ -96,7 +105,7 @@ impl Sender {
         driver.run(&mut connection, self)?;
         match self.fault.take() {
             Some(fault) => Err(fault.into()),
-            None => Ok(()),
+            None => self.open.ok_or_else(|| "it ended before all had arrived".into()),
         }
     }
 
@@ -165,7 +174,7 @@ impl Application<Connection> for Sender {
             match event {
                 Event::Opened { .. } => self.opened = true,
                 Event::Closed { code, text, by_peer } => {
-                    if !(self.closing && code == Code::Done) {
+                    if !(self.open.is_some() && code == Code::Done) {
                         let who = if by_peer { "receiver" } else { "sender" };
                         let at = now.as_secs_f64();
                         self.fault =
@@ -177,7 +186,7 @@ impl Application<Connection> for Sender {
             }
         }
         self.wake = now + LOOK;
-        if !self.opened || self.closing {
+        if !self.opened || self.open.is_some() {
             return ControlFlow::Continue(());
         }
         if now < self.ends {
@@ -187,8 +196,10 @@ impl Application<Connection> for Sender {
         }
         self.write_streams(connection);
         if now >= self.ends && self.streams.is_empty() && self.ledger.is_even() {
-            self.closing = true;
-            connection.close(now, Code::Done, "");
+            if now >= *self.even.get_or_insert(now) + REST {
+                self.open = Some(memory::allocated());
+                connection.close(now, Code::Done, "");
+            }
         } else if now >= self.ends + PATIENCE {
             self.fault = Some(format!("not all arrived within {PATIENCE:?}: {:?}", self.ledger));
             return ControlFlow::Break(());

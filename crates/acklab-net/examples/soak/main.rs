@@ -5,38 +5,32 @@
 //!
 //! A round is one connection of at most five minutes over two paths: streams of 1 B to 8 MB, parcels
 //! of all three kinds, a receiver that stops reading now and then. It ends when all that must arrive has
-//! arrived. Memory is that of the whole process (both ends and the road), sampled every 5 s.
+//! arrived.
 
 mod ends;
 mod ledger;
+mod memory;
 mod relay;
 
 use std::error::Error;
-use std::fs;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
 use acklab_core::time::Span;
 use acklab_net::rudp::driver::{Driver, Sockets};
 
 use ends::{Sender, Taker};
 use ledger::Ledger;
+use memory::Held;
 use relay::{HERE, Relay, Tally};
 
 /// The longest a connection lasts.
 const ROUND: Span = Span::from_secs(300);
 /// A path's address changes so often.
 const MOVE: Span = Span::from_secs(23);
-/// Memory is looked at so often.
-const SAMPLE: Duration = Duration::from_secs(5);
-/// By what memory in the last third of the time may exceed that in the others, bytes. It goes up and down
-/// with what the receiver leaves unread: up to its window of 24 MiB.
-const GROWTH: u64 = 6_000_000;
-
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
@@ -55,31 +49,33 @@ fn run() -> Result<(), Box<dyn Error>> {
     };
     let seed: u64 = words.next().map_or(Ok(1), |word| word.parse())?;
     let (stop, stopped) = mpsc::channel();
-    let memory = thread::spawn(move || watch_memory(&stopped));
+    let memory = thread::spawn(move || memory::watch(&stopped));
     let ledger = Arc::new(Ledger::default());
     let tally = Arc::new(Tally::default());
     let rounds = total.as_nanos().div_ceil(ROUND.as_nanos());
     let each = Span::from_nanos(total.as_nanos() / rounds);
+    let mut held = Vec::new();
     for round in 0..rounds {
-        self::round(seed + round, each, &ledger, &tally)?;
-        println!("round {}: {ledger:?} {tally:?}", round + 1);
+        let open = self::round(seed + round, each, &ledger, &tally)?;
+        held.push(Held { open, after: memory::allocated() });
+        println!("round {}: {ledger:?} {tally:?} {:?}", round + 1, held[held.len() - 1]);
     }
     drop(stop);
     let samples = memory.join().map_err(|_| "the memory's watcher panicked")?;
-    judge(&samples)?;
+    memory::judge(&held, &samples)?;
     match ledger.wrong() {
         None => Ok(()),
         Some(fault) => Err(fault.into()),
     }
 }
 
-/// One connection.
+/// One connection; returns what was allocated when all had arrived, bytes.
 fn round(
     seed: u64,
     time: Span,
     ledger: &Arc<Ledger>,
     tally: &Arc<Tally>,
-) -> Result<(), Box<dyn Error>> {
+) -> Result<usize, Box<dyn Error>> {
     let taker_sockets = Sockets::listen(&[(HERE, 0).into(), (HERE, 0).into()])?;
     let servers: Vec<_> = taker_sockets.local().collect();
     let (relay, road_sockets) = Relay::new(seed, &servers, tally.clone())?;
@@ -97,33 +93,8 @@ fn round(
     road_call.wake();
     receiving.join().map_err(|_| "the receiver panicked")??;
     road.join().map_err(|_| "the road panicked")??;
-    outcome?;
-    ledger.wrong().map_or(Ok(()), |fault| Err(fault.into()))
-}
-
-/// Bytes of resident memory, sample by sample, until the other end of the channel is dropped.
-fn watch_memory(stopped: &Receiver<()>) -> Vec<u64> {
-    let mut samples = Vec::new();
-    while stopped.recv_timeout(SAMPLE) == Err(RecvTimeoutError::Timeout) {
-        let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
-        let resident = pages.split(' ').nth(1).and_then(|word| word.parse::<u64>().ok());
-        samples.push(resident.unwrap_or(0) * 4096);
-    }
-    samples
-}
-
-fn judge(samples: &[u64]) -> Result<(), Box<dyn Error>> {
-    let third = samples.len() / 3;
-    let most = |part: &[u64]| part.iter().max().copied().unwrap_or(0);
-    let parts = [0, third, 2 * third].map(|from| most(&samples[from..from + third]));
-    let [first, middle, last] = parts.map(|bytes| bytes as f64 / 1e6);
-    println!(
-        "memory of the process, MB at most: {first:.1}, {middle:.1}, {last:.1} (thirds of the time)"
-    );
-    if third > 10 && parts[2] > parts[0].max(parts[1]) + GROWTH {
-        return Err(format!("memory grows: from {:?} to {} bytes", &parts[..2], parts[2]).into());
-    }
-    Ok(())
+    let open = outcome?;
+    ledger.wrong().map_or(Ok(open), |fault| Err(fault.into()))
 }
 
 fn seconds(word: &str) -> Option<Span> {
