@@ -89,6 +89,27 @@ fn damage_costs_holds_and_invents_none() {
     assert!(precision >= 0.95, "{precision}");
 }
 
+/// Whatever a capture lacks, the seconds are between what the diagnosis says that they are: also where it begins while a write is
+/// held, has stamps of a millisecond or noisy ones, or one direction alone.
+#[test]
+fn seconds_are_within_the_bounds_that_are_said() {
+    let mut judged = 0;
+    for kept in recorded() {
+        for view in View::of(&kept.truth.case.name) {
+            let outcome = judge(&kept, view).expect("a diagnosis");
+            for one in outcome.directions.iter().filter(|one| one.stalled == Some(true) && one.said)
+            {
+                let ([low, high], [least, most]) = (one.seconds, one.between);
+                let told = format!("{} {}: {low} to {high}", outcome.case, outcome.view);
+                assert!(one.is_covered(), "{told} in {least} to {most}");
+                assert!(one.width() < 1.0, "{told} says nothing: {least} to {most}");
+                judged += 1;
+            }
+        }
+    }
+    assert!(judged >= 30, "{judged}");
+}
+
 #[test]
 fn every_byte_written_left_once_and_nothing_is_held_without_nagle() {
     for kept in recorded() {

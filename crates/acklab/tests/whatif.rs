@@ -121,6 +121,65 @@ fn writes_at_any_time_are_as_spread_as_the_program_made_them() {
     assert!((p50 - 12.9).abs() < 2.0 && (p95 - 27.7).abs() < 0.1 * 27.7, "{p50} {p95}");
 }
 
+/// Each of a quantile of the prediction: what is said, and the interval.
+fn told(capture: &str, change: &str, quantile: &str) -> (f64, [f64; 2]) {
+    let told = json(&["whatif", capture, "--format", "json", "--set", change]);
+    let said = number(&told, &format!("/predicted/{quantile}"));
+    let bound = |i: &str| number(&told, &format!("/predicted/interval/{quantile}/{i}"));
+    (said, [bound("0"), bound("1")])
+}
+
+#[test]
+fn where_nothing_is_held_a_change_is_predicted_all_the_same() {
+    // 250 messages every 20 ms over 1 ms of a kernel, none held; by the program's log of the same over 100 ms.
+    let capture = recorded("beat-free-as-is") + ".gz";
+    for (quantile, truth) in [("p50_ms", 48.2), ("p95_ms", 91.9)] {
+        let (said, [least, most]) = told(&capture, "path.rtt=100ms", quantile);
+        assert!((said - truth).abs() < 0.1 * truth, "{quantile}: {said}, true {truth}");
+        // Nothing shows that Nagle's algorithm is on.
+        assert!(least < 0.1 && most >= said, "{quantile}: {least} to {most}");
+        let (said, _) = told(&capture, "sender.nodelay=true", quantile);
+        assert!(said < 0.1, "{quantile}: {said}");
+    }
+}
+
+#[test]
+fn how_many_writes_a_held_segment_has_is_left_open() {
+    // Three writes to a message, of which the second and the third leave together; by the program's log.
+    let capture = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../acklab-worlds/tests/truth/three-writes_nagle_linux_1000us.1/client.pcap"
+    );
+    let (said, [least, most]) = told(capture, "sender.nodelay=false", "p50_ms");
+    let truth = 42.1;
+    assert!(
+        least <= said && said <= most && (least..=most + 2.0).contains(&truth),
+        "{least} {most}"
+    );
+}
+
+#[test]
+fn a_handshake_that_a_busy_host_answered_late_is_no_round_trip() {
+    // Over 4 ms; the SYN-ACK was answered after 91 ms. Held writes leave 4 ms after their ACK.
+    let capture = recorded("slow-handshake") + ".gz";
+    let diagnosis = json(&["diagnose", &capture, "--format", "json"]);
+    let far = number(&diagnosis, "/flows/0/directions/1/rtt_to_sender_ms");
+    assert!((4.0..5.0).contains(&far), "{far}");
+    let played = json(&["whatif", &capture, "--format", "json", "--set", "sender.nodelay=false"]);
+    assert!(number(&played, "/replay/ks") < 0.2 && number(&played, "/rtt_ms") < 5.0, "{played}");
+}
+
+#[test]
+fn what_filled_up_is_within_the_bounds_though_nothing_shows_it() {
+    // Log lines to a receiver with a tick of 200 ms; ten segments filled up, too few to be counted. By the program's log all holds
+    // of 11 ms and longer took 3.40 s.
+    let diagnosis = json(&["diagnose", &(recorded("log-lines-as-is") + ".gz"), "--format", "json"]);
+    let stalls = diagnosis["flows"][0]["directions"][1]["stalls"].as_array().expect("stalls");
+    let sum = |bound: &str| stalls.iter().map(|stall| number(stall, bound)).sum::<f64>();
+    let [least, said, most] = ["/seconds_lower", "/seconds", "/seconds_upper"].map(sum);
+    assert!(least <= said && (said..=most).contains(&3.4) && most < 6.0, "{least} {said} {most}");
+}
+
 #[test]
 fn without_a_change_the_usual_remedies_are_ranked() {
     let told = json(&["whatif", &recorded("write-write-read-as-is"), "--format", "json"]);

@@ -48,6 +48,7 @@ impl Place {
 }
 
 /// The writes of one end, and whether they answer the peer's.
+#[derive(Clone)]
 pub(super) struct Script {
     pub(super) steps: Vec<Step>,
     pub(super) answers: bool,

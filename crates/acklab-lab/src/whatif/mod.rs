@@ -7,6 +7,7 @@
 mod change;
 mod conversation;
 mod cure;
+mod open;
 mod player;
 mod replay;
 mod result;
@@ -21,6 +22,7 @@ use acklab_trace::diagnosis::{Diagnosis, Direction, Flow, NagleState, Written};
 use thiserror::Error;
 
 use self::conversation::Place;
+use self::open::Open;
 use self::replay::{Play, Played, Receiver};
 
 /// Why nothing is predicted.
@@ -42,7 +44,7 @@ pub fn ask(
     changes: &[Change],
 ) -> Result<WhatIf, Refusal> {
     let mut subject = Subject::of(diagnosis, flow)?;
-    subject.check()?;
+    subject.check(changes)?;
     let measured: Vec<f64> = subject.writes[0].iter().map(Written::delay_ms).collect();
     subject.find_receiver(&measured)?;
     let was = subject.play(&[], Place::Likely)?;
@@ -61,7 +63,7 @@ pub fn ask(
         from: own.from.clone(),
         to: own.to.clone(),
         set: chosen.iter().map(Change::to_string).collect(),
-        rtt_ms: subject.build(Place::Likely)?.rtt().as_millis_f64(),
+        rtt_ms: subject.build(subject.writes, Place::Likely)?.rtt().as_millis_f64(),
         first_s: subject.first_s(),
         assumed: subject.assumed()?,
         replay: Replay {
@@ -110,8 +112,9 @@ struct Subject<'d> {
     /// What is played of both.
     writes: [&'d [Written]; 2],
     connects: bool,
-    /// What explains the delays best.
+    /// What explains the delays best, and what does nearly as well.
     receiver: Option<Receiver>,
+    others: Vec<Receiver>,
 }
 
 impl<'d> Subject<'d> {
@@ -122,15 +125,20 @@ impl<'d> Subject<'d> {
         let of = |(flow, i): (&'d Flow, usize)| {
             let (own, peer) = (flow.directions.get(i)?, flow.directions.get(1 - i)?);
             let writes = together(own, peer);
-            Some(Self { flow, own, peer, writes, connects: i == 0, receiver: None })
+            let (receiver, others) = (None, Vec::new());
+            Some(Self { flow, own, peer, writes, connects: i == 0, receiver, others })
         };
-        // Of equals the first.
-        let best = pairs.reduce(|best, next| if held(&next) > held(&best) { next } else { best });
+        // Of equals the one that says more, and the first.
+        let said = |(flow, i): &(&Flow, usize)| flow.directions[*i].segments;
+        let is_more = |next: &(&Flow, usize), best: &(&Flow, usize)| {
+            held(next).total_cmp(&held(best)).then(said(next).cmp(&said(best))).is_gt()
+        };
+        let best = pairs.reduce(|best, next| if is_more(&next, &best) { next } else { best });
         best.and_then(of).ok_or(Refusal::NoFlow(flow))
     }
 
-    /// Refuses where the explanation does not carry a prediction.
-    fn check(&self) -> Result<(), Refusal> {
+    /// Refuses where the explanation does not carry a prediction of these changes; without any, of a remedy.
+    fn check(&self, changes: &[Change]) -> Result<(), Refusal> {
         let own = self.own;
         if let Some(lack) = own.lacks.filter(|_| own.stalled_probability < 0.5) {
             return Err(self.cannot(format!(
@@ -153,12 +161,18 @@ impl<'d> Subject<'d> {
                 "it has one segment under way at a time, which is not Nagle's algorithm and is not played".into(),
             ));
         }
-        if own.nagle.state != NagleState::On || own.holds() + own.small_holds == 0 {
+        if changes.is_empty() && !self.is_held() {
             return Err(self.cannot(
                 "nothing shows that Nagle's algorithm held its writes, so no remedy has anything to save".into(),
             ));
         }
         Ok(())
+    }
+
+    /// Whether Nagle's algorithm is seen to hold writes.
+    fn is_held(&self) -> bool {
+        matches!(self.own.nagle.state, NagleState::On)
+            && self.own.holds() + self.own.small_holds > 0
     }
 
     /// Whether only the beginning is played.
@@ -178,49 +192,92 @@ impl<'d> Subject<'d> {
         Refusal::CannotTell { flow: self.flow.id, from, to, why }
     }
 
-    fn build(&self, place: Place) -> Result<Play, Refusal> {
-        Play::of([self.own, self.peer], self.writes, self.connects, place).ok_or_else(|| {
+    fn build(&self, writes: [&[Written]; 2], place: Place) -> Result<Play, Refusal> {
+        Play::of([self.own, self.peer], writes, self.connects, place).ok_or_else(|| {
             self.cannot("its round trip is not known; capture it from its beginning".into())
         })
     }
 
     fn play(&self, changes: &[Change], place: Place) -> Result<Played, Refusal> {
-        let mut play = self.build(place)?;
+        let mut play = self.build(self.writes, place)?;
         if let Some(receiver) = &self.receiver {
             play.receive_by(receiver);
         }
-        for change in changes {
-            play.change(*change)
-                .map_err(|why| Refusal::Change { set: change.to_string(), why: why.into() })?;
+        self.run(&play, changes)
+    }
+
+    /// Another conversation that the capture may show as well, with `changes`.
+    fn play_other(&self, open: &Open<'_>, changes: &[Change]) -> Result<Played, Refusal> {
+        let [own, peer] = self.writes;
+        let mut play = match open {
+            Open::Place(place) => self.build([own, peer], *place)?,
+            Open::Twice(own) => self.build([own, peer], Place::Likely)?,
+            Open::Receiver(_) | Open::NoNagle => self.build([own, peer], Place::Likely)?,
+        };
+        let other = if let Open::Receiver(other) = open { Some(*other) } else { None };
+        if let Some(receiver) = other.or(self.receiver.as_ref()) {
+            play.receive_by(receiver);
         }
-        let played = play.run();
-        if played.unsent > 0 {
+        let mut changes = changes.to_vec();
+        if matches!(open, Open::NoNagle) {
+            changes.push(Change::NoDelay(true));
+        }
+        self.run(&play, &changes)
+    }
+
+    /// Plays it with `changes`. No path keeps the round trip that is set to the microsecond: several are played, a little shorter
+    /// and longer, as a beat would else keep step with it.
+    fn run(&self, play: &Play, changes: &[Change]) -> Result<Played, Refusal> {
+        let longer = |change: Change, part: usize| match change {
+            Change::Rtt(rtt) => {
+                Change::Rtt(rtt.saturating_sub(rtt / APART) + rtt / APART * part as u64)
+            }
+            other => other,
+        };
+        let rtts = if changes.iter().any(|one| matches!(one, Change::Rtt(_))) { RTTS } else { 1 };
+        let mut all = Played::default();
+        for part in 0..rtts {
+            let mut play = play.clone();
+            for change in changes {
+                play.change(longer(*change, part))
+                    .map_err(|why| Refusal::Change { set: change.to_string(), why: why.into() })?;
+            }
+            all.add(play.run());
+        }
+        if all.unsent > 0 {
             return Err(
-                self.cannot(format!("played again, {} of its writes never leave", played.unsent))
+                self.cannot(format!("played again, {} of its writes never leave", all.unsent))
             );
         }
-        Ok(played)
+        Ok(all.mean_of(rtts))
     }
 
     /// Of all that the receiver may be, keeps what brings the replay nearest to the capture; of about equals the
     /// likelier.
     fn find_receiver(&mut self, measured: &[f64]) -> Result<(), Refusal> {
-        let mut best = f64::INFINITY;
+        let mut tried: Vec<(f64, Receiver)> = Vec::new();
+        let mut chosen = 0;
         for receiver in replay::receivers(&self.own.receiver_policy) {
-            let before = self.receiver.replace(receiver);
+            self.receiver = Some(receiver.clone());
             let played = self.play(&[], Place::Likely)?;
             let ks = two_sample_ks(measured.to_vec(), played.delays_ms).unwrap_or(1.0);
-            if ks + NEARER < best {
-                best = ks;
-            } else {
-                self.receiver = before;
+            tried.push((ks, receiver));
+            if ks + NEARER < tried[chosen].0 {
+                chosen = tried.len() - 1;
             }
+        }
+        self.receiver = None;
+        if !tried.is_empty() {
+            let (best, receiver) = tried.remove(chosen);
+            self.receiver = Some(receiver);
+            let near = tried.into_iter().filter(|(ks, _)| *ks <= best + NEARER);
+            self.others = near.map(|(_, receiver)| receiver).collect();
         }
         Ok(())
     }
 
     fn assumed(&self) -> Result<Vec<String>, Refusal> {
-        let play = self.build(Place::Likely)?;
+        let play = self.build(self.writes, Place::Likely)?;
         let ends = [&self.own.from, &self.own.to]
             .into_iter()
             .zip(play.answers())
@@ -237,6 +294,12 @@ impl<'d> Subject<'d> {
             .collect();
         if let Some(receiver) = &self.receiver {
             assumed.push(format!("{} acknowledges {}", self.own.to, receiver.name));
+        }
+        if self.own.nagle.state == NagleState::Unknown {
+            assumed.push(format!(
+                "Nagle's algorithm is on at {}, as systems have it; the capture does not show it",
+                self.own.from
+            ));
         }
         if self.own.retransmissions + self.peer.retransmissions > 0 {
             assumed.push("nothing is lost; in the capture segments were sent again".into());
@@ -262,10 +325,11 @@ impl<'d> Subject<'d> {
     }
 
     fn predicted(&self, changes: &[Change], was: &Played) -> Result<Predicted, Refusal> {
-        let [least, likely, most] = [Place::Earliest, Place::Likely, Place::Latest]
-            .map(|place| self.play(changes, place).map(|played| Sum::of(&played.delays_ms)));
-        let likely = likely?;
-        let sums = [least?, likely, most?];
+        let likely = Sum::of(&self.play(changes, Place::Likely)?.delays_ms);
+        let mut sums = vec![likely];
+        for open in Open::of(self.own, self.writes[0], &self.others) {
+            sums.push(Sum::of(&self.play_other(&open, changes)?.delays_ms));
+        }
         Ok(Predicted {
             delay: likely,
             interval: Interval::of(&sums),
@@ -274,5 +338,8 @@ impl<'d> Subject<'d> {
     }
 }
 
+/// So many round trips, around the one that is set, each longer by such a part of it.
+const RTTS: usize = 3;
+const APART: u64 = 400;
 /// Another receiver must bring the replay so much nearer to the capture.
 const NEARER: f64 = 0.02;

@@ -24,6 +24,7 @@ pub(super) struct Receiver {
 }
 
 /// What can be played: both ends' writes and hosts, and the path.
+#[derive(Clone)]
 pub(super) struct Play {
     /// The sender under question first.
     scripts: [Script; 2],
@@ -151,6 +152,28 @@ impl Play {
         let played = world.into_observer();
         let unsent = writes.saturating_sub(played.delays_ms.len() as u64);
         Played { unsent, ..played }
+    }
+}
+
+impl Played {
+    /// Takes in another play.
+    pub(super) fn add(&mut self, other: Self) {
+        self.delays_ms.extend(other.delays_ms);
+        self.segments += other.segments;
+        self.held += other.held;
+        self.unsent += other.unsent;
+    }
+
+    /// What so many plays come to on average: of every so many delays that are next to each other, the middle one.
+    pub(super) fn mean_of(mut self, plays: usize) -> Self {
+        if plays < 2 {
+            return self;
+        }
+        self.delays_ms.sort_by(f64::total_cmp);
+        let middle = |alike: &[f64]| alike[alike.len() / 2];
+        let delays_ms = self.delays_ms.chunks(plays).map(middle).collect();
+        let [segments, held] = [self.segments, self.held].map(|sum| sum / plays as u64);
+        Self { delays_ms, segments, held, ..self }
     }
 }
 

@@ -24,8 +24,8 @@ impl WhatIf {
         let interval = &self.predicted.interval;
         let _ = writeln!(
             text,
-            "\nWith {}: {:+.2} s; p50 {:.1} to {:.1} ms, p95 {:.1} to {:.1} ms, as far as it is known when the held \
-             writes came.",
+            "\nWith {}: {:+.2} s; p50 {:.1} to {:.1} ms, p95 {:.1} to {:.1} ms, by what the capture \
+             leaves open.",
             self.set.join(" "),
             -self.predicted.saved_s,
             interval.p50_ms[0],

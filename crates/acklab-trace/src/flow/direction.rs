@@ -181,7 +181,7 @@ impl<O: DirectionObserver> Direction<O> {
         self.count_data(segment, &placed);
         let mss = self.stream.mss().bytes();
         let fresh = matches!(placed.kind, DataKind::New | DataKind::NewAfterGap);
-        self.echo.on_echo(segment, fresh && segment.payload_len >= mss);
+        self.echo.on_echo(segment, fresh && segment.payload_len >= mss, opposite);
         self.observer.on_data(&DataSeen {
             frame: segment.frame,
             time: segment.time,

@@ -25,12 +25,41 @@ use super::facts::{Rtt, RttBasis};
 use super::observe::AckSeen;
 use crate::segment::{Segment, Timestamp};
 
+/// The least of many times. A time far below the handshake counts if several are: where a capture has two packets swapped, an
+/// ACK stands right behind what it does not answer.
+#[derive(Debug, Default)]
+struct Least {
+    /// Of those below half the handshake, and how many they are.
+    soon: Option<Span>,
+    soon_count: u64,
+    /// Of the others.
+    rest: Option<Span>,
+    count: u64,
+}
+
+impl Least {
+    #[inline]
+    fn record(&mut self, time: Span, handshake: Option<Span>) {
+        self.count += 1;
+        let soon = handshake.is_some_and(|handshake| time < handshake / 2);
+        self.soon_count += u64::from(soon);
+        let least = if soon { &mut self.soon } else { &mut self.rest };
+        *least = Some(least.map_or(time, |least| least.min(time)));
+    }
+
+    fn get(&self) -> Option<Span> {
+        let several = self.soon_count >= SOON_MIN && self.soon_count * SOON_PART >= self.count;
+        self.soon.filter(|_| several).or(self.rest)
+    }
+}
+
 /// What a direction's ACKs tell.
 #[derive(Debug, Default)]
 pub(super) struct AckTimes {
     /// From what opened the connection to its answer; where it was sent again, by its first copy and by its last.
     handshake: Option<[Span; 2]>,
     answered_again: bool,
+    least: Least,
     /// Newest data to ACK, where the ACK covers two full segments.
     forced: Quantiles,
     /// The same where it covers less.
@@ -72,6 +101,7 @@ impl AckTimes {
     #[inline]
     pub(super) fn on_ack(&mut self, seen: &AckSeen, mss: u32) {
         let (Some(newest), Some(oldest)) = (seen.newest_age, seen.oldest_age) else { return };
+        self.least.record(newest, self.shortest_handshake());
         let forced = seen.newly_acked >= 2 * u64::from(mss);
         if forced { &mut self.forced } else { &mut self.lone }.record(newest);
         if seen.pure {
@@ -82,8 +112,13 @@ impl AckTimes {
 
     /// The least time from the capture point to the receiver and back.
     pub(super) fn to_receiver_min(&self) -> Option<Span> {
-        let measured = self.forced.min().into_iter().chain(self.lone.min()).min();
+        let measured = self.least.get();
         measured.into_iter().chain(self.by_handshake(measured)).min()
+    }
+
+    /// From the last copy of what opened the connection.
+    fn shortest_handshake(&self) -> Option<Span> {
+        self.handshake.map(|[_, last]| last)
     }
 
     /// The same, where the handshake was seen and it is no ACK's delay.
@@ -157,7 +192,7 @@ pub(super) struct EchoClock {
     newest: Option<u32>,
     /// Values on their way, oldest first, each when it went by first.
     pending: VecDeque<(u32, Time)>,
-    min: Option<Span>,
+    least: Least,
     full: Quantiles,
 }
 
@@ -175,9 +210,10 @@ impl EchoClock {
         }
     }
 
-    /// A packet of the sender may echo it; `full` if it carries a full segment of new data.
+    /// A packet of the sender may echo it; `full` if it carries a full segment of new data. `opposite` times what is sent
+    /// to the sender.
     #[inline]
-    pub(super) fn on_echo(&mut self, segment: &Segment<'_>, full: bool) {
+    pub(super) fn on_echo(&mut self, segment: &Segment<'_>, full: bool, opposite: &AckTimes) {
         let Some(Timestamp { echo, .. }) = segment.options.timestamp else { return };
         let mut sent = None;
         while let Some(&(value, time)) = self.pending.front() {
@@ -188,7 +224,7 @@ impl EchoClock {
             self.pending.pop_front();
         }
         let Some(half) = sent.map(|sent| segment.time.since(sent)) else { return };
-        self.min = Some(self.min.map_or(half, |min| min.min(half)));
+        self.least.record(half, opposite.shortest_handshake());
         if full {
             self.full.record(half);
         }
@@ -196,10 +232,13 @@ impl EchoClock {
 
     /// The least time from the capture point to the sender and back.
     pub(super) fn min(&self) -> Option<Span> {
-        self.min
+        self.least.get()
     }
 }
 
+/// So many times, and one in so many of all, are no accident.
+const SOON_MIN: u64 = 3;
+const SOON_PART: u64 = 20;
 /// Values timed at once; a clock of 1 ms on a longer path is sampled.
 const PENDING_MAX: usize = 32;
 /// No host sends a SYN again sooner; such copies are the capture's.

@@ -202,6 +202,26 @@ fn in_flight_window_and_ages_follow_data_and_acks() {
     assert_eq!((delay.p50, delay.max), (Span::from_millis(6), Span::from_millis(40)));
 }
 
+/// A capture that swaps an ACK with data that came right before it shows a path of microseconds; a path that several packets
+/// show to be shorter than a slow handshake is so short.
+#[test]
+fn one_time_far_below_the_handshake_is_no_round_trip_and_several_are() {
+    let check = |soon: u32, expect: f64| {
+        let mut script = Script::new();
+        script.handshake();
+        for i in 0..20 {
+            let ms = if i < soon { 0.02 } else { 30.0 };
+            script.data(i * 100, 100).wait(ms).ack((i + 1) * 100).wait(5.0);
+        }
+        let rtt = script.forward().facts.rtt.unwrap();
+        let least = rtt.to_receiver_min.unwrap().as_millis_f64();
+        assert!((least - expect).abs() < 0.001, "{soon} of 20: {least}");
+    };
+    check(0, 30.0);
+    check(2, 30.0);
+    check(3, 0.02);
+}
+
 #[test]
 fn a_syn_with_cut_options_leaves_window_and_mss_open() {
     let mut script = Script::new();

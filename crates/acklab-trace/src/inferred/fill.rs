@@ -8,6 +8,7 @@
 //! segment that a write ended in), by the common divisor of where small segments end, or by small
 //! segments that nothing held back.
 
+use super::hold::MAYBE;
 use super::holds::Decision;
 use super::replay::{Departure, Fill, Replay};
 use super::{Hold, Messages, RoundTrips, Sample};
@@ -46,6 +47,22 @@ pub(super) fn find(
     // that is the application's.
     let longest = pauses.median() * 4.0;
     alone.iter().filter(|f| pause_ms(f) <= longest).map(|f| Hold::filled(f)).collect()
+}
+
+/// Where nothing shows that the writes were small: the lone full segments that may have filled up all the same, as Nagle's
+/// algorithm held others back and something small was unacknowledged. They are for the bounds alone.
+pub(super) fn open(
+    replay: &Replay,
+    trips: &RoundTrips,
+    decision: &Decision,
+    by_ack: &[Hold],
+) -> Vec<Hold> {
+    if decision.mostly_on() < 0.5 || by_ack.len() < FILLS_MIN {
+        return Vec::new();
+    }
+    let alone = away_from_acks(&replay.fills, trips);
+    let open = alone.into_iter().filter(|fill| fill.small_outstanding);
+    open.map(|fill| Hold { probability: MAYBE, ..Hold::filled(fill) }).collect()
 }
 
 /// The lone full segments that no ACK let go.

@@ -61,6 +61,8 @@ pub(crate) struct Inference {
     pub(crate) certainty: Certainty,
     /// Share of the segments that are missing, late or were sent again: holds that the capture hides.
     pub(crate) damage: f64,
+    /// How coarse the clock is that stamped the packets: its step, and its noise by a mean of many, milliseconds.
+    pub(crate) clock_ms: f64,
     /// Segments that were acknowledged and never seen.
     pub(crate) missing: u64,
     pub(crate) waits: Vec<Wait>,
@@ -70,8 +72,9 @@ impl Inference {
     /// First what needs no other answer (round trips, the receiver's timer), then the holds by ACKs,
     /// then the messages and what only they can show, then what all the holds say of the sender.
     pub(crate) fn of(notes: &Notes<'_>) -> Self {
-        let round_trips = RoundTrips::of(notes.facts, notes.opposite);
-        let (mut replay, decision) = holds::decide(notes, &round_trips);
+        let by_handshake = RoundTrips::of(notes.facts, notes.opposite);
+        let (mut replay, decision) = holds::decide(notes, &by_handshake);
+        let round_trips = decision.shorter(by_handshake);
         let receiver = receiver::infer(&replay, &round_trips);
         let arrivals = std::mem::take(&mut replay.arrivals);
         let messages = Messages::of(notes, arrivals, decision.holds.len());
@@ -93,6 +96,9 @@ impl Inference {
         holds.sort_by_key(|h| (h.release, h.frame));
         let filled = fill::find(notes, &replay, &messages, &round_trips, &decision, &holds);
         let nagle = Nagle::of(notes, &decision, &replay, by_ack, filled.len());
+        if filled.is_empty() {
+            maybe.extend(fill::open(&replay, &round_trips, &decision, &holds));
+        }
         holds.extend(filled);
         holds.sort_by_key(|h| (h.release, h.frame));
         written::place(&mut holds, &replay, &decision, &messages, notes.mss());
@@ -111,8 +117,12 @@ impl Inference {
             maybe,
             certainty,
             damage,
+            clock_ms: riding::step_ns(&replay) as f64 / 1e6 + replay.damage.noise_ms / NOISES,
             missing,
             waits,
         }
     }
 }
+
+/// Of the noise of single stamps so much less is left in a mean of many.
+const NOISES: f64 = 10.0;

@@ -113,6 +113,8 @@ impl Sight<'_> {
         // What leaves an answer owing answered something earlier.
         let own = if self.owes && self.is_owing(d) { beyond.max(OWING) } else { beyond };
         let own = if self.open { own.max(UNASKED) } else { own };
+        // Whoever spoke unasked once may have been held: that is for the bounds alone.
+        let own = if self.replay.unasked > 0 { own.max(MAYBE) } else { own };
         let soon = d.gap_ms().is_some_and(|gap| (0.0..self.soon_ms).contains(&gap));
         let own = if soon { own.max(SOON) } else { own };
         if at_ack { held.max(own * (2.0 * on).min(1.0)) } else { held }
@@ -129,7 +131,8 @@ impl Sight<'_> {
     /// itself, and not all of it, as what a program in the kernel answers would.
     fn soon_ms(&self, riding: &[usize], trips: &RoundTrips) -> f64 {
         let damage = self.replay.damage;
-        let exact = self.tick_ns() <= TICK_NS && damage.noise_ms < 1.0 && trips.grain_ms <= 0.0;
+        let exact =
+            step_ns(self.replay) <= TICK_NS && damage.noise_ms < 1.0 && trips.grain_ms <= 0.0;
         let alone = trips.far_ms.filter(|far| trips.handshake && *far <= BESIDE_MS);
         let Some(alone) = alone.filter(|_| exact) else { return 0.0 };
         let most = SLOWER * alone + SLOWER_MS;
@@ -138,12 +141,6 @@ impl Sight<'_> {
         let soon = gaps().filter(|gap| (0.0..most).contains(gap)).count();
         let shown = soon >= SOON_MIN && soon * 5 >= with * 2 && soon * 10 <= riding.len() * 9;
         if shown { SPREAD * most } else { 0.0 }
-    }
-
-    /// The step of the clock that stamped the packets, as far as the first show it.
-    fn tick_ns(&self) -> u64 {
-        let apart = |d: &Departure| d.time.since(d.before).as_nanos();
-        self.replay.departures.iter().take(TICKS).map(apart).fold(0, gcd)
     }
 
     /// Whether a kernel that waited reacts so long after the ACK.
@@ -225,6 +222,13 @@ impl Sight<'_> {
     }
 }
 
+/// The step of the clock that stamped the packets, ns, as far as the first departures show it; 0 where they are too few.
+pub(super) fn step_ns(replay: &Replay) -> u64 {
+    let apart = |d: &Departure| d.time.since(d.before).as_nanos();
+    let shown = replay.departures.iter().take(STEPS);
+    if shown.len() < STEPS_MIN { 0 } else { shown.map(apart).fold(0, gcd) }
+}
+
 /// Which share of the segments of a length pure ACKs let go, where they could.
 pub(super) struct Alike {
     /// Their lengths in order, and how many of those up to each were held.
@@ -287,7 +291,9 @@ const SLOWER_MS: f64 = 0.005;
 const SPREAD: f64 = 2.2;
 /// Coarser clocks show no kernel's speed.
 const TICK_NS: u64 = 10_000;
-const TICKS: usize = 64;
+/// So many departures at most, and at least, show the clock's step.
+const STEPS: usize = 64;
+const STEPS_MIN: usize = 8;
 /// Segments whose lengths differ by no more are of one kind, per cent.
 const ALIKE_PER_CENT: u32 = 15;
 /// A kernel reacts this soon.

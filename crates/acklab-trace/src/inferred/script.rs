@@ -4,6 +4,7 @@
 //! each of which came between the segment before and the release; how exactly it is known when is part of
 //! the answer.
 
+use acklab_core::rng::Rng;
 use acklab_core::time::{Span, Time};
 
 use super::replay::Arrival;
@@ -47,7 +48,7 @@ pub(crate) fn of(notes: &Notes<'_>, inference: &Inference, most: usize) -> (Vec<
     let held = Held::of(inference, arrivals);
     let sizes = Sizes::of(arrivals, &held, notes.mss());
     let beat = OnBeat::of(inference, arrivals, &held);
-    let mut draws = Draws::default();
+    let mut draws = Draws::new();
     let mut writes = Vec::with_capacity(arrivals.len());
     let mut next = arrivals.first().map_or(0, |first| first.end - u64::from(first.len));
     let mut before: Option<&Arrival> = None;
@@ -96,15 +97,28 @@ impl<'i> Held<'i> {
 
 /// Where within what is open something was: evenly spread over it from one question to the next, so that all
 /// answers together are as spread as the truth, while their mean alone would put all in the middle.
-#[derive(Default)]
-struct Draws(f64);
+struct Draws {
+    last: f64,
+    rng: Rng,
+}
 
 impl Draws {
+    fn new() -> Self {
+        Self { last: 0.0, rng: Rng::named(0, "writes in a held segment") }
+    }
+
+    /// So many independent ones in order: writes at any time, some of which come close behind each other.
+    fn sorted(&mut self, count: u32) -> Vec<f64> {
+        let mut all: Vec<f64> = (0..count).map(|_| self.rng.uniform()).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    }
+
     /// 0 to 1.
     fn next(&mut self) -> f64 {
-        self.0 += GOLDEN;
-        self.0 -= if self.0 < 1.0 { 0.0 } else { 1.0 };
-        self.0
+        self.last += GOLDEN;
+        self.last -= if self.last < 1.0 { 0.0 } else { 1.0 };
+        self.last
     }
 }
 
@@ -159,6 +173,7 @@ fn gathered(
     let burst = hold.written <= hold.before;
     let size = f64::from(bytes) / f64::from(count);
     let part = |i: f64| later(hold.before, upper * i / f64::from(count));
+    let anywhere = draws.sorted(if count > 1 { count } else { 0 });
     for i in 0..count {
         let n = f64::from(i);
         let times = match (count, burst) {
@@ -167,7 +182,10 @@ fn gathered(
             (_, true) if per_ms > 0.0 => {
                 [hold.before, later(hold.before, (n + 1.0) * size / per_ms), part(n + 0.5)]
             }
-            _ => [part(n), part(n + draws.next()), part(n + 1.0)],
+            _ => {
+                let at = later(hold.before, upper * anywhere[i as usize]);
+                [part(n).min(at), at, part(n + 1.0).max(at)]
+            }
         };
         writes.push(one(hold, times, share(bytes, count, i)));
     }
@@ -263,3 +281,27 @@ const FREE_MIN: usize = 3;
 const FILLS_MIN: usize = 3;
 /// What filled a segment faster was one write.
 const SLOWLY_MS: f64 = 0.5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_writes_of_a_held_segment_are_in_order_and_within_it() {
+        let [before, within, release] = [10, 20, 50].map(|ms| Time::from_nanos(ms * 1_000_000));
+        let burst = Hold::gathered(1, before, release, 300, 0.9);
+        for (hold, per_ms) in [(burst, 0.0), (burst, 20.0), (burst.written_at(within), 0.0)] {
+            for count in 1..9 {
+                let mut writes = Vec::new();
+                gathered(&mut writes, &hold, [count, 300], per_ms, &mut Draws::new());
+                assert_eq!(writes.len(), count as usize);
+                assert_eq!(writes.iter().map(|write| write.bytes).sum::<u32>(), 300);
+                assert!(writes.is_sorted_by_key(|write| write.at));
+                for write in writes {
+                    assert!(before <= write.earliest && write.earliest <= write.at);
+                    assert!(write.at <= write.latest && write.latest <= release);
+                }
+            }
+        }
+    }
+}

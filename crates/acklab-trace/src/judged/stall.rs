@@ -65,16 +65,22 @@ impl Stalls {
         let (counted, apart): (Vec<&Hold>, Vec<&Hold>) =
             holds.iter().partition(|h| sure && h.counts() >= 0.5);
         let factor = scale(notes);
-        let hidden = hidden_ms(inference, &counted);
+        let kind = |hold: &Hold| Mechanism::of(hold, receiver.timer);
+        let kinds: Vec<Mechanism> = counted.iter().map(|hold| kind(hold)).collect();
+        let open: Vec<&Hold> = holds.iter().filter(|h| h.counts() < 0.5).chain(maybe).collect();
+        let open: Vec<&Hold> = open.into_iter().filter(|h| h.upper_ms() >= SMALL_HOLD_MS).collect();
+        // What may have been held in a way in which nothing surely was, counts with the others.
+        let alone = open.iter().filter(|hold| !kinds.contains(&kind(hold)));
+        let alone_ms = alone.map(|hold| hold.upper_ms()).sum::<f64>();
+        let hidden = hidden_ms(inference, &counted) + alone_ms;
         let stall = |mechanism: Mechanism| {
-            let is_its = |h: &&Hold| Mechanism::of(h, receiver.timer) == mechanism;
+            let is_its = |h: &&Hold| kind(h) == mechanism;
             let of_kind: Vec<&Hold> = counted.iter().copied().filter(is_its).collect();
             let all = holds.iter().filter(is_its);
             let expected_ms = all.map(|h| h.expected_ms).sum::<f64>();
             let added = Delays::held(of_kind.iter().copied(), messages).added;
-            let open = holds.iter().filter(|h| h.counts() < 0.5).chain(maybe);
-            let open = open.filter(is_its).map(Hold::upper_ms);
-            let open_ms = open.filter(|ms| *ms >= SMALL_HOLD_MS).sum::<f64>()
+            let its = open.iter().copied().filter(is_its);
+            let open_ms = its.map(Hold::upper_ms).sum::<f64>()
                 + hidden * of_kind.len() as f64 / counted.len().max(1) as f64;
             let stall = Stall::of(mechanism, &of_kind, added, [expected_ms, open_ms])?;
             Some(stall.scaled(factor).over(notes.seconds()))
@@ -147,16 +153,21 @@ impl Stall {
 }
 
 /// What the bounds allow for holds that the capture hides and for times that it shows elsewhere than they were: frames that
-/// are missing or late hide some, writes may have been held while a loss was repaired, and away from the sender the way makes
-/// waits longer or shorter.
+/// are missing or late hide some, one may have been under way when the capture began, writes may have been held while a loss
+/// was repaired, away from the sender the way makes waits longer or shorter, and a coarse clock each.
 fn hidden_ms(inference: &Inference, holds: &[&Hold]) -> f64 {
-    let away = inference.round_trips.far_ms.is_none_or(|far| far >= AWAY_MS);
+    let trips = &inference.round_trips;
+    let away = trips.far_ms.is_none_or(|far| far >= AWAY_MS);
     let share = inference.damage + if away { AWAY_SHARE } else { 0.0 };
     let longest = holds.iter().map(|h| h.upper_ms()).fold(0.0, f64::max);
-    let one = if share > 0.0 { longest } else { 0.0 };
+    let step_ms = trips.grain_ms.max(inference.clock_ms);
+    let exact = share <= 0.0 && step_ms < COARSE_MS;
+    // One was under way when the capture began in the middle, and nothing shows how long the next one's ACK took.
+    let unseen = f64::from(u8::from(!exact)) + if trips.handshake { 0.0 } else { 2.0 };
     let repairs = inference.waits.iter().filter(|wait| wait.cause == WaitCause::LossRecovery);
     let repaired_ms = repairs.map(|wait| wait.seconds * 1e3).sum::<f64>();
-    holds.iter().map(|h| h.upper_ms()).sum::<f64>() * share + one + repaired_ms
+    let all = holds.iter().map(|h| h.upper_ms()).sum::<f64>();
+    all * share + unseen * longest + repaired_ms + step_ms * holds.len() as f64
 }
 
 /// Small segments in all for each one that is on record.
@@ -179,5 +190,7 @@ const SURE: f64 = 0.95;
 /// So far from the capture point times are no longer the sender's; what they may be off, as a share.
 const AWAY_MS: f64 = 0.1;
 const AWAY_SHARE: f64 = 0.04;
+/// A clock with larger steps is a coarse one.
+const COARSE_MS: f64 = 0.1;
 /// Frames listed as worst.
 const WORST: usize = 10;

@@ -404,22 +404,26 @@ fn tell_what_if(root: &Path, options: &Options<'_>) -> Result<(), String> {
     let only = options.text("--only").unwrap_or_default();
     let mut folders = Kept::list(root).map_err(|error| format!("{}: {error}", root.display()))?;
     folders.retain(|folder| folder.to_string_lossy().contains(only));
-    let mut sums: BTreeMap<String, [u64; 4]> = BTreeMap::new();
+    let mut sums: BTreeMap<String, [u64; 5]> = BTreeMap::new();
     for told in what_if::judge(&folders)? {
         if options.has("--each") {
             println!("{told}");
         }
-        let of = sums.entry(told.change.clone()).or_default();
+        let half = if told.kept_out { "kept out" } else { "tuning" };
+        let of = sums.entry(format!("{half}: {}", told.change)).or_default();
+        let refused = told.predicted.is_err();
+        let honest = !told.is_right() && told.is_open() && told.is_inside();
         of[0] += 1;
         of[1] += u64::from(told.is_right());
-        of[2] += u64::from(told.is_inside());
-        of[3] += u64::from(told.predicted.is_err());
+        of[2] += u64::from(honest);
+        of[3] += u64::from(refused);
+        of[4] += u64::from(!told.is_right() && !honest && !refused);
     }
     println!(
-        "| change | predictions | p50 and p95 right | true ones within the interval | refused |\n|---|---|---|---|---|"
+        "| change | predictions | p50 and p95 right | not, but within an interval that is wider | refused | wrong |\n|---|---|---|---|---|---|"
     );
-    for (change, [all, right, inside, refused]) in sums {
-        println!("| {change} | {all} | {right} | {inside} | {refused} |");
+    for (change, [all, right, honest, refused, wrong]) in sums {
+        println!("| {change} | {all} | {right} | {honest} | {refused} | {wrong} |");
     }
     Ok(())
 }

@@ -11,13 +11,15 @@ use acklab_lab::whatif::{Change, Sum, WhatIf, ask};
 use acklab_trace::Options;
 
 use super::hold::Direction;
-use super::store::{Kept, VANTAGES};
+use super::store::{Kept, VANTAGES, is_kept_out};
 
 /// One prediction beside the truth.
 #[derive(Clone, Debug)]
 pub struct Told {
     /// Name of the conversation, its run, and where the capture was made.
     pub of: String,
+    /// Kept out of tuning.
+    pub kept_out: bool,
     /// The change, as the folder has it.
     pub change: String,
     /// What was predicted, or why nothing was.
@@ -35,14 +37,25 @@ impl Told {
         })
     }
 
-    /// Whether both true ones lie in the interval, give or take 2 ms.
+    /// Whether both true ones lie in the interval, give or take what counts as right.
     pub fn is_inside(&self) -> bool {
         let within = |[least, most]: [f64; 2], truth: f64| {
-            (least - NEAR_MS..=most + NEAR_MS).contains(&truth)
+            (least..=most).contains(&truth) || near(least, truth) || near(most, truth)
         };
         self.predicted.as_ref().is_ok_and(|told| {
             let interval = told.predicted.interval;
             within(interval.p50_ms, self.truth.p50_ms) && within(interval.p95_ms, self.truth.p95_ms)
+        })
+    }
+}
+
+impl Told {
+    /// Whether it says that it does not know: nothing, or an interval wider than what counts as right.
+    pub fn is_open(&self) -> bool {
+        let wide = |[least, most]: [f64; 2]| most - least > NEAR_MS.max(NEAR_SHARE * most);
+        self.predicted.as_ref().map_or(true, |told| {
+            let interval = told.predicted.interval;
+            wide(interval.p50_ms) || wide(interval.p95_ms)
         })
     }
 }
@@ -87,6 +100,7 @@ pub fn judge(folders: &[PathBuf]) -> Result<Vec<Told>, String> {
             continue;
         }
         let truth = Kept::read(folder).map_err(|error| error.to_string())?.truth;
+        let kept_out = is_kept_out(&truth.case.name);
         // With the change nothing waits, so which direction it is about follows from the same place as it was.
         let was = Kept::read(&as_is).map_err(|error| error.to_string())?.truth;
         let held = |direction: &Direction| delays(direction).seconds;
@@ -98,7 +112,7 @@ pub fn judge(folders: &[PathBuf]) -> Result<Vec<Told>, String> {
         for vantage in VANTAGES {
             let predicted = predict(&as_is.join(format!("{vantage}.pcap")), &change);
             let of = format!("{name}.{run} {vantage}");
-            all.push(Told { of, change: kind(&change), predicted, truth });
+            all.push(Told { of, kept_out, change: kind(&change), predicted, truth });
         }
     }
     Ok(all)

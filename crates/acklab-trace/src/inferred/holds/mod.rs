@@ -89,6 +89,15 @@ impl Decision {
         self.on.iter().sum::<f64>() / all
     }
 
+    /// The round trips where releases show that the sender is far nearer than the handshake, which a busy host may answer late.
+    pub(super) fn shorter(&self, trips: RoundTrips) -> RoundTrips {
+        let by_releases = self.release.filter(|_| self.gain >= CLUSTERED).map(|one| one.at_ms);
+        let nearer =
+            |ms: &f64| trips.far_ms.is_some_and(|far| far >= FAR_LEAST_MS && 2.0 * ms < far);
+        let far_ms = by_releases.filter(nearer).or(trips.far_ms);
+        RoundTrips { far_ms, ..trips }
+    }
+
     fn of(replay: &Replay, mss: u32, trips: &RoundTrips) -> Self {
         let departures = &replay.departures;
         let told = testable::testable(departures, mss, trips);
