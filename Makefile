@@ -15,6 +15,8 @@ SOAK ?= 30m
 BENCH_TRANSPORT ?=
 # Further arguments of bench-ack-rate, as in BENCH_ACK_RATE='--runs 9 --rows asked'.
 BENCH_ACK_RATE ?=
+# Further arguments of bench-fairness, as in BENCH_FAIRNESS='jitter=700 reno'.
+BENCH_FAIRNESS ?=
 # Further arguments of bench-sharing, as in BENCH_SHARING='rival=cubic queue=67 runs=1'.
 BENCH_SHARING ?=
 # How long each fuzz target runs.
@@ -130,9 +132,9 @@ bench-lossy: deps-rust ## lossy over jitter, bursts, reordering and changing rat
 	cargo test --quiet --locked -p acklab-sim --test rudp jitter -- --nocapture
 
 .PHONY: bench-fairness
-bench-fairness: deps-rust ## how lossy shares a bottleneck with CUBIC, BBR, Reno and itself: the table of docs/lossy.md
+bench-fairness: deps-rust ## how reliable UDP, and TCP with lossy, share a bottleneck: the table of docs/lossy.md (BENCH_FAIRNESS)
 	cargo build --quiet --release --locked -p acklab-sim --example lossy_fairness
-	@$(TARGET_DIR)/release/examples/lossy_fairness
+	@$(TARGET_DIR)/release/examples/lossy_fairness $(BENCH_FAIRNESS)
 
 .PHONY: bench-sharing
 bench-sharing: deps-rust ## reliable UDP beside the running kernel's CUBIC, BBR and Reno, and in virtual time: docs/lossy.md (root; BENCH_SHARING)

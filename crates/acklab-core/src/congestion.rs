@@ -73,6 +73,8 @@ pub struct Acked {
     pub lost: u64,
     /// [`AckSample::ece`].
     pub ece: bool,
+    /// [`AckSample::marked`].
+    pub marked: u64,
     /// [`AckSample::in_flight`].
     pub in_flight: u64,
     /// [`AckSample::rtt`].
@@ -93,6 +95,7 @@ impl Acked {
             delivered: bytes,
             lost: 0,
             ece: false,
+            marked: 0,
             in_flight: bytes,
             rtt: None,
             srtt: None,
@@ -226,8 +229,18 @@ impl<C: CongestionControl> Congestion<C> {
 
     /// An ACK brought news.
     pub fn on_ack(&mut self, now: Time, news: &Acked) {
-        let Acked { acked, delivered, lost, ece, in_flight, rtt, srtt, in_fast_recovery, .. } =
-            *news;
+        let Acked {
+            acked,
+            delivered,
+            lost,
+            ece,
+            marked,
+            in_flight,
+            rtt,
+            srtt,
+            in_fast_recovery,
+            ..
+        } = *news;
         let held = |at| now.since(at) <= srtt.unwrap_or(UNKNOWN_RTT);
         let cwnd_limited =
             self.usage.is_limited(self.control.snapshot()) || self.held_at.is_some_and(held);
@@ -240,6 +253,7 @@ impl<C: CongestionControl> Congestion<C> {
             delivered,
             lost,
             ece,
+            marked,
             rate,
             in_flight,
             rtt,

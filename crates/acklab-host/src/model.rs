@@ -170,6 +170,7 @@ impl Model {
             delivered: self.bytes(news.delivered),
             lost: self.bytes(news.lost),
             ece: news.ece,
+            marked: if news.ece { self.bytes(news.delivered) } else { 0 },
             rate: news.rate.filter(|_| self.wants_rate()).map(|rate| self.rate_of(&rate)),
             in_flight: self.bytes(news.flight),
             rtt: self.rtt.take().map(Span::from_micros),

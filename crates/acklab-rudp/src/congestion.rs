@@ -5,6 +5,7 @@ use super::config::Config;
 use acklab_core::cc::{Controller, CoupledSample, EcnFeedback, LossSample, RtoSample, Start};
 use acklab_core::congestion::{Acked, Congestion, Departure};
 use acklab_core::delivery_rate::Stamp;
+use acklab_core::packet::Ecn;
 use acklab_core::time::{Span, Time};
 use acklab_core::units::BitRate;
 
@@ -30,11 +31,13 @@ pub(super) struct AckNews {
     pub(super) largest: u64,
     /// The next number to leave.
     pub(super) next_number: u64,
-    /// It tells of a new CE mark.
-    pub(super) marked: bool,
+    /// Packets that it newly tells to bear CE.
+    pub(super) marked: u64,
     /// Bytes newly acknowledged and newly lost.
     pub(super) delivered: u64,
     pub(super) lost: u64,
+    /// A full packet, bytes.
+    pub(super) mss: u64,
     /// Bytes on the way before it, and now.
     pub(super) before: u64,
     pub(super) in_flight: u64,
@@ -84,6 +87,11 @@ impl PathCongestion {
     /// Nothing was asked for yet: nothing waits for pacing.
     pub(super) const fn forget_paced(&mut self) {
         self.paced = None;
+    }
+
+    /// With which mark packets say that they understand ECN.
+    pub(super) fn codepoint(&self) -> Ecn {
+        self.congestion.codepoint()
     }
 
     /// Whether the algorithm should hear of each packet.
@@ -152,7 +160,8 @@ impl PathCongestion {
         self.recovering &= !recovered;
         let acked = Acked {
             lost: news.lost,
-            ece: news.marked && per_ack,
+            ece: news.marked > 0 && per_ack,
+            marked: news.marked.saturating_mul(news.mss).min(news.delivered),
             in_flight: news.before,
             rtt: news.rtt,
             srtt: news.srtt,
@@ -161,7 +170,7 @@ impl PathCongestion {
             ..Acked::of(news.delivered)
         };
         self.congestion.on_ack(now, &acked);
-        if news.marked && !per_ack && news.largest >= self.recovered_to {
+        if news.marked > 0 && !per_ack && news.largest >= self.recovered_to {
             self.recovered_to = news.next_number;
             self.congestion.on_ecn(now, news.in_flight);
         }

@@ -34,6 +34,8 @@ enum State {
 /// The state of one path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EcnCheck {
+    /// What the packets bear: ECT(0), or ECT(1) for the L4S service (RFC 9331 section 4.1).
+    codepoint: Ecn,
     state: State,
     /// Of the newest ACK.
     counts: EcnCounts,
@@ -42,24 +44,32 @@ pub(super) struct EcnCheck {
     acknowledged: u64,
 }
 
-impl Default for EcnCheck {
-    fn default() -> Self {
-        Self { state: TEST, counts: EcnCounts::default(), sent: 0, acknowledged: 0 }
-    }
-}
-
 const TEST: State = State::Testing { left: TEST_PACKETS, until: Time::MAX };
 
 impl EcnCheck {
+    /// Packets that bear `codepoint`, on a path of which nothing is known.
+    pub(super) fn new(codepoint: Ecn) -> Self {
+        let counts = EcnCounts::default();
+        Self { codepoint, state: TEST, counts, sent: 0, acknowledged: 0 }
+    }
+
+    /// What is told of packets that arrived as they left, and of those that turned into others.
+    fn split(&self, counts: EcnCounts) -> (u64, u64) {
+        let EcnCounts { ect0, ect1, .. } = counts;
+        if self.codepoint == Ecn::Ect1 { (ect1, ect0) } else { (ect0, ect1) }
+    }
+
     /// The mark of the next packets, and how many may bear it.
     pub(super) fn mark(&mut self, now: Time) -> (Ecn, usize) {
         match self.state {
-            State::Testing { left, until } if left > 0 && now < until => (Ecn::Ect0, left as usize),
+            State::Testing { left, until } if left > 0 && now < until => {
+                (self.codepoint, left as usize)
+            }
             State::Testing { .. } => {
                 self.state = State::Unknown;
                 (Ecn::NotEct, usize::MAX)
             }
-            State::Capable => (Ecn::Ect0, usize::MAX),
+            State::Capable => (self.codepoint, usize::MAX),
             State::Unknown | State::Failed => (Ecn::NotEct, usize::MAX),
         }
     }
@@ -74,28 +84,29 @@ impl EcnCheck {
     }
 
     /// An ACK newly acknowledges `marked` packets that were marked; `newest`: its largest number is larger
-    /// than before, as those of ACKs that were overtaken are not. Whether it tells of a new CE mark.
-    pub(super) fn on_ack(&mut self, counts: Option<EcnCounts>, marked: u64, newest: bool) -> bool {
+    /// than before, as those of ACKs that were overtaken are not. How many new CE marks it tells of.
+    pub(super) fn on_ack(&mut self, counts: Option<EcnCounts>, marked: u64, newest: bool) -> u64 {
         self.acknowledged += marked;
         if self.state == State::Failed || !newest {
-            return false;
+            return 0;
         }
         let before = self.counts;
         let counts = counts.unwrap_or(before);
-        let told = counts.ect0 + counts.ce;
-        let true_counts = counts.ect0 >= before.ect0
+        let (kept, changed) = self.split(counts);
+        let told = kept + counts.ce;
+        let true_counts = kept >= self.split(before).0
             && counts.ce >= before.ce
-            && counts.ect1 == 0
+            && changed == 0
             && (self.acknowledged..=self.sent).contains(&told);
         if !true_counts {
             self.state = State::Failed;
-            return false;
+            return 0;
         }
         self.counts = counts;
         if marked > 0 {
             self.state = State::Capable;
         }
-        counts.ce > before.ce
+        counts.ce - before.ce
     }
 
     /// Nothing was heard for so long that it may be for the marks.
@@ -108,7 +119,7 @@ impl EcnCheck {
     /// The path came back, perhaps another way.
     pub(super) fn restart(&mut self) {
         self.state = TEST;
-        self.acknowledged = self.acknowledged.min(self.counts.ect0 + self.counts.ce);
+        self.acknowledged = self.acknowledged.min(self.split(self.counts).0 + self.counts.ce);
     }
 }
 
@@ -128,7 +139,7 @@ mod tests {
 
     /// After `count` marked packets at 0 ms.
     fn sent(count: u64) -> EcnCheck {
-        let mut check = EcnCheck::default();
+        let mut check = EcnCheck::new(Ecn::Ect0);
         for _ in 0..count {
             assert_eq!(check.mark(at(0)).0, Ecn::Ect0);
             check.on_sent(at(0), PTO);
@@ -138,12 +149,12 @@ mod tests {
 
     #[test]
     fn ten_packets_or_three_probe_time_outs_are_the_test() {
-        assert_eq!(EcnCheck::default().mark(at(0)), (Ecn::Ect0, 10));
+        assert_eq!(EcnCheck::new(Ecn::Ect0).mark(at(0)), (Ecn::Ect0, 10));
         assert_eq!(sent(7).mark(at(299)), (Ecn::Ect0, 3));
         assert_eq!(sent(10).mark(at(0)).0, Ecn::NotEct);
         assert_eq!(sent(1).mark(at(300)).0, Ecn::NotEct);
         // Neither end has spoken yet: nothing is over.
-        assert_eq!(EcnCheck::default().mark(at(10_000)).0, Ecn::Ect0);
+        assert_eq!(EcnCheck::new(Ecn::Ect0).mark(at(10_000)).0, Ecn::Ect0);
     }
 
     #[test]
@@ -172,12 +183,12 @@ mod tests {
     fn counters_that_shrink_or_stay_behind_end_the_marks_for_good() {
         for later in [Some(counts(9, 0, 1)), Some(counts(10, 0, 0)), Some(counts(10, 0, 4)), None] {
             let mut check = sent(10);
-            assert!(check.on_ack(Some(counts(9, 0, 1)), 10, true), "a new CE mark");
+            assert_eq!(check.on_ack(Some(counts(9, 0, 1)), 10, true), 1, "a new CE mark");
             for _ in 0..5 {
                 check.on_sent(at(1), PTO);
             }
             let truly = later == Some(counts(10, 0, 4));
-            assert_eq!(check.on_ack(later, 4, true), truly);
+            assert_eq!(check.on_ack(later, 4, true), if truly { 3 } else { 0 });
             assert_eq!(check.mark(at(1)).0 == Ecn::Ect0, truly, "{later:?}");
             check.on_ack(Some(counts(15, 0, 0)), 0, true);
             assert_eq!(check.mark(at(1)).0, Ecn::NotEct, "{later:?}");
@@ -188,9 +199,26 @@ mod tests {
     fn an_ack_that_was_overtaken_is_not_held_against_its_path() {
         let mut check = sent(10);
         check.on_ack(Some(counts(10, 0, 0)), 6, true);
-        assert!(!check.on_ack(Some(counts(4, 0, 0)), 4, false));
+        assert_eq!(check.on_ack(Some(counts(4, 0, 0)), 4, false), 0);
         check.on_ack(Some(counts(10, 0, 0)), 0, true);
         assert_eq!(check.mark(at(0)).0, Ecn::Ect0);
+    }
+
+    #[test]
+    fn packets_for_low_latency_are_counted_as_such_and_what_was_bleached_to_the_other_mark_ends_them()
+     {
+        let test = |told, goes_on| {
+            let mut check = EcnCheck::new(Ecn::Ect1);
+            for _ in 0..10 {
+                assert_eq!(check.mark(at(0)).0, Ecn::Ect1);
+                check.on_sent(at(0), PTO);
+            }
+            check.on_ack(Some(told), 10, true);
+            assert_eq!(check.mark(at(0)).0 == Ecn::Ect1, goes_on, "{told:?}");
+        };
+        test(counts(0, 7, 3), true);
+        test(counts(1, 7, 2), false);
+        test(counts(10, 0, 0), false);
     }
 
     #[test]

@@ -200,11 +200,11 @@ impl LossDetection {
         Ok(Some(Heard { largest, newest, rtt }))
     }
 
-    /// Packets overtaken for too long are lost; bytes of them. Records are kept for `keep`.
-    pub(super) fn detect(&mut self, now: Time, keep: Span, news: &mut News) -> u64 {
+    /// Packets overtaken for too long, or, but for `by_time`, by too many, are lost; bytes of them. Records are kept for `keep`.
+    pub(super) fn detect(&mut self, now: Time, keep: Span, by_time: bool, news: &mut News) -> u64 {
         let rtt = &self.rtt;
         let before = news.tally().lost;
-        self.sent.detect_losses(now, |eighths| rtt.loss_delay(eighths), news);
+        self.sent.detect_losses(now, |eighths| rtt.loss_delay(eighths), by_time, news);
         self.sent.forget(now, keep);
         let lost = news.tally().lost - before;
         self.untold += lost;
@@ -232,5 +232,33 @@ impl LossDetection {
     ) -> Option<(Time, u64)> {
         let half = Span::from_nanos(self.rtt.smoothed().as_nanos() / 2);
         self.sent.ripest(now, (!urgent).then_some(half), fit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Span = Span::from_millis(40);
+
+    /// Packets 0 to 9 leave together, and only the last is acknowledged: what is lost at once, and when the rest will be.
+    fn overtaken(by_time: bool) -> (u64, Option<Span>) {
+        let (mut loss, mut news) = (LossDetection::new(Time::ZERO), News::default());
+        for _ in 0..10 {
+            loss.on_sent(Time::ZERO, Sent::new(Time::ZERO, 1000, true, None, Items::None));
+        }
+        let now = Time::ZERO + RTT;
+        let told =
+            loss.on_ack(now, std::iter::once(9..=9), (Span::ZERO, false), &mut |_| {}, &mut news);
+        assert!(told.is_ok());
+        let lost = loss.detect(now, Span::from_secs(1), by_time, &mut news) / 1000;
+        (lost, loss.sent().loss_at().map(|at| at.since(now)))
+    }
+
+    #[test]
+    fn three_later_packets_make_a_loss_but_where_time_alone_counts() {
+        // RFC 9002 section 6.1: kPacketThreshold is 3, kTimeThreshold 9/8 of a round trip.
+        assert_eq!(overtaken(false), (7, Some(RTT / 8)));
+        assert_eq!(overtaken(true), (0, Some(RTT / 8)));
     }
 }

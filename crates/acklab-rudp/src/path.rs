@@ -59,6 +59,7 @@ pub(super) struct Departure {
 impl Path {
     pub(super) fn new(now: Time, id: u8, addrs: PathAddrs, config: &Config, life: Life) -> Self {
         let size = DatagramSize::new(config.largest_datagram, addrs.remote);
+        let congestion = PathCongestion::new(now, controller(config, id, size.current() as u64));
         Self {
             id,
             addrs,
@@ -66,10 +67,10 @@ impl Path {
             life,
             received: Received::new(config.ack.as_ref()),
             loss: LossDetection::new(now),
-            congestion: PathCongestion::new(now, controller(config, id, size.current() as u64)),
+            ecn: EcnCheck::new(congestion.codepoint()),
+            congestion,
             requests: AckRequests::new(config.asks),
             agreement: Agreement::new(),
-            ecn: EcnCheck::default(),
             size,
             counters: Counters::default(),
             last_heard: now,
@@ -420,6 +421,7 @@ impl Path {
             marked: self.ecn.on_ack(ack.ecn, sums.marked, heard.newest),
             delivered: sums.delivered,
             lost,
+            mss: self.mss(),
             before,
             in_flight: self.loss.sent().in_flight(),
             rtt: heard.rtt,
@@ -445,7 +447,8 @@ impl Path {
 
     /// Packets overtaken for too long are lost; the caller passes their items on.
     fn detect_losses(&mut self, now: Time, news: &mut News) {
-        let lost = self.loss.detect(now, self.record_life(), news);
+        let by_time = self.congestion.codepoint() == Ecn::Ect1;
+        let lost = self.loss.detect(now, self.record_life(), by_time, news);
         self.counters.lost += lost;
         let sums = news.tally();
         if sums.size_lost {

@@ -386,11 +386,13 @@ impl SentPackets {
     }
 
     /// Declares lost what later numbers have overtaken by too much; `loss_delay` is a function of the
-    /// eighths of a round trip that are allowed.
+    /// eighths of a round trip that are allowed. `by_time`: nothing else counts, as RFC 9331 section 4.3 wants it of the L4S
+    /// service.
     pub(super) fn detect_losses(
         &mut self,
         now: Time,
         loss_delay: impl Fn(u64) -> Span,
+        by_time: bool,
         news: &mut News,
     ) {
         if now > self.raised_until {
@@ -399,6 +401,7 @@ impl SentPackets {
         self.loss_at = None;
         let Some(largest) = self.largest_acknowledged else { return };
         let delay = loss_delay(if self.threshold > PACKET_THRESHOLD { 10 } else { 9 });
+        let threshold = if by_time { u64::MAX } else { self.threshold };
         let end = largest.saturating_sub(self.base).min(self.records.len() as u64) as usize;
         for index in 0..end {
             let number = self.base + index as u64;
@@ -406,7 +409,7 @@ impl SentPackets {
             if !record.is_outstanding() {
                 continue;
             }
-            if largest - number >= self.threshold || now.since(record.at) >= delay {
+            if largest - number >= threshold || now.since(record.at) >= delay {
                 self.lose(now, index, news);
             } else {
                 // Later ones left later.

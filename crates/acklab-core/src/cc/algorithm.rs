@@ -3,7 +3,7 @@
 use super::{
     AckSample, CongestionControl, CoupledSample, EcnFeedback, EcnSample, LossSample,
     ReturnedSample, RtoSample, SentSample, Snapshot, Start, ance, bbr, cdg, cubic, dctcp, edctcp,
-    encn, jersey, lossy, reno, vegas, westwood,
+    encn, jersey, lossy, prague, reno, vegas, westwood,
 };
 use crate::packet::Ecn;
 use crate::time::{Span, Time};
@@ -49,6 +49,9 @@ crate::options::registry! {
     /// For links that lose without being full, rate from what was served, by delay beside its like: ours,
     /// docs/rudp.md section 8. Needs rate samples, round trips, losses, RFC 3168 marks; paces.
     "lossy" Lossy => lossy::Lossy;
+    /// The L4S service's scalable response to marks: RFC 9331 section 4.3, draft-briscoe-iccrg-prague-congestion-control. Needs
+    /// marks per ACK and round trips; paces.
+    "prague" Prague => prague::Prague;
 }
 
 /// Each builds the state of one connection.

@@ -17,6 +17,7 @@ pub mod encn;
 pub mod hystart;
 pub mod jersey;
 pub mod lossy;
+pub mod prague;
 pub mod reno;
 pub mod round;
 #[cfg(test)]
@@ -66,6 +67,8 @@ pub struct AckSample {
     pub lost: u64,
     /// The peer's echo of congestion-experienced was set on it (ECE).
     pub ece: bool,
+    /// Bytes of `delivered` whose packets met congestion, as far as the peer says.
+    pub marked: u64,
     /// The rate at which its bytes were delivered, for algorithms that ask for it.
     pub rate: Option<RateSample>,
     /// On the way before this ACK, bytes.
@@ -225,8 +228,8 @@ pub trait CongestionControl {
         false
     }
 
-    /// Whether it competes in a queue now, so that it should hear of each packet while its window is short: of what a few
-    /// ACKs bring at once it learns late, and more of what leaves upon them at once is lost.
+    /// Whether it should hear of each packet while its window is short: of what a few ACKs bring at once it learns late, and
+    /// more of what leaves upon them at once is lost.
     fn wants_each_ack(&self) -> bool {
         false
     }
@@ -256,6 +259,7 @@ fn ack_of(mss: u32) -> AckSample {
         delivered: bytes,
         lost: 0,
         ece: false,
+        marked: 0,
         rate: None,
         in_flight: bytes,
         rtt: None,

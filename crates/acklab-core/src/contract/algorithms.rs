@@ -51,6 +51,7 @@ pub fn attack_congestion_control(cc: &mut impl CongestionControl, mss: u32, byte
                     delivered: u64::from(choices.word()),
                     lost: u64::from(choices.word()) * u64::from(choices.flip()),
                     ece: choices.flip(),
+                    marked: u64::from(choices.word()) * u64::from(choices.flip()),
                     rate: None,
                     in_flight,
                     rtt,

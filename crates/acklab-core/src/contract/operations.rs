@@ -187,6 +187,7 @@ impl<C: CongestionControl> Sender<C> {
         let told = Acked {
             acked: acked.len() as u64 * self.mss,
             ece,
+            marked: u64::from(ece) * self.mss,
             in_flight,
             rtt,
             in_fast_recovery,

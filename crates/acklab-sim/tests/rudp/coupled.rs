@@ -16,6 +16,7 @@ use acklab_rudp::{Config, Connection, ContentEvent, Event, Limits, Listener, Pat
 use acklab_sim::app::{Bulk, Reader, ReaderModel};
 use acklab_sim::rudp::{self, Host};
 use acklab_sim::{Access, Duplex, End, Observer, Topology, World};
+use acklab_tcp::Stack;
 
 use crate::support::{PORT, Use, lane_of, ms, nodes};
 
@@ -47,6 +48,8 @@ impl Observer for Arrived {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rival {
     Tcp(&'static str),
+    /// As a Linux host sends it, segment by segment.
+    Linux(&'static str),
     Rudp,
 }
 
@@ -149,10 +152,13 @@ fn run(case: &Case, seed: u64) -> Vec<f64> {
                 world.attach(to, Box::new(server));
                 world.attach(from, Box::new(client));
             }
-            Rival::Tcp(name) => {
+            Rival::Tcp(name) | Rival::Linux(name) => {
                 let congestion: Algorithm = name.parse().expect("a known name");
+                let exact = matches!(rival, Rival::Linux(_));
+                let stack = if exact { Stack::Segments } else { Stack::Stream };
                 let config = acklab_tcp::Config {
                     congestion,
+                    stack,
                     send_buffer: 4 << 20,
                     receive_buffer: 4 << 20,
                     receive_tuning: false,

@@ -10,6 +10,7 @@ mod handshake;
 mod hostile;
 mod long;
 mod paths;
+mod prague;
 mod sharing;
 mod support;
 mod table;

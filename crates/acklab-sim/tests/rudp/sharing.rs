@@ -20,6 +20,14 @@ fn a_flow_holds_its_own_beside_one_that_does_not_heed_loss() {
 }
 
 #[test]
+fn it_does_not_take_the_places_in_a_full_queue_of_those_that_send_two_at_once() {
+    let rivals = vec![Rival::Linux("reno"); 4];
+    let shares = shares(&Case { rtt_ms: 40, queue_ms: 40, rivals, paths: 1 });
+    println!("4 Linux Reno: {shares:.2?}");
+    assert!(shares[1] <= 1.4, "{shares:?}");
+}
+
+#[test]
 fn flows_that_heed_loss_keep_their_share() {
     for rival in ["reno", "cubic"] {
         assert!(beside(10, rival, 1)[1] <= 1.3);

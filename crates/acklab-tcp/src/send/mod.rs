@@ -364,6 +364,8 @@ impl Sender {
             delivered,
             lost,
             ece,
+            // An ACK with the echo speaks for all that it covers.
+            marked: if ece { delivered } else { 0 },
             in_flight,
             rtt,
             srtt,

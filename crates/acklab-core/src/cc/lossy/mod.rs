@@ -156,6 +156,11 @@ impl Lossy {
         delay.lately() > (FULL * delay.peak()).max(UNEVEN * delay.noise().size()).max(least)
     }
 
+    /// Whether the queue holds as much as half of the round trip.
+    fn is_roomy(&self) -> bool {
+        self.delay.peak() > ROOMY * self.delay.least().unwrap_or(0.0)
+    }
+
     /// Whether the delay varies by itself, by so much of the queue that is wanted at that rate. A long queue has
     /// noise of its own.
     fn varies(&self, share: f64, rate: f64) -> bool {
@@ -250,7 +255,7 @@ impl Lossy {
         let full = peak > clear && queue > FULL * peak;
         let heeds_loss = self.is_competing();
         let own = self.losses.share();
-        let roomy = peak > ROOMY * self.delay.least().unwrap_or(0.0);
+        let roomy = self.is_roomy();
         let round = unyielding::Round { packets, full, roomy, got, own, heeds_loss };
         if self.rivals.unyielding().on_round(now, &round) {
             let start = self.start_from_here();
@@ -498,9 +503,11 @@ impl CongestionControl for Lossy {
         true
     }
 
-    /// Beside cross traffic. A delay that varies by itself is told from a queue by what few ACKs say.
+    /// Beside cross traffic in a short queue, of which few ACKs show too little. In a long one who hears of each packet would send
+    /// one into each place that comes free, which those that send two at once do not get (docs/lossy.md). A delay that
+    /// varies by itself is told from a queue by what few ACKs say.
     fn wants_each_ack(&self) -> bool {
-        matches!(self.phase, Phase::Compete | Phase::Match(_))
+        matches!(self.phase, Phase::Compete | Phase::Match(_)) && !self.is_roomy()
     }
 
     fn cwnd(&self) -> u64 {

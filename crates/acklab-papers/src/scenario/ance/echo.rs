@@ -68,6 +68,7 @@ mod tests {
             delivered: 1000,
             lost: 0,
             ece,
+            marked: 0,
             rate: None,
             in_flight: 10_000,
             rtt: None,
