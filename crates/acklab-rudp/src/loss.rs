@@ -243,16 +243,21 @@ mod tests {
 
     /// Packets 0 to 9 leave together, and only the last is acknowledged: what is lost at once, and when the rest will be.
     fn overtaken(by_time: bool) -> (u64, Option<Span>) {
-        let (mut loss, mut news) = (LossDetection::new(Time::ZERO), News::default());
+        let (mut detection, mut news) = (LossDetection::new(Time::ZERO), News::default());
         for _ in 0..10 {
-            loss.on_sent(Time::ZERO, Sent::new(Time::ZERO, 1000, true, None, Items::None));
+            detection.on_sent(Time::ZERO, Sent::new(Time::ZERO, 1000, true, None, Items::None));
         }
         let now = Time::ZERO + RTT;
-        let told =
-            loss.on_ack(now, std::iter::once(9..=9), (Span::ZERO, false), &mut |_| {}, &mut news);
+        let told = detection.on_ack(
+            now,
+            std::iter::once(9..=9),
+            (Span::ZERO, false),
+            &mut |_| {},
+            &mut news,
+        );
         assert!(told.is_ok());
-        let lost = loss.detect(now, Span::from_secs(1), by_time, &mut news) / 1000;
-        (lost, loss.sent().loss_at().map(|at| at.since(now)))
+        let lost = detection.detect(now, Span::from_secs(1), by_time, &mut news) / 1000;
+        (lost, detection.sent().loss_at().map(|at| at.since(now)))
     }
 
     #[test]
