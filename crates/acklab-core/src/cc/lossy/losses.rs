@@ -40,6 +40,7 @@ impl Losses {
             let moved = self.dispersion + DISPERSION_GAIN * (square - self.dispersion);
             self.dispersion = moved.clamp(1.0, DISPERSION_MAX);
         }
+        self.end_block(sent, lost);
         (self.sent, self.lost) = (self.sent + sent, self.lost + lost);
         if self.sent > POOL {
             (self.sent, self.lost) = (self.sent / 2.0, self.lost / 2.0);
@@ -54,13 +55,27 @@ impl Losses {
     /// A round with cross traffic in the queue: overflow may be among its losses, so nothing is learned; but
     /// where more than a tenth of the blocks lose less than the share, the share was overflow, too.
     pub(super) fn doubt(&mut self, sent: f64, lost: f64) {
+        if let Some(fewer) = self.end_block(sent, lost) {
+            self.trust = (self.trust * if fewer { TRUST_DOWN } else { TRUST_UP }).min(1.0);
+        }
+    }
+
+    /// A round more. Where it fills a block: whether that lost less than the share. What a path loses by itself it loses whatever we
+    /// send: where chance does not explain so few, overflow was taken for it, and what is known counts as no more than the block.
+    fn end_block(&mut self, sent: f64, lost: f64) -> Option<bool> {
         (self.block_sent, self.block_lost) = (self.block_sent + sent, self.block_lost + lost);
         if self.block_sent < BLOCK {
-            return;
+            return None;
         }
-        let fewer = self.block_lost < self.share() * self.block_sent;
-        self.trust = (self.trust * if fewer { TRUST_DOWN } else { TRUST_UP }).min(1.0);
+        let (sent, lost) = (self.block_sent, self.block_lost);
         (self.block_sent, self.block_lost) = (0.0, 0.0);
+        let (expected, deviation) = (self.share() * sent, self.variance(sent).sqrt());
+        // However bursty: less than half is no chance.
+        let dearth = BURSTY * lost < expected && expected - lost > DEVIATIONS * deviation;
+        if dearth && self.sent > sent {
+            (self.sent, self.lost) = (sent, self.lost * sent / self.sent);
+        }
+        Some(lost < expected)
     }
 
     /// Whether so many of so many are more than chance explains.
@@ -136,6 +151,19 @@ mod tests {
             assert!(alarms <= 12, "{share}: {alarms} of 1000 rounds");
             assert!((losses.share() - share).abs() < 0.04, "{share}: {}", losses.share());
         }
+    }
+
+    #[test]
+    fn an_overflow_that_was_taken_for_the_paths_loss_is_soon_forgotten() {
+        let mut losses = Losses::default();
+        for _ in 0..10 {
+            losses.learn(69.0, 33.0);
+        }
+        assert!(losses.share() > 0.45, "{}", losses.share());
+        for _ in 0..4 {
+            losses.learn(69.0, 0.0);
+        }
+        assert!(losses.share() < 0.1, "{}", losses.share());
     }
 
     #[test]

@@ -507,7 +507,12 @@ impl CongestionControl for Lossy {
     /// one into each place that comes free, which those that send two at once do not get (docs/lossy.md). A delay that
     /// varies by itself is told from a queue by what few ACKs say.
     fn wants_each_ack(&self) -> bool {
-        matches!(self.phase, Phase::Compete | Phase::Match(_)) && !self.is_roomy()
+        match self.phase {
+            Phase::Compete => !self.is_roomy(),
+            // Who does not give way has nothing taken.
+            Phase::Match(_) => true,
+            _ => false,
+        }
     }
 
     fn cwnd(&self) -> u64 {
