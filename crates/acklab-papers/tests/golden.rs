@@ -46,5 +46,5 @@ fn the_example_networks_have_their_golden_hashes() {
     check("two-flows.toml", "1830ca371242c6b4");
     check("parking-lot.toml", "bb38f63e8a35953b");
     check("poisson.toml", "65e6f2aefd31d9e8");
-    check("tcp-and-rudp.toml", "da6877e08190f68a");
+    check("tcp-and-rudp.toml", "92b777e3d639155b");
 }

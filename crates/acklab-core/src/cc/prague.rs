@@ -117,6 +117,10 @@ impl Prague {
 impl CongestionControl for Prague {
     fn on_ack(&mut self, now: Time, sample: &AckSample) {
         self.srtt = sample.srtt.unwrap_or(self.srtt);
+        // This ACK tells of the next.
+        if now >= self.ends {
+            self.end_round(now);
+        }
         if let Some(rtt) = sample.rtt {
             self.depth.on_rtt(now, rtt);
         }
@@ -132,9 +136,6 @@ impl CongestionControl for Prague {
         self.heeded = self.heeded.saturating_sub(gone);
         if sample.ece && !answered {
             self.heed(now, sample.in_flight.saturating_sub(gone));
-        }
-        if now >= self.ends {
-            self.end_round(now);
         }
     }
 
