@@ -77,11 +77,17 @@ impl Output<'_> {
                 return Some(transmit);
             }
         }
-        if let Some(&(_, first)) = self.memory.redundant.front()
+        // Those that no one needs any more go without a packet; the next may be another path's.
+        while let Some(&(_, first)) = self.memory.redundant.front()
             && let Some(index) = self.paths.for_copies(self.now, first)
-            && let Some(transmit) = self.batch(index, buffer, 1, Load::Copies)
         {
-            return Some(transmit);
+            let waited = self.memory.redundant.len();
+            if let Some(transmit) = self.batch(index, buffer, 1, Load::Copies) {
+                return Some(transmit);
+            }
+            if self.memory.redundant.len() == waited {
+                break;
+            }
         }
         let content = self.content_waits();
         // Without content or copies of it, a packet would hold nothing but an ACK that is not due.

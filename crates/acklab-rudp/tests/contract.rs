@@ -55,3 +55,13 @@ fn script(seed: u64) -> Vec<u8> {
     let len = rng.below(1000);
     (0..len).map(|_| rng.next_u64() as u8).collect()
 }
+
+#[test]
+fn second_copies_leave_in_one_turn_though_those_before_them_are_of_no_use_any_more() {
+    // Found by `make fuzz-rudp_connection`: the copies of another path waited for the next packet or deadline.
+    attack_peers(&[
+        255, 62, 255, 0, 236, 236, 206, 206, 206, 206, 0, 0, 136, 206, 206, 236, 206, 238, 206,
+        206, 206, 43, 0, 206, 206, 206, 206, 206, 206, 206, 45, 1, 35, 149, 149, 149, 17, 17, 149,
+        149, 149, 0, 149, 0, 247, 65, 67, 238, 206, 206, 248, 0, 0, 0, 206,
+    ]);
+}

@@ -74,9 +74,10 @@ impl Prague {
         self.depth.is_classic
     }
 
+    /// Not below two segments, where it is not there already.
     fn reduce_to(&mut self, cwnd: f64) {
-        self.cwnd = cwnd.max(2.0 * self.mss);
-        self.ssthresh = self.cwnd;
+        self.cwnd = self.cwnd.min(cwnd.max(2.0 * self.mss));
+        self.ssthresh = self.cwnd.max(2.0 * self.mss);
     }
 
     /// A virtual round trip ends.
@@ -307,8 +308,8 @@ mod tests {
         };
         rounds(&mut prague, 3, 30);
         assert!(!prague.is_classic());
-        // Each halves from then on.
-        rounds(&mut prague, 2, 30);
+        // Each halves from then on; the first met packets that had not waited.
+        rounds(&mut prague, 3, 30);
         assert!(prague.is_classic());
         let before = prague.cwnd;
         rounds(&mut prague, 1, 30);
