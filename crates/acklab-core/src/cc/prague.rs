@@ -308,8 +308,8 @@ mod tests {
         };
         rounds(&mut prague, 3, 30);
         assert!(!prague.is_classic());
-        // Each halves from then on; the first met packets that had not waited.
-        rounds(&mut prague, 3, 30);
+        // Each halves from then on.
+        rounds(&mut prague, 2, 30);
         assert!(prague.is_classic());
         let before = prague.cwnd;
         rounds(&mut prague, 1, 30);
