@@ -1,6 +1,7 @@
 //! The sending side, packets and what became of them, and what is counted.
 
 use crate::mib::Mib;
+use crate::returned::Return;
 use std::collections::VecDeque;
 
 use crate::settings::Us;
@@ -123,6 +124,10 @@ pub struct Recovery {
     pub probes_out: u32,
     /// When probing began.
     pub probes_since: Option<Us>,
+    /// What a switch sent back and is not acknowledged.
+    pub returned: Vec<Return>,
+    /// Packets of these that wait, and are neither lost nor in flight.
+    pub waiting: u32,
     /// Episodes of time-out.
     pub rto_recoveries: u16,
 }
