@@ -5,18 +5,8 @@
 
 use crate::segment::after;
 use crate::settings::{Env, Us};
+use crate::skb::Return;
 use crate::tcp::{Tcp, Wait};
-
-/// A packet that came back and is not acknowledged.
-#[derive(Clone, Copy, Debug)]
-pub struct Return {
-    /// After its last number, by which it is known.
-    end: u32,
-    /// How often it came back.
-    times: u32,
-    /// When it goes again, if it waits.
-    due: Option<Us>,
-}
 
 impl Tcp {
     /// A packet of ours from `seq` to `end` came back. What carries no data, and what was cut anew since, is left to the

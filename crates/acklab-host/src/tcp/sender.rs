@@ -1,11 +1,10 @@
 //! The sending side, packets and what became of them, and what is counted.
 
 use crate::mib::Mib;
-use crate::returned::Return;
 use std::collections::VecDeque;
 
 use crate::settings::Us;
-use crate::skb::Skb;
+use crate::skb::{Return, Skb};
 use crate::tcp::CaState;
 
 /// The sending side.
